@@ -255,9 +255,7 @@ pub(crate) fn disturbed(planned: &Planned, launch: &Launched, best: Option<f64>)
     (!found.is_empty()).then(|| found.iter().filter_map(share).fold(0.0, f64::max).min(1.0))
 }
 
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
-}
+pub(crate) use model::number::percent_tenths as percent;
 
 /// A clock that moved, or that the two chains do not agree on.
 fn clock(row: &Row) -> Vec<Warning> {

@@ -2,6 +2,7 @@
 //! still, above it every finished row as it comes; elsewhere one line per row, fit for a log. All of it on standard
 //! error.
 
+use model::number::rough_duration;
 use std::io::Write;
 
 use bench::runner::{Event, Watcher};
@@ -140,7 +141,7 @@ impl Live {
 
 /// Seconds left as a person says it, in few steps, so that it does not flicker.
 fn left(seconds: f64) -> String {
-    if seconds >= 90.0 { format!("{:.0} min left", seconds / 60.0) } else { format!("{:.0} s left", seconds.max(1.0)) }
+    format!("{} left", rough_duration(seconds.max(1.0)))
 }
 
 impl Watcher for Progress {

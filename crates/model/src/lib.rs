@@ -7,6 +7,7 @@ pub mod benchmark;
 pub mod cluster;
 pub mod document;
 pub mod machine;
+pub mod number;
 pub mod probe;
 pub mod surroundings;
 pub mod unit;

@@ -1,6 +1,6 @@
 //! Units and the reading and writing of sizes and durations as people type them.
 //!
-//! Inside, every quantity is in a base unit; prefixes for people are chosen in `report` and nowhere else. The one
+//! Inside, every quantity is in a base unit; prefixes for people are chosen in `number` and nowhere else. The one
 //! exception is a size in an id or an option (`1KiB`), which is a name and must be exact.
 
 use schemars::JsonSchema;

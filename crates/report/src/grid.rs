@@ -18,7 +18,7 @@ use model::unit::Unit;
 use model::warning::Grade;
 
 use crate::classic;
-use crate::number::{percent, quantity};
+use model::number::{percent, quantity};
 
 /// What stands where nothing is known or applies.
 pub const ABSENT: &str = "-";

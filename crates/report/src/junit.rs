@@ -7,8 +7,8 @@ use model::document::{Document, Row, Status};
 use model::experiment::Area;
 
 use crate::escape::one_line;
-use crate::number::{Notation, percent, quantity, spread};
 use crate::{Render, RenderError};
+use model::number::{Notation, percent, quantity, spread};
 
 /// Writes `JUnit` XML.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 //! text forms of `assay info` and `--list`.
 //!
 //! Nothing here measures, computes a statistic, reads a clock or does I/O: the same document always gives the same
-//! bytes. Prefixes for people (k, M, G; ns, us, ms; KiB, MiB) live in [`number`] and in no other crate.
+//! bytes.
 //!
 //! A new renderer is one file with an `impl Render` and one line in [`RENDERERS`].
 #![forbid(unsafe_code)]
@@ -26,7 +26,6 @@ mod label;
 pub mod latex;
 mod layout;
 pub mod markdown;
-pub mod number;
 pub mod plan;
 pub mod prometheus;
 mod reason;

@@ -1,8 +1,7 @@
 //! The plan as `--list` prints it: what would be measured, and how long it would take.
 
-use crate::label::counted;
-use crate::number::{duration, size};
 use crate::reason;
+use model::number::{counted, duration, size};
 
 /// One id a line, a tab, and the seconds expected for it (`3.4 s`), for standard output.
 pub fn render(plan: &[(String, f64)]) -> String {

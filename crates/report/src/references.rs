@@ -5,8 +5,8 @@ use model::reference::{Catalogue, CheckOutcome, KnownTool, ToolCheck};
 
 use crate::RenderError;
 use crate::layout::{width, wrap};
-use crate::number::quantity;
 use crate::style::{Style, Tone};
+use model::number::quantity;
 
 /// Columns before a line of a section.
 const INDENT: &str = "  ";

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use model::document::{Document, Row, Status};
 use model::machine::Machine;
+use model::number::{UnitScale, percent_whole};
 use model::warning::Grade;
 
 /// How much the memory of one machine differs from boot to boot at most: kernels reserve different parts of it.
@@ -64,15 +65,15 @@ fn memory(base: Option<u64>, new: Option<u64>) -> Option<String> {
         (Some(a), Some(b)) => {
             let apart = (b as f64 - a as f64) / a.max(b).max(1) as f64;
             let way = if apart > 0.0 { "more" } else { "less" };
-            (apart.abs() > MEMORY_MAY_DIFFER).then(|| format!("memory {:.0} % {way} in NEW", percent(a, b)))
+            (apart.abs() > MEMORY_MAY_DIFFER).then(|| format!("memory {} {way} in NEW", difference(a, b)))
         }
         _ => None,
     }
 }
 
-/// How far the new figure is from the base, in percent of the base.
-fn percent(base: u64, new: u64) -> f64 {
-    100.0 * ((new as f64 - base as f64) / base.max(1) as f64).abs()
+/// How far the new size is from the base, in percent of the base.
+fn difference(base: u64, new: u64) -> String {
+    percent_whole(((new as f64 - base as f64) / base.max(1) as f64).abs())
 }
 
 /// How the machine is set up.
@@ -147,8 +148,7 @@ fn files(base: &Document, new: &Document) -> Option<String> {
 
 /// `512 MiB`; a file that was cut short has no round size.
 fn in_words(bytes: u64) -> String {
-    let mebibytes = bytes as f64 / f64::from(1 << 20);
-    if mebibytes < 1.0 { format!("{bytes} B") } else { format!("{mebibytes:.0} MiB") }
+    if bytes < 1 << 20 { format!("{bytes} B") } else { UnitScale::MEBIBYTES.fixed(bytes as f64, 0) }
 }
 
 /// Limits that the user declared: they change efficiencies, which are not compared.

@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 
 use model::comparison::{Change, Compared};
 use model::document::Row;
+use model::number::percent_brief;
 use model::unit::Better;
 use model::warning::{Cause, Grade, Warning, WarningCode};
 
@@ -93,8 +94,7 @@ pub(crate) fn explain_live(base: &Row, new: &Row, row: &Compared) -> Option<Stri
 
 /// A share or a change as a percentage of two digits.
 fn percent(share: f64) -> String {
-    let percent = 100.0 * share.abs();
-    if percent >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+    percent_brief(share.abs())
 }
 
 /// The first setting that one side had and the other had not, or not as much.

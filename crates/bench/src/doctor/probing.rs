@@ -7,6 +7,7 @@ use model::doctor::Check;
 use model::document::{Conditions, Row, Status};
 use model::isa::{CpuOp, Element};
 use model::machine::Machine;
+use model::number::percent_tenths as percent;
 use model::warning::{Cause, Warning, WarningCode};
 
 use super::looks::{looked, of_warning, told};
@@ -113,7 +114,6 @@ fn probe(rows: &[Row]) -> Check {
 /// What the rows saw where none of them was warned, each with the worst figure.
 fn in_order(conditions: &[&Conditions]) -> Vec<Check> {
     let most = |of: fn(&Conditions) -> Option<f64>| conditions.iter().filter_map(|one| of(one)).reduce(f64::max);
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let check = |code: WarningCode, figure: Option<f64>, sentence: &dyn Fn(f64) -> String| {
         // Each loss is blamed on its cause: what would be worth a warning and got none is another's doing.
         let blamed = figure.zip(code.rule().b).is_some_and(|(figure, least)| figure >= least);

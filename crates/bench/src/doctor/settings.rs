@@ -6,6 +6,7 @@
 use model::doctor::Check;
 use model::experiment::Params;
 use model::machine::Machine;
+use model::number::{percent_whole as percent, size_rounded as rounded};
 use model::surroundings::{IDLE_NICE, Settings};
 use model::warning::WarningCode;
 
@@ -48,10 +49,6 @@ pub(super) fn checks(facts: &Facts<'_>) -> Vec<Check> {
 /// 1 where something is so, for rules of such figures.
 fn flag(is_so: bool) -> f64 {
     f64::from(u8::from(is_so))
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
 }
 
 fn debug_build() -> Check {
@@ -230,13 +227,6 @@ fn room(facts: &Facts<'_>, disk: &DiskTarget) -> Check {
     let free = rounded(disk.available_bytes);
     let seen = format!("'{}' has {free} left; disk rows take {}.", disk.directory.display(), rounded(size));
     looked("store_room", missing, &seen)
-}
-
-/// A size in words, to a tenth.
-fn rounded(bytes: u64) -> String {
-    const UNITS: [(&str, f64); 3] = [("GiB", 1_073_741_824.0), ("MiB", 1_048_576.0), ("KiB", 1024.0)];
-    let (unit, size) = UNITS.into_iter().find(|(_, size)| bytes as f64 >= *size).unwrap_or(("B", 1.0));
-    format!("{:.1} {unit}", bytes as f64 / size)
 }
 
 /// A text as a sentence of its own.

@@ -3,6 +3,7 @@
 //! Pure. How long lies between the looks, and what we ourselves did in between, is the caller's business.
 
 use model::doctor::Check;
+use model::number::{UnitScale, byte_rate, percent_tenths as percent};
 use model::surroundings::Surroundings;
 use model::warning::WarningCode;
 
@@ -18,14 +19,6 @@ const STEAL_TICKS: f64 = 1.0;
 /// Bytes that a file system writes of its own accord at a time: a commit of its journal, times of files. Seen of ext4:
 /// up to 200 KiB.
 const JOURNAL_BYTES: u64 = 256 << 10;
-
-/// What a rate of traffic is said in, in bytes.
-const KILOBYTE: f64 = 1e3;
-const MEGABYTE: f64 = 1e6;
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
-}
 
 fn unknown(what: &str) -> String {
     format!("Not known: this kernel does not show {what}.")
@@ -67,7 +60,7 @@ pub(super) fn others(before: &Surroundings, after: &Surroundings) -> Vec<Check> 
 
 /// A rate in words.
 fn rate_in_words(rate: f64) -> String {
-    if rate >= MEGABYTE { format!("{:.1} MB/s", rate / MEGABYTE) } else { format!("{:.0} kB/s", rate / KILOBYTE) }
+    if rate >= 1e6 { byte_rate(rate) } else { UnitScale::KILOBYTES_PER_SECOND.fixed(rate, 0) }
 }
 
 fn of(code: WarningCode, figure: Option<f64>, what: &str, sentence: impl FnOnce(f64) -> String) -> Check {

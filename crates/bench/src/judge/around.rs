@@ -5,6 +5,7 @@
 
 use model::document::{Conditions, DiskConditions, NetConditions};
 use model::experiment::Params;
+use model::number::UnitScale;
 use model::surroundings::Change;
 use model::warning::{Warning, WarningCode};
 
@@ -173,7 +174,7 @@ pub(super) fn warnings(planned: &Planned, conditions: &Conditions) -> Vec<Warnin
             format!("{migrated} of {threads} threads were no longer on the CPU that they had been pinned to.")
         }),
         Warning::when(WarningCode::Swapping, swapped, || {
-            format!("{:.0} KiB a second went to or came from swap.", swapped / 1024.0)
+            format!("{} a second went to or came from swap.", UnitScale::KIBIBYTES.fixed(swapped, 0))
         }),
         Warning::when(WarningCode::RemotePages, remote, || {
             format!("{} of the buffers' pages are on another node.", percent(remote))

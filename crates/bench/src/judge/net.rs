@@ -3,6 +3,7 @@
 use model::document::{NetConditions, Row, TcpConditions};
 use model::experiment::{LOOPBACK, NetParams, Params};
 use model::io::{Direction, NetMode, Protocol, Segmentation};
+use model::number::percent_exact;
 use model::sample::{Metric, MetricName};
 use model::warning::{Warning, WarningCode};
 use model::wire::Observations;
@@ -111,9 +112,8 @@ fn above_goal(row: &Row, params: &NetParams) -> Option<Warning> {
     let goal = f64::from(params.loss_goal_per_million?) * 1e-6;
     let loss = row.metric(MetricName::Loss)?.summary.median;
     Warning::when(WarningCode::LossAboveGoal, loss - goal, || {
-        let words = |share: f64| format!("{:.4}", 100.0 * share).trim_end_matches('0').trim_end_matches('.').to_owned();
-        let loss = if loss > 0.01 { format!("{:.1}", 100.0 * loss) } else { words(loss) };
-        format!("{loss} % of the datagrams were lost, and the goal is {} %.", words(goal))
+        let loss = if loss > 0.01 { percent(loss) } else { percent_exact(loss) };
+        format!("{loss} of the datagrams were lost, and the goal is {}.", percent_exact(goal))
     })
 }
 

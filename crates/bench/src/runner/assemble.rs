@@ -10,6 +10,7 @@ use model::io::{DiskEngine, NetMode};
 use model::isa::{Isa, MemoryOp};
 use model::linpack::LinpackParams;
 use model::machine::Machine;
+use model::number::percent_tenths;
 use model::peak::{Efficiency, Peak, PeakKind};
 use model::sample::{Metric, MetricName, Sample, Summary};
 use model::unit::Better;
@@ -358,7 +359,7 @@ fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
     if value > 1.0 + peak.uncertainty.unwrap_or(MOST_UNCERTAINTY) {
         let kind = peak.kind.name().replace('_', " ");
         let what = if peak.kind.stands_in() { kind } else { format!("{kind} peak") };
-        let seen = format!("Measured {:.1} % of the {what} ({}).", 100.0 * value, peak.formula);
+        let seen = format!("Measured {} of the {what} ({}).", percent_tenths(value), peak.formula);
         let mut warning = Warning::new(WarningCode::AbovePeak, value, &seen);
         if peak.kind == PeakKind::Declared {
             "Correct what was declared (--declare), if that was too low.".clone_into(&mut warning.advice);
@@ -377,7 +378,7 @@ fn exceeded_datasheet(metric: &Metric, params: &Params) -> Option<Warning> {
     let of_a_drive = matches!(params, Params::Disk(_)) && tightest.kind == PeakKind::Datasheet;
     let value = metric.summary.median / tightest.value;
     (of_a_drive && value > 1.0 + MOST_UNCERTAINTY && value <= MOST_OF_DATASHEET).then(|| {
-        let seen = format!("Measured {:.1} % of the data sheet ({}).", 100.0 * value, tightest.formula);
+        let seen = format!("Measured {} of the data sheet ({}).", percent_tenths(value), tightest.formula);
         Warning::new(WarningCode::AboveDatasheet, value, &seen)
     })
 }

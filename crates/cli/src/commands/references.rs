@@ -63,7 +63,7 @@ impl Progress {
             Trying::Tools(count, seconds) => {
                 self.count = count;
                 let tools = if count == 1 { "tool" } else { "tools" };
-                (count > 0).then(|| format!("trying {count} {tools}, about {}", report::number::duration(seconds)))
+                (count > 0).then(|| format!("trying {count} {tools}, about {}", model::number::duration(seconds)))
             }
             Trying::Begins(tool, _) => {
                 self.running.push(tool.to_owned());
@@ -95,7 +95,7 @@ impl Progress {
             CheckOutcome::Ok => "ran and was read",
             CheckOutcome::Failed => "FAILED",
         };
-        let (ended, count, took) = (self.ended, self.count, report::number::duration(seconds));
+        let (ended, count, took) = (self.ended, self.count, model::number::duration(seconds));
         format!("{ended} of {count}: {tool} {what}, {took}")
     }
 

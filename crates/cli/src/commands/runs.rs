@@ -40,7 +40,7 @@ fn list(runs: &[Listed]) -> String {
                 let end = if document.run.complete { "" } else { ", cut off" };
                 format!(
                     "grade {grade}   {measured} of {rows} rows, {}{end}",
-                    report::number::duration(document.run.seconds)
+                    model::number::duration(document.run.seconds)
                 )
             }
             Err(reason) => reason.clone(),

@@ -5,6 +5,7 @@
 
 use model::cluster::Cause;
 use model::experiment::Area;
+use model::number::{clock, percent_whole as percent};
 
 use super::facts::Words;
 use super::seen::Seen;
@@ -69,10 +70,8 @@ const RULES: &[Rule] = &[
         let (own, usual) = ((case.own)(Seen::Clock)?, (case.usual)(Seen::Clock)?);
         let share = own / usual;
         let explains = share < CLOCK_LOWER && share.ln() <= EXPLAINED * case.of_median.ln();
-        let (own, usual) = (own / 1e9, usual / 1e9);
-        explains.then(|| {
-            format!("its clock is {own:.2} GHz where {usual:.2} GHz is usual; what it does in a cycle is not less")
-        })
+        let (own, usual) = (clock(own), clock(usual));
+        explains.then(|| format!("its clock is {own} where {usual} is usual; what it does in a cycle is not less"))
     }),
     rule("swapping", ALL, |case| {
         let rate = more_often(case, Seen::Swapped)?;
@@ -162,10 +161,6 @@ fn less(case: &Case, fact: &str, what: &str) -> Option<String> {
 fn differs(case: &Case, fact: &str, what: &str) -> Option<String> {
     let (own, usual) = (case.words.get(fact)?, case.majority.get(fact)?);
     (own != usual).then(|| format!("{what}: {own}, where most of its equals have {usual}"))
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
 }
 
 /// Every code, for the tests.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::machine::Machine;
+use model::number::UnitScale;
 
 /// Name to value. What is not known is not there.
 pub(super) type Words = BTreeMap<String, String>;
@@ -93,7 +94,9 @@ pub(super) const FACTS: &[Fact] = &[
     }),
     fact("link_speed", |machine| {
         let real = machine.nics.iter().filter(|nic| nic.speed_trusted == Some(true));
-        joined(real.filter_map(|nic| Some(format!("{} {:.0} Mbit/s", nic.name, nic.speed_bps? / 1e6))))
+        joined(real.filter_map(|nic| {
+            Some(format!("{} {}", nic.name, UnitScale::MEGABITS_PER_SECOND.fixed(nic.speed_bps?, 0)))
+        }))
     }),
     fact("mtu", |machine| {
         let real =

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use model::cluster::Group;
+use model::number::UnitScale;
 use stats::fleet::ENOUGH_NODES;
 
 use super::facts::{Facts, HARDWARE, SIZE, Words};
@@ -75,8 +76,8 @@ pub(super) fn memory_sizes(nodes: &[Option<&Facts>], members: &[usize]) -> BTree
     let mut words = BTreeMap::new();
     let is_near = |a: &(u64, usize), b: &(u64, usize)| b.0 as f64 <= a.0 as f64 * (1.0 + MEMORY_APART);
     for size in known.chunk_by(is_near) {
-        let gib = size[size.len() / 2].0 as f64 / (1_u64 << 30) as f64;
-        let word = if gib < 10.0 { format!("{gib:.1} GiB") } else { format!("{gib:.0} GiB") };
+        let bytes = size[size.len() / 2].0;
+        let word = UnitScale::GIBIBYTES.fixed(bytes as f64, usize::from(bytes < 10 << 30));
         words.extend(size.iter().map(|(_, member)| (*member, word.clone())));
     }
     words

@@ -2,6 +2,7 @@
 
 use model::cluster::{Deviation, Difference, Distribution, Group, NodeValue, SlowNode, Standing};
 use model::experiment::Area;
+use model::number::{percent_tenths, percent_whole};
 use model::unit::Better;
 use stats::fleet::{Figure, NodeStanding, NodeVerdict, Sort, Spread, Subject, TooWide, judge_fleet};
 
@@ -149,14 +150,15 @@ fn remark(spread: &Spread) -> Option<String> {
     match (spread.limit_ratio, spread.n) {
         (Err(TooWide::FewNodes), 1) => Some("only one node has it: there is nothing to compare it with".to_owned()),
         (Err(TooWide::FewNodes), n) => {
-            let apart = 100.0 * (spread.most / spread.least - 1.0);
-            Some(format!("{n} equal nodes, {apart:.1} % apart: too few to tell which of them is slow"))
+            let apart = percent_tenths(spread.most / spread.least - 1.0);
+            Some(format!("{n} equal nodes, {apart} apart: too few to tell which of them is slow"))
         }
         (Err(TooWide::Everything), _) => {
-            Some(format!("the nodes differ so much ({:.0} %) that none stands out", 100.0 * spread.scale))
+            Some(format!("the nodes differ so much ({}) that none stands out", percent_whole(spread.scale)))
         }
         (Ok(_), _) => spread.is_wide().then(|| {
-            format!("equal nodes differ by {:.1} %; above 2 % a limit finds only what is gross", 100.0 * spread.scale)
+            let scale = percent_tenths(spread.scale);
+            format!("equal nodes differ by {scale}; above 2 % a limit finds only what is gross")
         }),
     }
 }

@@ -2,6 +2,7 @@
 
 use model::isa::Element;
 use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
+use model::number::UnitScale;
 use tools::hpl::{USUAL_PANEL, expected_seconds, grid};
 
 /// The share of the memory that the matrix may take: HPL's own FAQ recommends 80 %, the system needs the rest.
@@ -59,10 +60,10 @@ pub(super) fn size(members: &[Member], most_seconds: Option<f64>) -> Result<Size
     let n = largest(fits).ok_or_else(|| {
         let least = u64::from(USUAL_PANEL);
         format!(
-            "no system fits: the smallest, of order {least}, takes {:.0} s, and {:.0} MB of the {:.0} MB that it may have",
+            "no system fits: the smallest, of order {least}, takes {:.0} s, and {} of the {} that it may have",
             seconds(least),
-            (least * least) as f64 * ELEMENT_BYTES / 1e6,
-            bytes / 1e6
+            UnitScale::MEGABYTES.fixed((least * least) as f64 * ELEMENT_BYTES, 0),
+            UnitScale::MEGABYTES.fixed(bytes, 0)
         )
     })?;
     Ok(Size { params: params(n, processes), per_node, grid: grid(processes), seconds: seconds(n) })

@@ -7,6 +7,7 @@
 
 use model::isa::Isa;
 use model::machine::OpsPerCycle;
+use model::number::trimmed;
 
 use crate::cpu::ports::Bound;
 use crate::cpu::steps::{CpuKernel, Listed, Step, usable};
@@ -140,15 +141,10 @@ fn pace(cycles: f64, name: &str) -> String {
     /// A count such as 1 / 0.3 is none to the last bit.
     const ROUNDING: f64 = 1e-9;
     if cycles > 1.0 + ROUNDING {
-        format!("{name} once in {} cycles", short(cycles))
+        format!("{name} once in {} cycles", trimmed(cycles, 2))
     } else {
-        format!("{} x {name}", short(1.0 / cycles))
+        format!("{} x {name}", trimmed(1.0 / cycles, 2))
     }
-}
-
-/// At most two decimals, and no more than there are.
-fn short(number: f64) -> String {
-    format!("{number:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Work per cycle as a peak may use it.

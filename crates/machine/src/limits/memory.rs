@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use model::experiment::MemoryParams;
 use model::isa::MemoryOp;
 use model::machine::{Machine, NumaNode};
+use model::number::{UnitScale, clock};
 use model::peak::{Peak, PeakInput, PeakKind};
 
 use crate::declared::Declared;
@@ -244,7 +245,8 @@ fn rated(machine: &Machine, op: MemoryOp, nodes: &BTreeSet<u32>) -> Option<Peak>
         Some((*node, rate?))
     };
     let rates: Vec<(u32, f64)> = nodes.iter().map(figure).collect::<Option<_>>()?;
-    let words = |(node, rate): &(u32, f64)| format!("{:.1} GB/s of node {node}", rate / 1e9);
+    let words =
+        |(node, rate): &(u32, f64)| format!("{} of node {node}", UnitScale::GIGABYTES_PER_SECOND.fixed(*rate, 1));
     let of_node = |(node, rate): &(u32, f64)| {
         let file = format!("sys/devices/system/node/node{node}/access0/initiators");
         let source = format!("{} (HMAT)", label(&file));
@@ -275,7 +277,7 @@ fn die_links(machine: &Machine, declared: &Declared, op: MemoryOp, cpus: &[u32])
     Some(Peak {
         kind: PeakKind::Link,
         value: f64::from(dies) * f64::from(bytes) * hz,
-        formula: format!("{dies} die link{plural} x {:.2} GHz x {bytes} B/cycle", hz / 1e9),
+        formula: format!("{dies} die link{plural} x {} x {bytes} B/cycle", clock(hz)),
         inputs: vec![
             input("dies", f64::from(dies), "groups of the CPUs in use that share a last-level cache"),
             input("fabric_clock_hz", hz, "declared"),

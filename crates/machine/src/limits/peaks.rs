@@ -11,6 +11,7 @@ use model::experiment::{DiskChoices, DiskParams, NetParams, disk_id, net_id};
 use model::io::{Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::{CoreKind, CoreType, Machine, OpsPerCycle, Storage};
+use model::number::clock;
 use model::peak::{InfoPeak, Peak, PeakInput, PeakKind};
 
 use crate::cpu::rates::resolve;
@@ -188,7 +189,7 @@ fn sum(machine: &Machine, kind: PeakKind, unit: &str, cores: &[Cores<'_>], rates
         let plus = if peak.formula.is_empty() { "" } else { " + " };
         let (number, name) = (cores.number, cores.name());
         let shown = if ops.fract() == 0.0 { ops.to_string() } else { format!("{ops:.2}") };
-        write!(peak.formula, "{plus}{number} {name} x {:.2} GHz x {shown} {unit}{of}", hz / 1e9).ok()?;
+        write!(peak.formula, "{plus}{number} {name} x {} x {shown} {unit}{of}", clock(hz)).ok()?;
         let kind = if cores.hybrid { format!(" ({})", cores.core_type.kind) } else { String::new() };
         let input = |name: &str, value: f64, source: String| PeakInput { name: format!("{name}{kind}"), value, source };
         peak.inputs.push(input("cores", f64::from(number), "distinct physical cores used".to_owned()));

@@ -1,51 +1,73 @@
-//! Numbers for people: three or four significant digits, a prefix, a unit, a spread.
-//!
-//! The one place where base units become G, ns or KiB. Everything here is text for reading; nothing is parsed back, and
-//! documents and CSV do not pass through it.
+//! Prefixes: which one a value takes, and the texts of units.
 
-use model::experiment::Area;
-use model::sample::Summary;
-use model::unit::Unit;
+use super::digits::{DECIMALS, digits, trimmed};
+use crate::benchmark::experiment::Area;
+use crate::unit::Unit;
 
-/// The value from which on one decimal fewer is printed, and the decimals below it. The bounds are the least values
-/// whose printed form would have a digit more (9.9995 would print as 10.000), so no number ever has five significant
-/// digits.
-const DECIMALS: &[(f64, usize)] =
-    &[(0.009_999_5, 5), (0.099_995, 4), (9.9995, 3), (99.995, 2), (999.95, 1), (9999.5, 0)];
+/// A unit at a prefix: how many base units one of it is, and its text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Step {
+    pub(super) factor: f64,
+    pub(super) unit: &'static str,
+}
 
-/// From here on a number takes the next prefix: 999.95 would print as 1000.0.
-const NEXT_PREFIX: f64 = 999.95;
+pub(super) const fn at(factor: f64, unit: &'static str) -> Step {
+    Step { factor, unit }
+}
 
-/// Below this, and beyond the last entry of [`DECIMALS`], only an exponent keeps the digits.
-const LEAST_PLAIN: f64 = 0.001;
+/// The largest step that a value reaches with this share of it, else the smallest. A share a little below 1 makes
+/// 999.96 MB/s 1.000 GB/s.
+pub(super) fn step(value: f64, steps: &[Step], share: f64) -> Step {
+    let reached = steps.iter().rev().find(|step| value.abs() >= share * step.factor);
+    *reached.unwrap_or(&steps[0])
+}
+
+/// A number with four digits takes the next prefix from here on: 999.95 would print as 1000.0.
+const FOUR_DIGITS: f64 = 0.999_95;
 
 /// A prefix may serve a whole column while its smallest value keeps three digits.
 const LEAST_IN_COLUMN: f64 = 0.1;
 
-/// A factor and the text of the unit at that factor.
-type Step = (f64, &'static str);
-
 const FLOP: &[Step] = &[
-    (1.0, "FLOP/s"),
-    (1e3, "kFLOP/s"),
-    (1e6, "MFLOP/s"),
-    (1e9, "GFLOP/s"),
-    (1e12, "TFLOP/s"),
-    (1e15, "PFLOP/s"),
-    (1e18, "EFLOP/s"),
+    at(1.0, "FLOP/s"),
+    at(1e3, "kFLOP/s"),
+    at(1e6, "MFLOP/s"),
+    at(1e9, "GFLOP/s"),
+    at(1e12, "TFLOP/s"),
+    at(1e15, "PFLOP/s"),
+    at(1e18, "EFLOP/s"),
 ];
-const OP: &[Step] =
-    &[(1.0, "OP/s"), (1e3, "kOP/s"), (1e6, "MOP/s"), (1e9, "GOP/s"), (1e12, "TOP/s"), (1e15, "POP/s"), (1e18, "EOP/s")];
-const BYTE: &[Step] = &[(1.0, "B/s"), (1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s"), (1e12, "TB/s"), (1e15, "PB/s")];
-const SECOND: &[Step] = &[(1e-12, "ps"), (1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s")];
-const EVENT: &[Step] = &[(1.0, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s")];
-const HERTZ: &[Step] = &[(1.0, "Hz"), (1e3, "kHz"), (1e6, "MHz"), (1e9, "GHz"), (1e12, "THz")];
-const SECOND_PER_BYTE: &[Step] = &[(1e-12, "ps/B"), (1e-9, "ns/B"), (1e-6, "us/B"), (1e-3, "ms/B"), (1.0, "s/B")];
-const ONE: &[Step] = &[(1.0, "")];
-/// Bytes per second told as bits per second: the factors are an eighth of a power of 1000.
-const BIT: &[Step] = &[(0.125, "b/s"), (125.0, "kb/s"), (125e3, "Mb/s"), (125e6, "Gb/s"), (125e9, "Tb/s")];
+const OP: &[Step] = &[
+    at(1.0, "OP/s"),
+    at(1e3, "kOP/s"),
+    at(1e6, "MOP/s"),
+    at(1e9, "GOP/s"),
+    at(1e12, "TOP/s"),
+    at(1e15, "POP/s"),
+    at(1e18, "EOP/s"),
+];
+const BYTE: &[Step] =
+    &[at(1.0, "B/s"), at(1e3, "kB/s"), at(1e6, "MB/s"), at(1e9, "GB/s"), at(1e12, "TB/s"), at(1e15, "PB/s")];
+const SECOND: &[Step] = &[at(1e-12, "ps"), at(1e-9, "ns"), at(1e-6, "us"), at(1e-3, "ms"), at(1.0, "s")];
+const EVENT: &[Step] = &[at(1.0, "/s"), at(1e3, "k/s"), at(1e6, "M/s"), at(1e9, "G/s")];
+const HERTZ: &[Step] = &[at(1.0, "Hz"), at(1e3, "kHz"), at(1e6, "MHz"), at(1e9, "GHz"), at(1e12, "THz")];
+const SECOND_PER_BYTE: &[Step] =
+    &[at(1e-12, "ps/B"), at(1e-9, "ns/B"), at(1e-6, "us/B"), at(1e-3, "ms/B"), at(1.0, "s/B")];
+const ONE: &[Step] = &[at(1.0, "")];
+/// Bytes per second as bits per second: the factors are an eighth of a power of 1000.
+const BIT: &[Step] = &[at(0.125, "b/s"), at(125.0, "kb/s"), at(125e3, "Mb/s"), at(125e6, "Gb/s"), at(125e9, "Tb/s")];
 
-/// How figures of a unit are told.
+/// Powers of 1024.
+pub(super) const SIZE: &[Step] = &[
+    at(1.0, "B"),
+    at(1024.0, "KiB"),
+    at(1_048_576.0, "MiB"),
+    at(1_073_741_824.0, "GiB"),
+    at(1_099_511_627_776.0, "TiB"),
+    at(1_125_899_906_842_624.0, "PiB"),
+];
+
+/// How values of a unit are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
     /// In the unit, with a prefix.
@@ -55,7 +77,7 @@ pub enum Notation {
 }
 
 impl Notation {
-    /// How figures of this unit are told in this area.
+    /// How values of this unit are written in this area.
     pub const fn of(area: Area, unit: Unit) -> Self {
         match (area, unit) {
             (Area::Net, Unit::BytePerSecond) => Self::Bits,
@@ -88,20 +110,46 @@ impl From<Unit> for Notation {
 
 /// A unit with its prefix, chosen for one value or for several that are read together.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scale {
-    factor: f64,
-    unit: &'static str,
+pub struct UnitScale {
+    step: Step,
 }
 
-impl Scale {
+impl UnitScale {
+    /// Bytes per second in kB/s.
+    pub const KILOBYTES_PER_SECOND: Self = Self { step: at(1e3, "kB/s") };
+    /// Bytes per second in MB/s.
+    pub const MEGABYTES_PER_SECOND: Self = Self { step: at(1e6, "MB/s") };
+    /// Requests per second.
+    pub const REQUESTS_PER_SECOND: Self = Self { step: at(1.0, "requests/s") };
+    /// Bytes per second in GB/s.
+    pub const GIGABYTES_PER_SECOND: Self = Self { step: at(1e9, "GB/s") };
+    /// Bits per second in Mbit/s.
+    pub const MEGABITS_PER_SECOND: Self = Self { step: at(1e6, "Mbit/s") };
+    /// Bytes in MB.
+    pub const MEGABYTES: Self = Self { step: at(1e6, "MB") };
+    /// Bytes in KiB.
+    pub const KIBIBYTES: Self = Self { step: SIZE[1] };
+    /// Bytes in MiB.
+    pub const MEBIBYTES: Self = Self { step: SIZE[2] };
+    /// Bytes in GiB.
+    pub const GIBIBYTES: Self = Self { step: SIZE[3] };
+    /// Hertz in MHz.
+    pub const MEGAHERTZ: Self = Self { step: at(1e6, "MHz") };
+    /// Hertz in GHz.
+    pub const GIGAHERTZ: Self = Self { step: at(1e9, "GHz") };
+    /// Seconds in ns.
+    pub const NANOSECONDS: Self = Self { step: at(1e-9, "ns") };
+    /// Seconds in us.
+    pub const MICROSECONDS: Self = Self { step: at(1e-6, "us") };
+    /// Seconds in ms.
+    pub const MILLISECONDS: Self = Self { step: at(1e-3, "ms") };
+
     /// The scale in which `value` has one to three digits before the point, as far as prefixes go.
     pub fn of(value: f64, notation: impl Into<Notation>) -> Self {
         let steps = notation.into().steps();
-        let fits = |(factor, _): &&Step| value.abs() / factor < NEXT_PREFIX;
-        // Zero has no size of its own: it is printed without a prefix, and a bit per second is an eighth of a byte.
-        let zero = steps.iter().find(|(factor, _)| value == 0.0 && *factor >= 0.125);
-        let (factor, unit) = *zero.or_else(|| steps.iter().find(fits)).unwrap_or(&steps[steps.len() - 1]);
-        Self { factor, unit }
+        // Zero takes no prefix; a bit per second is an eighth of a byte per second.
+        let zero = steps.iter().find(|step| value == 0.0 && step.factor >= 0.125);
+        Self { step: zero.copied().unwrap_or_else(|| step(value, steps, FOUR_DIGITS)) }
     }
 
     /// One scale for all of `values`, where each still reads well in it; the one of the smallest is preferred.
@@ -109,180 +157,69 @@ impl Scale {
         let notation = notation.into();
         let sizes = || values.iter().map(|value| value.abs()).filter(|size| *size > 0.0 && size.is_finite());
         let (least, most) = (sizes().reduce(f64::min)?, sizes().reduce(f64::max)?);
-        let first = Self::of(least, notation).factor;
-        notation
-            .steps()
-            .iter()
-            .filter(|(factor, _)| *factor >= first)
-            .find(|(factor, _)| least / factor >= LEAST_IN_COLUMN && most / factor < DECIMALS[DECIMALS.len() - 1].0)
-            .map(|&(factor, unit)| Self { factor, unit })
+        let first = Self::of(least, notation).step.factor;
+        let reads_well = |factor| least / factor >= LEAST_IN_COLUMN && most / factor < DECIMALS[DECIMALS.len() - 1].0;
+        let mut steps = notation.steps().iter().filter(|step| step.factor >= first);
+        steps.find(|step| reads_well(step.factor)).map(|step| Self { step: *step })
     }
 
     /// The digits of `value` in this scale.
     pub fn digits(self, value: f64) -> String {
-        digits(value / self.factor)
+        digits(value / self.step.factor)
+    }
+
+    /// `value` with so many decimals, and the unit: `12.5 MB/s`.
+    pub fn fixed(self, value: f64, decimals: usize) -> String {
+        format!("{:.decimals$} {}", value / self.step.factor, self.step.unit)
+    }
+
+    /// `value` with at most three decimals, and the unit: `1.344 us`.
+    pub fn trimmed(self, value: f64) -> String {
+        format!("{} {}", trimmed(value / self.step.factor, 3), self.step.unit)
     }
 
     /// The unit with its prefix; empty for plain ratios and counts.
     pub const fn unit(self) -> &'static str {
-        self.unit
-    }
-}
-
-/// Four significant digits, three below 1; an exponent where plain digits would not do.
-pub fn digits(value: f64) -> String {
-    let size = value.abs();
-    if size == 0.0 {
-        return "0".to_owned();
-    }
-    let decimals = DECIMALS.iter().find(|(bound, _)| size < *bound).map(|(_, decimals)| *decimals);
-    match decimals {
-        Some(decimals) if size >= LEAST_PLAIN => format!("{value:.decimals$}"),
-        _ => format!("{value:.2e}"),
+        self.step.unit
     }
 }
 
 /// A value with its unit: `147.2 GFLOP/s`, `112.0 ns`.
 pub fn quantity(value: f64, notation: impl Into<Notation>) -> String {
-    let scale = Scale::of(value, notation);
+    let scale = UnitScale::of(value, notation);
     format!("{} {}", scale.digits(value), scale.unit()).trim_end().to_owned()
-}
-
-/// Four significant digits, and never fewer than all before the point: `95.81`, `49152`.
-pub fn whole(value: f64) -> String {
-    if (9999.5..1e12).contains(&value.abs()) { format!("{value:.0}") } else { digits(value) }
-}
-
-/// Billions as [`whole`] has them.
-pub fn giga(value: f64) -> String {
-    whole(value / 1e9)
-}
-
-/// A count that is a power of ten as such: `10^12`; any other with its digits.
-pub fn power(value: f64) -> String {
-    let exponent = value.log10().round();
-    if value > 0.0 && (0.0..1000.0).contains(&exponent) && (value / 10_f64.powf(exponent) - 1.0).abs() < 1e-9 {
-        format!("10^{exponent:.0}")
-    } else {
-        digits(value)
-    }
 }
 
 /// A clock to the 10 MHz that matter: `3.79 GHz`.
 pub fn clock(hertz: f64) -> String {
-    format!("{:.2} GHz", hertz / 1e9)
+    UnitScale::GIGAHERTZ.fixed(hertz, 2)
 }
 
-/// A ratio as a percentage with one decimal, two below 0.1 %: `99.3 %`; by an exponent where it is no share of anything.
-pub fn percent(ratio: f64) -> String {
-    let value = ratio * 100.0;
-    if value.abs() >= 1e6 {
-        return format!("{} %", digits(value));
-    }
-    let decimals = if value == 0.0 || value.abs() >= 0.095 { 1 } else { 2 };
-    format!("{value:.decimals$} %")
+/// A rate of bytes in tenths of MB/s: `123.4 MB/s`.
+pub fn byte_rate(bytes_per_second: f64) -> String {
+    UnitScale::MEGABYTES_PER_SECOND.fixed(bytes_per_second, 1)
 }
 
-/// The widest half of an interval that is told as a figure, in percent of the median.
-const MOST_SPREAD: f64 = 999.0;
-
-/// How far the median can be trusted, `plus_minus` being the sign to use: half the width of its 95 % interval relative
-/// to it (`±0.3 %`), or the number of samples where there is no such interval (`n=3`).
-pub fn spread(summary: &Summary, plus_minus: &str) -> String {
-    match summary.ci95 {
-        Some([low, high]) if summary.median != 0.0 => {
-            let half = 100.0 * (high - low).abs() / 2.0 / summary.median.abs();
-            // Of ten times the figure and more, how much more is no news: `>999` keeps the column as narrow as it is.
-            if half > MOST_SPREAD {
-                return format!("{plus_minus}>{MOST_SPREAD} %");
-            }
-            // Never more exact than a hundredth of a percent: what is smaller is rounded up to it.
-            let decimals = if half < 0.095 { 2 } else { usize::from(half < 9.95) };
-            format!("{plus_minus}{:.decimals$} %", half.max(0.01))
-        }
-        _ => format!("n={}", summary.n),
-    }
+/// A rate of requests without decimals: `68712 requests/s`.
+pub fn request_rate(per_second: f64) -> String {
+    UnitScale::REQUESTS_PER_SECOND.fixed(per_second, 0)
 }
 
-/// From which part of the median on a standard deviation is one: samples that are equal differ by the rounding of their
-/// quotients, some 1e-16 each, and no measurement is as exact as a millionth.
-const LEAST_DEVIATION: f64 = 1e-6;
-
-/// The samples' standard deviation for a reader: 0 where it is nothing but rounding; `None` of one sample.
-pub fn deviation(summary: &Summary) -> Option<f64> {
-    let is_rounding = |deviation: f64| deviation < LEAST_DEVIATION * summary.median.abs();
-    summary.stddev.map(|deviation| if is_rounding(deviation) { 0.0 } else { deviation })
+/// A rate of bytes with at most three decimals, for a formula: `7.88 GB/s`.
+pub fn exact_byte_rate(bytes_per_second: f64) -> String {
+    let steps = [at(1.0, "B/s"), at(1e6, "MB/s"), at(1e9, "GB/s")];
+    UnitScale { step: step(bytes_per_second, &steps, 1.0) }.trimmed(bytes_per_second)
 }
 
-/// A span of time as one would say it: `3.4 s`, `88 s` is `1 min 28 s`, `2 h 05 min`.
-pub fn duration(seconds: f64) -> String {
-    const MINUTE: f64 = 60.0;
-    const HOUR: f64 = 3600.0;
-    // An empty sum is -0.0, and nothing takes less than no time.
-    let seconds = if seconds > 0.0 { seconds } else { 0.0 };
-    if seconds < 9.95 {
-        return format!("{seconds:.1} s");
-    }
-    let whole = seconds.round();
-    if whole < MINUTE {
-        format!("{whole:.0} s")
-    } else if whole < HOUR {
-        format!("{:.0} min {:02.0} s", (whole / MINUTE).floor(), whole % MINUTE)
-    } else {
-        let minutes = (seconds / MINUTE).round();
-        format!("{:.0} h {:02.0} min", (minutes / MINUTE).floor(), minutes % MINUTE)
-    }
-}
-
-/// Bytes in powers of 1024, whole where they are: `1 GiB`, `23.4 GiB`.
-pub fn size(bytes: u64) -> String {
-    const STEPS: &[(f64, &str)] = &[
-        (1.0, "B"),
-        (1024.0, "KiB"),
-        (1_048_576.0, "MiB"),
-        (1_073_741_824.0, "GiB"),
-        (1_099_511_627_776.0, "TiB"),
-        (1_125_899_906_842_624.0, "PiB"),
-    ];
-    let value = bytes as f64;
-    // The bound is the least value that would print as 1024.
-    let (factor, unit) = STEPS.iter().find(|(factor, _)| value / factor < 1023.95).unwrap_or(&STEPS[STEPS.len() - 1]);
-    let scaled = value / factor;
-    if scaled.fract() == 0.0 || scaled >= 999.5 {
-        format!("{scaled:.0} {unit}")
-    } else if scaled < 99.95 {
-        format!("{} {unit}", format!("{scaled:.1}").trim_end_matches(".0"))
-    } else {
-        format!("{scaled:.0} {unit}")
-    }
+/// A rate of bits with at most three decimals, for a formula: `25 Gbit/s`.
+pub fn exact_bit_rate(bits_per_second: f64) -> String {
+    let steps = [at(1.0, "bit/s"), at(1e6, "Mbit/s"), at(1e9, "Gbit/s")];
+    UnitScale { step: step(bits_per_second, &steps, 1.0) }.trimmed(bits_per_second)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn summary(n: u32, median: f64, ci95: Option<[f64; 2]>) -> Summary {
-        Summary {
-            n,
-            median,
-            ci95,
-            ci_confidence: None,
-            min: median,
-            max: median,
-            mean: median,
-            stddev: None,
-            cv: None,
-            cv_robust: None,
-            best: None,
-            percentiles: None,
-        }
-    }
-
-    #[test]
-    fn a_percentage_is_short_whatever_it_is_of() {
-        let told = [0.993, 0.0, 0.0007, -0.5, 9999.0, 1e300].map(percent);
-        assert_eq!(told, ["99.3 %", "0.0 %", "0.07 %", "-50.0 %", "999900.0 %", "1.00e302 %"]);
-    }
 
     #[test]
     fn a_prefix_is_taken_by_the_printed_form() {
@@ -301,55 +238,25 @@ mod tests {
     }
 
     #[test]
-    fn equal_samples_have_no_deviation_but_that_of_their_rounding() {
-        let of = |stddev| deviation(&Summary { stddev, ..summary(3, 4e6, None) });
-        assert_eq!((of(Some(4.2e-8)), of(Some(3.9)), of(None)), (Some(0.0), Some(0.0), None));
-        assert_eq!(of(Some(4.1)), Some(4.1), "what is measured is told");
-    }
-
-    #[test]
     fn a_column_shares_a_prefix_where_it_reads_well() {
-        let scale = Scale::common(&[966e9, 1.932e12], Unit::OpPerSecond).unwrap();
+        let scale = UnitScale::common(&[966e9, 1.932e12], Unit::OpPerSecond).unwrap();
         assert_eq!(
             (scale.digits(966e9), scale.digits(1.932e12), scale.unit()),
             ("966.0".into(), "1932".into(), "GOP/s")
         );
-        let scale = Scale::common(&[966e9, 61.8e12], Unit::OpPerSecond).unwrap();
+        let scale = UnitScale::common(&[966e9, 61.8e12], Unit::OpPerSecond).unwrap();
         assert_eq!(
             (scale.digits(966e9), scale.digits(61.8e12), scale.unit()),
             ("0.966".into(), "61.80".into(), "TOP/s")
         );
-        assert_eq!(Scale::common(&[1e9, 1e14], Unit::OpPerSecond), None);
-        assert_eq!(Scale::common(&[], Unit::OpPerSecond), None);
+        assert_eq!(UnitScale::common(&[1e9, 1e14], Unit::OpPerSecond), None);
+        assert_eq!(UnitScale::common(&[], Unit::OpPerSecond), None);
     }
 
     #[test]
-    fn a_spread_without_an_interval_says_how_many_samples_there_are() {
-        assert_eq!(spread(&summary(9, 100.0, Some([99.7, 100.3])), "±"), "±0.3 %");
-        assert_eq!(spread(&summary(9, 100.0, Some([99.99, 100.03])), "±"), "±0.02 %");
-        assert_eq!(spread(&summary(9, 100.0, Some([100.0, 100.0])), "±"), "±0.01 %");
-        assert_eq!(spread(&summary(9, 100.0, Some([80.0, 120.0])), "+-"), "+-20 %");
-        assert_eq!(spread(&summary(9, 1.0, Some([0.5, 19.5])), "±"), "±950 %");
-        assert_eq!(spread(&summary(9, 1.0, Some([0.5, 2e4])), "±"), "±>999 %");
-        assert_eq!(spread(&summary(3, 100.0, None), "±"), "n=3");
-    }
-
-    #[test]
-    fn time_and_size_are_said_as_people_say_them() {
-        let durations: Vec<_> = [0.04, 3.44, 9.96, 59.6, 72.0, 3599.7, 7500.0].map(duration).into();
-        assert_eq!(durations, ["0.0 s", "3.4 s", "10 s", "1 min 00 s", "1 min 12 s", "1 h 00 min", "2 h 05 min"]);
-        let sizes: Vec<_> = [0, 1000, 32 << 10, 1 << 30, 24_906_055_680, 1_073_741_823, u64::MAX].map(size).into();
-        assert_eq!(sizes, ["0 B", "1000 B", "32 KiB", "1 GiB", "23.2 GiB", "1 GiB", "16384 PiB"]);
-    }
-
-    #[test]
-    fn billions_and_powers_keep_their_digits() {
-        assert_eq!([95.81e9, 49_152e9, 0.0412e9, 0.0].map(giga), ["95.81", "49152", "0.0412", "0"]);
-        assert_eq!([1e12, 1.0, 2.5e12, 1e6].map(power), ["10^12", "10^0", "2.50e12", "10^6"]);
-    }
-
-    #[test]
-    fn percentages_keep_their_digits() {
-        assert_eq!([0.9934, 1.0, 0.0042, 0.0, 0.0004].map(percent), ["99.3 %", "100.0 %", "0.4 %", "0.0 %", "0.04 %"]);
+    fn a_formula_has_no_digit_too_many() {
+        assert_eq!([7e9, 7.8765e9, 6e8, 512.0].map(exact_byte_rate), ["7 GB/s", "7.877 GB/s", "600 MB/s", "512 B/s"]);
+        assert_eq!([25e9, 9.415e9, 1e8].map(exact_bit_rate), ["25 Gbit/s", "9.415 Gbit/s", "100 Mbit/s"]);
+        assert_eq!(UnitScale::MICROSECONDS.trimmed(1.344e-6), "1.344 us");
     }
 }

@@ -11,7 +11,7 @@ use super::scale::is_drawable;
 use super::svg::Facts;
 use crate::grid::{Cell, Column, Line};
 use crate::label::{Axis, Common, Label};
-use crate::number::{Notation, percent, quantity, spread};
+use model::number::{Notation, percent, quantity, spread};
 
 /// A metric of a row that was measured and can be drawn.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::svg::{Anchor, Canvas, Facts, TEXT, text_width};
 use super::{Chart, Drawing, Head, finish};
 use crate::grid::{Cell, Line};
-use crate::number::{Notation, Scale, quantity};
+use model::number::{Notation, UnitScale, quantity};
 
 /// A matrix.
 #[derive(Clone, Debug)]
@@ -58,11 +58,11 @@ impl Heat {
 
     fn draw(&self, width: f64) -> Drawing {
         let mut canvas = Canvas::of(width);
-        let scale = Scale::common(&self.values(), self.notation);
+        let scale = UnitScale::common(&self.values(), self.notation);
         let told = |value: f64| scale.map_or_else(|| quantity(value, self.notation), |scale| scale.digits(value));
         let names = self.rows.iter().map(|row| text_width(&row.to_string())).fold(0.0, f64::max);
         let left = names + 14.0;
-        let unit = scale.map_or("", Scale::unit);
+        let unit = scale.map_or("", UnitScale::unit);
         let sides = format!("{} (down) {} (across)", self.sides.0, self.sides.1);
         let above = if unit.is_empty() { sides } else { format!("{sides}, {unit}") };
         canvas.text("unit", (0.0, TEXT), Anchor::Start, &super::svg::cut(&above, width));

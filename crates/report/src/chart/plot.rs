@@ -9,7 +9,7 @@ use super::scale::{Reading, Scale, Tick, is_drawable};
 use super::svg::{Anchor, Canvas, Facts, RADIUS, Segment, Shape, TEXT, cut, text_width};
 use super::{Chart, Drawing, Head, finish};
 use crate::grid::{Cell, Column, Grid, Line};
-use crate::number::quantity;
+use model::number::quantity;
 
 /// A chart of points over an axis.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 use model::unit::Unit;
 
 use super::svg::text_width;
-use crate::number::{self, Notation, percent, quantity, size, whole};
+use model::number::{self, Notation, percent, quantity, size, whole};
 
 /// Where the largest value is more than so many times the smallest, a linear axis would show half of them as nothing.
 const LOG_FROM: f64 = 30.0;
@@ -243,7 +243,7 @@ impl Scale {
     /// Texts of ticks in one unit where that reads well.
     fn told(mut self, notation: Notation) -> Self {
         let values: Vec<f64> = self.ticks.iter().map(|tick| tick.value).collect();
-        match number::Scale::common(&values, notation) {
+        match number::UnitScale::common(&values, notation) {
             Some(scale) => {
                 self.unit = scale.unit();
                 self.texts(|value| trimmed(&scale.digits(value)))

@@ -4,11 +4,12 @@
 //! Few nodes are dots, many are a histogram: what is drawn of a line never grows with the number of nodes.
 
 use model::experiment::Area;
+use model::number::percent_whole;
 
 use super::scale::{Reading, Scale};
 use super::svg::{Anchor, Canvas, Facts, Shape, TEXT, cut, text_width};
 use super::{Chart, Drawing, Head, finish};
-use crate::number::percent;
+use model::number::percent;
 
 /// A figure.
 #[derive(Clone, Debug)]
@@ -166,7 +167,7 @@ fn line(canvas: &mut Canvas, scale: &Scale, frame: &Frame, index: usize, (strip,
 /// The outliers of a line in a few words: one by its share, more by their names.
 fn outlier_names(strip: &Strip) -> String {
     if let [(node, share)] = strip.outliers.as_slice() {
-        return format!("{node} {:.0} %", share * 100.0);
+        return format!("{node} {}", percent_whole(*share));
     }
     let named = strip.outliers.iter().take(MOST_NAMED).map(|(node, _)| node.as_str()).collect::<Vec<_>>().join(", ");
     match strip.outliers.len().saturating_sub(MOST_NAMED) {

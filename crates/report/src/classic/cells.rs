@@ -12,7 +12,7 @@ pub(super) fn measured(status: Status, figure: Cell) -> Cell {
 
 /// A share under a heading that says `%`: `99.3`.
 pub(super) fn efficiency(value: Option<f64>) -> Cell {
-    Cell::figure(value, |value| crate::number::percent(value).trim_end_matches(" %").to_owned())
+    Cell::figure(value, |value| model::number::percent(value).trim_end_matches(" %").to_owned())
 }
 
 /// Both ends of an interval, as `words` has figures.

@@ -13,7 +13,7 @@ use model::unit::Unit;
 use model::warning::Grade;
 
 use crate::label::{Label, cpu, stem_of};
-use crate::number::deviation;
+use model::number::deviation;
 
 /// The name of this table in a row's [`Classic`].
 const TABLE: &str = "cpu";

@@ -7,7 +7,7 @@ use super::cells::{efficiency, grade, interval, measured};
 use super::cpu::{CpuTable, Point, Series};
 use super::text::notes;
 use crate::grid::{Cell, Column, Grid, Line};
-use crate::number::giga;
+use model::number::giga;
 
 const TITLE: &str = "The classic CPU table, in billions of operations a second (GigaOPS: GFLOP/s, GOP/s)";
 

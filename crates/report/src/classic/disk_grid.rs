@@ -10,7 +10,7 @@ use super::disk_text::{Optional, cache_of, iops_notes, latency_notes, line_words
 use super::memory::Figure;
 use crate::grid::{Cell, Column, Grid, Line};
 use crate::label::block_words;
-use crate::number::{percent, whole};
+use model::number::{percent, whole};
 
 /// The columns that every table always has.
 const KEPT: [&str; 11] = [

@@ -12,8 +12,8 @@ use super::text::{ABSENT, known, left_out, seconds, share};
 use crate::label::disk::cache_column;
 use crate::label::{block_words, threads};
 use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
-use crate::number::{percent, power, quantity, size, whole};
 use crate::style::{Style, Tone};
+use model::number::{percent, power, quantity, size, whole};
 
 const RATES: &str = "The classic disk table, in 10^6 bytes a second (MB/s)";
 

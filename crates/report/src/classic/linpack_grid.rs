@@ -9,7 +9,7 @@ use super::linpack::{LinpackSeries, LinpackSize, LinpackTable, Trial};
 use super::linpack_text::{READING, check, missing, scientific};
 use crate::grid::{Cell, Column, Grid, Line};
 use crate::label::threads;
-use crate::number::{giga, whole};
+use model::number::{giga, whole};
 
 /// Bytes of the unit that alignments are told in.
 const KIB: f64 = 1024.0;

@@ -9,7 +9,7 @@ use model::unit::Unit;
 use model::warning::Grade;
 
 use super::cpu::{Theory, did, tightest};
-use crate::number::deviation;
+use model::number::deviation;
 
 /// The name of this table in a row's [`Classic`].
 const TABLE: &str = "memory";

@@ -8,7 +8,7 @@ use super::cells::{efficiency, grade, interval, measured};
 use super::memory::{MemoryPoint, MemorySeries, MemoryTable};
 use super::memory_text::{access_words, block_of, notes};
 use crate::grid::{ABSENT, Cell, Column, Grid, Line};
-use crate::number::{giga, percent, quantity};
+use model::number::{giga, percent, quantity};
 
 /// The columns that both tables always have.
 const KEPT: [&str; 11] = [

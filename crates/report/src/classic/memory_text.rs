@@ -10,8 +10,8 @@ use super::memory::{Figure, MemoryPoint, MemorySeries, MemoryTable};
 use super::text::{ABSENT, known, left_out, rate, seconds, share};
 use crate::label::{block_words, threads};
 use crate::layout::{Align, Block, Cell, Column, table_width, wrap};
-use crate::number::{percent, power, quantity, size};
 use crate::style::{Style, Tone};
+use model::number::{percent, power, quantity, size};
 
 const RATES: &str = "The classic memory table, in 10^9 bytes a second (GB/s)";
 

@@ -9,7 +9,7 @@ use super::net::{NetKind, NetPoint, NetSeries, NetTable};
 use super::net_text::{Optional, latency_notes, rate_notes};
 use crate::grid::{Cell, Column, Grid, Line};
 use crate::label::block_words;
-use crate::number::whole;
+use model::number::whole;
 
 /// What a table is about: a figure of each point, its theory, and what a tool measured of it.
 struct Answer {

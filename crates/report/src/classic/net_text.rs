@@ -8,10 +8,10 @@ use super::disk_text::half;
 use super::memory::Figure;
 use super::net::{NetKind, NetPoint, NetSeries, NetTable};
 use super::text::{ABSENT, known, left_out, seconds, share};
-use crate::label::{block_words, counted};
+use crate::label::block_words;
 use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
-use crate::number::{percent, power, quantity, size, whole};
 use crate::style::{Style, Tone};
+use model::number::{counted, percent, power, quantity, size, whole};
 
 const RATES: &str = "The classic network table, in 10^6 bits a second (Mb/s)";
 

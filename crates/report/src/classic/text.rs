@@ -7,8 +7,8 @@ use super::cpu::{CpuTable, HplSource, Place, Point, Series};
 use super::cpu_table;
 use crate::label::{cpu, threads};
 use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
-use crate::number::{duration, giga, percent, power, quantity};
 use crate::style::{Style, Tone};
+use model::number::{duration, giga, percent, power, quantity};
 
 const TITLE: &str = "The classic CPU table, in billions of operations a second (GFLOP/s, GOP/s)";
 

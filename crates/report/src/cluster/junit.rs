@@ -9,7 +9,7 @@ use model::cluster::{ClusterDocument, FleetNode, NodeState, SlowNode, Standing};
 
 use super::words::{figure, passes, share};
 use crate::junit::{attribute, content};
-use crate::number::percent;
+use model::number::percent;
 
 /// The suite of nodes without results.
 const MEASURED: &str = "measured";

@@ -6,10 +6,9 @@ use serde::Serialize;
 
 use super::words;
 use crate::escape::one_line;
-use crate::label::counted;
 use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, width, wrap};
-use crate::number::duration;
 use crate::style::{Style, Tone};
+use model::number::{counted, duration};
 
 /// No wider than this, whatever there is room for.
 const WIDEST: usize = 100;

@@ -6,10 +6,9 @@ use model::cluster::{ClusterDocument, Distribution, SlowNode, Standing};
 use super::verdict::{Outlook, Verdict};
 use super::words::{figure, notation, of_median, passes, some_of, standing, title};
 use crate::escape::one_line;
-use crate::label::counted;
 use crate::layout::{Align, Block, Cell, Column, cut, table, wrap};
-use crate::number::{percent, quantity};
 use crate::style::{Style, Tone};
+use model::number::{counted, percent, quantity};
 
 /// No wider than this, whatever there is room for.
 const WIDEST: usize = 100;

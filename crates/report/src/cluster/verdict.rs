@@ -1,11 +1,11 @@
 //! The answer in three sentences: how many nodes were measured, whether they are equal, and why not and what to do.
 
 use model::cluster::{ClusterDocument, NodeState, SlowNode, Standing};
+use model::number::counted;
 
 use super::words::{passes, some_of, title};
 use crate::escape::one_line;
 use crate::html::text::{capital, command, listed};
-use crate::label::counted;
 
 /// Nodes that are named in a sentence.
 const MOST_NAMED: usize = 3;

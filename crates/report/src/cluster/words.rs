@@ -6,8 +6,8 @@ use model::unit::{Better, Unit};
 
 use crate::escape::one_line;
 use crate::html::text::{capital, listed};
-use crate::label::{area_title, counted};
-use crate::number::{Notation, percent};
+use crate::label::area_title;
+use model::number::{Notation, counted, percent};
 
 /// What a figure's id begins with where it stands for many figures of an area together.
 const OF_AREA: &str = "area:";

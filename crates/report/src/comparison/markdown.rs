@@ -1,11 +1,11 @@
 //! A comparison for a pull request: the verdict, a table of what changed and what cannot be told, and the rest folded.
 
+use model::number::counted;
 use std::fmt::Write;
 
 use model::comparison::{Change, Compared, Comparison, Side};
 
 use super::{Notes, name, reasons, rows_of};
-use crate::label::counted;
 use crate::markdown::{code, escaped, folded};
 
 /// The comparison as Markdown (GitHub's tables), ending in a newline.

@@ -11,11 +11,12 @@ use std::fmt::Write;
 
 use model::comparison::{AreaMean, Change, Compared, Comparison, Direction, NotCompared};
 use model::experiment::Area;
+use model::number::{change, percent_short};
 use model::unit::Unit;
 
 use crate::RenderError;
-use crate::label::{area_title, counted};
-use crate::number::{Notation, Scale, percent};
+use crate::label::area_title;
+use model::number::{Notation, UnitScale, counted, percent};
 
 pub use markdown::markdown;
 pub use text::text;
@@ -125,10 +126,9 @@ fn limits<'a>(rows: impl Iterator<Item = &'a Compared> + Clone, ellipsis: &str) 
     if low == high { format!("{high} %") } else { format!("{low} {ellipsis} {high} %") }
 }
 
-/// A threshold in percent, two digits of it.
+/// A threshold in percent, without the sign.
 fn limit(threshold: f64) -> String {
-    let percent = 100.0 * threshold;
-    if percent < 9.95 { format!("{percent:.1}").trim_end_matches(".0").to_owned() } else { format!("{percent:.0}") }
+    percent_short(threshold).trim_end_matches(" %").to_owned()
 }
 
 /// How far a row must move to be called changed, in words for a cell: `10 %`, `10 + 4 %` with what disturbances may
@@ -141,19 +141,6 @@ fn limit_words(row: &Compared) -> String {
     }
 }
 
-/// A ratio as a change in percent, with its sign, without the percent sign: `-8.1`, `+120`.
-fn change(ratio: f64) -> String {
-    let percent = 100.0 * (ratio - 1.0);
-    if percent.abs() < 0.05 {
-        return "0.0".to_owned();
-    }
-    match percent.abs() {
-        ..99.95 => format!("{percent:+.1}"),
-        ..9999.5 => format!("{percent:+.0}"),
-        _ => format!("{percent:+.2e}"),
-    }
-}
-
 /// The ends of an interval as changes: `-9.0 … -7.2`; empty where there is none.
 fn interval(row: &Compared, ellipsis: &str) -> String {
     row.ratio_ci95.map_or_else(String::new, |[low, high]| format!("{} {ellipsis} {}", change(low), change(high)))
@@ -163,7 +150,7 @@ fn interval(row: &Compared, ellipsis: &str) -> String {
 fn figures(row: &Compared) -> [String; 3] {
     let area = area_word(&row.id).parse::<Area>();
     let notation = area.map_or(Notation::Plain(row.unit), |area| Notation::of(area, row.unit));
-    let scale = Scale::common(&[row.base, row.new], notation).unwrap_or_else(|| Scale::of(row.base, notation));
+    let scale = UnitScale::common(&[row.base, row.new], notation).unwrap_or_else(|| UnitScale::of(row.base, notation));
     [scale.digits(row.base), scale.digits(row.new), scale.unit().to_owned()]
 }
 

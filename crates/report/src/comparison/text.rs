@@ -1,9 +1,9 @@
 //! A comparison for a terminal.
 
 use model::comparison::{Change, Compared, Comparison, Direction};
+use model::number::counted;
 
 use super::{Notes, bar, name, reasons, rows_of};
-use crate::label::counted;
 use crate::layout::{Align, Block, Cell, Column, flow, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
 

@@ -8,7 +8,7 @@ use model::unit::Unit;
 use super::{Cell, Column, Grid, Line};
 use crate::label::disk::{other_words, params, sync_words};
 use crate::label::{area_title, block_words};
-use crate::number::quantity;
+use model::number::quantity;
 
 /// The measured rows whose requests begin at random moments.
 pub(super) fn grid(rows: &[&Row]) -> Grid {

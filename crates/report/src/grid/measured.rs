@@ -7,8 +7,8 @@ use model::unit::Unit;
 
 use super::{Cell, Column, Grid, Line};
 use crate::label::{Axis, Common, Label, area_title, cpu, disk, familiar, stem};
-use crate::number::{Notation, clock, percent, quantity};
 use crate::terminal::{kind_words, reason_words};
+use model::number::{Notation, clock, percent, quantity};
 
 /// Columns that are there whatever they say.
 const ALWAYS: [&str; 3] = ["Measured", "Of peak", "Grade"];

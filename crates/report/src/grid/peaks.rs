@@ -7,8 +7,8 @@ use model::unit::Unit;
 
 use super::{Cell, Column, Grid, Line};
 use crate::label::{Label, area_title};
-use crate::number::{Notation, quantity};
 use crate::terminal::kind_words;
+use model::number::{Notation, quantity};
 
 /// One limit with the rows that it stands beside.
 struct Limit<'a> {

@@ -8,8 +8,8 @@ use model::unit::Unit;
 
 use super::{Cell, Column, Grid, Line};
 use crate::label::{Label, area_title};
-use crate::number::{Notation, quantity};
 use crate::terminal::reason_words;
+use model::number::{Notation, quantity};
 
 /// A line for each tool beside each metric.
 pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {

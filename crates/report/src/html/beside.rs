@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use super::tables::{Anchors, short};
 use super::text;
-use crate::label::{Label, counted};
-use crate::number::{Notation, Scale, digits};
+use crate::label::Label;
 use crate::terminal::reason_words;
+use model::number::{Notation, UnitScale, counted, digits};
 
 /// A tool beside a metric.
 #[derive(Debug, Serialize)]
@@ -105,7 +105,7 @@ impl Beside {
         let ours = reference.ratio.zip(reference.median).map(|(ratio, median)| ratio * median);
         let notation = Notation::of(row.area, metric.unit);
         let figures: Vec<f64> = ours.into_iter().chain(reference.median).collect();
-        let scale = Scale::common(&figures, notation).or_else(|| Some(Scale::of(*figures.first()?, notation)));
+        let scale = UnitScale::common(&figures, notation).or_else(|| Some(UnitScale::of(*figures.first()?, notation)));
         let told = |value: Option<f64>| {
             let value = value.filter(|value| value.is_finite()).zip(scale);
             value.map_or_else(String::new, |(value, scale)| format!("{} {}", scale.digits(value), scale.unit()))

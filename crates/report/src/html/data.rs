@@ -11,8 +11,8 @@ use flate2::write::GzEncoder;
 use model::document::Document;
 use serde::Serialize;
 
-use crate::number::size;
 use crate::{RenderError, csv};
+use model::number::size;
 
 /// Most characters of packed files in a page, all of them together. Chromium refuses to save from an address of more than 2 MiB
 /// (`url::kMaxURLChars` in `url/url_constants.h`), and a page has to stay light enough to be sent.

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::tables::Anchors;
 use crate::label::{Label, area_title};
-use crate::number::{Notation, percent, quantity, spread};
+use model::number::{Notation, percent, quantity, spread};
 
 /// What is said of a figure that no peak allows.
 const ABOVE: &str = "more than its peak allows, so the peak or the clock in it is wrong";

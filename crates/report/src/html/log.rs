@@ -2,12 +2,13 @@
 //! figures, with the reason.
 
 use model::document::{Document, Row, Status};
+use model::number::counted;
 use model::warning::{Cause, Grade, WARNINGS, Warning};
 use serde::Serialize;
 
 use super::tables::Anchors;
 use super::text::capital;
-use crate::label::{Label, counted};
+use crate::label::Label;
 use crate::reason;
 use crate::terminal::without_words;
 

@@ -5,7 +5,7 @@ use model::machine::{Machine, Unknown};
 use serde::Serialize;
 
 use crate::info::facts_of;
-use crate::number::{digits, duration, size};
+use model::number::{digits, duration, size};
 
 /// A machine in words.
 #[derive(Debug, Serialize)]

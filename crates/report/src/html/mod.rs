@@ -24,11 +24,10 @@ use serde::Serialize;
 
 use crate::chart::{self, charts};
 use crate::grid::grids;
-use crate::label::counted;
-use crate::number::duration;
 use crate::terminal::machine_words;
 use crate::{Render, RenderError};
 use area::Section;
+use model::number::{counted, duration};
 use tables::Anchors;
 
 const TEMPLATE: &str = include_str!("page.html");

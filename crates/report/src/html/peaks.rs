@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::text;
 use crate::info::input_words;
 use crate::label::{Axis, Label, area_title, stem, threads};
-use crate::number::{Notation, percent, quantity};
+use model::number::{Notation, percent, quantity};
 
 /// As many different figures of one source are listed; of more the least and the most are told.
 const LISTED: usize = 3;

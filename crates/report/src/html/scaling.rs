@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::tables::{Anchors, part, short};
 use super::text;
-use crate::label::{Axis, Label, area_title, counted, stem};
-use crate::number::{digits, percent};
+use crate::label::{Axis, Label, area_title, stem};
+use model::number::{counted, digits, percent};
 
 /// One experiment at its most threads against its fewest.
 #[derive(Debug, Serialize)]

@@ -2,13 +2,13 @@
 //! figures can be trusted. Each follows from the document by a rule; the warnings that matter most stand below.
 
 use model::document::{Document, Status};
+use model::number::counted;
 use model::warning::Grade;
 use serde::Serialize;
 
 use super::gauge::Gauge;
 use super::log::Kind;
 use super::text::{area_words, capital, listed};
-use crate::label::counted;
 
 /// At most so many warnings are told at the top; all of them are in the log.
 const MOST_WARNINGS: usize = 4;

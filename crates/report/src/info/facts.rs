@@ -4,13 +4,13 @@ use model::machine::{
     Cache, CoreKind, CoreType, Cpu, Dimm, Disk, DiskQueue, DriveSheet, Machine, Memory, Nic, NodeRating, NumaNode,
     OpsPerCycle, Os, Withheld, WithheldBy,
 };
+use model::number::{UnitScale, plain};
 use model::unit::Unit;
 
 use super::chosen::{OTHERS, fastest};
 use super::{Fact, Section};
-use crate::label::counted;
 use crate::label::cpu::stem_words;
-use crate::number::{clock, digits, quantity, size};
+use model::number::{clock, counted, quantity, size};
 
 /// Collects the facts of a section, looking up their sources.
 struct Facts<'a> {
@@ -95,7 +95,7 @@ fn processor(facts: &mut Facts<'_>, cpu: &Cpu) {
     facts.facts.extend(cpu.withheld.iter().enumerate().map(|(index, withheld)| withheld_fact(index, withheld)));
     facts.add("base clock", "cpu.base_hz", cpu.base_hz.map(clock));
     facts.add("boost clock", "cpu.boost_hz", cpu.boost_hz.map(clock));
-    facts.add("time-stamp counter", "cpu.tsc_hz", cpu.tsc_hz.map(|hertz| format!("{:.1} MHz", hertz / 1e6)));
+    facts.add("time-stamp counter", "cpu.tsc_hz", cpu.tsc_hz.map(|hertz| UnitScale::MEGAHERTZ.fixed(hertz, 1)));
     facts.add("governor", "cpu.governor", cpu.governor.as_ref());
     facts.add("frequency driver", "cpu.scaling_driver", cpu.scaling_driver.as_ref());
     facts.add("boost allowed", "cpu.turbo", cpu.turbo.map(|turbo| if turbo { "yes" } else { "no" }));
@@ -155,11 +155,6 @@ fn ops_words(ops: &OpsPerCycle) -> Option<String> {
         None if ops.candidates.is_empty() => None,
         None => Some(format!("{} {}", candidates(), ops.unit)),
     }
-}
-
-/// A count without decimals, anything else with its digits.
-pub(super) fn plain(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < 1e6 { format!("{value:.0}") } else { digits(value) }
 }
 
 const fn core_kind_words(kind: CoreKind) -> &'static str {

@@ -6,13 +6,14 @@ mod facts;
 mod peaks;
 
 use model::machine::{Machine, Storage, StorageDevice, Unknown};
+use model::number::{UnitScale, percent_whole};
 use model::peak::{InfoPeak, PeakInput};
 use model::probe::{EngineProbe, LimitProbe, StorageProbe};
 use serde_json::{Value, json};
 
 use crate::layout::{width, wrap};
-use crate::number::size;
 use crate::style::{Style, Tone};
+use model::number::size;
 
 /// The schema name of [`info_json`].
 const SCHEMA: &str = "assay.info/1";
@@ -132,8 +133,8 @@ fn probed(probe: &StorageProbe) -> Vec<Fact> {
     let mut facts = Vec::new();
     facts.extend(probe.obstacle.clone().map(|obstacle| fact("obstacle", obstacle, "a look at it")));
     if let (Some(total), Some(available)) = (probe.total_bytes, probe.available_bytes) {
-        let share = 100.0 * available as f64 / total.max(1) as f64;
-        facts.push(fact("free", format!("{} of {} ({share:.0} %)", size(available), size(total)), "statvfs"));
+        let share = percent_whole(available as f64 / total.max(1) as f64);
+        facts.push(fact("free", format!("{} of {} ({share})", size(available), size(total)), "statvfs"));
     }
     let direct = match (&probe.no_direct, probe.offset_align_bytes, probe.memory_align_bytes) {
         (Some(why), ..) => Some(format!("none: {why}")),
@@ -150,12 +151,13 @@ fn probed(probe: &StorageProbe) -> Vec<Fact> {
         facts.push(fact(engine.name(), value, "setting one up"));
     }
     for LimitProbe { what, value, source } in &probe.limits {
-        let (unit, of) = if what.contains("bytes") { ("MB/s", value / 1e6) } else { ("requests/s", *value) };
+        let scale =
+            if what.contains("bytes") { UnitScale::MEGABYTES_PER_SECOND } else { UnitScale::REQUESTS_PER_SECOND };
         let way = if what.starts_with("read") { "limit of reads" } else { "limit of writes" };
-        facts.push(fact(way, format!("{of:.1} {unit}"), source));
+        facts.push(fact(way, scale.fixed(*value, 1), source));
     }
     if let (Some(rate), Some(seconds)) = (probe.others_bytes_per_second, probe.watched_seconds) {
-        let value = format!("{:.1} MB/s over {seconds:.1} s", rate / 1e6);
+        let value = format!("{} over {seconds:.1} s", UnitScale::MEGABYTES_PER_SECOND.fixed(rate, 1));
         facts.push(fact("traffic of others", value, "/sys/block/*/stat"));
     }
     facts

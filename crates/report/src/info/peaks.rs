@@ -2,15 +2,15 @@
 //! many kernels only the fastest are shown.
 
 use model::machine::Machine;
+use model::number::plain;
 use model::peak::{InfoPeak, PeakInput};
 use model::unit::Unit;
 
 use super::chosen::{OTHERS, fastest};
-use super::facts::plain;
 use super::{Fact, Section};
 use crate::label::cpu::stem_words;
 use crate::label::threads;
-use crate::number::{clock, quantity, size};
+use model::number::{clock, quantity, size};
 
 /// The peaks, and their inputs once each; work per cycle is left to the cores, where it stands with the same source.
 pub(super) fn sections(peaks: &[InfoPeak], machine: &Machine) -> [Section; 2] {

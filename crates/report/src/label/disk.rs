@@ -7,8 +7,8 @@ use model::machine::Disk;
 use model::sample::MetricName;
 use model::unit::Unit;
 
-use super::{Axis, Label, block_words, counted, same, threads};
-use crate::number::{percent, quantity, size};
+use super::{Axis, Label, block_words, same, threads};
+use model::number::{counted, percent, quantity, size};
 
 /// Up to so many disks are named; more are counted.
 const FEW: usize = 2;

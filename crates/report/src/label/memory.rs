@@ -3,8 +3,8 @@
 use model::experiment::MemoryParams;
 use model::isa::{MemoryOp, MemoryPattern, Placement};
 
-use super::{Common, Label, block_words, counted, page_words};
-use crate::number::size;
+use super::{Common, Label, block_words, page_words};
+use model::number::{counted, size};
 
 /// What an operation is called, what else there is to say of it, and whether its vectors matter.
 const fn words(op: MemoryOp) -> (&'static str, Option<&'static str>, bool) {

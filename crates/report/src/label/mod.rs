@@ -13,7 +13,7 @@ use model::isa::{MemoryPattern, Pages};
 use model::machine::Machine;
 use model::unit::format_size;
 
-use crate::number::size;
+use model::number::{counted, size};
 
 /// What a row measured, what its table varies from slot to slot left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -238,11 +238,6 @@ impl Label {
 /// `1 thread`, `8 threads`.
 pub(crate) fn threads(count: u32) -> String {
     counted(u64::from(count), "thread")
-}
-
-/// `1 row`, `5 rows`.
-pub(crate) fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The name of an area above its table.

@@ -3,6 +3,7 @@
 use model::document::Row;
 use model::experiment::{NetParams, Params};
 use model::io::{Direction, NetMode, Segmentation, Wait};
+use model::number::percent_exact;
 
 use super::{Label, block_words};
 
@@ -10,7 +11,7 @@ use super::{Label, block_words};
 pub(crate) const LOOPBACK: &str = "loopback";
 
 /// Datagrams of a million, and of a hundred.
-const MILLION_OVER_HUNDRED: f64 = 1e4;
+const MILLION: f64 = 1e6;
 
 /// The parameters of a row of the network; `None` for what is none of this version.
 pub(crate) fn params(row: &Row) -> Option<&NetParams> {
@@ -40,7 +41,7 @@ const fn direction_words(direction: Option<Direction>) -> &'static str {
 fn goal_words(per_million: u32) -> String {
     match per_million {
         0 => "none lost".to_owned(),
-        many => format!("at most {} % lost", f64::from(many) / MILLION_OVER_HUNDRED),
+        many => format!("at most {} lost", percent_exact(f64::from(many) / MILLION)),
     }
 }
 

@@ -12,8 +12,8 @@ use super::notes::Notes;
 use super::section::Section;
 use crate::label::disk::{cache_column, engine_words, load_words, other_words, params};
 use crate::label::{block_words, threads};
-use crate::number::{Scale, percent, quantity, size};
 use crate::style::Style;
+use model::number::{UnitScale, percent, quantity, size};
 
 /// Whether a row of these belongs to a table of its own: a load, and a page cache beside the same without it.
 pub(super) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
@@ -165,7 +165,7 @@ impl Drawing<'_> {
         let named = Named::new(&title, rows.iter().map(load).collect());
         let measured: Vec<Option<&Row>> = rows.iter().copied().map(Some).collect();
         let all: Vec<f64> = rows.iter().filter_map(|row| percentiles(row)).flat_map(|it| [it.p50, it.p99_9]).collect();
-        let scale = Scale::common(&all, Unit::Second);
+        let scale = UnitScale::common(&all, Unit::Second);
         let time = |seconds: f64| match scale {
             Some(scale) => format!("{} {}", scale.digits(seconds), scale.unit()),
             None => quantity(seconds, Unit::Second),

@@ -7,8 +7,8 @@ use model::unit::Unit;
 use super::headline;
 use super::notes::Notes;
 use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, width, wrap};
-use crate::number::{Notation, Scale, quantity, spread};
 use crate::style::{Style, Tone};
+use model::number::{Notation, UnitScale, quantity, spread};
 
 /// Lengths of the bar, the better first.
 const LENGTHS: [usize; 3] = [24, 12, 0];
@@ -28,7 +28,7 @@ pub(super) struct Figures<'a> {
     pub(super) rows: Vec<Option<&'a Row>>,
     pub(super) metric: MetricName,
     /// The scale of several columns that are read together; `None` for one of its own, which its heading names.
-    pub(super) scale: Option<Scale>,
+    pub(super) scale: Option<UnitScale>,
 }
 
 impl<'a> Figures<'a> {
@@ -97,7 +97,7 @@ impl Drawing<'_> {
         let metrics: Vec<Option<&Metric>> = figures.metrics().collect();
         let values: Vec<f64> = metrics.iter().flatten().map(|metric| metric.summary.median).collect();
         let unit = metrics.iter().flatten().map(|metric| metric.unit).next().unwrap_or(Unit::One);
-        let scale = figures.scale.or_else(|| Scale::common(&values, unit));
+        let scale = figures.scale.or_else(|| UnitScale::common(&values, unit));
         let told = |metric: &Metric| match scale {
             Some(scale) => scale.digits(metric.summary.median),
             None => quantity(metric.summary.median, unit),

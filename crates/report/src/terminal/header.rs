@@ -3,10 +3,9 @@
 use model::document::{Document, Status};
 use model::machine::Machine;
 
-use crate::label::counted;
 use crate::layout::{flow, wrap};
-use crate::number::{duration, size};
 use crate::style::{Style, Tone};
+use model::number::{counted, duration, size};
 
 pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
     let parts: Vec<String> = summary(document).iter().map(|part| style.clean(part)).collect();

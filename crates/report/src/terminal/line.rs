@@ -7,8 +7,8 @@ use super::notes::{reason_words, short_kind};
 use super::table::per_cycle;
 use super::{grade_tone, p99};
 use crate::layout::{cut, width};
-use crate::number::{Notation, digits, percent, quantity, spread};
 use crate::style::{Style, Tone};
+use model::number::{Notation, digits, percent, quantity, spread};
 
 /// Wide enough for the ids of every headline experiment, so that the figures of successive lines stand below each
 /// other.

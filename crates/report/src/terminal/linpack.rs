@@ -13,8 +13,8 @@ use super::notes::Notes;
 use super::section::Section;
 use crate::label::{linpack, threads};
 use crate::layout::{Align, Block, Cell, Column, wrap};
-use crate::number::percent;
 use crate::style::{Style, Tone};
+use model::number::percent;
 
 /// From so many orders on, rows that differ in nothing else are a curve.
 const LEAST_ORDERS: usize = 2;

@@ -14,8 +14,8 @@ use super::section::Section;
 use crate::label::memory::op_words;
 use crate::label::{page_words, threads};
 use crate::layout::{Align, Block, Cell, Column, table, wrap};
-use crate::number::{Scale, quantity, size, spread};
 use crate::style::{Style, Tone};
+use model::number::{UnitScale, quantity, size, spread};
 
 /// From so many working sets on, rows that differ in nothing else are a curve.
 const LEAST_POINTS: usize = 4;
@@ -257,7 +257,7 @@ impl Drawing<'_> {
         let metric = if op == MemoryOp::Load || pair { MetricName::Latency } else { MetricName::Throughput };
         let values: Vec<f64> = rows.iter().filter_map(|row| Some(figure(row, metric)?.summary.median)).collect();
         let unit = rows.iter().find_map(|row| Some(figure(row, metric)?.unit));
-        let scale = unit.and_then(|unit| Scale::common(&values, unit));
+        let scale = unit.and_then(|unit| UnitScale::common(&values, unit));
         let lines = self.fitted(|spread, _| {
             let mut blocks =
                 vec![Block::new(format!("  {down}"), Align::Left, vec![Column::new(Align::Left, labels.clone())])];

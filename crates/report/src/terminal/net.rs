@@ -14,10 +14,10 @@ use super::headline;
 use super::notes::Notes;
 use super::section::Section;
 use crate::label::net::{how_words, params, protocol};
-use crate::label::{block_words, counted, same};
+use crate::label::{block_words, same};
 use crate::layout::{Block, Cell, wrap};
-use crate::number::{Notation, Scale, digits, percent, quantity};
 use crate::style::{Style, Tone};
+use model::number::{Notation, UnitScale, counted, digits, percent, quantity};
 
 /// Up to so many kinds of round trips are an overview and stand in the area's own table.
 const FEW: usize = 2;
@@ -157,11 +157,11 @@ fn sending_share(row: &Row) -> Option<f64> {
 }
 
 /// Times of a table in one unit where that reads well.
-struct Times(Option<Scale>);
+struct Times(Option<UnitScale>);
 
 impl Times {
     fn of(values: impl Iterator<Item = f64>) -> Self {
-        Self(Scale::common(&values.collect::<Vec<_>>(), Unit::Second))
+        Self(UnitScale::common(&values.collect::<Vec<_>>(), Unit::Second))
     }
 
     fn words(&self, seconds: f64) -> String {
@@ -212,7 +212,7 @@ impl Drawing<'_> {
         }
         let named = named(&rows, "Network, both ways at once: each by itself", "streams", words);
         let all: Vec<f64> = rows.iter().filter_map(|row| both(row)).flat_map(|(up, down)| [up, down]).collect();
-        let scale = Scale::common(&all, Notation::Bits);
+        let scale = UnitScale::common(&all, Notation::Bits);
         let rate = |value: f64| match scale {
             Some(scale) => format!("{} {}", scale.digits(value), scale.unit()),
             None => quantity(value, Notation::Bits),

@@ -6,6 +6,7 @@
 use model::document::{Row, Status};
 use model::experiment::{Area, CpuParams, DiskParams, Params};
 use model::io::{DiskCache, DiskEngine, DiskOp, DiskPattern};
+use model::number::counted;
 use model::peak::PeakKind;
 use model::unit::Better;
 use model::warning::{Grade, WarningCode};
@@ -14,7 +15,7 @@ use model::words::Named;
 use super::section::Section;
 use super::{grade_tone, headline, plain};
 use crate::label::net::LOOPBACK;
-use crate::label::{Label, counted, cpu};
+use crate::label::{Label, cpu};
 use crate::layout::wrap;
 use crate::reason;
 use crate::style::{Style, Tone};

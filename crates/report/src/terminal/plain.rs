@@ -5,12 +5,13 @@
 use model::document::Row;
 use model::experiment::CpuParams;
 use model::isa::{CpuOp, Element};
+use model::number::factor;
 use model::peak::PeakKind;
 use model::warning::WarningCode;
 
 use super::headline;
 use crate::label::{cpu, threads};
-use crate::number::{digits, quantity};
+use model::number::quantity;
 
 /// What vectors could do where a plain loop was measured: the most by that type, at the clock beside the row.
 pub(super) fn vector_peak(row: &Row) -> Option<f64> {
@@ -48,25 +49,4 @@ fn item(row: &Row, params: &CpuParams, name_threads: bool) -> Option<String> {
     let figure = quantity(peak, metric.unit);
     let threads = if name_threads { format!(" with {}", threads(params.threads)) } else { String::new() };
     Some(format!("{} {}x ({figure}{threads})", cpu::precision(params.element), factor(peak / metric.summary.median)))
-}
-
-/// Two digits are enough of a factor that others' time and the clock have a part in.
-fn factor(ratio: f64) -> String {
-    if ratio >= 9.95 {
-        format!("{ratio:.0}")
-    } else if ratio >= 1.0 {
-        format!("{ratio:.1}")
-    } else {
-        digits(ratio)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn factors_are_short() {
-        assert_eq!([63.7, 9.94, 1.0, 0.5].map(factor), ["64", "9.9", "1.0", "0.500"]);
-    }
 }

@@ -2,15 +2,16 @@
 //! others and why two figures may differ. Ratios and verdicts are the document's.
 
 use model::document::{Row, Status};
+use model::number::percent_brief;
 use model::reference::{Reference, Verdict};
 use model::sample::Metric;
 
 use super::notes::reason_words;
 use super::section::Section;
-use crate::label::{Label, counted};
+use crate::label::Label;
 use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, wrap};
-use crate::number::{Notation, Scale, digits};
 use crate::style::{Style, Tone};
+use model::number::{Notation, UnitScale, counted, digits};
 
 const TITLE: &str = "Beside trusted tools";
 
@@ -77,10 +78,10 @@ impl Beside<'_> {
         Some(self.reference.ratio? * self.reference.median?)
     }
 
-    fn scale(&self) -> Option<Scale> {
+    fn scale(&self) -> Option<UnitScale> {
         let notation = Notation::of(self.row.area, self.metric.unit);
         let figures: Vec<f64> = self.ours().into_iter().chain(self.reference.median).collect();
-        Scale::common(&figures, notation).or_else(|| Some(Scale::of(*figures.first()?, notation)))
+        UnitScale::common(&figures, notation).or_else(|| Some(UnitScale::of(*figures.first()?, notation)))
     }
 
     fn tool(&self, style: &Style) -> String {
@@ -90,9 +91,7 @@ impl Beside<'_> {
 
     /// How far the ratio can be off to either side.
     fn half_width(&self, style: &Style) -> Option<String> {
-        let half = self.reference.half_width?;
-        let decimals = usize::from(half < 0.0995);
-        Some(format!("{}{:.decimals$} %", style.plus_minus(), half * 100.0))
+        Some(format!("{}{}", style.plus_minus(), percent_brief(self.reference.half_width?)))
     }
 
     /// The verdict in words, `why` it cannot be told included where there is room for it.

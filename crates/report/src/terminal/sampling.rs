@@ -8,10 +8,10 @@ use model::sample::MetricName;
 use model::unit::Unit;
 use model::wire::TestFile;
 
-use crate::label::{Label, counted, disk};
+use crate::label::{Label, disk};
 use crate::layout::wrap;
-use crate::number::{duration, percent, quantity, size};
 use crate::style::{Style, Tone};
+use model::number::{counted, duration, percent, quantity, size};
 
 /// A sentence or two; nothing where nothing was measured.
 pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {

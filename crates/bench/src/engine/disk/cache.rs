@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::experiment::DiskParams;
 use model::io::{DiskCache, DiskEngine};
+use model::number::percent_whole;
 use model::wire::HeldFile;
 use sys::clock::monotonic_raw_seconds;
 
@@ -109,9 +110,9 @@ fn fill(held: &HeldFile, most_seconds: Option<f64>, filled: &AtomicU64) -> Resul
     let mut at = 0;
     loop {
         if let Some(most) = most_seconds.filter(|most| monotonic_raw_seconds() - began > *most) {
-            let (done, file) = (100.0 * at as f64 / bytes.max(1) as f64, trouble::test_file(held));
+            let (done, file) = (percent_whole(at as f64 / bytes.max(1) as f64), trouble::test_file(held));
             let reason = format!(
-                "there was no time to read {file} into the page cache: {done:.0} % of it in {most:.0} s; give it more \
+                "there was no time to read {file} into the page cache: {done} of it in {most:.0} s; give it more \
                  with --time-budget"
             );
             return Err(Trouble::Unavailable(reason));

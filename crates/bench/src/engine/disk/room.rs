@@ -120,32 +120,12 @@ fn fit(
     ))
 }
 
-/// A size in words, to a tenth.
-pub(super) fn rounded(bytes: u64) -> String {
-    let gibibytes = bytes as f64 / f64::from(1 << 30);
-    match gibibytes {
-        1024.0.. => format!("{:.1} TiB", gibibytes / 1024.0),
-        1.0.. => format!("{gibibytes:.1} GiB"),
-        _ if bytes < 1 << 20 => format!("{:.0} KiB", gibibytes * 1024.0 * 1024.0),
-        _ => format!("{:.0} MiB", gibibytes * 1024.0),
-    }
-}
+pub(super) use model::number::size_rounded as rounded;
 
 /// How many files so many threads work on.
 pub(super) fn files_of(layout: DiskLayout, threads: u32) -> u32 {
     match layout {
         DiskLayout::Shared => 1,
         DiskLayout::PerThread => threads,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::rounded;
-
-    #[test]
-    fn sizes_are_said_in_the_unit_that_keeps_them_short() {
-        let said = [64 << 20, (1 << 30) - 1, 1 << 30, 1023 << 30, 900 << 40].map(rounded);
-        assert_eq!(said, ["64 MiB", "1024 MiB", "1.0 GiB", "1023.0 GiB", "900.0 TiB"]);
     }
 }

@@ -8,6 +8,7 @@ use kernels::lines::Line;
 use model::experiment::{Area, Background, Classic, Experiment, MemoryChoices, MemoryParams, Params, memory_id};
 use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 use model::machine::Machine;
+use model::number::UnitScale;
 use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
 
@@ -326,9 +327,9 @@ const fn expected_rate(params: &MemoryParams) -> f64 {
 
 fn does_not_fit(working_set: u64, obtainable: u64) -> String {
     format!(
-        "a working set of {} does not fit: {:.1} GiB of memory can be had here",
+        "a working set of {} does not fit: {} of memory can be had here",
         format_size(working_set),
-        obtainable as f64 / f64::from(1 << 30)
+        UnitScale::GIBIBYTES.fixed(obtainable as f64, 1)
     )
 }
 

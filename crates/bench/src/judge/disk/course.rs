@@ -2,6 +2,7 @@
 
 use model::document::{DiskConditions, Row};
 use model::experiment::DiskParams;
+use model::number::{byte_rate, request_rate};
 use model::sample::MetricName;
 use model::unit::{Unit, format_size};
 use model::warning::{Warning, WarningCode};
@@ -46,7 +47,7 @@ pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &R
 
 /// A rate for a reader.
 fn rate(unit: Unit, value: f64) -> String {
-    if unit == Unit::BytePerSecond { format!("{:.1} MB/s", value / 1e6) } else { format!("{value:.0} requests/s") }
+    if unit == Unit::BytePerSecond { byte_rate(value) } else { request_rate(value) }
 }
 
 /// Bytes that were written in the samples before this one: what went into a cache, less the warm-up and what lies between

@@ -9,6 +9,7 @@ use model::document::{Row, Status};
 use model::experiment::{DiskParams, Params};
 use model::io::{DiskCache, DiskLayout, DiskOp, DiskPattern};
 use model::machine::Machine;
+use model::number::{UnitScale, byte_rate, percent_hundredths, request_rate};
 use model::peak::PeakKind;
 use model::sample::{Metric, MetricName};
 use model::warning::{self, Warning, WarningCode};
@@ -147,7 +148,7 @@ fn impossible(params: &DiskParams, row: &Row) -> Option<Warning> {
     let of_all = || row.metric(MetricName::Latency)?.summary.percentiles.map(|percentiles| percentiles.p50);
     let median = if params.op.writes() { of_reads } else { of_reads.or_else(of_all) };
     median.filter(|median| *median > 0.0 && *median < FASTEST_SECONDS).map(|median| {
-        let seen = format!("Half of the reads came back within {:.0} ns.", median * 1e9);
+        let seen = format!("Half of the reads came back within {}.", UnitScale::NANOSECONDS.fixed(median, 0));
         Warning::new(WarningCode::Impossible, FASTEST_SECONDS / median, &seen)
     })
 }
@@ -166,7 +167,7 @@ impl Rate {
     fn words(self) -> String {
         let Self { of_bytes, reads, value } = self;
         let way = if reads { "read" } else { "written" };
-        if of_bytes { format!("{:.1} MB/s {way}", value / 1e6) } else { format!("{value:.0} requests/s {way}") }
+        format!("{} {way}", if of_bytes { byte_rate(value) } else { request_rate(value) })
     }
 }
 
@@ -247,7 +248,7 @@ fn short_span(params: &DiskParams, limits: Limits<'_>) -> Option<Warning> {
     let bytes = disk.bytes.filter(|bytes| *bytes > 0 && spins && seeks)?;
     let span = params.size.saturating_mul(files) as f64 / bytes as f64;
     (span < SHORT_SPAN).then(|| {
-        let seen = format!("The file takes up {:.2} % of {}, which spins.", 100.0 * span, disk.name);
+        let seen = format!("The file takes up {} of {}, which spins.", percent_hundredths(span), disk.name);
         Warning::new(WarningCode::ShortSpan, 1.0 - span, &seen)
     })
 }

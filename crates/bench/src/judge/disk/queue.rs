@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use model::document::{DiskConditions, Row};
 use model::experiment::DiskParams;
 use model::io::DiskCache;
+use model::number::{UnitScale, request_rate};
 use model::sample::MetricName;
 use model::warning::{Warning, WarningCode};
 
@@ -51,8 +52,9 @@ fn little(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Option
     let should = f64::from(params.threads) * f64::from(params.depth);
     Warning::when(WarningCode::LittlesLaw, (rate * latency - should).abs() / should, || {
         format!(
-            "{rate:.0} requests/s times {:.1} us are {:.2} requests in flight, not {should}.",
-            latency * 1e6,
+            "{} times {} are {:.2} requests in flight, not {should}.",
+            request_rate(rate),
+            UnitScale::MICROSECONDS.fixed(latency, 1),
             rate * latency
         )
     })

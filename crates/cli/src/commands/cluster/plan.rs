@@ -15,6 +15,7 @@ use cluster::scheduler::slurm::{NodeSelection, choose};
 use machine::Sysroot;
 use model::cluster::{HplPlan, Plan, PlanNode, Task, Work};
 use model::experiment::Area;
+use model::number::rough_duration as span;
 
 use super::run::forecast;
 use crate::args::cluster::PlanArgs;
@@ -218,15 +219,6 @@ fn moment(then: f64, now: f64) -> String {
         ..1.0 => format!("at {time}"),
         1.0 => format!("at {time} tomorrow"),
         days => format!("at {time} in {days:.0} days"),
-    }
-}
-
-/// Seconds as people say them.
-fn span(seconds: f64) -> String {
-    match seconds {
-        seconds if seconds < 120.0 => format!("{seconds:.0} s"),
-        seconds if seconds < 7200.0 => format!("{:.0} min", seconds / 60.0),
-        seconds => format!("{:.1} h", seconds / 3600.0),
     }
 }
 

@@ -173,7 +173,7 @@ impl Progress {
 
 /// How far it is, in a line.
 fn line(now: LiveProgress) -> String {
-    let left = report::number::duration(now.seconds_left);
+    let left = model::number::duration(now.seconds_left);
     let open = now.open.map_or_else(String::new, |open| format!(", {open} rows open"));
     format!("{} of at most {} pairs of {} rows{open}, at most {left} left", now.pairs, now.of, now.rows)
 }

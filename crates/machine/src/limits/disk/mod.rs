@@ -20,6 +20,7 @@ pub(crate) mod sharing;
 use model::experiment::DiskParams;
 use model::io::DiskOp;
 use model::machine::{Machine, Storage};
+use model::number::exact_byte_rate;
 use model::peak::{Peak, PeakKind};
 use model::unit::format_size;
 
@@ -27,7 +28,7 @@ use crate::declared::Declared;
 use crate::disk::throttle::{IoLimit, IoLimits};
 use crate::limits::disk::drive::Heads;
 use crate::limits::disk::layers::{Asked, Layers};
-use crate::limits::disk::request::{Figure, Request, Way, bytes_rate, input};
+use crate::limits::disk::request::{Figure, Request, Way, input};
 
 /// What peaks of a disk rest on, in the order they are listed in.
 const KINDS: [PeakKind; 4] = [PeakKind::Declared, PeakKind::Datasheet, PeakKind::Limit, PeakKind::Link];
@@ -114,7 +115,8 @@ impl Known<'_> {
             inputs: vec![input(key, value, "declared")],
             ..Figure::default()
         };
-        let by_bytes = self.declared.get(bytes).map(|rate| request.by_bytes(figure(bytes, rate, bytes_rate(rate))));
+        let by_bytes =
+            self.declared.get(bytes).map(|rate| request.by_bytes(figure(bytes, rate, exact_byte_rate(rate))));
         let by_requests = self.declared.get(requests).filter(|_| request.random);
         let by_requests = by_requests.map(|rate| figure(requests, rate, format!("{rate} requests/s")));
         Figure::tighter(Figure::tighter(by_bytes, by_requests), self.heads(request))
@@ -142,7 +144,7 @@ impl Known<'_> {
             ..Figure::default()
         };
         let by_bytes =
-            bytes.as_ref().map(|limit| request.by_bytes(allowed(limit, "limit B/s", bytes_rate(limit.value))));
+            bytes.as_ref().map(|limit| request.by_bytes(allowed(limit, "limit B/s", exact_byte_rate(limit.value))));
         // Behind the page cache the kernel makes requests of its own size.
         let by_requests = requests.as_ref().filter(|_| request.random || request.direct).map(|limit| {
             let figure = allowed(limit, "limit 1/s", format!("{} requests/s", limit.value));
@@ -417,6 +419,6 @@ mod tests {
 
     #[test]
     fn rates_are_written_with_three_places_at_most() {
-        assert_eq!([7e9, 7.8765e9, 6e8, 512.0].map(bytes_rate), ["7 GB/s", "7.877 GB/s", "600 MB/s", "512 B/s"]);
+        assert_eq!([7e9, 7.8765e9, 6e8, 512.0].map(exact_byte_rate), ["7 GB/s", "7.877 GB/s", "600 MB/s", "512 B/s"]);
     }
 }

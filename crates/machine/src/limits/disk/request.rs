@@ -120,19 +120,3 @@ impl Figure {
 pub(crate) fn input(name: &str, value: f64, source: &str) -> PeakInput {
     PeakInput { name: name.to_owned(), value, source: source.to_owned() }
 }
-
-/// A rate for a formula: `7.88 GB/s`.
-pub(crate) fn bytes_rate(rate: f64) -> String {
-    let (value, unit) = match rate {
-        1e9.. => (rate / 1e9, "GB/s"),
-        1e6.. => (rate / 1e6, "MB/s"),
-        _ => (rate, "B/s"),
-    };
-    format!("{} {unit}", places(value))
-}
-
-/// A figure with three places at most: `8.2`, `0.667`.
-pub(crate) fn places(value: f64) -> String {
-    let shown = format!("{value:.3}");
-    shown.trim_end_matches('0').trim_end_matches('.').to_owned()
-}

@@ -4,10 +4,11 @@
 //! that may go around it, nothing; of one that a mirror has twice behind it, two.
 
 use model::machine::SharedLink;
+use model::number::{exact_byte_rate, trimmed};
 
 use crate::limits::disk::drive::{in_practice, is_duplex};
 use crate::limits::disk::layers::{Asked, Layers};
-use crate::limits::disk::request::{Figure, Way, bytes_rate, input, places};
+use crate::limits::disk::request::{Figure, Way, input};
 
 /// Devices and what they get together.
 struct Group {
@@ -101,9 +102,9 @@ fn carried(link: &SharedLink, times: f64) -> Figure {
     let rate = link.bytes_per_second as f64;
     let source = format!("{}; behind it: {}", link.source, link.disks.join(", "));
     let mut inputs = vec![input(&format!("link B/s ({})", link.place), rate, &source)];
-    let mut formula = bytes_rate(rate);
+    let mut formula = exact_byte_rate(rate);
     if (times - 1.0).abs() > f64::EPSILON {
-        formula = format!("{formula} / {}", places(times));
+        formula = format!("{formula} / {}", trimmed(times, 3));
         inputs.push(input("times over the link", times, "copies and parity that pass it with each byte, md/level"));
     }
     let about = format!("{} at {}, shared by {} disks", link.detail, link.place, link.disks.len());

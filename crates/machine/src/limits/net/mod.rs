@@ -11,11 +11,11 @@ use std::net::IpAddr;
 use model::experiment::{LOOPBACK, NetParams};
 use model::io::{Direction, NetMode};
 use model::machine::{Machine, Nic};
+use model::number::{UnitScale, exact_bit_rate, exact_byte_rate};
 use model::peak::{Peak, PeakInput, PeakKind};
 use model::unit::format_size;
 
 use crate::declared::Declared;
-use crate::limits::disk::request::bytes_rate;
 use crate::limits::net::frames::Frames;
 use crate::limits::net::path::{Ports, Spread, link_bps, ports};
 use crate::net::infiniband::generation;
@@ -88,7 +88,10 @@ fn loopback(params: &NetParams, two_copies: Option<f64>) -> Option<Peak> {
     Some(Peak {
         kind: PeakKind::MeasuredCeiling,
         value,
-        formula: format!("{} through two dependent copies of each byte, measured beside the row", bytes_rate(value)),
+        formula: format!(
+            "{} through two dependent copies of each byte, measured beside the row",
+            exact_byte_rate(value)
+        ),
         inputs: vec![input("copied twice, B/s", value, "measured on the row's CPUs: into a buffer, and out of it")],
         uncertainty: None,
     })
@@ -192,7 +195,7 @@ impl Way<'_> {
         let share = frames.share_fetched(self.params.protocol, self.params.block);
         Some(Rate {
             value: bytes * BUS_SHARE * share,
-            formula: format!("{} ({}) x {BUS_SHARE:.4} x {share:.4} payload", bytes_rate(bytes), bus.detail),
+            formula: format!("{} ({}) x {BUS_SHARE:.4} x {share:.4} payload", exact_byte_rate(bytes), bus.detail),
             inputs: vec![
                 input("slot of the adapter, B/s", bytes, &bus.source),
                 input("data on PCI Express", BUS_SHARE, "packets of 256 B with headers of 24 B"),
@@ -203,7 +206,7 @@ impl Way<'_> {
 
     /// The user data of so many bits per second.
     fn framed(&self, bits: f64, mut inputs: Vec<PeakInput>, frames: Option<&Frames>) -> Rate {
-        let mut formula = format!("{} / 8", bits_rate(bits));
+        let mut formula = format!("{} / 8", exact_bit_rate(bits));
         let Some(frames) = frames else { return Rate { value: bits / 8.0, formula, inputs } };
         let NetParams { protocol, block, .. } = *self.params;
         let share = frames.share(protocol, block);
@@ -235,11 +238,11 @@ impl Way<'_> {
     fn round_trips(&self, declared: &Declared) -> Vec<Peak> {
         let seconds = |kind, seconds: f64, what: &str, source: &str| {
             let mut value = seconds;
-            let mut formula = format!("{} {what}", micro(seconds));
+            let mut formula = format!("{} {what}", UnitScale::MICROSECONDS.trimmed(seconds));
             let mut inputs = vec![input(what, seconds, source)];
             if let Some((wire, wire_input)) = self.on_wire(declared) {
                 value += wire;
-                formula = format!("{formula} + {} on the wire", micro(wire));
+                formula = format!("{formula} + {} on the wire", UnitScale::MICROSECONDS.trimmed(wire));
                 inputs.push(wire_input);
             }
             Peak { kind, value, formula, inputs, uncertainty: None }
@@ -277,7 +280,7 @@ impl Way<'_> {
             };
             let bytes = self.frames(ports, port)?.message_bytes(protocol, block);
             let seconds = 2.0 * bytes * 8.0 / bits;
-            let how = format!("2 x {bytes} B at {}, {source}", bits_rate(bits));
+            let how = format!("2 x {bytes} B at {}, {source}", exact_bit_rate(bits));
             Some((seconds, input("frames on the wire, s", seconds, &how)))
         };
         self.ends.iter().filter_map(of).max_by(|(one, _), (other, _)| one.total_cmp(other))
@@ -306,23 +309,6 @@ fn source(port: &Nic) -> String {
 fn names_version_6(path: &str) -> bool {
     let host = path.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(path);
     host.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6())
-}
-
-/// A short time for a formula: `1.344 us`.
-fn micro(seconds: f64) -> String {
-    let shown = format!("{:.3}", seconds * 1e6);
-    format!("{} us", shown.trim_end_matches('0').trim_end_matches('.'))
-}
-
-/// A rate for a formula: `25 Gbit/s`.
-fn bits_rate(bits: f64) -> String {
-    let (value, unit) = match bits {
-        1e9.. => (bits / 1e9, "Gbit/s"),
-        1e6.. => (bits / 1e6, "Mbit/s"),
-        _ => (bits, "bit/s"),
-    };
-    let shown = format!("{value:.3}");
-    format!("{} {unit}", shown.trim_end_matches('0').trim_end_matches('.'))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::chart::{Chart, Head};
 use crate::label::{self, Axis as Places, cpu};
 
 /// Operations, whatever is operated on: a chart has integers beside floating point.
-const OPERATIONS: Reading = Reading::Auto(crate::number::Notation::Plain(Unit::OpPerSecond));
+const OPERATIONS: Reading = Reading::Auto(model::number::Notation::Plain(Unit::OpPerSecond));
 
 pub(super) fn charts(document: &Document) -> Vec<Chart> {
     let of = |row: &Row| cpu::params(row).is_some_and(|params| params.op != CpuOp::AllPipes);

@@ -17,7 +17,7 @@ use crate::chart::scale::Reading;
 use crate::chart::{Chart, Head};
 use crate::grid::{Column, Line};
 use crate::label::{Axis as Places, Label, block_words};
-use crate::number::{Notation, quantity, size};
+use model::number::{Notation, quantity, size};
 
 pub(super) fn charts(document: &Document) -> Vec<Chart> {
     let rates: Vec<Figure<'_>> = figures(document, Area::Memory, MetricName::Throughput).collect();

@@ -17,7 +17,7 @@ use crate::chart::scale::{Reading, is_drawable};
 use crate::chart::svg::Shape;
 use crate::chart::{Chart, Head};
 use crate::label::{Axis as Places, Common, Label, net};
-use crate::number::{Notation, quantity};
+use model::number::{Notation, quantity};
 
 /// What limits a network: its link, or on the loopback two copies of every byte.
 const LIMIT: &str = "limit of the path";

@@ -17,7 +17,7 @@ use crate::chart::scale::{Reading, is_drawable};
 use crate::chart::svg::{Facts, Shape};
 use crate::grid::{Cell, Column, Line};
 use crate::label::{self, Axis as Places, Label, block_words};
-use crate::number::{Notation, percent, quantity};
+use model::number::{Notation, percent, quantity};
 
 /// More lines than this are no picture.
 pub(super) const MOST_LINES: usize = 10;

@@ -10,8 +10,7 @@ use crate::chart::pairs::{MOST_SIDES, Pair, matrix, sharing};
 use crate::chart::strips::{Strip, Words, strips};
 use crate::cluster::words::{figure, notation, of_median, outliers, share, some_of, title};
 use crate::escape::one_line;
-use crate::label::counted;
-use crate::number::{Scale, percent, quantity};
+use model::number::{UnitScale, counted, percent, quantity};
 
 /// A chart with its figures as a table.
 #[derive(Debug, Serialize)]
@@ -204,7 +203,7 @@ fn square(document: &ClusterDocument, place: usize, of: &PairMatrix) -> Option<F
     let names: Vec<String> = named.iter().map(|name| one_line(name)).collect();
     let notation = notation("net", of.unit);
     let values: Vec<f64> = of.pairs.iter().filter_map(|pair| pair.value).collect();
-    let scale = Scale::common(&values, notation);
+    let scale = UnitScale::common(&values, notation);
     let what = figure(&of.experiment, &of.metric);
     let pairs: Vec<Pair> = of
         .pairs
@@ -228,7 +227,7 @@ fn square(document: &ClusterDocument, place: usize, of: &PairMatrix) -> Option<F
     let about = about(names.len(), of.better);
     let name = format!("pairs{place}");
     let words = Words { name: &name, title: &heading, about: &about };
-    let chart = matrix(words, &names, scale.map_or("", Scale::unit), &pairs)?;
+    let chart = matrix(words, &names, scale.map_or("", UnitScale::unit), &pairs)?;
     let median = of
         .median
         .map(|median| format!("Median over {}: {}.", counted(values.len() as u64, "pair"), quantity(median, notation)));
@@ -259,7 +258,7 @@ fn about(nodes: usize, better: model::unit::Better) -> String {
     format!("A cell for each pair that was measured; the stronger its colour, {slower} against the median.{sharing}")
 }
 
-fn pair_text(pair: &model::cluster::PairValue, share: Option<f64>, notation: crate::number::Notation) -> String {
+fn pair_text(pair: &model::cluster::PairValue, share: Option<f64>, notation: model::number::Notation) -> String {
     let ends = format!("{} to {}", one_line(&pair.from), one_line(&pair.to));
     match (pair.value, share) {
         (Some(value), Some(share)) => {

@@ -18,9 +18,8 @@ use crate::escape::one_line;
 use crate::html::data::{File, fitting};
 use crate::html::text::{command, moment};
 use crate::html::{SCRIPT, set, style};
-use crate::label::counted;
-use crate::number::duration;
 use figures::{Figure, Section};
+use model::number::{counted, duration};
 use tables::Table;
 
 const TEMPLATE: &str = include_str!("page.html");

@@ -6,8 +6,7 @@ use serde::Serialize;
 use crate::cluster::words::{self, figure, passes, slowest_shares, some_of, standing};
 use crate::escape::one_line;
 use crate::html::text::capital;
-use crate::label::counted;
-use crate::number::{digits, percent, quantity};
+use model::number::{counted, digits, percent, quantity};
 use model::unit::Unit;
 
 /// Names that are told in a cell.

@@ -9,8 +9,8 @@ use super::super::{grade_tone, headline, p99};
 use super::{Line, Table, loss, per_cycle};
 use crate::label::familiar;
 use crate::layout::{Align, Block, Cell, Column};
-use crate::number::{Scale, clock, digits, percent, spread};
 use crate::style::Tone;
+use model::number::{UnitScale, clock, digits, percent, spread};
 
 impl<'a> Table<'a> {
     fn column(&self, align: Align, cell: impl Fn(&Line<'a>) -> Cell) -> Column {
@@ -72,10 +72,10 @@ impl<'a> Table<'a> {
     /// What all but one in a hundred requests stayed below, where they were timed one by one.
     pub(super) fn p99_block(&self, slot: usize) -> Block {
         let all: Vec<f64> = self.section.rows().filter_map(p99).collect();
-        let common = Scale::common(&all, Unit::Second);
+        let common = UnitScale::common(&all, Unit::Second);
         let column = self.column(Align::Decimal, |line| {
             Cell::plain(line.slots[slot].and_then(p99).map_or_else(String::new, |seconds| {
-                let scale = common.unwrap_or_else(|| Scale::of(seconds, Unit::Second));
+                let scale = common.unwrap_or_else(|| UnitScale::of(seconds, Unit::Second));
                 format!("{} {}", scale.digits(seconds), scale.unit())
             }))
         });

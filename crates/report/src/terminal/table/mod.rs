@@ -17,8 +17,8 @@ use super::notes::{Notes, without_words};
 use super::section::{Group, Section};
 use crate::label::{Label, area_title, familiar};
 use crate::layout::{Block, table, table_width, width, wrap};
-use crate::number::{Notation, Scale, clock};
 use crate::style::{Style, Tone};
+use model::number::{Notation, UnitScale, clock};
 
 /// Between blocks.
 const GAP: usize = 2;
@@ -114,7 +114,7 @@ struct Line<'a> {
     words: Words<'a>,
     /// Its place on the axis, where the slots do not say it.
     place: Option<u32>,
-    scale: Option<Scale>,
+    scale: Option<UnitScale>,
     slots: Vec<Option<&'a Row>>,
 }
 
@@ -410,7 +410,7 @@ fn absent_alike(rows: &[&Row]) -> bool {
 }
 
 /// One prefix for all rows of the section in the same unit, or at least for those of one experiment.
-fn scale(section: &Section<'_>, group: &[&Row]) -> Option<Scale> {
+fn scale(section: &Section<'_>, group: &[&Row]) -> Option<UnitScale> {
     let unit = group.iter().find_map(|row| headline(row))?.unit;
     let notation = Notation::of(section.area, unit);
     let medians = |rows: &mut dyn Iterator<Item = &Row>| -> Vec<f64> {
@@ -420,6 +420,6 @@ fn scale(section: &Section<'_>, group: &[&Row]) -> Option<Scale> {
     let own = medians(&mut group.iter().copied());
     let most = own.iter().copied().fold(0.0, f64::max);
     let all = medians(&mut section.rows());
-    let common = |values: &[f64]| Scale::common(values, notation);
-    common(&all).or_else(|| common(&own)).or_else(|| Some(Scale::of(most, notation)))
+    let common = |values: &[f64]| UnitScale::common(values, notation);
+    common(&all).or_else(|| common(&own)).or_else(|| Some(UnitScale::of(most, notation)))
 }

@@ -5,6 +5,8 @@
 //! found has to keep to the goal twice more. A rate has failed when it failed twice: one trial can be disturbed (Lencse
 //! and Kovács, 2020, on benchmarks of software that are decided by single trials).
 
+use model::number::UnitScale;
+
 /// The bounds of the rate are close enough when their quotient is less.
 const CLOSE: f64 = 1.05;
 
@@ -136,9 +138,9 @@ impl Search {
             );
         }
         let (goal, lost) = (self.goal_per_million, sent.saturating_sub(came));
-        let rate = offered / 1e6;
+        let rate = UnitScale::MEGABYTES_PER_SECOND.fixed(offered, 3);
         format!(
-            "no rate loses {goal} datagrams of a million or less: at {rate:.3} MB/s {lost} of {sent} were still lost, so it is not \
+            "no rate loses {goal} datagrams of a million or less: at {rate} {lost} of {sent} were still lost, so it is not \
              the rate that loses them; look for a path that drops datagrams, or allow more loss"
         )
     }

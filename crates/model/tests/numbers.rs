@@ -1,9 +1,9 @@
 //! What holds for every number, whatever its size.
 
+use model::number::{UnitScale, digits, duration, percent, quantity, size};
 use model::unit::Unit;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use report::number::{Scale, digits, duration, percent, quantity, size};
 
 /// The same cases in every run.
 fn check<S: Strategy>(strategy: &S, test: impl Fn(S::Value)) {
@@ -50,12 +50,12 @@ fn a_number_has_at_most_four_digits_and_reads_back() {
 #[test]
 fn a_quantity_takes_the_next_prefix_before_it_needs_four_digits_before_the_point() {
     check(&(sizes(), proptest::sample::select(&PREFIXED[..])), |(value, unit)| {
-        let (scale, text) = (Scale::of(value, unit), quantity(value, unit));
+        let (scale, text) = (UnitScale::of(value, unit), quantity(value, unit));
         let number = scale.digits(value);
         assert!(text.starts_with(&number) && text.ends_with(scale.unit()), "{text}");
         assert!(significant(&number) <= 4, "{value:e} became {text}");
         // Only beyond the largest prefix may a number have four digits before the point.
-        let largest = Scale::of(f64::MAX, unit).unit();
+        let largest = UnitScale::of(f64::MAX, unit).unit();
         assert!(!number.starts_with("1000") || scale.unit() == largest, "{value:e} became {text}");
     });
 }
@@ -63,7 +63,7 @@ fn a_quantity_takes_the_next_prefix_before_it_needs_four_digits_before_the_point
 #[test]
 fn a_common_scale_prints_no_number_badly() {
     check(&proptest::collection::vec(sizes(), 1..6), |values| {
-        if let Some(scale) = Scale::common(&values, Unit::BytePerSecond) {
+        if let Some(scale) = UnitScale::common(&values, Unit::BytePerSecond) {
             for value in &values {
                 let text = scale.digits(*value);
                 assert!(significant(&text) <= 4 && !text.contains('e'), "{value:e} became {text}");
