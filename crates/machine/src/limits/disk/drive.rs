@@ -1,10 +1,11 @@
 //! What one drive and the link in front of it can do.
 
+use model::number::{UnitScale, exact_byte_rate};
 use model::machine::Disk;
 use model::unit::format_size;
 
 use crate::disk::drives::{Drive, RANDOM_BLOCK, Spindle, Ways};
-use crate::limits::disk::request::{Figure, Request, Way, bytes_rate, input, places};
+use crate::limits::disk::request::{Figure, Request, Way, input};
 
 /// What an owner may say of a disk that turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -21,7 +22,7 @@ pub(crate) fn link(disk: &Disk) -> Option<Figure> {
     let inputs = vec![input(&format!("link B/s ({})", disk.name), value, &link.source)];
     let both_ways = is_duplex(&link.kind, link.bytes_per_second);
     let about = in_practice(&link.kind, link.detail.clone());
-    Some(Figure { value, formula: bytes_rate(value), about, inputs, both_ways })
+    Some(Figure { value, formula: exact_byte_rate(value), about, inputs, both_ways })
 }
 
 /// A link for a reader, with what of it can be data at best where packets have headers. The packets that a device makes
@@ -69,7 +70,7 @@ pub(crate) fn sheet(disk: &Disk, request: Request) -> Option<Figure> {
     let by_bytes = drive.bytes_per_second.map(|rates| {
         let value = of_way(rates, request.way);
         let inputs = vec![input("sheet B/s", value, &source)];
-        let rate = Figure { value, formula: bytes_rate(value), about: about(&source), inputs, both_ways: false };
+        let rate = Figure { value, formula: exact_byte_rate(value), about: about(&source), inputs, both_ways: false };
         request.by_bytes(rate)
     });
     let requests = drive.requests_per_second.filter(|_| request.random);
@@ -165,18 +166,18 @@ fn heads(disk: &Disk, request: Request, turning: &Turning, disks: usize) -> Opti
     let (rotations_per_minute, source) = &turning.rotations_per_minute;
     let half = 30.0 / rotations_per_minute;
     let mut inputs = vec![input("rotations/min", *rotations_per_minute, source)];
-    let (mut terms, mut seconds) = (vec![format!("{} ms half a rotation", milliseconds(half))], half);
+    let (mut terms, mut seconds) = (vec![format!("{} half a rotation", UnitScale::MILLISECONDS.trimmed(half))], half);
     if let (Some((seek, source)), Some(bytes)) = (&turning.seek_seconds, disk.bytes.filter(|bytes| *bytes > 0)) {
         #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
         let share = (request.size as f64 / (bytes as f64 * disks.max(1) as f64)).min(1.0);
-        terms.insert(0, format!("{} ms seek x {share:.2}", milliseconds(*seek)));
+        terms.insert(0, format!("{} seek x {share:.2}", UnitScale::MILLISECONDS.trimmed(*seek)));
         inputs.push(input("mean seek s", *seek, source));
         inputs.push(input("share of the tracks", share, "the row's file by the size of the disks"));
         seconds += seek * share;
     }
     if let Some(rate) = known.and_then(|(drive, _)| drive.bytes_per_second).map(|rates| of_way(rates, request.way)) {
         let transfer = request.block_bytes() / rate;
-        terms.push(format!("{} ms for {}", milliseconds(transfer), format_size(request.block)));
+        terms.push(format!("{} for {}", UnitScale::MILLISECONDS.trimmed(transfer), format_size(request.block)));
         inputs.push(input("sheet B/s", rate, &sheet));
         inputs.push(input("block_bytes", request.block_bytes(), "the row's block"));
         seconds += transfer;
@@ -193,9 +194,4 @@ fn heads(disk: &Disk, request: Request, turning: &Turning, disks: usize) -> Opti
         inputs,
         both_ways: false,
     })
-}
-
-/// Seconds as milliseconds with three places.
-fn milliseconds(seconds: f64) -> String {
-    places(seconds * 1e3)
 }

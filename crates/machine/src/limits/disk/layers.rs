@@ -5,7 +5,6 @@
 //! file systems over several devices, and what lies below a loop device.
 
 use model::machine::{Disk, Machine, StorageDevice};
-use model::number::{UnitScale, exact_byte_rate};
 use model::peak::PeakInput;
 
 use crate::limits::disk::drive::{Heads, as_told, link, one_by_one, sheet};
