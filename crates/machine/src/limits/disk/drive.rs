@@ -1,7 +1,7 @@
 //! What one drive and the link in front of it can do.
 
-use model::number::{UnitScale, exact_byte_rate};
 use model::machine::Disk;
+use model::number::{UnitScale, exact_byte_rate};
 use model::unit::format_size;
 
 use crate::disk::drives::{Drive, RANDOM_BLOCK, Spindle, Ways};
