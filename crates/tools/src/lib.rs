@@ -4,7 +4,7 @@
 //! Pure: this crate runs nothing, and reads neither files nor clocks. `bench::references` finds and runs the tools. They
 //! are programs of their own: nothing of them is linked or copied.
 //!
-//! Order of the modules: `error`, `invocation`, `output`, `parsing` and `rules`; `version` and `tool`; `examples`; the
+//! Order of the modules: `error`, `invocation`, `output`, `parsing`, `rules` and `version`; `tool`; `examples`; the
 //! adapters in `memory`, `linpack`, `disk` and `net`; the table here.
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ mod disk;
 mod error;
 pub mod examples;
 mod explanation;
+mod identification;
 mod invocation;
 mod linpack;
 mod memory;
@@ -27,6 +28,7 @@ mod version;
 
 pub use error::ToolError;
 pub use explanation::explain;
+pub use identification::{version_in_answer, version_in_file};
 pub use invocation::{
     FILES, FOLDER, Invocation, ListensFor, NeededFile, NeededSetting, Otherwise, OwnFiles, OwnFolder, PORT, Server,
     Target, bare_environment,
@@ -35,7 +37,7 @@ pub use linpack::hpl;
 pub use output::{Output, Reading};
 pub use rules::{Reason, Rule, Side};
 pub use tool::{ReferenceTool, ToolDescription};
-pub use version::{VersionSource, version_in_answer, version_in_file};
+pub use version::VersionSource;
 
 /// Every tool; a new one is one file and one line here.
 pub static TOOLS: &[&dyn ReferenceTool] = &[

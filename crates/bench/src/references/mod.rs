@@ -4,6 +4,7 @@
 
 pub mod catalogue;
 pub mod detect;
+pub mod lasting;
 mod listening;
 mod own_files;
 mod own_folder;

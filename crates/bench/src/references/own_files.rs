@@ -6,13 +6,13 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use tools::{FILES, OwnFiles};
 
-use super::run::Lasting;
-use crate::net::preface::Token;
+use super::lasting::Lasting;
 
 /// The share of a file system that is left free, as its so-manieth part, but at most [`MOST_RESERVE_BYTES`]: fuller ones
 /// become slow, and others may need it. The same as for our own file.
@@ -55,8 +55,10 @@ impl Files {
 
 /// One of them.
 fn one(directory: &Path, on_start: &mut dyn FnMut(Lasting<'_>)) -> std::io::Result<File> {
+    // The keys of the standard library's hash maps come from the kernel's source of randomness.
+    let random = RandomState::new().hash_one(std::process::id());
     // Nobody else can have a file of that name, so that taking it away later cannot be a mistake.
-    let name = OsString::from(format!(".assay-{}-{}.tmp", std::process::id(), Token::new().as_str()));
+    let name = OsString::from(format!(".assay-{}-{:016x}.tmp", std::process::id(), random));
     on_start(Lasting::File(&directory.join(&name)));
     sys::file::unnamed(directory, &name)
 }

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +14,7 @@ use sys::clock::monotonic_raw_seconds;
 use sys::process::{signal_name, stop_signal};
 use tools::{FOLDER, Invocation, NeededFile, NeededSetting, Output, OwnFolder, PORT, Server};
 
+use super::lasting::Lasting;
 use super::listening::{free_port, is_listened_at};
 use super::own_files::Files;
 use super::own_folder::Folder;
@@ -33,15 +33,6 @@ const GRACE_LOOKS: u32 = 200;
 const KEPT_BYTES: usize = 4 << 20;
 /// Ports that are tried when others are quicker to take them.
 const PORTS_TRIED: u32 = 5;
-
-/// What a run has begun that would outlive us if we were killed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lasting<'a> {
-    /// The leader of a group of processes, just started.
-    Process(u32),
-    /// A file that is about to be made.
-    File(&'a Path),
-}
 
 /// What came of a run.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -17,7 +17,8 @@ use tools::{
 };
 
 use super::detect::{Places, detect};
-use super::run::{Lasting, Ran, run};
+use super::lasting::Lasting;
+use super::run::{Ran, run};
 use crate::tests::{disk_params, scratch, skip};
 
 pub(super) fn description(tool: &str) -> &'static ToolDescription {

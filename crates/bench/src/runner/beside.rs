@@ -19,8 +19,9 @@ use tools::{Invocation, RUN_SECONDS, Reading, ReferenceTool, Target, explain, fi
 use super::reference_pairs::{COMMON, enter};
 use crate::plan::Planned;
 use crate::references::detect::{Detected, Found, NotFound, Places, detect_all};
+use crate::references::lasting::Lasting;
 use crate::references::progress::{CommandLines, ToolProgress};
-use crate::references::run::{Lasting, run};
+use crate::references::run::run;
 
 /// What stands for the version of a tool that was found and tells none: documents always name one of what was run.
 const NO_VERSION: &str = "not stated";

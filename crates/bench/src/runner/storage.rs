@@ -10,7 +10,7 @@ use super::state::State;
 use crate::evidence::Repetition;
 use crate::histogram::{self, Logged};
 use crate::journal::{Entry, Journal};
-use crate::references::run::Lasting;
+use crate::references::lasting::Lasting;
 use crate::store::RunFolder;
 
 /// Where a run is stored, if it is, and how long that takes. Once something cannot be stored nothing more is; the run
