@@ -1,6 +1,5 @@
-//! What a trusted tool finds when we start it, against what it finds when it is started by hand as the document says; what
-//! it leaves, and what becomes of one that does something else than it was told. Tools are played by scripts here, but
-//! where a cause needs the real one.
+//! What a reference tool finds when we start it, compared with what it finds when it is started by hand as the document says,
+//! and what it leaves. Tools are played by scripts here.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tools::{FOLDER, TOOLS, VersionSource};
 
-use crate::common::{Ran, Scratch, check, command, document, list, names, number, only_run, rows, skip, text};
+use crate::common::{Ran, Scratch, check, command, document, list, names, only_run, rows, skip, text};
 use crate::disk::support;
 use crate::references::support::{
     Group, SAYS_VERSION, SEARCH_PATH, beside, brief_rows, fake, of_no_use, only_one, with_fake, with_tools, words,
@@ -156,75 +155,6 @@ fn the_folder_of_a_tool_whose_run_was_killed_is_taken_away_by_the_next() {
     let asked = command(&scratch, ["references"]).env("PATH", scratch.path()).output().unwrap();
     assert_eq!(asked.status.code(), Some(0));
     assert!(wait_for(Duration::from_secs(2), || (!place.exists()).then_some(())).is_some(), "{place:?}");
-}
-
-/// The fake of a tool that is the real one with one argument changed, whose figure is none; why.
-fn real_but(tool: &str, rows: &str, told: &str, instead: &str, more: &str) -> Option<String> {
-    if !has(tool) {
-        skip(&format!("{tool} with '{instead}'"), "it is not installed");
-        return None;
-    }
-    let scratch = Scratch::new();
-    let body =
-        format!("PATH={SEARCH_PATH}; set -- $(echo \" $* \" | sed 's| {told} | {instead} |g'); exec {tool} \"$@\"");
-    let program = fake(&scratch, tool, &body);
-    let arguments = format!("{} --tool {tool}={} {more}", brief_rows(&scratch, rows, tool), program.display());
-    let ran = with_tools(&scratch, &arguments);
-    Some(of_no_use(&scratch, &ran, "failed"))
-}
-
-#[test]
-fn a_real_tool_that_was_made_to_do_something_else_is_no_figure() {
-    if let Some(reason) = real_but("iperf3", "net/tcp-stream/**", "-l131072", "-l1024", "") {
-        assert!(reason.contains("ran with blksize 1024 and not 131072"), "another block: {reason}");
-    }
-    let scratch = Scratch::new();
-    let Some(directory) = support::directory(&scratch, "fio through the page cache") else { return };
-    let place = format!("--dir {}", directory.display());
-    let rows = "disk/random-read/**";
-    if let Some(reason) = real_but("fio", rows, "--direct=1", "--direct=0", &place) {
-        assert!(reason.contains("ran with direct=0 and not 1"), "through the cache: {reason}");
-    }
-    if let Some(reason) = real_but("fio", rows, "--bs=4096", "--bs=8192", &place) {
-        assert!(reason.contains("ran with bs=8192 and not 4096"), "another block: {reason}");
-    }
-}
-
-#[test]
-fn a_difference_from_a_real_tool_is_explained_by_what_causes_it_and_otherwise_nothing_is_claimed() {
-    // Eight bytes at a time beside our widest loads from a cache; what was sent beside what arrived.
-    for (tool, chosen, slower, faster) in [
-        ("sysbench", "memory/sequential-read/128KiB/**", "reads 8 bytes at a time", "No stated rule explains it"),
-        ("iperf", "net/tcp-stream/**", "iperf sets neither its buffers", "what its client hands to the kernel"),
-    ] {
-        if !has(tool) {
-            skip(&format!("{tool} beside our rows"), "it is not installed");
-            continue;
-        }
-        let scratch = Scratch::new();
-        let ran = with_tools(&scratch, &brief_rows(&scratch, chosen, tool));
-        assert_eq!(ran.status, Some(0), "{ran:?}");
-        let document = document(&only_run(&scratch));
-        check(&document);
-        let (_, reference) = only_one(&rows(&document)[0]);
-        if reference["status"] != "ok" {
-            skip(&format!("{tool} beside our rows"), text(reference, "reason"));
-            continue;
-        }
-        let apart = number(reference, "ratio") - 1.0;
-        if apart.abs() <= 0.05 {
-            assert!(reference["explanation"].is_null(), "nothing is claimed of so little: {reference:#}");
-            continue;
-        }
-        let sentence = text(reference, "explanation");
-        // Of a rate: ours is the higher one where the tool is slower.
-        let right = if apart > 0.0 {
-            sentence.contains(slower) && !sentence.contains(faster)
-        } else {
-            sentence.contains(faster)
-        };
-        assert!(right, "{apart}: {sentence}");
-    }
 }
 
 /// What makes a script pass for a tool of this table.
