@@ -4,15 +4,15 @@
 //! Pure: this crate runs nothing, and reads neither files nor clocks. `bench::references` finds and runs the tools. They
 //! are programs of their own: nothing of them is linked or copied.
 //!
-//! Order of the modules: `error`, `invocation`, `output`, `parsing`, `rules` and `version`; `tool`; `examples`; the
-//! adapters in `memory`, `linpack`, `disk` and `net`; the table here.
+//! Order of the modules: `error`, `invocation`, `output`, `parsing`, `difference::rules` and `version::source`; `tool`; the
+//! rest of these two folders, `rate_search` and `examples`; the adapters in `memory`, `linpack`, `disk` and `net`; the table
+//! here.
 #![forbid(unsafe_code)]
 
+mod difference;
 mod disk;
 mod error;
 pub mod examples;
-mod explanation;
-mod identification;
 mod invocation;
 mod linpack;
 mod memory;
@@ -20,24 +20,24 @@ mod net;
 mod output;
 mod parsing;
 pub mod rate_search;
-mod rules;
 #[cfg(test)]
 mod tests;
 mod tool;
 mod version;
 
+pub use difference::explanation::explain;
 pub use error::ToolError;
-pub use explanation::explain;
-pub use identification::{version_in_answer, version_in_file};
+
+pub use difference::rules::{Reason, Rule, Side};
 pub use invocation::{
     FILES, FOLDER, Invocation, ListensFor, NeededFile, NeededSetting, Otherwise, OwnFiles, OwnFolder, PORT, Server,
     Target, bare_environment,
 };
 pub use linpack::hpl;
 pub use output::{Output, Reading};
-pub use rules::{Reason, Rule, Side};
 pub use tool::{ReferenceTool, ToolDescription};
-pub use version::VersionSource;
+pub use version::identification::{version_in_answer, version_in_file};
+pub use version::source::VersionSource;
 
 /// Every tool; a new one is one file and one line here.
 pub static TOOLS: &[&dyn ReferenceTool] = &[

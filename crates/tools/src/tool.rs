@@ -2,11 +2,11 @@
 
 use model::experiment::Experiment;
 
+use crate::difference::rules::{Reason, Rule};
 use crate::error::ToolError;
 use crate::invocation::{Invocation, Target};
 use crate::output::{Output, Reading};
-use crate::rules::{Reason, Rule};
-use crate::version::VersionSource;
+use crate::version::source::VersionSource;
 
 /// A tool that our results can be compared with.
 pub trait ReferenceTool: Sync {

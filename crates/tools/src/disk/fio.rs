@@ -19,14 +19,14 @@ use model::io::{DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use serde_json::{Map, Value, json};
 
 use super::requests::{BASE_PAGES, direct, in_pieces, reading};
+use crate::difference::rules::{Reason, Rule, Side};
 use crate::error::ToolError;
 use crate::examples;
 use crate::invocation::{Invocation, NeededFile, Otherwise, Target, distinct};
 use crate::output::{Output, Reading, details, positive};
 use crate::parsing::{json_number, json_report};
-use crate::rules::{Reason, Rule, Side};
 use crate::tool::{Adapter, ToolDescription};
-use crate::version::VersionSource;
+use crate::version::source::VersionSource;
 
 pub(crate) struct Fio;
 

@@ -10,14 +10,14 @@ use model::io::{DiskEngine, DiskLayout, DiskOp, DiskPattern};
 use serde_json::{Value, json};
 
 use super::requests::{one_at_a_time, reading};
+use crate::difference::rules::{Reason, Rule, Side};
 use crate::error::ToolError;
 use crate::examples;
 use crate::invocation::{Invocation, NeededFile, Target};
 use crate::output::{Output, Reading, details, positive};
 use crate::parsing::{json_number, json_report};
-use crate::rules::{Reason, Rule, Side};
 use crate::tool::{Adapter, ToolDescription};
-use crate::version::VersionSource;
+use crate::version::source::VersionSource;
 
 pub(crate) struct Ioping;
 

@@ -16,14 +16,14 @@ use model::io::{DiskEngine, DiskOp, DiskPattern, DiskSync};
 use serde_json::{Map, Value, json};
 
 use super::requests::{BASE_PAGES, in_pieces, one_at_a_time, reading};
+use crate::difference::rules::{Reason, Rule, Side};
 use crate::error::ToolError;
 use crate::examples;
 use crate::invocation::{FILES, Invocation, OwnFiles, Target};
 use crate::output::{Output, Reading, positive};
 use crate::parsing::number_in;
-use crate::rules::{Reason, Rule, Side};
 use crate::tool::{Adapter, ToolDescription};
-use crate::version::VersionSource;
+use crate::version::source::VersionSource;
 
 pub(crate) struct Iozone;
 

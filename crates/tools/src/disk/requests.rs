@@ -5,9 +5,9 @@ use model::io::{DiskCache, DiskEngine, DiskPattern};
 use model::sample::MetricName;
 use serde_json::{Map, Value};
 
+use crate::difference::rules::{Reason, Rule, Side};
 use crate::error::ToolError;
 use crate::output::Reading;
-use crate::rules::{Reason, Rule, Side};
 
 /// From this size of a block on, in bytes, the pieces of memory that it consists of matter: sixteen base pages.
 const MANY_PIECES: u64 = 64 << 10;

@@ -16,14 +16,14 @@ use super::hpl::{
     LIBRARY, OTHER_KERNELS, PROCESSES, UNKNOWN_KERNELS, differences, expected_seconds, input, launched, parameters,
     read,
 };
+use crate::difference::rules::{Reason, Rule, Side};
 use crate::error::ToolError;
 use crate::examples;
 use crate::invocation::{Invocation, OwnFolder, Target};
 use crate::memory::passes::stream_differences;
 use crate::output::{Output, Reading};
-use crate::rules::{Reason, Rule, Side};
 use crate::tool::{Adapter, ToolDescription};
-use crate::version::VersionSource;
+use crate::version::source::VersionSource;
 
 pub(crate) struct Hpcc;
 

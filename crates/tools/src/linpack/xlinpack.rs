@@ -14,14 +14,14 @@ use model::linpack::LinpackParams;
 use serde_json::{Value, json};
 
 use super::hpl::{expected_seconds, parameters};
+use crate::difference::rules::{Reason, Rule, Side};
 use crate::error::ToolError;
 use crate::examples;
 use crate::invocation::{Invocation, OwnFolder, Target, openmp_environment};
 use crate::output::{Output, Reading, details};
 use crate::parsing::{Text, number_in};
-use crate::rules::{Reason, Rule, Side};
 use crate::tool::{Adapter, ToolDescription};
-use crate::version::VersionSource;
+use crate::version::source::VersionSource;
 
 pub(crate) struct Xlinpack;
 

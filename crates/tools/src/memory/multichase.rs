@@ -12,14 +12,14 @@ use model::isa::{MemoryPattern, Pages};
 use serde_json::json;
 
 use super::passes::any_pattern;
+use crate::difference::rules::{Reason, Rule, Side};
 use crate::error::ToolError;
 use crate::examples;
 use crate::invocation::{Invocation, NeededSetting, Target};
 use crate::output::{Output, Reading, details};
 use crate::parsing::Text;
-use crate::rules::{Reason, Rule, Side};
 use crate::tool::{Adapter, ToolDescription};
-use crate::version::VersionSource;
+use crate::version::source::VersionSource;
 
 pub(crate) struct Multichase;
 

@@ -3,9 +3,9 @@
 use model::experiment::{Experiment, MemoryParams};
 use model::isa::{MemoryOp, MemoryPattern};
 
+use crate::difference::rules::{Reason, Rule};
 use crate::error::ToolError;
 use crate::output::Reading;
-use crate::rules::{Reason, Rule};
 
 /// The arrays that STREAM's loops have; copy and scale use two at a time.
 pub(crate) const STREAM_ARRAYS: f64 = 3.0;

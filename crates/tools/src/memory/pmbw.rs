@@ -12,14 +12,14 @@ use model::unit::format_size;
 use serde_json::json;
 
 use super::passes::{any_pattern, no_loop, sequential};
+use crate::difference::rules::{Reason, Rule, Side};
 use crate::error::ToolError;
 use crate::examples;
 use crate::invocation::{Invocation, Target};
 use crate::output::{Output, Reading, details, positive};
 use crate::parsing::Text;
-use crate::rules::{Reason, Rule, Side};
 use crate::tool::{Adapter, ToolDescription};
-use crate::version::VersionSource;
+use crate::version::source::VersionSource;
 
 pub(crate) struct Pmbw;
 

@@ -19,14 +19,14 @@ use serde_json::json;
 use super::passes::{
     STREAM_ARRAYS, STREAM_ELEMENT_BYTES, no_loop, not_validated, sequential, stream_differences, stream_loop,
 };
+use crate::difference::rules::{Reason, Rule, Side};
 use crate::error::ToolError;
 use crate::examples;
 use crate::invocation::{Invocation, Target, openmp_environment};
 use crate::output::{Output, Reading, details, positive};
 use crate::parsing::{Text, number_in};
-use crate::rules::{Reason, Rule, Side};
 use crate::tool::{Adapter, ToolDescription};
-use crate::version::VersionSource;
+use crate::version::source::VersionSource;
 
 pub(crate) struct Stream;
 

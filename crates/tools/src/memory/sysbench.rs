@@ -13,14 +13,14 @@ use model::isa::{Isa, MemoryOp};
 use serde_json::{Map, json};
 
 use super::passes::{no_loop, sequential};
+use crate::difference::rules::{Reason, Rule, Side};
 use crate::error::ToolError;
 use crate::examples;
 use crate::invocation::{Invocation, Target};
 use crate::output::{Output, Reading};
 use crate::parsing::{Text, number_in};
-use crate::rules::{Reason, Rule, Side};
 use crate::tool::{Adapter, ToolDescription};
-use crate::version::VersionSource;
+use crate::version::source::VersionSource;
 
 pub(crate) struct Sysbench;
 

@@ -16,14 +16,14 @@ use model::io::{Direction, NetMode, Protocol, Segmentation};
 use serde_json::{Map, Value, json};
 
 use super::loopback::{over_udp, sender, server, streams};
+use crate::difference::rules::{Reason, Rule, Side};
 use crate::error::ToolError;
 use crate::examples;
 use crate::invocation::{Invocation, ListensFor, PORT, Target};
 use crate::output::{Output, Reading, details, positive};
 use crate::parsing::{json_number, json_report};
-use crate::rules::{Reason, Rule, Side};
 use crate::tool::{Adapter, ToolDescription};
-use crate::version::{VersionSource, major_minor};
+use crate::version::source::{VersionSource, major_minor};
 
 pub(crate) struct Iperf3;
 

@@ -11,14 +11,14 @@ use model::io::{NetMode, Protocol, Wait};
 use serde_json::json;
 
 use super::loopback::loopback;
+use crate::difference::rules::{Reason, Rule, Side};
 use crate::error::ToolError;
 use crate::examples;
 use crate::invocation::{Invocation, Otherwise, Target, command_line};
 use crate::output::{Output, Reading, details};
 use crate::parsing::number_in;
-use crate::rules::{Reason, Rule, Side};
 use crate::tool::{Adapter, ToolDescription};
-use crate::version::VersionSource;
+use crate::version::source::VersionSource;
 
 pub(crate) struct Ping;
 

@@ -11,13 +11,13 @@ use model::io::{NetMode, Protocol, Wait};
 use serde_json::{Map, Value, json};
 
 use super::loopback::{loopback, server};
+use crate::difference::rules::{Reason, Rule, Side};
 use crate::error::ToolError;
 use crate::examples;
 use crate::invocation::{Invocation, ListensFor, PORT, Target};
 use crate::output::{Output, Reading};
-use crate::rules::{Reason, Rule, Side};
 use crate::tool::{Adapter, ToolDescription};
-use crate::version::VersionSource;
+use crate::version::source::VersionSource;
 
 pub(crate) struct Sockperf;
 

@@ -3,7 +3,7 @@
 use crate::error::ToolError;
 use crate::output::Output;
 use crate::tool::ToolDescription;
-use crate::version::{VersionSource, major_minor};
+use crate::version::source::{VersionSource, major_minor};
 
 /// The longest version in a program's file.
 const LONGEST_VERSION: usize = 32;

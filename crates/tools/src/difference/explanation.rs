@@ -3,8 +3,8 @@
 use model::experiment::Experiment;
 use model::sample::MetricName;
 
+use crate::difference::rules::Side;
 use crate::output::Reading;
-use crate::rules::Side;
 use crate::tool::ReferenceTool;
 
 /// How far apart the two may be before a difference is worth explaining.
