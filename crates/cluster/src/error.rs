@@ -41,22 +41,16 @@ pub enum Error {
     HasUnfinishedPlan(PathBuf),
     /// The folder of a new plan has another file.
     NotEmpty(PathBuf, String),
-    /// A plan without nodes.
-    NoNodes,
     /// A plan with more nodes than the most that it can have.
     TooManyNodes(usize, usize),
+    /// What was asked for is no plan.
+    Request(&'static str),
     /// A node's name cannot be part of a file's name.
     NodeName(String),
     /// A node is listed twice.
     DuplicateNode(String),
-    /// The suite has nothing that a node measures alone.
-    NothingMeasured,
     /// The lease is too short or too long, in seconds.
     LeaseSeconds(f64),
-    /// Pairs of one node.
-    PairsOfOneNode,
-    /// HPL across one node.
-    HplOfOneNode,
     /// The suite, or what is asked of it, is invalid.
     Suite(String),
     /// The plan has no such node.
@@ -158,7 +152,6 @@ impl Error {
             Self::NotEmpty(path, other) => {
                 write!(f, "'{}' is not empty: there is '{other}' in it; name a new folder", path.display())
             }
-            Self::NoNodes => f.write_str("a plan needs at least one node; name some with --nodes or --hosts"),
             Self::TooManyNodes(count, most) => write!(f, "{count} nodes are more than the {most} that a plan can have"),
             Self::NodeName(name) => write!(
                 f,
@@ -166,16 +159,7 @@ impl Error {
                 name.escape_debug()
             ),
             Self::DuplicateNode(name) => write!(f, "the node '{name}' is named twice; name each once"),
-            Self::NothingMeasured => {
-                f.write_str("of this suite nothing is measured on a node alone; name other areas with --area")
-            }
             Self::LeaseSeconds(seconds) => write!(f, "a lease is between 1 s and a day, not {seconds} s"),
-            Self::PairsOfOneNode => {
-                f.write_str("there is no network between nodes where there is one node; leave --pairs out")
-            }
-            Self::HplOfOneNode => {
-                f.write_str("HPL across nodes needs at least two; leave --hpl out, the suite solves on a node alone")
-            }
             Self::NodeNotInPlan(plan, node) => {
                 write!(f, "the plan '{plan}' has no node '{node}'; name one with --node")
             }
@@ -184,6 +168,7 @@ impl Error {
                 "the plan was made by assay {plan}, and this is assay {ours}: all nodes must run the program in the \
                  plan's folder"
             ),
+            Self::Request(sentence) => f.write_str(sentence),
             Self::Suite(sentence) => f.write_str(sentence),
             _ => Ok(()),
         }

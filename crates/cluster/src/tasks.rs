@@ -1,8 +1,8 @@
-//! Where the tasks of a plan are: per node what waits, runs and is over, told by the names in its folders.
+//! The tasks of a plan: for each node those that wait, run and are finished, by the names in its folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use model::cluster::{Claim, OutcomeStatus, Plan, Task};
@@ -13,10 +13,10 @@ use crate::claims::claim::{self, ClaimId};
 use crate::error::{Error, Result, cannot_write};
 use crate::folder::{Folder, State, names, read};
 
-/// What a name in `failed` ends with where the attempt did not fail: its worker went away in the middle.
+/// Suffix of a name in `failed` where the attempt's worker was lost.
 const LOST: &str = ".lost";
 
-/// Where a plan stands.
+/// The progress of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     /// The nodes, in the plan's order.
@@ -28,17 +28,17 @@ pub struct Tally {
 pub struct NodeTally {
     /// The node.
     pub node: String,
-    /// Tasks that nobody has claimed.
+    /// Tasks without a claim.
     pub waiting: Vec<String>,
-    /// Tasks that somebody has.
+    /// Tasks with a claim.
     pub running: Vec<ClaimedTask>,
     /// Tasks that have a result.
     pub done: Vec<String>,
-    /// Tasks that came to nothing and are not tried again, each with the reason.
+    /// Tasks that failed and are not tried again, each with the reason.
     pub failed: Vec<(String, String)>,
     /// Tasks that cannot be done, each with the reason.
     pub skipped: Vec<(String, String)>,
-    /// Expected seconds of the tasks that nobody has claimed.
+    /// Expected seconds of the tasks without a claim.
     pub waiting_seconds: f64,
     /// The worker that has the node, where one does.
     pub worker: Option<ClaimedTask>,
@@ -89,7 +89,7 @@ impl NodeTally {
     }
 }
 
-/// What does not change any more and need not be read twice, for who asks again and again.
+/// What has been read and does not change.
 #[derive(Clone, Debug, Default)]
 pub struct TallyCache {
     /// What came of tasks that are over, by node and task.
@@ -105,12 +105,12 @@ struct Brief {
     reason: Option<String>,
 }
 
-/// Where a plan stands now.
+/// The progress of a plan.
 pub fn tally(folder: &Folder, plan: &Plan) -> Result<Tally> {
     tally_again(folder, plan, &mut TallyCache::default())
 }
 
-/// The same, with what is known from the last time.
+/// The same, with the cache of the last call.
 pub fn tally_again(folder: &Folder, plan: &Plan, cache: &mut TallyCache) -> Result<Tally> {
     // A folder that we may only read tells everything but how old claims are.
     let now = claim::now_of(folder.path()).ok();
@@ -135,8 +135,7 @@ fn node_tally(
     cache: &mut TallyCache,
 ) -> Result<NodeTally> {
     let mut tally = NodeTally { node: node.to_owned(), ..NodeTally::default() };
-    // In the order in which tasks move, so that one that moves on meanwhile is not missed; and what waits a second time,
-    // since tasks are given back.
+    // In the order in which tasks move, so that none is missed, and what waits twice, since tasks are returned.
     let waiting = waiting(folder, node)?;
     let claims = claim::claims(&folder.tasks(State::Running, node))?;
     let again = self::waiting(folder, node)?;
@@ -175,6 +174,21 @@ pub fn waiting(folder: &Folder, node: &str) -> Result<BTreeSet<String>> {
     let names = names(&folder.tasks(State::Waiting, node))?;
     let task = |name: &String| name.strip_suffix(".json").filter(|name| !name.starts_with('.')).map(str::to_owned);
     Ok(names.iter().filter_map(task).collect())
+}
+
+/// The tasks of a node that are not finished, with their files, and how many are. A worker that was killed between the
+/// publication of a result and the removal of its task's file leaves both: such a task is finished.
+pub(crate) fn unfinished(folder: &Folder, node: &str) -> Result<(BTreeMap<String, PathBuf>, usize)> {
+    // In the order in which tasks move, so that none is missed, and what waits twice, since tasks are returned.
+    let running = folder.tasks(State::Running, node);
+    let file = |name: String| (folder.waiting_task(node, &name), name);
+    let mut found: Vec<(PathBuf, String)> = waiting(folder, node)?.into_iter().map(file).collect();
+    let claims = claim::claims(&running)?.into_iter().filter(|seen| !seen.name.starts_with('.'));
+    found.extend(claims.map(|seen| (running.join(seen.file()), seen.name)));
+    found.extend(waiting(folder, node)?.into_iter().map(file));
+    let finished = finished(folder, node)?;
+    let left = found.into_iter().filter(|(_, name)| !finished.contains(name));
+    Ok((left.map(|(file, name)| (name, file)).collect(), finished.len()))
 }
 
 /// The tasks of a node that are over.
@@ -266,8 +280,8 @@ pub(crate) fn lost_name(seen: &ClaimId) -> String {
     format!("{}{LOST}", seen.folder_name())
 }
 
-/// The tasks in the order in which this node does them: drawn by the seed, another one on each node, so that what several
-/// nodes share is not always in use by all of them.
+/// The tasks in the order in which this node does them: random, another one on each node, so that the nodes do not all use
+/// shared resources at the same time.
 #[must_use]
 pub fn in_order(tasks: &BTreeSet<String>, node: &str, seed: u64) -> Vec<String> {
     let mut drawn: Vec<(u64, &String)> =
@@ -282,8 +296,7 @@ fn hash(words: &[&str]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Takes away what workers that were killed have left of a node: the files of tasks that are over, what attempts at them
-/// wrote, and what [`claim::sweep`] finds. Nothing of a task that is not over.
+/// Removes what killed workers have left of a node's finished tasks, and what [`claim::sweep`] finds.
 pub fn sweep(folder: &Folder, plan: &Plan, node: &str) -> Result<()> {
     let finished = finished(folder, node)?;
     let running = folder.tasks(State::Running, node);

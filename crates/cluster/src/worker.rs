@@ -128,14 +128,11 @@ impl Mark {
     }
 }
 
-/// Which worker has the node.
 enum NodeClaim {
     Ours(HeldClaim),
-    /// Another worker's: a message about it.
     OfAnother(String),
 }
 
-/// A worker at its node.
 struct NodeWorker<'a> {
     folder: &'a Folder,
     plan: &'a Plan,
@@ -187,7 +184,6 @@ impl NodeWorker<'_> {
         self.folder.open_tasks(&self.worker.node)
     }
 
-    /// Works, with the node claimed.
     fn with_node(&self, node: HeldClaim, tell: &mut dyn FnMut(&str)) -> Result<WorkerSummary> {
         let leases = Leases::new(self.lease());
         let node = leases.hold(node);
@@ -371,7 +367,6 @@ impl NodeWorker<'_> {
         }
     }
 
-    /// How we end, in a sentence.
     fn ended(&self, ended: &WorkerSummary, why: Option<String>) -> WorkerSummary {
         let node = &self.worker.node;
         let left = waiting(self.folder, node).map_or(0, |waiting| waiting.len());

@@ -127,17 +127,12 @@ fn document(folder: &Folder) -> Result<ClusterDocument, String> {
         program_path: Some("/nowhere/assay".to_owned()),
         suite: "quick".to_owned(),
         areas: AREAS.to_vec(),
-        filter: None,
-        repeat: None,
-        options: Vec::new(),
-        directory: None,
         nodes: (1..=NODES).map(|node| PlanNode { name: name(node), partition: None }).collect(),
         pairing: Some(Pairing::All),
-        network: None,
-        hpl: None,
         lease_seconds: 60.0,
         attempts: 3,
         seed: 1,
+        ..Request::default()
     };
     let expected: BTreeMap<Area, f64> = AREAS.map(|area| (area, 20.0)).into();
     let (plan, tasks) = make(&request, &expected)?;

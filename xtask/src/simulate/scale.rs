@@ -295,17 +295,11 @@ fn plan(folder: &Folder, nodes: usize) -> Result<Vec<Task>, String> {
         program_path: Some("/nowhere/assay".to_owned()),
         suite: "quick".to_owned(),
         areas: AREAS.to_vec(),
-        filter: None,
-        repeat: None,
-        options: Vec::new(),
-        directory: None,
         nodes: (0..nodes).map(|node| PlanNode { name: name(node), partition: None }).collect(),
-        pairing: None,
-        network: None,
-        hpl: None,
         lease_seconds: 60.0,
         attempts: 3,
         seed: 1,
+        ..Request::default()
     };
     let expected: BTreeMap<Area, f64> = AREAS.map(|area| (area, 20.0)).into();
     let (plan, tasks) = make(&request, &expected)?;

@@ -22,15 +22,11 @@ pub(crate) const MOST_LOST: u32 = 10;
 /// A worker's node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeContext<'a> {
-    /// The plan's folder.
     pub(crate) folder: &'a Folder,
-    /// The plan.
     pub(crate) plan: &'a Plan,
-    /// The node.
     pub(crate) node: &'a str,
     /// The variables that child processes get, and no others.
     pub(crate) environment: &'a [(String, String)],
-    /// The leases of the worker.
     pub(crate) leases: &'a Leases,
     /// When the worker's time ends, by the raw monotonic clock.
     pub(crate) until: Option<f64>,
@@ -92,7 +88,6 @@ impl AttemptResult {
     }
 }
 
-/// How a child process ended.
 pub(crate) enum ProcessEnd {
     Exited(ExitStatus),
     TimedOut,

@@ -24,7 +24,6 @@ const GRACE_SECONDS: f64 = 10.0;
 /// Bytes of a child's messages in which the reason is searched, from the end.
 const SAID_BYTES: u64 = 8 << 10;
 
-/// The file with the child's messages.
 pub(crate) const SAID: &str = "said.txt";
 
 /// Opens a file of the attempt's folder to append to it.

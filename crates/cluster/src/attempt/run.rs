@@ -30,7 +30,6 @@ const LET_GO_SECONDS: f64 = 5.0;
 /// The file of a suite that comes with the plan.
 const SUITE: &str = "suite.toml";
 
-/// The folder of a child's run.
 const RUN: &str = "run";
 
 /// The program call that measures a part of the suite.
@@ -84,15 +83,12 @@ pub(crate) fn attempt(
 /// What an earlier attempt has left for this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Earlier {
-    /// Nothing.
     Nothing,
-    /// A run that was cut off.
     CutOff,
     /// A run that was complete when its worker was lost.
     Complete,
 }
 
-/// An attempt.
 struct Attempt<'a> {
     context: &'a NodeContext<'a>,
     lease: &'a Lease,

@@ -1,25 +1,25 @@
-//! What to do next. Pure: from what the scheduler knows, what is left of the plan, and what has happened so far.
+//! What to do next, from the state of the scheduler, the tasks that are left, and the history. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::history::History;
+use super::history::{History, OwnJob};
 use super::remaining::{JointTask, Remaining};
 use crate::scheduler::job::{Availability, Job, JobTasks, Phase, SchedulerState};
 
-/// What a user wants of a campaign.
+/// Options of a campaign.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Jobs of ours in the queue at a time.
+    /// Most jobs in the queue at a time.
     pub max_jobs: u32,
-    /// Nodes of a job.
+    /// Most nodes of a job.
     pub nodes_per_job: u32,
-    /// Nodes that are measured at the same moment; `None` for as many as there are.
+    /// Most nodes measured at the same time.
     pub at_once: Option<u32>,
     /// The time of every job, in seconds; `None` to work it out from what is left.
     pub job_seconds: Option<f64>,
     /// Whether slow nodes are measured a second time.
     pub confirm: bool,
-    /// How long a scheduler or a node may be away, in seconds, before it is given up.
+    /// A scheduler or node is given up after so many seconds without an answer.
     pub patience_seconds: f64,
     /// Seconds between two looks; `None` to begin with 5 and go up to 60.
     pub poll_seconds: Option<f64>,
@@ -40,57 +40,44 @@ impl Default for Options {
     }
 }
 
-/// Something to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Action {
-    /// A job is to be submitted.
     Submit(Job),
-    /// A job of ours is to be taken out of the queue.
     Cancel {
-        /// The scheduler's id.
         id: String,
-        /// Why, in a sentence.
         why: String,
-        /// Whether the job itself is at fault, so that another like it would be in vain.
+        /// Whether the job itself is invalid, so that another one like it would fail too.
         at_fault: bool,
     },
-    /// All tasks of a node that are left will not be done.
+    /// The tasks of a node that are left will not be done.
     GiveUp {
-        /// The node.
         node: String,
-        /// Why, in a sentence.
         why: String,
     },
     /// A task that needs several nodes will not be done.
     Skip {
-        /// The task.
         meeting: JointTask,
-        /// Why, in a sentence.
         why: String,
     },
-    /// There is nothing to do but to wait.
     Wait {
-        /// For what, in a sentence.
         why: String,
     },
-    /// All tasks of this stage are over.
+    /// All tasks of this stage are finished.
     Over,
-    /// Tasks are left, and nothing that we could do would change that now.
+    /// Tasks are left that cannot be done now.
     Stop {
-        /// Why, in a sentence.
         why: String,
     },
 }
 
-/// Jobs for busy nodes that wait in the queue at a time: enough to get a node when it is free, too few to be in
-/// anybody's way.
+/// Most jobs for busy nodes in the queue at a time.
 const MOST_PINNED: usize = 2;
 
-/// How long a job of several nodes may wait, once some of them are not idle any more, in seconds: schedulers need up to
-/// half a minute to start a job that can start.
+/// How long a job of several nodes may wait once some of them are busy, in seconds: schedulers need up to half a minute to
+/// start a job.
 const STALE_SECONDS: f64 = 60.0;
 
-/// The least time of a job, in seconds: starting, finding out what a node is, and ending take a part of it.
+/// The shortest time limit of a job, in seconds: its start and end take a part of it.
 const LEAST_JOB_SECONDS: f64 = 600.0;
 
 /// How much longer than expected a job may take.
@@ -123,7 +110,7 @@ pub(super) fn decide(
     let view = View { state, left, options, history, now };
     let mut actions = view.hopeless();
     let meeting = left.alone() == 0;
-    if left.all() == 0 || meeting && !history.may_meet() {
+    if left.all() == 0 || meeting && !history.may_meet {
         return vec![Action::Over];
     }
     actions.extend(view.stale());
@@ -136,7 +123,6 @@ pub(super) fn decide(
     actions
 }
 
-/// All that is decided from.
 struct View<'a> {
     state: &'a SchedulerState,
     left: &'a Remaining,
@@ -148,8 +134,10 @@ struct View<'a> {
 impl View<'_> {
     /// Jobs of ours in the queue, with their nodes.
     fn ours(&self) -> impl Iterator<Item = (&str, Phase, &[String])> {
-        let of = |id: &str| self.history.nodes_of(id);
-        self.state.queue.iter().filter_map(move |job| Some((job.id.as_str(), job.phase, of(&job.id)?)))
+        self.state.queue.iter().filter_map(|job| {
+            let own = self.history.jobs.get(&job.id)?;
+            Some((job.id.as_str(), job.phase, own.nodes.as_slice()))
+        })
     }
 
     fn availability(&self, node: &str) -> Availability {
@@ -178,29 +166,29 @@ impl View<'_> {
         actions
     }
 
-    /// Jobs of ours that wait for what will not come, for what others have taken meanwhile, or for nothing any more.
+    /// Pending jobs that cannot start, whose nodes are busy again, or that have nothing left to do.
     fn stale(&self) -> Vec<Action> {
         let pending = self.state.queue.iter().filter(|job| job.phase == Phase::Pending);
         let waits_in_vain = pending.filter_map(|job| {
-            let (why, at_fault) = self.why_stale(&job.id, &job.reason, self.history.nodes_of(&job.id)?)?;
+            let (why, at_fault) = self.why_stale(&job.reason, self.history.jobs.get(&job.id)?)?;
             Some(Action::Cancel { id: job.id.clone(), why: format!("the job {} {why}", job.id), at_fault })
         });
         waits_in_vain.collect()
     }
 
     /// Why a job that waits should not, and whether the job itself is at fault.
-    fn why_stale(&self, id: &str, reason: &str, nodes: &[String]) -> Option<(String, bool)> {
+    fn why_stale(&self, reason: &str, job: &OwnJob) -> Option<(String, bool)> {
+        let nodes = &job.nodes;
         if NEVER.iter().any(|never| reason.contains(never)) {
             return Some((format!("would never start: {reason}"), true));
         }
         let is_over = |node: &String| self.left.nodes.get(node).is_none_or(|left| left.alone == 0);
-        if self.history.is_for_alone(id) && nodes.iter().all(is_over) {
+        if job.tasks == Some(JobTasks::Alone) && nodes.iter().all(is_over) {
             return Some(("waits for nodes on which nothing is left to do".to_owned(), false));
         }
         let taken = nodes.iter().find(|node| self.availability(node) != Availability::Idle);
-        let waited = self.now - self.history.submitted_at(id);
-        if let Some(node) = taken.filter(|_| nodes.len() > 1 && waited > STALE_SECONDS && self.history.was_for_idle(id))
-        {
+        let waited = self.now - job.submitted_at;
+        if let Some(node) = taken.filter(|_| nodes.len() > 1 && waited > STALE_SECONDS && job.idle) {
             return Some((format!("waits for '{node}', which is not idle any more: its other nodes need not"), false));
         }
         let down = nodes
@@ -215,7 +203,7 @@ impl View<'_> {
 
     /// How many more jobs may be submitted now.
     fn room(&self) -> u32 {
-        if self.now < self.history.not_before() {
+        if self.now < self.history.not_before {
             return 0;
         }
         let ours = u32::try_from(self.ours().count()).unwrap_or(u32::MAX);
@@ -253,7 +241,7 @@ impl View<'_> {
         let pending = self.ours().filter(|(_, phase, _)| *phase == Phase::Pending).count();
         for node in busy.into_iter().take(MOST_PINNED.saturating_sub(pending)) {
             // Where a worker is started at once there is no queue to wait in.
-            if room == 0 || budget == 0 || !self.history.queues() || !actions.is_empty() {
+            if room == 0 || budget == 0 || !self.history.queues || !actions.is_empty() {
                 break;
             }
             (room, budget) = (room - 1, budget - 1);
@@ -262,7 +250,7 @@ impl View<'_> {
         actions
     }
 
-    /// Nodes as jobs have them: those that have been in trouble alone, so that they hold up nobody else.
+    /// The nodes of each job: a node that had trouble gets its own, so that it does not delay others.
     fn batches<'n>(&self, nodes: &[&'n str], most: usize) -> Vec<Vec<&'n str>> {
         let (troubled, good): (Vec<&str>, Vec<&str>) = nodes.iter().partition(|node| self.history.is_troubled(node));
         let good = good.chunks(most).map(<[&str]>::to_vec);
@@ -275,7 +263,7 @@ impl View<'_> {
                 let of = |node: &&str| self.left.nodes.get(*node).map_or(0.0, |left| left.seconds);
                 nodes.iter().map(of).fold(0.0, f64::max)
             }
-            // Meetings take their turns.
+            // One after another.
             JobTasks::Together => self.left.meetings.iter().map(|meeting| meeting.seconds).sum(),
         };
         let needed = (expected * LENIENCE + LEAST_JOB_SECONDS / 2.0).max(LEAST_JOB_SECONDS);
@@ -290,9 +278,8 @@ impl View<'_> {
         }
     }
 
-    /// A job for tasks that need several nodes: all that are wanted and idle, if any task is among them; else the nodes
-    /// of one task, to wait for each other. One such job at a time, since meetings of two jobs would disturb each
-    /// other.
+    /// A job for tasks that need several nodes: all idle nodes, if they can do a task; else the nodes of one task. One such
+    /// job at a time, since two would disturb each other.
     fn submit_together(&self) -> Vec<Action> {
         if self.room() == 0 || self.ours().next().is_some() {
             return Vec::new();
@@ -309,7 +296,7 @@ impl View<'_> {
         let is_idle =
             |node: &str| self.availability(node) == Availability::Idle && self.history.partition_of(node) == partition;
         let mut nodes: Vec<&str> = Vec::new();
-        // Meetings whose nodes are all idle, as long as they fit.
+        // Tasks whose nodes are all idle, as long as they fit.
         for meeting in meetings.iter().filter(|meeting| meeting.nodes.iter().all(|node| is_idle(node))) {
             let new: Vec<&str> =
                 meeting.nodes.iter().map(String::as_str).filter(|node| !nodes.contains(node)).collect();
@@ -317,7 +304,7 @@ impl View<'_> {
                 nodes.extend(new);
             }
         }
-        if nodes.is_empty() && self.history.queues() {
+        if nodes.is_empty() && self.history.queues {
             nodes = first.nodes.iter().map(String::as_str).collect();
         }
         if nodes.is_empty() {
@@ -327,7 +314,7 @@ impl View<'_> {
         }
     }
 
-    /// What else there is to do: wait, give up nodes that stay away, or stop.
+    /// Without an action: wait, give up missing nodes, or stop.
     fn otherwise(&self, meeting: bool) -> Action {
         let ours = self.ours().count();
         let wanted = |node: &&str| {
@@ -342,8 +329,8 @@ impl View<'_> {
         if let Some(why) = self.history.nothing_is_taken() {
             return Action::Stop { why };
         }
-        if self.now < self.history.not_before() {
-            return Action::Wait { why: format!("the last submission was refused: {}", self.history.last_refusal()) };
+        if self.now < self.history.not_before {
+            return Action::Wait { why: format!("the last submission was refused: {}", self.history.last_refusal) };
         }
         if self.state.room == Some(0) {
             let queued = self.state.queue.len();
@@ -369,12 +356,12 @@ impl View<'_> {
         }
     }
 
-    /// What our jobs are at, in a sentence.
+    /// The state of our jobs, in a sentence.
     fn waiting_for(&self, ours: usize) -> String {
         let pending = self.state.queue.iter().find(|job| {
             job.phase == Phase::Pending
                 && !matches!(job.reason.as_str(), "" | "None")
-                && self.history.nodes_of(&job.id).is_some()
+                && self.history.jobs.contains_key(&job.id)
         });
         let running = self.ours().filter(|(_, phase, _)| *phase == Phase::Running).count();
         let why = pending.map(|job| format!("; {} waits: {}", job.id, job.reason)).unwrap_or_default();

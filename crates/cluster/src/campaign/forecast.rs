@@ -63,7 +63,7 @@ fn stages(plan: &Plan, mut left: Remaining, options: &Options, bounds: BTreeMap<
     let state = SchedulerState { nodes: nodes.collect(), bounds, ..SchedulerState::default() };
     let options = Options { max_jobs: u32::MAX, at_once: None, ..options.clone() };
     let mut history = History::new(&plan.nodes, true);
-    history.let_meet();
+    history.may_meet = true;
     let mut stages = Vec::new();
     for _ in 0..2 {
         let actions = decide(&state, &left, &options, &history, 0.0).into_iter();

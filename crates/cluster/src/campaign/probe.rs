@@ -17,7 +17,6 @@ use crate::scheduler::log::{last_line, last_line_of};
 /// probe file, and than Slurm takes to start a step.
 const SILENT_SECONDS: f64 = 90.0;
 
-/// Writes a job's probe file.
 pub(super) fn ask(folder: &Folder, probe: &str, us: &Claim) -> Result<()> {
     write(&file(folder, probe), us)
 }
@@ -32,7 +31,6 @@ fn file(folder: &Folder, probe: &str) -> PathBuf {
     folder.probes().join(format!("{probe}.json"))
 }
 
-/// Whether a node has answered.
 pub(super) fn is_answered(folder: &Folder, probe: &str, node: &str) -> bool {
     folder.probes().join(format!("{probe}@{node}")).exists()
 }

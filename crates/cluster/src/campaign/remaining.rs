@@ -1,21 +1,17 @@
 //! What is left of a plan, as its folder says.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use model::cluster::{Plan, Task, Work};
 
-use crate::claims::claim::claims;
 use crate::error::Result;
 use crate::folder::{Folder, read};
-use crate::tasks;
+use crate::tasks::unfinished;
 
 /// A task that needs several nodes at the same moment.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JointTask {
-    /// The node whose task it is.
     pub(crate) node: String,
-    /// The task's name.
     pub(crate) task: String,
     /// All nodes that it needs, its own first.
     pub(crate) nodes: Vec<String>,
@@ -37,7 +33,6 @@ pub(crate) struct NodeRemaining {
 /// What is left of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Remaining {
-    /// Every node of the plan.
     pub(crate) nodes: BTreeMap<String, NodeRemaining>,
     /// Tasks that need several nodes and are not over.
     pub(crate) meetings: Vec<JointTask>,
@@ -71,12 +66,10 @@ impl Remaining {
         self.nodes.values().map(|node| u64::from(node.alone)).sum()
     }
 
-    /// All tasks that are not over.
     pub(crate) fn all(&self) -> u64 {
         self.alone() + self.meetings.len() as u64
     }
 
-    /// All tasks that are.
     pub(crate) fn over(&self) -> u64 {
         self.nodes.values().map(|node| u64::from(node.over)).sum()
     }
@@ -105,11 +98,11 @@ impl From<Task> for TaskNeeds {
     }
 }
 
-/// Looks through a plan's folder.
 pub(super) fn look(folder: &Folder, plan: &Plan, known: &mut NeedsCache) -> Result<Remaining> {
     let mut left = Remaining::default();
     for node in &plan.nodes {
-        let (names, over) = names_of_left(folder, &node.name)?;
+        let (names, finished) = unfinished(folder, &node.name)?;
+        let over = u32::try_from(finished).unwrap_or(u32::MAX);
         left.nodes.insert(node.name.clone(), NodeRemaining { over, ..NodeRemaining::default() });
         let known = known.0.entry(node.name.clone()).or_default();
         for (task, file) in names {
@@ -124,23 +117,4 @@ pub(super) fn look(folder: &Folder, plan: &Plan, known: &mut NeedsCache) -> Resu
         }
     }
     Ok(left)
-}
-
-/// The tasks of a node that are not over, with their files. A worker that was killed between the publication of a
-/// result and the removal of its task's file leaves both: such a task is over.
-fn names_of_left(folder: &Folder, node: &str) -> Result<(BTreeMap<String, PathBuf>, u32)> {
-    let mut found = BTreeMap::new();
-    // In the order in which a task moves, so that none is missed on its way.
-    let (waiting, running) = folder.open_tasks(node);
-    for name in tasks::waiting(folder, node)? {
-        let file = waiting.join(format!("{name}.json"));
-        found.insert(name, file);
-    }
-    for seen in claims(&running)?.into_iter().filter(|seen| !seen.name.starts_with('.')) {
-        let file = running.join(seen.file());
-        found.insert(seen.name, file);
-    }
-    let over = tasks::finished(folder, node)?;
-    found.retain(|name, _| !over.contains(name));
-    Ok((found, u32::try_from(over.len()).unwrap_or(u32::MAX)))
 }

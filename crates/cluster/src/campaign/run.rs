@@ -46,14 +46,14 @@ impl std::fmt::Debug for CampaignContext<'_> {
 }
 
 /// Submits jobs until every task of a plan is over.
-pub fn run(folder: &Folder, options: &Options, means: &mut CampaignContext<'_>) -> Result<CampaignEnd> {
+pub fn run(folder: &Folder, options: &Options, context: &mut CampaignContext<'_>) -> Result<CampaignEnd> {
     let plan = folder.plan()?;
     make_folder(&folder.log())?;
-    let history = History::new(&plan.nodes, means.queues);
+    let history = History::new(&plan.nodes, context.queues);
     let mut campaign = Campaign {
         folder,
         options,
-        means,
+        context,
         history,
         known: remaining::NeedsCache::default(),
         us: claimer(None)?,
@@ -78,16 +78,13 @@ const INTERVAL_GROWTH: f64 = 1.3;
 struct Campaign<'a, 'm> {
     folder: &'a Folder,
     options: &'a Options,
-    means: &'a mut CampaignContext<'m>,
+    context: &'a mut CampaignContext<'m>,
     plan: Plan,
     history: History,
     known: remaining::NeedsCache,
     us: Claim,
-    /// Jobs that were to be submitted.
     jobs: u32,
-    /// Seconds until the next look.
     interval: f64,
-    /// What was seen last.
     last: Option<(SchedulerState, Remaining)>,
     /// Since when the scheduler has not answered.
     away_since: Option<f64>,
@@ -97,7 +94,7 @@ struct Campaign<'a, 'm> {
 
 impl Campaign<'_, '_> {
     fn remark(&mut self, text: String) {
-        (self.means.tell)(CampaignEvent::Remark(text));
+        (self.context.tell)(CampaignEvent::Remark(text));
     }
 
     /// Says so if somebody else works at this plan too.
@@ -117,7 +114,7 @@ impl Campaign<'_, '_> {
     fn adopt(&mut self, state: &SchedulerState, left: &Remaining) {
         for job in &state.queue {
             let noted = self.folder.jobs().join(format!("{}.json", job.id));
-            if !self.history.is_ours(&job.id)
+            if !self.history.jobs.contains_key(&job.id)
                 && let Ok(noted) = read::<SubmittedJob>(&noted)
             {
                 self.history.remember(&noted, left);
@@ -127,8 +124,8 @@ impl Campaign<'_, '_> {
 
     fn drive(&mut self) -> Result<CampaignEnd> {
         loop {
-            let now = self.means.clock.now();
-            let state = match self.means.scheduler.poll() {
+            let now = self.context.clock.now();
+            let state = match self.context.scheduler.poll() {
                 Ok(state) => state,
                 Err(error) => {
                     if let Some(ended) = self.away(&error, now)? {
@@ -162,7 +159,6 @@ impl Campaign<'_, '_> {
         }
     }
 
-    /// The scheduler did not answer.
     fn away(&mut self, error: &SchedulerError, now: f64) -> Result<Option<CampaignEnd>> {
         if self.away_since.is_none() {
             self.remark(format!("the scheduler does not answer, it is asked again: {error}"));
@@ -180,8 +176,8 @@ impl Campaign<'_, '_> {
         let grown = (self.interval * INTERVAL_GROWTH).min(LONGEST_INTERVAL_SECONDS);
         self.interval = if changed { FIRST_INTERVAL_SECONDS } else { grown };
         let seconds = self.options.poll_seconds.unwrap_or(self.interval);
-        let signal = self.means.clock.sleep(seconds)?;
-        Some(CampaignEnd::Interrupted { signal, jobs: self.history.jobs().map(str::to_owned).collect() })
+        let signal = self.context.clock.sleep(seconds)?;
+        Some(CampaignEnd::Interrupted { signal, jobs: self.history.jobs.keys().cloned().collect() })
     }
 
     /// Says of jobs that came to nothing why, and remembers whose fault that may be.
@@ -190,7 +186,7 @@ impl Campaign<'_, '_> {
             if ended.fruitless.is_empty() {
                 continue;
             }
-            let end = self.means.scheduler.end_of(&ended.id);
+            let end = self.context.scheduler.end_of(&ended.id);
             for node in &ended.fruitless {
                 self.history.said(node, &probe::why_nothing(self.folder, &ended, node, end.as_ref()));
             }
@@ -226,7 +222,9 @@ impl Campaign<'_, '_> {
             })
             .collect();
         for (id, said) in silent {
-            self.history.told_silence(&id);
+            if let Some(job) = self.history.jobs.get_mut(&id) {
+                job.silence_told = true;
+            }
             self.remark(said);
         }
     }
@@ -236,7 +234,7 @@ impl Campaign<'_, '_> {
         match action {
             Action::Submit(job) => self.submit(job, seen, now)?,
             Action::Cancel { id, why, at_fault } => {
-                match self.means.scheduler.cancel(&id) {
+                match self.context.scheduler.cancel(&id) {
                     Ok(()) => self.history.cancelled(&id, &why, at_fault),
                     Err(said) => self.remark(format!("the job {id} could not be cancelled: {said}")),
                 }
@@ -248,7 +246,7 @@ impl Campaign<'_, '_> {
                 let ended = give_up::give_up(self.folder, &self.plan, of, &why, &self.us)?;
                 return Ok(if ended > 0 { Next::AtOnce } else { Next::Pause });
             }
-            Action::Wait { why } => (self.means.tell)(CampaignEvent::Progress { over, left, why }),
+            Action::Wait { why } => (self.context.tell)(CampaignEvent::Progress { over, left, why }),
             Action::Over => return self.next_stage(left, seen.0),
             Action::Stop { why } => return Ok(Next::End(CampaignEnd::Stopped { left, why })),
         }
@@ -260,7 +258,7 @@ impl Campaign<'_, '_> {
         let name = format!("{}-{}", self.us.id, self.jobs);
         probe::ask(self.folder, &name, &self.us)?;
         let job = &Job { probe: Some(name.clone()), ..job };
-        match self.means.scheduler.submit(job) {
+        match self.context.scheduler.submit(job) {
             Ok(submitted) => {
                 let noted = SubmittedJob {
                     id: submitted.id.clone(),
@@ -272,7 +270,7 @@ impl Campaign<'_, '_> {
                 };
                 self.history.submitted(&submitted.id, job, seen, now);
                 write(&self.folder.jobs().join(format!("{}.json", submitted.id)), &noted)?;
-                (self.means.tell)(CampaignEvent::Submitted { id: submitted.id, nodes: job.nodes.clone() });
+                (self.context.tell)(CampaignEvent::Submitted { id: submitted.id, nodes: job.nodes.clone() });
             }
             Err(refusal) => {
                 probe::withdraw(self.folder, &name);
@@ -300,7 +298,7 @@ impl Campaign<'_, '_> {
     /// A stage is over: slow nodes once more, then what needs several nodes, then the end.
     fn next_stage(&mut self, left: u64, state: &SchedulerState) -> Result<Next> {
         if self.options.confirm && !std::mem::replace(&mut self.confirmed, true) {
-            match (self.means.second_pass)(self.folder) {
+            match (self.context.second_pass)(self.folder) {
                 Ok(tasks) => {
                     let new = self.add(tasks)?;
                     if new > 0 {
@@ -311,14 +309,14 @@ impl Campaign<'_, '_> {
             }
             return Ok(Next::AtOnce);
         }
-        if left > 0 && !self.history.may_meet() {
-            self.history.let_meet();
+        if left > 0 && !self.history.may_meet {
+            self.history.may_meet = true;
             return Ok(Next::AtOnce);
         }
-        for id in self.history.jobs().map(str::to_owned).collect::<Vec<_>>() {
+        for id in self.history.jobs.keys() {
             // Nothing of ours stays in the queue. What runs has nothing to do any more and ends by itself.
-            if is_pending(state, &id) {
-                let _ = self.means.scheduler.cancel(&id);
+            if is_pending(state, id) {
+                let _ = self.context.scheduler.cancel(id);
             }
         }
         Ok(Next::End(CampaignEnd::AllFinished { without_result: self.without_result()? }))
@@ -359,7 +357,6 @@ fn is_pending(state: &SchedulerState, id: &str) -> bool {
     state.queue.iter().any(|job| job.id == id && job.phase == Phase::Pending)
 }
 
-/// What follows an action.
 enum Next {
     Pause,
     AtOnce,

@@ -25,10 +25,10 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::error::{Error, Result, cannot_read, cannot_write};
 use crate::folder::{self, Folder, NODE, State, read};
 
-/// Between a task's name and its claim's in a file's name; no plain name has it.
+/// Separates the name of a task from the claim's; no plain name has it.
 const MARK: char = '@';
 
-/// Who we are, as others will read it. Each claim that we make has a name of its own besides.
+/// This process as other workers read it. Each claim has a name of its own.
 pub fn claimer(job: Option<String>) -> Result<Claim> {
     let owner = Owner::of(std::process::id());
     Ok(Claim {
@@ -54,7 +54,7 @@ pub(crate) fn random_hex(count: usize, what: &'static str) -> Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// A boot and the name space that numbers of processes are of: in another one the same number is another process.
+/// A boot and the process namespace: in another one the same number is another process.
 fn with_namespace(boot: Option<String>) -> Option<String> {
     let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
     Some(format!("{} {}", boot?, namespace.display()))
@@ -65,14 +65,13 @@ pub(crate) fn boot_of(claim: &Claim) -> Option<&str> {
     claim.boot.as_deref()?.split(' ').next()
 }
 
-/// Something that we have claimed.
+/// A claim of this process.
 #[derive(Clone, Debug)]
 pub struct HeldClaim {
     /// Name of what is claimed.
     pub name: String,
-    /// Who we are in this claim: [`Claim::id`] is the claim's own.
+    /// The claimer: [`Claim::id`] is the claim's own.
     pub claim: Claim,
-    /// The claim's file.
     path: PathBuf,
 }
 
@@ -85,14 +84,14 @@ pub struct ClaimId {
     pub id: String,
 }
 
-/// What has become of a claim's holder.
+/// The state of a claim's holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HolderState {
     /// It renews its claim.
     Alive,
-    /// Its process is not there any more.
+    /// Its process has ended.
     Dead,
-    /// It has not renewed its claim for the lease's time. It may yet come back, and find its claim gone.
+    /// Its lease has expired. It may come back, and find its claim lost.
     Silent,
     /// The claim has just ended: there is nothing to take over.
     Ended,
@@ -130,13 +129,13 @@ impl ClaimId {
     }
 }
 
-/// Claims `NAME.json` of the folder `waiting`: the file moves to the folder `running`, where the claim is. `None` where
-/// somebody else was quicker, or there is nothing of that name.
+/// Claims `NAME.json` of the folder `waiting`: the file moves to the folder `running`. `None` where another worker was
+/// quicker, or there is no such file.
 pub fn claim(waiting: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option<HeldClaim>> {
     move_in(&waiting.join(format!("{name}.json")), running, name, us)
 }
 
-/// Takes over a claim whose holder is gone; `None` where somebody else was quicker, or the holder has just ended.
+/// Takes over a claim whose holder was lost; `None` where another worker was quicker, or the holder has just ended.
 pub fn take_over(running: &Path, seen: &ClaimId, us: &Claim) -> Result<Option<HeldClaim>> {
     let taken = move_in(&running.join(seen.file()), running, &seen.name, us)?;
     if taken.is_some() {
@@ -150,8 +149,8 @@ fn move_in(from: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option
     let claim = Claim { id: fresh_name()?, when: utc_now(), ..us.clone() };
     let ours = ClaimId { name: name.to_owned(), id: claim.id.clone() };
     let (path, who) = (running.join(ours.file()), running.join(ours.who()));
-    // First the time of change, which the rename keeps: a claim must not begin with a lease that is over. Then who, since a
-    // claim without it is one whose lease must run out. Then the claim.
+    // First the time of change, which the rename keeps: a claim must not begin with an expired lease. Then the claimer, since
+    // a claim without it can only expire. Then the claim.
     match touch(from) {
         Ok(true) => {}
         Ok(false) => return Ok(None),
@@ -160,7 +159,7 @@ fn move_in(from: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option
     folder::write(&who, &claim)?;
     let held = HeldClaim { name: name.to_owned(), claim, path };
     let moved = move_to(from, &held.path).map_err(cannot_write(&held.path));
-    // We may have been away between these steps for so long that others hold us for gone.
+    // The process may have been suspended between these steps for longer than the lease.
     let ours = moved.and_then(|moved| if moved { held.renew() } else { Ok(false) });
     if !matches!(ours, Ok(true)) {
         let _ = fs::remove_file(&who);
@@ -168,8 +167,8 @@ fn move_in(from: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option
     Ok(ours?.then_some(held))
 }
 
-/// Renames to a name that nobody else uses, and says whether it was us who did: over NFS the answer to a rename that was
-/// done can be lost, and the second try says that there is nothing to rename.
+/// Renames to a unique name; whether that was done: over NFS the answer can be lost, and the retry then fails with "not
+/// found".
 fn move_to(from: &Path, to: &Path) -> io::Result<bool> {
     match fs::rename(from, to) {
         Ok(()) => Ok(true),
@@ -180,7 +179,7 @@ fn move_to(from: &Path, to: &Path) -> io::Result<bool> {
 
 /// Sets a file's time of change to now by the file system's clock; `false` where it is not there.
 pub(crate) fn touch(path: &Path) -> io::Result<bool> {
-    // Asked for like this the kernel, over NFS the server, puts its own time in.
+    // This way the kernel, over NFS the server, sets its own time.
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     match utimensat(CWD, path, &Timestamps { last_access: now, last_modification: now }, AtFlags::empty()) {
         Ok(()) => Ok(true),
@@ -189,8 +188,8 @@ pub(crate) fn touch(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// A file's time of change; `None` where it is not there. It is opened for that, so that an NFS client asks its server
-/// and does not answer from what it remembers.
+/// A file's time of change; `None` where it does not exist. The file is opened, so that an NFS client asks its server
+/// instead of its cache.
 fn time_of(path: &Path) -> io::Result<Option<SystemTime>> {
     match File::open(path).and_then(|file| file.metadata()?.modified()) {
         Ok(time) => Ok(Some(time)),
@@ -204,8 +203,7 @@ pub fn claims(running: &Path) -> Result<Vec<ClaimId>> {
     Ok(folder::names(running)?.iter().filter_map(|name| ClaimId::parse(name)).collect())
 }
 
-/// Whether the holder of a claim is gone: its process is not there any more, or it has not renewed its claim for the
-/// lease's time. A claim that has just ended is not gone: there is nothing to take over.
+/// Whether the holder of a claim was lost: its process has ended, or its lease has expired.
 pub fn is_gone(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration) -> Result<bool> {
     Ok(matches!(holder(running, seen, us, lease)?, HolderState::Dead | HolderState::Silent))
 }
@@ -244,8 +242,7 @@ fn has_died(holder: &Claim, us: &Claim) -> bool {
     comparable && (Owner::of(holder.pid).started != holder.pid_start || is_zombie(holder.pid))
 }
 
-/// Whether a process has ended and its parent has not asked yet how (proc(5): the state follows the name in parentheses,
-/// which may hold anything).
+/// Whether a process is a zombie (proc(5): the state follows the name in parentheses, which may contain any character).
 fn is_zombie(process: u32) -> bool {
     let stat = Sysroot::host().text(&format!("proc/{process}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| matches!(rest.trim_start().chars().next(), Some('Z' | 'X')))
@@ -263,8 +260,8 @@ pub(crate) fn now_of(folder: &Path) -> Result<SystemTime> {
     time.map_err(cannot_write(&probe))
 }
 
-/// Takes away what claimers that were killed have left in a folder of `running`: the `who` of claims that are not there,
-/// probes, unfinished files. Only what is older than the lease, since a claimer writes its `who` before its claim.
+/// Removes what killed claimers have left in a folder of `running`: the `who` of missing claims, probes, unfinished files.
+/// Only what is older than the lease, since a claimer writes its `who` before its claim.
 pub fn sweep(running: &Path, lease: Duration) -> Result<()> {
     let names = folder::names(running)?;
     let left = |name: &&String| match name.strip_suffix(".who") {
@@ -291,7 +288,6 @@ impl HeldClaim {
         &self.path
     }
 
-    /// The task that was claimed.
     pub(crate) fn task(&self) -> Result<Task> {
         read(&self.path).map_err(cannot_read(&self.path))
     }

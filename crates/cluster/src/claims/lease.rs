@@ -38,7 +38,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Lease {
-    /// What is held.
     pub(crate) fn held(&self) -> &HeldClaim {
         &self.held
     }
@@ -63,7 +62,6 @@ impl Lease {
 }
 
 impl Leases {
-    /// Of so many seconds each.
     pub(crate) fn new(lease: Duration) -> Self {
         let seconds = lease.as_secs_f64();
         Self { seconds, kept: Mutex::default(), ended: Mutex::new(false), wake: Condvar::new() }
@@ -82,7 +80,6 @@ impl Leases {
         lease
     }
 
-    /// From here on it is not.
     pub(crate) fn forget(&self, lease: &Arc<Lease>) {
         lock(&self.kept).retain(|other| !Arc::ptr_eq(other, lease));
     }
@@ -107,7 +104,6 @@ impl Leases {
         }
     }
 
-    /// Ends [`Leases::keep`].
     pub(crate) fn end(&self) {
         *lock(&self.ended) = true;
         self.wake.notify_all();

@@ -31,7 +31,6 @@ use crate::scheduler::command::{Environment, find_program};
 use crate::scheduler::slurm::mpi_types;
 use crate::tasks::tried;
 
-/// The file with what it printed.
 const PRINTED: &str = "hpl.txt";
 
 /// The most that is read of what it printed, in bytes: a page for its one result, and what each process may complain of.
@@ -123,7 +122,6 @@ fn attempt(
 /// A value, or the reason for the outcome of a task that cannot be done.
 type Reasoned<T> = std::result::Result<T, String>;
 
-/// What it is run with.
 struct Prepared {
     argv: Vec<String>,
     environment: BTreeMap<String, String>,
@@ -181,7 +179,6 @@ fn launcher(hpl: &HplPlan, reach: &Reach, environment: &Environment) -> Reasoned
     Ok(words)
 }
 
-/// The worker that has a node.
 fn worker(context: &NodeContext<'_>, node: &str) -> Reasoned<Claim> {
     let running = context.folder.tasks(State::Running, node);
     let seen = claim::claims(&running)?.into_iter().find(|seen| seen.name == NODE);
@@ -189,7 +186,6 @@ fn worker(context: &NodeContext<'_>, node: &str) -> Reasoned<Claim> {
     who.ok_or_else(|| format!("the node '{node}' has no worker"))
 }
 
-/// What a node has.
 fn member(context: &NodeContext<'_>, node: &str, worker: &Claim, known: &[Standpoint]) -> Reasoned<Member> {
     let path = context.folder.node(node).join(FACTS);
     let facts: NodeFacts = read(&path).map_err(cannot_read(&path))?;
@@ -253,7 +249,6 @@ fn figures(size: &Size) -> BTreeMap<String, f64> {
     known.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-/// What is known afterwards.
 fn measured(reading: &Reading) -> Vec<(String, f64)> {
     let detail = |name: &str| Some((name.to_owned(), reading.details.get(name)?.as_f64()?));
     let told = ["seconds", "residual", "nb", "p", "q"].into_iter().filter_map(detail);

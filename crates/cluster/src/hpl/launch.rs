@@ -14,9 +14,7 @@ use crate::claims::claim::boot_of;
 pub(super) enum Reach {
     /// All are in this job of Slurm.
     Job(String),
-    /// They are hosts.
     Hosts,
-    /// All are this machine.
     OneMachine,
 }
 

@@ -66,7 +66,6 @@ struct Meeting<'a> {
 }
 
 impl Meeting<'_> {
-    /// Whether this node calls the others.
     fn leads(&self) -> bool {
         self.worker.context.node == self.leader
     }
@@ -82,7 +81,6 @@ impl Meeting<'_> {
         }
     }
 
-    /// Why the worker has to leave.
     fn leaving(&self) -> Option<IdleEnd> {
         let left = self.worker.context.until.map(|until| until - monotonic_raw_seconds());
         match (stop_signal(), left) {
@@ -173,11 +171,7 @@ impl Meeting<'_> {
     fn lead(&self) -> Result<bool> {
         let Some(token) = self.slot.take()? else { return Ok(false) };
         let whom: Vec<&ReadyNode> = self.ready_nodes().collect();
-        let call = match self.slot.call(&whom) {
-            Ok(Some(call)) => call,
-            Ok(None) => return self.slot.release(token).map(|()| false),
-            Err(why) => return self.slot.release(token).and(Err(why)),
-        };
+        let Some((call, token)) = self.slot.call_with(token, &whom)? else { return Ok(false) };
         let leases = self.worker.context.leases;
         let token = leases.hold(token);
         let node = self.worker.context.node;
@@ -192,12 +186,12 @@ impl Meeting<'_> {
     fn all_have_begun(&self, call: &RoundCall) -> bool {
         let until = monotonic_raw_seconds() + 2.0 * BEGIN_SECONDS;
         while monotonic_raw_seconds() < until && self.leaving().is_none() {
-            if self.slot.have_begun(call) {
+            if self.slot.all_have(call, BEGUN) {
                 return true;
             }
             std::thread::sleep(LOOK);
         }
-        self.slot.have_begun(call)
+        self.slot.all_have(call, BEGUN)
     }
 
     /// Makes an attempt at each task that is left.

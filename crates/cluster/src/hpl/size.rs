@@ -8,13 +8,11 @@ use tools::hpl::{USUAL_PANEL, expected_seconds, grid};
 /// The share of the memory that the matrix may take: HPL's own FAQ recommends 80 %, the system needs the rest.
 const MEMORY_SHARE: f64 = 0.8;
 
-/// Bytes of an element.
 const ELEMENT_BYTES: f64 = 8.0;
 
 /// What is known of a node that takes part.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Member {
-    /// Its name.
     pub(super) node: String,
     /// The machine that it is: several nodes of a plan may be one, where a plan is only tried out.
     pub(super) machine: String,
@@ -31,7 +29,6 @@ pub(super) struct Member {
 pub(super) struct Size {
     /// The system, and the number of all processes.
     pub(super) params: LinpackParams,
-    /// Processes on each node.
     pub(super) per_node: u32,
     /// Rows and columns of the grid of processes.
     pub(super) grid: (u32, u32),

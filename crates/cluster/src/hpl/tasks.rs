@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use model::cluster::{HplPlan, HplTask, Plan, PlanNode, Task, Work};
 
-use crate::claims::claim;
 use crate::error::{Error, Result};
 use crate::evaluate::Standpoint;
-use crate::folder::{Folder, State};
-use crate::tasks::{finished, waiting};
+use crate::folder::Folder;
+use crate::tasks;
 
 /// What the names of its tasks begin with.
 const NAME: &str = "hpl";
@@ -22,7 +21,7 @@ const AROUND_SECONDS: f64 = 30.0;
 /// The task of HPL over all nodes of a plan.
 pub(crate) fn task(nodes: &[PlanNode], hpl: &HplPlan) -> Result<Task> {
     let (Some(first), true) = (nodes.first(), nodes.len() > 1) else {
-        return Err(Error::HplOfOneNode);
+        return Err(Error::Request("HPL across nodes needs at least two; leave --hpl out, the suite solves on a node alone"));
     };
     Ok(task_of(NAME.to_owned(), &first.name, nodes.iter().map(|node| node.name.clone()).collect(), hpl))
 }
@@ -56,13 +55,7 @@ pub(super) fn tasks_of_groups(plan: &Plan, hpl: &HplPlan, known: &[Standpoint]) 
 
 /// The names of the tasks of HPL that are not finished.
 pub(super) fn unfinished(folder: &Folder, leader: &str) -> Result<BTreeSet<String>> {
-    // In the order in which a task moves, and what waits once more, since it may be given back.
-    let mut names = waiting(folder, leader)?;
-    names.extend(claim::claims(&folder.tasks(State::Running, leader))?.into_iter().map(|seen| seen.name));
-    names.extend(waiting(folder, leader)?);
-    let finished = finished(folder, leader)?;
-    names.retain(|name| is_hpl(name) && !finished.contains(name));
-    Ok(names)
+    Ok(tasks::unfinished(folder, leader)?.0.into_keys().filter(|name| is_hpl(name)).collect())
 }
 
 /// Whether a task of this name is one of HPL; areas have other names, and so have pairs.

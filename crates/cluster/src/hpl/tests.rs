@@ -1,8 +1,7 @@
 //! Workers that meet for HPL: the plan's program is a shell script here, and what starts the processes another one.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use model::cluster::{HplPlan, NodeFacts, Outcome, OutcomeStatus, Plan, PlanNode, Task, Work};
 use model::machine::Machine;
@@ -18,7 +17,7 @@ use crate::network::idle::{IdleEnd, IdleWorker, Waits};
 use crate::plan;
 use crate::tasks::{lease, waiting};
 use crate::tests::plan_of;
-use crate::tests::support::{Scratch, scratch};
+use crate::tests::support::{Scratch, install, scratch};
 
 /// The plan's program: becomes the launcher as `assay attempt` does.
 const ASSAY: &str =
@@ -39,14 +38,6 @@ struct World {
     folder: Folder,
     plan: Plan,
     nodes: Vec<(String, HeldClaim)>,
-}
-
-fn install(scratch: &Scratch, name: &str, text: &str) -> PathBuf {
-    let (from, to) = (scratch.path().join("text"), scratch.path().join(name));
-    fs::write(&from, text).unwrap();
-    // By another process: what one of ours holds open for writing cannot be run, and others are being started.
-    assert!(Command::new("install").args(["-m", "755"]).args([&from, &to]).status().unwrap().success());
-    to
 }
 
 fn world(nodes: &[(&str, &str)], launcher: &str) -> World {

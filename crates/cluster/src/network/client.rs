@@ -96,7 +96,6 @@ type Servers = BTreeMap<String, PeerServer>;
 struct PairClient<'a> {
     worker: &'a IdleWorker<'a>,
     slot: NetworkSlot<'a>,
-    /// The plan's rounds, by names.
     rounds: Vec<Vec<(String, String)>>,
     /// This node's pairs that are not finished.
     pairs: Vec<Pair>,
@@ -110,7 +109,6 @@ struct PairClient<'a> {
     unreached: BTreeMap<String, SystemTime>,
 }
 
-/// A round that we have called.
 struct CalledRound {
     call: RoundCall,
     slot_lease: Arc<Lease>,
@@ -323,15 +321,11 @@ impl<'a> PairClient<'a> {
         };
         let is_patience_over = time - self.unchanged_since > patience;
         let nodes = nodes_to_call(&ready, |round| self.expected(round, now), is_patience_over);
-        match self.slot.call(&nodes) {
-            Ok(Some(call)) => {
-                let slot_lease = self.worker.context.leases.hold(held);
-                self.called = Some(CalledRound { call, slot_lease, until: time + ROUND_SECONDS });
-                Ok(())
-            }
-            Ok(None) => self.slot.release(held),
-            Err(why) => self.slot.release(held).and(Err(why)),
+        if let Some((call, held)) = self.slot.call_with(held, &nodes)? {
+            let slot_lease = self.worker.context.leases.hold(held);
+            self.called = Some(CalledRound { call, slot_lease, until: time + ROUND_SECONDS });
         }
+        Ok(())
     }
 
     /// The nodes that can send in a round: their task waits, and both servers run.
@@ -345,7 +339,7 @@ impl<'a> PairClient<'a> {
     /// Releases the slot once the round that we called has ended, or has taken too long, or at once.
     fn end_called_round(&mut self, at_once: bool) -> Result<()> {
         let has_ended =
-            |called: &CalledRound| at_once || monotonic_raw_seconds() > called.until || self.slot.is_over(&called.call);
+            |called: &CalledRound| at_once || monotonic_raw_seconds() > called.until || self.slot.all_have(&called.call, ENDED);
         if !self.called.as_ref().is_some_and(has_ended) {
             return Ok(());
         }

@@ -7,15 +7,11 @@ use crate::attempt::context::{AttemptResult, NodeContext};
 /// A worker that has no task of its own left.
 #[derive(Clone, Copy)]
 pub(crate) struct IdleWorker<'a> {
-    /// Its node.
     pub(crate) context: &'a NodeContext<'a>,
-    /// The worker.
     pub(crate) us: &'a Claim,
     /// How long it waits for other nodes.
     pub(crate) waits: Waits,
-    /// Receives what it is doing.
     pub(crate) tell: &'a dyn Fn(&str),
-    /// Receives the result of each attempt.
     pub(crate) on_result: &'a dyn Fn(&Task, &AttemptResult),
 }
 
@@ -43,8 +39,6 @@ pub(crate) enum IdleEnd {
     AllFinished,
     /// The other nodes of the tasks that are left have no worker.
     PartnersMissing,
-    /// The worker's time is over.
     OutOfTime,
-    /// A signal asks it to end.
     Stopped,
 }

@@ -25,7 +25,6 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// The other node.
     pub(super) fn partner_of(&self, node: &str) -> &str {
         if self.from == node { &self.to } else { &self.from }
     }

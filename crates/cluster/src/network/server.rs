@@ -45,7 +45,6 @@ pub(super) struct NodeServer {
     _messages: Receiver<String>,
     file: PathBuf,
     key: PathBuf,
-    /// The contents of the file.
     pub(super) door: Door,
 }
 
@@ -187,11 +186,9 @@ fn port_in(line: &str) -> Option<u16> {
 /// Another node's server as its file shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PeerServer {
-    /// What is written in the file.
     pub(super) door: Door,
     /// When it was renewed, by the file system's clock.
     pub(super) renewed: SystemTime,
-    /// Where the key is.
     pub(super) key: PathBuf,
 }
 

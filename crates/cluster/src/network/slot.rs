@@ -27,7 +27,6 @@ use crate::folder::{self, Folder, make_folder, read};
 
 /// Where the token waits and runs: no node's name begins with a dot.
 const NET: &str = ".net";
-/// The token's name.
 const TOKEN: &str = "token";
 /// Keeps the token's folder from being empty while the token is claimed: an empty folder could be replaced by another one
 /// with a second token.
@@ -57,9 +56,7 @@ pub(crate) struct NetworkSlot<'a> {
 /// A node that waits to be called.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ReadyNode {
-    /// The round.
     pub(crate) round: u32,
-    /// The node.
     pub(crate) node: String,
     /// Unique each time that a node becomes ready, so that a call is used once.
     pub(crate) nonce: String,
@@ -68,9 +65,7 @@ pub(crate) struct ReadyNode {
 /// A round that was called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RoundCall {
-    /// Its name.
     pub(crate) id: String,
-    /// The round.
     pub(crate) round: u32,
     /// The nodes that are called, each with its nonce.
     pub(crate) members: Vec<(String, String)>,
@@ -167,7 +162,6 @@ impl<'a> NetworkSlot<'a> {
         Ok(())
     }
 
-    /// Gives the token back.
     pub(crate) fn release(&self, token: HeldClaim) -> Result<()> {
         token.give_back(&self.waiting).map(|_| ())
     }
@@ -179,13 +173,11 @@ impl<'a> NetworkSlot<'a> {
         Ok(ready)
     }
 
-    /// Says that we still wait.
     pub(crate) fn renew(&self, ready: &ReadyNode) -> Result<()> {
         let path = self.net.join("ready").join(ready.file());
         fs::write(&path, b".").map_err(cannot_write(&path))
     }
 
-    /// Waits no longer.
     pub(crate) fn withdraw(&self, ready: &ReadyNode) {
         let _ = fs::remove_file(self.net.join("ready").join(ready.file()));
     }
@@ -257,16 +249,19 @@ impl<'a> NetworkSlot<'a> {
         let _ = fs::write(self.marks(call).join(format!("{node}.{what}")), b".");
     }
 
-    /// Whether everybody who was called has ended.
-    pub(crate) fn is_over(&self, call: &RoundCall) -> bool {
+    /// Whether all nodes of a call have this mark.
+    pub(crate) fn all_have(&self, call: &RoundCall, what: &str) -> bool {
         let marks = self.marks(call);
-        call.members.iter().all(|(node, _)| marks.join(format!("{node}.{ENDED}")).exists())
+        call.members.iter().all(|(node, _)| marks.join(format!("{node}.{what}")).exists())
     }
 
-    /// Whether everybody who was called has begun.
-    pub(crate) fn have_begun(&self, call: &RoundCall) -> bool {
-        let marks = self.marks(call);
-        call.members.iter().all(|(node, _)| marks.join(format!("{node}.{BEGUN}")).exists())
+    /// Calls these nodes with the token held, which is released again where there are none or that fails.
+    pub(crate) fn call_with(&self, held: HeldClaim, nodes: &[&ReadyNode]) -> Result<Option<(RoundCall, HeldClaim)>> {
+        match self.call(nodes) {
+            Ok(Some(call)) => Ok(Some((call, held))),
+            Ok(None) => self.release(held).map(|()| None),
+            Err(why) => self.release(held).and(Err(why)),
+        }
     }
 
     /// Whether a call is over for one who was called; one whose marks were taken away is over for all.
@@ -323,7 +318,6 @@ fn is_half_of(ours: Span, other: Span) -> bool {
     both * 2 >= length && to >= from
 }
 
-/// A new unique name.
 fn nonce() -> Result<String> {
     random_hex(8, "a name")
 }
@@ -417,9 +411,9 @@ mod tests {
         // The call is an hour old: too late, and whoever called must not wait.
         let go = File::options().write(true).open(slot.net.join("go.json")).unwrap();
         go.set_modified(now - Duration::from_hours(1)).unwrap();
-        assert!(!slot.is_over(&call));
+        assert!(!slot.all_have(&call, ENDED));
         assert_eq!(slot.called(&one), None);
-        assert!(slot.is_over(&call));
+        assert!(slot.all_have(&call, ENDED));
         // Who has not renewed its waiting is gone.
         assert_eq!(slot.ready(now + 2 * LEASE).unwrap(), BTreeSet::new());
         assert_eq!(slot.ready(now).unwrap(), BTreeSet::new(), "and its mark with it");
@@ -471,7 +465,7 @@ mod tests {
         std::thread::sleep(Duration::from_secs_f64(10.0 * (sys::clock::monotonic_raw_seconds() - began)));
         all(ENDED);
         assert_eq!(slot.at_once(&call, "n0"), Some(300), "told from a part of them");
-        assert!(slot.is_over(&call));
+        assert!(slot.all_have(&call, ENDED));
         // The next call takes the marks away.
         slot.call(&[&waiting[0]]).unwrap();
         assert_eq!(slot.at_once(&call, "n0"), None);

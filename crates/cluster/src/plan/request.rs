@@ -24,7 +24,7 @@ const MOST_NODES: usize = 100_000;
 const AROUND_SECONDS: f64 = 3.0;
 
 /// What was asked for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// The plan's name.
     pub name: String,
@@ -95,7 +95,7 @@ pub fn expected(request: &Request, machine: &Machine, disk: DiskTarget) -> Resul
 pub fn make(request: &Request, expected: &BTreeMap<Area, f64>) -> Result<(Plan, Vec<Task>)> {
     check_nodes(&request.nodes)?;
     if expected.is_empty() {
-        return Err(Error::NothingMeasured);
+        return Err(Error::Request("of this suite nothing is measured on a node alone; name other areas with --area"));
     }
     if !(request.lease_seconds >= 1.0 && request.lease_seconds <= 86_400.0) {
         return Err(Error::LeaseSeconds(request.lease_seconds));
@@ -116,7 +116,7 @@ pub fn make(request: &Request, expected: &BTreeMap<Area, f64>) -> Result<(Plan, 
     }
     if let Some(pairing) = request.pairing {
         if request.nodes.len() < 2 {
-            return Err(Error::PairsOfOneNode);
+            return Err(Error::Request("there is no network between nodes where there is one node; leave --pairs out"));
         }
         tasks.extend(pairs::tasks(&request.nodes, pairing, request.seed));
     }
@@ -149,7 +149,7 @@ pub fn make(request: &Request, expected: &BTreeMap<Area, f64>) -> Result<(Plan, 
 
 fn check_nodes(nodes: &[PlanNode]) -> Result<()> {
     if nodes.is_empty() {
-        return Err(Error::NoNodes);
+        return Err(Error::Request("a plan needs at least one node; name some with --nodes or --hosts"));
     }
     if nodes.len() > MOST_NODES {
         return Err(Error::TooManyNodes(nodes.len(), MOST_NODES));
@@ -167,36 +167,9 @@ fn check_nodes(nodes: &[PlanNode]) -> Result<()> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use crate::tests::support::machine_with_cpus;
-
-    pub(in crate::plan) fn request(nodes: &[&str]) -> Request {
-        let node = |name: &&str| PlanNode { name: (*name).to_owned(), partition: None };
-        Request {
-            name: "p".into(),
-            created: "2026-11-22T12:00:00Z".into(),
-            program: Program { version: "0.1.0".into(), git: None, profile: "debug".into(), argv: Vec::new() },
-            program_path: None,
-            suite: "quick".into(),
-            areas: Vec::new(),
-            filter: None,
-            repeat: None,
-            options: Vec::new(),
-            directory: None,
-            nodes: nodes.iter().map(node).collect(),
-            pairing: None,
-            network: None,
-            hpl: None,
-            lease_seconds: 60.0,
-            attempts: 3,
-            seed: 1,
-        }
-    }
-
-    pub(in crate::plan) fn two() -> BTreeMap<Area, f64> {
-        [(Area::Cpu, 10.0), (Area::Memory, 20.0)].into()
-    }
+    use crate::tests::support::{expected_seconds as two, machine_with_cpus, request};
 
     #[test]
     fn every_node_has_a_task_for_each_area() {

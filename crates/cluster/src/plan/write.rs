@@ -15,7 +15,6 @@ use crate::tasks::encode;
 /// Where the program is in a plan's folder.
 pub(super) const PROGRAM: &str = "program/assay";
 
-/// The folder that it is in.
 const PROGRAM_FOLDER: &str = "program";
 
 /// The other folders of a plan's folder.
@@ -112,8 +111,7 @@ fn copy_program(from: &Path, to: &Path) -> Result<()> {
 mod tests {
     use super::*;
     use crate::plan::request::make;
-    use crate::plan::request::tests::{request, two};
-    use crate::tests::support::scratch;
+    use crate::tests::support::{expected_seconds as two, request, scratch};
 
     #[test]
     fn a_plan_is_there_only_when_all_of_it_is() {

@@ -20,7 +20,6 @@ pub struct Allocation {
     environment: Environment,
     nodes: Vec<PlanNode>,
     job: String,
-    /// The allocation's nodes.
     allocated: BTreeSet<String>,
     children: Children,
 }

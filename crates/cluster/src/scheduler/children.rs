@@ -34,9 +34,7 @@ pub(super) struct Children {
     us: Claim,
     /// By job: the nodes, with their workers.
     jobs: BTreeMap<String, Vec<(String, Child)>>,
-    /// Jobs that were started.
     started: u32,
-    /// Whether workers end with us.
     bound: bool,
 }
 
@@ -104,7 +102,6 @@ impl Children {
         SchedulerState { bounds, ..self.state(nodes.iter().map(|node| node.name.as_str())) }
     }
 
-    /// Ends a job.
     pub(super) fn cancel(&mut self, id: &str) {
         if let Some(mut job) = self.jobs.remove(id) {
             end(&mut job);

@@ -56,14 +56,12 @@ fn is_executable(path: &Path) -> bool {
 /// What came of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CommandOutput {
-    /// Whether its exit status was 0.
     pub(super) succeeded: bool,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
 
 impl CommandOutput {
-    /// Its last complaint, in one line.
     pub(super) fn complaint(&self) -> String {
         let said = self.stderr.lines().chain(self.stdout.lines()).map(str::trim).filter(|line| !line.is_empty());
         said.collect::<Vec<_>>().join("; ")
@@ -122,7 +120,6 @@ fn call_within(
     Ok(CommandOutput { succeeded: ended?, stdout, stderr })
 }
 
-/// Waits; whether it succeeded.
 fn wait(child: &mut Child, program: &str, patience_seconds: f64) -> Result<bool, SchedulerError> {
     let began = monotonic_raw_seconds();
     loop {

@@ -10,12 +10,10 @@ pub(crate) struct UserLimits {
 }
 
 impl UserLimits {
-    /// Both of two.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { submitted: least(self.submitted, other.submitted), running: least(self.running, other.running) }
     }
 
-    /// The tightest.
     pub(crate) fn tightest(self) -> Option<u32> {
         least(self.submitted, self.running)
     }

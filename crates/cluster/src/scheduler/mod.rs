@@ -7,13 +7,12 @@
 pub mod allocation;
 mod children;
 pub mod command;
+pub mod direct;
 pub mod error;
 pub mod job;
 pub(crate) mod limits;
-pub mod local;
 pub(crate) mod log;
 mod parse;
 mod script;
 pub mod slurm;
-pub mod ssh;
 pub mod words;

@@ -18,7 +18,6 @@ pub(super) struct NodeLine {
     pub(super) availability: Availability,
 }
 
-/// Reads what [`NODES`] printed.
 pub(super) fn nodes(text: &str) -> Result<Vec<NodeLine>, SchedulerError> {
     let lines: Vec<NodeLine> = text.lines().filter_map(node).collect();
     if lines.is_empty() && !text.trim().is_empty() { Err(unread("sinfo", text)) } else { Ok(lines) }
@@ -65,7 +64,6 @@ const OVER: &[&str] = &["BF", "CA", "CD", "DL", "F", "NF", "OOM", "PR", "RV", "T
 /// States of jobs that wait, for nodes or for somebody.
 const WAITING: &[&str] = &["PD", "RD", "RF", "RH", "RQ"];
 
-/// Reads the queue.
 pub(super) fn queue(text: &str) -> Result<Vec<Queued>, SchedulerError> {
     let lines: Vec<(Queued, bool)> = text.lines().filter_map(queued).collect();
     if lines.is_empty() && !text.trim().is_empty() {

@@ -2,16 +2,14 @@
 
 pub(crate) mod support;
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-use model::cluster::{Claim, HplPlan, Outcome, OutcomeStatus, Plan, PlanNode, Task};
+use model::cluster::{Claim, HplPlan, Outcome, OutcomeStatus, Plan, Task};
 use model::document::Program;
-use model::experiment::Area;
 use sys::clock::monotonic_raw_seconds;
 
 use crate::attempt::context::{AttemptResult, NodeContext, ProgramCall};
@@ -24,7 +22,7 @@ use crate::network::idle::Waits;
 use crate::plan::request::{Request, make};
 use crate::plan::write::write;
 use crate::tasks::{finished, in_order, tally, tried, waiting};
-use crate::tests::support::{Scratch, document, scratch};
+use crate::tests::support::{Scratch, document, expected_seconds, install, program, request, scratch};
 use crate::worker::{Worker, WorkerRole, work};
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -36,58 +34,24 @@ const SCRIPT: &str = "#!/bin/sh\nhere=$(dirname \"$0\")\nwords=\"$*\"\necho \"$w
 /// Measures at once.
 const MEASURES: &str = "cp \"$here/document\" \"$out/run.json\"\n";
 
-fn program() -> Program {
-    Program { version: "0.1.0".into(), git: Some("c0ffee".into()), profile: "debug".into(), argv: Vec::new() }
-}
-
 /// A plan of two tasks for each node, 30 s together, and its tasks; with HPL that may take so many seconds.
 pub(super) fn plan_of(nodes: &[&str], hpl_seconds: Option<f64>) -> (Plan, Vec<Task>) {
     let hpl = |seconds| HplPlan { program: "/opt/xhpl".into(), launcher: Vec::new(), most_seconds: Some(seconds) };
-    let request = Request { hpl: hpl_seconds.map(hpl), ..request(nodes, Path::new("/opt/assay")) };
-    make(&request, &expected()).unwrap()
-}
-
-fn expected() -> BTreeMap<Area, f64> {
-    BTreeMap::from([(Area::Cpu, 10.0), (Area::Memory, 20.0)])
-}
-
-fn request(nodes: &[&str], path: &Path) -> Request {
-    let node = |name: &&str| PlanNode { name: (*name).to_owned(), partition: None };
-    Request {
-        name: "p".into(),
-        created: "2026-11-22T12:00:00Z".into(),
-        program: program(),
-        program_path: Some(path.display().to_string()),
-        suite: "quick".into(),
-        areas: Vec::new(),
-        filter: None,
-        repeat: None,
-        options: Vec::new(),
-        directory: None,
-        nodes: nodes.iter().map(node).collect(),
-        pairing: None,
-        network: None,
-        hpl: None,
-        lease_seconds: LEASE.as_secs_f64(),
-        attempts: 2,
-        seed: 1,
-    }
+    let request = Request { hpl: hpl_seconds.map(hpl), ..request(nodes) };
+    make(&Request { program_path: Some("/opt/assay".into()), attempts: 2, ..request }, &expected_seconds()).unwrap()
 }
 
 /// A plan of two tasks for each node, whose program is a script that does this.
 fn plan(nodes: &[&str], script: &str) -> (Scratch, Folder, Plan) {
     let scratch = scratch();
-    let text = scratch.path().join("text");
-    fs::write(&text, format!("{SCRIPT}{script}")).unwrap();
-    let path = scratch.path().join("assay");
-    // By another process: what one of ours holds open for writing cannot be run, and others are being started.
-    let installed = Command::new("install").args(["-m", "755"]).args([&text, &path]).status().unwrap();
-    assert!(installed.success());
+    let path = install(&scratch, "assay", &format!("{SCRIPT}{script}"));
     let mut whole = document();
     whole.run.suite = "quick".into();
     whole.run.complete = true;
     fs::write(scratch.path().join("document"), serde_json::to_vec(&whole).unwrap()).unwrap();
-    let (plan, tasks) = make(&request(nodes, &path), &expected()).unwrap();
+    let program_path = Some(path.display().to_string());
+    let request = Request { program_path, lease_seconds: LEASE.as_secs_f64(), attempts: 2, ..request(nodes) };
+    let (plan, tasks) = make(&request, &expected_seconds()).unwrap();
     let folder = Folder::at(&scratch.path().join("plan"));
     write(&folder, &plan, &tasks, &path).unwrap();
     (scratch, folder, plan)

@@ -1,14 +1,18 @@
 //! Values that the tests of several modules need.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use model::cluster::Claim;
+use model::cluster::{Claim, PlanNode};
 use model::document::{Document, MachineStates, Program, Row, RunInfo, SCHEMA, Status};
 use model::experiment::{Area, CpuParams, Experiment, Params};
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::{Cache, Cpu, LogicalCpu, Machine, Memory};
 use model::warning::Grade;
+
+use crate::plan::request::Request;
 
 /// A folder that is removed when it is dropped.
 pub(crate) struct Scratch(PathBuf);
@@ -76,4 +80,37 @@ pub(crate) fn document() -> Document {
         experiments: vec![row],
         findings: Vec::new(),
     }
+}
+
+/// What a plan for these nodes is made from.
+pub(crate) fn request(nodes: &[&str]) -> Request {
+    Request {
+        name: "p".into(),
+        created: "2026-11-22T12:00:00Z".into(),
+        program: program(),
+        suite: "quick".into(),
+        nodes: nodes.iter().map(|name| PlanNode { name: (*name).to_owned(), partition: None }).collect(),
+        lease_seconds: 60.0,
+        attempts: 3,
+        seed: 1,
+        ..Request::default()
+    }
+}
+
+pub(crate) fn program() -> Program {
+    Program { version: "0.1.0".into(), git: Some("c0ffee".into()), profile: "debug".into(), argv: Vec::new() }
+}
+
+/// Expected seconds of two areas, 30 s together.
+pub(crate) fn expected_seconds() -> BTreeMap<Area, f64> {
+    [(Area::Cpu, 10.0), (Area::Memory, 20.0)].into()
+}
+
+/// Writes a program with this text.
+pub(crate) fn install(scratch: &Scratch, name: &str, text: &str) -> PathBuf {
+    let (from, to) = (scratch.path().join("text"), scratch.path().join(name));
+    std::fs::write(&from, text).unwrap();
+    // By another process: a file that this one has open for writing cannot be run, and its children inherit it.
+    assert!(Command::new("install").args(["-m", "755"]).args([&from, &to]).status().unwrap().success());
+    to
 }

@@ -13,10 +13,9 @@ use cluster::evaluate::{evaluate, second_pass};
 use cluster::folder::Folder;
 use cluster::scheduler::allocation::Allocation;
 use cluster::scheduler::command::{Environment, find_program};
+use cluster::scheduler::direct::Direct;
 use cluster::scheduler::job::{JobSettings, Scheduler};
-use cluster::scheduler::local::LocalHost;
 use cluster::scheduler::slurm::Slurm;
-use cluster::scheduler::ssh::Ssh;
 use cluster::scheduler::words::{checked_lines, checked_path};
 use indicatif::ProgressBar;
 use model::cluster::{Plan, Task};
@@ -140,7 +139,7 @@ fn choose(arguments: &RunArgs, settings: JobSettings, plan: &Plan) -> Result<Cho
     let allocation = environment::text("SLURM_JOB_ID").zip(environment::text("SLURM_JOB_NODELIST"));
     Ok(match (arguments.launcher, allocation) {
         (Launcher::Here, _) => {
-            Chosen { scheduler: Box::new(LocalHost::new(settings, environment, plan)?), jobs: 1, queues: false }
+            Chosen { scheduler: Box::new(Direct::here(settings, environment, plan)?), jobs: 1, queues: false }
         }
         (Launcher::Ssh, _) => {
             if !has("ssh") {
@@ -149,7 +148,7 @@ fn choose(arguments: &RunArgs, settings: JobSettings, plan: &Plan) -> Result<Cho
             let config = arguments.ssh_config.as_ref().map(std::fs::canonicalize).transpose();
             let config = config.map_err(|error| format!("cannot read the configuration for ssh: {error}"))?;
             let jobs = arguments.at_once.unwrap_or(arguments.nodes_per_job);
-            Chosen { scheduler: Box::new(Ssh::new(settings, environment, plan, config)?), jobs, queues: false }
+            Chosen { scheduler: Box::new(Direct::ssh(settings, environment, plan, config)?), jobs, queues: false }
         }
         (Launcher::Auto, Some((job, nodes))) if has("srun") => {
             let inside = Allocation::new(settings, environment, plan, (job, &nodes))?;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::rc::Rc;
 
-use model::cluster::{Claim, Outcome, OutcomeStatus, Pairing, Plan, PlanNode, SuiteTask, Task, Work};
-use model::document::Program;
+use model::cluster::{Claim, Outcome, OutcomeStatus, Pairing, Plan, SuiteTask, Task, Work};
+use model::experiment::Area;
 use stats::random::Random;
 
 use crate::attempt::context::outcome;
@@ -16,6 +16,7 @@ use crate::campaign::events::{CampaignEnd, CampaignEvent};
 use crate::campaign::run::{CampaignContext, run};
 use crate::claims::claim::{claim, claimer, claims};
 use crate::folder::{Folder, State, read, write};
+use crate::plan::request::make;
 use crate::plan::write::write as write_plan;
 use crate::scheduler::error::SchedulerError;
 use crate::scheduler::job::{
@@ -23,7 +24,7 @@ use crate::scheduler::job::{
 };
 use crate::scheduler::limits::{UserLimits, room};
 use crate::tasks::{finished, waiting};
-use crate::tests::support::{Scratch, scratch};
+use crate::tests::support::{Scratch, request, scratch};
 
 /// Seconds that a task takes.
 pub(super) const TASK_SECONDS: f64 = 20.0;
@@ -310,24 +311,14 @@ pub(super) fn plan(nodes: usize, pairs: bool) -> (Scratch, Folder) {
             tasks.push(Task { work: Work::Pair(pair), name: format!("to-{to}"), ..suite(from, "") });
         }
     }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let expected = BTreeMap::from([(Area::Cpu, 3.0 * TASK_SECONDS)]);
     let plan = Plan {
-        schema: model::cluster::PLAN_SCHEMA.into(),
-        name: "p".into(),
-        created: "2026-11-22T12:00:00Z".into(),
-        program: Program { version: "0.1.0".into(), git: None, profile: "debug".into(), argv: Vec::new() },
         program_path: "/bin/true".into(),
-        suite: "quick".into(),
-        options: Vec::new(),
-        directory: None,
-        nodes: names.iter().map(|name| PlanNode { name: name.clone(), partition: None }).collect(),
         pairing: pairs.then_some(Pairing::All),
-        network: None,
-        hpl: None,
-        seconds_per_node: 3.0 * TASK_SECONDS,
         task_seconds: TASKS.iter().map(|name| ((*name).to_owned(), TASK_SECONDS)).collect(),
         lease_seconds: 3600.0,
-        attempts: 3,
-        seed: 1,
+        ..make(&request(&names), &expected).unwrap().0
     };
     write_plan(&folder, &plan, &tasks, std::path::Path::new("/bin/true")).unwrap();
     (scratch, folder)
