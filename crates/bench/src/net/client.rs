@@ -1,6 +1,6 @@
-//! A session with a server, as its client sees it: found, let in, waited for, held for the whole run, and ended.
+//! A session with a server, as its client sees it: connected, authenticated, waited for, held for the whole run, and ended.
 //!
-//! While it lasts a thread of its own says that the client is still there, and hears when the server is not.
+//! While it lasts a thread of its own sends heartbeats, and notices when the server is lost.
 
 use std::io;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
@@ -23,23 +23,23 @@ use super::target::Target;
 /// Seconds that an address may take to be connected to, and a server to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A server that has said nothing for so many seconds is gone.
+/// A server without a message for so many seconds is lost.
 const SILENCE_SECONDS: f64 = 6.0;
 
-/// How often a client says that it is still there, in seconds.
+/// Seconds between two heartbeats.
 const ALIVE_SECONDS: f64 = 1.0;
 
-/// How often we look whether we are to stop.
+/// How often a stop signal is checked.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 
 /// Why there is no session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoSession {
-    /// What the user named is no server, or does not let us in: a sentence.
+    /// The target is no server, or does not admit this client: a sentence.
     Named(String),
     /// It went wrong on the way: a sentence.
     Failed(String),
-    /// We were told to stop while we waited, by this signal.
+    /// This signal arrived while the client waited.
     Interrupted(i32),
 }
 
@@ -63,11 +63,8 @@ struct Shared {
 }
 
 impl ServerSession {
-    /// Visits a server: connects to it, proves the key, and waits for its turn; `waiting` is told how many come before
-    /// us, whenever the server says so. `version` is this program's.
-    ///
-    /// # Errors
-    /// [`NoSession`].
+    /// Connects to a server, authenticates, and waits for its turn; `waiting` receives the number of clients before this one.
+    /// `version` is this program's.
     pub fn begin(
         target: &Target,
         key: Option<&Key>,
@@ -185,9 +182,6 @@ impl<'a> Line<'a> {
     }
 
     /// What the server says within so much time, if anything; tells it that we are there when that is due.
-    ///
-    /// # Errors
-    /// The server is gone: why.
     fn next(&mut self, within: Duration) -> Result<Option<ServerMessage>, String> {
         let text = |error: io::Error| error.to_string();
         let now = monotonic_raw_seconds();

@@ -49,9 +49,6 @@ impl fmt::Display for NoFrame {
 }
 
 /// Sends one message. The connection's write time limit applies.
-///
-/// # Errors
-/// What the kernel said, or that the message is too long.
 pub(crate) fn write(mut stream: &TcpStream, message: &impl Serialize) -> io::Result<()> {
     let body = serde_json::to_vec(message)?;
     let length = u32::try_from(body.len()).ok().filter(|_| body.len() <= MOST_FRAME_BYTES);
@@ -61,17 +58,11 @@ pub(crate) fn write(mut stream: &TcpStream, message: &impl Serialize) -> io::Res
 }
 
 /// Reads one message, all of it within so much time.
-///
-/// # Errors
-/// [`NoFrame`].
 pub(crate) fn read<T: DeserializeOwned>(stream: &TcpStream, within: Duration) -> Result<T, NoFrame> {
     read_at_most(stream, within, MOST_FRAME_BYTES)
 }
 
 /// The same of one that is no longer than so many bytes.
-///
-/// # Errors
-/// [`NoFrame`].
 pub(crate) fn read_at_most<T: DeserializeOwned>(
     stream: &TcpStream,
     within: Duration,
@@ -88,9 +79,6 @@ pub(crate) fn read_at_most<T: DeserializeOwned>(
 }
 
 /// Whether something comes within so much time, be it the end of the connection. What comes stays there to be read.
-///
-/// # Errors
-/// What the kernel said.
 pub(crate) fn comes(stream: &TcpStream, within: Duration) -> io::Result<bool> {
     stream.set_read_timeout(Some(within.max(Duration::from_millis(1))))?;
     match stream.peek(&mut [0]) {
@@ -104,9 +92,6 @@ pub(crate) fn comes(stream: &TcpStream, within: Duration) -> io::Result<bool> {
 
 /// The message of a frame's bytes. What the other end writes may be shown to people and kept in documents, so control
 /// characters in it, which would steer a terminal, become spaces.
-///
-/// # Errors
-/// It is none.
 pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, NoFrame> {
     let garbage = |error: serde_json::Error| NoFrame::Garbage(error.to_string());
     let mut message: Value = serde_json::from_slice(body).map_err(garbage)?;

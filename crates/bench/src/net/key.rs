@@ -56,9 +56,6 @@ impl fmt::Debug for Key {
 impl Key {
     /// The key in a file, or in what `input` brings where the file's name is `-`, without white space around it.
     /// Arguments would be seen by every user of the machine.
-    ///
-    /// # Errors
-    /// A sentence: it cannot be read, or is too short or too long.
     pub fn read(path: &Path, input: &mut dyn Read) -> Result<Self, String> {
         let from_input = path == Path::new("-");
         let name = if from_input { "standard input".to_owned() } else { format!("'{}'", path.display()) };

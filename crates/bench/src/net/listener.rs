@@ -67,9 +67,6 @@ pub(crate) type Greet<'a> = dyn Fn(Preface, TcpStream) + Sync + 'a;
 
 impl Listener {
     /// A listener at this address; port 0 is any that is free.
-    ///
-    /// # Errors
-    /// The address is not ours, or the port is taken.
     pub(crate) fn open(at: SocketAddr) -> io::Result<Self> {
         let tries = if at.port() == 0 { TRIES } else { 1 };
         let mut last = None;
@@ -114,9 +111,6 @@ impl Listener {
 
     /// Takes connections until the listener is closed, and returns once what became of each of them is over. Each is greeted
     /// on a thread of its own.
-    ///
-    /// # Errors
-    /// The kernel refuses to let anyone in.
     pub(crate) fn receive(&self, greet: &Greet<'_>) -> io::Result<()> {
         thread::scope(|scope| {
             let welcome = |stream: TcpStream, begun: PartialPreface| {
@@ -180,9 +174,6 @@ impl Listener {
 
     /// From now on, as long as the helper is there, its owner takes connections too, and [`Listener::receive`] only what is
     /// handed back. It helps for the launch with this token, whose operations bring messages of so many bytes.
-    ///
-    /// # Errors
-    /// What the kernel said.
     pub(crate) fn help(&self, token: Token, message_bytes: usize) -> io::Result<Helper<'_>> {
         let mut helping = self.helping();
         if helping.helpers == 0 {
@@ -234,9 +225,6 @@ impl Helper<'_> {
     /// The next operation, past its preface, with the bytes of its message; `None` if there was none for a moment. Reads
     /// from it end after as short a moment. It may be one of another launch that measures at the same time: all listen at
     /// this listener, and who takes a connection serves it. What is no operation, or does not say so at once, is handed back.
-    ///
-    /// # Errors
-    /// The kernel refuses to let anyone in.
     pub(crate) fn accept(&self) -> io::Result<Option<(TcpStream, usize)>> {
         let listener = self.listener;
         let stream = match listener.tcp.accept() {
@@ -286,9 +274,6 @@ impl Drop for Helper<'_> {
 }
 
 /// What is to be done about an error of accept: those of one connection, and a want of descriptors, pass.
-///
-/// # Errors
-/// The same, where it does not.
 fn pause_after(error: io::Error) -> io::Result<()> {
     /// `ENFILE`, `EMFILE`, `ENOBUFS`, `ENOMEM` (`accept(2)`).
     const WANT: [i32; 4] = [23, 24, 105, 12];
@@ -304,9 +289,6 @@ fn pause_after(error: io::Error) -> io::Result<()> {
 
 /// A socket for datagrams at this very address, beside which others can be opened that are connected to one peer each:
 /// the kernel gives a datagram to the one that fits best.
-///
-/// # Errors
-/// What the kernel said.
 pub(crate) fn datagrams_at(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_reuse_address(true)?;

@@ -20,9 +20,6 @@ pub struct Target {
 
 impl Target {
     /// From what the user wrote.
-    ///
-    /// # Errors
-    /// A sentence: it is no host and port.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (host, port) = split(text)?;
         let port = port.unwrap_or(PORT);
@@ -41,9 +38,6 @@ impl Target {
     }
 
     /// Every address that it has.
-    ///
-    /// # Errors
-    /// A sentence: the name has none.
     pub(super) fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
         let cannot = |why: &dyn std::fmt::Display| {
             format!("'{}' has no address: {why}; look at its spelling, or write an address", self.host)
@@ -69,9 +63,6 @@ impl std::fmt::Display for Target {
 }
 
 /// The address to listen on: `ADDR` or `ADDR:PORT`; nothing is loopback.
-///
-/// # Errors
-/// A sentence: it is no address and port.
 pub fn listen_address(text: Option<&str>) -> Result<SocketAddr, String> {
     let Some(text) = text else { return Ok((Ipv4Addr::LOCALHOST, PORT).into()) };
     let (host, port) = split(text)?;

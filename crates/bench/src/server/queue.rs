@@ -1,7 +1,7 @@
-//! Who sessions a server: the queue, whose turn it is, and the launches of each client.
+//! The clients of a server: the queue, whose turn it is, and the launches of each client.
 //!
-//! Two who measure at once disturb each other, so that one at a time is let in unless the server was told otherwise.
-//! Whoever leaves, for whatever reason, takes its launches with it and lets the next one in.
+//! Two clients that measure at the same time disturb each other, so that one at a time is admitted unless an option allows
+//! more. When a client leaves, for whatever reason, its launches end and the next client is admitted.
 
 use std::collections::VecDeque;
 use std::io;
@@ -84,9 +84,6 @@ impl ClientQueue {
 
     /// Lets a launch in that comes with this token from this address, once the client's last one is over. `control` is
     /// shut down when the client leaves.
-    ///
-    /// # Errors
-    /// A sentence: nobody with this token has its turn, or the last launch goes on.
     pub(super) fn launch(&self, token: Token, from: IpAddr, control: &TcpStream) -> Result<Launch<'_>, String> {
         let control = control.try_clone().map_err(|error: io::Error| format!("cannot hold the launch: {error}"))?;
         let goes_on = |state: &mut State| state.find(token, from).is_some_and(|current| current.launch.is_some());
@@ -103,14 +100,14 @@ impl ClientQueue {
         Ok(Launch { queue: self, number: current.number })
     }
 
-    /// Everybody has to leave, and nobody comes in any more.
+    /// Ends all sessions and admits no further client.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
         state.current.iter().for_each(Current::end_launch);
     }
 
-    /// Whether everybody has to leave.
+    /// Whether all sessions have to end.
     pub(super) fn are_closed(&self) -> bool {
         self.state().closed
     }

@@ -1,8 +1,8 @@
-//! The server: lets clients in, one after the other, and serves their launches in this process.
+//! The server: admits clients, one after the other, and serves their launches in this process.
 //!
-//! It outlives whatever its clients do. A connection costs a thread; of those that have not proven anything there are
-//! few, for a short time, and nothing is made for what they say of lengths or numbers. A launch comes with the token of
-//! a client whose turn it is, from that client's address; one that panics ends alone.
+//! A client cannot end it. A connection costs a thread; the number and the time of unauthenticated connections are bounded,
+//! and nothing is allocated for the lengths and numbers that they send. A launch has the token of a client whose turn it is,
+//! and comes from its address; a launch that panics ends alone.
 
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,22 +36,22 @@ use crate::net::preface::{Preface, Purpose, Token};
 use crate::plan::place;
 use crate::suite::MOST_BLOCK_BYTES;
 
-/// Clients that have not yet proven anything; one more is closed at once.
+/// Most unauthenticated clients at a time; one more is closed at once.
 const MOST_UNIDENTIFIED: usize = 256;
 
-/// Seconds that a client may take to say who it is and to prove it.
+/// Seconds that the authentication of a client may take.
 const GREETING_SECONDS: f64 = 5.0;
 
-/// A client that has said nothing for so many seconds is gone.
+/// A client without a message for so many seconds is lost.
 const SILENCE_SECONDS: f64 = 5.0;
 
-/// How often a client that waits is told its place, in seconds.
+/// How often a waiting client receives its place in the queue, in seconds.
 const TELL_SECONDS: f64 = 1.0;
 
-/// How often we look whether a client's turn has come, and whether the server is to end.
+/// How often the server checks whether a client's turn has come, and whether it is to end.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 
-/// How long the connections of a server that ends may take to say good-bye.
+/// How long the connections of a server that ends may take to close.
 const GOOD_BYE: Duration = Duration::from_millis(500);
 
 /// Data connections of a launch.
@@ -60,7 +60,7 @@ const MOST_FLOWS: u32 = 128;
 /// Least time over which the server calibrates its timer.
 const CALIBRATION: Duration = Duration::from_millis(20);
 
-/// How a server is set up.
+/// Options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// Where it listens.
@@ -79,17 +79,17 @@ pub struct ServerOptions {
     pub version: String,
 }
 
-/// What there is to tell of a server.
+/// A notice of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    /// It can be visited.
+    /// It listens.
     Listening {
         /// Where.
         address: SocketAddr,
     },
     /// A session is over.
     SessionEnded {
-        /// Who came.
+        /// The client's address.
         from: IpAddr,
         /// Version of its program.
         version: String,
@@ -100,7 +100,7 @@ pub enum Notice {
         /// Why it ended, where the client did not end it.
         because: Option<String>,
     },
-    /// A client was not let in, or left before its turn.
+    /// A client was not admitted, or left before its turn.
     Rejected {
         /// Who came.
         from: IpAddr,
@@ -109,7 +109,7 @@ pub enum Notice {
     },
     /// A launch went wrong.
     LaunchFailed {
-        /// Whose.
+        /// The client's address.
         from: IpAddr,
         /// Why.
         because: String,
@@ -130,11 +130,7 @@ impl fmt::Display for Notice {
     }
 }
 
-/// Serves clients until a signal asks this process to stop; with `once`, until the first of them has left. Returns once
-/// nobody can come in any more.
-///
-/// # Errors
-/// A sentence: it cannot listen there, or not without a key; or the kernel accepts no connections any more.
+/// Serves clients until a signal asks this process to stop; with `once`, until the first of them has left.
 pub fn serve(serving: ServerOptions, tell: impl Fn(&Notice) + Send + Sync + 'static) -> Result<(), String> {
     let server = Arc::new(Server::open(serving, Box::new(tell), far::serve)?);
     (server.tell)(&Notice::Listening { address: server.listener.address() });
@@ -160,19 +156,16 @@ pub(super) struct Server {
     served: AtomicUsize,
 }
 
-/// Who has proven to know the key, where one is needed.
+/// An authenticated client.
 struct KnownClient {
     version: String,
 }
 
-/// Why a client is not let in.
+/// Why a client is not admitted.
 struct Refusal(Cause, String);
 
 impl Server {
     /// A server that can be connected to.
-    ///
-    /// # Errors
-    /// A sentence: it cannot listen there, or not without a key.
     pub(super) fn open(
         serving: ServerOptions,
         tell: Box<dyn Fn(&Notice) + Send + Sync>,
@@ -214,9 +207,6 @@ impl Server {
     }
 
     /// Serves until told to stop, or until it has served once where that is wanted.
-    ///
-    /// # Errors
-    /// A sentence: the kernel accepts no connections any more.
     pub(super) fn until(self: &Arc<Self>, stop: &dyn Fn() -> bool) -> Result<(), String> {
         let server = Arc::clone(self);
         // On a thread of its own: connections that hang do not keep the process from ending.
@@ -243,7 +233,7 @@ impl Server {
         }
     }
 
-    /// What becomes of a connection that has said what it is for. Whatever happens in it, the server goes on.
+    /// Serves a connection by its purpose. A panic in it does not end the server.
     fn greet(&self, preface: Preface, stream: TcpStream) {
         let from = stream.peer_addr().map(|address| address.ip().to_canonical());
         let Ok(from) = from else { return };
@@ -283,7 +273,7 @@ impl Server {
         }
     }
 
-    /// A session from its first word to its end.
+    /// A session from its first message to its end.
     fn session(&self, stream: &TcpStream, from: IpAddr) {
         let Some(stranger) = Counted::below(&self.strangers, MOST_UNIDENTIFIED) else { return };
         let known = self.authenticate(stream);
@@ -303,7 +293,7 @@ impl Server {
         }
     }
 
-    /// Learns who a client is, and lets it prove that it knows the key.
+    /// Authenticates a client by the key.
     fn authenticate(&self, stream: &TcpStream) -> Result<KnownClient, Refusal> {
         let other = |reason: String| Refusal(Cause::Other, reason);
         let failed = |error: io::Error| other(format!("the connection failed: {error}"));
@@ -410,9 +400,6 @@ impl Server {
     }
 
     /// Admits a client and answers it until it leaves.
-    ///
-    /// # Errors
-    /// A sentence: it has to leave, or is gone without having left.
     fn attend(&self, stream: &TcpStream, from: IpAddr, token: Token) -> Result<(), String> {
         let failed = |error: io::Error| format!("the connection failed: {error}");
         let mut path = path::end_towards(from);
@@ -442,8 +429,8 @@ impl Server {
     }
 }
 
-/// Says the last word and waits a moment until the client has closed the connection: one that is closed while something
-/// of the client's is unread is reset, and the word lost.
+/// Sends the last message and waits a moment until the client has closed the connection: closing it with unread data would
+/// reset it, and the message would be lost.
 fn farewell(mut stream: &TcpStream, word: &ServerMessage) {
     use std::io::Read;
     // Who is gone does not hear it.
@@ -458,7 +445,7 @@ fn farewell(mut stream: &TcpStream, word: &ServerMessage) {
     }
 }
 
-/// A client that says from time to time that it is still there.
+/// The heartbeats of a client.
 struct Client<'a> {
     stream: &'a TcpStream,
     heard: f64,
@@ -470,9 +457,6 @@ impl<'a> Client<'a> {
     }
 
     /// Whether it says within so much time that it is there.
-    ///
-    /// # Errors
-    /// It has left; with a reason if that was not how one leaves.
     fn listen(&mut self, within: Duration) -> Result<bool, Option<String>> {
         let gone = |error: &dyn fmt::Display| Some(format!("it is gone: {error}"));
         if !frames::comes(self.stream, within).map_err(|error| gone(&error))? {
