@@ -21,7 +21,9 @@ const AROUND_SECONDS: f64 = 30.0;
 /// The task of HPL over all nodes of a plan.
 pub(crate) fn task(nodes: &[PlanNode], hpl: &HplPlan) -> Result<Task> {
     let (Some(first), true) = (nodes.first(), nodes.len() > 1) else {
-        return Err(Error::Request("HPL across nodes needs at least two; leave --hpl out, the suite solves on a node alone"));
+        return Err(Error::Request(
+            "HPL across nodes needs at least two; leave --hpl out, the suite solves on a node alone",
+        ));
     };
     Ok(task_of(NAME.to_owned(), &first.name, nodes.iter().map(|node| node.name.clone()).collect(), hpl))
 }

@@ -338,8 +338,9 @@ impl<'a> PairClient<'a> {
 
     /// Releases the slot once the round that we called has ended, or has taken too long, or at once.
     fn end_called_round(&mut self, at_once: bool) -> Result<()> {
-        let has_ended =
-            |called: &CalledRound| at_once || monotonic_raw_seconds() > called.until || self.slot.all_have(&called.call, ENDED);
+        let has_ended = |called: &CalledRound| {
+            at_once || monotonic_raw_seconds() > called.until || self.slot.all_have(&called.call, ENDED)
+        };
         if !self.called.as_ref().is_some_and(has_ended) {
             return Ok(());
         }

@@ -55,12 +55,7 @@ impl Direct {
         Self::new(settings, environment, plan, Launcher::Ssh(config))
     }
 
-    fn new(
-        settings: JobSettings,
-        environment: Environment,
-        plan: &Plan,
-        launcher: Launcher,
-    ) -> error::Result<Self> {
+    fn new(settings: JobSettings, environment: Environment, plan: &Plan, launcher: Launcher) -> error::Result<Self> {
         // A worker over ssh continues without its connection, as a job does without its submitter.
         let children = Children::new(&settings.plan, lease(plan), matches!(launcher, Launcher::Here))?;
         Ok(Self { settings, environment, nodes: plan.nodes.clone(), launcher, children })
