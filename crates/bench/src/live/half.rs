@@ -8,7 +8,7 @@ use model::document::Document;
 use sys::process;
 use tools::Invocation;
 
-use super::LiveSide;
+use super::side::LiveSide;
 use crate::references::run::run;
 use crate::store;
 

@@ -7,6 +7,7 @@
 //! is the estimator of everything that is measured in turn. Nothing is printed here.
 
 mod half;
+mod side;
 mod switch;
 mod verdicts;
 
@@ -20,25 +21,13 @@ use sys::clock::monotonic_raw_seconds;
 use sys::process::stop_signal;
 
 use half::{Half, Workplace};
+pub use side::LiveSide;
 pub use switch::SWITCH_SECONDS;
 use switch::Switches;
 
 /// Numbers of pairs at which the verdicts are looked at: at each of them the comparison may end, if none is open. A rule
 /// that looks five times would five times be fooled by chance, so each look asks for a fifth of the probability.
 pub const LOOKS: [u32; 5] = [8, 12, 16, 24, 40];
-
-/// One side.
-#[derive(Clone, Debug)]
-pub struct LiveSide {
-    /// As it was given on the command line.
-    pub name: String,
-    /// The program that measures.
-    pub program: PathBuf,
-    /// Its options, without those for where its document goes.
-    pub options: Vec<String>,
-    /// The command that switches the machine to this side.
-    pub switch: Option<String>,
-}
 
 /// What is to be compared, and how.
 #[derive(Clone, Debug)]
