@@ -4,11 +4,10 @@
 //! The plan itself is kept, not the command that it came of: room on a disk, free memory and a suite's file may have
 //! changed since.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use crate::plan::Plan;
 use crate::references::detect::Detected;
-use crate::suite::Sampling;
+use model::plan::Plan;
 
 /// What a run was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,51 +24,11 @@ pub(crate) struct Asked {
     pub(crate) tools: Detected,
 }
 
-/// The tools beside a planned row: their ids, which are part of the program.
-pub(crate) mod tool_names {
-    use super::{Deserialize, Deserializer, Serialize, Serializer};
-    use serde::de::Error as _;
-
-    pub(crate) fn serialize<S: Serializer>(tools: &[&'static str], serializer: S) -> Result<S::Ok, S::Error> {
-        tools.serialize(serializer)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'static str>, D::Error> {
-        let known = |name: String| {
-            let tool = tools::ids().find(|id| *id == name);
-            tool.ok_or_else(|| D::Error::custom(format!("'{name}' is no reference tool of this version")))
-        };
-        Vec::<String>::deserialize(deserializer)?.into_iter().map(known).collect()
-    }
-}
-
-/// How a row is sampled, field by field in base units: a suite's own form is for people.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct KeptSampling {
-    samples: u32,
-    most: Option<u32>,
-    per_launch: u32,
-    sample_seconds: f64,
-    warm_up_seconds: [f64; 2],
-    target: f64,
-    until_steady: bool,
-}
-
-/// [`Sampling`] in a plan that is kept.
-pub(crate) mod kept_sampling {
-    use super::{Deserialize, Deserializer, KeptSampling, Sampling, Serialize, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(sampling: &Sampling, serializer: S) -> Result<S::Ok, S::Error> {
-        let Sampling { samples, most, per_launch, sample_seconds, warm_up_seconds, target, until_steady } = *sampling;
-        KeptSampling { samples, most, per_launch, sample_seconds, warm_up_seconds, target, until_steady }
-            .serialize(serializer)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sampling, D::Error> {
-        let KeptSampling { samples, most, per_launch, sample_seconds, warm_up_seconds, target, until_steady } =
-            KeptSampling::deserialize(deserializer)?;
-        Ok(Sampling { samples, most, per_launch, sample_seconds, warm_up_seconds, target, until_steady })
+impl Asked {
+    /// The first reference tool of the plan that this version does not know.
+    pub(crate) fn unknown_tool(&self) -> Option<&str> {
+        let mut tools = self.plan.rows.iter().flat_map(|row| &row.beside);
+        tools.find(|tool| tools::find(tool).is_none()).map(String::as_str)
     }
 }
 
@@ -98,12 +57,11 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_this_version_does_not_know_is_no_plan() {
-        let request = Request { references: vec!["fio"], ..Request::of(Suite::find("quick").unwrap()) };
-        let plan = plan(&request, &machine_with_cpus(1)).unwrap();
-        let text = serde_json::to_string(&plan).unwrap();
-        assert!(serde_json::from_str::<Plan>(&text).is_ok());
-        let other = text.replacen("\"beside\":[]", "\"beside\":[\"papyrus\"]", 1);
-        assert!(serde_json::from_str::<Plan>(&other).unwrap_err().to_string().contains("'papyrus'"));
+    fn a_tool_that_this_version_does_not_know_is_found() {
+        let mut asked = crate::tests::asked();
+        asked.plan.rows[0].beside = vec!["fio".into()];
+        assert_eq!(asked.unknown_tool(), None);
+        asked.plan.rows[0].beside.push("papyrus".into());
+        assert_eq!(asked.unknown_tool(), Some("papyrus"));
     }
 }

@@ -13,8 +13,8 @@ use model::unit::Better;
 use model::warning::{Cause, Grade, WARNINGS, Warning, WarningCode};
 use model::wire::Observations;
 
-use crate::plan::Planned;
 use crate::worker::CYCLE_COUNTER;
+use model::plan::Planned;
 
 mod around;
 mod disk;

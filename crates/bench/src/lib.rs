@@ -25,7 +25,6 @@ pub mod server;
 pub mod store;
 pub mod suite;
 pub mod target;
-pub mod volume;
 pub mod worker;
 
 #[cfg(test)]

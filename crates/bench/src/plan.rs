@@ -3,20 +3,16 @@
 //! A pure value: it can be printed, filtered and compared; making it measures nothing.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
-use model::document::Row;
-use model::experiment::{Area, Experiment};
+use model::disk_target::DiskTarget;
+use model::experiment::Area;
 use model::isa::Placement;
 use model::machine::Machine;
+use model::plan::{Plan, PlanError, Planned, Sampling, TOOL_RUN_SECONDS};
 use model::warning::{Warning, WarningCode};
-use serde::{Deserialize, Serialize};
 
-use crate::asked;
 use crate::engine::ENGINES;
-use crate::suite::{MOST_THREADS, Sampling, Suite, Threads};
-use crate::target::DiskTarget;
-use crate::volume::{self, Writes};
+use crate::suite::{MOST_THREADS, Suite, Threads};
 
 /// What the user asked for.
 #[derive(Clone, Debug)]
@@ -98,72 +94,6 @@ pub struct Chosen {
     pub requests: bool,
 }
 
-/// One planned row.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Planned {
-    /// What is measured.
-    pub experiment: Experiment,
-    /// The CPU of each thread.
-    pub cpus: Vec<u32>,
-    /// The CPU of each thread of the other end, for an experiment between two processes.
-    pub other_cpus: Vec<u32>,
-    /// Trusted tools that are run beside it, by their ids.
-    #[serde(with = "asked::tool_names")]
-    pub beside: Vec<&'static str>,
-    /// Whether tools stand beside it only where a filter chose it: a step of a curve that is not a cache level's own.
-    #[serde(default)]
-    pub alone: bool,
-    /// How it is sampled.
-    #[serde(with = "asked::kept_sampling")]
-    pub sampling: Sampling,
-    /// Work that all threads together do in every sample, whatever time it takes; `None` where samples are so many
-    /// seconds long. The sampling's seconds are then what that is expected to take.
-    pub exact_work: Option<f64>,
-    /// Expected seconds of untimed preparation per launch.
-    pub setup_seconds: f64,
-    /// Why it cannot be measured here, known in advance.
-    pub obstacle: Option<String>,
-    /// What is doubtful about it before it has begun.
-    pub warnings: Vec<Warning>,
-}
-
-/// A plan.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
-    /// The suite's name.
-    pub suite: String,
-    /// The rows, in the order of the suite.
-    pub rows: Vec<Planned>,
-    /// Seed of order, data and permutations.
-    pub seed: u64,
-    /// Exactly so many samples a row.
-    pub repeat: Option<u32>,
-    /// Sessions that the samples of every row are spread over.
-    pub sessions: u32,
-    /// Seconds between two sessions.
-    pub pause_seconds: f64,
-    /// Share of the expected time that may be spent on repeating what others have disturbed.
-    pub repeat_share: f64,
-    /// How long the layout of a test file may take, in seconds; `None` where the whole file was asked for, or enough
-    /// time is there.
-    pub layout_seconds: Option<u32>,
-    /// Bytes that may be written to disks in all; `None` for as many as it takes.
-    #[serde(default)]
-    pub write_budget: Option<u64>,
-}
-
-/// Why there is no plan: bad input, in one sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlanError(pub String);
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for PlanError {}
-
 /// The period of CPU quotas unless somebody chose another: kernel documentation, `scheduler/sched-bwc.rst`.
 const QUOTA_PERIOD_SECONDS: f64 = 0.1;
 
@@ -172,100 +102,6 @@ const QUOTA_PERIODS: f64 = 3.0;
 
 /// Share of a suite's time in which test files are laid out.
 const LAYOUT_SHARE: f64 = 1.0 / 3.0;
-
-/// Seconds that a launch costs besides set-up, warm-up and samples: starting the process, pinning, verifying.
-const LAUNCH_SECONDS: f64 = 0.02;
-
-/// Seconds that a run of a trusted tool costs besides what it measures: its start and end, the files that it lays out, the
-/// runs by which it looks for a rate. Means of a classic run on two Zen 4 cores; for `--list` and the time left.
-const fn tool_seconds(area: Area) -> f64 {
-    match area {
-        Area::Cpu | Area::Linpack => 1.2,
-        Area::Memory => 2.3,
-        Area::Disk => 3.3,
-        Area::Net => 2.2,
-    }
-}
-
-impl Planned {
-    /// Expected seconds of a run of a tool beside it, which is as long as a sample.
-    pub(crate) fn tool_seconds(&self) -> f64 {
-        tool_seconds(self.experiment.area) + self.sampling.sample_seconds
-    }
-
-    /// Samples that are certainly taken.
-    pub fn least_samples(&self, repeat: Option<u32>) -> u32 {
-        repeat.unwrap_or(self.sampling.samples)
-    }
-
-    /// Expected seconds for the least number of samples, set-up included; 0 where nothing can be measured.
-    pub fn expected_seconds(&self, repeat: Option<u32>) -> f64 {
-        if self.obstacle.is_some() {
-            return 0.0;
-        }
-        let samples = self.least_samples(repeat);
-        let launches = f64::from(samples.div_ceil(self.sampling.per_launch));
-        let tools = self.beside.len() as f64 * self.tool_seconds();
-        launches * (self.setup_seconds + self.sampling.warm_up_seconds[0] + LAUNCH_SECONDS)
-            + f64::from(samples) * (self.sampling.sample_seconds + tools)
-    }
-}
-
-impl Plan {
-    /// Ids with their expected cost in seconds, in the plan's order.
-    pub fn list(&self) -> Vec<(String, f64)> {
-        self.rows.iter().map(|row| (row.experiment.id.clone(), row.expected_seconds(self.repeat))).collect()
-    }
-
-    /// Why rows cannot be measured here, each reason with the ids of its rows, in the plan's order.
-    pub fn obstacles(&self) -> Vec<(String, Vec<String>)> {
-        let mut obstacles: Vec<(String, Vec<String>)> = Vec::new();
-        for row in &self.rows {
-            let Some(reason) = &row.obstacle else { continue };
-            let id = row.experiment.id.clone();
-            match obstacles.iter_mut().find(|(other, _)| other == reason) {
-                Some((_, ids)) => ids.push(id),
-                None => obstacles.push((reason.clone(), vec![id])),
-            }
-        }
-        obstacles
-    }
-
-    /// Why not one row of an area can be measured, where there are some: the first row's reason.
-    pub fn impossible(&self, area: Area) -> Option<&str> {
-        let mut rows = self.rows.iter().filter(|row| row.experiment.area == area);
-        let first = rows.next()?.obstacle.as_deref()?;
-        rows.all(|row| row.obstacle.is_some()).then_some(first)
-    }
-
-    /// Expected seconds of all rows, and of the pauses between sessions.
-    pub fn expected_seconds(&self) -> f64 {
-        let pauses = f64::from(self.sessions.saturating_sub(1)) * self.pause_seconds;
-        self.list().iter().map(|(_, seconds)| seconds).sum::<f64>() + pauses
-    }
-
-    /// What the rows write to a disk at most; `None` where none of them can be measured on one.
-    pub fn writes(&self) -> Option<Writes> {
-        volume::of(self)
-    }
-
-    /// The areas that occur, in the order of their first row.
-    pub fn areas(&self) -> Vec<Area> {
-        let mut areas: Vec<Area> = Vec::new();
-        for row in &self.rows {
-            if !areas.contains(&row.experiment.area) {
-                areas.push(row.experiment.area);
-            }
-        }
-        areas
-    }
-
-    /// The document's rows before anything has been measured.
-    pub fn empty_rows(&self) -> Vec<Row> {
-        let reason = |row: &Planned| row.obstacle.clone().unwrap_or_else(|| "not reached".to_owned());
-        self.rows.iter().map(|row| Row::planned(&row.experiment, &reason(row))).collect()
-    }
-}
 
 /// The plan of a request on a machine.
 ///
@@ -342,13 +178,13 @@ fn put_tools_beside(row: &mut Planned, request: &Request) {
     }
     let wanted = |tool: &&&str| of_suite.is_none_or(|suite| suite.has(tool));
     let stands = |tool: &&&str| tools::find(tool).is_some_and(|tool| tool.supports(&row.experiment).is_ok());
-    row.beside = request.references.iter().filter(wanted).filter(stands).copied().collect();
+    row.beside = request.references.iter().filter(wanted).filter(stands).map(|tool| (*tool).to_owned()).collect();
     if !row.beside.is_empty() {
         let sampling = row.sampling.clone();
         let samples = of_suite.map_or(sampling.samples, |wanted| sampling.samples.min(wanted.pairs));
         // What has an end of its own is as long as it is.
         let whole = row.exact_work.is_some() || row.experiment.area == Area::Linpack;
-        let sample_seconds = if whole { sampling.sample_seconds } else { tools::RUN_SECONDS };
+        let sample_seconds = if whole { sampling.sample_seconds } else { TOOL_RUN_SECONDS };
         row.sampling = Sampling { samples, most: None, per_launch: 1, sample_seconds, ..sampling };
     }
 }
@@ -499,8 +335,12 @@ pub(crate) fn placement_matters(threads: u32, machine: &Machine) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use model::experiment::{DiskParams, Params};
+    use model::io::{DiskLayout, DiskOp};
+    use model::plan::Writes;
+
     use super::*;
-    use crate::tests::machine_with_cpus;
+    use crate::tests::{asked, disk_params, machine_with_cpus, planned};
 
     fn request(suite: &str) -> Request {
         Request::of(Suite::find(suite).unwrap())
@@ -529,17 +369,9 @@ mod tests {
     fn roomy() -> DiskTarget {
         DiskTarget {
             directory: "/data".into(),
-            named: false,
-            storage: model::machine::Storage::default(),
             total_bytes: 1 << 40,
             available_bytes: 1 << 40,
-            obstacle: None,
-            no_direct: None,
-            alignment: None,
-            no_io_uring: None,
-            no_libaio: None,
-            limits: machine::IoLimits::default(),
-            remote: false,
+            ..DiskTarget::default()
         }
     }
 
@@ -694,5 +526,36 @@ mod tests {
         assert!(plan.expected_seconds() > 10.0 && plan.expected_seconds() < 120.0, "{}", plan.expected_seconds());
         let row = &plan.rows[0];
         assert!(row.expected_seconds(Some(1)) < row.expected_seconds(None));
+    }
+
+    fn row(params: DiskParams, exact_work: Option<f64>) -> Planned {
+        let mut row = Planned { exact_work, ..planned() };
+        (row.experiment.area, row.experiment.params) = (Area::Disk, Params::Disk(params));
+        row.sampling.samples = 4;
+        (row.sampling.per_launch, row.sampling.sample_seconds, row.sampling.warm_up_seconds) = (2, 0.5, [0.0, 0.25]);
+        row
+    }
+
+    #[test]
+    fn files_count_once_and_writes_by_their_time_or_total() {
+        let of_rows = |rows: Vec<Planned>| Plan { rows, repeat: None, ..asked().plan }.writes();
+        let read = || disk_params(1);
+        let write = || DiskParams { op: DiskOp::Write, ..disk_params(1) };
+        let size = read().size;
+        assert_eq!(of_rows(vec![planned()]), None, "no row of a disk");
+        let skipped = Planned { obstacle: Some("no room".into()), ..row(write(), None) };
+        assert_eq!(of_rows(vec![skipped]), None);
+        let files_alone = Writes { file_bytes: size, ..Writes::default() };
+        assert_eq!(of_rows(vec![row(read(), None), row(read(), None)]), Some(files_alone), "one file for both");
+        let each = DiskParams { layout: DiskLayout::PerThread, threads: 3, ..read() };
+        assert_eq!(of_rows(vec![row(read(), None), row(each, None)]).unwrap().file_bytes, 3 * size);
+        let timed = of_rows(vec![row(read(), None), row(write(), None)]);
+        assert_eq!(timed, Some(Writes { seconds: 4.0 * 0.5 + 2.0 * 0.25, ..files_alone }));
+        let mixed = DiskParams { op: DiskOp::Mixed, ..write() };
+        let whole = of_rows(vec![row(write(), Some(10.0)), row(mixed, Some(10.0))]).unwrap();
+        assert_eq!((whole.total_bytes, whole.seconds), (4.0 * 10.0 * 4096.0 * 1.5, 1.0));
+        let mut steady = row(write(), None);
+        steady.sampling.until_steady = true;
+        assert_eq!(of_rows(vec![steady]).unwrap().file_bytes, 2 * size);
     }
 }

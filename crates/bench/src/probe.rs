@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use machine::{IoLimit, IoLimits, Watched};
+use machine::Watched;
+use model::disk_target::{DiskTarget, IoLimit, IoLimits};
 use model::io::DiskEngine;
 use model::probe::{EngineProbe, LimitProbe, StorageProbe};
 use model::surroundings::Surroundings;
 
 use crate::doctor::{Host, Source};
-use crate::target::DiskTarget;
+use crate::target::only_look;
 
 /// The least time in which others are watched, in seconds: some write-backs of the kernel come once in so long.
 const LEAST_WATCH_SECONDS: f64 = 1.0;
@@ -24,7 +25,7 @@ pub struct Probing {
 impl Probing {
     /// Looks at a directory, and begins to watch the devices below it.
     pub fn begin(directory: &Path) -> Self {
-        let target = DiskTarget::only_look(directory.to_owned());
+        let target = only_look(directory.to_owned());
         let disks = target.storage.chain.iter().map(|device| device.name.clone()).collect();
         let mut host = Host::watching(Watched { disks, interface: None });
         let before = host.look();

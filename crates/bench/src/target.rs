@@ -8,127 +8,96 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use machine::{FilesystemClass, FilesystemKind, IoLimits, Sysroot};
+use machine::{FilesystemClass, FilesystemKind, Sysroot};
+use model::disk_target::{DirectAlignment, DiskTarget};
 use model::machine::Storage;
-use sys::file::DirectAlignment;
 use sys::queue::Queue;
-
-/// A directory to measure in.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DiskTarget {
-    /// The directory.
-    pub directory: PathBuf,
-    /// Whether the user named it: what cannot be done there is then an error instead of skipped rows.
-    pub named: bool,
-    /// Its file system and the devices under it.
-    pub storage: Storage,
-    /// Bytes of the file system.
-    pub total_bytes: u64,
-    /// Bytes that this user can still have.
-    pub available_bytes: u64,
-    /// Why it cannot be measured in, if so, as a sentence: no such directory, read-only, memory instead of a disk.
-    pub obstacle: Option<String>,
-    /// Why files there cannot be read and written past the page cache, if so.
-    pub no_direct: Option<String>,
-    /// What requests past the page cache must be multiples of; `None` where the file system does not say, or was not asked.
-    pub alignment: Option<DirectAlignment>,
-    /// Why `io_uring` cannot be had, if so.
-    pub no_io_uring: Option<String>,
-    /// Why native asynchronous I/O (`libaio`) cannot be had, if so.
-    pub no_libaio: Option<String>,
-    /// What a control group allows on its devices.
-    pub limits: IoLimits,
-    /// Whether somebody else keeps the data: a server, the hypervisor's host, another process.
-    pub remote: bool,
-}
 
 /// What every obstacle of a directory ends with: of ours, and of one that was named with `--dir`.
 const ADVICE: &str = "name a directory on a disk with --dir";
 const ADVICE_ON_NAMED: &str = "name another directory, on a disk, with --dir";
 
-impl DiskTarget {
-    /// Looks at a directory. One of our own that is not there yet is judged by the nearest one above it that is.
-    pub fn look(directory: PathBuf, named: bool) -> Self {
-        Self::look_by(directory, named, &|directory| file_for_a_moment(directory).map(Some))
-    }
+/// Looks at a directory. One of our own that is not there yet is judged by the nearest one above it that is.
+pub fn look(directory: PathBuf, named: bool) -> DiskTarget {
+    look_by(directory, named, &|directory| file_for_a_moment(directory).map(Some))
+}
 
-    /// Looks at a directory that the user named without giving anything a name there: where the file system has no
-    /// files without one, it is not asked whether files can be made, nor what of direct I/O.
-    pub fn only_look(directory: PathBuf) -> Self {
-        Self::look_by(directory, true, &sys::file::nameless)
-    }
+/// Looks at a directory that the user named without giving anything a name there: where the file system has no
+/// files without one, it is not asked whether files can be made, nor what of direct I/O.
+pub fn only_look(directory: PathBuf) -> DiskTarget {
+    look_by(directory, true, &sys::file::nameless)
+}
 
-    fn look_by(directory: PathBuf, named: bool, make: &Make) -> Self {
-        let there = if named { Some(directory.as_path()) } else { directory.ancestors().find(|above| above.exists()) };
-        // A relative path has an empty last ancestor, which stands for where we are.
-        let there = there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
-        let mut target = Self {
-            storage: Storage { directory: directory.display().to_string(), ..Storage::default() },
-            directory,
-            named,
-            total_bytes: 0,
-            available_bytes: 0,
-            obstacle: None,
-            no_direct: None,
-            alignment: None,
-            no_io_uring: Queue::io_uring_available().err().map(|error| why_not(&error.to_string()).to_owned()),
-            no_libaio: Queue::libaio_available().err().map(|error| why_not(&error.to_string()).to_owned()),
-            limits: IoLimits::default(),
-            remote: false,
-        };
-        target.obstacle = target.look_at(&there, make).err();
-        target
-    }
+fn look_by(directory: PathBuf, named: bool, make: &Make) -> DiskTarget {
+    let there = if named { Some(directory.as_path()) } else { directory.ancestors().find(|above| above.exists()) };
+    // A relative path has an empty last ancestor, which stands for where we are.
+    let there = there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
+    let mut target = DiskTarget {
+        storage: Storage { directory: directory.display().to_string(), ..Storage::default() },
+        directory,
+        named,
+        no_io_uring: Queue::io_uring_available().err().map(|error| why_not(&error.to_string()).to_owned()),
+        no_libaio: Queue::libaio_available().err().map(|error| why_not(&error.to_string()).to_owned()),
+        ..DiskTarget::default()
+    };
+    target.obstacle = look_at(&mut target, &there, make).err();
+    target
+}
 
-    /// Looks at a directory that should be there.
-    fn look_at(&mut self, there: &Path, make: &Make) -> Result<(), String> {
-        let advice = if self.named { ADVICE_ON_NAMED } else { ADVICE };
-        let named = |why: &str| format!("'{}' {why}: {advice}", self.directory.display());
-        let real = there.canonicalize().map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => named("is not there"),
-            _ => named(&format!("cannot be reached ({error})")),
-        })?;
-        if !real.is_dir() {
-            return Err(named("is not a directory"));
+/// Looks at a directory that should be there.
+fn look_at(target: &mut DiskTarget, there: &Path, make: &Make) -> Result<(), String> {
+    let advice = if target.named { ADVICE_ON_NAMED } else { ADVICE };
+    let named = |why: &str| format!("'{}' {why}: {advice}", target.directory.display());
+    let real = there.canonicalize().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => named("is not there"),
+        _ => named(&format!("cannot be reached ({error})")),
+    })?;
+    if !real.is_dir() {
+        return Err(named("is not a directory"));
+    }
+    if real.to_str().is_none() {
+        return Err(named("has a name that is not UTF-8, which the document of a run cannot hold"));
+    }
+    let space = sys::file::space(&real).map_err(|error| named(&format!("cannot be reached ({error})")))?;
+    let kind = machine::filesystem_kind(space.magic);
+    let class = kind.map(|kind| kind.class);
+    let storage = machine::storage(&Sysroot::host(), &real);
+    let in_memory = class == Some(FilesystemClass::Memory);
+    // The table of mounts knows what lies below; the file system itself is known without it.
+    let memory = storage.memory.clone().or_else(|| kind.filter(|_| in_memory).map(|kind| kind.name.to_owned()));
+    let unasked = kind.and_then(|kind| unasked(kind, target.named));
+    let refusal = match memory {
+        Some(way) => Some(named(&format!("is {way}, which is memory"))),
+        _ if unasked.is_some() => {
+            unasked.map(|why| format!("{}, or this one, to measure it all the same", named(&why)))
         }
-        if real.to_str().is_none() {
-            return Err(named("has a name that is not UTF-8, which the document of a run cannot hold"));
-        }
-        let space = sys::file::space(&real).map_err(|error| named(&format!("cannot be reached ({error})")))?;
-        let kind = machine::filesystem_kind(space.magic);
-        let class = kind.map(|kind| kind.class);
-        let storage = machine::storage(&Sysroot::host(), &real);
-        let in_memory = class == Some(FilesystemClass::Memory);
-        // The table of mounts knows what lies below; the file system itself is known without it.
-        let memory = storage.memory.clone().or_else(|| kind.filter(|_| in_memory).map(|kind| kind.name.to_owned()));
-        let unasked = kind.and_then(|kind| unasked(kind, self.named));
-        let refusal = match memory {
-            Some(way) => Some(named(&format!("is {way}, which is memory"))),
-            _ if unasked.is_some() => {
-                unasked.map(|why| format!("{}, or this one, to measure it all the same", named(&why)))
+        _ if space.read_only => Some(named("is mounted read-only")),
+        _ => match make(&real) {
+            Ok(file) => {
+                target.no_direct = file.as_ref().and_then(no_direct).map(str::to_owned);
+                target.alignment = file.and_then(|file| alignment(&file));
+                None
             }
-            _ if space.read_only => Some(named("is mounted read-only")),
-            _ => match make(&real) {
-                Ok(file) => {
-                    self.no_direct = file.as_ref().and_then(no_direct).map(str::to_owned);
-                    self.alignment = file.and_then(|file| sys::file::direct_alignment(&file).ok().flatten());
-                    None
-                }
-                Err(error) => Some(named(&why_no_file(&error))),
-            },
-        };
-        if self.named {
-            self.directory.clone_from(&real);
-        }
-        self.storage = storage;
-        self.limits = machine::io_limits(&Sysroot::host(), &self.storage);
-        if self.storage.filesystem.is_none() {
-            self.storage.filesystem = kind.map(|kind| kind.name.to_owned());
-        }
-        (self.total_bytes, self.available_bytes) = (space.total_bytes, space.available_bytes);
-        self.remote = class == Some(FilesystemClass::Remote);
-        refusal.map_or(Ok(()), Err)
+            Err(error) => Some(named(&why_no_file(&error))),
+        },
+    };
+    if target.named {
+        target.directory.clone_from(&real);
     }
+    target.storage = storage;
+    target.limits = machine::io_limits(&Sysroot::host(), &target.storage);
+    if target.storage.filesystem.is_none() {
+        target.storage.filesystem = kind.map(|kind| kind.name.to_owned());
+    }
+    (target.total_bytes, target.available_bytes) = (space.total_bytes, space.available_bytes);
+    target.remote = class == Some(FilesystemClass::Remote);
+    refusal.map_or(Ok(()), Err)
+}
+
+/// What direct I/O on this file must be aligned to, where the file system reports it.
+fn alignment(file: &File) -> Option<DirectAlignment> {
+    let said = sys::file::direct_alignment(file).ok()??;
+    Some(DirectAlignment { memory_bytes: said.memory_bytes, offset_bytes: said.offset_bytes })
 }
 
 /// Why nothing is measured where data is with somebody else, unless that directory was named: others may be using the
@@ -184,7 +153,7 @@ mod tests {
     #[test]
     fn a_directory_that_can_be_written_has_space_and_is_left_as_it_was() {
         let scratch = scratch();
-        let target = DiskTarget::look(scratch.path().to_owned(), true);
+        let target = look(scratch.path().to_owned(), true);
         assert!(target.total_bytes >= target.available_bytes && target.total_bytes > 0, "{target:?}");
         assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
         let memory = ["tmpfs", "ramfs"].map(str::to_owned).map(Some).contains(&target.storage.filesystem);
@@ -197,7 +166,7 @@ mod tests {
         let scratch = scratch();
         let odd = scratch.path().join(std::ffi::OsStr::from_bytes(b"b\xff"));
         std::fs::create_dir(&odd).unwrap();
-        let why = DiskTarget::look(odd, true).obstacle.unwrap();
+        let why = look(odd, true).obstacle.unwrap();
         assert!(why.contains("has a name that is not UTF-8"), "{why}");
     }
 
@@ -206,10 +175,10 @@ mod tests {
         let scratch = scratch();
         let changed = || std::fs::metadata(scratch.path()).unwrap().modified().unwrap();
         let before = changed();
-        let looked = DiskTarget::only_look(scratch.path().to_owned());
+        let looked = only_look(scratch.path().to_owned());
         assert_eq!(changed(), before, "a name that comes and goes changes its directory");
         assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
-        let target = DiskTarget::look(scratch.path().to_owned(), true);
+        let target = look(scratch.path().to_owned(), true);
         assert_eq!((looked.obstacle, looked.storage, looked.limits), (target.obstacle, target.storage, target.limits));
         assert!(looked.no_direct.is_none() || looked.no_direct == target.no_direct, "{:?}", looked.no_direct);
     }
@@ -229,9 +198,9 @@ mod tests {
     fn a_directory_of_our_own_is_judged_by_the_one_above_it() {
         let scratch = scratch();
         let mine = scratch.path().join("not/yet/there");
-        let (own, named) = (DiskTarget::look(mine.clone(), false), DiskTarget::look(mine.clone(), true));
+        let (own, named) = (look(mine.clone(), false), look(mine.clone(), true));
         assert_eq!(own.directory, mine);
-        assert_eq!(own.obstacle.is_some(), DiskTarget::look(scratch.path().to_owned(), true).obstacle.is_some());
+        assert_eq!(own.obstacle.is_some(), look(scratch.path().to_owned(), true).obstacle.is_some());
         assert!(own.total_bytes > 0);
         assert!(!mine.exists());
         let obstacle = named.obstacle.unwrap();
@@ -243,12 +212,12 @@ mod tests {
         let scratch = scratch();
         let file = scratch.path().join("file");
         std::fs::write(&file, "x").unwrap();
-        let why = |path: &Path| DiskTarget::look(path.to_owned(), true).obstacle.unwrap_or_default();
+        let why = |path: &Path| look(path.to_owned(), true).obstacle.unwrap_or_default();
         assert!(why(&file).contains("is not a directory"));
         assert!(why(Path::new("/proc")).contains("takes no files") || why(Path::new("/proc")).contains("'/proc'"));
         if sys::file::space(Path::new("/dev/shm")).is_ok_and(|space| space.magic == 0x0102_1994) {
             assert!(why(Path::new("/dev/shm")).contains("is tmpfs, which is memory"), "{}", why(Path::new("/dev/shm")));
-            let own = DiskTarget::look("/dev/shm/not/yet/there".into(), false).obstacle.unwrap();
+            let own = look("/dev/shm/not/yet/there".into(), false).obstacle.unwrap();
             assert!(own.contains("is tmpfs, which is memory: name a directory on a disk with --dir"), "{own}");
         }
         std::os::unix::fs::symlink("loop", scratch.path().join("loop")).unwrap();

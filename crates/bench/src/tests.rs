@@ -14,8 +14,8 @@ use model::warning::Grade;
 use model::wire::{MetricSample, Task};
 
 use crate::evidence::Repetition;
-use crate::plan::Planned;
-use crate::suite::Sampling;
+use model::plan::Planned;
+use model::plan::Sampling;
 
 /// A folder that goes when it is dropped.
 pub(crate) struct Scratch(PathBuf);
@@ -184,7 +184,7 @@ pub(crate) fn document() -> Document {
 
 /// What a run of one row was asked.
 pub(crate) fn asked() -> crate::asked::Asked {
-    let plan = crate::plan::Plan {
+    let plan = model::plan::Plan {
         suite: "cpu".into(),
         rows: vec![planned()],
         seed: 1,

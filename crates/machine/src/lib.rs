@@ -31,7 +31,7 @@ pub use declared::{Declared, KEYS as DECLARED_KEYS};
 pub use discovery::discover;
 pub use disk::filesystems::{FilesystemClass, FilesystemKind, filesystem_kind, filesystem_named};
 pub use disk::storage::{storage, storage_source};
-pub use disk::throttle::{IoLimit, IoLimits, io_limits};
+pub use disk::throttle::io_limits;
 pub use limits::disk::disk_peaks;
 pub use limits::memory::memory_peaks;
 pub use limits::net::{NetEnd, NetPath, net_peaks};

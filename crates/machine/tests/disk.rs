@@ -172,7 +172,7 @@ fn a_hypervisors_disks_are_followed_to_and_what_they_could_do_is_unknown() {
         let chain: Vec<_> =
             behind.chain.iter().map(|step| (step.depth, step.name.as_str(), step.kind.as_str())).collect();
         assert_eq!(chain, [(0, disk, "disk")]);
-        assert_eq!(io_limits(&root, &behind), machine::IoLimits::default(), "io.max is empty");
+        assert_eq!(io_limits(&root, &behind), model::disk_target::IoLimits::default(), "io.max is empty");
         assert_eq!(peaks_in(&folder, directory), []);
     }
     let in_memory = storage(&root, Path::new("/dev/shm/x"));

@@ -5,9 +5,11 @@
 
 pub mod benchmark;
 pub mod cluster;
+pub mod disk_target;
 pub mod document;
 pub mod machine;
 pub mod number;
+pub mod plan;
 pub mod probe;
 pub mod surroundings;
 pub mod unit;

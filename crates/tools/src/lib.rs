@@ -60,7 +60,7 @@ pub static TOOLS: &[&dyn ReferenceTool] = &[
 
 /// Seconds that a tool is asked to measure for one value, where it leaves the choice: the shorter a pair, the less changes
 /// within it.
-pub const RUN_SECONDS: f64 = 0.5;
+pub const RUN_SECONDS: f64 = model::plan::TOOL_RUN_SECONDS;
 
 /// The ids of all tools, in the order of the table.
 pub fn ids() -> impl Iterator<Item = &'static str> {

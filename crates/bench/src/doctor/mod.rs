@@ -21,13 +21,14 @@ use model::machine::Machine;
 use model::warning::{WARNINGS, WarningCode};
 use sys::clock::{Calibration, Source as TimerSource, monotonic_raw_seconds};
 
-use crate::plan::{Plan, Planned, Request, plan};
+use model::plan::{Plan, Planned};
+use crate::plan::{Request, plan};
 use crate::references::catalogue;
 use crate::references::detect::Places;
 use crate::runner::{Setting, WorkerCommand};
 use crate::suite::Suite;
-use crate::target::DiskTarget;
 pub use looks::{LOOKS, Look, Thresholds};
+use model::disk_target::DiskTarget;
 pub use waiting::{Host, Source, Waited, wait_until_quiet};
 
 /// Seconds after which nothing new is begun, of the five that a diagnosis may take.
@@ -83,7 +84,7 @@ pub fn diagnose(patient: &Patient) -> Diagnosis {
     // Before anything is watched, so that the tools' own work is not taken for that of others.
     let references = catalogue::found(&patient.places, VERSION_SECONDS);
     let machine = machine::discover(&Sysroot::host());
-    let disk = patient.store.clone().map(|directory| DiskTarget::look(directory, false));
+    let disk = patient.store.clone().map(|directory| crate::target::look(directory, false));
     let mut found = found_settings(&machine, disk.as_ref());
     let probe = probing::plan_of(&machine);
     found.extend(watch(patient, disk.as_ref(), probe.as_ref().map_or(0.0, Plan::expected_seconds)));

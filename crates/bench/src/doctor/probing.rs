@@ -11,9 +11,10 @@ use model::number::percent_tenths as percent;
 use model::warning::{Cause, Warning, WarningCode};
 
 use super::looks::{looked, of_warning, told};
-use crate::plan::{Plan, Request, plan};
+use crate::plan::{Request, plan};
 use crate::runner::{self, Event, Setting, Watcher};
 use crate::suite::{CpuChoice, IsaChoice, Suite, Threads};
+use model::plan::Plan;
 
 /// Length of a sample on all cores, and on one, in seconds.
 const ALL_SECONDS: f64 = 0.2;

@@ -11,8 +11,8 @@ use model::surroundings::{IDLE_NICE, Settings};
 use model::warning::WarningCode;
 
 use super::looks::{judged, looked, remark, told};
-use crate::plan::Planned;
-use crate::target::DiskTarget;
+use model::disk_target::DiskTarget;
+use model::plan::Planned;
 
 /// Clock sources that are read without leaving the processor, or by a page that the hypervisor keeps: `tsc` on bare
 /// metal, the others in guests (Linux, `arch/x86/entry/vdso/vma.c` and `include/clocksource/`).
@@ -278,7 +278,7 @@ mod tests {
             alignment: None,
             no_io_uring: None,
             no_libaio: None,
-            limits: machine::IoLimits::default(),
+            limits: model::disk_target::IoLimits::default(),
             remote: false,
         }
     }

@@ -12,7 +12,8 @@ use model::wire::{Observations, Task};
 use sys::clock::Timer;
 
 use crate::histogram::Histogram;
-use crate::plan::{PlanError, Planned, Request};
+use model::plan::{PlanError, Planned};
+use crate::plan::Request;
 use resources::{ResourceContext, RunResources};
 
 mod cpu;

@@ -10,7 +10,7 @@ use model::surroundings::Change;
 use model::warning::{Warning, WarningCode};
 
 use super::{Launched, disk, percent};
-use crate::plan::Planned;
+use model::plan::Planned;
 
 /// A tick of /proc/stat: what a sum may be off by at each look, and once more for what a launch leaves to be done.
 const TICK_SECONDS: f64 = 0.01;

@@ -5,7 +5,7 @@ use model::warning::{Warning, WarningCode};
 
 use super::around::Scale;
 use super::percent;
-use crate::plan::Planned;
+use model::plan::Planned;
 
 /// From this loss on the worst thread speaks for the row. Below it, it is what a machine's own housekeeping takes from
 /// some thread of many.

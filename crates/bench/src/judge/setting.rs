@@ -7,7 +7,7 @@ use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
 
 use super::{Launched, percent};
-use crate::plan::Planned;
+use model::plan::Planned;
 
 /// The settings as the last launch saw them, but the worst priority that any had.
 pub(super) fn of(launches: &[&Launched]) -> Settings {

@@ -26,7 +26,7 @@ use crate::findings::memory::{core_ceiling, reads_memory_alone};
 use crate::histogram::Histogram;
 use crate::journal::Journalled;
 use crate::judge::{self, Launched};
-use crate::plan::Planned;
+use model::plan::Planned;
 
 /// The most by which an efficiency may exceed 1 before the peak is held to be wrong; so much too where too few samples
 /// tell how far the clock is known.
@@ -451,8 +451,8 @@ mod tests {
 
     use super::*;
     use crate::findings::memory::tests as memory_rows;
-    use crate::suite::Sampling;
     use crate::tests::{disk_params, document, machine_with_cpus, metric_sample, planned, repetition, setting};
+    use model::plan::Sampling;
 
     fn measured(values: &[f64]) -> Progress {
         let mut progress = Progress::new(&planned(), Some(u32::try_from(values.len()).unwrap()), false);

@@ -17,7 +17,7 @@ use tools::rate_search::{MOST_RUNS, sent_too_fast};
 use tools::{Invocation, RUN_SECONDS, Reading, ReferenceTool, Target, explain, find};
 
 use super::reference_pairs::{COMMON, enter};
-use crate::plan::Planned;
+use model::plan::Planned;
 use crate::references::detect::{Detected, Found, NotFound, Places, detect_all};
 use crate::references::lasting::Lasting;
 use crate::references::progress::{CommandLines, ToolProgress};
@@ -61,7 +61,7 @@ pub(super) struct Moment<'a> {
 
 /// The tools alongside the benchmarks of a plan, each looked for once.
 pub(super) fn detected(rows: &[Planned], places: &Places) -> Detected {
-    let ids: BTreeSet<&str> = rows.iter().flat_map(|row| row.beside.iter().copied()).collect();
+    let ids: BTreeSet<&str> = rows.iter().flat_map(|row| row.beside.iter().map(String::as_str)).collect();
     detect_all(ids.into_iter(), places)
 }
 

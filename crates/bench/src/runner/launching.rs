@@ -14,7 +14,7 @@ use super::setting::{Event, WRITE_BUDGET};
 use crate::engine::resources::{Forecast, Provided, Release, User};
 use crate::evidence::Outcome;
 use crate::journal::{Ended, Entry};
-use crate::plan::Planned;
+use model::plan::Planned;
 
 /// How long a worker may be silent beyond what it was asked to do, in seconds: finding memory on a busy host takes its
 /// time.

@@ -10,8 +10,8 @@ use super::setting::{INTERRUPTED, TIME_BUDGET, WRITE_BUDGET};
 use crate::evidence::{Outcome, Repetition};
 use crate::histogram::Histogram;
 use crate::judge::Launched;
-use crate::plan::Planned;
-use crate::suite::Sampling;
+use model::plan::Planned;
+use model::plan::Sampling;
 
 /// Samples of `--verify`: one, and no interval.
 const VERIFY_SAMPLES: u32 = 1;

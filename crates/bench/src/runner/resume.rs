@@ -22,7 +22,7 @@ use super::state::{State, initial_states};
 use crate::asked::Asked;
 use crate::engine;
 use crate::journal::{self, Entry, Journal, Reopening};
-use crate::plan::Plan;
+use model::plan::Plan;
 use crate::references::detect::{Detected, Places};
 use crate::store::{DOCUMENT, RunFolder, Store, load_file};
 
@@ -64,6 +64,11 @@ impl CutOff {
                 "the run '{run}' does not say what it was asked: it was begun by another version ({version}); {AFRESH}"
             )
         })?;
+        if let Some(tool) = asked.unknown_tool() {
+            return Err(format!(
+                "the run '{run}' has the reference tool '{tool}', which this version does not know; {AFRESH}"
+            ));
+        }
         // What the process that is gone has left behind.
         journal::sweep(folder.path());
         let cut_off = Self { folder, document, asked, entries, journal, retry_failed };

@@ -19,7 +19,7 @@ use crate::engine::resources::{Forecast, ResourceContext, RunResources, Scheduli
 use crate::engine::run_resources;
 use crate::journal::Entry;
 use crate::judge;
-use crate::plan::Plan;
+use model::plan::Plan;
 use crate::references::detect::Detected;
 use crate::store::RunFolder;
 

@@ -6,7 +6,7 @@ use model::machine::Machine;
 use super::launch::WorkerCommand;
 use crate::net::ServerSession;
 use crate::references::detect::Places;
-use crate::target::DiskTarget;
+use model::disk_target::DiskTarget;
 
 /// The reason of a benchmark that the time budget left no time for.
 pub const TIME_BUDGET: &str = "time_budget";

@@ -5,7 +5,7 @@ use model::document::Row;
 use super::beside::beside_rows;
 use super::progress::Progress;
 use crate::engine::resources::NextLaunch;
-use crate::plan::{Plan, Planned};
+use model::plan::{Plan, Planned};
 use crate::references::detect::Detected;
 
 /// One benchmark of a run.

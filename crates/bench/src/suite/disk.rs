@@ -2,9 +2,10 @@
 
 use model::experiment::Area;
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
+use model::plan::Sampling;
 use serde::Deserialize;
 
-use super::{DISK, Sampling, Suite, Threads, or, seconds, size, sizes};
+use super::{DISK, Suite, Threads, or, seconds, size, sizes, some_sampling};
 
 /// Rounds of which five in a row are to be steady: the fewest that can be, and four times those of the specification.
 const ROUNDS: std::ops::RangeInclusive<u32> = 5..=100;
@@ -59,7 +60,7 @@ pub struct DiskStanza {
     /// Thread counts.
     pub threads: Vec<Threads>,
     /// How these rows are sampled, where not as the area.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "some_sampling")]
     pub sampling: Option<Sampling>,
     /// Go on in rounds until the drive is steady, after the file has been written over once more; only of what writes,
     /// past the page cache and as fast as it can.

@@ -3,12 +3,13 @@
 use model::experiment::Area;
 use model::isa::Element;
 use model::linpack::{LinpackEngine, LinpackOp};
+use model::plan::Sampling;
 use model::unit::parse_size;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::engine::{linpack_computes, linpack_refused_factors};
 
-use super::{IsaChoice, LINPACK, Sampling, Suite, Threads, from_text, or, some_seconds};
+use super::{IsaChoice, LINPACK, Suite, Threads, from_text, or, some_sampling, some_seconds};
 
 /// The largest order that can be asked for: a matrix of 8 TB, and far from what its indices can hold.
 pub(crate) const MOST_N: u64 = 1 << 20;
@@ -53,7 +54,7 @@ pub struct LinpackStanza {
     #[serde(default, deserialize_with = "some_seconds")]
     pub longest: Option<f64>,
     /// How these rows are sampled, where not as the area.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "some_sampling")]
     pub sampling: Option<Sampling>,
     /// Whether they stand in the classic tables.
     #[serde(default)]

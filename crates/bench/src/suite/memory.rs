@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 use model::experiment::Area;
 use model::isa::{MemoryOp, MemoryPattern, Pages, Placement};
+use model::plan::Sampling;
 use model::unit::parse_size;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-use super::{IsaChoice, MEMORY, Sampling, Suite, Threads, or, size, sizes};
+use super::{IsaChoice, MEMORY, Suite, Threads, or, size, sizes, some_sampling};
 
 /// A block of memory experiments: every combination of its lists. An empty list is a parameter that does not apply.
 #[derive(Clone, Debug, Deserialize)]
@@ -63,7 +64,7 @@ pub struct MemoryStanza {
     /// Thread counts.
     pub threads: Vec<Threads>,
     /// How these rows are sampled, where not as the area.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "some_sampling")]
     pub sampling: Option<Sampling>,
     /// The workload label in the classic tables: `RWS`, `RWR`, `RR`, `WR` …
     #[serde(default)]

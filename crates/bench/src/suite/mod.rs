@@ -9,11 +9,12 @@ use std::path::Path;
 use kernels::table::KERNELS;
 use model::experiment::Area;
 use model::isa::{CpuOp, Element, Isa};
+use model::plan::{Planned, Sampling};
 use model::unit::{parse_seconds, parse_size};
 use model::warning::WarningCode;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-use crate::plan::{Planned, matches_id};
+use crate::plan::matches_id;
 
 mod disk;
 mod linpack;
@@ -79,7 +80,7 @@ pub struct Suite {
     #[serde(default)]
     pub references: Option<SuiteReferences>,
     /// How each area is sampled.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "sampling_of_areas")]
     pub sampling: BTreeMap<Area, Sampling>,
     /// Rows of the cpu area.
     #[serde(default)]
@@ -137,44 +138,6 @@ impl SuiteReferences {
             return Err(format!("'{unknown}' is no tool that is known; see assay references"));
         }
         self.not_beside.iter().try_for_each(|glob| matches_id(glob, "").map(|_| ()))
-    }
-}
-
-/// How the rows of an area are sampled.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Sampling {
-    /// The least number of samples; exactly this many where `most` is absent.
-    pub samples: u32,
-    /// The most samples: with it a row ends once its interval is as narrow as `target`.
-    pub most: Option<u32>,
-    /// Samples per launch.
-    pub per_launch: u32,
-    /// Length of a sample in seconds.
-    #[serde(rename = "sample", deserialize_with = "seconds")]
-    pub sample_seconds: f64,
-    /// The least and the most warm-up of a launch, in seconds.
-    #[serde(rename = "warm_up", deserialize_with = "two_durations")]
-    pub warm_up_seconds: [f64; 2],
-    /// Relative half-width of the median's 95 % interval that the area aims at.
-    pub target: f64,
-    /// Samples are rounds of one launch, which go on until the last five are steady; `samples` is then the most of them.
-    /// Of rows that ask for it, never of an area.
-    #[serde(skip)]
-    pub until_steady: bool,
-}
-
-impl Default for Sampling {
-    fn default() -> Self {
-        Self {
-            samples: 9,
-            most: None,
-            per_launch: 3,
-            sample_seconds: 0.12,
-            warm_up_seconds: [0.05, 0.3],
-            target: 0.02,
-            until_steady: false,
-        }
     }
 }
 
@@ -280,6 +243,44 @@ fn two_durations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[f64; 2],
     if pair[0] > pair[1] { Err(D::Error::custom("the least warm-up is longer than the most")) } else { Ok(pair) }
 }
 
+/// [`Sampling`] as a suite has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SamplingTable {
+    samples: u32,
+    most: Option<u32>,
+    per_launch: u32,
+    #[serde(rename = "sample", deserialize_with = "seconds")]
+    sample_seconds: f64,
+    #[serde(rename = "warm_up", deserialize_with = "two_durations")]
+    warm_up_seconds: [f64; 2],
+    target: f64,
+}
+
+impl Default for SamplingTable {
+    fn default() -> Self {
+        let Sampling { samples, most, per_launch, sample_seconds, warm_up_seconds, target, .. } = Sampling::default();
+        Self { samples, most, per_launch, sample_seconds, warm_up_seconds, target }
+    }
+}
+
+impl From<SamplingTable> for Sampling {
+    fn from(table: SamplingTable) -> Self {
+        let SamplingTable { samples, most, per_launch, sample_seconds, warm_up_seconds, target } = table;
+        Self { samples, most, per_launch, sample_seconds, warm_up_seconds, target, until_steady: false }
+    }
+}
+
+fn sampling_of_areas<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Area, Sampling>, D::Error> {
+    let tables = BTreeMap::<Area, SamplingTable>::deserialize(deserializer)?;
+    Ok(tables.into_iter().map(|(area, table)| (area, table.into())).collect())
+}
+
+/// The sampling of a stanza that has its own.
+fn some_sampling<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Sampling>, D::Error> {
+    SamplingTable::deserialize(deserializer).map(|table| Some(table.into()))
+}
+
 /// A word, or a list of them.
 fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<CpuOp>, D::Error> {
     #[derive(Deserialize)]
@@ -346,7 +347,7 @@ impl Suite {
         let references = suite.references.as_ref().map_or(Ok(()), SuiteReferences::check);
         references.map_err(|problem| format!("suite '{origin}', [references]: {problem}"))?;
         for (area, sampling) in &suite.sampling {
-            sampling.check().map_err(|problem| format!("suite '{origin}', [sampling.{area}]: {problem}"))?;
+            check_sampling(sampling).map_err(|problem| format!("suite '{origin}', [sampling.{area}]: {problem}"))?;
         }
         let linpack = suite.linpack.iter().map(|stanza| (Area::Linpack, &stanza.sampling));
         let memory = suite.memory.iter().map(|stanza| (Area::Memory, &stanza.sampling));
@@ -355,7 +356,7 @@ impl Suite {
         for (area, sampling) in
             linpack.chain(memory).chain(disk).chain(net).filter_map(|(area, sampling)| Some((area, sampling.as_ref()?)))
         {
-            sampling.check().map_err(|problem| format!("suite '{origin}', [[{area}]] sampling: {problem}"))?;
+            check_sampling(sampling).map_err(|problem| format!("suite '{origin}', [[{area}]] sampling: {problem}"))?;
         }
         for stanza in &suite.disk {
             stanza.check().map_err(|problem| format!("suite '{origin}', [[disk]] steady: {problem}"))?;
@@ -380,22 +381,21 @@ impl Suite {
     }
 }
 
-impl Sampling {
-    fn check(&self) -> Result<(), String> {
-        if self.samples == 0 || self.per_launch == 0 {
-            return Err("samples and per_launch must be at least 1".into());
-        }
-        if self.most.is_some_and(|most| most < self.samples.max(6)) {
-            return Err("most must be at least samples, and 6".into());
-        }
-        if !(self.target > 0.0 && self.target < 1.0) {
-            return Err("target must lie between 0 and 1".into());
-        }
-        if self.sample_seconds < 0.02 {
-            return Err("a sample must be at least 20ms long".into());
-        }
-        Ok(())
+/// Whether a sampling makes sense.
+fn check_sampling(sampling: &Sampling) -> Result<(), String> {
+    if sampling.samples == 0 || sampling.per_launch == 0 {
+        return Err("samples and per_launch must be at least 1".into());
     }
+    if sampling.most.is_some_and(|most| most < sampling.samples.max(6)) {
+        return Err("most must be at least samples, and 6".into());
+    }
+    if !(sampling.target > 0.0 && sampling.target < 1.0) {
+        return Err("target must lie between 0 and 1".into());
+    }
+    if sampling.sample_seconds < 0.02 {
+        return Err("a sample must be at least 20ms long".into());
+    }
+    Ok(())
 }
 
 /// What an area's own command chooses of the cpu area; an empty list chooses everything there is a kernel for.

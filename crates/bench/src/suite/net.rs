@@ -4,9 +4,10 @@ use std::ops::RangeInclusive;
 
 use model::experiment::Area;
 use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
+use model::plan::Sampling;
 use serde::Deserialize;
 
-use super::{NET, Sampling, Suite, Threads, or, sizes};
+use super::{NET, Suite, Threads, or, sizes, some_sampling};
 
 /// The largest block of a stream or TCP message.
 pub(crate) const MOST_BLOCK_BYTES: u64 = 1 << 20;
@@ -52,7 +53,7 @@ pub struct NetStanza {
     #[serde(default = "blocking")]
     pub wait: Vec<Wait>,
     /// How these rows are sampled, where not as the area.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "some_sampling")]
     pub sampling: Option<Sampling>,
     /// The workload label in the classic tables: `TCP`, `UDP`.
     #[serde(default)]

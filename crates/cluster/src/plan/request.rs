@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bench::plan::{Request as RunRequest, plan as plan_of};
-use bench::target::DiskTarget;
+use model::disk_target::DiskTarget;
 use model::cluster::{HplPlan, PLAN_SCHEMA, Pairing, Plan, PlanNode, SuiteTask, Task, Work};
 use model::document::Program;
 use model::experiment::Area;
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn loopback_is_measured_only_where_it_is_asked_for() {
         let machine = machine_with_cpus(2);
-        let disk = || DiskTarget::look(std::env::temp_dir(), false);
+        let disk = || bench::target::look(std::env::temp_dir(), false);
         let areas = |areas: Vec<Area>| expected(&Request { areas, ..request(&["n1"]) }, &machine, disk());
         let all = areas(Vec::new()).unwrap();
         assert!(all.contains_key(&Area::Cpu) && all.contains_key(&Area::Disk) && !all.contains_key(&Area::Net));

@@ -4,33 +4,12 @@
 //! process's own group, whatever the groups above it say (kernel documentation, `admin-guide/cgroup-v1/
 //! blkio-controller.rst`; seen so on Linux 6.18).
 
+use model::disk_target::{IoLimit, IoLimits};
 use model::machine::Storage;
 
 use crate::disk::storage::common_way;
 use crate::sysroot::{Sysroot, label};
 use crate::system::cgroup;
-
-/// One limit.
-#[derive(Clone, Debug, PartialEq)]
-pub struct IoLimit {
-    /// B/s or 1/s.
-    pub value: f64,
-    /// The file and the device it speaks of.
-    pub source: String,
-}
-
-/// The tightest limits on the devices that all requests to a directory pass through; `None` where nothing limits.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct IoLimits {
-    /// Reads, B/s.
-    pub read_bytes_per_second: Option<IoLimit>,
-    /// Writes, B/s.
-    pub write_bytes_per_second: Option<IoLimit>,
-    /// Reads, 1/s.
-    pub reads_per_second: Option<IoLimit>,
-    /// Writes, 1/s.
-    pub writes_per_second: Option<IoLimit>,
-}
 
 /// The limits on the devices behind a directory.
 pub fn io_limits(root: &Sysroot, storage: &Storage) -> IoLimits {
@@ -39,57 +18,55 @@ pub fn io_limits(root: &Sysroot, storage: &Storage) -> IoLimits {
     let devices = common_way(&storage.chain).filter(|device| device.kind != "partition");
     for device in devices {
         if let Some(number) = root.text(&format!("sys/class/block/{}/dev", device.name)) {
-            limits.add(root, &device.name, &number);
+            add(&mut limits, root, &device.name, &number);
         }
     }
     limits
 }
 
-impl IoLimits {
-    fn add(&mut self, root: &Sysroot, name: &str, number: &str) {
-        let folders = cgroup::folders(root, "io");
-        for (folder, _) in folders.iter().filter(|(_, version)| *version == 2) {
-            self.add_version_2(root, folder, name, number);
-        }
-        if let Some((folder, _)) = cgroup::folders(root, "blkio").iter().find(|(_, version)| *version == 1) {
-            self.add_version_1(root, folder, name, number);
+fn add(limits: &mut IoLimits, root: &Sysroot, name: &str, number: &str) {
+    let folders = cgroup::folders(root, "io");
+    for (folder, _) in folders.iter().filter(|(_, version)| *version == 2) {
+        add_version_2(limits, root, folder, name, number);
+    }
+    if let Some((folder, _)) = cgroup::folders(root, "blkio").iter().find(|(_, version)| *version == 1) {
+        add_version_1(limits, root, folder, name, number);
+    }
+}
+
+/// `8:16 rbps=2097152 wbps=max riops=max wiops=120`
+fn add_version_2(limits: &mut IoLimits, root: &Sysroot, folder: &str, name: &str, number: &str) {
+    let file = format!("{folder}/io.max");
+    let text = root.text(&file).unwrap_or_default();
+    for field in of_device(&text, number).flat_map(str::split_ascii_whitespace) {
+        if let Some((key, value)) = field.split_once('=')
+            && let Some(kept) = limit_named(limits, key)
+        {
+            tighten(kept, value, || format!("{} ({key} of {name})", label(&file)));
         }
     }
+}
 
-    /// `8:16 rbps=2097152 wbps=max riops=max wiops=120`
-    fn add_version_2(&mut self, root: &Sysroot, folder: &str, name: &str, number: &str) {
-        let file = format!("{folder}/io.max");
+/// `8:16 2097152`, a file for each.
+fn add_version_1(limits: &mut IoLimits, root: &Sysroot, folder: &str, name: &str, number: &str) {
+    let files = [("rbps", "read_bps"), ("wbps", "write_bps"), ("riops", "read_iops"), ("wiops", "write_iops")];
+    for (key, file) in files {
+        let file = format!("{folder}/blkio.throttle.{file}_device");
         let text = root.text(&file).unwrap_or_default();
-        for field in of_device(&text, number).flat_map(str::split_ascii_whitespace) {
-            if let Some((key, value)) = field.split_once('=')
-                && let Some(kept) = self.field(key)
-            {
-                tighten(kept, value, || format!("{} ({key} of {name})", label(&file)));
-            }
+        if let (Some(value), Some(kept)) = (of_device(&text, number).next(), limit_named(limits, key)) {
+            tighten(kept, value.trim(), || format!("{} (of {name})", label(&file)));
         }
     }
+}
 
-    /// `8:16 2097152`, a file for each.
-    fn add_version_1(&mut self, root: &Sysroot, folder: &str, name: &str, number: &str) {
-        let files = [("rbps", "read_bps"), ("wbps", "write_bps"), ("riops", "read_iops"), ("wiops", "write_iops")];
-        for (key, file) in files {
-            let file = format!("{folder}/blkio.throttle.{file}_device");
-            let text = root.text(&file).unwrap_or_default();
-            if let (Some(value), Some(kept)) = (of_device(&text, number).next(), self.field(key)) {
-                tighten(kept, value.trim(), || format!("{} (of {name})", label(&file)));
-            }
-        }
-    }
-
-    fn field(&mut self, key: &str) -> Option<&mut Option<IoLimit>> {
-        Some(match key {
-            "rbps" => &mut self.read_bytes_per_second,
-            "wbps" => &mut self.write_bytes_per_second,
-            "riops" => &mut self.reads_per_second,
-            "wiops" => &mut self.writes_per_second,
-            _ => return None,
-        })
-    }
+fn limit_named<'l>(limits: &'l mut IoLimits, key: &str) -> Option<&'l mut Option<IoLimit>> {
+    Some(match key {
+        "rbps" => &mut limits.read_bytes_per_second,
+        "wbps" => &mut limits.write_bytes_per_second,
+        "riops" => &mut limits.reads_per_second,
+        "wiops" => &mut limits.writes_per_second,
+        _ => return None,
+    })
 }
 
 /// What follows the device's number in the lines that begin with it.

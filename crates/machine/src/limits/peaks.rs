@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use model::disk_target::IoLimits;
 use model::experiment::{DiskChoices, DiskParams, NetParams, disk_id, net_id};
 use model::io::{Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
 use model::isa::{CpuOp, Element, Isa};
@@ -17,7 +18,6 @@ use model::peak::{InfoPeak, Peak, PeakInput, PeakKind};
 use crate::cpu::rates::resolve;
 use crate::cpu::steps::{CpuKernel, kernels};
 use crate::declared::Declared;
-use crate::disk::throttle::IoLimits;
 use crate::limits::disk::disk_peaks;
 use crate::limits::memory::read_peaks;
 use crate::limits::net::{NetEnd, NetPath, net_peaks};

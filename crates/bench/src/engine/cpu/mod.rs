@@ -15,7 +15,8 @@ use model::unit::Unit;
 use model::wire::Task;
 
 use super::{Engine, Measure, Opened, Preparing, Profile, Trial, Trouble};
-use crate::plan::{PlanError, Planned, Request};
+use crate::plan::Request;
+use model::plan::{PlanError, Planned};
 
 mod rows;
 

@@ -9,8 +9,10 @@ use model::experiment::{Area, Classic, CpuParams, Experiment, Loop, Params, cpu_
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::Machine;
 
-use crate::plan::{PlanError, Planned, Request, place, thread_counts};
-use crate::suite::{CpuStanza, IsaChoice, Sampling, known_kernels};
+use crate::plan::{Request, place, thread_counts};
+use crate::suite::{CpuStanza, IsaChoice, known_kernels};
+use model::plan::Sampling;
+use model::plan::{PlanError, Planned};
 
 /// Expected seconds of preparation per launch: calibration of timer, chains and chunks.
 const SETUP_SECONDS: f64 = 0.03;

@@ -9,7 +9,7 @@ use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
 
 use crate::judge::percent;
-use crate::target::DiskTarget;
+use model::disk_target::DiskTarget;
 
 /// From this share in use on a file system is told to be nearly full. A choice: from where on room has to be made first is
 /// each drive's and each file system's own.
@@ -205,7 +205,7 @@ mod tests {
             alignment: None,
             no_io_uring: None,
             no_libaio: None,
-            limits: machine::IoLimits::default(),
+            limits: model::disk_target::IoLimits::default(),
             remote: false,
         }
     }

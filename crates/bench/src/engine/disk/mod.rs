@@ -33,7 +33,8 @@ use model::machine::Machine;
 use model::wire::{HeldFile, Task};
 
 use super::{Engine, Opened, Preparing, Trouble};
-use crate::plan::{PlanError, Planned, Request};
+use crate::plan::Request;
+use model::plan::{PlanError, Planned};
 
 pub(super) use rows::method_of as method;
 

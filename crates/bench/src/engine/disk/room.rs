@@ -10,9 +10,10 @@ use model::unit::format_size;
 use model::wire::Grain;
 
 use super::contents::PAGE_BYTES;
-use crate::plan::{PlanError, Request, thread_counts};
+use crate::plan::{Request, thread_counts};
 use crate::suite::DiskStanza;
-use crate::target::DiskTarget;
+use model::disk_target::DiskTarget;
+use model::plan::PlanError;
 
 /// What is left free of a file system at most, in bytes.
 const MOST_RESERVE_BYTES: u64 = 2 << 30;

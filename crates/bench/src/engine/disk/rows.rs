@@ -14,9 +14,11 @@ use model::wire::Grain;
 use super::contents::SECTOR_BYTES;
 use super::room::{Ground, files_of, rounded};
 use super::{beforehand, footprint};
-use crate::plan::{PlanError, Planned, Request, place, thread_counts};
-use crate::suite::{DiskStanza, Sampling, Steady};
-use crate::target::DiskTarget;
+use crate::plan::{Request, place, thread_counts};
+use crate::suite::{DiskStanza, Steady};
+use model::disk_target::DiskTarget;
+use model::plan::Sampling;
+use model::plan::{PlanError, Planned};
 
 /// The largest request, in bytes: what the kernel registers as one buffer.
 const MOST_BLOCK_BYTES: u64 = 1 << 30;
@@ -440,7 +442,7 @@ mod tests {
             alignment: None,
             no_io_uring: None,
             no_libaio: None,
-            limits: machine::IoLimits::default(),
+            limits: model::disk_target::IoLimits::default(),
             remote: false,
         }
     }

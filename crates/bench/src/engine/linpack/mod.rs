@@ -13,7 +13,8 @@ use model::wire::{Observations, Task};
 
 use super::cpu;
 use super::{BesideJob, Engine, Job, JobProfile, Opened, Preparing, Residuals, Trouble};
-use crate::plan::{PlanError, Planned, Request};
+use crate::plan::Request;
+use model::plan::{PlanError, Planned};
 
 mod cost;
 #[cfg(feature = "faer")]

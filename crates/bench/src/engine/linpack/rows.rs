@@ -15,8 +15,10 @@ use super::cost::{self, Bounds};
 use super::series::SERIES;
 use super::solver;
 use crate::engine::memory::obtainable_bytes;
-use crate::plan::{PlanError, Planned, Request, place, thread_counts};
-use crate::suite::{IsaChoice, Leading, LinpackStanza, Order, Role, Sampling};
+use crate::plan::{Request, place, thread_counts};
+use crate::suite::{IsaChoice, Leading, LinpackStanza, Order, Role};
+use model::plan::Sampling;
+use model::plan::{PlanError, Planned};
 
 /// Alignment of the first element where nobody chose one: that of the memory that is mapped.
 const USUAL_ALIGN: u64 = 2 << 20;

@@ -26,7 +26,8 @@ pub(super) use rows::obtainable_bytes;
 pub(super) use sets::method;
 
 use super::{Engine, Opened, Trouble};
-use crate::plan::{PlanError, Planned, Request};
+use crate::plan::Request;
+use model::plan::{PlanError, Planned};
 
 /// Measures memory.
 pub(super) struct MemoryEngine;

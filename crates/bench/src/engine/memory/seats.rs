@@ -5,10 +5,9 @@ use model::isa::MemoryPattern;
 use model::machine::{Machine, NumaNode};
 use model::warning::Warning;
 
-use crate::plan::{
-    PlanError, Request, place, place_on, placed_order, placement_matters, thread_counts, thread_counts_on,
-};
+use crate::plan::{Request, place, place_on, placed_order, placement_matters, thread_counts, thread_counts_on};
 use crate::suite::{MemoryStanza, NodePair};
+use model::plan::PlanError;
 
 /// The CPUs of one row.
 #[derive(Clone, Debug, Default, PartialEq)]

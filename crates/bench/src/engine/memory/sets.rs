@@ -5,8 +5,9 @@ use kernels::memory::{self, MEMORY_KERNELS, MemoryKernel};
 use model::experiment::MemoryParams;
 use model::isa::{Isa, MemoryOp, MemoryPattern};
 
-use crate::plan::{PlanError, Request};
+use crate::plan::Request;
 use crate::suite::IsaChoice;
+use model::plan::PlanError;
 
 /// The widest vectors that a stream uses unless others are named. Memory is slower than any vector, and on cores that
 /// lower their clock for 512-bit units (Skylake-SP, Cascade Lake) those are the slower ones: `assay memory --isa

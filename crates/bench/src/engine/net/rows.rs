@@ -6,8 +6,10 @@ use model::machine::Machine;
 use model::unit::format_size;
 use model::warning::Warning;
 
-use crate::plan::{PlanError, Planned, Request, place, thread_counts};
-use crate::suite::{LOSS_GOAL_PER_MILLION, MOST_THREADS, NetStanza, Sampling, block_range, known_modes, traits};
+use crate::plan::{Request, place, thread_counts};
+use crate::suite::{LOSS_GOAL_PER_MILLION, MOST_THREADS, NetStanza, block_range, known_modes, traits};
+use model::plan::Sampling;
+use model::plan::{PlanError, Planned};
 
 /// Expected seconds per launch beside samples and warm-up: starting the second process, and finding each other.
 const SETUP_SECONDS: f64 = 0.05;

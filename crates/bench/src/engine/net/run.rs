@@ -6,7 +6,7 @@ use model::wire::{Ends, Role};
 use crate::engine::resources::{Provided, ResourceContext, RunResources, Scheduling, User, WillMake};
 use crate::net::ServerSession;
 use crate::net::preface::Token;
-use crate::plan::Planned;
+use model::plan::Planned;
 
 /// The interface of benchmarks between two processes of this machine.
 const LOOPBACK_INTERFACE: &str = "lo";

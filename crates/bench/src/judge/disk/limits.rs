@@ -4,7 +4,8 @@
 //! Here, after the peaks are known; what is above what can be loses its efficiency, since the peak is right and the
 //! figure is not the device's.
 
-use machine::{Declared, IoLimits};
+use machine::Declared;
+use model::disk_target::{DiskTarget, IoLimits};
 use model::document::{Row, Status};
 use model::experiment::{DiskParams, Params};
 use model::io::{DiskCache, DiskLayout, DiskOp, DiskPattern};
@@ -16,7 +17,6 @@ use model::warning::{self, Warning, WarningCode};
 
 use super::{goes_past_the_cache, has_device};
 use crate::judge::percent;
-use crate::target::DiskTarget;
 
 /// By so much a figure may be above the link's and still be its: what two clocks and a window's ends make.
 const ABOVE_LINK: f64 = 1.02;
@@ -255,7 +255,7 @@ fn short_span(params: &DiskParams, limits: Limits<'_>) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use machine::IoLimit;
+    use model::disk_target::IoLimit;
     use model::document::DiskConditions;
     use model::machine::{Disk, Storage, StorageDevice, Virtualization};
     use model::peak::{Efficiency, Peak};

@@ -16,7 +16,7 @@ use model::surroundings::{Change, DiskHeat};
 use model::warning::Warning;
 
 use super::{Launched, around, median};
-use crate::plan::Planned;
+use model::plan::Planned;
 
 /// Bytes that a row must have moved before its share of the device's is worth a figure.
 const LEAST_COUNTED_BYTES: u64 = 4 << 20;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use bench::host::{unix_seconds, utc_now};
-use bench::target::DiskTarget;
+use bench::target::look;
 use clap::Parser;
 use cluster::campaign::forecast::Forecast;
 use cluster::folder::Folder;
@@ -29,10 +29,10 @@ pub(crate) fn plan(arguments: &PlanArgs) -> Result {
     let folder = Folder::at(&arguments.folder);
     check_empty(&folder)?;
     let request = request(arguments)?;
-    let look = arguments.dir.clone().or_else(|| environment::store().ok().map(|store| store.root().to_owned()));
+    let directory = arguments.dir.clone().or_else(|| environment::store().ok().map(|store| store.root().to_owned()));
     // A directory of the nodes may be nowhere here; one that is here was named.
     let named = arguments.dir.as_ref().is_some_and(|directory| directory.is_dir());
-    let disk = DiskTarget::look(look.unwrap_or_else(|| ".".into()), named);
+    let disk = look(directory.unwrap_or_else(|| ".".into()), named);
     let seconds = expected(&request, &machine::discover(&Sysroot::host()), disk)?;
     let (plan, tasks) = make(&request, &seconds)?;
     if !arguments.dry_run {

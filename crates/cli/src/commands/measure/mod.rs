@@ -6,7 +6,7 @@ mod resume;
 mod server;
 
 use bench::host;
-use bench::plan::{Chosen, Plan, Request, plan};
+use bench::plan::{Chosen, Request, plan};
 use bench::runner::{self, Finished, Setting};
 use bench::store::RunFolder;
 use bench::suite::{CpuChoice, DiskChoice, LinpackChoice, MemoryChoice, NetChoice, Suite};
@@ -14,6 +14,7 @@ use machine::{Declared, Sysroot};
 use model::experiment::Area;
 use model::io::DiskCache;
 use model::machine::Machine;
+use model::plan::Plan;
 
 use super::net_serve;
 use super::program::{program, worker_command};
@@ -162,7 +163,7 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<&There<'_>>, options: &Me
     // Of all that are known most have no row to stand beside: only what was named is missed.
     let named = |tool: &&&str| options.references.iter().any(|name| name == **tool);
     for tool in request.references.iter().filter(named) {
-        if !plan.rows.iter().any(|row| row.beside.contains(tool)) {
+        if !plan.rows.iter().any(|row| row.beside.iter().any(|beside| beside == tool)) {
             complain(&format!("{tool} stands beside no row of this plan"));
         }
     }

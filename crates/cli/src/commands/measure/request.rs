@@ -3,7 +3,8 @@
 use bench::plan::{Chosen, Request};
 use bench::references::detect::usable;
 use bench::suite::Suite;
-use bench::target::DiskTarget;
+use bench::target::look;
+use model::disk_target::DiskTarget;
 use model::experiment::Area;
 
 use crate::args::measure::Measure;
@@ -17,7 +18,7 @@ fn disk_target(suite: &Suite, options: &Measure) -> Option<DiskTarget> {
     let own = || environment::store().ok().map(|store| store.root().to_owned()).or_else(|| options.out.clone());
     let directory = options.dir.clone().or_else(own).filter(|_| wanted)?;
     let directory = std::path::absolute(&directory).unwrap_or(directory);
-    Some(DiskTarget::look(directory, options.dir.is_some()))
+    Some(look(directory, options.dir.is_some()))
 }
 
 pub(super) fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Result<Request> {

@@ -3,7 +3,7 @@
 use bench::host;
 use bench::net::{Key, Target};
 use bench::runner::{self, CutOff, Setting};
-use bench::target::DiskTarget;
+use bench::target::look;
 use machine::{Declared, Sysroot};
 
 use super::output::{check_json, end};
@@ -24,7 +24,7 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: 
         return Err(format!("the run '{run}' is of the suite '{of}', not '{suite}'; leave the suite out"));
     }
     cut_off.check_same(&machine::discover(&Sysroot::host()))?;
-    let disk = cut_off.disk().map(|(directory, named)| DiskTarget::look(directory.to_owned(), named));
+    let disk = cut_off.disk().map(|(directory, named)| look(directory.to_owned(), named));
     if let Some(obstacle) = disk.as_ref().and_then(|target| target.obstacle.as_ref()) {
         return Err(format!("the run '{run}' cannot be gone on with: {obstacle}"));
     }

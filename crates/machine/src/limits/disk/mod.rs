@@ -17,6 +17,7 @@ pub(crate) mod layers;
 pub(crate) mod request;
 pub(crate) mod sharing;
 
+use model::disk_target::{IoLimit, IoLimits};
 use model::experiment::DiskParams;
 use model::io::DiskOp;
 use model::machine::{Machine, Storage};
@@ -25,7 +26,6 @@ use model::peak::{Peak, PeakKind};
 use model::unit::format_size;
 
 use crate::declared::Declared;
-use crate::disk::throttle::{IoLimit, IoLimits};
 use crate::limits::disk::drive::Heads;
 use crate::limits::disk::layers::{Asked, Layers};
 use crate::limits::disk::request::{Figure, Request, Way, input};

@@ -12,7 +12,7 @@ use model::experiment::DiskParams;
 use model::wire::{Grain, HeldFile, TestFile};
 
 use crate::engine::resources::WillMake;
-use crate::target::DiskTarget;
+use model::disk_target::DiskTarget;
 
 /// A layout that was cut off by its time limit has left this much at least, in bytes.
 const LEAST_CUT_BYTES: u64 = 1 << 20;
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::engine::disk::run::DiskResources;
     use crate::engine::resources::{Release, RunResources, User};
-    use crate::plan::Planned;
+    use model::plan::Planned;
     use crate::tests::{disk_params, planned, scratch};
 
     fn row(directory: &Path, change: impl FnOnce(&mut DiskParams)) -> Planned {
@@ -299,7 +299,7 @@ mod tests {
     fn a_directory_that_had_to_be_made_goes_with_the_file_and_one_that_was_named_is_not_made() {
         let scratch = scratch();
         let mine = scratch.path().join("not/yet/there");
-        let named = DiskTarget::look(scratch.path().join("gone"), true);
+        let named = crate::target::look(scratch.path().join("gone"), true);
         let mut held = resources(None);
         file_for(&mut held, &row(&mine, |_| {}));
         assert!(mine.is_dir());

@@ -13,8 +13,8 @@ use crate::engine::resources::{
     Forecast, NextLaunch, Provided, Release, ResourceContext, RunResources, Scheduling, User, WillMake,
 };
 use crate::evidence::Repetition;
-use crate::plan::Planned;
-use crate::target::DiskTarget;
+use model::plan::Planned;
+use model::disk_target::DiskTarget;
 use files::{Layout, TestFiles};
 use pace::Pace;
 

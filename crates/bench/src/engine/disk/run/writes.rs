@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::evidence::Repetition;
     use crate::judge::Launched;
-    use crate::plan::Planned;
+    use model::plan::Planned;
     use crate::tests::{disk_params, planned, repetition};
 
     const MIB: u64 = 1 << 20;
