@@ -21,7 +21,6 @@ use model::machine::Machine;
 use model::warning::{WARNINGS, WarningCode};
 use sys::clock::{Calibration, Source as TimerSource, monotonic_raw_seconds};
 
-use model::plan::{Plan, Planned};
 use crate::plan::{Request, plan};
 use crate::references::catalogue;
 use crate::references::detect::Places;
@@ -29,6 +28,7 @@ use crate::runner::{Setting, WorkerCommand};
 use crate::suite::Suite;
 pub use looks::{LOOKS, Look, Thresholds};
 use model::disk_target::DiskTarget;
+use model::plan::{Plan, Planned};
 pub use waiting::{Host, Source, Waited, wait_until_quiet};
 
 /// Seconds after which nothing new is begun, of the five that a diagnosis may take.

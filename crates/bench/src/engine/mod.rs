@@ -12,8 +12,8 @@ use model::wire::{Observations, Task};
 use sys::clock::Timer;
 
 use crate::histogram::Histogram;
-use model::plan::{PlanError, Planned};
 use crate::plan::Request;
+use model::plan::{PlanError, Planned};
 use resources::{ResourceContext, RunResources};
 
 mod cpu;

@@ -10,8 +10,8 @@ use model::wire::{Ends, HeldFile};
 use crate::evidence::Repetition;
 use crate::judge::Launched;
 use crate::net::ServerSession;
-use model::plan::{Plan, Planned};
 use model::disk_target::DiskTarget;
+use model::plan::{Plan, Planned};
 
 /// Notes in the run's journal that a file is about to be created.
 pub(crate) type WillMake<'a> = &'a mut dyn FnMut(&Path) -> io::Result<()>;

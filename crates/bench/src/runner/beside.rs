@@ -17,11 +17,11 @@ use tools::rate_search::{MOST_RUNS, sent_too_fast};
 use tools::{Invocation, RUN_SECONDS, Reading, ReferenceTool, Target, explain, find};
 
 use super::reference_pairs::{COMMON, enter};
-use model::plan::Planned;
 use crate::references::detect::{Detected, Found, NotFound, Places, detect_all};
 use crate::references::lasting::Lasting;
 use crate::references::progress::{CommandLines, ToolProgress};
 use crate::references::run::run;
+use model::plan::Planned;
 
 /// What stands for the version of a tool that was found and tells none: documents always name one of what was run.
 const NO_VERSION: &str = "not stated";

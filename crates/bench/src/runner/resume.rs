@@ -22,9 +22,9 @@ use super::state::{State, initial_states};
 use crate::asked::Asked;
 use crate::engine;
 use crate::journal::{self, Entry, Journal, Reopening};
-use model::plan::Plan;
 use crate::references::detect::{Detected, Places};
 use crate::store::{DOCUMENT, RunFolder, Store, load_file};
+use model::plan::Plan;
 
 /// What is added to the seed each time that a run is gone on with: the golden ratio in 64 bits, as `SplitMix64` steps, so
 /// that neighbouring seeds stay apart.

@@ -19,9 +19,9 @@ use crate::engine::resources::{Forecast, ResourceContext, RunResources, Scheduli
 use crate::engine::run_resources;
 use crate::journal::Entry;
 use crate::judge;
-use model::plan::Plan;
 use crate::references::detect::Detected;
 use crate::store::RunFolder;
+use model::plan::Plan;
 
 /// Least time over which the runner calibrates its timer.
 const CALIBRATION: std::time::Duration = std::time::Duration::from_millis(20);

@@ -5,8 +5,8 @@ use model::document::Row;
 use super::beside::beside_rows;
 use super::progress::Progress;
 use crate::engine::resources::NextLaunch;
-use model::plan::{Plan, Planned};
 use crate::references::detect::Detected;
+use model::plan::{Plan, Planned};
 
 /// One benchmark of a run.
 #[derive(Clone, Debug)]

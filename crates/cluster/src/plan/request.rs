@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bench::plan::{Request as RunRequest, plan as plan_of};
-use model::disk_target::DiskTarget;
 use model::cluster::{HplPlan, PLAN_SCHEMA, Pairing, Plan, PlanNode, SuiteTask, Task, Work};
+use model::disk_target::DiskTarget;
 use model::document::Program;
 use model::experiment::Area;
 use model::machine::Machine;

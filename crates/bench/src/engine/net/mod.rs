@@ -48,10 +48,10 @@ use crate::net::incoming::DataConnections;
 use crate::net::listener::Listener;
 use crate::net::messages::Opening;
 use crate::net::preface::{Purpose, Token};
-use model::plan::{PlanError, Planned};
 use crate::plan::Request;
 pub(crate) use connect::serve_late;
 use flow::NetFlow;
+use model::plan::{PlanError, Planned};
 pub(super) use rows::method;
 
 /// Measures the network.

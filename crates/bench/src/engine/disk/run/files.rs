@@ -183,8 +183,8 @@ mod tests {
     use super::*;
     use crate::engine::disk::run::DiskResources;
     use crate::engine::resources::{Release, RunResources, User};
-    use model::plan::Planned;
     use crate::tests::{disk_params, planned, scratch};
+    use model::plan::Planned;
 
     fn row(directory: &Path, change: impl FnOnce(&mut DiskParams)) -> Planned {
         let mut params = DiskParams { path: directory.display().to_string(), ..disk_params(1) };

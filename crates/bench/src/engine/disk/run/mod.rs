@@ -13,9 +13,9 @@ use crate::engine::resources::{
     Forecast, NextLaunch, Provided, Release, ResourceContext, RunResources, Scheduling, User, WillMake,
 };
 use crate::evidence::Repetition;
-use model::plan::Planned;
-use model::disk_target::DiskTarget;
 use files::{Layout, TestFiles};
+use model::disk_target::DiskTarget;
+use model::plan::Planned;
 use pace::Pace;
 
 /// The most of a time budget that writing a test file out may take, where it need not be whole: as of the suite's own.

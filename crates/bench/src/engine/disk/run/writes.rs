@@ -78,8 +78,8 @@ mod tests {
     use super::*;
     use crate::evidence::Repetition;
     use crate::judge::Launched;
-    use model::plan::Planned;
     use crate::tests::{disk_params, planned, repetition};
+    use model::plan::Planned;
 
     const MIB: u64 = 1 << 20;
 
