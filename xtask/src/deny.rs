@@ -1,71 +1,197 @@
-//! Licences, bans and sources of what we depend on, by cargo-deny and the rules of `deny.toml`.
+//! Licences, versions and sources of what we depend on, by the rules of `deny.toml` and what cargo knows of each package.
 //!
-//! Security advisories are not asked for: their database is fetched from the network, and the answer changes from day
-//! to day without a change of ours.
+//! `cargo deny check licenses bans sources` reads the same file, but takes longer to build than everything else here.
+//! Security advisories are not asked for: the answer changes from day to day without a change of ours.
 
-use std::path::PathBuf;
-use std::process::Command;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::shell::{Shell, is_there, succeeds};
-use crate::tally::Tally;
+use serde_json::Value;
+use toml::Table;
 
-/// The version that is installed where there is none; older ones than [`OLDEST`] do not know `deny.toml`'s words.
-const VERSION: &str = "0.20.2";
-const OLDEST: (u32, u32) = (0, 18);
+use xtask::process::output;
+use xtask::shell::Shell;
+use xtask::tally::Tally;
 
-/// Checks every dependency of the workspace.
+/// The only registry.
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// Checks every dependency of the workspace, on every system and with every feature.
 pub(crate) fn run(shell: &Shell) -> Tally {
-    let Some(program) = installed(shell).or_else(|| install(shell)) else {
-        return Tally::skip(format!(
-            "licences, bans and sources of dependencies: no cargo-deny here, and it cannot be installed \
-             (cargo install cargo-deny --locked --version {VERSION})"
-        ));
+    let rules = std::fs::read_to_string(shell.root().join("deny.toml")).ok().and_then(|text| text.parse().ok());
+    let metadata = output(shell.cargo(&["metadata", "--format-version=1", "--all-features"]).arg("--quiet"));
+    let metadata = metadata.and_then(|text| serde_json::from_str(&text).ok());
+    let (Some(rules), Some(metadata)) = (rules, metadata) else {
+        return Tally::failure("deny: deny.toml or cargo's metadata cannot be read");
     };
-    Tally::check(succeeds(&mut shell.command(program, &["check", "licenses", "bans", "sources"])))
+    let violations = check(&rules, &metadata);
+    violations.iter().for_each(|violation| println!("{violation}"));
+    Tally::check(violations.is_empty())
 }
 
-/// A cargo-deny that is there and new enough: the user's, or the one installed by an earlier run.
-fn installed(shell: &Shell) -> Option<PathBuf> {
-    [PathBuf::from("cargo-deny"), ours(shell)].into_iter().find(|program| {
-        let output = Command::new(program).arg("--version").output();
-        output.is_ok_and(|output| version(&String::from_utf8_lossy(&output.stdout)) >= Some(OLDEST))
-    })
+/// What breaks a rule, a sentence each.
+fn check(rules: &Table, metadata: &Value) -> Vec<String> {
+    let allowed = texts(rules.get("licenses").and_then(|licenses| licenses.get("allow")));
+    let all = items(&metadata["packages"]).map(|package| (text(package, "id"), package));
+    let packages: BTreeMap<&str, &Value> = all.collect();
+    let used = reached(metadata, &[], &packages);
+    let mut violations = Vec::new();
+    for package in packages.values() {
+        let name = full_name(package);
+        if used.contains(text(package, "id")) && !is_allowed(text(package, "license"), &allowed) {
+            violations.push(format!("{name}: its licence '{}' is not allowed", text(package, "license")));
+        }
+        let is_ours = package["source"].is_null();
+        if !is_ours && package["source"] != REGISTRY {
+            violations.push(format!("{name}: is not from crates.io"));
+        }
+        let wild = items(&package["dependencies"]).filter(|of| is_ours && of["req"] == "*" && of["path"].is_null());
+        violations.extend(wild.map(|of| format!("{name}: any version of {} would do", text(of, "name"))));
+    }
+    violations.extend(doubles(rules, metadata, &packages));
+    violations
 }
 
-/// Where ours is kept, so that it is built once for a checkout.
-fn ours(shell: &Shell) -> PathBuf {
-    shell.target().join("tools/bin/cargo-deny")
+/// Crates of which there are two versions, but for those that the rules skip, with or without what is below them.
+fn doubles(rules: &Table, metadata: &Value, packages: &BTreeMap<&str, &Value>) -> Vec<String> {
+    let skipped = |list: &str| -> Vec<String> {
+        let entries = rules.get("bans").and_then(|bans| bans.get(list)).and_then(toml::Value::as_array);
+        let crates = entries.into_iter().flatten().filter_map(|entry| entry.get("crate")?.as_str());
+        crates.map(|name| name.replace('@', " ")).collect()
+    };
+    let skip = skipped("skip");
+    let mut found: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for package in reached(metadata, &skipped("skip-tree"), packages).iter().filter_map(|id| packages.get(id)) {
+        if !skip.contains(&full_name(package)) {
+            found.entry(text(package, "name")).or_default().insert(text(package, "version"));
+        }
+    }
+    let doubles = found.into_iter().filter(|(_, versions)| versions.len() > 1);
+    doubles
+        .map(|(name, versions)| format!("{name}: {}", versions.into_iter().collect::<Vec<_>>().join(" and ")))
+        .collect()
 }
 
-/// Builds cargo-deny, which takes some minutes; `None` where it cannot be had.
-fn install(shell: &Shell) -> Option<PathBuf> {
-    let root = shell.target().join("tools");
-    let mut command = shell.cargo(&["install", "cargo-deny", "--locked", "--version", VERSION]);
-    // Optimising it would take longer than it ever runs.
-    command.args(["--debug", "--config", "profile.dev.debug=false", "--root"]).arg(&root);
-    command.env("CARGO_TARGET_DIR", root.join("build"));
-    succeeds(&mut command);
-    // What it was built from is several hundred megabytes and of no more use.
-    let _ = std::fs::remove_dir_all(root.join("build"));
-    Some(ours(shell)).filter(|program| is_there(Command::new(program).arg("--version")))
+/// The packages that the workspace's own depend on, tests not counted, and not over those that are left out.
+fn reached<'a>(metadata: &'a Value, left_out: &[String], packages: &BTreeMap<&str, &Value>) -> BTreeSet<&'a str> {
+    let nodes: BTreeMap<&str, &Value> =
+        items(&metadata["resolve"]["nodes"]).map(|node| (text(node, "id"), node)).collect();
+    let mut next: Vec<&str> = items(&metadata["workspace_members"]).filter_map(Value::as_str).collect();
+    let mut seen = BTreeSet::new();
+    while let Some(id) = next.pop() {
+        let is_out = packages.get(id).is_some_and(|package| left_out.contains(&full_name(package)));
+        if !is_out && seen.insert(id) {
+            let below = nodes.get(id).into_iter().flat_map(|node| items(&node["deps"]));
+            let shipped = below.filter(|of| items(&of["dep_kinds"]).any(|kind| kind["kind"] != "dev"));
+            next.extend(shipped.map(|of| text(of, "pkg")));
+        }
+    }
+    seen
 }
 
-/// The first two numbers of `cargo-deny 0.18.4`.
-fn version(text: &str) -> Option<(u32, u32)> {
-    let mut numbers = text.trim().rsplit(' ').next()?.split('.');
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+/// Whether a licence expression (`MIT OR (Apache-2.0 AND ISC)`) can be met with what is allowed: of every part that `AND`
+/// joins one alternative.
+fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
+    let words = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let mut position = 0;
+    any(&words, &mut position, allowed) && position == words.len()
+}
+
+/// Alternatives, from a position on.
+fn any(words: &[&str], position: &mut usize, allowed: &[&str]) -> bool {
+    let mut holds = all(words, position, allowed);
+    while words.get(*position) == Some(&"OR") {
+        *position += 1;
+        holds |= all(words, position, allowed);
+    }
+    holds
+}
+
+/// Parts that all must hold.
+fn all(words: &[&str], position: &mut usize, allowed: &[&str]) -> bool {
+    let mut holds = one(words, position, allowed);
+    while words.get(*position) == Some(&"AND") {
+        *position += 1;
+        holds &= one(words, position, allowed);
+    }
+    holds
+}
+
+/// A licence, with its exception if it has one, or what is in parentheses.
+fn one(words: &[&str], position: &mut usize, allowed: &[&str]) -> bool {
+    let Some(word) = words.get(*position) else { return false };
+    *position += 1;
+    if *word == "(" {
+        let holds = any(words, position, allowed);
+        *position += 1;
+        return holds;
+    }
+    if let Some(["WITH", exception]) = words.get(*position..*position + 2) {
+        *position += 2;
+        return allowed.contains(&format!("{word} WITH {exception}").as_str());
+    }
+    allowed.contains(word)
+}
+
+fn full_name(package: &Value) -> String {
+    format!("{} {}", text(package, "name"), text(package, "version"))
+}
+
+fn items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+fn texts(value: Option<&toml::Value>) -> Vec<&str> {
+    value.and_then(toml::Value::as_array).into_iter().flatten().filter_map(toml::Value::as_str).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
-    fn versions_are_compared_as_numbers() {
-        assert_eq!(version("cargo-deny 0.18.4\n"), Some((0, 18)));
-        assert!(version("cargo-deny 0.9.1") < Some(OLDEST));
-        assert!(version("cargo-deny 1.0.0") > Some(OLDEST));
-        assert_eq!(version(""), None);
-        assert!(version(VERSION) >= Some(OLDEST));
+    fn licences() {
+        let allowed = ["MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "ISC"];
+        let holds = |expression| is_allowed(expression, &allowed);
+        assert!(
+            ["MIT", "GPL-3.0 OR MIT", "MIT/GPL-3.0", "(MIT OR GPL-3.0) AND ISC"].map(holds).iter().all(|held| *held)
+        );
+        assert!(holds("Apache-2.0 WITH LLVM-exception OR GPL-3.0"));
+        let not = ["", "GPL-3.0", "MIT AND GPL-3.0", "(GPL-3.0 OR MPL-2.0) AND ISC", "MIT WITH X", "MIT ISC", "(MIT"];
+        assert_eq!(not.map(holds).iter().filter(|held| **held).count(), 1, "only the parenthesis that is not closed");
+    }
+
+    #[test]
+    fn versions_sources_and_wildcards() {
+        let package = |name: &str, version: &str, source: Option<&str>| {
+            json!({"id": format!("{name}{version}"), "name": name, "version": version, "license": "MIT", "source": source,
+                   "dependencies": [{"name": "z", "req": "*", "path": null}]})
+        };
+        let known = Some(REGISTRY);
+        let metadata = json!({
+            "packages": [package("a", "1", None), package("b", "1", known), package("b", "2", known), package("b", "3", known), package("c", "1", Some("git")), package("d", "1", known)],
+            "workspace_members": ["a1"],
+            "resolve": {"nodes": [
+                {"id": "a1", "deps": [
+                    {"pkg": "b1", "dep_kinds": [{"kind": null}]},
+                    {"pkg": "c1", "dep_kinds": [{"kind": "build"}]},
+                    {"pkg": "d1", "dep_kinds": [{"kind": "dev"}]},
+                ]},
+                {"id": "c1", "deps": [{"pkg": "b2", "dep_kinds": [{"kind": null}]}]},
+                {"id": "d1", "deps": [{"pkg": "b3", "dep_kinds": [{"kind": null}]}]},
+            ]},
+        });
+        let found = |rules: &str| check(&rules.parse().unwrap(), &metadata);
+        let rules = "[licenses]\nallow = [\"MIT\"]\n";
+        let always = ["a 1: any version of z would do", "c 1: is not from crates.io"];
+        assert_eq!(found(rules), [&always[..], &["b: 1 and 2"]].concat());
+        assert_eq!(found(&format!("{rules}[bans]\nskip = [{{ crate = \"b@2\" }}]")), always);
+        assert_eq!(found(&format!("{rules}[bans]\nskip-tree = [{{ crate = \"c@1\" }}]")), always);
+        assert_eq!(found("").len(), 7, "no licence is allowed, but tests may use any");
     }
 }

@@ -3,14 +3,19 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::builds::Built;
-use crate::shell::{Shell, output, succeeds};
-use crate::tally::Tally;
+use xtask::process::{output, succeeds};
+use xtask::shell::Shell;
+use xtask::tally::Tally;
+
+use crate::test_runs::build;
 
 /// The committed schemas: what `assay schema` calls each, and its file.
 const SCHEMAS: [(&str, &str); 2] = [("run", "schema/run-v1.json"), ("cluster", "schema/cluster-v1.json")];
 /// How a block of commands in README.md opens that is run here.
 const RUNNABLE: &str = "```console run";
+
+/// How README.md builds and starts the program.
+const RELEASE: &str = "cargo run --release --quiet -- ";
 
 /// A schema as the program prints it.
 fn schema(shell: &Shell, program: &Path, form: &str) -> Option<String> {
@@ -19,11 +24,13 @@ fn schema(shell: &Shell, program: &Path, form: &str) -> Option<String> {
 
 /// Whether the committed schemas are what the code generates.
 pub(crate) fn check_schema(shell: &Shell) -> Tally {
-    let Some(built) = Built::now(shell) else { return Tally::failure("schema-check: the program does not compile") };
+    if !build(shell) {
+        return Tally::failure("schema-check: the program does not compile");
+    }
     let mut tally = Tally::default();
     for (form, file) in SCHEMAS {
         let committed = std::fs::read_to_string(shell.root().join(file)).ok();
-        let same = committed.is_some() && committed == schema(shell, &built.program, form);
+        let same = committed.is_some() && committed == schema(shell, &shell.program(), form);
         if !same {
             println!("{file} is not what the code generates: `cargo xtask schema` writes it anew");
         }
@@ -34,10 +41,12 @@ pub(crate) fn check_schema(shell: &Shell) -> Tally {
 
 /// Writes the schemas that the code generates.
 pub(crate) fn write_schema(shell: &Shell) -> Tally {
-    let Some(built) = Built::now(shell) else { return Tally::failure("schema: the program does not compile") };
+    if !build(shell) {
+        return Tally::failure("schema: the program does not compile");
+    }
     let mut tally = Tally::default();
     for (form, file) in SCHEMAS {
-        let written = schema(shell, &built.program, form)
+        let written = schema(shell, &shell.program(), form)
             .is_some_and(|text| std::fs::write(shell.root().join(file), text).is_ok());
         tally.add(Tally::check(written));
     }
@@ -58,11 +67,11 @@ pub(crate) fn commands(shell: &Shell) -> Tally {
         println!("README.md marks no command as runnable");
         return Tally::default();
     }
-    let Some(built) = Built::now(shell) else { return Tally::failure("docs-test: the program does not compile") };
+    // The release build takes minutes: that it compiles, for the program alone, is enough here.
+    let mut tally = Tally::check(build(shell) && succeeds(&mut shell.cargo(&["check", "--quiet", "--release"])));
     let scratch = std::env::temp_dir().join(format!("assay-readme-{}", std::process::id()));
-    let mut tally = Tally::default();
     for command in &documented {
-        tally.add(Tally::check(ends_as_documented(shell, &built.program, command, &scratch)));
+        tally.add(Tally::check(ends_as_documented(shell, &shell.program(), command, &scratch)));
     }
     // What is left there is of no use; nothing is lost if it stays.
     let _ = std::fs::remove_dir_all(&scratch);
@@ -97,12 +106,11 @@ fn runnable(document: &str) -> Vec<Documented> {
 
 /// Runs a command as a reader would, with the program on the path and a store of its own.
 ///
-/// A release build takes minutes: `cargo run --release` runs the program that the tests have built.
+/// What is to be built is there already, though not optimised.
 fn ends_as_documented(shell: &Shell, program: &Path, documented: &Documented, scratch: &Path) -> bool {
     let mut path: Vec<PathBuf> = program.parent().map(Path::to_path_buf).into_iter().collect();
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
-    let text = documented.text.replace("cargo run --release", "cargo run");
-    let mut command = shell.command("sh", &["-c", &text]);
+    let mut command = shell.command("sh", &["-c", &documented.text.replace(RELEASE, "assay ")]);
     command.env("ASSAY_STORE", scratch.join("store"));
     if let Ok(path) = std::env::join_paths(path) {
         command.env("PATH", path);

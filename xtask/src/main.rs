@@ -11,29 +11,17 @@
 )]
 
 mod browser;
-mod builds;
-mod cluster;
 mod codegen;
 mod deny;
 mod documents;
-mod family;
-mod harness;
 mod invariants;
-mod passes;
-mod peers;
-mod set_up;
-mod shell;
-mod simulate;
 mod steps;
-mod tally;
-mod trust;
-mod unprivileged;
-mod watch;
+mod test_runs;
 
 use std::process::ExitCode;
 
-use shell::Shell;
 use steps::{STEPS, run_all, run_one};
+use xtask::shell::Shell;
 
 fn main() -> ExitCode {
     let shell = Shell::at_root();
@@ -41,12 +29,7 @@ fn main() -> ExitCode {
     let step = |name: &String| STEPS.iter().find(|step| step.name == name);
     match arguments.as_slice() {
         [name] if name == "test" => run_all(&shell),
-        [name, flag, rest @ ..] if name == "test" && flag == "--cluster" => cluster::test(&shell, rest),
-        [name, rest @ ..] if name == "cluster" => cluster::run(&shell, rest),
         [name, rest @ ..] if name == "codegen" => codegen::run(&shell, rest),
-        [name, rest @ ..] if name == "peers" => peers::run(&shell, rest),
-        [name, rest @ ..] if name == "simulate" => simulate::run(&shell, rest),
-        [name, rest @ ..] if name == "trust" => trust::run(&shell, rest),
         [name] if step(name).is_some() => step(name).map_or(ExitCode::FAILURE, |step| run_one(&shell, step)),
         _ => {
             print!("{}", steps::usage());

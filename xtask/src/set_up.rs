@@ -5,17 +5,21 @@
 
 use std::process::{Command, Stdio};
 
-use crate::shell::{Shell, is_there, succeeds};
+use crate::process::{is_there, succeeds};
+use crate::shell::Shell;
 use crate::tally::Tally;
 
 /// A program that tests call.
-struct Tool {
-    program: &'static str,
+#[derive(Debug)]
+pub struct Tool {
+    /// Its name, or its path.
+    pub program: &'static str,
     /// The package of Debian and its descendants that has it.
-    package: &'static str,
-    /// What makes it say that it is there and do nothing.
-    version: &'static str,
-    needed_for: &'static str,
+    pub package: &'static str,
+    /// An option with which it does nothing.
+    pub version: &'static str,
+    /// What is skipped without it.
+    pub needed_for: &'static str,
 }
 
 const TOOLS: &[Tool] = &[
@@ -67,37 +71,19 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// What a real Slurm on this machine needs; installed for `cargo xtask cluster` and `test --cluster` alone.
-const CLUSTER: &[Tool] = &[
-    Tool { program: "munged", package: "munge", version: "--version", needed_for: "a Slurm of four nodes" },
-    Tool { program: "mariadbd", package: "mariadb-server", version: "--version", needed_for: "limits of Slurm" },
-    Tool { program: "slurmdbd", package: "slurmdbd", version: "-V", needed_for: "limits of Slurm" },
-    Tool { program: "slurmctld", package: "slurmctld", version: "-V", needed_for: "a Slurm of four nodes" },
-    Tool { program: "slurmd", package: "slurmd", version: "-V", needed_for: "a Slurm of four nodes" },
-    Tool { program: "sbatch", package: "slurm-client", version: "-V", needed_for: "a Slurm of four nodes" },
-    // It fails when it is asked for its version, and says it all the same.
-    Tool { program: "/usr/sbin/sshd", package: "openssh-server", version: "-V", needed_for: "workers over ssh" },
-    Tool { program: "setpriv", package: "util-linux", version: "--version", needed_for: "the user with a limit" },
-];
-
 /// Components of Rust that a minimal installation lacks, each with its command of cargo.
 const COMPONENTS: &[(&str, &str)] = &[("rustfmt", "fmt"), ("clippy", "clippy")];
 
 /// Installs what is missing.
-pub(crate) fn run(shell: &Shell) -> Tally {
+pub fn run(shell: &Shell) -> Tally {
     for (component, _) in COMPONENTS.iter().filter(|(_, command)| !knows(shell, command)) {
         succeeds(&mut shell.command("rustup", &["component", "add", component]));
     }
     get(shell, TOOLS)
 }
 
-/// Installs what `cargo xtask cluster` needs.
-pub(crate) fn for_cluster(shell: &Shell) -> Tally {
-    get(shell, CLUSTER)
-}
-
 /// Installs what is missing of these; what still is, as skipped.
-fn get(shell: &Shell, tools: &[Tool]) -> Tally {
+pub fn get(shell: &Shell, tools: &[Tool]) -> Tally {
     let missing = || tools.iter().filter(|tool| !has(tool.program, tool.version));
     if missing().next().is_some() && may_install() {
         let packages: Vec<&str> = missing().map(|tool| tool.package).collect();
@@ -114,14 +100,14 @@ fn get(shell: &Shell, tools: &[Tool]) -> Tally {
 }
 
 /// Whether a program is there and runs.
-pub(crate) fn has(program: &str, version: &str) -> bool {
+pub fn has(program: &str, version: &str) -> bool {
     // Some leave with 1 after they have said their version.
     let mut command = Command::new(program);
     command.arg(version).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
 /// Whether cargo knows this command.
-pub(crate) fn knows(shell: &Shell, command: &str) -> bool {
+pub fn knows(shell: &Shell, command: &str) -> bool {
     is_there(&mut shell.cargo(&[command, "--version"]))
 }
 
@@ -131,7 +117,7 @@ fn may_install() -> bool {
 }
 
 /// Whether this process has root's identity.
-pub(crate) fn is_root() -> bool {
+pub fn is_root() -> bool {
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| effective_user(&status) == Some(0))
 }
 

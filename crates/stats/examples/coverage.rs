@@ -1,5 +1,5 @@
 //! How often the intervals that are published hold the truth: simulated with fixed seeds, 10 000 trials a case, one JSON
-//! line a case. `cargo xtask trust statistics` runs it in release and keeps the lines.
+//! line a case. `cargo lab trust statistics` runs it in release and keeps the lines.
 //!
 //! What is true in each case:
 //! - *median* of one run. Of noise that stays what it is, the median of its distribution. Of noise that drifts, the median

@@ -1,7 +1,7 @@
 //! This crate beside scipy and numpy, where the method is the same: to 1e-9 of every figure.
 //!
 //! The cases and scipy's answers are in `tests/scipy.json`, which `tests/scipy_fixture.py` writes. A line per method is
-//! printed, which `cargo xtask trust statistics` keeps.
+//! printed, which `cargo lab trust statistics` keeps.
 
 use std::collections::BTreeMap;
 

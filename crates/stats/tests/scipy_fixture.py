@@ -3,7 +3,7 @@
     python3 -m venv target/scipy && target/scipy/bin/pip install scipy numpy
     target/scipy/bin/python crates/stats/tests/scipy_fixture.py crates/stats/tests/scipy.json
 
-`cargo xtask trust statistics` does that. What scipy does not have (Holm, Hodges-Lehmann with its exact interval) is
+`cargo lab trust statistics` does that. What scipy does not have (Holm, Hodges-Lehmann with its exact interval) is
 worked out here in another way than in the program: by whole numbers, and by writing out all quotients.
 """
 

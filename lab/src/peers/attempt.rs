@@ -1,4 +1,4 @@
-//! One comparison of one run: what a document says of one tool beside one metric, as a line of `docs/peers.jsonl`.
+//! One comparison of one run: what a document says of one tool beside one metric, as a line of `lab/data/peers.jsonl`.
 
 use serde_json::{Map, Value, json};
 use stats::SpreadRatio;

@@ -4,11 +4,10 @@
 //! with it what we made for it: loops that keep CPUs awake, a mounted loop device. So the program is told to end, and we
 //! end after it, when what was made is gone.
 
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::Duration;
 
-use crate::family::Family;
-use crate::shell::announce;
+use xtask::process::{announce, end_with_children};
 
 /// Pause between two looks. Our waking is noise on the machine that is measured, and nobody waits for a quarter of a second.
 const LOOK: Duration = Duration::from_millis(250);
@@ -28,22 +27,13 @@ pub(super) fn attend(command: &mut Command, stopped: impl Fn() -> Option<i32>) -
         command.spawn().map_err(|error| format!("cannot start {}: {error}", command.get_program().display()))?;
     while let Ok(None) = child.try_wait() {
         if stopped().is_some() {
-            end(&mut child);
+            end_with_children(&mut child);
             break;
         }
         std::thread::sleep(LOOK);
     }
     // A signal that ended the program first is one that we were sent too.
     told()
-}
-
-/// Ends it, with what it has started.
-fn end(child: &mut Child) {
-    for process in Family::of_child(child.id(), None).end() {
-        println!("could not be ended: {process}");
-    }
-    // It is buried if it has ended; if even the kernel could not end it, it is not waited for.
-    let _ = child.try_wait();
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@
 
 use std::process::{Child, Command, Stdio};
 
-use crate::shell::{Shell, is_there};
+use xtask::process::is_there;
+use xtask::shell::Shell;
 
 /// A loop on each CPU, until it is dropped.
 #[derive(Debug)]

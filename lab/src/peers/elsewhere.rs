@@ -1,7 +1,7 @@
-//! `cargo xtask peers from RUN`: the comparisons of a document that another machine made.
+//! `cargo lab peers from RUN`: the comparisons of a document that another machine made.
 //!
 //! On a machine without Rust the program alone can be run (`assay run suites/peers.toml --references all --area AREA
-//! --repeat 20`). Its document says all that a line of `docs/peers.jsonl` holds, so nothing is measured here; only whether
+//! --repeat 20`). Its document says all that a line of `lab/data/peers.jsonl` holds, so nothing is measured here; only whether
 //! the document is one, and whether it is here already, is looked at.
 
 use std::path::PathBuf;

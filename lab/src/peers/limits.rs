@@ -1,7 +1,7 @@
 //! Our arithmetic kernels against their own limit: how many operations per cycle the undisturbed bursts of each reach, of
 //! those that the peak allows.
 //!
-//! The program measures, and its document says; here each row becomes a line of `docs/limits.jsonl` and of a table. Only
+//! The program measures, and its document says; here each row becomes a line of `lab/data/limits.jsonl` and of a table. Only
 //! the share of the limit is worked out here: one figure of the document over another.
 
 use std::fmt::Write as _;
@@ -83,7 +83,7 @@ pub(super) fn section(page: &mut String, here: &[&Attempt]) {
 const HEAD: &str = "\
 ### Every arithmetic kernel against its own limit
 
-From `cargo xtask peers limits`. *per cycle*: operations per cycle and core in the 90th percentile of all bursts of 1 ms
+From `cargo lab peers limits`. *per cycle*: operations per cycle and core in the 90th percentile of all bursts of 1 ms
 or more, beside the clock measured between them, and the limit that `assay info` explains (≈ where it is inferred from
 the measurement itself, and says nothing). *of limit*: the former over the latter; it must be 99 %. *repeats*: how far
 the per-cycle figures of all runs of this build lie apart. *median* and *lost*: the rate over all samples, and the share

@@ -9,7 +9,8 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::shell::{Shell, is_there, succeeds};
+use xtask::process::{is_there, succeeds};
+use xtask::shell::Shell;
 
 /// What is needed, and how to ask whether it is here.
 const NEEDED: &[(&str, &str)] = &[

@@ -1,12 +1,12 @@
-//! `cargo xtask peers`: our measurements beside the tools that people trust, on this machine.
+//! `cargo lab peers`: our measurements beside the tools that people trust, on this machine.
 //!
 //! The program measures and compares (`assay run suites/peers.toml --references …`); here it is built, called, and what
-//! its document says is kept: every attempt in `docs/peers.jsonl`, whatever it shows, and the latest of each comparison
+//! its document says is kept: every attempt in `lab/data/peers.jsonl`, whatever it shows, and the latest of each comparison
 //! in `docs/performance.md`. No ratio of figures, no interval and no verdict on one is worked out here; that of spreads is, for
-//! the page alone, from the figures of the pairs. `cargo xtask peers limits` does the same for our arithmetic kernels
-//! against their own limits (`docs/limits.jsonl`), and `cargo xtask peers veth` compares the network rows between two
-//! namespaces, where the tools and ours need servers that only this command starts. `cargo xtask peers from RUN` measures
-//! nothing and keeps the comparisons of a document that another machine made, where there was no Rust; `cargo xtask peers
+//! the page alone, from the figures of the pairs. `cargo lab peers limits` does the same for our arithmetic kernels
+//! against their own limits (`lab/data/limits.jsonl`), and `cargo lab peers veth` compares the network rows between two
+//! namespaces, where the tools and ours need servers that only this command starts. `cargo lab peers from RUN` measures
+//! nothing and keeps the comparisons of a document that another machine made, where there was no Rust; `cargo lab peers
 //! page` only writes the page anew.
 
 mod attempt;
@@ -24,17 +24,18 @@ use std::process::ExitCode;
 use bench::host;
 use bench::references::detect::Places;
 
-use crate::set_up;
-use crate::shell::{Shell, succeeds};
 use attempt::Attempt;
 use loop_disk::LoopDisk;
+use xtask::process::succeeds;
+use xtask::set_up;
+use xtask::shell::Shell;
 
 /// The suite that is run.
 const SUITE: &str = "suites/peers.toml";
 /// Every attempt, one a line.
-const ATTEMPTS: &str = "docs/peers.jsonl";
+const ATTEMPTS: &str = "lab/data/peers.jsonl";
 /// Every look at our kernels' own limits, one row a line.
-const LIMITS: &str = "docs/limits.jsonl";
+const LIMITS: &str = "lab/data/limits.jsonl";
 /// What is measured for the limits: every kernel that the machine has, on one thread and on all cores.
 const ALL_KERNELS: &[&str] = &["cpu", "--isa", "all", "--threads", "1,all"];
 /// Runs of it, so that it is seen whether figures repeat.
@@ -152,7 +153,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
         }
         Err(reason) => {
             println!("peers: {reason}");
-            println!("Usage: cargo xtask {USAGE}");
+            println!("Usage: cargo lab {USAGE}");
             ExitCode::from(2)
         }
     }
@@ -294,11 +295,11 @@ mod tests {
     }
 
     #[test]
-    fn the_pages_are_as_they_are_written_from_what_is_kept() {
+    fn smoke_the_pages_are_as_they_are_written_from_what_is_kept() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         for (page, text) in pages(root) {
             let there = std::fs::read_to_string(root.join(&page)).unwrap();
-            assert!(there == text, "{page} is not what `cargo xtask peers page` writes");
+            assert!(there == text, "{page} is not what `cargo lab peers page` writes");
         }
     }
 

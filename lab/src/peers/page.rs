@@ -11,11 +11,11 @@ use super::attempt::Attempt;
 const HEAD: &str = "\
 # Performance beside the tools that people trust
 
-Written by `cargo xtask peers`; every figure here comes from that command, and nothing is edited by hand. It measures
+Written by `cargo lab peers`; every figure here comes from that command, and nothing is edited by hand. It measures
 ours and theirs in turn (pairs in the order ABBA, on the same CPUs, at the same sizes, each side in fresh processes, the
 number of pairs fixed beforehand) through the same seam that `assay run --references` uses, and appends every attempt,
-whatever it shows, to [peers.jsonl](peers.jsonl). Where a machine has no Rust, `assay run suites/peers.toml --references
-all` is run there by hand, and `cargo xtask peers from` takes what its document says.
+whatever it shows, to [peers.jsonl](../lab/data/peers.jsonl). Where a machine has no Rust, `assay run suites/peers.toml --references
+all` is run there by hand, and `cargo lab peers from` takes what its document says.
 
 - **ratio**: ours over theirs, of the medians, with its 95 % interval over pairs. For latencies less is better.
 - **cv**: how far the figures of a side scatter from pair to pair: 1.4826 MAD / median.
@@ -36,8 +36,8 @@ and report of ten thousand nodes cost in [cluster-scale.md](cluster-scale.md).
 const LIMITS_HEAD: &str = "\
 # Our arithmetic kernels against their own limits
 
-Written by `cargo xtask peers limits` beside [performance.md](performance.md), which holds ours against the tools that
-people trust; every look is kept in [limits.jsonl](limits.jsonl).
+Written by `cargo lab peers limits` beside [performance.md](performance.md), which holds ours against the tools that
+people trust; every look is kept in [limits.jsonl](../lab/data/limits.jsonl).
 ";
 
 /// The folder of the machines that are not on the front page.
@@ -59,7 +59,7 @@ Each beside the best tool of each row, with CPUs left to sleep:
 const BETWEEN: &str = "\
 ### Between two network namespaces
 
-From `cargo xtask peers veth`: the near and the far end in namespaces of their own, joined by a pair of veth interfaces;
+From `cargo lab peers veth`: the near and the far end in namespaces of their own, joined by a pair of veth interfaces;
 ours is `assay net --to` against `assay net serve`, with the same options and on the same CPUs as the tool. TCP keeps
 nothing of one connection for the next (`tcp_no_metrics_save`), so that no row depends on those before it.
 
@@ -69,7 +69,7 @@ nothing of one connection for the next (`tcp_no_metrics_save`), so that no row d
 const AWAKE: &str = "\
 ### With CPUs kept awake
 
-From `cargo xtask peers AREA --awake`: a loop of the idle class (`SCHED_IDLE`) on each CPU keeps it from going idle and
+From `cargo lab peers AREA --awake`: a loop of the idle class (`SCHED_IDLE`) on each CPU keeps it from going idle and
 gives way at once, for ours and theirs alike. What differs above and not here is how long sleeping CPUs took to wake.
 
 ";
@@ -78,7 +78,7 @@ gives way at once, for ours and theirs alike. What differs above and not here is
 const ON_A_LOOP: &str = "\
 ### Disk rows on a loop device
 
-From `cargo xtask peers disk --loop`: ext4 on a loop device (`losetup --direct-io=on`) whose file lies on the disk of the
+From `cargo lab peers disk --loop`: ext4 on a loop device (`losetup --direct-io=on`) whose file lies on the disk of the
 rows above. In a virtual machine whoever makes a request to the disk itself pays for the exit to the hypervisor, which with
 one in flight is most of what a request costs, the same for every program. Here a thread of the kernel pays, and what is
 left is the program and the kernel's way for it. These rows say nothing of the disk.
@@ -87,7 +87,7 @@ left is the program and the kernel's way for it. These rows say nothing of the d
 
 /// What is said below comparisons from documents that were made elsewhere.
 const FROM_ELSEWHERE: &str = "\
-On this machine `assay run suites/peers.toml --references …` was run by hand; `cargo xtask peers from` took the comparisons
+On this machine `assay run suites/peers.toml --references …` was run by hand; `cargo lab peers from` took the comparisons
 from its documents.
 
 ";
@@ -96,7 +96,7 @@ from its documents.
 const COMMANDS_HEAD: &str = "\
 # How the tools were called
 
-Written by `cargo xtask peers` beside [performance.md](performance.md): for each comparison there, on which CPUs and with
+Written by `cargo lab peers` beside [performance.md](performance.md): for each comparison there, on which CPUs and with
 which words the tool was run last, and its server before it. The machines measured before have pages of their own in
 [performance.md](performance.md). Left out is what every tool is given: the locale
 (`LC_ALL=C`), and an empty folder of its own to run in, which is its `HOME` and its `TMPDIR`.
@@ -140,7 +140,7 @@ pub(crate) fn render_others(attempts: &[Attempt]) -> Vec<(String, String)> {
     let page = |machine: &&str| {
         let slug = slug(machine);
         let mut compared_there = format!(
-            "# Performance on {machine}\n\nWritten by `cargo xtask peers`; what the columns mean, and the other machines, \
+            "# Performance on {machine}\n\nWritten by `cargo lab peers`; what the columns mean, and the other machines, \
              are in [performance.md](../performance.md).\n\n"
         );
         let here = of_machine(attempts, machine);

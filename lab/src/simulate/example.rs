@@ -1,4 +1,4 @@
-//! `cargo xtask simulate example`: the page of a made-up cluster, as an example for documents. Sixteen nodes with recorded
+//! `cargo lab simulate example`: the page of a made-up cluster, as an example for documents. Sixteen nodes with recorded
 //! noise, one whose memory is slow for want of two modules, one that little can be sent to; two passes as
 //! `assay cluster run` makes them. Everything but the values is done by the program's own code.
 
@@ -20,7 +20,7 @@ use stats::random::Random;
 
 use super::made::{AREAS, Cluster, Usual, program, results};
 use super::noise::Recorded;
-use crate::shell::Shell;
+use xtask::shell::Shell;
 
 /// The page.
 const PATH: &str = "docs/example/cluster.html";

@@ -1,7 +1,7 @@
-//! `cargo xtask simulate`: how often slow nodes are named, and healthy ones, on simulated clusters with recorded noise.
+//! `cargo lab simulate`: how often slow nodes are named, and healthy ones, on simulated clusters with recorded noise.
 //!
 //! What is tried is `stats::fleet`, as `assay cluster report` calls it. The page says what is recorded and what is
-//! assumed. `cargo xtask simulate scale` tries the size of plan and report instead, `cargo xtask simulate example` makes the
+//! assumed. `cargo lab simulate scale` tries the size of plan and report instead, `cargo lab simulate example` makes the
 //! example of a page.
 
 mod cluster;
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use stats::random::Random;
 
 use self::cluster::{Fault, Found, Made, simulate};
-use crate::shell::Shell;
+use xtask::shell::Shell;
 
 /// What this command takes, for the usage.
 pub(crate) const USAGE: &str = "simulate [scale [NODES [EXPERIMENTS]] | example] [--clusters N] [--seed N]";
@@ -109,7 +109,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             println!("simulate: {reason}");
-            println!("Usage: cargo xtask {USAGE}");
+            println!("Usage: cargo lab {USAGE}");
             ExitCode::from(2)
         }
     }

@@ -9,13 +9,13 @@ pub(super) const PATH: &str = "docs/cluster-simulation.md";
 
 const HEAD: &str = "# How often slow nodes are named, simulated
 
-Written by `cargo xtask simulate`. Clusters of 4 to 1000 nodes with the 39 figures of the quick suite; in half of them one node is slow,
+Written by `cargo lab simulate`. Clusters of 4 to 1000 nodes with the 39 figures of the quick suite; in half of them one node is slow,
 in the others up to 30 % are. Slow is a tenth slower in one area or in all. Judged by the code that `assay cluster report` runs: the
 figures of an area together, single figures by the rule *below the median by six scales and 5 % (disk, network 10 %)*, and a second pass of
 what stood out beside two healthy nodes.
 
 **Recorded** is the noise of each figure: a node's value is the median of as many launches and samples as the quick suite takes, drawn from the
-residuals of a real run on a virtual machine with noisy neighbours (`xtask/src/simulate/noise.tsv`). **Assumed** is what one machine cannot
+residuals of a real run on a virtual machine with noisy neighbours (`lab/src/simulate/noise.tsv`). **Assumed** is what one machine cannot
 show: how far healthy nodes lie apart for good in an area, and what all figures of an area share in one pass, as standard deviations. Noise of
 different figures and nodes is drawn independently.
 

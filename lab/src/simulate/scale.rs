@@ -1,4 +1,4 @@
-//! `cargo xtask simulate scale`: plan, claims and report of many nodes with made-up results, in a folder that goes again.
+//! `cargo lab simulate scale`: plan, claims and report of many nodes with made-up results, in a folder that goes again.
 //!
 //! Nothing is measured of any node: the documents hold recorded noise. What is told is what the paths cost here, on a page
 //! of its own, and whether that is within the bounds that the program keeps.
@@ -24,7 +24,7 @@ use stats::random::Random;
 
 use super::made::{AREAS, Cluster, Usual, program, results};
 use super::noise::Recorded;
-use crate::shell::Shell;
+use xtask::shell::Shell;
 
 /// The sizes where no other is given: what the program is made for, and a million values.
 const SIZES: [Size; 2] = [Size { nodes: 10_000, experiments: 40 }, Size { nodes: 10_000, experiments: 100 }];
@@ -191,7 +191,7 @@ fn defects(costs: &Costs) -> Vec<String> {
 const HEAD: &str = "\
 # What plan, claims and report cost on large clusters, simulated
 
-Written by `cargo xtask simulate scale`: a plan of so many nodes in a folder on this machine's disk, claims as workers make
+Written by `cargo lab simulate scale`: a plan of so many nodes in a folder on this machine's disk, claims as workers make
 them, a made-up result for every task (recorded noise, documents as long as real ones), and the report with all its files,
 by the code that `assay cluster` runs, in one process. No node is measured. How often slow nodes are named is another
 page: [cluster-simulation.md](cluster-simulation.md).

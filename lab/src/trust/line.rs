@@ -1,4 +1,4 @@
-//! One result, as a line of `docs/trust.jsonl`: what was tried, when, on which machine, and what came of it.
+//! One result, as a line of `lab/data/trust.jsonl`: what was tried, when, on which machine, and what came of it.
 
 use serde_json::{Map, Value};
 

@@ -1,8 +1,8 @@
-//! `cargo xtask trust`: whether the program's figures, intervals, verdicts and warnings can be believed, tried out on
+//! `cargo lab trust`: whether the program's figures, intervals, verdicts and warnings can be believed, tried out on
 //! this machine.
 //!
 //! The program and the crate `stats` are what is tried; here they are built, called and disturbed, what they say is
-//! counted and kept: every result, whatever it shows, is a line of `docs/trust.jsonl`, and `docs/trust.md` is written
+//! counted and kept: every result, whatever it shows, is a line of `lab/data/trust.jsonl`, and `docs/trust.md` is written
 //! from all lines. Nothing is worked out here but shares of counts.
 
 mod disturbances;
@@ -22,11 +22,11 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::shell::Shell;
 use line::Line;
+use xtask::shell::Shell;
 
 /// Every result, one a line.
-const RESULTS: &str = "docs/trust.jsonl";
+const RESULTS: &str = "lab/data/trust.jsonl";
 /// What a reader looks at.
 const PAGE: &str = "docs/trust.md";
 
@@ -109,7 +109,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             println!("trust: {reason}");
-            println!("Usage: cargo xtask {USAGE}");
+            println!("Usage: cargo lab {USAGE}");
             ExitCode::from(2)
         }
     }

@@ -10,9 +10,9 @@ use super::{disturbances, live, sessions};
 const HEAD: &str = "\
 # Can the figures be believed?
 
-Written by `cargo xtask trust`; every figure here comes from that command, and nothing is edited by hand. It appends every
-result, whatever it shows, to [trust.jsonl](trust.jsonl); the tables show the latest call of each part. How it is done:
-[METHODOLOGY.md](../METHODOLOGY.md); the parts are in `xtask/src/trust/`.
+Written by `cargo lab trust`; every figure here comes from that command, and nothing is edited by hand. It appends every
+result, whatever it shows, to [trust.jsonl](../lab/data/trust.jsonl); the tables show the latest call of each part. How it is done:
+[METHODOLOGY.md](../METHODOLOGY.md); the parts are in `lab/src/trust/`.
 ";
 
 /// Of verdicts on what did not change, at most so many may be \"changed\", in percent.
@@ -58,9 +58,9 @@ fn origin(lines: &[&Line]) -> String {
 fn title(page: &mut String, title: &str, command: &str, lines: &[&Line]) {
     let _ = writeln!(page, "\n## {title}\n");
     if lines.is_empty() {
-        let _ = writeln!(page, "Not tried yet: `cargo xtask trust {command}`.");
+        let _ = writeln!(page, "Not tried yet: `cargo lab trust {command}`.");
     } else {
-        let _ = writeln!(page, "`cargo xtask trust {command}`, {}.\n", origin(lines));
+        let _ = writeln!(page, "`cargo lab trust {command}`, {}.\n", origin(lines));
     }
 }
 
@@ -331,7 +331,7 @@ mod tests {
     fn what_was_not_tried_says_so() {
         let page = render(&[]);
         for part in ["statistics", "live", "sessions", "disturbances"] {
-            assert!(page.contains(&format!("Not tried yet: `cargo xtask trust {part}`.")), "{page}");
+            assert!(page.contains(&format!("Not tried yet: `cargo lab trust {part}`.")), "{page}");
         }
         assert!(!page.contains("Reached"), "{page}");
     }

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::shell::{Shell, succeeds};
+use xtask::process::succeeds;
+use xtask::shell::Shell;
 
 use super::Keeper;
 

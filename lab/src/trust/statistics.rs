@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::shell::succeeds;
-use crate::watch::{Ending, Patience, watch};
+use xtask::process::{Ending, LONGEST, read_lines, succeeds};
 
 use super::Keeper;
 
@@ -53,7 +52,7 @@ fn of_comparison(line: &str) -> Option<Value> {
 fn compare(keeper: &mut Keeper) -> Result<(), String> {
     let mut found = Vec::new();
     let mut command = keeper.shell.cargo(&words(COMPARISON));
-    let agreed = watch(&mut command, Patience::Endless, |line| found.extend(of_comparison(line))) == Ending::Well;
+    let agreed = read_lines(&mut command, LONGEST, |line| found.extend(of_comparison(line))) == Ending::Success;
     for mut method in found {
         method["part"] = json!("statistics");
         method["what"] = json!("scipy");
@@ -66,7 +65,7 @@ fn cover(keeper: &mut Keeper) -> Result<(), String> {
     let mut cases: Vec<Value> = Vec::new();
     let mut command = keeper.shell.cargo(&words(SIMULATION));
     let read = |line: &str| cases.extend(serde_json::from_str::<Value>(line));
-    let ran = watch(&mut command, Patience::Endless, read) == Ending::Well;
+    let ran = read_lines(&mut command, LONGEST, read) == Ending::Success;
     for case in &mut cases {
         case["part"] = json!("statistics");
         case["what"] = json!("coverage");

@@ -7,19 +7,19 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::builds::{Built, Tests};
-use crate::harness::does_not_compile;
-use crate::set_up::has;
-use crate::shell::{Shell, announce, succeeds};
-use crate::tally::Tally;
+use xtask::process::{announce, succeeds};
+use xtask::set_up::has;
+use xtask::shell::Shell;
+use xtask::tally::Tally;
+
+use crate::test_runs::build;
 
 /// Where what drives the browser is.
 const FOLDER: &str = "tests/browser";
 
-/// The test that writes the pages of made-up documents, and where it does, in what cargo builds into.
-const WRITER: &str = "pages_for_the_browser";
-/// The programs of tests that have one, by the beginning of their names: that of runs' pages and that of clusters'.
-const WRITERS: [&str; 2] = ["html-", "cluster-"];
+/// The tests that write the pages of made-up runs and clusters, and where they do, in what cargo builds into.
+const WRITERS: [&str; 8] =
+    ["test", "--workspace", "--test=html", "--test=cluster", "--", "--exact", "pages_for_the_browser", "--ignored"];
 const PAGES: &str = "tmp/pages";
 
 /// What the run of this machine may take.
@@ -37,8 +37,10 @@ pub(crate) fn run(shell: &Shell) -> Tally {
     if let Err(why) = install(shell, &home) {
         return Tally::skip(format!("the page in a browser: {why}"));
     }
-    let Some(built) = Built::now(shell) else { return does_not_compile("browser") };
-    let pages = match pages(shell, &built, &home) {
+    if !build(shell) {
+        return Tally::failure("browser: the program does not compile");
+    }
+    let pages = match pages(shell, &home) {
         Ok(pages) => pages,
         Err(why) => return Tally::failure(format!("browser: {why}")),
     };
@@ -63,44 +65,29 @@ fn install(shell: &Shell, home: &Path) -> Result<(), String> {
 }
 
 /// Writes the pages; that of the run of this machine comes first, since it has everything.
-fn pages(shell: &Shell, built: &Built, home: &Path) -> Result<Vec<PathBuf>, String> {
+fn pages(shell: &Shell, home: &Path) -> Result<Vec<PathBuf>, String> {
     let folder = shell.target().join(PAGES);
     for old in [&folder, &home.join("run")] {
         let _ = std::fs::remove_dir_all(old);
     }
     std::fs::create_dir_all(&folder).map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
-    let writers: Vec<&Tests> = built.of_crates(shell).into_iter().filter(|tests| is_writer(tests)).collect();
-    if writers.len() != WRITERS.len() {
-        return Err(format!("{} programs of tests write pages, not {}", writers.len(), WRITERS.len()));
-    }
-    for writer in writers {
-        let mut command = shell.command(&writer.executable, &["--exact", WRITER, "--ignored"]);
-        command.current_dir(&writer.folder).stdout(Stdio::null());
-        if !succeeds(&mut command) {
-            return Err("the pages of made-up documents cannot be written".to_owned());
-        }
+    if !succeeds(shell.cargo(&WRITERS).stdout(Stdio::null())) {
+        return Err("the pages of made-up documents cannot be written".to_owned());
     }
     let run = home.join("run");
     let run_path = run.display().to_string();
     // A row may fail on a machine without a disk to measure: the document is there all the same.
-    let mut measured = shell.command(&built.program, &["run", "--time-budget", BUDGET, "--quiet", "--out", &run_path]);
+    let mut measured = shell.command(shell.program(), &["run", "--time-budget", BUDGET, "--quiet", "--out", &run_path]);
     let _ = succeeds(measured.stdout(Stdio::null()));
     let page = folder.join("0-this-machine.html");
     let page_path = page.display().to_string();
-    if !succeeds(&mut shell.command(&built.program, &["report", &run_path, "-o", &page_path])) {
+    if !succeeds(&mut shell.command(shell.program(), &["report", &run_path, "-o", &page_path])) {
         return Err("the page of a run of this machine cannot be written".to_owned());
     }
     let entries = std::fs::read_dir(&folder).map_err(|error| error.to_string())?;
     let mut pages: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
     pages.sort();
     Ok(pages)
-}
-
-/// Whether this is a program of tests that writes pages: its name and cargo's hash.
-fn is_writer(tests: &Tests) -> bool {
-    let name = tests.executable.file_name().map(|name| name.to_string_lossy().into_owned());
-    let is_known = |name: String| WRITERS.iter().any(|writer| name.starts_with(writer));
-    tests.folder.ends_with("crates/report") && name.is_some_and(is_known)
 }
 
 /// Runs the browser and counts what it says.
@@ -148,14 +135,5 @@ mod tests {
         assert_eq!((tally.passed, tally.failed), (2, 1));
         assert_eq!(tally.failures, ["browser: two: why"]);
         assert_eq!(read("note nothing\n").failed, 1, "silence is no success");
-    }
-
-    #[test]
-    fn the_program_that_writes_the_pages_is_known() {
-        let tests = |folder: &str, file: &str| Tests { folder: folder.into(), executable: file.into() };
-        assert!(is_writer(&tests("/r/crates/report", "/t/deps/html-0123")));
-        assert!(is_writer(&tests("/r/crates/report", "/t/deps/cluster-0123")));
-        assert!(!is_writer(&tests("/r/crates/report", "/t/deps/htmlx-0123")));
-        assert!(!is_writer(&tests("/r/crates/bench", "/t/deps/html-0123")));
     }
 }

@@ -15,9 +15,12 @@ use std::process::ExitCode;
 
 use kernels::table::{KERNELS, Kernel};
 
-use crate::builds::Built;
-use crate::shell::{Shell, succeeds};
-use crate::tally::Tally;
+use xtask::process::succeeds;
+use xtask::shell::Shell;
+use xtask::tally::Tally;
+
+use crate::test_runs::build;
+
 use machine_code::{TableRow, check, check_spaced};
 use symbols::{Function, Program};
 
@@ -30,7 +33,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
         [] => release(shell),
         [option, path] if option == "--binary" => program(Path::new(path)),
         _ => {
-            println!("usage: cargo xtask {USAGE}");
+            println!("usage: cargo lab {USAGE}");
             return ExitCode::from(2);
         }
     };
@@ -40,8 +43,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
 
 /// The table for the program that the tests use.
 pub(crate) fn step(shell: &Shell) -> Tally {
-    Built::now(shell)
-        .map_or_else(|| Tally::failure("codegen: the program does not compile"), |built| program(&built.program))
+    if build(shell) { program(&shell.program()) } else { Tally::failure("codegen: the program does not compile") }
 }
 
 /// Builds the program that is shipped and looks at it.

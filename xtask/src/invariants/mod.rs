@@ -15,10 +15,10 @@ mod repository;
 mod roots;
 mod violation;
 
-use crate::shell::Shell;
-use crate::tally::Tally;
 use repository::Repository;
 use violation::Violation;
+use xtask::shell::Shell;
+use xtask::tally::Tally;
 
 /// A rule and how it is checked.
 struct Invariant {

@@ -21,12 +21,6 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The folder that is shared with the repository, where it is at hand.
-pub(crate) fn shared() -> Option<PathBuf> {
-    let shared = root().join("../shared");
-    shared.join("contract.md").is_file().then_some(shared)
-}
-
 /// Says, loudly, that a test cannot be made here.
 #[expect(clippy::disallowed_methods, reason = "the tests' own switch")]
 pub(crate) fn skip(what: &str, why: &str) {
@@ -189,16 +183,15 @@ pub(crate) fn is_verified(row: &Value) -> bool {
     row["status"] == "ok" && row["verified"] == true
 }
 
-/// Checks a document against the contract, independently of the program: by the shared script, and by the committed
-/// schema.
+/// Checks a document against the contract, independently of the program: by `tests/check_document.py`, and by the
+/// committed schema.
 pub(crate) fn check(document: &Value) {
     let schema = std::fs::read_to_string(root().join("schema/run-v1.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let defects = defects(&schema, document);
     assert!(defects.is_empty(), "against the schema: {defects:#?}");
-    let Some(shared) = shared() else { return skip("check_document.py", "../shared is not at hand") };
     let mut python = Command::new("python3");
-    python.arg(shared.join("check_document.py")).arg("-").stdin(Stdio::piped()).stdout(Stdio::piped());
+    python.arg(root().join("tests/check_document.py")).arg("-").stdin(Stdio::piped()).stdout(Stdio::piped());
     let Ok(mut child) = python.spawn() else { return skip("check_document.py", "python3 is missing") };
     child.stdin.take().unwrap().write_all(document.to_string().as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();

@@ -22,11 +22,12 @@ use tools::rate_search::{MOST_RUNS, RateSearch, sent_too_fast};
 use tools::{FOLDER, Invocation, ListensFor, Output, PORT, Reading, ReferenceTool, Server, TOOLS, Target};
 
 use super::attempt::{self, Attempt};
-use crate::shell::{Shell, output};
 use namespaces::{FAR, FAR_ADDRESS, NEAR, Namespaces};
 use rows::Row;
+use xtask::process::output;
+use xtask::shell::Shell;
 
-/// The path in the lines of `docs/peers.jsonl`.
+/// The path in the lines of `lab/data/peers.jsonl`.
 pub(super) const PATH: &str = "veth";
 /// Where tools' servers listen, each at the next of so many ports: the namespace is theirs alone, but connections of the
 /// server before may linger at its port.

@@ -6,7 +6,8 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use crate::shell::{Shell, is_there, succeeds};
+use xtask::process::{is_there, succeeds};
+use xtask::shell::Shell;
 
 /// The namespace of the near end.
 pub(super) const NEAR: &str = "assay-peers-near";

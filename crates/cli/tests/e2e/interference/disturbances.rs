@@ -1,7 +1,7 @@
 //! Disturbances made on purpose, and the warning that each must leave on the row: the codes of `model::warning`.
 //!
 //! Those of quotas and of neighbours on the same CPU are in `surroundings`. Each disturbance is a strong one, so that a
-//! busy machine cannot hide it; whether a weak one is found is the business of `cargo xtask trust`.
+//! busy machine cannot hide it; whether a weak one is found is the business of `cargo lab trust`.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

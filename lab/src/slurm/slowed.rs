@@ -8,8 +8,8 @@ use super::daemons;
 use super::plan::Plan;
 use super::quota::{self, Groups};
 use super::rig::Rig;
-use crate::shell::Shell;
-use crate::tally::Tally;
+use xtask::shell::Shell;
+use xtask::tally::Tally;
 
 /// Trials, each with another node.
 const SLOWED: [&str; 3] = [NODES[2], NODES[0], NODES[3]];

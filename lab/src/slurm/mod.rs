@@ -1,8 +1,8 @@
 //! A real Slurm of four nodes on this machine, and what the cluster commands must do on it.
 //!
-//! `cargo xtask cluster up` starts munge, `MariaDB`, `slurmdbd`, `slurmctld` and four `slurmd`, all with their files
+//! `cargo lab cluster up` starts munge, `MariaDB`, `slurmdbd`, `slurmctld` and four `slurmd`, all with their files
 //! in one folder, and `down` ends them and
-//! removes it. `cargo xtask test --cluster` does both around its checks. No service of
+//! removes it. `cargo lab cluster test` does both around its checks. No service of
 //! the system is touched. Only root can: a `slurmd` has to start programs as the user who submitted them.
 
 mod accept;
@@ -20,16 +20,28 @@ mod trouble;
 
 use std::process::ExitCode;
 
-use crate::set_up;
-use crate::shell::Shell;
-use crate::steps;
-use crate::tally::Tally;
 use rig::Rig;
+use xtask::set_up::{self, Tool};
+use xtask::shell::Shell;
+use xtask::tally::Tally;
 
 /// What this command takes, for the usage.
-pub(crate) const USAGE: &str = "cluster up|down|user COMMAND…";
+pub(crate) const USAGE: &str = "cluster up|down|user COMMAND…|test [PART…]";
 
-/// One part of `cargo xtask test --cluster`.
+/// What a real Slurm on this machine needs.
+const TOOLS: &[Tool] = &[
+    Tool { program: "munged", package: "munge", version: "--version", needed_for: "a Slurm of four nodes" },
+    Tool { program: "mariadbd", package: "mariadb-server", version: "--version", needed_for: "limits of Slurm" },
+    Tool { program: "slurmdbd", package: "slurmdbd", version: "-V", needed_for: "limits of Slurm" },
+    Tool { program: "slurmctld", package: "slurmctld", version: "-V", needed_for: "a Slurm of four nodes" },
+    Tool { program: "slurmd", package: "slurmd", version: "-V", needed_for: "a Slurm of four nodes" },
+    Tool { program: "sbatch", package: "slurm-client", version: "-V", needed_for: "a Slurm of four nodes" },
+    // It fails when it is asked for its version, and says it all the same.
+    Tool { program: "/usr/sbin/sshd", package: "openssh-server", version: "-V", needed_for: "workers over ssh" },
+    Tool { program: "setpriv", package: "util-linux", version: "--version", needed_for: "the user with a limit" },
+];
+
+/// One part of `cargo lab cluster test`.
 struct Part {
     name: &'static str,
     about: &'static str,
@@ -46,7 +58,7 @@ const PARTS: &[Part] = &[
     Part { name: "slowed", about: "a node with a CPU quota is named with its cause", run: slowed::run },
 ];
 
-/// `cargo xtask cluster …`.
+/// `cargo lab cluster …`.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
@@ -56,7 +68,8 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
             let status = rig::as_user(program).args(rest).status();
             return ExitCode::from(status.ok().and_then(|status| u8::try_from(status.code()?).ok()).unwrap_or(1));
         }
-        _ => Err(format!("Usage: cargo xtask {USAGE}")),
+        ["test", ..] => return test(shell, &arguments[1..]),
+        _ => Err(format!("Usage: cargo lab {USAGE}")),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -69,7 +82,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
 
 /// Starts the cluster and says how it is used.
 fn up(shell: &Shell) -> Result<(), String> {
-    let missing = set_up::for_cluster(shell);
+    let missing = set_up::get(shell, TOOLS);
     if !missing.skipped.is_empty() {
         return Err(missing.to_string());
     }
@@ -79,24 +92,26 @@ fn up(shell: &Shell) -> Result<(), String> {
     Ok(())
 }
 
-/// `cargo xtask test --cluster [PART…]`: all parts, or those that are named.
-pub(crate) fn test(shell: &Shell, names: &[String]) -> ExitCode {
+/// `cargo lab cluster test [PART…]`: all parts, or those that are named.
+fn test(shell: &Shell, names: &[String]) -> ExitCode {
     if let Some(unknown) = names.iter().find(|name| PARTS.iter().all(|part| part.name != **name)) {
         let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
         println!("no part is called {unknown}; there are {}", known.join(", "));
         return ExitCode::from(2);
     }
-    steps::finish(&tried(shell, names))
+    let tally = tried(shell, names);
+    print!("{tally}");
+    if tally.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// Starts the cluster, takes the parts, ends it.
 fn tried(shell: &Shell, names: &[String]) -> Tally {
-    let mut tally = set_up::for_cluster(shell);
+    let mut tally = set_up::get(shell, TOOLS);
     if !tally.skipped.is_empty() {
         return tally;
     }
     if !set_up::is_root() {
-        return Tally::skip("cargo xtask test --cluster: only root can start a slurmd that serves other users");
+        return Tally::skip("cargo lab cluster test: only root can start a slurmd that serves other users");
     }
     let rig = match Rig::up(shell) {
         Ok(rig) => rig,

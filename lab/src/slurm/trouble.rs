@@ -11,8 +11,8 @@ use super::once::waiting;
 use super::plan::{PATIENCE, Plan, Running, Said};
 use super::queue::{Watch, jobs};
 use super::rig::{Rig, as_user};
-use crate::shell::Shell;
-use crate::tally::Tally;
+use xtask::shell::Shell;
+use xtask::tally::Tally;
 
 /// One kind of trouble.
 struct Trouble {

@@ -11,9 +11,9 @@ use super::once::{Found, Name, faults, waiting};
 use super::plan::{PATIENCE, Plan, Running, Said};
 use super::queue::{Watch, jobs};
 use super::rig::{Rig, as_user};
-use crate::set_up::has;
-use crate::shell::Shell;
-use crate::tally::Tally;
+use xtask::set_up::has;
+use xtask::shell::Shell;
+use xtask::tally::Tally;
 
 /// The nodes as `--nodes` takes them.
 pub(super) const ALL: &[&str] = &["--nodes", "n1,n2,n3,n4"];
@@ -116,9 +116,9 @@ pub(super) fn whole(plan: &Plan, expected: &BTreeSet<Name>) -> Result<(), String
 
 /// The independent check of every run's document.
 fn documents(shell: &Shell, plan: &Path) -> Tally {
-    let checker = shell.root().join("../shared/check_document.py");
-    if !checker.is_file() || !has("python3", "--version") {
-        return Tally::skip("each document checked by check_document.py: it or python3 is not at hand");
+    let checker = shell.root().join("tests/check_document.py");
+    if !has("python3", "--version") {
+        return Tally::skip("each document checked by check_document.py: no python3 here");
     }
     let mut failed = Vec::new();
     let runs = runs(plan);

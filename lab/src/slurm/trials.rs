@@ -11,8 +11,8 @@ use super::plan::Plan;
 use super::queue::jobs;
 use super::random::Random;
 use super::rig::Rig;
-use crate::shell::Shell;
-use crate::tally::Tally;
+use xtask::shell::Shell;
+use xtask::tally::Tally;
 
 /// Whoever tries again tries the same.
 const SEED: u64 = 12;

@@ -10,7 +10,8 @@ use std::time::Duration;
 use super::config::{self, FOLDER, Host, MAX_SUBMIT_JOBS, NODES, USER, path};
 use super::daemons::{self, must, until};
 use super::quota;
-use crate::shell::{Shell, succeeds};
+use xtask::process::succeeds;
+use xtask::shell::Shell;
 
 /// How long until all nodes are idle: a node that was killed is only missed after its timeout.
 const IDLE: Duration = Duration::from_mins(2);
@@ -26,12 +27,12 @@ pub(super) struct Rig {
 impl Rig {
     /// Starts everything and waits until all nodes are idle.
     pub(super) fn up(shell: &Shell) -> Result<Self, String> {
-        if !crate::set_up::is_root() {
+        if !xtask::set_up::is_root() {
             return Err("the cluster needs root: a slurmd starts programs as the user who submitted them".to_owned());
         }
         if Path::new(FOLDER).exists() {
             return Err(format!(
-                "{FOLDER} is there already: `cargo xtask cluster down` ends that cluster and removes it"
+                "{FOLDER} is there already: `cargo lab cluster down` ends that cluster and removes it"
             ));
         }
         let host = Host::this()?;
@@ -152,9 +153,9 @@ pub(super) fn how_to_use() -> String {
 The user {} may have {MAX_SUBMIT_JOBS} jobs in the queue; root has no limit.
 
   export SLURM_CONF={FOLDER}/slurm.conf                     in every shell that uses it
-  cargo xtask cluster user sinfo                            a command as the limited user
-  cargo xtask cluster user {FOLDER}/bin/assay cluster plan --nodes n1,n2,n3,n4 --suite quick {FOLDER}/home/plan
-  cargo xtask cluster down                                  ends it and removes {FOLDER}",
+  cargo lab cluster user sinfo                            a command as the limited user
+  cargo lab cluster user {FOLDER}/bin/assay cluster plan --nodes n1,n2,n3,n4 --suite quick {FOLDER}/home/plan
+  cargo lab cluster down                                  ends it and removes {FOLDER}",
         NODES.join(", "),
         user_name()
     )

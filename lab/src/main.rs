@@ -1,0 +1,45 @@
+//! `cargo lab`: the programs that make the evidence behind the documents: comparisons with the tools that people trust,
+//! kernels against their limits, trials of verdicts and warnings, simulated clusters, a real Slurm.
+//!
+//! They measure by calling the program, take long, and are no part of `cargo xtask test` but for the module `smoke`.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "this is a program for developers: it reads argv, prints, and times its steps"
+)]
+
+mod peers;
+mod simulate;
+mod slurm;
+mod trust;
+
+use std::process::ExitCode;
+
+use xtask::shell::Shell;
+
+fn main() -> ExitCode {
+    let shell = Shell::at_root();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.split_first().map(|(name, rest)| (name.as_str(), rest)) {
+        Some(("cluster", rest)) => slurm::run(&shell, rest),
+        Some(("peers", rest)) => peers::run(&shell, rest),
+        Some(("simulate", rest)) => simulate::run(&shell, rest),
+        Some(("trust", rest)) => trust::run(&shell, rest),
+        _ => {
+            print!("{}", usage());
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn usage() -> String {
+    let commands = [
+        (peers::USAGE, "compare with the tools that people trust, and write docs/performance.md"),
+        (trust::USAGE, "try out what is claimed, and write docs/trust.md"),
+        (slurm::USAGE, "a real Slurm of four nodes on this machine, and its tests"),
+        (simulate::USAGE, "how often slow nodes are named, for docs/cluster-simulation.md"),
+    ];
+    let lines: String = commands.iter().map(|(usage, about)| format!("\n  {usage}\n      {about}\n")).collect();
+    format!("Usage: cargo lab COMMAND\n{lines}")
+}
