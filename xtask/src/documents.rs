@@ -22,23 +22,6 @@ fn schema(shell: &Shell, program: &Path, form: &str) -> Option<String> {
     output(&mut shell.command(program, &["schema", form])).filter(|text| !text.is_empty())
 }
 
-/// Whether the committed schemas are what the code generates.
-pub(crate) fn check_schema(shell: &Shell) -> Tally {
-    if !build(shell) {
-        return Tally::failure("schema-check: the program does not compile");
-    }
-    let mut tally = Tally::default();
-    for (form, file) in SCHEMAS {
-        let committed = std::fs::read_to_string(shell.root().join(file)).ok();
-        let same = committed.is_some() && committed == schema(shell, &shell.program(), form);
-        if !same {
-            println!("{file} is not what the code generates: `cargo xtask schema` writes it anew");
-        }
-        tally.add(Tally::check(same));
-    }
-    tally
-}
-
 /// Writes the schemas that the code generates.
 pub(crate) fn write_schema(shell: &Shell) -> Tally {
     if !build(shell) {

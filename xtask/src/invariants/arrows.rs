@@ -27,8 +27,9 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// For the programs beside the product.
-const EVERY: &[&str] =
-    &["areas", "bench", "cluster", "kernels", "lab", "machine", "model", "report", "stats", "sys", "tools", "verdict"];
+const EVERY: &[&str] = &[
+    "areas", "bench", "cluster", "kernels", "machine", "model", "report", "stats", "sys", "tools", "verdict", "xtask",
+];
 
 /// Crates that depend on nothing at all.
 const ALONE: &[&str] = &["stats"];

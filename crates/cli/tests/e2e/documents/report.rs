@@ -1,6 +1,6 @@
 //! `assay report`: where each form goes, what the programs that it is for make of it, and targets that cannot be written.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
@@ -215,21 +215,6 @@ fn runs_with_trouble_and_of_other_versions_have_every_form() {
     }
 }
 
-/// The module of benchstat, as of 2026-09-08.
-const BENCHSTAT: &str = "golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da";
-
-/// Go's benchstat: the system's, else one that Go makes of its module, once; `None` where there is neither.
-fn benchstat() -> Option<PathBuf> {
-    if has("benchstat") {
-        return Some("benchstat".into());
-    }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
-    let made = folder.join("benchstat");
-    let mut go = Command::new("go");
-    go.args(["install", BENCHSTAT]).env("GOBIN", &folder).stdin(Stdio::null());
-    (made.is_file() || go.output().is_ok_and(|output| output.status.success())).then_some(made)
-}
-
 /// What a program makes of a form of these documents; nothing where the program is missing.
 fn read_by(program: &str, arguments: &[&str], form: &str, extension: &str) -> Option<Vec<Ran>> {
     if !has(program) {
@@ -247,10 +232,7 @@ fn read_by(program: &str, arguments: &[&str], form: &str, extension: &str) -> Op
 
 #[test]
 fn benchstat_reads_every_sample() {
-    let Some(benchstat) = benchstat() else {
-        return skip("benchfmt read by benchstat", "neither benchstat nor a Go that could make it is there");
-    };
-    let Some(read) = read_by(benchstat.to_str().unwrap(), &["-format", "csv"], "benchfmt", "bench") else { return };
+    let Some(read) = read_by("benchstat", &["-format", "csv"], "benchfmt", "bench") else { return };
     for ran in &read {
         assert!(ran.status == Some(0) && ran.stderr.is_empty(), "{ran:?}");
     }
