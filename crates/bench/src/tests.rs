@@ -112,10 +112,8 @@ pub(crate) fn task() -> Task {
         parent: std::process::id(),
         until_steady: false,
         most_seconds: None,
-        most_written_bytes: None,
         ends_at: None,
-        precondition: false,
-        file: None,
+        disk: None,
         ends: None,
     }
 }

@@ -59,19 +59,25 @@ pub struct Task {
     /// When the time of the whole run is over, in seconds of `CLOCK_MONOTONIC_RAW`: likewise.
     #[serde(default)]
     pub ends_at: Option<f64>,
-    /// How many bytes its requests may write: once they are written no other window begins. What it has by then is all that it
-    /// takes, and at least one sample.
+    /// What only a disk benchmark is given.
     #[serde(default)]
-    pub most_written_bytes: Option<u64>,
-    /// Whether the file is written over once more, in order, before the first sample.
-    #[serde(default)]
-    pub precondition: bool,
-    /// The file of a disk experiment, which the runner holds.
-    #[serde(default)]
-    pub file: Option<HeldFile>,
+    pub disk: Option<DiskTask>,
     /// The two ends of a network experiment.
     #[serde(default)]
     pub ends: Option<Ends>,
+}
+
+/// What a disk benchmark is given besides its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DiskTask {
+    /// The test file, which the runner holds.
+    pub file: HeldFile,
+    /// Whether the file is overwritten once, in order, before the first sample.
+    #[serde(default)]
+    pub precondition: bool,
+    /// Bytes that its requests may write: once they are written no other window begins. It takes at least one sample.
+    #[serde(default)]
+    pub most_written_bytes: Option<u64>,
 }
 
 /// The smallest part of a test file that can be written by itself and is checked by itself.

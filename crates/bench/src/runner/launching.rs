@@ -3,7 +3,7 @@
 use model::experiment::Area;
 use model::machine::Machine;
 use model::surroundings::{Change, Surroundings};
-use model::wire::Task;
+use model::wire::{DiskTask, Task};
 use sys::clock::monotonic_raw_seconds;
 use sys::process;
 
@@ -119,7 +119,7 @@ impl Run<'_> {
             Ok(provided) => provided,
             Err(reason) => return self.launched(index, 0.0, Outcome::Failed(reason), Change::default()),
         };
-        let task = Task { most_written_bytes, ..self.task(index, block, provided) };
+        let task = self.task(index, block, provided, most_written_bytes);
         let area = task.experiment.area;
         let before = self.surroundings(area);
         let patience = Patience { silent: 10.0 * expected + PATIENCE_SECONDS, ends_at: self.work_ends_at() };
@@ -182,7 +182,7 @@ impl Run<'_> {
         Some((f64::from(SHARES) * left / unfinished.max(1) as f64).max(LEAST_SECONDS))
     }
 
-    fn task(&mut self, index: usize, block: u32, provided: Provided) -> Task {
+    fn task(&mut self, index: usize, block: u32, provided: Provided, most_written_bytes: Option<u64>) -> Task {
         let state = &self.states[index];
         let planned = state.planned;
         let sampling = &planned.sampling;
@@ -206,9 +206,11 @@ impl Run<'_> {
             until_steady: state.progress.is_until_steady(),
             most_seconds: self.most_seconds(index),
             ends_at: self.work_ends_at().map(|end| end - ENDING_SECONDS - forecast.drain_seconds),
-            most_written_bytes: None,
-            precondition: sampling.until_steady && !quick,
-            file: provided.file,
+            disk: provided.file.map(|file| DiskTask {
+                file,
+                precondition: sampling.until_steady && !quick,
+                most_written_bytes,
+            }),
             ends: provided.ends,
         }
     }

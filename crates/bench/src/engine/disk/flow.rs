@@ -125,7 +125,7 @@ impl DiskFlow {
         Ok(Self {
             params: params.clone(),
             share_of_work: task.exact_work.map(|work| share(work, thread, params.threads)),
-            most_written_bytes: task.most_written_bytes,
+            most_written_bytes: task.disk.as_ref().and_then(|given| given.most_written_bytes),
             keeper,
             job,
             lanes,

@@ -30,7 +30,7 @@ mod visits;
 
 use model::experiment::{Area, DiskParams, Params};
 use model::machine::Machine;
-use model::wire::{HeldFile, Task};
+use model::wire::{DiskTask, Task};
 
 use super::{Engine, Opened, Preparing, Trouble};
 use crate::plan::Request;
@@ -51,14 +51,15 @@ impl Engine for DiskEngine {
     }
 
     fn prepare(&self, task: &Task, launch: &mut dyn Preparing) -> Result<(), Trouble> {
-        let (params, held) = parts(task)?;
+        let (params, given) = parts(task)?;
+        let held = &given.file;
         // Without a device nothing of the file is read or written.
         if params.engine == model::io::DiskEngine::Null {
             return Ok(());
         }
         flow::check_alignment(params, held)?;
         layout::ensure(held, launch)?;
-        if task.precondition {
+        if given.precondition {
             layout::write_over(held, launch)?;
         }
         cache::before_a_launch(params, (held, task.most_seconds), launch)
@@ -70,17 +71,17 @@ impl Engine for DiskEngine {
     }
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
-        let (params, held) = parts(task)?;
-        Ok(Opened::Flow(Box::new(flow::DiskFlow::open(params, held, task, thread)?)))
+        let (params, given) = parts(task)?;
+        Ok(Opened::Flow(Box::new(flow::DiskFlow::open(params, &given.file, task, thread)?)))
     }
 }
 
 /// What a disk task is about.
-fn parts(task: &Task) -> Result<(&DiskParams, &HeldFile), Trouble> {
+fn parts(task: &Task) -> Result<(&DiskParams, &DiskTask), Trouble> {
     let id = &task.experiment.id;
     let Params::Disk(params) = &task.experiment.params else {
         return Err(Trouble::Failed(format!("'{id}' is no disk experiment")));
     };
-    let held = task.file.as_ref().ok_or_else(|| Trouble::Failed(format!("'{id}' was given no file to work on")))?;
-    Ok((params, held))
+    let given = task.disk.as_ref().ok_or_else(|| Trouble::Failed(format!("'{id}' was given no file to work on")))?;
+    Ok((params, given))
 }

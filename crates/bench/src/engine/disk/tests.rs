@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 use model::document::DiskConditions;
 use model::experiment::{DiskChoices, DiskParams, Experiment, Params, disk_id};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
-use model::wire::{HeldFile, Observations, Task};
+use model::wire::{DiskTask, HeldFile, Observations, Task};
 use sys::clock::Timer;
 use sys::usage::ThreadUsage;
 
@@ -92,7 +92,8 @@ fn task(params: &DiskParams, held: &Held, launch: u32) -> Task {
         classic: None,
         kernel: None,
     };
-    Task { experiment, file: Some(held.held.clone()), launch, seed: launch.into(), ..crate::tests::task() }
+    let disk = Some(DiskTask { file: held.held.clone(), precondition: false, most_written_bytes: None });
+    Task { experiment, disk, launch, seed: launch.into(), ..crate::tests::task() }
 }
 
 fn open(params: &DiskParams, held: &Held, launch: u32) -> Result<DiskFlow, Trouble> {

@@ -285,7 +285,8 @@ fn a_drive_is_prepared_by_writing_the_whole_file_over_once_more_and_only_where_a
     let plain = task(&params, &held, 8);
     Disks.prepare(&plain, &mut Told::default()).unwrap();
     assert!(whole().is_err(), "what launch 7 has written is still there");
-    let asked = Task { precondition: true, ..plain };
+    let mut asked = plain;
+    asked.disk.as_mut().unwrap().precondition = true;
     Disks.prepare(&asked, &mut Told::default()).unwrap();
     assert_eq!(whole(), Ok(()));
     let gone = HeldFile { path: "/no/such/file".into(), ..held.held.clone() };
