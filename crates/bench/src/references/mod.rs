@@ -4,6 +4,7 @@
 
 pub mod catalogue;
 pub mod detect;
+pub mod error;
 pub mod lasting;
 mod listening;
 mod own_files;

@@ -12,6 +12,7 @@ use std::path::Path;
 
 use tools::{FILES, OwnFiles};
 
+use super::error::RunError;
 use super::lasting::Lasting;
 
 /// The share of a file system that is left free, as its so-manieth part, but at most [`MOST_RESERVE_BYTES`]: fuller ones
@@ -32,9 +33,11 @@ impl Files {
     ///
     /// # Errors
     /// One sentence: there is no room for what the tool is going to write, or they cannot be made.
-    pub(super) fn make(wanted: &OwnFiles, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Self, String> {
+    pub(super) fn make(wanted: &OwnFiles, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Self, RunError> {
         let directory = wanted.directory.as_path();
-        let cannot = |why: &str| format!("no files can be made for the tool in '{}': {why}", directory.display());
+        let cannot = |why: &str| {
+            RunError::NotStarted(format!("no files can be made for the tool in '{}': {why}", directory.display()))
+        };
         let space = sys::file::space(directory).map_err(|error| cannot(&error.to_string()))?;
         let needed = wanted.bytes_each.saturating_mul(u64::from(wanted.count));
         let free = space.available_bytes.saturating_sub((space.total_bytes / RESERVE_PART).min(MOST_RESERVE_BYTES));
@@ -42,7 +45,7 @@ impl Files {
             return Err(cannot(&format!("they need {needed} B, of which {free} B are to be had")));
         }
         let make = |_| one(directory, on_start).map_err(|error| cannot(&error.to_string()));
-        let files: Result<Vec<File>, String> = (0..wanted.count).map(make).collect();
+        let files: Result<Vec<File>, RunError> = (0..wanted.count).map(make).collect();
         Ok(Self { files: files? })
     }
 

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tools::OwnFolder;
 
+use super::error::RunError;
+
 /// Where such folders are made: every Linux has it, and only an owner can take away what is in it.
 const PARENT: &str = "/tmp";
 /// What the names of all of them begin with.
@@ -38,12 +40,14 @@ impl Folder {
     ///
     /// # Errors
     /// One sentence.
-    pub(super) fn make(wanted: &OwnFolder) -> Result<Self, String> {
+    pub(super) fn make(wanted: &OwnFolder) -> Result<Self, RunError> {
         SWEPT.call_once(|| sweep(Path::new(PARENT)));
-        let folder = Self::empty().map_err(|error| format!("no folder can be made in {PARENT} for a tool: {error}"))?;
+        let folder = Self::empty()
+            .map_err(|error| RunError::NotStarted(format!("no folder can be made in {PARENT} for a tool: {error}")))?;
         for (name, text) in &wanted.files {
             let path = folder.path.join(name);
-            fs::write(&path, text).map_err(|error| format!("'{}' cannot be written: {error}", path.display()))?;
+            fs::write(&path, text)
+                .map_err(|error| RunError::NotStarted(format!("'{}' cannot be written: {error}", path.display())))?;
         }
         Ok(folder)
     }

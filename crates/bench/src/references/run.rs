@@ -14,6 +14,7 @@ use sys::clock::monotonic_raw_seconds;
 use sys::process::{signal_name, stop_signal};
 use tools::{FOLDER, Invocation, NeededFile, NeededSetting, Output, OwnFolder, PORT, Server};
 
+use super::error::RunError;
 use super::lasting::Lasting;
 use super::listening::{free_port, is_listened_at};
 use super::own_files::Files;
@@ -82,7 +83,7 @@ fn told(title: &str, env: &BTreeMap<String, String>) -> String {
 /// # Errors
 /// One sentence: a file or a setting is not as it must be, a program cannot be started, took too long, or was stopped
 /// with us. A tool that fails by itself is no error: its output says so.
-pub fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, String> {
+pub fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, RunError> {
     invocation.files.iter().try_for_each(check)?;
     invocation.settings.iter().try_for_each(check_setting)?;
     let Some(server) = &invocation.server else {
@@ -96,7 +97,8 @@ pub fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)) -> Re
     };
     let mut last = String::new();
     for _ in 0..PORTS_TRIED {
-        let port = free_port(server.listens_for).map_err(|error| format!("there is no free port: {error}"))?;
+        let port = free_port(server.listens_for)
+            .map_err(|error| RunError::NoServer(format!("there is no free port: {error}")))?;
         match listening(server, port, on_start)? {
             Listening::Yes(mut running) => {
                 let mut ran = client(invocation, &with_port(&invocation.argv, port), on_start)?;
@@ -108,12 +110,13 @@ pub fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)) -> Re
             Listening::PortTaken(said) => last = said,
         }
     }
-    Err(format!("{PORTS_TRIED} ports were taken by others before the server could listen: {last}"))
+    let reason = format!("{PORTS_TRIED} ports were taken by others before the server could listen: {last}");
+    Err(RunError::NoServer(reason))
 }
 
 /// A file must be there in full, so that no tool can want to make or extend it.
-fn check(file: &NeededFile) -> Result<(), String> {
-    let sentence = |what: &str| format!("'{}' is not given to a tool: {what}", file.path.display());
+fn check(file: &NeededFile) -> Result<(), RunError> {
+    let sentence = |what: &str| RunError::NotReady(format!("'{}' is not given to a tool: {what}", file.path.display()));
     let metadata = file.path.metadata().map_err(|error| sentence(&error.to_string()))?;
     if !metadata.is_file() {
         return Err(sentence("it is no regular file"));
@@ -125,8 +128,9 @@ fn check(file: &NeededFile) -> Result<(), String> {
 }
 
 /// What a tool would set otherwise must be as it wants it, so that it changes nothing.
-fn check_setting(setting: &NeededSetting) -> Result<(), String> {
-    let sentence = |what: &str| format!("the tool is not run: it would change '{}', {what}", setting.path);
+fn check_setting(setting: &NeededSetting) -> Result<(), RunError> {
+    let sentence =
+        |what: &str| RunError::NotReady(format!("the tool is not run: it would change '{}', {what}", setting.path));
     let found = std::fs::read_to_string(setting.path)
         .map_err(|error| sentence(&format!("of which it is not known how it stands ({error})")))?;
     if found.split_whitespace().any(|word| setting.one_of.contains(&word)) {
@@ -145,7 +149,7 @@ enum Listening {
     PortTaken(String),
 }
 
-fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Listening, String> {
+fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Listening, RunError> {
     let argv = with_port(&server.argv, port);
     let mut running = Running::start(&OwnFolder::default(), &argv, &server.env, &server.cpus)?;
     on_start(Lasting::Process(running.child.id()));
@@ -166,15 +170,16 @@ fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) 
                 Ok(Listening::PortTaken(Output { stdout: said, ..Output::default() }.complaint()))
             } else {
                 let said = Output { stdout: said, ..Output::default() }.complaint();
-                Err(format!("the server '{}' did not stay: {said}", argv.join(" ")))
+                Err(RunError::NoServer(format!("the server '{}' did not stay: {said}", argv.join(" "))))
             };
         }
         std::thread::sleep(LISTEN_LOOK);
     }
-    Err(format!("the server '{}' did not listen within {LISTEN_SECONDS} s", argv.join(" ")))
+    let reason = format!("the server '{}' did not listen within {LISTEN_SECONDS} s", argv.join(" "));
+    Err(RunError::NoServer(reason))
 }
 
-fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, String> {
+fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, RunError> {
     let began = monotonic_raw_seconds();
     let folder = invocation.folder.clone().unwrap_or_default();
     let own_files = invocation.own_files.as_ref().map(|wanted| Files::make(wanted, on_start)).transpose()?;
@@ -191,7 +196,8 @@ fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Las
         if monotonic_raw_seconds() - began > invocation.timeout_seconds {
             running.end();
             let said = running.output(None).complaint();
-            return Err(format!("'{}' took longer than {:.0} s: {said}", argv[0], invocation.timeout_seconds));
+            let (program, seconds) = (&argv[0], invocation.timeout_seconds);
+            return Err(RunError::TimedOut(format!("'{program}' took longer than {seconds:.0} s: {said}")));
         }
     };
     let seconds = monotonic_raw_seconds() - began;
@@ -206,8 +212,9 @@ fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Las
     Ok(Ran { output, argv, env: invocation.env.clone(), files: folder.files, seconds, ..Ran::default() })
 }
 
-fn stopped(argv: &[String]) -> String {
-    format!("'{}' was stopped with the run", argv.first().map_or("", String::as_str))
+fn stopped(argv: &[String]) -> RunError {
+    let program = argv.first().map_or("", String::as_str);
+    RunError::Stopped(format!("'{program}' was stopped with the run"))
 }
 
 /// A program in its own process group; the whole group is ended and the program waited for when this is dropped.
@@ -261,8 +268,10 @@ impl Running {
         argv: &[String],
         env: &BTreeMap<String, String>,
         cpus: &[u32],
-    ) -> Result<Self, String> {
-        let (program, rest) = argv.split_first().ok_or("a tool without a program cannot be started")?;
+    ) -> Result<Self, RunError> {
+        let not_started = RunError::NotStarted;
+        let (program, rest) =
+            argv.split_first().ok_or_else(|| not_started("a tool without a program cannot be started".to_owned()))?;
         let folder = Folder::make(wanted)?;
         let path = folder.path().display().to_string();
         let mut command = Command::new(program);
@@ -279,24 +288,25 @@ impl Running {
             });
             starter.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread that starts it is gone")))
         });
-        let mut child = spawned.map_err(|error| format!("cannot start '{program}': {error}"))?;
+        let mut child = spawned.map_err(|error| not_started(format!("cannot start '{program}': {error}")))?;
         let streams = (child.stdout.take().map(Stream::listen), child.stderr.take().map(Stream::listen));
         let (Some(stdout), Some(stderr)) = streams else {
-            return Err(format!("cannot hear '{program}'"));
+            return Err(not_started(format!("cannot hear '{program}'")));
         };
         Ok(Self { folder, child, streams: [stdout, stderr], status: None })
     }
 
     /// Its status, if it has left.
-    fn status(&mut self) -> Result<Option<ExitStatus>, String> {
+    fn status(&mut self) -> Result<Option<ExitStatus>, RunError> {
         if self.status.is_none() {
-            self.status = self.child.try_wait().map_err(|error| format!("a tool is lost: {error}"))?;
+            self.status =
+                self.child.try_wait().map_err(|error| RunError::NotStarted(format!("a tool is lost: {error}")))?;
         }
         Ok(self.status)
     }
 
     /// Waits a while; its status, if it has left.
-    fn wait(&mut self, at_most: Duration) -> Result<Option<ExitStatus>, String> {
+    fn wait(&mut self, at_most: Duration) -> Result<Option<ExitStatus>, RunError> {
         // Its standard output closes when it leaves, and that is heard at once; where something else keeps it open, or
         // it was closed before, the time passes.
         if self.streams[0].closed.recv_timeout(at_most).is_ok() {
