@@ -10,6 +10,9 @@ use resvg::usvg::{Options, Tree, fontdb};
 use crate::environment;
 use crate::exit::Result;
 
+/// A file's name and its bytes.
+type File = (String, Vec<u8>);
+
 /// Pixels per unit of a view box: sharp on the displays that there are, and in print.
 const SCALE: f32 = 2.0;
 
@@ -34,7 +37,7 @@ const DEPTH: usize = 4;
 const ENTRIES: usize = 20_000;
 
 /// The charts as PNG; none, and why, where this machine has no known font.
-pub(super) fn images(drawn: &[(&str, String)]) -> Result<(Vec<(String, Vec<u8>)>, Option<String>)> {
+pub(super) fn images(drawn: &[(&str, String)]) -> Result<(Vec<File>, Option<String>)> {
     let folders = environment::font_folders();
     let mut options = Options::default();
     if !load_fonts(&mut options, &folders) {

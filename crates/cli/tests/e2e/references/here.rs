@@ -32,7 +32,7 @@ size = "64MiB"
 threads = ["1"]
 "#;
 
-/// An IOzone whose random reads reach 400 kB/s in records of 4 kB.
+/// An `IOzone` whose random reads reach 400 kB/s in records of 4 kB.
 const IOZONE: &str = "[ \"$1\" = -v ] && { echo '        Version $Revision: 3.508 $'; exit; }\n\
                       echo '  kB  reclen  write  rewrite  read  reread  read  write'\n\
                       echo '  1024  4  10  20  400  60'";
