@@ -11,7 +11,7 @@
 //! PLAN/failed/NODE/TASK@CLAIM/       attempts that came to nothing: outcome.json, what was said; how many there are of a
 //!                                    task is how often it was tried. TASK@CLAIM.lost: its worker went away in the middle
 //! PLAN/nodes/NODE/                   facts.json (NodeFacts), worker@ID.json (WorkerMark), door.json (Door)
-//! PLAN/net/                          who is ready for which round of pairs, and who was called (`bench::cluster::turns`)
+//! PLAN/net/                          who is ready for which round of pairs, and who was called (`cluster::network::slot`)
 //! PLAN/jobs/ID.json                  SubmittedJob: a job that `assay cluster run` submitted
 //! PLAN/probe/PROBE.json              Claim: who submitted the job that this was written for
 //! PLAN/probe/PROBE@NODE              a node of that job has found it, before its worker began: the node's own name
