@@ -157,7 +157,7 @@ fn setting<'a>(patient: &Patient, machine: &'a Machine, declared: &'a Declared) 
         disk: None,
         places: Places::default(),
         stored: false,
-        visit: None,
+        server: None,
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct ResourceContext<'a> {
     /// Where disks are measured.
     pub(crate) disk: Option<&'a DiskTarget>,
     /// The server on another host.
-    pub(crate) visit: Option<&'a ServerSession>,
+    pub(crate) server: Option<&'a ServerSession>,
     /// Seconds for the whole run.
     pub(crate) time_budget: Option<f64>,
 }

@@ -259,8 +259,8 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
         }),
         Params::Net(params) => {
             let seen = row.conditions.net.as_ref();
-            let far = setting.visit.map(|visit| {
-                let peer = visit.peer();
+            let far = setting.server.map(|server| {
+                let peer = server.peer();
                 machine::NetEnd { machine: &peer.machine, interface: peer.interface.as_deref() }
             });
             let path = machine::NetPath {

@@ -103,7 +103,7 @@ impl<'a> Run<'a> {
         let context = ResourceContext {
             plan,
             disk: setting.disk.as_ref(),
-            visit: setting.visit,
+            server: setting.server,
             time_budget: setting.time_budget,
         };
         let areas = plan.areas();
@@ -411,7 +411,7 @@ fn asked(plan: &Plan, setting: &Setting<'_>, tools: &Detected) -> Asked {
         plan: plan.clone(),
         verify_only: setting.verify_only,
         disk: setting.disk.as_ref().map(|target| (target.directory.display().to_string(), target.named)),
-        server: setting.visit.map(|visit| visit.address().to_string()),
+        server: setting.server.map(|server| server.address().to_string()),
         tools: tools.clone(),
     }
 }
@@ -433,7 +433,7 @@ fn empty_document(plan: &Plan, setting: &Setting<'_>) -> Document {
             resumed: Vec::new(),
         },
         machine: setting.machine.clone(),
-        peer: setting.visit.map(|visit| Box::new(visit.peer().clone())),
+        peer: setting.server.map(|server| Box::new(server.peer().clone())),
         conditions: MachineStates { before: machine_state(setting.began), ..MachineStates::default() },
         experiments: Vec::new(),
         findings: Vec::new(),

@@ -50,7 +50,7 @@ pub struct Setting<'a> {
     /// Whether the run is stored, so that what tools print can be kept.
     pub stored: bool,
     /// The server at the other end of rows between hosts.
-    pub visit: Option<&'a ServerSession>,
+    pub server: Option<&'a ServerSession>,
 }
 
 /// What there is to tell while a run goes on.

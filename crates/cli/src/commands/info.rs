@@ -107,7 +107,7 @@ fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak
         disk: None,
         places: Places::default(),
         stored: false,
-        visit: None,
+        server: None,
     };
     let finished = runner::run(&plan, &setting, None, &mut Unwatched);
     finished.map(|finished| finished.document.experiments.iter().flat_map(of_row).collect()).unwrap_or_default()

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use machine::OwnAddress;
-use model::cluster::{Claim, Door};
+use model::cluster::{Claim, ServerRecord};
 
 use crate::claims::claim::boot_of;
 use crate::error::{Error, Result};
@@ -57,13 +57,13 @@ pub(super) fn listen_at(addresses: &[IpAddr]) -> IpAddr {
 
 /// The addresses to try. One that is ours as well, such as that of a bridge which every host has, leads to this host,
 /// unless both are the same machine.
-pub(super) fn candidates<'a>(door: &'a Door, us: &Claim, own: &[OwnAddress]) -> Vec<&'a str> {
-    let same_machine = boot_of(us).is_some() && boot_of(us) == boot_of(&door.claim);
+pub(super) fn candidates<'a>(record: &'a ServerRecord, us: &Claim, own: &[OwnAddress]) -> Vec<&'a str> {
+    let same_machine = boot_of(us).is_some() && boot_of(us) == boot_of(&record.claim);
     let ours = |text: &str| {
         let address = text.parse::<SocketAddr>().map(|address| address.ip());
         address.is_ok_and(|address| own.iter().any(|own| own.address == address))
     };
-    door.addresses.iter().map(String::as_str).filter(|text| same_machine || !ours(text)).collect()
+    record.addresses.iter().map(String::as_str).filter(|text| same_machine || !ours(text)).collect()
 }
 
 #[cfg(test)]
@@ -112,19 +112,19 @@ mod tests {
 
     #[test]
     fn an_address_that_both_have_leads_to_ourselves() {
-        let door = |claim: Claim| Door {
+        let record = |claim: Claim| ServerRecord {
             addresses: vec!["172.17.0.1:5".into(), "192.0.2.9:5".into()],
             key_file: "door-a.key".into(),
             claim,
         };
         let own = own(&[("172.17.0.1", "docker0"), ("192.0.2.2", "eth0")]);
         let us = Claim { boot: Some("one pid:[1]".into()), ..claim("a") };
-        let elsewhere = door(Claim { boot: Some("two pid:[1]".into()), ..claim("b") });
+        let elsewhere = record(Claim { boot: Some("two pid:[1]".into()), ..claim("b") });
         assert_eq!(candidates(&elsewhere, &us, &own), ["192.0.2.9:5"]);
-        let here = door(Claim { boot: Some("one pid:[2]".into()), ..claim("b") });
+        let here = record(Claim { boot: Some("one pid:[2]".into()), ..claim("b") });
         assert_eq!(candidates(&here, &us, &own), ["172.17.0.1:5", "192.0.2.9:5"]);
-        assert_eq!(candidates(&door(claim("b")), &claim("a"), &own), ["192.0.2.9:5"], "nothing is known of either");
-        let only = Door { addresses: vec!["172.17.0.1:5".into()], ..elsewhere };
+        assert_eq!(candidates(&record(claim("b")), &claim("a"), &own), ["192.0.2.9:5"], "nothing is known of either");
+        let only = ServerRecord { addresses: vec!["172.17.0.1:5".into()], ..elsewhere };
         assert_eq!(candidates(&only, &us, &own), Vec::<&str>::new());
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn measure_pairs(worker: &IdleWorker<'_>) -> Result<IdleEnd> {
     let (folder, plan) = (context.folder, context.plan);
     let program = folder.program(plan);
     let server = NodeServer::start(folder, context.node, plan.network.as_deref(), &program, worker.us)?;
-    (worker.tell)(&format!("{}: other nodes are served at {}", context.node, server.door.addresses.join(", ")));
+    (worker.tell)(&format!("{}: other nodes are served at {}", context.node, server.record.addresses.join(", ")));
     let (server, trouble) = (Mutex::new(server), Mutex::new(None));
     let (over, told) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
@@ -359,7 +359,7 @@ impl<'a> PairClient<'a> {
         let partner_left = || {
             let now = claim::now_of(&context.folder.node(context.node)).ok();
             let seen = now.and_then(|now| self.server_of(&pair.to, now));
-            !seen.is_some_and(|seen| seen.door.claim.id == server.door.claim.id && reach(&seen, us).is_ok())
+            !seen.is_some_and(|seen| seen.record.claim.id == server.record.claim.id && reach(&seen, us).is_ok())
         };
         let lease = context.leases.hold(held);
         let call = ProgramCall {
@@ -384,7 +384,7 @@ impl<'a> PairClient<'a> {
             }
             Err(why) => {
                 let first = *self.unreached.entry(pair.to.clone()).or_insert(server.renewed);
-                let address = server.door.addresses.first().filter(|_| server.renewed > first)?;
+                let address = server.record.addresses.first().filter(|_| server.renewed > first)?;
                 (self.worker.tell)(&format!("{}: {}: {why}", self.node(), pair.to));
                 Some(address.clone())
             }
@@ -401,7 +401,7 @@ mod tests {
         let arguments = arguments("[fd00::2]:40000", Path::new("/plan/nodes/n2/door-0f.key"));
         assert_eq!(
             arguments.join(" "),
-            "net --to [fd00::2]:40000 --key-file /plan/nodes/n2/door-0f.key --protocol tcp --mode stream,pingpong \
+            "net --to [fd00::2]:40000 --key-file /plan/nodes/n2/record-0f.key --protocol tcp --mode stream,pingpong \
              --threads 1 --repeat 5 --time-budget 60s"
         );
     }

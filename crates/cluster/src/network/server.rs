@@ -14,7 +14,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, SystemTime};
 
 use machine::{Sysroot, own_addresses};
-use model::cluster::{Claim, Door};
+use model::cluster::{Claim, ServerRecord};
 use rustix::process::{Pid, Signal, kill_process};
 use sys::clock::monotonic_raw_seconds;
 
@@ -45,7 +45,7 @@ pub(super) struct NodeServer {
     _messages: Receiver<String>,
     file: PathBuf,
     key: PathBuf,
-    pub(super) door: Door,
+    pub(super) record: ServerRecord,
 }
 
 impl NodeServer {
@@ -70,9 +70,9 @@ impl NodeServer {
         });
         let (process, messages, port) = started?;
         let addresses = addresses.into_iter().map(|address| SocketAddr::new(address, port).to_string()).collect();
-        let door = Door { addresses, key_file, claim: us.clone() };
-        let server = Self { process, _messages: messages, file: folder.join(DOOR), key, door };
-        folder::write(&server.file, &server.door)?;
+        let record = ServerRecord { addresses, key_file, claim: us.clone() };
+        let server = Self { process, _messages: messages, file: folder.join(DOOR), key, record };
+        folder::write(&server.file, &server.record)?;
         Ok(server)
     }
 
@@ -81,17 +81,17 @@ impl NodeServer {
         if let Some(status) = self.process.try_wait().map_err(Error::ServerLost)? {
             return Err(Error::ServerEnded(status));
         }
-        if read::<Door>(&self.file).is_ok_and(|door| door.claim.id != self.door.claim.id) {
+        if read::<ServerRecord>(&self.file).is_ok_and(|record| record.claim.id != self.record.claim.id) {
             return Err(Error::ServerReplaced);
         }
         // A new time and a new file are the same to the reader, and this also restores a file that was removed.
-        folder::write(&self.file, &self.door)
+        folder::write(&self.file, &self.record)
     }
 }
 
 impl Drop for NodeServer {
     fn drop(&mut self) {
-        let ours = read::<Door>(&self.file).is_ok_and(|door| door.claim.id == self.door.claim.id);
+        let ours = read::<ServerRecord>(&self.file).is_ok_and(|record| record.claim.id == self.record.claim.id);
         if ours {
             let _ = fs::remove_file(&self.file);
         }
@@ -186,7 +186,7 @@ fn port_in(line: &str) -> Option<u16> {
 /// Another node's server as its file shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PeerServer {
-    pub(super) door: Door,
+    pub(super) record: ServerRecord,
     /// When it was renewed, by the file system's clock.
     pub(super) renewed: SystemTime,
     pub(super) key: PathBuf,
@@ -201,25 +201,25 @@ pub(super) fn find_server(folder: &Folder, node: &str, now: SystemTime, lease: D
     if now.duration_since(renewed).is_ok_and(|age| age > lease) {
         return None;
     }
-    let door: Door = serde_json::from_reader(BufReader::new(file)).ok()?;
+    let record: ServerRecord = serde_json::from_reader(BufReader::new(file)).ok()?;
     // What names a file in the folder is a name and no path.
-    let key = folder::is_plain_name(&door.key_file).then(|| place.join(&door.key_file))?;
-    Some(PeerServer { door, renewed, key })
+    let key = folder::is_plain_name(&record.key_file).then(|| place.join(&record.key_file))?;
+    Some(PeerServer { record, renewed, key })
 }
 
 /// The first address of a server that accepts a connection.
 pub(super) fn reach(seen: &PeerServer, us: &Claim) -> Result<String> {
     let own = own_addresses(&Sysroot::host());
     let mut tried = Vec::new();
-    for text in candidates(&seen.door, us, &own) {
+    for text in candidates(&seen.record, us, &own) {
         match try_address(text) {
             Ok(()) => return Ok(text.to_owned()),
             Err(error) => tried.push(format!("{text} ({error})")),
         }
     }
-    let host = &seen.door.claim.host;
+    let host = &seen.record.claim.host;
     if tried.is_empty() {
-        return Err(Error::OwnAddresses(host.clone(), seen.door.addresses.join(", ")));
+        return Err(Error::OwnAddresses(host.clone(), seen.record.addresses.join(", ")));
     }
     Err(Error::Unreachable(host.clone(), tried.join(", ")))
 }
@@ -246,10 +246,11 @@ mod tests {
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         let (us, open) = (claim("a"), listener.local_addr().unwrap().to_string());
         let us = Claim { boot: Some("one".into()), ..us };
-        let door = Door { addresses: vec![closed.clone(), open.clone()], key_file: "k".into(), claim: us.clone() };
-        let mut seen = PeerServer { door, renewed: SystemTime::UNIX_EPOCH, key: "key".into() };
+        let record =
+            ServerRecord { addresses: vec![closed.clone(), open.clone()], key_file: "k".into(), claim: us.clone() };
+        let mut seen = PeerServer { record, renewed: SystemTime::UNIX_EPOCH, key: "key".into() };
         assert_eq!(reach(&seen, &us).unwrap(), open);
-        seen.door.addresses.pop();
+        seen.record.addresses.pop();
         let error = reach(&seen, &us).unwrap_err().to_string();
         assert!(error.contains(&closed) && error.contains("--network"), "{error}");
     }
@@ -258,17 +259,18 @@ mod tests {
     fn a_server_is_found_while_its_file_is_renewed() {
         let scratch = scratch();
         let folder = Folder::at(scratch.path());
-        let door = Door { addresses: vec!["192.0.2.9:5".into()], key_file: "door-a.key".into(), claim: claim("a") };
+        let record =
+            ServerRecord { addresses: vec!["192.0.2.9:5".into()], key_file: "door-a.key".into(), claim: claim("a") };
         let path = folder.node("n1").join(DOOR);
-        folder::write(&path, &door).unwrap();
+        folder::write(&path, &record).unwrap();
         let lease = Duration::from_mins(1);
         let renewed = fs::metadata(&path).unwrap().modified().unwrap();
         let seen = find_server(&folder, "n1", renewed + lease, lease).unwrap();
-        assert_eq!((&seen.door, seen.key), (&door, folder.node("n1").join("door-a.key")));
+        assert_eq!((&seen.record, seen.key), (&record, folder.node("n1").join("door-a.key")));
         assert_eq!(find_server(&folder, "n1", renewed + lease + Duration::from_secs(1), lease), None);
         assert_eq!(find_server(&folder, "n2", renewed, lease), None);
         // A key outside of the folder is not ours, and a broken file is no server.
-        folder::write(&path, &Door { key_file: "../../etc/passwd".into(), ..door }).unwrap();
+        folder::write(&path, &ServerRecord { key_file: "../../etc/passwd".into(), ..record }).unwrap();
         assert_eq!(find_server(&folder, "n1", renewed, lease), None);
         for broken in [&b""[..], b"{", b"[]", b"{\"addresses\": 1}", b"\xff"] {
             fs::write(&path, broken).unwrap();

@@ -10,7 +10,7 @@
 //! PLAN/done/NODE/TASK/               outcome.json, run/run.json …: published by one rename of the folder in `work`
 //! PLAN/failed/NODE/TASK@CLAIM/       attempts that came to nothing: outcome.json, what was said; how many there are of a
 //!                                    task is how often it was tried. TASK@CLAIM.lost: its worker went away in the middle
-//! PLAN/nodes/NODE/                   facts.json (NodeFacts), worker@ID.json (WorkerMark), door.json (Door)
+//! PLAN/nodes/NODE/                   facts.json (NodeFacts), worker@ID.json (WorkerMark), door.json (ServerRecord)
 //! PLAN/net/                          who is ready for which round of pairs, and who was called (`cluster::network::slot`)
 //! PLAN/jobs/ID.json                  SubmittedJob: a job that `assay cluster run` submitted
 //! PLAN/probe/PROBE.json              Claim: who submitted the job that this was written for
@@ -264,7 +264,7 @@ crate::words::words! {
 
 /// Where a node serves network tasks of other nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Door {
+pub struct ServerRecord {
     /// Addresses under which it can be reached, the likeliest first, with the port.
     pub addresses: Vec<String>,
     /// Name of the file beside this one that holds the key for one visit.

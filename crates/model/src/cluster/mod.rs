@@ -12,6 +12,6 @@ pub use document::{
     NodeValue, PairMatrix, PairValue, Problem, SCHEMA, SlowNode, Standing,
 };
 pub use folder::{
-    Claim, Door, HplPlan, HplTask, NodeFacts, Outcome, OutcomeStatus, PLAN_SCHEMA, PairTask, Pairing, Plan, PlanNode,
-    Role, SubmittedJob, SuiteTask, Task, Work, WorkerMark,
+    Claim, HplPlan, HplTask, NodeFacts, Outcome, OutcomeStatus, PLAN_SCHEMA, PairTask, Pairing, Plan, PlanNode, Role,
+    ServerRecord, SubmittedJob, SuiteTask, Task, Work, WorkerMark,
 };

@@ -13,13 +13,13 @@ const LOOPBACK_INTERFACE: &str = "lo";
 
 /// The session of a run, if it has one.
 pub(crate) struct NetResources<'a> {
-    visit: Option<&'a ServerSession>,
+    server: Option<&'a ServerSession>,
 }
 
 impl<'a> NetResources<'a> {
     /// The session that the runner holds.
     pub(crate) fn new(context: ResourceContext<'a>) -> Self {
-        Self { visit: context.visit }
+        Self { server: context.server }
     }
 
     /// What the measuring end of a benchmark between two hosts is given.
@@ -27,14 +27,14 @@ impl<'a> NetResources<'a> {
     /// # Errors
     /// Why it cannot be launched now.
     fn remote_ends(&self, params: &NetParams) -> Result<Ends, String> {
-        let visit = self.visit.ok_or_else(|| "no server is being visited; name one with --to".to_owned())?;
-        if let Some(obstacle) = visit.obstacle(params.mode) {
+        let server = self.server.ok_or_else(|| "no server is being visited; name one with --to".to_owned())?;
+        if let Some(obstacle) = server.obstacle(params.mode) {
             return Err(obstacle);
         }
         Ok(Ends {
             role: Role::Measure,
-            address: Some(visit.address().to_string()),
-            token: visit.token().as_str().to_owned(),
+            address: Some(server.address().to_string()),
+            token: server.token().as_str().to_owned(),
             other_cpus: Vec::new(),
         })
     }
@@ -42,7 +42,7 @@ impl<'a> NetResources<'a> {
 
 impl RunResources for NetResources<'_> {
     fn scheduling(&self) -> Scheduling {
-        let interface = self.visit.map_or_else(|| Some(LOOPBACK_INTERFACE.to_owned()), ServerSession::interface);
+        let interface = self.server.map_or_else(|| Some(LOOPBACK_INTERFACE.to_owned()), ServerSession::interface);
         let watched = machine::Watched { disks: Vec::new(), interface };
         Scheduling { operations_wait: true, watched, ..Scheduling::default() }
     }

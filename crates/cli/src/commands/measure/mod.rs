@@ -30,7 +30,7 @@ use crate::exit::{Outcome, Result, complain, print};
 use crate::progress::Progress;
 use output::{check_json, end};
 use request::request;
-use server::{There, no_visit};
+use server::{There, no_session};
 
 /// `assay` without a command.
 pub(crate) fn quick(options: &Measure, began: f64) -> Result {
@@ -189,9 +189,9 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<&There<'_>>, options: &Me
     }
     check_json(options)?;
     host::note_stop_signals();
-    let visit = match there.map(|there| there.visit(options.quiet)).transpose() {
-        Ok(visit) => visit,
-        Err(why) => return no_visit(why),
+    let server = match there.map(|there| there.connect(options.quiet)).transpose() {
+        Ok(server) => server,
+        Err(why) => return no_session(why),
     };
     let id = run_id(&machine, &plan.suite);
     let folder = folder(options, &id)?;
@@ -210,11 +210,11 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<&There<'_>>, options: &Me
         disk: request.disk.clone(),
         places,
         stored: folder.is_some(),
-        visit: visit.as_ref(),
+        server: server.as_ref(),
     };
     let finished = carry_out(&plan, &setting, folder, options.quiet)?;
     // Others wait for the server; whoever reads our output may take its time.
-    drop(visit);
+    drop(server);
     end(&finished.0, finished.1.as_ref(), options)
 }
 

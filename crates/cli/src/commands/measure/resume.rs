@@ -7,7 +7,7 @@ use bench::target::look;
 use machine::{Declared, Sysroot};
 
 use super::output::{check_json, end};
-use super::server::{There, no_visit};
+use super::server::{There, no_session};
 use crate::args::measure::Measure;
 use crate::commands::program::{program, worker_command};
 use crate::commands::tools::places;
@@ -32,9 +32,9 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: 
     host::note_stop_signals();
     let target = cut_off.server().map(Target::parse).transpose()?;
     let there = target.as_ref().map(|target| There { target, key });
-    let visit = match there.as_ref().map(|there| there.visit(options.quiet)).transpose() {
-        Ok(visit) => visit,
-        Err(why) => return no_visit(why),
+    let server = match there.as_ref().map(|there| there.connect(options.quiet)).transpose() {
+        Ok(server) => server,
+        Err(why) => return no_session(why),
     };
     let document = cut_off.document().clone();
     let declared = document.run.declared.iter().map(|(key, value)| format!("{key}={value}"));
@@ -55,7 +55,7 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: 
         disk,
         places: places(&options.tool)?,
         stored: true,
-        visit: visit.as_ref(),
+        server: server.as_ref(),
     };
     if !options.quiet {
         let (left, rows) = (cut_off.left().len(), cut_off.plan().rows.len());
@@ -66,6 +66,6 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: 
     progress.end();
     let (finished, folder) = finished?;
     // Others wait for the server; whoever reads our output may take its time.
-    drop(visit);
+    drop(server);
     end(&finished, Some(&folder), options)
 }

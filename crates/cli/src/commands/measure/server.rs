@@ -11,8 +11,8 @@ pub(super) struct There<'a> {
 }
 
 impl There<'_> {
-    /// Visits it, once it has the time.
-    pub(super) fn visit(&self, quiet: bool) -> std::result::Result<ServerSession, NoSession> {
+    /// A session with the server, once its turn has come.
+    pub(super) fn connect(&self, quiet: bool) -> std::result::Result<ServerSession, NoSession> {
         let mut told = None;
         ServerSession::begin(self.target, self.key.as_ref(), env!("CARGO_PKG_VERSION"), &mut |ahead| {
             if !quiet && told.replace(ahead) != Some(ahead) {
@@ -22,8 +22,8 @@ impl There<'_> {
     }
 }
 
-/// How a command ends whose server could not be visited.
-pub(super) fn no_visit(why: NoSession) -> Result {
+/// How a command ends without a session.
+pub(super) fn no_session(why: NoSession) -> Result {
     match why {
         NoSession::Named(sentence) => Err(sentence),
         NoSession::Failed(sentence) => {
