@@ -219,7 +219,7 @@ pub(crate) fn setting<'a>(machine: &'a Machine, declared: &'a machine::Declared)
         disk: None,
         places: crate::references::detect::Places::default(),
         stored: false,
-        visit: None,
+        server: None,
     }
 }
 
