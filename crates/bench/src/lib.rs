@@ -5,11 +5,9 @@
 #![forbid(unsafe_code)]
 
 mod asked;
-pub mod compare;
 pub mod doctor;
 mod engine;
 mod evidence;
-mod findings;
 mod histogram;
 pub mod host;
 pub mod journal;
@@ -20,7 +18,6 @@ pub mod plan;
 pub mod probe;
 pub mod references;
 pub mod runner;
-mod scaling;
 pub mod server;
 pub mod store;
 pub mod suite;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::document::{Document, MachineStates, Program, Row, RunInfo, SCHEMA, Status};
-use model::experiment::{Area, CpuParams, DiskParams, Experiment, Params};
+use model::experiment::{Area, CpuParams, DiskParams, Experiment, MemoryParams, Params};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
-use model::isa::{CpuOp, Element, Isa};
+use model::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages};
 use model::machine::{Cache, Cpu, LogicalCpu, Machine, Memory};
 use model::sample::{Metric, MetricName, Sample, Summary};
 use model::unit::{Better, Unit};
@@ -76,6 +76,26 @@ pub(crate) fn disk_params(depth: u32) -> DiskParams {
         layout: DiskLayout::Shared,
         threads: 1,
         path: "/x".into(),
+    }
+}
+
+/// Accesses of this kind to 1 GiB.
+pub(crate) fn memory_params(op: MemoryOp, threads: u32) -> MemoryParams {
+    let chase = op == MemoryOp::Load;
+    MemoryParams {
+        pattern: if chase { MemoryPattern::Chase } else { MemoryPattern::Sequential },
+        op,
+        block: None,
+        working_set: 1 << 30,
+        pages: Pages::Huge2M,
+        isa: if chase { Isa::Scalar } else { Isa::Avx2 },
+        chains: chase.then_some(1),
+        group: None,
+        background: None,
+        placement: None,
+        threads,
+        level: None,
+        nodes: None,
     }
 }
 

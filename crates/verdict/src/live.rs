@@ -5,8 +5,20 @@ use model::document::{Document, Row, Status};
 use model::sample::{Metric, MetricName};
 use model::warning::Warning;
 
-use super::{LOOKS, Live};
 use crate::compare::{self, THRESHOLD};
+
+/// Numbers of pairs at which the verdicts are looked at: at each of them the comparison may end, if none is open. A rule
+/// that looks five times would five times be fooled by chance, so each look asks for a fifth of the probability.
+pub const LOOKS: [u32; 5] = [8, 12, 16, 24, 40];
+
+/// One side as the user named it.
+#[derive(Clone, Debug)]
+pub struct SideName {
+    /// As it was given on the command line.
+    pub name: String,
+    /// The command that switches the machine to this side.
+    pub switch: Option<String>,
+}
 
 /// What is compared of a row: its places in both documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +27,11 @@ struct Place {
     new: usize,
 }
 
-/// Compares all pairs so far.
-pub(super) fn compare(live: &Live, pairs: &[[Document; 2]]) -> Result<Comparison, String> {
+/// Compares all pairs so far. `fixed` says that their number was given, so that the verdicts are looked at once.
+///
+/// # Errors
+/// One sentence: nothing was measured on both sides, or nothing that can be compared.
+pub fn compare(sides: &[SideName; 2], fixed: bool, pairs: &[[Document; 2]]) -> Result<Comparison, String> {
     let first = pairs.first().ok_or("no pair is complete")?;
     let places = places(first)?;
     let (mut experiments, mut not_compared) = (Vec::new(), Vec::new());
@@ -37,12 +52,12 @@ pub(super) fn compare(live: &Live, pairs: &[[Document; 2]]) -> Result<Comparison
         let why = not_compared.first().map_or_else(String::new, |row| format!(": {}: {}", row.id, row.reason));
         return Err(format!("nothing was measured on both sides{why}"));
     }
-    decide(live, &mut experiments);
+    decide(if fixed { 1 } else { LOOKS.len() }, &mut experiments);
     for (row, [base, new]) in experiments.iter_mut().zip(&merged) {
         row.explanation = compare::explain_live(base, new, row);
     }
     let side = |side: usize| {
-        let of = &live.sides[side];
+        let of = &sides[side];
         Side { name: of.name.clone(), switch: of.switch.clone(), ..compare::side(&first[side]) }
     };
     Ok(Comparison {
@@ -51,7 +66,7 @@ pub(super) fn compare(live: &Live, pairs: &[[Document; 2]]) -> Result<Comparison
         new: side(1),
         live: true,
         verdict: compare::overall(&experiments),
-        warnings: warnings(live, first),
+        warnings: warnings(sides, first),
         geometric_means: compare::geometric_means(&experiments),
         experiments,
         not_compared,
@@ -188,8 +203,7 @@ fn per_cycle(rows: &[[&Row; 2]]) -> Option<PerCycle> {
 }
 
 /// Judges all rows together: their probabilities are corrected for their number, and for the looks taken.
-fn decide(live: &Live, rows: &mut [Compared]) {
-    let looks = if live.pairs.is_some() { 1 } else { LOOKS.len() };
+fn decide(looks: usize, rows: &mut [Compared]) {
     let known: Vec<f64> = rows.iter().map(|row| row.p.map_or(1.0, |p| (p * looks as f64).min(1.0))).collect();
     for (row, p) in rows.iter_mut().zip(stats::holm(&known)) {
         row.p = row.p.map(|_| p);
@@ -204,9 +218,9 @@ fn decide(live: &Live, rows: &mut [Compared]) {
 }
 
 /// What a reader must know of the whole.
-fn warnings(live: &Live, [base, new]: &[Document; 2]) -> Vec<String> {
+fn warnings(sides: &[SideName; 2], [base, new]: &[Document; 2]) -> Vec<String> {
     let mut warnings = compare::differences(base, new);
-    if live.sides[0].switch.is_none() && live.sides[1].switch.is_some() {
+    if sides[0].switch.is_none() && sides[1].switch.is_some() {
         warnings.push(
             "Only B has a switch command: what it sets stays for A, unless it undoes itself; name the way back with \
              --switch-a."

@@ -11,7 +11,7 @@ use model::io::NetMode;
 use model::sample::MetricName;
 
 /// Sets the scaling of every measured row that has a row to be compared with.
-pub(crate) fn set(rows: &mut [Row]) {
+pub fn set(rows: &mut [Row]) {
     let mut fewest: BTreeMap<String, (String, u32, f64)> = BTreeMap::new();
     for row in rows.iter() {
         let Some(rate) = rate(row) else { continue };
@@ -33,7 +33,7 @@ pub(crate) fn stem(row: &Row) -> String {
 
 /// The rate that scales, of a measured row. Round trips of several connections answer no question of scaling: each waits
 /// for itself.
-pub(crate) fn rate(row: &Row) -> Option<f64> {
+fn rate(row: &Row) -> Option<f64> {
     let round_trips = matches!(&row.params, Params::Net(params) if params.mode == NetMode::Pingpong);
     let measured = row.grade.is_some() && !round_trips;
     row.metric(MetricName::Throughput).filter(|_| measured).map(|metric| metric.summary.median)

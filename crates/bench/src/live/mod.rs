@@ -9,7 +9,6 @@
 mod half;
 mod side;
 mod switch;
-mod verdicts;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,22 +18,19 @@ use model::document::Document;
 use stats::random::Random;
 use sys::clock::monotonic_raw_seconds;
 use sys::process::stop_signal;
+use verdict::live::{LOOKS, SideName};
 
 use half::{Half, Workplace};
 pub use side::LiveSide;
 pub use switch::SWITCH_SECONDS;
 use switch::Switches;
 
-/// Numbers of pairs at which the verdicts are looked at: at each of them the comparison may end, if none is open. A rule
-/// that looks five times would five times be fooled by chance, so each look asks for a fifth of the probability.
-pub const LOOKS: [u32; 5] = [8, 12, 16, 24, 40];
-
 /// What is to be compared, and how.
 #[derive(Clone, Debug)]
 pub struct Live {
     /// A and B.
     pub sides: [LiveSide; 2],
-    /// Exactly so many pairs; `None` until every verdict is there, at one of [`LOOKS`].
+    /// Exactly so many pairs; `None` until every verdict is there, at one of [`verdict::live::LOOKS`].
     pub pairs: Option<u32>,
     /// Seconds for the whole comparison.
     pub time_budget: Option<f64>,
@@ -92,7 +88,7 @@ pub fn live(live: &Live, watcher: &mut dyn FnMut(LiveProgress)) -> Result<LiveEn
     if pairs.is_empty() {
         return Err(trouble.unwrap_or_else(|| "it was stopped before the first pair was complete".to_owned()));
     }
-    Ok(LiveEnd { comparison: verdicts::compare(live, &pairs)?, trouble, signal })
+    Ok(LiveEnd { comparison: compare(live, &pairs)?, trouble, signal })
 }
 
 /// Pairs until the rule, the time or a signal ends them.
@@ -134,6 +130,15 @@ fn measure(
     }
 }
 
+/// The comparison of all pairs so far.
+fn compare(live: &Live, pairs: &[[Document; 2]]) -> Result<Comparison, String> {
+    let names = [0, 1].map(|side: usize| {
+        let LiveSide { name, switch, .. } = &live.sides[side];
+        SideName { name: name.clone(), switch: switch.clone() }
+    });
+    verdict::live::compare(&names, live.pairs.is_some(), pairs)
+}
+
 /// Rows without a verdict, where the rule looks at this number of pairs; the first pair is looked at as well, so that
 /// what cannot be compared at all is told at once.
 fn open_at(live: &Live, pairs: &[[Document; 2]], done: u32) -> Result<Option<usize>, String> {
@@ -141,7 +146,7 @@ fn open_at(live: &Live, pairs: &[[Document; 2]], done: u32) -> Result<Option<usi
     if !looks && done != 1 {
         return Ok(None);
     }
-    let comparison = verdicts::compare(live, pairs)?;
+    let comparison = compare(live, pairs)?;
     let open = comparison.experiments.iter().filter(|row| row.verdict == Change::Inconclusive).count();
     Ok(Some(open).filter(|_| looks))
 }

@@ -16,13 +16,12 @@ use model::sample::{Metric, MetricName, Sample, Summary};
 use model::unit::Better;
 use model::warning::{self, Grade, Warning, WarningCode};
 use stats::StopReason;
+use verdict::findings::memory::levels::CACHES_PER_WORKING_SET;
 
 use super::progress::{Over, Progress};
 use super::reference_pairs;
 use super::setting::Setting;
 use crate::evidence::Repetition;
-use crate::findings::memory::levels::CACHES_PER_WORKING_SET;
-use crate::findings::memory::{core_ceiling, reads_memory_alone};
 use crate::histogram::Histogram;
 use crate::journal::Journalled;
 use crate::judge::{self, Launched};
@@ -288,18 +287,6 @@ fn is_beyond_caches(params: &MemoryParams, cpus: &[u32], machine: &Machine) -> b
     MemoryOp::STREAMS.contains(&params.op) && params.working_set >= caches.saturating_mul(CACHES_PER_WORKING_SET)
 }
 
-/// Puts the ceiling that one core's misses in flight make beside what one thread reads from memory. It is of other rows,
-/// so it is set when all of them are there; it carries no efficiency.
-pub(super) fn set_core_ceiling(rows: &mut [Row]) {
-    let Some(ceiling) = core_ceiling(rows) else { return };
-    for row in rows.iter_mut().filter(|row| reads_memory_alone(row)) {
-        if let Some(headline) = row.metrics.first_mut() {
-            headline.peaks.retain(|peak| peak.kind != ceiling.kind);
-            headline.peaks.push(ceiling.clone());
-        }
-    }
-}
-
 /// The median clock beside each thread, in the threads' order; `None` where it was not measured on every thread.
 fn thread_clocks(samples: &[Sample]) -> Option<Vec<f64>> {
     let threads = samples.first()?.per_thread.len();
@@ -450,8 +437,7 @@ mod tests {
     use model::wire::Observations;
 
     use super::*;
-    use crate::findings::memory::tests as memory_rows;
-    use crate::tests::{disk_params, document, machine_with_cpus, metric_sample, planned, repetition, setting};
+    use crate::tests::{disk_params, document, machine_with_cpus, memory_params, metric_sample, planned, repetition, setting};
     use model::plan::Sampling;
 
     fn measured(values: &[f64]) -> Progress {
@@ -606,17 +592,17 @@ mod tests {
 
     #[test]
     fn only_what_moves_memory_s_bytes_is_held_against_its_limit() {
-        let machine = memory_rows::machine(32 << 20);
+        let machine = machine_with_cpus(2);
         let declared = machine::Declared::parse(&["memory.channels=2", "memory.mts=4800"]).unwrap();
         let assembled = |params: MemoryParams| {
             let mut planned = planned();
             planned.experiment.params = Params::Memory(params);
             row(&planned, &measured(&[1e9; 9]), None, &setting(&machine, &declared))
         };
-        let of_memory = assembled(memory_rows::params(MemoryOp::Read, 1));
+        let of_memory = assembled(memory_params(MemoryOp::Read, 1));
         assert_eq!(of_memory.metrics[0].efficiency.map(|share| share.of), Some(PeakKind::Declared));
-        let cached = MemoryParams { working_set: 1 << 20, ..memory_rows::params(MemoryOp::Read, 1) };
-        for params in [cached, memory_rows::params(MemoryOp::Load, 1), memory_rows::params(MemoryOp::Increment, 1)] {
+        let cached = MemoryParams { working_set: 1 << 20, ..memory_params(MemoryOp::Read, 1) };
+        for params in [cached, memory_params(MemoryOp::Load, 1), memory_params(MemoryOp::Increment, 1)] {
             let row = assembled(params);
             assert!(row.metrics[0].peaks.is_empty() && row.metrics[0].efficiency.is_none());
             assert!(row.warnings.iter().all(|warning| warning.code != WarningCode::PeakUnknown), "{row:?}");
@@ -624,42 +610,13 @@ mod tests {
         let unknown = machine::Declared::default();
         let planned = Planned {
             experiment: model::experiment::Experiment {
-                params: Params::Memory(memory_rows::params(MemoryOp::Read, 1)),
+                params: Params::Memory(memory_params(MemoryOp::Read, 1)),
                 ..planned().experiment
             },
             ..planned()
         };
         let row = row(&planned, &measured(&[1e9; 9]), None, &setting(&machine, &unknown));
         assert!(row.warnings.iter().any(|warning| warning.code == WarningCode::PeakUnknown));
-    }
-
-    #[test]
-    fn a_core_s_ceiling_stands_beside_what_it_reads_from_memory_and_nowhere_else() {
-        let mut rows = memory_rows::chases();
-        let with_level = |params: MemoryParams, level: &str| {
-            memory_rows::plain(MemoryParams { level: Some(level.into()), ..params }, 9e9)
-        };
-        rows.push(with_level(memory_rows::params(MemoryOp::Read, 1), "dram"));
-        rows.push(with_level(memory_rows::params(MemoryOp::Read, 2), "dram"));
-        rows.push(with_level(memory_rows::params(MemoryOp::Copy, 1), "dram"));
-        rows.push(with_level(memory_rows::params(MemoryOp::Read, 1), "l3"));
-        for _ in 0..2 {
-            set_core_ceiling(&mut rows);
-        }
-        let with: Vec<usize> = rows
-            .iter()
-            .enumerate()
-            .filter(|(_, row)| !row.metrics[0].peaks.is_empty())
-            .map(|(index, _)| index)
-            .collect();
-        assert_eq!(with, [rows.len() - 4]);
-        let headline = &rows[rows.len() - 4].metrics[0];
-        assert_eq!((headline.peaks.len(), headline.peaks[0].kind), (1, PeakKind::MeasuredCeiling));
-        assert_eq!(headline.efficiency, None);
-        rows.truncate(3);
-        rows[0].metrics[0].peaks.clear();
-        set_core_ceiling(&mut rows);
-        assert!(rows.iter().all(|row| row.metrics[0].peaks.is_empty()), "no chains, no ceiling");
     }
 
     #[test]

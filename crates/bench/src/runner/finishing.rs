@@ -40,10 +40,10 @@ impl Run<'_> {
         document.conditions.after = machine_state(self.setting.began);
         let (calibration, timer) = &self.clock;
         document.conditions.timer.drift = Some(calibration.drift(timer));
-        crate::scaling::set(&mut document.experiments);
-        crate::findings::memory::levels::set(&mut document.experiments, self.setting.machine);
-        assemble::set_core_ceiling(&mut document.experiments);
-        document.findings = crate::findings::findings(&document.experiments, self.setting.machine);
+        verdict::scaling::set(&mut document.experiments);
+        verdict::findings::memory::levels::set(&mut document.experiments, self.setting.machine);
+        verdict::findings::memory::set_core_ceiling(&mut document.experiments);
+        document.findings = verdict::findings::findings(&document.experiments, self.setting.machine);
         self.storage.last_document(&document);
         self.report_storage_failure();
         let is_left = self.states.iter().any(|state| state.progress.is_left() || state.progress.has_failed());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use model::cluster::{ClusterDocument, Distribution, NodeState, Outcome, Standing, SuiteTask, Task, Work};
 
-use super::results::names;
+use super::read::names;
 use crate::folder::{Folder, State, read};
 
 /// Healthy nodes that are measured again beside the suspects of a group.

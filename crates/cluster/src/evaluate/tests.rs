@@ -2,7 +2,7 @@ mod built;
 
 use std::collections::BTreeSet;
 
-use model::cluster::{HplTask, OutcomeStatus, Standing, SuiteTask, Task, Work};
+use model::cluster::{HplTask, NodeState, OutcomeStatus, Standing, SuiteTask, Task, Work};
 use model::document::{Conditions, DiskConditions, NetConditions};
 use model::experiment::Area;
 use model::machine::Machine;
@@ -153,7 +153,7 @@ fn planted() -> Vec<(&'static str, Area, Node)> {
 fn every_cause_is_found_where_it_was_planted() {
     let planted = planted();
     let named: BTreeSet<&str> = planted.iter().map(|(code, ..)| *code).collect();
-    assert_eq!(named, causes::codes().into_iter().collect(), "every rule of the table is tried");
+    assert_eq!(named, fleet::cause_codes().into_iter().collect(), "every rule of the table is tried");
     for (code, area, node) in planted {
         let document = evaluate(&Built::measured(5, &[(4, node)]).folder).unwrap();
         let slow = document.slow.iter().find(|slow| slow.node == "n4").unwrap_or_else(|| panic!("{code}: not found"));

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use model::cluster::{Claim, HplPlan, NodeFacts, OutcomeStatus, Task, Work};
 use sys::clock::monotonic_raw_seconds;
 use tools::{Output, Reading, hpl};
+use verdict::fleet::Standpoint;
 
 use super::launch::{self, Reach, machine, reach, usual};
 use super::size::{Member, Size, size};
@@ -24,7 +25,6 @@ use crate::attempt::publish::{fail, publish};
 use crate::claims::claim;
 use crate::claims::lease::Lease;
 use crate::error::{Result, cannot_read, cannot_write};
-use crate::evaluate::Standpoint;
 use crate::folder::{FACTS, NODE, State, make_folder, read};
 use crate::network::idle::IdleWorker;
 use crate::scheduler::command::{Environment, find_program};

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use model::cluster::{HplPlan, HplTask, Plan, PlanNode, Task, Work};
+use verdict::fleet::Standpoint;
 
 use crate::error::{Error, Result};
-use crate::evaluate::Standpoint;
 use crate::folder::Folder;
 use crate::tasks;
 

@@ -13,6 +13,7 @@ use model::warning::{Cause, Grade, Warning, WarningCode};
 
 use super::disturbance::{Seen, code, sides};
 use super::matching::Pair;
+use super::ratio::is_beyond;
 use super::units::median;
 
 /// What the judgement knew besides the row.
@@ -230,7 +231,7 @@ fn hidden(known: &Known<'_>) -> Option<String> {
 /// That what was seen of others may be all there is.
 fn allowed(row: &Compared, known: &Known<'_>) -> Option<String> {
     let seen = known.seen.filter(|seen| seen.warning.grade > Grade::A)?;
-    let beyond = row.ratio_ci95.is_some_and(|interval| super::judgement::is_beyond(interval, row.threshold));
+    let beyond = row.ratio_ci95.is_some_and(|interval| is_beyond(interval, row.threshold));
     let much = percent(seen.change);
     let sentence = first_sentence(&seen.warning.text);
     beyond.then(|| format!("Disturbances of {} may account for {much} of it: {sentence}", seen.side))

@@ -13,8 +13,8 @@ use super::disturbance::{self, Seen};
 use super::explanation::{self, Known};
 use super::matching::Pair;
 use super::noise::{History, Noise};
+use super::ratio::{THRESHOLD, change, direction, is_beyond};
 use super::units::{Units, Values, median};
-use super::{THRESHOLD, change, direction};
 
 /// The threshold is so many standard deviations between runs: a difference of two runs of an unchanged machine varies
 /// by sqrt(2) of them, and its interval has a width besides.
@@ -160,11 +160,6 @@ fn needed(found: &Found, p: Option<f64>, [threshold, allowance]: [f64; 2], rows:
     stats::needed(n, found.interval, if beyond_threshold { threshold + allowance } else { threshold })
 }
 
-/// Whether a whole interval of ratios lies beyond a relative change.
-pub(super) fn is_beyond([low, high]: [f64; 2], change: f64) -> bool {
-    low > 1.0 + change || high < 1.0 / (1.0 + change)
-}
-
 /// The least units of each side of which a complete separation is rare enough among so many rows: 2 / C(2n, n) of all
 /// orders are as clear.
 fn least_for(rows: usize) -> Option<usize> {
@@ -185,12 +180,6 @@ mod tests {
         // 2 / C(8, 4) = 2 / 70; 2 / C(12, 6) * 20 = 40 / 924; 2 / C(14, 7) * 38 = 76 / 3432
         assert_eq!([1, 20, 38, 0].map(least_for), [Some(4), Some(6), Some(7), Some(4)]);
         assert_eq!(least_for(usize::MAX), Some(37));
-    }
-
-    #[test]
-    fn beyond_is_beyond_on_either_side() {
-        assert!(is_beyond([1.06, 1.2], 0.05) && is_beyond([0.8, 0.95], 0.05));
-        assert!(!is_beyond([1.04, 1.2], 0.05) && !is_beyond([0.8, 0.953], 0.05) && !is_beyond([0.9, 1.1], 0.0));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! * `units`: what is independent: samples, launches or sessions
 //! * `noise`: how much this machine differs from run to run
 //! * `disturbance`: what others may have taken from either side
+//! * `ratio`, `side`: what a change is, and what a side is called
 //! * `judgement`: interval, probability, threshold and verdict of every row
 //! * `explanation`: why, by stated rules
 //! * `differences`: what a reader must know of the two runs before the rows
@@ -18,23 +19,25 @@ mod explanation;
 mod judgement;
 mod matching;
 mod noise;
+mod ratio;
+mod side;
 mod units;
 
 #[cfg(test)]
 mod tests;
 
-use model::comparison::{AreaMean, Change, Compared, Comparison, Direction, SCHEMA, Side};
+use model::comparison::{AreaMean, Change, Compared, Comparison, SCHEMA};
 use model::document::Document;
-use model::machine::Machine;
 use model::unit::Better;
 
 pub(crate) use differences::differences;
 pub(crate) use explanation::explain_live;
 pub(crate) use matching::metrics;
 pub use noise::serves_as_history;
+pub(crate) use ratio::{THRESHOLD, change, direction};
+pub(crate) use side::side;
 
-/// The least relative change that is called one, however quiet the machine is.
-pub(crate) const THRESHOLD: f64 = 0.02;
+use side::is_same_run;
 
 /// What two runs say of each other. `history` are other runs: those of the same machine tell how much it differs from
 /// run to run.
@@ -67,41 +70,6 @@ pub fn compare(base: &Document, new: &Document, history: &[Document]) -> Result<
     })
 }
 
-/// Whether two documents are the same run: names are unique in one store only.
-fn is_same_run(one: &Document, other: &Document) -> bool {
-    one.run.id == other.run.id && one.run.started == other.run.started
-}
-
-/// A side in words.
-pub(crate) fn side(document: &Document) -> Side {
-    Side {
-        name: document.run.id.clone(),
-        started: document.run.started.clone(),
-        machine: machine_words(&document.machine),
-        program: program_words(document),
-        switch: None,
-    }
-}
-
-/// `AMD EPYC 9575F, 2 cores, KVM guest`.
-fn machine_words(machine: &Machine) -> String {
-    let cpu = &machine.cpu;
-    let name = cpu.model_name.as_ref().or(cpu.microarchitecture.as_ref());
-    let mut parts = vec![name.map_or_else(|| "unknown processor".to_owned(), |name| name.trim().to_owned())];
-    parts.extend(cpu.cores.map(|cores| format!("{cores} core{}", if cores == 1 { "" } else { "s" })));
-    parts.extend(machine.virtualization.as_ref().map(|below| match &below.hypervisor {
-        Some(name) => format!("{name} guest"),
-        None => "virtual machine".to_owned(),
-    }));
-    parts.join(", ")
-}
-
-/// `0.1.0 (2849586)`.
-fn program_words(document: &Document) -> String {
-    let program = &document.assay;
-    program.git.as_ref().map_or_else(|| program.version.clone(), |git| format!("{} ({git})", program.version))
-}
-
 /// What all rows come to: changed if any did, else inconclusive if any is.
 pub(crate) fn overall(rows: &[Compared]) -> Change {
     let any = |verdict| rows.iter().any(|row| row.verdict == verdict);
@@ -111,20 +79,6 @@ pub(crate) fn overall(rows: &[Compared]) -> Change {
         Change::Inconclusive
     } else {
         Change::Same
-    }
-}
-
-/// In which direction a ratio of new to base points.
-pub(crate) fn direction(ratio: f64, better: Better) -> Direction {
-    if (ratio > 1.0) == (better == Better::Higher) { Direction::Better } else { Direction::Worse }
-}
-
-/// The verdict of `stats` in the document's words.
-pub(crate) const fn change(verdict: stats::ChangeVerdict) -> Change {
-    match verdict {
-        stats::ChangeVerdict::Changed => Change::Changed,
-        stats::ChangeVerdict::Same => Change::Same,
-        stats::ChangeVerdict::Inconclusive => Change::Inconclusive,
     }
 }
 

@@ -20,7 +20,7 @@ mod disk;
 mod every;
 mod figure;
 mod linpack;
-pub(crate) mod memory;
+pub mod memory;
 mod names;
 mod net;
 mod rules;
@@ -32,7 +32,8 @@ mod words;
 const MOST: usize = 6;
 
 /// All findings, area by area.
-pub(crate) fn findings(rows: &[Row], machine: &Machine) -> Vec<Finding> {
+#[must_use]
+pub fn findings(rows: &[Row], machine: &Machine) -> Vec<Finding> {
     Area::ALL.iter().flat_map(|area| chosen(*area, of_area(*area, rows, machine))).collect()
 }
 

@@ -1,10 +1,10 @@
 //! Figures as sentences have them.
 
 pub(super) use model::number::brief::{
-    bits, bytes, flops, hertz, per_gigabyte, percent, quantity as figure, requests, time, times,
+    bits, bytes, flops, hertz, percent, quantity as figure, requests, time, times,
 };
 use model::number::counted;
-pub(super) use model::number::{size_exact as size, three as plain};
+pub(super) use model::number::size_exact as size;
 
 /// The most characters of a sentence: two lines of a hundred.
 pub(super) const LONGEST: usize = 200;

@@ -163,8 +163,7 @@ fn differs(case: &Case, fact: &str, what: &str) -> Option<String> {
     (own != usual).then(|| format!("{what}: {own}, where most of its equals have {usual}"))
 }
 
-/// Every code, for the tests.
-#[cfg(test)]
+/// Every code.
 pub(super) fn codes() -> Vec<&'static str> {
     RULES.iter().map(|rule| rule.code).collect()
 }

@@ -1,9 +1,6 @@
-//! What one node's part of the folder says, reduced to what a judgement needs: a document is read, its medians and a few
-//! conditions are kept, and it is dropped.
+//! The results of one node, reduced to what a judgement needs: of each document the medians and a few conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::path::Path;
 
 use model::cluster::{NodeFacts, Outcome, OutcomeStatus, Work};
 use model::document::{Conditions, Program, Status};
@@ -15,23 +12,21 @@ use serde::Deserialize;
 
 use super::facts::{Facts, facts_of};
 use super::seen::AreaConditions;
-use crate::error::Result;
-use crate::folder::{self, Folder, State, read};
 
 /// The parts of a run's document that are looked at; the rest, samples above all, is passed over.
-#[derive(Deserialize)]
-struct Run {
+#[derive(Debug, Deserialize)]
+pub struct Run {
     schema: String,
     assay: Program,
     machine: Machine,
     experiments: Vec<Row>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Row {
     id: String,
     area: Area,
-    params: Kind,
+    params: RowParameters,
     status: Status,
     reason: Option<String>,
     conditions: Conditions,
@@ -39,8 +34,8 @@ struct Row {
 }
 
 /// What a row computes, and the type of element that it computes with, where it does.
-#[derive(Deserialize)]
-struct Kind {
+#[derive(Debug, Deserialize)]
+struct RowParameters {
     #[serde(default, rename = "type")]
     element: Option<String>,
     /// What a row computes.
@@ -51,7 +46,7 @@ struct Kind {
     threads: Option<u32>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Figure {
     name: String,
     unit: Unit,
@@ -61,9 +56,19 @@ struct Figure {
     efficiency: Option<Efficiency>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Middle {
     median: Option<f64>,
+}
+
+/// The schema of a document that this program does not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownSchema(pub String);
+
+impl std::fmt::Display for UnknownSchema {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "it is a '{}', and this program reads {}", self.0, model::document::SCHEMA)
+    }
 }
 
 /// A figure that some node has: the headline metric of an experiment.
@@ -75,7 +80,7 @@ pub(super) struct FigureKey {
 
 /// All figures in the order in which they were first seen, which is the suite's.
 #[derive(Debug, Default)]
-pub(super) struct Catalogue {
+pub struct Catalogue {
     places: BTreeMap<FigureKey, usize>,
     pub(super) figures: Vec<(FigureKey, Area, Unit, Better)>,
 }
@@ -107,12 +112,12 @@ pub(super) struct Between {
     pub(super) together: bool,
     pub(super) at_once: u32,
     /// Experiment, metric, unit, direction and value, or why there is none.
-    pub(super) value: std::result::Result<(FigureKey, Unit, Better, f64), String>,
+    pub(super) value: Result<(FigureKey, Unit, Better, f64), String>,
 }
 
 /// A node's results.
 #[derive(Debug, Default)]
-pub(super) struct NodeResults {
+pub struct NodeResults {
     pub(super) name: String,
     pub(super) facts: Option<Facts>,
     pub(super) program: Option<Program>,
@@ -155,51 +160,37 @@ impl NodeResults {
         self.ok + self.failed + self.skipped + self.left()
     }
 
-    /// Reads all that there is of a node.
-    ///
-    /// # Errors
-    /// A sentence: its folder of results cannot be looked through.
-    pub(super) fn read(folder: &Folder, node: &str, catalogue: &mut Catalogue) -> Result<Self> {
-        let mut results = Self { name: node.to_owned(), ..Self::default() };
-        match read::<NodeFacts>(&folder.node(node).join("facts.json")) {
-            Ok(facts) => {
-                results.facts = Some(facts_of(&facts.machine, &facts.settings));
-                results.program = Some(facts.program);
-                results.clock_skew = facts.clock_skew_seconds;
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => results.broken.push((format!("nodes/{node}/facts.json"), error.to_string())),
-        }
-        let done = names(&folder.tasks(State::Done, node))?;
-        for task in &done {
-            results.take_task(folder, task, catalogue);
-        }
-        // A task's file may still lie where it was when the worker was killed that had just published it.
-        let open = |state| -> Result<BTreeSet<String>> {
-            let files = names(&folder.tasks(state, node))?;
-            let tasks =
-                files.iter().filter_map(|file| file.strip_suffix(".json")).filter(|task| !task.starts_with('.'));
-            Ok(tasks.map(|task| task.split('@').next().unwrap_or(task).to_owned()).collect())
-        };
-        let (waiting, running) = (open(State::Waiting)?, open(State::Running)?);
-        results.waiting = waiting.iter().filter(|task| !done.contains(*task)).count() as u64;
-        results.running =
-            running.iter().filter(|task| !done.contains(*task) && !waiting.contains(*task)).count() as u64;
-        Ok(results)
+    /// Those of a node of which nothing is known yet.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
     }
 
-    /// A task that is over.
-    fn take_task(&mut self, folder: &Folder, task: &str, catalogue: &mut Catalogue) {
-        let place = format!("done/{}/{task}", self.name);
-        let outcome: Outcome = match read(&folder.path().join(&place).join("outcome.json")) {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                self.failed += 1;
-                self.without.push((task.to_owned(), "its outcome cannot be read".to_owned()));
-                self.broken.push((format!("{place}/outcome.json"), error.to_string()));
-                return;
-            }
-        };
+    /// Adds what its worker reported of the node.
+    pub fn add_facts(&mut self, facts: NodeFacts) {
+        self.facts = Some(facts_of(&facts.machine, &facts.settings));
+        self.program = Some(facts.program);
+        self.clock_skew = facts.clock_skew_seconds;
+    }
+
+    /// Adds a file that cannot be read.
+    pub fn add_broken(&mut self, path: String, why: String) {
+        self.broken.push((path, why));
+    }
+
+    /// Sets the tasks that are not finished, by the names of those that wait and those that a worker has claimed.
+    pub fn set_open(&mut self, waiting: usize, running: usize) {
+        (self.waiting, self.running) = (waiting as u64, running as u64);
+    }
+
+    /// Adds a finished task without an outcome.
+    pub fn add_lost_task(&mut self, task: &str, reason: &str) {
+        self.failed += 1;
+        self.without.push((task.to_owned(), reason.to_owned()));
+    }
+
+    /// Adds the outcome of a finished task; whether it has a document as well.
+    pub fn add_outcome(&mut self, task: &str, outcome: &Outcome) -> bool {
         if let Some(boot) = outcome.claim.boot.as_deref().and_then(|boot| boot.split(' ').next()) {
             self.machines.insert((outcome.claim.host.clone(), boot.to_owned()));
         }
@@ -207,40 +198,45 @@ impl NodeResults {
             self.seconds += outcome.seconds.max(0.0);
         }
         let reason = || outcome.reason.clone().unwrap_or_else(|| "no reason was given".to_owned());
-        if outcome.status != OutcomeStatus::Ok {
+        let is_ok = outcome.status == OutcomeStatus::Ok;
+        if !is_ok {
             let count = if outcome.status == OutcomeStatus::Failed { &mut self.failed } else { &mut self.skipped };
             *count += 1;
             self.without.push((task.to_owned(), reason()));
         }
         match &outcome.task.work {
             Work::Hpl(_) => {
-                self.ok += u64::from(outcome.status == OutcomeStatus::Ok);
-                self.hpl.push(outcome);
+                self.ok += u64::from(is_ok);
+                self.hpl.push(outcome.clone());
+                false
             }
-            Work::Pair(pair) if outcome.status != OutcomeStatus::Ok => self.between.push(Between {
-                to: pair.to.clone(),
-                together: pair.together,
-                at_once: outcome.at_once.unwrap_or(1),
-                value: Err(reason()),
-            }),
-            Work::Suite(_) if outcome.status != OutcomeStatus::Ok => {}
-            Work::Suite(_) | Work::Pair(_) => {
-                self.take_run(folder, task, &format!("{place}/run/run.json"), &outcome, catalogue);
+            Work::Pair(pair) if !is_ok => {
+                self.between.push(Between {
+                    to: pair.to.clone(),
+                    together: pair.together,
+                    at_once: outcome.at_once.unwrap_or(1),
+                    value: Err(reason()),
+                });
+                false
             }
+            Work::Suite(_) | Work::Pair(_) => is_ok,
         }
     }
 
-    /// The document of a task that has one.
-    fn take_run(&mut self, folder: &Folder, task: &str, path: &str, outcome: &Outcome, catalogue: &mut Catalogue) {
-        let run = match load(&folder.path().join(path)) {
-            Ok(run) => run,
-            Err(error) => {
-                self.failed += 1;
-                self.without.push((task.to_owned(), "its document cannot be read".to_owned()));
-                self.broken.push((path.to_owned(), error));
-                return;
-            }
-        };
+    /// Adds the document of a task, by its path in the plan's folder.
+    ///
+    /// # Errors
+    /// Its schema, where it is not the one that this program reads.
+    pub fn add_run(
+        &mut self,
+        path: &str,
+        run: Run,
+        outcome: &Outcome,
+        catalogue: &mut Catalogue,
+    ) -> Result<(), UnknownSchema> {
+        if run.schema != model::document::SCHEMA {
+            return Err(UnknownSchema(run.schema));
+        }
         self.ok += 1;
         self.runs.push(path.to_owned());
         if self.facts.is_none() {
@@ -257,6 +253,7 @@ impl NodeResults {
                 Status::Skipped => {}
             }
         }
+        Ok(())
     }
 
     fn take_row(&mut self, row: Row, cores: Option<u32>, outcome: &Outcome, catalogue: &mut Catalogue) {
@@ -295,19 +292,4 @@ impl NodeResults {
             self.conditions.entry(row.area).or_default().add(&row.conditions);
         }
     }
-}
-
-/// A run's document.
-fn load(path: &Path) -> std::result::Result<Run, String> {
-    let run: Run = read(path).map_err(|error| error.to_string())?;
-    let known = run.schema == model::document::SCHEMA;
-    known
-        .then_some(())
-        .ok_or_else(|| format!("it is a '{}', and this program reads {}", run.schema, model::document::SCHEMA))?;
-    Ok(run)
-}
-
-/// Names in a folder, sorted; one that is not there has none.
-pub(super) fn names(folder: &Path) -> Result<BTreeSet<String>> {
-    Ok(folder::names(folder)?.into_iter().collect())
 }

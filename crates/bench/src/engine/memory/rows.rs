@@ -17,11 +17,10 @@ use super::handoff;
 use super::seats::{Seats, check_nodes, seats};
 use super::sets::{InstructionSet, instruction_sets, method};
 use super::visits;
-use crate::findings::memory::levels::CACHES_PER_WORKING_SET;
 use crate::plan::Request;
 use crate::suite::{MemoryStanza, WorkingSets};
-use model::plan::Sampling;
-use model::plan::{PlanError, Planned};
+use model::plan::{PlanError, Planned, Sampling};
+use verdict::findings::memory::levels::CACHES_PER_WORKING_SET;
 
 /// The share of the available memory that a working set of our own choice takes at most.
 const AVAILABLE_SHARE: u64 = 2;

@@ -3,9 +3,9 @@
 mod live;
 mod output;
 
-use bench::compare::serves_as_history;
 use bench::store::{Store, check_writable};
 use model::document::Document;
+use verdict::compare::serves_as_history;
 
 use crate::args::results::Compare;
 use crate::environment;
@@ -29,7 +29,7 @@ pub(crate) fn compare(arguments: &Compare, began: f64) -> Result {
     let base = reader.load(&arguments.base)?;
     let new = reader.load(&arguments.new)?;
     let history = store.map(|store| history(&store, &base, &new)).unwrap_or_default();
-    show(&bench::compare::compare(&base, &new, &history)?, arguments)
+    show(&verdict::compare::compare(&base, &new, &history)?, arguments)
 }
 
 /// The latest runs of the store that tell something of the machine's noise.

@@ -10,7 +10,8 @@ use model::unit::Unit;
 use super::super::figure::{Against, Figure, is_quiet, rate};
 use super::super::rules::Code;
 use super::super::words::{bytes, percent, time, times};
-use super::{DRAM, idle, is_idle_chase, is_stream, latency, memory, stands_for_memory};
+use super::levels::{DRAM, memory, stands_for_memory};
+use super::select::{idle, is_idle_chase, is_stream, latency};
 
 /// Bytes that one miss fetches: the cache line of every x86-64 processor (Intel SDM vol. 1, 11.1; AMD APM vol. 2, 7.6).
 const LINE_BYTES: f64 = 64.0;
@@ -55,7 +56,7 @@ fn chains<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Chains<'a>> {
 }
 
 /// The ceiling that one core's misses in flight put on what it can fetch; `None` where they were not measured.
-pub(crate) fn core_ceiling(rows: &[Row]) -> Option<Peak> {
+pub(super) fn core_ceiling(rows: &[Row]) -> Option<Peak> {
     let (row, idle) = idle(rows.iter().filter(|row| is_quiet(row)), Pages::Huge2M)?;
     let latency = idle.median;
     let found = chains(rows);
@@ -162,8 +163,20 @@ pub(super) fn other_nodes(rows: &[&Row]) -> Vec<Finding> {
 }
 
 /// Whether a row reads memory, not a cache, on one thread: what the ceiling of one core is about.
-pub(crate) fn reads_memory_alone(row: &Row) -> bool {
+fn reads_memory_alone(row: &Row) -> bool {
     let one_thread =
         |params: &MemoryParams| (params.op, params.threads, params.level.as_deref()) == (MemoryOp::Read, 1, Some(DRAM));
     is_stream(row) && memory(row).is_some_and(one_thread)
+}
+
+/// Puts the ceiling that one core's misses in flight make beside what one thread reads from memory. It is of other rows,
+/// so it is set when all of them are there; it carries no efficiency.
+pub fn set_core_ceiling(rows: &mut [Row]) {
+    let Some(ceiling) = core_ceiling(rows) else { return };
+    for row in rows.iter_mut().filter(|row| reads_memory_alone(row)) {
+        if let Some(headline) = row.metrics.first_mut() {
+            headline.peaks.retain(|peak| peak.kind != ceiling.kind);
+            headline.peaks.push(ceiling.clone());
+        }
+    }
 }

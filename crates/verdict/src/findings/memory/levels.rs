@@ -12,7 +12,7 @@ use model::unit::Better;
 use super::super::figure::{Figure, is_quiet};
 
 /// What is to be memory's is this many times the last-level caches behind it: a quarter of it may still hit them.
-pub(crate) const CACHES_PER_WORKING_SET: u64 = 4;
+pub const CACHES_PER_WORKING_SET: u64 = 4;
 
 /// The name of main memory among the levels.
 pub(super) const DRAM: &str = "dram";
@@ -112,7 +112,7 @@ fn cache_of(middle: f64, left: &mut &[(u32, u64)]) -> Option<&'static str> {
 
 /// Sets the level of every row of memory, as the run's first curve shows it: `null` where there is none, or where the row
 /// is between two levels.
-pub(crate) fn set(rows: &mut [Row], machine: &Machine) {
+pub fn set(rows: &mut [Row], machine: &Machine) {
     let quiet: Vec<&Row> = rows.iter().filter(|row| is_quiet(row)).collect();
     let levels = curves(&quiet, machine).into_iter().next().map(|curve| curve.levels).unwrap_or_default();
     for row in rows.iter_mut().filter(|row| row.grade.is_some()) {

@@ -4,21 +4,22 @@
 //! Each rule names its rows by their parameters; disturbed rows (grade C) take no part.
 
 mod access;
-pub(crate) mod levels;
+pub mod levels;
+mod select;
 
 use model::document::{Finding, Row};
-use model::experiment::{Area, MemoryParams};
+use model::experiment::Area;
 use model::isa::{MemoryOp, MemoryPattern, Pages};
 use model::machine::Machine;
-use model::sample::MetricName;
 
-use super::figure::{Against, Figure, TENTH};
+use super::figure::{Against, TENTH};
 use super::rules::Code;
 use super::scaling;
 use super::words::{bytes, size, time};
-use levels::{Curve, DRAM, Level, curves, memory, stands_for_memory};
+use levels::{Curve, Level, curves, memory, stands_for_memory};
+use select::{idle, is_stream};
 
-pub(crate) use access::{core_ceiling, reads_memory_alone};
+pub use access::set_core_ceiling;
 
 /// A page size that changes latency by less than this is not worth a sentence.
 const TRANSLATION_MATTERS: f64 = 1.05;
@@ -34,39 +35,6 @@ pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) 
     findings.extend(access::under_load(quiet));
     findings.extend(access::other_nodes(quiet));
     findings
-}
-
-/// A quiet row's latency.
-fn latency(row: &Row) -> Option<Figure> {
-    Figure::of(row, MetricName::Latency)
-}
-
-/// Whether a row streams through memory in order, and in no special way.
-fn is_stream(row: &Row) -> bool {
-    memory(row).is_some_and(|params| {
-        let special = params.block.is_some() || params.placement.is_some() || params.nodes.is_some();
-        params.pattern == MemoryPattern::Sequential && !special && stands_for_memory(row)
-    })
-}
-
-/// Whether a row is a chase of one thread through all of memory; what it varies is the caller's.
-fn is_idle_chase(params: &MemoryParams) -> bool {
-    params.pattern == MemoryPattern::Chase
-        && params.threads == 1
-        && params.background.is_none()
-        && params.nodes.is_none()
-        && params.placement.is_none()
-}
-
-/// The idle latency of memory: one chain through the whole buffer.
-fn idle<'a>(rows: impl IntoIterator<Item = &'a Row>, pages: Pages) -> Option<(&'a Row, Figure)> {
-    let wanted = |row: &&Row| {
-        memory(row).is_some_and(|params| {
-            is_idle_chase(params) && params.chains.unwrap_or(1) == 1 && params.pages == pages && params.group.is_none()
-        }) && stands_for_memory(row)
-    };
-    let row = rows.into_iter().find(wanted)?;
-    Some((row, latency(row)?))
 }
 
 /// The series that say how memory grows with threads: plain streams, and independent updates at random.
@@ -127,4 +95,4 @@ fn translation(rows: &[&Row]) -> Option<Finding> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -1,6 +1,6 @@
 //! The rules on rows made up by hand.
 
-use model::experiment::{Background, MemoryChoices, Params, memory_id};
+use model::experiment::{Background, MemoryChoices, MemoryParams, Params, memory_id};
 use model::isa::Isa;
 use model::machine::Cache;
 use model::peak::PeakKind;
@@ -8,6 +8,7 @@ use model::sample::Sample;
 use model::unit::{Better, Unit};
 use model::warning::Grade;
 
+use super::access::core_ceiling;
 use super::*;
 use crate::findings::tests::known;
 use crate::tests::{document, machine_with_cpus};
@@ -16,7 +17,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 /// Two cores with an L1 of 48 KiB and an L2 of 2 MiB each, and an L3 of so many bytes for both.
-pub(crate) fn machine(l3: u64) -> Machine {
+pub(super) fn machine(l3: u64) -> Machine {
     let mut machine = machine_with_cpus(2);
     let own = |level, bytes, cpu| Cache {
         level,
@@ -31,7 +32,7 @@ pub(crate) fn machine(l3: u64) -> Machine {
 }
 
 /// A chase of one thread through 1 GiB, or a stream through it.
-pub(crate) fn params(op: MemoryOp, threads: u32) -> MemoryParams {
+fn params(op: MemoryOp, threads: u32) -> MemoryParams {
     let chase = op == MemoryOp::Load;
     MemoryParams {
         pattern: if chase { MemoryPattern::Chase } else { MemoryPattern::Sequential },
@@ -68,12 +69,12 @@ fn row(params: MemoryParams, chosen: MemoryChoices, value: f64) -> Row {
     row
 }
 
-pub(crate) fn plain(params: MemoryParams, value: f64) -> Row {
+fn plain(params: MemoryParams, value: f64) -> Row {
     row(params, MemoryChoices::default(), value)
 }
 
 /// A latency curve with levels at 48 KiB, 2 MiB and 32 MiB, up to 1 GiB.
-pub(crate) fn curve_rows() -> Vec<Row> {
+pub(super) fn curve_rows() -> Vec<Row> {
     let sizes = (0..19).flat_map(|power| [(4 * KIB) << power, (6 * KIB) << power]).filter(|size| *size <= 1 << 30);
     let time = |size: u64| match size {
         size if size <= 48 * KIB => 1.3e-9,
@@ -128,7 +129,7 @@ fn the_levels_of_the_curve_are_named_by_the_caches_that_the_machine_reports() {
 }
 
 /// Chases with large pages, small ones, small ones by group, and with several chains.
-pub(crate) fn chases() -> Vec<Row> {
+fn chases() -> Vec<Row> {
     let of = |change: &dyn Fn(&mut MemoryParams), value: f64| {
         let mut params = params(MemoryOp::Load, 1);
         change(&mut params);
@@ -243,4 +244,33 @@ fn disturbed_rows_take_no_part() {
     }
     let codes: Vec<String> = texts(&rows, &machine(32 * MIB)).into_iter().map(|(code, _)| code).collect();
     assert_eq!(codes, ["disturbed"]);
+}
+
+#[test]
+fn a_core_s_ceiling_stands_beside_what_it_reads_from_memory_and_nowhere_else() {
+    let mut rows = chases();
+    let with_level = |params: MemoryParams, level: &str| {
+        plain(MemoryParams { level: Some(level.into()), ..params }, 9e9)
+    };
+    rows.push(with_level(params(MemoryOp::Read, 1), "dram"));
+    rows.push(with_level(params(MemoryOp::Read, 2), "dram"));
+    rows.push(with_level(params(MemoryOp::Copy, 1), "dram"));
+    rows.push(with_level(params(MemoryOp::Read, 1), "l3"));
+    for _ in 0..2 {
+        set_core_ceiling(&mut rows);
+    }
+    let with: Vec<usize> = rows
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| !row.metrics[0].peaks.is_empty())
+        .map(|(index, _)| index)
+        .collect();
+    assert_eq!(with, [rows.len() - 4]);
+    let headline = &rows[rows.len() - 4].metrics[0];
+    assert_eq!((headline.peaks.len(), headline.peaks[0].kind), (1, PeakKind::MeasuredCeiling));
+    assert_eq!(headline.efficiency, None);
+    rows.truncate(3);
+    rows[0].metrics[0].peaks.clear();
+    set_core_ceiling(&mut rows);
+    assert!(rows.iter().all(|row| row.metrics[0].peaks.is_empty()), "no chains, no ceiling");
 }

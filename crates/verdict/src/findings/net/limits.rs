@@ -11,7 +11,7 @@ use super::super::figure::{rate, sane};
 use super::super::names::named;
 use super::super::rules::Code;
 use super::super::words::{bits, percent, time};
-use super::{conditions, is_inside, latency, net, of_mode};
+use super::select::{conditions, is_inside, latency, net, of_mode};
 
 /// From this share of a core on, a thread has no time left.
 const BUSY: f64 = 0.9;

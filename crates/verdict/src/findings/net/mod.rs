@@ -4,20 +4,21 @@
 //! Each rule names its rows by their parameters: they differ in what the rule is about and in nothing else. Disturbed
 //! rows (grade C) take no part.
 
+mod datagrams;
 mod limits;
-mod pairs;
+mod select;
 
-use model::document::{Finding, NetConditions, Row};
-use model::experiment::{Area, LOOPBACK, NetParams, Params};
+use model::document::{Finding, Row};
+use model::experiment::Area;
 use model::io::NetMode;
 use model::machine::Machine;
-use model::sample::MetricName;
 
-use super::figure::{Figure, most, rate, sane};
+use super::figure::sane;
 use super::names::named;
 use super::rules::Code;
 use super::scaling;
 use super::words::{bits, percent};
+use select::{conditions, fastest, is_inside, net, of_mode};
 
 /// All findings of the network, of its quiet rows and their series.
 pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
@@ -30,35 +31,10 @@ pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) 
     let mut findings = scaling::findings(Area::Net, &series, machine);
     findings.extend(no_network(quiet));
     findings.extend(limits::limits(quiet));
-    findings.extend(pairs::onsets(quiet));
-    findings.extend(pairs::protocols(quiet));
+    findings.extend(datagrams::onsets(quiet));
+    findings.extend(datagrams::protocols(quiet));
     findings.extend(limits::under_load(quiet));
     findings
-}
-
-fn net(row: &Row) -> Option<&NetParams> {
-    if let Params::Net(params) = &row.params { Some(params) } else { None }
-}
-
-fn conditions(row: &Row) -> Option<&NetConditions> {
-    row.conditions.net.as_ref()
-}
-
-fn is_inside(row: &Row) -> bool {
-    net(row).is_some_and(|params| params.path == LOOPBACK)
-}
-
-fn latency(row: &Row) -> Option<Figure> {
-    Figure::of(row, MetricName::Latency)
-}
-
-fn of_mode<'a>(rows: &'a [&'a Row], mode: NetMode) -> impl Iterator<Item = &'a Row> {
-    rows.iter().copied().filter(move |row| net(row).is_some_and(|params| params.mode == mode))
-}
-
-/// The fastest of these rows.
-fn fastest<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<(Figure, &'a Row)> {
-    most(rows.filter_map(|row| Some((rate(row)?, row))))
 }
 
 /// Loopback moves no byte over any wire, and says so where it was measured.

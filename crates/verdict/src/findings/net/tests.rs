@@ -1,9 +1,10 @@
 //! The rules on rows made up by hand, each on both of its sides.
 
-use model::document::TcpConditions;
-use model::experiment::net_id;
+use model::document::{NetConditions, TcpConditions};
+use model::experiment::{LOOPBACK, NetParams, Params, net_id};
 use model::io::{Direction, Protocol, Segmentation, Wait};
 use model::machine::Machine;
+use model::sample::MetricName;
 use model::peak::{Efficiency, PeakKind};
 use model::unit::{Better, Unit};
 use model::warning::{Grade, Warning, WarningCode};

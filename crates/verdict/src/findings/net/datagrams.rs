@@ -9,7 +9,7 @@ use super::super::figure::rate;
 use super::super::names::named;
 use super::super::rules::Code;
 use super::super::words::{bits, percent, times};
-use super::{fastest, net, of_mode};
+use super::select::{fastest, net, of_mode};
 
 /// The fastest datagrams of one connection against the fastest stream of one.
 pub(super) fn protocols(rows: &[&Row]) -> Option<Finding> {

@@ -1,0 +1,186 @@
+//! What the results of a cluster say of its nodes: who is equal to whom, how each value is distributed over them, which
+//! node is slow, and why.
+//!
+//! A caller reads the documents of each node one after the other into [`NodeResults`], which keep medians and a few
+//! conditions; the rest is a pure function of these.
+
+mod causes;
+mod differences;
+mod facts;
+mod groups;
+mod judged;
+mod network;
+mod problems;
+mod results;
+mod seen;
+
+use model::cluster::{ClusterDocument, ClusterInfo, FleetNode, Group, NodeState, Plan, SCHEMA, SlowNode, Standing};
+use model::document::Program;
+
+use facts::Facts;
+use judged::Judged;
+pub use results::{Catalogue, NodeResults, Run};
+
+/// Evaluates the results of a plan's nodes, in the plan's order. `suite` is the name of the suite, and `assay` the program
+/// that asks: it need not be the one that made the plan.
+#[must_use]
+pub fn evaluate(
+    plan: &Plan,
+    suite: String,
+    assay: Program,
+    mut nodes: Vec<NodeResults>,
+    catalogue: &Catalogue,
+) -> ClusterDocument {
+    let facts: Vec<Option<&Facts>> = nodes.iter().map(|node| node.facts.as_ref()).collect();
+    let (group_of, groups) = groups::groups(&facts);
+    let members: Vec<Vec<usize>> = groups.iter().map(|group| members(&group_of, group.id)).collect();
+    name_memory(&mut nodes, &members);
+    let judged: Vec<Judged> = groups
+        .iter()
+        .zip(&members)
+        .map(|(group, members)| {
+            let its: Vec<&NodeResults> = members.iter().map(|member| &nodes[*member]).collect();
+            judged::judge(group, &its, catalogue)
+        })
+        .collect();
+    let mut document = document(plan, &nodes, &group_of, groups, judged, &members);
+    (document.assay, document.plan.suite) = (assay, suite);
+    document
+}
+
+/// What is known of a node by the time at which all meet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standpoint {
+    /// The node.
+    pub node: String,
+    /// Its group of equal hardware; `None` while nothing is known of it.
+    pub group: Option<u32>,
+    /// Most flop/s in fp64 that it has shown: of its own LINPACK, else what its units can sustain.
+    pub rate: Option<f64>,
+}
+
+/// What is known of each node, in their order.
+#[must_use]
+pub fn standpoints(nodes: &[NodeResults]) -> Vec<Standpoint> {
+    let facts: Vec<Option<&Facts>> = nodes.iter().map(|node| node.facts.as_ref()).collect();
+    let (group_of, _) = groups::groups(&facts);
+    let one = |(node, group): (&NodeResults, Option<u32>)| Standpoint {
+        node: node.name.clone(),
+        group,
+        rate: node.linpack.or(node.peak),
+    };
+    nodes.iter().zip(group_of).map(one).collect()
+}
+
+fn members(group_of: &[Option<u32>], group: u32) -> Vec<usize> {
+    (0..group_of.len()).filter(|node| group_of[*node] == Some(group)).collect()
+}
+
+/// Size of memory as a fact: nodes of a group have the same one unless there is a gap between them.
+fn name_memory(nodes: &mut [NodeResults], members: &[Vec<usize>]) {
+    for members in members {
+        let facts: Vec<Option<&Facts>> = nodes.iter().map(|node| node.facts.as_ref()).collect();
+        for (node, memory) in groups::memory_sizes(&facts, members) {
+            if let Some(facts) = &mut nodes[node].facts {
+                facts.words.insert("memory".to_owned(), memory);
+            }
+        }
+    }
+}
+
+fn document(
+    plan: &Plan,
+    nodes: &[NodeResults],
+    group_of: &[Option<u32>],
+    groups: Vec<Group>,
+    judged: Vec<Judged>,
+    members: &[Vec<usize>],
+) -> ClusterDocument {
+    let mut standings = vec![Standing::Unknown; nodes.len()];
+    let (mut distributions, mut slow, mut differences) = (Vec::new(), Vec::new(), Vec::new());
+    for (judged, members) in judged.into_iter().zip(members) {
+        for (member, standing) in members.iter().zip(judged.standings) {
+            standings[*member] = standing;
+        }
+        distributions.extend(judged.distributions);
+        slow.extend(judged.slow);
+        differences.extend(judged.differences);
+    }
+    let lowest = |node: &SlowNode| node.deviations.first().map_or(1.0, |deviation| deviation.of_median[0]);
+    slow.sort_by(|a: &SlowNode, b: &SlowNode| lowest(a).total_cmp(&lowest(b)));
+    let states: Vec<NodeState> = nodes.iter().map(state).collect();
+    let names: Vec<Vec<&str>> =
+        members.iter().map(|members| members.iter().map(|member| nodes[*member].name.as_str()).collect()).collect();
+    let with_states: Vec<(NodeState, &NodeResults)> = states.iter().copied().zip(nodes).collect();
+    ClusterDocument {
+        schema: SCHEMA.to_owned(),
+        assay: plan.program.clone(),
+        plan: info(plan, nodes),
+        problems: problems::problems(plan, &with_states, &groups, &names),
+        nodes: nodes
+            .iter()
+            .enumerate()
+            .map(|(index, node)| FleetNode {
+                name: node.name.clone(),
+                state: states[index],
+                why: why(states[index], node),
+                group: group_of[index],
+                standing: standings[index],
+                runs: node.runs.clone(),
+            })
+            .collect(),
+        groups,
+        distributions,
+        drain: slow.iter().filter(|slow| slow.standing == Standing::Slow).map(|slow| slow.node.clone()).collect(),
+        slow,
+        differences,
+        pairs: network::pairs(nodes),
+        hpl: network::hpl(nodes),
+    }
+}
+
+fn info(plan: &Plan, nodes: &[NodeResults]) -> ClusterInfo {
+    let sum = |count: fn(&NodeResults) -> u64| nodes.iter().map(count).sum();
+    ClusterInfo {
+        name: plan.name.clone(),
+        created: plan.created.clone(),
+        suite: plan.suite.clone(),
+        program: plan.program.clone(),
+        tasks: sum(NodeResults::tasks),
+        ok: sum(|node| node.ok),
+        failed: sum(|node| node.failed),
+        skipped: sum(|node| node.skipped),
+        left: sum(NodeResults::left),
+        node_seconds: nodes.iter().map(|node| node.seconds).sum(),
+    }
+}
+
+const fn state(node: &NodeResults) -> NodeState {
+    match (node.left(), node.running, node.ok, node.failed + node.skipped) {
+        (0, _, 0, 0) => NodeState::Waiting,
+        (0, _, _, 0) => NodeState::Done,
+        (0, _, 0, _) => NodeState::Failed,
+        (0, ..) => NodeState::Partly,
+        (_, 0, ..) => NodeState::Waiting,
+        _ => NodeState::Running,
+    }
+}
+
+/// Why a node is not done.
+fn why(state: NodeState, node: &NodeResults) -> Option<String> {
+    let reason = || node.without.first().map(|(task, reason)| format!("'{task}': {reason}"));
+    match state {
+        NodeState::Done => None,
+        NodeState::Partly | NodeState::Failed => reason(),
+        NodeState::Running => Some(format!("{} of {} tasks are left", node.left(), node.tasks())),
+        NodeState::Waiting if node.tasks() == 0 => Some("it has no tasks".to_owned()),
+        NodeState::Waiting => Some(format!("{} of {} tasks wait for a worker", node.waiting, node.tasks())),
+    }
+}
+
+/// Codes of all causes, for tests.
+#[doc(hidden)]
+#[must_use]
+pub fn cause_codes() -> Vec<&'static str> {
+    causes::codes()
+}

@@ -1,0 +1,107 @@
+//! Values that the tests of several modules need.
+
+use model::document::{Document, MachineStates, Program, Row, RunInfo, SCHEMA, Status};
+use model::experiment::{Area, CpuParams, DiskParams, Experiment, Params};
+use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
+use model::isa::{CpuOp, Element, Isa};
+use model::machine::{Cache, Cpu, LogicalCpu, Machine, Memory};
+use model::sample::{Metric, MetricName, Sample, Summary};
+use model::unit::{Better, Unit};
+use model::warning::Grade;
+use model::wire::MetricSample;
+
+/// A machine of so many single-threaded cores, 16 GiB available and an L3 of 32 MiB.
+pub(crate) fn machine_with_cpus(count: u32) -> Machine {
+    let cpus: Vec<u32> = (0..count).collect();
+    let place = |cpu: &u32| LogicalCpu { cpu: *cpu, core: *cpu, siblings: vec![*cpu], ..LogicalCpu::default() };
+    let cache =
+        Cache { level: 3, kind: "unified".into(), bytes: Some(32 << 20), cpus: cpus.clone(), ..Cache::default() };
+    Machine {
+        cpu: Cpu { topology: cpus.iter().map(place).collect(), available_cpus: cpus, ..Cpu::default() },
+        caches: vec![cache],
+        memory: Memory { available_bytes: Some(16 << 30), ..Memory::default() },
+        ..Machine::default()
+    }
+}
+
+pub(crate) fn experiment() -> Experiment {
+    let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx2, threads: 1 };
+    let (area, method, classic) = (Area::Cpu, "cpu-fma/1".into(), None);
+    Experiment { id: "cpu/fma/fp64/avx2/t1".into(), area, params: Params::Cpu(params), method, classic, kernel: None }
+}
+
+/// Random reads of 4 KiB at this depth.
+pub(crate) fn disk_params(depth: u32) -> DiskParams {
+    DiskParams {
+        pattern: DiskPattern::Random,
+        op: DiskOp::Read,
+        block: 4096,
+        size: 1 << 20,
+        depth,
+        load_percent: None,
+        engine: DiskEngine::Sync,
+        direct: true,
+        sync: DiskSync::None,
+        cache: DiskCache::Bypassed,
+        layout: DiskLayout::Shared,
+        threads: 1,
+        path: "/x".into(),
+    }
+}
+
+pub(crate) fn metric_sample(value: f64) -> MetricSample {
+    let sample = Sample {
+        value,
+        work: Some(value),
+        seconds: 1.0,
+        start: 0.0,
+        launch: 1,
+        block: 1,
+        session: 1,
+        clock_hz: Some(3e9),
+        stolen_seconds: Some(0.0),
+        per_thread: Vec::new(),
+        flags: Vec::new(),
+    };
+    MetricSample { name: MetricName::Throughput, unit: Unit::FlopPerSecond, better: Better::Higher, sample }
+}
+
+/// An unfinished run with one measured row.
+pub(crate) fn document() -> Document {
+    let mut row = Row::planned(&experiment(), "");
+    (row.status, row.reason, row.verified, row.grade) = (Status::Ok, None, Some(true), Some(Grade::A));
+    let summary = Summary {
+        n: 1,
+        median: 1.0,
+        ci95: None,
+        ci_confidence: None,
+        min: 1.0,
+        max: 1.0,
+        mean: 1.0,
+        stddev: None,
+        cv: None,
+        cv_robust: None,
+        best: None,
+        percentiles: None,
+    };
+    row.metrics = vec![Metric {
+        name: "throughput".into(),
+        unit: Unit::FlopPerSecond,
+        better: Better::Higher,
+        samples: vec![metric_sample(1.0).sample],
+        summary,
+        peaks: Vec::new(),
+        efficiency: None,
+        references: Vec::new(),
+    }];
+    Document {
+        schema: SCHEMA.into(),
+        assay: Program::default(),
+        run: RunInfo { grade: Some(Grade::A), ..RunInfo::default() },
+        machine: Machine::default(),
+        peer: None,
+        conditions: MachineStates::default(),
+        experiments: vec![row],
+        findings: Vec::new(),
+    }
+}
