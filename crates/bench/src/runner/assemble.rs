@@ -437,7 +437,9 @@ mod tests {
     use model::wire::Observations;
 
     use super::*;
-    use crate::tests::{disk_params, document, machine_with_cpus, memory_params, metric_sample, planned, repetition, setting};
+    use crate::tests::{
+        disk_params, document, machine_with_cpus, memory_params, metric_sample, planned, repetition, setting,
+    };
     use model::plan::Sampling;
 
     fn measured(values: &[f64]) -> Progress {

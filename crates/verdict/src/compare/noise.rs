@@ -8,9 +8,9 @@ use model::experiment::Area;
 use model::machine::Machine;
 use model::warning::Grade;
 
+use super::matching::{Pair, comparable};
 use super::side::is_same_run;
 use super::units::median;
-use super::matching::{Pair, comparable};
 
 /// Fewer earlier runs say nothing of a spread.
 const RUNS_NEEDED: usize = 4;

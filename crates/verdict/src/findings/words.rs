@@ -1,8 +1,6 @@
 //! Figures as sentences have them.
 
-pub(super) use model::number::brief::{
-    bits, bytes, flops, hertz, percent, quantity as figure, requests, time, times,
-};
+pub(super) use model::number::brief::{bits, bytes, flops, hertz, percent, quantity as figure, requests, time, times};
 use model::number::counted;
 pub(super) use model::number::size_exact as size;
 

@@ -249,9 +249,8 @@ fn disturbed_rows_take_no_part() {
 #[test]
 fn a_core_s_ceiling_stands_beside_what_it_reads_from_memory_and_nowhere_else() {
     let mut rows = chases();
-    let with_level = |params: MemoryParams, level: &str| {
-        plain(MemoryParams { level: Some(level.into()), ..params }, 9e9)
-    };
+    let with_level =
+        |params: MemoryParams, level: &str| plain(MemoryParams { level: Some(level.into()), ..params }, 9e9);
     rows.push(with_level(params(MemoryOp::Read, 1), "dram"));
     rows.push(with_level(params(MemoryOp::Read, 2), "dram"));
     rows.push(with_level(params(MemoryOp::Copy, 1), "dram"));
@@ -259,12 +258,8 @@ fn a_core_s_ceiling_stands_beside_what_it_reads_from_memory_and_nowhere_else() {
     for _ in 0..2 {
         set_core_ceiling(&mut rows);
     }
-    let with: Vec<usize> = rows
-        .iter()
-        .enumerate()
-        .filter(|(_, row)| !row.metrics[0].peaks.is_empty())
-        .map(|(index, _)| index)
-        .collect();
+    let with: Vec<usize> =
+        rows.iter().enumerate().filter(|(_, row)| !row.metrics[0].peaks.is_empty()).map(|(index, _)| index).collect();
     assert_eq!(with, [rows.len() - 4]);
     let headline = &rows[rows.len() - 4].metrics[0];
     assert_eq!((headline.peaks.len(), headline.peaks[0].kind), (1, PeakKind::MeasuredCeiling));

@@ -4,8 +4,8 @@ use model::document::{NetConditions, TcpConditions};
 use model::experiment::{LOOPBACK, NetParams, Params, net_id};
 use model::io::{Direction, Protocol, Segmentation, Wait};
 use model::machine::Machine;
-use model::sample::MetricName;
 use model::peak::{Efficiency, PeakKind};
+use model::sample::MetricName;
 use model::unit::{Better, Unit};
 use model::warning::{Grade, Warning, WarningCode};
 
