@@ -1,149 +1,92 @@
 //! What a processor can execute, as a plain value.
 //!
 //! A [`Features`] may come from this machine ([`Features::detect`]), from recorded registers ([`CpuFacts`]) or from a
-//! list ([`Features::of`]): a test pretends to be an AVX2-only CPU by writing down one. Only what some kernel requires
+//! list ([`Features::having`]): a test pretends to be an AVX2-only CPU by writing down one. Only what some kernel requires
 //! is named here; the full list of what a machine has is `machine`'s business.
 //!
 //! That the kernel lets a process use AMX tiles ([`Feature::AmxTile`]) is one thing more: permission is asked with a
 //! system call, which is `sys`'s business.
 
-/// One capability that a kernel may require, present on the CPU *and* enabled by the operating system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Feature {
+/// SSE and AVX state, in XCR0.
+const YMM: u64 = 0b0110;
+/// The above with opmask, ZMM0-15 upper halves and ZMM16-31.
+const ZMM: u64 = 0b1110_0110;
+/// Tile configuration and tile data.
+const TILES: u64 = 0b11 << 17;
+
+/// Defines [`Feature`] by a table: what a feature is, its name, the bit by which CPUID reports it, and the register state
+/// that the operating system must save for it, as bits of XCR0. SSE's is part of x86-64: an operating system that did not
+/// save it could not run this program.
+macro_rules! features {
+    ($($(#[$doc:meta])* $feature:ident: $name:literal, $leaf:ident $bit:literal, $state:expr;)+) => {
+        /// One capability that a kernel may require, present on the CPU *and* enabled by the operating system.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Feature { $($(#[$doc])* $feature,)+ }
+
+        impl Feature {
+            /// Every feature, oldest first.
+            pub const ALL: &'static [Self] = &[$(Self::$feature,)+];
+
+            /// The name, as Linux spells it in `/proc/cpuinfo`.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$feature => $name,)+ }
+            }
+
+            /// Whether CPUID reports the feature, whatever the operating system enables.
+            const fn reported(self, facts: &CpuFacts) -> bool {
+                match self { $(Self::$feature => bit(facts.$leaf, $bit),)+ }
+            }
+
+            /// The register state that the operating system must save for the feature.
+            const fn state(self) -> u64 {
+                match self { $(Self::$feature => $state,)+ }
+            }
+        }
+    };
+}
+
+features! {
     /// 128-bit vectors; part of x86-64 itself.
-    Sse2,
+    Sse2: "sse2", leaf1_edx 26, 0;
     /// `PMADDUBSW` on 128-bit vectors.
-    Ssse3,
+    Ssse3: "ssse3", leaf1_ecx 9, 0;
     /// `PMULLD` on 128-bit vectors.
-    Sse41,
+    Sse41: "sse4_1", leaf1_ecx 19, 0;
     /// 256-bit integer vectors.
-    Avx2,
+    Avx2: "avx2", leaf7_ebx 5, YMM;
     /// Three-operand fused multiply-add (FMA3), scalar to 256 bits.
-    Fma,
+    Fma: "fma", leaf1_ecx 12, YMM;
     /// 512-bit vectors of 32- and 64-bit elements.
-    Avx512F,
+    Avx512F: "avx512f", leaf7_ebx 16, ZMM;
     /// 512-bit vectors of 8- and 16-bit elements.
-    Avx512Bw,
+    Avx512Bw: "avx512bw", leaf7_ebx 30, ZMM;
     /// `VPMULLQ` on 512-bit vectors.
-    Avx512Dq,
+    Avx512Dq: "avx512dq", leaf7_ebx 17, ZMM;
     /// 128- and 256-bit vectors in AVX-512's encoding.
-    Avx512Vl,
+    Avx512Vl: "avx512vl", leaf7_ebx 31, ZMM;
     /// `VPDPBUSD` and `VPDPWSSD` on 512-bit vectors.
-    Avx512Vnni,
+    Avx512Vnni: "avx512_vnni", leaf7_ecx 11, ZMM;
     /// `VDPBF16PS` on 512-bit vectors.
-    Avx512Bf16,
+    Avx512Bf16: "avx512_bf16", leaf7_1_eax 5, ZMM;
     /// Arithmetic on 16-bit floating-point elements.
-    Avx512Fp16,
+    Avx512Fp16: "avx512_fp16", leaf7_edx 23, ZMM;
     /// `VPDPBUSD` and `VPDPWSSD` on 256-bit vectors, VEX-encoded.
-    AvxVnni,
+    AvxVnni: "avx_vnni", leaf7_1_eax 4, YMM;
     /// `VPDPBSSD` on 256-bit vectors.
-    AvxVnniInt8,
+    AvxVnniInt8: "avx_vnni_int8", leaf7_1_edx 4, YMM;
     /// Tile registers, their configuration, loads and stores.
-    AmxTile,
+    AmxTile: "amx_tile", leaf7_edx 24, TILES;
     /// `TDPBUSD`.
-    AmxInt8,
+    AmxInt8: "amx_int8", leaf7_edx 25, TILES;
     /// `TDPBF16PS`.
-    AmxBf16,
+    AmxBf16: "amx_bf16", leaf7_edx 22, TILES;
     /// `TDPFP16PS`.
-    AmxFp16,
+    AmxFp16: "amx_fp16", leaf7_1_eax 21, TILES;
 }
 
 impl Feature {
-    /// Every feature, oldest first.
-    pub const ALL: &'static [Self] = &[
-        Self::Sse2,
-        Self::Ssse3,
-        Self::Sse41,
-        Self::Avx2,
-        Self::Fma,
-        Self::Avx512F,
-        Self::Avx512Bw,
-        Self::Avx512Dq,
-        Self::Avx512Vl,
-        Self::Avx512Vnni,
-        Self::Avx512Bf16,
-        Self::Avx512Fp16,
-        Self::AvxVnni,
-        Self::AvxVnniInt8,
-        Self::AmxTile,
-        Self::AmxInt8,
-        Self::AmxBf16,
-        Self::AmxFp16,
-    ];
-
-    /// The name, as Linux spells it in `/proc/cpuinfo`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sse2 => "sse2",
-            Self::Ssse3 => "ssse3",
-            Self::Sse41 => "sse4_1",
-            Self::Avx2 => "avx2",
-            Self::Fma => "fma",
-            Self::Avx512F => "avx512f",
-            Self::Avx512Bw => "avx512bw",
-            Self::Avx512Dq => "avx512dq",
-            Self::Avx512Vl => "avx512vl",
-            Self::Avx512Vnni => "avx512_vnni",
-            Self::Avx512Bf16 => "avx512_bf16",
-            Self::Avx512Fp16 => "avx512_fp16",
-            Self::AvxVnni => "avx_vnni",
-            Self::AvxVnniInt8 => "avx_vnni_int8",
-            Self::AmxTile => "amx_tile",
-            Self::AmxInt8 => "amx_int8",
-            Self::AmxBf16 => "amx_bf16",
-            Self::AmxFp16 => "amx_fp16",
-        }
-    }
-
     const fn bit(self) -> u32 {
         1 << self as u32
-    }
-
-    /// Whether CPUID reports the feature, whatever the operating system enables.
-    const fn reported(self, facts: &CpuFacts) -> bool {
-        match self {
-            Self::Sse2 => bit(facts.leaf1_edx, 26),
-            Self::Ssse3 => bit(facts.leaf1_ecx, 9),
-            Self::Sse41 => bit(facts.leaf1_ecx, 19),
-            Self::Avx2 => bit(facts.leaf7_ebx, 5),
-            Self::Fma => bit(facts.leaf1_ecx, 12),
-            Self::Avx512F => bit(facts.leaf7_ebx, 16),
-            Self::Avx512Bw => bit(facts.leaf7_ebx, 30),
-            Self::Avx512Dq => bit(facts.leaf7_ebx, 17),
-            Self::Avx512Vl => bit(facts.leaf7_ebx, 31),
-            Self::Avx512Vnni => bit(facts.leaf7_ecx, 11),
-            Self::Avx512Bf16 => bit(facts.leaf7_1_eax, 5),
-            Self::Avx512Fp16 => bit(facts.leaf7_edx, 23),
-            Self::AvxVnni => bit(facts.leaf7_1_eax, 4),
-            Self::AvxVnniInt8 => bit(facts.leaf7_1_edx, 4),
-            Self::AmxTile => bit(facts.leaf7_edx, 24),
-            Self::AmxInt8 => bit(facts.leaf7_edx, 25),
-            Self::AmxBf16 => bit(facts.leaf7_edx, 22),
-            Self::AmxFp16 => bit(facts.leaf7_1_eax, 21),
-        }
-    }
-
-    /// The register state that the operating system must save for the feature, as bits of XCR0.
-    const fn state(self) -> u64 {
-        /// SSE and AVX state.
-        const YMM: u64 = 0b0110;
-        /// The above with opmask, ZMM0-15 upper halves and ZMM16-31.
-        const ZMM: u64 = 0b1110_0110;
-        /// Tile configuration and tile data.
-        const TILES: u64 = 0b11 << 17;
-        match self {
-            // SSE state is part of x86-64: an operating system that did not save it could not run this program.
-            Self::Sse2 | Self::Ssse3 | Self::Sse41 => 0,
-            Self::Avx2 | Self::Fma | Self::AvxVnni | Self::AvxVnniInt8 => YMM,
-            Self::Avx512F
-            | Self::Avx512Bw
-            | Self::Avx512Dq
-            | Self::Avx512Vl
-            | Self::Avx512Vnni
-            | Self::Avx512Bf16
-            | Self::Avx512Fp16 => ZMM,
-            Self::AmxTile | Self::AmxInt8 | Self::AmxBf16 | Self::AmxFp16 => TILES,
-        }
     }
 }
 
@@ -209,7 +152,7 @@ impl Features {
     pub const NONE: Self = Self { usable: 0, reported: 0, binds_at_renaming: false };
 
     /// The set of the given features, all of them usable.
-    pub const fn of(features: &[Feature]) -> Self {
+    pub const fn having(features: &[Feature]) -> Self {
         let mut bits = 0;
         let mut rest = features;
         while let [first, others @ ..] = rest {
@@ -239,7 +182,7 @@ impl Features {
 
     /// Whether all of `features` are usable.
     pub const fn has_all(self, features: &[Feature]) -> bool {
-        let needed = Self::of(features).usable;
+        let needed = Self::having(features).usable;
         self.usable & needed == needed
     }
 
@@ -269,7 +212,7 @@ impl Features {
         }
         // Whatever is encoded for 512-bit vectors needs their foundation.
         if !set.has(Feature::Avx512F) {
-            set.usable &= !Self::of(&Self::ON_512_BITS).usable;
+            set.usable &= !Self::having(&Self::ON_512_BITS).usable;
         }
         set.on_binding_core(binds_at_renaming(facts))
     }

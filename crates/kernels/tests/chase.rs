@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use kernels::chase::{Chase, MOST_CHAINS, Order};
-use kernels::lines::Line;
+use kernels::lines::CacheLine;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-fn build(nodes: &mut [Line], order: Order, seed: u64) -> Option<Chase<'_>> {
-    let mut scratch = vec![Line::default(); Chase::scratch_lines(nodes.len())];
+fn build(nodes: &mut [CacheLine], order: Order, seed: u64) -> Option<Chase<'_>> {
+    let mut scratch = vec![CacheLine::default(); Chase::scratch_lines(nodes.len())];
     Chase::build(nodes, &mut scratch, order, seed)
 }
 
@@ -35,19 +35,22 @@ fn cycle(chase: &Chase, chain: usize) -> Vec<usize> {
 #[test]
 fn what_cannot_be_linked_is_none() {
     let with = |nodes: usize, chains: usize, group: Option<usize>| {
-        build(&mut vec![Line::default(); nodes], Order { chains, group }, 1).is_some()
+        build(&mut vec![CacheLine::default(); nodes], Order { chains, group }, 1).is_some()
     };
     assert!(!with(0, 1, None) && !with(5, 0, None) && !with(5, 6, None) && !with(5, 1, Some(0)));
     assert!(!with(100, MOST_CHAINS + 1, None));
     assert!(with(5, 5, None) && with(5, 1, Some(9)) && with(100, MOST_CHAINS, Some(1)));
-    let mut nodes = vec![Line([7; 8]); 100];
-    assert!(Chase::build(&mut nodes, &mut [Line::default(); 6], Order::RANDOM, 1).is_none(), "100 nodes need 7 lines");
-    assert_eq!(nodes, [Line([7; 8]); 100]);
+    let mut nodes = vec![CacheLine([7; 8]); 100];
+    assert!(
+        Chase::build(&mut nodes, &mut [CacheLine::default(); 6], Order::RANDOM, 1).is_none(),
+        "100 nodes need 7 lines"
+    );
+    assert_eq!(nodes, [CacheLine([7; 8]); 100]);
 }
 
 #[test]
 fn one_node_points_to_itself() {
-    let mut node = [Line::default()];
+    let mut node = [CacheLine::default()];
     let mut chase = build(&mut node, Order::RANDOM, 1).unwrap();
     assert_eq!(chase.verify(), Ok(()));
     chase.follow(3);
@@ -56,7 +59,7 @@ fn one_node_points_to_itself() {
 
 #[test]
 fn the_other_words_of_a_node_stay_as_they_are() {
-    let mut nodes = vec![Line([7; 8]); 100];
+    let mut nodes = vec![CacheLine([7; 8]); 100];
     build(&mut nodes, Order::RANDOM, 1).unwrap();
     assert!(nodes.iter().all(|node| node.0[2..] == [7; 6]));
 }
@@ -66,7 +69,7 @@ fn every_cycle_is_as_likely() {
     // Four nodes have 3! = 6 cycles: 6000 seeds give 1000 each, with a standard deviation of 29; five of them are 144.
     let mut counts = HashMap::new();
     for seed in 0..6000 {
-        let mut nodes = [Line::default(); 4];
+        let mut nodes = [CacheLine::default(); 4];
         let chase = build(&mut nodes, Order::RANDOM, seed).unwrap();
         *counts.entry(walk(&chase, 0, 4)).or_insert(0_u32) += 1;
     }
@@ -79,7 +82,7 @@ fn groups_and_the_lines_in_them_come_in_every_order_as_often() {
     // Three groups of two: 2! orders of the groups in the cycle, 2! of the lines in each of the three.
     let mut counts = HashMap::new();
     for seed in 0..16_000 {
-        let mut nodes = [Line::default(); 6];
+        let mut nodes = [CacheLine::default(); 6];
         let chase = build(&mut nodes, Order { chains: 1, group: Some(2) }, seed).unwrap();
         let mut order = cycle(&chase, 0);
         // The same cycle from the first line of group 0 that was entered.
@@ -104,7 +107,7 @@ proptest! {
     fn every_chain_is_one_cycle_through_its_share_of_the_nodes(
         nodes in 1_usize..3000, chains in 1..=MOST_CHAINS, group in prop::option::of(1_usize..200), seed: u64,
     ) {
-        let mut buffer = vec![Line::default(); nodes];
+        let mut buffer = vec![CacheLine::default(); nodes];
         let order = Order { chains: chains.min(nodes), group };
         let chase = build(&mut buffer, order, seed).unwrap();
         prop_assert_eq!(chase.verify(), Ok(()));
@@ -124,7 +127,7 @@ proptest! {
     fn a_chase_goes_where_single_steps_go(
         nodes in 32_usize..3000, chains in 1..=MOST_CHAINS, seed: u64, rounds in 0_u64..40,
     ) {
-        let mut buffer = vec![Line::default(); nodes];
+        let mut buffer = vec![CacheLine::default(); nodes];
         let mut chase = build(&mut buffer, Order { chains, group: None }, seed).unwrap();
         let steps = rounds * chase.loads_per_round() / chains as u64;
         for _ in 0..2 {

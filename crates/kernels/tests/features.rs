@@ -104,7 +104,7 @@ fn what_extends_512_bit_vectors_needs_their_foundation() {
 
 #[test]
 fn an_sse_only_cpu_gets_separate_multiplications_and_additions() {
-    let sse_only = Features::of(&[Feature::Sse2]);
+    let sse_only = Features::having(&[Feature::Sse2]);
     let widest = |op, element| table::widest(op, element, &sse_only).map(|bound| bound.kernel().name);
     assert_eq!(widest(CpuOp::Fma, Element::Fp64), Some("fma/fp64/sse2"));
     assert_eq!(widest(CpuOp::Fma, Element::Fp32), Some("fma/fp32/sse2"));
@@ -115,7 +115,7 @@ fn an_sse_only_cpu_gets_separate_multiplications_and_additions() {
 
 #[test]
 fn an_avx2_only_cpu_gets_no_512_bit_kernel() {
-    let avx2_only = Features::of(&[Feature::Sse2, Feature::Ssse3, Feature::Avx2, Feature::Fma]);
+    let avx2_only = Features::having(&[Feature::Sse2, Feature::Ssse3, Feature::Avx2, Feature::Fma]);
     if !Features::detect().has_all(&[Feature::Avx2, Feature::Fma]) {
         return;
     }
@@ -131,7 +131,7 @@ fn an_avx2_only_cpu_gets_no_512_bit_kernel() {
 fn a_claim_beyond_this_machine_binds_nothing_beyond_it() {
     let here = Features::detect();
     for kernel in table::KERNELS {
-        let bound = kernel.bind(&Features::of(Feature::ALL));
+        let bound = kernel.bind(&Features::having(Feature::ALL));
         assert_eq!(bound.is_some(), here.has_all(kernel.requires), "{}", kernel.name);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use kernels::features::Features;
-use kernels::lines::{Block, Line};
+use kernels::lines::{Block, CacheLine};
 use kernels::memory::{BoundMemory, MEMORY_KERNELS, MemoryKernel, combined, is_fp64};
 use kernels::pattern::Pattern;
 use kernels::portable;
@@ -18,7 +18,7 @@ fn bound() -> impl Iterator<Item = (&'static MemoryKernel, BoundMemory)> {
 
 /// Blocks of a pattern, or of whole numbers as fp64 where the operation computes with these.
 fn filled(op: MemoryOp, seed: u64, blocks: usize) -> Vec<Block> {
-    let mut data = vec![[Line::default(); 8]; blocks];
+    let mut data = vec![[CacheLine::default(); 8]; blocks];
     Pattern::seeded(seed).fill(data.as_flattened_mut());
     if is_fp64(op) {
         for (index, word) in words_mut(&mut data).enumerate() {
@@ -165,7 +165,7 @@ fn a_source_that_is_too_short_is_refused() {
 #[test]
 fn a_word_that_is_wrong_is_found_where_it_is() {
     let pattern = Pattern::seeded(6);
-    let mut lines = [Line::default(); 16];
+    let mut lines = [CacheLine::default(); 16];
     pattern.fill(&mut lines);
     assert_eq!(pattern.verify(&lines), Ok(()));
     lines[9].0[3] ^= 1;
@@ -175,21 +175,21 @@ fn a_word_that_is_wrong_is_found_where_it_is() {
 
 #[test]
 fn no_line_of_a_pattern_is_zero_or_occurs_twice() {
-    let mut lines = vec![Line::default(); 1 << 14];
+    let mut lines = vec![CacheLine::default(); 1 << 14];
     Pattern::seeded(7).fill(&mut lines);
     assert_eq!(lines[100], Pattern::seeded(7).line(100));
     let unique: HashSet<_> = lines.iter().map(|line| line.0).collect();
     assert_eq!(unique.len(), lines.len());
-    assert!(!unique.contains(&Line::default().0));
+    assert!(!unique.contains(&CacheLine::default().0));
 }
 
 #[test]
 fn lines_of_a_byte_buffer_are_whole_and_inside_it() {
     let mut bytes = vec![1; 1000];
-    let lines = Line::of_mut(&mut bytes);
+    let lines = CacheLine::slice_mut(&mut bytes);
     assert!((14..=15).contains(&lines.len()), "{}", lines.len());
-    lines.fill(Line([2; 8]));
-    assert_eq!(Line::of(&bytes).iter().flat_map(|line| line.0).sum::<u64>() % 16, 0);
+    lines.fill(CacheLine([2; 8]));
+    assert_eq!(CacheLine::slice(&bytes).iter().flat_map(|line| line.0).sum::<u64>() % 16, 0);
 }
 
 /// The same cases at every run.

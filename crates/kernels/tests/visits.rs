@@ -240,7 +240,7 @@ fn what_no_loop_does_is_refused() {
         let is_random = kernel.sequence == Sequence::Random;
         assert_eq!(kernel.random(&features, 8, content(), order).is_some(), is_random, "{}", kernel.name);
         assert_eq!(kernel.ascending(&features, 8, content()).is_some(), !is_random, "{}", kernel.name);
-        let none = kernel.random(&Features::of(&[]), 8, content(), order);
+        let none = kernel.random(&Features::having(&[]), 8, content(), order);
         assert!(kernel.requires.is_empty() || none.is_none(), "{}", kernel.name);
     }
 }

@@ -230,7 +230,7 @@ fn writes_of(plan: &Plan) -> Option<Writes> {
     let budget = plan.write_budget.filter(|bytes| *bytes < u64::MAX);
     let mut writes = Writes { budget, ..Writes::default() };
     for (planned, params) in plan.rows.iter().filter_map(on_a_disk) {
-        for file in TestFile::of(params) {
+        for file in TestFile::of_benchmark(params) {
             if !files.contains(&file) {
                 files.push(file);
             }
@@ -266,7 +266,7 @@ impl Writes {
         }
         if sampling.until_steady {
             // The file is written over once more before the first round.
-            self.file_bytes += TestFile::of(params).iter().map(|file| file.bytes).sum::<u64>();
+            self.file_bytes += TestFile::of_benchmark(params).iter().map(|file| file.bytes).sum::<u64>();
         }
         self.tools |= !planned.beside.is_empty();
     }

@@ -120,8 +120,8 @@ pub struct TestFile {
 }
 
 impl TestFile {
-    /// The files that a row works on.
-    pub fn of(params: &DiskParams) -> Vec<Self> {
+    /// The files that a benchmark works on.
+    pub fn of_benchmark(params: &DiskParams) -> Vec<Self> {
         let threads = if params.layout == DiskLayout::PerThread { params.threads } else { 1 };
         let grain = Grain::of_blocks(params.block);
         (0..threads).map(|thread| Self { directory: params.path.clone(), bytes: params.size, grain, thread }).collect()

@@ -1,7 +1,7 @@
 //! Tails and quantiles of the distributions that tests and intervals rest on: normal, Student's, chi-square, beta.
 //!
 //! Series and continued fractions to the last few bits of a double, from their textbook formulas; held against scipy by
-//! `tests/scipy.rs`. Nothing here knows what it is used for.
+//! `tests.rs`. Nothing here knows what it is used for.
 
 use std::f64::consts::{FRAC_2_PI, PI};
 

@@ -26,11 +26,11 @@ mod levels;
 mod observations;
 pub mod random;
 mod ranks;
-#[cfg(test)]
-mod scipy;
 mod steady;
 mod stop;
 mod summary;
+#[cfg(test)]
+mod tests;
 
 pub use comparison::holm::holm;
 pub use comparison::mann_whitney::{MannWhitney, mann_whitney};

@@ -27,7 +27,7 @@ pub struct Steadiness {
 
 impl Steadiness {
     /// That of five rounds; `None` where a value is no positive number.
-    fn of(rounds: &[f64; STEADY_ROUNDS]) -> Option<Self> {
+    fn of_rounds(rounds: &[f64; STEADY_ROUNDS]) -> Option<Self> {
         if !rounds.iter().all(|round| round.is_finite() && *round > 0.0) {
             return None;
         }
@@ -63,7 +63,7 @@ impl fmt::Display for Steadiness {
 
 /// How steady the last five rounds are; `None` of fewer, and where a value is no positive number.
 pub fn steadiness(rounds: &[f64]) -> Option<Steadiness> {
-    Steadiness::of(rounds.last_chunk()?)
+    Steadiness::of_rounds(rounds.last_chunk()?)
 }
 
 /// The first five rounds in a row that are steady; `None` while there are none.

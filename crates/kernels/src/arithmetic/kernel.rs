@@ -78,6 +78,49 @@ pub(crate) struct Pace {
     pub(crate) additions: u64,
 }
 
+/// How a row says where it differs from another.
+impl Kernel {
+    /// The same for another instruction set.
+    pub(crate) const fn named(self, name: &'static str, isa: Isa, requires: &'static [Feature]) -> Self {
+        Self { name, isa, requires, ..self }
+    }
+
+    /// The same on other elements.
+    pub(crate) const fn on_elements(self, element: Element, accumulator_type: &'static str, data: Data) -> Self {
+        Self { element, accumulator_type, data, ..self }
+    }
+
+    /// The same by another counting rule.
+    pub(crate) const fn counted_by(self, method: &'static str) -> Self {
+        Self { method, ..self }
+    }
+
+    /// The same with so many accumulators of so many lanes, and so many pairs of steps per iteration.
+    pub(crate) const fn sized(self, accumulators: usize, lanes: usize, pairs: usize) -> Self {
+        Self { accumulators, lanes, pairs, ..self }
+    }
+
+    /// The same with so many operations of one step in one lane.
+    pub(crate) const fn doing(self, operations_per_lane: u64) -> Self {
+        Self { operations_per_lane, ..self }
+    }
+
+    /// The same with another loop, of which there is no other variant.
+    pub(crate) const fn running(self, step: &'static [&'static str], body: Body) -> Self {
+        Self { step, body, spaced: None, pace: None, ..self }
+    }
+
+    /// The same with a variant of the loop that has so many NOPs.
+    pub(crate) const fn spaced_by(self, body: Body, nops: u64) -> Self {
+        Self { spaced: Some(Spaced { body, nops }), ..self }
+    }
+
+    /// The same with a variant of the loop that is paced by so many additions.
+    pub(crate) const fn paced_by(self, body: Body, additions: u64) -> Self {
+        Self { pace: Some(Pace { body, additions }), ..self }
+    }
+}
+
 impl Kernel {
     /// Arithmetic operations per iteration; a multiplication and an addition are one each.
     pub const fn operations(&self) -> u64 {

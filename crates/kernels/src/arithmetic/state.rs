@@ -115,7 +115,7 @@ impl ArithmeticState {
             let lane_bytes = self.kernel.data.lane_bytes();
             let lanes = results.chunks_exact_mut(lane_bytes).zip(seeds.chunks_exact(lane_bytes));
             for (lane, (result, seed)) in lanes.enumerate() {
-                set_bits(result, prediction.of(lane, bits(seed)));
+                set_bits(result, prediction.lane_bits(lane, bits(seed)));
             }
         }
         self.lap = lap;
@@ -215,7 +215,7 @@ impl ArithmeticState {
         for (accumulator, (seeds, results)) in accumulators.enumerate() {
             let lanes = seeds.as_chunks::<N>().0.iter().zip(results.as_chunks::<N>().0);
             for (lane, (seed, result)) in lanes.enumerate() {
-                let expected = prediction.of(lane, bits(seed));
+                let expected = prediction.lane_bits(lane, bits(seed));
                 let found = bits(result);
                 if expected != found {
                     return Err(Mismatch::Lane { kernel: self.kernel.name, accumulator, lane, expected, found });
@@ -257,11 +257,11 @@ enum Prediction<'a> {
 
 impl Prediction<'_> {
     /// The bits of a lane that started at `seed`.
-    fn of(&self, lane: usize, seed: u64) -> u64 {
+    fn lane_bits(&self, lane: usize, seed: u64) -> u64 {
         match self {
             Self::Float { float, gain } => float.encode(float.decode(seed) + gain),
             Self::Sum { gains, pairs, mask } => seed.wrapping_add(gains[lane].wrapping_mul(*pairs)) & mask,
-            Self::Affine { steps, mask } => steps.of(seed) & mask,
+            Self::Affine { steps, mask } => steps.apply(seed) & mask,
         }
     }
 }
@@ -274,13 +274,13 @@ struct Affine {
 }
 
 impl Affine {
-    const fn of(self, x: u64) -> u64 {
+    const fn apply(self, x: u64) -> u64 {
         self.multiplier.wrapping_mul(x).wrapping_add(self.summand)
     }
 
     /// This map after `first`.
     const fn after(self, first: Self) -> Self {
-        Self { multiplier: self.multiplier.wrapping_mul(first.multiplier), summand: self.of(first.summand) }
+        Self { multiplier: self.multiplier.wrapping_mul(first.multiplier), summand: self.apply(first.summand) }
     }
 
     /// This map so many times, by repeated squaring.
@@ -312,7 +312,7 @@ mod tests {
         let step = Affine { multiplier: 13, summand: 7_u64.wrapping_neg() };
         let mut naive = 99;
         for times in 0..200 {
-            assert_eq!(step.repeated(times).of(99), naive);
+            assert_eq!(step.repeated(times).apply(99), naive);
             naive = naive.wrapping_mul(13).wrapping_sub(7);
         }
     }

@@ -16,7 +16,7 @@ use crate::dense::number::Number;
 use crate::dense::pack;
 use crate::dense::random::Uniform;
 use crate::dense::solve::lu::{LEAST_COLUMNS, Unfit, apart, own};
-use crate::dense::stages::{Jobs, Places, Share};
+use crate::dense::stages::{CrewStages, Jobs, Share};
 use crate::dense::tile::{BoundTile, Levels};
 use crate::native::tiles::settle;
 use crate::rng::mix;
@@ -137,7 +137,7 @@ pub struct Product<T: Number, S> {
     operands: [Store<T, S>; 3],
     workspace: Store<T, S>,
     work: Work,
-    places: Places,
+    places: CrewStages,
     /// The largest scaled error, as the bits of a number that is not negative.
     error: AtomicU64,
     wrong_entries: AtomicUsize,
@@ -168,7 +168,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         let operands = [store(a, a_len)?, store(b, b_len)?, store(c, c_len)?];
         let needed = shape.workspace_len(crew.threads());
         let workspace = Store::new(workspace, needed).map_err(|_| Unfit::Workspace(needed))?;
-        let places = Places::new(crew.threads());
+        let places = CrewStages::new(crew.threads());
         let (work, error, wrong_entries) = Default::default();
         Ok(Self { shape, crew, operands, workspace, work, places, error, wrong_entries })
     }

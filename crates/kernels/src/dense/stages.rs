@@ -89,13 +89,13 @@ fn place_in(counter: u64, stage: usize) -> Option<usize> {
 const PLACE: u64 = u32::MAX as u64;
 
 /// Where every thread of a crew is. Several share a cache line: each writes to it a few times in some milliseconds.
-pub(super) struct Places {
-    places: [Place; MOST_THREADS],
+pub(super) struct CrewStages {
+    places: [ThreadStage; MOST_THREADS],
     threads: usize,
 }
 
 /// Where a thread is.
-struct Place {
+struct ThreadStage {
     /// Stages that it has finished.
     finished: AtomicUsize,
     /// The columns that it has, the first and the one behind the last.
@@ -105,14 +105,15 @@ struct Place {
 /// Any column.
 const ANY: u64 = PLACE;
 
-impl Places {
+impl CrewStages {
     /// Those of so many threads.
     pub(super) const fn new(threads: usize) -> Self {
-        let places = [const { Place { finished: AtomicUsize::new(0), columns: AtomicU64::new(ANY) } }; MOST_THREADS];
+        let places =
+            [const { ThreadStage { finished: AtomicUsize::new(0), columns: AtomicU64::new(ANY) } }; MOST_THREADS];
         Self { places, threads }
     }
 
-    fn all(&self) -> &[Place] {
+    fn all(&self) -> &[ThreadStage] {
         &self.places[..self.threads]
     }
 
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn columns_are_free_once_nobody_behind_has_them() {
-        let places = Places::new(3);
+        let places = CrewStages::new(3);
         places.restart();
         assert!(places.are_through(0, &(0..10)), "there is no stage before the first");
         assert!(!places.are_through(1, &(0..10)), "nobody knows what the others have");

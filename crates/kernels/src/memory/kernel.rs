@@ -3,7 +3,7 @@
 use model::isa::{Isa, MemoryOp};
 
 use crate::features::Feature;
-use crate::memory::lines::{Block, Line};
+use crate::memory::lines::{Block, CacheLine};
 
 /// The factor of scale and triad: that of STREAM 5.10 (`stream.c`).
 pub const SCALAR: f64 = 3.0;
@@ -26,7 +26,7 @@ pub(crate) struct Job {
     /// How often all of them are gone through.
     pub(crate) passes: usize,
     /// Eight equal words: what is added, or multiplied by.
-    pub(crate) operand: Line,
+    pub(crate) operand: CacheLine,
     /// Of a writing loop the first vectors; of a reading one the sums, in any arrangement of words in the first line.
     pub(crate) vectors: Block,
 }
@@ -34,7 +34,14 @@ pub(crate) struct Job {
 impl Job {
     pub(crate) const fn over(blocks: usize, passes: usize) -> Self {
         let (target, sources) = (core::ptr::null_mut(), [core::ptr::null(); MOST_SOURCES]);
-        Self { target, sources, blocks, passes, operand: Line([0; Line::WORDS]), vectors: [Line([0; Line::WORDS]); 8] }
+        Self {
+            target,
+            sources,
+            blocks,
+            passes,
+            operand: CacheLine([0; CacheLine::WORDS]),
+            vectors: [CacheLine([0; CacheLine::WORDS]); 8],
+        }
     }
 }
 

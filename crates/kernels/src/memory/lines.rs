@@ -5,12 +5,12 @@
 /// One cache line of 64 bytes, aligned.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Line(pub [u64; Line::WORDS]);
+pub struct CacheLine(pub [u64; CacheLine::WORDS]);
 
 /// What a memory loop does in one iteration: eight lines, 512 bytes.
-pub type Block = [Line; 8];
+pub type Block = [CacheLine; 8];
 
-impl Line {
+impl CacheLine {
     /// Bytes of a line.
     pub const BYTES: usize = 64;
     /// Words of a line.
@@ -18,14 +18,14 @@ impl Line {
 
     /// The whole lines of a byte buffer (which starts on a line boundary if it is page-aligned; else the ends are left
     /// out).
-    pub fn of(bytes: &[u8]) -> &[Self] {
-        // SAFETY: any 64 bytes are a valid `Line`, which has no padding; `align_to` sees to alignment and bounds.
+    pub fn slice(bytes: &[u8]) -> &[Self] {
+        // SAFETY: any 64 bytes are a valid `CacheLine`, which has no padding; `align_to` sees to alignment and bounds.
         unsafe { bytes.align_to().1 }
     }
 
     /// The whole lines of a byte buffer, to be written.
-    pub fn of_mut(bytes: &mut [u8]) -> &mut [Self] {
-        // SAFETY: as in `of`; and any `Line` written is valid as bytes.
+    pub fn slice_mut(bytes: &mut [u8]) -> &mut [Self] {
+        // SAFETY: as in `slice`; and any `CacheLine` written is valid as bytes.
         unsafe { bytes.align_to_mut().1 }
     }
 

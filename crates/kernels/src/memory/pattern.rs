@@ -6,16 +6,16 @@
 
 use core::fmt;
 
-use crate::memory::lines::Line;
+use crate::memory::lines::CacheLine;
 use crate::rng::{GOLDEN, Rng};
 
 /// The content of a run of lines, from a first line on.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    pub(crate) words: [u64; Line::WORDS],
+    pub(crate) words: [u64; CacheLine::WORDS],
     /// Added to every word from one line to the next; eight equal words, as a vector loop loads them.
-    pub(crate) step: [u64; Line::WORDS],
+    pub(crate) step: [u64; CacheLine::WORDS],
 }
 
 /// A word that is not what was written.
@@ -47,13 +47,13 @@ impl Pattern {
     /// The pattern that begins at line 0 of a buffer.
     pub const fn seeded(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let mut words = [0; Line::WORDS];
+        let mut words = [0; CacheLine::WORDS];
         let mut word = 0;
-        while word < Line::WORDS {
+        while word < CacheLine::WORDS {
             words[word] = rng.next();
             word += 1;
         }
-        Self { words, step: [Self::STEP; Line::WORDS] }
+        Self { words, step: [Self::STEP; CacheLine::WORDS] }
     }
 
     /// The same pattern as it continues `lines` lines further on.
@@ -63,22 +63,22 @@ impl Pattern {
         Self { words: self.words.map(|word| word.wrapping_add(ahead)), ..*self }
     }
 
-    /// Line `index` of the pattern.
-    pub fn line(&self, index: usize) -> Line {
-        Line(self.after(index).words)
+    /// CacheLine `index` of the pattern.
+    pub fn line(&self, index: usize) -> CacheLine {
+        CacheLine(self.after(index).words)
     }
 
     /// Writes the pattern, in plain Rust: to populate a buffer, and the oracle for the loops that write it.
-    pub fn fill(&self, lines: &mut [Line]) {
+    pub fn fill(&self, lines: &mut [CacheLine]) {
         let mut words = self.words;
         for line in lines {
-            *line = Line(words);
+            *line = CacheLine(words);
             words = words.map(|word| word.wrapping_add(Self::STEP));
         }
     }
 
     /// Compares every word of `lines` with the pattern.
-    pub fn verify(&self, lines: &[Line]) -> Result<(), WrongWord> {
+    pub fn verify(&self, lines: &[CacheLine]) -> Result<(), WrongWord> {
         let mut expected = self.words;
         for (line, found) in lines.iter().enumerate() {
             if expected != found.0 {
@@ -105,7 +105,7 @@ impl Pattern {
     }
 }
 
-fn first_difference(line: usize, expected: &[u64; Line::WORDS], found: &[u64; Line::WORDS]) -> WrongWord {
-    let word = (0..Line::WORDS).find(|&word| expected[word] != found[word]).unwrap_or(0);
+fn first_difference(line: usize, expected: &[u64; CacheLine::WORDS], found: &[u64; CacheLine::WORDS]) -> WrongWord {
+    let word = (0..CacheLine::WORDS).find(|&word| expected[word] != found[word]).unwrap_or(0);
     WrongWord { line, word, expected: expected[word], found: found[word] }
 }

@@ -15,7 +15,7 @@ use model::isa::{Isa, MemoryOp};
 
 use crate::features::Features;
 use crate::memory::kernel::{Job, MemoryKernel, SCALAR, UPDATE_STEP};
-use crate::memory::lines::{Block, Line};
+use crate::memory::lines::{Block, CacheLine};
 use crate::memory::pattern::Pattern;
 use crate::native;
 
@@ -73,7 +73,7 @@ impl ReadLoop {
 
     /// The sum that one pass over so many blocks of a pattern adds.
     pub fn sum_of(&self, pattern: &Pattern, blocks: usize) -> u64 {
-        let lines_apart = self.0.group_bytes() / Line::BYTES;
+        let lines_apart = self.0.group_bytes() / CacheLine::BYTES;
         let (groups, words) =
             (blocks * size_of::<Block>() / self.0.group_bytes(), self.0.vector_bytes / size_of::<u64>());
         pattern.sum(groups, lines_apart, words)
@@ -93,8 +93,8 @@ impl WriteLoop {
         job.target = dst.as_mut_ptr();
         pattern.fill(&mut job.vectors);
         // Eight vectors hold so many lines of the pattern, and all advance by as many.
-        let lines_ahead = (self.0.group_bytes() / Line::BYTES) as u64;
-        job.operand = Line(pattern.step.map(|step| step.wrapping_mul(lines_ahead)));
+        let lines_ahead = (self.0.group_bytes() / CacheLine::BYTES) as u64;
+        job.operand = CacheLine(pattern.step.map(|step| step.wrapping_mul(lines_ahead)));
         // SAFETY: a `WriteLoop` exists only where its features do; the pointer and length are those of a slice.
         unsafe { self.0.run(&mut job) }
     }
@@ -110,7 +110,7 @@ impl UpdateLoop {
     pub fn run(&self, dst: &mut [Block], passes: usize) -> u64 {
         let mut job = Job::over(dst.len(), passes);
         job.target = dst.as_mut_ptr();
-        job.operand = Line([UPDATE_STEP; Line::WORDS]);
+        job.operand = CacheLine([UPDATE_STEP; CacheLine::WORDS]);
         // SAFETY: an `UpdateLoop` exists only where its features do; the pointer and length are those of a slice.
         unsafe { self.0.run(&mut job) }
     }
@@ -136,7 +136,7 @@ impl CombineLoop {
         assert_eq!(sources.len(), self.sources(), "{} has another number of sources", self.0.name);
         let mut job = Job::over(dst.len(), passes);
         job.target = dst.as_mut_ptr();
-        job.operand = Line([SCALAR.to_bits(); Line::WORDS]);
+        job.operand = CacheLine([SCALAR.to_bits(); CacheLine::WORDS]);
         for (pointer, source) in job.sources.iter_mut().zip(sources) {
             assert_eq!(source.len(), dst.len(), "{} needs as many blocks on either side", self.0.name);
             *pointer = source.as_ptr();

@@ -4,14 +4,14 @@
     expect(dead_code, reason = "x86_64 has a folder of its own")
 )]
 
-use crate::memory::chase::body::{Places, steps_per_round};
-use crate::memory::lines::Line;
+use crate::memory::chase::body::{ChainPlaces, steps_per_round};
+use crate::memory::lines::CacheLine;
 
 /// Follows the chains in turn.
 ///
 /// # Safety
 /// As [`crate::memory::chase::body::Body`].
-pub(crate) unsafe extern "C" fn chase<const CHAINS: usize>(places: &mut Places, rounds: u64) {
+pub(crate) unsafe extern "C" fn chase<const CHAINS: usize>(places: &mut ChainPlaces, rounds: u64) {
     for _ in 0..rounds * steps_per_round(CHAINS) as u64 {
         for place in &mut places[..CHAINS] {
             // SAFETY: the caller promises that every word reached holds the address of the next.
@@ -22,4 +22,4 @@ pub(crate) unsafe extern "C" fn chase<const CHAINS: usize>(places: &mut Places, 
 }
 
 /// Fetching ahead is left to the processor.
-pub(crate) fn fetch(_line: *const Line) {}
+pub(crate) fn fetch(_line: *const CacheLine) {}

@@ -60,11 +60,7 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
     pace: None,
 };
 /// One fp32 lane.
-pub(super) const FP32_SCALAR: Kernel = Kernel {
-    name: "fma/fp32/scalar/portable",
-    element: Element::Fp32,
-    accumulator_type: "fp32",
-    data: Data::Products(Float::Fp32),
-    body: fp32_scalar,
-    ..FP64_SCALAR
-};
+pub(super) const FP32_SCALAR: Kernel = FP64_SCALAR
+    .on_elements(Element::Fp32, "fp32", Data::Products(Float::Fp32))
+    .named("fma/fp32/scalar/portable", Isa::Scalar, &[])
+    .running(&[], fp32_scalar);

@@ -8,13 +8,13 @@ use core::slice;
 use model::isa::{Isa, MemoryOp};
 
 use crate::memory::kernel::{Job, MemoryKernel, Stride, UPDATE_STEP, combined};
-use crate::memory::lines::{Block, Line};
+use crate::memory::lines::{Block, CacheLine};
 
 /// The lines of a source.
 ///
 /// # Safety
 /// Source `index` of the job must be valid for reads of its blocks.
-unsafe fn source(job: &Job, index: usize) -> &[Line] {
+unsafe fn source(job: &Job, index: usize) -> &[CacheLine] {
     // SAFETY: the caller's promise.
     unsafe { slice::from_raw_parts(job.sources[index], job.blocks) }.as_flattened()
 }
@@ -23,7 +23,7 @@ unsafe fn source(job: &Job, index: usize) -> &[Line] {
 ///
 /// # Safety
 /// The target must be valid for writes of the job's blocks, and nothing else may refer to them.
-unsafe fn target<'a>(job: &Job) -> &'a mut [Line] {
+unsafe fn target<'a>(job: &Job) -> &'a mut [CacheLine] {
     // SAFETY: the caller's promise; blocks are plain integers.
     unsafe { slice::from_raw_parts_mut(job.target, job.blocks) }.as_flattened_mut()
 }

@@ -63,29 +63,17 @@ pub(super) const INT32: Kernel = Kernel {
     pace: None,
 };
 /// 64-bit whole numbers.
-pub(super) const INT64: Kernel = Kernel {
-    name: "plain/int64/scalar/portable",
-    element: Element::Int64,
-    accumulator_type: "s64",
-    data: Data::Affine { bytes: 8 },
-    body: int64,
-    ..INT32
-};
+pub(super) const INT64: Kernel = INT32
+    .on_elements(Element::Int64, "s64", Data::Affine { bytes: 8 })
+    .named("plain/int64/scalar/portable", Isa::Scalar, &[])
+    .running(&[], int64);
 /// 32-bit floating point.
-pub(super) const FP32: Kernel = Kernel {
-    name: "plain/fp32/scalar/portable",
-    element: Element::Fp32,
-    accumulator_type: "fp32",
-    data: Data::DoubledAndHalved(Float::Fp32),
-    body: fp32,
-    ..INT32
-};
+pub(super) const FP32: Kernel = INT32
+    .on_elements(Element::Fp32, "fp32", Data::DoubledAndHalved(Float::Fp32))
+    .named("plain/fp32/scalar/portable", Isa::Scalar, &[])
+    .running(&[], fp32);
 /// 64-bit floating point.
-pub(super) const FP64: Kernel = Kernel {
-    name: "plain/fp64/scalar/portable",
-    element: Element::Fp64,
-    accumulator_type: "fp64",
-    data: Data::DoubledAndHalved(Float::Fp64),
-    body: fp64,
-    ..INT32
-};
+pub(super) const FP64: Kernel = INT32
+    .on_elements(Element::Fp64, "fp64", Data::DoubledAndHalved(Float::Fp64))
+    .named("plain/fp64/scalar/portable", Isa::Scalar, &[])
+    .running(&[], fp64);

@@ -5,7 +5,7 @@ use model::isa::{CpuOp, Element, Isa};
 use super::loops::vector_loop;
 use crate::arithmetic::data::Data;
 use crate::arithmetic::float::Float;
-use crate::arithmetic::kernel::{Kernel, Pace};
+use crate::arithmetic::kernel::Kernel;
 use crate::features::Feature;
 
 vector_loop!(
@@ -105,61 +105,30 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
 };
 /// 128 bits.
 pub(super) const FP64_SSE2: Kernel =
-    Kernel { name: "add/fp64/sse2", isa: Isa::Sse2, lanes: 2, step: &["addpd"], body: fp64_sse2, ..FP64_SCALAR };
+    FP64_SCALAR.named("add/fp64/sse2", Isa::Sse2, &[Feature::Sse2]).sized(14, 2, 2).running(&["addpd"], fp64_sse2);
 /// 256 bits.
-pub(super) const FP64_AVX2: Kernel = Kernel {
-    name: "add/fp64/avx2",
-    isa: Isa::Avx2,
-    requires: &[Feature::Avx2],
-    lanes: 4,
-    step: &["vaddpd"],
-    body: fp64_avx2,
-    ..FP64_SCALAR
-};
+pub(super) const FP64_AVX2: Kernel =
+    FP64_SCALAR.named("add/fp64/avx2", Isa::Avx2, &[Feature::Avx2]).sized(14, 4, 2).running(&["vaddpd"], fp64_avx2);
 /// 512 bits.
-pub(super) const FP64_AVX512: Kernel = Kernel {
-    name: "add/fp64/avx512",
-    isa: Isa::Avx512,
-    requires: &[Feature::Avx512F],
-    accumulators: 24,
-    lanes: 8,
-    step: &["vaddpd"],
-    body: fp64_avx512,
-    pace: Some(Pace { body: fp64_avx512_paced, additions: 72 }),
-    ..FP64_SCALAR
-};
+pub(super) const FP64_AVX512: Kernel = FP64_SCALAR
+    .named("add/fp64/avx512", Isa::Avx512, &[Feature::Avx512F])
+    .sized(24, 8, 2)
+    .running(&["vaddpd"], fp64_avx512)
+    .paced_by(fp64_avx512_paced, 72);
 /// One lane.
-pub(super) const FP32_SCALAR: Kernel = Kernel {
-    name: "add/fp32/scalar",
-    element: Element::Fp32,
-    accumulator_type: "fp32",
-    step: &["addss"],
-    data: Data::Sums(Float::Fp32),
-    body: fp32_scalar,
-    ..FP64_SCALAR
-};
+pub(super) const FP32_SCALAR: Kernel = FP64_SCALAR
+    .on_elements(Element::Fp32, "fp32", Data::Sums(Float::Fp32))
+    .named("add/fp32/scalar", Isa::Scalar, &[Feature::Sse2])
+    .running(&["addss"], fp32_scalar);
 /// 128 bits.
 pub(super) const FP32_SSE2: Kernel =
-    Kernel { name: "add/fp32/sse2", isa: Isa::Sse2, lanes: 4, step: &["addps"], body: fp32_sse2, ..FP32_SCALAR };
+    FP32_SCALAR.named("add/fp32/sse2", Isa::Sse2, &[Feature::Sse2]).sized(14, 4, 2).running(&["addps"], fp32_sse2);
 /// 256 bits.
-pub(super) const FP32_AVX2: Kernel = Kernel {
-    name: "add/fp32/avx2",
-    isa: Isa::Avx2,
-    requires: &[Feature::Avx2],
-    lanes: 8,
-    step: &["vaddps"],
-    body: fp32_avx2,
-    ..FP32_SCALAR
-};
+pub(super) const FP32_AVX2: Kernel =
+    FP32_SCALAR.named("add/fp32/avx2", Isa::Avx2, &[Feature::Avx2]).sized(14, 8, 2).running(&["vaddps"], fp32_avx2);
 /// 512 bits.
-pub(super) const FP32_AVX512: Kernel = Kernel {
-    name: "add/fp32/avx512",
-    isa: Isa::Avx512,
-    requires: &[Feature::Avx512F],
-    accumulators: 24,
-    lanes: 16,
-    step: &["vaddps"],
-    body: fp32_avx512,
-    pace: Some(Pace { body: fp32_avx512_paced, additions: 72 }),
-    ..FP32_SCALAR
-};
+pub(super) const FP32_AVX512: Kernel = FP32_SCALAR
+    .named("add/fp32/avx512", Isa::Avx512, &[Feature::Avx512F])
+    .sized(24, 16, 2)
+    .running(&["vaddps"], fp32_avx512)
+    .paced_by(fp32_avx512_paced, 72);

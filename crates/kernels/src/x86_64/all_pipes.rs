@@ -11,7 +11,7 @@ use model::isa::{CpuOp, Element, Isa};
 use super::loops::nops;
 use crate::arithmetic::data::{Data, SLOT};
 use crate::arithmetic::float::Float;
-use crate::arithmetic::kernel::{Kernel, Pace, Spaced};
+use crate::arithmetic::kernel::{Kernel, Pace};
 use crate::arithmetic::registers::RegisterFile;
 use crate::features::Feature;
 
@@ -170,40 +170,23 @@ pub(super) const FP64_AVX512: Kernel = Kernel {
     pace: Some(Pace { body: fp64_avx512_paced, additions: 52 }),
 };
 /// 256 bits of fp64.
-pub(super) const FP64_AVX2: Kernel = Kernel {
-    name: "all_pipes/fp64/avx2",
-    isa: Isa::Avx2,
-    requires: &[Feature::Avx2, Feature::Fma],
-    accumulators: 14,
-    lanes: 4,
-    pairs: 3,
-    body: fp64_avx2,
-    spaced: Some(Spaced { body: fp64_avx2_spaced, nops: 83 }),
-    pace: Some(Pace { body: fp64_avx2_paced, additions: 42 }),
-    ..FP64_AVX512
-};
+pub(super) const FP64_AVX2: Kernel = FP64_AVX512
+    .named("all_pipes/fp64/avx2", Isa::Avx2, &[Feature::Avx2, Feature::Fma])
+    .sized(14, 4, 3)
+    .running(&["vfmadd231pd", "vaddpd"], fp64_avx2)
+    .spaced_by(fp64_avx2_spaced, 83)
+    .paced_by(fp64_avx2_paced, 42);
 /// 512 bits of fp32.
-pub(super) const FP32_AVX512: Kernel = Kernel {
-    name: "all_pipes/fp32/avx512",
-    element: Element::Fp32,
-    accumulator_type: "fp32",
-    lanes: 16,
-    step: &["vfmadd231ps", "vaddps"],
-    data: Data::ProductsAndSums(Float::Fp32),
-    body: fp32_avx512,
-    pace: Some(Pace { body: fp32_avx512_paced, additions: 52 }),
-    ..FP64_AVX512
-};
+pub(super) const FP32_AVX512: Kernel = FP64_AVX512
+    .on_elements(Element::Fp32, "fp32", Data::ProductsAndSums(Float::Fp32))
+    .named("all_pipes/fp32/avx512", Isa::Avx512, &[Feature::Avx512F])
+    .sized(24, 16, 2)
+    .running(&["vfmadd231ps", "vaddps"], fp32_avx512)
+    .paced_by(fp32_avx512_paced, 52);
 /// 256 bits of fp32.
-pub(super) const FP32_AVX2: Kernel = Kernel {
-    name: "all_pipes/fp32/avx2",
-    isa: Isa::Avx2,
-    requires: &[Feature::Avx2, Feature::Fma],
-    accumulators: 14,
-    lanes: 8,
-    pairs: 3,
-    body: fp32_avx2,
-    spaced: Some(Spaced { body: fp32_avx2_spaced, nops: 83 }),
-    pace: Some(Pace { body: fp32_avx2_paced, additions: 42 }),
-    ..FP32_AVX512
-};
+pub(super) const FP32_AVX2: Kernel = FP32_AVX512
+    .named("all_pipes/fp32/avx2", Isa::Avx2, &[Feature::Avx2, Feature::Fma])
+    .sized(14, 8, 3)
+    .running(&["vfmadd231ps", "vaddps"], fp32_avx2)
+    .spaced_by(fp32_avx2_spaced, 83)
+    .paced_by(fp32_avx2_paced, 42);

@@ -3,8 +3,8 @@
 use core::arch::naked_asm;
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
-use crate::memory::chase::body::{Places, steps_per_round};
-use crate::memory::lines::Line;
+use crate::memory::chase::body::{ChainPlaces, steps_per_round};
+use crate::memory::lines::CacheLine;
 
 /// One instruction for each chain whose place has a register: `load` it, `store` it, or a `step` of the chain.
 ///
@@ -33,7 +33,7 @@ macro_rules! each_register {
 /// # Safety
 /// As [`crate::memory::chase::body::Body`].
 #[unsafe(naked)]
-pub(crate) unsafe extern "C" fn chase<const CHAINS: usize>(places: &mut Places, rounds: u64) {
+pub(crate) unsafe extern "C" fn chase<const CHAINS: usize>(places: &mut ChainPlaces, rounds: u64) {
     naked_asm!(
         ".if {chains} > 6",
         "push rbx",
@@ -78,7 +78,7 @@ pub(crate) unsafe extern "C" fn chase<const CHAINS: usize>(places: &mut Places, 
 
 /// Asks for a line that will be written soon.
 #[inline]
-pub(crate) fn fetch(line: *const Line) {
+pub(crate) fn fetch(line: *const CacheLine) {
     // SAFETY: every x86-64 has SSE, and a prefetch of any address is no access.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
 }

@@ -14,7 +14,7 @@ use model::isa::{CpuOp, Element, Isa};
 use super::loops::{products_far_ahead, vector_loop};
 use crate::arithmetic::data::{Data, Range, SLOT, Shape};
 use crate::arithmetic::float::Float;
-use crate::arithmetic::kernel::{Kernel, Pace, Spaced};
+use crate::arithmetic::kernel::Kernel;
 use crate::arithmetic::registers::RegisterFile;
 use crate::features::Feature;
 
@@ -260,166 +260,107 @@ pub(super) const INT8_SCALAR: Kernel = Kernel {
     pace: None,
 };
 /// 128 bits, before VNNI.
-pub(super) const INT8_SSSE3: Kernel = Kernel {
-    name: "dot/int8/ssse3",
-    isa: Isa::Ssse3,
-    requires: &[Feature::Ssse3],
-    method: "cpu-dot-maddubs/1",
-    accumulators: 2,
-    lanes: 4,
-    pairs: 27,
-    step: &["movdqa", "pmaddubsw", "pmaddwd", "paddd"],
-    operations_per_lane: 8,
-    data: Data::IntegerDot { shape: Shape::Vector(4), first: Range::U7, second: Range::S8 },
-    body: int8_ssse3,
-    spaced: Some(Spaced { body: int8_ssse3_spaced, nops: 215 }),
-    ..INT8_SCALAR
-};
+pub(super) const INT8_SSSE3: Kernel = INT8_SCALAR
+    .on_elements(
+        Element::Int8,
+        "s32 <- u8 x s8",
+        Data::IntegerDot { shape: Shape::Vector(4), first: Range::U7, second: Range::S8 },
+    )
+    .named("dot/int8/ssse3", Isa::Ssse3, &[Feature::Ssse3])
+    .counted_by("cpu-dot-maddubs/1")
+    .sized(2, 4, 27)
+    .doing(8)
+    .running(&["movdqa", "pmaddubsw", "pmaddwd", "paddd"], int8_ssse3)
+    .spaced_by(int8_ssse3_spaced, 215);
 /// 256 bits, before VNNI.
-pub(super) const INT8_AVX2: Kernel = Kernel {
-    name: "dot/int8/avx2",
-    isa: Isa::Avx2,
-    requires: &[Feature::Avx2],
-    lanes: 8,
-    step: &["vpmaddubsw", "vpmaddwd", "vpaddd"],
-    body: int8_avx2,
-    spaced: Some(Spaced { body: int8_avx2_spaced, nops: 323 }),
-    ..INT8_SSSE3
-};
+pub(super) const INT8_AVX2: Kernel = INT8_SSSE3
+    .named("dot/int8/avx2", Isa::Avx2, &[Feature::Avx2])
+    .sized(2, 8, 27)
+    .running(&["vpmaddubsw", "vpmaddwd", "vpaddd"], int8_avx2)
+    .spaced_by(int8_avx2_spaced, 323);
 /// 512 bits, before VNNI.
-pub(super) const INT8_AVX512: Kernel = Kernel {
-    name: "dot/int8/avx512",
-    isa: Isa::Avx512,
-    requires: &[Feature::Avx512F, Feature::Avx512Bw],
-    accumulators: 24,
-    lanes: 16,
-    pairs: 2,
-    body: int8_avx512,
-    spaced: None,
-    pace: Some(Pace { body: int8_avx512_paced, additions: 192 }),
-    ..INT8_AVX2
-};
+pub(super) const INT8_AVX512: Kernel = INT8_AVX2
+    .named("dot/int8/avx512", Isa::Avx512, &[Feature::Avx512F, Feature::Avx512Bw])
+    .sized(24, 16, 2)
+    .running(&["vpmaddubsw", "vpmaddwd", "vpaddd"], int8_avx512)
+    .paced_by(int8_avx512_paced, 192);
 /// 512 bits, VNNI.
-pub(super) const INT8_AVX512_VNNI: Kernel = Kernel {
-    name: "dot/int8/avx512_vnni",
-    isa: Isa::Avx512Vnni,
-    requires: &[Feature::Avx512F, Feature::Avx512Vnni],
-    method: "cpu-dot-vnni/1",
-    accumulators: 24,
-    lanes: 16,
-    step: &["vpdpbusd"],
-    operations_per_lane: 8,
-    data: Data::IntegerDot { shape: Shape::Vector(4), first: Range::U8, second: Range::S8 },
-    body: int8_avx512_vnni,
-    pace: Some(Pace { body: int8_avx512_vnni_paced, additions: 72 }),
-    ..INT8_SCALAR
-};
+pub(super) const INT8_AVX512_VNNI: Kernel = INT8_SCALAR
+    .on_elements(
+        Element::Int8,
+        "s32 <- u8 x s8",
+        Data::IntegerDot { shape: Shape::Vector(4), first: Range::U8, second: Range::S8 },
+    )
+    .named("dot/int8/avx512_vnni", Isa::Avx512Vnni, &[Feature::Avx512F, Feature::Avx512Vnni])
+    .counted_by("cpu-dot-vnni/1")
+    .sized(24, 16, 2)
+    .doing(8)
+    .running(&["vpdpbusd"], int8_avx512_vnni)
+    .paced_by(int8_avx512_vnni_paced, 72);
 /// 256 bits, VNNI in VEX encoding.
-pub(super) const INT8_AVX_VNNI: Kernel = Kernel {
-    name: "dot/int8/avx_vnni",
-    isa: Isa::AvxVnni,
-    requires: &[Feature::AvxVnni],
-    accumulators: 12,
-    lanes: 8,
-    body: int8_avx_vnni,
-    pace: None,
-    ..INT8_AVX512_VNNI
-};
+pub(super) const INT8_AVX_VNNI: Kernel = INT8_AVX512_VNNI
+    .named("dot/int8/avx_vnni", Isa::AvxVnni, &[Feature::AvxVnni])
+    .sized(12, 8, 2)
+    .running(&["vpdpbusd"], int8_avx_vnni);
 /// 256 bits, signed by signed bytes.
-pub(super) const INT8_AVX_VNNI_INT8: Kernel = Kernel {
-    name: "dot/int8/avx_vnni_int8",
-    isa: Isa::AvxVnniInt8,
-    requires: &[Feature::AvxVnniInt8],
-    accumulator_type: "s32 <- s8 x s8",
-    step: &["vpdpbssd"],
-    data: Data::IntegerDot { shape: Shape::Vector(4), first: Range::S8, second: Range::S8 },
-    body: int8_avx_vnni_int8,
-    ..INT8_AVX_VNNI
-};
+pub(super) const INT8_AVX_VNNI_INT8: Kernel = INT8_AVX_VNNI
+    .on_elements(
+        Element::Int8,
+        "s32 <- s8 x s8",
+        Data::IntegerDot { shape: Shape::Vector(4), first: Range::S8, second: Range::S8 },
+    )
+    .named("dot/int8/avx_vnni_int8", Isa::AvxVnniInt8, &[Feature::AvxVnniInt8])
+    .running(&["vpdpbssd"], int8_avx_vnni_int8);
 /// Any x86-64: one product of words at a time. The other rows say where they differ.
-pub(super) const INT16_SCALAR: Kernel = Kernel {
-    name: "dot/int16/scalar",
-    element: Element::Int16,
-    accumulator_type: "s32 <- s16 x s16",
-    data: Data::IntegerDot { shape: Shape::Vector(1), first: Range::S16, second: Range::S16 },
-    body: int16_scalar,
-    ..INT8_SCALAR
-};
+pub(super) const INT16_SCALAR: Kernel = INT8_SCALAR
+    .on_elements(
+        Element::Int16,
+        "s32 <- s16 x s16",
+        Data::IntegerDot { shape: Shape::Vector(1), first: Range::S16, second: Range::S16 },
+    )
+    .named("dot/int16/scalar", Isa::Scalar, &[])
+    .running(&["movsx", "imul", "add"], int16_scalar);
 /// 128 bits, before VNNI.
-pub(super) const INT16_SSE2: Kernel = Kernel {
-    name: "dot/int16/sse2",
-    isa: Isa::Sse2,
-    requires: &[Feature::Sse2],
-    method: "cpu-dot-maddwd/1",
-    accumulators: 6,
-    lanes: 4,
-    pairs: 4,
-    step: &["movdqa", "pmaddwd", "paddd"],
-    operations_per_lane: 4,
-    data: Data::IntegerDot { shape: Shape::Vector(2), first: Range::S16, second: Range::S16 },
-    body: int16_sse2,
-    spaced: Some(Spaced { body: int16_sse2_spaced, nops: 47 }),
-    ..INT16_SCALAR
-};
+pub(super) const INT16_SSE2: Kernel = INT16_SCALAR
+    .on_elements(
+        Element::Int16,
+        "s32 <- s16 x s16",
+        Data::IntegerDot { shape: Shape::Vector(2), first: Range::S16, second: Range::S16 },
+    )
+    .named("dot/int16/sse2", Isa::Sse2, &[Feature::Sse2])
+    .counted_by("cpu-dot-maddwd/1")
+    .sized(6, 4, 4)
+    .doing(4)
+    .running(&["movdqa", "pmaddwd", "paddd"], int16_sse2)
+    .spaced_by(int16_sse2_spaced, 47);
 /// 256 bits, before VNNI.
-pub(super) const INT16_AVX2: Kernel = Kernel {
-    name: "dot/int16/avx2",
-    isa: Isa::Avx2,
-    requires: &[Feature::Avx2],
-    lanes: 8,
-    step: &["vpmaddwd", "vpaddd"],
-    body: int16_avx2,
-    spaced: Some(Spaced { body: int16_avx2_spaced, nops: 95 }),
-    ..INT16_SSE2
-};
+pub(super) const INT16_AVX2: Kernel = INT16_SSE2
+    .named("dot/int16/avx2", Isa::Avx2, &[Feature::Avx2])
+    .sized(6, 8, 4)
+    .running(&["vpmaddwd", "vpaddd"], int16_avx2)
+    .spaced_by(int16_avx2_spaced, 95);
 /// 512 bits, before VNNI.
-pub(super) const INT16_AVX512: Kernel = Kernel {
-    name: "dot/int16/avx512",
-    isa: Isa::Avx512,
-    requires: &[Feature::Avx512F, Feature::Avx512Bw],
-    accumulators: 4,
-    lanes: 16,
-    pairs: 18,
-    body: int16_avx512,
-    spaced: None,
-    pace: Some(Pace { body: int16_avx512_paced, additions: 216 }),
-    ..INT16_AVX2
-};
+pub(super) const INT16_AVX512: Kernel = INT16_AVX2
+    .named("dot/int16/avx512", Isa::Avx512, &[Feature::Avx512F, Feature::Avx512Bw])
+    .sized(4, 16, 18)
+    .running(&["vpmaddwd", "vpaddd"], int16_avx512)
+    .paced_by(int16_avx512_paced, 216);
 /// 512 bits, VNNI.
-pub(super) const INT16_AVX512_VNNI: Kernel = Kernel {
-    name: "dot/int16/avx512_vnni",
-    isa: Isa::Avx512Vnni,
-    requires: &[Feature::Avx512F, Feature::Avx512Vnni],
-    method: "cpu-dot-vnni/1",
-    accumulators: 24,
-    step: &["vpdpwssd"],
-    pairs: 2,
-    body: int16_avx512_vnni,
-    pace: Some(Pace { body: int16_avx512_vnni_paced, additions: 72 }),
-    ..INT16_AVX512
-};
+pub(super) const INT16_AVX512_VNNI: Kernel = INT16_AVX512
+    .named("dot/int16/avx512_vnni", Isa::Avx512Vnni, &[Feature::Avx512F, Feature::Avx512Vnni])
+    .counted_by("cpu-dot-vnni/1")
+    .sized(24, 16, 2)
+    .running(&["vpdpwssd"], int16_avx512_vnni)
+    .paced_by(int16_avx512_vnni_paced, 72);
 /// 256 bits, VNNI in VEX encoding.
-pub(super) const INT16_AVX_VNNI: Kernel = Kernel {
-    name: "dot/int16/avx_vnni",
-    isa: Isa::AvxVnni,
-    requires: &[Feature::AvxVnni],
-    accumulators: 12,
-    lanes: 8,
-    body: int16_avx_vnni,
-    pace: None,
-    ..INT16_AVX512_VNNI
-};
+pub(super) const INT16_AVX_VNNI: Kernel = INT16_AVX512_VNNI
+    .named("dot/int16/avx_vnni", Isa::AvxVnni, &[Feature::AvxVnni])
+    .sized(12, 8, 2)
+    .running(&["vpdpwssd"], int16_avx_vnni);
 /// 512 bits, bf16 into fp32.
-pub(super) const BF16_AVX512_BF16: Kernel = Kernel {
-    name: "dot/bf16/avx512_bf16",
-    element: Element::Bf16,
-    isa: Isa::Avx512Bf16,
-    requires: &[Feature::Avx512F, Feature::Avx512Bf16],
-    method: "cpu-dot-bf16/1",
-    accumulator_type: "fp32 <- bf16 x bf16",
-    step: &["vdpbf16ps"],
-    data: Data::FloatDot { shape: Shape::Vector(2), factor: Float::Bf16 },
-    body: bf16_avx512_bf16,
-    pace: Some(Pace { body: bf16_avx512_bf16_paced, additions: 204 }),
-    ..INT16_AVX512_VNNI
-};
+pub(super) const BF16_AVX512_BF16: Kernel = INT16_AVX512_VNNI
+    .on_elements(Element::Bf16, "fp32 <- bf16 x bf16", Data::FloatDot { shape: Shape::Vector(2), factor: Float::Bf16 })
+    .named("dot/bf16/avx512_bf16", Isa::Avx512Bf16, &[Feature::Avx512F, Feature::Avx512Bf16])
+    .counted_by("cpu-dot-bf16/1")
+    .running(&["vdpbf16ps"], bf16_avx512_bf16)
+    .paced_by(bf16_avx512_bf16_paced, 204);

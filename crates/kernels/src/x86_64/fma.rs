@@ -13,7 +13,7 @@ use model::isa::{CpuOp, Element, Isa};
 use super::loops::vector_loop;
 use crate::arithmetic::data::Data;
 use crate::arithmetic::float::Float;
-use crate::arithmetic::kernel::{Kernel, Pace, Spaced};
+use crate::arithmetic::kernel::Kernel;
 use crate::features::Feature;
 
 vector_loop!(
@@ -181,62 +181,35 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
     pace: None,
 };
 /// One lane, fused.
-pub(super) const FP64_SCALAR_FMA3: Kernel = Kernel {
-    name: "fma/fp64/scalar/fma3",
-    requires: &[Feature::Fma],
-    method: "cpu-fma/1",
-    accumulators: 12,
-    pairs: 2,
-    step: &["vfmadd231sd"],
-    body: fp64_scalar_fma3,
-    ..FP64_SCALAR
-};
+pub(super) const FP64_SCALAR_FMA3: Kernel = FP64_SCALAR
+    .named("fma/fp64/scalar/fma3", Isa::Scalar, &[Feature::Fma])
+    .counted_by("cpu-fma/1")
+    .sized(12, 1, 2)
+    .running(&["vfmadd231sd"], fp64_scalar_fma3);
 /// 128 bits, separate.
-pub(super) const FP64_SSE2: Kernel = Kernel {
-    name: "fma/fp64/sse2",
-    isa: Isa::Sse2,
-    lanes: 2,
-    step: &["movapd", "mulpd", "addpd"],
-    body: fp64_sse2,
-    spaced: Some(Spaced { body: fp64_sse2_spaced, nops: 47 }),
-    ..FP64_SCALAR
-};
+pub(super) const FP64_SSE2: Kernel = FP64_SCALAR
+    .named("fma/fp64/sse2", Isa::Sse2, &[Feature::Sse2])
+    .sized(6, 2, 4)
+    .running(&["movapd", "mulpd", "addpd"], fp64_sse2)
+    .spaced_by(fp64_sse2_spaced, 47);
 /// 256 bits, fused.
-pub(super) const FP64_AVX2: Kernel = Kernel {
-    name: "fma/fp64/avx2",
-    isa: Isa::Avx2,
-    requires: &[Feature::Avx2, Feature::Fma],
-    method: "cpu-fma/1",
-    accumulators: 12,
-    lanes: 4,
-    pairs: 2,
-    step: &["vfmadd231pd"],
-    body: fp64_avx2,
-    ..FP64_SCALAR
-};
+pub(super) const FP64_AVX2: Kernel = FP64_SCALAR
+    .named("fma/fp64/avx2", Isa::Avx2, &[Feature::Avx2, Feature::Fma])
+    .counted_by("cpu-fma/1")
+    .sized(12, 4, 2)
+    .running(&["vfmadd231pd"], fp64_avx2);
 /// 256 bits, fused, in AVX-512's encoding and with its registers.
-pub(super) const FP64_AVX512VL: Kernel = Kernel {
-    name: "fma/fp64/avx512vl",
-    isa: Isa::Avx512Vl,
-    requires: &[Feature::Avx512F, Feature::Avx512Vl],
-    accumulators: 24,
-    body: fp64_avx512vl,
-    ..FP64_AVX2
-};
+pub(super) const FP64_AVX512VL: Kernel = FP64_AVX2
+    .named("fma/fp64/avx512vl", Isa::Avx512Vl, &[Feature::Avx512F, Feature::Avx512Vl])
+    .sized(24, 4, 2)
+    .running(&["vfmadd231pd"], fp64_avx512vl);
 /// 512 bits, fused.
-pub(super) const FP64_AVX512: Kernel = Kernel {
-    name: "fma/fp64/avx512",
-    isa: Isa::Avx512,
-    requires: &[Feature::Avx512F],
-    method: "cpu-fma/1",
-    accumulators: 24,
-    lanes: 8,
-    pairs: 2,
-    step: &["vfmadd231pd"],
-    body: fp64_avx512,
-    pace: Some(Pace { body: fp64_avx512_paced, additions: 72 }),
-    ..FP64_SCALAR
-};
+pub(super) const FP64_AVX512: Kernel = FP64_SCALAR
+    .named("fma/fp64/avx512", Isa::Avx512, &[Feature::Avx512F])
+    .counted_by("cpu-fma/1")
+    .sized(24, 8, 2)
+    .running(&["vfmadd231pd"], fp64_avx512)
+    .paced_by(fp64_avx512_paced, 72);
 /// Any x86-64: one lane, separate. The other fp32 rows say where they differ.
 pub(super) const FP32_SCALAR: Kernel = Kernel {
     name: "fma/fp32/scalar",
@@ -258,74 +231,39 @@ pub(super) const FP32_SCALAR: Kernel = Kernel {
     pace: None,
 };
 /// One lane, fused.
-pub(super) const FP32_SCALAR_FMA3: Kernel = Kernel {
-    name: "fma/fp32/scalar/fma3",
-    requires: &[Feature::Fma],
-    method: "cpu-fma/1",
-    accumulators: 12,
-    pairs: 2,
-    step: &["vfmadd231ss"],
-    body: fp32_scalar_fma3,
-    ..FP32_SCALAR
-};
+pub(super) const FP32_SCALAR_FMA3: Kernel = FP32_SCALAR
+    .named("fma/fp32/scalar/fma3", Isa::Scalar, &[Feature::Fma])
+    .counted_by("cpu-fma/1")
+    .sized(12, 1, 2)
+    .running(&["vfmadd231ss"], fp32_scalar_fma3);
 /// 128 bits, separate.
-pub(super) const FP32_SSE2: Kernel = Kernel {
-    name: "fma/fp32/sse2",
-    isa: Isa::Sse2,
-    lanes: 4,
-    step: &["movaps", "mulps", "addps"],
-    body: fp32_sse2,
-    spaced: Some(Spaced { body: fp32_sse2_spaced, nops: 47 }),
-    ..FP32_SCALAR
-};
+pub(super) const FP32_SSE2: Kernel = FP32_SCALAR
+    .named("fma/fp32/sse2", Isa::Sse2, &[Feature::Sse2])
+    .sized(6, 4, 4)
+    .running(&["movaps", "mulps", "addps"], fp32_sse2)
+    .spaced_by(fp32_sse2_spaced, 47);
 /// 256 bits, fused.
-pub(super) const FP32_AVX2: Kernel = Kernel {
-    name: "fma/fp32/avx2",
-    isa: Isa::Avx2,
-    requires: &[Feature::Avx2, Feature::Fma],
-    method: "cpu-fma/1",
-    accumulators: 12,
-    lanes: 8,
-    pairs: 2,
-    step: &["vfmadd231ps"],
-    body: fp32_avx2,
-    ..FP32_SCALAR
-};
+pub(super) const FP32_AVX2: Kernel = FP32_SCALAR
+    .named("fma/fp32/avx2", Isa::Avx2, &[Feature::Avx2, Feature::Fma])
+    .counted_by("cpu-fma/1")
+    .sized(12, 8, 2)
+    .running(&["vfmadd231ps"], fp32_avx2);
 /// 256 bits, fused, in AVX-512's encoding and with its registers.
-pub(super) const FP32_AVX512VL: Kernel = Kernel {
-    name: "fma/fp32/avx512vl",
-    isa: Isa::Avx512Vl,
-    requires: &[Feature::Avx512F, Feature::Avx512Vl],
-    accumulators: 24,
-    body: fp32_avx512vl,
-    ..FP32_AVX2
-};
+pub(super) const FP32_AVX512VL: Kernel = FP32_AVX2
+    .named("fma/fp32/avx512vl", Isa::Avx512Vl, &[Feature::Avx512F, Feature::Avx512Vl])
+    .sized(24, 8, 2)
+    .running(&["vfmadd231ps"], fp32_avx512vl);
 /// 512 bits, fused.
-pub(super) const FP32_AVX512: Kernel = Kernel {
-    name: "fma/fp32/avx512",
-    isa: Isa::Avx512,
-    requires: &[Feature::Avx512F],
-    method: "cpu-fma/1",
-    accumulators: 24,
-    lanes: 16,
-    pairs: 2,
-    step: &["vfmadd231ps"],
-    body: fp32_avx512,
-    pace: Some(Pace { body: fp32_avx512_paced, additions: 72 }),
-    ..FP32_SCALAR
-};
+pub(super) const FP32_AVX512: Kernel = FP32_SCALAR
+    .named("fma/fp32/avx512", Isa::Avx512, &[Feature::Avx512F])
+    .counted_by("cpu-fma/1")
+    .sized(24, 16, 2)
+    .running(&["vfmadd231ps"], fp32_avx512)
+    .paced_by(fp32_avx512_paced, 72);
 /// 512 bits, fused, half precision.
-pub(super) const FP16_AVX512_FP16: Kernel = Kernel {
-    name: "fma/fp16/avx512_fp16",
-    element: Element::Fp16,
-    isa: Isa::Avx512Fp16,
-    requires: &[Feature::Avx512F, Feature::Avx512Fp16],
-    accumulator_type: "fp16",
-    lanes: 32,
-    pairs: 11,
-    step: &["vfmadd231ph"],
-    data: Data::AlternatingProducts(Float::Fp16),
-    body: fp16_avx512_fp16,
-    pace: Some(Pace { body: fp16_avx512_fp16_paced, additions: 396 }),
-    ..FP32_AVX512
-};
+pub(super) const FP16_AVX512_FP16: Kernel = FP32_AVX512
+    .on_elements(Element::Fp16, "fp16", Data::AlternatingProducts(Float::Fp16))
+    .named("fma/fp16/avx512_fp16", Isa::Avx512Fp16, &[Feature::Avx512F, Feature::Avx512Fp16])
+    .sized(24, 32, 11)
+    .running(&["vfmadd231ph"], fp16_avx512_fp16)
+    .paced_by(fp16_avx512_fp16_paced, 396);

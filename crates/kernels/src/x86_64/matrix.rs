@@ -109,27 +109,23 @@ pub(super) const INT8_AMX: Kernel = Kernel {
     pace: Some(Pace { body: int8_amx_paced, additions: 768 }),
 };
 /// Bf16.
-pub(super) const BF16_AMX: Kernel = Kernel {
-    name: "matrix/bf16/amx",
-    element: Element::Bf16,
-    requires: &[Feature::AmxTile, Feature::AmxBf16],
-    accumulator_type: "fp32 <- bf16 x bf16",
-    step: &["tdpbf16ps"],
-    operations_per_lane: 2 * 32,
-    data: Data::FloatDot { shape: Shape::TILE_OF_PAIRS, factor: Float::Bf16 },
-    body: bf16_amx,
-    pace: Some(Pace { body: bf16_amx_paced, additions: 768 }),
-    ..INT8_AMX
-};
+pub(super) const BF16_AMX: Kernel = INT8_AMX
+    .on_elements(
+        Element::Bf16,
+        "fp32 <- bf16 x bf16",
+        Data::FloatDot { shape: Shape::TILE_OF_PAIRS, factor: Float::Bf16 },
+    )
+    .named("matrix/bf16/amx", Isa::Amx, &[Feature::AmxTile, Feature::AmxBf16])
+    .doing(2 * 32)
+    .running(&["tdpbf16ps"], bf16_amx)
+    .paced_by(bf16_amx_paced, 768);
 /// Fp16.
-pub(super) const FP16_AMX: Kernel = Kernel {
-    name: "matrix/fp16/amx",
-    element: Element::Fp16,
-    requires: &[Feature::AmxTile, Feature::AmxFp16],
-    accumulator_type: "fp32 <- fp16 x fp16",
-    step: &["tdpfp16ps"],
-    data: Data::FloatDot { shape: Shape::TILE_OF_PAIRS, factor: Float::Fp16 },
-    body: fp16_amx,
-    pace: Some(Pace { body: fp16_amx_paced, additions: 768 }),
-    ..BF16_AMX
-};
+pub(super) const FP16_AMX: Kernel = BF16_AMX
+    .on_elements(
+        Element::Fp16,
+        "fp32 <- fp16 x fp16",
+        Data::FloatDot { shape: Shape::TILE_OF_PAIRS, factor: Float::Fp16 },
+    )
+    .named("matrix/fp16/amx", Isa::Amx, &[Feature::AmxTile, Feature::AmxFp16])
+    .running(&["tdpfp16ps"], fp16_amx)
+    .paced_by(fp16_amx_paced, 768);

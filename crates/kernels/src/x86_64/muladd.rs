@@ -14,7 +14,7 @@ use model::isa::{CpuOp, Element, Isa};
 
 use super::loops::{products_far_ahead, vector_loop};
 use crate::arithmetic::data::Data;
-use crate::arithmetic::kernel::{Kernel, Pace, Spaced};
+use crate::arithmetic::kernel::{Kernel, Spaced};
 use crate::features::Feature;
 
 vector_loop!(
@@ -286,156 +286,84 @@ pub(super) const INT8_SSE2: Kernel = Kernel {
     pace: None,
 };
 /// 256 bits of bytes.
-pub(super) const INT8_AVX2: Kernel = Kernel {
-    name: "muladd/int8/avx2",
-    isa: Isa::Avx2,
-    requires: &[Feature::Avx2],
-    lanes: 32,
-    pairs: 8,
-    step: &["vpsrlw", "vpand", "vpmullw", "vpmullw", "vpand", "vpor", "vpaddb"],
-    body: int8_avx2,
-    spaced: None,
-    ..INT8_SSE2
-};
+pub(super) const INT8_AVX2: Kernel = INT8_SSE2
+    .named("muladd/int8/avx2", Isa::Avx2, &[Feature::Avx2])
+    .sized(4, 32, 8)
+    .running(&["vpsrlw", "vpand", "vpmullw", "vpmullw", "vpand", "vpor", "vpaddb"], int8_avx2);
 /// 512 bits of bytes.
-pub(super) const INT8_AVX512: Kernel = Kernel {
-    name: "muladd/int8/avx512",
-    isa: Isa::Avx512,
-    requires: &[Feature::Avx512F, Feature::Avx512Bw],
-    accumulators: 16,
-    lanes: 64,
-    pairs: 2,
-    step: &["vpsrlw", "vpandd", "vpmullw", "vpmullw", "vpternlogd", "vpaddb"],
-    body: int8_avx512,
-    spaced: None,
-    pace: Some(Pace { body: int8_avx512_paced, additions: 256 }),
-    ..INT8_SSE2
-};
+pub(super) const INT8_AVX512: Kernel = INT8_SSE2
+    .named("muladd/int8/avx512", Isa::Avx512, &[Feature::Avx512F, Feature::Avx512Bw])
+    .sized(16, 64, 2)
+    .running(&["vpsrlw", "vpandd", "vpmullw", "vpmullw", "vpternlogd", "vpaddb"], int8_avx512)
+    .paced_by(int8_avx512_paced, 256);
 /// 128 bits.
-pub(super) const INT16_SSE2: Kernel = Kernel {
-    name: "muladd/int16/sse2",
-    element: Element::Int16,
-    isa: Isa::Sse2,
-    requires: &[Feature::Sse2],
-    method: "cpu-muladd/1",
-    accumulator_type: "s16",
-    accumulators: 4,
-    lanes: 8,
-    pairs: 12,
-    step: &["movdqa", "pmullw", "paddw"],
-    data: Data::Elements { bytes: 2 },
-    body: int16_sse2,
-    spaced: Some(Spaced { body: int16_sse2_spaced, nops: 94 }),
-    ..INT8_SSE2
-};
+pub(super) const INT16_SSE2: Kernel = INT8_SSE2
+    .on_elements(Element::Int16, "s16", Data::Elements { bytes: 2 })
+    .named("muladd/int16/sse2", Isa::Sse2, &[Feature::Sse2])
+    .counted_by("cpu-muladd/1")
+    .sized(4, 8, 12)
+    .running(&["movdqa", "pmullw", "paddw"], int16_sse2)
+    .spaced_by(int16_sse2_spaced, 94);
 /// 256 bits.
-pub(super) const INT16_AVX2: Kernel = Kernel {
-    name: "muladd/int16/avx2",
-    isa: Isa::Avx2,
-    requires: &[Feature::Avx2],
-    lanes: 16,
-    step: &["vpmullw", "vpaddw"],
-    body: int16_avx2,
-    spaced: Some(Spaced { body: int16_avx2_spaced, nops: 190 }),
-    ..INT16_SSE2
-};
+pub(super) const INT16_AVX2: Kernel = INT16_SSE2
+    .named("muladd/int16/avx2", Isa::Avx2, &[Feature::Avx2])
+    .sized(4, 16, 12)
+    .running(&["vpmullw", "vpaddw"], int16_avx2)
+    .spaced_by(int16_avx2_spaced, 190);
 /// 512 bits.
-pub(super) const INT16_AVX512: Kernel = Kernel {
-    name: "muladd/int16/avx512",
-    isa: Isa::Avx512,
-    requires: &[Feature::Avx512F, Feature::Avx512Bw],
-    accumulators: 4,
-    lanes: 32,
-    pairs: 18,
-    body: int16_avx512,
-    spaced: None,
-    pace: Some(Pace { body: int16_avx512_paced, additions: 216 }),
-    ..INT16_AVX2
-};
+pub(super) const INT16_AVX512: Kernel = INT16_AVX2
+    .named("muladd/int16/avx512", Isa::Avx512, &[Feature::Avx512F, Feature::Avx512Bw])
+    .sized(4, 32, 18)
+    .running(&["vpmullw", "vpaddw"], int16_avx512)
+    .paced_by(int16_avx512_paced, 216);
 /// 128 bits.
-pub(super) const INT32_SSE4_1: Kernel = Kernel {
-    name: "muladd/int32/sse4_1",
-    element: Element::Int32,
-    isa: Isa::Sse41,
-    requires: &[Feature::Sse41],
-    method: "cpu-muladd/1",
-    accumulator_type: "s32",
-    accumulators: 4,
-    lanes: 4,
-    pairs: 12,
-    step: &["movdqa", "pmulld", "paddd"],
-    data: Data::Elements { bytes: 4 },
-    body: int32_sse4_1,
-    spaced: Some(Spaced { body: int32_sse4_1_spaced, nops: 191 }),
-    ..INT8_SSE2
-};
+pub(super) const INT32_SSE4_1: Kernel = INT8_SSE2
+    .on_elements(Element::Int32, "s32", Data::Elements { bytes: 4 })
+    .named("muladd/int32/sse4_1", Isa::Sse41, &[Feature::Sse41])
+    .counted_by("cpu-muladd/1")
+    .sized(4, 4, 12)
+    .running(&["movdqa", "pmulld", "paddd"], int32_sse4_1)
+    .spaced_by(int32_sse4_1_spaced, 191);
 /// 256 bits.
-pub(super) const INT32_AVX2: Kernel = Kernel {
-    name: "muladd/int32/avx2",
-    isa: Isa::Avx2,
-    requires: &[Feature::Avx2],
-    accumulators: 2,
-    lanes: 8,
-    pairs: 60,
-    step: &["vpmulld", "vpaddd"],
-    body: int32_avx2,
-    spaced: Some(Spaced { body: int32_avx2_spaced, nops: 725 }),
-    ..INT32_SSE4_1
-};
+pub(super) const INT32_AVX2: Kernel = INT32_SSE4_1
+    .named("muladd/int32/avx2", Isa::Avx2, &[Feature::Avx2])
+    .sized(2, 8, 60)
+    .running(&["vpmulld", "vpaddd"], int32_avx2)
+    .spaced_by(int32_avx2_spaced, 725);
 /// 512 bits.
-pub(super) const INT32_AVX512: Kernel = Kernel {
-    name: "muladd/int32/avx512",
-    isa: Isa::Avx512,
-    requires: &[Feature::Avx512F],
-    accumulators: 4,
-    lanes: 16,
-    pairs: 18,
-    body: int32_avx512,
-    spaced: Some(Spaced { body: int32_avx512_spaced, nops: 287 }),
-    pace: Some(Pace { body: int32_avx512_paced, additions: 288 }),
-    ..INT32_AVX2
-};
+pub(super) const INT32_AVX512: Kernel = INT32_AVX2
+    .named("muladd/int32/avx512", Isa::Avx512, &[Feature::Avx512F])
+    .sized(4, 16, 18)
+    .running(&["vpmulld", "vpaddd"], int32_avx512)
+    .spaced_by(int32_avx512_spaced, 287)
+    .paced_by(int32_avx512_paced, 288);
 /// 128 bits, from products of halves.
-pub(super) const INT64_SSE2: Kernel = Kernel {
-    name: "muladd/int64/sse2",
-    element: Element::Int64,
-    method: "cpu-muladd-halves/1",
-    accumulator_type: "s64",
-    accumulators: 4,
-    lanes: 2,
-    pairs: 6,
-    step: &[
-        "movdqa", "psrlq", "pmuludq", "movdqa", "psrlq", "pmuludq", "paddq", "psllq", "movdqa", "pmuludq", "paddq",
-        "paddq",
-    ],
-    data: Data::Elements { bytes: 8 },
-    body: int64_sse2,
-    spaced: Some(Spaced { body: int64_sse2_spaced, nops: 287 }),
-    ..INT8_SSE2
-};
+pub(super) const INT64_SSE2: Kernel = INT8_SSE2
+    .on_elements(Element::Int64, "s64", Data::Elements { bytes: 8 })
+    .named("muladd/int64/sse2", Isa::Sse2, &[Feature::Sse2])
+    .counted_by("cpu-muladd-halves/1")
+    .sized(4, 2, 6)
+    .running(
+        &[
+            "movdqa", "psrlq", "pmuludq", "movdqa", "psrlq", "pmuludq", "paddq", "psllq", "movdqa", "pmuludq", "paddq",
+            "paddq",
+        ],
+        int64_sse2,
+    )
+    .spaced_by(int64_sse2_spaced, 287);
 /// 256 bits, from products of halves.
-pub(super) const INT64_AVX2: Kernel = Kernel {
-    name: "muladd/int64/avx2",
-    isa: Isa::Avx2,
-    requires: &[Feature::Avx2],
-    lanes: 4,
-    step: &["vpsrlq", "vpmuludq", "vpsrlq", "vpmuludq", "vpaddq", "vpsllq", "vpmuludq", "vpaddq", "vpaddq"],
-    body: int64_avx2,
-    spaced: Some(Spaced { body: int64_avx2_spaced, nops: 431 }),
-    ..INT64_SSE2
-};
+pub(super) const INT64_AVX2: Kernel = INT64_SSE2
+    .named("muladd/int64/avx2", Isa::Avx2, &[Feature::Avx2])
+    .sized(4, 4, 6)
+    .running(
+        &["vpsrlq", "vpmuludq", "vpsrlq", "vpmuludq", "vpaddq", "vpsllq", "vpmuludq", "vpaddq", "vpaddq"],
+        int64_avx2,
+    )
+    .spaced_by(int64_avx2_spaced, 431);
 /// 512 bits.
-pub(super) const INT64_AVX512: Kernel = Kernel {
-    name: "muladd/int64/avx512",
-    isa: Isa::Avx512,
-    requires: &[Feature::Avx512F, Feature::Avx512Dq],
-    method: "cpu-muladd/1",
-    accumulators: 4,
-    lanes: 8,
-    pairs: 18,
-    step: &["vpmullq", "vpaddq"],
-    body: int64_avx512,
-    spaced: None,
-    pace: Some(Pace { body: int64_avx512_paced, additions: 432 }),
-    ..INT64_SSE2
-};
+pub(super) const INT64_AVX512: Kernel = INT64_SSE2
+    .named("muladd/int64/avx512", Isa::Avx512, &[Feature::Avx512F, Feature::Avx512Dq])
+    .counted_by("cpu-muladd/1")
+    .sized(4, 8, 18)
+    .running(&["vpmullq", "vpaddq"], int64_avx512)
+    .paced_by(int64_avx512_paced, 432);

@@ -18,7 +18,7 @@ use model::isa::{CpuOp, Element, Isa};
 use super::loops::vector_loop;
 use crate::arithmetic::data::{Data, SLOT};
 use crate::arithmetic::float::Float;
-use crate::arithmetic::kernel::{Kernel, Spaced};
+use crate::arithmetic::kernel::Kernel;
 use crate::arithmetic::registers::RegisterFile;
 use crate::features::Feature;
 
@@ -174,53 +174,30 @@ pub(super) const INT8_SCALAR: Kernel = Kernel {
     pace: None,
 };
 /// `short`.
-pub(super) const INT16_SCALAR: Kernel = Kernel {
-    name: "plain/int16/scalar",
-    element: Element::Int16,
-    accumulator_type: "s16 in s32",
-    data: Data::Affine { bytes: 2 },
-    body: int16_scalar,
-    ..INT8_SCALAR
-};
+pub(super) const INT16_SCALAR: Kernel = INT8_SCALAR
+    .on_elements(Element::Int16, "s16 in s32", Data::Affine { bytes: 2 })
+    .named("plain/int16/scalar", Isa::Scalar, &[])
+    .running(&["imul", "add", "sub"], int16_scalar);
 /// `int`.
-pub(super) const INT32_SCALAR: Kernel = Kernel {
-    name: "plain/int32/scalar",
-    element: Element::Int32,
-    accumulator_type: "s32",
-    data: Data::Affine { bytes: 4 },
-    body: int32_scalar,
-    ..INT8_SCALAR
-};
+pub(super) const INT32_SCALAR: Kernel = INT8_SCALAR
+    .on_elements(Element::Int32, "s32", Data::Affine { bytes: 4 })
+    .named("plain/int32/scalar", Isa::Scalar, &[])
+    .running(&["imul", "add", "sub"], int32_scalar);
 /// `long`.
-pub(super) const INT64_SCALAR: Kernel = Kernel {
-    name: "plain/int64/scalar",
-    element: Element::Int64,
-    accumulator_type: "s64",
-    data: Data::Affine { bytes: 8 },
-    body: int64_scalar,
-    ..INT8_SCALAR
-};
+pub(super) const INT64_SCALAR: Kernel = INT8_SCALAR
+    .on_elements(Element::Int64, "s64", Data::Affine { bytes: 8 })
+    .named("plain/int64/scalar", Isa::Scalar, &[])
+    .running(&["imul", "add", "sub"], int64_scalar);
 /// `double`.
-pub(super) const FP64_SCALAR: Kernel = Kernel {
-    name: "plain/fp64/scalar",
-    element: Element::Fp64,
-    requires: &[Feature::Sse2],
-    accumulator_type: "fp64",
-    accumulators: 12,
-    step: &["mulsd", "addsd", "subsd"],
-    data: Data::DoubledAndHalved(Float::Fp64),
-    body: fp64_scalar,
-    spaced: Some(Spaced { body: fp64_scalar_spaced, nops: 143 }),
-    ..INT8_SCALAR
-};
+pub(super) const FP64_SCALAR: Kernel = INT8_SCALAR
+    .on_elements(Element::Fp64, "fp64", Data::DoubledAndHalved(Float::Fp64))
+    .named("plain/fp64/scalar", Isa::Scalar, &[Feature::Sse2])
+    .sized(12, 1, 2)
+    .running(&["mulsd", "addsd", "subsd"], fp64_scalar)
+    .spaced_by(fp64_scalar_spaced, 143);
 /// `float`.
-pub(super) const FP32_SCALAR: Kernel = Kernel {
-    name: "plain/fp32/scalar",
-    element: Element::Fp32,
-    accumulator_type: "fp32",
-    step: &["mulss", "addss", "subss"],
-    data: Data::DoubledAndHalved(Float::Fp32),
-    body: fp32_scalar,
-    spaced: Some(Spaced { body: fp32_scalar_spaced, nops: 143 }),
-    ..FP64_SCALAR
-};
+pub(super) const FP32_SCALAR: Kernel = FP64_SCALAR
+    .on_elements(Element::Fp32, "fp32", Data::DoubledAndHalved(Float::Fp32))
+    .named("plain/fp32/scalar", Isa::Scalar, &[Feature::Sse2])
+    .running(&["mulss", "addss", "subss"], fp32_scalar)
+    .spaced_by(fp32_scalar_spaced, 143);

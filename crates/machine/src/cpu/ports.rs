@@ -50,7 +50,7 @@ pub(crate) enum Class {
 
 impl Class {
     /// The class of an instruction by its mnemonic, with or without the `V` of VEX and EVEX; `None` for others.
-    pub(crate) fn of(mnemonic: &str) -> Option<Self> {
+    pub(crate) fn of_instruction(mnemonic: &str) -> Option<Self> {
         let is_scalar_vector = |name: &str| matches!(&name[name.len() - 2..], "ss" | "sd" | "ps" | "pd" | "sh" | "ph");
         let name = mnemonic.strip_prefix('v').unwrap_or(mnemonic);
         Some(match name {
@@ -77,7 +77,7 @@ impl Class {
 
 /// The ports that one class may take.
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct ClassPorts {
     class: Class,
     /// Micro-operations of one instruction; each takes one of the ports for one cycle.
     uops: u32,
@@ -87,12 +87,12 @@ struct Row {
     wide: Option<[&'static str; 2]>,
 }
 
-const fn row(class: Class, uops: u32, ports: &'static str) -> Row {
-    Row { class, uops, ports, wide: None }
+const fn row(class: Class, uops: u32, ports: &'static str) -> ClassPorts {
+    ClassPorts { class, uops, ports, wide: None }
 }
 
-const fn wide(class: Class, uops: u32, ports: &'static str, one: &'static str, two: &'static str) -> Row {
-    Row { class, uops, ports, wide: Some([one, two]) }
+const fn wide(class: Class, uops: u32, ports: &'static str, one: &'static str, two: &'static str) -> ClassPorts {
+    ClassPorts { class, uops, ports, wide: Some([one, two]) }
 }
 
 /// How instructions pass that are wider than a port.
@@ -114,7 +114,7 @@ pub(crate) struct Ports {
     /// Micro-operations renamed per cycle.
     renamed: u32,
     path: Path,
-    rows: &'static [Row],
+    rows: &'static [ClassPorts],
     /// Who says so.
     pub(crate) source: &'static str,
 }
@@ -135,7 +135,7 @@ impl Ports {
         let mut taken: BTreeMap<BTreeSet<&str>, u32> = BTreeMap::new();
         let mut renamed = 0;
         for mnemonic in instructions {
-            let class = Class::of(mnemonic)?;
+            let class = Class::of_instruction(mnemonic)?;
             if class == Class::Copy {
                 renamed += 1;
                 continue;
@@ -205,9 +205,9 @@ const PORTS: Option<[&str; 2]> = Some(["port", "ports"]);
 const PIPES: Option<[&str; 2]> = Some(["pipe", "pipes"]);
 
 /// Scalar instructions of Intel's cores from Haswell to Rocket Lake.
-const INTEL_MULTIPLY: Row = row(Class::ScalarMultiply, 1, "1");
-const INTEL_ADD: Row = row(Class::ScalarAdd, 1, "0 1 5 6");
-const INTEL_LOAD: Row = row(Class::Load, 1, "2 3");
+const INTEL_MULTIPLY: ClassPorts = row(Class::ScalarMultiply, 1, "1");
+const INTEL_ADD: ClassPorts = row(Class::ScalarAdd, 1, "0 1 5 6");
+const INTEL_LOAD: ClassPorts = row(Class::Load, 1, "2 3");
 
 /// Broadwell is the same in every class here.
 pub(crate) static HASWELL: Ports = Ports {
@@ -279,7 +279,7 @@ pub(crate) static ICE_LAKE: Ports = Ports {
     ..SKYLAKE_LIKE
 };
 
-const GOLDEN_COVE_ROWS: &[Row] = &[
+const GOLDEN_COVE_ROWS: &[ClassPorts] = &[
     INTEL_MULTIPLY,
     row(Class::ScalarAdd, 1, "0 1 5 6 10"),
     row(Class::Load, 1, "2 3 11"),
@@ -412,12 +412,12 @@ pub(crate) static SKYMONT: Ports = Ports {
     source: "InstLatx64 ArrowLake LC",
 };
 
-const ZEN_MULTIPLY: Row = row(Class::ScalarMultiply, 1, "ALU1");
-const ZEN_ADD: Row = row(Class::ScalarAdd, 1, "ALU0 ALU1 ALU2 ALU3");
+const ZEN_MULTIPLY: ClassPorts = row(Class::ScalarMultiply, 1, "ALU1");
+const ZEN_ADD: ClassPorts = row(Class::ScalarAdd, 1, "ALU0 ALU1 ALU2 ALU3");
 
 /// Zen and Zen 2 leave FMA out: beside it additions have fewer pipes than alone (likwid #743), and no source says how
 /// many.
-const ZEN2_ROWS: &[Row] = &[
+const ZEN2_ROWS: &[ClassPorts] = &[
     ZEN_MULTIPLY,
     ZEN_ADD,
     row(Class::Load, 1, "AGU0 AGU1"),

@@ -16,7 +16,7 @@ use crate::cpu::units::{Part, Units};
 
 /// What one core does per cycle in every kernel that its instruction sets and features allow.
 pub(crate) fn ops_per_cycle(uarch: Option<&Uarch>, isa: &[Isa], features: &[String], part: &Part) -> Vec<OpsPerCycle> {
-    let known = uarch.map(|uarch| (uarch, Units::of(uarch, part)));
+    let known = uarch.map(|uarch| (uarch, Units::of_part(uarch, part)));
     usable(isa, features).into_iter().map(|step| rate(step, known.as_ref())).collect()
 }
 
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn every_512_bit_kernel_waits_for_the_probe_or_does_not_depend_on_it() {
         for (uarch, part) in open_parts() {
-            let units = Units::of(uarch, &part);
+            let units = Units::of_part(uarch, &part);
             assert_eq!(units.candidates, [1.0, 2.0]);
             let features = ["avx512bw", "avx512dq"].map(str::to_owned);
             let (mut open, mut settled) = (0, 0);

@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn every_instruction_has_a_class_or_its_step_a_count() {
         for step in STEPS {
-            let classed = step.instructions.iter().all(|mnemonic| Class::of(mnemonic).is_some());
+            let classed = step.instructions.iter().all(|mnemonic| Class::of_instruction(mnemonic).is_some());
             assert!(classed || step.listed.is_some(), "{}: {:?}", step.kernel.what(), step.instructions);
         }
     }

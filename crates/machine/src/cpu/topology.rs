@@ -22,7 +22,7 @@ pub(crate) struct Topology {
 }
 
 /// What tells cores and packages apart, in whatever numbers the witness uses.
-struct Place {
+struct CpuPlace {
     cpu: u32,
     package: u64,
     core: u64,
@@ -55,7 +55,7 @@ impl Topology {
     }
 }
 
-fn from_sysfs(root: &Sysroot) -> Vec<Place> {
+fn from_sysfs(root: &Sysroot) -> Vec<CpuPlace> {
     let online = online_cpus(root);
     let place = |cpu: u32| {
         let file = |name: &str| format!("sys/devices/system/cpu/cpu{cpu}/topology/{name}");
@@ -63,9 +63,9 @@ fn from_sysfs(root: &Sysroot) -> Vec<Place> {
         let package = root.number::<i64>(&file("physical_package_id"))?.max(0).unsigned_abs();
         let siblings = root.text(&file("thread_siblings_list")).map(|list| parse_list(&list)).unwrap_or_default();
         let core = siblings.first().copied().unwrap_or(cpu);
-        Some(Place { cpu, package, core: u64::from(core) })
+        Some(CpuPlace { cpu, package, core: u64::from(core) })
     };
-    let places: Vec<Place> = online.iter().filter_map(|cpu| place(*cpu)).collect();
+    let places: Vec<CpuPlace> = online.iter().filter_map(|cpu| place(*cpu)).collect();
     // Half a topology would be a wrong one.
     if places.len() == online.len() { places } else { Vec::new() }
 }
@@ -80,11 +80,11 @@ fn online_cpus(root: &Sysroot) -> Vec<u32> {
     numbers.filter(|cpu| root.text(&format!("{CPUS}/cpu{cpu}/topology/physical_package_id")).is_some()).collect()
 }
 
-fn from_cpuinfo(cpuinfo: &CpuInfo) -> Vec<Place> {
+fn from_cpuinfo(cpuinfo: &CpuInfo) -> Vec<CpuPlace> {
     let place = |cpu: &BTreeMap<String, String>| {
         let number = |key: &str| cpu.get(key)?.parse::<u64>().ok();
         let package = number("physical id")?;
-        Some(Place { cpu: cpuinfo_number(cpu)?, package, core: package << 32 | number("core id")? })
+        Some(CpuPlace { cpu: cpuinfo_number(cpu)?, package, core: package << 32 | number("core id")? })
     };
     cpuinfo.cpus.iter().filter_map(place).collect()
 }
@@ -93,11 +93,11 @@ fn cpuinfo_number(cpu: &BTreeMap<String, String>) -> Option<u32> {
     cpu.get("processor")?.parse().ok().filter(|cpu| *cpu <= crate::list::HIGHEST_CPU)
 }
 
-fn from_dump(dump: &Dump) -> Vec<Place> {
+fn from_dump(dump: &Dump) -> Vec<CpuPlace> {
     let place = |(cpu, leaves): (u32, &Leaves)| {
-        let Apic { id, smt_bits, package_bits } = Apic::of(leaves)?;
+        let Apic { id, smt_bits, package_bits } = Apic::from_leaves(leaves)?;
         let (core, package) = (u64::from(id).checked_shr(smt_bits)?, u64::from(id).checked_shr(package_bits)?);
-        Some(Place { cpu, package, core })
+        Some(CpuPlace { cpu, package, core })
     };
     dump.cpus().filter_map(place).collect()
 }
@@ -112,7 +112,7 @@ struct Apic {
 }
 
 impl Apic {
-    fn of(leaves: &Leaves) -> Option<Self> {
+    fn from_leaves(leaves: &Leaves) -> Option<Self> {
         [0x1f, 0xb, 0x8000_0026]
             .into_iter()
             .find_map(|leaf| Self::from_levels(leaves, leaf))
@@ -160,7 +160,7 @@ impl Apic {
 }
 
 /// Gives packages and cores our own dense numbers, in the order in which their first CPUs come.
-fn number(places: &[Place]) -> Vec<LogicalCpu> {
+fn number(places: &[CpuPlace]) -> Vec<LogicalCpu> {
     fn dense<K: Ord>(known: &mut BTreeMap<K, u32>, key: K) -> u32 {
         let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
         *known.entry(key).or_insert(next)
@@ -266,5 +266,5 @@ fn is_amd(dump: &Dump, cpu: u32) -> bool {
 
 /// The APIC number of the CPU that these leaves belong to.
 pub(crate) fn apic_number(leaves: &Leaves) -> Option<u32> {
-    Apic::of(leaves).map(|apic| apic.id)
+    Apic::from_leaves(leaves).map(|apic| apic.id)
 }

@@ -409,7 +409,7 @@ enum Cores {
 }
 
 /// One line of the table: which models, and which of their steppings, have which cores.
-struct Line {
+struct Models {
     models: &'static [RangeInclusive<u32>],
     steppings: RangeInclusive<u32>,
     cores: Cores,
@@ -417,8 +417,8 @@ struct Line {
 
 const ANY_STEPPING: RangeInclusive<u32> = 0..=15;
 
-const fn models(models: &'static [RangeInclusive<u32>], uarch: &'static Uarch) -> Line {
-    Line { models, steppings: ANY_STEPPING, cores: Cores::Alike(uarch) }
+const fn models(models: &'static [RangeInclusive<u32>], uarch: &'static Uarch) -> Models {
+    Models { models, steppings: ANY_STEPPING, cores: Cores::Alike(uarch) }
 }
 
 const fn hybrid(
@@ -426,12 +426,12 @@ const fn hybrid(
     fast: &'static Uarch,
     small: &'static Uarch,
     low: Option<&'static Uarch>,
-) -> Line {
-    Line { models, steppings: ANY_STEPPING, cores: Cores::Hybrid(fast, small, low) }
+) -> Models {
+    Models { models, steppings: ANY_STEPPING, cores: Cores::Hybrid(fast, small, low) }
 }
 
-const fn skylake_sp(steppings: RangeInclusive<u32>, uarch: &'static Uarch) -> Line {
-    Line { models: &[0x55..=0x55], steppings, cores: Cores::Alike(uarch) }
+const fn skylake_sp(steppings: RangeInclusive<u32>, uarch: &'static Uarch) -> Models {
+    Models { models: &[0x55..=0x55], steppings, cores: Cores::Alike(uarch) }
 }
 
 const NEHALEM: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "nehalem", ..named("Nehalem") };
@@ -448,7 +448,7 @@ const TREMONT: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "tremont", ..named
 const ZEN_6: Uarch = named("Zen 6");
 
 /// Intel family 6 (Linux `arch/x86/include/asm/intel-family.h`).
-static INTEL_6: &[Line] = &[
+static INTEL_6: &[Models] = &[
     models(&[0x1a..=0x1a, 0x1e..=0x1f, 0x2e..=0x2e], &NEHALEM),
     models(&[0x25..=0x25, 0x2c..=0x2c, 0x2f..=0x2f], &WESTMERE),
     models(&[0x2a..=0x2a, 0x2d..=0x2d], &SANDY_BRIDGE),
@@ -483,21 +483,21 @@ static INTEL_6: &[Line] = &[
 ];
 
 /// AMD family 17h, and 18h (Hygon's Zen), after Linux `arch/x86/kernel/cpu/amd.c`.
-static AMD_17: &[Line] = &[
+static AMD_17: &[Models] = &[
     models(&[0x08..=0x08, 0x18..=0x18], &ZEN1_PLUS),
     models(&[0x00..=0x2f, 0x50..=0x5f], &ZEN1),
     models(&[0x30..=0x4f, 0x60..=0x7f, 0x90..=0x91, 0xa0..=0xaf], &ZEN2),
 ];
 
 /// AMD family 19h.
-static AMD_19: &[Line] = &[
+static AMD_19: &[Models] = &[
     models(&[0x00..=0x0f, 0x20..=0x5f], &ZEN3),
     models(&[0xa0..=0xaf], &ZEN4C),
     models(&[0x10..=0x1f, 0x60..=0x9f], &ZEN4),
 ];
 
 /// AMD family 1Ah.
-static AMD_1A: &[Line] = &[
+static AMD_1A: &[Models] = &[
     models(&[0x10..=0x1f], &ZEN5C),
     models(&[0x00..=0x0f, 0x20..=0x2f, 0x40..=0x4f, 0x60..=0x7f], &ZEN5_CORE),
     models(&[0x50..=0x5f, 0x80..=0xaf, 0xc0..=0xcf], &ZEN_6),
@@ -524,7 +524,7 @@ pub(crate) fn look_up(core: Identity<'_>) -> Option<&'static Uarch> {
         ("AuthenticAMD", 0x1a) => AMD_1A,
         _ => return None,
     };
-    let fits = |line: &&Line| {
+    let fits = |line: &&Models| {
         line.models.iter().any(|models| models.contains(&core.model)) && line.steppings.contains(&core.stepping)
     };
     let uarch: &'static Uarch = match (&lines.iter().find(fits)?.cores, core.kind) {

@@ -28,7 +28,7 @@ pub(crate) struct Units {
 }
 
 impl Units {
-    pub(crate) fn of(uarch: &Uarch, part: &Part) -> Self {
+    pub(crate) fn of_part(uarch: &Uarch, part: &Part) -> Self {
         match uarch.wide {
             Wide::No => Self::default(),
             Wide::Units(units) => Self { value: Some(units), candidates: Vec::new(), why: "in all parts".into() },

@@ -214,7 +214,7 @@ const MAKERS: &[&str] = &["ATA", "SAMSUNG", "INTEL", "WDC", "SEAGATE", "HGST", "
 impl Drive {
     /// The drive that a disk says it is; `None` for one that is not in the table, or whose capacity is another's, and
     /// for what a hypervisor makes. One that a hypervisor passes through keeps its name.
-    fn of(disk: &Disk) -> Option<&'static Self> {
+    fn listed(disk: &Disk) -> Option<&'static Self> {
         let (model, bytes) = (words(disk.model.as_deref()?), disk.bytes?);
         DRIVES.iter().find(|drive| drive.fits(&model, bytes)).filter(|_| disk.is_virtual != Some(true))
     }
@@ -222,13 +222,13 @@ impl Drive {
     /// The drive that a disk says it is, with its name, where its figures were compared with a document: peaks rest on
     /// no others.
     pub(crate) fn checked(disk: &Disk) -> Option<(&'static Self, &str)> {
-        let drive = Self::of(disk).filter(|drive| drive.source.checked)?;
+        let drive = Self::listed(disk).filter(|drive| drive.source.checked)?;
         Some((drive, disk.model.as_deref()?))
     }
 
     /// What the table says of a disk, checked or not.
     pub(crate) fn sheet(disk: &Disk) -> Option<DriveSheet> {
-        let (drive, model) = (Self::of(disk)?, disk.model.as_deref()?);
+        let (drive, model) = (Self::listed(disk)?, disk.model.as_deref()?);
         let (bytes, requests) = (drive.bytes_per_second, drive.requests_per_second);
         Some(DriveSheet {
             read_bytes_per_second: bytes.map(|rates| rates.read),
@@ -313,7 +313,7 @@ mod tests {
     }
 
     fn found(model: &str, bytes: u64) -> Option<&'static Drive> {
-        Drive::of(&Disk { model: Some(model.into()), bytes: Some(bytes), ..Disk::default() })
+        Drive::listed(&Disk { model: Some(model.into()), bytes: Some(bytes), ..Disk::default() })
     }
 
     /// IDEMA's number of bytes for a nominal capacity (LBA1-03).
@@ -361,7 +361,10 @@ mod tests {
         assert_eq!(plus.bytes_per_second.map(|rate| rate.write), Some(3.3e9));
         assert_eq!(plain.bytes_per_second.map(|rate| rate.write), Some(2.5e9));
         assert!(is_about(960_197_124_096, 960) && !is_about(960_197_124_096, 1000));
-        assert!(Drive::of(&Disk { model: Some("SHPP41-1000GM".into()), ..Disk::default() }).is_none(), "no capacity");
+        assert!(
+            Drive::listed(&Disk { model: Some("SHPP41-1000GM".into()), ..Disk::default() }).is_none(),
+            "no capacity"
+        );
     }
 
     #[test]

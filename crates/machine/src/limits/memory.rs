@@ -39,7 +39,7 @@ fn nodes_of(machine: &Machine, cpus: &[u32]) -> BTreeSet<u32> {
 
 fn peaks_of(machine: &Machine, declared: &Declared, op: MemoryOp, cpus: &[u32], nodes: &BTreeSet<u32>) -> Vec<Peak> {
     let mut peaks = Vec::new();
-    if let Some(part) = Part::of(machine, nodes) {
+    if let Some(part) = ChannelsInUse::by_nodes(machine, nodes) {
         let exact = dram(machine, declared, &part);
         peaks.extend(exact.or_else(|| rated(machine, op, nodes)));
         if peaks.is_empty() {
@@ -57,7 +57,7 @@ fn peaks_of(machine: &Machine, declared: &Declared, op: MemoryOp, cpus: &[u32], 
 
 /// What part of the machine's channels an experiment uses.
 #[derive(Debug)]
-struct Part {
+struct ChannelsInUse {
     /// Packages in use, with how many of their nodes out of how many.
     packages: Vec<(usize, u32, u32)>,
     /// Packages of the machine.
@@ -66,9 +66,9 @@ struct Part {
     words: String,
 }
 
-impl Part {
+impl ChannelsInUse {
     /// `None` where a node in use has no CPUs: no module is known to be its own.
-    fn of(machine: &Machine, nodes: &BTreeSet<u32>) -> Option<Self> {
+    fn by_nodes(machine: &Machine, nodes: &BTreeSet<u32>) -> Option<Self> {
         let of = machine.cpu.packages.unwrap_or(1).max(1);
         let with_cpus: Vec<&NumaNode> = machine.numa.iter().filter(|node| !node.cpus.is_empty()).collect();
         let number = |node: &&&NumaNode| nodes.contains(&node.node);
@@ -169,7 +169,7 @@ fn bus(machine: &Machine, declared: &Declared) -> Option<Bus> {
 }
 
 /// The peak of the modules in use, from complete figures.
-fn dram(machine: &Machine, declared: &Declared, part: &Part) -> Option<Peak> {
+fn dram(machine: &Machine, declared: &Declared, part: &ChannelsInUse) -> Option<Peak> {
     let bus = bus(machine, declared)?;
     let mts = figure(machine, declared, "memory.mts", machine.memory.mts)?;
     let is_declared = [Some(&bus.bits), Some(&mts), bus.channels.as_ref()].iter().flatten().any(|one| one.declared);
@@ -178,7 +178,7 @@ fn dram(machine: &Machine, declared: &Declared, part: &Part) -> Option<Peak> {
 }
 
 /// What the platform can have at most, in the packages in use.
-fn platform(machine: &Machine, declared: &Declared, part: &Part) -> Option<Peak> {
+fn platform(machine: &Machine, declared: &Declared, part: &ChannelsInUse) -> Option<Peak> {
     let memory = &machine.memory;
     let most = |fact: &'static str, value: f64| figure(machine, &Declared::default(), fact, Some(value));
     let channels = match figure(machine, declared, "memory.channels", memory.channels.map(f64::from)) {
@@ -195,7 +195,7 @@ fn input(name: &str, value: f64, source: &str) -> PeakInput {
     PeakInput { name: name.to_owned(), value, source: source.to_owned() }
 }
 
-fn of_bus(kind: PeakKind, machine: &Machine, part: &Part, bus: &Bus, mts: &Figure) -> Peak {
+fn of_bus(kind: PeakKind, machine: &Machine, part: &ChannelsInUse, bus: &Bus, mts: &Figure) -> Peak {
     let transfers = input("transfers_per_second", mts.value * 1e6, &mts.source);
     let Some(channels) = &bus.channels else {
         return Peak {

@@ -155,7 +155,7 @@ fn name(place: Option<&String>) -> &str {
 
 /// The parts of one slot's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct SlotPlace {
     socket: String,
     node: String,
     channel: String,
@@ -173,8 +173,8 @@ impl Style {
         name.as_deref()
     }
 
-    fn place(&self, slot: &Dimm) -> Option<Place> {
-        let mut place = Place::default();
+    fn place(&self, slot: &Dimm) -> Option<SlotPlace> {
+        let mut place = SlotPlace::default();
         let (bank, locator) = (slot.bank.as_deref(), slot.locator.as_deref());
         let fits = match self.field {
             Field::Locator => fill(&mut place, self.pattern, locator?),
@@ -185,8 +185,8 @@ impl Style {
     }
 
     fn read(&self, slots: &[Dimm], populated: &[&Dimm], board: Board<'_>) -> Result<Reading, String> {
-        let places: Vec<Place> = populated.iter().filter_map(|slot| self.place(slot)).collect();
-        let all: BTreeSet<Place> = slots.iter().filter_map(|slot| self.place(slot)).collect();
+        let places: Vec<SlotPlace> = populated.iter().filter_map(|slot| self.place(slot)).collect();
+        let all: BTreeSet<SlotPlace> = slots.iter().filter_map(|slot| self.place(slot)).collect();
         let channel = self.channel_of(&all, board)?;
         let mut channels = Vec::new();
         let mut of_socket: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
@@ -214,9 +214,9 @@ impl Style {
     /// What tells the channel of a place, where its slot is one of these.
     fn channel_of(
         &self,
-        all: &BTreeSet<Place>,
+        all: &BTreeSet<SlotPlace>,
         board: Board<'_>,
-    ) -> Result<impl Fn(&Place) -> Result<String, String> + use<>, String> {
+    ) -> Result<impl Fn(&SlotPlace) -> Result<String, String> + use<>, String> {
         let sockets: BTreeSet<&String> = all.iter().map(|place| &place.socket).collect();
         let per_socket = all.len() / sockets.len().max(1);
         let channels = board.channels.map(|channels| channels as usize).filter(|channels| *channels > 0);
@@ -239,7 +239,7 @@ impl Style {
             }
         };
         let pattern = self.pattern;
-        Ok(move |place: &Place| {
+        Ok(move |place: &SlotPlace| {
             let number = || {
                 let number = place.slot.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
                 number.ok_or_else(|| format!("ambiguous locators: {pattern} begins at 1"))
@@ -266,7 +266,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Fills a place from a text that fits a pattern as a whole; false where it does not.
-fn fill(place: &mut Place, pattern: &str, text: &str) -> bool {
+fn fill(place: &mut SlotPlace, pattern: &str, text: &str) -> bool {
     let text = plain(text);
     let mut rest = text.as_str();
     let mut pieces = pattern.split('{');

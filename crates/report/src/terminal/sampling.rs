@@ -96,7 +96,7 @@ fn written(measured: &[&Row]) -> Option<String> {
     let on_file: Vec<_> = on_file.filter(|(_, params)| params.engine != DiskEngine::Null).collect();
     let mut files: Vec<(TestFile, u64)> = Vec::new();
     for (row, params) in &on_file {
-        for file in TestFile::of(params) {
+        for file in TestFile::of_benchmark(params) {
             let laid_out = row.conditions.disk.as_ref().and_then(|seen| seen.file_bytes).unwrap_or(file.bytes);
             if !files.iter().any(|(other, _)| *other == file) {
                 files.push((file, laid_out));

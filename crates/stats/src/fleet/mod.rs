@@ -112,7 +112,7 @@ pub fn judge_fleet(nodes: usize, figures: &[Figure]) -> FleetVerdict {
         figures.iter().map(|figure| spread(&present(figure), figure.better, figure.sort)).collect();
     widen(figures, &mut spreads);
     let ratios: Vec<Ratios> =
-        figures.iter().zip(&spreads).map(|(figure, spread)| Ratios::of(figure, spread.as_ref().ok(), nodes)).collect();
+        figures.iter().zip(&spreads).map(|(figure, spread)| Ratios::new(figure, spread.as_ref().ok(), nodes)).collect();
     let mut against: Vec<Vec<Evidence>> = vec![Vec::new(); nodes];
     if nodes >= ENOUGH_NODES {
         let areas = figures.iter().map(|figure| figure.area + 1).max().unwrap_or(0);
@@ -147,7 +147,7 @@ struct Ratios {
 }
 
 impl Ratios {
-    fn of(figure: &Figure, spread: Option<&Spread>, nodes: usize) -> Self {
+    fn new(figure: &Figure, spread: Option<&Spread>, nodes: usize) -> Self {
         let Some(spread) = spread else { return Self { scale: 1.0, first: vec![None; nodes], second: Vec::new() } };
         let logarithm = |value: f64| spread.ratio(value).map(f64::ln);
         let mut first: Vec<Option<f64>> = figure.first.iter().map(|value| value.and_then(logarithm)).collect();

@@ -64,7 +64,7 @@ pub(crate) struct Groups {
 
 impl Groups {
     /// `None` where the two lists differ in length or are empty.
-    pub(crate) fn of(values: &[f64], groups: &[u32]) -> Option<Self> {
+    pub(crate) fn new(values: &[f64], groups: &[u32]) -> Option<Self> {
         if values.len() != groups.len() || values.is_empty() {
             return None;
         }
@@ -97,7 +97,7 @@ impl Groups {
 /// the lists differ in length, and for what is no number.
 pub fn components(values: &[f64], groups: &[u32]) -> Option<Components> {
     let all = Observations::new(values).ok()?;
-    let grouped = Groups::of(values, groups)?;
+    let grouped = Groups::new(values, groups)?;
     let mut within: Vec<f64> =
         grouped.sorted.iter().filter_map(|group| Observations::new(group).ok()?.stddev()).collect();
     if grouped.sorted.len() < 2 || within.is_empty() {

@@ -32,7 +32,7 @@ const COUNTED_UP_TO: usize = 2000;
 pub fn grouped_interval(observations: &Observations, groups: &[u32]) -> (Option<Interval>, Option<Components>) {
     let found = components(observations.in_order(), groups);
     let plain = Interval::of_median(observations, NOMINAL_CONFIDENCE);
-    let (Some(components), Some(_), Some(groups)) = (found, plain, Groups::of(observations.in_order(), groups)) else {
+    let (Some(components), Some(_), Some(groups)) = (found, plain, Groups::new(observations.in_order(), groups)) else {
         return (plain, found);
     };
     let interval = if components.differ() {

@@ -99,7 +99,7 @@ pub(super) fn common(machine: &Machine, by_type: &BTreeMap<usize, Features>, cpu
     }
     let everywhere = |feature: &&Feature| used.iter().all(|features| features.has(**feature));
     let binds = used.iter().all(|features| features.binds_at_renaming());
-    Features::of(&Feature::ALL.iter().filter(everywhere).copied().collect::<Vec<_>>()).on_binding_core(binds)
+    Features::having(&Feature::ALL.iter().filter(everywhere).copied().collect::<Vec<_>>()).on_binding_core(binds)
 }
 
 /// The unit in which work on such elements is counted.

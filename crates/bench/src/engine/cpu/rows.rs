@@ -256,7 +256,7 @@ mod tests {
     fn of_several_operations_the_first_that_the_cpu_has_is_taken() {
         let wanted = stanza(&[CpuOp::Matrix, CpuOp::Dot], Element::Int8, IsaChoice::Vector);
         let on = |features: &[Feature]| {
-            let rows = rows_on(Features::of(features), &machine_with_cpus(1), vec![wanted.clone()]).unwrap();
+            let rows = rows_on(Features::having(features), &machine_with_cpus(1), vec![wanted.clone()]).unwrap();
             (rows[0].experiment.id.clone(), rows[0].experiment.classic.clone().map(|one| one.workload))
         };
         assert_eq!(on(Feature::ALL), ("cpu/matrix/int8/amx/t1".into(), Some("QP".into())));
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn only_the_fastest_kernel_of_a_type_answers_the_classic_table() {
         let all = stanza(&[CpuOp::Fma], Element::Fp64, IsaChoice::All);
-        let rows = rows_on(Features::of(AVX2), &machine_with_cpus(1), vec![all]).unwrap();
+        let rows = rows_on(Features::having(AVX2), &machine_with_cpus(1), vec![all]).unwrap();
         let labelled: Vec<_> = rows.iter().filter(|row| row.experiment.classic.is_some()).collect();
         assert_eq!(ids(&rows), ["cpu/fma/fp64/avx2/t1", "cpu/fma/fp64/sse2/t1", "cpu/fma/fp64/scalar/t1"]);
         assert_eq!(labelled.len(), 1);
@@ -279,7 +279,7 @@ mod tests {
         let amx = || vec![stanza(&[CpuOp::Matrix], Element::Int8, IsaChoice::Vector)];
         let mut machine = machine_with_cpus(1);
         let reason =
-            |machine: &Machine| rows_on(Features::of(AVX2), machine, amx()).unwrap()[0].obstacle.clone().unwrap();
+            |machine: &Machine| rows_on(Features::having(AVX2), machine, amx()).unwrap()[0].obstacle.clone().unwrap();
         assert_eq!(reason(&machine), "matrix of int8 needs amx: this CPU has no AMX");
         for (by, words) in [
             (WithheldBy::Hypervisor, "the hypervisor hides AMX"),
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn a_row_says_whether_nops_keep_its_instructions_apart() {
         let step = |binds: bool, op, isa| {
-            let features = Features::of(AVX2).on_binding_core(binds);
+            let features = Features::having(AVX2).on_binding_core(binds);
             let wanted = stanza(&[op], Element::Int16, IsaChoice::Named(isa));
             let rows = rows_on(features, &machine_with_cpus(1), vec![wanted]).unwrap();
             rows[0].experiment.kernel.clone().unwrap().instructions
@@ -318,7 +318,7 @@ mod tests {
     fn everything_that_a_cpu_has_leaves_out_what_it_lacks() {
         let rows = |op, element| {
             let stanzas = vec![stanza(&[op], element, IsaChoice::All)];
-            rows_on(Features::of(AVX2), &machine_with_cpus(1), stanzas)
+            rows_on(Features::having(AVX2), &machine_with_cpus(1), stanzas)
         };
         assert_eq!(rows(CpuOp::Matrix, Element::Int8), Ok(Vec::new()));
         assert!(rows(CpuOp::Matrix, Element::Int64).unwrap_err().0.contains("no kernel for matrix of int64"));
@@ -333,7 +333,7 @@ mod tests {
             }],
             ..Suite::find("quick").unwrap()
         };
-        let features = |cpus: &[u32]| Features::of(if cpus.contains(&1) { AVX2 } else { Feature::ALL });
+        let features = |cpus: &[u32]| Features::having(if cpus.contains(&1) { AVX2 } else { Feature::ALL });
         let rows = expand(&Request::of(suite), &machine_with_cpus(2), &features).unwrap();
         assert_eq!(ids(&rows), ["cpu/fma/fp64/avx512/t1", "cpu/fma/fp64/avx2/t2"]);
     }
@@ -344,7 +344,7 @@ mod tests {
         let suite = Suite { cpu: vec![with_total], ..Suite::find("quick").unwrap() };
         for exact_workload in [false, true] {
             let request = Request { exact_workload, ..Request::of(suite.clone()) };
-            let rows = expand(&request, &machine_with_cpus(1), &|_| Features::of(AVX2)).unwrap();
+            let rows = expand(&request, &machine_with_cpus(1), &|_| Features::having(AVX2)).unwrap();
             assert_eq!(rows[0].experiment.classic.as_ref().and_then(|classic| classic.total), Some(1e12));
             assert_eq!(rows[0].exact_work, exact_workload.then_some(1e12));
         }
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn the_survey_has_every_precision_and_the_widest_kernels_at_every_rung() {
         let suite = Suite::of_cpu(&CpuChoice::default()).unwrap();
-        let rows = expand(&Request::of(suite), &machine_with_cpus(8), &|_| Features::of(AVX2)).unwrap();
+        let rows = expand(&Request::of(suite), &machine_with_cpus(8), &|_| Features::having(AVX2)).unwrap();
         let ids = ids(&rows);
         for element in Element::ALL {
             assert!(ids.iter().any(|id| id.split('/').nth(2) == Some(element.name())), "{element}");

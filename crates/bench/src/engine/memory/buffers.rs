@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kernels::lines::Line;
+use kernels::lines::CacheLine;
 use kernels::pattern::Pattern;
 use model::experiment::MemoryParams;
 use model::isa::{MemoryOp, Pages};
@@ -88,21 +88,21 @@ impl Array {
         bytes: usize,
         pages: Pages,
         first_line: usize,
-        fill: impl FnOnce(&mut [Line]),
+        fill: impl FnOnce(&mut [CacheLine]),
     ) -> Result<Self, Trouble> {
-        let region = map(bytes + first_line * Line::BYTES, pages)?;
-        let mut array = Self { region, first_line, lines: bytes / Line::BYTES };
+        let region = map(bytes + first_line * CacheLine::BYTES, pages)?;
+        let mut array = Self { region, first_line, lines: bytes / CacheLine::BYTES };
         fill(array.lines_mut());
         want_huge_pages(&array.region, pages);
         Ok(array)
     }
 
-    pub(super) fn lines(&self) -> &[Line] {
-        &Line::of(self.region.as_slice())[self.first_line..self.first_line + self.lines]
+    pub(super) fn lines(&self) -> &[CacheLine] {
+        &CacheLine::slice(self.region.as_slice())[self.first_line..self.first_line + self.lines]
     }
 
-    pub(super) fn lines_mut(&mut self) -> &mut [Line] {
-        &mut Line::of_mut(self.region.as_mut_slice())[self.first_line..self.first_line + self.lines]
+    pub(super) fn lines_mut(&mut self) -> &mut [CacheLine] {
+        &mut CacheLine::slice_mut(self.region.as_mut_slice())[self.first_line..self.first_line + self.lines]
     }
 
     /// The bytes of these lines.
@@ -118,6 +118,6 @@ impl Array {
 
     /// Where these lines are in the region, which begins on a line.
     fn place(&self, lines: &Range<usize>) -> Range<usize> {
-        (self.first_line + lines.start) * Line::BYTES..(self.first_line + lines.end) * Line::BYTES
+        (self.first_line + lines.start) * CacheLine::BYTES..(self.first_line + lines.end) * CacheLine::BYTES
     }
 }

@@ -1,7 +1,7 @@
 //! Chases: dependent loads through every line of a buffer, each giving the address of the next.
 
 use kernels::chase::{Chase, Order};
-use kernels::lines::Line;
+use kernels::lines::CacheLine;
 use kernels::pattern::Pattern;
 use model::experiment::MemoryParams;
 use model::isa::Pages;
@@ -31,18 +31,18 @@ impl ChaseTrial {
         let lines = |count: Option<u64>| count.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
         let order = Order {
             chains: params.chains.unwrap_or(1) as usize,
-            group: lines(params.group.map(|group| group / Line::BYTES as u64)),
+            group: lines(params.group.map(|group| group / CacheLine::BYTES as u64)),
         };
-        let mut region = map(bytes.max(Line::BYTES), params.pages)?;
-        Pattern::seeded(seed).fill(Line::of_mut(region.as_mut_slice()));
+        let mut region = map(bytes.max(CacheLine::BYTES), params.pages)?;
+        Pattern::seeded(seed).fill(CacheLine::slice_mut(region.as_mut_slice()));
         want_huge_pages(&region, params.pages);
         let pages_obtained = obtained(&region, params.pages);
         // The buffer lives as long as the worker, which ends with the launch.
         let region = Box::leak(Box::new(region));
-        let nodes = &mut Line::of_mut(region.as_mut_slice())[..bytes / Line::BYTES];
+        let nodes = &mut CacheLine::slice_mut(region.as_mut_slice())[..bytes / CacheLine::BYTES];
         // Drawn in random order as well: without huge pages half of the time would go into finding them.
-        let mut scratch = map(Chase::scratch_lines(nodes.len()) * Line::BYTES, Pages::Huge2M)?;
-        let chase = Chase::build(nodes, Line::of_mut(scratch.as_mut_slice()), order, seed);
+        let mut scratch = map(Chase::scratch_lines(nodes.len()) * CacheLine::BYTES, Pages::Huge2M)?;
+        let chase = Chase::build(nodes, CacheLine::slice_mut(scratch.as_mut_slice()), order, seed);
         let chase = chase.ok_or_else(|| {
             let why = format!("a thread's {bytes} B of the working set are not at least one line for each chain");
             Trouble::Unavailable(format!("{why}, or more than 256 GiB"))

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use kernels::features::Features;
-use kernels::lines::{Block, Line};
+use kernels::lines::{Block, CacheLine};
 use kernels::memory::{self, BoundMemory};
 use kernels::pattern::Pattern;
 use model::experiment::{Background, MemoryParams};
@@ -26,7 +26,7 @@ use super::sets::usual;
 /// order of the work before it.
 const PIECE_BYTES: usize = 4 << 10;
 const PIECE_BLOCKS: usize = PIECE_BYTES / size_of::<Block>();
-const PIECE_LINES: usize = PIECE_BYTES / Line::BYTES;
+const PIECE_LINES: usize = PIECE_BYTES / CacheLine::BYTES;
 
 /// Pieces compared word by word at each check.
 const CHECKED_PIECES: u64 = 512;
@@ -133,17 +133,17 @@ impl Load {
         let blocks = piece * PIECE_BLOCKS..(piece + 1) * PIECE_BLOCKS;
         self.blocks += match (&self.kernel, &self.source, &mut self.target) {
             (BoundMemory::Read(kernel), Some(source), _) => {
-                let reading = kernel.run(&Line::blocks(source.lines())[blocks], 1);
+                let reading = kernel.run(&CacheLine::blocks(source.lines())[blocks], 1);
                 self.sum = self.sum.wrapping_add(reading.sum);
                 reading.blocks
             }
             (BoundMemory::Write(kernel), _, Some(target)) => {
                 let pattern = self.pattern.after(piece * PIECE_LINES);
-                kernel.run(&mut Line::blocks_mut(target.lines_mut())[blocks], 1, &pattern)
+                kernel.run(&mut CacheLine::blocks_mut(target.lines_mut())[blocks], 1, &pattern)
             }
             (BoundMemory::Combine(kernel), Some(source), Some(target)) => {
-                let from = &Line::blocks(source.lines())[blocks.clone()];
-                kernel.run(&mut Line::blocks_mut(target.lines_mut())[blocks], &[from], 1)
+                let from = &CacheLine::blocks(source.lines())[blocks.clone()];
+                kernel.run(&mut CacheLine::blocks_mut(target.lines_mut())[blocks], &[from], 1)
             }
             _ => 0,
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::iter;
 
 use kernels::chase::MOST_CHAINS;
-use kernels::lines::Line;
+use kernels::lines::CacheLine;
 use model::experiment::{Area, Background, Classic, Experiment, MemoryChoices, MemoryParams, Params, memory_id};
 use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 use model::machine::Machine;
@@ -193,7 +193,7 @@ impl One<'_> {
                 && !matches!(params.op, MemoryOp::Load | MemoryOp::Handoff),
         };
         let nodes =
-            if params.pattern == MemoryPattern::Chase { chased(&params) as f64 / Line::BYTES as f64 } else { 0.0 };
+            if params.pattern == MemoryPattern::Chase { chased(&params) as f64 / CacheLine::BYTES as f64 } else { 0.0 };
         let classic = self.stanza.classic.as_ref().map(|workload| Classic {
             table: "memory".to_owned(),
             workload: workload.clone(),

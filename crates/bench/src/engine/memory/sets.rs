@@ -130,7 +130,7 @@ mod tests {
     }
 
     fn isas(op: MemoryOp, choice: IsaChoice, features: &[Feature]) -> Vec<Isa> {
-        let sets = chosen(&request(), op, choice, Features::of(features)).unwrap();
+        let sets = chosen(&request(), op, choice, Features::having(features)).unwrap();
         assert!(sets.iter().all(|set| set.obstacle.is_none()), "{op}: {sets:?}");
         sets.iter().map(|set| set.isa).collect()
     }
@@ -168,7 +168,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     fn what_was_named_and_is_missing_is_an_obstacle_or_refused_where_the_user_named_it() {
         let named = |request: &Request, isa| {
-            chosen(request, MemoryOp::Read, IsaChoice::Named(isa), Features::of(&[Feature::Sse2]))
+            chosen(request, MemoryOp::Read, IsaChoice::Named(isa), Features::having(&[Feature::Sse2]))
         };
         let sets = named(&request(), Isa::Avx512).unwrap();
         assert!(sets[0].obstacle.as_deref().unwrap().contains("lacks avx512"), "{sets:?}");

@@ -24,7 +24,7 @@ use crate::dense::solve::panel::Panel;
 use crate::dense::solve::residual::{Checked, Norms};
 use crate::dense::solve::step::{Bench, Step};
 use crate::dense::solve::triangle::{Triangles, own_rows};
-use crate::dense::stages::{Jobs, Places, Share};
+use crate::dense::stages::{CrewStages, Jobs, Share};
 use crate::dense::tile::{BoundTile, Levels};
 
 /// The least columns of a piece of work whose left factor is beyond the second-level cache: with fewer it is read faster
@@ -188,7 +188,7 @@ pub struct Solver<T: Number, S> {
     layout: Layout,
     /// Columns that are worked on in each step, and where the threads are.
     jobs: Jobs,
-    places: Places,
+    places: CrewStages,
     /// Steps in which somebody looks ahead or has done so.
     ahead: AtomicUsize,
     /// Panels that are factored.
@@ -225,7 +225,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         let matrix = Store::new(matrix, needed).map_err(|_| Unfit::Matrix(needed))?;
         let layout = problem.layout(crew.threads());
         let workspace = Store::new(workspace, layout.len).map_err(|_| Unfit::Workspace(layout.len))?;
-        let places = Places::new(crew.threads());
+        let places = CrewStages::new(crew.threads());
         let (jobs, ahead, factored, norms, fault) = Default::default();
         Ok(Self {
             problem,

@@ -11,8 +11,8 @@ use core::fmt;
 use core::ops::Range;
 
 pub use crate::memory::chase::body::MOST_CHAINS;
-use crate::memory::chase::body::{Body, Places, steps_per_round};
-use crate::memory::lines::Line;
+use crate::memory::chase::body::{Body, ChainPlaces, steps_per_round};
+use crate::memory::lines::CacheLine;
 use crate::native;
 use crate::rng::Rng;
 
@@ -42,9 +42,9 @@ impl Order {
 /// A buffer whose lines form cycles, and how far a chase has come in them.
 #[derive(Debug)]
 pub struct Chase<'a> {
-    nodes: &'a mut [Line],
+    nodes: &'a mut [CacheLine],
     chains: usize,
-    places: Places,
+    places: ChainPlaces,
     /// Loads made in each chain since it began.
     loads: u64,
 }
@@ -85,7 +85,7 @@ impl core::error::Error for Broken {}
 impl<'a> Chase<'a> {
     /// Lines of scratch that [`build`](Self::build) needs for so many nodes: four bytes for each.
     pub const fn scratch_lines(nodes: usize) -> usize {
-        nodes.div_ceil(Line::BYTES / size_of::<u32>())
+        nodes.div_ceil(CacheLine::BYTES / size_of::<u32>())
     }
 
     /// Links all of `nodes` into cycles drawn from `seed`, writing the first two words of each; the others stay as they
@@ -95,7 +95,7 @@ impl<'a> Chase<'a> {
     /// A uniformly random order of n nodes, closed in itself, is a uniformly random cycle: each of the (n - 1)! cycles
     /// is n orders, one for each node that it may begin with. Unlike a walk from node to node, the order is drawn and
     /// linked without one access to memory waiting for another.
-    pub fn build(nodes: &'a mut [Line], scratch: &mut [Line], order: Order, seed: u64) -> Option<Self> {
+    pub fn build(nodes: &'a mut [CacheLine], scratch: &mut [CacheLine], order: Order, seed: u64) -> Option<Self> {
         let count = nodes.len();
         let group = order.group.unwrap_or(count);
         if !(1..=MOST_CHAINS.min(count)).contains(&order.chains) || group == 0 {
@@ -143,7 +143,7 @@ impl<'a> Chase<'a> {
     /// # Panics
     /// If there is no such chain.
     pub fn position(&self, chain: usize) -> usize {
-        (self.places[..self.chains][chain].addr() - self.nodes.as_ptr().addr()) / Line::BYTES
+        (self.places[..self.chains][chain].addr() - self.nodes.as_ptr().addr()) / CacheLine::BYTES
     }
 
     /// Whether every chain stands where all the loads asked for since [`build`](Self::build) lead to.
@@ -162,8 +162,8 @@ impl<'a> Chase<'a> {
     /// The node that follows node `index`: the naive step, and the oracle for the chase.
     pub fn next(&self, index: usize) -> Result<usize, Broken> {
         let offset = to_index(self.nodes[index].0[NEXT]).wrapping_sub(self.nodes.as_ptr().addr());
-        let next = offset / Line::BYTES;
-        if offset.is_multiple_of(Line::BYTES) && next < self.nodes.len() {
+        let next = offset / CacheLine::BYTES;
+        if offset.is_multiple_of(CacheLine::BYTES) && next < self.nodes.len() {
             Ok(next)
         } else {
             Err(Broken::Astray(index))
@@ -227,7 +227,7 @@ fn draw(order: &mut [u32], group: usize, rng: &mut Rng) -> Option<()> {
 }
 
 /// Closes the nodes of these ranks into a cycle.
-fn link(nodes: &mut [Line], order: &[u32], ranks: Range<usize>) {
+fn link(nodes: &mut [CacheLine], order: &[u32], ranks: Range<usize>) {
     let base = nodes.as_ptr().expose_provenance() as u64;
     for rank in ranks.clone() {
         if let Some(node) = order.get(rank + FETCH_AHEAD) {
@@ -235,14 +235,14 @@ fn link(nodes: &mut [Line], order: &[u32], ranks: Range<usize>) {
         }
         let next = if rank + 1 < ranks.end { rank + 1 } else { ranks.start };
         let node = &mut nodes[order[rank] as usize].0;
-        node[NEXT] = base + u64::from(order[next]) * Line::BYTES as u64;
+        node[NEXT] = base + u64::from(order[next]) * CacheLine::BYTES as u64;
         node[RANK] = rank as u64;
     }
 }
 
 /// Lines as numbers of 32 bits.
-fn halves(lines: &mut [Line]) -> &mut [u32] {
-    // SAFETY: a `Line` is 64 bytes without padding, and any four bytes are a `u32`; `align_to_mut` sees to alignment
+fn halves(lines: &mut [CacheLine]) -> &mut [u32] {
+    // SAFETY: a `CacheLine` is 64 bytes without padding, and any four bytes are a `u32`; `align_to_mut` sees to alignment
     // and bounds.
     unsafe { lines.align_to_mut().1 }
 }
@@ -259,15 +259,15 @@ mod tests {
 
     const NODES: usize = 50;
 
-    fn built(nodes: &mut [Line; NODES], chains: usize) -> Chase<'_> {
-        let mut scratch = [Line::default(); Chase::scratch_lines(NODES)];
+    fn built(nodes: &mut [CacheLine; NODES], chains: usize) -> Chase<'_> {
+        let mut scratch = [CacheLine::default(); Chase::scratch_lines(NODES)];
         Chase::build(nodes, &mut scratch, Order { chains, group: None }, 1).unwrap()
     }
 
     #[test]
     fn a_chase_that_made_too_few_loads_is_misplaced() {
         for chains in [1, 7, MOST_CHAINS] {
-            let mut nodes = [Line::default(); NODES];
+            let mut nodes = [CacheLine::default(); NODES];
             let mut chase = built(&mut nodes, chains);
             chase.follow(1);
             assert_eq!(chase.verify_position(), Ok(()));
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn one_chain_of_several_that_stands_still_is_misplaced() {
-        let mut nodes = [Line::default(); NODES];
+        let mut nodes = [CacheLine::default(); NODES];
         let mut chase = built(&mut nodes, 3);
         let stood = chase.places[2];
         chase.follow(1);
@@ -289,16 +289,16 @@ mod tests {
 
     #[test]
     fn a_broken_chain_is_recognised() {
-        let mut nodes = [Line::default(); NODES];
+        let mut nodes = [CacheLine::default(); NODES];
         let chase = built(&mut nodes, 1);
         let base = chase.nodes.as_ptr().addr() as u64;
         let first = chase.position(0);
         let third = chase.next(chase.next(first).unwrap()).unwrap();
-        chase.nodes[third].0[NEXT] = base + (first * Line::BYTES) as u64;
+        chase.nodes[third].0[NEXT] = base + (first * CacheLine::BYTES) as u64;
         assert_eq!(chase.verify(), Err(Broken::Misplaced { expected: 3, found: 0 }));
         chase.nodes[third].0[NEXT] = base + 8;
         assert_eq!(chase.verify(), Err(Broken::Astray(third)));
-        chase.nodes[third].0[NEXT] = base + (NODES * Line::BYTES) as u64;
+        chase.nodes[third].0[NEXT] = base + (NODES * CacheLine::BYTES) as u64;
         assert_eq!(chase.verify(), Err(Broken::Astray(third)));
     }
 }

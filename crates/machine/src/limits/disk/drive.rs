@@ -5,7 +5,7 @@ use model::number::{UnitScale, exact_byte_rate};
 use model::unit::format_size;
 
 use crate::disk::drives::{Drive, RANDOM_BLOCK, Spindle, Ways};
-use crate::limits::disk::request::{Figure, Request, Way, input};
+use crate::limits::disk::request::{Direction, Figure, Request, input};
 
 /// What an owner may say of a disk that turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -50,10 +50,10 @@ pub(crate) fn is_duplex(kind: &str, bytes_per_second: u64) -> bool {
     }
 }
 
-fn of_way(ways: Ways, way: Way) -> f64 {
+fn of_way(ways: Ways, way: Direction) -> f64 {
     match way {
-        Way::Read => ways.read,
-        Way::Write => ways.write,
+        Direction::Read => ways.read,
+        Direction::Write => ways.write,
     }
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn sheet(disk: &Disk, request: Request) -> Option<Figure> {
     });
     let requests = drive.requests_per_second.filter(|_| request.random);
     let by_requests = requests.and_then(|requests| {
-        let value = if request.way == Way::Read { Some(requests.read) } else { requests.write }?;
+        let value = if request.way == Direction::Read { Some(requests.read) } else { requests.write }?;
         let source = format!("{source}, at {}", requests.stated_for);
         Some(of_requests(value, &source))
     });
@@ -104,7 +104,7 @@ pub(crate) fn one_by_one(disk: &Disk, request: Request, disks: usize) -> Option<
         return heads(disk, request, &turning, disks);
     }
     let (drive, model) = known?;
-    let single = drive.requests_per_second.filter(|_| request.way == Way::Read)?.single_read?;
+    let single = drive.requests_per_second.filter(|_| request.way == Direction::Read)?.single_read?;
     Some(of_requests(single, &format!("{}, at depth 1", drive.source(model))))
 }
 
@@ -131,7 +131,7 @@ struct Turning {
 pub(crate) const DECLARED: &str = "declared";
 
 /// [`spindle`], for requests of one way.
-fn turning(disk: &Disk, known: Option<(&Drive, &str)>, way: Way) -> Option<Turning> {
+fn turning(disk: &Disk, known: Option<(&Drive, &str)>, way: Direction) -> Option<Turning> {
     let (spindle, source) = spindle(disk, known)?;
     let sheet = known.map(|(drive, model)| drive.source(model)).unwrap_or_default();
     let seek_seconds = spindle.seek_seconds.map(|seek| (of_way(seek, way), sheet));
@@ -158,7 +158,7 @@ fn spindle(disk: &Disk, known: Option<(&Drive, &str)>) -> Option<(Spindle, Strin
 fn heads(disk: &Disk, request: Request, turning: &Turning, disks: usize) -> Option<Figure> {
     // A write that does not wait is done when the drive's memory has it.
     let in_memory = disk.write_cache.as_deref() != Some("write through");
-    if request.again() || (request.way == Way::Write && in_memory && !request.durable()) {
+    if request.again() || (request.way == Direction::Write && in_memory && !request.durable()) {
         return None;
     }
     let known = Drive::checked(disk);

@@ -8,7 +8,7 @@ use model::machine::{Disk, Machine, StorageDevice};
 use model::peak::PeakInput;
 
 use crate::limits::disk::drive::{Heads, as_told, link, one_by_one, sheet};
-use crate::limits::disk::request::{Figure, Request, Way, input};
+use crate::limits::disk::request::{Direction, Figure, Request, input};
 
 /// What is asked of each drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,7 +119,7 @@ impl Layers<'_> {
     /// Writes in order are taken to fill whole stripes; those at random to write a block and its parity, for which a
     /// drive also reads what the parity is made from. Links carry that the other way, so there it does not count.
     fn of_raid(&self, level: &str, whole: bool, parts: &[usize]) -> Option<Figure> {
-        let (reads, parity) = (self.request.way == Way::Read, parity(level)?);
+        let (reads, parity) = (self.request.way == Direction::Read, parity(level)?);
         if matches!(self.asked, Asked::OneByOne | Asked::AsToldOf(_)) {
             // One member is at work at a time, whichever it is; a mirror has the whole request on each.
             return most(self.of_parts(parts)?).filter(|_| whole || level == "raid1");
@@ -139,7 +139,7 @@ impl Layers<'_> {
     pub(crate) fn share(&self, level: &str, members: usize) -> Option<f64> {
         let (parity, count) = (parity(level)?, u32::try_from(members).map(f64::from).ok()?);
         Some(match level {
-            _ if self.request.way == Way::Read => 1.0,
+            _ if self.request.way == Direction::Read => 1.0,
             "raid10" => 0.5,
             _ if self.request.random => 1.0 / (1.0 + parity),
             _ => (count - parity) / count,
@@ -153,7 +153,7 @@ impl Layers<'_> {
         let count = u32::try_from(parts.len()).map(f64::from).ok()?;
         let writes = 1.0 + parity;
         let reads = if whole { writes.min(count - writes).max(0.0) } else { 0.0 };
-        let read = Layers { request: Request { way: Way::Read, ..self.request }, ..*self };
+        let read = Layers { request: Request { way: Direction::Read, ..self.request }, ..*self };
         let written = self.of_parts(parts)?;
         let read = if reads > 0.0 { read.of_parts(parts)? } else { written.clone() };
         let of_member = |(write, read): (&Figure, &Figure)| {
@@ -231,12 +231,12 @@ mod tests {
     const ULTRASTAR: &str = "HUS724040ALS640";
     const CONSTELLATION: &str = "ST4000NM0023";
 
-    fn request(way: Way, block: u64, in_flight: u64) -> Request {
-        let op = if way == Way::Read { DiskOp::Read } else { DiskOp::Write };
+    fn request(way: Direction, block: u64, in_flight: u64) -> Request {
+        let op = if way == Direction::Read { DiskOp::Read } else { DiskOp::Write };
         Request { way, random: true, direct: true, op, sync: DiskSync::None, block, size: 1 << 30, in_flight }
     }
 
-    fn in_order(way: Way) -> Request {
+    fn in_order(way: Direction) -> Request {
         Request { random: false, ..request(way, 1 << 20, 8) }
     }
 
@@ -284,43 +284,47 @@ mod tests {
     #[test]
     fn a_sheets_requests_bind_small_blocks_and_its_bytes_large_ones() {
         let disk = solid("sda");
-        let small = of_one(&disk, request(Way::Read, 4096, 32), Asked::Sheet).unwrap();
+        let small = of_one(&disk, request(Direction::Read, 4096, 32), Asked::Sheet).unwrap();
         assert_eq!((small.value, small.formula.as_str()), (98_000.0, "98000 requests/s"));
         assert_eq!(small.about, "data sheet of Samsung SSD 870 EVO 1TB");
         assert!(small.inputs[0].source.ends_with("at depth 32"), "{:?}", small.inputs);
-        assert_eq!(value(&disk, request(Way::Read, 512, 32), Asked::Sheet), Some(98_000.0), "no more of smaller ones");
-        let large = of_one(&disk, request(Way::Read, 65_536, 32), Asked::Sheet).unwrap();
+        assert_eq!(
+            value(&disk, request(Direction::Read, 512, 32), Asked::Sheet),
+            Some(98_000.0),
+            "no more of smaller ones"
+        );
+        let large = of_one(&disk, request(Direction::Read, 65_536, 32), Asked::Sheet).unwrap();
         assert_eq!((large.value, large.formula.as_str()), (560e6 / 65_536.0, "560 MB/s / 64KiB"));
-        assert_eq!(value(&disk, request(Way::Write, 4096, 32), Asked::Sheet), Some(88_000.0));
-        assert_eq!(value(&disk, in_order(Way::Write), Asked::Sheet), Some(530e6));
+        assert_eq!(value(&disk, request(Direction::Write, 4096, 32), Asked::Sheet), Some(88_000.0));
+        assert_eq!(value(&disk, in_order(Direction::Write), Asked::Sheet), Some(530e6));
     }
 
     #[test]
     fn figures_that_limit_nothing_make_no_ceiling() {
         let filled_over_and_over = drive("nvme0n1", "INTEL SSDPE2KX020T7", 2_000_398_934_016);
-        let write = of_one(&filled_over_and_over, request(Way::Write, 4096, 32), Asked::Sheet).unwrap();
+        let write = of_one(&filled_over_and_over, request(Direction::Write, 4096, 32), Asked::Sheet).unwrap();
         assert_eq!(write.formula, "1.05 GB/s / 4KiB", "not the 38000 of the sheet");
-        assert_eq!(value(&filled_over_and_over, request(Way::Read, 4096, 32), Asked::Sheet), Some(490_000.0));
+        assert_eq!(value(&filled_over_and_over, request(Direction::Read, 4096, 32), Asked::Sheet), Some(490_000.0));
         let plus = drive("nvme0n1", PLUS, 1_000_204_886_016);
-        assert_eq!(value(&plus, request(Way::Read, 4096, 1), Asked::OneByOne), Some(19_000.0));
-        assert_eq!(value(&plus, request(Way::Read, 4096, 2), Asked::OneByOne), None);
-        assert_eq!(value(&plus, request(Way::Write, 4096, 1), Asked::OneByOne), None);
+        assert_eq!(value(&plus, request(Direction::Read, 4096, 1), Asked::OneByOne), Some(19_000.0));
+        assert_eq!(value(&plus, request(Direction::Read, 4096, 2), Asked::OneByOne), None);
+        assert_eq!(value(&plus, request(Direction::Write, 4096, 1), Asked::OneByOne), None);
     }
 
     #[test]
     fn a_drive_of_no_sheet_or_of_a_hypervisor_has_none() {
         let unknown = drive("sda", "A drive", 1_000_204_886_016);
-        assert_eq!(value(&unknown, in_order(Way::Read), Asked::Sheet), None);
+        assert_eq!(value(&unknown, in_order(Direction::Read), Asked::Sheet), None);
         let made_up = Disk { is_virtual: Some(true), ..solid("sda") };
-        assert_eq!(value(&made_up, in_order(Way::Read), Asked::Sheet), None);
+        assert_eq!(value(&made_up, in_order(Direction::Read), Asked::Sheet), None);
         let passed_through = Disk { is_virtual: None, ..solid("sda") };
-        assert_eq!(value(&passed_through, in_order(Way::Read), Asked::Sheet), Some(560e6));
+        assert_eq!(value(&passed_through, in_order(Direction::Read), Asked::Sheet), Some(560e6));
     }
 
     #[test]
     fn heads_and_rotation_bind_one_request_at_a_time() {
         let disk = turning("sda");
-        let whole = Request { size: 4_000_787_030_016, ..request(Way::Read, 4096, 1) };
+        let whole = Request { size: 4_000_787_030_016, ..request(Direction::Read, 4096, 1) };
         let figure = of_one(&disk, whole, Asked::OneByOne).unwrap();
         // 8.2 ms + 60 s / 7200 / 2
         assert!((figure.value - 1.0 / (0.0082 + 1.0 / 240.0)).abs() < 1e-9, "{}", figure.value);
@@ -330,24 +334,28 @@ mod tests {
         assert!(short.value > 230.0 && short.value < 240.0, "a short way for the heads: {}", short.value);
         assert!(short.formula.contains("seek x 0.01"), "{}", short.formula);
         assert!(short.about.contains("over the whole disk 81"), "{}", short.about);
-        assert_eq!(value(&disk, request(Way::Read, 4096, 32), Asked::OneByOne), None, "the drive orders them");
-        assert_eq!(value(&disk, request(Way::Read, 4096, 32), Asked::Sheet), None);
+        assert_eq!(value(&disk, request(Direction::Read, 4096, 32), Asked::OneByOne), None, "the drive orders them");
+        assert_eq!(value(&disk, request(Direction::Read, 4096, 32), Asked::Sheet), None);
     }
 
     #[test]
     fn a_disk_of_no_sheet_still_turns() {
         let disk = Disk { rotations_per_minute: Some(5400), ..drive("sda", "A drive", 4_000_787_030_016) };
-        let figure = of_one(&disk, request(Way::Read, 4096, 1), Asked::OneByOne).unwrap();
+        let figure = of_one(&disk, request(Direction::Read, 4096, 1), Asked::OneByOne).unwrap();
         assert_eq!(figure.formula, "1 / (5.556 ms half a rotation)");
         assert!(figure.inputs[0].source.contains("the drive itself"));
         let controller = Disk { transport: None, ..disk.clone() };
-        assert_eq!(value(&controller, request(Way::Read, 4096, 1), Asked::OneByOne), None, "an array in hardware");
-        let listed = drive("sda", CONSTELLATION, 4_000_787_030_016);
-        let figure = of_one(&listed, request(Way::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
-        assert_eq!(figure.formula, "1 / (4.167 ms half a rotation + 5.992 ms for 1MiB)");
-        assert_eq!(value(&listed, in_order(Way::Read), Asked::Sheet), Some(175e6));
         assert_eq!(
-            value(&listed, Request { op: DiskOp::Reread, ..in_order(Way::Read) }, Asked::Sheet),
+            value(&controller, request(Direction::Read, 4096, 1), Asked::OneByOne),
+            None,
+            "an array in hardware"
+        );
+        let listed = drive("sda", CONSTELLATION, 4_000_787_030_016);
+        let figure = of_one(&listed, request(Direction::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
+        assert_eq!(figure.formula, "1 / (4.167 ms half a rotation + 5.992 ms for 1MiB)");
+        assert_eq!(value(&listed, in_order(Direction::Read), Asked::Sheet), Some(175e6));
+        assert_eq!(
+            value(&listed, Request { op: DiskOp::Reread, ..in_order(Direction::Read) }, Asked::Sheet),
             None,
             "its memory"
         );
@@ -357,23 +365,23 @@ mod tests {
     fn figures_that_nobody_checked_bind_nothing() {
         let unchecked = drive("sda", "WDC WD40EFRX-68N32N0", 4_000_787_030_016);
         for asked in [Asked::Sheet, Asked::OneByOne] {
-            assert_eq!(value(&unchecked, in_order(Way::Read), asked), None);
-            assert_eq!(value(&unchecked, request(Way::Read, 4096, 1), asked), None, "nor how fast it turns");
+            assert_eq!(value(&unchecked, in_order(Direction::Read), asked), None);
+            assert_eq!(value(&unchecked, request(Direction::Read, 4096, 1), asked), None, "nor how fast it turns");
         }
         let turns = Disk { rotations_per_minute: Some(5400), ..unchecked };
-        let figure = of_one(&turns, request(Way::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
+        let figure = of_one(&turns, request(Direction::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
         assert_eq!(figure.formula, "1 / (5.556 ms half a rotation)", "its own word, without the table's rate");
         let told = Asked::AsToldOf(Heads { rotations_per_minute: None, seek_seconds: Some(9e-3) });
-        let figure = of_one(&turns, request(Way::Read, 1 << 20, 1), told).unwrap();
+        let figure = of_one(&turns, request(Direction::Read, 1 << 20, 1), told).unwrap();
         assert!(!figure.formula.contains("1MiB") && figure.formula.contains("9 ms seek"), "{}", figure.formula);
         let solid = drive("nvme0n1", "SAMSUNG MZQL23T8HCLS-00A07", 3_840_755_982_336);
-        assert_eq!(value(&solid, request(Way::Read, 4096, 32), Asked::Sheet), None);
+        assert_eq!(value(&solid, request(Direction::Read, 4096, 32), Asked::Sheet), None);
     }
 
     #[test]
     fn an_owner_says_how_fast_a_disk_turns_and_seeks() {
         let asked = |rotations_per_minute, seek_seconds| Asked::AsToldOf(Heads { rotations_per_minute, seek_seconds });
-        let whole = Request { size: 4_000_787_030_016, ..request(Way::Read, 4096, 1) };
+        let whole = Request { size: 4_000_787_030_016, ..request(Direction::Read, 4096, 1) };
         let silent = Disk { is_virtual: Some(true), ..drive("sda", "A drive", 4_000_787_030_016) };
         let formula = |disk: &Disk, asked| of_one(disk, whole, asked).map(|figure| figure.formula);
         let all = "1 / (9 ms seek x 1.00 + 4.167 ms half a rotation)";
@@ -395,12 +403,16 @@ mod tests {
     fn writes_wait_for_the_heads_only_where_they_must() {
         let rate = |cache: &str, sync: DiskSync| {
             let disk = Disk { write_cache: Some(cache.into()), ..turning("sda") };
-            value(&disk, Request { sync, ..request(Way::Write, 4096, 1) }, Asked::OneByOne).is_some()
+            value(&disk, Request { sync, ..request(Direction::Write, 4096, 1) }, Asked::OneByOne).is_some()
         };
         assert!(rate("write through", DiskSync::None) && rate("write back", DiskSync::Dsync));
         assert!(!rate("write back", DiskSync::None));
         let listed = drive("sda", CONSTELLATION, 4_000_787_030_016);
-        assert_eq!(value(&listed, request(Way::Write, 4096, 1), Asked::Sheet), None, "not so many as fit in order");
+        assert_eq!(
+            value(&listed, request(Direction::Write, 4096, 1), Asked::Sheet),
+            None,
+            "not so many as fit in order"
+        );
     }
 
     /// An array of so many solid drives.
@@ -427,21 +439,22 @@ mod tests {
     #[test]
     fn sheets_add_up_as_the_level_says() {
         let rate = |level: &str, way| of_array(level, 4, in_order(way)).map(|figure| figure.value / 1e6);
-        assert_eq!((rate("raid0", Way::Read), rate("raid0", Way::Write)), (Some(2240.0), Some(2120.0)));
-        assert_eq!((rate("raid1", Way::Read), rate("raid1", Way::Write)), (Some(2240.0), Some(530.0)));
-        assert_eq!((rate("raid10", Way::Read), rate("raid10", Way::Write)), (Some(2240.0), Some(1060.0)));
-        assert_eq!((rate("raid5", Way::Read), rate("raid5", Way::Write)), (Some(2240.0), Some(1590.0)));
-        assert_eq!((rate("raid6", Way::Read), rate("raid6", Way::Write)), (Some(2240.0), Some(1060.0)));
-        assert_eq!((rate("linear", Way::Read), rate("linear", Way::Write)), (Some(560.0), Some(530.0)));
-        assert_eq!(rate("container", Way::Read), None);
-        let five = of_array("raid5", 4, in_order(Way::Write)).unwrap();
+        assert_eq!((rate("raid0", Direction::Read), rate("raid0", Direction::Write)), (Some(2240.0), Some(2120.0)));
+        assert_eq!((rate("raid1", Direction::Read), rate("raid1", Direction::Write)), (Some(2240.0), Some(530.0)));
+        assert_eq!((rate("raid10", Direction::Read), rate("raid10", Direction::Write)), (Some(2240.0), Some(1060.0)));
+        assert_eq!((rate("raid5", Direction::Read), rate("raid5", Direction::Write)), (Some(2240.0), Some(1590.0)));
+        assert_eq!((rate("raid6", Direction::Read), rate("raid6", Direction::Write)), (Some(2240.0), Some(1060.0)));
+        assert_eq!((rate("linear", Direction::Read), rate("linear", Direction::Write)), (Some(560.0), Some(530.0)));
+        assert_eq!(rate("container", Direction::Read), None);
+        let five = of_array("raid5", 4, in_order(Direction::Write)).unwrap();
         assert_eq!(five.formula, "4 x 530 MB/s x 0.750");
         assert_eq!(five.about, "raid5 over data sheet of Samsung SSD 870 EVO 1TB");
     }
 
     #[test]
     fn small_writes_pay_for_their_parity() {
-        let rate = |level: &str, members, block| of_array(level, members, request(Way::Write, block, 32)).unwrap();
+        let rate =
+            |level: &str, members, block| of_array(level, members, request(Direction::Write, block, 32)).unwrap();
         // Two writes of 88,000/s and two reads of 98,000/s for each, spread over four drives.
         let five = rate("raid5", 4, 4096);
         assert!((five.value - 4.0 / (2.0 / 88e3 + 2.0 / 98e3)).abs() < 1e-6, "{}", five.value);
@@ -462,7 +475,7 @@ mod tests {
         for disk in &mut disks[..2] {
             *disk = turning(&disk.name);
         }
-        let one = request(Way::Read, 4096, 1);
+        let one = request(Direction::Read, 4096, 1);
         let alone = value(&turning("sda"), Request { size: one.size / 2, ..one }, Asked::OneByOne);
         assert_eq!(figure(&disks, &chain, one, Asked::OneByOne).map(|figure| figure.value), alone);
         let across = Request { block: 128 << 10, ..one };
@@ -476,10 +489,10 @@ mod tests {
             let link = DiskLink { bytes_per_second: 1_200_000_000, kind: "sas".into(), ..DiskLink::default() };
             Disk { link: Some(link), ..disk }
         });
-        let of = |asked| figure(&disks, &chain, in_order(Way::Read), asked).unwrap();
+        let of = |asked| figure(&disks, &chain, in_order(Direction::Read), asked).unwrap();
         assert_eq!((of(Asked::Link).value, of(Asked::Link).both_ways), (2.4e9, true));
         assert_eq!(of(Asked::Sheet).value, 560e6);
         let unknown = [(0, "dm-0", "mapper"), (1, "sda", "disk"), (1, "sdb", "disk")];
-        assert_eq!(figure(&disks, &unknown, in_order(Way::Read), Asked::Sheet), None);
+        assert_eq!(figure(&disks, &unknown, in_order(Direction::Read), Asked::Sheet), None);
     }
 }

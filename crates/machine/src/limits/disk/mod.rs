@@ -28,7 +28,7 @@ use model::unit::format_size;
 use crate::declared::Declared;
 use crate::limits::disk::drive::Heads;
 use crate::limits::disk::layers::{Asked, Layers};
-use crate::limits::disk::request::{Figure, Request, Way, input};
+use crate::limits::disk::request::{Direction, Figure, Request, input};
 
 /// What peaks of a disk rest on, in the order they are listed in.
 const KINDS: [PeakKind; 4] = [PeakKind::Declared, PeakKind::Datasheet, PeakKind::Limit, PeakKind::Link];
@@ -43,11 +43,11 @@ pub fn disk_peaks(
 ) -> Vec<Peak> {
     let known = Known { machine, declared, storage, limits };
     let figure = |kind: PeakKind| {
-        let one_way = |way| known.figure(kind, Request::of(params, way)?);
+        let one_way = |way| known.figure(kind, Request::of_benchmark(params, way)?);
         match params.op {
-            DiskOp::Read | DiskOp::Reread => one_way(Way::Read),
-            DiskOp::Write | DiskOp::Rewrite => one_way(Way::Write),
-            DiskOp::Mixed => half_and_half(kind, one_way(Way::Read), one_way(Way::Write)),
+            DiskOp::Read | DiskOp::Reread => one_way(Direction::Read),
+            DiskOp::Write | DiskOp::Rewrite => one_way(Direction::Write),
+            DiskOp::Mixed => half_and_half(kind, one_way(Direction::Read), one_way(Direction::Write)),
         }
     };
     KINDS.into_iter().filter_map(|kind| peak(kind, figure(kind)?)).collect()
@@ -106,8 +106,8 @@ impl Known<'_> {
 
     fn declared(self, request: Request) -> Option<Figure> {
         let (bytes, requests) = match request.way {
-            Way::Read => ("disk.read_bps", "disk.read_iops"),
-            Way::Write => ("disk.write_bps", "disk.write_iops"),
+            Direction::Read => ("disk.read_bps", "disk.read_iops"),
+            Direction::Write => ("disk.write_bps", "disk.write_iops"),
         };
         let figure = |key: &str, value: f64, shown: String| Figure {
             value,
@@ -134,8 +134,8 @@ impl Known<'_> {
     fn limit(self, request: Request) -> Option<Figure> {
         let limits = self.limits;
         let (bytes, requests) = match request.way {
-            Way::Read => (&limits.read_bytes_per_second, &limits.reads_per_second),
-            Way::Write => (&limits.write_bytes_per_second, &limits.writes_per_second),
+            Direction::Read => (&limits.read_bytes_per_second, &limits.reads_per_second),
+            Direction::Write => (&limits.write_bytes_per_second, &limits.writes_per_second),
         };
         let allowed = |limit: &IoLimit, name: &str, shown: String| Figure {
             value: limit.value,

@@ -7,7 +7,7 @@ use model::unit::format_size;
 
 /// Which way the bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     /// From the device.
     Read,
     /// To the device.
@@ -17,7 +17,7 @@ pub(crate) enum Way {
 /// Requests of a row that go one way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
-    pub(crate) way: Way,
+    pub(crate) way: Direction,
     /// Whether the row is headed by requests per second. Requests against the order and with gaps count as those in
     /// order: those are the fastest, so their ceiling holds for all.
     pub(crate) random: bool,
@@ -38,15 +38,15 @@ pub(crate) struct Request {
 impl Request {
     /// The requests of a row that go this way; `None` where they do not all reach a device, or where their rate is set
     /// from outside.
-    pub(crate) fn of(params: &DiskParams, way: Way) -> Option<Self> {
+    pub(crate) fn of_benchmark(params: &DiskParams, way: Direction) -> Option<Self> {
         let random = params.pattern == DiskPattern::Random;
         let direct = params.direct && params.cache == DiskCache::Bypassed;
         let reaches_device = match (params.op, way) {
             // What was written before may be read.
             (DiskOp::Mixed, _) => direct,
             // The page cache answers what was read before.
-            (op, Way::Read) => direct || (params.cache == DiskCache::Cold && !random && op == DiskOp::Read),
-            (_, Way::Write) => direct || params.sync != DiskSync::None,
+            (op, Direction::Read) => direct || (params.cache == DiskCache::Cold && !random && op == DiskOp::Read),
+            (_, Direction::Write) => direct || params.sync != DiskSync::None,
         };
         let real = params.engine != DiskEngine::Null && params.block > 0 && params.load_percent.is_none();
         (real && reaches_device).then_some(Self {

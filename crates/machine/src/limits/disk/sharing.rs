@@ -8,7 +8,7 @@ use model::number::{exact_byte_rate, trimmed};
 
 use crate::limits::disk::drive::{in_practice, is_duplex};
 use crate::limits::disk::layers::{Asked, Layers};
-use crate::limits::disk::request::{Figure, Way, input};
+use crate::limits::disk::request::{Direction, Figure, input};
 
 /// Devices and what they get together.
 struct Group {
@@ -34,7 +34,7 @@ impl Layers<'_> {
     fn summands(&self, index: usize) -> Vec<usize> {
         let parts = self.below(Some(index));
         let each = || parts.iter().flat_map(|part| self.summands(*part)).collect();
-        let reads = self.request.way == Way::Read;
+        let reads = self.request.way == Direction::Read;
         match (parts.as_slice(), self.chain[index].kind.as_str(), self.level(index)) {
             ([_], kind, _) if kind != "raid" => each(),
             (_, "multipath", _) | (_, "raid", Some("raid0")) => each(),
@@ -87,7 +87,7 @@ impl Layers<'_> {
         }
         let each = parts.iter().map(|part| self.least_over(link, *part));
         match self.level(index) {
-            Some("raid1") if self.request.way == Way::Write => each.sum(),
+            Some("raid1") if self.request.way == Direction::Write => each.sum(),
             level => {
                 let share = level.map_or(Some(1.0), |level| self.share(level, parts.len()));
                 share.map_or(0.0, |share| each.fold(f64::INFINITY, f64::min) / share)
@@ -121,8 +121,8 @@ mod tests {
     use super::*;
     use crate::limits::disk::request::Request;
 
-    fn request(way: Way, random: bool) -> Request {
-        let op = if way == Way::Read { DiskOp::Read } else { DiskOp::Write };
+    fn request(way: Direction, random: bool) -> Request {
+        let op = if way == Direction::Read { DiskOp::Read } else { DiskOp::Write };
         Request { way, random, direct: true, op, sync: DiskSync::None, block: 4096, size: 1 << 30, in_flight: 32 }
     }
 
@@ -179,7 +179,11 @@ mod tests {
     fn rates(level: &str, links: &[(&str, u64, &[&str])]) -> (f64, f64, f64) {
         let machine = machine(&[("md0", level, 4)], links);
         let rate = |request| figure(&machine, &FOUR, request, Asked::Link).unwrap().value.round();
-        (rate(request(Way::Read, false)), rate(request(Way::Write, false)), rate(request(Way::Write, true)))
+        (
+            rate(request(Direction::Read, false)),
+            rate(request(Direction::Write, false)),
+            rate(request(Direction::Write, true)),
+        )
     }
 
     const ALL: &[&str] = &["sda", "sdb", "sdc", "sdd"];
@@ -209,16 +213,16 @@ mod tests {
     fn the_formula_names_the_link_and_who_shares_it() {
         let machine = machine(&[("md0", "raid5", 4)], &[("0000:05:00.0", 1000, ALL)]);
         let of = |way| figure(&machine, &FOUR, request(way, false), Asked::Link).unwrap();
-        let read = of(Way::Read);
+        let read = of(Direction::Read);
         assert_eq!(read.formula, "1000 B/s");
         let shared = "raid5 over PCIe at 0000:05:00.0, shared by 4 disks";
         assert_eq!(read.about, format!("{shared}; in packets of 256 B some 0.91 of it is data"));
-        assert_eq!(of(Way::Write).formula, "1000 B/s x 0.750");
+        assert_eq!(of(Direction::Write).formula, "1000 B/s x 0.750");
         let [input] = &read.inputs[..] else { panic!("{:?}", read.inputs) };
         assert_eq!((input.name.as_str(), input.value), ("link B/s (0000:05:00.0)", 1000.0));
         assert_eq!(input.source, "a file; behind it: sda, sdb, sdc, sdd");
         let partly = super::tests::machine(&[("md0", "raid0", 4)], &[("up", 1000, &["sdb", "sdd"])]);
-        let partly = figure(&partly, &FOUR, request(Way::Read, false), Asked::Link).unwrap();
+        let partly = figure(&partly, &FOUR, request(Direction::Read, false), Asked::Link).unwrap();
         assert_eq!(partly.formula, "(1000 B/s + 600 B/s + 600 B/s)");
         assert!(partly.both_ways, "one of them is a duplex link");
     }
@@ -241,15 +245,15 @@ mod tests {
             let machine = machine(&[("md0", level, 3), ("md1", level, 3), ("md2", "raid0", 2)], &[("up", 900, all)]);
             figure(&machine, &chain, request(way, false), Asked::Link).unwrap()
         };
-        assert_eq!((of("raid5", Way::Read).value, of("raid5", Way::Write).value.round()), (900.0, 600.0));
-        assert_eq!(of("raid1", Way::Write).formula, "900 B/s / 3");
-        assert_eq!(of("raid1", Way::Write).value, 300.0);
+        assert_eq!((of("raid5", Direction::Read).value, of("raid5", Direction::Write).value.round()), (900.0, 600.0));
+        assert_eq!(of("raid1", Direction::Write).formula, "900 B/s / 3");
+        assert_eq!(of("raid1", Direction::Write).value, 300.0);
         // Each mirror has one half on each of two links: all that is written passes both, all that is read one of them.
         let chain = [(0, "md2"), (1, "md0"), (2, "sda"), (2, "sdb"), (1, "md1"), (2, "sdc"), (2, "sdd")];
         let links: [(&str, u64, &[&str]); 2] = [("one", 500, &["sda", "sdc"]), ("two", 400, &["sdb", "sdd"])];
         let machine = machine(&[("md0", "raid1", 2), ("md1", "raid1", 2), ("md2", "raid0", 2)], &links);
         let rate = |way| figure(&machine, &chain, request(way, false), Asked::Link).unwrap().value;
-        assert_eq!((rate(Way::Read), rate(Way::Write)), (900.0, 400.0));
+        assert_eq!((rate(Direction::Read), rate(Direction::Write)), (900.0, 400.0));
     }
 
     #[test]
@@ -258,7 +262,7 @@ mod tests {
         let links: [(&str, u64, &[&str]); 2] = [("one", 500, &["sda", "sdc"]), ("two", 400, &["sdb", "sdd"])];
         let rate = |links: &[(&str, u64, &[&str])], members| {
             let machine = machine(&[("md0", "raid0", members)], links);
-            figure(&machine, &chain, request(Way::Write, false), Asked::Link).map(|figure| figure.value)
+            figure(&machine, &chain, request(Direction::Write, false), Asked::Link).map(|figure| figure.value)
         };
         assert_eq!((rate(&links, 2), rate(&[], 2)), (Some(900.0), Some(2400.0)));
         assert_eq!((rate(&links, 3), rate(&[], 3)), (None, None), "one is missing");
@@ -271,7 +275,7 @@ mod tests {
             for disk in &mut machine.disks {
                 (disk.model, disk.bytes) = (Some("Samsung SSD 870 EVO 1TB".into()), Some(1_000_204_886_016));
             }
-            figure(&machine, &FOUR, request(Way::Read, false), Asked::Sheet).map(|figure| figure.value)
+            figure(&machine, &FOUR, request(Direction::Read, false), Asked::Sheet).map(|figure| figure.value)
         };
         assert_eq!(drives(&[("up", 1, ALL)]), Some(4.0 * 560e6));
     }

@@ -38,12 +38,12 @@ pub(crate) struct Frames {
     /// The largest packet, in bytes.
     mtu: f64,
     ip: f64,
-    kind: Kind,
+    kind: Framing,
 }
 
 /// What is around packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+enum Framing {
     /// Ethernet, with so many tags.
     Ethernet(u32),
     /// InfiniBand's datagrams.
@@ -69,11 +69,11 @@ impl Packets {
 impl Frames {
     /// The frames on an interface's link; `None` where its kind or its largest packet is not known. `tags` are those of
     /// virtual LANs.
-    pub(crate) fn of(port: &Nic, mtu: u32, tags: u32, is_version_6: bool) -> Option<Self> {
+    pub(crate) fn on_link(port: &Nic, mtu: u32, tags: u32, is_version_6: bool) -> Option<Self> {
         let kind = match (port.kind.as_deref(), port.infiniband.as_ref().and_then(|port| port.connected)) {
-            (Some("ethernet"), _) => Kind::Ethernet(tags),
-            (Some("infiniband"), Some(true)) => Kind::Connection,
-            (Some("infiniband"), _) => Kind::Datagram,
+            (Some("ethernet"), _) => Framing::Ethernet(tags),
+            (Some("infiniband"), Some(true)) => Framing::Connection,
+            (Some("infiniband"), _) => Framing::Datagram,
             _ => return None,
         };
         let ip = if is_version_6 { IPV6_HEADER_BYTES } else { IPV4_HEADER_BYTES };
@@ -83,11 +83,11 @@ impl Frames {
     /// What they are, for a reader.
     pub(crate) fn words(&self) -> String {
         let over = match self.kind {
-            Kind::Ethernet(0) => "Ethernet".to_owned(),
-            Kind::Ethernet(1) => "Ethernet with the tag of a virtual LAN".to_owned(),
-            Kind::Ethernet(tags) => format!("Ethernet with {tags} tags of virtual LANs"),
-            Kind::Datagram => "InfiniBand".to_owned(),
-            Kind::Connection => "InfiniBand, connected".to_owned(),
+            Framing::Ethernet(0) => "Ethernet".to_owned(),
+            Framing::Ethernet(1) => "Ethernet with the tag of a virtual LAN".to_owned(),
+            Framing::Ethernet(tags) => format!("Ethernet with {tags} tags of virtual LANs"),
+            Framing::Datagram => "InfiniBand".to_owned(),
+            Framing::Connection => "InfiniBand, connected".to_owned(),
         };
         format!("packets of {} B on {over}", self.mtu)
     }
@@ -142,9 +142,9 @@ impl Frames {
     /// Bytes on the wire of a packet of so many.
     fn on_wire(&self, packet: f64) -> f64 {
         match self.kind {
-            Kind::Ethernet(tags) => (packet + FRAME_BYTES + TAG_BYTES * f64::from(tags)).max(LEAST_FRAME_BYTES),
-            Kind::Datagram => packet + DATAGRAM_BYTES,
-            Kind::Connection => {
+            Framing::Ethernet(tags) => (packet + FRAME_BYTES + TAG_BYTES * f64::from(tags)).max(LEAST_FRAME_BYTES),
+            Framing::Datagram => packet + DATAGRAM_BYTES,
+            Framing::Connection => {
                 let message = packet + ENCAPSULATION_BYTES;
                 message + (message / INFINIBAND_PACKET_BYTES).ceil() * CONNECTION_BYTES
             }
@@ -165,7 +165,7 @@ mod tests {
 
     fn ethernet(mtu: u32, tags: u32, is_version_6: bool) -> Frames {
         let port = Nic { kind: Some("ethernet".into()), ..Nic::default() };
-        Frames::of(&port, mtu, tags, is_version_6).unwrap()
+        Frames::on_link(&port, mtu, tags, is_version_6).unwrap()
     }
 
     /// In hundredths of a percent, as the tables round.
@@ -193,12 +193,12 @@ mod tests {
             infiniband: Some(InfinibandPort { connected: Some(connected), ..InfinibandPort::default() }),
             ..Nic::default()
         };
-        let datagram = Frames::of(&port(false), 2044, 0, false).unwrap();
+        let datagram = Frames::on_link(&port(false), 2044, 0, false).unwrap();
         assert_eq!(percent(datagram.share(Protocol::Tcp, 1)), percent(1992.0 / 2082.0));
-        let connection = Frames::of(&port(true), 65_520, 0, false).unwrap();
+        let connection = Frames::on_link(&port(true), 65_520, 0, false).unwrap();
         assert_eq!(percent(connection.share(Protocol::Tcp, 1)), percent(65_468.0 / (65_524.0 + 16.0 * 26.0)));
-        assert_eq!(Frames::of(&Nic::default(), 1500, 0, false), None, "another kind of link");
-        assert_eq!(Frames::of(&port(true), 500, 0, false), None, "no largest packet");
+        assert_eq!(Frames::on_link(&Nic::default(), 1500, 0, false), None, "another kind of link");
+        assert_eq!(Frames::on_link(&port(true), 500, 0, false), None, "no largest packet");
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub fn net_peaks(path: &NetPath<'_>, declared: &Declared, params: &NetParams) ->
         return loopback(params, path.two_copy_bytes_per_second).into_iter().collect();
     }
     let is_version_6 = path.is_version_6.unwrap_or_else(|| names_version_6(&params.path));
-    let way = Way { ends: ends(path), params, is_version_6 };
+    let way = BenchmarkPath { ends: ends(path), params, is_version_6 };
     // A peer's address that is our own leads through memory.
     if way.ends.iter().flat_map(|ports| &ports.carriers).any(|port| port.kind.as_deref() == Some(LOOPBACK)) {
         return Vec::new();
@@ -115,7 +115,7 @@ fn connections(round_trip: Peak, threads: u32) -> Peak {
 }
 
 /// The way of a row.
-struct Way<'a> {
+struct BenchmarkPath<'a> {
     ends: Vec<Ports<'a>>,
     params: &'a NetParams,
     is_version_6: bool,
@@ -128,7 +128,7 @@ struct Rate {
     inputs: Vec<PeakInput>,
 }
 
-impl Way<'_> {
+impl BenchmarkPath<'_> {
     /// What can pass: by the link that was declared, and by those that were negotiated.
     fn rates(&self, declared: &Declared) -> Vec<Peak> {
         let by_owner = declared.get("net.link_bps").map(|bits| {
@@ -145,7 +145,7 @@ impl Way<'_> {
 
     /// The frames of a port.
     fn frames(&self, ports: &Ports<'_>, port: &Nic) -> Option<Frames> {
-        Frames::of(port, ports.mtu?, ports.tags, self.is_version_6)
+        Frames::on_link(port, ports.mtu?, ports.tags, self.is_version_6)
     }
 
     /// What an end can pass on in one direction; `None` where the rate of a port is not known.

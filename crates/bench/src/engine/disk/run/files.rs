@@ -102,7 +102,7 @@ impl TestFiles {
     /// Bytes of the files of a benchmark that are not there yet.
     pub(super) fn missing_bytes(&self, params: &DiskParams) -> u64 {
         let is_held = |file: &TestFile| self.0.iter().any(|held| !held.overwritten && held.key == Key::of(file));
-        TestFile::of(params).iter().filter(|file| !is_held(file)).map(|file| file.bytes).sum()
+        TestFile::of_benchmark(params).iter().filter(|file| !is_held(file)).map(|file| file.bytes).sum()
     }
 
     /// A tool has overwritten this file. Tools may go on with it; our next worker must not.

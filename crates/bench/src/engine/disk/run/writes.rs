@@ -21,7 +21,7 @@ pub(super) fn forecast(next: NextLaunch<'_>, params: &DiskParams, missing_bytes:
     if params.engine == DiskEngine::Null {
         return None;
     }
-    let all = || TestFile::of(params).iter().map(|file| file.bytes).sum::<u64>();
+    let all = || TestFile::of_benchmark(params).iter().map(|file| file.bytes).sum::<u64>();
     let unknown = || LEAST_ROUNDS.saturating_mul(params.bytes_in_flight());
     Some(WriteForecast {
         written_bytes: written(next, params),

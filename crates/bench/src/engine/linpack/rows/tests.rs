@@ -29,7 +29,7 @@ fn rows(choice: &LinpackChoice, cpus: u32) -> Vec<Planned> {
 }
 
 fn everything(_: &[u32]) -> Features {
-    Features::of(Feature::ALL)
+    Features::having(Feature::ALL)
 }
 
 fn params(row: &Planned) -> &LinpackParams {
@@ -156,7 +156,7 @@ fn instruction_sets_are_the_widest_the_named_or_refused() {
     assert_eq!(solutions.count(), solver::sets(Element::Fp64).len());
     assert!(all.iter().all(|row| row.experiment.id.contains(&format!("/{}/", isa(row)))));
     let named = LinpackChoice { isa: vec![IsaChoice::Named(widest)], ..sizes(&[2000]) };
-    let none = |_: &[u32]| Features::of(&[]);
+    let none = |_: &[u32]| Features::having(&[]);
     let sentence = expand(&request(&named), &machine_with_cpus(1), &none).unwrap_err().0;
     assert!(sentence.contains("leave --isa out"), "{sentence}");
     let unknown = LinpackChoice { isa: vec![IsaChoice::Named(Isa::Neon)], ..sizes(&[2000]) };
@@ -225,7 +225,7 @@ fn factors_in_bf16_are_of_their_own_matrix_and_only_where_they_are_asked_for() {
 #[test]
 fn a_machine_without_bf16_skips_a_suites_row_and_refuses_what_was_asked_for() {
     let others: Vec<Feature> = Feature::ALL.iter().copied().filter(|one| *one != Feature::Avx512Bf16).collect();
-    let lacking = |_: &[u32]| Features::of(&others);
+    let lacking = |_: &[u32]| Features::having(&others);
     for isa in [vec![], vec![IsaChoice::All], vec![IsaChoice::Named(Isa::Avx512Bf16)]] {
         let (ops, elements) = (vec![LinpackOp::LuMixed], vec![Element::Bf16]);
         let choice = LinpackChoice { ops, elements, isa, ..sizes(&[2000]) };

@@ -1,6 +1,6 @@
 //! What the arrays of a stream hold: words that no loop takes for others, or numbers that fp64 computes with exactly.
 
-use kernels::lines::Line;
+use kernels::lines::CacheLine;
 use kernels::memory::{combined, is_fp64};
 use kernels::pattern::Pattern;
 use model::isa::MemoryOp;
@@ -35,19 +35,19 @@ impl Content {
         }
     }
 
-    /// Line `index` of it.
-    pub(super) fn line(&self, index: usize) -> Line {
+    /// CacheLine `index` of it.
+    pub(super) fn line(&self, index: usize) -> CacheLine {
         match self {
             Self::Words(pattern) => pattern.line(index),
             Self::Numbers { first } => {
-                let first = first + (index * Line::WORDS) as u64;
-                Line(std::array::from_fn(|word| ((first + word as u64) as f64).to_bits()))
+                let first = first + (index * CacheLine::WORDS) as u64;
+                CacheLine(std::array::from_fn(|word| ((first + word as u64) as f64).to_bits()))
             }
         }
     }
 
     /// Writes it, from its first line on.
-    pub(super) fn fill(&self, lines: &mut [Line]) {
+    pub(super) fn fill(&self, lines: &mut [CacheLine]) {
         match self {
             Self::Words(pattern) => pattern.fill(lines),
             Self::Numbers { .. } => lines.iter_mut().enumerate().for_each(|(index, line)| *line = self.line(index)),
@@ -55,10 +55,10 @@ impl Content {
     }
 }
 
-/// Line `index` of what an operation makes of its sources.
-pub(super) fn made_of<'a>(op: MemoryOp, sources: impl Iterator<Item = &'a Content>, index: usize) -> Line {
-    let lines: Vec<Line> = sources.map(|source| source.line(index)).collect();
-    Line(std::array::from_fn(|word| combined(op, &lines.iter().map(|line| line.0[word]).collect::<Vec<_>>())))
+/// CacheLine `index` of what an operation makes of its sources.
+pub(super) fn made_of<'a>(op: MemoryOp, sources: impl Iterator<Item = &'a Content>, index: usize) -> CacheLine {
+    let lines: Vec<CacheLine> = sources.map(|source| source.line(index)).collect();
+    CacheLine(std::array::from_fn(|word| combined(op, &lines.iter().map(|line| line.0[word]).collect::<Vec<_>>())))
 }
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
     fn what_is_filled_in_is_what_each_line_should_be() {
         for op in [MemoryOp::Copy, MemoryOp::Add] {
             let content = Content::of(op, 3, 1);
-            let mut lines = [Line::default(); 20];
+            let mut lines = [CacheLine::default(); 20];
             content.fill(&mut lines);
             assert!(lines.iter().enumerate().all(|(index, line)| *line == content.line(index)), "{op}");
         }

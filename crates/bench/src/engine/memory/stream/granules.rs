@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kernels::lines::{Block, Line};
+use kernels::lines::{Block, CacheLine};
 
 /// The equal parts of an array, one for each iteration; what is left at its end, less than a block for each of them, is
 /// not part of the working set.
@@ -37,7 +37,7 @@ impl Granules {
 
     /// Lines of a granule.
     pub(super) const fn lines(&self) -> usize {
-        self.bytes() / Line::BYTES
+        self.bytes() / CacheLine::BYTES
     }
 
     /// Bytes of a granule.

@@ -9,7 +9,7 @@ mod content;
 mod granules;
 
 use kernels::features::Features;
-use kernels::lines::{Block, Line};
+use kernels::lines::{Block, CacheLine};
 use kernels::memory::{self, BoundMemory, MOST_SOURCES};
 use kernels::pattern::Pattern;
 use model::experiment::MemoryParams;
@@ -109,7 +109,7 @@ impl StreamTrial {
         let writes = op != MemoryOp::Read;
         let source_count = parts(op) - u64::from(writes);
         let (pattern, poison) = (Pattern::seeded(seed), Pattern::seeded(!seed));
-        let array = |index: u64, fill: &dyn Fn(&mut [Line])| {
+        let array = |index: u64, fill: &dyn Fn(&mut [CacheLine])| {
             let first_line = first_line(thread, usize::try_from(index).unwrap_or(0));
             Array::filled_by(granules.all_bytes(), params.pages, first_line, fill)
         };
@@ -141,7 +141,7 @@ impl StreamTrial {
         let count = blocks.len();
         let mut from: [&[Block]; MOST_SOURCES] = [&[]; MOST_SOURCES];
         for (slot, source) in from.iter_mut().zip(&self.sources) {
-            *slot = &Line::blocks(source.array.lines())[blocks.clone()];
+            *slot = &CacheLine::blocks(source.array.lines())[blocks.clone()];
         }
         let from = &from[..self.sources.len()];
         match (&self.worker, &mut self.target) {
@@ -153,13 +153,13 @@ impl StreamTrial {
             (Worker::Loop(BoundMemory::Write(write)), Some(target)) => {
                 let lines_before = self.done.wrapping_mul(self.granules.lines() as u64);
                 let pattern = self.pattern.after(usize::try_from(lines_before).unwrap_or(usize::MAX));
-                self.blocks += write.run(&mut Line::blocks_mut(target.lines_mut())[blocks], span.passes, &pattern);
+                self.blocks += write.run(&mut CacheLine::blocks_mut(target.lines_mut())[blocks], span.passes, &pattern);
             }
             (Worker::Loop(BoundMemory::Update(update)), Some(target)) => {
-                self.blocks += update.run(&mut Line::blocks_mut(target.lines_mut())[blocks], span.passes);
+                self.blocks += update.run(&mut CacheLine::blocks_mut(target.lines_mut())[blocks], span.passes);
             }
             (Worker::Loop(BoundMemory::Combine(combine)), Some(target)) => {
-                self.blocks += combine.run(&mut Line::blocks_mut(target.lines_mut())[blocks], from, span.passes);
+                self.blocks += combine.run(&mut CacheLine::blocks_mut(target.lines_mut())[blocks], from, span.passes);
             }
             (Worker::Library, Some(target)) => {
                 let lines = blocks.start * 8..blocks.end * 8;
@@ -217,7 +217,7 @@ impl StreamTrial {
 
     /// What line `line` of a granule holds after the visit before which `before` granules had been done; of a read, all
     /// along.
-    fn expected(&self, before: u64, line: usize) -> Line {
+    fn expected(&self, before: u64, line: usize) -> CacheLine {
         let here = self.granules.lines_of(self.granules.at(before)).start + line;
         match self.op {
             MemoryOp::Write | MemoryOp::WriteNt => {
@@ -227,7 +227,7 @@ impl StreamTrial {
             MemoryOp::Update => {
                 let updates = before / self.granules.count as u64 + 1;
                 let added = updates.wrapping_mul(memory::UPDATE_STEP);
-                Line(self.pattern.line(here).0.map(|word| word.wrapping_add(added)))
+                CacheLine(self.pattern.line(here).0.map(|word| word.wrapping_add(added)))
             }
             op => made_of(op, self.sources.iter().map(|source| &source.content), here),
         }
@@ -243,7 +243,7 @@ impl StreamTrial {
             let Some(array) = array else { return Ok(()) };
             for (line, found) in array.lines()[lines.clone()].iter().enumerate() {
                 let expected = self.expected(before, line);
-                if let Some(word) = (0..Line::WORDS).find(|&word| expected.0[word] != found.0[word]) {
+                if let Some(word) = (0..CacheLine::WORDS).find(|&word| expected.0[word] != found.0[word]) {
                     let (expected, found) = (expected.0[word], found.0[word]);
                     return Err(format!(
                         "granule {granule} of {} after {}: line {line}, word {word} holds {found:#x} instead of \
