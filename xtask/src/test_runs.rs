@@ -83,6 +83,11 @@ impl Pass {
         Self { cargo: vec!["--exclude=lab", "--test=e2e"], harness, as_nobody: false }
     }
 
+    /// The programs in `lab` are not tested but for this.
+    fn smoke() -> Self {
+        Self { cargo: vec!["--bin=lab"], harness: vec!["smoke".to_owned()], as_nobody: false }
+    }
+
     fn as_nobody() -> Self {
         let names = BY_USER.iter().map(|name| (*name).to_owned());
         let harness = [AT_A_TIME.to_owned()].into_iter().chain(names).collect();
@@ -129,6 +134,7 @@ pub(crate) fn run(shell: &Shell) -> Tally {
         created.map_or_else(|error| Tally::failure(format!("{}: {error}", file.display())), |()| Tally::default());
     tally.add(twice(shell, &Pass::together()));
     tally.add(twice(shell, &Pass::alone()));
+    tally.add(twice(shell, &Pass::smoke()));
     let [program, options @ ..] = as_nobody();
     if !is_root() {
         println!("this user has no rights: no test is run as nobody");

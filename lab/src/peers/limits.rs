@@ -125,7 +125,7 @@ fn line(latest: &Attempt, all: &[&Attempt]) -> String {
         all.len(),
         latest
             .number("median")
-            .map_or_else(|| "–".to_owned(), |value| super::page::quantity(value, latest.text("unit"))),
+            .map_or_else(|| "–".to_owned(), |value| super::shared::quantity(value, latest.text("unit"))),
         percent(latest.number("lost_share")),
         latest.text("grade"),
     )

@@ -53,7 +53,7 @@ impl<'a> LoopDisk<'a> {
         for sentence in sweep(shell, below) {
             say(&sentence);
         }
-        let folder = super::fresh_folder(below);
+        let folder = super::shared::fresh_folder(below);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let lock = lock(&folder).ok_or_else(|| format!("{} cannot be locked", folder.display()))?;
         let disk = Self { shell, folder, _lock: lock };

@@ -16,6 +16,8 @@ mod elsewhere;
 mod limits;
 mod loop_disk;
 mod page;
+mod shared;
+mod texts;
 mod veth;
 
 use std::path::{Path, PathBuf};
@@ -26,14 +28,11 @@ use bench::references::detect::Places;
 
 use attempt::Attempt;
 use loop_disk::LoopDisk;
+use shared::{ATTEMPTS, DISK, SUITE, fresh_folder};
 use xtask::process::succeeds;
 use xtask::set_up;
 use xtask::shell::Shell;
 
-/// The suite that is run.
-const SUITE: &str = "suites/peers.toml";
-/// Every attempt, one a line.
-const ATTEMPTS: &str = "lab/data/peers.jsonl";
 /// Every look at our kernels' own limits, one row a line.
 const LIMITS: &str = "lab/data/limits.jsonl";
 /// What is measured for the limits: every kernel that the machine has, on one thread and on all cores.
@@ -50,8 +49,6 @@ const COMMANDS_PAGE: &str = "docs/performance-commands.md";
 const TOOLS: &str = "all";
 /// What the area may be.
 const AREAS: &[&str] = &["cpu", "linpack", "memory", "disk", "net"];
-/// The area whose rows can be on a loop device.
-const DISK: &str = "disk";
 /// The word for the network rows between two namespaces.
 const VETH: &str = "veth";
 /// Pairs of them where nothing is said: as many as the suite takes.
@@ -227,14 +224,6 @@ fn measure(
     serde_json::from_str(&text).map_err(|error| format!("the document is no JSON: {error}"))
 }
 
-/// A folder that is not there yet.
-fn fresh_folder(beside: &Path) -> PathBuf {
-    (1..=u32::MAX)
-        .map(|number| beside.join(number.to_string()))
-        .find(|path| !path.exists())
-        .unwrap_or_else(|| beside.to_owned())
-}
-
 /// Appends new lines to a file, and writes the page from all that there are.
 fn keep(root: &Path, file: &str, new: &[Attempt]) -> Result<(), String> {
     let mut text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
@@ -250,7 +239,7 @@ fn keep(root: &Path, file: &str, new: &[Attempt]) -> Result<(), String> {
 /// Writes the page from all lines that there are.
 fn write_page(root: &Path) -> Result<(), String> {
     // A machine that comes to the front leaves its page among the others.
-    let others = root.join("docs").join(page::FOLDER);
+    let others = root.join("docs").join(texts::FOLDER);
     if let Err(error) = std::fs::remove_dir_all(&others)
         && error.kind() != std::io::ErrorKind::NotFound
     {

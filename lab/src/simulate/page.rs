@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Count, Fault, LEVELS, Line, SIZES};
+use super::cases::{Count, LEVELS, Line, SIZES};
+use super::cluster::Fault;
 
 /// Where it goes.
 pub(super) const PATH: &str = "docs/cluster-simulation.md";

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::config::{CONTROLLER_PORT, DATABASE_PORT, FOLDER, NODES, path};
+use super::user::user_name;
 
 /// In the environment of every daemon, and of what a `slurmd` starts by itself: what `down` ends. Jobs do not have it,
 /// and neither has the shell of a person who uses the cluster.
@@ -169,7 +170,7 @@ pub(super) fn kill(file: &str) -> Result<(), String> {
 pub(super) fn end_all() -> Result<(), String> {
     if process("run/slurmctld.pid").is_some_and(lives) {
         // Root may end everybody's.
-        let _ = must(command("scancel").args(["--full", "--user", &super::rig::user_name()]));
+        let _ = must(command("scancel").args(["--full", "--user", &user_name()]));
         let ours = || must(command("squeue").args(["-h", "-o", "%i"])).is_ok_and(|jobs| jobs.trim().is_empty());
         let _ = until("the end of all jobs", Duration::from_secs(15), ours);
     }

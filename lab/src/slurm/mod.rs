@@ -17,6 +17,7 @@ mod rig;
 mod slowed;
 mod trials;
 mod trouble;
+mod user;
 
 use std::process::ExitCode;
 

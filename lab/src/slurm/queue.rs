@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::daemons::{command, must};
-use super::rig::user_name;
+use super::user::user_name;
 
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(250);

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::config::{self, FOLDER, Host, MAX_SUBMIT_JOBS, NODES, USER, path};
 use super::daemons::{self, must, until};
 use super::quota;
+use super::user::user_name;
 use xtask::process::succeeds;
 use xtask::shell::Shell;
 
@@ -123,21 +124,6 @@ impl Drop for Rig {
     }
 }
 
-/// The limited user's name.
-pub(super) fn user_name() -> String {
-    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    name_of(&users, USER).unwrap_or("nobody").to_owned()
-}
-
-/// The name of a user's number in a `passwd`.
-fn name_of(users: &str, number: u32) -> Option<&str> {
-    users.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)?.parse() == Ok(number)).then_some(name)
-    })
-}
-
 /// A program as the limited user, with nothing of our environment.
 pub(super) fn as_user(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = daemons::command("setpriv");
@@ -202,17 +188,4 @@ fn program(shell: &Shell) -> Result<(), String> {
     fs::copy(shell.target().join("debug/assay"), &to)
         .map_err(|error| format!("cannot write {}: {error}", to.display()))?;
     fs::set_permissions(&to, Permissions::from_mode(0o755)).map_err(|error| format!("{}: {error}", to.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_user_is_found_by_number() {
-        let users = "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n";
-        assert_eq!(name_of(users, 65534), Some("nobody"));
-        assert_eq!(name_of(users, 7), None);
-        assert_eq!(name_of("cut", 0), None);
-    }
 }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::Keeper;
 use super::held::{Group, Held, shell};
+use super::keeper::Keeper;
 use super::program::{Program, said};
 
 /// Trials of each.

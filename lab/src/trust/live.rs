@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Keeper;
 use super::held::Group;
+use super::keeper::Keeper;
 use super::line::{Verdicts, area, areas, rows};
 use super::program::{Program, Said, said};
 

@@ -7,6 +7,7 @@
 
 mod disturbances;
 mod held;
+mod keeper;
 mod line;
 mod live;
 mod page;
@@ -14,19 +15,13 @@ mod program;
 mod sessions;
 mod statistics;
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use serde_json::Value;
-
+use keeper::{Keeper, RESULTS};
 use line::Line;
 use xtask::shell::Shell;
 
-/// Every result, one a line.
-const RESULTS: &str = "lab/data/trust.jsonl";
 /// What a reader looks at.
 const PAGE: &str = "docs/trust.md";
 
@@ -51,57 +46,6 @@ const PARTS: &[Part] = &[
     // Written after every part, and by itself where only its words changed.
     Part { name: "page", quiet: false, run: |_| Ok(()) },
 ];
-
-/// Keeps what the parts find, at once, so that what was found before a part was cut off is kept too.
-struct Keeper<'a> {
-    shell: &'a Shell,
-    /// What every line of this call carries.
-    common: Vec<(String, Value)>,
-    kept: u32,
-}
-
-impl<'a> Keeper<'a> {
-    fn new(shell: &'a Shell) -> Result<Self, String> {
-        let said = |program: &str, arguments: &[&str]| {
-            let output = shell.command(program, arguments).output().ok().filter(|output| output.status.success());
-            output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-        };
-        let when = said("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"]).ok_or("cannot tell the time: date failed")?;
-        let changed =
-            said("git", &["status", "--porcelain", "--untracked-files=no"]).is_none_or(|text| !text.is_empty());
-        let commit = said("git", &["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
-        let git = if changed { format!("{commit}, changed") } else { commit };
-        let common = vec![("batch".to_owned(), when.into()), ("git".to_owned(), git.into())];
-        Ok(Self { shell, common, kept: 0 })
-    }
-
-    /// Adds something to all lines from now on.
-    fn carry(&mut self, key: &str, value: impl Into<Value>) {
-        self.common.retain(|(kept, _)| kept != key);
-        self.common.push((key.to_owned(), value.into()));
-    }
-
-    /// Appends one result.
-    fn keep(&mut self, result: &Value) -> Result<(), String> {
-        let line = Line::new(&self.common, result);
-        let path = self.shell.root().join(RESULTS);
-        let written = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .and_then(|mut file| file.write_all(format!("{}\n", line.text()).as_bytes()));
-        written.map_err(|error| format!("cannot add a line to {}: {error}", path.display()))?;
-        self.kept += 1;
-        Ok(())
-    }
-
-    /// A folder that is not there yet, for what the program stores.
-    fn fresh_folder(&self) -> PathBuf {
-        let beside = self.shell.target().join("trust");
-        let numbers = 1..=u32::MAX;
-        numbers.map(|number| beside.join(number.to_string())).find(|path| !path.exists()).unwrap_or(beside)
-    }
-}
 
 /// Runs one part or all, and writes the page.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {

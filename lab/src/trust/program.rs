@@ -8,7 +8,7 @@ use serde_json::Value;
 use xtask::process::succeeds;
 use xtask::shell::Shell;
 
-use super::Keeper;
+use super::keeper::Keeper;
 
 /// The program and the store that it has to itself.
 #[derive(Debug)]

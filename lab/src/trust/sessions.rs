@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::Keeper;
+use super::keeper::Keeper;
 use super::line::{Verdicts, area, areas, rows};
 use super::program::Program;
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use xtask::process::{Ending, LONGEST, read_lines, succeeds};
 
-use super::Keeper;
+use super::keeper::Keeper;
 
 /// What writes the cases and scipy's answers, and where to.
 const FIXTURE: [&str; 2] = ["crates/stats/tests/scipy_fixture.py", "crates/stats/tests/scipy.json"];

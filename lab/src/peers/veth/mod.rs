@@ -17,18 +17,17 @@ use std::time::{Duration, Instant};
 
 use bench::references::detect::{Found, Places, detect};
 use serde_json::{Value, json};
-use stats::{Better, RatioVerdict};
+use stats::Better;
 use tools::rate_search::{MOST_RUNS, RateSearch, sent_too_fast};
 use tools::{FOLDER, Invocation, ListensFor, Output, PORT, Reading, ReferenceTool, Server, TOOLS, Target};
 
 use super::attempt::{self, Attempt};
+use super::shared::{SUITE, VETH_PATH};
 use namespaces::{FAR, FAR_ADDRESS, NEAR, Namespaces};
 use rows::Row;
 use xtask::process::output;
 use xtask::shell::Shell;
 
-/// The path in the lines of `lab/data/peers.jsonl`.
-pub(super) const PATH: &str = "veth";
 /// Where tools' servers listen, each at the next of so many ports: the namespace is theirs alone, but connections of the
 /// server before may linger at its port.
 const TOOL_PORTS: std::ops::Range<u16> = 5301..6301;
@@ -58,7 +57,7 @@ pub(super) struct Wanted<'a> {
 /// # Errors
 /// The suite cannot be read.
 pub(super) fn compare(shell: &Shell, wanted: &Wanted<'_>) -> Result<Vec<Attempt>, String> {
-    let suite = std::fs::read_to_string(shell.root().join(super::SUITE)).map_err(|error| error.to_string())?;
+    let suite = std::fs::read_to_string(shell.root().join(SUITE)).map_err(|error| error.to_string())?;
     let rows = rows::of_suite(&suite)?;
     let _namespaces = match Namespaces::make(shell) {
         Ok(made) => made,
@@ -316,7 +315,7 @@ impl Ends<'_> {
             document["experiments"][0]["metrics"][0]["summary"]["median"] = reference["ours"].clone();
         }
         let experiment = &mut document["experiments"][0];
-        experiment["params"]["path"] = json!(PATH);
+        experiment["params"]["path"] = json!(VETH_PATH);
         experiment["conditions"]["cpus"] = json!(self.cpus.concat());
         experiment["metrics"][0]["references"] = json!([reference]);
         document
@@ -331,13 +330,4 @@ fn limited(seconds: f64) -> Vec<String> {
 /// A tool's command line with the far end's address and this port.
 fn there(argv: &[String], port: u16) -> Vec<String> {
     argv.iter().map(|word| word.replace("127.0.0.1", FAR_ADDRESS).replace(PORT, &port.to_string())).collect()
-}
-
-/// A verdict in the words of the document.
-fn verdict(found: RatioVerdict) -> &'static str {
-    match found {
-        RatioVerdict::AtLeast => "at_least",
-        RatioVerdict::Below => "below",
-        RatioVerdict::Inconclusive => "inconclusive",
-    }
 }

@@ -4,9 +4,7 @@ use model::experiment::{Area, Experiment, LOOPBACK, NetParams, Params, net_id};
 use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
 use model::unit::{format_size, parse_size};
 use serde_json::{Value, json};
-use stats::{Better, ratio, summarise};
-
-use super::verdict;
+use stats::{Better, RatioVerdict, ratio, summarise};
 
 /// One row.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,6 +167,15 @@ pub(super) fn put_tail(reference: &mut Value, tails: &[(f64, f64)]) {
     if tails.len() as u64 == reference["pairs"].as_u64().unwrap_or(0) && tail["ratio"].is_number() {
         tail["theirs"] = tail["median"].clone();
         reference["also"] = json!([tail]);
+    }
+}
+
+/// A verdict in the words of the document.
+pub(super) fn verdict(found: RatioVerdict) -> &'static str {
+    match found {
+        RatioVerdict::AtLeast => "at_least",
+        RatioVerdict::Below => "below",
+        RatioVerdict::Inconclusive => "inconclusive",
     }
 }
 
