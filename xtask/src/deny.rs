@@ -163,7 +163,7 @@ mod tests {
         );
         assert!(holds("Apache-2.0 WITH LLVM-exception OR GPL-3.0"));
         let not = ["", "GPL-3.0", "MIT AND GPL-3.0", "(GPL-3.0 OR MPL-2.0) AND ISC", "MIT WITH X", "MIT ISC", "(MIT"];
-        assert_eq!(not.map(holds).iter().filter(|held| **held).count(), 1, "only the parenthesis that is not closed");
+        assert_eq!(not.map(holds), [false; 7]);
     }
 
     #[test]
