@@ -12,6 +12,7 @@ use model::sample::Metric;
 use model::unit::Unit;
 use model::warning::Grade;
 
+use super::figures::{Theory, did, highest};
 use crate::label::{Label, cpu, stem_of};
 use model::number::deviation;
 
@@ -32,10 +33,6 @@ const ELEMENTS: [Element; 8] = [
     Element::Int64,
     Element::Fp64,
 ];
-
-/// Work that differs from the total by less than this was the total: each thread does whole iterations of a loop, which
-/// come to some ten million operations at most (tiles), a hundred thousandth of 10^12.
-const WHOLE: f64 = 1e-4;
 
 /// The tools that are HPL, or have it in them.
 const HPL: [&str; 2] = ["hpl", "hpcc"];
@@ -99,15 +96,6 @@ pub struct Point {
     pub in_full: bool,
 }
 
-/// A theoretical rate with what it rests on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Theory {
-    /// The rate.
-    pub value: f64,
-    /// What it rests on.
-    pub kind: PeakKind,
-}
-
 /// A rate of solving dense equations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hpl {
@@ -128,15 +116,6 @@ pub enum HplSource {
     Own,
 }
 
-/// A line of the table: indices of its series and of its point therein.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Index into [`CpuTable::series`].
-    pub series: usize,
-    /// Index into [`Series::points`].
-    pub point: usize,
-}
-
 impl CpuTable {
     /// The table of these rows; `None` where none belongs to it.
     pub(super) fn of(document: &Document) -> Option<Self> {
@@ -152,14 +131,14 @@ impl CpuTable {
         Some(Self { series: series.collect(), total })
     }
 
+    /// Every line, in reading order.
+    pub fn lines(&self) -> impl Iterator<Item = (&Series, &Point)> {
+        self.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)))
+    }
+
     /// The line with the highest efficiency.
-    pub fn highest_efficiency(&self) -> Option<Place> {
-        let points = self.series.iter().enumerate().flat_map(|(series, of)| {
-            of.points.iter().enumerate().map(move |(point, of)| (Place { series, point }, of.efficiency))
-        });
-        let known = points.filter_map(|(place, efficiency)| Some((place, efficiency?)));
-        // The first of several alike: the one with the fewest threads.
-        known.reduce(|best, other| if other.1 > best.1 { other } else { best }).map(|(place, _)| place)
+    pub fn highest_efficiency(&self) -> Option<(f64, (&Series, &Point))> {
+        highest(self.lines(), |(_, point)| point.efficiency)
     }
 
     /// Whether any line stands beside HPL.
@@ -226,7 +205,7 @@ fn measured(row: &Row) -> Option<&Metric> {
 fn point(row: &Row, classic: &Classic, document: &Document) -> Point {
     let metric = measured(row);
     let threads = row.params.threads();
-    let theory = metric.and_then(tightest).map(|peak| Theory { value: peak.value, kind: peak.kind });
+    let theory = metric.and_then(Theory::of);
     let rate = metric.map(|metric| metric.summary.median);
     let fp64 = cpu::params(row).is_some_and(|params| params.element == Element::Fp64);
     let beside_hpl = fp64 && classic.class.as_deref() == Some("vector");
@@ -248,23 +227,8 @@ fn point(row: &Row, classic: &Classic, document: &Document) -> Point {
     }
 }
 
-/// Whether each sample was the whole total.
-pub(super) fn did(total: f64, metric: &Metric) -> bool {
-    let whole = |work: f64| (work / total - 1.0).abs() < WHOLE;
-    !metric.samples.is_empty() && metric.samples.iter().all(|sample| sample.work.is_some_and(whole))
-}
-
 fn peak(metric: &Metric, kind: PeakKind) -> Option<&Peak> {
     metric.peaks.iter().find(|peak| peak.kind == kind)
-}
-
-/// The peak that the efficiency is of; without one, the tightest that could carry it.
-pub(crate) fn tightest(metric: &Metric) -> Option<&Peak> {
-    if let Some(efficiency) = metric.efficiency {
-        return peak(metric, efficiency.of);
-    }
-    let carrying = metric.peaks.iter().filter(|peak| peak.kind.carries_efficiency());
-    carrying.min_by(|one, other| one.value.total_cmp(&other.value))
 }
 
 /// Whether a row solves as HPL does: our own solver, in fp64 throughout. Of a later version only the area is known.

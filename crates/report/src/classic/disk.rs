@@ -7,8 +7,7 @@ use model::io::{DiskCache, DiskOp, DiskPattern};
 use model::sample::{Metric, MetricName};
 use model::warning::Grade;
 
-use super::cpu::{Theory, did, tightest};
-use super::memory::{Figure, common};
+use super::figures::{Figure, Theory, best, common, did, highest};
 use crate::label::disk::params;
 use crate::label::{Axis, Common};
 
@@ -147,32 +146,24 @@ impl DiskTable {
     }
 
     /// Of the series that go past the page cache the highest efficiency, with its series and its point.
-    pub fn highest_efficiency(&self, of_requests: bool) -> Option<(f64, &DiskSeries, &DiskPoint)> {
-        let points = self.past(of_requests).flat_map(|series| series.points.iter().map(move |point| (series, point)));
-        let known = points.filter_map(|(series, point)| Some((point.efficiency?, series, point)));
-        known.reduce(|best, other| if other.0 > best.0 { other } else { best })
+    pub fn highest_efficiency(&self, of_requests: bool) -> Option<(f64, (&DiskSeries, &DiskPoint))> {
+        highest(self.past(of_requests), |(_, point)| point.efficiency)
     }
 
-    /// Of each workload past the page cache the line that is fastest: its series and its point. Fewer threads and
-    /// smaller blocks come first: what does not exceed their interval is no better.
+    /// Of each workload past the page cache the fastest line: its series and its point.
     pub fn fastest(&self, of_requests: bool) -> Vec<(&DiskSeries, &DiskPoint)> {
-        let mut found: Vec<(&DiskSeries, &DiskPoint)> = Vec::new();
-        for series in self.past(of_requests) {
-            for point in series.points.iter().filter(|point| point.rate.is_some()) {
-                match found.iter_mut().find(|(other, _)| other.workload == series.workload) {
-                    Some(best) if exceeds(point.rate, best.1.rate) => *best = (series, point),
-                    Some(_) => {}
-                    None => found.push((series, point)),
-                }
-            }
-        }
-        found
+        let known = self.past(of_requests).filter(|(_, point)| point.rate.is_some());
+        let beats = |one: Option<Figure>, other: Option<Figure>| {
+            one.zip(other).is_some_and(|(rate, known)| rate.exceeds(known))
+        };
+        best(known, |(series, _)| &series.workload, |one, other| beats(one.1.rate, other.1.rate))
     }
 
-    fn past(&self, of_requests: bool) -> impl Iterator<Item = &DiskSeries> {
+    fn past(&self, of_requests: bool) -> impl Iterator<Item = (&DiskSeries, &DiskPoint)> {
         let wanted =
             move |series: &&DiskSeries| series.of_requests == of_requests && series.cache == DiskCache::Bypassed;
-        self.series.iter().filter(wanted)
+        let series = self.series.iter().filter(wanted);
+        series.flat_map(|series| series.points.iter().map(move |point| (series, point)))
     }
 }
 
@@ -181,10 +172,6 @@ impl DiskSeries {
     pub const fn is_below_sector(&self) -> bool {
         self.block < SECTOR_BYTES
     }
-}
-
-fn exceeds(rate: Option<Figure>, known: Option<Figure>) -> bool {
-    rate.zip(known).is_some_and(|(rate, known)| rate.low() > known.median.max(known.high()))
 }
 
 /// Where the rows past the page cache were measured; without such, all of them.
@@ -231,10 +218,8 @@ fn point(row: &Row, params: &DiskParams, classic: &Classic) -> DiskPoint {
     let scaled = |theory: Option<Theory>, factor: f64| {
         theory.map(|Theory { value, kind }| Theory { value: value * factor, kind })
     };
-    let theory =
-        |metric: Option<&Metric>| metric.and_then(tightest).map(|peak| Theory { value: peak.value, kind: peak.kind });
     // A row has the peaks of its headline; the other rate is the same in other words.
-    let (of_rate, of_iops) = (theory(rate), theory(iops));
+    let (of_rate, of_iops) = (rate.and_then(Theory::of), iops.and_then(Theory::of));
     let counts_requests = classic.total.is_some_and(|total| total < LEAST_TOTAL_BYTES);
     let counted = if counts_requests { iops } else { rate };
     let theory_iops = of_iops.or_else(|| scaled(of_rate, 1.0 / block));

@@ -8,8 +8,7 @@ use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 use model::warning::Grade;
 
-use super::cpu::{Theory, did, tightest};
-use model::number::deviation;
+use super::figures::{Figure, Theory, best, common, did, highest};
 
 /// The name of this table in a row's [`Classic`].
 const TABLE: &str = "memory";
@@ -45,17 +44,6 @@ pub struct MemorySeries {
     pub block: Option<u64>,
     /// By threads, the fewest first.
     pub points: Vec<MemoryPoint>,
-}
-
-/// A median with what it rests on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
-    /// The median.
-    pub median: f64,
-    /// Its 95 % interval.
-    pub interval: Option<[f64; 2]>,
-    /// The samples' standard deviation.
-    pub stddev: Option<f64>,
 }
 
 /// What a tool measured.
@@ -157,32 +145,21 @@ impl MemoryTable {
     }
 
     /// The highest efficiency, with its series and its point.
-    pub fn highest_efficiency(&self) -> Option<(f64, &MemorySeries, &MemoryPoint)> {
-        let points = self.rates().flat_map(|series| series.points.iter().map(move |point| (series, point)));
-        let known = points.filter_map(|(series, point)| Some((point.efficiency?, series, point)));
-        known.reduce(|best, other| if other.0 > best.0 { other } else { best })
+    pub fn highest_efficiency(&self) -> Option<(f64, (&MemorySeries, &MemoryPoint))> {
+        highest(self.rate_lines(), |(_, point)| point.efficiency)
     }
 
-    /// Of each workload the line that is fastest: its series and its point. Of several operations of one workload, each.
+    /// Of each workload and operation the fastest line: its series and its point.
     pub fn fastest(&self) -> Vec<(&MemorySeries, &MemoryPoint)> {
-        let mut found: Vec<(&MemorySeries, &MemoryPoint)> = Vec::new();
-        for series in self.rates() {
-            for point in &series.points {
-                let Some(rate) = point.rate else { continue };
-                let same = |(other, _): &&mut (&MemorySeries, &MemoryPoint)| {
-                    (&other.workload, other.op) == (&series.workload, series.op)
-                };
-                match found.iter_mut().find(same) {
-                    // Fewer threads and smaller blocks come first: what does not exceed their interval is no better.
-                    Some(best) if best.1.rate.is_some_and(|known| rate.low() > known.median.max(known.high())) => {
-                        *best = (series, point);
-                    }
-                    Some(_) => {}
-                    None => found.push((series, point)),
-                }
-            }
-        }
-        found
+        let known = self.rate_lines().filter(|(_, point)| point.rate.is_some());
+        let beats = |one: Option<Figure>, other: Option<Figure>| {
+            one.zip(other).is_some_and(|(rate, known)| rate.exceeds(known))
+        };
+        best(known, |(series, _)| (&series.workload, series.op), |one, other| beats(one.1.rate, other.1.rate))
+    }
+
+    fn rate_lines(&self) -> impl Iterator<Item = (&MemorySeries, &MemoryPoint)> {
+        self.rates().flat_map(|series| series.points.iter().map(move |point| (series, point)))
     }
 }
 
@@ -193,43 +170,11 @@ impl MemorySeries {
     }
 }
 
-impl Figure {
-    pub(super) fn of(metric: &Metric) -> Self {
-        let summary = &metric.summary;
-        Self { median: summary.median, interval: summary.ci95, stddev: deviation(summary) }
-    }
-
-    /// The same in a unit of which this one has so many.
-    pub(super) fn scaled(self, factor: f64) -> Self {
-        Self {
-            median: self.median * factor,
-            interval: self.interval.map(|ends| ends.map(|end| end * factor)),
-            stddev: self.stddev.map(|stddev| stddev * factor),
-        }
-    }
-
-    /// The lower end of its interval; the median where there is none.
-    pub(super) fn low(self) -> f64 {
-        self.interval.map_or(self.median, |[low, _]| low)
-    }
-
-    /// The upper end of its interval; the median where there is none.
-    pub(super) fn high(self) -> f64 {
-        self.interval.map_or(self.median, |[_, high]| high)
-    }
-}
-
-/// What all have in common.
-pub(super) fn common<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
-    let first = values.next()?;
-    values.all(|value| value == first).then_some(first)
-}
-
 fn point(row: &Row, classic: &Classic, document: &Document) -> MemoryPoint {
     let metric = |name| row.metric(name).filter(|_| row.status == Status::Ok);
     let rate = metric(MetricName::Throughput);
     let latency = metric(MetricName::Latency);
-    let theory = rate.and_then(tightest).map(|peak| Theory { value: peak.value, kind: peak.kind });
+    let theory = rate.and_then(Theory::of);
     let is_rate = WORKLOADS.contains(&classic.workload.as_str());
     // The peak of a rate is no limit of the time between two accesses.
     let of_access = latency.filter(|_| !is_rate && rate.is_none());
@@ -251,7 +196,7 @@ fn point(row: &Row, classic: &Classic, document: &Document) -> MemoryPoint {
         tool: tool(row, document, theory).filter(|_| is_rate),
         total_seconds: classic.total.and_then(seconds).filter(|seconds| seconds.is_finite()),
         access: access(row, rate, latency).filter(|_| !is_rate),
-        theory_access: of_access.and_then(tightest).map(|peak| Theory { value: peak.value, kind: peak.kind }),
+        theory_access: of_access.and_then(Theory::of),
         access_efficiency: of_access.and_then(|metric| metric.efficiency).map(|efficiency| efficiency.value),
         in_full: is_rate && classic.total.zip(rate).is_some_and(|(total, metric)| did(total, metric)),
     }

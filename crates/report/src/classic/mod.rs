@@ -3,33 +3,32 @@
 //!
 //! Nothing is measured or estimated here: every figure is the document's, or the quotient of two of them.
 
-mod cells;
 mod cpu;
-mod cpu_grid;
+mod cpu_table;
 mod disk;
-mod disk_grid;
-mod disk_text;
+mod disk_table;
+mod figures;
 mod linpack;
-mod linpack_grid;
-mod linpack_text;
+mod linpack_table;
 mod memory;
-mod memory_grid;
-mod memory_text;
+mod memory_table;
 mod net;
-mod net_grid;
-mod net_text;
-mod text;
+mod net_table;
+mod table;
+mod terminal;
 
-pub(crate) use cpu::tightest;
-pub use cpu::{CpuTable, Hpl, HplSource, Place, Point, Series, Theory};
+pub use cpu::{CpuTable, Hpl, HplSource, Point, Series};
 pub use disk::{DiskPoint, DiskSeries, DiskTable, ToolFigures};
+pub(crate) use figures::tightest;
+pub use figures::{Figure, Theory};
 pub use linpack::{LinpackSeries, LinpackSize, LinpackTable, Trial};
-pub use memory::{Figure, MemoryPoint, MemorySeries, MemoryTable, ToolRate};
+pub use memory::{MemoryPoint, MemorySeries, MemoryTable, ToolRate};
 pub use net::{NetKind, NetPoint, NetSeries, NetTable};
 
 use model::document::{Document, Row};
 use model::experiment::Area;
 
+use self::table::ClassicPart;
 use crate::grid::Grid;
 use crate::style::{Style, Tone};
 
@@ -70,23 +69,26 @@ pub(crate) fn is_in_table_only(row: &Row, document: &Document) -> bool {
     document.run.suite == SUITE && is_of_one()
 }
 
+/// The parts of an area; none where this is no run of the classic suite.
+fn parts(area: Area, document: &Document) -> Vec<ClassicPart> {
+    match area {
+        Area::Cpu => cpu_table(document).as_ref().map(cpu_table::parts),
+        Area::Linpack => linpack_table(document).as_ref().map(linpack_table::parts),
+        Area::Memory => memory_table(document).as_ref().map(memory_table::parts),
+        Area::Disk => disk_table(document).as_ref().map(disk_table::parts),
+        Area::Net => net_table(document).as_ref().map(net_table::parts),
+    }
+    .unwrap_or_default()
+}
+
 /// The tables of this document in a terminal; none where it is no run of the classic suite.
 pub(crate) fn paragraphs(document: &Document, marks: Marks<'_>, style: &Style) -> Vec<Vec<String>> {
-    let linpack = linpack_table(document).map(|table| linpack_text::paragraphs(&table, marks, style));
-    let memory = memory_table(document).map(|table| memory_text::paragraphs(&table, marks, style));
-    let disk = disk_table(document).map(|table| disk_text::paragraphs(&table, marks, style));
-    let net = net_table(document).map(|table| net_text::paragraphs(&table, marks, style));
-    let others = linpack.into_iter().chain(memory).chain(disk).chain(net).flatten();
-    text::paragraph(document, style).into_iter().chain(others).collect()
+    let parts: Vec<ClassicPart> = Area::ALL.iter().flat_map(|area| parts(*area, document)).collect();
+    parts.iter().filter_map(|part| terminal::paragraph(part, marks, style)).collect()
 }
 
 /// The tables of this area as values; none where this is no run of the classic suite.
 pub(crate) fn grids(area: Area, document: &Document) -> Vec<Grid> {
-    match area {
-        Area::Cpu => cpu_table(document).iter().map(cpu_grid::grid).collect(),
-        Area::Linpack => linpack_table(document).as_ref().map_or_else(Vec::new, linpack_grid::grids),
-        Area::Memory => memory_table(document).as_ref().map_or_else(Vec::new, memory_grid::grids),
-        Area::Disk => disk_table(document).as_ref().map_or_else(Vec::new, disk_grid::grids),
-        Area::Net => net_table(document).as_ref().map_or_else(Vec::new, net_grid::grids),
-    }
+    let grid = |part| if let ClassicPart::Table(table) = part { table.into_grid() } else { None };
+    parts(area, document).into_iter().filter_map(grid).collect()
 }

@@ -4,12 +4,11 @@
 use model::document::{Document, Row, Status};
 use model::experiment::{Classic, NetParams};
 use model::io::{NetMode, Protocol};
-use model::sample::{Metric, MetricName};
+use model::sample::MetricName;
 use model::unit::Unit;
 use model::warning::Grade;
 
-use super::cpu::{Theory, did, tightest};
-use super::memory::{Figure, common};
+use super::figures::{Figure, Theory, best, common, did, highest};
 use crate::label::net::params;
 use crate::label::{Axis, Common};
 
@@ -145,33 +144,25 @@ impl NetTable {
     }
 
     /// The highest efficiency of a kind, with its series and its point.
-    pub fn highest_efficiency(&self, kind: NetKind) -> Option<(f64, &NetSeries, &NetPoint)> {
-        let points = self.of_kind(kind).flat_map(|series| series.points.iter().map(move |point| (series, point)));
-        let known = points.filter_map(|(series, point)| Some((point.efficiency?, series, point)));
-        known.reduce(|best, other| if other.0 > best.0 { other } else { best })
+    pub fn highest_efficiency(&self, kind: NetKind) -> Option<(f64, (&NetSeries, &NetPoint))> {
+        highest(self.lines(kind), |(_, point)| point.efficiency)
     }
 
-    /// Of each protocol the best line: the highest rate, or the shortest round trip. Fewer connections and smaller blocks
-    /// come first: what does not go beyond their interval is no better.
+    /// Of each protocol the best line: the highest rate, or the shortest round trip.
     pub fn best(&self, kind: NetKind) -> Vec<(&NetSeries, &NetPoint)> {
         let figure = |point: &NetPoint| if kind == NetKind::RoundTrip { point.latency } else { point.rate };
-        let is_better = |point: &NetPoint, known: &NetPoint| {
-            figure(point).zip(figure(known)).is_some_and(|(new, old)| match kind {
+        let beats = |one: &NetPoint, other: &NetPoint| {
+            figure(one).zip(figure(other)).is_some_and(|(new, old)| match kind {
                 NetKind::RoundTrip => new.high() < old.median.min(old.low()),
-                NetKind::Rate | NetKind::Transfer => new.low() > old.median.max(old.high()),
+                NetKind::Rate | NetKind::Transfer => new.exceeds(old),
             })
         };
-        let mut found: Vec<(&NetSeries, &NetPoint)> = Vec::new();
-        for series in self.of_kind(kind) {
-            for point in series.points.iter().filter(|point| figure(point).is_some()) {
-                match found.iter_mut().find(|(other, _)| other.protocol == series.protocol) {
-                    Some(best) if is_better(point, best.1) => *best = (series, point),
-                    Some(_) => {}
-                    None => found.push((series, point)),
-                }
-            }
-        }
-        found
+        let known = self.lines(kind).filter(|(_, point)| figure(point).is_some());
+        best(known, |(series, _)| series.protocol, |one, other| beats(one.1, other.1))
+    }
+
+    fn lines(&self, kind: NetKind) -> impl Iterator<Item = (&NetSeries, &NetPoint)> {
+        self.of_kind(kind).flat_map(|series| series.points.iter().map(move |point| (series, point)))
     }
 }
 
@@ -180,8 +171,6 @@ fn point(row: &Row, own: &NetParams, classic: &Classic, rows: &[&Row]) -> NetPoi
     let throughput = metric(MetricName::Throughput);
     let rate = throughput.filter(|metric| metric.unit == Unit::BytePerSecond);
     let latency = metric(MetricName::Latency);
-    let theory =
-        |metric: Option<&Metric>| metric.and_then(tightest).map(|peak| Theory { value: peak.value, kind: peak.kind });
     let headline = if own.mode == NetMode::Pingpong { latency } else { rate };
     // Round trips a second over all connections; where only their time is known, each connection makes its own.
     let per_second = throughput.map(|metric| metric.summary.median);
@@ -197,8 +186,8 @@ fn point(row: &Row, own: &NetParams, classic: &Classic, rows: &[&Row]) -> NetPoi
         latency: latency.map(Figure::of),
         p99: latency.and_then(|metric| metric.summary.percentiles).map(|found| found.p99),
         loss: metric(MetricName::Loss).map(|metric| metric.summary.median),
-        theory_rate: theory(rate),
-        theory_latency: theory(latency).filter(|_| own.mode == NetMode::Pingpong),
+        theory_rate: rate.and_then(Theory::of),
+        theory_latency: latency.and_then(Theory::of).filter(|_| own.mode == NetMode::Pingpong),
         efficiency: headline.and_then(|metric| metric.efficiency).map(|share| share.value),
         iperf: iperf.map(|(_, rate)| rate),
         iperf_tool: iperf.map(|(name, _)| name),

@@ -1,0 +1,145 @@
+//! The classic tables in a terminal. Columns give way to a narrow one, and it is said which.
+
+use model::document::Status;
+use model::number::{percent, quantity};
+use model::unit::Unit;
+
+use super::Marks;
+use super::table::{ClassicPart, ClassicTable, GivesWay, PLUS_MINUS, SideBySide};
+use crate::grid::ABSENT;
+use crate::label::threads;
+use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
+use crate::style::{Style, Tone};
+
+/// Between columns, the better first.
+const GAPS: [usize; 2] = [2, 1];
+
+/// A part as a paragraph; `None` where a terminal does not have it.
+pub(super) fn paragraph(part: &ClassicPart, marks: Marks<'_>, style: &Style) -> Option<Vec<String>> {
+    let draw = Drawing { marks, style };
+    match part {
+        ClassicPart::Table(table) => draw.table(table),
+        ClassicPart::SideBySide(table) => Some(draw.side_by_side(table)),
+        ClassicPart::Notes(notes) => Some(draw.notes(notes)),
+    }
+}
+
+struct Drawing<'a> {
+    marks: Marks<'a>,
+    style: &'a Style,
+}
+
+impl Drawing<'_> {
+    fn title(&self, text: &str) -> Vec<String> {
+        let lines = wrap(&self.style.clean(text), "", self.style.width);
+        lines.iter().map(|line| self.style.paint(line, Tone::Strong)).collect()
+    }
+
+    fn notes(&self, notes: &[String]) -> Vec<String> {
+        notes.iter().flat_map(|note| wrap(&self.style.clean(note), "  ", self.style.width)).collect()
+    }
+
+    fn mark(&self, id: &str) -> Cell {
+        (self.marks)(id).map_or_else(Cell::default, |(text, tone)| Cell::new(text, tone))
+    }
+
+    fn table(&self, classic: &ClassicTable) -> Option<Vec<String>> {
+        let title = classic.title.as_ref().filter(|_| !classic.lines.is_empty())?;
+        let own = classic.columns.iter().filter(|column| column.text.is_some()).filter_map(|column| column.gives_way);
+        let mut all: Vec<GivesWay> = own.collect();
+        all.sort_unstable_by_key(|columns| columns.rank);
+        all.dedup();
+        let sets = (0..=all.len()).flat_map(|dropped| GAPS.map(|gap| (&all[dropped..], gap)));
+        let fits =
+            |(shown, gap): &(&[GivesWay], usize)| table_width(&self.blocks(classic, shown), *gap) <= self.style.width;
+        // Where nothing fits, the fewest columns are the least bad.
+        let (shown, gap) = sets.into_iter().find(fits).unwrap_or((&[], 1));
+        let mut lines = table(&self.blocks(classic, shown), gap, self.style).into_iter();
+        let mut paragraph = self.title(title);
+        paragraph.extend(lines.next());
+        for (line, about) in lines.zip(&classic.lines) {
+            paragraph.extend(about.begins_group.then(String::new));
+            paragraph.push(line);
+        }
+        let dropped: Vec<&str> =
+            all.iter().filter(|columns| !shown.contains(columns)).map(|columns| columns.words).collect();
+        let left_out = (!dropped.is_empty())
+            .then(|| format!("Left out for want of room: {}; a wider terminal shows it.", dropped.join(", ")));
+        paragraph.extend(self.notes(&classic.text_notes(shown)));
+        paragraph.extend(self.notes(left_out.as_slice()));
+        Some(paragraph)
+    }
+
+    fn blocks(&self, classic: &ClassicTable, shown: &[GivesWay]) -> Vec<Block> {
+        let columns = classic.columns.iter().filter(|column| column.gives_way.is_none_or(|own| shown.contains(&own)));
+        let columns: Vec<_> = columns.filter_map(|column| Some((column, column.text.as_ref()?))).collect();
+        let cells = |texts: &[String]| -> Vec<Cell> {
+            let cell = |(text, status): (&String, Status)| {
+                let tone = match status {
+                    _ if text == ABSENT => Tone::Dim,
+                    Status::Failed if text == status.name() => Tone::Bad,
+                    Status::Skipped if text == status.name() => Tone::Dim,
+                    _ => Tone::Plain,
+                };
+                Cell::new(self.style.plain(text), tone)
+            };
+            texts.iter().zip(classic.lines.iter().map(|line| line.status)).map(cell).collect()
+        };
+        let mut blocks: Vec<Block> = Vec::new();
+        for (index, own) in columns.chunk_by(|_, (next, _)| next.is_joined).enumerate() {
+            let (_, heading) = own[0];
+            let set = own.iter().enumerate().map(|(within, (column, heading))| {
+                let cells = cells(column.texts());
+                let is_first = index == 0 && within == 0;
+                let cells = cells.into_iter().map(|cell| if is_first { cell.indented() } else { cell });
+                Column::new(heading.align, cells)
+            });
+            let side = if heading.align == Align::Right { Align::Right } else { Align::Left };
+            let words =
+                if heading.words == PLUS_MINUS { self.style.plus_minus() } else { &self.style.clean(&heading.words) };
+            blocks.push(Block::new(words, side, set.collect()));
+        }
+        let mark = |line: &super::table::TableLine| if line.is_marked { self.mark(&line.id) } else { Cell::default() };
+        blocks.push(Block::new("", Align::Left, vec![Column::new(Align::Left, classic.lines.iter().map(mark))]));
+        blocks
+    }
+
+    fn side_by_side(&self, classic: &SideBySide) -> Vec<String> {
+        let mut counts: Vec<u32> = classic.lines.iter().flatten().map(|(count, ..)| *count).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        let block = |count: u32, interval: bool| {
+            let at = || classic.lines.iter().map(move |line| line.iter().find(|(other, ..)| *other == count));
+            let figures = || at().map(|point| point.and_then(|(_, _, figure)| *figure));
+            let value = figures().map(|figure| match figure {
+                Some(figure) => Cell::plain(quantity(figure.median, Unit::Second)),
+                None => Cell::new(ABSENT, Tone::Dim),
+            });
+            let spread = figures().map(|figure| {
+                let half = figure.filter(|_| interval).and_then(super::figures::Figure::half_interval);
+                let text = half.map(|half| format!("{}{}", self.style.plus_minus(), percent(half)));
+                Cell::new(text.unwrap_or_default(), Tone::Dim)
+            });
+            let marked = at().map(|point| point.map_or_else(Cell::default, |(_, id, _)| self.mark(id)));
+            let columns = vec![
+                Column::new(Align::Decimal, value),
+                Column::new(Align::Decimal, spread),
+                Column::new(Align::Left, marked),
+            ];
+            Block::new(threads(count), Align::Left, columns)
+        };
+        let blocks = |interval: bool| {
+            let label = |(index, (heading, texts)): (usize, &(&str, Vec<String>))| {
+                let cells = texts.iter().map(Cell::plain);
+                let cells = cells.map(|cell| if index == 0 { cell.indented() } else { cell });
+                Block::new(*heading, Align::Left, vec![Column::new(Align::Left, cells)])
+            };
+            let labels = classic.labels.iter().enumerate().map(label);
+            labels.chain(counts.iter().map(|count| block(*count, interval))).collect::<Vec<Block>>()
+        };
+        let choices = [true, false].into_iter().flat_map(|interval| GAPS.map(|gap| (blocks(interval), gap)));
+        let mut fitting = choices.filter(|(blocks, gap)| table_width(blocks, *gap) <= self.style.width);
+        let (blocks, gap) = fitting.next().unwrap_or_else(|| (blocks(false), 1));
+        [self.title(classic.title), table(&blocks, gap, self.style)].concat()
+    }
+}
