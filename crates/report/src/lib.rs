@@ -7,64 +7,25 @@
 //! A new renderer is one file with an `impl Render` and one line in [`RENDERERS`].
 #![forbid(unsafe_code)]
 
-use model::document::Document;
-
-pub mod benchfmt;
 pub mod chart;
 pub mod classic;
 pub mod cluster;
+mod commands;
 pub mod comparison;
-pub mod csv;
-pub mod doctor;
-mod escape;
+mod formats;
 pub mod grid;
 pub mod html;
-pub mod info;
-pub mod json;
-pub mod junit;
 mod label;
-pub mod latex;
 mod layout;
-pub mod markdown;
-pub mod plan;
-pub mod prometheus;
 mod reason;
-pub mod references;
-pub mod schema;
+mod render;
 mod style;
 pub mod terminal;
 
+pub use commands::{doctor, info, plan, references};
+pub use formats::{benchfmt, csv, json, junit, latex, markdown, prometheus, schema};
+pub use render::{Render, RenderError};
 pub use style::Style;
-
-/// Something that turns a document into bytes.
-pub trait Render: std::fmt::Debug + Sync {
-    /// The whole output for one document.
-    ///
-    /// # Errors
-    /// Where the document cannot be written in this form.
-    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError>;
-}
-
-/// Why a document could not be rendered, in one sentence for the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RenderError {
-    message: String,
-}
-
-impl RenderError {
-    /// An error with this sentence.
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
-    }
-}
-
-impl std::fmt::Display for RenderError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for RenderError {}
 
 /// A line of the table of renderers.
 #[derive(Clone, Copy, Debug)]

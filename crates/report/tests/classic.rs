@@ -159,7 +159,7 @@ fn the_fastest_line_is_the_first_that_the_others_do_not_exceed() {
     let fastest = table.fastest();
     let copy = fastest.iter().find(|(series, _)| series.workload == "RWS").unwrap();
     assert_eq!((copy.0.op, copy.1.threads), (MemoryOp::Copy, 2), "four threads on two cores bring nothing");
-    let (share, series, point) = table.highest_efficiency().unwrap();
+    let (share, (series, point)) = table.highest_efficiency().unwrap();
     assert!(table.rates().flat_map(|series| &series.points).all(|point| point.efficiency <= Some(share)));
     assert_eq!((series.op, point.threads), (MemoryOp::Copy, 2));
     let skipped = of(&table, "RWS", Some(80 << 20));

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::drawing::{Chart, Drawing, Head, finish};
 use super::key::{self, Item};
 use super::plot::Axis;
 use super::scale::{Scale, is_drawable};
 use super::svg::{Anchor, Canvas, Facts, RADIUS, Shape, cut, text_width};
-use super::{Chart, Drawing, Head, finish};
-use crate::grid::{Cell, Column, Grid, Line};
+use crate::grid::value::{Cell, Column, Grid, Line};
 
 /// A chart of things side by side.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use model::warning::Grade;
 use super::plot::{Point, Series};
 use super::scale::is_drawable;
 use super::svg::Facts;
-use crate::grid::{Cell, Column, Line};
+use crate::grid::value::{Cell, Column, Line};
 use crate::label::{Axis, Common, Label};
 use model::number::{Notation, percent, quantity, spread};
 

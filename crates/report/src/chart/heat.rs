@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::drawing::{Chart, Drawing, Head, finish};
 use super::svg::{Anchor, Canvas, Facts, TEXT, text_width};
-use super::{Chart, Drawing, Head, finish};
-use crate::grid::{Cell, Line};
+use crate::grid::value::{Cell, Line};
 use model::number::{Notation, UnitScale, quantity};
 
 /// A matrix.

@@ -1,6 +1,5 @@
 //! The key above a chart: what signs mean that are not named beside what they stand for.
 
-use super::plot::look;
 use super::svg::{Anchor, Canvas, LINE, Shape, TEXT, cut, text_width};
 
 /// A sign and its meaning.
@@ -20,6 +19,11 @@ pub(super) enum Item {
     Sample(String),
     /// Words without a sign.
     Note(String),
+}
+
+/// The classes that a number of a series comes to: tone and dashes, beside its shape.
+pub(super) const fn look(number: usize) -> (usize, usize, Shape) {
+    (number % 3, number / 3 % 4, Shape::OF_SERIES[number % Shape::OF_SERIES.len()])
 }
 
 /// Room for a sign.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use model::experiment::Area;
 
+use super::drawing::{Chart, Drawing, Head, finish};
 use super::strips::Words;
 use super::svg::{Anchor, Canvas, Facts, TEXT, cut, text_width};
-use super::{Chart, Drawing, Head, finish};
 
 /// The most lines and columns.
 pub(crate) const MOST_SIDES: usize = 64;

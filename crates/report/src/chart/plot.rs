@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use model::experiment::Area;
 
-use super::key::{self, Item};
+use super::drawing::{Chart, Drawing, Head, finish};
+use super::key::{self, Item, look};
 use super::scale::{Reading, Scale, Tick, is_drawable};
-use super::svg::{Anchor, Canvas, Facts, RADIUS, Segment, Shape, TEXT, cut, text_width};
-use super::{Chart, Drawing, Head, finish};
-use crate::grid::{Cell, Column, Grid, Line};
+use super::svg::{Anchor, Canvas, Facts, RADIUS, Segment, TEXT, cut, text_width};
+use crate::grid::value::{Cell, Column, Grid, Line};
 use model::number::quantity;
 
 /// A chart of points over an axis.
@@ -293,11 +293,6 @@ impl Plot {
             labels(canvas, panel, (&x, &y), (left, top, right, bottom));
         }
     }
-}
-
-/// The classes that a number of a series comes to: tone and dashes, beside its shape.
-pub(super) const fn look(number: usize) -> (usize, usize, Shape) {
-    (number % 3, number / 3 % 4, Shape::OF_SERIES[number % Shape::OF_SERIES.len()])
 }
 
 fn zones(canvas: &mut Canvas, zones: &[Zone], x: &Scale, (left, top, right, bottom): (f64, f64, f64, f64)) {

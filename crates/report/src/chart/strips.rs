@@ -6,9 +6,9 @@
 use model::experiment::Area;
 use model::number::percent_whole;
 
+use super::drawing::{Chart, Drawing, Head, finish};
 use super::scale::{Reading, Scale};
 use super::svg::{Anchor, Canvas, Facts, Shape, TEXT, cut, text_width};
-use super::{Chart, Drawing, Head, finish};
 use model::number::percent;
 
 /// A figure.

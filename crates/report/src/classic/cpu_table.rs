@@ -7,7 +7,7 @@ use model::unit::Unit;
 use super::cpu::{CpuTable, HplSource, Point, Series};
 use super::figures::{Figure, InFull, in_full};
 use super::table::{ClassicPart, ClassicTable, GivesWay, Note, TableColumn, TableLine, lines};
-use crate::grid::Column;
+use crate::grid::value::Column;
 use crate::label::{cpu, threads};
 use crate::layout::Align;
 

@@ -8,7 +8,7 @@ use model::unit::Unit;
 use super::cpu_table::seconds;
 use super::linpack::{LinpackSeries, LinpackSize, LinpackTable, Trial};
 use super::table::{ClassicPart, ClassicTable, Note, TableColumn, TableLine};
-use crate::grid::{ABSENT, Column};
+use crate::grid::value::{ABSENT, Column};
 use crate::label::threads;
 use crate::layout::Align;
 

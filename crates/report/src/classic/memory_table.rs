@@ -10,7 +10,7 @@ use super::cpu_table::seconds;
 use super::figures::{Figure, InFull, highest, in_full};
 use super::memory::{MemoryPoint, MemorySeries, MemoryTable};
 use super::table::{ClassicPart, ClassicTable, GivesWay, Note, SideBySide, TableColumn, TableLine, lines};
-use crate::grid::{ABSENT, Column};
+use crate::grid::value::{ABSENT, Column};
 use crate::label::{block_words, threads};
 use crate::layout::Align;
 

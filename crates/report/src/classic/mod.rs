@@ -29,11 +29,9 @@ use model::document::{Document, Row};
 use model::experiment::Area;
 
 use self::table::ClassicPart;
-use crate::grid::Grid;
-use crate::style::{Style, Tone};
-
-/// What stands beside the row of this id where its grade is below A, or where it was not measured: `B ¹`.
-pub(crate) type Marks<'a> = &'a dyn Fn(&str) -> Option<(String, Tone)>;
+use self::terminal::Marks;
+use crate::grid::value::Grid;
+use crate::style::Style;
 
 /// The suite whose runs have these tables.
 const SUITE: &str = "classic";

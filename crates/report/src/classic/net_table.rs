@@ -8,7 +8,7 @@ use super::cpu_table::seconds;
 use super::figures::{Figure, InFull, in_full};
 use super::net::{NetKind, NetPoint, NetSeries, NetTable};
 use super::table::{ClassicPart, ClassicTable, GivesWay, Note, TableColumn, TableLine, lines};
-use crate::grid::{ABSENT, Column};
+use crate::grid::value::{ABSENT, Column};
 use crate::label::block_words;
 use crate::layout::Align;
 

@@ -7,7 +7,7 @@ use model::unit::Unit;
 use model::warning::Grade;
 
 use super::figures::Figure;
-use crate::grid::{ABSENT, Cell, Column, Grid, Line};
+use crate::grid::value::{ABSENT, Cell, Column, Grid, Line};
 use crate::layout::Align;
 
 /// The heading of intervals in a terminal; a style has its own sign for it.

@@ -4,12 +4,14 @@ use model::document::Status;
 use model::number::{percent, quantity};
 use model::unit::Unit;
 
-use super::Marks;
 use super::table::{ClassicPart, ClassicTable, GivesWay, PLUS_MINUS, SideBySide};
-use crate::grid::ABSENT;
+use crate::grid::value::ABSENT;
 use crate::label::threads;
 use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
 use crate::style::{Style, Tone};
+
+/// What is shown after the benchmark of this id where its grade is below A, or where it was not measured: `B ¹`.
+pub(crate) type Marks<'a> = &'a dyn Fn(&str) -> Option<(String, Tone)>;
 
 /// Between columns, the better first.
 const GAPS: [usize; 2] = [2, 1];

@@ -1,5 +1,5 @@
 //! Tidy CSV: one line per node, figure and pass, then one per pair of nodes, then those of HPL across nodes; base units, absent facts are empty fields.
-//! Quoted and made harmless for spreadsheets as [`crate::csv`] is. The lines come one by one: a million of them need no
+//! Quoted and made harmless for spreadsheets as [`crate::formats::csv`] is. The lines come one by one: a million of them need no
 //! memory.
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use model::cluster::{ClusterDocument, ClusterHpl, Distribution, FleetNode, PairM
 use model::unit::{Better, Unit};
 
 use super::words::of_median;
-use crate::csv::line;
+use crate::formats::csv::line;
 
 /// The columns. New ones come last, so that a column keeps its place.
 const COLUMNS: &[&str] = &[

@@ -2,7 +2,7 @@
 
 use model::cluster::ClusterDocument;
 
-use crate::RenderError;
+use crate::render::RenderError;
 
 /// The document as text.
 ///

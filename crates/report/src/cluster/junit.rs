@@ -8,7 +8,7 @@ use std::fmt::Write;
 use model::cluster::{ClusterDocument, FleetNode, NodeState, SlowNode, Standing};
 
 use super::words::{figure, passes, share};
-use crate::junit::{attribute, content};
+use crate::formats::junit::{attribute, content};
 use model::number::percent;
 
 /// The suite of nodes without results.

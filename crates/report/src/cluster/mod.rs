@@ -16,7 +16,7 @@ mod words;
 
 use model::cluster::ClusterDocument;
 
-use crate::RenderError;
+use crate::render::RenderError;
 use crate::style::Style;
 
 /// A form of the report.

@@ -5,7 +5,7 @@ use model::cluster::NodeState;
 use serde::Serialize;
 
 use super::words;
-use crate::escape::one_line;
+use crate::formats::escape::one_line;
 use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
 use model::number::{counted, duration};

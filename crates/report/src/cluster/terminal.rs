@@ -5,7 +5,7 @@ use model::cluster::{ClusterDocument, Distribution, SlowNode, Standing};
 
 use super::verdict::{Outlook, Verdict};
 use super::words::{figure, notation, of_median, passes, some_of, standing, title};
-use crate::escape::one_line;
+use crate::formats::escape::one_line;
 use crate::layout::{Align, Block, Cell, Column, cut, table, wrap};
 use crate::style::{Style, Tone};
 use model::number::{counted, percent, quantity};

@@ -4,7 +4,7 @@ use model::cluster::{ClusterDocument, NodeState, SlowNode, Standing};
 use model::number::counted;
 
 use super::words::{passes, some_of, title};
-use crate::escape::one_line;
+use crate::formats::escape::one_line;
 use crate::html::text::{capital, command, listed};
 
 /// Nodes that are named in a sentence.

@@ -4,7 +4,7 @@ use model::cluster::{ClusterDocument, Distribution, NodeState, NodeValue, Standi
 use model::experiment::Area;
 use model::unit::{Better, Unit};
 
-use crate::escape::one_line;
+use crate::formats::escape::one_line;
 use crate::html::text::{capital, listed};
 use crate::label::area_title;
 use model::number::{Notation, counted, percent};

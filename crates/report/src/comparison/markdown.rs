@@ -5,13 +5,13 @@ use std::fmt::Write;
 
 use model::comparison::{Change, Compared, Comparison, Side};
 
-use super::{Notes, name, reasons, rows_of};
-use crate::markdown::{code, escaped, folded};
+use super::parts::{Notes, name, reasons, rows_of};
+use crate::formats::markdown::{code, escaped, folded};
 
 /// The comparison as Markdown (GitHub's tables), ending in a newline.
 pub fn markdown(comparison: &Comparison) -> String {
     let notes = Notes::of(comparison);
-    let mut parts = vec![format!("**{}**", escaped(&super::summary(comparison, "…")))];
+    let mut parts = vec![format!("**{}**", escaped(&super::parts::summary(comparison, "…")))];
     parts.push(format!("{}\n{}", side("BASE", &comparison.base), side("NEW", &comparison.new)));
     let warnings: Vec<String> = comparison.warnings.iter().map(|warning| format!("> {}", escaped(warning))).collect();
     parts.push(warnings.join("\n>\n"));
@@ -31,8 +31,10 @@ pub fn markdown(comparison: &Comparison) -> String {
         let title = format!("{} not compared", counted(comparison.not_compared.len() as u64, "row"));
         parts.push(folded(&title, &left_out(comparison)));
     }
-    let foot: Vec<String> =
-        super::means(&comparison.geometric_means).into_iter().chain([super::legend(comparison)]).collect();
+    let foot: Vec<String> = super::parts::means(&comparison.geometric_means)
+        .into_iter()
+        .chain([super::parts::legend(comparison)])
+        .collect();
     parts.push(format!("<sub>{}</sub>", escaped(&foot.join(" "))));
     parts.retain(|part| !part.is_empty());
     format!("{}\n", parts.join("\n\n"))
@@ -54,21 +56,21 @@ fn table(comparison: &Comparison, rows: &[&Compared], notes: &Notes<'_>) -> Stri
          |---|--:|--:|--:|:-:|--:|--:|---|\n",
     );
     for row in rows {
-        let [base, new, unit] = super::figures(row);
+        let [base, new, unit] = super::parts::figures(row);
         let mark = notes.number(row).map_or_else(String::new, |number| format!(" ({number})"));
         let verdict = match row.verdict {
-            Change::Changed => format!("**{}**{mark}", super::verdict_words(row)),
-            Change::Inconclusive | Change::Same => format!("{}{mark}", super::verdict_words(row)),
+            Change::Changed => format!("**{}**{mark}", super::parts::verdict_words(row)),
+            Change::Inconclusive | Change::Same => format!("{}{mark}", super::parts::verdict_words(row)),
         };
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
             "| {} | {base} {unit} | {new} {unit} | {} % | {} | {} | {} | {verdict} |",
             code(&name(row, comparison)),
-            super::change(row.ratio),
-            super::interval(row, "…"),
-            super::limit_words(row),
-            super::chance(row),
+            model::number::change(row.ratio),
+            super::parts::interval(row, "…"),
+            super::parts::limit_words(row),
+            super::parts::chance(row),
         );
     }
     text.trim_end().to_owned()

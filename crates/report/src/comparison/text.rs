@@ -3,7 +3,8 @@
 use model::comparison::{Change, Compared, Comparison, Direction};
 use model::number::counted;
 
-use super::{Notes, bar, name, reasons, rows_of};
+use super::bar;
+use super::parts::{Notes, name, reasons, rows_of};
 use crate::layout::{Align, Block, Cell, Column, flow, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
 
@@ -17,7 +18,7 @@ const WORD: usize = 6;
 pub fn text(comparison: &Comparison, style: &Style) -> String {
     let notes = Notes::of(comparison);
     let mut paragraphs = vec![head(comparison, style), warnings(comparison, style)];
-    paragraphs.extend(super::ORDER.map(|verdict| section(comparison, verdict, &notes, style)));
+    paragraphs.extend(super::parts::ORDER.map(|verdict| section(comparison, verdict, &notes, style)));
     paragraphs.extend([note_lines(&notes, style), left_out(comparison, style), foot(comparison, style)]);
     let paragraphs: Vec<String> =
         paragraphs.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
@@ -31,7 +32,7 @@ fn head(comparison: &Comparison, style: &Style) -> Vec<String> {
     } else {
         Tone::Strong
     };
-    let verdict = wrap(&super::summary(comparison, style.ellipsis()), "", style.width);
+    let verdict = wrap(&super::parts::summary(comparison, style.ellipsis()), "", style.width);
     let verdict = verdict.iter().map(|line| style.paint(line, tone));
     verdict.chain(side_lines(comparison, style)).collect()
 }
@@ -67,7 +68,7 @@ fn section(comparison: &Comparison, verdict: Change, notes: &Notes<'_>, style: &
     if rows.is_empty() {
         return Vec::new();
     }
-    let title = format!("{}: {}", super::verdict_title(verdict), counted(rows.len() as u64, "row"));
+    let title = format!("{}: {}", super::parts::verdict_title(verdict), counted(rows.len() as u64, "row"));
     let set = Table { comparison, rows, notes, style };
     let same = verdict == Change::Same;
     // A row that stayed the same is told in one line at any width; the others in one where there is room.
@@ -102,8 +103,8 @@ impl Table<'_> {
 
     /// Base, new and their unit; of what stayed the same, new alone.
     fn figures(&self, same: bool) -> Vec<Block> {
-        let figure = |index: usize| self.plain(Align::Decimal, move |row| super::figures(row)[index].clone());
-        let unit = self.plain(Align::Left, |row| super::figures(row)[2].clone());
+        let figure = |index: usize| self.plain(Align::Decimal, move |row| super::parts::figures(row)[index].clone());
+        let unit = self.plain(Align::Left, |row| super::parts::figures(row)[2].clone());
         let new = Block::new("new", Align::Left, vec![figure(1), unit]);
         if same { vec![new] } else { vec![Block::new("base", Align::Left, vec![figure(0)]), new] }
     }
@@ -116,14 +117,14 @@ impl Table<'_> {
         let between = self
             .plain(Align::Left, |row| row.ratio_ci95.map_or_else(String::new, |_| self.style.ellipsis().to_owned()));
         let change = vec![
-            self.plain(Align::Decimal, |row| format!("{} %", super::change(row.ratio))),
-            end(Align::Right, |[low, _]| format!("({}", super::change(low))),
+            self.plain(Align::Decimal, |row| format!("{} %", model::number::change(row.ratio))),
+            end(Align::Right, |[low, _]| format!("({}", model::number::change(low))),
             between,
-            end(Align::Left, |[_, high]| format!("{})", super::change(high))),
+            end(Align::Left, |[_, high]| format!("{})", model::number::change(high))),
         ];
         let mut blocks = vec![Block::new("change", Align::Left, change)];
         if with_limit {
-            blocks.push(Block::new("limit", Align::Left, vec![self.plain(Align::Left, super::limit_words)]));
+            blocks.push(Block::new("limit", Align::Left, vec![self.plain(Align::Left, super::parts::limit_words)]));
         }
         blocks
     }
@@ -135,7 +136,7 @@ impl Table<'_> {
             None => Tone::Plain,
         };
         let words = |row: &Compared| match row.verdict {
-            Change::Changed => super::verdict_words(row).to_owned(),
+            Change::Changed => super::parts::verdict_words(row).to_owned(),
             // The heading says it.
             Change::Inconclusive | Change::Same => String::new(),
         };
@@ -174,7 +175,7 @@ impl Table<'_> {
         let mut all: Vec<String> = lines.next().into_iter().collect();
         for (row, line) in self.rows.iter().zip(lines) {
             let name = self.style.clean(&name(row, self.comparison));
-            let words = if row.verdict == Change::Changed { super::verdict_words(row) } else { "" };
+            let words = if row.verdict == Change::Changed { super::parts::verdict_words(row) } else { "" };
             let verdict = format!("{words} {}", self.mark(row));
             let line_of = format!("{name}  {}", verdict.trim());
             if width(line_of.trim_end()) <= self.style.width {
@@ -210,7 +211,7 @@ fn left_out(comparison: &Comparison, style: &Style) -> Vec<String> {
 }
 
 fn foot(comparison: &Comparison, style: &Style) -> Vec<String> {
-    let lines = super::means(&comparison.geometric_means).into_iter().chain([super::legend(comparison)]);
+    let lines = super::parts::means(&comparison.geometric_means).into_iter().chain([super::parts::legend(comparison)]);
     let lines = lines.flat_map(|text| wrap(&style.clean(&text), "", style.width));
     lines.map(|line| style.paint(&line, Tone::Dim)).collect()
 }

@@ -5,7 +5,7 @@ use model::experiment::{Area, DiskParams};
 use model::sample::{MetricName, Percentiles};
 use model::unit::Unit;
 
-use super::{Cell, Column, Grid, Line};
+use super::value::{Cell, Column, Grid, Line};
 use crate::label::disk::{other_words, params, sync_words};
 use crate::label::{area_title, block_words};
 use model::number::quantity;

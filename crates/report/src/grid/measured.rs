@@ -5,7 +5,7 @@ use model::experiment::Area;
 use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
-use super::{Cell, Column, Grid, Line};
+use super::value::{Cell, Column, Grid, Line};
 use crate::label::{Axis, Common, Label, area_title, cpu, disk, familiar, stem};
 use crate::terminal::{kind_words, reason_words};
 use model::number::{Notation, clock, percent, quantity};

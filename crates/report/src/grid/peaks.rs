@@ -5,7 +5,7 @@ use model::experiment::Area;
 use model::peak::{Peak, PeakInput};
 use model::unit::Unit;
 
-use super::{Cell, Column, Grid, Line};
+use super::value::{Cell, Column, Grid, Line};
 use crate::label::{Label, area_title};
 use crate::terminal::kind_words;
 use model::number::{Notation, quantity};

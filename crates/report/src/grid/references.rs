@@ -6,7 +6,7 @@ use model::reference::{Reference, Verdict};
 use model::sample::Metric;
 use model::unit::Unit;
 
-use super::{Cell, Column, Grid, Line};
+use super::value::{Cell, Column, Grid, Line};
 use crate::label::{Label, area_title};
 use crate::terminal::reason_words;
 use model::number::{Notation, quantity};

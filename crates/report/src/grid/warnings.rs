@@ -3,7 +3,7 @@
 use model::document::{Document, Row};
 use model::warning::{Grade, Warning};
 
-use super::{Cell, Column, Grid, Line};
+use super::value::{Cell, Column, Grid, Line};
 use crate::label::Label;
 
 /// A kind of warning, and the row that it is the worst on.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::tables::{Anchors, Table, is_late};
 use super::text;
 use crate::chart::Chart;
-use crate::grid::Grid;
+use crate::grid::value::Grid;
 use crate::label::Label;
 
 /// The chart that has a section of its own.

@@ -11,7 +11,8 @@ use flate2::write::GzEncoder;
 use model::document::Document;
 use serde::Serialize;
 
-use crate::{RenderError, csv};
+use crate::formats::csv;
+use crate::render::RenderError;
 use model::number::size;
 
 /// Most characters of packed files in a page, all of them together. Chromium refuses to save from an address of more than 2 MiB

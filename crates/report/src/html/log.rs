@@ -7,7 +7,7 @@ use model::warning::{Cause, Grade, WARNINGS, Warning};
 use serde::Serialize;
 
 use super::tables::Anchors;
-use super::text::capital;
+use super::text::{capital, code_anchor, warning_words};
 use crate::label::Label;
 use crate::reason;
 use crate::terminal::without_words;
@@ -89,9 +89,9 @@ impl Kind {
     fn new(warning: &Warning) -> Self {
         let rule = WARNINGS.iter().find(|rule| warning.code == rule.code);
         Self {
-            anchor: anchor(warning.code.as_str()),
+            anchor: code_anchor(warning.code.as_str()),
             title: title(warning.code.as_str()),
-            words: words_of(warning.code.as_str()),
+            words: warning_words(warning.code.as_str()),
             cause: rule.map(|rule| cause_words(rule.cause)),
             consequence: rule.map(|rule| rule.consequence),
             rows: String::new(),
@@ -153,22 +153,10 @@ const fn effect(grade: Grade) -> &'static str {
     }
 }
 
-/// A kind of warning inside a sentence: `wide interval`, `vCPU shared`.
-pub(super) fn words_of(code: &str) -> String {
-    code.replace('_', " ").replace("cpu", "CPU")
-}
-
 /// The same as a heading.
 fn title(code: &str) -> String {
-    let words = words_of(code);
+    let words = warning_words(code);
     if words.starts_with("vCPU") { words } else { capital(&words) }
-}
-
-/// The end of the anchor of a kind's entry: a code of a later version may hold anything.
-pub(super) fn anchor(code: &str) -> String {
-    let place =
-        |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_string() } else { format!("-{:x}", u32::from(c)) };
-    code.chars().map(place).collect()
 }
 
 const fn cause_words(cause: Cause) -> &'static str {

@@ -4,7 +4,7 @@ use model::document::{Document, MachineState};
 use model::machine::{Machine, Unknown};
 use serde::Serialize;
 
-use crate::info::facts_of;
+use crate::commands::info::facts_of;
 use model::number::{digits, duration, size};
 
 /// A machine in words.

@@ -1,7 +1,7 @@
 //! The report as a page: one file with its style, script, charts and data inside, which opens from a disk without a
 //! network, prints to A4, and reads without scripts.
 //!
-//! What it says is worked out here as plain values; how it is set is in `page.html`, `page.css` and `page.js` beside
+//! What it says is worked out here as plain values; how it is set is in `page.html`, `page.css` and `page.js` in the folder `page` beside
 //! this file. Everything from the document passes `text::escaped` on its way into the page.
 
 mod again;
@@ -24,15 +24,15 @@ use serde::Serialize;
 
 use crate::chart::{self, charts};
 use crate::grid::grids;
+use crate::render::{Render, RenderError};
 use crate::terminal::machine_words;
-use crate::{Render, RenderError};
 use area::Section;
 use model::number::{counted, duration};
 use tables::Anchors;
 
-const TEMPLATE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
-pub(crate) const SCRIPT: &str = include_str!("page.js");
+const TEMPLATE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+pub(crate) const SCRIPT: &str = include_str!("page/page.js");
 
 /// Writes the page.
 #[derive(Clone, Copy, Debug)]
@@ -87,11 +87,6 @@ fn write_value(out: &mut Output<'_>, state: &State<'_, '_>, value: &Value) -> Re
         None if value.kind() == ValueKind::Number => Ok(write!(out, "{value}")?),
         None => minijinja::escape_formatter(out, state, value),
     }
-}
-
-/// The anchor of a row: its place in the document, since an id may hold anything.
-fn anchor(index: usize) -> String {
-    format!("r{}", index + 1)
 }
 
 /// Everything on the page.

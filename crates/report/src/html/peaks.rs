@@ -9,7 +9,7 @@ use model::peak::{Peak, PeakInput};
 use serde::Serialize;
 
 use super::text;
-use crate::info::input_words;
+use crate::commands::info::input_words;
 use crate::label::{Axis, Label, area_title, stem, threads};
 use model::number::{Notation, percent, quantity};
 

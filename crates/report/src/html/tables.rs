@@ -6,9 +6,9 @@ use model::document::{Document, Row};
 use model::warning::Grade;
 use serde::Serialize;
 
-use super::log::{self, words_of};
-use super::text::capital;
-use crate::grid::{self, Grid};
+use super::text::{capital, code_anchor, row_anchor, warning_words};
+use crate::grid;
+use crate::grid::value::Grid;
 use crate::label::area_title;
 
 /// A table of at most so many lines is taken in at a glance.
@@ -91,12 +91,12 @@ impl<'a> Anchors<'a> {
     /// Where a row is on the page, if anywhere.
     pub(super) fn link(&self, id: &str) -> Option<String> {
         let (index, _) = self.places.get(id)?;
-        self.given.contains(index).then(|| super::anchor(*index))
+        self.given.contains(index).then(|| row_anchor(*index))
     }
 
     fn give(&mut self, id: &str) -> Option<String> {
         let (index, _) = self.places.get(id)?;
-        self.given.insert(*index).then(|| super::anchor(*index))
+        self.given.insert(*index).then(|| row_anchor(*index))
     }
 
     /// What made the grade of a row less than A.
@@ -105,7 +105,7 @@ impl<'a> Anchors<'a> {
         let Some(grade) = row.grade.filter(|grade| *grade > Grade::A) else { return Vec::new() };
         let causes = row.warnings.iter().filter(|warning| warning.grade == grade).take(MOST_REASONS);
         causes
-            .map(|cause| Reason { code: log::anchor(cause.code.as_str()), words: words_of(cause.code.as_str()) })
+            .map(|cause| Reason { code: code_anchor(cause.code.as_str()), words: warning_words(cause.code.as_str()) })
             .collect()
     }
 }

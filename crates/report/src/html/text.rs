@@ -117,6 +117,23 @@ pub(crate) fn listed(items: &[String]) -> String {
     }
 }
 
+/// The anchor of a row: its place in the document, since an id may hold anything.
+pub(super) fn row_anchor(index: usize) -> String {
+    format!("r{}", index + 1)
+}
+
+/// A kind of warning inside a sentence: `wide interval`, `vCPU shared`.
+pub(super) fn warning_words(code: &str) -> String {
+    code.replace('_', " ").replace("cpu", "CPU")
+}
+
+/// The end of the anchor of a kind's entry: a code of a later version may hold anything.
+pub(super) fn code_anchor(code: &str) -> String {
+    let place =
+        |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_string() } else { format!("-{:x}", u32::from(c)) };
+    code.chars().map(place).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,8 @@ use model::document::Row;
 use model::experiment::{CpuParams, Loop, Params};
 use model::isa::{CpuOp, Element, Isa};
 
-use super::{Label, memory};
+use super::memory;
+use super::parts::Label;
 
 /// Within a precision: what does most at a time first, bounds and ordinary loops last.
 const OPS: [CpuOp; 7] =

@@ -7,7 +7,7 @@ use model::machine::Disk;
 use model::sample::MetricName;
 use model::unit::Unit;
 
-use super::{Axis, Label, block_words, same, threads};
+use super::parts::{Axis, Label, block_words, same, threads};
 use model::number::{counted, percent, quantity, size};
 
 /// Up to so many disks are named; more are counted.

@@ -5,7 +5,7 @@ use model::document::Row;
 use model::isa::Element;
 use model::linpack::{LinpackChoices, LinpackEngine, LinpackMatrix, LinpackOp, LinpackParams, linpack_id};
 
-use super::Label;
+use super::parts::Label;
 
 /// The letter by which BLAS names a routine for such elements.
 const fn letter(element: Element) -> &'static str {
@@ -75,7 +75,7 @@ pub(super) fn label(row: &Row, params: &LinpackParams) -> Label {
     }
     how.extend(params.nb.filter(|_| chosen.nb).map(|nb| format!("NB = {nb}")));
     how.extend(chosen.lda.then(|| format!("LDA = {}", params.lda)));
-    how.extend(chosen.align.then(|| format!("aligned to {}", super::block_words(params.align))));
+    how.extend(chosen.align.then(|| format!("aligned to {}", super::parts::block_words(params.align))));
     how.extend(params.isa.filter(|_| chosen.isa).map(|isa| isa.title().to_owned()));
     match params.engine {
         LinpackEngine::Own => {}

@@ -3,7 +3,7 @@
 use model::experiment::MemoryParams;
 use model::isa::{MemoryOp, MemoryPattern, Placement};
 
-use super::{Common, Label, block_words, page_words};
+use super::parts::{Common, Label, block_words, page_words};
 use model::number::{counted, size};
 
 /// What an operation is called, what else there is to say of it, and whether its vectors matter.

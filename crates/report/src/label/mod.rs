@@ -6,45 +6,21 @@ pub(crate) mod familiar;
 pub(crate) mod linpack;
 pub(crate) mod memory;
 pub(crate) mod net;
+mod parts;
+
+pub(crate) use parts::{Axis, Common, Label, block_words, page_words, same, threads};
 
 use model::document::{Row, Status};
-use model::experiment::{Area, MemoryParams, Params, memory_id_names_working_set};
-use model::isa::{MemoryPattern, Pages};
+use model::experiment::{Area, Params, memory_id_names_working_set};
+use model::isa::MemoryPattern;
 use model::machine::Machine;
-use model::unit::format_size;
 
 use model::number::{counted, size};
-
-/// What a row measured, what its table varies from slot to slot left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Label {
-    /// The short word: `FP64`, `copy`, `latency`.
-    pub(crate) what: String,
-    /// The rest: `FMA, AVX-512`, `random, 2 MiB pages`.
-    pub(crate) how: String,
-    /// What else must be known to read its figures: `s32 ← u8 × s8`; mostly empty.
-    pub(crate) detail: String,
-}
-
-/// What the rows of a table have in common, said once above it and not again in each.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Common {
-    /// Working set of every row of memory.
-    working_set: Option<u64>,
-    /// Page size of every row of memory but the chases, which always name theirs.
-    pages: Option<Pages>,
-    /// Aspects of disk and network that are the same in every row, in the order of [`aspects`].
-    aspects: Vec<Option<String>>,
-    /// File system and disks behind every row of the disk that was measured.
-    below: Option<String>,
-    /// Whether none of the rows was measured: then only where they would have been can be said of all.
-    planned: bool,
-}
 
 impl Common {
     /// What these rows have in common, `axis` being what the slots of their table differ in.
     pub(crate) fn of(rows: &[&Row], axis: Axis) -> Self {
-        let memory = || rows.iter().filter_map(|row| memory(row));
+        let memory = || rows.iter().filter_map(|row| parts::memory(row));
         let aspects: Vec<Vec<Option<String>>> = rows.iter().map(|row| aspects(row, axis)).collect();
         let count = aspects.iter().map(Vec::len).min().unwrap_or(0);
         Self {
@@ -88,19 +64,6 @@ impl Common {
         let left = aspects.filter(move |(index, _)| !said.get(*index).is_some_and(|said| *said));
         left.filter_map(|(_, words)| words.filter(|words| !words.is_empty()))
     }
-}
-
-/// What the slots of a table differ in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Axis {
-    /// Threads that work at the same time.
-    Threads,
-    /// Streams of a network.
-    Streams,
-    /// Connections of a network, where not all of them are streams.
-    Connections,
-    /// Requests in flight per thread.
-    Depth,
 }
 
 impl Axis {
@@ -163,19 +126,6 @@ fn aspects(row: &Row, axis: Axis) -> Vec<Option<String>> {
     }
 }
 
-/// What all have in common.
-pub(crate) fn same<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
-    let first = values.next()?;
-    values.all(|value| value == first).then_some(first)
-}
-
-fn memory(row: &Row) -> Option<&MemoryParams> {
-    match &row.params {
-        Params::Memory(params) => Some(params),
-        _ => None,
-    }
-}
-
 impl Label {
     /// The label of a row in a table that says `common` above it and `axis` in its slots.
     pub(crate) fn of(row: &Row, common: &Common, axis: Axis) -> Self {
@@ -207,7 +157,7 @@ impl Label {
             area => Axis::of(area, &[row]),
         };
         let mut common = Common::of(&[row], axis);
-        if memory(row).is_some_and(|params| memory_id_names_working_set(&row.id, params)) {
+        if parts::memory(row).is_some_and(|params| memory_id_names_working_set(&row.id, params)) {
             // There may be others that differ in nothing else.
             common.working_set = None;
         }
@@ -235,11 +185,6 @@ impl Label {
     }
 }
 
-/// `1 thread`, `8 threads`.
-pub(crate) fn threads(count: u32) -> String {
-    counted(u64::from(count), "thread")
-}
-
 /// The name of an area above its table.
 pub(crate) const fn area_title(area: Area) -> &'static str {
     match area {
@@ -262,24 +207,10 @@ pub(crate) fn stem_of(row: &Row) -> String {
     stem(row, Axis::Threads)
 }
 
-/// A block's size, exactly: it is a name, and 65507 B are not 64 KiB.
-pub(crate) fn block_words(bytes: u64) -> String {
-    let text = format_size(bytes);
-    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    format!("{digits} {unit}")
-}
-
 /// Where the parameters are of a later version, the id says it.
 fn by_id(row: &Row, axis: Axis) -> Label {
     let stem = stem(row, axis);
     let mut parts = stem.split('/').skip(1);
     let what = parts.next().unwrap_or(&stem).to_owned();
     Label { what, how: parts.collect::<Vec<_>>().join(", "), detail: String::new() }
-}
-
-pub(crate) const fn page_words(pages: Pages) -> &'static str {
-    match pages {
-        Pages::Base4K => "4 KiB pages",
-        Pages::Huge2M => "2 MiB pages",
-    }
 }

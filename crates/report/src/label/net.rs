@@ -5,7 +5,7 @@ use model::experiment::{NetParams, Params};
 use model::io::{Direction, NetMode, Segmentation, Wait};
 use model::number::percent_exact;
 
-use super::{Label, block_words};
+use super::parts::{Label, block_words};
 
 /// The path of everything that stays within the machine.
 pub(crate) const LOOPBACK: &str = "loopback";

@@ -6,11 +6,11 @@ use model::io::Direction;
 use model::isa::CpuOp;
 use model::peak::PeakKind;
 
-use super::p99;
 use super::table::Drawn;
 use crate::label::{cpu, disk, familiar, net};
 use crate::layout::wrap;
 use crate::style::{Style, Tone};
+use crate::terminal::row::p99;
 
 /// A sentence for each thing that needs one; nothing where nothing was measured.
 pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec<String> {

@@ -5,9 +5,9 @@ use model::unit::Unit;
 
 use super::notes::{reason_words, short_kind};
 use super::table::per_cycle;
-use super::{grade_tone, p99};
 use crate::layout::{cut, width};
 use crate::style::{Style, Tone};
+use crate::terminal::row::{grade_tone, p99};
 use model::number::{Notation, digits, percent, quantity, spread};
 
 /// Wide enough for the ids of every headline experiment, so that the figures of successive lines stand below each

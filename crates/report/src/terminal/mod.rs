@@ -4,30 +4,27 @@
 //! It prints nothing and decides nothing: figures, grades and texts are the document's. What is live (progress, time
 //! left) is `cli`'s; [`row_line`] gives it the words for one row.
 
-mod disk;
-mod drawing;
+mod areas;
 mod header;
 mod legend;
 mod line;
-mod linpack;
-mod memory;
-mod net;
 mod notes;
 mod plain;
 mod references;
+mod row;
 mod sampling;
 mod section;
+mod sections;
 mod table;
 
-use model::document::{Document, Row, Status};
-use model::experiment::Area;
-use model::sample::{Metric, MetricName};
-use model::warning::Grade;
+use model::document::Document;
+
+use areas::{disk, linpack, memory, net};
 
 use crate::classic;
 use crate::layout::wrap;
-use crate::style::{Style, Tone};
-use crate::{Render, RenderError};
+use crate::render::{Render, RenderError};
+use crate::style::Style;
 
 pub(crate) use header::{machine_words, state, summary};
 pub use line::{provisional_line, row_line};
@@ -48,7 +45,7 @@ impl Render for Terminal {
 
 /// The whole result, ending in a newline.
 pub fn render(document: &Document, style: &Style) -> String {
-    let sections = section::sections(document);
+    let sections = sections::sections(document);
     let notes = notes::Notes::collect(&sections);
     let mut paragraphs = vec![header::lines(document, style)];
     let tables: Vec<table::Drawn> = sections.iter().map(|section| table::draw(section, &notes, style)).collect();
@@ -71,26 +68,4 @@ pub fn render(document: &Document, style: &Style) -> String {
 
 fn findings(document: &Document, style: &Style) -> Vec<String> {
     document.findings.iter().flat_map(|finding| wrap(&style.clean(&finding.text), "", style.width)).collect()
-}
-
-/// The figure that a row stands for.
-fn headline(row: &Row) -> Option<&Metric> {
-    row.metrics.first().filter(|_| row.status == Status::Ok)
-}
-
-/// What 99 % of a measured row's requests or round trips took at most, in seconds; `None` where they were not timed one
-/// by one.
-fn p99(row: &Row) -> Option<f64> {
-    let timed = matches!(row.area, Area::Disk | Area::Net) && row.status == Status::Ok;
-    let latency = row.metric(MetricName::Latency).filter(|_| timed)?;
-    latency.summary.percentiles.map(|percentiles| percentiles.p99)
-}
-
-/// The colour of a grade.
-const fn grade_tone(grade: Grade) -> Tone {
-    match grade {
-        Grade::A => Tone::Good,
-        Grade::B => Tone::Fair,
-        Grade::C => Tone::Bad,
-    }
 }

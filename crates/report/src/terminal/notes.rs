@@ -12,13 +12,14 @@ use model::unit::Better;
 use model::warning::{Grade, WarningCode};
 use model::words::Named;
 
+use super::plain;
 use super::section::Section;
-use super::{grade_tone, headline, plain};
 use crate::label::net::LOOPBACK;
 use crate::label::{Label, cpu};
 use crate::layout::wrap;
 use crate::reason;
 use crate::style::{Style, Tone};
+use crate::terminal::row::{grade_tone, headline};
 
 /// A cell has at most this many marks, the gravest causes first; what else was seen is told in one line of its own.
 const MARKS_PER_ROW: usize = 3;

@@ -9,8 +9,8 @@ use model::number::factor;
 use model::peak::PeakKind;
 use model::warning::WarningCode;
 
-use super::headline;
 use crate::label::{cpu, threads};
+use crate::terminal::row::headline;
 use model::number::quantity;
 
 /// What vectors could do where a plain loop was measured: the most by that type, at the clock beside the row.

@@ -8,11 +8,11 @@ use model::unit::Unit;
 
 use super::shared::{self, Over, PEAK, by_threads, figure_columns, figures, kind, limit, own, samples, sides, widest};
 use crate::chart::dots::{DotLine, Dots};
+use crate::chart::drawing::{Chart, Head};
 use crate::chart::figure::{Figure, Group, grouped, lines};
 use crate::chart::plot::Axis;
 use crate::chart::scale::Reading;
 use crate::chart::svg::Shape;
-use crate::chart::{Chart, Head};
 use crate::label::{self, Axis as Places, cpu};
 
 /// Operations, whatever is operated on: a chart has integers beside floating point.

@@ -11,11 +11,11 @@ use super::shared::{
     over_blocks, own, percentiles, samples, sides, widest, with_other_blocks,
 };
 use crate::chart::dots::{DotLine, Dots};
+use crate::chart::drawing::{Chart, Head};
 use crate::chart::figure::{Figure, Group, grouped, lines, names};
 use crate::chart::plot::Axis;
 use crate::chart::scale::Reading;
 use crate::chart::svg::Shape;
-use crate::chart::{Chart, Head};
 use crate::label::{Axis as Places, disk};
 
 pub(super) fn charts(document: &Document) -> Vec<Chart> {

@@ -7,10 +7,10 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::shared::{figures, samples, sides, widest};
+use crate::chart::drawing::{Chart, Head};
 use crate::chart::figure::{Figure, Group, grouped, lines, names};
 use crate::chart::plot::{Axis, Panel, Plot};
 use crate::chart::scale::Reading;
-use crate::chart::{Chart, Head};
 use crate::label::{Axis as Places, threads};
 
 pub(super) fn charts(document: &Document) -> Vec<Chart> {

@@ -10,12 +10,12 @@ use super::shared::{
     Over, PEAK, by_thread_lines, figures, is_finer, is_of_curve, memory, one_block, only, over_blocks, samples, sides,
     widest, with_other_blocks,
 };
+use crate::chart::drawing::{Chart, Head};
 use crate::chart::figure::{Figure, Group, grouped, lines, names};
 use crate::chart::heat::{Heat, HeatCell};
 use crate::chart::plot::{Axis, Panel, Plot, Series, Zone};
 use crate::chart::scale::Reading;
-use crate::chart::{Chart, Head};
-use crate::grid::{Column, Line};
+use crate::grid::value::{Column, Line};
 use crate::label::{Axis as Places, Label, block_words};
 use model::number::{Notation, quantity, size};
 

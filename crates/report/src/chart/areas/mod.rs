@@ -10,7 +10,7 @@ mod shared;
 
 use model::document::Document;
 
-use super::Chart;
+use crate::chart::drawing::Chart;
 
 /// The charts of a document, area by area, in reading order.
 pub(super) fn all(document: &Document) -> Vec<Chart> {

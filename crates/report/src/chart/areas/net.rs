@@ -11,11 +11,11 @@ use super::shared::{
     percentiles, samples, sides, things, widest, with_other_blocks,
 };
 use crate::chart::dots::{DotLine, Dots};
+use crate::chart::drawing::{Chart, Head};
 use crate::chart::figure::Figure;
 use crate::chart::plot::Axis;
 use crate::chart::scale::{Reading, is_drawable};
 use crate::chart::svg::Shape;
-use crate::chart::{Chart, Head};
 use crate::label::{Axis as Places, Common, Label, net};
 use model::number::{Notation, quantity};
 

@@ -8,7 +8,7 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::shared::{figures, is_of_curve, memory};
-use crate::chart::Chart;
+use crate::chart::drawing::Chart;
 use crate::chart::figure::Figure;
 use crate::chart::plot::{Axis, Panel, Plot, Series};
 use crate::chart::scale::Reading;

@@ -8,14 +8,14 @@ use model::reference::Reference;
 use model::sample::MetricName;
 use model::unit::Unit;
 
-use crate::chart::Chart;
-use crate::chart::Head;
 use crate::chart::dots::{DotLine, DotMark, Dots, Kind};
+use crate::chart::drawing::Chart;
+use crate::chart::drawing::Head;
 use crate::chart::figure::{self, Figure, Group, efficiency_columns, grouped, lines, names};
 use crate::chart::plot::{Axis, Panel, Plot, Point, Series};
 use crate::chart::scale::{Reading, is_drawable};
 use crate::chart::svg::{Facts, Shape};
-use crate::grid::{Cell, Column, Line};
+use crate::grid::value::{Cell, Column, Line};
 use crate::label::{self, Axis as Places, Label, block_words};
 use model::number::{Notation, percent, quantity};
 

@@ -9,7 +9,7 @@ use super::tables::{Table, cell, figure_cell};
 use crate::chart::pairs::{MOST_SIDES, Pair, matrix, sharing};
 use crate::chart::strips::{Strip, Words, strips};
 use crate::cluster::words::{figure, notation, of_median, outliers, share, some_of, title};
-use crate::escape::one_line;
+use crate::formats::escape::one_line;
 use model::number::{UnitScale, counted, percent, quantity};
 
 /// A chart with its figures as a table.

@@ -4,7 +4,7 @@ use model::cluster::{ClusterDocument, Deviation, NodeState, SlowNode, Standing};
 use serde::Serialize;
 
 use crate::cluster::words::{self, figure, passes, slowest_shares, some_of, standing};
-use crate::escape::one_line;
+use crate::formats::escape::one_line;
 use crate::html::text::capital;
 use model::number::{counted, digits, percent, quantity};
 use model::unit::Unit;

@@ -12,12 +12,12 @@ mod columns;
 use model::document::{Row, Status};
 use model::experiment::Area;
 
-use super::headline;
 use super::notes::{Notes, without_words};
 use super::section::{Group, Section};
 use crate::label::{Label, area_title, familiar};
 use crate::layout::{Block, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
+use crate::terminal::row::headline;
 use model::number::{Notation, UnitScale, clock};
 
 /// Between blocks.

@@ -8,7 +8,7 @@ use model::number::{UnitScale, plain};
 use model::unit::Unit;
 
 use super::chosen::{OTHERS, fastest};
-use super::{Fact, Section};
+use super::section::{Fact, Section};
 use crate::label::cpu::stem_words;
 use model::number::{clock, counted, quantity, size};
 

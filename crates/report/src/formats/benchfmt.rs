@@ -12,8 +12,8 @@ use model::experiment::Area;
 use model::sample::Metric;
 use model::unit::{Better, Unit};
 
-use crate::escape::one_line;
-use crate::{Render, RenderError};
+use crate::formats::escape::one_line;
+use crate::render::{Render, RenderError};
 
 /// Writes the Go benchmark format.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use model::document::{Document, Row, Status};
 use model::experiment::Area;
 
-use crate::escape::one_line;
-use crate::{Render, RenderError};
+use crate::formats::escape::one_line;
+use crate::render::{Render, RenderError};
 use model::number::{Notation, percent, quantity, spread};
 
 /// Writes `JUnit` XML.

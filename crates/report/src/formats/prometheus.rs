@@ -13,8 +13,8 @@ use model::document::{Document, Row, Status};
 use model::sample::Metric;
 use model::unit::Unit;
 
-use crate::escape::one_line;
-use crate::{Render, RenderError};
+use crate::formats::escape::one_line;
+use crate::render::{Render, RenderError};
 
 /// Writes the exposition format.
 #[derive(Clone, Copy, Debug)]

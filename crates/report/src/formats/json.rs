@@ -2,7 +2,7 @@
 
 use model::document::Document;
 
-use crate::{Render, RenderError};
+use crate::render::{Render, RenderError};
 
 /// Writes the document itself.
 #[derive(Clone, Copy, Debug)]

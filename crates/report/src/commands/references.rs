@@ -3,8 +3,8 @@
 
 use model::reference::{Catalogue, CheckOutcome, KnownTool, ToolCheck};
 
-use crate::RenderError;
 use crate::layout::{width, wrap};
+use crate::render::RenderError;
 use crate::style::{Style, Tone};
 use model::number::quantity;
 

@@ -4,8 +4,8 @@ use model::document::{Document, Row};
 use model::reference::Reference;
 use model::sample::{Metric, Sample};
 
-use super::{figure, line, text};
-use crate::{Render, RenderError};
+use super::field::{figure, line, text};
+use crate::render::{Render, RenderError};
 
 /// The columns. `source` is `assay` or the tool; `index` counts the samples of a metric, and of a tool the pairs, from 1.
 const COLUMNS: [&str; 18] = [

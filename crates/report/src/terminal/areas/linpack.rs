@@ -8,12 +8,12 @@ use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
 use model::sample::MetricName;
 
 use super::drawing::{Drawing, Figures, decimal, figure};
-use super::headline;
-use super::notes::Notes;
-use super::section::Section;
 use crate::label::{linpack, threads};
 use crate::layout::{Align, Block, Cell, Column, wrap};
 use crate::style::{Style, Tone};
+use crate::terminal::notes::Notes;
+use crate::terminal::row::headline;
+use crate::terminal::section::Section;
 use model::number::percent;
 
 /// From so many orders on, rows that differ in nothing else are a curve.
@@ -34,7 +34,7 @@ fn kind(row: &Row) -> Option<Kind> {
 }
 
 /// Whether a row of these belongs to a table of its own.
-pub(super) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
+pub(crate) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
     let Some(own) = kind(row) else { return false };
     let points = || rows.iter().filter(|other| kind(other) == Some(own));
     let alone = |row: &Row| points().filter(|other| is_same_place(other, row)).count() == 1;
@@ -56,7 +56,7 @@ fn orders<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<u64> {
 }
 
 /// The tables of a section's rows that are read together.
-pub(super) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
+pub(crate) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
     let mut curves: Vec<(Kind, Vec<&Row>)> = Vec::new();
     for row in &section.apart {
         let Some(kind) = kind(row) else { continue };

@@ -3,8 +3,8 @@
 
 use model::doctor::{Check, CheckStatus, Diagnosis, FoundTool};
 
-use crate::RenderError;
 use crate::layout::{width, wrap};
+use crate::render::RenderError;
 use crate::style::{Style, Tone};
 
 /// Columns before a line of a section.

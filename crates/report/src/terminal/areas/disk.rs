@@ -8,15 +8,15 @@ use model::sample::{MetricName, Percentiles};
 use model::unit::Unit;
 
 use super::drawing::{Drawing, Named, decimal, figure, percentiles};
-use super::notes::Notes;
-use super::section::Section;
 use crate::label::disk::{cache_column, engine_words, load_words, other_words, params};
 use crate::label::{block_words, threads};
 use crate::style::Style;
+use crate::terminal::notes::Notes;
+use crate::terminal::section::Section;
 use model::number::{UnitScale, percent, quantity, size};
 
 /// Whether a row of these belongs to a table of its own: a load, and a page cache beside the same without it.
-pub(super) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
+pub(crate) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
     let Some(own) = params(row) else { return false };
     let beside = || {
         let common = apart_from_cache(own);
@@ -37,7 +37,7 @@ fn is_past_cache(params: &DiskParams) -> bool {
 }
 
 /// The tables of a section's rows that are read together.
-pub(super) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
+pub(crate) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
     let mut rows: Vec<&Row> = section.rows().chain(section.apart.iter().copied()).collect();
     rows.retain(|row| params(row).is_some());
     let draw = Drawing { notes, style };

@@ -8,19 +8,19 @@ use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
 use super::drawing::{Drawing, Figures, GAPS, figure};
-use super::headline;
-use super::notes::Notes;
-use super::section::Section;
 use crate::label::memory::op_words;
 use crate::label::{page_words, threads};
 use crate::layout::{Align, Block, Cell, Column, table, wrap};
 use crate::style::{Style, Tone};
+use crate::terminal::notes::Notes;
+use crate::terminal::row::headline;
+use crate::terminal::section::Section;
 use model::number::{UnitScale, quantity, size, spread};
 
 /// From so many working sets on, rows that differ in nothing else are a curve.
 const LEAST_POINTS: usize = 4;
 
-pub(super) fn params(row: &Row) -> Option<&MemoryParams> {
+pub(crate) fn params(row: &Row) -> Option<&MemoryParams> {
     if let Params::Memory(params) = &row.params { Some(params) } else { None }
 }
 
@@ -34,7 +34,7 @@ fn names_size(row: &Row) -> bool {
 }
 
 /// Whether a row of these belongs to a table of its own.
-pub(super) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
+pub(crate) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
     let Some(own) = params(row) else { return false };
     let point = || {
         let common = apart_from_size(own);
@@ -49,7 +49,7 @@ fn is_chains(params: &MemoryParams) -> bool {
 }
 
 /// The tables of a section's rows that are read together.
-pub(super) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
+pub(crate) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
     let memory = |wanted: fn(&MemoryParams) -> bool| -> Vec<&Row> {
         section.apart.iter().copied().filter(|row| params(row).is_some_and(wanted)).collect()
     };

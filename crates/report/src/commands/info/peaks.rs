@@ -7,7 +7,7 @@ use model::peak::{InfoPeak, PeakInput};
 use model::unit::Unit;
 
 use super::chosen::{OTHERS, fastest};
-use super::{Fact, Section};
+use super::section::{Fact, Section};
 use crate::label::cpu::stem_words;
 use crate::label::threads;
 use model::number::{clock, quantity, size};

@@ -9,11 +9,12 @@ use std::fmt::Write;
 use model::document::Document;
 use model::experiment::Area;
 
-use crate::escape::one_line;
-use crate::grid::{Column, Grid, Line, grids};
+use crate::formats::escape::one_line;
+use crate::grid::grids;
+use crate::grid::value::{Column, Grid, Line};
 use crate::label::area_title;
+use crate::render::{Render, RenderError};
 use crate::terminal::{state, summary};
-use crate::{Render, RenderError};
 
 /// Writes LaTeX.
 #[derive(Clone, Copy, Debug)]

@@ -7,11 +7,12 @@ use std::fmt::Write;
 use model::document::{Document, Finding};
 use model::experiment::Area;
 
-use crate::escape::one_line;
-use crate::grid::{Column, Grid, grids};
+use crate::formats::escape::one_line;
+use crate::grid::grids;
+use crate::grid::value::{Column, Grid};
 use crate::label::area_title;
+use crate::render::{Render, RenderError};
 use crate::terminal::{state, summary};
-use crate::{Render, RenderError};
 
 /// How many rows a finding names; more are counted.
 const FEW: usize = 3;

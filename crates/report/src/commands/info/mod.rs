@@ -4,6 +4,7 @@
 mod chosen;
 mod facts;
 mod peaks;
+mod section;
 
 use model::machine::{Machine, Storage, StorageDevice, Unknown};
 use model::number::{UnitScale, percent_whole};
@@ -11,51 +12,13 @@ use model::peak::{InfoPeak, PeakInput};
 use model::probe::{EngineProbe, LimitProbe, StorageProbe};
 use serde_json::{Value, json};
 
+use self::section::{Fact, Section};
 use crate::layout::{width, wrap};
 use crate::style::{Style, Tone};
 use model::number::size;
 
 /// The schema name of [`info_json`].
 const SCHEMA: &str = "assay.info/1";
-
-/// A fact, told in three columns.
-#[derive(Debug)]
-struct Fact {
-    name: String,
-    value: String,
-    /// Where it comes from; empty where discovery does not say.
-    source: String,
-}
-
-/// Facts under a heading.
-#[derive(Debug)]
-struct Section {
-    title: &'static str,
-    facts: Vec<Fact>,
-    /// What a reader must know of the choice of facts.
-    aside: Option<&'static str>,
-}
-
-impl Section {
-    fn heading(&self, style: &Style) -> Vec<String> {
-        let title = style.paint(self.title, Tone::Strong);
-        let Some(aside) = self.aside else { return vec![title] };
-        let whole = format!("{} ({aside})", self.title);
-        if width(&whole) <= style.width {
-            return vec![format!("{title} {}", style.paint(&format!("({aside})"), Tone::Dim))];
-        }
-        let below = wrap(&format!("({aside})"), "  ", style.width);
-        std::iter::once(title).chain(below.iter().map(|line| style.paint(line, Tone::Dim))).collect()
-    }
-
-    fn lines(&self, style: &Style) -> Vec<String> {
-        let columns = Columns::of(&self.facts);
-        let before = std::iter::once("").chain(self.facts.iter().map(|fact| fact.source.as_str()));
-        let facts = self.facts.iter().zip(before);
-        let repeated = |fact: &Fact, before: &str| !before.is_empty() && before == fact.source;
-        facts.flat_map(|(fact, before)| columns.lines(fact, repeated(fact, before), style)).collect()
-    }
-}
 
 /// The facts of a machine under their headings, each as name, value and source; sections without facts are left out.
 pub(crate) fn facts_of(machine: &Machine) -> Vec<(&'static str, Vec<[String; 3]>)> {
@@ -166,54 +129,6 @@ fn probed(probe: &StorageProbe) -> Vec<Fact> {
 fn title(machine: &Machine) -> String {
     let words = crate::terminal::machine_words(machine);
     machine.host.as_ref().map_or_else(|| words.clone(), |host| format!("{host}: {words}"))
-}
-
-/// Widths of the columns of a section.
-#[derive(Debug)]
-struct Columns {
-    name: usize,
-    value: usize,
-}
-
-impl Columns {
-    /// A name or value wider than this does not widen its column for all others.
-    const MOST: usize = 40;
-    const INDENT: &'static str = "  ";
-    /// A source is wrapped beside its value where it has at least this much room.
-    const LEAST_SOURCE: usize = 30;
-
-    fn of(facts: &[Fact]) -> Self {
-        let widest = |part: fn(&Fact) -> &str| {
-            let widths = facts.iter().map(|fact| width(part(fact)));
-            widths.filter(|width| *width <= Self::MOST).max().unwrap_or(0)
-        };
-        Self { name: widest(|fact| &fact.name), value: widest(|fact| &fact.value) }
-    }
-
-    /// Name, value and source; the source below the value where it does not fit beside it, and in one word where it is
-    /// that of the fact before.
-    fn lines(&self, fact: &Fact, repeated: bool, style: &Style) -> Vec<String> {
-        let first = format!("{}{:<name$}  ", Self::INDENT, fact.name, name = self.name);
-        let mut lines = wrap(&style.clean(&fact.value), &style.plain(&first), style.width);
-        let source = if repeated { "same".to_owned() } else { style.clean(&fact.source) };
-        if source.is_empty() {
-            return lines;
-        }
-        let at = width(&first) + self.value + 2;
-        let value = lines.last().map_or(0, |last| width(last));
-        // Beside the value where it fits there, or wraps well: long paths do not.
-        let longest = source.split(' ').map(width).max().unwrap_or(0).max(Self::LEAST_SOURCE);
-        let needed = longest.min(width(&source));
-        let beside = lines.len() == 1 && value + 2 <= at && at + needed <= style.width;
-        let indent = if beside { at } else { width(&first) + 2 };
-        let source = wrap(&source, "", style.width.saturating_sub(indent));
-        let mut before = if beside { lines.pop() } else { None };
-        for line in source {
-            let before = before.take().unwrap_or_default();
-            lines.push(format!("{before:<indent$}{}", style.paint(&line, Tone::Dim)));
-        }
-        lines
-    }
 }
 
 /// What is not known, why, and what follows from it; facts that share both are told together.

@@ -4,43 +4,43 @@ use model::document::{Row, Status};
 use model::sample::{Metric, MetricName, Percentiles};
 use model::unit::Unit;
 
-use super::headline;
-use super::notes::Notes;
 use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
+use crate::terminal::notes::Notes;
+use crate::terminal::row::headline;
 use model::number::{Notation, UnitScale, quantity, spread};
 
 /// Lengths of the bar, the better first.
 const LENGTHS: [usize; 3] = [24, 12, 0];
 
 /// Between blocks, the better first.
-pub(super) const GAPS: [usize; 2] = [2, 1];
+pub(crate) const GAPS: [usize; 2] = [2, 1];
 
 /// How small tables are set: with which footnotes, and for which terminal.
-pub(super) struct Drawing<'a> {
-    pub(super) notes: &'a Notes<'a>,
-    pub(super) style: &'a Style,
+pub(crate) struct Drawing<'a> {
+    pub(crate) notes: &'a Notes<'a>,
+    pub(crate) style: &'a Style,
 }
 
 /// The columns of one figure: it, its spread, and its grade where that is not A.
-pub(super) struct Figures<'a> {
-    pub(super) heading: String,
-    pub(super) rows: Vec<Option<&'a Row>>,
-    pub(super) metric: MetricName,
+pub(crate) struct Figures<'a> {
+    pub(crate) heading: String,
+    pub(crate) rows: Vec<Option<&'a Row>>,
+    pub(crate) metric: MetricName,
     /// The scale of several columns that are read together; `None` for one of its own, which its heading names.
-    pub(super) scale: Option<UnitScale>,
+    pub(crate) scale: Option<UnitScale>,
 }
 
 impl<'a> Figures<'a> {
     /// The metric of each row; `None` where it was not measured.
-    pub(super) fn metrics(&self) -> impl Iterator<Item = Option<&'a Metric>> {
+    pub(crate) fn metrics(&self) -> impl Iterator<Item = Option<&'a Metric>> {
         self.rows.iter().map(|row| row.and_then(|row| figure(row, self.metric)))
     }
 }
 
 /// The rows of a table: what each is called, and columns for those of their places that are not the same in all of
 /// them; what is the same belongs into the title.
-pub(super) struct Named {
+pub(crate) struct Named {
     title: String,
     labels: Vec<String>,
     places: Vec<(&'static str, Vec<u32>)>,
@@ -48,12 +48,12 @@ pub(super) struct Named {
 
 impl Named {
     /// Rows of these names.
-    pub(super) fn new(title: &str, labels: Vec<String>) -> Self {
+    pub(crate) fn new(title: &str, labels: Vec<String>) -> Self {
         Self { title: title.to_owned(), labels, places: Vec::new() }
     }
 
     /// Adds where each row stands.
-    pub(super) fn place(&mut self, values: Vec<u32>, heading: &'static str, in_title: impl Fn(u32) -> String) {
+    pub(crate) fn place(&mut self, values: Vec<u32>, heading: &'static str, in_title: impl Fn(u32) -> String) {
         match values.first() {
             Some(first) if values.iter().all(|value| value == first) => {
                 self.title = format!("{}, {}", self.title, in_title(*first));
@@ -80,7 +80,7 @@ impl Named {
 
 impl Drawing<'_> {
     /// A title in bold, on as many lines as it takes.
-    pub(super) fn title(&self, text: &str) -> Vec<String> {
+    pub(crate) fn title(&self, text: &str) -> Vec<String> {
         wrap(&self.style.clean(text), "", self.style.width)
             .iter()
             .map(|line| self.style.paint(line, Tone::Strong))
@@ -88,12 +88,12 @@ impl Drawing<'_> {
     }
 
     /// What stands behind a figure whose row is not of grade A.
-    pub(super) fn remark(&self, row: &Row) -> Cell {
+    pub(crate) fn remark(&self, row: &Row) -> Cell {
         self.notes.marks(row, self.style).map_or_else(Cell::default, |(text, tone)| Cell::new(text, tone))
     }
 
     /// One figure of several rows below its heading.
-    pub(super) fn block(&self, figures: &Figures<'_>, with_spread: bool) -> Block {
+    pub(crate) fn block(&self, figures: &Figures<'_>, with_spread: bool) -> Block {
         let metrics: Vec<Option<&Metric>> = figures.metrics().collect();
         let values: Vec<f64> = metrics.iter().flatten().map(|metric| metric.summary.median).collect();
         let unit = metrics.iter().flatten().map(|metric| metric.unit).next().unwrap_or(Unit::One);
@@ -122,7 +122,7 @@ impl Drawing<'_> {
     }
 
     /// A headline with its spread and what stands behind its grade, each with a unit of its own.
-    pub(super) fn measured(&self, heading: &str, rows: &[Option<&Row>], with_spread: bool) -> Block {
+    pub(crate) fn measured(&self, heading: &str, rows: &[Option<&Row>], with_spread: bool) -> Block {
         let told = |row: &Row, metric: &Metric| quantity(metric.summary.median, Notation::of(row.area, metric.unit));
         let figures =
             rows.iter().map(|row| row.and_then(|row| headline(row).map(|metric| (metric, told(row, metric)))));
@@ -130,7 +130,7 @@ impl Drawing<'_> {
     }
 
     /// The same of this metric, its median told in these words.
-    pub(super) fn measured_as(
+    pub(crate) fn measured_as(
         &self,
         heading: &str,
         rows: &[Option<&Row>],
@@ -162,12 +162,12 @@ impl Drawing<'_> {
 
     /// The widest form of a table that fits, below its title: spreads give way first, then the ends of labels.
     /// `figures` is told whether spreads are shown.
-    pub(super) fn titled(&self, named: &Named, figures: impl Fn(bool) -> Vec<Block>) -> Vec<String> {
+    pub(crate) fn titled(&self, named: &Named, figures: impl Fn(bool) -> Vec<Block>) -> Vec<String> {
         self.stepped(named, 2, |step| figures(step == 0))
     }
 
     /// The same where more may give way, in so many steps; `figures` is told how many of them have been taken.
-    pub(super) fn stepped(&self, named: &Named, steps: usize, figures: impl Fn(usize) -> Vec<Block>) -> Vec<String> {
+    pub(crate) fn stepped(&self, named: &Named, steps: usize, figures: impl Fn(usize) -> Vec<Block>) -> Vec<String> {
         let blocks = |step: usize, to: usize| [named.blocks(to, self.style), figures(step)].concat();
         let whole = named.label_width();
         let choices = (0..steps).flat_map(|step| GAPS.map(|gap| (step, gap)));
@@ -182,7 +182,7 @@ impl Drawing<'_> {
     }
 
     /// The table with as much of what may give way as there is room for; `None` where even the least does not fit.
-    pub(super) fn fitted(&self, blocks: impl Fn(bool, usize) -> Vec<Block>) -> Option<Vec<String>> {
+    pub(crate) fn fitted(&self, blocks: impl Fn(bool, usize) -> Vec<Block>) -> Option<Vec<String>> {
         let choices = [true, false].into_iter().flat_map(|spread| LENGTHS.map(|length| (spread, length)));
         let mut choices = choices.flat_map(|(spread, length)| GAPS.map(|gap| (spread, length, gap)));
         choices.find_map(|(spread, length, gap)| {
@@ -193,22 +193,22 @@ impl Drawing<'_> {
 }
 
 /// The figure of a measured row.
-pub(super) fn figure(row: &Row, name: MetricName) -> Option<&Metric> {
+pub(crate) fn figure(row: &Row, name: MetricName) -> Option<&Metric> {
     row.metric(name).filter(|_| row.status == Status::Ok)
 }
 
 /// The percentiles of what a measured row took.
-pub(super) fn percentiles(row: &Row) -> Option<Percentiles> {
+pub(crate) fn percentiles(row: &Row) -> Option<Percentiles> {
     figure(row, MetricName::Latency)?.summary.percentiles
 }
 
 /// A column of words below its heading.
-pub(super) fn left(heading: &str, cells: Vec<Cell>) -> Block {
+pub(crate) fn left(heading: &str, cells: Vec<Cell>) -> Block {
     Block::new(heading, Align::Left, vec![Column::new(Align::Left, cells)])
 }
 
 /// A column of figures below its heading.
-pub(super) fn decimal(heading: &str, cells: impl IntoIterator<Item = Option<String>>) -> Block {
+pub(crate) fn decimal(heading: &str, cells: impl IntoIterator<Item = Option<String>>) -> Block {
     let cells = cells.into_iter().map(|text| Cell::plain(text.unwrap_or_default()));
     Block::new(heading, Align::Left, vec![Column::new(Align::Decimal, cells)])
 }

@@ -6,19 +6,11 @@
 //!
 //! Every figure is the document's, or the quotient of two of them.
 
-mod loads;
-mod measured;
-mod peaks;
-mod references;
-mod warnings;
-
-use model::document::{Document, Row};
+use model::document::Row;
 use model::experiment::Area;
+use model::number::{percent, quantity};
 use model::unit::Unit;
 use model::warning::Grade;
-
-use crate::classic;
-use model::number::{percent, quantity};
 
 /// What stands where nothing is known or applies.
 pub const ABSENT: &str = "-";
@@ -184,29 +176,6 @@ impl Grid {
         }
         self
     }
-}
-
-/// Every table of a document: for each area the classic tables of a classic run, what was measured, what was not, a disk's
-/// latency at a load, what trusted tools measured, and the peaks with their arithmetic; then the warnings.
-///
-/// The names are `classic-…`, `AREA-measured`, `AREA-not-measured`, `disk-loads`, `AREA-references`, `AREA-peaks` and `warnings`; a table
-/// without lines is left out.
-pub fn grids(document: &Document) -> Vec<Grid> {
-    let of_area = |area: &Area| {
-        let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == *area).collect();
-        let measured = [measured::measured(*area, &rows, document), measured::not_measured(*area, &rows)];
-        // Of other areas none has a load of its own.
-        let loads = loads::grid(if *area == Area::Disk { &rows } else { &[] });
-        let beside = [references::grid(*area, &rows), peaks::grid(*area, &rows)];
-        classic::grids(*area, document).into_iter().chain(measured).chain([loads]).chain(beside).collect::<Vec<_>>()
-    };
-    let all = Area::ALL.iter().flat_map(of_area).chain([warnings::grid(document)]);
-    all.filter(|grid| !grid.lines.is_empty()).collect()
-}
-
-/// The table of this name.
-pub fn grid(document: &Document, name: &str) -> Option<Grid> {
-    grids(document).into_iter().find(|grid| grid.name == name)
 }
 
 #[cfg(test)]

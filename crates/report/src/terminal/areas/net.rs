@@ -9,14 +9,14 @@ use model::sample::{Metric, MetricName, Percentiles};
 use model::unit::Unit;
 
 use super::drawing::{Drawing, Named, decimal, figure, left, percentiles};
-use super::header::machine_words;
-use super::headline;
-use super::notes::Notes;
-use super::section::Section;
 use crate::label::net::{how_words, params, protocol};
 use crate::label::{block_words, same};
 use crate::layout::{Block, Cell, wrap};
 use crate::style::{Style, Tone};
+use crate::terminal::header::machine_words;
+use crate::terminal::notes::Notes;
+use crate::terminal::row::headline;
+use crate::terminal::section::Section;
 use model::number::{Notation, UnitScale, counted, digits, percent, quantity};
 
 /// Up to so many kinds of round trips are an overview and stand in the area's own table.
@@ -37,7 +37,7 @@ const MILLION: f64 = 1e6;
 const MANY: f64 = 1e4;
 
 /// Whether a row of these belongs to a table of its own.
-pub(super) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
+pub(crate) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
     params(row).is_some_and(|own| match own.mode {
         NetMode::Stream | NetMode::NoDrop => false,
         NetMode::Pingpong => kinds_of_round_trips(rows) > FEW,
@@ -58,7 +58,7 @@ fn kinds_of_round_trips(rows: &[&Row]) -> usize {
 }
 
 /// The tables of a section's rows that are read together.
-pub(super) fn paragraphs(
+pub(crate) fn paragraphs(
     section: &Section<'_>,
     peer: Option<&Peer>,
     notes: &Notes<'_>,

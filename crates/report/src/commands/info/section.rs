@@ -1,0 +1,91 @@
+//! Facts under a heading, as text.
+
+use crate::layout::{width, wrap};
+use crate::style::{Style, Tone};
+
+/// A fact, told in three columns.
+#[derive(Debug)]
+pub(super) struct Fact {
+    pub(super) name: String,
+    pub(super) value: String,
+    /// Where it comes from; empty where discovery does not say.
+    pub(super) source: String,
+}
+
+/// Facts under a heading.
+#[derive(Debug)]
+pub(super) struct Section {
+    pub(super) title: &'static str,
+    pub(super) facts: Vec<Fact>,
+    /// What a reader must know of the choice of facts.
+    pub(super) aside: Option<&'static str>,
+}
+
+impl Section {
+    pub(super) fn heading(&self, style: &Style) -> Vec<String> {
+        let title = style.paint(self.title, Tone::Strong);
+        let Some(aside) = self.aside else { return vec![title] };
+        let whole = format!("{} ({aside})", self.title);
+        if width(&whole) <= style.width {
+            return vec![format!("{title} {}", style.paint(&format!("({aside})"), Tone::Dim))];
+        }
+        let below = wrap(&format!("({aside})"), "  ", style.width);
+        std::iter::once(title).chain(below.iter().map(|line| style.paint(line, Tone::Dim))).collect()
+    }
+
+    pub(super) fn lines(&self, style: &Style) -> Vec<String> {
+        let columns = Columns::of(&self.facts);
+        let before = std::iter::once("").chain(self.facts.iter().map(|fact| fact.source.as_str()));
+        let facts = self.facts.iter().zip(before);
+        let repeated = |fact: &Fact, before: &str| !before.is_empty() && before == fact.source;
+        facts.flat_map(|(fact, before)| columns.lines(fact, repeated(fact, before), style)).collect()
+    }
+}
+
+/// Widths of the columns of a section.
+#[derive(Debug)]
+pub(super) struct Columns {
+    name: usize,
+    value: usize,
+}
+
+impl Columns {
+    /// A name or value wider than this does not widen its column for all others.
+    const MOST: usize = 40;
+    const INDENT: &'static str = "  ";
+    /// A source is wrapped beside its value where it has at least this much room.
+    const LEAST_SOURCE: usize = 30;
+
+    pub(super) fn of(facts: &[Fact]) -> Self {
+        let widest = |part: fn(&Fact) -> &str| {
+            let widths = facts.iter().map(|fact| width(part(fact)));
+            widths.filter(|width| *width <= Self::MOST).max().unwrap_or(0)
+        };
+        Self { name: widest(|fact| &fact.name), value: widest(|fact| &fact.value) }
+    }
+
+    /// Name, value and source; the source below the value where it does not fit beside it, and in one word where it is
+    /// that of the fact before.
+    pub(super) fn lines(&self, fact: &Fact, repeated: bool, style: &Style) -> Vec<String> {
+        let first = format!("{}{:<name$}  ", Self::INDENT, fact.name, name = self.name);
+        let mut lines = wrap(&style.clean(&fact.value), &style.plain(&first), style.width);
+        let source = if repeated { "same".to_owned() } else { style.clean(&fact.source) };
+        if source.is_empty() {
+            return lines;
+        }
+        let at = width(&first) + self.value + 2;
+        let value = lines.last().map_or(0, |last| width(last));
+        // Beside the value where it fits there, or wraps well: long paths do not.
+        let longest = source.split(' ').map(width).max().unwrap_or(0).max(Self::LEAST_SOURCE);
+        let needed = longest.min(width(&source));
+        let beside = lines.len() == 1 && value + 2 <= at && at + needed <= style.width;
+        let indent = if beside { at } else { width(&first) + 2 };
+        let source = wrap(&source, "", style.width.saturating_sub(indent));
+        let mut before = if beside { lines.pop() } else { None };
+        for line in source {
+            let before = before.take().unwrap_or_default();
+            lines.push(format!("{before:<indent$}{}", style.paint(&line, Tone::Dim)));
+        }
+        lines
+    }
+}

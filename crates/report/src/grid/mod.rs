@@ -1,0 +1,38 @@
+//! Every table of a document as a value.
+
+mod loads;
+mod measured;
+mod peaks;
+mod references;
+pub(crate) mod value;
+mod warnings;
+
+use model::document::{Document, Row};
+use model::experiment::Area;
+
+use crate::classic;
+
+pub use value::{ABSENT, Cell, Column, Grid, Line};
+
+/// Every table of a document: for each area the classic tables of a classic run, what was measured, what was not, a disk's
+/// latency at a load, what trusted tools measured, and the peaks with their arithmetic; then the warnings.
+///
+/// The names are `classic-…`, `AREA-measured`, `AREA-not-measured`, `disk-loads`, `AREA-references`, `AREA-peaks` and `warnings`; a table
+/// without lines is left out.
+pub fn grids(document: &Document) -> Vec<Grid> {
+    let of_area = |area: &Area| {
+        let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == *area).collect();
+        let measured = [measured::measured(*area, &rows, document), measured::not_measured(*area, &rows)];
+        // Of other areas none has a load of its own.
+        let loads = loads::grid(if *area == Area::Disk { &rows } else { &[] });
+        let beside = [references::grid(*area, &rows), peaks::grid(*area, &rows)];
+        classic::grids(*area, document).into_iter().chain(measured).chain([loads]).chain(beside).collect::<Vec<_>>()
+    };
+    let all = Area::ALL.iter().flat_map(of_area).chain([warnings::grid(document)]);
+    all.filter(|grid| !grid.lines.is_empty()).collect()
+}
+
+/// The table of this name.
+pub fn grid(document: &Document, name: &str) -> Option<Grid> {
+    grids(document).into_iter().find(|grid| grid.name == name)
+}
