@@ -104,7 +104,7 @@ fn notes(table: &CpuTable) -> Vec<Note> {
     let notes = [
         best_threads(table).map(Note::new),
         highest_efficiency(table).map(Note::new),
-        table.total.map(|total| Note::needing(TOTAL, workload(table, total))),
+        table.total.map(|total| Note::of_text(workload(table, total))),
         Some(Note::new(
             "Measured: the median; std dev: of the samples; theory: operations per cycle x the clock measured beside \
              the row; vectors: the same for the best vector loop, beside plain ones.",

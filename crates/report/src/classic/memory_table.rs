@@ -159,10 +159,12 @@ fn accesses(table: &MemoryTable) -> ClassicTable {
         |value: fn(Figure) -> Option<f64>| TableColumn::times(&points, |(_, point)| point.access.and_then(value));
     let columns = vec![
         TableColumn::words(&names, |name| (*name).to_owned()).once(&names).text("", Align::Left),
-        TableColumn::counts(&points, |(_, point)| point.threads.into()).text("threads", Align::Right),
+        TableColumn::counts(&points, |(_, point)| point.threads.into()).text("threads", Align::Right).left(),
         time(|one| Some(one.median)).text("per access", Align::Decimal),
         time(|one| one.stddev).text("std dev", Align::Decimal),
-        TableColumn::figures(&points, |(_, point)| point.total_seconds, seconds).text("all of them in", Align::Right),
+        TableColumn::figures(&points, |(_, point)| point.total_seconds, seconds)
+            .text("all of them in", Align::Right)
+            .left(),
     ];
     ClassicTable {
         area: Area::Memory,
@@ -257,7 +259,7 @@ fn notes(table: &MemoryTable) -> Vec<Note> {
         table
             .highest_efficiency()
             .map(|(share, line)| Note::new(format!("Highest efficiency: {}, {}.", percent(share), line_words(&line)))),
-        table.total.map(|total| Note::needing(TOTAL, in_full_words(table, total))),
+        table.total.map(|total| Note::of_text(in_full_words(table, total))),
         Some(Note::new(
             "RWS and RWR copy a block (bytes read and bytes written both count), WS and WR write it, RS and RR read it; \
              S in order, R at random, each block once a pass. STREAM: its four loops, counted as it counts, and what pmbw \

@@ -83,6 +83,8 @@ pub(super) struct TableColumn {
 pub(super) struct TextHeading {
     pub(super) words: String,
     pub(super) align: Align,
+    /// Where the heading is.
+    pub(super) side: Align,
 }
 
 impl TableColumn {
@@ -158,7 +160,13 @@ impl TableColumn {
 
     /// The same in a terminal, under this heading.
     pub(super) fn text(self, words: impl Into<String>, align: Align) -> Self {
-        Self { text: Some(TextHeading { words: words.into(), align }), ..self }
+        let side = if align == Align::Right { Align::Right } else { Align::Left };
+        Self { text: Some(TextHeading { words: words.into(), align, side }), ..self }
+    }
+
+    /// The same with its heading to the left.
+    pub(super) fn left(self) -> Self {
+        Self { text: self.text.map(|heading| TextHeading { side: Align::Left, ..heading }), ..self }
     }
 
     /// The same, left out of a terminal that has no room for it.
@@ -202,17 +210,18 @@ pub(super) struct Note {
     /// Sentences, each with the columns that it needs.
     parts: Vec<(Option<GivesWay>, String)>,
     in_text: bool,
+    in_grid: bool,
 }
 
 impl Note {
     /// A sentence that needs no column.
     pub(super) fn new(text: impl Into<String>) -> Self {
-        Self { parts: vec![(None, text.into())], in_text: true }
+        Self { parts: vec![(None, text.into())], in_text: true, in_grid: true }
     }
 
     /// A sentence about columns that may be left out.
     pub(super) fn needing(columns: GivesWay, text: impl Into<String>) -> Self {
-        Self { parts: vec![(Some(columns), text.into())], in_text: true }
+        Self { parts: vec![(Some(columns), text.into())], in_text: true, in_grid: true }
     }
 
     /// A note for grids alone.
@@ -220,9 +229,14 @@ impl Note {
         Self { in_text: false, ..Self::new(text) }
     }
 
+    /// A note for terminals alone.
+    pub(super) fn of_text(text: impl Into<String>) -> Self {
+        Self { in_grid: false, ..Self::new(text) }
+    }
+
     /// Several in one paragraph.
     pub(super) fn joined(notes: impl IntoIterator<Item = Self>) -> Self {
-        Self { parts: notes.into_iter().flat_map(|note| note.parts).collect(), in_text: true }
+        Self { parts: notes.into_iter().flat_map(|note| note.parts).collect(), in_text: true, in_grid: true }
     }
 
     fn told(&self, has: impl Fn(GivesWay) -> bool) -> Option<String> {
@@ -243,7 +257,7 @@ impl ClassicTable {
     pub(super) fn into_grid(self) -> Option<Grid> {
         let has =
             |columns| self.columns.iter().any(|column| column.grid.is_some() && column.gives_way == Some(columns));
-        let notes = self.notes.iter().filter_map(|note| note.told(has)).collect();
+        let notes = self.notes.iter().filter(|note| note.in_grid).filter_map(|note| note.told(has)).collect();
         let (name, title) = self.grid?;
         let own = self.columns.into_iter().filter_map(|column| Some((column.grid?, column.cells)));
         let own: Vec<_> = own.filter(|((_, kept), cells)| *kept || !cells.iter().all(Cell::is_absent)).collect();

@@ -96,10 +96,9 @@ impl Drawing<'_> {
                 let cells = cells.into_iter().map(|cell| if is_first { cell.indented() } else { cell });
                 Column::new(heading.align, cells)
             });
-            let side = if heading.align == Align::Right { Align::Right } else { Align::Left };
             let words =
                 if heading.words == PLUS_MINUS { self.style.plus_minus() } else { &self.style.clean(&heading.words) };
-            blocks.push(Block::new(words, side, set.collect()));
+            blocks.push(Block::new(words, heading.side, set.collect()));
         }
         let mark = |line: &super::table::TableLine| if line.is_marked { self.mark(&line.id) } else { Cell::default() };
         blocks.push(Block::new("", Align::Left, vec![Column::new(Align::Left, classic.lines.iter().map(mark))]));
