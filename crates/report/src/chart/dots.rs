@@ -7,14 +7,14 @@ use super::key::{self, Item};
 use super::plot::Axis;
 use super::scale::{Scale, is_drawable};
 use super::svg::{Anchor, Canvas, Facts, RADIUS, Shape, cut, text_width};
-use crate::grid::value::{Cell, Column, Grid, Line};
+use crate::grid::value::{Cell, Column, Grid, GridLine};
 
 /// A chart of things side by side.
 #[derive(Clone, Debug)]
 pub(super) struct Dots {
     pub(super) head: Head,
     pub(super) axis: Axis,
-    pub(super) kinds: Vec<Kind>,
+    pub(super) kinds: Vec<DotKind>,
     pub(super) lines: Vec<DotLine>,
     /// Whether a bar spans each line's marks, from the least to the greatest.
     pub(super) spanned: bool,
@@ -22,7 +22,7 @@ pub(super) struct Dots {
 
 /// A kind of mark: its name in the key, its shape and its tone.
 #[derive(Clone, Debug)]
-pub(super) struct Kind {
+pub(super) struct DotKind {
     pub(super) name: String,
     pub(super) shape: Shape,
     /// `0` the area's accent, `1` dark, `2` grey; `None` for a limit.
@@ -52,7 +52,7 @@ pub(super) struct DotMark {
     pub(super) interval: Option<[f64; 2]>,
     /// The cells of the table behind label and kind.
     pub(super) cells: Vec<Cell>,
-    pub(super) line: Line,
+    pub(super) line: GridLine,
     pub(super) facts: Facts,
 }
 
@@ -82,7 +82,7 @@ impl Dots {
         let lines = self.lines.iter().flat_map(|line| {
             line.marks.iter().map(|mark| {
                 let first = [Cell::text(line.label.clone()), Cell::text(self.kinds[mark.kind].name.clone())];
-                Line { cells: first.into_iter().chain(mark.cells.iter().cloned()).collect(), ..mark.line.clone() }
+                GridLine { cells: first.into_iter().chain(mark.cells.iter().cloned()).collect(), ..mark.line.clone() }
             })
         });
         self.head.grid(columns, lines.collect())

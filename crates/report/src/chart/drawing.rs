@@ -4,7 +4,7 @@ use model::experiment::Area;
 
 use super::svg::escape;
 use super::{style, svg};
-use crate::grid::value::{Column, Grid, Line};
+use crate::grid::value::{Column, Grid, GridLine};
 
 /// A chart of a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +52,7 @@ impl Head {
     }
 
     /// Its table.
-    pub(super) fn grid(&self, columns: Vec<Column>, lines: Vec<Line>) -> Grid {
+    pub(super) fn grid(&self, columns: Vec<Column>, lines: Vec<GridLine>) -> Grid {
         let name = format!("chart-{}", self.name);
         Grid { name, area: self.area, title: self.title.clone(), columns, lines, notes: self.notes.clone() }
     }

@@ -9,7 +9,7 @@ use model::warning::Grade;
 use super::plot::{Point, Series};
 use super::scale::is_drawable;
 use super::svg::Facts;
-use crate::grid::value::{Cell, Column, Line};
+use crate::grid::value::{Cell, Column, GridLine};
 use crate::label::{Axis, Common, Label};
 use model::number::{Notation, percent, quantity, spread};
 
@@ -110,7 +110,7 @@ impl<'a> Figure<'a> {
             peak: self.peak(),
             is_hollow: self.is_doubtful(),
             cells: self.cells(),
-            line: Line::of(self.row, Vec::new()),
+            line: GridLine::of(self.row, Vec::new()),
             facts: self.facts(),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::drawing::{Chart, Drawing, Head, finish};
 use super::svg::{Anchor, Canvas, Facts, TEXT, text_width};
-use crate::grid::value::{Cell, Line};
+use crate::grid::value::{Cell, GridLine};
 use model::number::{Notation, UnitScale, quantity};
 
 /// A matrix.
@@ -24,7 +24,7 @@ pub(super) struct Heat {
 pub(super) struct HeatCell {
     pub(super) from: u32,
     pub(super) to: u32,
-    pub(super) line: Line,
+    pub(super) line: GridLine,
     pub(super) facts: Facts,
     pub(super) is_doubtful: bool,
 }
@@ -43,7 +43,7 @@ impl Heat {
         evidence.get(1)?;
         let lines = self.cells.iter().map(|cell| {
             let places = [cell.from, cell.to].map(|place| Cell::text(place.to_string()));
-            Line { cells: places.into_iter().chain(cell.line.cells.iter().cloned()).collect(), ..cell.line.clone() }
+            GridLine { cells: places.into_iter().chain(cell.line.cells.iter().cloned()).collect(), ..cell.line.clone() }
         });
         let first = [&self.sides.0, &self.sides.1].map(|side| crate::grid::Column::text(side.clone()));
         let columns = first.into_iter().chain(self.head.columns.iter().cloned()).collect();

@@ -8,7 +8,7 @@ use super::drawing::{Chart, Drawing, Head, finish};
 use super::key::{self, Item, look};
 use super::scale::{Reading, Scale, Tick, is_drawable};
 use super::svg::{Anchor, Canvas, Facts, RADIUS, Segment, TEXT, cut, text_width};
-use crate::grid::value::{Cell, Column, Grid, Line};
+use crate::grid::value::{Cell, Column, Grid, GridLine};
 use model::number::quantity;
 
 /// A chart of points over an axis.
@@ -73,7 +73,7 @@ pub(super) struct Point {
     pub(super) is_hollow: bool,
     /// The cells of the table behind series and place.
     pub(super) cells: Vec<Cell>,
-    pub(super) line: Line,
+    pub(super) line: GridLine,
     pub(super) facts: Facts,
 }
 
@@ -139,7 +139,7 @@ impl Plot {
                     let first = several.then(|| Cell::text(panel.title.clone()));
                     let places = [Cell::text(series.name.clone()), Cell::text(point.place.clone())];
                     let cells = first.into_iter().chain(places).chain(point.cells.iter().cloned()).collect();
-                    Line { cells, ..point.line.clone() }
+                    GridLine { cells, ..point.line.clone() }
                 })
             })
         });

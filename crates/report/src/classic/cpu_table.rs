@@ -41,18 +41,19 @@ pub(super) fn parts(table: &CpuTable) -> Vec<ClassicPart> {
 }
 
 fn columns(table: &CpuTable, points: &[(&Series, &Point)], lines: &[TableLine]) -> Vec<TableColumn> {
-    type Line<'a> = (&'a Series, &'a Point);
+    type SeriesPoint<'a> = (&'a Series, &'a Point);
     let rate = |value: fn(&Point) -> Option<f64>| TableColumn::figures(points, |(_, point)| value(point), giga);
     let share = |value: fn(&Point) -> Option<f64>| TableColumn::shares(points, |(_, point)| value(point));
     let label = |word: fn(&Series) -> String| {
-        TableColumn::words(points, |(series, _): &Line<'_>| word(series)).text("", Align::Left)
+        TableColumn::words(points, |(series, _): &SeriesPoint<'_>| word(series)).text("", Align::Left)
     };
     let keys = |key: fn(&Series) -> String| points.iter().map(|(series, _)| key(series)).collect::<Vec<_>>();
     let element = |series: &Series| cpu::precision(series.element);
-    let interval =
-        |(_, point): &Line<'_>| point.measured.map(|median| Figure { median, interval: point.interval, stddev: None });
+    let interval = |(_, point): &SeriesPoint<'_>| {
+        point.measured.map(|median| Figure { median, interval: point.interval, stddev: None })
+    };
     let mut columns = vec![
-        TableColumn::words(points, |(series, _): &Line<'_>| series.name()).grid(Column::text("Workload")).kept(),
+        TableColumn::words(points, |(series, _): &SeriesPoint<'_>| series.name()).grid(Column::text("Workload")).kept(),
         label(|series| series.workload.clone()).once(&keys(|series| series.workload.clone())),
         label(element).once(&keys(|series| format!("{} {}", series.workload, series.element))).joined(),
         label(|series| series.class.clone()).once(&keys(Series::name)).joined(),

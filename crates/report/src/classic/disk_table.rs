@@ -22,7 +22,7 @@ const P99: GivesWay = GivesWay { rank: 3, words: "the 99th percentile" };
 const INTERVAL: GivesWay = GivesWay { rank: 4, words: "the interval" };
 const IOZONE: GivesWay = GivesWay { rank: 5, words: "IOzone" };
 
-type Line<'a> = (&'a DiskSeries, &'a DiskPoint);
+type SeriesPoint<'a> = (&'a DiskSeries, &'a DiskPoint);
 
 /// What a table is about: a value of each point, its theory, and what the tools measured of it.
 struct Answer {
@@ -102,7 +102,7 @@ pub(super) fn parts(table: &DiskTable) -> Vec<ClassicPart> {
     let latency = grid(&Answer { factor, unit, ..LATENCY }, &requests, latency_notes(&requests));
     let title = format!("The classic disk table of latency, in {unit}");
     let latency = ClassicTable { title: Some(title), grid: None, ..latency };
-    let all: Vec<Line<'_>> = requests.iter().chain(&rates).copied().collect();
+    let all: Vec<SeriesPoint<'_>> = requests.iter().chain(&rates).copied().collect();
     let notes = highest_share(&all).map(Note::new).into_iter().chain(latency_notes(&requests)).collect();
     let latency_grid = grid(&LATENCY, &all, notes);
     let iops = grid(&IOPS, &requests, iops_notes(table));
@@ -112,19 +112,19 @@ pub(super) fn parts(table: &DiskTable) -> Vec<ClassicPart> {
     [ClassicPart::Table(throughput)].into_iter().chain(visits).chain(tables).collect()
 }
 
-fn points<'a>(series: impl Iterator<Item = &'a DiskSeries>) -> Vec<Line<'a>> {
+fn points<'a>(series: impl Iterator<Item = &'a DiskSeries>) -> Vec<SeriesPoint<'a>> {
     series.flat_map(|series| series.points.iter().map(move |point| (series, point))).collect()
 }
 
 /// Latencies are in milliseconds unless one of those past the page cache is below a tenth of it.
-fn latency_scale(points: &[Line<'_>]) -> (f64, &'static str) {
+fn latency_scale(points: &[SeriesPoint<'_>]) -> (f64, &'static str) {
     let past = points.iter().filter(|(series, _)| series.cache == DiskCache::Bypassed);
     let medians = past.filter_map(|(_, point)| point.latency).map(|figure| figure.median);
     if medians.fold(f64::INFINITY, f64::min) < 1e-4 { (1e6, "us") } else { (1e3, "ms") }
 }
 
 /// The highest share of the least latency, of what goes past the page cache.
-fn highest_share(points: &[Line<'_>]) -> Option<String> {
+fn highest_share(points: &[SeriesPoint<'_>]) -> Option<String> {
     let past = points.iter().filter(|(series, _)| series.cache == DiskCache::Bypassed);
     let (share, line) = highest(past, |(_, point)| point.latency_efficiency)?;
     Some(format!("Highest efficiency: {}, {}.", percent(share), line_words(line)))
@@ -137,15 +137,15 @@ fn plain(value: f64) -> String {
 }
 
 /// The table of an answer, as a grid.
-fn grid(answer: &Answer, points: &[Line<'_>], notes: Vec<Note>) -> ClassicTable {
-    let about = |(_, point): &Line<'_>| (point.id.clone(), point.status, point.grade);
+fn grid(answer: &Answer, points: &[SeriesPoint<'_>], notes: Vec<Note>) -> ClassicTable {
+    let about = |(_, point): &SeriesPoint<'_>| (point.id.clone(), point.status, point.grade);
     let lines = lines(points, about, |(series, _)| series.workload.clone());
     let columns = columns(answer, points, &lines);
     let grid = Some((format!("classic-disk-{}", answer.name), answer.title.to_owned()));
     ClassicTable { area: Area::Disk, grid, title: None, lines, columns, notes }
 }
 
-fn columns(answer: &Answer, points: &[Line<'_>], lines: &[TableLine]) -> Vec<TableColumn> {
+fn columns(answer: &Answer, points: &[SeriesPoint<'_>], lines: &[TableLine]) -> Vec<TableColumn> {
     let value = |heading: &str| Column::number(heading).shown(answer.unit).base(answer.base);
     let percentage = |heading: &str| Column::number(heading).shown("%").base(Unit::One);
     let words = |value: f64| plain(value * answer.factor);
@@ -209,7 +209,7 @@ fn columns(answer: &Answer, points: &[Line<'_>], lines: &[TableLine]) -> Vec<Tab
 }
 
 /// Workload, block and page cache, in a terminal each where it is another one than on the line above.
-fn labels(points: &[Line<'_>]) -> [TableColumn; 3] {
+fn labels(points: &[SeriesPoint<'_>]) -> [TableColumn; 3] {
     let workloads: Vec<&str> = points.iter().map(|(series, _)| series.workload.as_str()).collect();
     let series: Vec<*const DiskSeries> = points.iter().map(|(series, _)| std::ptr::from_ref(*series)).collect();
     let of = |word: fn(&DiskSeries) -> String| TableColumn::words(points, |(series, _)| word(series));
@@ -224,7 +224,8 @@ fn labels(points: &[Line<'_>]) -> [TableColumn; 3] {
 fn visits(table: &DiskTable) -> Option<SideBySide> {
     let has_any = |series: &&DiskSeries| series.points.iter().any(|point| point.latency.is_some());
     let series: Vec<&DiskSeries> = table.rates().filter(has_any).collect();
-    let firsts: Vec<Line<'_>> = series.iter().filter_map(|series| Some((*series, series.points.first()?))).collect();
+    let firsts: Vec<SeriesPoint<'_>> =
+        series.iter().filter_map(|series| Some((*series, series.points.first()?))).collect();
     let texts = labels(&firsts).map(|column| column.texts().to_vec());
     let of_series = |series: &&DiskSeries| {
         series.points.iter().map(|point| (point.threads, point.id.clone(), point.latency)).collect()
@@ -246,7 +247,7 @@ fn cache_of(series: &DiskSeries) -> &'static str {
 }
 
 /// `RS 1 MiB with 2 threads`.
-fn line_words((series, point): &Line<'_>) -> String {
+fn line_words((series, point): &SeriesPoint<'_>) -> String {
     format!("{} {} with {}", series.workload, block_words(series.block), threads(point.threads))
 }
 
@@ -290,7 +291,7 @@ fn rate_notes(table: &DiskTable) -> Vec<Note> {
     notes.into_iter().flatten().collect()
 }
 
-fn latency_notes(points: &[Line<'_>]) -> Vec<Note> {
+fn latency_notes(points: &[SeriesPoint<'_>]) -> Vec<Note> {
     let past = points.iter().filter(|(series, _)| series.cache == DiskCache::Bypassed);
     let known = past.filter_map(|line| Some((line.1.latency?, line)));
     // The first of equals has the fewest threads.

@@ -18,7 +18,7 @@ const TOTAL: GivesWay = GivesWay { rank: 0, words: "the time for the total" };
 const INTERVAL: GivesWay = GivesWay { rank: 1, words: "the interval" };
 const TOOL: GivesWay = GivesWay { rank: 2, words: "STREAM and pmbw" };
 
-type Line<'a> = (&'a MemorySeries, &'a MemoryPoint);
+type SeriesPoint<'a> = (&'a MemorySeries, &'a MemoryPoint);
 
 /// The tables with what must be known to read them.
 pub(super) fn parts(table: &MemoryTable) -> Vec<ClassicPart> {
@@ -33,12 +33,12 @@ fn block_of(series: &MemorySeries) -> String {
     series.block.map_or_else(|| series.op.name().to_owned(), block_words)
 }
 
-fn points<'a>(series: impl Iterator<Item = &'a MemorySeries>) -> Vec<Line<'a>> {
+fn points<'a>(series: impl Iterator<Item = &'a MemorySeries>) -> Vec<SeriesPoint<'a>> {
     series.flat_map(|series| series.points.iter().map(move |point| (series, point))).collect()
 }
 
-fn lines_of(points: &[Line<'_>], has_groups: bool) -> Vec<TableLine> {
-    let about = |(_, point): &Line<'_>| (point.id.clone(), point.status, point.grade);
+fn lines_of(points: &[SeriesPoint<'_>], has_groups: bool) -> Vec<TableLine> {
+    let about = |(_, point): &SeriesPoint<'_>| (point.id.clone(), point.status, point.grade);
     lines(points, about, |(series, _)| has_groups.then(|| series.workload.clone()))
 }
 
@@ -141,7 +141,7 @@ const fn access_words(op: MemoryOp) -> (&'static str, &'static str) {
 }
 
 /// What each of these accesses means.
-fn meanings(points: &[Line<'_>]) -> Vec<String> {
+fn meanings(points: &[SeriesPoint<'_>]) -> Vec<String> {
     let mut ops: Vec<MemoryOp> = Vec::new();
     for (series, _) in points {
         if !ops.contains(&series.op) {
@@ -183,18 +183,18 @@ fn latencies(table: &MemoryTable) -> ClassicTable {
     all.extend(&accesses);
     let points = all;
     let lines = lines_of(&points, false);
-    let figure = |(series, point): &Line<'_>| if series.is_rate() { point.latency } else { point.access };
-    let time = |heading: &str, value: &dyn Fn(&Line<'_>) -> Option<f64>| {
+    let figure = |(series, point): &SeriesPoint<'_>| if series.is_rate() { point.latency } else { point.access };
+    let time = |heading: &str, value: &dyn Fn(&SeriesPoint<'_>) -> Option<f64>| {
         TableColumn::times(&points, value).grid(Column::number(heading).base(Unit::Second)).kept()
     };
     let share = |heading: &str, value: fn(&MemoryPoint) -> Option<f64>| {
         let column = Column::number(heading).shown("%").base(Unit::One);
         TableColumn::shares(&points, |(_, point)| value(point)).grid(column).kept()
     };
-    let workload = |(series, _): &Line<'_>| {
+    let workload = |(series, _): &SeriesPoint<'_>| {
         if series.is_rate() { series.workload.clone() } else { access_words(series.op).0.to_owned() }
     };
-    let block = |(series, _): &Line<'_>| if series.is_rate() { block_of(series) } else { String::new() };
+    let block = |(series, _): &SeriesPoint<'_>| if series.is_rate() { block_of(series) } else { String::new() };
     let columns = vec![
         TableColumn::words(&points, workload).grid(Column::text("Workload")).kept(),
         TableColumn::counts(&points, |(_, point)| point.threads.into()).grid(Column::number("Concurrency")).kept(),
@@ -281,7 +281,7 @@ fn notes(table: &MemoryTable) -> Vec<Note> {
 }
 
 /// `RWS 1 MiB with 2 threads`.
-fn line_words((series, point): &Line<'_>) -> String {
+fn line_words((series, point): &SeriesPoint<'_>) -> String {
     format!("{} {} with {}", series.workload, block_of(series), threads(point.threads))
 }
 

@@ -19,7 +19,7 @@ const P99: GivesWay = GivesWay { rank: 3, words: "the 99th percentile" };
 const INTERVAL: GivesWay = GivesWay { rank: 4, words: "the interval" };
 const TOOL: GivesWay = GivesWay { rank: 5, words: "iperf and ping" };
 
-type Line<'a> = (&'a NetSeries, &'a NetPoint);
+type SeriesPoint<'a> = (&'a NetSeries, &'a NetPoint);
 
 /// What a table is about: a value of each point, its theory, and what a tool measured of it.
 struct Answer {
@@ -97,13 +97,13 @@ pub(super) fn parts(table: &NetTable) -> Vec<ClassicPart> {
     tables.into_iter().map(ClassicPart::Table).collect()
 }
 
-fn points(table: &NetTable, kind: NetKind) -> Vec<Line<'_>> {
+fn points(table: &NetTable, kind: NetKind) -> Vec<SeriesPoint<'_>> {
     table.of_kind(kind).flat_map(|series| series.points.iter().map(move |point| (series, point))).collect()
 }
 
 fn answered(answer: &Answer, table: &NetTable, notes: Vec<Note>) -> ClassicTable {
     let points = points(table, answer.kind);
-    let about = |(_, point): &Line<'_>| (point.id.clone(), point.status, point.grade);
+    let about = |(_, point): &SeriesPoint<'_>| (point.id.clone(), point.status, point.grade);
     let mut lines = lines(&points, about, |(series, _)| series.protocol);
     // Of one line each, protocols need no blank line between them.
     lines.iter_mut().zip(&points).for_each(|(line, (series, _))| line.begins_group &= series.points.len() > 1);
@@ -114,7 +114,7 @@ fn answered(answer: &Answer, table: &NetTable, notes: Vec<Note>) -> ClassicTable
     ClassicTable { area: Area::Net, grid, title: Some(title), lines, columns, notes }
 }
 
-fn columns(answer: &Answer, points: &[Line<'_>], lines: &[TableLine]) -> Vec<TableColumn> {
+fn columns(answer: &Answer, points: &[SeriesPoint<'_>], lines: &[TableLine]) -> Vec<TableColumn> {
     let value = |heading: &str| Column::number(heading).shown(answer.unit).base(answer.base);
     let percentage = |heading: &str| Column::number(heading).shown("%").base(Unit::One);
     let words = |value: f64| whole(value * answer.factor);
@@ -150,7 +150,7 @@ fn columns(answer: &Answer, points: &[Line<'_>], lines: &[TableLine]) -> Vec<Tab
                 .grid(value(&format!("{} measured", tool.name)))
                 .kept(),
         );
-        let id = |(_, point): &Line<'_>| (tool.id)(point).unwrap_or_default().to_owned();
+        let id = |(_, point): &SeriesPoint<'_>| (tool.id)(point).unwrap_or_default().to_owned();
         columns.push(TableColumn::words(points, id).grid(Column::text("Reference")));
     }
     columns.extend([
@@ -189,7 +189,7 @@ fn columns(answer: &Answer, points: &[Line<'_>], lines: &[TableLine]) -> Vec<Tab
 }
 
 /// Protocol and block, in a terminal each where it is another one than on the line above.
-fn labels(points: &[Line<'_>]) -> [TableColumn; 2] {
+fn labels(points: &[SeriesPoint<'_>]) -> [TableColumn; 2] {
     let protocols: Vec<_> = points.iter().map(|(series, _)| series.protocol).collect();
     let series: Vec<*const NetSeries> = points.iter().map(|(series, _)| std::ptr::from_ref(*series)).collect();
     let protocol = TableColumn::words(points, |(series, _)| series.protocol.name().to_uppercase());
@@ -197,18 +197,18 @@ fn labels(points: &[Line<'_>]) -> [TableColumn; 2] {
     [protocol.once(&protocols).text("", Align::Left), blocks.once(&series)]
 }
 
-fn has_any(points: &[Line<'_>], wanted: fn(&NetPoint) -> bool) -> bool {
+fn has_any(points: &[SeriesPoint<'_>], wanted: fn(&NetPoint) -> bool) -> bool {
     points.iter().any(|(_, point)| wanted(point))
 }
 
 /// `TCP 64 KiB with 2 connections`.
-fn line_words((series, point): &Line<'_>) -> String {
+fn line_words((series, point): &SeriesPoint<'_>) -> String {
     let (protocol, block) = (series.protocol.name().to_uppercase(), block_words(series.block));
     format!("{protocol} {block} with {}", counted(u64::from(point.threads), "connection"))
 }
 
 fn best_words(table: &NetTable, kind: NetKind) -> [Option<Note>; 2] {
-    let told = |line: &Line<'_>| match (kind, line.1.latency) {
+    let told = |line: &SeriesPoint<'_>| match (kind, line.1.latency) {
         (NetKind::RoundTrip, Some(figure)) => {
             format!("{}, {}", line_words(line), quantity(figure.median, Unit::Second))
         }
@@ -282,7 +282,7 @@ fn latency_notes(table: &NetTable) -> Vec<Note> {
     notes.into_iter().flatten().collect()
 }
 
-fn total_words(points: &[Line<'_>], total: f64) -> String {
+fn total_words(points: &[SeriesPoint<'_>], total: f64) -> String {
     let points = points.iter().filter(|(_, point)| point.rate.is_some());
     let done = match in_full(points.map(|(_, point)| point.in_full)) {
         InFull::All => "each sample moved all of it",

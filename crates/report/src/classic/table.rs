@@ -7,7 +7,7 @@ use model::unit::Unit;
 use model::warning::Grade;
 
 use super::figures::Figure;
-use crate::grid::value::{ABSENT, Cell, Column, Grid, Line};
+use crate::grid::value::{ABSENT, Cell, Column, Grid, GridLine};
 use crate::layout::Align;
 
 /// The heading of intervals in a terminal; a style has its own sign for it.
@@ -261,10 +261,10 @@ impl ClassicTable {
         let (name, title) = self.grid?;
         let own = self.columns.into_iter().filter_map(|column| Some((column.grid?, column.cells)));
         let own: Vec<_> = own.filter(|((_, kept), cells)| *kept || !cells.iter().all(Cell::is_absent)).collect();
-        let mut lines: Vec<Line> = self
+        let mut lines: Vec<GridLine> = self
             .lines
             .into_iter()
-            .map(|line| Line { id: Some(line.id), cells: Vec::with_capacity(own.len()), grade: line.grade })
+            .map(|line| GridLine { id: Some(line.id), cells: Vec::with_capacity(own.len()), grade: line.grade })
             .collect();
         let mut columns = Vec::with_capacity(own.len());
         for ((column, _), cells) in own {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use model::cluster::{ClusterDocument, ClusterHpl, Distribution, FleetNode, PairMatrix, PairValue};
 use model::unit::{Better, Unit};
 
-use super::words::of_median;
+use super::labels::of_median;
 use crate::formats::csv::line;
 
 /// The columns. New ones come last, so that a column keeps its place.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use model::cluster::{ClusterDocument, FleetNode, NodeState, SlowNode, Standing};
 
-use super::words::{figure, passes, share};
+use super::labels::{figure, passes, share};
 use crate::formats::junit::{attribute, content};
 use model::number::percent;
 

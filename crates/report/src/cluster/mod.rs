@@ -9,10 +9,10 @@ pub mod drain;
 pub mod html;
 pub mod json;
 pub mod junit;
+mod labels;
 pub mod status;
 pub mod terminal;
 mod verdict;
-mod words;
 
 use model::cluster::ClusterDocument;
 

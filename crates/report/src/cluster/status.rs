@@ -4,7 +4,7 @@
 use model::cluster::NodeState;
 use serde::Serialize;
 
-use super::words;
+use super::labels;
 use crate::formats::escape::one_line;
 use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
@@ -121,7 +121,7 @@ pub fn summary(progress: &Progress) -> String {
         .collect();
     let bad = if bad.is_empty() { String::new() } else { format!(" ({})", bad.join(", ")) };
     let states = [NodeState::Done, NodeState::Partly, NodeState::Running, NodeState::Waiting, NodeState::Failed];
-    let nodes = states.into_iter().map(|state| (progress.count(state), words::state(state)));
+    let nodes = states.into_iter().map(|state| (progress.count(state), labels::state(state)));
     let nodes: Vec<String> =
         nodes.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
     let nodes = if nodes.is_empty() { String::new() } else { format!("; nodes: {}", nodes.join(", ")) };
@@ -183,7 +183,7 @@ fn nodes(progress: &Progress, style: &Style) -> Vec<String> {
         let of_heading = if align == Align::Left { Align::Left } else { Align::Right };
         Block::new(heading, of_heading, vec![Column::new(align, cells)])
     };
-    let states = shown.iter().map(|node| Cell::new(words::state(node.state), tone(node.state)));
+    let states = shown.iter().map(|node| Cell::new(labels::state(node.state), tone(node.state)));
     let left = |node: &NodeProgress| match node.tasks.over() == node.tasks.all() {
         true => String::new(),
         false if node.seconds_left <= 0.0 => "overdue".to_owned(),
@@ -225,7 +225,7 @@ fn jobs(progress: &Progress, style: &Style) -> Vec<String> {
     }
     let line = |job: &JobProgress| {
         let why = job.why.as_deref().map_or_else(String::new, |why| format!(": {}", one_line(why)));
-        let nodes = words::some_of(&job.nodes, 4);
+        let nodes = labels::some_of(&job.nodes, 4);
         let nodes = if nodes.is_empty() { String::new() } else { format!(" on {nodes}") };
         format!("{} {}{nodes}{why}", one_line(&job.id), one_line(&job.state))
     };

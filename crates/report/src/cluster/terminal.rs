@@ -3,8 +3,8 @@
 
 use model::cluster::{ClusterDocument, Distribution, SlowNode, Standing};
 
+use super::labels::{figure, notation, of_median, passes, some_of, standing, title};
 use super::verdict::{Outlook, Verdict};
-use super::words::{figure, notation, of_median, passes, some_of, standing, title};
 use crate::formats::escape::one_line;
 use crate::layout::{Align, Block, Cell, Column, cut, table, wrap};
 use crate::style::{Style, Tone};

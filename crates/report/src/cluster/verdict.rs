@@ -3,7 +3,7 @@
 use model::cluster::{ClusterDocument, NodeState, SlowNode, Standing};
 use model::number::counted;
 
-use super::words::{passes, some_of, title};
+use super::labels::{passes, some_of, title};
 use crate::formats::escape::one_line;
 use crate::html::text::{capital, command, listed};
 

@@ -11,7 +11,7 @@ use model::experiment::Area;
 
 use crate::formats::escape::one_line;
 use crate::grid::grids;
-use crate::grid::value::{Column, Grid, Line};
+use crate::grid::value::{Column, Grid, GridLine};
 use crate::label::area_title;
 use crate::render::{Render, RenderError};
 use crate::terminal::{state, summary};
@@ -123,7 +123,7 @@ pub fn table(grid: &Grid) -> String {
 /// The columns: figures flush right, short words flush left, long ones in what room is left, shared by their lengths.
 fn specification(grid: &Grid) -> Vec<String> {
     let longest = |index: usize, column: &Column| {
-        let cell = |line: &Line| line.cells[index].text.chars().count();
+        let cell = |line: &GridLine| line.cells[index].text.chars().count();
         grid.lines.iter().map(cell).chain([column.title().chars().count()]).max().unwrap_or(0)
     };
     let longest: Vec<usize> = grid.columns.iter().enumerate().map(|(index, column)| longest(index, column)).collect();

@@ -5,7 +5,7 @@ use model::experiment::{Area, DiskParams};
 use model::sample::{MetricName, Percentiles};
 use model::unit::Unit;
 
-use super::value::{Cell, Column, Grid, Line};
+use super::value::{Cell, Column, Grid, GridLine};
 use crate::label::disk::{other_words, params, sync_words};
 use crate::label::{area_title, block_words};
 use model::number::quantity;
@@ -30,7 +30,7 @@ pub(super) fn grid(rows: &[&Row]) -> Grid {
     grid.lines = rows
         .iter()
         .filter(loaded)
-        .filter_map(|row| with_load(row).map(|(own, load)| Line::of(row, cells(row, &own, load))))
+        .filter_map(|row| with_load(row).map(|(own, load)| GridLine::of(row, cells(row, &own, load))))
         .collect();
     if !grid.lines.is_empty() {
         grid.notes.push(

@@ -5,7 +5,7 @@ use model::experiment::Area;
 use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
-use super::value::{Cell, Column, Grid, Line};
+use super::value::{Cell, Column, Grid, GridLine};
 use crate::label::{Axis, Common, Label, area_title, cpu, disk, familiar, stem};
 use crate::terminal::{kind_words, reason_words};
 use model::number::{Notation, clock, percent, quantity};
@@ -43,7 +43,7 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
         Grid::new(format!("{area}-measured"), Some(area), format!("{}: measured{place}", area_title(area)), columns);
     grid.lines = in_order(area, &rows, axis, &common)
         .into_iter()
-        .filter_map(|(row, label)| Some(Line::of(row, cells(row, row.metrics.first()?, label, axis))))
+        .filter_map(|(row, label)| Some(GridLine::of(row, cells(row, row.metrics.first()?, label, axis))))
         .collect();
     grid.notes.extend(rows.iter().any(|row| familiar::name(row).is_some()).then(|| familiar::ABOUT.to_owned()));
     if area == Area::Disk {
@@ -109,7 +109,10 @@ pub(super) fn not_measured(area: Area, rows: &[&Row]) -> Grid {
             let place = Cell::count(axis.position(row));
             let name = familiar::name(row).unwrap_or_default().to_owned();
             let words = [row.status.to_string(), reason].map(Cell::text);
-            Line::of(row, [what, how, detail, name].map(Cell::text).into_iter().chain([place]).chain(words).collect())
+            GridLine::of(
+                row,
+                [what, how, detail, name].map(Cell::text).into_iter().chain([place]).chain(words).collect(),
+            )
         })
         .collect();
     grid.without_empty_columns(&["Reason"])

@@ -12,7 +12,7 @@ use model::experiment::Area;
 
 use crate::classic;
 
-pub use value::{ABSENT, Cell, Column, Grid, Line};
+pub use value::{ABSENT, Cell, Column, Grid, GridLine};
 
 /// Every table of a document: for each area the classic tables of a classic run, what was measured, what was not, a disk's
 /// latency at a load, what trusted tools measured, and the peaks with their arithmetic; then the warnings.

@@ -5,7 +5,7 @@ use model::experiment::Area;
 use model::peak::{Peak, PeakInput};
 use model::unit::Unit;
 
-use super::value::{Cell, Column, Grid, Line};
+use super::value::{Cell, Column, Grid, GridLine};
 use crate::label::{Label, area_title};
 use crate::terminal::kind_words;
 use model::number::{Notation, quantity};
@@ -53,7 +53,7 @@ fn limits<'a>(rows: &[&'a Row]) -> Vec<Limit<'a>> {
     limits
 }
 
-fn line(limit: &Limit<'_>) -> Line {
+fn line(limit: &Limit<'_>) -> GridLine {
     let Limit { first, unit, peak, rows } = limit;
     let notation = Notation::of(first.area, *unit);
     let inputs = peak.inputs.iter().map(input_words).collect::<Vec<_>>().join("; ");
@@ -66,7 +66,7 @@ fn line(limit: &Limit<'_>) -> Line {
         Cell::share(peak.uncertainty),
         Cell::count(*rows),
     ];
-    Line { id: (*rows == 1).then(|| first.id.clone()), cells, grade: None }
+    GridLine { id: (*rows == 1).then(|| first.id.clone()), cells, grade: None }
 }
 
 /// `flop/cycle = 32 (table: AMD Zen 5, 2 x 512-bit FMA)`.

@@ -6,7 +6,7 @@ use model::reference::{Reference, Verdict};
 use model::sample::Metric;
 use model::unit::Unit;
 
-use super::value::{Cell, Column, Grid, Line};
+use super::value::{Cell, Column, Grid, GridLine};
 use crate::label::{Label, area_title};
 use crate::terminal::reason_words;
 use model::number::{Notation, quantity};
@@ -30,7 +30,7 @@ pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
     let mut grid = Grid::new(format!("{area}-references"), Some(area), title, columns);
     for row in rows {
         for metric in &row.metrics {
-            let line = |reference| Line::of(row, cells(row, metric, reference));
+            let line = |reference| GridLine::of(row, cells(row, metric, reference));
             grid.lines.extend(metric.references.iter().map(line));
         }
     }

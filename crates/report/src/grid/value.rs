@@ -28,7 +28,7 @@ pub struct Grid {
     /// Its columns, from left to right.
     pub columns: Vec<Column>,
     /// Its lines, in reading order; each has as many cells as there are columns.
-    pub lines: Vec<Line>,
+    pub lines: Vec<GridLine>,
     /// What follows from it, and what must be known to read it: sentences to be set below it.
     pub notes: Vec<String>,
 }
@@ -48,7 +48,7 @@ pub struct Column {
 
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct GridLine {
     /// Id of the row that it shows; `None` where it shows none, or several.
     pub id: Option<String>,
     /// One for each column.
@@ -95,7 +95,7 @@ impl Column {
     }
 }
 
-impl Line {
+impl GridLine {
     /// The line of a row.
     pub fn of(row: &Row, cells: Vec<Cell>) -> Self {
         Self { id: Some(row.id.clone()), cells, grade: row.grade }
@@ -186,7 +186,7 @@ mod tests {
     fn what_no_line_says_is_no_column() {
         let columns = vec![Column::text("What"), Column::number("p99"), Column::number("Peak").shown("GB/s")];
         let mut grid = Grid::new("some", None, "Some", columns);
-        grid.lines.push(Line::plain(vec![Cell::text("read"), Cell::absent(), Cell::absent()]));
+        grid.lines.push(GridLine::plain(vec![Cell::text("read"), Cell::absent(), Cell::absent()]));
         let grid = grid.without_empty_columns(&["Peak"]);
         assert_eq!(grid.columns.iter().map(Column::title).collect::<Vec<_>>(), ["What", "Peak GB/s"]);
         assert_eq!(grid.lines[0].cells, [Cell::text("read"), Cell::absent()]);

@@ -3,11 +3,11 @@
 use model::document::{Document, Row};
 use model::warning::{Grade, Warning};
 
-use super::value::{Cell, Column, Grid, Line};
+use super::value::{Cell, Column, Grid, GridLine};
 use crate::label::Label;
 
 /// A kind of warning, and the row that it is the worst on.
-struct Kind<'a> {
+struct WarningKind<'a> {
     worst: (&'a Row, &'a Warning),
     rows: Vec<&'a Row>,
 }
@@ -30,12 +30,12 @@ pub(super) fn grid(document: &Document) -> Grid {
     grid
 }
 
-fn kinds(document: &Document) -> Vec<Kind<'_>> {
-    let mut kinds: Vec<Kind<'_>> = Vec::new();
+fn kinds(document: &Document) -> Vec<WarningKind<'_>> {
+    let mut kinds: Vec<WarningKind<'_>> = Vec::new();
     for row in &document.experiments {
         for warning in &row.warnings {
             let Some(kind) = kinds.iter_mut().find(|kind| kind.worst.1.code == warning.code) else {
-                kinds.push(Kind { worst: (row, warning), rows: vec![row] });
+                kinds.push(WarningKind { worst: (row, warning), rows: vec![row] });
                 continue;
             };
             if severity(warning) > severity(kind.worst.1) {
@@ -54,7 +54,7 @@ fn severity(warning: &Warning) -> (Grade, f64) {
     (warning.grade, warning.figure.unwrap_or(f64::NEG_INFINITY))
 }
 
-fn line(kind: &Kind<'_>) -> Line {
+fn line(kind: &WarningKind<'_>) -> GridLine {
     let (row, warning) = kind.worst;
     let cells = vec![
         Cell::text(warning.code.as_str().replace('_', " ")),
@@ -64,5 +64,5 @@ fn line(kind: &Kind<'_>) -> Line {
         Cell::text(warning.text.clone()),
         Cell::text(warning.advice.clone()),
     ];
-    Line { id: Some(row.id.clone()), cells, grade: None }
+    GridLine { id: Some(row.id.clone()), cells, grade: None }
 }

@@ -14,7 +14,7 @@ use crate::terminal::without_words;
 
 /// All remarks of one kind.
 #[derive(Debug, Serialize)]
-pub(super) struct Kind {
+pub(super) struct WarningKind {
     /// The end of its anchor.
     anchor: String,
     pub(super) title: String,
@@ -44,14 +44,14 @@ pub(super) struct Kind {
 #[derive(Debug, Serialize)]
 struct Part {
     effect: &'static str,
-    lines: Vec<Line>,
+    lines: Vec<LogLine>,
     #[serde(skip)]
     grade: Grade,
 }
 
 /// One row's remark, or the reason why it has no figures.
 #[derive(Debug, Serialize)]
-pub(super) struct Line {
+pub(super) struct LogLine {
     anchor: Option<String>,
     what: String,
     text: String,
@@ -62,17 +62,17 @@ pub(super) struct Line {
 pub(super) struct Absence {
     pub(super) status: &'static str,
     pub(super) reason: String,
-    pub(super) rows: Vec<Line>,
+    pub(super) rows: Vec<LogLine>,
 }
 
 /// Every kind of warning that was raised: those that lowered most grades first.
-pub(super) fn kinds(document: &Document, anchors: &Anchors<'_>) -> Vec<Kind> {
-    let mut kinds: Vec<Kind> = Vec::new();
+pub(super) fn kinds(document: &Document, anchors: &Anchors<'_>) -> Vec<WarningKind> {
+    let mut kinds: Vec<WarningKind> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for row in &document.experiments {
         for warning in &row.warnings {
             let place = *places.entry(warning.code.as_str()).or_insert_with(|| {
-                kinds.push(Kind::new(warning));
+                kinds.push(WarningKind::new(warning));
                 kinds.len() - 1
             });
             kinds[place].add(row, warning, anchors);
@@ -85,7 +85,7 @@ pub(super) fn kinds(document: &Document, anchors: &Anchors<'_>) -> Vec<Kind> {
     kinds
 }
 
-impl Kind {
+impl WarningKind {
     fn new(warning: &Warning) -> Self {
         let rule = WARNINGS.iter().find(|rule| warning.code == rule.code);
         Self {
@@ -115,7 +115,7 @@ impl Kind {
         // What follows for a number is the same for all of a kind, and told above them.
         let own = self.consequence.and_then(|consequence| warning.text.strip_suffix(consequence));
         let text = own.unwrap_or(&warning.text).trim_end().to_owned();
-        let line = Line { anchor: anchors.link(&row.id), what: Label::sentence(row), text };
+        let line = LogLine { anchor: anchors.link(&row.id), what: Label::sentence(row), text };
         match self.parts.iter_mut().find(|part| part.grade == warning.grade) {
             Some(part) => part.lines.push(line),
             None => self.parts.push(Part { effect: effect(warning.grade), lines: vec![line], grade: warning.grade }),
@@ -192,7 +192,7 @@ fn absence(rows: &[(&Row, String)], anchors: &Anchors<'_>) -> Option<Absence> {
     let status = first.status.name();
     let reasons: Vec<&str> = rows.iter().map(|(_, reason)| reason.as_str()).collect();
     let all = reason::merged(&reasons);
-    let line = |(row, reason): &(&Row, String)| Line {
+    let line = |(row, reason): &(&Row, String)| LogLine {
         anchor: anchors.link(&row.id),
         what: Label::sentence(row),
         text: if *reason == all { String::new() } else { after_status(reason, status) },

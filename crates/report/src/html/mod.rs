@@ -105,7 +105,7 @@ struct Page {
     beside: Vec<beside::Beside>,
     beside_summary: String,
     tools: Vec<beside::Tool>,
-    log: Vec<log::Kind>,
+    log: Vec<log::WarningKind>,
     absences: Vec<log::Absence>,
     machines: Vec<machine::Described>,
     commands: Vec<again::Command>,

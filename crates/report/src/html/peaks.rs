@@ -32,13 +32,13 @@ pub(super) struct OfArea {
 #[derive(Clone, Debug, Serialize)]
 struct Series {
     what: String,
-    lines: Vec<Line>,
+    lines: Vec<PeakLine>,
     #[serde(skip)]
     stem: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Line {
+struct PeakLine {
     threads: String,
     kind: String,
     value: String,
@@ -76,7 +76,7 @@ fn of_area(area: Area, document: &Document) -> Option<OfArea> {
             every.len() - 1
         });
         for peak in &metric.peaks {
-            every[place].lines.push(Line::of(row.params.threads(), peak, Notation::of(area, metric.unit)));
+            every[place].lines.push(PeakLine::of(row.params.threads(), peak, Notation::of(area, metric.unit)));
             peak.inputs.iter().for_each(|input| inputs.add(input));
         }
     }
@@ -126,7 +126,7 @@ fn tell_apart(all: &mut [Series]) {
 impl Series {
     /// The greatest of each kind, the first of equals.
     fn greatest(&self) -> Self {
-        let mut lines: Vec<Line> = Vec::new();
+        let mut lines: Vec<PeakLine> = Vec::new();
         for line in &self.lines {
             match lines.iter_mut().find(|other| other.kind == line.kind) {
                 Some(other) if line.figure > other.figure => *other = line.clone(),
@@ -138,7 +138,7 @@ impl Series {
     }
 }
 
-impl Line {
+impl PeakLine {
     fn of(count: u32, peak: &Peak, notation: Notation) -> Self {
         let uncertainty = peak.uncertainty.filter(|part| *part > 0.0).map(|part| format!("±{}", percent(part)));
         Self {

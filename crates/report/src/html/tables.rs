@@ -28,7 +28,7 @@ pub(super) struct Table {
     /// The title below the heading of its area; empty where it would say the same.
     caption: String,
     columns: Vec<Column>,
-    lines: Vec<Line>,
+    lines: Vec<TableLine>,
     /// Classes of the columns that hold figures, `n3 n4`: said once, not in each cell.
     numeric: String,
     /// What columns would say in every line: `Rests on: sustained peak`.
@@ -46,13 +46,13 @@ struct Column {
 }
 
 #[derive(Debug, Serialize)]
-struct Line {
+struct TableLine {
     /// Only the first line of a row has its anchor, since an anchor is unique.
     anchor: Option<String>,
     grade: Option<&'static str>,
     /// What made the grade less than A.
     reasons: Vec<Reason>,
-    cells: Vec<Cell>,
+    cells: Vec<TableCell>,
 }
 
 /// A kind of warning beside a grade, with the place of its entry in the log.
@@ -63,7 +63,7 @@ struct Reason {
 }
 
 #[derive(Debug, Serialize)]
-struct Cell {
+struct TableCell {
     text: String,
     /// What it is sorted by, where the text would not do.
     value: Option<String>,
@@ -139,11 +139,11 @@ impl Table {
         let columns: Vec<Column> = kept.iter().map(|index| Column { title: grid.columns[*index].title() }).collect();
         let numeric = kept.iter().enumerate().filter(|(_, index)| grid.columns[**index].numeric);
         let numeric: Vec<String> = numeric.map(|(place, _)| format!("n{}", place + 1)).collect();
-        let lines = grid.lines.iter().map(|line| Line {
+        let lines = grid.lines.iter().map(|line| TableLine {
             anchor: None,
             grade: line.grade.map(Grade::name),
             reasons: Vec::new(),
-            cells: kept.iter().map(|index| Cell::of(&line.cells[*index], &grid.columns[*index])).collect(),
+            cells: kept.iter().map(|index| TableCell::of(&line.cells[*index], &grid.columns[*index])).collect(),
         });
         Self {
             name: grid.name.clone(),
@@ -165,7 +165,7 @@ pub(super) const fn is_late(grid: &Grid) -> bool {
     grid.lines.len() > AT_A_GLANCE
 }
 
-impl Cell {
+impl TableCell {
     fn of(cell: &grid::Cell, column: &grid::Column) -> Self {
         let value = cell.value.filter(|_| column.numeric);
         Self {

@@ -7,7 +7,7 @@ use model::warning::Grade;
 use serde::Serialize;
 
 use super::gauge::Gauge;
-use super::log::Kind;
+use super::log::WarningKind;
 use super::text::{area_words, capital, listed};
 
 /// At most so many warnings are told at the top; all of them are in the log.
@@ -20,14 +20,14 @@ pub(super) struct Verdict {
     grade: Option<&'static str>,
     /// What the grade means.
     meaning: &'static str,
-    warnings: Vec<Told>,
+    warnings: Vec<WarningSummary>,
     /// How many rows have no figures: `1 failed, 4 skipped`; empty where all have.
     absent: String,
 }
 
 /// A kind of warning at the top of the page.
 #[derive(Debug, Serialize)]
-struct Told {
+struct WarningSummary {
     title: String,
     rows: String,
     effect: String,
@@ -36,20 +36,20 @@ struct Told {
 }
 
 impl Verdict {
-    pub(super) fn of(document: &Document, gauges: &[Gauge], kinds: &[Kind]) -> Self {
+    pub(super) fn of(document: &Document, gauges: &[Gauge], kinds: &[WarningKind]) -> Self {
         let matter = kinds.iter().filter(|kind| kind.disturbed + kind.doubtful > 0).take(MOST_WARNINGS);
         Self {
             sentences: closeness(gauges).into_iter().chain(limits(gauges)).chain([trust(document, kinds)]).collect(),
             grade: document.run.grade.map(Grade::name),
             meaning: meaning(document.run.grade),
-            warnings: matter.map(Told::of).collect(),
+            warnings: matter.map(WarningSummary::of).collect(),
             absent: absent(document),
         }
     }
 }
 
-impl Told {
-    fn of(kind: &Kind) -> Self {
+impl WarningSummary {
+    fn of(kind: &WarningKind) -> Self {
         Self {
             title: kind.title.clone(),
             rows: kind.rows.clone(),
@@ -115,7 +115,7 @@ fn limits(gauges: &[Gauge]) -> Option<String> {
 }
 
 /// How many of the rows can be trusted, and what spoilt most of the others.
-fn trust(document: &Document, kinds: &[Kind]) -> String {
+fn trust(document: &Document, kinds: &[WarningKind]) -> String {
     let rows = &document.experiments;
     if rows.is_empty() {
         return "Nothing was planned, so nothing was measured.".to_owned();
@@ -130,7 +130,7 @@ fn trust(document: &Document, kinds: &[Kind]) -> String {
         (with(Status::Skipped), "were skipped"),
     ];
     let parts: Vec<(usize, &str)> = parts.into_iter().filter(|(count, _)| *count > 0).collect();
-    let lowered = |kind: &&Kind| kind.disturbed + kind.doubtful;
+    let lowered = |kind: &&WarningKind| kind.disturbed + kind.doubtful;
     // The first of equals.
     let worst = kinds.iter().rev().max_by_key(lowered).filter(|kind| lowered(kind) > 0);
     let why = worst.map_or_else(String::new, |kind| {

@@ -15,7 +15,7 @@ use crate::chart::figure::{Figure, Group, grouped, lines, names};
 use crate::chart::heat::{Heat, HeatCell};
 use crate::chart::plot::{Axis, Panel, Plot, Series, Zone};
 use crate::chart::scale::Reading;
-use crate::grid::value::{Column, Line};
+use crate::grid::value::{Column, GridLine};
 use crate::label::{Axis as Places, Label, block_words};
 use model::number::{Notation, quantity, size};
 
@@ -283,7 +283,7 @@ fn matrix(all: &[Figure<'_>], name: &'static str, pattern: MemoryPattern) -> Opt
         let cell = |from, to| HeatCell {
             from,
             to,
-            line: Line::of(figure.row, figure.cells()),
+            line: GridLine::of(figure.row, figure.cells()),
             facts: figure.facts(),
             is_doubtful: figure.is_doubtful(),
         };

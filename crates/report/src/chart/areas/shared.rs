@@ -8,14 +8,14 @@ use model::reference::Reference;
 use model::sample::MetricName;
 use model::unit::Unit;
 
-use crate::chart::dots::{DotLine, DotMark, Dots, Kind};
+use crate::chart::dots::{DotKind, DotLine, DotMark, Dots};
 use crate::chart::drawing::Chart;
 use crate::chart::drawing::Head;
 use crate::chart::figure::{self, Figure, Group, efficiency_columns, grouped, lines, names};
 use crate::chart::plot::{Axis, Panel, Plot, Point, Series};
 use crate::chart::scale::{Reading, is_drawable};
 use crate::chart::svg::{Facts, Shape};
-use crate::grid::value::{Cell, Column, Line};
+use crate::grid::value::{Cell, Column, GridLine};
 use crate::label::{self, Axis as Places, Label, block_words};
 use model::number::{Notation, percent, quantity};
 
@@ -360,8 +360,8 @@ pub(super) const fn axis_title(unit: Unit) -> &'static str {
 }
 
 /// A kind of mark.
-pub(super) fn kind(name: &str, shape: Shape, tone: Option<usize>) -> Kind {
-    Kind { name: name.to_owned(), shape, tone }
+pub(super) fn kind(name: &str, shape: Shape, tone: Option<usize>) -> DotKind {
+    DotKind { name: name.to_owned(), shape, tone }
 }
 
 /// The columns of a table of single figures.
@@ -389,7 +389,7 @@ pub(super) fn own(figure: &Figure<'_>, kind: usize) -> DotMark {
         is_hollow: figure.is_doubtful(),
         interval: facts.interval,
         cells: cells(facts.value, facts.interval, facts.n, figure.notation()),
-        line: Line::of(figure.row, Vec::new()),
+        line: GridLine::of(figure.row, Vec::new()),
         facts,
     }
 }
@@ -410,7 +410,7 @@ pub(super) fn mark(figure: &Figure<'_>, kind: usize, value: f64, text: String) -
         is_hollow: false,
         interval: None,
         cells: cells(value, None, 0, figure.notation()),
-        line: Line { id: Some(figure.row.id.clone()), cells: Vec::new(), grade: None },
+        line: GridLine { id: Some(figure.row.id.clone()), cells: Vec::new(), grade: None },
         facts,
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::tables::{Table, cell, figure_cell};
 use crate::chart::pairs::{MOST_SIDES, Pair, matrix, sharing};
 use crate::chart::strips::{Strip, Words, strips};
-use crate::cluster::words::{figure, notation, of_median, outliers, share, some_of, title};
+use crate::cluster::labels::{figure, notation, of_median, outliers, share, some_of, title};
 use crate::formats::escape::one_line;
 use model::number::{UnitScale, counted, percent, quantity};
 
@@ -56,7 +56,7 @@ pub(super) fn sections(document: &ClusterDocument) -> Vec<Section> {
             by_group.entry(figure.group).or_default().push(figure);
         }
         let figures = by_group.iter().enumerate().map(|(order, (id, all))| {
-            let of = Place { number: place, area, is_first: place + order == 0 };
+            let of = FigurePlace { number: place, area, is_first: place + order == 0 };
             of_group(document, of, *id, all)
         });
         let known = area.parse::<model::experiment::Area>();
@@ -71,7 +71,7 @@ pub(super) fn sections(document: &ClusterDocument) -> Vec<Section> {
 
 /// An area and its place on the page.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct FigurePlace<'a> {
     number: usize,
     area: &'a str,
     /// Whether nothing was drawn before it.
@@ -79,8 +79,8 @@ struct Place<'a> {
 }
 
 /// The chart of a group's figures in an area.
-fn of_group(document: &ClusterDocument, place: Place<'_>, id: u32, all: &[&Distribution]) -> Figure {
-    let Place { number, area, is_first } = place;
+fn of_group(document: &ClusterDocument, place: FigurePlace<'_>, id: u32, all: &[&Distribution]) -> Figure {
+    let FigurePlace { number, area, is_first } = place;
     let known = document.groups.iter().find(|group| group.id == id);
     let nodes = known.map_or_else(|| all.iter().map(|figure| figure.n).max().unwrap_or(0), |group| group.nodes);
     let heading = match document.groups.len() {

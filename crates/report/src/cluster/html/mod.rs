@@ -10,8 +10,8 @@ mod tables;
 use model::cluster::ClusterDocument;
 use serde::Serialize;
 
+use super::labels::some_of;
 use super::verdict::{Counts, Outlook, Verdict};
-use super::words::some_of;
 use super::{csv, json};
 use crate::formats::escape::one_line;
 use crate::html::data::{File, fitting};

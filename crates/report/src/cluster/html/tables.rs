@@ -3,7 +3,7 @@
 use model::cluster::{ClusterDocument, Deviation, NodeState, SlowNode, Standing};
 use serde::Serialize;
 
-use crate::cluster::words::{self, figure, passes, slowest_shares, some_of, standing};
+use crate::cluster::labels::{self, figure, passes, slowest_shares, some_of, standing};
 use crate::formats::escape::one_line;
 use crate::html::text::capital;
 use model::number::{counted, digits, percent, quantity};
@@ -68,7 +68,7 @@ pub(super) fn slow(document: &ClusterDocument) -> Table {
         } else {
             capital(&causes.join(" "))
         };
-        let areas: Vec<String> = slow.areas.iter().map(|area| words::title(area)).collect();
+        let areas: Vec<String> = slow.areas.iter().map(|area| labels::title(area)).collect();
         let more = match slow.deviations.len() {
             0 | 1 => String::new(),
             all => format!(" (worst of {all})"),
@@ -168,7 +168,7 @@ pub(super) fn nodes(document: &ClusterDocument) -> (Table, usize) {
         let share = slowest.get(node.name.as_str()).map(|share| digits(share * 100.0));
         vec![
             cell(one_line(&node.name)),
-            cell(words::state(node.state).to_owned()),
+            cell(labels::state(node.state).to_owned()),
             cell(node.group.map_or_else(String::new, |group| group.to_string())),
             cell(standing(node.standing).to_owned()),
             cell(share.unwrap_or_default()),

@@ -24,11 +24,11 @@ fn params(row: &Row) -> Option<&LinpackParams> {
 }
 
 /// What the points of one curve have in common.
-type Kind = (LinpackOp, LinpackEngine, Element, Option<model::isa::Isa>);
+type CurveKind = (LinpackOp, LinpackEngine, Element, Option<model::isa::Isa>);
 
 /// The curve that a row may be a point of. Products have none: they stand beside solutions as what those cannot exceed;
 /// nor have the rows of a classic table, which has all that this one shows.
-fn kind(row: &Row) -> Option<Kind> {
+fn kind(row: &Row) -> Option<CurveKind> {
     let own = params(row).filter(|own| own.op != LinpackOp::Gemm && row.classic.is_none())?;
     Some((own.op, own.engine, own.element, own.isa))
 }
@@ -57,7 +57,7 @@ fn orders<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<u64> {
 
 /// The tables of a section's rows that are read together.
 pub(crate) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
-    let mut curves: Vec<(Kind, Vec<&Row>)> = Vec::new();
+    let mut curves: Vec<(CurveKind, Vec<&Row>)> = Vec::new();
     for row in &section.apart {
         let Some(kind) = kind(row) else { continue };
         match curves.iter_mut().find(|(other, _)| *other == kind) {

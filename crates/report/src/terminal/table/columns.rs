@@ -5,7 +5,7 @@ use model::experiment::Area;
 use model::unit::Unit;
 
 use super::super::notes::{efficiency_kind, has_no_limit, short_kind};
-use super::{Line, Table, loss, per_cycle};
+use super::{SlotLine, Table, loss, per_cycle};
 use crate::label::familiar;
 use crate::layout::{Align, Block, Cell, Column};
 use crate::style::Tone;
@@ -13,7 +13,7 @@ use crate::terminal::row::{grade_tone, headline, p99};
 use model::number::{UnitScale, clock, digits, percent, spread};
 
 impl<'a> Table<'a> {
-    fn column(&self, align: Align, cell: impl Fn(&Line<'a>) -> Cell) -> Column {
+    fn column(&self, align: Align, cell: impl Fn(&SlotLine<'a>) -> Cell) -> Column {
         Column::new(align, self.lines.iter().map(cell))
     }
 
@@ -27,18 +27,18 @@ impl<'a> Table<'a> {
 
     /// Threads, connections or depth, where lines differ in it.
     pub(super) fn place_block(&self) -> Block {
-        let place = |line: &Line<'a>| Cell::plain(line.place.map_or_else(String::new, |place| place.to_string()));
+        let place = |line: &SlotLine<'a>| Cell::plain(line.place.map_or_else(String::new, |place| place.to_string()));
         Block::new(self.section.axis.name(), Align::Right, vec![self.column(Align::Right, place)])
     }
 
     /// What other programs call the rows of one place.
     pub(super) fn name_block(&self, slot: usize) -> Block {
-        let name = |line: &Line<'a>| Cell::plain(line.slots[slot].and_then(familiar::name).unwrap_or_default());
+        let name = |line: &SlotLine<'a>| Cell::plain(line.slots[slot].and_then(familiar::name).unwrap_or_default());
         Block::new("known as", Align::Left, vec![self.column(Align::Left, name)])
     }
 
     pub(super) fn unit_block(&self) -> Block {
-        let unit = |line: &Line<'a>| Cell::plain(line.scale.map_or("", |scale| scale.unit()));
+        let unit = |line: &SlotLine<'a>| Cell::plain(line.scale.map_or("", |scale| scale.unit()));
         Block::new("", Align::Left, vec![self.column(Align::Left, unit)])
     }
 
@@ -96,7 +96,8 @@ impl<'a> Table<'a> {
     /// The share of the peak and a bar of `length` that repeats it.
     pub(super) fn peak_block(&self, slot: usize, length: usize) -> Block {
         let heading = format!("of {}", efficiency_kind(self.section).map_or("peak", short_kind));
-        let share = |line: &Line<'a>| Cell::plain(line.slots[slot].map_or_else(String::new, |row| self.of_peak(row)));
+        let share =
+            |line: &SlotLine<'a>| Cell::plain(line.slots[slot].map_or_else(String::new, |row| self.of_peak(row)));
         Block::new(heading, Align::Left, vec![self.column(Align::Decimal, share), self.bar_column(slot, length)])
     }
 
@@ -121,17 +122,18 @@ impl<'a> Table<'a> {
 
     /// The share of the rate that others took.
     pub(super) fn lost_block(&self, slot: usize) -> Block {
-        let share = |line: &Line<'a>| Cell::plain(line.slots[slot].and_then(loss).map_or_else(String::new, percent));
+        let share =
+            |line: &SlotLine<'a>| Cell::plain(line.slots[slot].and_then(loss).map_or_else(String::new, percent));
         Block::new("lost", Align::Left, vec![self.column(Align::Decimal, share)])
     }
 
     /// How the rate has grown, and what share that is of having grown like the threads.
     pub(super) fn scaling_blocks(&self) -> [Block; 2] {
-        let scaling = |line: &Line<'a>| line.rows().last().and_then(|row| row.scaling.as_ref());
-        let speed_up = |line: &Line<'a>| {
+        let scaling = |line: &SlotLine<'a>| line.rows().last().and_then(|row| row.scaling.as_ref());
+        let speed_up = |line: &SlotLine<'a>| {
             Cell::plain(scaling(line).map_or_else(String::new, |scaling| format!("{:.2}x", scaling.speed_up)))
         };
-        let share = |line: &Line<'a>| {
+        let share = |line: &SlotLine<'a>| {
             Cell::plain(scaling(line).map_or_else(String::new, |scaling| percent(scaling.parallel_efficiency)))
         };
         [
@@ -142,7 +144,8 @@ impl<'a> Table<'a> {
 
     /// Operations per cycle and core, of the row with the most threads.
     pub(super) fn per_cycle_block(&self) -> Block {
-        let figure = |line: &Line<'a>| Cell::plain(line.last().and_then(per_cycle).map_or_else(String::new, digits));
+        let figure =
+            |line: &SlotLine<'a>| Cell::plain(line.last().and_then(per_cycle).map_or_else(String::new, digits));
         Block::new("per cycle", Align::Left, vec![self.column(Align::Decimal, figure)])
     }
 
@@ -151,8 +154,8 @@ impl<'a> Table<'a> {
         if matches!(self.section.area, Area::Disk | Area::Net) {
             return Block::new("", Align::Left, Vec::new());
         }
-        let hertz = |line: &Line<'a>| line.last().and_then(|row| row.conditions.clock_hz);
-        let cell = |line: &Line<'a>| Cell::plain(hertz(line).map_or_else(String::new, clock));
+        let hertz = |line: &SlotLine<'a>| line.last().and_then(|row| row.conditions.clock_hz);
+        let cell = |line: &SlotLine<'a>| Cell::plain(hertz(line).map_or_else(String::new, clock));
         Block::new("clock", Align::Left, vec![self.column(Align::Decimal, cell)])
     }
 }

@@ -108,7 +108,7 @@ struct Words<'a> {
 }
 
 /// One line of the table: what it is about, and a row for each slot.
-struct Line<'a> {
+struct SlotLine<'a> {
     /// The experiment, on its first line.
     label: Option<&'a Label>,
     words: Words<'a>,
@@ -118,7 +118,7 @@ struct Line<'a> {
     slots: Vec<Option<&'a Row>>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> SlotLine<'a> {
     fn rows(&self) -> impl Iterator<Item = &'a Row> {
         self.slots.iter().flatten().copied()
     }
@@ -136,7 +136,7 @@ struct Table<'a> {
     style: &'a Style,
     /// Heading of each slot.
     slots: Vec<String>,
-    lines: Vec<Line<'a>>,
+    lines: Vec<SlotLine<'a>>,
     /// The columns that its rows can fill.
     most: Parts,
     /// Without what is lost to others, and the share of the peak at the last place only.
@@ -219,7 +219,7 @@ impl<'a> Table<'a> {
         let at = |rows: &[&'a Row], place| rows.iter().copied().find(|row| axis.position(row) == place);
         let lines = section.groups.iter().enumerate().map(|(index, group)| {
             let Label { how, detail, .. } = &group.label;
-            Line {
+            SlotLine {
                 label: Some(&group.label),
                 words: Words { what: what(section, index), how, detail },
                 place: None,
@@ -380,9 +380,9 @@ fn title(label: &Label) -> String {
 
 /// The lines of a group, the detail of its label below the rest of it: beside the second row, or beside none. What was
 /// nowhere measured, for one reason, is one line.
-fn stacked<'a>(section: &'a Section<'a>, what: &'a str, group: &'a Group<'a>) -> Vec<Line<'a>> {
+fn stacked<'a>(section: &'a Section<'a>, what: &'a str, group: &'a Group<'a>) -> Vec<SlotLine<'a>> {
     let Label { how, detail, .. } = &group.label;
-    let line = |index: usize, row: Option<&'a Row>| Line {
+    let line = |index: usize, row: Option<&'a Row>| SlotLine {
         label: (index == 0).then_some(&group.label),
         words: match index {
             0 => Words { what, how, detail: "" },
@@ -394,9 +394,10 @@ fn stacked<'a>(section: &'a Section<'a>, what: &'a str, group: &'a Group<'a>) ->
         slots: vec![row],
     };
     if group.rows.len() > 1 && absent_alike(&group.rows) {
-        return vec![Line { place: None, ..line(0, group.rows.first().copied()) }];
+        return vec![SlotLine { place: None, ..line(0, group.rows.first().copied()) }];
     }
-    let mut lines: Vec<Line<'a>> = group.rows.iter().enumerate().map(|(index, row)| line(index, Some(*row))).collect();
+    let mut lines: Vec<SlotLine<'a>> =
+        group.rows.iter().enumerate().map(|(index, row)| line(index, Some(*row))).collect();
     if lines.len() == 1 && !detail.is_empty() {
         lines.push(line(1, None));
     }
