@@ -29,7 +29,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "lint", about: "clippy, warnings as errors", in_test: true, run: lint },
     Step { name: "docs", about: "the API documentation, warnings as errors", in_test: true, run: documents::api },
     Step { name: "tests", about: "the tests of every crate and of the program, some of them as nobody too", in_test: true, run: test_runs::run },
-    Step { name: "codegen", about: "the program's machine code, every kernel (alone: the release build, or --binary PATH)", in_test: true, run: codegen::step },
+    Step { name: "codegen", about: "the program's machine code, every kernel (alone: the dist build, or --binary PATH)", in_test: true, run: codegen::step },
     Step { name: "browser", about: "the report's page in Chromium (pictures in target/browser)", in_test: true, run: browser::run },
     Step { name: "schema", about: "write the schemas in schema/ anew", in_test: false, run: documents::write_schema },
     Step { name: "docs-test", about: "the commands that README.md marks as runnable", in_test: true, run: documents::commands },

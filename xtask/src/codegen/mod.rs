@@ -4,7 +4,7 @@
 //! The rules are those of `kernels/tests/codegen.rs`; here they are held by the binary that is shipped, after linking.
 //! Nothing is executed, so kernels for other machines than this are looked at too. As a step of `cargo xtask test` it
 //! takes the program that the other steps have built: naked functions are assembled as they are written, so their code
-//! is the same in every profile, and a release build takes minutes.
+//! is the same in every profile, and a dist build takes minutes.
 
 #[path = "../../../crates/kernels/tests/support/machine_code.rs"]
 mod machine_code;
@@ -27,7 +27,7 @@ use symbols::{Function, Program};
 /// What this command takes, for the usage.
 pub(crate) const USAGE: &str = "codegen [--binary PATH]";
 
-/// The table for the release build, or for the program named.
+/// The table for the dist build, or for the program named.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     let tally = match arguments {
         [] => release(shell),
@@ -48,10 +48,10 @@ pub(crate) fn step(shell: &Shell) -> Tally {
 
 /// Builds the program that is shipped and looks at it.
 fn release(shell: &Shell) -> Tally {
-    if !succeeds(&mut shell.cargo(&["build", "--quiet", "--package", "assay", "--release"])) {
+    if !succeeds(&mut shell.cargo(&["build", "--quiet", "--package", "assay", "--profile", "dist"])) {
         return Tally::check(false);
     }
-    program(&shell.target().join("release/assay"))
+    program(&shell.target().join("dist/assay"))
 }
 
 /// Prints the table of one program; each kernel counts, and each variant with NOPs.
