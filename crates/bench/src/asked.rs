@@ -35,15 +35,16 @@ impl Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Request, plan};
-    use crate::suite::Suite;
+    use areas::{Suite, plan};
     use crate::tests::machine_with_cpus;
 
     #[test]
     fn every_plan_comes_back_as_it_was() {
         for name in Suite::names() {
-            let request = Request { references: tools::ids().collect(), ..Request::of(Suite::find(name).unwrap()) };
-            let plan = plan(&request, &machine_with_cpus(2)).unwrap();
+            let machine = machine_with_cpus(2);
+            let mut request = crate::host::request(Suite::embedded(name).unwrap(), &machine);
+            request.references.tools = tools::ids().map(str::to_owned).collect();
+            let plan = plan(&request, &machine).unwrap();
             let asked = Asked {
                 plan,
                 verify_only: false,

@@ -29,9 +29,6 @@ pub(crate) struct Histogram {
 }
 
 impl Histogram {
-    /// Memory of one: 32 ranges, each twice as wide as the one before it, of 1024 counts, but the first of 2048.
-    pub(crate) const BYTES: u64 = (32 + 1) * 1024 * size_of::<u64>() as u64;
-
     /// An empty one, with all of its memory.
     ///
     /// # Panics
@@ -174,7 +171,7 @@ mod tests {
 
     #[test]
     fn its_memory_is_what_is_said_of_it() {
-        assert_eq!(Histogram::new().bins.distinct_values() as u64 * 8, Histogram::BYTES);
+        assert_eq!(Histogram::new().bins.distinct_values() as u64 * 8, areas::disk::footprint::HISTOGRAM_BYTES);
     }
 
     #[test]

@@ -14,13 +14,14 @@ pub mod journal;
 mod judge;
 pub mod live;
 pub mod net;
-pub mod plan;
+#[cfg(test)]
+mod plans;
 pub mod probe;
 pub mod references;
 pub mod runner;
 pub mod server;
 pub mod store;
-pub mod suite;
+pub mod suite_file;
 pub mod target;
 pub mod worker;
 

@@ -111,6 +111,12 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
+impl From<PlanError> for String {
+    fn from(error: PlanError) -> Self {
+        error.0
+    }
+}
+
 /// Seconds that a run of a reference tool measures, where the tool leaves the choice: the shorter a pair, the less changes
 /// within it.
 pub const TOOL_RUN_SECONDS: f64 = 0.5;

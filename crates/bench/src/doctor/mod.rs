@@ -15,17 +15,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use machine::{Declared, Sysroot, Watched};
+use areas::{Request, Suite, plan};
 use model::doctor::{Check, CheckStatus, Diagnosis, SCHEMA};
 use model::document::Program;
 use model::machine::Machine;
 use model::warning::{WARNINGS, WarningCode};
 use sys::clock::{Calibration, Source as TimerSource, monotonic_raw_seconds};
 
-use crate::plan::{Request, plan};
 use crate::references::catalogue;
 use crate::references::detect::Places;
 use crate::runner::{Setting, WorkerCommand};
-use crate::suite::Suite;
 pub use looks::{LOOKS, Look, Thresholds};
 use model::disk_target::DiskTarget;
 use model::plan::{Plan, Planned};
@@ -102,9 +101,9 @@ pub fn diagnose(patient: &Patient) -> Diagnosis {
 
 /// The checks of how the machine is set.
 fn found_settings(machine: &Machine, disk: Option<&DiskTarget>) -> Vec<Check> {
-    let suite = Suite::find("quick").ok();
-    let file_bytes = suite.iter().flat_map(|suite| &suite.disk).map(|stanza| stanza.size).max().unwrap_or(0);
-    let request = suite.map(|suite| Request { disk: disk.cloned(), ..Request::of(suite) });
+    let suite = Suite::embedded("quick").ok();
+    let file_bytes = suite.iter().flat_map(|suite| &suite.disk).flat_map(|block| &block.size).copied().max().unwrap_or(0);
+    let request = suite.map(|suite| Request { disk: disk.cloned(), ..crate::host::request(suite, machine) });
     let planned = request.and_then(|request| plan(&request, machine).ok());
     let rows: Vec<Planned> = planned.map(|plan| plan.rows).unwrap_or_default();
     let root = Sysroot::host();

@@ -3,17 +3,18 @@
 //! The warnings of those rows become checks as they are, so that the doctor and the grades cannot disagree. Warnings
 //! about the samples say nothing of the machine: there are too few of them on purpose.
 
+use areas::cpu::CpuChoice;
+use areas::{Choices, IsaChoice, Request, Threads, plan, suite_of};
 use model::doctor::Check;
 use model::document::{Conditions, Row, Status};
+use model::experiment::Area;
 use model::isa::{CpuOp, Element};
 use model::machine::Machine;
 use model::number::percent_tenths as percent;
 use model::warning::{Cause, Warning, WarningCode};
 
 use super::looks::{looked, of_warning, told};
-use crate::plan::{Request, plan};
 use crate::runner::{self, Event, Setting, Watcher};
-use crate::suite::{CpuChoice, IsaChoice, Suite, Threads};
 use model::plan::Plan;
 
 /// Length of a sample on all cores, and on one, in seconds.
@@ -36,9 +37,11 @@ const PER_LAUNCH: u32 = 3;
 /// # Errors
 /// One sentence: this CPU has no kernel for it.
 pub(super) fn plan_of(machine: &Machine) -> Result<Plan, String> {
-    let choice = CpuChoice { ops: vec![CpuOp::Fma], elements: vec![Element::Fp64], isa: vec![IsaChoice::Vector] };
-    let one_and_all = vec![Threads::Count(1), Threads::All];
-    let request = Request { threads: one_and_all, ..Request::of(Suite::of_cpu(&choice)?) };
+    let (op, elements, isa) = (vec![CpuOp::Fma], vec![Element::Fp64], vec![IsaChoice::Vector]);
+    let choices = Choices { cpu: CpuChoice { op, elements, isa, ..CpuChoice::default() }, ..Choices::default() };
+    let suite = suite_of(Area::Cpu, &choices).map_err(|error| error.to_string())?;
+    let threads = vec![Threads::Count(1), Threads::All];
+    let request = Request { threads, choices, ..crate::host::request(suite, machine) };
     let mut plan = plan(&request, machine).map_err(|error| error.to_string())?;
     let under_quota =
         plan.rows.iter().any(|row| machine.cpu.quota_cpus.is_some_and(|cpus| cpus < row.cpus.len() as f64));

@@ -240,8 +240,7 @@ fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Request, plan};
-    use crate::suite::Suite;
+    use areas::{Request, Suite, plan};
     use crate::tests::machine_with_cpus;
     use model::doctor::CheckStatus;
 
@@ -289,7 +288,7 @@ mod tests {
         disk: Option<&DiskTarget>,
         change: impl FnOnce(&mut Facts<'_>),
     ) -> Vec<Check> {
-        let request = Request { disk: disk.cloned(), ..Request::of(Suite::find("quick").unwrap()) };
+        let request = Request { disk: disk.cloned(), ..crate::host::request(Suite::embedded("quick").unwrap(), machine) };
         let rows = plan(&request, machine).unwrap().rows;
         let mut facts =
             Facts { machine, settings, rows: &rows, disk, file_bytes: 1 << 30, counter: true, swap_used: None };

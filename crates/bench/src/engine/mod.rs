@@ -1,19 +1,16 @@
 //! The engines' seam: what an area must say to be measured, and nothing about how measuring is done.
 //!
-//! An engine expands a request into planned rows (pure) and opens an experiment as a [`Trial`] on the thread that will
+//! An engine opens an experiment as a [`Trial`] on the thread that will
 //! run it. The clock, warm-up, repetition, interleaving and the stop rule belong to the worker and the runner, so that
 //! no engine can get them wrong.
 
-use model::experiment::{Area, Experiment, Params};
-use model::machine::Machine;
+use model::experiment::Area;
 use model::sample::MetricName;
 use model::unit::{Better, Unit};
 use model::wire::{Observations, Task};
 use sys::clock::Timer;
 
 use crate::histogram::Histogram;
-use crate::plan::Request;
-use model::plan::{PlanError, Planned};
 use resources::{ResourceContext, RunResources};
 
 mod cpu;
@@ -28,24 +25,10 @@ pub(crate) mod observed;
 pub(crate) mod resources;
 #[cfg(test)]
 pub(crate) use linpack::planted;
-pub(crate) use linpack::{computes as linpack_computes, refused_factors as linpack_refused_factors};
 
 /// Every engine; a new area is one file and one line here.
 pub(crate) static ENGINES: &[&dyn Engine] =
     &[&cpu::CpuEngine, &linpack::LinpackEngine, &memory::MemoryEngine, &disk::DiskEngine, &net::NetEngine];
-
-/// Kernel and counting rule by which this version measures an experiment that nothing is in the way of; `None` where it
-/// has none for it.
-pub(crate) fn method(experiment: &Experiment) -> Option<String> {
-    match &experiment.params {
-        Params::Cpu(params) => cpu::method(params).map(str::to_owned),
-        Params::Linpack(params) => Some(linpack::method(params.engine, params.op, params.element).to_owned()),
-        Params::Memory(params) => Some(memory::method(params)),
-        Params::Disk(params) => Some(disk::method(params, &experiment.method).to_owned()),
-        Params::Net(params) => Some(net::method(params)),
-        Params::Other(_) => None,
-    }
-}
 
 /// What the benchmarks of an area keep for as long as a run lasts; `None` where they keep nothing.
 pub(crate) fn run_resources<'a>(area: Area, context: ResourceContext<'a>) -> Option<Box<dyn RunResources + 'a>> {
@@ -60,12 +43,6 @@ pub(crate) fn run_resources<'a>(area: Area, context: ResourceContext<'a>) -> Opt
 pub(crate) trait Engine: Sync {
     /// The area.
     fn area(&self) -> Area;
-
-    /// The rows that a request comes to on a machine. Pure.
-    ///
-    /// # Errors
-    /// What the user named and cannot be done here.
-    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError>;
 
     /// Prepares what all threads of a launch need, before there are any; `progress` is told the share that is done.
     ///

@@ -13,3 +13,8 @@ pub(crate) mod progress;
 pub mod run;
 #[cfg(test)]
 mod tests;
+
+/// Whether a reference tool can run alongside a benchmark.
+pub fn can_run(tool: &str, experiment: &model::experiment::Experiment) -> bool {
+    tools::find(tool).is_some_and(|tool| tool.supports(experiment).is_ok())
+}

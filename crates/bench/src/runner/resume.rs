@@ -20,7 +20,6 @@ use super::run::Run;
 use super::setting::{Finished, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
 use super::state::{State, initial_states};
 use crate::asked::Asked;
-use crate::engine;
 use crate::journal::{self, Entry, Journal, Reopening};
 use crate::references::detect::{Detected, Places};
 use crate::store::{DOCUMENT, RunFolder, Store, load_file};
@@ -153,7 +152,7 @@ impl CutOff {
             ));
         }
         let runnable = self.plan().rows.iter().filter(|row| row.obstacle.is_none()).map(|row| &row.experiment);
-        let changed = runnable.filter(|one| engine::method(one).as_deref() != Some(one.method.as_str()));
+        let changed = runnable.filter(|one| areas::method(one).as_deref() != Some(one.method.as_str()));
         let changed: Vec<&str> = changed.map(|one| one.id.as_str()).collect();
         let Some(first) = changed.first() else { return Ok(()) };
         let (rows, version) = (changed.len(), &self.document.assay.version);
@@ -357,8 +356,7 @@ mod tests {
     use super::*;
     use crate::evidence::{Outcome, Repetition};
     use crate::journal::{Ended, Journalled};
-    use crate::plan::{Request, plan};
-    use crate::suite::Suite;
+    use areas::{Suite, plan};
     use crate::tests::{asked, document, machine_with_cpus, repetition, scratch};
 
     const ID: &str = "cpu/fma/fp64/avx2/t1";
@@ -473,11 +471,12 @@ mod tests {
     #[test]
     fn every_row_that_can_be_planned_has_the_method_of_this_version() {
         for name in Suite::names() {
-            let plan = plan(&Request::of(Suite::find(name).unwrap()), &machine_with_cpus(2)).unwrap();
+            let machine = machine_with_cpus(2);
+            let plan = plan(&crate::host::request(Suite::embedded(name).unwrap(), &machine), &machine).unwrap();
             for row in plan.rows.iter().filter(|row| row.obstacle.is_none()) {
                 let experiment = &row.experiment;
                 assert_eq!(
-                    engine::method(experiment).as_deref(),
+                    areas::method(experiment).as_deref(),
                     Some(experiment.method.as_str()),
                     "{}",
                     experiment.id

@@ -33,8 +33,8 @@ use crate::net::listener::Listener;
 use crate::net::messages::RunReply;
 use crate::net::path;
 use crate::net::preface::{Preface, Purpose, Token};
-use crate::plan::place;
-use crate::suite::MOST_BLOCK_BYTES;
+use areas::net::modes::MOST_BLOCK_BYTES;
+use areas::place;
 
 /// Most unauthenticated clients at a time; one more is closed at once.
 const MOST_UNIDENTIFIED: usize = 256;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bench::suite::Threads;
+use areas::Threads;
 use clap::Args;
 use model::experiment::Area;
 use model::unit::{parse_seconds, parse_size};

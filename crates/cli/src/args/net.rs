@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use areas::net::NetChoice;
 use bench::net::{Target, listen_address};
 use clap::{Args, Subcommand};
-use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
 use model::unit::{parse_seconds, parse_size};
 
 use super::measure::Measure;
@@ -35,31 +35,8 @@ pub(crate) struct Net {
     /// The file with the key that the server asks for; - is standard input.
     #[arg(long, value_name = "FILE", requires = "other_end")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Transports: tcp, udp.
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) protocol: Vec<Protocol>,
-    /// What is done: stream (tcp), `no_drop` (udp, the highest rate within a loss goal), blast (udp, as much as goes),
-    /// pingpong, connect (tcp), load (round trips while streams run), transfer (a fixed amount there and back).
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) mode: Vec<NetMode>,
-    /// Bytes per send, or per message; by default 128KiB in a stream, 1472B in a datagram and 1 byte there and back.
-    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
-    pub(crate) block: Vec<u64>,
-    /// Which way the bytes of a stream go: up (to the server), down, both at once.
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) direction: Vec<Direction>,
-    /// Whether the sends of a TCP stream are asked to spare their copy: true, false.
-    #[arg(long, value_name = "BOOL,…", value_delimiter = ',', action = clap::ArgAction::Append)]
-    pub(crate) zero_copy: Vec<bool>,
-    /// Who cuts datagrams from large sends: off (one system call a batch of them), gso (the kernel or the device).
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) segmentation: Vec<Segmentation>,
-    /// How a round trip is waited for: blocking (asleep), spinning (asking again and again).
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) wait: Vec<Wait>,
-    /// Datagrams of a million that the highest rate may lose: 0, 1, 1000 or any other number below a million.
-    #[arg(long, value_name = "PPM,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..1_000_000))]
-    pub(crate) loss_goal: Vec<u32>,
+    #[command(flatten)]
+    pub(crate) choice: NetChoice,
 
     #[command(flatten)]
     pub(crate) measure: Measure,

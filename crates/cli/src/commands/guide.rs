@@ -6,7 +6,7 @@
 use bench::host;
 use bench::net::Target;
 use bench::references::detect::usable;
-use bench::suite::Threads;
+use areas::Threads;
 use clap::Parser;
 use inquire::list_option::ListOption;
 use inquire::validator::{ErrorMessage, Validation};
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn every_suite_that_is_offered_is_there() {
         for (name, text) in SUITES {
-            assert!(bench::suite::Suite::find(name).is_ok() && text.starts_with(name));
+            assert!(areas::Suite::embedded(name).is_ok() && text.starts_with(name));
         }
         assert!(AREAS.iter().all(|(area, text)| text.starts_with(&format!("{area}: "))));
     }

@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use bench::plan::{Request, plan};
+use areas::cpu::CpuChoice;
+use areas::{Choices, IsaChoice, Request, Threads, plan, suite_of};
 use bench::probe::Probing;
 use bench::references::detect::Places;
 use bench::runner::{self, Event, Setting, Watcher};
-use bench::suite::{CpuChoice, IsaChoice, Suite, Threads};
 use machine::{Declared, Sysroot};
 use model::disk_target::IoLimits;
 use model::document::Row;
+use model::experiment::Area;
 use model::isa::CpuOp;
 use model::machine::{Machine, Storage};
 use model::peak::{InfoPeak, Peak, PeakKind};
@@ -87,11 +88,12 @@ const HEADLINES: [CpuOp; 4] = [CpuOp::Fma, CpuOp::Dot, CpuOp::Matrix, CpuOp::Pla
 /// done: the rest is worth printing all the same.
 fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak> {
     // Of each operation the widest kernel: all of them would take ten seconds.
-    let headlines = CpuChoice { ops: HEADLINES.to_vec(), isa: vec![IsaChoice::Vector], ..CpuChoice::default() };
-    let suite = Suite::of_cpu(&headlines);
-    let (Ok(suite), Ok(worker)) = (suite, worker_command()) else { return Vec::new() };
+    let headlines = CpuChoice { op: HEADLINES.to_vec(), isa: vec![IsaChoice::Vector], ..CpuChoice::default() };
+    let choices = Choices { cpu: headlines, ..Choices::default() };
+    let (Ok(suite), Ok(worker)) = (suite_of(Area::Cpu, &choices), worker_command()) else { return Vec::new() };
     let threads = vec![Threads::Count(1), Threads::All];
-    let Ok(plan) = plan(&Request { threads, ..Request::of(suite) }, machine) else { return Vec::new() };
+    let request = Request { threads, choices, ..bench::host::request(suite, machine) };
+    let Ok(plan) = plan(&request, machine) else { return Vec::new() };
     let setting = Setting {
         worker,
         machine,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bench::journal::{self, JOURNAL};
 use bench::store::{DOCUMENT, PAGE, load_file};
-use bench::suite::Suite;
+use areas::Suite;
 use model::cluster::{Outcome, OutcomeStatus, Plan, SuiteTask, Task};
 use model::document::{Document, Status};
 use sys::clock::monotonic_raw_seconds;

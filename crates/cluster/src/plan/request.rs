@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bench::plan::{Request as RunRequest, plan as plan_of};
+use areas::{Request as RunRequest, plan as plan_of};
 use model::cluster::{HplPlan, PLAN_SCHEMA, Pairing, Plan, PlanNode, SuiteTask, Task, Work};
 use model::disk_target::DiskTarget;
 use model::document::Program;
@@ -73,7 +73,7 @@ pub fn expected(request: &Request, machine: &Machine, disk: DiskTarget) -> Resul
         filter: request.filter.clone(),
         repeat: request.repeat,
         disk: Some(disk),
-        ..RunRequest::of(suite)
+        ..bench::host::request(suite, machine)
     };
     let plan = plan_of(&of, machine).map_err(|error| Error::Suite(error.to_string()))?;
     let pauses = f64::from(plan.sessions.saturating_sub(1)) * plan.pause_seconds;

@@ -10,6 +10,25 @@ use serde::{Deserialize, Serialize};
 use crate::document::status::Status;
 use crate::unit::{Better, Unit};
 
+/// The ids of the reference tools of this version.
+pub const TOOLS: &[&str] = &[
+    "likwid-bench",
+    "stream",
+    "pmbw",
+    "multichase",
+    "sysbench",
+    "hpl",
+    "hpcc",
+    "xlinpack",
+    "fio",
+    "ioping",
+    "iozone",
+    "iperf3",
+    "iperf",
+    "sockperf",
+    "ping",
+];
+
 crate::words::words! {
     /// What a ratio says against 1, counted so that more is better for us.
     Verdict, "verdict", {

@@ -1,43 +1,23 @@
 //! The cpu engine: arithmetic kernels on registers alone, each result checked bit for bit.
 //!
-//! Which kernels exist, what they require and how much work an iteration is, the table in `kernels` says; which of them
-//! a request asks for, [`rows`]. Here they are opened on the thread that will run them.
+//! Which kernels exist, what they require and how much work an iteration is, the table in `kernels` says. Here they are opened on the thread that will run them.
 
-use std::collections::BTreeMap;
-
-use kernels::features::{Feature, Features};
+use kernels::features::Features;
 use kernels::state::ArithmeticState;
 use kernels::table::{self, Bound};
 use model::experiment::{Area, CpuParams, Experiment, Params};
 use model::isa::{CpuOp, Element, Isa};
-use model::machine::Machine;
 use model::unit::Unit;
 use model::wire::Task;
 
 use super::{Engine, Measure, Opened, Preparing, Profile, Trial, Trouble};
-use crate::plan::Request;
-use model::plan::{PlanError, Planned};
-
-mod rows;
 
 /// Measures arithmetic.
 pub(super) struct CpuEngine;
 
-/// Kernel and counting rule of an experiment; `None` where there is no kernel for it.
-pub(super) fn method(params: &CpuParams) -> Option<&'static str> {
-    let is_its =
-        |kernel: &&table::Kernel| (kernel.op, kernel.element, kernel.isa) == (params.op, params.element, params.isa);
-    table::KERNELS.iter().find(is_its).map(|kernel| kernel.method)
-}
-
 impl Engine for CpuEngine {
     fn area(&self) -> Area {
         Area::Cpu
-    }
-
-    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
-        let by_type = features_by_type(machine);
-        rows::expand(request, machine, &|cpus| common(machine, &by_type, cpus))
     }
 
     fn prepare(&self, task: &Task, _launch: &mut dyn Preparing) -> Result<(), Trouble> {
@@ -68,7 +48,7 @@ impl Engine for CpuEngine {
 
 /// Whether NOPs keep the instructions of an experiment's loop apart.
 fn is_spaced(experiment: &Experiment) -> bool {
-    experiment.kernel.as_ref().is_some_and(|kernel| kernel.instructions.iter().any(|name| name == rows::NOP))
+    experiment.kernel.as_ref().is_some_and(|kernel| kernel.instructions.iter().any(|name| name == areas::cpu::NOP))
 }
 
 fn params(experiment: &Experiment) -> Result<&CpuParams, Trouble> {
@@ -76,30 +56,6 @@ fn params(experiment: &Experiment) -> Result<&CpuParams, Trouble> {
         Params::Cpu(params) => Ok(params),
         _ => Err(Trouble::Failed(format!("'{}' is no cpu experiment", experiment.id))),
     }
-}
-
-/// What the cores of each kind can do, by the index of their kind; nothing where all are of one kind, or where a look
-/// from one of them fails.
-pub(super) fn features_by_type(machine: &Machine) -> BTreeMap<usize, Features> {
-    let types = machine.cpu.core_types.iter().enumerate().filter(|_| machine.cpu.core_types.len() > 1);
-    let available = |cpus: &[u32]| cpus.iter().copied().find(|cpu| machine.cpu.available_cpus.contains(cpu));
-    let seen = types.filter_map(|(index, core_type)| {
-        let found = sys::team::run(&[available(&core_type.cpus)?], |_, _| Ok(Features::detect()));
-        Some((index, found.ok()?.into_iter().next()?))
-    });
-    seen.collect()
-}
-
-/// What all of these CPUs can do.
-pub(super) fn common(machine: &Machine, by_type: &BTreeMap<usize, Features>, cpus: &[u32]) -> Features {
-    let uses = |index: usize| machine.cpu.core_types[index].cpus.iter().any(|cpu| cpus.contains(cpu));
-    let used: Vec<Features> = by_type.iter().filter(|(index, _)| uses(**index)).map(|(_, found)| *found).collect();
-    if used.is_empty() {
-        return Features::detect();
-    }
-    let everywhere = |feature: &&Feature| used.iter().all(|features| features.has(**feature));
-    let binds = used.iter().all(|features| features.binds_at_renaming());
-    Features::having(&Feature::ALL.iter().filter(everywhere).copied().collect::<Vec<_>>()).on_binding_core(binds)
 }
 
 /// The unit in which work on such elements is counted.

@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
+use areas::disk::footprint::{self, Lanes};
 use model::experiment::DiskParams;
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskPattern, DiskSync};
 use sys::clock::Timer;
@@ -11,10 +12,9 @@ use sys::queue::Engine;
 
 use super::cache::Allowance;
 use super::contents::PAGE_BYTES;
-use super::footprint::Lanes;
 use super::lane::{Access, Job, Lane, Plan};
 use super::visits::{Span, Visits};
-use super::{footprint, stretch, trouble};
+use super::{stretch, trouble};
 use crate::engine::{Tally, Trouble, Window};
 use crate::target::why_not;
 

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use areas::disk::footprint::READ_BACK_BYTES;
 use model::document::DiskConditions;
 use model::experiment::DiskParams;
 use model::io::{DiskCache, DiskEngine, DiskPattern, DiskSync};
@@ -19,14 +20,11 @@ use super::contents::{Contents, PAGE_BYTES, SECTOR_BYTES};
 use super::engines::{self, cannot_open};
 use super::helpers::Helpers;
 use super::lane::{Access, Due, Job, Lane};
-use super::{apart, layout, rows, traffic, trouble};
+use super::{apart, layout, traffic, trouble};
 use crate::engine::{Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
 
 /// Bytes compared after a window of reads, over all lanes of a thread.
 const COMPARED_BYTES: usize = 16 << 20;
-
-/// Bytes of a written block that are read back at most.
-pub(super) const READ_BACK_BYTES: usize = 1 << 20;
 
 /// How long before a window requests start, in microseconds: queues fill.
 const LEAD_MICROSECONDS: u32 = 20_000;
@@ -101,7 +99,7 @@ impl DiskFlow {
         let file = open_plain(held)?;
         let no_device = params.engine == DiskEngine::Null;
         let cut_short = held.bytes < params.size;
-        if let Some(sentence) = rows::too_small_for(params, held.bytes).filter(|_| cut_short) {
+        if let Some(sentence) = areas::disk::feasible::too_small_for(params, held.bytes).filter(|_| cut_short) {
             return Err(Trouble::Unavailable(format!("{sentence}; there was no time to lay out a larger one")));
         }
         let block = u32::try_from(params.block)

@@ -21,7 +21,7 @@ use super::cache::Allowance;
 use super::claims::Claims;
 use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
 use super::visits::Visits;
-use super::{footprint, traffic, trouble};
+use super::{traffic, trouble};
 use crate::engine::moments::Moments;
 use crate::engine::{Tally, Window};
 pub(super) use paced::Due;
@@ -84,7 +84,7 @@ impl Job {
 
     /// Bytes from one block in memory to the next.
     pub(super) fn stride(&self) -> usize {
-        footprint::stride(self.block.into())
+        areas::disk::footprint::stride(self.block.into())
     }
 
     fn open_file(&self) -> io::Result<std::fs::File> {

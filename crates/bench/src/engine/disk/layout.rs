@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use areas::disk::footprint::{
+    FILES_AT_ONCE, LAYOUT_CHUNK_BYTES as CHUNK_BYTES, LAYOUT_DEPTH as DEPTH, layout_pool_bytes,
+};
 use model::wire::HeldFile;
 use sys::clock::monotonic_raw_seconds;
 use sys::queue::{Completion, Engine, Options, Queue, Request};
@@ -21,20 +24,8 @@ use super::{traffic, trouble};
 use crate::engine::{Preparing, Trouble};
 use crate::target::no_direct;
 
-/// Bytes of one write of the layout, but for the first ones.
-const CHUNK_BYTES: u64 = 1 << 20;
-
-/// Writes of the layout in flight.
-const DEPTH: u32 = 8;
-
-/// Chunks in memory: see `POOL_BYTES` of the footprint.
-const POOL_CHUNKS: u64 = 64;
-
 /// Pages that are looked at to see whether a file is laid out, spread over the whole of it.
 const LOOKED_AT: u64 = 16;
-
-/// Files that are worked on at the same time at most, each with memory of its own.
-pub(super) const FILES_AT_ONCE: u32 = 8;
 
 /// Bytes that are written through the page cache before they are flushed and dropped from it: what has not reached the
 /// device has not been laid out, and takes memory that others may need.
@@ -259,18 +250,12 @@ fn open_queue(held: &HeldFile, direct: bool, arena_bytes: usize) -> io::Result<Q
     Queue::open(open()?, &Options { engine: Engine::Sync, depth: 1, arena_bytes })
 }
 
-/// Bytes of the memory from which a file of so many bytes is laid out.
-pub(super) fn pool_bytes(file_bytes: u64) -> usize {
-    let chunks = POOL_CHUNKS.min(file_bytes.div_ceil(CHUNK_BYTES)).max(u64::from(DEPTH));
-    usize::try_from(chunks * CHUNK_BYTES).unwrap_or(usize::MAX)
-}
-
 /// Writes the whole file, in order, some chunks in flight, or as much of it as there is time for; how many bytes.
 pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> io::Result<u64> {
     let mut hurry = Hurry::begin(held.layout_seconds, if direct { IN_FLIGHT_BYTES } else { FLUSHED_AT_ONCE });
     let mut end = held.bytes;
     let chunk = usize::try_from(CHUNK_BYTES).unwrap_or(usize::MAX);
-    let arena_bytes = pool_bytes(held.bytes);
+    let arena_bytes = layout_pool_bytes(held.bytes);
     let mut queue = open_queue(held, direct, arena_bytes)?;
     let cached = (!direct).then(|| sys::file::open(Path::new(&held.path), true, false, false)).transpose()?;
     // What grows does so in order: a write beyond its end would fill the gap with zeros first.

@@ -2,24 +2,20 @@
 //! it came back.
 //!
 //! The file has no name and is the runner's; here it is laid out with data that nothing can compress ([`contents`]),
-//! read and written through a window ([`flow`], [`lane`]), and everything is checked. Which rows there are is decided
-//! in [`rows`], and by which engine requests are made, in [`engines`].
+//! read and written through a window ([`flow`], [`lane`]), and everything is checked. By which
+//! engine requests are made is decided in [`engines`].
 
 mod apart;
-mod beforehand;
 mod cache;
 mod claims;
 mod contents;
 mod engines;
 mod flow;
-mod footprint;
 mod helpers;
 mod lane;
 mod layout;
 pub(super) mod observed;
 mod permutation;
-mod room;
-mod rows;
 pub(super) mod run;
 mod stretch;
 #[cfg(test)]
@@ -29,14 +25,9 @@ mod trouble;
 mod visits;
 
 use model::experiment::{Area, DiskParams, Params};
-use model::machine::Machine;
 use model::wire::{DiskTask, Task};
 
 use super::{Engine, Opened, Preparing, Trouble};
-use crate::plan::Request;
-use model::plan::{PlanError, Planned};
-
-pub(super) use rows::method_of as method;
 
 /// Measures disks.
 pub(super) struct DiskEngine;
@@ -44,10 +35,6 @@ pub(super) struct DiskEngine;
 impl Engine for DiskEngine {
     fn area(&self) -> Area {
         Area::Disk
-    }
-
-    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
-        rows::expand(request, machine)
     }
 
     fn prepare(&self, task: &Task, launch: &mut dyn Preparing) -> Result<(), Trouble> {

@@ -7,6 +7,7 @@
 use std::io;
 use std::path::Path;
 
+use areas::disk::stretch::{CHUNK_BYTES, blocks, chunks_of};
 use model::experiment::DiskParams;
 use model::io::{DiskLayout, DiskOp, DiskSync};
 use sys::queue::{Engine, Options, Queue, Request};
@@ -15,17 +16,6 @@ use super::contents::{Origin, SECTOR_BYTES, Unit};
 use super::lane::{Access, Job};
 use super::visits::Span;
 use super::{traffic, trouble};
-
-/// The stretches of all threads together, where blocks are small: a quarter of the least memory that drives come with
-/// today (64 MiB), and some thousands of blocks of 4 KiB, so that a pass takes longer than what is in flight.
-const STRETCH_BYTES: u64 = 16 << 20;
-
-/// Blocks of a stretch for each request in flight at least, so that two requests need not meet.
-const BLOCKS_PER_REQUEST: u64 = 2;
-
-/// Bytes of a request of the first visit, and how many of them at most have contents of their own.
-const CHUNK_BYTES: usize = 1 << 20;
-const CHUNKS: usize = 16;
 
 /// The stretch of a thread; `None` where the whole of its part is visited.
 pub(super) fn of_thread(job: &Job, params: &DiskParams, thread: u64, seed: u64) -> Option<Span> {
@@ -39,24 +29,6 @@ pub(super) fn of_thread(job: &Job, params: &DiskParams, thread: u64, seed: u64) 
     // A place of its own in each launch and thread; other draws of the same seed come from the seed itself.
     let seed = seed.rotate_left(31).wrapping_add(thread);
     Some(Span::part(threads, part, job.blocks()).stretch(blocks(params, threads), seed))
-}
-
-/// Blocks of a thread's stretch, of so many threads on the same file.
-fn blocks(params: &DiskParams, threads: u64) -> u64 {
-    let least = BLOCKS_PER_REQUEST * u64::from(params.depth);
-    (STRETCH_BYTES / threads).div_ceil(params.block.max(1)).max(least)
-}
-
-/// Bytes of the memory that a thread's first visit takes; `None` where there is none.
-pub(super) fn pool_bytes(params: &DiskParams) -> Option<usize> {
-    let threads = if params.layout == DiskLayout::Shared { u64::from(params.threads.max(1)) } else { 1 };
-    let comes_back = matches!(params.op, DiskOp::Rewrite | DiskOp::Reread);
-    comes_back.then(|| chunks_of(blocks(params, threads).saturating_mul(params.block)) * CHUNK_BYTES)
-}
-
-/// Chunks with contents of their own for a stretch of so many bytes.
-fn chunks_of(bytes: u64) -> usize {
-    usize::try_from(bytes.div_ceil(CHUNK_BYTES as u64)).unwrap_or(CHUNKS).clamp(1, CHUNKS)
 }
 
 /// Writes or reads every block of a stretch once. Not timed. What is written counts as laid out: the windows' own writes

@@ -1,5 +1,6 @@
 //! Our own solver in mixed precision: a system in fp64, its factors in fp32, or in fp32 by products in bf16, and refinement.
 
+use areas::linpack::solver;
 use kernels::dense::{Checked, Diagonal, MOST_REFINEMENTS, Mixed, Problem, Refined, Unfit};
 use model::isa::Element;
 use model::linpack::{LinpackConditions, LinpackMatrix, LinpackParams};
@@ -8,7 +9,7 @@ use sys::memory::Place;
 use sys::numbers::Numbers;
 
 use super::own::{Parts, WORKSPACE_ALIGN, abandoned, index, judged, map, unfit};
-use super::{Residuals, Team, Trouble, solver};
+use super::{Residuals, Team, Trouble, tile};
 
 /// What a check of a solution comes to.
 ///
@@ -52,7 +53,7 @@ impl LuMixed {
         let Parts { tile, blocking, crew, n, lda } = Parts::<f32>::new(task, params)?;
         let isa = || params.isa.map_or("any kernel", |isa| isa.name());
         let beside = LinpackParams { isa: params.isa.map(solver::beside_factors), ..params.clone() };
-        let wide = solver::tile::<f64>(&beside)
+        let wide = tile::tile::<f64>(&beside)
             .ok_or_else(|| Trouble::Unavailable(format!("there is no kernel of fp64 with {} here", isa())))?;
         let is_dominant = params.matrix() == Some(LinpackMatrix::DiagonallyDominant);
         let diagonal = if is_dominant { Diagonal::Dominant } else { Diagonal::Drawn };

@@ -1,22 +1,17 @@
 //! The LINPACK engine: solutions of dense systems, and products of matrices, each checked.
 //!
-//! Which rows a request comes to, and at what cost, [`rows`] says; which solver has what, [`solver`]. Here a launch's
-//! problem is set up before there are threads, and each thread takes its part of it.
+//! Here a launch's problem is set up before there are threads, and each thread takes its part of it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::experiment::{Area, Params};
 use model::linpack::{LinpackConditions, LinpackEngine as Whose, LinpackOp, LinpackParams};
-use model::machine::Machine;
 use model::unit::Unit;
 use model::wire::{Observations, Task};
 
 use super::cpu;
 use super::{BesideJob, Engine, Job, JobProfile, Opened, Preparing, Residuals, Trouble};
-use crate::plan::Request;
-use model::plan::{PlanError, Planned};
 
-mod cost;
 #[cfg(feature = "faer")]
 mod faer;
 mod library;
@@ -25,13 +20,8 @@ mod operands;
 mod own;
 #[cfg(test)]
 pub(crate) mod planted;
-mod rows;
-mod series;
-mod solver;
+mod tile;
 mod system;
-
-pub(super) use solver::method;
-pub(crate) use solver::{computes, refused_factors};
 
 /// Measures LINPACK.
 pub(super) struct LinpackEngine;
@@ -39,11 +29,6 @@ pub(super) struct LinpackEngine;
 impl Engine for LinpackEngine {
     fn area(&self) -> Area {
         Area::Linpack
-    }
-
-    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
-        let by_type = cpu::features_by_type(machine);
-        rows::expand(request, machine, &|cpus| cpu::common(machine, &by_type, cpus))
     }
 
     fn prepare(&self, task: &Task, _launch: &mut dyn Preparing) -> Result<(), Trouble> {
@@ -54,7 +39,7 @@ impl Engine for LinpackEngine {
             #[cfg(feature = "faer")]
             Whose::Faer => faer::team(task, params)?,
             #[cfg(not(feature = "faer"))]
-            other @ Whose::Faer => return Err(Trouble::Unavailable(solver::refused(other).unwrap_or_default())),
+            other @ Whose::Faer => return Err(Trouble::Unavailable(areas::linpack::solver::refused(other).unwrap_or_default())),
         };
         let open = Open { id: task.experiment.id.clone(), launch: task.launch, left: task.cpus.len(), team };
         prepared().push(open);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use areas::linpack::solver;
 use kernels::dense::{
     Abandoned, Blocking, BoundTile, Checked, Crew, Diagonal, Problem, Product, Real, SAMPLES, Shape, Solver, THRESHOLD,
     Unfit, Verified,
@@ -14,7 +15,7 @@ use sys::memory::{PageSize, Place};
 use sys::numbers::{Number, Numbers};
 
 use super::mixed::LuMixed;
-use super::{Residuals, Team, Trouble, solver};
+use super::{Residuals, Team, Trouble, tile};
 
 /// Alignment of what a solver has beside its matrix.
 pub(super) const WORKSPACE_ALIGN: usize = 2 << 20;
@@ -72,7 +73,7 @@ impl<T: Real> Parts<T> {
             let (op, element) = (params.op, params.element);
             Trouble::Unavailable(format!("this CPU, or the operating system, lacks {isa} for {op} of {element}"))
         };
-        let tile = solver::tile::<T>(params).ok_or_else(lacking)?;
+        let tile = tile::tile::<T>(params).ok_or_else(lacking)?;
         let machine = machine::discover(&machine::Sysroot::host());
         let blocking = solver::blocking(params, tile.tile(), solver::caches(&machine, &task.cpus));
         let crew = Crew::new(task.cpus.len(), std::thread::yield_now);

@@ -41,7 +41,7 @@ pub(crate) fn task(n: u64, threads: u32) -> Task {
         align: 64,
         threads,
         element: Element::Fp64,
-        isa: Some(super::solver::sets(Element::Fp64).last().map_or(Isa::Scalar, |set| set.isa)),
+        isa: Some(areas::linpack::solver::sets(Element::Fp64).last().map_or(Isa::Scalar, |set| set.isa)),
     };
     let cpu = sys::affinity::allowed_cpus().unwrap()[0];
     Task {

@@ -4,35 +4,11 @@ use std::ops::Range;
 
 use kernels::lines::CacheLine;
 use kernels::pattern::Pattern;
-use model::experiment::MemoryParams;
-use model::isa::{MemoryOp, Pages};
+use model::isa::Pages;
 use model::unit::format_size;
 use sys::memory::{PageSize, Region};
 
 use super::super::Trouble;
-
-/// Parts of equal length that the working set of an operation consists of.
-pub(super) const fn parts(op: MemoryOp) -> u64 {
-    match op {
-        MemoryOp::Read
-        | MemoryOp::Write
-        | MemoryOp::WriteNt
-        | MemoryOp::Update
-        | MemoryOp::Increment
-        | MemoryOp::Load
-        | MemoryOp::Handoff => 1,
-        MemoryOp::Copy
-        | MemoryOp::CopyNt
-        | MemoryOp::Scale
-        | MemoryOp::ScaleNt
-        | MemoryOp::Mix11
-        | MemoryOp::RepMovsb
-        | MemoryOp::Memcpy
-        | MemoryOp::ByteLoop => 2,
-        MemoryOp::Add | MemoryOp::AddNt | MemoryOp::Triad | MemoryOp::TriadNt | MemoryOp::Mix21 => 3,
-        MemoryOp::Mix31 => 4,
-    }
-}
 
 fn page_size(pages: Pages) -> PageSize {
     match pages {
@@ -62,12 +38,6 @@ pub(super) fn map(bytes: usize, pages: Pages) -> Result<Region, Trouble> {
     Region::map(bytes, page_size(pages)).map_err(|error| {
         Trouble::Unavailable(format!("no memory for a buffer of {}: {error}", format_size(bytes as u64)))
     })
-}
-
-/// One thread's bytes of each part of the working set.
-pub(super) fn share_bytes(params: &MemoryParams) -> usize {
-    let share = params.working_set / u64::from(params.threads.max(1)) / parts(params.op);
-    usize::try_from(share).unwrap_or(usize::MAX / 4)
 }
 
 /// A region, and where in it the array begins.

@@ -10,6 +10,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use areas::memory::working_sets::LINES_OF_EACH;
 use kernels::handoff::{HandoffLine, Lost};
 use model::wire::{Observations, Task};
 use sys::clock::Timer;
@@ -19,14 +20,8 @@ use super::super::{Flow, FlowMetric, FlowProfile, Opened, Tally, Trouble, Window
 /// Round trips on one line between two time stamps: some tens of microseconds.
 const TOGETHER: u32 = 256;
 
-/// Lines that each of the two threads brings.
-const LINES_OF_EACH: usize = 16;
-
 /// All lines.
 const LINES: usize = 2 * LINES_OF_EACH;
-
-/// Bytes that are handed over in turn.
-pub(super) const WORKING_SET: u64 = (LINES * size_of::<HandoffLine>()) as u64;
 
 /// How long after a window's end the other side may still be silent: longer than a busy machine keeps a thread waiting.
 const PATIENCE_SECONDS: f64 = 5.0;
@@ -284,6 +279,6 @@ mod tests {
     fn every_line_is_counted_by_its_batches() {
         let counted = |batches: u64| (0..LINES).map(|line| made_on(line, batches)).sum::<u64>();
         assert!((0..100).all(|batches| counted(batches) == batches * u64::from(TOGETHER)));
-        assert_eq!(WORKING_SET, 4096);
+        assert_eq!(areas::memory::working_sets::PAIR_BYTES, 4096);
     }
 }

@@ -18,9 +18,10 @@ use stats::random::Random;
 use sys::clock::{Calibration, Timer};
 
 use super::super::{Measure, Opened, Profile, Trial, Trouble};
-use super::buffers::{Array, obtained, parts};
+use areas::memory::sets::usual;
+use areas::memory::blocks::parts;
+use super::buffers::{Array, obtained};
 use super::chase::ChaseTrial;
-use super::sets::usual;
 
 /// What a load does between two pauses, in bytes of each array: a base page, so that even the shortest pause is of the
 /// order of the work before it.
@@ -88,7 +89,7 @@ impl Load {
     fn open(params: &MemoryParams, background: Background, seed: u64) -> Result<Self, Trouble> {
         let calibration = Calibration::begin();
         let op = background.op;
-        let kernel = usual(op).and_then(|kernel| memory::find(op, kernel.isa, &Features::detect()));
+        let kernel = usual(op, Features::detect()).and_then(|kernel| memory::find(op, kernel.isa, &Features::detect()));
         let kernel = kernel.filter(|kernel| match kernel {
             BoundMemory::Read(_) | BoundMemory::Write(_) => true,
             BoundMemory::Combine(kernel) => kernel.sources() == 1,

@@ -11,23 +11,14 @@ mod chase;
 mod handoff;
 mod loaded;
 mod nodes;
-mod rows;
-mod seats;
-mod sets;
 mod stream;
 mod visits;
 
 use model::experiment::{Area, Params};
 use model::isa::MemoryPattern;
-use model::machine::Machine;
 use model::wire::Task;
 
-pub(super) use rows::obtainable_bytes;
-pub(super) use sets::method;
-
 use super::{Engine, Opened, Trouble};
-use crate::plan::Request;
-use model::plan::{PlanError, Planned};
 
 /// Measures memory.
 pub(super) struct MemoryEngine;
@@ -35,10 +26,6 @@ pub(super) struct MemoryEngine;
 impl Engine for MemoryEngine {
     fn area(&self) -> Area {
         Area::Memory
-    }
-
-    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
-        rows::expand(request, machine)
     }
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {

@@ -11,20 +11,18 @@
 
 use std::ops::Range;
 
+use areas::memory::blocks::{LEAST_LISTED_BYTES, block_bytes, obstacle, power_of_two_within, share_bytes};
 use kernels::features::Features;
 use kernels::visits::{self, Content, Permuted, Sequence, Visitor, WORD_BYTES, words, words_mut};
 use model::experiment::MemoryParams;
 use model::isa::{MemoryOp, MemoryPattern, Pages};
-use model::unit::{Unit, format_size};
+use model::unit::Unit;
 use stats::random::Random;
 use sys::clock::Timer;
 use sys::memory::Region;
 
 use super::super::{Measure, Opened, Profile, Trial, Trouble};
-use super::buffers::{map, obtained, parts, share_bytes, want_huge_pages};
-
-/// From this length on a random order is listed, not generated: four bytes of index are then a thousandth of a block.
-const LEAST_LISTED_BYTES: usize = 4 << 10;
+use super::buffers::{map, obtained, want_huge_pages};
 
 /// Blocks up to this length are spoilt and compared as a whole, longer ones in pieces of a quarter of it.
 const WHOLE_BYTES: usize = 16 << 10;
@@ -44,53 +42,6 @@ const TIMINGS: usize = 5;
 /// One thread's part of the visits.
 pub(super) fn open(params: &MemoryParams, seed: u64) -> Result<Opened, Trouble> {
     Ok(Opened::Paced(Box::new(VisitTrial::open(params, seed)?)))
-}
-
-/// Why these visits cannot be made, in a sentence; `None` where they can.
-pub(super) fn obstacle(params: &MemoryParams) -> Option<String> {
-    let block = block_bytes(params);
-    if block == 0 || !block.is_multiple_of(WORD_BYTES) {
-        let block = format_size(block as u64);
-        return Some(format!("blocks of {block} are no whole words: take a multiple of {WORD_BYTES} B"));
-    }
-    if block > share_bytes(params) {
-        let (parts, threads) = (parts(params.op), u64::from(params.threads.max(1)));
-        let least = (block as u64).saturating_mul(parts).saturating_mul(threads);
-        return Some(format!(
-            "a block of {} is larger than a thread's part of the working set of {}: take a working set of at least {}, \
-             fewer threads or smaller blocks",
-            format_size(block as u64),
-            format_size(params.working_set),
-            format_size(least)
-        ));
-    }
-    None
-}
-
-/// The working set in which each thread's part is a power of two of blocks, where a generated order asks for that:
-/// rounded up if that is at most `most` bytes, else down. Otherwise the working set that was given.
-pub(super) fn whole_orders(params: &MemoryParams, most: Option<u64>) -> u64 {
-    let block = block_bytes(params);
-    if sequence(params) == Sequence::Ascending || block >= LEAST_LISTED_BYTES || obstacle(params).is_some() {
-        return params.working_set;
-    }
-    let unit = block as u64 * parts(params.op) * u64::from(params.threads.max(1));
-    let up = params.working_set.div_ceil(unit).checked_next_power_of_two().and_then(|blocks| blocks.checked_mul(unit));
-    let fits = |bytes: &u64| most.is_none_or(|most| *bytes <= most);
-    up.filter(fits).unwrap_or_else(|| power_of_two_within(params.working_set / unit) * unit)
-}
-
-/// The largest power of two that is not larger; 0 of 0.
-const fn power_of_two_within(number: u64) -> u64 {
-    match number.checked_ilog2() {
-        Some(bits) => 1 << bits,
-        None => 0,
-    }
-}
-
-/// Bytes of a block; increments are of single words.
-fn block_bytes(params: &MemoryParams) -> usize {
-    params.block.map_or(WORD_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 fn sequence(params: &MemoryParams) -> Sequence {
@@ -530,39 +481,9 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_do_not_fit_or_are_no_words_are_refused_with_what_to_do() {
+    fn blocks_that_do_not_fit_are_refused() {
         let too_large = MemoryParams { threads: 3, ..params(MemoryPattern::Random, MemoryOp::Copy, Some(1 << 20)) };
-        let reason = obstacle(&too_large).unwrap();
-        assert!(reason.contains("1MiB") && reason.contains("4MiB") && reason.contains("at least 6MiB"), "{reason}");
-        assert_eq!(VisitTrial::open(&too_large, 1).err(), Some(Trouble::Unavailable(reason)));
-        for odd in [0, 1, 7, 100, 1001] {
-            let reason = obstacle(&params(MemoryPattern::Sequential, MemoryOp::Write, Some(odd))).unwrap();
-            assert!(reason.contains("multiple of 8 B"), "{reason}");
-        }
-        let fits = MemoryParams { threads: 2, ..too_large };
-        assert_eq!(obstacle(&fits), None);
-    }
-
-    #[test]
-    fn a_generated_order_has_a_power_of_two_of_blocks_up_where_there_is_memory() {
-        let copy = |threads, block| MemoryParams {
-            threads,
-            working_set: 1 << 30,
-            ..params(MemoryPattern::Random, MemoryOp::Copy, Some(block))
-        };
-        assert_eq!(whole_orders(&copy(4, 8), None), 1 << 30);
-        assert_eq!(whole_orders(&copy(6, 8), None), 6 << 28, "6 x 2 x 128 MiB");
-        assert_eq!(whole_orders(&copy(6, 8), Some(5 << 28)), 6 << 27, "6 x 2 x 64 MiB");
-        assert_eq!(whole_orders(&copy(6, 8192), None), 1 << 30, "a listed order has any number");
-        let in_order = MemoryParams { pattern: MemoryPattern::Sequential, ..copy(6, 8) };
-        assert_eq!(whole_orders(&in_order, None), 1 << 30);
-        for threads in [1, 2, 3, 6, 7, 12] {
-            for block in [8, 1000, 1024] {
-                let mut params = copy(threads, block);
-                params.working_set = whole_orders(&params, None);
-                assert_eq!(whole_orders(&params, None), params.working_set, "what is whole stays as it is");
-            }
-        }
+        assert_eq!(VisitTrial::open(&too_large, 1).err(), obstacle(&too_large).map(Trouble::Unavailable));
     }
 
     #[test]

@@ -62,11 +62,10 @@ mod tests {
     use model::experiment::LOOPBACK;
     use model::io::Direction;
 
-    use super::super::rows;
     use super::*;
 
     fn params(protocol: Protocol, mode: NetMode, block: u64) -> NetParams {
-        let params = rows::params(protocol, mode, block, Direction::Down, 2);
+        let params = areas::net::expand::params(protocol, mode, block, Direction::Down, 2);
         assert_eq!(params.path, LOOPBACK);
         params
     }

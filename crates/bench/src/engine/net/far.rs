@@ -67,7 +67,7 @@ fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
         Err(error) => return Err(format!("the near end did not say what is to be measured: {error}")),
     };
     let Opening { params, most_seconds } = *opening;
-    super::rows::check(&params)?;
+    areas::net::expand::check(&params)?;
     let ways = ways(&params);
     bounds::check(&params, ways.len(), home.limits)?;
     let token = Token::new();

@@ -13,6 +13,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use areas::net::expand::IDLE_SECONDS;
 use model::document::NetConditions;
 use model::experiment::NetParams;
 use model::io::Direction;
@@ -52,9 +53,6 @@ const MOST_UNANSWERED: usize = 4096;
 /// And bytes of them, unless it is a single one: no more than the least socket buffers hold, so that neither end waits for
 /// the other to read.
 const MOST_UNANSWERED_BYTES: usize = 64 << 10;
-
-/// How long the idle path is looked at, in seconds.
-pub(super) const IDLE_SECONDS: f64 = 0.25;
 
 /// Probes of the idle path are numbered from 1, those of the load from here: an answer that comes very late is told by
 /// its number.
@@ -469,7 +467,7 @@ mod tests {
                 (DataEnd::Udp(near), DataEnd::Udp(far))
             }
         };
-        let params = super::super::rows::params(protocol, NetMode::Load, 64, Direction::Up, 1);
+        let params = areas::net::expand::params(protocol, NetMode::Load, 64, Direction::Up, 1);
         let kept = near.try_clone().unwrap();
         let mut probe = Probe::numbered(near, Content::new(7, 0, bytes), &params, 3, 1).unwrap();
         let timer = Timer::system();

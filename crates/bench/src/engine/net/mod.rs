@@ -21,7 +21,6 @@ mod part;
 mod parts;
 mod pingpong;
 mod prepared;
-mod rows;
 pub(super) mod run;
 mod sent;
 mod sizes;
@@ -38,7 +37,6 @@ use std::time::Duration;
 
 use model::experiment::{Area, NetParams, Params};
 use model::io::NetMode;
-use model::machine::Machine;
 use model::wire::{Ends, Task};
 use sys::clock::Calibration;
 
@@ -48,11 +46,8 @@ use crate::net::incoming::DataConnections;
 use crate::net::listener::Listener;
 use crate::net::messages::Opening;
 use crate::net::preface::{Purpose, Token};
-use crate::plan::Request;
 pub(crate) use connect::serve_late;
 use flow::NetFlow;
-use model::plan::{PlanError, Planned};
-pub(super) use rows::method;
 
 /// Measures the network.
 pub(super) struct NetEngine;
@@ -72,10 +67,6 @@ const SLACK_SECONDS: f64 = 60.0;
 impl Engine for NetEngine {
     fn area(&self) -> Area {
         Area::Net
-    }
-
-    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
-        rows::expand(request, machine)
     }
 
     fn prepare(&self, task: &Task, _: &mut dyn Preparing) -> Result<(), Trouble> {

@@ -4,7 +4,7 @@ use model::experiment::NetParams;
 use model::io::NetMode;
 
 use super::flows::Way;
-use crate::suite::MOST_BLOCK_BYTES;
+use areas::net::modes::MOST_BLOCK_BYTES;
 
 /// Bytes per send of the streams: what iperf3 sends at a time.
 pub(super) const STREAM_BLOCK_BYTES: usize = 128 << 10;

@@ -33,7 +33,7 @@ const BOTH: Kind = (Protocol::Tcp, NetMode::Stream, Direction::Both);
 
 /// The task of one end, without its address.
 fn task((protocol, mode, direction): Kind, block: u64, threads: u32, role: Role, token: &str) -> Task {
-    let params = rows::params(protocol, mode, block, direction, threads);
+    let params = areas::net::expand::params(protocol, mode, block, direction, threads);
     let allowed = sys::affinity::allowed_cpus().unwrap();
     let cpus: Vec<u32> = allowed.into_iter().cycle().take(flows::ways(&params).len()).collect();
     let mut task = crate::tests::task();
@@ -509,7 +509,7 @@ fn what_the_far_end_finds_wrong_is_heard_at_the_near_end() {
     thread::scope(|scope| {
         let theirs = task(UP, 1000, 1, Role::Peer, token.as_str());
         let far = scope.spawn(move || NetEngine.peer(&theirs, &mut Telling(tell)));
-        let params = rows::params(UP.0, UP.1, 1000, UP.2, 1);
+        let params = areas::net::expand::params(UP.0, UP.1, 1000, UP.2, 1);
         let opening = Opening { params, most_seconds: 60.0 };
         let (session, ends) = near::meet(&told.recv().unwrap(), token.as_str(), opening, PATIENCE).unwrap();
         let DataEnd::Tcp(connection) = &ends[0] else { panic!("a connection") };

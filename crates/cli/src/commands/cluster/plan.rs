@@ -59,7 +59,7 @@ fn request(arguments: &PlanArgs) -> Result<Request> {
         std::fs::read_to_string(&arguments.suite)
             .map_err(|error| format!("cannot read the suite file '{}': {error}", arguments.suite))?
     } else {
-        bench::suite::Suite::find(&arguments.suite)?;
+        areas::Suite::embedded(&arguments.suite)?;
         arguments.suite.clone()
     };
     let absolute = |path: &PathBuf| {

@@ -5,14 +5,13 @@ mod request;
 mod resume;
 mod server;
 
+use areas::{Choices, Request, Suite, plan, suite_of};
 use bench::host;
-use bench::plan::{Chosen, Request, plan};
 use bench::runner::{self, Finished, Setting};
 use bench::store::RunFolder;
-use bench::suite::{CpuChoice, DiskChoice, LinpackChoice, MemoryChoice, NetChoice, Suite};
+use bench::suite_file;
 use machine::{Declared, Sysroot};
 use model::experiment::Area;
-use model::io::DiskCache;
 use model::machine::Machine;
 use model::plan::Plan;
 
@@ -36,7 +35,7 @@ use server::{There, no_session};
 pub(crate) fn quick(options: &Measure, began: f64) -> Result {
     match &options.resume {
         Some(run) => resume::resume(run, None, None, options, began),
-        None => measure(Suite::find("quick")?, Chosen::default(), None, options, began),
+        None => measure(Suite::embedded("quick")?, Choices::default(), None, options, began),
     }
 }
 
@@ -47,109 +46,46 @@ pub(crate) fn suite(arguments: &Run, began: f64) -> Result {
     if let Some(run) = &options.resume {
         return resume::resume(run, arguments.suite.as_deref(), None, options, began);
     }
-    measure(Suite::find(arguments.suite.as_deref().unwrap_or("quick"))?, Chosen::default(), None, options, began)
+    let suite = suite_file::find(arguments.suite.as_deref().unwrap_or("quick"))?;
+    measure(suite, Choices::default(), None, options, began)
 }
 
 /// `assay cpu`.
 pub(crate) fn cpu(arguments: &Cpu, began: f64) -> Result {
-    let choice =
-        CpuChoice { ops: arguments.op.clone(), elements: arguments.elements.clone(), isa: arguments.isa.clone() };
-    let chosen = Chosen { isa: !choice.isa.is_empty(), ..Chosen::default() };
-    measure(Suite::of_cpu(&choice)?, chosen, None, &arguments.measure, began)
+    let choices = Choices { cpu: arguments.choice.clone(), ..Choices::default() };
+    measure(suite_of(Area::Cpu, &choices)?, choices, None, &arguments.measure, began)
 }
 
 /// `assay linpack`.
 pub(crate) fn linpack(arguments: &Linpack, began: f64) -> Result {
-    let choice = LinpackChoice {
-        ops: arguments.op.clone(),
-        engines: arguments.engine.clone(),
-        orders: arguments.n.clone(),
-        nbs: arguments.nb.clone(),
-        ldas: arguments.lda.clone(),
-        aligns: arguments.align.clone(),
-        elements: arguments.elements.clone(),
-        isa: arguments.isa.clone(),
-    };
-    let chosen = Chosen {
-        isa: !choice.isa.is_empty(),
-        order: !choice.orders.is_empty(),
-        element: !choice.elements.is_empty(),
-        ..Chosen::default()
-    };
-    measure(Suite::of_linpack(&choice)?, chosen, None, &arguments.measure, began)
+    let choices = Choices { linpack: arguments.choice.clone(), ..Choices::default() };
+    measure(suite_of(Area::Linpack, &choices)?, choices, None, &arguments.measure, began)
 }
 
 /// `assay memory`.
 pub(crate) fn memory(arguments: &Memory, began: f64) -> Result {
-    let choice = MemoryChoice {
-        patterns: arguments.pattern.clone(),
-        ops: arguments.op.clone(),
-        pages: arguments.pages.clone(),
-        isa: arguments.isa.clone(),
-        blocks: arguments.block.clone(),
-        working_sets: arguments.working_set.clone(),
-        chains: arguments.chains.clone(),
-        placement: arguments.placement.clone(),
-        nodes: arguments.nodes.clone(),
-    };
-    let chosen = Chosen {
-        isa: !choice.isa.is_empty(),
-        working_set: !choice.working_sets.is_empty(),
-        pages: !choice.pages.is_empty(),
-        block: !choice.blocks.is_empty(),
-        placement: !choice.placement.is_empty(),
-        ..Chosen::default()
-    };
-    measure(Suite::of_memory(&choice)?, chosen, None, &arguments.measure, began)
+    let choices = Choices { memory: arguments.choice.clone(), ..Choices::default() };
+    measure(suite_of(Area::Memory, &choices)?, choices, None, &arguments.measure, began)
 }
 
 /// `assay disk`.
 pub(crate) fn disk(arguments: &Disk, began: f64) -> Result {
-    let of_direct =
-        |direct: &bool| if *direct { vec![DiskCache::Bypassed] } else { vec![DiskCache::Cold, DiskCache::Warm] };
-    let caches = arguments.cache.iter().copied().chain(arguments.direct.iter().flat_map(of_direct)).collect();
-    let choice = DiskChoice {
-        patterns: arguments.pattern.clone(),
-        ops: arguments.op.clone(),
-        blocks: arguments.block.clone(),
-        depths: arguments.depth.clone(),
-        sizes: arguments.size.clone(),
-        engines: arguments.engine.clone(),
-        syncs: arguments.sync.clone(),
-        caches,
-        layouts: arguments.layout.clone(),
-        loads: arguments.load_percent.clone(),
-    };
-    let chosen = Chosen {
-        size: !choice.sizes.is_empty(),
-        engine: !choice.engines.is_empty(),
-        requests: !choice.is_open(),
-        ..Chosen::default()
-    };
-    measure(Suite::of_disk(&choice)?, chosen, None, &arguments.measure, began)
+    let choices = Choices { disk: arguments.choice.clone(), ..Choices::default() };
+    measure(suite_of(Area::Disk, &choices)?, choices, None, &arguments.measure, began)
 }
 
 /// `assay net`.
 pub(crate) fn net(arguments: &Net, began: f64) -> Result {
-    let choice = NetChoice {
-        protocols: arguments.protocol.clone(),
-        modes: arguments.mode.clone(),
-        blocks: arguments.block.clone(),
-        directions: arguments.direction.clone(),
-        zero_copies: arguments.zero_copy.clone(),
-        segmentations: arguments.segmentation.clone(),
-        waits: arguments.wait.clone(),
-        loss_goals: arguments.loss_goal.clone(),
-    };
     let key = net_serve::key(arguments.key_file.as_deref())?;
     if let Some(run) = &arguments.measure.resume {
         return resume::resume(run, Some("net"), key, &arguments.measure, began);
     }
     let there = arguments.to.as_ref().map(|target| There { target, key });
-    measure(Suite::of_net(&choice)?, Chosen::default(), there.as_ref(), &arguments.measure, began)
+    let choices = Choices { net: arguments.choice.clone(), ..Choices::default() };
+    measure(suite_of(Area::Net, &choices)?, choices, there.as_ref(), &arguments.measure, began)
 }
 
-fn measure(suite: Suite, chosen: Chosen, there: Option<&There<'_>>, options: &Measure, began: f64) -> Result {
+fn measure(suite: Suite, choices: Choices, there: Option<&There<'_>>, options: &Measure, began: f64) -> Result {
     if let Some(run) = &options.resume {
         return resume::resume(run, Some(&suite.name), None, options, began);
     }
@@ -157,13 +93,13 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<&There<'_>>, options: &Me
     let machine = machine::discover(&Sysroot::host());
     let time_budget = time_budget(&suite, options);
     let peer = there.map(|there| there.target.host().to_owned());
-    let request = Request { peer, ..request(suite, chosen, options)? };
+    let request = Request { peer, ..request(suite, choices, options, &machine)? };
     let places = places(&options.tool)?;
     let plan = plan(&request, &machine).map_err(|error| error.to_string())?;
     // Of all that are known most have no row to stand beside: only what was named is missed.
-    let named = |tool: &&&str| options.references.iter().any(|name| name == **tool);
-    for tool in request.references.iter().filter(named) {
-        if !plan.rows.iter().any(|row| row.beside.iter().any(|beside| beside == tool)) {
+    let named = |tool: &&String| options.references.contains(*tool);
+    for tool in request.references.tools.iter().filter(named) {
+        if !plan.rows.iter().any(|row| row.beside.contains(tool)) {
             complain(&format!("{tool} stands beside no row of this plan"));
         }
     }
@@ -221,7 +157,7 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<&There<'_>>, options: &Me
 /// Why nothing can be measured of what was named of disks, a directory or requests. Where nothing was, rows are skipped, and
 /// other areas go on.
 fn no_disk<'p>(plan: &'p Plan, request: &Request) -> Option<&'p str> {
-    let named = request.chosen.requests || request.disk.as_ref().is_some_and(|target| target.named);
+    let named = !request.choices.disk.is_open() || request.disk.as_ref().is_some_and(|target| target.named);
     plan.impossible(Area::Disk).filter(|_| named)
 }
 

@@ -1,11 +1,11 @@
 //! From options to the request that a plan is made of.
 
-use bench::plan::{Chosen, Request};
+use areas::{Choices, References, Request, Suite};
 use bench::references::detect::usable;
-use bench::suite::Suite;
 use bench::target::look;
 use model::disk_target::DiskTarget;
 use model::experiment::Area;
+use model::machine::Machine;
 
 use crate::args::measure::Measure;
 use crate::commands::tools::{known_tool, places, unknown_tool};
@@ -21,12 +21,13 @@ fn disk_target(suite: &Suite, options: &Measure) -> Option<DiskTarget> {
     Some(look(directory, options.dir.is_some()))
 }
 
-pub(super) fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Result<Request> {
+pub(super) fn request(suite: Suite, choices: Choices, options: &Measure, machine: &Machine) -> Result<Request> {
     let disk = disk_target(&suite, options);
-    let references_of_suite = has_its_references(&suite, options);
-    let references = if references_of_suite { found(options)? } else { references(&options.references)? };
+    let of_suite = has_its_references(&suite, options);
+    let tools = if of_suite { found(options)? } else { references(&options.references)? };
+    let tools = tools.into_iter().map(str::to_owned).collect();
+    let request = bench::host::request(suite, machine);
     Ok(Request {
-        suite,
         areas: options.area.clone(),
         filter: options.filter.clone(),
         threads: options.threads.clone(),
@@ -34,11 +35,10 @@ pub(super) fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Result
         exact_workload: options.exact_workload,
         write_budget: options.write_budget,
         seed: options.seed,
-        chosen,
+        choices,
         disk,
-        peer: None,
-        references,
-        references_of_suite,
+        references: References { tools, of_suite, ..request.references },
+        ..request
     })
 }
 

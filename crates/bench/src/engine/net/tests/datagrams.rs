@@ -14,10 +14,10 @@ use super::*;
 
 /// A row of one flow, or two where both directions are measured.
 fn of(mode: NetMode, direction: Direction, block: u64, segmentation: Segmentation, goal: Option<u32>) -> NetParams {
-    let params = rows::params(Protocol::Udp, mode, block, direction, 1);
+    let params = areas::net::expand::params(Protocol::Udp, mode, block, direction, 1);
     let loss_goal_per_million = goal.or(params.loss_goal_per_million);
     let params = NetParams { segmentation: Some(segmentation), loss_goal_per_million, ..params };
-    rows::check(&params).unwrap();
+    areas::net::expand::check(&params).unwrap();
     params
 }
 
@@ -338,12 +338,12 @@ fn a_path_that_swallows_datagrams_is_told_from_an_end_that_is_stopped() {
         (1472, swallow_long as Fate, "packets of 1500 bytes seem to vanish on the path"),
         (14, swallow_all, "look for a firewall between the two"),
     ] {
-        let params = rows::params(Protocol::Udp, NetMode::Pingpong, block, Direction::Up, 1);
+        let params = areas::net::expand::params(Protocol::Udp, NetMode::Pingpong, block, Direction::Up, 1);
         let error = alone(&params, Some(fate), |flow| window(flow, 60_000).unwrap_err());
         assert!(error.contains("the other end answers") && error.contains(says), "{error}");
         assert_eq!(error.contains("ICMP"), block == 1472, "{error}");
     }
-    let short = rows::params(Protocol::Udp, NetMode::Pingpong, 14, Direction::Up, 1);
+    let short = areas::net::expand::params(Protocol::Udp, NetMode::Pingpong, 14, Direction::Up, 1);
     let seen = alone(&short, Some(swallow_long), |flow| {
         assert!(busy_window(flow, 50).operations > 0, "short ones come through");
         conditions(flow)

@@ -39,7 +39,7 @@ fn at_home_6() -> Option<impl FnOnce(&Task, &mut Telling) + Send> {
 }
 
 fn spinning(protocol: Protocol, block: u64, threads: u32) -> NetParams {
-    let params = rows::params(protocol, NetMode::Pingpong, block, Direction::Up, threads);
+    let params = areas::net::expand::params(protocol, NetMode::Pingpong, block, Direction::Up, threads);
     NetParams { wait: Some(Wait::Spinning), ..params }
 }
 
@@ -82,8 +82,8 @@ fn more_spinning_threads_than_cpus_all_get_their_turn() {
 #[test]
 fn round_trips_go_over_ipv6_as_well() {
     for params in [
-        rows::params(Protocol::Tcp, NetMode::Pingpong, 14, Direction::Up, 2),
-        rows::params(Protocol::Udp, NetMode::Pingpong, 65_507, Direction::Up, 2),
+        areas::net::expand::params(Protocol::Tcp, NetMode::Pingpong, 14, Direction::Up, 2),
+        areas::net::expand::params(Protocol::Udp, NetMode::Pingpong, 65_507, Direction::Up, 2),
         spinning(Protocol::Udp, 14, 1),
     ] {
         let Some(far) = at_home_6() else { return };
@@ -110,7 +110,7 @@ fn a_number_of_round_trips_is_done_in_full() {
     for (protocol, wait) in
         [(Protocol::Tcp, Wait::Blocking), (Protocol::Udp, Wait::Blocking), (Protocol::Udp, Wait::Spinning)]
     {
-        let params = rows::params(protocol, NetMode::Pingpong, 14, Direction::Up, 3);
+        let params = areas::net::expand::params(protocol, NetMode::Pingpong, 14, Direction::Up, 3);
         let params = NetParams { wait: Some(wait), ..params };
         let counts = flows_beside(
             &params,
@@ -148,7 +148,7 @@ fn answering(times: impl Fn(u64) -> usize + Send + Sync) -> impl FnOnce(&Task, &
 #[test]
 fn what_was_lost_is_a_share_of_what_was_sent_in_the_window() {
     for wait in [Wait::Blocking, Wait::Spinning] {
-        let params = rows::params(Protocol::Udp, NetMode::Pingpong, 14, Direction::Up, 1);
+        let params = areas::net::expand::params(Protocol::Udp, NetMode::Pingpong, 14, Direction::Up, 1);
         let params = NetParams { wait: Some(wait), ..params };
         let forgetful = answering(|message| usize::from(!message.is_multiple_of(5)));
         flows_beside(
@@ -226,7 +226,7 @@ fn a_mute_end_and_wrong_bytes_are_found_spinning_too() {
 #[test]
 fn every_connection_is_counted_once_with_its_time() {
     for threads in [1, 3] {
-        let params = rows::params(Protocol::Tcp, NetMode::Connect, 1, Direction::Up, threads);
+        let params = areas::net::expand::params(Protocol::Tcp, NetMode::Connect, 1, Direction::Up, threads);
         flows_beside(
             &params,
             our_own,
@@ -253,13 +253,13 @@ fn every_connection_is_counted_once_with_its_time() {
 #[test]
 fn connections_go_over_ipv6_as_well() {
     let Some(far) = at_home_6() else { return };
-    let params = rows::params(Protocol::Tcp, NetMode::Connect, 1, Direction::Up, 1);
+    let params = areas::net::expand::params(Protocol::Tcp, NetMode::Connect, 1, Direction::Up, 1);
     flows_beside(&params, far, |_| (), |_, flow| assert!(busy_window(flow, 30).operations > 0));
 }
 
 #[test]
 fn launches_that_set_up_connections_at_one_door_do_not_disturb_each_other() {
-    let params = rows::params(Protocol::Tcp, NetMode::Connect, 1, Direction::Up, 2);
+    let params = areas::net::expand::params(Protocol::Tcp, NetMode::Connect, 1, Direction::Up, 2);
     let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
     let theirs = task_of(&params, Role::Peer, Token::new().as_str());
     let (connections, cpus, limits) = (DataConnections::default(), |_| theirs.cpus.clone(), Limits::none());
@@ -314,7 +314,7 @@ fn a_door_that_closes_is_an_error_at_once() {
             connection.write_all(b"+").unwrap();
         });
     };
-    let params = rows::params(Protocol::Tcp, NetMode::Connect, 1, Direction::Up, 1);
+    let params = areas::net::expand::params(Protocol::Tcp, NetMode::Connect, 1, Direction::Up, 1);
     flows_beside(
         &params,
         closing,
@@ -331,7 +331,7 @@ fn a_door_that_closes_is_an_error_at_once() {
 fn round_trips_and_the_streams_beside_them_are_counted_apart() {
     for protocol in Protocol::ALL {
         for direction in Direction::ALL {
-            let params = rows::params(*protocol, NetMode::Load, 64, *direction, 2);
+            let params = areas::net::expand::params(*protocol, NetMode::Load, 64, *direction, 2);
             let ways = flows::ways(&params);
             assert_eq!(ways.len(), if *direction == Direction::Both { 5 } else { 3 });
             let seen = flows_beside(

@@ -131,7 +131,7 @@ fn what_the_far_end_found_wrong_is_the_reason_here() {
     thread::scope(|scope| {
         let theirs = task(UP, 1000, 1, Role::Peer, token.as_str());
         let far = scope.spawn(move || NetEngine.peer(&theirs, &mut Telling(tell)));
-        let params = rows::params(UP.0, UP.1, 1000, UP.2, 1);
+        let params = areas::net::expand::params(UP.0, UP.1, 1000, UP.2, 1);
         let opening = Opening { params, most_seconds: 60.0 };
         let (session, ends) = near::meet(&told.recv().unwrap(), token.as_str(), opening, PATIENCE).unwrap();
         let DataEnd::Tcp(connection) = &ends[0] else { panic!("a connection") };
@@ -153,7 +153,7 @@ fn bytes_that_come_slowly_are_waited_for_and_those_that_stop_are_not() {
     thread::scope(|scope| {
         let theirs = task(UP, PIECE as u64, 1, Role::Peer, token.as_str());
         scope.spawn(move || our_own(&theirs, &mut Telling(tell)));
-        let params = rows::params(UP.0, UP.1, PIECE as u64, UP.2, 1);
+        let params = areas::net::expand::params(UP.0, UP.1, PIECE as u64, UP.2, 1);
         let opening = Opening { params, most_seconds: 60.0 };
         let (session, mut ends) = near::meet(&told.recv().unwrap(), token.as_str(), opening, PATIENCE).unwrap();
         let Some(DataEnd::Tcp(connection)) = ends.pop() else { panic!("a connection") };

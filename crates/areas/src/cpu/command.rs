@@ -1,0 +1,92 @@
+//! What `assay cpu` measures.
+
+use kernels::table::KERNELS;
+use model::experiment::Area;
+use model::isa::{CpuOp, Element};
+use model::plan::{PlanError, Sampling};
+
+use super::choice::CpuChoice;
+use super::expand::known_kernels;
+use crate::fields::{IsaChoice, Threads};
+use crate::suite::Suite;
+
+/// One thread, all cores, and all hardware threads.
+const FEW_RUNGS: [Threads; 3] = [Threads::Count(1), Threads::All, Threads::Smt];
+
+/// From one thread to all hardware threads.
+const ALL_RUNGS: [Threads; 2] = [Threads::Doubling, Threads::Smt];
+
+/// How `assay cpu` samples its eighty rows: as few and as short samples as an interval needs, no launch twice, and warm-ups
+/// that end before a busy host has settled, so that all of it takes less than a minute on two cores.
+fn survey() -> Sampling {
+    let (warm_up_seconds, target) = ([0.02, 0.08], 0.01);
+    Sampling { samples: 6, per_launch: 1, sample_seconds: 0.04, warm_up_seconds, target, ..Sampling::default() }
+}
+
+/// The stanzas of one operation on one element type.
+fn rungs(op: CpuOp, element: Element, choice: &CpuChoice) -> Vec<CpuChoice> {
+    let stanza = |isa: Vec<IsaChoice>, threads: &[Threads]| CpuChoice {
+        op: vec![op],
+        elements: vec![element],
+        isa,
+        threads: threads.to_vec(),
+        total: None,
+    };
+    if !choice.isa.is_empty() {
+        // A set that was named is meant for the operations that have it.
+        let exists = |choice: &IsaChoice| match choice {
+            IsaChoice::Named(isa) => {
+                KERNELS.iter().any(|kernel| (kernel.op, kernel.element, kernel.isa) == (op, element, *isa))
+            }
+            IsaChoice::Vector | IsaChoice::All => true,
+        };
+        let isa: Vec<IsaChoice> = choice.isa.iter().copied().filter(exists).collect();
+        return if isa.is_empty() { Vec::new() } else { vec![stanza(isa, &ALL_RUNGS)] };
+    }
+    let widest = stanza(vec![IsaChoice::Vector], &ALL_RUNGS);
+    // What is no headline is shown in full to whom asks for it.
+    let in_passing = matches!(op, CpuOp::MulAdd | CpuOp::Add | CpuOp::AllPipes) && choice.op.is_empty();
+    if in_passing { vec![widest] } else { vec![widest, stanza(vec![IsaChoice::All], &FEW_RUNGS)] }
+}
+
+/// What was chosen, as a sentence has it: `plain with sse2`.
+fn chosen_words(choice: &CpuChoice) -> String {
+    fn joined<T>(items: &[T], word: impl Fn(&T) -> &'static str) -> Option<String> {
+        (!items.is_empty()).then(|| items.iter().map(word).collect::<Vec<_>>().join(" or "))
+    }
+    let isa = |choice: &IsaChoice| match choice {
+        IsaChoice::Vector => "vectors",
+        IsaChoice::All => "any instruction set",
+        IsaChoice::Named(isa) => isa.name(),
+    };
+    let ops = joined(&choice.op, |op| op.name()).unwrap_or_else(|| "any operation".to_owned());
+    let elements = joined(&choice.elements, |element| element.name()).map(|words| format!(" of {words}"));
+    let sets = joined(&choice.isa, isa).map(|words| format!(" with {words}"));
+    format!("{ops}{}{}", elements.unwrap_or_default(), sets.unwrap_or_default())
+}
+
+/// By element type, the widest kernel of each operation at every rung of the thread counts, its other instruction sets on
+/// one thread and on all cores.
+///
+/// # Errors
+/// There is no kernel for any combination of what was chosen.
+pub(super) fn suite(choice: &CpuChoice) -> Result<Suite, PlanError> {
+    let mut cpu: Vec<CpuChoice> = Vec::new();
+    for &element in Element::ALL.iter().filter(|one| choice.elements.is_empty() || choice.elements.contains(one)) {
+        for &op in CpuOp::ALL.iter().filter(|op| choice.op.is_empty() || choice.op.contains(op)) {
+            if KERNELS.iter().any(|kernel| (kernel.op, kernel.element) == (op, element)) {
+                cpu.extend(rungs(op, element, choice));
+            }
+        }
+    }
+    if cpu.is_empty() {
+        let known = known_kernels();
+        return Err(PlanError(format!("there is no kernel for {}; known: {known}", chosen_words(choice))));
+    }
+    let mut suite = Suite { cpu, ..Suite::embedded("quick")?.without_benchmarks(Area::Cpu) };
+    if choice.is_open() {
+        suite.sampling.insert(Area::Cpu, survey());
+        suite.repeat_share = 0.0;
+    }
+    Ok(suite)
+}

@@ -1,0 +1,44 @@
+//! Arithmetic: what belongs to the area `cpu`.
+//!
+//! Here: the choice ([`choice`]), the suite of the command ([`command`]), the expansion into planned benchmarks with ids and
+//! classic labels ([`expand`]). To come here: its findings, its charts, its classic table, what its results are compared
+//! with.
+
+pub mod choice;
+mod command;
+mod expand;
+
+use kernels::table::KERNELS;
+use model::experiment::{Area as Name, CpuParams, Experiment, Params};
+use model::machine::Machine;
+use model::plan::{PlanError, Planned};
+
+pub use choice::CpuChoice;
+pub use expand::NOP;
+
+use crate::area::Area;
+use crate::request::{Choices, Request};
+use crate::suite::Suite;
+
+/// Arithmetic.
+pub(crate) struct CpuArea;
+
+impl Area for CpuArea {
+    fn name(&self) -> Name {
+        Name::Cpu
+    }
+
+    fn suite(&self, choices: &Choices) -> Result<Suite, PlanError> {
+        command::suite(&choices.cpu)
+    }
+
+    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
+        expand::expand(request, machine, &|cpus| request.features.common(machine, cpus))
+    }
+
+    fn method(&self, experiment: &Experiment) -> Option<String> {
+        let Params::Cpu(CpuParams { op, element, isa, .. }) = experiment.params else { return None };
+        let is_its = |kernel: &&kernels::table::Kernel| (kernel.op, kernel.element, kernel.isa) == (op, element, isa);
+        KERNELS.iter().find(is_its).map(|kernel| kernel.method.to_owned())
+    }
+}

@@ -1,0 +1,394 @@
+//! What is to be said of a row before it is measured, by what its directory stands on.
+//!
+//! Pure: what stands there was found out before ([`DiskTarget`]). What shows only while measuring is the judge's.
+
+use model::disk_target::DiskTarget;
+use model::experiment::DiskParams;
+use model::io::DiskEngine;
+use model::machine::{Disk, Machine, StorageDevice};
+use model::unit::format_size;
+use model::warning::{Warning, WarningCode};
+
+/// From this share in use on a file system is told to be nearly full. A choice: from where on room has to be made first is
+/// each drive's and each file system's own.
+const NEARLY_FULL: f64 = 0.80;
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// The warnings of a row on a device that are known beforehand.
+pub(super) fn warnings(
+    target: &DiskTarget,
+    machine: &Machine,
+    params: &DiskParams,
+    engine_chosen: bool,
+) -> Vec<Warning> {
+    let stepped = stepped_down(target, params.engine).filter(|_| !engine_chosen);
+    [
+        behind(target, machine),
+        unaccounted(target, machine, params),
+        part_of_sector(target, machine, params),
+        nearly_full(target, params),
+        stepped,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Whether nobody counts what the device under a row past the page cache moves. With somebody else there is no device of
+/// ours, which is said already.
+fn unaccounted(target: &DiskTarget, machine: &Machine, params: &DiskParams) -> Option<Warning> {
+    if target.remote || !params.direct {
+        return None;
+    }
+    let ends = target.storage.disks();
+    let silent = machine.disks.iter().find(|disk| ends.contains(&disk.name) && disk.queue.counted == Some(false));
+    let seen = match silent {
+        Some(disk) => format!("{} was told not to count what it moves (iostats is 0).", disk.name),
+        None if ends.is_empty() => {
+            let kind = target.storage.filesystem.as_deref().unwrap_or("a file system");
+            format!("Which device '{}' ({kind}) is on cannot be seen from here.", target.directory.display())
+        }
+        None => return None,
+    };
+    Some(Warning::new(WarningCode::Unaccounted, 1.0, &seen))
+}
+
+/// What is to be known of the disks behind a directory: that they may be somebody's memory.
+fn behind(target: &DiskTarget, machine: &Machine) -> Option<Warning> {
+    let mut seen = Vec::new();
+    if target.remote {
+        let kind = target.storage.filesystem.as_deref().unwrap_or("a network file system");
+        seen.push(format!("'{}' is {kind}: the data is with somebody else.", target.directory.display()));
+    } else {
+        if target.storage.filesystem.as_deref() == Some("zfs") {
+            seen.push(
+                "ZFS answers from a cache of its own in memory (ARC), which the page cache's figures leave out."
+                    .to_owned(),
+            );
+        }
+        seen.extend(target.storage.chain.iter().filter_map(cached_below));
+        seen.extend(made_up(target, machine));
+    }
+    (!seen.is_empty()).then(|| Warning::new(WarningCode::HostCache, 1.0, &seen.join(" ")))
+}
+
+/// What is to be said of a loop device: requests past the page cache end in the page cache of the file system below,
+/// unless the device was set up to go past that too.
+fn cached_below(device: &StorageDevice) -> Option<String> {
+    let file = device.backing_file.as_ref().filter(|_| device.kind == "loop" && device.direct != Some(true))?;
+    Some(format!(
+        "{} is the file '{file}', which the page cache of this very machine may hold (not with losetup --direct-io=on).",
+        device.name
+    ))
+}
+
+/// Whether blocks are written that are no whole physical sectors of a device. Through the page cache whole pages are.
+fn part_of_sector(target: &DiskTarget, machine: &Machine, params: &DiskParams) -> Option<Warning> {
+    let (disk, sector) = largest_sector(target, machine).filter(|_| params.op.writes() && params.direct)?;
+    (!params.block.is_multiple_of(sector)).then(|| {
+        // A hypervisor says what it was told to say.
+        let unseen = if disk.is_virtual == Some(true) && !is_kernels_own(disk) {
+            "; what the disk behind it has cannot be seen from here"
+        } else {
+            ""
+        };
+        let seen = format!(
+            "{} says that its physical sectors are {}, and blocks of {} fill them in part{unseen}.",
+            disk.name,
+            format_size(sector),
+            format_size(params.block)
+        );
+        Warning::new(WarningCode::PartOfSector, sector as f64 / params.block as f64, &seen)
+    })
+}
+
+/// That little room is left where a row writes: reads do not ask for any.
+fn nearly_full(target: &DiskTarget, params: &DiskParams) -> Option<Warning> {
+    let total = Some(target.total_bytes).filter(|bytes| *bytes > 0 && params.op.writes())?;
+    let used = 1.0 - target.available_bytes as f64 / total as f64;
+    (used >= NEARLY_FULL).then(|| {
+        let seen = format!("Of '{}' {} are in use or kept back.", target.directory.display(), percent(used));
+        Warning::new(WarningCode::NearlyFull, used, &seen)
+    })
+}
+
+/// The largest physical sector that direct requests come to, and whose it is: of devices that say the same, the lowest's,
+/// from which those above it have it.
+fn largest_sector<'m>(target: &DiskTarget, machine: &'m Machine) -> Option<(&'m Disk, u64)> {
+    let named = |name: &String| machine.disks.iter().find(|disk| disk.name == *name);
+    let reached = past_the_cache(&target.storage.chain).filter_map(|device| named(device.disk.as_ref()?));
+    let sector = |disk: &'m Disk| Some((disk, u64::from(disk.physical_block_bytes.filter(|bytes| *bytes > 0)?)));
+    reached.filter_map(sector).max_by_key(|(_, bytes)| *bytes)
+}
+
+/// The devices of a chain that direct requests come to as they are: what lies below a loop device does not, unless that
+/// goes past the page cache too.
+fn past_the_cache(chain: &[StorageDevice]) -> impl Iterator<Item = &StorageDevice> {
+    let mut cached_below: Option<u32> = None;
+    chain.iter().filter(move |device| {
+        if cached_below.is_some_and(|depth| device.depth > depth) {
+            return false;
+        }
+        cached_below = (device.kind == "loop" && device.direct != Some(true)).then_some(device.depth);
+        true
+    })
+}
+
+/// Who makes up the disks that are built on no other, where somebody does. Layers above them (LVM, LUKS, arrays, loop
+/// devices) are this kernel's own, on whatever machine.
+fn made_up(target: &DiskTarget, machine: &Machine) -> Option<String> {
+    let ends = target.storage.disks();
+    let ends: Vec<&Disk> = machine.disks.iter().filter(|disk| ends.contains(&disk.name)).collect();
+    let is_loop = |disk: &&&Disk| target.storage.chain.iter().any(|on| on.name == disk.name && on.kind == "loop");
+    let hypervisor = machine.virtualization.as_ref();
+    let whose = hypervisor.and_then(|found| found.hypervisor.as_deref()).unwrap_or("a hypervisor");
+    if let Some(disk) = ends.iter().find(|disk| disk.is_virtual == Some(true) && !is_kernels_own(disk)) {
+        let model = disk.model.as_ref().filter(|_| hypervisor.is_none());
+        return Some(match model {
+            Some(model) => format!("{} calls itself '{model}': who keeps its data is somebody else.", disk.name),
+            None => format!("{} is made by {whose}.", disk.name),
+        });
+    }
+    if let Some(disk) = ends.iter().filter(|disk| !is_loop(disk)).find(|disk| is_kernels_own(disk)) {
+        return Some(format!(
+            "{} is made by a driver of this kernel, and what keeps its data cannot be seen.",
+            disk.name
+        ));
+    }
+    let name = ends.iter().find(|disk| !is_kernels_own(disk)).map_or("The disk", |disk| &disk.name);
+    hypervisor.map(|_| format!("{name} is made by {whose}, or passed through by it."))
+}
+
+/// Whether a disk is made by a driver of this kernel out of something else (`loop0`, `nbd0`, `zd0`): it hangs on no bus.
+fn is_kernels_own(disk: &Disk) -> bool {
+    disk.is_virtual == Some(true) && disk.transport.is_none() && disk.driver.is_none()
+}
+
+/// That another engine is used than the fastest, and why.
+fn stepped_down(target: &DiskTarget, engine: DiskEngine) -> Option<Warning> {
+    let why = target.no_io_uring.as_ref()?;
+    let used = if engine == DiskEngine::Libaio { "Native asynchronous I/O is" } else { "Blocking calls are" };
+    let seen = format!("{used} used, since io_uring cannot be had: {why}.");
+    Some(Warning::new(WarningCode::EngineSteppedDown, 1.0, &seen))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use model::io::{DiskCache, DiskOp};
+    use model::machine::{Storage, Virtualization};
+    use model::warning::Grade;
+
+    use super::*;
+    use crate::tests::{disk_params, machine_with_cpus};
+
+    /// A directory on these devices, each on the one before, by name and kind.
+    fn target(chain: &[(&str, &str)]) -> DiskTarget {
+        let device = |(depth, (name, kind)): (u32, &(&str, &str))| StorageDevice {
+            name: (*name).into(),
+            depth,
+            kind: (*kind).into(),
+            disk: Some((*name).into()),
+            backing_file: (*kind == "loop").then(|| "/images/one".into()),
+            direct: None,
+        };
+        DiskTarget {
+            directory: PathBuf::from("/data"),
+            storage: Storage { chain: (0..).zip(chain).map(device).collect(), ..Storage::default() },
+            total_bytes: 1 << 40,
+            available_bytes: 1 << 39,
+            ..DiskTarget::default()
+        }
+    }
+
+    /// What is made of nothing but software: no bus and no driver.
+    fn software(name: &str) -> Disk {
+        Disk { name: name.into(), is_virtual: Some(true), ..Disk::default() }
+    }
+
+    fn real(name: &str) -> Disk {
+        Disk { is_virtual: Some(false), transport: Some("nvme".into()), ..software(name) }
+    }
+
+    fn virtio(name: &str) -> Disk {
+        Disk { transport: Some("virtio".into()), driver: Some("virtio_blk".into()), ..software(name) }
+    }
+
+    /// What is said of these devices, on a machine of its own or in a guest.
+    fn said(chain: &[(&str, &str)], disks: Vec<Disk>, hypervisor: Option<&str>) -> Option<String> {
+        let mut machine = machine_with_cpus(1);
+        machine.disks = disks;
+        machine.virtualization =
+            hypervisor.map(|name| Virtualization { hypervisor: Some(name.into()), ..Virtualization::default() });
+        behind(&target(chain), &machine).map(|warning| warning.text)
+    }
+
+    #[test]
+    fn layers_of_this_kernel_on_real_disks_are_nobody_elses() {
+        let lvm = [("dm-0", "mapper"), ("dm-1", "mapper"), ("nvme0n1", "disk")];
+        assert_eq!(said(&lvm, vec![software("dm-0"), software("dm-1"), real("nvme0n1")], None), None);
+        let array = [("md0", "raid"), ("nvme0n1", "disk")];
+        assert_eq!(said(&array, vec![software("md0"), real("nvme0n1")], None), None);
+        assert_eq!(said(&[("nvme0n1", "disk")], vec![real("nvme0n1"), virtio("vda")], None), None, "another disk");
+        assert_eq!(said(&[], Vec::new(), None), None);
+    }
+
+    #[test]
+    fn a_cache_that_nobody_shows_may_have_answered() {
+        let mut zfs = target(&[]);
+        zfs.storage.filesystem = Some("zfs".into());
+        let text = behind(&zfs, &machine_with_cpus(1)).unwrap().text;
+        assert!(text.contains("ARC"), "{text}");
+    }
+
+    #[test]
+    fn where_nobody_counts_what_a_device_moves_that_is_said() {
+        let of = |target: &DiskTarget, disks: Vec<Disk>, params: &DiskParams| {
+            let machine = Machine { disks, ..machine_with_cpus(1) };
+            unaccounted(target, &machine, params).map(|warning| (warning.code, warning.grade, warning.text))
+        };
+        let on_nvme = target(&[("nvme0n1", "disk")]);
+        let counting = |counted| {
+            let mut disk = real("nvme0n1");
+            disk.queue.counted = counted;
+            vec![disk]
+        };
+        assert_eq!(of(&on_nvme, counting(Some(true)), &disk_params(1)), None);
+        assert_eq!(of(&on_nvme, counting(None), &disk_params(1)), None);
+        let (code, grade, text) = of(&on_nvme, counting(Some(false)), &disk_params(1)).unwrap();
+        assert_eq!((code.as_str(), grade), ("unaccounted", Grade::A));
+        assert!(text.starts_with("nvme0n1 was told not to count"), "{text}");
+        let cached = DiskParams { direct: false, cache: DiskCache::Warm, ..disk_params(1) };
+        assert_eq!(of(&on_nvme, counting(Some(false)), &cached), None, "through the cache nobody expects it");
+        let mut nowhere = target(&[]);
+        nowhere.storage.filesystem = Some("zfs".into());
+        let (.., text) = of(&nowhere, Vec::new(), &disk_params(1)).unwrap();
+        assert!(text.starts_with("Which device '/data' (zfs) is on cannot be seen from here."), "{text}");
+        nowhere.remote = true;
+        assert_eq!(of(&nowhere, Vec::new(), &disk_params(1)), None);
+    }
+
+    #[test]
+    fn in_a_guest_the_lowest_disk_is_the_hypervisors() {
+        let lvm = [("dm-0", "mapper"), ("vda", "disk")];
+        let text = said(&lvm, vec![software("dm-0"), virtio("vda")], Some("KVM")).unwrap();
+        assert!(text.starts_with("vda is made by KVM.") && !text.contains("dm-0"), "{text}");
+        let unknown = Disk { is_virtual: None, ..real("sda") };
+        let text = said(&[("sda", "disk")], vec![unknown], Some("KVM")).unwrap();
+        assert!(text.starts_with("sda is made by KVM, or passed through by it."), "{text}");
+        assert!(said(&[], Vec::new(), Some("KVM")).unwrap().starts_with("The disk is made by KVM, or passed"));
+    }
+
+    #[test]
+    fn a_loop_device_is_a_file_that_the_page_cache_may_hold() {
+        let chain = [("loop0", "loop"), ("nvme0n1", "disk")];
+        let disks = || vec![software("loop0"), real("nvme0n1")];
+        let text = said(&chain, disks(), None).unwrap();
+        assert!(
+            text.starts_with("loop0 is the file '/images/one', which the page cache of this very machine"),
+            "{text}"
+        );
+        assert!(!text.contains("made by"), "{text}");
+        let guest = said(&[("loop0", "loop"), ("vda", "disk")], vec![software("loop0"), virtio("vda")], Some("KVM"));
+        let guest = guest.unwrap();
+        assert!(guest.contains("loop0 is the file") && guest.contains("vda is made by KVM."), "{guest}");
+        let unresolved = said(&[("loop0", "loop")], vec![software("loop0")], None).unwrap();
+        assert!(unresolved.contains("loop0 is the file") && !unresolved.contains("driver"), "{unresolved}");
+        let mut past = target(&chain);
+        past.storage.chain[0].direct = Some(true);
+        let machine = Machine { disks: disks(), ..machine_with_cpus(1) };
+        assert_eq!(behind(&past, &machine), None, "requests go past the page cache on both floors");
+    }
+
+    #[test]
+    fn what_a_driver_makes_of_something_unseen_is_told_as_that() {
+        for hypervisor in [None, Some("KVM")] {
+            let text = said(&[("nbd0", "disk")], vec![software("nbd0")], hypervisor).unwrap();
+            assert!(text.starts_with("nbd0 is made by a driver of this kernel"), "{text}");
+        }
+        let card = Disk {
+            model: Some("Amazon Elastic Block Store".into()),
+            transport: Some("nvme".into()),
+            ..software("nvme0n1")
+        };
+        let text = said(&[("nvme0n1", "disk")], vec![card], None).unwrap();
+        assert!(text.starts_with("nvme0n1 calls itself 'Amazon Elastic Block Store'"), "{text}");
+    }
+
+    /// What is said of writes at random of so many bytes to these devices, with the sectors that they say they have.
+    fn of_sectors(chain: &[(&str, &str)], disks: &[(Disk, u32)], params: &DiskParams) -> Option<Warning> {
+        let disks = disks.iter().cloned();
+        let disks = disks.map(|(disk, bytes)| Disk { physical_block_bytes: Some(bytes), ..disk }).collect();
+        part_of_sector(&target(chain), &Machine { disks, ..machine_with_cpus(1) }, params)
+    }
+
+    #[test]
+    fn writes_of_less_than_a_physical_sector_are_told() {
+        let writes = |block| DiskParams { op: DiskOp::Write, block, ..disk_params(1) };
+        let on_nvme = |params| of_sectors(&[("nvme0n1", "disk")], &[(real("nvme0n1"), 4096)], &params);
+        let told = on_nvme(writes(1024)).unwrap();
+        assert!(
+            told.text
+                .starts_with("nvme0n1 says that its physical sectors are 4KiB, and blocks of 1KiB fill them in part."),
+            "{told:?}"
+        );
+        assert_eq!((told.code.as_str(), told.figure, told.grade), ("part_of_sector", Some(4.0), Grade::A));
+        assert!(on_nvme(writes(6144)).is_some(), "the second half of every other block is part of a sector");
+        assert!(on_nvme(DiskParams { op: DiskOp::Mixed, ..writes(512) }).is_some());
+        assert_eq!((on_nvme(writes(4096)), on_nvme(writes(1 << 20))), (None, None));
+        assert_eq!(on_nvme(DiskParams { op: DiskOp::Read, ..writes(1024) }), None, "reading changes nothing");
+        let warm = DiskParams { cache: DiskCache::Warm, direct: false, ..writes(1024) };
+        assert_eq!(on_nvme(warm), None, "the page cache writes whole pages");
+        assert_eq!(of_sectors(&[("sda", "disk")], &[(real("sda"), 512)], &writes(1024)), None);
+        assert_eq!(of_sectors(&[("sda", "disk")], &[], &writes(1024)), None, "nothing is known of it");
+    }
+
+    #[test]
+    fn the_sector_that_counts_is_the_largest_on_the_way() {
+        let writes = || DiskParams { op: DiskOp::Write, block: 1024, ..disk_params(1) };
+        let text = |chain: &[(&str, &str)], disks: &[(Disk, u32)]| {
+            of_sectors(chain, disks, &writes()).map_or_else(String::new, |warning| warning.text)
+        };
+        let lvm = [("dm-0", "mapper"), ("sda", "disk")];
+        assert!(text(&lvm, &[(software("dm-0"), 4096), (real("sda"), 4096)]).starts_with("sda says"));
+        assert!(text(&lvm, &[(software("dm-0"), 4096), (real("sda"), 512)]).starts_with("dm-0 says"));
+        let mixed = [("md0", "raid"), ("sda", "disk"), ("sdb", "disk")];
+        assert!(text(&mixed, &[(real("sda"), 4096), (real("sdb"), 512)]).starts_with("sda says"));
+        let guest = text(&[("vda", "disk")], &[(virtio("vda"), 4096)]);
+        assert!(guest.contains("; what the disk behind it has cannot be seen from here."), "{guest}");
+        let on_loop = [("loop0", "loop"), ("sda", "disk")];
+        let disks = [(software("loop0"), 512), (real("sda"), 4096)];
+        assert_eq!(text(&on_loop, &disks), "", "the page cache below writes whole pages");
+        let mut past = target(&on_loop);
+        past.storage.chain[0].direct = Some(true);
+        let disks = disks.into_iter().map(|(disk, bytes)| Disk { physical_block_bytes: Some(bytes), ..disk });
+        let machine = Machine { disks: disks.collect(), ..machine_with_cpus(1) };
+        assert!(part_of_sector(&past, &machine, &writes()).unwrap().text.starts_with("sda says"));
+    }
+
+    #[test]
+    fn a_file_system_that_is_nearly_full_is_told_where_a_row_writes() {
+        let of = |op, available: u64| {
+            let target = DiskTarget { total_bytes: 100 << 30, available_bytes: available << 30, ..target(&[]) };
+            nearly_full(&target, &DiskParams { op, ..disk_params(1) })
+        };
+        let told = of(DiskOp::Write, 15).unwrap();
+        assert!(told.text.starts_with("Of '/data' 85.0 % are in use or kept back."), "{told:?}");
+        assert_eq!((told.code.as_str(), told.grade), ("nearly_full", Grade::A));
+        assert!(of(DiskOp::Mixed, 0).is_some());
+        assert_eq!((of(DiskOp::Write, 21), of(DiskOp::Read, 5)), (None, None));
+        let unknown = DiskTarget { total_bytes: 0, available_bytes: 0, ..target(&[]) };
+        assert_eq!(nearly_full(&unknown, &DiskParams { op: DiskOp::Write, ..disk_params(1) }), None);
+    }
+
+    #[test]
+    fn a_servers_disk_is_told_and_keeps_its_grade() {
+        let told = warnings(&DiskTarget { remote: true, ..target(&[]) }, &machine_with_cpus(1), &disk_params(1), false);
+        let codes: Vec<_> = told.iter().map(|warning| (warning.code.as_str(), warning.grade)).collect();
+        assert_eq!(codes, [("host_cache", Grade::A)]);
+    }
+}

@@ -1,0 +1,195 @@
+//! The disk benchmarks that a suite has, or that the user chooses.
+
+use clap::Args;
+use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
+use model::plan::Sampling;
+use model::unit::parse_size;
+use serde::Deserialize;
+
+use crate::fields::{Threads, one_or_more, or, seconds, sizes, some_sampling};
+
+/// The deepest queue that can be asked for.
+pub(super) const MOST_DEPTH: u32 = 1024;
+
+/// Rounds of which five in a row are to be steady: the fewest that can be, and four times those of the specification.
+const ROUNDS: std::ops::RangeInclusive<u32> = 5..=100;
+
+/// The shortest round, in seconds: shorter ones tell the noise of a device, not its state.
+const LEAST_ROUND_SECONDS: f64 = 0.1;
+
+/// Rounds of writes until a drive is steady.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Steady {
+    /// The most rounds: 5 to 100.
+    pub rounds: u32,
+    /// Length of a round in seconds.
+    #[serde(rename = "round", deserialize_with = "seconds")]
+    pub round_seconds: f64,
+}
+
+/// Disk benchmarks: every combination of the lists. Options of `assay disk` and a `[[disk]]` block of a suite have the same
+/// fields; an option that is not given is an empty list. What a write waits for applies to operations that write only.
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiskChoice {
+    /// Order of the visits: sequential, random, backward, strided.
+    #[arg(long, value_delimiter = ',')]
+    #[serde(deserialize_with = "one_or_more")]
+    pub pattern: Vec<DiskPattern>,
+    /// What is done: read, write, mixed, rewrite, reread.
+    #[arg(long, value_delimiter = ',')]
+    pub op: Vec<DiskOp>,
+    /// Bytes per request; by default 1MiB in order and 4KiB at random. Through the page cache any size, else multiples of
+    /// the device's blocks.
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
+    #[serde(deserialize_with = "sizes")]
+    pub block: Vec<u64>,
+    /// Requests in flight per thread; by default 1 and 32.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_DEPTH)))]
+    pub depth: Vec<u32>,
+    /// Bytes of each test file; by default 1GiB, or what there is room for.
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
+    #[serde(deserialize_with = "sizes")]
+    pub size: Vec<u64>,
+    /// How requests reach the kernel: `io_uring` (the default, else `libaio`, else `sync`), `libaio`, `sync` (threads that
+    /// wait), `null` (no device: our own loop).
+    #[arg(long, value_delimiter = ',')]
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub engine: Vec<DiskEngine>,
+    /// Whether the page cache is bypassed (`O_DIRECT`): `true`, or `false`, which is the same as --cache cold,warm.
+    #[arg(long, value_name = "BOOL,…", num_args = 0..=1, default_missing_value = "true", value_delimiter = ',', conflicts_with = "cache")]
+    #[serde(skip)]
+    pub direct: Vec<bool>,
+    /// What a write waits for: none, dsync (the data is on the medium), sync (and what describes it).
+    #[arg(long, value_delimiter = ',')]
+    #[serde(default = "nothing_more")]
+    pub sync: Vec<DiskSync>,
+    /// What the page cache may do: bypassed (direct I/O), cold (emptied for the file before), warm (filled before).
+    #[arg(long, value_delimiter = ',')]
+    #[serde(default = "bypassed")]
+    pub cache: Vec<DiskCache>,
+    /// How threads share files: shared, `per_thread`.
+    #[arg(long, value_delimiter = ',')]
+    #[serde(default = "one_file")]
+    pub layout: Vec<DiskLayout>,
+    /// Per cent of the highest rate at which requests begin, at random moments; latency is then from the moment each was due.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[serde(default)]
+    pub load_percent: Vec<u32>,
+    /// Thread counts.
+    #[arg(skip)]
+    pub threads: Vec<Threads>,
+    /// How these benchmarks are sampled, where not as the area.
+    #[arg(skip)]
+    #[serde(default, deserialize_with = "some_sampling")]
+    pub sampling: Option<Sampling>,
+    /// Go on in rounds until the drive is steady, after the file has been written over once more; only of what writes,
+    /// past the page cache and as fast as it can.
+    #[arg(skip)]
+    #[serde(default)]
+    pub steady: Option<Steady>,
+    /// The workload label in the classic tables: `RS`, `WS`, `RR`, `WR` …
+    #[arg(skip)]
+    #[serde(default)]
+    pub classic: Option<String>,
+    /// Bytes, or operations of a latency, of each benchmark over all threads.
+    #[arg(skip)]
+    #[serde(default)]
+    pub total: Option<f64>,
+    /// Not part of `assay disk` unless its pattern or its operation is asked for.
+    #[arg(skip)]
+    #[serde(default)]
+    pub on_request: bool,
+    /// What an operation in an order is by itself: benchmarks that are asked for by their parameters are made of these
+    /// alone, and not of those that compare caches, loads or familiar combinations.
+    #[arg(skip)]
+    #[serde(default)]
+    pub base: bool,
+}
+
+impl DiskChoice {
+    /// Whether what it says of a steady state makes sense.
+    ///
+    /// # Errors
+    /// Why it does not, and what would.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let Some(Steady { rounds, round_seconds }) = self.steady else { return Ok(()) };
+        if !ROUNDS.contains(&rounds) {
+            return Err(format!("{rounds} rounds cannot be: write {} to {}", ROUNDS.start(), ROUNDS.end()));
+        }
+        if round_seconds < LEAST_ROUND_SECONDS {
+            return Err(format!("a round of {round_seconds} s is too short: write {LEAST_ROUND_SECONDS} s or more"));
+        }
+        if let Some(op) = self.op.iter().find(|op| !op.writes()) {
+            return Err(format!("{op} writes nothing, so no drive becomes steady by it: name write, mixed or rewrite"));
+        }
+        if self.cache.iter().any(|cache| *cache != DiskCache::Bypassed) {
+            return Err("what goes through the page cache says nothing of the drive: leave cache out".into());
+        }
+        if self.engine.contains(&DiskEngine::Null) {
+            return Err("the engine null has no device that could become steady: leave it out".into());
+        }
+        if !self.load_percent.is_empty() || self.total.is_some() || self.sampling.is_some() {
+            return Err(
+                "rounds are all there is to say of its sampling: leave load_percent, total and sampling out".into()
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether the user chose nothing that narrows the benchmarks down: a size alone does not.
+    pub fn is_open(&self) -> bool {
+        let lists = [self.pattern.is_empty(), self.op.is_empty(), self.block.is_empty(), self.depth.is_empty()];
+        let more = [self.engine.is_empty(), self.sync.is_empty(), self.caches().is_empty(), self.layout.is_empty()];
+        lists.into_iter().chain(more).all(|open| open) && self.load_percent.is_empty()
+    }
+
+    /// What the page cache may do, as the user named it or as whether it is bypassed.
+    fn caches(&self) -> Vec<DiskCache> {
+        let of_direct =
+            |direct: &bool| if *direct { vec![DiskCache::Bypassed] } else { vec![DiskCache::Cold, DiskCache::Warm] };
+        self.cache.iter().copied().chain(self.direct.iter().flat_map(of_direct)).collect()
+    }
+
+    /// What these options leave of a block; `None` where it is not meant.
+    pub(super) fn narrowed(&self, block: &Self) -> Option<Self> {
+        let wanted = |op: &&DiskOp| self.op.is_empty() || self.op.contains(op);
+        let op: Vec<DiskOp> = block.op.iter().filter(wanted).copied().collect();
+        let has_pattern = |pattern: &&DiskPattern| self.pattern.is_empty() || self.pattern.contains(pattern);
+        let pattern: Vec<DiskPattern> = block.pattern.iter().filter(has_pattern).copied().collect();
+        let named = !self.pattern.is_empty() && !pattern.is_empty() || !self.op.is_empty() && !op.is_empty();
+        // Those who ask for a kind of write mean what writes.
+        let op = if self.sync.iter().any(|sync| *sync != DiskSync::None) && self.op.is_empty() {
+            op.into_iter().filter(|op| op.writes()).collect()
+        } else {
+            op
+        };
+        let meant = if self.is_open() { !block.on_request } else { block.base && (named || !block.on_request) };
+        (!op.is_empty() && !pattern.is_empty() && meant).then(|| Self {
+            pattern,
+            op,
+            block: or(&self.block, &block.block),
+            depth: or(&self.depth, &block.depth),
+            size: or(&self.size, &block.size),
+            engine: or(&self.engine, &block.engine),
+            sync: or(&self.sync, &block.sync),
+            cache: or(&self.caches(), &block.cache),
+            layout: or(&self.layout, &block.layout),
+            load_percent: or(&self.load_percent, &block.load_percent),
+            ..block.clone()
+        })
+    }
+}
+
+fn nothing_more() -> Vec<DiskSync> {
+    vec![DiskSync::None]
+}
+
+fn bypassed() -> Vec<DiskCache> {
+    vec![DiskCache::Bypassed]
+}
+
+fn one_file() -> Vec<DiskLayout> {
+    vec![DiskLayout::Shared]
+}

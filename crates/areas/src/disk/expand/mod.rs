@@ -1,0 +1,341 @@
+//! Which disk benchmarks a request expands to: engine, size of the file, and what stands in the way.
+
+use std::collections::BTreeMap;
+
+use model::disk_target::DiskTarget;
+use model::experiment::{Area, Classic, DiskChoices, DiskParams, Experiment, Params, disk_id};
+use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
+use model::machine::Machine;
+use model::plan::{PlanError, Planned, Sampling};
+use model::warning::Warning;
+use model::wire::Grain;
+
+use super::choice::{DiskChoice, Steady};
+use super::feasible::{check_request, more_than_a_pass, no_direct, too_little_cache, too_small};
+use super::room::{Ground, files_of};
+use super::{beforehand, footprint};
+use crate::request::Request;
+use crate::threads::{place, thread_counts};
+
+/// Requests that a sample holds at least, on a disk of a speed as below: one more or less is then 5 %.
+const REQUESTS_PER_SAMPLE: f64 = 20.0;
+/// The speed of a common solid-state disk, in bytes per second. Faster ones hold more, slower ones fewer.
+const BYTES_PER_SECOND: f64 = 1e9;
+
+/// Writing speed for the expected cost of the layout, in bytes per second. A guess for `--list` and the time left;
+/// nothing that is measured rests on it.
+const LAYOUT_BYTES_PER_SECOND: f64 = 500e6;
+/// Samples of a row that does its total in full.
+const EXACT_SAMPLES: u32 = 3;
+/// A total below this is a number of requests, and from it on a number of bytes: no table has 10 MB or less.
+const MOST_TOTAL_REQUESTS: f64 = 1e7;
+/// Speeds for the expected length of a total that is done in full: seconds for each request of one after the other and
+/// bytes per second of a slow disk, and seconds for each request to the page cache. Guesses, on the slow side: a worker
+/// that is ten times slower counts as hanging.
+const REQUEST_SECONDS: f64 = 1e-3;
+const CACHED_REQUEST_SECONDS: f64 = 10e-6;
+const SLOW_BYTES_PER_SECOND: f64 = 200e6;
+
+/// The method of writes that go on until the drive is steady.
+const STEADY: &str = "disk-steady/3";
+
+/// Memory that has not been used for a while, in bytes per second, for the expected cost: a guest gives such pages back to
+/// its host, and has them again at 2.8 s a GiB (seen on the build machine).
+const FRESH_MEMORY_BYTES_PER_SECOND: f64 = 400e6;
+
+/// Preparation of a launch, in seconds, for the expected cost: of reads, and of writes with their pool.
+const READ_SETUP_SECONDS: f64 = 0.03;
+const WRITE_SETUP_SECONDS: f64 = 0.1;
+
+/// The benchmarks of a request.
+///
+/// # Errors
+/// What the user named and cannot be done here.
+pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
+    let blocks = &request.suite.disk;
+    if blocks.is_empty() || !request.areas.is_empty() && !request.areas.contains(&Area::Disk) {
+        return Ok(Vec::new());
+    }
+    let ground = Ground::find(request, machine, blocks)?;
+    let mut rows = Vec::new();
+    for block in blocks {
+        let engines: Vec<Option<DiskEngine>> = match block.engine.as_slice() {
+            [] => vec![None],
+            engines => engines.iter().copied().map(Some).collect(),
+        };
+        let combinations = combinations(block);
+        for &pattern in &block.pattern {
+            for &wanted_size in &block.size {
+                for &engine in &engines {
+                    let row = Row { request, machine, ground: &ground, block, wanted_size, engine };
+                    for threads in thread_counts(request, &block.threads, machine) {
+                        for params in &combinations {
+                            rows.push(row.planned(DiskParams { pattern, threads, ..params.clone() })?);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    if rows.is_empty() {
+        let reads = "choose --op read, or --cache warm for what the page cache makes of writes";
+        return Err(PlanError(format!("only plain reads can find a cold page cache: {reads}")));
+    }
+    add_layouts(request, &mut rows);
+    Ok(rows)
+}
+
+/// Adds to the first row of each file what laying it out is expected to take. The plan counts set-up for each launch of
+/// a row.
+fn add_layouts(request: &Request, rows: &mut [Planned]) {
+    let mut laid_out: BTreeMap<(u64, Grain), u32> = BTreeMap::new();
+    for row in rows.iter_mut().filter(|row| row.obstacle.is_none()) {
+        let Params::Disk(params) = &row.experiment.params else { continue };
+        let files = files_of(params.layout, params.threads);
+        let there = laid_out.entry((params.size, Grain::of_blocks(params.block))).or_default();
+        let bytes = u64::from(files.saturating_sub(*there)) * params.size;
+        *there = files.max(*there);
+        let launches = row.least_samples(request.repeat).div_ceil(row.sampling.per_launch);
+        row.setup_seconds += bytes as f64 / LAYOUT_BYTES_PER_SECOND / f64::from(launches.max(1));
+    }
+}
+
+/// Every combination of the lists of a block, but for thread counts, sizes and engines.
+fn combinations(block_of: &DiskChoice) -> Vec<DiskParams> {
+    let loads: Vec<Option<u32>> = match block_of.load_percent.as_slice() {
+        [] => vec![None],
+        loads => loads.iter().copied().map(Some).collect(),
+    };
+    let mut all = Vec::new();
+    for &op in &block_of.op {
+        // What does not write waits for no medium.
+        let syncs = if op.writes() { block_of.sync.as_slice() } else { &[DiskSync::None] };
+        for &block in &block_of.block {
+            for &depth in &block_of.depth {
+                for &load_percent in &loads {
+                    for &sync in syncs {
+                        // What has been written lies in the cache, and what is read again does after the first time.
+                        let possible = |cache: &&DiskCache| **cache != DiskCache::Cold || op == DiskOp::Read;
+                        for &cache in block_of.cache.iter().filter(possible) {
+                            let base = DiskParams { op, block, depth, load_percent, sync, cache, ..nothing() };
+                            all.extend(block_of.layout.iter().map(|&layout| DiskParams { layout, ..base.clone() }));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Parameters before anything was chosen.
+fn nothing() -> DiskParams {
+    DiskParams {
+        pattern: DiskPattern::Sequential,
+        op: DiskOp::Read,
+        block: 0,
+        size: 0,
+        depth: 1,
+        load_percent: None,
+        engine: DiskEngine::Null,
+        direct: false,
+        sync: DiskSync::None,
+        cache: DiskCache::Bypassed,
+        layout: DiskLayout::Shared,
+        threads: 1,
+        path: String::new(),
+    }
+}
+
+/// What the benchmarks of one block, size and engine have in common.
+struct Row<'a> {
+    request: &'a Request,
+    machine: &'a Machine,
+    ground: &'a Ground<'a>,
+    block: &'a DiskChoice,
+    wanted_size: u64,
+    /// The engine that is named.
+    engine: Option<DiskEngine>,
+}
+
+impl Row<'_> {
+    /// One benchmark, but for what the ground and the engine say.
+    fn planned(&self, params: DiskParams) -> Result<Planned, PlanError> {
+        let Self { request, machine, ground, block, .. } = *self;
+        let (engine, no_engine) = engine(request, ground.target, self.engine, params.cache)?;
+        let params = DiskParams {
+            size: ground.size(self.wanted_size),
+            engine,
+            direct: params.cache == DiskCache::Bypassed,
+            path: ground.target.map(|target| target.directory.display().to_string()).unwrap_or_default(),
+            ..params
+        };
+        let (method, unknown) = if block.steady.is_some() { (STEADY, None) } else { method(&params) };
+        check_request(&params)?;
+        let too_many = footprint::too_many_threads(&params).filter(|_| engine == DiskEngine::Sync);
+        if let Some(sentence) = too_many.as_ref().filter(|_| self.engine.is_some()) {
+            return Err(PlanError(sentence.clone()));
+        }
+        let too_small = too_small(&params, self.wanted_size)?;
+        let (sampling, exact_work) = sampling(request, block, &params);
+        let (cpus, oversubscribed) = place(params.threads, machine);
+        let mut warnings: Vec<Warning> = oversubscribed.into_iter().collect();
+        if let Some(target) = ground.target.filter(|_| engine != DiskEngine::Null) {
+            warnings.extend(beforehand::warnings(target, machine, &params, self.engine.is_some()));
+        }
+        let obstacle = ground
+            .obstacle
+            .clone()
+            .or(unknown)
+            .or(no_engine)
+            .or(too_small)
+            .or_else(|| no_direct(&params, ground.target))
+            .or(too_many)
+            .or_else(|| footprint::too_little_memory(&params, machine))
+            .or_else(|| too_little_cache(&params, machine))
+            .or_else(|| more_than_a_pass(&params, exact_work));
+        Ok(Planned {
+            cpus,
+            other_cpus: Vec::new(),
+            beside: Vec::new(),
+            alone: false,
+            sampling,
+            exact_work,
+            setup_seconds: self.write_over_seconds(&params) + preparation_seconds(&params),
+            obstacle,
+            warnings,
+            experiment: self.experiment(params, method),
+        })
+    }
+
+    fn experiment(&self, params: DiskParams, method: &str) -> Experiment {
+        let chosen = DiskChoices {
+            size: !self.request.choices.disk.size.is_empty(),
+            engine: !self.request.choices.disk.engine.is_empty() || self.engine.is_some(),
+            steady: self.block.steady.is_some(),
+        };
+        Experiment {
+            id: disk_id(&params, chosen),
+            area: Area::Disk,
+            method: method.to_owned(),
+            classic: self.block.classic.as_ref().map(|workload| Classic {
+                table: Area::Disk.to_string(),
+                workload: workload.clone(),
+                class: None,
+                total: self.block.total,
+            }),
+            kernel: None,
+            params: Params::Disk(params),
+        }
+    }
+
+    /// Expected seconds in which the files are written over once more, where the drive is to become steady.
+    fn write_over_seconds(&self, params: &DiskParams) -> f64 {
+        let files = if self.block.steady.is_some() { files_of(params.layout, params.threads) } else { 0 };
+        f64::from(files) * params.size as f64 / LAYOUT_BYTES_PER_SECOND
+    }
+}
+
+/// What a launch prepares before it measures, in seconds: buffers for all requests in flight, and a warm cache.
+fn preparation_seconds(params: &DiskParams) -> f64 {
+    let in_flight = f64::from(params.threads) * f64::from(params.depth) * params.block as f64;
+    let cached = if params.cache == DiskCache::Warm { params.size as f64 } else { 0.0 };
+    let fixed = if params.op.writes() { WRITE_SETUP_SECONDS } else { READ_SETUP_SECONDS };
+    fixed + (in_flight + cached) / FRESH_MEMORY_BYTES_PER_SECOND
+}
+
+/// How the suite samples disks, but long enough for some requests of this size: what counts is whole requests. And the
+/// requests of each sample, where the total is to be done in full.
+fn sampling(request: &Request, stanza: &DiskChoice, params: &DiskParams) -> (Sampling, Option<f64>) {
+    let sampling = stanza.sampling.clone().unwrap_or_else(|| request.suite.sampling(Area::Disk));
+    if let Some(steady) = stanza.steady {
+        return (rounds(request, &sampling, steady), None);
+    }
+    // At a load it is the moments that count.
+    let in_full = request.exact_workload && params.load_percent.is_none();
+    let Some(total) = stanza.total.filter(|_| in_full) else {
+        let least_seconds = REQUESTS_PER_SAMPLE * params.block as f64 / BYTES_PER_SECOND;
+        return (Sampling { sample_seconds: sampling.sample_seconds.max(least_seconds), ..sampling }, None);
+    };
+    let requests = if total < MOST_TOTAL_REQUESTS { total.ceil() } else { (total / params.block.max(1) as f64).ceil() };
+    let each = if params.cache == DiskCache::Warm { CACHED_REQUEST_SECONDS } else { REQUEST_SECONDS };
+    let sample_seconds = requests * each.max(params.block as f64 / SLOW_BYTES_PER_SECOND);
+    (Sampling { samples: EXACT_SAMPLES, most: None, per_launch: 1, sample_seconds, ..sampling }, Some(requests))
+}
+
+/// Rounds of one launch, one after the other. The first ones are all the warm-up there is.
+fn rounds(request: &Request, sampling: &Sampling, steady: Steady) -> Sampling {
+    Sampling {
+        samples: steady.rounds,
+        most: None,
+        per_launch: request.repeat.map_or(steady.rounds, |repeat| repeat.max(steady.rounds)),
+        sample_seconds: steady.round_seconds,
+        warm_up_seconds: [0.0, 0.0],
+        target: sampling.target,
+        until_steady: true,
+    }
+}
+
+/// The method of an experiment whose plan names this one: whether writes go on until they are steady is no parameter.
+pub(super) fn method_of(params: &DiskParams, planned: &str) -> &'static str {
+    if planned == STEADY { STEADY } else { method(params).0 }
+}
+
+/// The method of a row, and a sentence for what is refused. The order of the visits, what a write waits for and
+/// how threads share files are parameters of one method; what is done, through which cache and at which moments are not.
+fn method(params: &DiskParams) -> (&'static str, Option<String>) {
+    let bypassed = params.cache == DiskCache::Bypassed;
+    let method = match params.op {
+        _ if params.engine == DiskEngine::Null => "disk-null/2",
+        _ if params.load_percent.is_some() => "disk-load/3",
+        DiskOp::Read if !bypassed => "disk-cached-read/3",
+        DiskOp::Write if !bypassed => "disk-cached-write/3",
+        DiskOp::Mixed if !bypassed => "disk-cached-mixed/3",
+        DiskOp::Rewrite if !bypassed => "disk-cached-rewrite/3",
+        DiskOp::Reread if !bypassed => "disk-cached-reread/3",
+        DiskOp::Read => "disk-read/3",
+        DiskOp::Write => "disk-write/3",
+        DiskOp::Mixed => "disk-mixed/3",
+        DiskOp::Rewrite => "disk-rewrite/3",
+        DiskOp::Reread => "disk-reread/3",
+    };
+    let of_cache = params.load_percent.is_some() && !bypassed && params.engine != DiskEngine::Null;
+    let refusal = format!(
+        "a load of {} {} through the page cache is not offered: what memory answers at once has no queue, and what \
+         it hands on later has no latency of the request's own; leave --load-percent or --cache out",
+        params.pattern, params.op
+    );
+    (method, of_cache.then_some(refusal))
+}
+
+/// The engine of a benchmark: the one that is named, else the fastest that works here; and why that cannot be had.
+fn engine(
+    request: &Request,
+    target: Option<&DiskTarget>,
+    named: Option<DiskEngine>,
+    cache: DiskCache,
+) -> Result<(DiskEngine, Option<String>), PlanError> {
+    let no_io_uring = target.and_then(|target| target.no_io_uring.as_ref());
+    let no_libaio = target.and_then(|target| target.no_libaio.as_ref());
+    let engine = named.unwrap_or(match (no_io_uring, no_libaio) {
+        (None, _) => DiskEngine::IoUring,
+        // Through the page cache its requests would be carried out one by one.
+        (Some(_), None) if cache == DiskCache::Bypassed => DiskEngine::Libaio,
+        (Some(_), _) => DiskEngine::Sync,
+    });
+    let refused = match engine {
+        DiskEngine::IoUring => no_io_uring,
+        DiskEngine::Libaio => no_libaio,
+        DiskEngine::Sync | DiskEngine::Null => None,
+    };
+    let sentence = refused.map(|why| format!("{engine} cannot be had here: {why}"));
+    match sentence {
+        Some(sentence) if !request.choices.disk.engine.is_empty() => {
+            Err(PlanError(format!("{sentence}; choose --engine sync, or leave --engine out")))
+        }
+        refused => Ok((engine, refused)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! Whether a disk benchmark can be measured: its requests, its test file, the page cache.
+
+use model::disk_target::DiskTarget;
+use model::experiment::DiskParams;
+use model::io::{DiskCache, DiskEngine, DiskLayout};
+use model::machine::Machine;
+use model::plan::PlanError;
+use model::unit::format_size;
+
+use super::choice::MOST_DEPTH;
+use super::footprint;
+use super::room::{files_of, rounded};
+
+/// The smallest part of a file that direct I/O reads or writes.
+const SECTOR_BYTES: u64 = 512;
+
+/// The largest request, in bytes: what the kernel registers as one buffer.
+const MOST_BLOCK_BYTES: u64 = 1 << 30;
+
+/// Blocks of the file for each request in flight at least, so that two requests seldom meet.
+const BLOCKS_PER_REQUEST: u64 = 2;
+
+/// Share of the available memory that a file in the page cache may take.
+const CACHE_SHARE: u64 = 2;
+
+/// Whether requests of this kind make sense at all.
+pub(super) fn check_request(params: &DiskParams) -> Result<(), PlanError> {
+    let DiskParams { block, depth, .. } = *params;
+    if block == 0 || params.direct && !block.is_multiple_of(SECTOR_BYTES) {
+        let why = "direct I/O needs multiples of 512 bytes (with --cache warm it may be any size)";
+        return Err(PlanError(format!("a block of {} cannot be: {why}", format_size(block))));
+    }
+    if block > MOST_BLOCK_BYTES {
+        let (size, most) = (format_size(block), format_size(MOST_BLOCK_BYTES));
+        return Err(PlanError(format!("a block of {size} is too large: {most} is the most")));
+    }
+    if depth == 0 || depth > MOST_DEPTH {
+        return Err(PlanError(format!("a depth of {depth} cannot be: write 1 to {MOST_DEPTH}")));
+    }
+    if let Some(percent) = params.load_percent.filter(|percent| !(1..=100).contains(percent)) {
+        return Err(PlanError(format!("a load of {percent} % cannot be: write 1 to 100 per cent of the highest rate")));
+    }
+    Ok(())
+}
+
+/// Whether the file is too small for the requests in flight: an error where that was asked for, an obstacle where the
+/// file had to be smaller than was `wanted`.
+pub(super) fn too_small(params: &DiskParams, wanted: u64) -> Result<Option<String>, PlanError> {
+    let size = params.size;
+    match too_small_for(params, wanted).map(|sentence| format!("{sentence}; choose a larger --size")) {
+        Some(sentence) => Err(PlanError(sentence)),
+        None => {
+            Ok(too_small_for(params, size).map(|sentence| format!("{sentence}; there is no room for a larger one")))
+        }
+    }
+}
+
+/// Why a file of so many bytes is too small for the requests in flight on it, if it is.
+pub fn too_small_for(params: &DiskParams, size: u64) -> Option<String> {
+    let DiskParams { block, depth, threads, layout, .. } = *params;
+    let threads = threads / files_of(layout, threads).max(1);
+    let least = block * u64::from(depth) * u64::from(threads) * BLOCKS_PER_REQUEST;
+    let whose = if threads == 1 { String::new() } else { format!(" from each of {threads} threads") };
+    (least > size).then(|| {
+        format!(
+            "a test file of {} is too small for {depth} {} of {} in flight{whose}: it takes {}",
+            rounded(size),
+            if depth == 1 { "request" } else { "requests" },
+            format_size(block),
+            rounded(least)
+        )
+    })
+}
+
+/// Why a row past the page cache cannot be measured where the file system has no direct I/O. Those through it can.
+pub(super) fn no_direct(params: &DiskParams, target: Option<&DiskTarget>) -> Option<String> {
+    let target = target.filter(|_| params.direct && params.engine != DiskEngine::Null)?;
+    let why = target.no_direct.as_ref()?;
+    Some(format!(
+        "'{}' ({}) has no direct I/O ({why}): choose --cache cold,warm for rows through the page cache, or a directory on \
+         another file system with --dir",
+        target.directory.display(),
+        target.storage.filesystem.as_deref().unwrap_or("an unknown file system")
+    ))
+}
+
+/// Whether memory cannot keep what is to be found in the page cache.
+pub(super) fn too_little_cache(params: &DiskParams, machine: &Machine) -> Option<String> {
+    let bytes = params.size.saturating_mul(files_of(params.layout, params.threads).into());
+    let available = footprint::available_bytes(machine).filter(|_| params.cache == DiskCache::Warm)?;
+    let what = if params.layout == DiskLayout::Shared { "the test file of" } else { "the test files of together" };
+    (bytes > available / CACHE_SHARE).then(|| {
+        format!(
+            "the page cache cannot be kept warm: {what} {} must fit into half of the {} of memory that are available; \
+             choose a smaller --size",
+            rounded(bytes),
+            rounded(available)
+        )
+    })
+}
+
+/// Whether a total that is to be done in full is more than a file whose cache is cold has once.
+pub(super) fn more_than_a_pass(params: &DiskParams, exact_work: Option<f64>) -> Option<String> {
+    let requests = exact_work.filter(|_| params.cache == DiskCache::Cold)?;
+    let files = files_of(params.layout, params.threads);
+    let blocks = (params.size / params.block.max(1)).saturating_mul(files.into());
+    (requests > blocks as f64).then(|| {
+        let block = format_size(params.block);
+        format!(
+            "the total of {requests:.0} requests of {block} is more than a test file of {} has: what is read again is not \
+             cold; leave --exact-workload out, or choose a larger --size",
+            rounded(params.size)
+        )
+    })
+}

@@ -1,0 +1,250 @@
+//! The memory of a row beyond what every worker takes: buffers of its requests, pools to write from, what reads back, and
+//! what counts.
+//!
+//! Pure. Lanes take what is said here, and the plan skips a row for which there is not enough of it.
+
+use model::experiment::DiskParams;
+use model::io::{DiskEngine, DiskOp};
+use model::machine::Machine;
+
+use super::room::{files_of, rounded};
+use super::stretch;
+
+/// Bytes of a page of memory.
+pub const PAGE_BYTES: usize = 4096;
+
+/// Bytes of a huge page.
+const HUGE_PAGE_BYTES: u64 = 2 << 20;
+
+/// Bytes up to which memory for blocking calls is in base pages.
+const MOST_BASE_PAGES_BYTES: u64 = 256 << 10;
+
+/// Bytes of a histogram of durations: 32 ranges, each twice as wide as the one before it, of 1024 counts, the first of 2048.
+pub const HISTOGRAM_BYTES: u64 = (32 + 1) * 1024 * size_of::<u64>() as u64;
+
+/// The most that is read back at a time, in bytes.
+pub const READ_BACK_BYTES: usize = 1 << 20;
+
+/// Bytes of one write of the layout of a test file, except for the first ones.
+pub const LAYOUT_CHUNK_BYTES: u64 = 1 << 20;
+
+/// Writes of a layout in flight.
+pub const LAYOUT_DEPTH: u32 = 8;
+
+/// Chunks of a layout in memory: see [`POOL_BYTES`].
+const LAYOUT_POOL_CHUNKS: u64 = 64;
+
+/// Files that are laid out at the same time at most, each with memory of its own.
+pub const FILES_AT_ONCE: u32 = 8;
+
+/// Memory to write from, over all lanes of a launch: more than any file system compresses or compares at once (`ZFS`
+/// records end at 16 MiB).
+const POOL_BYTES: usize = 64 << 20;
+
+/// The least of it for one thread, over its lanes.
+const LEAST_POOL_BYTES: usize = 2 << 20;
+
+/// What a thread touches of its stack, and what the allocator keeps for it, in bytes: 40 KiB were seen on the build machine.
+const THREAD_BYTES: u64 = 64 << 10;
+
+/// What a row may take of the memory that is available: half.
+const MEMORY_SHARE: u64 = 2;
+
+/// The most threads that blocking calls may take, over all threads of a row. Each takes memory and a place among the
+/// processes of this system, of which it has some ten thousands (`kernel.threads-max`).
+const MOST_BLOCKING_THREADS: u64 = 4096;
+
+/// The lanes of a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes {
+    /// Threads of the row.
+    pub threads: u32,
+    /// Lanes of each of them.
+    pub of_thread: u32,
+    /// Requests in flight of each lane.
+    pub depth: u32,
+}
+
+impl Lanes {
+    /// Those of a row: one of the whole depth for each thread, or by blocking calls one for each request in flight.
+    pub fn of(params: &DiskParams, blocking: bool) -> Self {
+        let (of_thread, depth) = if blocking { (params.depth, 1) } else { (1, params.depth) };
+        Self { threads: params.threads, of_thread, depth }
+    }
+
+    fn all(self) -> u64 {
+        u64::from(self.threads) * u64::from(self.of_thread)
+    }
+}
+
+/// Bytes from one block in memory to the next: whole pages, since devices may want that of addresses.
+pub fn stride(block: u64) -> usize {
+    usize::try_from(block).unwrap_or(usize::MAX).next_multiple_of(PAGE_BYTES)
+}
+
+/// Sizes of a lane's memory, the best first: a buffer for each read in flight; for writes a pool that is not used up
+/// soon, or a smaller one that more limits let us register. Of both in turn the buffers of reads are a part of it.
+pub fn arenas(op: DiskOp, block: u64, lanes: Lanes) -> Vec<usize> {
+    let in_flight = lanes.depth as usize * stride(block);
+    if !op.writes() {
+        return vec![in_flight];
+    }
+    let reads = if op.reads() { in_flight } else { 0 };
+    let share = POOL_BYTES / usize::try_from(lanes.all()).unwrap_or(usize::MAX).max(1);
+    let least = (LEAST_POOL_BYTES / lanes.of_thread.max(1) as usize).max(reads + 2 * in_flight);
+    if share > least { vec![share, least] } else { vec![least] }
+}
+
+/// The same for a lane that looks at what the loop costs without a device: the least, since nothing compresses it.
+pub fn arenas_of_loop(op: DiskOp, block: u64, depth: u32) -> Vec<usize> {
+    let mut all = arenas(op, block, Lanes { threads: 1, of_thread: 1, depth });
+    all.split_off(all.len().saturating_sub(1))
+}
+
+/// Bytes of the memory from which a file of so many bytes is laid out.
+pub fn layout_pool_bytes(file_bytes: u64) -> usize {
+    let chunks = LAYOUT_POOL_CHUNKS.min(file_bytes.div_ceil(LAYOUT_CHUNK_BYTES)).max(u64::from(LAYOUT_DEPTH));
+    usize::try_from(chunks * LAYOUT_CHUNK_BYTES).unwrap_or(usize::MAX)
+}
+
+/// Bytes of memory that an arena takes: rounded up to a huge page or, where small ones for blocking calls are in base pages,
+/// to one of those.
+pub fn arena_takes(engine: DiskEngine, arena_bytes: usize) -> u64 {
+    let bytes = arena_bytes.max(1) as u64;
+    let in_base_pages = engine == DiskEngine::Sync && bytes <= MOST_BASE_PAGES_BYTES;
+    let page = if in_base_pages { PAGE_BYTES as u64 } else { HUGE_PAGE_BYTES };
+    bytes.checked_next_multiple_of(page).unwrap_or(u64::MAX)
+}
+
+/// Why a row of blocking calls cannot be: it takes a thread for each request in flight.
+pub fn too_many_threads(params: &DiskParams) -> Option<String> {
+    let DiskParams { threads, depth, .. } = *params;
+    (Lanes::of(params, true).all() > MOST_BLOCKING_THREADS).then(|| {
+        format!(
+            "{threads} threads with a depth of {depth} are too many for the engine sync, which takes a thread for each \
+             request in flight: {MOST_BLOCKING_THREADS} is the most"
+        )
+    })
+}
+
+/// Why there is not enough memory for a row.
+pub(super) fn too_little_memory(params: &DiskParams, machine: &Machine) -> Option<String> {
+    let needed = of_row(params);
+    let available = available_bytes(machine)?;
+    (needed > available / MEMORY_SHARE).then(|| {
+        format!("the requests in flight need {} of memory, and {} are available", rounded(needed), rounded(available))
+    })
+}
+
+/// Memory that a row can have: what is available, and no more than its control group may have in all. What that has used
+/// already is not taken off: most of it may be page cache, which makes room.
+pub(super) fn available_bytes(machine: &Machine) -> Option<u64> {
+    machine.memory.available_bytes.into_iter().chain(machine.memory.limit_bytes).min()
+}
+
+/// Bytes that a row takes at most at the same time: while its files are laid out, or while it measures.
+fn of_row(params: &DiskParams) -> u64 {
+    let files = files_of(params.layout, params.threads).min(FILES_AT_ONCE);
+    let laying_out = u64::from(files) * layout_pool_bytes(params.size) as u64;
+    while_measuring(params).max(if params.engine == DiskEngine::Null { 0 } else { laying_out })
+}
+
+fn while_measuring(params: &DiskParams) -> u64 {
+    let lanes = Lanes::of(params, params.engine == DiskEngine::Sync);
+    // Of a ring the smaller one is tried while the larger is there.
+    let tried = if params.engine == DiskEngine::IoUring { 2 } else { 1 };
+    let arenas: u64 =
+        arenas(params.op, params.block, lanes).iter().take(tried).map(|bytes| arena_takes(params.engine, *bytes)).sum();
+    let histograms = if params.op.reads() && params.op.writes() { 3 } else { 1 };
+    let of_lane = arenas + histograms * HISTOGRAM_BYTES + THREAD_BYTES;
+    let device = params.engine != DiskEngine::Null;
+    let reader = READ_BACK_BYTES.min(stride(params.block));
+    let read_back = if params.op.writes() && device { arena_takes(DiskEngine::Sync, reader) } else { 0 };
+    let first_visit =
+        stretch::pool_bytes(params).filter(|_| device).map_or(0, |bytes| arena_takes(DiskEngine::Sync, bytes));
+    // What the loop costs without a device is looked at while the lanes are there; pages at most are moved.
+    let of_loop = arenas_of_loop(params.op, params.block.min(PAGE_BYTES as u64), lanes.depth);
+    let of_loop: u64 = of_loop.iter().map(|bytes| arena_takes(DiskEngine::Null, *bytes)).sum();
+    let of_thread = read_back + first_visit + of_loop + 2 * HISTOGRAM_BYTES;
+    lanes.all() * of_lane + u64::from(lanes.threads) * of_thread
+}
+
+#[cfg(test)]
+mod tests {
+    use model::io::DiskLayout;
+
+    use super::*;
+    use crate::tests::{disk_params, machine_with_cpus};
+
+    const MIB: u64 = 1 << 20;
+
+    fn row(engine: DiskEngine, op: DiskOp, block: u64, (threads, depth): (u32, u32)) -> DiskParams {
+        DiskParams { engine, op, block, threads, size: 64 * MIB, ..disk_params(depth) }
+    }
+
+    #[test]
+    fn the_pool_is_shared_out_over_the_lanes_of_a_thread_as_over_threads() {
+        let pool = |op, block, (threads, depth), blocking| {
+            let lanes = Lanes::of(&row(DiskEngine::Sync, op, block, (threads, depth)), blocking);
+            (arenas(op, block, lanes), lanes.all())
+        };
+        let mib = 1 << 20;
+        // A ring has one lane for each thread.
+        assert_eq!(pool(DiskOp::Read, 4096, (2, 32), false), (vec![32 * 4096], 2));
+        assert_eq!(pool(DiskOp::Write, 4096, (1, 32), false), (vec![64 * mib, 2 * mib], 1));
+        assert_eq!(pool(DiskOp::Write, 4096, (64, 32), false), (vec![2 * mib], 64));
+        assert_eq!(pool(DiskOp::Write, mib as u64, (1, 64), false), (vec![128 * mib], 1));
+        assert_eq!(pool(DiskOp::Mixed, mib as u64, (1, 64), false), (vec![192 * mib], 1));
+        // Blocking calls have one for each request in flight.
+        assert_eq!(pool(DiskOp::Read, 512, (8, 64), true), (vec![4096], 512));
+        assert_eq!(pool(DiskOp::Write, 4096, (8, 64), true), (vec![128 << 10, 32 << 10], 512));
+        assert_eq!(pool(DiskOp::Write, 4096, (4, 1024), true), (vec![16 << 10, 8 << 10], 4096));
+        assert_eq!(pool(DiskOp::Mixed, 4096, (4, 1024), true), (vec![16 << 10, 12 << 10], 4096));
+        assert_eq!(pool(DiskOp::Write, mib as u64, (1, 64), true), (vec![2 * mib], 64));
+    }
+
+    #[test]
+    fn what_a_row_takes_is_buffers_as_they_are_rounded_pools_and_what_counts() {
+        let takes = |op, block, shape| while_measuring(&row(DiskEngine::Sync, op, block, shape)) / MIB;
+        // Of each lane a page, its counts and its thread; of the loop a huge page.
+        let lanes = |lane_bytes: u64| 512 * (lane_bytes + THREAD_BYTES) / MIB + 8 * 2;
+        let near =
+            |found: u64, wanted: u64| assert!((wanted..wanted + 8).contains(&found), "{found} MiB, not {wanted}");
+        near(takes(DiskOp::Read, 4096, (8, 64)), lanes(4096 + HISTOGRAM_BYTES));
+        near(takes(DiskOp::Write, 4096, (8, 64)), lanes((128 << 10) + HISTOGRAM_BYTES));
+        near(takes(DiskOp::Mixed, 4096, (8, 64)), lanes((128 << 10) + 3 * HISTOGRAM_BYTES));
+        // A block that is larger than small memory takes whole huge pages.
+        near(takes(DiskOp::Read, 512 << 10, (8, 64)), lanes(2 * MIB + HISTOGRAM_BYTES));
+        let ring = |op, shape| while_measuring(&row(DiskEngine::IoUring, op, 4096, shape)) / MIB;
+        assert_eq!((ring(DiskOp::Read, (1, 32)), ring(DiskOp::Write, (1, 32))), (4, 68));
+        assert!(ring(DiskOp::Read, (1024, 1)) >= 1024 * 4, "a huge page for each thread, and one for its loop");
+        assert_eq!(while_measuring(&row(DiskEngine::Null, DiskOp::Write, 4096, (1, 1))) / MIB, 66);
+    }
+
+    #[test]
+    fn first_visits_and_layouts_count_too() {
+        let reread = |threads| while_measuring(&row(DiskEngine::IoUring, DiskOp::Reread, 4096, (threads, 1)));
+        let read = |threads| while_measuring(&row(DiskEngine::IoUring, DiskOp::Read, 4096, (threads, 1)));
+        assert_eq!([1, 8, 64].map(|threads| (reread(threads) - read(threads)) / MIB), [16, 16, 128]);
+        let eight = DiskParams { layout: DiskLayout::PerThread, ..row(DiskEngine::Sync, DiskOp::Read, 4096, (64, 1)) };
+        assert_eq!(of_row(&eight), 8 * 64 * MIB, "so many files are laid out at the same time");
+        assert!(of_row(&DiskParams { engine: DiskEngine::Null, ..eight }) < 8 * 64 * MIB, "none is");
+    }
+
+    #[test]
+    fn a_row_that_takes_more_than_half_of_the_memory_is_told_so() {
+        let mut machine = machine_with_cpus(2);
+        machine.memory.available_bytes = Some(4096 * MIB);
+        let told = |op, shape| too_little_memory(&row(DiskEngine::Sync, op, 4096, shape), &machine);
+        assert_eq!(told(DiskOp::Mixed, (8, 64)), None);
+        let sentence = told(DiskOp::Mixed, (4, 1024)).unwrap();
+        assert_eq!(sentence, "the requests in flight need 3.4 GiB of memory, and 4.0 GiB are available");
+        let large = row(DiskEngine::IoUring, DiskOp::Read, 1 << 30, (1, 2));
+        assert!(too_little_memory(&large, &machine).is_some());
+        machine.memory.limit_bytes = Some(100 * MIB);
+        let in_group = too_little_memory(&row(DiskEngine::IoUring, DiskOp::Write, 4096, (1, 1)), &machine).unwrap();
+        assert!(in_group.ends_with("and 100 MiB are available"), "a control group's limit counts: {in_group}");
+        (machine.memory.available_bytes, machine.memory.limit_bytes) = (None, None);
+        assert_eq!(too_little_memory(&large, &machine), None, "nothing is known");
+    }
+}

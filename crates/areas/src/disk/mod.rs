@@ -1,0 +1,47 @@
+//! Disks: what belongs to the area `disk`.
+//!
+//! Here: the choice ([`choice`]), the suite of the command ([`command`]), sizes of test files ([`room`]), memory that a benchmark
+//! takes ([`footprint`]), stretches that are visited again ([`stretch`]), what cannot be measured ([`feasible`]), warnings known
+//! beforehand ([`beforehand`]), the expansion into planned benchmarks ([`expand`]). To come here: its findings, its conditions and
+//! warnings after a measurement, its charts, its classic table.
+
+mod beforehand;
+pub mod choice;
+mod command;
+mod expand;
+pub mod feasible;
+pub mod footprint;
+pub mod room;
+pub mod stretch;
+
+use model::experiment::{Area as Name, Experiment, Params};
+use model::machine::Machine;
+use model::plan::{PlanError, Planned};
+
+pub use choice::DiskChoice;
+
+use crate::area::Area;
+use crate::request::{Choices, Request};
+use crate::suite::Suite;
+
+/// Disks.
+pub(crate) struct DiskArea;
+
+impl Area for DiskArea {
+    fn name(&self) -> Name {
+        Name::Disk
+    }
+
+    fn suite(&self, choices: &Choices) -> Result<Suite, PlanError> {
+        command::suite(&choices.disk)
+    }
+
+    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
+        expand::expand(request, machine)
+    }
+
+    fn method(&self, experiment: &Experiment) -> Option<String> {
+        let Params::Disk(params) = &experiment.params else { return None };
+        Some(expand::method_of(params, &experiment.method).to_owned())
+    }
+}

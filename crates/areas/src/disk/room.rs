@@ -1,0 +1,134 @@
+//! How large the test files of a plan are: as large as is wished for, if all that are there at the same time have room.
+//!
+//! Pure: what room there is was found out before ([`DiskTarget`]).
+
+use std::collections::BTreeMap;
+
+use model::disk_target::DiskTarget;
+use model::io::DiskLayout;
+use model::machine::Machine;
+use model::plan::PlanError;
+use model::unit::format_size;
+use model::wire::Grain;
+
+use super::choice::DiskChoice;
+use super::footprint::PAGE_BYTES;
+use crate::request::Request;
+use crate::threads::thread_counts;
+
+/// What is left free of a file system at most, in bytes.
+const MOST_RESERVE_BYTES: u64 = 2 << 30;
+
+/// What is left free of a file system at most, as its so-manieth part: fuller ones become slow, and others may need it.
+const RESERVE_PART: u64 = 20;
+
+/// A file of our own choice is at least this large, in bytes: below, a drive's own cache may hold it.
+const LEAST_FILE_BYTES: u64 = 64 << 20;
+
+/// What all rows of a plan stand on.
+pub(super) struct Ground<'a> {
+    pub(super) target: Option<&'a DiskTarget>,
+    /// How often the sizes that were wished for are halved.
+    halvings: u32,
+    /// Why nothing can be measured there.
+    pub(super) obstacle: Option<String>,
+}
+
+impl<'a> Ground<'a> {
+    /// What a request finds.
+    ///
+    /// # Errors
+    /// A size that cannot be, and what the user named and cannot be done.
+    pub(super) fn find(request: &'a Request, machine: &Machine, stanzas: &[DiskChoice]) -> Result<Self, PlanError> {
+        let odd = |size: &u64| *size == 0 || !size.is_multiple_of(PAGE_BYTES as u64);
+        if let Some(size) = stanzas.iter().flat_map(|stanza| stanza.size.iter().copied()).find(odd) {
+            let size = format_size(size);
+            return Err(PlanError(format!("a test file of {size} cannot be: its size must be a multiple of 4 KiB")));
+        }
+        let Some(target) = &request.disk else {
+            let obstacle = Some("no directory to measure disks in is known: name one with --dir".to_owned());
+            return Ok(Self { target: None, halvings: 0, obstacle });
+        };
+        if let Some(obstacle) = &target.obstacle {
+            if target.named {
+                return Err(PlanError(obstacle.clone()));
+            }
+            return Ok(Self { target: Some(target), halvings: 0, obstacle: Some(obstacle.clone()) });
+        }
+        let (halvings, obstacle) =
+            fit(target, &wishes(request, machine, stanzas), !request.choices.disk.size.is_empty())?;
+        Ok(Self { target: Some(target), halvings, obstacle })
+    }
+
+    /// The size of a file instead of the one that was wished for.
+    pub(super) fn size(&self, wanted: u64) -> u64 {
+        halved(wanted, self.halvings)
+    }
+}
+
+/// How many files of which size all rows together need, those of words and of bytes apart: all of them are there at the same time.
+fn wishes(request: &Request, machine: &Machine, stanzas: &[DiskChoice]) -> BTreeMap<(u64, Grain), u32> {
+    let mut wishes: BTreeMap<(u64, Grain), u32> = BTreeMap::new();
+    for stanza in stanzas {
+        let most_threads = thread_counts(request, &stanza.threads, machine).into_iter().max().unwrap_or(1);
+        let files = stanza.layout.iter().map(|layout| files_of(*layout, most_threads)).max().unwrap_or(1);
+        for (size, block) in stanza.size.iter().flat_map(|size| stanza.block.iter().map(move |block| (*size, *block))) {
+            let count = wishes.entry((size, Grain::of_blocks(block))).or_default();
+            *count = files.max(*count);
+        }
+    }
+    wishes
+}
+
+/// A size that was halved so often, in whole pages: not below the least size, unless no more was wished for.
+fn halved(wanted: u64, halvings: u32) -> u64 {
+    let page = PAGE_BYTES as u64;
+    (wanted.checked_shr(halvings).unwrap_or(0) / page * page).max(wanted.min(LEAST_FILE_BYTES))
+}
+
+/// How often the sizes must be halved until all files have room: never, where the size was chosen.
+fn fit(
+    target: &DiskTarget,
+    wishes: &BTreeMap<(u64, Grain), u32>,
+    chosen: bool,
+) -> Result<(u32, Option<String>), PlanError> {
+    let reserve = MOST_RESERVE_BYTES.min(target.total_bytes / RESERVE_PART);
+    let room = target.available_bytes.saturating_sub(reserve);
+    let bytes = |halvings| {
+        let files = wishes.iter().map(|((size, _), count)| halved(*size, halvings).saturating_mul(u64::from(*count)));
+        files.fold(0, u64::saturating_add)
+    };
+    if bytes(0) <= room {
+        return Ok((0, None));
+    }
+    let free = format!("{} are free, {} must stay free", rounded(target.available_bytes), rounded(reserve));
+    let directory = target.directory.display();
+    if chosen {
+        let files: u32 = wishes.values().sum();
+        let what = if files == 1 { "a test file of".to_owned() } else { format!("{files} test files of together") };
+        let verb = if files == 1 { "does" } else { "do" };
+        return Err(PlanError(format!("{what} {} {verb} not fit into '{directory}': {free}", rounded(bytes(0)))));
+    }
+    // Each halving but the last makes a difference, and after 64 nothing is left to be halved.
+    if let Some(halvings) = (1..u64::BITS).find(|halvings| bytes(*halvings) <= room) {
+        return Ok((halvings, None));
+    }
+    let least = rounded(bytes(u64::BITS - 1));
+    let advice = if target.named { "name another directory with --dir" } else { "name a directory with --dir" };
+    Ok((
+        0,
+        Some(format!(
+            "'{directory}' is nearly full: {free}, and test files need {least} at least; {advice}, or free some"
+        )),
+    ))
+}
+
+pub use model::number::size_rounded as rounded;
+
+/// How many files so many threads work on.
+pub fn files_of(layout: DiskLayout, threads: u32) -> u32 {
+    match layout {
+        DiskLayout::Shared => 1,
+        DiskLayout::PerThread => threads,
+    }
+}

@@ -1,0 +1,218 @@
+//! The values of a suite's fields and of a command's options: how each is written, and how it is read.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use model::experiment::Area;
+use model::isa::Isa;
+use model::plan::Sampling;
+use model::unit::{parse_seconds, parse_size};
+use serde::de::{IntoDeserializer, SeqAccess, Visitor, value};
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+/// The most threads of a benchmark.
+pub const MOST_THREADS: u32 = 1024;
+
+/// An instruction set as a suite names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IsaChoice {
+    /// The widest vectors that this CPU has for the kernel; for streams through memory, up to 256 bits.
+    Vector,
+    /// Every one that this CPU has for the kernel.
+    All,
+    /// This one.
+    Named(Isa),
+}
+
+/// A number of threads as a suite names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// One per available physical core.
+    All,
+    /// 1, 2, 4 and so on, up to one per available physical core.
+    Doubling,
+    /// One per available hardware thread, where cores have several; nothing elsewhere.
+    Smt,
+    /// So many.
+    Count(u32),
+}
+
+impl std::str::FromStr for IsaChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "vector" => Ok(Self::Vector),
+            "all" => Ok(Self::All),
+            name => name.parse().map(Self::Named).map_err(|error| format!("{error}; vector (the widest here), all")),
+        }
+    }
+}
+
+impl std::str::FromStr for Threads {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse::<u32>()) {
+            ("all", _) => Ok(Self::All),
+            ("doubling", _) => Ok(Self::Doubling),
+            ("smt", _) => Ok(Self::Smt),
+            (_, Ok(count)) if (1..=MOST_THREADS).contains(&count) => Ok(Self::Count(count)),
+            _ => Err(format!(
+                "'{text}' is no number of threads; write 1 to {MOST_THREADS}, all (one per core), doubling (1, 2, 4 … all) or smt"
+            )),
+        }
+    }
+}
+
+/// Deserialises by `FromStr`, so that a suite file and an option are read by the same rule.
+macro_rules! from_text {
+    ($($type:ty),+) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+            }
+        }
+    )+};
+}
+pub(crate) use from_text;
+from_text!(IsaChoice, Threads);
+
+pub(crate) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    parse_seconds(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+pub(crate) fn some_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    seconds(deserializer).map(Some)
+}
+
+pub(crate) fn two_durations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[f64; 2], D::Error> {
+    let [least, most] = <[String; 2]>::deserialize(deserializer)?;
+    let pair = [parse_seconds(&least).map_err(D::Error::custom)?, parse_seconds(&most).map_err(D::Error::custom)?];
+    if pair[0] > pair[1] { Err(D::Error::custom("the least warm-up is longer than the most")) } else { Ok(pair) }
+}
+
+/// [`Sampling`] as a suite has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SamplingTable {
+    samples: u32,
+    most: Option<u32>,
+    per_launch: u32,
+    #[serde(rename = "sample", deserialize_with = "seconds")]
+    sample_seconds: f64,
+    #[serde(rename = "warm_up", deserialize_with = "two_durations")]
+    warm_up_seconds: [f64; 2],
+    target: f64,
+}
+
+impl Default for SamplingTable {
+    fn default() -> Self {
+        let Sampling { samples, most, per_launch, sample_seconds, warm_up_seconds, target, .. } = Sampling::default();
+        Self { samples, most, per_launch, sample_seconds, warm_up_seconds, target }
+    }
+}
+
+impl From<SamplingTable> for Sampling {
+    fn from(table: SamplingTable) -> Self {
+        let SamplingTable { samples, most, per_launch, sample_seconds, warm_up_seconds, target } = table;
+        Self { samples, most, per_launch, sample_seconds, warm_up_seconds, target, until_steady: false }
+    }
+}
+
+pub(crate) fn sampling_of_areas<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<Area, Sampling>, D::Error> {
+    let tables = BTreeMap::<Area, SamplingTable>::deserialize(deserializer)?;
+    Ok(tables.into_iter().map(|(area, table)| (area, table.into())).collect())
+}
+
+/// The sampling of a stanza that has its own.
+pub(crate) fn some_sampling<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Sampling>, D::Error> {
+    SamplingTable::deserialize(deserializer).map(|table| Some(table.into()))
+}
+
+/// Whether a sampling makes sense.
+pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), String> {
+    if sampling.samples == 0 || sampling.per_launch == 0 {
+        return Err("samples and per_launch must be at least 1".into());
+    }
+    if sampling.most.is_some_and(|most| most < sampling.samples.max(6)) {
+        return Err("most must be at least samples, and 6".into());
+    }
+    if !(sampling.target > 0.0 && sampling.target < 1.0) {
+        return Err("target must lie between 0 and 1".into());
+    }
+    if sampling.sample_seconds < 0.02 {
+        return Err("a sample must be at least 20ms long".into());
+    }
+    Ok(())
+}
+
+/// `chosen`, or `otherwise` where nothing was chosen.
+pub(crate) fn or<T: Clone>(chosen: &[T], otherwise: &[T]) -> Vec<T> {
+    if chosen.is_empty() { otherwise.to_vec() } else { chosen.to_vec() }
+}
+
+/// A size in bytes, written with or without a unit.
+struct Size(u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        parse_size(&String::deserialize(deserializer)?).map(Self).map_err(D::Error::custom)
+    }
+}
+
+pub(crate) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    Size::deserialize(deserializer).map(|size| size.0)
+}
+
+pub(crate) fn some_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    size(deserializer).map(Some)
+}
+
+/// A size, or a list of them.
+pub(crate) fn sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
+    one_or_more::<Size, D>(deserializer).map(|sizes| sizes.into_iter().map(|size| size.0).collect())
+}
+
+/// A word, or a list of them.
+pub(crate) fn one_or_more<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    struct OneOrMore<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMore<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a word, or a list of words")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Vec<T>, E> {
+            let word: value::StrDeserializer<'_, E> = word.into_deserializer();
+            T::deserialize(word).map(|word| vec![word])
+        }
+
+        fn visit_seq<S: SeqAccess<'de>>(self, mut words: S) -> Result<Vec<T>, S::Error> {
+            let mut all = Vec::new();
+            while let Some(word) = words.next_element()? {
+                all.push(word);
+            }
+            if all.is_empty() { Err(S::Error::custom("the list is empty")) } else { Ok(all) }
+        }
+    }
+    deserializer.deserialize_any(OneOrMore(PhantomData))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_counts_have_bounds() {
+        assert_eq!("all".parse(), Ok(Threads::All));
+        assert_eq!("8".parse(), Ok(Threads::Count(8)));
+        for bad in ["0", "10000", "-1", "x", ""] {
+            assert!(bad.parse::<Threads>().is_err(), "{bad}");
+        }
+    }
+}

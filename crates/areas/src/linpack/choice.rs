@@ -1,0 +1,253 @@
+//! The LINPACK benchmarks that a suite has, or that the user chooses.
+
+use clap::Args;
+use model::isa::Element;
+use model::linpack::{LinpackEngine, LinpackOp};
+use model::plan::Sampling;
+use model::unit::parse_size;
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+use super::solver::computes;
+use crate::fields::{IsaChoice, Threads, from_text, or, seconds, some_sampling, some_seconds};
+
+/// The largest order that can be asked for: a matrix of 8 TB, and far from what its indices can hold.
+pub(crate) const MOST_N: u64 = 1 << 20;
+
+/// LINPACK benchmarks: every combination of the lists. Options of `assay linpack` and a `[[linpack]]` block of a suite have
+/// the same fields; an empty list leaves the choice to the plan, and ids then do not show it.
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinpackChoice {
+    /// What is computed: lu (a solution in fp64), `lu_mixed` (the same by factors in fp32, or in bf16 of HPL-MxP's dominant
+    /// matrix), gemm (a product).
+    #[arg(long, value_delimiter = ',')]
+    pub op: Vec<LinpackOp>,
+    /// Whose solver does it: own, faer, system (the BLAS and LAPACK that are installed).
+    #[arg(long, value_delimiter = ',')]
+    #[serde(default = "own")]
+    pub engine: Vec<LinpackEngine>,
+    /// Orders of the systems; auto, the default, is the largest multiple of 1000 that half of the memory holds and that all
+    /// cores are expected to solve in some seconds.
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    #[serde(default = "auto")]
+    pub n: Vec<Order>,
+    /// Intel's series of orders instead, each with its leading dimension, alignment and trials.
+    #[arg(skip)]
+    #[serde(default)]
+    pub series: bool,
+    /// Columns that are factored at a time; by default what suits the caches.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[serde(default)]
+    pub nb: Vec<u32>,
+    /// Elements from one column to the next: a number, n (none between columns), padded (an odd number of cache lines, the
+    /// default).
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    #[serde(default)]
+    pub lda: Vec<Leading>,
+    /// Alignment of the matrix: a power of two from 8B to 2MiB.
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_alignment)]
+    #[serde(default, deserialize_with = "alignments")]
+    pub align: Vec<u64>,
+    /// Element types: fp64, fp32 for products and for the factors of `lu_mixed`, bf16 for these alone.
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
+    #[serde(default, rename = "type")]
+    pub elements: Vec<Element>,
+    /// Instruction sets: vector (the widest here), all, scalar, avx2, avx512.
+    #[arg(long, value_delimiter = ',')]
+    #[serde(default = "widest")]
+    pub isa: Vec<IsaChoice>,
+    /// Thread counts.
+    #[arg(skip)]
+    pub threads: Vec<Threads>,
+    /// What a sample of an order that the plan chooses takes at most, in seconds.
+    #[arg(skip)]
+    #[serde(default = "aim", rename = "sample", deserialize_with = "seconds")]
+    pub aim_seconds: f64,
+    /// Benchmarks whose sample is expected to take longer are not measured, except where totals are done in full.
+    #[arg(skip)]
+    #[serde(default, deserialize_with = "some_seconds")]
+    pub longest: Option<f64>,
+    /// How these benchmarks are sampled, where not as the area.
+    #[arg(skip)]
+    #[serde(default, deserialize_with = "some_sampling")]
+    pub sampling: Option<Sampling>,
+    /// Whether they are in the classic tables.
+    #[arg(skip)]
+    #[serde(default)]
+    pub classic: bool,
+    /// What they are to the others, unless their operation is asked for.
+    #[arg(skip)]
+    #[serde(default)]
+    pub role: Role,
+}
+
+/// What the rows of a stanza are to the others of its suite.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// What the suite is about.
+    #[default]
+    Subject,
+    /// Stands beside it: where a chosen order does not fit it is left out, and does not refuse the order.
+    Beside,
+    /// What it cannot exceed: an order that is chosen for the subject is not its own.
+    Ceiling,
+    /// Another experiment, which is left out unless its element type is asked for.
+    OnRequest,
+}
+
+/// The order of a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// What memory and the stanza's time allow.
+    Auto,
+    /// So many equations.
+    Count(u64),
+}
+
+/// The leading dimension of a matrix: elements from one column to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leading {
+    /// As many as a column has.
+    Order,
+    /// So many that columns do not fall on each other in the caches.
+    Padded,
+    /// So many.
+    Count(u64),
+}
+
+impl std::str::FromStr for Order {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse::<u64>()) {
+            ("auto", _) => Ok(Self::Auto),
+            (_, Ok(n)) if (1..=MOST_N).contains(&n) => Ok(Self::Count(n)),
+            _ => Err(format!(
+                "'{text}' is no order of a system; write 1 to {MOST_N}, or auto (what memory and time allow)"
+            )),
+        }
+    }
+}
+
+impl std::str::FromStr for Leading {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse::<u64>()) {
+            ("n", _) => Ok(Self::Order),
+            ("padded", _) => Ok(Self::Padded),
+            (_, Ok(lda)) if (1..=2 * MOST_N).contains(&lda) => Ok(Self::Count(lda)),
+            _ => Err(format!(
+                "'{text}' is no leading dimension; write a number of elements, n (as many as the order) or padded"
+            )),
+        }
+    }
+}
+
+from_text!(Order, Leading);
+
+/// The largest alignment: that of the memory that we map.
+const MOST_ALIGN: u64 = 2 << 20;
+
+/// Reads an alignment: a power of two from the size of an element on.
+///
+/// # Errors
+/// It is none.
+pub fn parse_alignment(text: &str) -> Result<u64, String> {
+    let bytes = parse_size(text)?;
+    if bytes.is_power_of_two() && (8..=MOST_ALIGN).contains(&bytes) {
+        Ok(bytes)
+    } else {
+        Err(format!("'{text}' is no alignment; write a power of two from 8B to 2MiB"))
+    }
+}
+
+fn alignments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    texts.iter().map(|text| parse_alignment(text).map_err(D::Error::custom)).collect()
+}
+
+fn own() -> Vec<LinpackEngine> {
+    vec![LinpackEngine::Own]
+}
+
+fn auto() -> Vec<Order> {
+    vec![Order::Auto]
+}
+
+fn widest() -> Vec<IsaChoice> {
+    vec![IsaChoice::Vector]
+}
+
+/// A few seconds: long against what disturbs, short enough to be repeated.
+const fn aim() -> f64 {
+    4.0
+}
+
+impl LinpackChoice {
+    /// What these options leave of a block; `None` where it is not meant.
+    pub(super) fn narrowed(&self, block: &Self) -> Option<Self> {
+        let op: Vec<LinpackOp> =
+            block.op.iter().copied().filter(|op| self.op.is_empty() || self.op.contains(op)).collect();
+        let is_requested = block.elements.iter().any(|element| self.elements.contains(element));
+        if op.is_empty() || (block.role == Role::OnRequest && !is_requested) {
+            return None;
+        }
+        let isa = or(&self.isa, &block.isa);
+        let mut engine = or(&self.engine, &block.engine);
+        if self.op.is_empty() {
+            // An operation that nobody asked for is of the solvers that have it.
+            engine.retain(|engine| op.iter().all(|op| computes(*engine, *op)));
+        }
+        if engine.is_empty() {
+            return None;
+        }
+        if block.role == Role::Ceiling && self.op.is_empty() {
+            // Shown for what is measured here, and with the same solver.
+            let shown = self.elements.is_empty() && self.nb.is_empty() && self.lda.is_empty() && self.align.is_empty();
+            return shown.then(|| Self { op, engine, isa, ..block.clone() });
+        }
+        let n = or(&self.n, &block.n);
+        let chosen = Self {
+            op,
+            engine,
+            n,
+            nb: or(&self.nb, &block.nb),
+            lda: or(&self.lda, &block.lda),
+            align: or(&self.align, &block.align),
+            elements: or(&self.elements, &block.elements),
+            isa,
+            role: if self.op.is_empty() && !is_requested { block.role } else { Role::Subject },
+            ..block.clone()
+        };
+        // Of an operation's blocks for several types each keeps its own.
+        let has_type = self.elements.is_empty()
+            || block.elements.is_empty()
+            || block.elements.iter().any(|element| self.elements.contains(element));
+        let kept = |own: &Vec<Element>| own.iter().copied().filter(|one| self.elements.contains(one)).collect();
+        let elements = if block.elements.is_empty() || self.elements.is_empty() {
+            chosen.elements.clone()
+        } else {
+            kept(&block.elements)
+        };
+        has_type.then_some(Self { elements, ..chosen })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_leading_dimensions_and_alignments_have_bounds() {
+        assert_eq!(("auto".parse(), "1".parse()), (Ok(Order::Auto), Ok(Order::Count(1))));
+        for bad in ["0", "-5", "1.5", "1048577", "x", ""] {
+            assert!(bad.parse::<Order>().unwrap_err().contains("no order"), "{bad}");
+        }
+        assert_eq!(("n".parse(), "5008".parse()), (Ok(Leading::Order), Ok(Leading::Count(5008))));
+        assert!(["0", "-1", "N", ""].iter().all(|bad| bad.parse::<Leading>().is_err()));
+        assert_eq!((parse_alignment("64"), parse_alignment("4KiB")), (Ok(64), Ok(4096)));
+        assert!(["0", "4", "48", "4MiB", "x"].iter().all(|bad| parse_alignment(bad).is_err()));
+    }
+}

@@ -1,0 +1,197 @@
+//! What a LINPACK row takes: bytes and seconds, expected before anything is measured; and the order that memory and time
+//! allow.
+//!
+//! Seconds are guesses for `--list`, for the time left and for the choice of an order; nothing that is measured rests on
+//! them.
+
+use model::isa::{CpuOp, Element, Isa};
+use model::linpack::{LinpackOp, LinpackParams};
+use model::machine::Machine;
+use model::peak::PeakKind;
+
+use super::choice::MOST_N;
+
+/// The largest share of the memory that can be had which a system of our own choice takes: a half.
+const AVAILABLE_SHARE: u64 = 2;
+
+/// Orders of our own choice are multiples of this.
+const STEP: u64 = 1000;
+
+/// How much longer than with the most threads a system of the same order may take with fewer, before those are given a
+/// smaller one: up to four cores all thread counts then solve the same system.
+const LONGER_WITH_FEWER: f64 = 4.0;
+
+/// Share of the rate of multiply-adds that a solver of today reaches.
+const REACHED: f64 = 0.8;
+
+/// The clock where the machine does not say one, in Hz.
+const USUAL_HZ: f64 = 2.5e9;
+
+/// Bytes per second at which a hypervisor gives memory to a guest that has not used it before: a cautious guess, for the
+/// expected time alone.
+const TOUCH_BYTES_PER_SECOND: f64 = 0.4e9;
+
+/// Seconds in which a thread makes an entry, or checks it by making it once more.
+const ENTRY_SECONDS: f64 = 1.5e-9;
+
+/// Bytes of an element as it lies in memory; 0 of a type that no solver has. Factors whose products are of bf16 are fp32.
+pub(super) const fn element_bytes(element: Element) -> u64 {
+    match element {
+        Element::Fp64 => 8,
+        Element::Fp32 | Element::Bf16 => 4,
+        _ => 0,
+    }
+}
+
+/// Matrices that are drawn.
+const fn matrices(op: LinpackOp) -> u64 {
+    match op {
+        LinpackOp::Lu | LinpackOp::LuMixed => 1,
+        LinpackOp::Gemm => 3,
+    }
+}
+
+/// Bytes in memory of an entry of each matrix: beside factors of lower precision the system is kept in fp64.
+const fn entry_bytes(op: LinpackOp, element: Element) -> u64 {
+    match op {
+        LinpackOp::Lu | LinpackOp::Gemm => element_bytes(element),
+        LinpackOp::LuMixed => element_bytes(element) + element_bytes(Element::Fp64),
+    }
+}
+
+/// The most bytes that a solver takes: its matrices, and beside them the larger of 5 % and 64 MiB.
+pub(super) fn most_bytes(op: LinpackOp, element: Element, n: u64, lda: u64) -> u64 {
+    let matrices = matrices(op).saturating_mul(n).saturating_mul(lda).saturating_mul(entry_bytes(op, element));
+    matrices.saturating_add((matrices / 20).max(64 << 20))
+}
+
+/// The largest order whose system fits into so many bytes, `lda_of` being the leading dimension of each; 0 where none
+/// does.
+pub(super) fn largest_order(op: LinpackOp, element: Element, bytes: u64, lda_of: impl Fn(u64) -> u64) -> u64 {
+    let fits = |n: u64| most_bytes(op, element, n, lda_of(n)) <= bytes;
+    let (mut fitting, mut beyond) = (0, MOST_N + 1);
+    while beyond - fitting > 1 {
+        let middle = fitting + (beyond - fitting) / 2;
+        if fits(middle) { fitting = middle } else { beyond = middle }
+    }
+    fitting
+}
+
+/// Operations per cycle of a core that multiplies and adds with this set, where the machine's table has none: two units,
+/// or one where it is not a vector unit.
+fn usual_flop_per_cycle(isa: Option<Isa>, element: Element) -> f64 {
+    let vector_bytes = match isa {
+        // Two products in place of one of fp32, by one unit.
+        Some(Isa::Avx512 | Isa::Avx512Bf16) => 64,
+        None | Some(Isa::Avx2) => 32,
+        Some(Isa::Sse2 | Isa::Neon) => 16,
+        Some(_) => element_bytes(element).max(1) / 2,
+    };
+    4.0 * vector_bytes as f64 / element_bytes(element).max(1) as f64
+}
+
+/// The rate that is expected of a row on these CPUs, in flop/s.
+pub(super) fn expected_rate(machine: &Machine, isa: Option<Isa>, element: Element, cpus: &[u32]) -> f64 {
+    let cores = machine.cpu.one_per_core(cpus).len().max(1) as f64;
+    let known = isa.and_then(|isa| {
+        let op = if element == Element::Bf16 { CpuOp::Dot } else { CpuOp::Fma };
+        let kernel = machine::CpuKernel { op, element, isa };
+        let peaks = machine::cpu_peaks(machine, kernel, cpus, None, None);
+        let of = |kind: PeakKind| peaks.iter().find(|peak| peak.kind == kind).map(|peak| peak.value);
+        of(PeakKind::Base).or_else(|| of(PeakKind::Boost))
+    });
+    REACHED * known.unwrap_or_else(|| cores * USUAL_HZ * usual_flop_per_cycle(isa, element))
+}
+
+/// Seconds that one sample of a row is expected to take, with its data and its check.
+pub(super) fn sample_seconds(params: &LinpackParams, rate: f64) -> f64 {
+    let entries = (matrices(params.op) * params.n) as f64 * params.n as f64;
+    params.op.operations(params.n) / rate + 2.0 * entries * ENTRY_SECONDS / f64::from(params.threads)
+}
+
+/// Seconds of the preparation of a launch: the pages of the buffers are touched for the first time.
+pub(super) fn setup_seconds(params: &LinpackParams) -> f64 {
+    most_bytes(params.op, params.element, params.n, params.lda) as f64 / TOUCH_BYTES_PER_SECOND
+}
+
+/// What an order of our own choice has to fit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) op: LinpackOp,
+    pub(super) element: Element,
+    /// Memory that can be had, where that is known.
+    pub(super) obtainable_bytes: Option<u64>,
+    /// What a sample with the most threads may take.
+    pub(super) aim_seconds: f64,
+}
+
+impl Bounds {
+    /// The order for threads that are expected to reach `rate`, where the most threads reach `most_rate`: the largest
+    /// multiple of 1000 that half of the memory holds and that the most threads solve in the time aimed at; fewer threads
+    /// have the same where they take at most four times as long, and else what they solve in that time.
+    pub(super) fn order(&self, rate: f64, most_rate: f64) -> u64 {
+        let seconds = self.aim_seconds;
+        let of_all = self.largest(most_rate * seconds);
+        let least_rate = self.op.operations(of_all) / (LONGER_WITH_FEWER * seconds);
+        if rate >= least_rate { of_all } else { self.largest(LONGER_WITH_FEWER * rate * seconds).min(of_all) }
+    }
+
+    fn largest(&self, operations: f64) -> u64 {
+        let bytes = self.obtainable_bytes.map_or(u64::MAX, |bytes| bytes / AVAILABLE_SHARE);
+        let fits = |n: &u64| {
+            self.op.operations(*n) <= operations
+                && most_bytes(self.op, self.element, *n, n.next_multiple_of(16)) <= bytes
+        };
+        let orders = (1..).map(|steps| steps * STEP).take_while(|n| *n <= MOST_N);
+        orders.take_while(fits).last().unwrap_or(STEP)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::machine_with_cpus;
+
+    const LU: LinpackOp = LinpackOp::Lu;
+
+    #[test]
+    fn the_largest_order_is_the_last_that_fits() {
+        for bytes in [100 << 20, 1 << 30, 23 << 30_u64] {
+            let n = largest_order(LU, Element::Fp64, bytes, |n| n);
+            assert!(most_bytes(LU, Element::Fp64, n, n) <= bytes);
+            assert!(most_bytes(LU, Element::Fp64, n + 1, n + 1) > bytes);
+        }
+        assert_eq!(largest_order(LU, Element::Fp64, 64 << 20, |n| n), 0, "no room for anything beside the matrix");
+        for element in [Element::Fp32, Element::Bf16] {
+            let mixed = most_bytes(LinpackOp::LuMixed, element, 20_000, 20_000);
+            assert_eq!(mixed, 20_000 * 20_000 * 12 / 20 * 21, "the matrix in fp64 and its factors in fp32, and 5 %");
+        }
+        assert!(most_bytes(LinpackOp::Gemm, Element::Fp64, u64::MAX / 2, u64::MAX / 2) == u64::MAX);
+    }
+
+    #[test]
+    fn an_order_of_our_own_fits_memory_and_time_and_is_one_for_a_few_cores() {
+        let bounds = Bounds { op: LU, element: Element::Fp64, obtainable_bytes: Some(16 << 30), aim_seconds: 4.0 };
+        assert_eq!(bounds.order(130e9, 130e9), 9_000, "2/3 729e9 are 486e9 of 520e9");
+        assert_eq!(bounds.order(65e9, 130e9), 9_000, "twice as long");
+        let many = bounds.order(4e12, 4e12);
+        assert_eq!(many, 28_000);
+        assert!(bounds.order(65e9, 4e12) < many, "half an hour is too long");
+        assert_eq!(bounds.order(1e6, 1e6), 1_000, "there is always one");
+        let little = Bounds { obtainable_bytes: Some(1 << 30), ..bounds };
+        assert_eq!(little.order(4e12, 4e12), 7_000, "half of a GiB");
+    }
+
+    #[test]
+    fn rates_are_expected_of_every_set_and_grow_with_the_cores() {
+        let machine = machine_with_cpus(4);
+        for isa in [None, Some(Isa::Avx512), Some(Isa::Avx2), Some(Isa::Scalar)] {
+            let one = expected_rate(&machine, isa, Element::Fp64, &[0]);
+            let four = expected_rate(&machine, isa, Element::Fp64, &[0, 1, 2, 3]);
+            assert!(one > 1e9 && (four / one - 4.0).abs() < 1e-9, "{isa:?}: {one} {four}");
+            assert!(expected_rate(&machine, isa, Element::Fp32, &[0]) >= one);
+            let shared = expected_rate(&machine, isa, Element::Fp64, &[0, 0]);
+            assert!((shared / one - 1.0).abs() < 1e-9, "two threads on one core are no faster");
+        }
+    }
+}

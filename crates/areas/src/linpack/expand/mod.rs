@@ -1,0 +1,379 @@
+//! Which LINPACK experiments a request comes to on a machine: operations, solvers, sizes, CPUs, and what each costs.
+//!
+//! Pure. A row that cannot be measured is planned all the same, with the reason; what the user named and cannot be had is
+//! an error.
+
+use kernels::features::Features;
+use model::experiment::{Area, Classic, Experiment, Params};
+use model::isa::{Element, Isa};
+use model::linpack::{LinpackChoices, LinpackEngine, LinpackOp, LinpackParams, linpack_id};
+use model::machine::Machine;
+use model::plan::{PlanError, Planned, Sampling};
+use model::unit::format_size;
+use model::warning::Warning;
+
+use super::choice::{Leading, LinpackChoice, Order, Role};
+use super::cost::{self, Bounds};
+use super::series::SERIES;
+use super::solver;
+use crate::available::obtainable_bytes;
+use crate::fields::IsaChoice;
+use crate::request::Request;
+use crate::threads::{place, thread_counts};
+
+/// Alignment of the first element where nobody chose one: that of the memory that is mapped.
+const USUAL_ALIGN: u64 = 2 << 20;
+
+/// A sample that is expected to take longer is repeated [`FEW_SAMPLES`] times.
+const LONG_SECONDS: f64 = 5.0;
+
+/// The fewest that the mission allows.
+const FEW_SAMPLES: u32 = 3;
+
+/// The threads of a row, and where they are.
+struct Seats {
+    threads: u32,
+    cpus: Vec<u32>,
+    oversubscribed: Option<Warning>,
+}
+
+/// What one operation is done with.
+#[derive(Clone)]
+struct Means {
+    op: LinpackOp,
+    engine: LinpackEngine,
+    element: Element,
+    /// The instruction set, where the solver has a choice.
+    isa: Option<Isa>,
+    isa_named: bool,
+    /// Why it cannot be done here.
+    obstacle: Option<String>,
+}
+
+/// How large a problem is and how it lies in memory.
+#[derive(Clone, Copy)]
+struct Shape {
+    n: Order,
+    lda: Option<Leading>,
+    align: Option<u64>,
+    nb: Option<u32>,
+    /// How often it is solved, where the series says it.
+    trials: Option<u32>,
+}
+
+/// All rows of a request. `features_of` tells what a set of CPUs can do.
+///
+/// # Errors
+/// What the user named and cannot be had: an order beyond memory, a leading dimension below the order, an instruction set
+/// that is missing, an operation that a solver has not.
+pub(super) fn expand(
+    request: &Request,
+    machine: &Machine,
+    features_of: &dyn Fn(&[u32]) -> Features,
+) -> Result<Vec<Planned>, PlanError> {
+    let mut rows = Vec::new();
+    for stanza in &request.suite.linpack {
+        let seats: Vec<Seats> = thread_counts(request, &stanza.threads, machine)
+            .into_iter()
+            .map(|threads| {
+                let (cpus, oversubscribed) = place(threads, machine);
+                Seats { threads, cpus, oversubscribed }
+            })
+            .collect();
+        let Some(most) = seats.last() else { continue };
+        for means in means(request, machine, stanza, features_of(&most.cpus))? {
+            for shape in shapes(stanza, means.op) {
+                for seats in &seats {
+                    let row = Row { request, machine, stanza, means: &means, shape, seats, most }.planned()?;
+                    // Columns of some orders are padded by being as long as they are.
+                    if !rows.iter().any(|other: &Planned| other.experiment.id == row.experiment.id) {
+                        rows.push(row);
+                    }
+                }
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Every combination of operation, solver, type and instruction set that a stanza asks for.
+fn means(
+    request: &Request,
+    machine: &Machine,
+    stanza: &LinpackChoice,
+    features: Features,
+) -> Result<Vec<Means>, PlanError> {
+    let mut all = Vec::new();
+    for &op in &stanza.op {
+        let elements = if stanza.elements.is_empty() { vec![op.usual_element()] } else { stanza.elements.clone() };
+        for &engine in &stanza.engine {
+            for &element in &elements {
+                if let Some(sentence) = solver::refused_factors(element).filter(|_| op == LinpackOp::LuMixed) {
+                    return Err(PlanError(sentence.to_owned()));
+                }
+                if !solver::has(engine, op, element) {
+                    return Err(PlanError(format!(
+                        "the engine {engine} has no {op} of {element}; known: {}",
+                        solver::known(engine)
+                    )));
+                }
+                let means = Means { op, engine, element, isa: None, isa_named: false, obstacle: None };
+                match engine {
+                    LinpackEngine::Own => all.extend(of_sets(request, machine, &stanza.isa, features, &means)?),
+                    LinpackEngine::Faer | LinpackEngine::System => {
+                        if let Some(sentence) = solver::refused(engine) {
+                            return Err(PlanError(sentence));
+                        }
+                        all.push(means);
+                    }
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Our own solver with each of these instruction sets.
+fn of_sets(
+    request: &Request,
+    machine: &Machine,
+    choices: &[IsaChoice],
+    features: Features,
+    means: &Means,
+) -> Result<Vec<Means>, PlanError> {
+    let sets = solver::sets(means.element);
+    let usable = || sets.iter().filter(|set| features.has_all(set.requires)).map(|set| set.isa);
+    let with = |isa: Isa, isa_named: bool| Means { isa: Some(isa), isa_named, ..means.clone() };
+    let needs = |isa: Isa| format!("{} of {} needs {isa}: {}", means.op, means.element, machine::missing(machine, isa));
+    let mut all: Vec<Means> = Vec::new();
+    for choice in choices {
+        match *choice {
+            IsaChoice::Vector => all.extend(usable().next().map(|isa| with(isa, false))),
+            IsaChoice::All => all.extend(usable().map(|isa| with(isa, true))),
+            IsaChoice::Named(isa) => {
+                if !sets.iter().any(|set| set.isa == isa) {
+                    let known: Vec<&str> = sets.iter().map(|set| set.isa.name()).collect();
+                    let (op, element, known) = (means.op, means.element, known.join(", "));
+                    return Err(PlanError(format!(
+                        "there is no kernel for {op} of {element} with {isa}; known: {known}"
+                    )));
+                }
+                let obstacle = (!usable().any(|one| one == isa)).then(|| needs(isa));
+                if let Some(sentence) = obstacle.as_ref().filter(|_| !request.choices.linpack.isa.is_empty()) {
+                    return Err(PlanError(format!("{sentence}; leave --isa out for the widest that it has")));
+                }
+                all.push(Means { obstacle, ..with(isa, true) });
+            }
+        }
+    }
+    if all.is_empty() && !choices.is_empty() {
+        // A type that needs an instruction set, of which this machine has none.
+        let isa = sets.first().map_or(Isa::Avx512Bf16, |set| set.isa);
+        if !request.choices.linpack.elements.is_empty() {
+            return Err(PlanError(format!("{}; leave --type out for factors in fp32", needs(isa))));
+        }
+        all.push(Means { obstacle: Some(needs(isa)), ..with(isa, false) });
+    }
+    Ok(all)
+}
+
+/// Every combination of a stanza's sizes and layouts.
+fn shapes(stanza: &LinpackChoice, op: LinpackOp) -> Vec<Shape> {
+    if stanza.series {
+        let of = |entry: &super::series::Entry| Shape {
+            n: Order::Count(entry.n),
+            lda: Some(Leading::Count(entry.lda)),
+            align: Some(entry.align_kib << 10),
+            nb: None,
+            trials: Some(entry.trials),
+        };
+        return SERIES.iter().map(of).collect();
+    }
+    // Products are of one depth: there is nothing to choose.
+    let nbs = if op == LinpackOp::Gemm { vec![None] } else { each(&stanza.nb) };
+    let mut all = Vec::new();
+    for &n in &stanza.n {
+        for lda in each(&stanza.lda) {
+            for align in each(&stanza.align) {
+                all.extend(nbs.iter().map(|&nb| Shape { n, lda, align, nb, trials: None }));
+            }
+        }
+    }
+    all
+}
+
+/// Each of a list, or once none where it is empty.
+fn each<T: Copy>(list: &[T]) -> Vec<Option<T>> {
+    if list.is_empty() { vec![None] } else { list.iter().copied().map(Some).collect() }
+}
+
+/// One row before it is planned.
+struct Row<'a> {
+    request: &'a Request,
+    machine: &'a Machine,
+    stanza: &'a LinpackChoice,
+    means: &'a Means,
+    shape: Shape,
+    seats: &'a Seats,
+    /// The seats of the stanza's most threads.
+    most: &'a Seats,
+}
+
+impl Row<'_> {
+    fn planned(&self) -> Result<Planned, PlanError> {
+        let params = self.params()?;
+        let rate = self.rate(&self.seats.cpus);
+        let sample_seconds = cost::sample_seconds(&params, rate);
+        let obstacle = match self.means.obstacle.clone().or_else(|| self.too_large(&params)) {
+            // A matrix that the user asked for and that does not fit is bad input.
+            Some(sentence)
+                if self.means.obstacle.is_none()
+                    && !self.request.choices.linpack.n.is_empty()
+                    && self.is_asked_for() =>
+            {
+                return Err(PlanError(sentence));
+            }
+            obstacle => obstacle.or_else(|| self.too_long(sample_seconds)),
+        };
+        let chosen = LinpackChoices {
+            n: self.shape.n != Order::Auto,
+            nb: self.shape.nb.is_some(),
+            lda: self.shape.lda.is_some(),
+            align: self.shape.align.is_some(),
+            isa: self.means.isa_named,
+        };
+        let operations = params.op.operations(params.n);
+        let classic = self.stanza.classic.then(|| Classic {
+            table: Area::Linpack.to_string(),
+            workload: "LINPACK".to_owned(),
+            class: None,
+            total: Some(operations),
+        });
+        Ok(Planned {
+            cpus: self.seats.cpus.clone(),
+            other_cpus: Vec::new(),
+            beside: Vec::new(),
+            alone: false,
+            sampling: self.sampling(sample_seconds),
+            exact_work: Some(operations).filter(|_| self.request.exact_workload && classic.is_some()),
+            setup_seconds: cost::setup_seconds(&params),
+            obstacle,
+            warnings: self.seats.oversubscribed.clone().into_iter().collect(),
+            experiment: Experiment {
+                id: linpack_id(&params, chosen),
+                area: Area::Linpack,
+                method: solver::method(params.engine, params.op, params.element).to_owned(),
+                classic,
+                kernel: None,
+                params: Params::Linpack(params),
+            },
+        })
+    }
+
+    /// Whether it is what the command is about, and not what stands beside it.
+    fn is_asked_for(&self) -> bool {
+        self.stanza.role == Role::Subject
+    }
+
+    fn params(&self) -> Result<LinpackParams, PlanError> {
+        let Means { op, engine, element, isa, .. } = *self.means;
+        let n = match self.shape.n {
+            Order::Count(n) => n,
+            Order::Auto => self.order(),
+        };
+        let lda = match self.shape.lda {
+            None | Some(Leading::Padded) => solver::padded(element, n),
+            Some(Leading::Order) => n,
+            Some(Leading::Count(lda)) if lda < n => {
+                return Err(PlanError(format!(
+                    "a leading dimension of {lda} is less than the {n} elements of a column; write {n} or more, n or padded"
+                )));
+            }
+            Some(Leading::Count(lda)) => lda,
+        };
+        let mut params = LinpackParams {
+            op,
+            engine,
+            n,
+            nb: self.shape.nb,
+            lda,
+            align: self.shape.align.unwrap_or(USUAL_ALIGN),
+            threads: self.seats.threads,
+            element,
+            isa,
+        };
+        params.nb = params.nb.or_else(|| solver::panel(&params, self.machine, &self.seats.cpus));
+        Ok(params)
+    }
+
+    fn rate(&self, cpus: &[u32]) -> f64 {
+        self.rate_of(self.means.element, cpus)
+    }
+
+    fn rate_of(&self, element: Element, cpus: &[u32]) -> f64 {
+        let isa =
+            if element == self.means.element { self.means.isa } else { self.means.isa.map(solver::beside_factors) };
+        cost::expected_rate(self.machine, isa, element, cpus)
+    }
+
+    /// The order that memory and time allow. In mixed precision it is that of the solution in fp64, where memory allows
+    /// it, so that the two are of one system.
+    fn order(&self) -> u64 {
+        let timed =
+            if self.means.op == LinpackOp::LuMixed { LinpackOp::Lu.usual_element() } else { self.means.element };
+        let bounds = Bounds {
+            op: self.means.op,
+            element: self.means.element,
+            obtainable_bytes: obtainable_bytes(self.machine),
+            aim_seconds: self.stanza.aim_seconds,
+        };
+        bounds.order(self.rate_of(timed, &self.seats.cpus), self.rate_of(timed, &self.most.cpus))
+    }
+
+    /// Why it does not fit into memory.
+    fn too_large(&self, params: &LinpackParams) -> Option<String> {
+        let obtainable = obtainable_bytes(self.machine)?;
+        let bytes = cost::most_bytes(params.op, params.element, params.n, params.lda);
+        // A wider column than its order asks for stays so much wider.
+        let (excess, padded) = (params.lda - params.n, self.shape.lda.is_none_or(|lda| lda == Leading::Padded));
+        let lda_of = |n: u64| if padded { solver::padded(params.element, n) } else { n + excess };
+        let largest = || cost::largest_order(params.op, params.element, obtainable, lda_of);
+        (bytes > obtainable).then(|| {
+            format!(
+                "N = {} needs {} and {} of memory can be had here; the largest N that fits is {}",
+                params.n,
+                format_size(bytes >> 20 << 20),
+                format_size(obtainable >> 20 << 20),
+                largest()
+            )
+        })
+    }
+
+    /// Why it is not worth its time.
+    fn too_long(&self, seconds: f64) -> Option<String> {
+        let longest = self.stanza.longest.filter(|_| !self.request.exact_workload && self.request.repeat.is_none())?;
+        (seconds > longest).then(|| {
+            format!(
+                "a solution is expected to take {seconds:.0} s, and no more than {longest:.0} s are given to each; \
+                 --exact-workload solves it all the same"
+            )
+        })
+    }
+
+    /// How it is sampled. The length of a sample is that of the work: it is what is expected of it.
+    fn sampling(&self, sample_seconds: f64) -> Sampling {
+        let sampling = self.stanza.sampling.clone().unwrap_or_else(|| self.request.suite.sampling(Area::Linpack));
+        let sampling = Sampling { sample_seconds, ..sampling };
+        match self.shape.trials {
+            // One launch: making room for the matrix takes longer than a trial.
+            Some(trials) => Sampling { samples: trials, most: None, per_launch: trials, ..sampling },
+            None if sample_seconds > LONG_SECONDS => {
+                Sampling { samples: sampling.samples.min(FEW_SAMPLES), most: None, ..sampling }
+            }
+            None => sampling,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

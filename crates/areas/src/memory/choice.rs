@@ -1,0 +1,230 @@
+//! The memory benchmarks that a suite has, or that the user chooses.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::Args;
+use model::isa::{MemoryOp, MemoryPattern, Pages, Placement};
+use model::plan::Sampling;
+use model::unit::parse_size;
+use serde::Deserialize;
+
+use crate::fields::{IsaChoice, Threads, one_or_more, or, size, sizes, some_sampling, some_size};
+
+/// Memory benchmarks: every combination of the lists. Options of `assay memory` and a `[[memory]]` block of a suite have the
+/// same fields; an empty list is a parameter that does not apply.
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryChoice {
+    /// Order of the visits: sequential, random, chase, pair (of cores).
+    #[arg(long, value_delimiter = ',')]
+    #[serde(deserialize_with = "one_or_more")]
+    pub pattern: Vec<MemoryPattern>,
+    /// What is done: `read`, `write`, `copy`, `write_nt`, `copy_nt`, `triad`, `triad_nt`, `mix_3_1` …; `load` (chase),
+    /// `increment` (random), `handoff` (pair).
+    #[arg(long, value_delimiter = ',')]
+    pub op: Vec<MemoryOp>,
+    /// Bytes per block, for `read`, `write` and `copy`, in order and at random.
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
+    #[serde(default, deserialize_with = "sizes")]
+    pub block: Vec<u64>,
+    /// The least working set in bytes, where the machine's caches do not ask for more.
+    #[arg(skip)]
+    #[serde(deserialize_with = "size")]
+    pub working_set: u64,
+    /// Bytes over all threads and arrays; by default at least four times the last-level cache.
+    #[arg(long = "working-set", value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
+    #[serde(default, deserialize_with = "sizes")]
+    pub working_sets: Vec<u64>,
+    /// Page sizes: 2MiB, 4KiB.
+    #[arg(long, value_delimiter = ',')]
+    #[serde(default = "huge_pages")]
+    pub pages: Vec<Pages>,
+    /// Instruction sets: vector (the widest here up to 256 bits), all, sse2, avx2, avx512.
+    #[arg(long, value_delimiter = ',')]
+    #[serde(default = "widest")]
+    pub isa: Vec<IsaChoice>,
+    /// Whether caches may ask for a larger working set: not so for what is about a given size.
+    #[arg(skip)]
+    #[serde(default = "yes")]
+    pub beyond_caches: bool,
+    /// Benchmarks of working sets from this many bytes up to the working set, two in each octave.
+    #[arg(skip)]
+    #[serde(default, deserialize_with = "some_size")]
+    pub sweep_from: Option<u64>,
+    /// Independent chains of a chase, 1 to 32 a thread.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=32))]
+    #[serde(default)]
+    pub chains: Vec<u32>,
+    /// Bytes among which a chase stays before it goes on.
+    #[arg(skip)]
+    #[serde(default, deserialize_with = "some_size")]
+    pub group: Option<u64>,
+    /// What the other threads do while the first one chases.
+    #[arg(skip)]
+    #[serde(default)]
+    pub background: Vec<MemoryOp>,
+    /// How long they wait between pieces of it, in nanoseconds.
+    #[arg(skip)]
+    #[serde(default)]
+    pub pause_ns: Vec<u32>,
+    /// Which cores are filled first: compact, scatter.
+    #[arg(long, value_delimiter = ',')]
+    #[serde(default)]
+    pub placement: Vec<Placement>,
+    /// Every pair of memory nodes, threads on one and memory on the other; only where there are several.
+    #[arg(skip)]
+    #[serde(default)]
+    pub nodes: bool,
+    /// Memory nodes of threads and of their memory, such as 0-0,0-1; by default all pairs where there are several.
+    #[arg(long = "nodes", value_name = "NODE-NODE,…", value_delimiter = ',')]
+    #[serde(skip)]
+    pub node_pairs: Vec<NodePair>,
+    /// Thread counts.
+    #[arg(skip)]
+    pub threads: Vec<Threads>,
+    /// How these benchmarks are sampled, where not as the area.
+    #[arg(skip)]
+    #[serde(default, deserialize_with = "some_sampling")]
+    pub sampling: Option<Sampling>,
+    /// The workload label in the classic tables: `RWS`, `RWR`, `RR`, `WR` …
+    #[arg(skip)]
+    #[serde(default)]
+    pub classic: Option<String>,
+    /// Bytes, or operations of a latency, of each benchmark over all threads.
+    #[arg(skip)]
+    #[serde(default)]
+    pub total: Option<f64>,
+    /// Not part of `assay memory` unless an operation, a pattern or a block is asked for.
+    #[arg(skip)]
+    #[serde(default)]
+    pub on_request: bool,
+}
+
+/// Two memory nodes, which may be the same: `0-1` is threads on node 0, memory on node 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodePair {
+    /// Where the threads run.
+    pub threads: u32,
+    /// Where their memory lies.
+    pub memory: u32,
+}
+
+impl fmt::Display for NodePair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.threads, self.memory)
+    }
+}
+
+impl FromStr for NodePair {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let pair = text
+            .split_once('-')
+            .and_then(|(threads, memory)| Some(Self { threads: threads.parse().ok()?, memory: memory.parse().ok()? }));
+        pair.ok_or_else(|| {
+            format!("'{text}' names no two memory nodes; write the threads' and the memory's, as in 0-1")
+        })
+    }
+}
+
+/// The working sets of a stanza.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkingSets {
+    /// One, of at least so many bytes, and as many as the caches ask for.
+    Least(u64),
+    /// One of so many bytes, or of what memory allows.
+    About(u64),
+    /// Exactly these.
+    Exactly(Vec<u64>),
+    /// From so many bytes on up to the least working set beyond the caches.
+    Sweep {
+        /// The first.
+        from: u64,
+        /// The last, at least.
+        least: u64,
+    },
+}
+
+impl MemoryChoice {
+    /// The same for each of its patterns by itself.
+    pub(super) fn of_each_pattern(&self) -> Vec<Self> {
+        self.pattern.iter().map(|pattern| Self { pattern: vec![*pattern], ..self.clone() }).collect()
+    }
+
+    /// The pattern of a choice of one.
+    pub(super) fn only_pattern(&self) -> MemoryPattern {
+        self.pattern.first().copied().unwrap_or(MemoryPattern::Sequential)
+    }
+
+    /// Whether it is about chases.
+    fn is_chase(&self) -> bool {
+        self.pattern == [MemoryPattern::Chase]
+    }
+
+    /// Its working sets.
+    pub fn working_sets(&self) -> WorkingSets {
+        match self.sweep_from {
+            _ if !self.working_sets.is_empty() => WorkingSets::Exactly(self.working_sets.clone()),
+            Some(from) => WorkingSets::Sweep { from, least: self.working_set },
+            None if self.beyond_caches => WorkingSets::Least(self.working_set),
+            None => WorkingSets::About(self.working_set),
+        }
+    }
+
+    /// Whether nothing was chosen that narrows the rows down.
+    fn is_open(&self) -> bool {
+        self.op.is_empty() && self.pattern.is_empty() && self.block.is_empty()
+    }
+
+    /// What these options leave of a block; `None` where it is not meant.
+    pub(super) fn narrowed(&self, block: &Self) -> Option<Self> {
+        let has = |list: &[MemoryOp], op: &MemoryOp| list.is_empty() || list.contains(op);
+        let op: Vec<MemoryOp> = block.op.iter().copied().filter(|op| has(&self.op, op)).collect();
+        let has_pattern = |pattern: &&MemoryPattern| self.pattern.is_empty() || self.pattern.contains(pattern);
+        let pattern: Vec<MemoryPattern> = block.pattern.iter().filter(has_pattern).copied().collect();
+        // A curve, a load, a matrix of nodes or a comparison of vectors is more than one operation at one size.
+        let compared = block.isa.iter().any(|isa| matches!(isa, IsaChoice::Named(_)));
+        let of_nodes = block.nodes && self.node_pairs.is_empty();
+        let plain = block.sweep_from.is_none() && block.background.is_empty() && !of_nodes && !compared;
+        let wanted = [
+            !op.is_empty() && !pattern.is_empty(),
+            !block.on_request || !self.is_open(),
+            // Blocks are asked for by their size, or by their order.
+            if self.block.is_empty() {
+                block.block.is_empty() || self.pattern.contains(&MemoryPattern::Random)
+            } else {
+                !block.block.is_empty()
+            },
+            self.chains.is_empty() || block.is_chase() && plain,
+            self.node_pairs.is_empty() || block.nodes,
+            plain || self.op.is_empty() && self.working_sets.is_empty() && self.isa.is_empty(),
+        ];
+        let chains = if block.is_chase() { or(&self.chains, &block.chains) } else { Vec::new() };
+        wanted.into_iter().all(|wanted| wanted).then(|| Self {
+            pattern,
+            op,
+            block: if block.block.is_empty() { Vec::new() } else { or(&self.block, &block.block) },
+            pages: or(&self.pages, &block.pages),
+            isa: or(&self.isa, &block.isa),
+            working_sets: or(&self.working_sets, &block.working_sets),
+            placement: or(&self.placement, &block.placement),
+            node_pairs: self.node_pairs.clone(),
+            chains,
+            ..block.clone()
+        })
+    }
+}
+
+fn widest() -> Vec<IsaChoice> {
+    vec![IsaChoice::Vector]
+}
+
+fn huge_pages() -> Vec<Pages> {
+    vec![Pages::Huge2M]
+}
+
+const fn yes() -> bool {
+    true
+}

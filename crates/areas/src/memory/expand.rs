@@ -1,0 +1,475 @@
+//! The rows of memory: which working sets, CPUs and nodes a stanza comes to on a machine, and what each costs.
+
+use kernels::chase::MOST_CHAINS;
+use kernels::lines::CacheLine;
+use model::experiment::{Area, Background, Classic, Experiment, MemoryChoices, MemoryParams, Params, memory_id};
+use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
+use model::machine::Machine;
+use model::plan::{PlanError, Planned, Sampling};
+use model::unit::format_size;
+use model::warning::{Warning, WarningCode};
+
+use super::blocks::{is_visits, unfit_blocks, whole_orders};
+use super::choice::{MemoryChoice, WorkingSets};
+use super::seats::{Seats, check_nodes, seats};
+use super::sets::{InstructionSet, instruction_sets, method};
+use super::working_sets::{
+    Asked, CACHES_PER_WORKING_SET, does_not_fit, level_bytes, most_bytes, room_for_blocks, steps_of_levels,
+    working_sets,
+};
+use crate::available::obtainable_bytes;
+use crate::request::Request;
+
+/// Filling speed for the expected cost, in bytes per second: between memory that was just freed and memory that a
+/// hypervisor has to find first. A guess for `--list` and the time left; nothing that is measured rests on it.
+const FILL_BYTES_PER_SECOND: f64 = 3e9;
+/// Cost of drawing and linking one node of a chase, in seconds, for the expected cost: two misses, of which some are in
+/// flight at a time.
+const LINK_SECONDS: f64 = 30e-9;
+
+/// Samples of a total that is done in full, where nobody said how many: the fewest that the mission allows.
+const EXACT_SAMPLES: u32 = 3;
+
+/// The smallest page: a group of lines is a number of them.
+const PAGE_BYTES: u64 = 4 << 10;
+
+/// One combination of a stanza's lists.
+#[derive(Clone, Debug)]
+struct Combination {
+    op: MemoryOp,
+    isa: Isa,
+    /// Whether the stanza names the instruction set.
+    isa_named: bool,
+    obstacle: Option<String>,
+    pages: Pages,
+    block: Option<u64>,
+    chains: Option<u32>,
+    background: Option<Background>,
+}
+
+/// The rows of a request on a machine.
+pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
+    let mut rows = Vec::new();
+    for stanza in &request.suite.memory.iter().flat_map(MemoryChoice::of_each_pattern).collect::<Vec<_>>() {
+        check_nodes(machine, stanza)?;
+        let seats = seats(request, machine, stanza);
+        for combination in combinations(request, stanza)? {
+            for seats in &seats {
+                rows.extend(rows_of(request, machine, stanza, &combination, seats)?);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Every combination of a stanza's lists; an empty list is a parameter that does not apply.
+fn combinations(request: &Request, stanza: &MemoryChoice) -> Result<Vec<Combination>, PlanError> {
+    let mut all = Vec::new();
+    check_chase(stanza)?;
+    for &op in &stanza.op {
+        check_pattern(stanza, op)?;
+        for InstructionSet { isa, named, obstacle } in instruction_sets(request, op, &stanza.isa)? {
+            let (pages, block, chains, background) = (Pages::Huge2M, None, None, None);
+            let first = Combination { op, isa, isa_named: named, obstacle, pages, block, chains, background };
+            all.extend(spread(&first, stanza));
+        }
+    }
+    Ok(all)
+}
+
+/// The combinations of all other lists of a stanza.
+fn spread(first: &Combination, stanza: &MemoryChoice) -> Vec<Combination> {
+    let mut all = vec![first.clone()];
+    let mut vary = |change: &dyn Fn(&Combination) -> Vec<Combination>| all = all.iter().flat_map(change).collect();
+    vary(&|one| stanza.pages.iter().map(|pages| Combination { pages: *pages, ..one.clone() }).collect());
+    vary(&|one| each(&stanza.block).map(|block| Combination { block, ..one.clone() }).collect());
+    let one_chain = (stanza.only_pattern() == MemoryPattern::Chase).then_some(1);
+    vary(&|one| {
+        let chains = each(&stanza.chains).map(|chains| chains.or(one_chain));
+        chains.map(|chains| Combination { chains, ..one.clone() }).collect()
+    });
+    vary(&|one| {
+        let pauses = || if stanza.pause_ns.is_empty() { vec![0] } else { stanza.pause_ns.clone() };
+        let loads = each(&stanza.background).flat_map(|op| match op {
+            None => vec![None],
+            Some(op) => pauses().into_iter().map(|pause_ns| Some(Background { op, pause_ns })).collect(),
+        });
+        loads.map(|background| Combination { background, ..one.clone() }).collect()
+    });
+    all
+}
+
+/// Each of a list, or once none where it is empty.
+fn each<T: Copy>(list: &[T]) -> impl Iterator<Item = Option<T>> {
+    let none = if list.is_empty() { Some(None) } else { None };
+    list.iter().copied().map(Some).chain(none)
+}
+
+/// There is a chase of so many chains and in such groups.
+fn check_chase(stanza: &MemoryChoice) -> Result<(), PlanError> {
+    let possible = |chains: &&u32| (1..=MOST_CHAINS).contains(&(**chains as usize));
+    if let Some(chains) = stanza.chains.iter().find(|chains| !possible(chains)) {
+        return Err(PlanError(format!("a chase of {chains} chains is not possible; write 1 to {MOST_CHAINS}")));
+    }
+    match stanza.group.filter(|group| *group == 0 || !group.is_multiple_of(PAGE_BYTES)) {
+        Some(group) => Err(PlanError(format!(
+            "a chase in groups of {} is not possible; write a multiple of {}",
+            format_size(group),
+            format_size(PAGE_BYTES)
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// There is a kernel for this operation in this order.
+fn check_pattern(stanza: &MemoryChoice, op: MemoryOp) -> Result<(), PlanError> {
+    let known = match (stanza.only_pattern(), stanza.block.is_empty()) {
+        (MemoryPattern::Sequential, true) => MemoryOp::STREAMS,
+        (MemoryPattern::Sequential | MemoryPattern::Random, false) => MemoryOp::OF_BLOCKS,
+        (MemoryPattern::Random, true) => &[MemoryOp::Increment],
+        (MemoryPattern::Chase, _) => &[MemoryOp::Load],
+        (MemoryPattern::Pair, _) => &[MemoryOp::Handoff],
+    };
+    if known.contains(&op) {
+        return Ok(());
+    }
+    let blocks = if stanza.block.is_empty() { "" } else { " in blocks" };
+    Err(PlanError(format!("there is no kernel for {op} in the pattern {}{blocks}", stanza.only_pattern())))
+}
+
+/// The rows of one combination on these CPUs: one per working set.
+fn rows_of(
+    request: &Request,
+    machine: &Machine,
+    stanza: &MemoryChoice,
+    combination: &Combination,
+    seats: &Seats,
+) -> Result<Vec<Planned>, PlanError> {
+    let cache_bytes = machine.last_level_caches_behind(&seats.cpus);
+    let room = room_for_blocks(stanza, combination.op, seats.cpus.len(), most_bytes(machine));
+    let sets = working_sets(request, machine, stanza, Asked { cache_bytes, room })?;
+    let varied = matches!(stanza.working_sets(), WorkingSets::Sweep { .. } | WorkingSets::Exactly(_));
+    let levels = match stanza.working_sets() {
+        WorkingSets::Sweep { .. } => Some(steps_of_levels(&sets, &level_bytes(machine, &seats.cpus))),
+        _ => None,
+    };
+    let one = One { request, machine, stanza, combination, seats, cache_bytes, varied, levels };
+    let unfit = |working_set: &u64| unfit_blocks(&one.params(*working_set));
+    match sets.iter().find_map(unfit).filter(|_| !request.choices.memory.block.is_empty()) {
+        Some(sentence) => Err(PlanError(sentence)),
+        None => Ok(sets.into_iter().map(|working_set| one.row(working_set)).collect()),
+    }
+}
+
+/// One row but for its working set.
+struct One<'a> {
+    request: &'a Request,
+    machine: &'a Machine,
+    stanza: &'a MemoryChoice,
+    combination: &'a Combination,
+    seats: &'a Seats,
+    cache_bytes: Option<u64>,
+    /// Whether the working set was asked for by its size.
+    varied: bool,
+    /// Of a curve, the working sets that stand for a cache level each.
+    levels: Option<Vec<u64>>,
+}
+
+impl One<'_> {
+    fn row(&self, working_set: u64) -> Planned {
+        let params = self.params(working_set);
+        let chosen = MemoryChoices {
+            working_set: self.varied && params.pattern != MemoryPattern::Pair,
+            pages: !self.request.choices.memory.pages.is_empty(),
+            isa: (!self.request.choices.memory.isa.is_empty() || self.combination.isa_named)
+                && !matches!(params.op, MemoryOp::Load | MemoryOp::Handoff),
+        };
+        let nodes =
+            if params.pattern == MemoryPattern::Chase { chased(&params) as f64 / CacheLine::BYTES as f64 } else { 0.0 };
+        let classic = self.stanza.classic.as_ref().map(|workload| Classic {
+            table: "memory".to_owned(),
+            workload: workload.clone(),
+            class: None,
+            total: self.stanza.total,
+        });
+        let (sampling, exact_work) = self.sampling(&params);
+        let warnings = self.seats.oversubscribed.clone().into_iter().chain(self.possibly_cached(&params));
+        Planned {
+            cpus: self.seats.cpus.clone(),
+            other_cpus: Vec::new(),
+            beside: Vec::new(),
+            alone: self.levels.as_ref().is_some_and(|levels| !levels.contains(&working_set)),
+            sampling,
+            exact_work,
+            setup_seconds: params.working_set as f64 / FILL_BYTES_PER_SECOND
+                + nodes * LINK_SECONDS / f64::from(params.threads),
+            obstacle: self.obstacle(&params),
+            warnings: warnings.collect(),
+            experiment: Experiment {
+                id: memory_id(&params, chosen),
+                area: Area::Memory,
+                method: method(&params),
+                classic,
+                kernel: None,
+                params: Params::Memory(params),
+            },
+        }
+    }
+
+    fn params(&self, working_set: u64) -> MemoryParams {
+        let params = self.params_of(working_set);
+        if !is_visits(&params) {
+            return params;
+        }
+        // A generated random order is one of a power of two of blocks: so that all blocks have the same working set, it
+        // is one for each of them where memory allows.
+        let most = most_bytes(self.machine);
+        let whole = |working_set: u64, block: Option<u64>| {
+            whole_orders(&MemoryParams { block, working_set, ..params.clone() }, most)
+        };
+        let others = if self.varied { &[] } else { &self.stanza.block[..] };
+        let of_all = others.iter().fold(working_set, |bytes, block| whole(bytes, Some(*block))).max(working_set);
+        let working_set = whole(of_all, params.block);
+        MemoryParams { working_set, ..params }
+    }
+
+    fn params_of(&self, working_set: u64) -> MemoryParams {
+        let Combination { op, isa, pages, block, chains, background, .. } = *self.combination;
+        MemoryParams {
+            pattern: self.stanza.only_pattern(),
+            op,
+            block,
+            working_set,
+            pages,
+            isa,
+            chains,
+            group: self.stanza.group,
+            background,
+            placement: self.seats.placement,
+            threads: u32::try_from(self.seats.cpus.len()).unwrap_or(u32::MAX),
+            level: None,
+            nodes: self.seats.nodes.clone(),
+        }
+    }
+
+    /// How it is sampled, and the work of each sample where the total is to be done in full.
+    fn sampling(&self, params: &MemoryParams) -> (Sampling, Option<f64>) {
+        let sampling = self.stanza.sampling.clone().unwrap_or_else(|| self.request.suite.sampling(Area::Memory));
+        let Some(total) = self.stanza.total.filter(|_| self.request.exact_workload) else { return (sampling, None) };
+        let sample_seconds = total / (expected_rate(params) * f64::from(params.threads));
+        let sampling = Sampling { samples: EXACT_SAMPLES, most: None, per_launch: 1, sample_seconds, ..sampling };
+        (sampling, Some(total))
+    }
+
+    /// Why it cannot be measured here.
+    fn obstacle(&self, params: &MemoryParams) -> Option<String> {
+        let known = self.combination.obstacle.clone().or_else(|| self.seats.obstacle.clone());
+        let unfit = || unfit_blocks(params);
+        known.or_else(|| self.too_large(params.working_set)).or_else(unfit).or_else(|| {
+            let alone = params.background.is_some() && params.threads < 2;
+            alone.then(|| "latency under load needs a second core that makes the load".to_owned())
+        })
+    }
+
+    fn too_large(&self, working_set: u64) -> Option<String> {
+        let obtainable = obtainable_bytes(self.machine).filter(|obtainable| working_set > *obtainable)?;
+        Some(does_not_fit(working_set, obtainable))
+    }
+
+    /// The sizes of a suite's own curve are meant to be in the caches or not, as it comes.
+    fn possibly_cached(&self, params: &MemoryParams) -> Option<Warning> {
+        let of_curve = self.varied && self.request.choices.memory.working_sets.is_empty();
+        let bytes = self.cache_bytes.filter(|_| !of_curve && self.stanza.beyond_caches)?;
+        let (whose, visited) = if params.background.is_some() {
+            ("The chase's half", chased(params))
+        } else {
+            ("The working set", params.working_set)
+        };
+        Warning::when(WarningCode::PossiblyCached, bytes as f64 / visited as f64, || {
+            format!(
+                "{whose} of {} is not {CACHES_PER_WORKING_SET} times the last-level cache of {}.",
+                format_size(visited),
+                format_size(bytes)
+            )
+        })
+    }
+}
+
+/// Bytes that all chases of an experiment go through: half of them where the other half is a load's.
+const fn chased(params: &MemoryParams) -> u64 {
+    if params.background.is_some() { params.working_set / 2 } else { params.working_set }
+}
+
+/// Work per second and thread that an ordinary machine of today does: a guess, for the expected length of a total that
+/// is done in full.
+const fn expected_rate(params: &MemoryParams) -> f64 {
+    match params.op {
+        MemoryOp::Load => 1e7,
+        MemoryOp::Handoff => 5e6,
+        MemoryOp::Increment => 1e8,
+        MemoryOp::ByteLoop => 2e9,
+        _ => 8e9,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fields::Threads;
+    use crate::memory::command::suite;
+    use crate::request::Choices;
+    use crate::suite::Suite;
+    use crate::tests::{machine_with_cpus, request_of};
+
+    fn stanza(change: impl Fn(&mut MemoryChoice)) -> MemoryChoice {
+        let mut stanza = suite(&MemoryChoice::default()).unwrap().memory.remove(0);
+        change(&mut stanza);
+        stanza
+    }
+
+    fn request(chosen: bool) -> Request {
+        let working_sets = if chosen { vec![1] } else { Vec::new() };
+        let memory = MemoryChoice { working_sets, ..MemoryChoice::default() };
+        Request {
+            choices: Choices { memory, ..Choices::default() },
+            ..request_of(suite(&MemoryChoice::default()).unwrap())
+        }
+    }
+
+    fn rows_on(machine: &Machine, change: impl Fn(&mut MemoryChoice)) -> Result<Vec<Planned>, PlanError> {
+        let suite = Suite { memory: vec![stanza(change)], ..Suite::embedded("quick").unwrap() };
+        expand(&request_of(suite), machine)
+    }
+
+    fn chase(stanza: &mut MemoryChoice) {
+        (stanza.pattern, stanza.op, stanza.threads) =
+            (vec![MemoryPattern::Chase], vec![MemoryOp::Load], vec![Threads::All]);
+    }
+
+    #[test]
+    fn a_working_set_that_does_not_fit_is_a_row_with_the_figure_unless_it_was_chosen() {
+        let mut machine = machine_with_cpus(1);
+        (machine.memory.limit_bytes, machine.memory.limit_used_bytes) = (Some(3 << 30), Some(1 << 30));
+        let too_large =
+            |stanza: &mut MemoryChoice| (stanza.op, stanza.working_sets) = (vec![MemoryOp::Read], vec![4 << 30]);
+        let rows = rows_on(&machine, too_large).unwrap();
+        assert!(rows.iter().all(|row| row.obstacle.as_ref().is_some_and(|reason| reason.contains("2.0 GiB"))));
+        let refused = working_sets(&request(true), &machine, &stanza(too_large), Asked::default()).unwrap_err();
+        assert!(refused.0.contains("4GiB") && refused.0.contains("2.0 GiB"), "{refused}");
+    }
+
+    #[test]
+    fn a_chase_under_load_has_a_half_beyond_the_caches_and_needs_a_second_core() {
+        let loaded = |stanza: &mut MemoryChoice| {
+            chase(stanza);
+            (stanza.background, stanza.pause_ns) = (vec![MemoryOp::Read], vec![0, 400]);
+        };
+        let mut machine = machine_with_cpus(2);
+        machine.caches[0].bytes = Some(256 << 20);
+        let rows = rows_on(&machine, loaded).unwrap();
+        let ids: Vec<&str> = rows.iter().map(|row| row.experiment.id.as_str()).collect();
+        assert_eq!(ids, ["memory/chase-load/2MiB/with-read-p0/t2", "memory/chase-load/2MiB/with-read-p400/t2"]);
+        let Params::Memory(params) = &rows[0].experiment.params else { panic!("{:?}", rows[0]) };
+        assert_eq!((params.working_set, chased(params)), (2 << 30, 1 << 30));
+        assert!(rows.iter().all(|row| row.obstacle.is_none() && row.warnings.is_empty()), "{rows:#?}");
+        machine.memory.available_bytes = Some(2 << 30);
+        let cached = rows_on(&machine, loaded).unwrap();
+        assert!(cached[0].warnings[0].text.contains("The chase's half of 512MiB"), "{:?}", cached[0].warnings);
+        let alone = rows_on(&machine_with_cpus(1), loaded).unwrap();
+        assert!(alone.iter().all(|row| row.obstacle.as_ref().is_some_and(|reason| reason.contains("second core"))));
+    }
+
+    #[test]
+    fn chains_and_groups_that_no_chase_has_are_refused() {
+        let refused = |chains: u32, group: Option<u64>| {
+            let rows = rows_on(&machine_with_cpus(1), |stanza| {
+                chase(stanza);
+                (stanza.chains, stanza.group) = (vec![chains], group);
+            });
+            rows.err().map(|error| error.0)
+        };
+        assert_eq!((refused(1, None), refused(32, Some(8 << 10))), (None, None));
+        assert!(refused(33, None).unwrap().contains("33 chains") && refused(0, None).is_some());
+        assert!(refused(1, Some(6 << 10)).unwrap().contains("6KiB") && refused(1, Some(0)).is_some());
+    }
+
+    #[test]
+    fn a_block_larger_than_a_threads_share_is_an_obstacle() {
+        let rows = rows_on(&machine_with_cpus(2), |stanza| {
+            (stanza.op, stanza.block) = (vec![MemoryOp::Copy], vec![8 << 20, 16 << 20]);
+            (stanza.working_sets, stanza.threads) = (vec![32 << 20], vec![Threads::All]);
+        });
+        let known =
+            |row: &Planned| row.obstacle.as_ref().is_some_and(|reason| reason.contains("a block of 16MiB is larger"));
+        let found: Vec<bool> = rows.unwrap().iter().map(known).collect();
+        assert_eq!(found, [false, true], "two threads with two arrays of 8 MiB each");
+    }
+
+    /// Working sets by block, of copies of these blocks in a pattern on eight threads.
+    fn sets_of_blocks(machine: &Machine, pattern: MemoryPattern, blocks: &[u64]) -> Vec<(u64, bool)> {
+        let rows = rows_on(machine, |stanza| {
+            (stanza.pattern, stanza.op, stanza.block) = (vec![pattern], vec![MemoryOp::Copy], blocks.to_vec());
+            stanza.threads = vec![Threads::Count(8)];
+        });
+        let set = |row: &Planned| match &row.experiment.params {
+            Params::Memory(params) => (params.working_set, row.obstacle.is_none()),
+            other => panic!("{other:?}"),
+        };
+        rows.unwrap().iter().map(set).collect()
+    }
+
+    #[test]
+    fn blocks_share_a_working_set_in_which_the_largest_of_them_fits() {
+        let mut machine = machine_with_cpus(2);
+        let blocks = [8, 1 << 10, 10 << 20, 80 << 20];
+        let all = |bytes: u64| vec![(bytes, true); 4];
+        assert_eq!(sets_of_blocks(&machine, MemoryPattern::Sequential, &blocks), all(1280 << 20));
+        assert_eq!(sets_of_blocks(&machine, MemoryPattern::Random, &blocks), all(2 << 30), "powers of two of blocks");
+        // 80 MiB for each of two arrays of eight threads are more than half of this.
+        machine.memory.available_bytes = Some(2 << 30);
+        let found = sets_of_blocks(&machine, MemoryPattern::Sequential, &blocks);
+        assert_eq!(found.iter().map(|set| set.1).collect::<Vec<_>>(), [true, true, true, false], "{found:?}");
+        assert!(found.iter().all(|set| set.0 == 1 << 30), "those that fit are not kept from it: {found:?}");
+    }
+
+    #[test]
+    fn a_total_is_done_in_full_where_that_is_asked_for() {
+        let stanza = stanza(|stanza| (stanza.classic, stanza.total) = (Some("RWS".into()), Some(1e11)));
+        let suite = Suite { memory: vec![stanza], ..Suite::embedded("quick").unwrap() };
+        for exact_workload in [false, true] {
+            let request = Request { exact_workload, ..request_of(suite.clone()) };
+            for row in expand(&request, &machine_with_cpus(2)).unwrap() {
+                assert_eq!(row.experiment.classic.as_ref().and_then(|classic| classic.total), Some(1e11));
+                assert_eq!(row.exact_work, exact_workload.then_some(1e11));
+                assert_eq!(row.sampling.samples == EXACT_SAMPLES && row.sampling.sample_seconds > 1.0, exact_workload);
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_is_handed_between_two_cpus_whatever_the_threads() {
+        let pair = |stanza: &mut MemoryChoice| {
+            (stanza.pattern, stanza.op) = (vec![MemoryPattern::Pair], vec![MemoryOp::Handoff]);
+            (stanza.working_sets, stanza.threads) = (vec![1 << 30], vec![Threads::Count(5)]);
+        };
+        let rows = rows_on(&machine_with_cpus(2), pair).unwrap();
+        assert_eq!(rows.len(), 1);
+        assert_eq!(
+            (rows[0].experiment.id.as_str(), &rows[0].cpus[..]),
+            ("memory/pair-handoff/t2/cpu0-cpu1", &[0, 1][..])
+        );
+        let alone = rows_on(&machine_with_cpus(1), pair).unwrap();
+        assert!(alone[0].experiment.id == "memory/pair-handoff/t2" && alone[0].obstacle.is_some(), "{alone:?}");
+    }
+
+    #[test]
+    fn every_row_has_an_id_of_its_own() {
+        let rows = expand(&request(false), &machine_with_cpus(2)).unwrap();
+        let mut ids: Vec<&str> = rows.iter().map(|row| row.experiment.id.as_str()).collect();
+        assert!(ids.contains(&"memory/chase-load/48KiB/2MiB/t1"), "{ids:#?}");
+        ids.sort_unstable();
+        let count = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), count);
+    }
+}

@@ -1,0 +1,177 @@
+//! Which instruction sets an operation on memory can be measured with here, and what each measurement is called.
+
+use kernels::features::Features;
+use kernels::memory::{self, MEMORY_KERNELS, MemoryKernel};
+use model::experiment::MemoryParams;
+use model::isa::{Isa, MemoryOp, MemoryPattern};
+use model::plan::PlanError;
+
+use crate::fields::IsaChoice;
+use crate::request::Request;
+
+/// The widest vectors that a stream uses unless others are named. Memory is slower than any vector, and on cores that
+/// lower their clock for 512-bit units (Skylake-SP, Cascade Lake) those are the slower ones: `assay memory --isa
+/// avx2,avx512` shows it.
+const USUAL_VECTOR_BYTES: usize = 32;
+
+/// Operations that are no stream of the table: loads and stores of single words, lines handed over, and the C
+/// library's copy.
+const WITHOUT_A_ROW: &[MemoryOp] = &[MemoryOp::Load, MemoryOp::Increment, MemoryOp::Handoff, MemoryOp::Memcpy];
+
+/// Kernel and counting rule: what it does, in which order, and a revision that changes whenever a figure would mean
+/// something else.
+pub(super) fn method(params: &MemoryParams) -> String {
+    let what = params.op.name().replace('_', "-");
+    match (params.pattern, params.block) {
+        (MemoryPattern::Chase, _) => chase_method(params),
+        (MemoryPattern::Sequential, None) => format!("memory-{what}/1"),
+        (MemoryPattern::Sequential, Some(_)) => format!("memory-blocks-{what}/1"),
+        (MemoryPattern::Random, _) => format!("memory-random-{what}/1"),
+        (MemoryPattern::Pair, _) => format!("memory-pair-{what}/1"),
+    }
+}
+
+/// The same of a chase: what it counts differs with how many there are, and with what goes on beside it.
+fn chase_method(params: &MemoryParams) -> String {
+    match (&params.background, params.group, params.chains) {
+        (Some(background), _, _) => format!("memory-loaded-{}/1", background.op.name().replace('_', "-")),
+        (None, Some(_), _) => "memory-chase-groups/1".to_owned(),
+        (None, None, Some(2..)) => "memory-chase-chains/1".to_owned(),
+        (None, None, _) => "memory-chase/1".to_owned(),
+    }
+}
+
+/// The loop that a stream uses on a CPU with these features unless an instruction set is named.
+pub fn usual(op: MemoryOp, features: Features) -> Option<&'static MemoryKernel> {
+    memory::usable(op, &features).find(|kernel| kernel.vector_bytes <= USUAL_VECTOR_BYTES)
+}
+
+/// An instruction set to measure an operation with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct InstructionSet {
+    /// Which.
+    pub(super) isa: Isa,
+    /// Whether it was named.
+    pub(super) named: bool,
+    /// Why it cannot be had, if it cannot.
+    pub(super) obstacle: Option<String>,
+}
+
+/// The instruction sets that choices come to for an operation, each once.
+pub(super) fn instruction_sets(
+    request: &Request,
+    op: MemoryOp,
+    choices: &[IsaChoice],
+) -> Result<Vec<InstructionSet>, PlanError> {
+    let mut sets: Vec<InstructionSet> = Vec::new();
+    for choice in choices {
+        for set in chosen(request, op, *choice, request.features.here)? {
+            if !sets.iter().any(|known| known.isa == set.isa) {
+                sets.push(set);
+            }
+        }
+    }
+    Ok(sets)
+}
+
+/// Those that one choice comes to on a CPU with these features.
+fn chosen(
+    request: &Request,
+    op: MemoryOp,
+    choice: IsaChoice,
+    features: Features,
+) -> Result<Vec<InstructionSet>, PlanError> {
+    let plain = |isa| InstructionSet { isa, named: false, obstacle: None };
+    let rows = || MEMORY_KERNELS.iter().filter(|kernel| kernel.op == op);
+    if WITHOUT_A_ROW.contains(&op) || rows().any(|kernel| kernel.isa == Isa::Scalar) {
+        // There is one loop, which has no vectors: no choice applies.
+        return Ok(vec![plain(Isa::Scalar)]);
+    }
+    if rows().next().is_none() {
+        let obstacle = Some(format!("this program has no loop for {op} on this architecture"));
+        return Ok(vec![InstructionSet { obstacle, ..plain(Isa::Scalar) }]);
+    }
+    match choice {
+        IsaChoice::Vector => {
+            let usual = usual(op, features);
+            // The narrowest is what every CPU of the architecture has.
+            Ok(usual.or_else(|| rows().next_back()).map(|kernel| plain(kernel.isa)).into_iter().collect())
+        }
+        IsaChoice::All => Ok(memory::usable(op, &features).map(|kernel| plain(kernel.isa)).collect()),
+        IsaChoice::Named(isa) => {
+            let Some(kernel) = rows().find(|kernel| kernel.isa == isa) else {
+                let known: Vec<_> = rows().map(|kernel| kernel.isa.name()).collect();
+                return Err(PlanError(format!("there is no loop for {op} with {isa}; known: {}", known.join(", "))));
+            };
+            let missing = !features.has_all(kernel.requires);
+            let sentence = || format!("this CPU, or its operating system, lacks {isa}");
+            if missing && !request.choices.memory.isa.is_empty() {
+                return Err(PlanError(format!("{}; leave --isa out for the best that it has", sentence())));
+            }
+            Ok(vec![InstructionSet { isa, named: true, obstacle: missing.then(sentence) }])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernels::features::Feature;
+
+    use super::*;
+    use crate::memory::choice::MemoryChoice;
+    use crate::memory::command::suite;
+    use crate::tests::request_of;
+
+    fn request() -> Request {
+        request_of(suite(&MemoryChoice::default()).unwrap())
+    }
+
+    fn isas(op: MemoryOp, choice: IsaChoice, features: &[Feature]) -> Vec<Isa> {
+        let sets = chosen(&request(), op, choice, Features::having(features)).unwrap();
+        assert!(sets.iter().all(|set| set.obstacle.is_none()), "{op}: {sets:?}");
+        sets.iter().map(|set| set.isa).collect()
+    }
+
+    const WIDE: &[Feature] = &[Feature::Sse2, Feature::Avx2, Feature::Fma, Feature::Avx512F];
+
+    #[test]
+    fn every_operation_can_be_measured_with_something() {
+        for op in MemoryOp::ALL {
+            assert_eq!(isas(*op, IsaChoice::Vector, WIDE).len(), 1, "{op}");
+            assert!(!isas(*op, IsaChoice::All, WIDE).is_empty(), "{op}");
+        }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn the_usual_vectors_are_the_widest_up_to_256_bits() {
+        for op in [MemoryOp::Read, MemoryOp::TriadNt, MemoryOp::Mix31] {
+            assert_eq!(isas(op, IsaChoice::Vector, WIDE), [Isa::Avx2], "{op}");
+            assert_eq!(isas(op, IsaChoice::Vector, &[Feature::Sse2]), [Isa::Sse2], "{op}");
+            assert_eq!(isas(op, IsaChoice::All, WIDE), [Isa::Avx512, Isa::Avx2, Isa::Sse2], "{op}");
+        }
+        for op in [MemoryOp::RepMovsb, MemoryOp::Memcpy, MemoryOp::ByteLoop, MemoryOp::Increment] {
+            assert_eq!(isas(op, IsaChoice::Named(Isa::Avx512), WIDE), [Isa::Scalar], "{op}");
+        }
+    }
+
+    #[test]
+    fn what_has_one_loop_is_there_once_whatever_is_named() {
+        let named = [IsaChoice::Named(Isa::Avx2), IsaChoice::Named(Isa::Sse2)];
+        assert_eq!(instruction_sets(&request(), MemoryOp::Memcpy, &named).unwrap().len(), 1);
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn what_was_named_and_is_missing_is_an_obstacle_or_refused_where_the_user_named_it() {
+        let named = |request: &Request, isa| {
+            chosen(request, MemoryOp::Read, IsaChoice::Named(isa), Features::having(&[Feature::Sse2]))
+        };
+        let sets = named(&request(), Isa::Avx512).unwrap();
+        assert!(sets[0].obstacle.as_deref().unwrap().contains("lacks avx512"), "{sets:?}");
+        let mut by_the_user = request();
+        by_the_user.choices.memory.isa = vec![IsaChoice::All];
+        assert!(named(&by_the_user, Isa::Avx512).unwrap_err().0.contains("leave --isa out"));
+        assert!(named(&request(), Isa::Neon).unwrap_err().0.contains("known: avx512, avx2, sse2"));
+    }
+}

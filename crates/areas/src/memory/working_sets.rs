@@ -1,0 +1,173 @@
+//! The working sets of a benchmark on a machine.
+
+use std::collections::BTreeMap;
+use std::iter;
+
+use kernels::handoff::HandoffLine;
+use model::isa::{MemoryOp, MemoryPattern};
+use model::machine::Machine;
+use model::number::UnitScale;
+use model::plan::PlanError;
+use model::unit::format_size;
+pub(super) use verdict::findings::memory::levels::CACHES_PER_WORKING_SET;
+
+use super::blocks::parts;
+use super::choice::{MemoryChoice, WorkingSets};
+use crate::available::obtainable_bytes;
+use crate::request::Request;
+
+/// Lines that each of the two threads of a pair brings.
+pub const LINES_OF_EACH: usize = 16;
+
+/// Bytes that a pair hands over in turn.
+pub const PAIR_BYTES: u64 = (2 * LINES_OF_EACH * size_of::<HandoffLine>()) as u64;
+
+/// The share of the available memory that a working set of our own choice takes at most.
+const AVAILABLE_SHARE: u64 = 2;
+
+/// Working sets of our own choice are whole numbers of these.
+const MIB: u64 = 1 << 20;
+
+pub(super) fn does_not_fit(working_set: u64, obtainable: u64) -> String {
+    format!(
+        "a working set of {} does not fit: {} of memory can be had here",
+        format_size(working_set),
+        UnitScale::GIBIBYTES.fixed(obtainable as f64, 1)
+    )
+}
+
+/// The most that a working set of our own choice takes.
+pub(super) fn most_bytes(machine: &Machine) -> Option<u64> {
+    obtainable_bytes(machine).map(|obtainable| obtainable / AVAILABLE_SHARE)
+}
+
+/// What blocks ask of the working set of an operation on so many threads: that the largest of them fits into each
+/// thread's share of each array, in whole MiB. Blocks for which memory does not suffice ask for nothing.
+pub(super) fn room_for_blocks(stanza: &MemoryChoice, op: MemoryOp, threads: usize, most: Option<u64>) -> u64 {
+    let times = parts(op).saturating_mul(threads as u64);
+    let room = |block: &u64| block.saturating_mul(times).checked_next_multiple_of(MIB);
+    let rooms = stanza.block.iter().filter_map(room);
+    rooms.filter(|bytes| most.is_none_or(|most| *bytes <= most)).max().unwrap_or(0)
+}
+
+/// What a working set of our own choice has to be for, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked {
+    /// The last-level caches that it is to be beyond.
+    pub(super) cache_bytes: Option<u64>,
+    /// What its blocks take.
+    pub(super) room: u64,
+}
+
+/// The working sets of a stanza, in bytes; those of our own choice fit.
+pub(super) fn working_sets(
+    request: &Request,
+    machine: &Machine,
+    stanza: &MemoryChoice,
+    asked: Asked,
+) -> Result<Vec<u64>, PlanError> {
+    let obtainable = obtainable_bytes(machine);
+    // Under load the chase has half of the working set, and is to be beyond the caches with that.
+    let caches = if stanza.background.is_empty() { CACHES_PER_WORKING_SET } else { 2 * CACHES_PER_WORKING_SET };
+    let caches_ask = asked.cache_bytes.unwrap_or(0).saturating_mul(caches);
+    let beyond = |least: u64| within(least.max(caches_ask).max(asked.room), obtainable);
+    match stanza.working_sets() {
+        _ if stanza.only_pattern() == MemoryPattern::Pair => Ok(vec![PAIR_BYTES]),
+        WorkingSets::Least(least) => Ok(vec![beyond(least)]),
+        WorkingSets::About(bytes) => Ok(vec![bytes.min(within(bytes, obtainable).max(bytes.min(MIB)))]),
+        WorkingSets::Sweep { from, least } => Ok(octaves(from, beyond(least))),
+        WorkingSets::Exactly(sets) => {
+            let refused = sets.iter().find_map(|bytes| Some((*bytes, obtainable.filter(|most| bytes > most)?)));
+            match refused.filter(|_| !request.choices.memory.working_sets.is_empty()) {
+                Some((bytes, obtainable)) => Err(PlanError(does_not_fit(bytes, obtainable))),
+                None => Ok(sets),
+            }
+        }
+    }
+}
+
+/// So many bytes, or what half of the memory there is allows, in whole MiB.
+fn within(wanted: u64, obtainable: Option<u64>) -> u64 {
+    let bounded = obtainable.map_or(wanted, |obtainable| wanted.min(obtainable / AVAILABLE_SHARE));
+    (bounded / MIB * MIB).max(MIB)
+}
+
+/// Sizes from the first on, two in each octave (powers of two, and half as much again), and the last; none that is
+/// within an eighth of the last, which tells the same.
+fn octaves(first: u64, last: u64) -> Vec<u64> {
+    let powers = iter::successors(Some(first.next_power_of_two()), |bytes| bytes.checked_mul(2));
+    let sizes = powers.flat_map(|bytes| [bytes, bytes / 2 * 3]);
+    let below = sizes.take_while(|bytes| bytes.saturating_add(bytes / 8) <= last).filter(|bytes| *bytes >= first);
+    below.chain([last]).collect()
+}
+
+/// The size of each level's data cache behind these CPUs, in bytes; of several caches of a level, the smallest.
+pub(super) fn level_bytes(machine: &Machine, cpus: &[u32]) -> Vec<u64> {
+    let data = machine.caches.iter().filter(|cache| cache.kind != "instruction");
+    let behind = data.filter(|cache| cpus.iter().any(|cpu| cache.cpus.contains(cpu)));
+    let mut smallest: BTreeMap<u32, u64> = BTreeMap::new();
+    for (level, bytes) in behind.filter_map(|cache| Some((cache.level, cache.bytes?))) {
+        smallest.entry(level).and_modify(|least| *least = bytes.min(*least)).or_insert(bytes);
+    }
+    smallest.into_values().collect()
+}
+
+/// Of a curve's working sets the one that stands for each cache level: the largest that half of the level holds, so that
+/// all of it is there whatever else is.
+pub(super) fn steps_of_levels(sets: &[u64], levels: &[u64]) -> Vec<u64> {
+    let largest = |level: &u64| sets.iter().copied().filter(|bytes| *bytes <= level / 2).max();
+    levels.iter().filter_map(largest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::command::suite;
+    use crate::request::Choices;
+    use crate::tests::{machine_with_cpus, request_of};
+
+    fn stanza(change: impl Fn(&mut MemoryChoice)) -> MemoryChoice {
+        let mut stanza = suite(&MemoryChoice::default()).unwrap().memory.remove(0);
+        change(&mut stanza);
+        stanza
+    }
+
+    fn request(chosen: bool) -> Request {
+        let working_sets = if chosen { vec![1] } else { Vec::new() };
+        let memory = MemoryChoice { working_sets, ..MemoryChoice::default() };
+        Request {
+            choices: Choices { memory, ..Choices::default() },
+            ..request_of(suite(&MemoryChoice::default()).unwrap())
+        }
+    }
+
+    #[test]
+    fn a_working_set_is_four_caches_or_what_memory_allows() {
+        let machine = machine_with_cpus(2);
+        let gib = 1_u64 << 30;
+        let asked = |cache| Asked { cache_bytes: Some(cache), room: 0 };
+        let least = |cache| working_sets(&request(false), &machine, &stanza(|_| {}), asked(cache)).unwrap();
+        assert_eq!(least(32 << 20), [gib]);
+        assert_eq!(least(gib), [4 * gib]);
+        assert_eq!(least(64 * gib), [8 * gib], "half of 16 GiB");
+        let exactly = |bytes| {
+            let stanza = stanza(|stanza| stanza.working_sets = vec![bytes]);
+            working_sets(&request(true), &machine, &stanza, asked(gib))
+        };
+        assert_eq!(exactly(8 << 20), Ok(vec![8 << 20]));
+        assert!(exactly(17 * gib).unwrap_err().0.contains("does not fit"));
+    }
+
+    #[test]
+    fn a_sweep_takes_two_steps_an_octave_and_ends_beyond_the_caches() {
+        assert_eq!(octaves(4 << 10, 16 << 10), [4 << 10, 6 << 10, 8 << 10, 12 << 10, 16 << 10]);
+        assert_eq!(octaves(5 << 10, 14 << 10), [8 << 10, 12 << 10, 14 << 10]);
+        assert_eq!(octaves(5 << 10, 13 << 10), [8 << 10, 13 << 10], "12 KiB tell what 13 KiB tell");
+        assert_eq!(octaves(4 << 10, 4 << 10), [4 << 10]);
+        let machine = machine_with_cpus(2);
+        let sweep = stanza(|stanza| stanza.sweep_from = Some(4 << 10));
+        let asked = Asked { cache_bytes: Some(512 << 20), room: 0 };
+        let sizes = working_sets(&request(false), &machine, &sweep, asked).unwrap();
+        assert_eq!(sizes.last(), Some(&(2 << 30)));
+    }
+}

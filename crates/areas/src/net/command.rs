@@ -1,0 +1,24 @@
+//! What `assay net` measures.
+
+use model::experiment::Area;
+use model::plan::PlanError;
+
+use super::choice::NetChoice;
+use crate::suite::Suite;
+
+/// The benchmarks of which the options choose.
+const NET: &str = include_str!("../../../../suites/net.toml");
+
+/// The suite, narrowed to what was chosen.
+///
+/// # Errors
+/// No benchmark has what was chosen.
+pub(super) fn suite(choice: &NetChoice) -> Result<Suite, PlanError> {
+    let suite = Suite::parse(NET, "net")?;
+    let net = choice.narrowed(&suite.net);
+    if net.is_empty() {
+        return Err(PlanError(choice.refusal()));
+    }
+    let time_budget = suite.time_budget.filter(|_| choice.is_open());
+    Ok(Suite { name: Area::Net.to_string(), net, time_budget, ..suite })
+}

@@ -1,0 +1,287 @@
+//! From a request to the plan, over the table of areas.
+
+use model::experiment::{Area as Name, Experiment};
+use model::machine::Machine;
+use model::plan::{Plan, PlanError, Planned, Sampling, TOOL_RUN_SECONDS};
+use model::warning::{Warning, WarningCode};
+
+use crate::area::Area;
+use crate::cpu::CpuArea;
+use crate::disk::DiskArea;
+use crate::filter::matches_id;
+use crate::linpack::LinpackArea;
+use crate::memory::MemoryArea;
+use crate::net::NetArea;
+use crate::request::{Choices, Request};
+use crate::suite::Suite;
+
+/// Every area; a new one is a folder and one line here.
+pub static AREAS: &[&dyn Area] = &[&CpuArea, &LinpackArea, &MemoryArea, &DiskArea, &NetArea];
+
+fn area(name: Name) -> Option<&'static dyn Area> {
+    AREAS.iter().copied().find(|area| area.name() == name)
+}
+
+/// The suite of an area's own command, narrowed to what the user chose.
+///
+/// # Errors
+/// No benchmark has what was chosen.
+pub fn suite_of(name: Name, choices: &Choices) -> Result<Suite, PlanError> {
+    let area = area(name).ok_or_else(|| PlanError(format!("the area '{name}' has no benchmarks")))?;
+    area.suite(choices)
+}
+
+/// Kernel and counting rule by which this version measures a benchmark; `None` where it has none for it.
+pub fn method(experiment: &Experiment) -> Option<String> {
+    area(experiment.area)?.method(experiment)
+}
+
+/// The period of CPU quotas unless somebody chose another: kernel documentation, `scheduler/sched-bwc.rst`.
+const QUOTA_PERIOD_SECONDS: f64 = 0.1;
+
+/// Periods in a sample under a quota at least.
+const QUOTA_PERIODS: f64 = 3.0;
+
+/// Share of a suite's time in which test files are laid out.
+const LAYOUT_SHARE: f64 = 1.0 / 3.0;
+
+/// The plan of a request on a machine.
+///
+/// # Errors
+/// An area or filter that matches nothing, an instruction set that was named and is missing, a working set beyond
+/// memory.
+pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
+    let mut rows: Vec<Planned> = Vec::new();
+    for area in AREAS {
+        for row in area.expand(request, machine)? {
+            // Two stanzas may ask for the same row, and "vector" may be what another stanza names.
+            if !rows.iter().any(|other| other.experiment.id == row.experiment.id) {
+                rows.push(row);
+            }
+        }
+    }
+    check_areas(request, &rows)?;
+    if request.exact_workload && rows.iter().all(|row| row.exact_work.is_none()) {
+        let suite = &request.suite.name;
+        return Err(PlanError(format!(
+            "the suite '{suite}' states no totals to be done in full; the suite classic does"
+        )));
+    }
+    rows.retain(|row| request.areas.is_empty() || request.areas.contains(&row.experiment.area));
+    if let Some(filter) = &request.filter {
+        apply_filter(&mut rows, filter)?;
+    }
+    for row in rows.iter_mut().filter(|row| row.exact_work.is_none()) {
+        row.sampling.sample_seconds = under_quota(row.sampling.sample_seconds, row.cpus.len(), machine.cpu.quota_cpus);
+    }
+    for row in &mut rows {
+        put_tools_beside(row, request);
+    }
+    if cfg!(debug_assertions) {
+        let warning = || Warning::new(WarningCode::DebugBuild, 1.0, "This is a debug build.");
+        for row in &mut rows {
+            row.warnings.push(warning());
+        }
+    }
+    let Suite { name, sessions, pause, repeat_share, .. } = &request.suite;
+    Ok(Plan {
+        suite: name.clone(),
+        rows,
+        seed: request.seed,
+        repeat: request.repeat,
+        // A session without a sample is none.
+        sessions: request.repeat.map_or(*sessions, |repeat| repeat.min(*sessions)),
+        pause_seconds: *pause,
+        repeat_share: *repeat_share,
+        layout_seconds: layout_seconds(request),
+        write_budget: request.write_budget.or(request.suite.write_budget),
+    })
+}
+
+/// How long a test file may be laid out: for a part of the suite's time, where that is kept to.
+fn layout_seconds(request: &Request) -> Option<u32> {
+    let in_full =
+        !request.choices.disk.size.is_empty() || request.exact_workload || !request.references.tools.is_empty();
+    let seconds = request.suite.time_budget.filter(|_| !in_full)? * LAYOUT_SHARE;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a budget of a run is no century")]
+    Some(seconds.max(1.0) as u32)
+}
+
+/// Notes which of the wanted tools stand beside a row. Each sample is then paired with a run of each tool, so it comes
+/// from a launch of its own and is as long as theirs.
+fn put_tools_beside(row: &mut Planned, request: &Request) {
+    let of_suite = request.suite.references.as_ref().filter(|_| request.references.of_suite);
+    // A curve has steps by the dozen, and a tool says the same beside most of them.
+    if row.alone && request.filter.is_none() {
+        return;
+    }
+    // Rounds follow each other without a pause.
+    if row.sampling.until_steady || of_suite.is_some_and(|wanted| !wanted.stand_beside(row)) {
+        return;
+    }
+    let wanted = |tool: &&String| of_suite.is_none_or(|suite| suite.has(tool));
+    let can_run = |tool: &&String| (request.references.can_run)(tool, &row.experiment);
+    row.beside = request.references.tools.iter().filter(wanted).filter(can_run).cloned().collect();
+    if !row.beside.is_empty() {
+        let sampling = row.sampling.clone();
+        let samples = of_suite.map_or(sampling.samples, |wanted| sampling.samples.min(wanted.pairs));
+        // What has an end of its own is as long as it is.
+        let whole = row.exact_work.is_some() || row.experiment.area == Name::Linpack;
+        let sample_seconds = if whole { sampling.sample_seconds } else { TOOL_RUN_SECONDS };
+        row.sampling = Sampling { samples, most: None, per_launch: 1, sample_seconds, ..sampling };
+    }
+}
+
+/// The length of a sample where a quota will stop its threads: a few whole periods, so that each sample has its fair
+/// share of both running and standing still. Otherwise as it is.
+fn under_quota(seconds: f64, threads: usize, quota_cpus: Option<f64>) -> f64 {
+    if quota_cpus.is_none_or(|cpus| cpus >= threads as f64) {
+        return seconds;
+    }
+    (seconds / QUOTA_PERIOD_SECONDS).ceil().max(QUOTA_PERIODS) * QUOTA_PERIOD_SECONDS
+}
+
+fn check_areas(request: &Request, rows: &[Planned]) -> Result<(), PlanError> {
+    for area in &request.areas {
+        if !rows.iter().any(|row| row.experiment.area == *area) {
+            return Err(PlanError(format!(
+                "the suite '{}' has no experiments of the area '{area}'",
+                request.suite.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn apply_filter(rows: &mut Vec<Planned>, filter: &str) -> Result<(), PlanError> {
+    matches_id(filter, "").map_err(PlanError)?;
+    rows.retain(|row| matches_id(filter, &row.experiment.id).unwrap_or(false));
+    if rows.is_empty() {
+        return Err(PlanError(format!("no experiment matches the filter '{filter}'; see the ids with --list")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use model::disk_target::DiskTarget;
+    use model::experiment::Area;
+
+    use super::*;
+    use crate::tests::{machine_with_cpus, request};
+
+    /// Why rows of the classic suite may be left out: what a processor lacks, and nothing else.
+    const STATED: &[&str] =
+        &["this CPU", "this program has no", "the largest N that fits", "a solution is expected to take"];
+
+    #[test]
+    fn the_quick_suite_has_its_rows_once_each() {
+        let plan = plan(&request("quick"), &machine_with_cpus(2)).unwrap();
+        let ids: Vec<_> = plan.rows.iter().map(|row| row.experiment.id.as_str()).collect();
+        let of = |area: &str| ids.iter().filter(|id| id.starts_with(area)).count();
+        assert_eq!((of("cpu/"), of("memory/"), of("disk/"), of("net/")), (12, 10, 8, 7), "{ids:#?}");
+        assert!(ids.contains(&"disk/random-read/4KiB/d32/t1"));
+        assert!(ids.contains(&"cpu/fma/fp64/scalar/t1"));
+        assert!(ids.contains(&"memory/chase-load/4KiB/t1"));
+        let mut unique = ids.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), ids.len());
+    }
+
+    /// A directory with room for whatever is asked.
+    fn roomy() -> DiskTarget {
+        DiskTarget {
+            directory: "/data".into(),
+            total_bytes: 1 << 40,
+            available_bytes: 1 << 40,
+            ..DiskTarget::default()
+        }
+    }
+
+    #[test]
+    fn nothing_of_the_classic_suite_is_left_out_without_a_stated_reason() {
+        let mut machine = machine_with_cpus(2);
+        machine.memory.available_bytes = Some(23 << 30);
+        machine.caches[0].bytes = Some(260 << 20);
+        let request = Request { disk: Some(roomy()), ..request("classic") };
+        let plan = plan(&request, &machine).unwrap();
+        let left_out: Vec<_> =
+            plan.rows.iter().filter_map(|row| Some((&row.experiment.id, row.obstacle.as_deref()?))).collect();
+        let stated = |reason: &str| STATED.iter().any(|stated| reason.contains(stated));
+        assert!(left_out.iter().all(|(_, reason)| stated(reason)), "{left_out:#?}");
+        assert!(left_out.iter().all(|(id, _)| !id.starts_with("memory/")), "{left_out:#?}");
+        let of_memory = plan.rows.iter().filter(|row| row.experiment.area == Area::Memory).count();
+        assert_eq!(of_memory, 198);
+    }
+
+    #[test]
+    fn the_budget_of_writes_is_the_suites_unless_another_is_named() {
+        let budget = |suite: &str, write_budget| {
+            let request = Request { write_budget, ..request(suite) };
+            plan(&request, &machine_with_cpus(1)).unwrap().write_budget
+        };
+        let suites = ["quick", "standard", "rigorous", "classic", "steady"].map(|suite| budget(suite, None));
+        assert_eq!(suites, [Some(100_000_000_000), Some(500_000_000_000), Some(1_000_000_000_000), None, None]);
+        assert_eq!((budget("quick", Some(7)), budget("classic", Some(7))), (Some(7), Some(7)));
+    }
+
+    #[test]
+    fn one_cpu_has_one_row_where_two_would_be_the_same() {
+        let plan = plan(&request("quick"), &machine_with_cpus(1)).unwrap();
+        assert!(plan.rows.iter().all(|row| row.experiment.params.threads() == 1));
+        let of = |areas: &[Area]| plan.rows.iter().filter(|row| areas.contains(&row.experiment.area)).count();
+        assert_eq!((of(&[Area::Cpu, Area::Memory]), of(&[Area::Disk]), of(&[Area::Net])), (12, 8, 4));
+    }
+
+    #[test]
+    fn an_area_is_impossible_where_none_of_its_rows_can_be_measured() {
+        let mut plan = plan(&request("quick"), &machine_with_cpus(2)).unwrap();
+        assert!(plan.impossible(Area::Disk).is_some_and(|why| why.contains("--dir")), "no directory is known");
+        assert_eq!(plan.impossible(Area::Cpu), None);
+        plan.rows
+            .iter_mut()
+            .filter(|row| row.experiment.area == Area::Disk)
+            .skip(1)
+            .for_each(|row| row.obstacle = None);
+        assert_eq!(plan.impossible(Area::Disk), None, "one can");
+        plan.rows.retain(|row| row.experiment.area != Area::Disk);
+        assert_eq!(plan.impossible(Area::Disk), None, "nobody wants one");
+    }
+
+    #[test]
+    fn filters_and_areas_narrow_the_plan_or_are_errors() {
+        let with = |areas: &[Area], filter: Option<&str>| {
+            let request = Request { areas: areas.to_vec(), filter: filter.map(Into::into), ..request("quick") };
+            plan(&request, &machine_with_cpus(2)).map(|plan| plan.rows.len())
+        };
+        assert_eq!(with(&[Area::Cpu], None), Ok(12));
+        assert_eq!(with(&[], Some("cpu/fma/fp64/scalar/*")), Ok(2));
+        assert_eq!(
+            with(&[], Some("cpu/*/scalar/t1")).unwrap_err().0.matches("no experiment").count(),
+            1,
+            "* must not cross /"
+        );
+        assert_eq!(with(&[], Some("cpu/**/t1")), Ok(6));
+        assert_eq!(with(&[Area::Disk], None), Ok(8));
+        assert_eq!(with(&[Area::Linpack], None), Ok(2));
+        assert!(with(&[], Some("[")).is_err());
+    }
+
+    #[test]
+    fn a_quota_is_sampled_over_whole_periods() {
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(close(under_quota(0.12, 1, None), 0.12));
+        assert!(close(under_quota(0.12, 1, Some(1.0)), 0.12), "one thread is not stopped by a quota of one CPU");
+        assert!(close(under_quota(0.12, 1, Some(0.5)), 0.3));
+        assert!(close(under_quota(0.35, 2, Some(1.5)), 0.4));
+    }
+
+    #[test]
+    fn expected_cost_counts_every_launch() {
+        let plan = plan(&request("quick"), &machine_with_cpus(2)).unwrap();
+        assert!(plan.expected_seconds() > 10.0 && plan.expected_seconds() < 120.0, "{}", plan.expected_seconds());
+        let row = &plan.rows[0];
+        assert!(row.expected_seconds(Some(1)) < row.expected_seconds(None));
+    }
+}

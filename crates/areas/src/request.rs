@@ -1,0 +1,98 @@
+//! What the user asks for.
+
+use model::disk_target::DiskTarget;
+use model::experiment::{Area, Experiment};
+
+use crate::cpu::choice::CpuChoice;
+use crate::disk::choice::DiskChoice;
+use crate::features::CoreFeatures;
+use crate::fields::Threads;
+use crate::linpack::choice::LinpackChoice;
+use crate::memory::choice::MemoryChoice;
+use crate::net::choice::NetChoice;
+use crate::suite::Suite;
+
+/// What the user asks for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The suite.
+    pub suite: Suite,
+    /// Only these areas.
+    pub areas: Vec<Area>,
+    /// Only ids that match this glob.
+    pub filter: Option<String>,
+    /// These thread counts instead of the suite's.
+    pub threads: Vec<Threads>,
+    /// Exactly so many samples per benchmark, and no stop rule.
+    pub repeat: Option<u32>,
+    /// Do the totals that the suite states in full, however long it takes.
+    pub exact_workload: bool,
+    /// Bytes that may be written to disks in all, where the user set a limit.
+    pub write_budget: Option<u64>,
+    /// Seed of order, data and permutations.
+    pub seed: u64,
+    /// What the user chose with the options of an area's own command.
+    pub choices: Choices,
+    /// What the cores of this machine can do.
+    pub features: CoreFeatures,
+    /// The directory that disks are measured in; `None` where no directory is known.
+    pub disk: Option<DiskTarget>,
+    /// The host name of the server; `None` where client and server are on this machine.
+    pub peer: Option<String>,
+    /// The reference tools to run as well.
+    pub references: References,
+}
+
+/// What the user chose with the options of an area's own command: a list that is empty was not given.
+#[derive(Clone, Debug, Default)]
+pub struct Choices {
+    /// `assay cpu`.
+    pub cpu: CpuChoice,
+    /// `assay linpack`.
+    pub linpack: LinpackChoice,
+    /// `assay memory`.
+    pub memory: MemoryChoice,
+    /// `assay disk`.
+    pub disk: DiskChoice,
+    /// `assay net`.
+    pub net: NetChoice,
+}
+
+/// The reference tools of a request.
+#[derive(Clone, Debug)]
+pub struct References {
+    /// Their ids.
+    pub tools: Vec<String>,
+    /// Whether they were found because the suite asks for those that are installed: they run only where the suite has them.
+    pub of_suite: bool,
+    /// Whether a tool can run alongside a benchmark.
+    pub can_run: fn(tool: &str, experiment: &Experiment) -> bool,
+}
+
+impl Default for References {
+    fn default() -> Self {
+        Self { tools: Vec::new(), of_suite: false, can_run: |_, _| false }
+    }
+}
+
+impl Request {
+    /// A whole suite as it is, on cores with these features.
+    pub fn new(suite: Suite, features: CoreFeatures) -> Self {
+        let (areas, threads) = (Vec::new(), Vec::new());
+        Self {
+            suite,
+            areas,
+            filter: None,
+            threads,
+            repeat: None,
+            exact_workload: false,
+            write_budget: None,
+            seed: 1,
+            choices: Choices::default(),
+            features,
+            disk: None,
+            peer: None,
+            references: References::default(),
+        }
+    }
+}

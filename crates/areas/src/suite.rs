@@ -1,0 +1,256 @@
+//! Suites: which benchmarks, and how each area is sampled, as TOML. `quick`, `standard`, `rigorous`, `classic` and `steady`
+//! are part of the program; any other is a file of the same form.
+//!
+//! A suite names no machine: "vector" and "all" become an instruction set and a number of threads only in the plan.
+
+use std::collections::BTreeMap;
+
+use model::experiment::Area;
+use model::plan::{PlanError, Planned, Sampling};
+use model::reference::TOOLS;
+use model::warning::WarningCode;
+use serde::Deserialize;
+
+use crate::cpu::choice::CpuChoice;
+use crate::disk::choice::DiskChoice;
+use crate::fields::{check_sampling, sampling_of_areas, seconds, some_seconds, some_size};
+use crate::filter::matches_id;
+use crate::linpack::choice::LinpackChoice;
+use crate::memory::choice::MemoryChoice;
+use crate::net::choice::NetChoice;
+
+/// The suites inside the program: name and text.
+const EMBEDDED: &[(&str, &str)] = &[
+    ("quick", include_str!("../../../suites/quick.toml")),
+    ("standard", include_str!("../../../suites/standard.toml")),
+    ("rigorous", include_str!("../../../suites/rigorous.toml")),
+    ("classic", include_str!("../../../suites/classic.toml")),
+    ("steady", include_str!("../../../suites/steady.toml")),
+];
+
+/// A suite.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suite {
+    /// Its name.
+    pub name: String,
+    /// What it is for, in a line.
+    #[serde(default)]
+    pub about: String,
+    /// Sessions that the samples of every row are spread over: passes over all rows, each some time after the one before.
+    #[serde(default = "one_session")]
+    pub sessions: u32,
+    /// Seconds between two sessions.
+    #[serde(default, deserialize_with = "seconds")]
+    pub pause: f64,
+    /// Share of the expected time that may be spent on repeating what others have disturbed, where nobody names a
+    /// time budget.
+    #[serde(default)]
+    pub repeat_share: f64,
+    /// Seconds that all of it may take where nothing else is asked for; rows for which none are left are skipped.
+    #[serde(default, deserialize_with = "some_seconds")]
+    pub time_budget: Option<f64>,
+    /// Bytes that may be written to disks where nothing else is asked for: test files, warm-ups and samples together.
+    #[serde(default, deserialize_with = "some_size")]
+    pub write_budget: Option<u64>,
+    /// Where trusted tools stand that are found, unless others are asked for; `None` where none do.
+    #[serde(default)]
+    pub references: Option<SuiteReferences>,
+    /// How each area is sampled.
+    #[serde(default, deserialize_with = "sampling_of_areas")]
+    pub sampling: BTreeMap<Area, Sampling>,
+    /// Rows of the cpu area.
+    #[serde(default)]
+    pub cpu: Vec<CpuChoice>,
+    /// Rows of the LINPACK area.
+    #[serde(default)]
+    pub linpack: Vec<LinpackChoice>,
+    /// Rows of the memory area.
+    #[serde(default)]
+    pub memory: Vec<MemoryChoice>,
+    /// Rows of the disk area.
+    #[serde(default)]
+    pub disk: Vec<DiskChoice>,
+    /// Rows of the network area.
+    #[serde(default)]
+    pub net: Vec<NetChoice>,
+}
+
+/// Where a suite has trusted tools that are found, so that all of it keeps within its time.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteReferences {
+    /// The most pairs of a row.
+    pub pairs: u32,
+    /// The longest sample of ours that they stand beside, in seconds.
+    #[serde(rename = "longest", deserialize_with = "seconds")]
+    pub longest_seconds: f64,
+    /// The tools, by name; empty for all that are found.
+    #[serde(default)]
+    pub tools: Vec<String>,
+    /// Rows that they do not stand beside: globs of ids, as `--filter` takes them.
+    #[serde(default)]
+    pub not_beside: Vec<String>,
+}
+
+impl SuiteReferences {
+    /// Whether tools stand beside a row: one whose threads have a CPU each, whose samples are not too long, and which is
+    /// not excepted.
+    pub(crate) fn stand_beside(&self, row: &Planned) -> bool {
+        let oversubscribed = row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed);
+        let excepted = || self.not_beside.iter().any(|glob| matches_id(glob, &row.experiment.id).unwrap_or(false));
+        !oversubscribed && row.sampling.sample_seconds <= self.longest_seconds && !excepted()
+    }
+
+    /// Whether this tool is one of them.
+    pub(crate) fn has(&self, tool: &str) -> bool {
+        self.tools.is_empty() || self.tools.iter().any(|wanted| wanted == tool)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.pairs == 0 {
+            return Err("pairs must be at least 1".to_owned());
+        }
+        if let Some(unknown) = self.tools.iter().find(|tool| !TOOLS.contains(&tool.as_str())) {
+            return Err(format!("'{unknown}' is no tool that is known; see assay references"));
+        }
+        self.not_beside.iter().try_for_each(|glob| matches_id(glob, "").map(|_| ()))
+    }
+}
+
+const fn one_session() -> u32 {
+    1
+}
+
+impl Suite {
+    /// The names of the suites inside the program.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        EMBEDDED.iter().map(|(name, _)| *name)
+    }
+
+    /// The suite of this name inside the program.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn embedded(name: &str) -> Result<Self, PlanError> {
+        if let Some((_, text)) = EMBEDDED.iter().find(|(embedded, _)| *embedded == name) {
+            return Self::parse(text, name);
+        }
+        let known: Vec<_> = Self::names().collect();
+        Err(PlanError(format!("there is no suite '{name}'; known: {}, or a file that ends in .toml", known.join(", "))))
+    }
+
+    /// Reads a suite; `origin` names it in errors.
+    ///
+    /// # Errors
+    /// What is wrong, with line and column.
+    pub fn parse(text: &str, origin: &str) -> Result<Self, PlanError> {
+        let suite: Self = toml::from_str(text).map_err(|error| PlanError(describe(&error, text, origin)))?;
+        suite.check().map_err(|(place, problem)| PlanError(format!("suite '{origin}'{place}: {problem}")))?;
+        if suite.is_empty() {
+            return Err(PlanError(format!(
+                "suite '{origin}' has no experiments; add a [[cpu]], [[linpack]], [[memory]], [[disk]] or [[net]] block"
+            )));
+        }
+        Ok(suite)
+    }
+
+    /// Where in the suite something makes no sense, and what.
+    fn check(&self) -> Result<(), (String, String)> {
+        if self.sessions == 0 || !(0.0..=1.0).contains(&self.repeat_share) {
+            let problem = "sessions must be at least 1, and repeat_share between 0 and 1";
+            return Err((String::new(), problem.to_owned()));
+        }
+        let references = self.references.as_ref().map_or(Ok(()), SuiteReferences::check);
+        references.map_err(|problem| (", [references]".to_owned(), problem))?;
+        for (area, sampling) in &self.sampling {
+            check_sampling(sampling).map_err(|problem| (format!(", [sampling.{area}]"), problem))?;
+        }
+        for (area, sampling) in self.own_samplings() {
+            check_sampling(sampling).map_err(|problem| (format!(", [[{area}]] sampling"), problem))?;
+        }
+        self.disk.iter().try_for_each(DiskChoice::check).map_err(|problem| (", [[disk]] steady".to_owned(), problem))
+    }
+
+    /// The samplings that single blocks have of their own.
+    fn own_samplings(&self) -> impl Iterator<Item = (Area, &Sampling)> {
+        let linpack = self.linpack.iter().map(|block| (Area::Linpack, &block.sampling));
+        let memory = self.memory.iter().map(|block| (Area::Memory, &block.sampling));
+        let disk = self.disk.iter().map(|block| (Area::Disk, &block.sampling));
+        let net = self.net.iter().map(|block| (Area::Net, &block.sampling));
+        linpack.chain(memory).chain(disk).chain(net).filter_map(|(area, sampling)| Some((area, sampling.as_ref()?)))
+    }
+
+    /// Whether it has no rows.
+    fn is_empty(&self) -> bool {
+        let Self { cpu, linpack, memory, disk, net, .. } = self;
+        cpu.is_empty() && linpack.is_empty() && memory.is_empty() && disk.is_empty() && net.is_empty()
+    }
+
+    /// How an area is sampled.
+    pub fn sampling(&self, area: Area) -> Sampling {
+        self.sampling.get(&area).cloned().unwrap_or_default()
+    }
+
+    /// The suite without its benchmarks, under another name.
+    pub(crate) fn without_benchmarks(self, name: Area) -> Self {
+        let (cpu, linpack, memory, disk, net) = Default::default();
+        Self { name: name.to_string(), cpu, linpack, memory, disk, net, ..self }
+    }
+}
+
+/// A TOML error as one sentence with line and column.
+fn describe(error: &toml::de::Error, text: &str, origin: &str) -> String {
+    let message = error.message().trim().replace('\n', " ");
+    let Some(span) = error.span() else { return format!("suite '{origin}': {message}") };
+    let before = text.get(..span.start).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |tail| tail.chars().count()) + 1;
+    format!("suite '{origin}', line {line}, column {column}: {message}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_embedded_suite_parses_under_its_own_name() {
+        for name in Suite::names() {
+            let suite = Suite::embedded(name).unwrap();
+            assert_eq!(suite.name, name);
+            assert!(!suite.about.is_empty());
+            assert!(suite.sampling(Area::Cpu).samples >= 7, "{name}: at least 7 samples a row");
+            assert!(suite.sampling(Area::Memory).samples >= 7, "{name}: at least 7 samples a row");
+            let steady = suite.disk.iter().any(|stanza| stanza.steady.is_some());
+            assert_eq!(steady, name == "steady", "{name}: minutes of writes only where they are asked for");
+        }
+    }
+
+    #[test]
+    fn a_broken_suite_is_located() {
+        let text = "name = \"x\"\n[[cpu]]\nop = \"fma\"\ntype = [\"fp65\"]\nisa = [\"vector\"]\nthreads = [\"1\"]\n";
+        let error = Suite::parse(text, "x.toml").unwrap_err().0;
+        assert!(error.contains("line 4") && error.contains("'fp65'") || error.contains("fp65"), "{error}");
+        let error = Suite::parse("name = \"x\"\nwhat = 1\n", "x.toml").unwrap_err().0;
+        assert!(error.contains("line 2, column 1"), "{error}");
+        let error = Suite::parse("name = ", "x.toml").unwrap_err().0;
+        assert!(error.contains("line 1"), "{error}");
+        assert!(Suite::parse("name = \"x\"\n", "x.toml").unwrap_err().0.contains("no experiments"));
+    }
+
+    #[test]
+    fn sampling_that_makes_no_sense_is_refused() {
+        let stanza = "[[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"vector\"]\nthreads = [\"1\"]\n";
+        for bad in [
+            "samples = 0",
+            "most = 5",
+            "target = 2.0",
+            "sample = \"1ms\"",
+            "warm_up = [\"2s\", \"1s\"]",
+            "sample = \"x\"",
+        ] {
+            let text = format!("name = \"x\"\n[sampling.cpu]\n{bad}\n{stanza}");
+            assert!(Suite::parse(&text, "x").is_err(), "{bad} was accepted");
+        }
+    }
+}
