@@ -35,8 +35,8 @@ impl Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use areas::{Suite, plan};
     use crate::tests::machine_with_cpus;
+    use areas::{Suite, plan};
 
     #[test]
     fn every_plan_comes_back_as_it_was() {

@@ -15,12 +15,7 @@ fn request(suite: &str, machine: &Machine) -> Request {
 
 /// A directory with room for whatever is asked.
 fn roomy() -> DiskTarget {
-    DiskTarget {
-        directory: "/data".into(),
-        total_bytes: 1 << 40,
-        available_bytes: 1 << 40,
-        ..DiskTarget::default()
-    }
+    DiskTarget { directory: "/data".into(), total_bytes: 1 << 40, available_bytes: 1 << 40, ..DiskTarget::default() }
 }
 
 #[test]

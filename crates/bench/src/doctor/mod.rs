@@ -14,8 +14,8 @@ mod watching;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use machine::{Declared, Sysroot, Watched};
 use areas::{Request, Suite, plan};
+use machine::{Declared, Sysroot, Watched};
 use model::doctor::{Check, CheckStatus, Diagnosis, SCHEMA};
 use model::document::Program;
 use model::machine::Machine;
@@ -102,7 +102,8 @@ pub fn diagnose(patient: &Patient) -> Diagnosis {
 /// The checks of how the machine is set.
 fn found_settings(machine: &Machine, disk: Option<&DiskTarget>) -> Vec<Check> {
     let suite = Suite::embedded("quick").ok();
-    let file_bytes = suite.iter().flat_map(|suite| &suite.disk).flat_map(|block| &block.size).copied().max().unwrap_or(0);
+    let file_bytes =
+        suite.iter().flat_map(|suite| &suite.disk).flat_map(|block| &block.size).copied().max().unwrap_or(0);
     let request = suite.map(|suite| Request { disk: disk.cloned(), ..crate::host::request(suite, machine) });
     let planned = request.and_then(|request| plan(&request, machine).ok());
     let rows: Vec<Planned> = planned.map(|plan| plan.rows).unwrap_or_default();

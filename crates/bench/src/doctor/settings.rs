@@ -240,8 +240,8 @@ fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use areas::{Request, Suite, plan};
     use crate::tests::machine_with_cpus;
+    use areas::{Request, Suite, plan};
     use model::doctor::CheckStatus;
 
     /// A machine of two CPUs that is set up well.
@@ -288,7 +288,8 @@ mod tests {
         disk: Option<&DiskTarget>,
         change: impl FnOnce(&mut Facts<'_>),
     ) -> Vec<Check> {
-        let request = Request { disk: disk.cloned(), ..crate::host::request(Suite::embedded("quick").unwrap(), machine) };
+        let request =
+            Request { disk: disk.cloned(), ..crate::host::request(Suite::embedded("quick").unwrap(), machine) };
         let rows = plan(&request, machine).unwrap().rows;
         let mut facts =
             Facts { machine, settings, rows: &rows, disk, file_bytes: 1 << 30, counter: true, swap_used: None };

@@ -356,8 +356,8 @@ mod tests {
     use super::*;
     use crate::evidence::{Outcome, Repetition};
     use crate::journal::{Ended, Journalled};
-    use areas::{Suite, plan};
     use crate::tests::{asked, document, machine_with_cpus, repetition, scratch};
+    use areas::{Suite, plan};
 
     const ID: &str = "cpu/fma/fp64/avx2/t1";
 
@@ -475,12 +475,7 @@ mod tests {
             let plan = plan(&crate::host::request(Suite::embedded(name).unwrap(), &machine), &machine).unwrap();
             for row in plan.rows.iter().filter(|row| row.obstacle.is_none()) {
                 let experiment = &row.experiment;
-                assert_eq!(
-                    areas::method(experiment).as_deref(),
-                    Some(experiment.method.as_str()),
-                    "{}",
-                    experiment.id
-                );
+                assert_eq!(areas::method(experiment).as_deref(), Some(experiment.method.as_str()), "{}", experiment.id);
             }
         }
     }

@@ -3,10 +3,10 @@
 //! What is asked depends on a terminal; what the answers come to does not, and is all that this command knows: from there
 //! on it is that command line.
 
+use areas::Threads;
 use bench::host;
 use bench::net::Target;
 use bench::references::detect::usable;
-use areas::Threads;
 use clap::Parser;
 use inquire::list_option::ListOption;
 use inquire::validator::{ErrorMessage, Validation};

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use areas::Suite;
 use bench::journal::{self, JOURNAL};
 use bench::store::{DOCUMENT, PAGE, load_file};
-use areas::Suite;
 use model::cluster::{Outcome, OutcomeStatus, Plan, SuiteTask, Task};
 use model::document::{Document, Status};
 use sys::clock::monotonic_raw_seconds;

@@ -1,6 +1,5 @@
 use std::path::PathBuf;
 
-
 use super::*;
 use crate::fields::Threads;
 use crate::suite::Suite;
@@ -138,7 +137,8 @@ fn files_of_threads_are_counted_and_each_is_as_large() {
 #[test]
 fn caches_are_kept_warm_where_memory_can_and_only_reads_find_them_cold() {
     let cached = |size, op: &[DiskOp], cache: &[DiskCache]| {
-        let stanza = DiskChoice { size: vec![size], op: op.to_vec(), cache: cache.to_vec(), depth: vec![1], ..stanza() };
+        let stanza =
+            DiskChoice { size: vec![size], op: op.to_vec(), cache: cache.to_vec(), depth: vec![1], ..stanza() };
         expanded(&request(stanza, target()))
     };
     let both = cached(GIB, &[DiskOp::Read, DiskOp::Write], &[DiskCache::Cold, DiskCache::Warm]).unwrap();
@@ -293,9 +293,7 @@ fn requests_that_make_no_sense_are_refused_in_a_sentence() {
     assert!(refused(many.clone()).contains("4096 is the most"));
     // What was not named is left out.
     let forbidden = DiskTarget { no_io_uring: Some("EPERM".into()), no_libaio: Some("EPERM".into()), ..target() };
-    let rows =
-        expanded(&request(DiskChoice { engine: Vec::new(), size: vec![64 * GIB], ..many }, forbidden))
-            .unwrap();
+    let rows = expanded(&request(DiskChoice { engine: Vec::new(), size: vec![64 * GIB], ..many }, forbidden)).unwrap();
     assert!(rows.iter().all(|row| row.obstacle.as_ref().is_some_and(|why| why.contains("4096 is the most"))));
 }
 

@@ -20,8 +20,8 @@ mod operands;
 mod own;
 #[cfg(test)]
 pub(crate) mod planted;
-mod tile;
 mod system;
+mod tile;
 
 /// Measures LINPACK.
 pub(super) struct LinpackEngine;
@@ -39,7 +39,9 @@ impl Engine for LinpackEngine {
             #[cfg(feature = "faer")]
             Whose::Faer => faer::team(task, params)?,
             #[cfg(not(feature = "faer"))]
-            other @ Whose::Faer => return Err(Trouble::Unavailable(areas::linpack::solver::refused(other).unwrap_or_default())),
+            other @ Whose::Faer => {
+                return Err(Trouble::Unavailable(areas::linpack::solver::refused(other).unwrap_or_default()));
+            }
         };
         let open = Open { id: task.experiment.id.clone(), launch: task.launch, left: task.cpus.len(), team };
         prepared().push(open);

@@ -8,8 +8,8 @@ use model::isa::Pages;
 use model::unit::Unit;
 
 use super::super::{Measure, Opened, Profile, Trial, Trouble};
-use areas::memory::blocks::share_bytes;
 use super::buffers::{map, obtained, want_huge_pages};
+use areas::memory::blocks::share_bytes;
 
 /// One thread's part of a chase.
 pub(super) fn open(params: &MemoryParams, seed: u64) -> Result<Opened, Trouble> {

@@ -18,10 +18,10 @@ use stats::random::Random;
 use sys::clock::{Calibration, Timer};
 
 use super::super::{Measure, Opened, Profile, Trial, Trouble};
-use areas::memory::sets::usual;
-use areas::memory::blocks::parts;
 use super::buffers::{Array, obtained};
 use super::chase::ChaseTrial;
+use areas::memory::blocks::parts;
+use areas::memory::sets::usual;
 
 /// What a load does between two pauses, in bytes of each array: a base page, so that even the shortest pause is of the
 /// order of the work before it.

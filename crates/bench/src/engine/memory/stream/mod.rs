@@ -20,8 +20,8 @@ use stats::random::Random;
 use self::content::{Content, made_of};
 use self::granules::{Granules, Span};
 use super::super::{Measure, Opened, Profile, Trial, Trouble};
-use areas::memory::blocks::{parts, share_bytes};
 use super::buffers::{Array, obtained};
+use areas::memory::blocks::{parts, share_bytes};
 
 /// One thread's part of a stream.
 pub(super) fn open(params: &MemoryParams, seed: u64, thread: usize) -> Result<Opened, Trouble> {

@@ -161,7 +161,10 @@ fn arrays_lie_apart_modulo_a_page_and_inside_the_slack_of_a_huge_one() {
     for thread in 0..STAGGERED_THREADS {
         for array in 0..=MOST_SOURCES {
             let first = first_line(thread, array);
-            assert!(firsts.insert(first) && first * kernels::lines::CacheLine::BYTES < sys::memory::HUGE_PAGE_BYTES, "{thread}, {array}");
+            assert!(
+                firsts.insert(first) && first * kernels::lines::CacheLine::BYTES < sys::memory::HUGE_PAGE_BYTES,
+                "{thread}, {array}"
+            );
             // From a load back to the store with the same offset in a page: three quarters of one at least.
             let behind = (first_line(thread, 0) + 64 * LINES_PER_PAGE - first) % LINES_PER_PAGE;
             assert!(array == 0 || behind >= 48, "array {array} of thread {thread}: {behind} lines");
