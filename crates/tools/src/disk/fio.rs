@@ -141,51 +141,43 @@ impl Adapter for Fio {
 /// The part of the file, and the CPUs.
 fn part_of_the_file(params: &DiskParams, cpus: &[u32]) -> String {
     let jobs = jobs(params);
-    let mut words = "--allow_file_create=0 --overwrite=0".to_owned();
-    if params.pattern != DiskPattern::Random && jobs > 1 {
+    let part = if params.pattern != DiskPattern::Random && jobs > 1 {
         // Threads that go through a file in order have a part each, as ours.
         let part = (params.size / params.block / u64::from(jobs)).max(1) * params.block;
-        words += &format!(" --size={part} --offset_increment={part}");
+        format!("--size={part} --offset_increment={part}")
     } else {
-        words += &format!(" --size={}", params.size);
-    }
-    words += &format!(" --numjobs={jobs}");
-    if !cpus.is_empty() {
-        let cpus: Vec<String> = distinct(cpus).iter().map(u32::to_string).collect();
-        words += &format!(" --cpus_allowed={} --cpus_allowed_policy=split", cpus.join(","));
-    }
-    words
+        format!("--size={}", params.size)
+    };
+    let cpus: Vec<String> = distinct(cpus).iter().map(u32::to_string).collect();
+    let allowed = if cpus.is_empty() {
+        String::new()
+    } else {
+        format!("--cpus_allowed={} --cpus_allowed_policy=split", cpus.join(","))
+    };
+    format!("--allow_file_create=0 --overwrite=0 {part} --numjobs={jobs} {allowed}")
 }
 
 /// Engine, pattern, depth and buffers.
 fn how_it_works(params: &DiskParams) -> String {
-    let depth = params.depth;
-    let mut words = format!("--thread --direct=1 --bs={}", params.block);
-    words += &match params.engine {
+    let (block, depth, order) = (params.block, params.depth, order(params));
+    let engine = match params.engine {
         // Registered files and buffers are what our ring uses too.
-        DiskEngine::IoUring => format!(" --ioengine=io_uring --registerfiles {FIXED_BUFFERS} --iodepth={depth}"),
-        DiskEngine::Libaio => format!(" --ioengine=libaio --iodepth={depth}"),
-        DiskEngine::Sync | DiskEngine::Null => " --ioengine=psync".to_owned(),
+        DiskEngine::IoUring => format!("--ioengine=io_uring --registerfiles {FIXED_BUFFERS} --iodepth={depth}"),
+        DiskEngine::Libaio => format!("--ioengine=libaio --iodepth={depth}"),
+        DiskEngine::Sync | DiskEngine::Null => "--ioengine=psync".to_owned(),
     };
-    words += &format!(" --rw={}", order(params));
-    if params.op == DiskOp::Mixed {
-        // Reported as one, as ours are.
-        words += " --rwmixread=50 --unified_rw_reporting=1";
-    }
-    if params.pattern == DiskPattern::Random {
-        words += " --norandommap --randrepeat=0";
-    }
-    if params.op.writes() {
-        // Random contents, made before and marked for each request, so that nothing can be compressed or merged.
-        words += " --refill_buffers=0 --scramble_buffers=1";
-        words += match params.sync {
-            DiskSync::None => "",
-            DiskSync::Dsync => " --sync=dsync",
-            // Versions that do not know the word `sync` here know the number.
-            DiskSync::Sync => " --sync=1",
-        };
-    }
-    words
+    // Reported as one, as ours are.
+    let mixture = if params.op == DiskOp::Mixed { "--rwmixread=50 --unified_rw_reporting=1" } else { "" };
+    let random = if params.pattern == DiskPattern::Random { "--norandommap --randrepeat=0" } else { "" };
+    // Random contents, made before and marked for each request, so that nothing can be compressed or merged.
+    let contents = if params.op.writes() { "--refill_buffers=0 --scramble_buffers=1" } else { "" };
+    let sync = match params.sync {
+        DiskSync::Dsync if params.op.writes() => "--sync=dsync",
+        // Versions that do not know the word `sync` here know the number.
+        DiskSync::Sync if params.op.writes() => "--sync=1",
+        _ => "",
+    };
+    format!("--thread --direct=1 --bs={block} {engine} --rw={order} {mixture} {random} {contents} {sync}")
 }
 
 /// Checks that it ran as it was asked to, as far as it reports that.

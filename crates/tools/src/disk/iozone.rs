@@ -467,7 +467,7 @@ mod tests {
             ("iozone-3.508-write-1MiB-t1.txt", writes, DiskEngine::Libaio, 1, 1_670_104.0),
         ] {
             let reading = read(name, params(op, in_order, engine, threads)).unwrap();
-            assert_eq!(reading.value, kib * 1024.0, "{name}");
+            assert_eq!((reading.metric, reading.value), (MetricName::Throughput, kib * 1024.0), "{name}");
         }
         for (op, kib) in [(reads, 42_363.0), (writes, 43_753.0)] {
             let random = DiskParams { block: 4096, ..params(op, DiskPattern::Random, DiskEngine::Sync, 1) };

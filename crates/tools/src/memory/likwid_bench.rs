@@ -56,8 +56,8 @@ const ARITHMETIC_BYTES: u64 = 16 << 10;
 pub(crate) struct Work<'a> {
     /// Its name for the loop.
     name: &'static str,
-    /// Work of one pass over a byte of the working set, flop or bytes, as `likwid-bench -l` says.
-    work_per_byte: f64,
+    /// What one pass over a byte of the working set counts for, flop or bytes, as `likwid-bench -l` says.
+    amount_per_byte: f64,
     /// Bytes that all threads go over together.
     bytes: u64,
     threads: u32,
@@ -129,9 +129,9 @@ impl Adapter for LikwidBench {
     fn work(experiment: &Experiment) -> Result<Work<'_>, ToolError> {
         let threads = experiment.params.threads();
         if let Some(params) = experiment.cpu() {
-            let (name, work_per_byte) = arithmetic(params, &experiment.method)?;
+            let (name, amount_per_byte) = arithmetic(params, &experiment.method)?;
             let bytes = ARITHMETIC_BYTES * u64::from(threads);
-            return Ok(Work { name, work_per_byte, bytes, threads, side: OurSide::Arithmetic(params) });
+            return Ok(Work { name, amount_per_byte, bytes, threads, side: OurSide::Arithmetic(params) });
         }
         if experiment.memory().is_none() {
             return Err(ToolError::Unsuitable("likwid-bench measures arithmetic and memory".to_owned()));
@@ -139,13 +139,13 @@ impl Adapter for LikwidBench {
         let params = sequential(TOOL, experiment)?;
         let (name, bytes) = (stream_loop(params)?, params.working_set);
         // Every byte of every array once, loaded or stored.
-        Ok(Work { name, work_per_byte: 1.0, bytes, threads, side: OurSide::Stream(params) })
+        Ok(Work { name, amount_per_byte: 1.0, bytes, threads, side: OurSide::Stream(params) })
     }
 
     fn command(work: Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
-        let Work { name, work_per_byte, bytes, threads, .. } = work;
+        let Work { name, amount_per_byte, bytes, threads, .. } = work;
         // Each thread makes all iterations, over its own part.
-        let passes = target.our_rate.map(|rate| rate * target.seconds / (work_per_byte * bytes as f64));
+        let passes = target.our_rate.map(|rate| rate * target.seconds / (amount_per_byte * bytes as f64));
         let length = match passes.filter(|passes| passes.is_finite() && *passes >= 0.0) {
             Some(passes) => format!("-i {:.0}", passes.round().max(1.0)),
             None => "-s 1".to_owned(),
