@@ -11,7 +11,6 @@ mod evidence;
 mod histogram;
 pub mod host;
 pub mod journal;
-mod judge;
 pub mod live;
 pub mod net;
 #[cfg(test)]

@@ -13,6 +13,9 @@ use crate::document::{DiskConditions, NetConditions};
 use crate::surroundings::Settings;
 use crate::unit::{Better, Unit};
 
+/// The clock's source where hardware counts the core's cycles.
+pub const CYCLE_COUNTER: &str = "counter";
+
 const fn one() -> u32 {
     1
 }

@@ -5,9 +5,13 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod efficiency;
 pub mod findings;
 pub mod fleet;
+pub mod judge;
 pub mod live;
+pub mod run;
+pub mod samples;
 pub mod scaling;
 
 #[cfg(test)]

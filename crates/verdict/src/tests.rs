@@ -5,6 +5,7 @@ use model::experiment::{Area, CpuParams, DiskParams, Experiment, Params};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::{Cache, Cpu, LogicalCpu, Machine, Memory};
+use model::plan::{Planned, Sampling};
 use model::sample::{Metric, MetricName, Sample, Summary};
 use model::unit::{Better, Unit};
 use model::warning::Grade;
@@ -103,5 +104,21 @@ pub(crate) fn document() -> Document {
         conditions: MachineStates::default(),
         experiments: vec![row],
         findings: Vec::new(),
+    }
+}
+
+pub(crate) fn planned() -> Planned {
+    let (experiment, sampling) = (experiment(), Sampling::default());
+    Planned {
+        experiment,
+        cpus: vec![0],
+        other_cpus: Vec::new(),
+        beside: Vec::new(),
+        alone: false,
+        sampling,
+        exact_work: None,
+        setup_seconds: 0.01,
+        obstacle: None,
+        warnings: Vec::new(),
     }
 }

@@ -8,7 +8,7 @@ use machine::Watched;
 use model::wire::{Ends, HeldFile};
 
 use crate::evidence::Repetition;
-use crate::judge::Launched;
+use verdict::judge::ProcessRun;
 use crate::net::ServerSession;
 use model::disk_target::DiskTarget;
 use model::plan::{Plan, Planned};
@@ -47,7 +47,7 @@ pub(crate) struct NextLaunch<'a> {
     pub(crate) planned: &'a Planned,
     /// Samples of launches that ended well.
     pub(crate) samples: &'a [Repetition],
-    pub(crate) launches: &'a [Launched],
+    pub(crate) launches: &'a [ProcessRun],
     /// Samples that the next launch is to take.
     pub(crate) samples_next: u32,
 }

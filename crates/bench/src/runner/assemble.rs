@@ -5,18 +5,15 @@
 
 use kernels::table::KERNELS;
 use model::document::{Document, Row, Status, Stop};
-use model::experiment::{MemoryParams, Params};
-use model::io::{DiskEngine, NetMode};
-use model::isa::{Isa, MemoryOp};
+use model::experiment::Params;
+use model::isa::Isa;
 use model::linpack::LinpackParams;
 use model::machine::Machine;
-use model::number::percent_tenths;
-use model::peak::{Efficiency, Peak, PeakKind};
-use model::sample::{Metric, MetricName, Sample, Summary};
-use model::unit::Better;
-use model::warning::{self, Grade, Warning, WarningCode};
+use model::peak::Peak;
+use model::sample::{Metric, MetricName, Sample};
+use model::warning::{self, Warning, WarningCode};
 use stats::StopReason;
-use verdict::findings::memory::levels::CACHES_PER_WORKING_SET;
+use verdict::{efficiency, judge, samples};
 
 use super::progress::{Over, Progress};
 use super::reference_pairs;
@@ -24,19 +21,7 @@ use super::setting::Setting;
 use crate::evidence::Repetition;
 use crate::histogram::Histogram;
 use crate::journal::Journalled;
-use crate::judge::{self, Launched};
 use model::plan::Planned;
-
-/// The most by which an efficiency may exceed 1 before the peak is held to be wrong; so much too where too few samples
-/// tell how far the clock is known.
-const MOST_UNCERTAINTY: f64 = 0.02;
-
-/// The most of its data sheet's figure that a drive is believed to do. Makers round down and state what the slowest of a
-/// series does, by a few per cent; what is further above is another drive, or no drive.
-const MOST_OF_DATASHEET: f64 = 1.1;
-
-/// The mark of a sample that lies far from the others.
-const OUTLIER: &str = "outlier";
 
 /// The row of a planned experiment as it stands.
 ///
@@ -47,7 +32,7 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
     let disturbed: Vec<bool> =
         progress.launches.iter().map(|launch| judge::disturbed(planned, launch, best).is_some()).collect();
     row.metrics = metrics(&progress.samples);
-    mark(&mut row.metrics, &progress.launches, &disturbed);
+    samples::mark(&mut row.metrics, &progress.launches, &disturbed);
     if let Some(Over::Not(status, reason)) = &progress.over {
         (row.status, row.reason) = (*status, Some(reason.clone()));
         return row;
@@ -81,18 +66,12 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
     }
     put_references(&mut row, planned, progress, setting);
     let peaks = peaks(planned, &row, best, setting);
-    let uncertainty = clock_uncertainty(&row);
-    if let Some(headline) = row.metrics.first_mut() {
-        headline.peaks = peaks.into_iter().map(|peak| known_within(peak, uncertainty)).collect();
-        row.warnings.extend(
-            set_efficiency(headline, &row.params)
-                .filter(|warning| has_limit(planned, setting.machine) || warning.code != WarningCode::PeakUnknown),
-        );
-    }
+    let of_efficiency = efficiency::set_peaks(&mut row, peaks, setting.machine);
+    row.warnings.extend(of_efficiency);
     judge::set_losses(&mut row);
     if let Some(target) = &setting.disk {
         let Setting { machine, declared, .. } = setting;
-        judge::hold_against(&mut row, judge::Limits { target, machine, declared });
+        judge::hold_against(&mut row, judge::Limits { target, machine, declared: &declared.to_map() });
     }
     row.grade = Some(warning::grade(&row.warnings));
     row
@@ -101,30 +80,6 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
 /// The latencies of these samples together.
 fn histogram_of(samples: &[Repetition]) -> Histogram {
     Histogram::merged(samples.iter().filter_map(|one| one.histogram.as_deref()))
-}
-
-/// Whether there is a limit that could be known.
-fn has_limit(planned: &Planned, machine: &Machine) -> bool {
-    match &planned.experiment.params {
-        Params::Memory(params) => is_beyond_caches(params, &planned.cpus, machine),
-        // Our own loop is no device, and a load is what was asked for.
-        Params::Disk(params) => params.engine != DiskEngine::Null && params.load_percent.is_none(),
-        _ => true,
-    }
-}
-
-/// Marks the samples of launches that others disturbed, and of those made because of such a one. They count like the
-/// others.
-fn mark(metrics: &mut [Metric], launches: &[Launched], disturbed: &[bool]) {
-    for metric in metrics {
-        for (launch, disturbed) in launches.iter().zip(disturbed) {
-            // Of a launch that was cut off nothing but its samples is known.
-            for sample in metric.samples.iter_mut().filter(|sample| sample.launch == launch.number) {
-                let marks = [("disturbed", *disturbed), ("repeat", launch.repeat)];
-                sample.flags.extend(marks.iter().filter(|(_, is)| *is).map(|(mark, _)| (*mark).to_owned()));
-            }
-        }
-    }
 }
 
 fn count(n: usize) -> Option<u32> {
@@ -175,59 +130,13 @@ fn metrics(repetitions: &[Repetition]) -> Vec<Metric> {
         .iter()
         .filter_map(|one| {
             let samples = all().filter(|other| other.name == one.name).map(|other| other.sample.clone()).collect();
-            metric(one.name.name(), one.unit, one.better, samples)
+            samples::metric(one.name.name(), one.unit, one.better, samples)
         })
         .collect();
     if let Some(latency) = metrics.iter_mut().find(|metric| metric.name == MetricName::Latency) {
         latency.summary.percentiles = histogram_of(repetitions).percentiles();
     }
     metrics
-}
-
-fn metric(name: &str, unit: model::unit::Unit, better: Better, mut samples: Vec<Sample>) -> Option<Metric> {
-    let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
-    let launches: Vec<u32> = samples.iter().map(|sample| sample.launch).collect();
-    let found = stats::summarise_grouped(&values, &launches).ok()?;
-    for warning in &found.warnings {
-        if let stats::Warning::Outliers { indices } = warning {
-            for index in indices {
-                if let Some(sample) =
-                    samples.get_mut(*index).filter(|sample| !sample.flags.iter().any(|flag| flag == OUTLIER))
-                {
-                    sample.flags.push(OUTLIER.to_owned());
-                }
-            }
-        }
-    }
-    let summary = summary(&found, better);
-    Some(Metric {
-        name: name.into(),
-        unit,
-        better,
-        samples,
-        summary,
-        peaks: Vec::new(),
-        efficiency: None,
-        references: Vec::new(),
-    })
-}
-
-/// The document's summary from that of `stats`.
-fn summary(found: &stats::Summary, better: Better) -> Summary {
-    Summary {
-        n: u32::try_from(found.n).unwrap_or(u32::MAX),
-        median: found.median,
-        ci95: found.interval.as_ref().map(stats::Interval::bounds),
-        ci_confidence: found.interval.as_ref().map(|interval| interval.confidence),
-        min: found.min,
-        max: found.max,
-        mean: found.mean,
-        stddev: found.stddev,
-        cv: found.cv,
-        cv_robust: found.cv_robust,
-        best: Some(if better == Better::Higher { found.max } else { found.min }),
-        percentiles: None,
-    }
 }
 
 /// The peaks known for an experiment.
@@ -250,7 +159,7 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
             let best = best.or(row.conditions.ops_per_cycle_p90);
             machine::cpu_peaks(machine, kernel, &planned.cpus, clocks.as_deref(), best)
         }
-        Params::Memory(params) if is_beyond_caches(params, &planned.cpus, machine) => {
+        Params::Memory(params) if efficiency::is_beyond_caches(params, &planned.cpus, machine) => {
             machine::memory_peaks(machine, declared, params, &planned.cpus)
         }
         Params::Disk(params) => setting.disk.as_ref().map_or_else(Vec::new, |target| {
@@ -280,13 +189,6 @@ fn widest(machine: &Machine, params: &LinpackParams) -> Option<Isa> {
     kernels.map(|kernel| kernel.isa).find(|isa| machine.cpu.isa.contains(isa))
 }
 
-/// Whether a row moves bytes to and from memory: a rate of bytes, and a working set that the caches hold little of. What is
-/// in a cache, and the time of a single access, have no limit in the memory's transfers.
-fn is_beyond_caches(params: &MemoryParams, cpus: &[u32], machine: &Machine) -> bool {
-    let caches = machine.last_level_caches_behind(cpus).unwrap_or(0);
-    MemoryOp::STREAMS.contains(&params.op) && params.working_set >= caches.saturating_mul(CACHES_PER_WORKING_SET)
-}
-
 /// The median clock beside each thread, in the threads' order; `None` where it was not measured on every thread.
 fn thread_clocks(samples: &[Sample]) -> Option<Vec<f64>> {
     let threads = samples.first()?.per_thread.len();
@@ -295,87 +197,6 @@ fn thread_clocks(samples: &[Sample]) -> Option<Vec<f64>> {
         stats::summarise(&clocks?).ok().map(|summary| summary.median)
     };
     (0..threads).map(of_thread).collect()
-}
-
-/// How far the clock's median is known: half its interval, 2 % at most.
-fn clock_uncertainty(row: &Row) -> Option<f64> {
-    let clock = &row.metric(MetricName::Clock)?.summary;
-    let [low, high] = clock.ci95?;
-    Some(((high - low) / 2.0 / clock.median).min(MOST_UNCERTAINTY))
-}
-
-/// A peak that rests on the clock beside the work is known as well as that clock; others do not depend on it.
-fn known_within(peak: Peak, clock_uncertainty: Option<f64>) -> Peak {
-    let of_other_clock = matches!(peak.kind, PeakKind::Boost | PeakKind::Base);
-    let of_clock = !of_other_clock && peak.inputs.iter().any(|input| input.name.starts_with("clock_hz"));
-    Peak { uncertainty: clock_uncertainty.filter(|_| of_clock), ..peak }
-}
-
-/// Sets the efficiency against the tightest limit that carries one; the warning, where there is none or it is exceeded.
-fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
-    // What was asked for is no achievement, nor are round trips that something else was made to delay.
-    if matches!(params, Params::Disk(disk) if disk.load_percent.is_some())
-        || matches!(params, Params::Net(net) if net.mode == NetMode::Load)
-    {
-        return None;
-    }
-    let median = metric.summary.median;
-    let tightest_of = |carries: fn(&Peak) -> bool| {
-        let carrying = metric.peaks.iter().filter(|peak| carries(peak));
-        match metric.better {
-            Better::Higher => carrying.min_by(|a, b| a.value.total_cmp(&b.value)),
-            Better::Lower => carrying.max_by(|a, b| a.value.total_cmp(&b.value)),
-        }
-    };
-    let datasheet = exceeded_datasheet(metric, params);
-    if datasheet.is_some() {
-        metric.efficiency = tightest_of(|peak| peak.kind.carries_efficiency() && peak.kind != PeakKind::Datasheet)
-            .map(|peak| Efficiency { value: median / peak.value, of: peak.kind })
-            .filter(|efficiency| efficiency.value <= 1.0 + MOST_UNCERTAINTY);
-        // Without a limit to be held against there is no efficiency, and the contract's word for that is the other one.
-        if metric.efficiency.is_some() {
-            return datasheet;
-        }
-    }
-    // What another measurement reached stands in where nothing physical is there: on loopback, and not for memory.
-    let stands_in = || tightest_of(|peak| peak.kind.stands_in()).filter(|_| !matches!(params, Params::Memory(_)));
-    let Some(peak) = tightest_of(|peak| peak.kind.carries_efficiency()).or_else(stands_in) else {
-        return Some(Warning::new(WarningCode::PeakUnknown, 1.0, nothing_known(params)));
-    };
-    let value = if metric.better == Better::Higher { median / peak.value } else { peak.value / median };
-    if value > 1.0 + peak.uncertainty.unwrap_or(MOST_UNCERTAINTY) {
-        let kind = peak.kind.name().replace('_', " ");
-        let what = if peak.kind.stands_in() { kind } else { format!("{kind} peak") };
-        let seen = format!("Measured {} of the {what} ({}).", percent_tenths(value), peak.formula);
-        let mut warning = Warning::new(WarningCode::AbovePeak, value, &seen);
-        if peak.kind == PeakKind::Declared {
-            "Correct what was declared (--declare), if that was too low.".clone_into(&mut warning.advice);
-        }
-        return Some(warning);
-    }
-    metric.efficiency = Some(Efficiency { value, of: peak.kind });
-    None
-}
-
-/// That a drive does a little more than its data sheet says, which is no limit. `None` where another peak is as tight,
-/// or where it is so much more that the data sheet cannot be this drive's.
-fn exceeded_datasheet(metric: &Metric, params: &Params) -> Option<Warning> {
-    let carrying = metric.peaks.iter().filter(|peak| peak.kind.carries_efficiency());
-    let tightest = carrying.min_by(|a, b| a.value.total_cmp(&b.value))?;
-    let of_a_drive = matches!(params, Params::Disk(_)) && tightest.kind == PeakKind::Datasheet;
-    let value = metric.summary.median / tightest.value;
-    (of_a_drive && value > 1.0 + MOST_UNCERTAINTY && value <= MOST_OF_DATASHEET).then(|| {
-        let seen = format!("Measured {} of the data sheet ({}).", percent_tenths(value), tightest.formula);
-        Warning::new(WarningCode::AboveDatasheet, value, &seen)
-    })
-}
-
-/// That there is no peak, in the words of the row's area.
-const fn nothing_known(params: &Params) -> &'static str {
-    match params {
-        Params::Disk(_) => "The device says nothing of its speed.",
-        _ => "No peak is known.",
-    }
 }
 
 /// Adds to the document of a run that was cut off the samples that only its journal holds.
@@ -392,13 +213,7 @@ pub(crate) fn add_journalled(document: &mut Document, samples: &[Journalled]) {
             extend(row, &new);
         }
     }
-    document.run.grade = headline_grade(&document.experiments);
-}
-
-/// The worst grade of the headline rows: all that were measured but the scalar ones, which only stand beside.
-pub(super) fn headline_grade(rows: &[Row]) -> Option<Grade> {
-    let is_headline = |row: &&Row| !row.id.contains("/scalar/");
-    rows.iter().filter(is_headline).filter_map(|row| row.grade).max()
+    document.run.grade = verdict::run::headline_grade(&document.experiments);
 }
 
 /// Adds samples to a row: its summaries and its grade are worked out again; what a launch tells at its end stays
@@ -408,7 +223,7 @@ fn extend(row: &mut Row, new: &[Repetition]) {
     for metric in &mut metrics {
         let Some(old) = row.metrics.iter().find(|old| old.name == metric.name) else { continue };
         let samples: Vec<Sample> = old.samples.iter().chain(&metric.samples).cloned().collect();
-        if let Some(longer) = self::metric(metric.name.as_str(), metric.unit, metric.better, samples) {
+        if let Some(longer) = samples::metric(metric.name.as_str(), metric.unit, metric.better, samples) {
             *metric = Metric { peaks: old.peaks.clone(), references: old.references.clone(), ..longer };
             let samples = metric.samples.len();
             metric.references.iter_mut().for_each(|reference| reference_pairs::withdraw(reference, samples));
@@ -423,7 +238,7 @@ fn extend(row: &mut Row, new: &[Repetition]) {
     let samples = row.metrics.first().map_or(0, |metric| metric.samples.len());
     row.warnings.extend(cut_short(1.0, samples));
     if let Some(headline) = row.metrics.first_mut() {
-        row.warnings.extend(set_efficiency(headline, &row.params));
+        row.warnings.extend(efficiency::set_efficiency(headline, &row.params));
     }
     judge::withdraw(row);
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
@@ -432,49 +247,24 @@ fn extend(row: &mut Row, new: &[Repetition]) {
 
 #[cfg(test)]
 mod tests {
-    use model::peak::PeakInput;
-    use model::unit::Unit;
+    use model::experiment::MemoryParams;
+    use model::isa::MemoryOp;
+    use model::peak::PeakKind;
     use model::wire::Observations;
 
+    use verdict::judge::ProcessRun;
+
     use super::*;
-    use crate::tests::{
-        disk_params, document, machine_with_cpus, memory_params, metric_sample, planned, repetition, setting,
-    };
+    use crate::tests::{document, machine_with_cpus, memory_params, metric_sample, planned, repetition, setting};
     use model::plan::Sampling;
 
     fn measured(values: &[f64]) -> Progress {
         let mut progress = Progress::new(&planned(), Some(u32::try_from(values.len()).unwrap()), false);
         progress.samples = values.iter().map(|value| repetition(*value)).collect();
         let seen = Observations { counter_timer: true, ..Observations::default() };
-        progress.launches = vec![Launched { seen, ..Launched::default() }];
+        progress.launches = vec![ProcessRun { seen, ..ProcessRun::default() }];
         progress.out_of("x");
         progress
-    }
-
-    fn metric_with(peaks: &[(PeakKind, f64)], median: f64, better: Better) -> Metric {
-        let sample = metric_sample(median).sample;
-        let mut metric = metric("throughput", Unit::FlopPerSecond, better, vec![sample]).unwrap();
-        let peak = |(kind, value): &(PeakKind, f64)| Peak {
-            kind: *kind,
-            value: *value,
-            formula: "x".into(),
-            inputs: Vec::new(),
-            uncertainty: Some(0.01),
-        };
-        metric.peaks = peaks.iter().map(peak).collect();
-        metric
-    }
-
-    #[test]
-    fn only_peaks_of_the_measured_clock_are_as_uncertain_as_it() {
-        let input = |name: &str| PeakInput { name: name.into(), value: 1.0, source: "s".into() };
-        let peak =
-            |kind, name| Peak { kind, value: 1.0, formula: "x".into(), inputs: vec![input(name)], uncertainty: None };
-        let known = |kind, name| known_within(peak(kind, name), Some(0.01)).uncertainty;
-        assert_eq!(known(PeakKind::Sustained, "clock_hz"), Some(0.01));
-        assert_eq!(known(PeakKind::Sustained, "clock_hz (performance)"), Some(0.01));
-        assert_eq!(known(PeakKind::Boost, "clock_hz"), None);
-        assert_eq!(known(PeakKind::PlatformMaximum, "channels"), None);
     }
 
     #[test]
@@ -521,75 +311,6 @@ mod tests {
         assert_eq!((row.conditions.stop, row.grade), (Some(Stop::NotSteady), Some(warning::Grade::C)));
         assert_eq!(row.metrics[0].summary.n, 8, "no round is better than another");
         assert!(codes.contains(&"no_steady_state".to_owned()) && !of_samples(&codes), "{codes:?}");
-    }
-
-    #[test]
-    fn the_tightest_limit_is_the_one_that_counts() {
-        let peaks = [(PeakKind::Sustained, 100.0), (PeakKind::Declared, 80.0), (PeakKind::Base, 10.0)];
-        let mut metric = metric_with(&peaks, 40.0, Better::Higher);
-        assert!(set_efficiency(&mut metric, &planned().experiment.params).is_none());
-        assert_eq!(metric.efficiency, Some(Efficiency { value: 0.5, of: PeakKind::Declared }));
-    }
-
-    #[test]
-    fn above_the_peak_the_peak_is_wrong() {
-        let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 100.5, Better::Higher);
-        assert!(
-            set_efficiency(&mut metric, &planned().experiment.params).is_none(),
-            "within the clock's own uncertainty"
-        );
-        let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 103.0, Better::Higher);
-        let above = set_efficiency(&mut metric, &planned().experiment.params).unwrap();
-        assert!(above.code.as_str() == "above_peak" && above.advice.contains("report the peak"), "{above:?}");
-        assert!(metric.efficiency.is_none());
-        let mut metric = metric_with(&[(PeakKind::Declared, 100.0)], 103.0, Better::Higher);
-        let above = set_efficiency(&mut metric, &planned().experiment.params).unwrap();
-        assert!(above.advice.contains("--declare"), "whoever declared it can correct it: {above:?}");
-    }
-
-    #[test]
-    fn a_data_sheet_is_no_limit_and_a_link_is() {
-        let disk = Params::Disk(disk_params(32));
-        let sheet = (PeakKind::Datasheet, 100.0);
-        let set = |peaks: &[(PeakKind, f64)], median, params: &Params| {
-            let mut metric = metric_with(peaks, median, Better::Higher);
-            let warning = set_efficiency(&mut metric, params).map(|warning| (warning.code, warning.grade));
-            (warning, metric.efficiency)
-        };
-        let remark = Some((WarningCode::AboveDatasheet.into(), warning::Grade::A));
-        let of_link = Some(Efficiency { value: 0.515, of: PeakKind::Link });
-        assert_eq!(set(&[sheet, (PeakKind::Link, 200.0)], 103.0, &disk), (remark, of_link));
-        let within = Some(Efficiency { value: 1.01, of: PeakKind::Datasheet });
-        assert_eq!(set(&[sheet], 101.0, &disk), (None, within));
-        let wrong = Some((WarningCode::AbovePeak.into(), warning::Grade::B));
-        for (peak, median, params) in [
-            (sheet, 103.0, &disk),
-            (sheet, 111.0, &disk),
-            ((PeakKind::Link, 100.0), 103.0, &disk),
-            (sheet, 103.0, &planned().experiment.params),
-        ] {
-            assert_eq!(set(&[peak], median, params), (wrong.clone(), None), "{peak:?} {median}");
-        }
-    }
-
-    #[test]
-    fn base_boost_and_platform_maximum_carry_no_efficiency() {
-        let peaks = [(PeakKind::Base, 100.0), (PeakKind::Boost, 200.0), (PeakKind::PlatformMaximum, 300.0)];
-        let mut metric = metric_with(&peaks, 40.0, Better::Higher);
-        assert_eq!(set_efficiency(&mut metric, &planned().experiment.params).unwrap().code, WarningCode::PeakUnknown);
-        assert!(metric.efficiency.is_none());
-    }
-
-    #[test]
-    fn a_measured_ceiling_stands_in_where_nothing_physical_is_there() {
-        let params = planned().experiment.params;
-        let mut metric = metric_with(&[(PeakKind::MeasuredCeiling, 100.0)], 40.0, Better::Higher);
-        assert!(set_efficiency(&mut metric, &params).is_none());
-        assert_eq!(metric.efficiency, Some(Efficiency { value: 0.4, of: PeakKind::MeasuredCeiling }));
-        let peaks = [(PeakKind::MeasuredCeiling, 50.0), (PeakKind::Link, 80.0)];
-        let mut metric = metric_with(&peaks, 40.0, Better::Higher);
-        assert!(set_efficiency(&mut metric, &params).is_none());
-        assert_eq!(metric.efficiency.map(|efficiency| efficiency.of), Some(PeakKind::Link));
     }
 
     #[test]

@@ -5,7 +5,6 @@ use model::experiment::id_without_threads;
 use super::assemble;
 use super::run::{Run, machine_state};
 use super::setting::{Ending, Finished, INTERRUPTED};
-use crate::judge;
 
 impl Run<'_> {
     /// Rebuilds a result, and remembers what its kernel has shown.
@@ -35,15 +34,10 @@ impl Run<'_> {
         self.report_storage_failure();
         let mut document = self.document_so_far();
         document.run.complete = ending == Ending::Complete;
-        judge::hold_against_each_other(&mut document.experiments);
-        document.run.grade = assemble::headline_grade(&document.experiments);
         document.conditions.after = machine_state(self.setting.began);
         let (calibration, timer) = &self.clock;
         document.conditions.timer.drift = Some(calibration.drift(timer));
-        verdict::scaling::set(&mut document.experiments);
-        verdict::findings::memory::levels::set(&mut document.experiments, self.setting.machine);
-        verdict::findings::memory::set_core_ceiling(&mut document.experiments);
-        document.findings = verdict::findings::findings(&document.experiments, self.setting.machine);
+        verdict::run::judge_together(&mut document);
         self.storage.last_document(&document);
         self.report_storage_failure();
         let is_left = self.states.iter().any(|state| state.progress.is_left() || state.progress.has_failed());

@@ -9,7 +9,7 @@ use super::reference_pairs::LATENCY_P99;
 use super::setting::{INTERRUPTED, TIME_BUDGET, WRITE_BUDGET};
 use crate::evidence::{Outcome, Repetition};
 use crate::histogram::Histogram;
-use crate::judge::Launched;
+use verdict::judge::ProcessRun;
 use model::plan::Planned;
 use model::plan::Sampling;
 
@@ -28,7 +28,7 @@ pub(super) struct Progress {
     /// Samples of the launch that is going on: they count once it has ended well.
     pending: Vec<Repetition>,
     /// What each launch saw.
-    pub(super) launches: Vec<Launched>,
+    pub(super) launches: Vec<ProcessRun>,
     /// Seconds spent on it.
     pub(super) seconds: f64,
     /// Seconds of it that were preparation, which is made only once.
@@ -181,7 +181,7 @@ impl Progress {
                 self.samples.extend(pending);
                 // The samples that were asked for again are those beyond what was planned.
                 let repeat = self.again > 0 && self.samples.len() > self.rule.at_least() - self.again as usize;
-                self.launches.push(Launched { number, seen: *observations, around, samples, repeat });
+                self.launches.push(ProcessRun { number, seen: *observations, surroundings: around, samples, repeat });
                 // The rounds of another launch would not follow upon these.
                 let cut = || self.is_until_steady().then(|| Over::CutShort(TIME_BUDGET.to_owned()));
                 self.over = self.rule.check(&self.values()).map(Over::Measured).or_else(cut);

@@ -18,7 +18,7 @@ use crate::doctor::{Host, wait_until_quiet};
 use crate::engine::resources::{Forecast, ResourceContext, RunResources, Scheduling, WriteForecast};
 use crate::engine::run_resources;
 use crate::journal::Entry;
-use crate::judge;
+use verdict::judge;
 use crate::references::detect::Detected;
 use crate::store::RunFolder;
 use model::plan::Plan;

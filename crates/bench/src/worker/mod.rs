@@ -17,5 +17,4 @@ mod record;
 mod serve;
 mod thread;
 
-pub(crate) use serve::CYCLE_COUNTER;
 pub use serve::serve;

@@ -81,14 +81,11 @@ impl Preparing for Teller<'_> {
     }
 }
 
-/// The clock's source where hardware counts the core's cycles.
-pub(crate) const CYCLE_COUNTER: &str = "counter";
-
 /// One launch's observations from those of its threads, on these CPUs.
 fn add_up(reports: Vec<ThreadReport>, counter_timer: bool, cpus: &[u32]) -> Observations {
     let source = |is: fn(&ThreadReport) -> bool| reports.iter().all(is);
     let clock_source = match (source(|report| report.cycle_counter), source(|report| report.paced_clock)) {
-        (true, _) => CYCLE_COUNTER,
+        (true, _) => model::wire::CYCLE_COUNTER,
         (false, true) => "paced",
         (false, false) => "chains",
     };

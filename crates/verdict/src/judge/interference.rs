@@ -1,11 +1,11 @@
 //! Time and rate that others took from the threads of a row, each cause once.
 
 use model::document::Conditions;
+use model::number::percent_tenths as percent;
+use model::plan::Planned;
 use model::warning::{Warning, WarningCode};
 
-use super::around::Scale;
-use super::percent;
-use model::plan::Planned;
+use super::surroundings::Scale;
 
 /// From this loss on the worst thread speaks for the row. Below it, it is what a machine's own housekeeping takes from
 /// some thread of many.

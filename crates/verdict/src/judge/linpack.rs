@@ -5,7 +5,7 @@ use model::experiment::Params;
 use model::linpack::LinpackConditions;
 use model::wire::Observations;
 
-use super::median;
+use super::values::median;
 
 /// The conditions of all launches: what they were worked with is the same in each, what they saw is its median.
 pub(super) fn conditions(seen: &[&Observations]) -> Option<LinpackConditions> {
@@ -24,7 +24,7 @@ pub(super) fn conditions(seen: &[&Observations]) -> Option<LinpackConditions> {
 }
 
 /// Says of a row whose efficiency is known what share of its rate the clock took and what share the algorithm left.
-pub(crate) fn set_losses(row: &mut Row) {
+pub fn set_losses(row: &mut Row) {
     if !matches!(row.params, Params::Linpack(_)) {
         return;
     }

@@ -7,29 +7,34 @@
 use model::document::{Conditions, Row};
 use model::experiment::Params;
 use model::machine::Machine;
+use model::number::percent_tenths as percent;
+use model::plan::Planned;
 use model::sample::{Metric, MetricName, Sample};
-use model::surroundings::Change;
 use model::unit::Better;
 use model::warning::{Cause, Grade, WARNINGS, Warning, WarningCode};
-use model::wire::Observations;
+use model::wire::{CYCLE_COUNTER, Observations};
 
-use crate::worker::CYCLE_COUNTER;
-use model::plan::Planned;
-
-mod around;
 mod disk;
+mod interference;
 mod linpack;
 mod net;
-mod others;
-mod setting;
+mod process_run;
+mod samples;
+mod settings;
+mod surroundings;
+mod values;
 
-use around::Scale;
-pub(crate) use disk::limits::{Limits, hold_against, hold_against_each_other, withdraw};
-pub(crate) use disk::steady::set as set_steady;
-pub(crate) use linpack::set_losses;
+use surroundings::Scale;
+use values::{mean, median, percentile};
+
+pub use disk::limits::{Limits, hold_against, hold_against_each_other, withdraw};
+pub(crate) use disk::steady::is_of_rounds;
+pub use disk::steady::set as set_steady;
+pub use linpack::set_losses;
+pub use process_run::ProcessRun;
 
 /// What marks the samples of a launch that others disturbed.
-const DISTURBED: &str = "disturbed";
+pub(crate) const DISTURBED: &str = "disturbed";
 
 /// A tick of /proc/stat, in which stolen time is counted.
 const TICK_SECONDS: f64 = 0.01;
@@ -41,27 +46,12 @@ const USUAL_CHANGE: f64 = 0.2;
 /// really lower is left out too, which costs no more than a launch.
 const FULL_CLOCK: f64 = 0.98;
 
-/// What one launch saw, and what went on around it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Launched {
-    /// Its number, which its samples bear.
-    pub(crate) number: u32,
-    /// What its worker reports.
-    pub(crate) seen: Observations,
-    /// What the kernel counted all over the machine meanwhile.
-    pub(crate) around: Change,
-    /// Samples that it gave.
-    pub(crate) samples: u32,
-    /// Whether it was made because others had disturbed an earlier one.
-    pub(crate) repeat: bool,
-}
-
 /// What all launches of a row saw together. `best` is the most operations per cycle that the same kernel has shown in
 /// any row.
-pub(crate) fn conditions(
+pub fn conditions(
     planned: &Planned,
     metrics: &[Metric],
-    launches: &[Launched],
+    launches: &[ProcessRun],
     best: Option<f64>,
     machine: &Machine,
 ) -> Conditions {
@@ -87,8 +77,8 @@ pub(crate) fn conditions(
 /// Operations per cycle of the bursts of all launches but those whose clock was far below the others': a chain that
 /// tells the clock is slowed by whoever shares its core, and never sped up, so there are too many operations to a cycle
 /// of it. Hardware that counts cycles is believed.
-fn per_cycle_at_full_clock(launches: &[Launched], headline: Option<&Metric>) -> Vec<f64> {
-    let of = |launch: &Launched| {
+fn per_cycle_at_full_clock(launches: &[ProcessRun], headline: Option<&Metric>) -> Vec<f64> {
+    let of = |launch: &ProcessRun| {
         let samples = headline.iter().flat_map(|metric| &metric.samples);
         let of_launch = samples.filter(|sample| sample.launch == launch.number);
         // Each thread has its own core.
@@ -97,12 +87,12 @@ fn per_cycle_at_full_clock(launches: &[Launched], headline: Option<&Metric>) -> 
     };
     let highest = launches.iter().filter_map(of).reduce(f64::max).unwrap_or(0.0);
     let counted = launches.iter().all(|launch| launch.seen.clock_source == CYCLE_COUNTER);
-    let full = |launch: &&Launched| counted || of(launch).is_none_or(|hz| hz >= FULL_CLOCK * highest);
+    let full = |launch: &&ProcessRun| counted || of(launch).is_none_or(|hz| hz >= FULL_CLOCK * highest);
     launches.iter().filter(full).flat_map(|launch| launch.seen.ops_per_cycle.iter().copied()).collect()
 }
 
 /// What launches saw, without what their samples say.
-fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
+fn seen_by(planned: &Planned, launches: &[&ProcessRun]) -> Conditions {
     let seen: Vec<&Observations> = launches.iter().map(|launch| &launch.seen).collect();
     let sum = |of: fn(&Observations) -> f64| seen.iter().map(|one| of(one)).sum::<f64>();
     // A row whose only launch was cut off has samples, and nothing is known of what was around them.
@@ -120,7 +110,7 @@ fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
     let warm_up: Vec<f64> = seen.iter().filter(|_| !at_a_load).filter_map(|one| one.warm_up_change).collect();
     // In every launch some thread is last: what counts is how far, as a rule.
     let least: Vec<f64> = seen.iter().filter_map(|one| one.least_cpu_share).collect();
-    let settings = setting::of(launches);
+    let settings = settings::of(launches);
     let mut conditions = Conditions {
         cpus: planned.cpus.clone(),
         clock_source: seen.first().map(|one| one.clock_source.clone()),
@@ -157,7 +147,7 @@ fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
         conditions.net = net::conditions(&seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
     }
     conditions.linpack = linpack::conditions(&seen);
-    around::conditions(planned, launches, &mut conditions);
+    surroundings::conditions(planned, launches, &mut conditions);
     conditions
 }
 
@@ -193,35 +183,88 @@ fn slowest_over_fastest(metric: &Metric) -> Option<f64> {
 }
 
 /// The warnings of a row whose metrics and conditions are set.
-pub(crate) fn warnings(planned: &Planned, row: &Row, launches: &[Launched]) -> Vec<Warning> {
-    let all: Vec<&Launched> = launches.iter().collect();
-    let mut warnings = others::warnings(planned, &row.conditions, &Scale::of(planned, &all));
-    warnings.extend(clock(row));
-    warnings.extend(around::warnings(planned, &row.conditions));
-    warnings.extend(setting::warnings(planned, row, &setting::of(&all)));
+pub fn warnings(planned: &Planned, row: &Row, launches: &[ProcessRun]) -> Vec<Warning> {
+    let all: Vec<&ProcessRun> = launches.iter().collect();
+    let mut warnings = interference::warnings(planned, &row.conditions, &Scale::of(planned, &all));
+    warnings.extend(samples::clock(row));
+    warnings.extend(surroundings::warnings(&row.conditions));
+    warnings.extend(settings::warnings(planned, row, &settings::of(&all)));
     warnings.extend(set_up(&row.conditions, launches));
     warnings.extend(disk::warnings(row));
     warnings.extend(net::warnings(row, launches));
     if let Some(headline) = row.metrics.first() {
-        warnings.extend(disturbed_launches(headline, &warnings, launches));
+        warnings.extend(disturbed_launches(headline, &warnings, launches.len()));
         if planned.sampling.until_steady {
             // Noise is not what tells one round from another.
             warnings.extend(disk::steady::warning(row));
         } else {
-            warnings.extend(spread(planned, headline));
+            warnings.extend(samples::spread(planned.sampling.target, headline));
         }
     }
     warnings
 }
 
+/// The warnings that follow from the samples and conditions of a result alone, so that a stored result can be judged again.
+pub(crate) fn warnings_of_stored(row: &Row) -> Vec<Warning> {
+    let mut warnings = samples::clock(row);
+    warnings.extend(surroundings::warnings(&row.conditions));
+    warnings.extend(disk::warnings(row));
+    if let Some(headline) = row.metrics.first() {
+        let runs = row.conditions.launches.unwrap_or(0) as usize;
+        let others = row.warnings.iter().filter(|warning| warning.code != WarningCode::DisturbedBlocks);
+        warnings.extend(disturbed_launches(headline, &others.cloned().collect::<Vec<_>>(), runs));
+        if disk::steady::is_of_rounds(row) {
+            warnings.extend(disk::steady::warning(row));
+        } else {
+            warnings.extend(samples::of_samples(headline));
+        }
+    }
+    warnings
+}
+
+/// The kinds of [`warnings_of_stored`], which replace those that a stored result has. Others rest on what only the worker
+/// saw, on the plan or on the directory, so they are kept.
+pub(crate) const RENEWED: &[WarningCode] = &[
+    WarningCode::ClockChainsDisagree,
+    WarningCode::ClockMoved,
+    WarningCode::Migrated,
+    WarningCode::Swapping,
+    WarningCode::RemotePages,
+    WarningCode::ThermalLimit,
+    WarningCode::PowerLimit,
+    WarningCode::OtherDiskTraffic,
+    WarningCode::OtherNetTraffic,
+    WarningCode::NotWritten,
+    WarningCode::NotDirect,
+    WarningCode::Cached,
+    WarningCode::NotCold,
+    WarningCode::NotWarm,
+    WarningCode::Compressed,
+    WarningCode::Amplified,
+    WarningCode::DepthNotReached,
+    WarningCode::LittlesLaw,
+    WarningCode::LoadNotKept,
+    WarningCode::CacheCliff,
+    WarningCode::Unsteady,
+    WarningCode::DeviceThrottled,
+    WarningCode::NoSteadyState,
+    WarningCode::DisturbedBlocks,
+    WarningCode::Drifting,
+    WarningCode::Bimodal,
+    WarningCode::SlowFirst,
+    WarningCode::Outliers,
+    WarningCode::Autocorrelated,
+    WarningCode::LaunchesDiffer,
+];
+
 /// What the samples' marks say of disturbed launches. Where the row as a whole is already held to be disturbed, that is
 /// said with the cause.
-fn disturbed_launches(headline: &Metric, found: &[Warning], launches: &[Launched]) -> Option<Warning> {
+fn disturbed_launches(headline: &Metric, found: &[Warning], launches: usize) -> Option<Warning> {
     if found.iter().any(is_by_others) {
         return None;
     }
     let marked = headline.samples.iter().filter(|sample| sample.flags.iter().any(|flag| flag == DISTURBED));
-    disturbed_blocks(marked.count() as f64 / headline.samples.len().max(1) as f64, launches.len())
+    disturbed_blocks(marked.count() as f64 / headline.samples.len().max(1) as f64, launches)
 }
 
 /// Whether a warning says that others left something below grade A.
@@ -231,7 +274,7 @@ fn is_by_others(warning: &Warning) -> bool {
 }
 
 /// The warning of a row of so many launches, where this share of its samples is of launches that others disturbed.
-pub(crate) fn disturbed_blocks(share: f64, launches: usize) -> Option<Warning> {
+pub fn disturbed_blocks(share: f64, launches: usize) -> Option<Warning> {
     Warning::when(WarningCode::DisturbedBlocks, share, || {
         format!("{} of the samples, from {launches} launches, were disturbed by others.", percent(share))
     })
@@ -240,50 +283,23 @@ pub(crate) fn disturbed_blocks(share: f64, launches: usize) -> Option<Warning> {
 /// The share of the rate that others took from one launch, where a warning of others would leave that launch below
 /// grade A; 0 where only a symptom is known, such as swap. `best` is the most operations per cycle that the same kernel
 /// has shown.
-pub(crate) fn disturbed(planned: &Planned, launch: &Launched, best: Option<f64>) -> Option<f64> {
+pub fn disturbed(planned: &Planned, launch: &ProcessRun, best: Option<f64>) -> Option<f64> {
     let mut launch = launch.clone();
     // One tick of stolen time is a large share of a short launch, and says no more than that there was some.
     launch.seen.steal_seconds = launch.seen.steal_seconds.map(|seconds| (seconds - TICK_SECONDS).max(0.0));
     let mut conditions = seen_by(planned, &[&launch]);
     let best = best.or(conditions.ops_per_cycle_p90).filter(|best| *best > 0.0);
     conditions.lost_share = mean(&launch.seen.ops_per_cycle).zip(best).map(|(ops, best)| (1.0 - ops / best).max(0.0));
-    let mut found = others::warnings(planned, &conditions, &Scale::of(planned, &[&launch]));
-    found.extend(around::warnings(planned, &conditions));
+    let mut found = interference::warnings(planned, &conditions, &Scale::of(planned, &[&launch]));
+    found.extend(surroundings::warnings(&conditions));
     found.retain(is_by_others);
     let is_share = |warning: &Warning| warning.code.known().is_some_and(WarningCode::is_share_of_the_rate);
     let share = |warning: &Warning| warning.figure.filter(|_| is_share(warning));
     (!found.is_empty()).then(|| found.iter().filter_map(share).fold(0.0, f64::max).min(1.0))
 }
 
-pub(crate) use model::number::percent_tenths as percent;
-
-/// A clock that moved, or that the two chains do not agree on.
-fn clock(row: &Row) -> Vec<Warning> {
-    let disagreement = row.conditions.clock_disagreement.unwrap_or(0.0);
-    let moved = row.metric(MetricName::Clock).map_or(0.0, |clock| first_to_last_third(&clock.samples));
-    [
-        Warning::when(WarningCode::ClockChainsDisagree, disagreement, || {
-            format!("The two clock chains differ by {}.", percent(disagreement))
-        }),
-        Warning::when(WarningCode::ClockMoved, moved, || {
-            format!("The clock moved by {} from the first samples to the last.", percent(moved))
-        }),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-/// Relative change of the median from the first third of the samples to the last.
-fn first_to_last_third(samples: &[Sample]) -> f64 {
-    let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
-    let third = values.len() / 3;
-    let (first, last) = (median(&values[..third]), median(&values[values.len() - third..]));
-    first.zip(last).map_or(0.0, |(first, last)| (last - first).abs() / first.max(last))
-}
-
 /// What was not as it should be before or beside the timed part.
-fn set_up(conditions: &Conditions, launches: &[Launched]) -> Vec<Warning> {
+fn set_up(conditions: &Conditions, launches: &[ProcessRun]) -> Vec<Warning> {
     let seen: Vec<&Observations> = launches.iter().map(|launch| &launch.seen).collect();
     let timed: f64 = seen.iter().map(|one| one.timed_seconds).sum();
     let faults = conditions.page_faults.unwrap_or(0);
@@ -311,53 +327,6 @@ fn set_up(conditions: &Conditions, launches: &[Launched]) -> Vec<Warning> {
     .into_iter()
     .flatten()
     .collect()
-}
-
-/// What the samples themselves say.
-fn spread(planned: &Planned, headline: &Metric) -> Vec<Warning> {
-    let values: Vec<f64> = headline.samples.iter().map(|sample| sample.value).collect();
-    let launches: Vec<u32> = headline.samples.iter().map(|sample| sample.launch).collect();
-    let Ok(summary) = stats::summarise_grouped(&values, &launches) else { return Vec::new() };
-    let target = planned.sampling.target;
-    let half_width = summary.relative_half_width().unwrap_or(0.0);
-    let wide = Warning::when(WarningCode::WideInterval, half_width / target, || {
-        format!("The 95 % interval is ±{}, the aim ±{}.", percent(half_width), percent(target))
-    });
-    summary.warnings.iter().filter_map(|found| of_values(found, headline.better)).chain(wide).collect()
-}
-
-/// A warning of `stats` in the document's words.
-fn of_values(found: &stats::Warning, better: Better) -> Option<Warning> {
-    let (code, figure) = match found {
-        stats::Warning::TooFew { n, needed } => (WarningCode::FewSamples, needed.saturating_sub(*n) as f64),
-        stats::Warning::Drifting { .. } => (WarningCode::Drifting, 1.0),
-        stats::Warning::Bimodal(_) => (WarningCode::Bimodal, 1.0),
-        // A first value that is better than the rest is no slow start; if it is the start of a decline, that is a
-        // drift.
-        stats::Warning::FirstApart { ratio } if (*ratio < 1.0) != (better == Better::Higher) => return None,
-        stats::Warning::FirstApart { .. } => (WarningCode::SlowFirst, 1.0),
-        stats::Warning::Outliers { indices } => (WarningCode::Outliers, indices.len() as f64),
-        stats::Warning::Autocorrelated { r, .. } => (WarningCode::Autocorrelated, *r),
-        stats::Warning::GroupsDiffer { ratio, .. } => (WarningCode::LaunchesDiffer, *ratio),
-        // The interval's width says it, against the area's own target.
-        stats::Warning::HighSpread { .. } => return None,
-    };
-    let sentence = found.to_string();
-    let mut letters = sentence.chars();
-    let capital = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
-    Some(Warning::new(code, figure, &format!("{capital}{}.", letters.as_str())))
-}
-
-fn median(values: &[f64]) -> Option<f64> {
-    stats::summarise(values).ok().map(|summary| summary.median)
-}
-
-fn percentile(values: &[f64], percent: f64) -> Option<f64> {
-    stats::Observations::new(values).ok()?.percentile(percent)
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 #[cfg(test)]

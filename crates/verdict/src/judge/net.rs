@@ -3,12 +3,13 @@
 use model::document::{NetConditions, Row, TcpConditions};
 use model::experiment::{LOOPBACK, NetParams, Params};
 use model::io::{Direction, NetMode, Protocol, Segmentation};
-use model::number::percent_exact;
+use model::number::{percent_exact, percent_tenths as percent};
 use model::sample::{Metric, MetricName};
 use model::warning::{Warning, WarningCode};
 use model::wire::Observations;
 
-use super::{Launched, median, percent};
+use super::process_run::ProcessRun;
+use super::values::median;
 
 /// From this share of its CPU on a thread is held to be what limits a stream: the rest are ticks of the accounting.
 const BUSY: f64 = 0.95;
@@ -71,7 +72,7 @@ fn tcp(all: &[&NetConditions]) -> Option<TcpConditions> {
 }
 
 /// The warnings of a network row whose conditions are set.
-pub(super) fn warnings(row: &Row, launches: &[Launched]) -> Vec<Warning> {
+pub(super) fn warnings(row: &Row, launches: &[ProcessRun]) -> Vec<Warning> {
     let (Params::Net(params), Some(seen)) = (&row.params, &row.conditions.net) else { return Vec::new() };
     let found = [
         lost(row, params, seen),
@@ -157,8 +158,8 @@ fn is_stream_of_bytes(params: &NetParams) -> bool {
 }
 
 /// The interface that leads to the other end did not carry what was sent.
-fn other_path(params: &NetParams, launches: &[Launched]) -> Option<Warning> {
-    let counted = |launch: &Launched| Some((launch.around.net_bytes?, launch.seen.net.as_ref()?.link_bytes?));
+fn other_path(params: &NetParams, launches: &[ProcessRun]) -> Option<Warning> {
+    let counted = |launch: &ProcessRun| Some((launch.surroundings.net_bytes?, launch.seen.net.as_ref()?.link_bytes?));
     let counts: Option<Vec<(u64, u64)>> = launches.iter().map(counted).collect();
     let counts = counts.filter(|_| params.path != LOOPBACK)?;
     let (carried, ours): (Vec<u64>, Vec<u64>) = counts.into_iter().unzip();
@@ -400,7 +401,7 @@ pub(super) mod tests {
         let launch = |carried: u64| {
             let net = Some(NetConditions { link_bytes: Some(100 << 20), ..NetConditions::default() });
             let seen = Observations { net, ..Observations::default() };
-            [Launched { seen, around: Change { net_bytes: Some(carried), ..Change::default() }, ..Launched::default() }]
+            [ProcessRun { seen, surroundings: Change { net_bytes: Some(carried), ..Change::default() }, ..ProcessRun::default() }]
         };
         let found = other_path(&stream(), &launch(1 << 20)).unwrap();
         assert!(found.text.contains("carried 1048576 of the 104857600 B"), "{}", found.text);

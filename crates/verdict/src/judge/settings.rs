@@ -2,15 +2,16 @@
 
 use model::document::Row;
 use model::experiment::{Area, Params};
+use model::number::percent_tenths as percent;
+use model::plan::Planned;
 use model::surroundings::{IDLE_NICE, Settings};
 use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
 
-use super::{Launched, percent};
-use model::plan::Planned;
+use super::process_run::ProcessRun;
 
 /// The settings as the last launch saw them, but the worst priority that any had.
-pub(super) fn of(launches: &[&Launched]) -> Settings {
+pub(super) fn of(launches: &[&ProcessRun]) -> Settings {
     let nice = launches.iter().filter_map(|launch| launch.seen.settings.nice).max();
     launches.last().map_or_else(Settings::default, |last| Settings { nice, ..last.seen.settings.clone() })
 }
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(of_cpu(&[0], &Settings { nice: Some(IDLE_NICE), ..free() }), one("low_priority", Grade::C));
         let with = |nice| {
             let settings = Settings { nice, ..free() };
-            Launched { seen: Observations { settings, ..Observations::default() }, ..Launched::default() }
+            ProcessRun { seen: Observations { settings, ..Observations::default() }, ..ProcessRun::default() }
         };
         assert_eq!(of(&[&with(Some(10)), &with(Some(0))]).nice, Some(10));
         assert_eq!(of(&[]), Settings::default());

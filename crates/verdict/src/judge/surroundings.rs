@@ -5,31 +5,19 @@
 
 use model::document::{Conditions, DiskConditions, NetConditions};
 use model::experiment::Params;
-use model::number::UnitScale;
+use model::plan::Planned;
+use model::number::{UnitScale, percent_tenths as percent};
 use model::surroundings::Change;
 use model::warning::{Warning, WarningCode};
 
-use super::{Launched, disk, percent};
-use model::plan::Planned;
+use super::disk;
+use super::process_run::{ProcessRun, journal_bytes};
 
 /// A tick of /proc/stat: what a sum may be off by at each look, and once more for what a launch leaves to be done.
 const TICK_SECONDS: f64 = 0.01;
 
-/// Bytes that a file system may write for us in a launch, or in a second of a longer one, without counting them as ours:
-/// commits of its journal, times of files. Over three launches on ext4 all bytes read were ours, and of 1.1 GB written 3
-/// to 5 MB were not, on a host that wrote 0.6 to 0.8 MB/s when idle.
-const JOURNAL_BYTES: u64 = 1 << 20;
-
 /// Bytes on loopback in a launch that are neither data nor counted: how two ends find each other and part.
 const MEETING_BYTES: u64 = 64 << 10;
-
-/// Bytes that the disk may write during a launch without that being worth a word.
-pub(super) fn journal_bytes(around: &Change) -> u64 {
-    let seconds = around.seconds.clamp(1.0, 1e6).ceil();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded in the line above")]
-    let seconds = seconds as u64;
-    JOURNAL_BYTES * seconds
-}
 
 /// What shares are shares of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -43,8 +31,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    pub(super) fn of(planned: &Planned, launches: &[&Launched]) -> Self {
-        let online = launches.iter().map(|launch| launch.around.cpus).max().filter(|cpus| *cpus > 0);
+    pub(super) fn of(planned: &Planned, launches: &[&ProcessRun]) -> Self {
+        let online = launches.iter().map(|launch| launch.surroundings.cpus).max().filter(|cpus| *cpus > 0);
         let mut cpus = planned.cpus.clone();
         cpus.sort_unstable();
         cpus.dedup();
@@ -70,13 +58,13 @@ impl Scale {
 }
 
 /// By how much the CPU seconds of others may be off.
-fn uncertain_seconds(launches: &[&Launched]) -> f64 {
+fn uncertain_seconds(launches: &[&ProcessRun]) -> f64 {
     TICK_SECONDS * (launches.len() + 1) as f64
 }
 
 /// CPU seconds of others over all launches; `None` where one of them does not say.
-fn other_seconds(launches: &[&Launched], share: fn(&Change) -> Option<f64>) -> Option<f64> {
-    let of = |launch: &&Launched| Some(share(&launch.around)? * room(&launch.around));
+fn other_seconds(launches: &[&ProcessRun], share: fn(&Change) -> Option<f64>) -> Option<f64> {
+    let of = |launch: &&ProcessRun| Some(share(&launch.surroundings)? * room(&launch.surroundings));
     launches.iter().map(of).sum::<Option<f64>>().filter(|_| !launches.is_empty())
 }
 
@@ -86,20 +74,20 @@ fn room(around: &Change) -> f64 {
 }
 
 /// Puts into the conditions what all launches saw around them.
-pub(super) fn conditions(planned: &Planned, launches: &[&Launched], conditions: &mut Conditions) {
+pub(super) fn conditions(planned: &Planned, launches: &[&ProcessRun], conditions: &mut Conditions) {
     let waiting = launches.iter().any(|launch| launch.seen.waiting);
     // For rows that wait the kernel works, and nobody says for whom.
     let share: fn(&Change) -> Option<f64> =
         if waiting { |around| around.other_user_load } else { |around| around.other_load };
-    let rooms: f64 = launches.iter().map(|launch| room(&launch.around)).sum();
-    let seconds: f64 = launches.iter().map(|launch| launch.around.seconds).sum();
+    let rooms: f64 = launches.iter().map(|launch| room(&launch.surroundings)).sum();
+    let seconds: f64 = launches.iter().map(|launch| launch.surroundings.seconds).sum();
     conditions.other_load = other_seconds(launches, share)
         .filter(|_| rooms > 0.0)
         .map(|others| (others - uncertain_seconds(launches)).max(0.0) / rooms);
-    let swapped = |launch: &&Launched| Some(launch.around.swapped_bytes_per_second? * launch.around.seconds);
+    let swapped = |launch: &&ProcessRun| Some(launch.surroundings.swapped_bytes_per_second? * launch.surroundings.seconds);
     let swapped: Option<f64> = launches.iter().map(swapped).sum();
     conditions.swapped_bytes_per_second = swapped.filter(|_| seconds > 0.0).map(|bytes| bytes / seconds);
-    let events = |of: fn(&Change) -> Option<u64>| launches.iter().map(|launch| of(&launch.around)).sum::<Option<u64>>();
+    let events = |of: fn(&Change) -> Option<u64>| launches.iter().map(|launch| of(&launch.surroundings)).sum::<Option<u64>>();
     let any = !launches.is_empty();
     conditions.thermal_events = events(|around| around.thermal_events).filter(|_| any);
     conditions.power_events = events(|around| around.power_events).filter(|_| any);
@@ -114,17 +102,17 @@ pub(super) fn conditions(planned: &Planned, launches: &[&Launched], conditions: 
 /// Bytes that the device moved for others over all that it moved; `None` for rows without a device, and for those that
 /// the page cache may serve: their own bytes reach the device at any time. Where it wrote so much more than we did that
 /// the row is called amplified, only what it read is held to be others'.
-fn other_disk_share(planned: &Planned, launches: &[&Launched]) -> Option<f64> {
+fn other_disk_share(planned: &Planned, launches: &[&ProcessRun]) -> Option<f64> {
     let Params::Disk(params) = &planned.experiment.params else { return None };
-    if !disk::goes_past_the_cache(params) {
+    if !disk::request::goes_past_the_cache(params) {
         return None;
     }
     let amplified = disk::is_amplified(params, launches);
     others(
         launches,
-        |launch| journal_bytes(&launch.around),
+        |launch| journal_bytes(&launch.surroundings),
         |launch| {
-            let around = &launch.around;
+            let around = &launch.surroundings;
             let written = around.disk_written_bytes.filter(|_| amplified).unwrap_or(0);
             let others = around.other_disk_bytes?.saturating_sub(written.saturating_sub(around.own_disk_written_bytes));
             Some((others, around.disk_bytes?))
@@ -133,12 +121,12 @@ fn other_disk_share(planned: &Planned, launches: &[&Launched]) -> Option<f64> {
 }
 
 /// Bytes that the interface carried for others over all that it carried.
-fn other_net_share(launches: &[&Launched]) -> Option<f64> {
+fn other_net_share(launches: &[&ProcessRun]) -> Option<f64> {
     others(
         launches,
         |_| MEETING_BYTES,
         |launch| {
-            let (all, ours) = (launch.around.net_bytes?, launch.seen.net.as_ref()?.link_bytes?);
+            let (all, ours) = (launch.surroundings.net_bytes?, launch.seen.net.as_ref()?.link_bytes?);
             Some((all.saturating_sub(ours), all))
         },
     )
@@ -146,9 +134,9 @@ fn other_net_share(launches: &[&Launched]) -> Option<f64> {
 
 /// The share of others over all launches, from bytes of others and of all; so many bytes of others a launch are none.
 fn others(
-    launches: &[&Launched],
-    allowed_bytes: impl Fn(&Launched) -> u64,
-    bytes: impl Fn(&Launched) -> Option<(u64, u64)>,
+    launches: &[&ProcessRun],
+    allowed_bytes: impl Fn(&ProcessRun) -> u64,
+    bytes: impl Fn(&ProcessRun) -> Option<(u64, u64)>,
 ) -> Option<f64> {
     let (mut others, mut all) = (0, 0);
     for launch in launches {
@@ -160,8 +148,8 @@ fn others(
 }
 
 /// The warnings of what went on around, but for the programs beside it.
-pub(super) fn warnings(planned: &Planned, conditions: &Conditions) -> Vec<Warning> {
-    let threads = planned.cpus.len() * conditions.launches.unwrap_or(1).max(1) as usize;
+pub(super) fn warnings(conditions: &Conditions) -> Vec<Warning> {
+    let threads = conditions.cpus.len() * conditions.launches.unwrap_or(1).max(1) as usize;
     let migrated = conditions.migrated_threads.unwrap_or(0);
     let swapped = conditions.swapped_bytes_per_second.unwrap_or(0.0);
     let remote = conditions.remote_pages.unwrap_or(0.0);
@@ -202,11 +190,12 @@ mod tests {
     use model::io::{DiskEngine, DiskOp};
     use model::wire::Observations;
 
+    use super::super::process_run::JOURNAL_BYTES;
     use super::*;
     use crate::tests::{disk_params, planned};
 
-    fn launched(around: Change) -> Launched {
-        Launched { around, ..Launched::default() }
+    fn launched(surroundings: Change) -> ProcessRun {
+        ProcessRun { surroundings, ..ProcessRun::default() }
     }
 
     /// Half a second on two CPUs, one of which we used.
@@ -214,14 +203,14 @@ mod tests {
         Change { seconds: 0.5, cpus: 2, other_load: Some(0.0), other_user_load: Some(0.0), ..Change::default() }
     }
 
-    fn seen(launches: &[Launched]) -> Conditions {
+    fn seen(launches: &[ProcessRun]) -> Conditions {
         let mut seen = Conditions::default();
         conditions(&planned(), &launches.iter().collect::<Vec<_>>(), &mut seen);
         seen
     }
 
     fn codes(conditions: &Conditions) -> Vec<String> {
-        warnings(&planned(), conditions).into_iter().map(|warning| warning.code.to_string()).collect()
+        warnings(conditions).into_iter().map(|warning| warning.code.to_string()).collect()
     }
 
     #[test]
@@ -240,7 +229,7 @@ mod tests {
     fn what_the_kernel_does_for_rows_that_wait_is_no_load() {
         let kernel = Change { other_load: Some(0.5), ..quiet() };
         let waiting = Observations { waiting: true, ..Observations::default() };
-        let launch = Launched { seen: waiting, ..launched(kernel) };
+        let launch = ProcessRun { seen: waiting, ..launched(kernel) };
         assert_eq!(seen(&[launch]).other_load, Some(0.0));
     }
 
@@ -249,7 +238,7 @@ mod tests {
         let planned = planned();
         let with = |other_load| {
             let seen = Observations { timed_seconds: 0.4, ..Observations::default() };
-            let launch = Launched { seen, ..launched(Change { other_load, ..quiet() }) };
+            let launch = ProcessRun { seen, ..launched(Change { other_load, ..quiet() }) };
             Scale::of(&planned, &[&launch])
         };
         assert_eq!(with(Some(0.5)).part_of_cpus, 0.5);
@@ -344,7 +333,7 @@ mod tests {
         let share = |all: u64, link_bytes| {
             let net = Some(NetConditions { link_bytes, ..NetConditions::default() });
             let seen = Observations { waiting: true, net: net.clone(), ..Observations::default() };
-            let launch = Launched { seen, ..launched(Change { net_bytes: Some(all), ..quiet() }) };
+            let launch = ProcessRun { seen, ..launched(Change { net_bytes: Some(all), ..quiet() }) };
             let mut found = Conditions { net, ..Conditions::default() };
             conditions(&planned(), &[&launch], &mut found);
             (found.net.as_ref().unwrap().other_share, codes(&found))

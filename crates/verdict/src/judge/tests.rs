@@ -5,14 +5,14 @@ use model::experiment::{Area, DiskParams, MemoryParams, NetParams, Params};
 use model::io::{Direction, DiskCache, DiskOp, NetMode, Protocol};
 use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 use model::sample::{Summary, ThreadShare};
-use model::surroundings::{DiskHeat, Settings};
+use model::surroundings::{Change, DiskHeat, Settings};
 use model::unit::Unit;
 
 use super::*;
 use crate::tests::{disk_params, machine_with_cpus, metric_sample, planned};
 
 /// What a launch of an undisturbed row sees: one thread on one of two CPUs for half a second, 0.3 s of it in samples.
-fn quiet() -> Launched {
+fn quiet() -> ProcessRun {
     let settings = Settings {
         present_cpus: vec![0, 1],
         online_cpus: vec![0, 1],
@@ -46,7 +46,7 @@ fn quiet() -> Launched {
         swapped_bytes_per_second: Some(0.0),
         ..Change::default()
     };
-    Launched { number: 1, seen, around, samples: 3, repeat: false }
+    ProcessRun { number: 1, seen, surroundings: around, samples: 3, repeat: false }
 }
 
 fn memory_params() -> Params {
@@ -83,7 +83,7 @@ fn net_params() -> Params {
 }
 
 /// A row of these parameters with the conditions and warnings of these launches, three samples from each.
-fn judged(area: Area, params: Params, launches: &[Launched]) -> Row {
+fn judged(area: Area, params: Params, launches: &[ProcessRun]) -> Row {
     let mut planned = planned();
     (planned.experiment.area, planned.experiment.params) = (area, params);
     planned.cpus = vec![0];
@@ -125,22 +125,22 @@ fn judged(area: Area, params: Params, launches: &[Launched]) -> Row {
     row
 }
 
-fn codes(area: Area, params: Params, launches: &[Launched]) -> Vec<String> {
+fn codes(area: Area, params: Params, launches: &[ProcessRun]) -> Vec<String> {
     judged(area, params, launches).warnings.into_iter().map(|warning| warning.code.to_string()).collect()
 }
 
-fn cpu(launches: &[Launched]) -> Vec<String> {
+fn cpu(launches: &[ProcessRun]) -> Vec<String> {
     codes(Area::Cpu, planned().experiment.params, launches)
 }
 
 /// Three launches, of which the change was made to the last.
-fn last_of_three(change: impl Fn(&mut Launched)) -> Vec<Launched> {
+fn last_of_three(change: impl Fn(&mut ProcessRun)) -> Vec<ProcessRun> {
     let mut launches = vec![quiet(); 3];
     change(&mut launches[2]);
     launches
 }
 
-fn all(change: impl Fn(&mut Launched)) -> Vec<Launched> {
+fn all(change: impl Fn(&mut ProcessRun)) -> Vec<ProcessRun> {
     let mut launches = vec![quiet(); 3];
     launches.iter_mut().for_each(change);
     launches
@@ -183,26 +183,26 @@ fn a_quiet_row_of_every_area_has_nothing_to_say() {
     let disk = all(|launch| {
         (launch.seen.waiting, launch.seen.cpu_seconds) = (true, 0.1);
         launch.seen.disk = Some(DiskConditions { storage_share: Some(1.0), ..DiskConditions::default() });
-        (launch.around.disk_bytes, launch.around.other_disk_bytes) = (Some(100 << 20), Some(300 << 10));
+        (launch.surroundings.disk_bytes, launch.surroundings.other_disk_bytes) = (Some(100 << 20), Some(300 << 10));
         // Half of the CPUs' time in the kernel: for us.
-        launch.around.other_load = Some(0.5);
+        launch.surroundings.other_load = Some(0.5);
     });
     assert_eq!(codes(Area::Disk, Params::Disk(disk_params(1)), &disk), Vec::<String>::new());
     let net = all(|launch| {
         launch.seen.waiting = true;
         launch.seen.net = Some(NetConditions { link_bytes: Some(10 << 20), ..NetConditions::default() });
-        (launch.around.net_bytes, launch.around.other_load) = (Some((10 << 20) + 9000), Some(0.5));
+        (launch.surroundings.net_bytes, launch.surroundings.other_load) = (Some((10 << 20) + 9000), Some(0.5));
     });
     assert_eq!(codes(Area::Net, net_params(), &net), Vec::<String>::new());
 }
 
 #[test]
 fn one_stop_in_one_launch_of_three_is_flagged() {
-    let stopped = |launch: &mut Launched| {
+    let stopped = |launch: &mut ProcessRun| {
         launch.seen.timed_seconds += 0.5;
         launch.seen.gap_seconds += 0.5;
         launch.seen.least_cpu_share = Some(0.37);
-        launch.around.seconds += 0.5;
+        launch.surroundings.seconds += 0.5;
     };
     assert_eq!(cpu(&last_of_three(stopped)), ["time_lost"]);
     let launch = &last_of_three(stopped)[2];
@@ -214,7 +214,7 @@ fn one_stop_in_one_launch_of_three_is_flagged() {
 fn a_stop_that_is_small_in_a_long_row_is_flagged_as_a_disturbed_launch() {
     let mut launches = all(|launch| {
         (launch.seen.timed_seconds, launch.seen.cpu_seconds, launch.seen.gap_seconds) = (9.5, 9.49, 0.01);
-        (launch.around.seconds, launch.around.other_load) = (10.0, Some(0.0005));
+        (launch.surroundings.seconds, launch.surroundings.other_load) = (10.0, Some(0.0005));
     });
     launches[1].seen.gap_seconds = 0.5;
     launches[1].seen.cpu_seconds = 9.0;
@@ -226,7 +226,7 @@ fn a_stop_that_is_small_in_a_long_row_is_flagged_as_a_disturbed_launch() {
 
 #[test]
 fn a_launch_is_disturbed_by_what_others_do_and_by_nothing_else() {
-    let of = |change: &dyn Fn(&mut Launched)| {
+    let of = |change: &dyn Fn(&mut ProcessRun)| {
         let mut launch = quiet();
         change(&mut launch);
         disturbed(&planned(), &launch, Some(32.0))
@@ -235,9 +235,9 @@ fn a_launch_is_disturbed_by_what_others_do_and_by_nothing_else() {
     assert_eq!(of(&|launch| launch.seen.steal_seconds = Some(0.01)), None, "a single tick");
     assert!(of(&|launch| launch.seen.steal_seconds = Some(0.03)).is_some());
     assert!(of(&|launch| launch.seen.cpu_seconds = 0.15).unwrap() > 0.4);
-    assert!(of(&|launch| launch.around.other_load = Some(0.5)).unwrap() > 0.4);
+    assert!(of(&|launch| launch.surroundings.other_load = Some(0.5)).unwrap() > 0.4);
     assert!((of(&|launch| launch.seen.ops_per_cycle = vec![16.0; 9]).unwrap() - 0.5).abs() < 0.01);
-    assert_eq!(of(&|launch| launch.around.swapped_bytes_per_second = Some(1e6)), Some(0.0));
+    assert_eq!(of(&|launch| launch.surroundings.swapped_bytes_per_second = Some(1e6)), Some(0.0));
     assert_eq!(of(&|launch| launch.seen.migrated_threads = 1), Some(0.0));
     assert_eq!(
         of(&|launch| launch.seen.throttled_seconds = Some(0.2)),
@@ -245,12 +245,12 @@ fn a_launch_is_disturbed_by_what_others_do_and_by_nothing_else() {
         "a setting, which a repetition meets again"
     );
     assert_eq!(of(&|launch| launch.seen.settings.nice = Some(19)), None);
-    assert_eq!(disturbed(&planned(), &Launched::default(), None), None);
+    assert_eq!(disturbed(&planned(), &ProcessRun::default(), None), None);
 }
 
 #[test]
 fn what_the_row_is_already_blamed_for_is_not_said_of_its_launches() {
-    let busy = all(|launch| launch.around.other_load = Some(0.5));
+    let busy = all(|launch| launch.surroundings.other_load = Some(0.5));
     assert_eq!(cpu(&busy), ["other_load"]);
     assert!(disturbed_blocks(0.05, 9).is_none());
     assert!(disturbed_blocks(0.2, 9).unwrap().text.contains("20.0 %"));
@@ -313,7 +313,7 @@ fn launches_that_differ_widen_the_interval() {
     let found = |samples: Vec<Sample>| -> Vec<String> {
         let row = judged(Area::Cpu, planned.experiment.params.clone(), &[quiet()]);
         let metric = Metric { samples, ..row.metrics[0].clone() };
-        spread(&planned, &metric).into_iter().map(|warning| warning.code.to_string()).collect()
+        samples::spread(planned.sampling.target, &metric).into_iter().map(|warning| warning.code.to_string()).collect()
     };
     let at = [10.0, 13.0, 9.0, 12.0, 8.5, 11.0, 14.0, 9.5];
     let apart = (1..).zip(at).flat_map(|(launch, at)| [0.0, 0.1, -0.1].map(|x| sample(launch, at + x))).collect();
@@ -325,8 +325,8 @@ fn launches_that_differ_widen_the_interval() {
 #[test]
 fn a_first_sample_is_slow_only_in_the_direction_that_is_worse() {
     let low = stats::Warning::FirstApart { ratio: 0.8 };
-    assert_eq!(of_values(&low, Better::Higher).unwrap().code, WarningCode::SlowFirst);
-    assert!(of_values(&low, Better::Lower).is_none(), "a low latency is no slow start");
+    assert_eq!(samples::of_values(&low, Better::Higher).unwrap().code, WarningCode::SlowFirst);
+    assert!(samples::of_values(&low, Better::Lower).is_none(), "a low latency is no slow start");
 }
 
 /// Codes that are raised elsewhere: with the plan, with the peak and other limits (tests of `disk/limits.rs`), by what an
@@ -348,22 +348,22 @@ const ELSEWHERE: &[WarningCode] = &[
 ];
 
 /// One change to launches for every code that they can raise in a row of computing or of memory.
-fn of_threads() -> Vec<(WarningCode, Vec<Launched>)> {
+fn of_threads() -> Vec<(WarningCode, Vec<ProcessRun>)> {
     use WarningCode as Code;
-    let all_cpus = |launch: &mut Launched| launch.seen.settings.allowed_cpus = vec![0];
+    let all_cpus = |launch: &mut ProcessRun| launch.seen.settings.allowed_cpus = vec![0];
     vec![
         (Code::CpuQuota, all(|launch| launch.seen.throttled_seconds = Some(0.1))),
         (Code::CpuShared, all(|launch| launch.seen.cpu_seconds = 0.28)),
         (Code::Steal, all(|launch| launch.seen.steal_seconds = Some(0.03))),
         (Code::TimeLost, all(|launch| launch.seen.gap_seconds = 0.1)),
-        (Code::OtherLoad, all(|launch| launch.around.other_load = Some(0.3))),
+        (Code::OtherLoad, all(|launch| launch.surroundings.other_load = Some(0.3))),
         (Code::InvoluntarySwitches, all(|launch| launch.seen.involuntary_switches = 50)),
         (Code::ClockChainsDisagree, all(|launch| launch.seen.clock_disagreement = vec![0.1])),
         (Code::Migrated, last_of_three(|launch| launch.seen.migrated_threads = 1)),
-        (Code::Swapping, last_of_three(|launch| launch.around.swapped_bytes_per_second = Some(1e6))),
+        (Code::Swapping, last_of_three(|launch| launch.surroundings.swapped_bytes_per_second = Some(1e6))),
         (Code::RemotePages, last_of_three(|launch| launch.seen.remote_pages = Some(0.3))),
-        (Code::ThermalLimit, all(|launch| launch.around.thermal_events = Some(1))),
-        (Code::PowerLimit, all(|launch| launch.around.power_events = Some(1))),
+        (Code::ThermalLimit, all(|launch| launch.surroundings.thermal_events = Some(1))),
+        (Code::PowerLimit, all(|launch| launch.surroundings.power_events = Some(1))),
         (Code::LowPriority, all(|launch| launch.seen.settings.nice = Some(10))),
         (Code::Affinity, all(all_cpus)),
         (
@@ -408,7 +408,7 @@ fn of_waiting() -> Vec<(WarningCode, DiskParams, DiskConditions)> {
 fn of_devices(check: &mut impl FnMut(WarningCode, &[String])) {
     let launches = |change: Change| {
         all(move |launch| {
-            (launch.seen.waiting, launch.around) = (true, change);
+            (launch.seen.waiting, launch.surroundings) = (true, change);
             launch.seen.disk = Some(DiskConditions::default());
         })
     };
@@ -451,8 +451,8 @@ fn every_code_about_a_measurement_can_be_raised_by_what_is_seen() {
         all(move |launch| {
             launch.seen.waiting = true;
             (launch.seen.disk, launch.seen.net) = (disk.clone(), net.clone());
-            (launch.around.disk_bytes, launch.around.other_disk_bytes) = (Some(100 << 20), Some(50 << 20));
-            launch.around.net_bytes = Some(100 << 20);
+            (launch.surroundings.disk_bytes, launch.surroundings.other_disk_bytes) = (Some(100 << 20), Some(50 << 20));
+            launch.surroundings.net_bytes = Some(100 << 20);
         })
     };
     for (code, params, conditions) in of_waiting() {
@@ -477,7 +477,7 @@ fn every_code_about_a_measurement_can_be_raised_by_what_is_seen() {
     }
     let drifting = (0..9).map(|index| metric_sample(3e9 * (1.0 - 0.02 * f64::from(index))).sample);
     row.metrics[1].samples = drifting.collect();
-    check(WarningCode::ClockMoved, &clock(&row).into_iter().map(|one| one.code.to_string()).collect::<Vec<_>>());
+    check(WarningCode::ClockMoved, &samples::clock(&row).into_iter().map(|one| one.code.to_string()).collect::<Vec<_>>());
     row.metrics[0].samples = (1..9).map(|round| metric_sample(1e9 / f64::from(round)).sample).collect();
     check(WarningCode::NoSteadyState, &[disk::steady::warning(&row).unwrap().code.to_string()]);
     check(WarningCode::DisturbedBlocks, &[disturbed_blocks(0.5, 3).unwrap().code.to_string()]);

@@ -113,6 +113,16 @@ fn the_whole_quick_suite_computes_what_it_should() {
 }
 
 #[test]
+fn a_stored_run_judged_again_gives_the_same_result() {
+    for document in [&*CPU_RUN, &*MEMORY_RUN] {
+        let stored: model::document::Document = serde_json::from_value(document.clone()).unwrap();
+        let mut again = stored.clone();
+        verdict::run::judge_again(&mut again);
+        assert_eq!(serde_json::to_value(&again).unwrap(), serde_json::to_value(&stored).unwrap());
+    }
+}
+
+#[test]
 fn documents_keep_the_contract() {
     for document in [&*CPU_RUN, &*MEMORY_RUN] {
         check(document);

@@ -4,19 +4,19 @@
 //! Here, after the peaks are known; what is above what can be loses its efficiency, since the peak is right and the
 //! figure is not the device's.
 
-use machine::Declared;
+use std::collections::BTreeMap;
+
 use model::disk_target::{DiskTarget, IoLimits};
 use model::document::{Row, Status};
 use model::experiment::{DiskParams, Params};
 use model::io::{DiskCache, DiskLayout, DiskOp, DiskPattern};
 use model::machine::Machine;
-use model::number::{UnitScale, byte_rate, percent_hundredths, request_rate};
+use model::number::{UnitScale, byte_rate, percent_hundredths, request_rate, percent_tenths as percent};
 use model::peak::PeakKind;
 use model::sample::{Metric, MetricName};
 use model::warning::{self, Warning, WarningCode};
 
-use super::{goes_past_the_cache, has_device};
-use crate::judge::percent;
+use super::request::{file_bytes, goes_past_the_cache, has_device};
 
 /// By so much a figure may be above the link's and still be its: what two clocks and a window's ends make.
 const ABOVE_LINK: f64 = 1.02;
@@ -43,17 +43,17 @@ const LARGE_BLOCK_BYTES: u64 = 128 << 10;
 
 /// What disk rows are held against.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits<'a> {
+pub struct Limits<'a> {
     /// Where they were measured.
-    pub(crate) target: &'a DiskTarget,
+    pub target: &'a DiskTarget,
     /// The machine.
-    pub(crate) machine: &'a Machine,
+    pub machine: &'a Machine,
     /// What its owner declared.
-    pub(crate) declared: &'a Declared,
+    pub declared: &'a BTreeMap<String, f64>,
 }
 
 /// Adds to a disk row whose peaks are known what its limits say of it.
-pub(crate) fn hold_against(row: &mut Row, limits: Limits<'_>) {
+pub fn hold_against(row: &mut Row, limits: Limits<'_>) {
     let Params::Disk(params) = row.params.clone() else { return };
     if !has_device(&params) {
         return;
@@ -61,7 +61,7 @@ pub(crate) fn hold_against(row: &mut Row, limits: Limits<'_>) {
     row.warnings.extend(impossible(&params, row));
     row.warnings.extend(capped_by_cgroup(&params, row, &limits.target.limits));
     row.warnings.extend(capped_by_provider(&params, row, limits));
-    let size = row.conditions.disk.as_ref().map_or(params.size, |conditions| super::file_bytes(&params, conditions));
+    let size = row.conditions.disk.as_ref().map_or(params.size, |conditions| file_bytes(&params, conditions));
     row.warnings.extend(short_span(&DiskParams { size, ..params }, limits));
     withdraw(row);
 }
@@ -70,7 +70,7 @@ pub(crate) fn hold_against(row: &mut Row, limits: Limits<'_>) {
 /// faster than large ones in their order (the IO500 benchmark's own check, github.com/IO500/io500/issues/109). Only where
 /// both intervals agree, by far where there are none, and only against rows that had as many bytes in flight. May be done
 /// again.
-pub(crate) fn hold_against_each_other(rows: &mut [Row]) {
+pub fn hold_against_each_other(rows: &mut [Row]) {
     let reads = |row: &Row| match &row.params {
         Params::Disk(params) if row.status == Status::Ok && params.op == DiskOp::Read => {
             (goes_past_the_cache(params) && params.load_percent.is_none()).then(|| params.clone())
@@ -104,7 +104,7 @@ pub(crate) fn hold_against_each_other(rows: &mut [Row]) {
 }
 
 /// Takes the efficiency from a row whose figure cannot be.
-pub(crate) fn withdraw(row: &mut Row) {
+pub fn withdraw(row: &mut Row) {
     if !row.warnings.iter().any(is_impossible) {
         return;
     }
@@ -226,7 +226,7 @@ fn capped_by_provider(params: &DiskParams, row: &Row, limits: Limits<'_>) -> Opt
             (false, true) => "disk.read_iops",
             (false, false) => "disk.write_iops",
         };
-        let share = rate.value / declared.get(key).filter(|limit| *limit > 0.0)?;
+        let share = rate.value / declared.get(key).copied().filter(|limit| *limit > 0.0)?;
         AT_LIMIT.contains(&share).then(|| {
             let seen = format!("{} are {} of {key} as declared.", rate.words(), percent(share));
             Warning::new(WarningCode::CappedByProvider, share, &seen)
@@ -302,7 +302,8 @@ mod tests {
     }
 
     fn held(mut row: Row, target: &DiskTarget, machine: &Machine, declared: &[&str]) -> Row {
-        let declared = Declared::parse(declared).unwrap();
+        let of = |item: &&str| item.split_once('=').map(|(key, value)| (key.to_owned(), value.parse().unwrap())).unwrap();
+        let declared = declared.iter().map(of).collect();
         hold_against(&mut row, Limits { target, machine, declared: &declared });
         row
     }

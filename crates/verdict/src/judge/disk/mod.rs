@@ -7,22 +7,25 @@ mod course;
 pub(super) mod limits;
 mod queue;
 mod reached;
+pub(super) mod request;
 pub(super) mod steady;
 
 use model::document::{DiskConditions, Row};
 use model::experiment::{DiskParams, Params};
-use model::io::{DiskCache, DiskEngine};
+use model::io::DiskCache;
+use model::plan::Planned;
 use model::surroundings::{Change, DiskHeat};
 use model::warning::Warning;
 
-use super::{Launched, around, median};
-use model::plan::Planned;
+use super::process_run::{ProcessRun, journal_bytes};
+use super::values::median;
+use request::{goes_past_the_cache, has_device};
 
 /// Bytes that a row must have moved before its share of the device's is worth a figure.
 const LEAST_COUNTED_BYTES: u64 = 4 << 20;
 
 /// What all launches of a disk row saw: facts from the last, measurements from all.
-pub(super) fn conditions(planned: &Planned, launches: &[&Launched], cpu_busy: Option<f64>) -> Option<DiskConditions> {
+pub(super) fn conditions(planned: &Planned, launches: &[&ProcessRun], cpu_busy: Option<f64>) -> Option<DiskConditions> {
     let all: Vec<&DiskConditions> = launches.iter().filter_map(|launch| launch.seen.disk.as_ref()).collect();
     let values = |of: fn(&DiskConditions) -> Option<f64>| all.iter().filter_map(|one| of(one)).collect::<Vec<f64>>();
     let middle = |of: fn(&DiskConditions) -> Option<f64>| median(&values(of));
@@ -32,7 +35,7 @@ pub(super) fn conditions(planned: &Planned, launches: &[&Launched], cpu_busy: Op
     let least = |values: Vec<f64>| values.into_iter().reduce(f64::min);
     let Params::Disk(params) = &planned.experiment.params else { return all.last().map(|last| (*last).clone()) };
     let before = values(|one| one.cached_share_before);
-    let heat = launches.iter().filter_map(|launch| launch.around.disk_heat);
+    let heat = launches.iter().filter_map(|launch| launch.surroundings.disk_heat);
     let heat: Option<DiskHeat> = heat.min_by(|one, other| one.headroom().total_cmp(&other.headroom()));
     Some(DiskConditions {
         laid_out_bytes: sum(|one| one.laid_out_bytes),
@@ -52,7 +55,7 @@ pub(super) fn conditions(planned: &Planned, launches: &[&Launched], cpu_busy: Op
         device_share: device_share(params, launches),
         device_celsius: heat.map(|heat| heat.celsius),
         device_limit_celsius: heat.map(|heat| heat.limit_celsius),
-        link_share: least(launches.iter().filter_map(|launch| launch.around.disk_link_share).collect()),
+        link_share: least(launches.iter().filter_map(|launch| launch.surroundings.disk_link_share).collect()),
         flush_seconds: middle(|one| one.flush_seconds),
         cpu_seconds_per_request: middle(|one| one.cpu_seconds_per_request),
         loop_iops: middle(|one| one.loop_iops),
@@ -62,21 +65,16 @@ pub(super) fn conditions(planned: &Planned, launches: &[&Launched], cpu_busy: Op
     })
 }
 
-/// Bytes of the file that was measured: fewer than planned where laying it out was cut short.
-fn file_bytes(params: &DiskParams, conditions: &DiskConditions) -> u64 {
-    conditions.file_bytes.unwrap_or(params.size)
-}
-
 /// Bytes that the device moved in the row's direction over those that we moved, all launches together. What a file
 /// system may write on its own account is not counted as more than ours.
-fn device_share(params: &DiskParams, launches: &[&Launched]) -> Option<f64> {
+fn device_share(params: &DiskParams, launches: &[&ProcessRun]) -> Option<f64> {
     if !goes_past_the_cache(params) {
         return None;
     }
     let (mut device, mut ours) = (0, 0);
     for launch in launches {
-        let (of_device, own) = in_direction(params, &launch.around)?;
-        device += own.min(of_device).max(of_device.saturating_sub(around::journal_bytes(&launch.around)));
+        let (of_device, own) = in_direction(params, &launch.surroundings)?;
+        device += own.min(of_device).max(of_device.saturating_sub(journal_bytes(&launch.surroundings)));
         ours += own;
     }
     (ours >= LEAST_COUNTED_BYTES).then(|| device as f64 / ours as f64)
@@ -94,19 +92,9 @@ fn in_direction(params: &DiskParams, around: &Change) -> Option<(u64, u64)> {
 }
 
 /// Whether the device wrote so much more than we did that the file system must have done it, or somebody else.
-pub(super) fn is_amplified(params: &DiskParams, launches: &[&Launched]) -> bool {
+pub(super) fn is_amplified(params: &DiskParams, launches: &[&ProcessRun]) -> bool {
     let writes_alone = params.op.writes() && !params.op.reads();
     writes_alone && device_share(params, launches).is_some_and(|share| share >= reached::AMPLIFIED)
-}
-
-/// Whether the row is about a device at all.
-pub(super) fn has_device(params: &DiskParams) -> bool {
-    params.engine != DiskEngine::Null
-}
-
-/// Whether every request of the row is to reach the device.
-pub(super) fn goes_past_the_cache(params: &DiskParams) -> bool {
-    has_device(params) && params.direct && params.cache == DiskCache::Bypassed
 }
 
 /// The warnings of a disk row whose metrics and conditions are set.
@@ -124,7 +112,7 @@ pub(super) fn warnings(row: &Row) -> Vec<Warning> {
 #[cfg(test)]
 pub(super) mod tests {
     use model::document::Status;
-    use model::io::{DiskOp, DiskPattern};
+    use model::io::{DiskEngine, DiskOp, DiskPattern};
     use model::sample::Metric;
     use model::unit::{Better, Unit};
     use model::wire::Observations;
@@ -205,12 +193,12 @@ pub(super) mod tests {
         assert_eq!(codes(null, odd), [""; 0]);
     }
 
-    fn launched(disk: DiskConditions, around: Change) -> Launched {
+    fn launched(disk: DiskConditions, surroundings: Change) -> ProcessRun {
         let seen = Observations { waiting: true, disk: Some(disk), ..Observations::default() };
-        Launched { seen, around, ..Launched::default() }
+        ProcessRun { seen, surroundings, ..ProcessRun::default() }
     }
 
-    fn merged(params: DiskParams, launches: &[Launched]) -> Option<DiskConditions> {
+    fn merged(params: DiskParams, launches: &[ProcessRun]) -> Option<DiskConditions> {
         let mut planned = planned();
         planned.experiment.params = Params::Disk(params);
         conditions(&planned, &launches.iter().collect::<Vec<_>>(), Some(0.5))
@@ -234,7 +222,7 @@ pub(super) mod tests {
         assert_eq!(found.cached_share_before, Some(0.2));
         let warm = merged(DiskParams { cache: DiskCache::Warm, ..cold.clone() }, &launches).unwrap();
         assert_eq!(warm.cached_share_before, Some(0.0), "of a warm file what is missing counts");
-        assert!(merged(cold, &[Launched::default()]).is_none());
+        assert!(merged(cold, &[ProcessRun::default()]).is_none());
     }
 
     #[test]

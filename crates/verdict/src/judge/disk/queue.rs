@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use model::document::{DiskConditions, Row};
 use model::experiment::DiskParams;
 use model::io::DiskCache;
-use model::number::{UnitScale, request_rate};
+use model::number::{UnitScale, request_rate, percent_tenths as percent};
 use model::sample::MetricName;
 use model::warning::{Warning, WarningCode};
 
-use crate::judge::percent;
 
 /// From this share on a thread's CPU was busy all the time: what is left is a tick of the scheduler's here and there.
 const BUSY: f64 = 0.95;

@@ -3,10 +3,10 @@
 use model::document::DiskConditions;
 use model::experiment::DiskParams;
 use model::io::{DiskCache, DiskOp};
+use model::number::percent_tenths as percent;
 use model::warning::{Warning, WarningCode};
 
-use super::goes_past_the_cache;
-use crate::judge::percent;
+use super::request::{file_bytes, goes_past_the_cache};
 
 /// Below this share of the bytes, storage was not reached for all of them: some per cent are read ahead of a window's
 /// begin, or after its end.
@@ -85,7 +85,7 @@ fn kept_as_asked(params: &DiskParams, conditions: &DiskConditions) -> Option<War
 
 /// What share of the file these bytes are; 0 of what is not known.
 fn share_of_file(bytes: Option<u64>, params: &DiskParams, conditions: &DiskConditions) -> f64 {
-    bytes.unwrap_or(0) as f64 / super::file_bytes(params, conditions).max(1) as f64
+    bytes.unwrap_or(0) as f64 / file_bytes(params, conditions).max(1) as f64
 }
 
 fn compressed(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {

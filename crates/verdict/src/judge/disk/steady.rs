@@ -12,7 +12,7 @@ use stats::STEADY_ROUNDS;
 const BEFORE: &str = "before_steady";
 
 /// Sets what the rounds of a row tell of the drive's state, and marks those before it was steady.
-pub(crate) fn set(row: &mut Row) {
+pub fn set(row: &mut Row) {
     let Some(values) = row.metrics.first().map(values) else { return };
     let steady = stats::first_steady(&values);
     let found = stats::steadiness(&values[..steady.as_ref().map_or(values.len(), |steady| steady.end)]);
@@ -26,12 +26,21 @@ pub(crate) fn set(row: &mut Row) {
             disk.steady_iops = Some(rounds.iter().map(|sample| sample.value).sum::<f64>() / rounds.len() as f64)
                 .filter(|mean| mean.is_finite());
         }
-        metric.samples.iter_mut().take(steady.start).for_each(|sample| sample.flags.push(BEFORE.to_owned()));
+        for sample in metric.samples.iter_mut().take(steady.start) {
+            if !sample.flags.iter().any(|flag| flag == BEFORE) {
+                sample.flags.push(BEFORE.to_owned());
+            }
+        }
     }
 }
 
+/// Whether a result is of rounds that go on until the drive is steady.
+pub(crate) fn is_of_rounds(row: &Row) -> bool {
+    row.method.starts_with("disk-steady/")
+}
+
 /// Whether the rounds of a row have no steady state, or left it again, or are too few to have one.
-pub(crate) fn warning(row: &Row) -> Option<Warning> {
+pub(in crate::judge) fn warning(row: &Row) -> Option<Warning> {
     let values = row.metrics.first().map(values).unwrap_or_default();
     let (rounds, state) = (values.len(), WarningCode::NoSteadyState);
     let (code, figure, seen) = match (stats::first_steady(&values), stats::steadiness(&values)) {

@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
     use crate::evidence::Repetition;
-    use crate::judge::Launched;
+    use verdict::judge::ProcessRun;
     use crate::tests::{disk_params, planned, repetition};
     use model::plan::Planned;
 
@@ -102,17 +102,17 @@ mod tests {
         moved
     }
 
-    fn launched(number: u32, laid_out: u64, written: u64) -> Launched {
+    fn launched(number: u32, laid_out: u64, written: u64) -> ProcessRun {
         let disk = DiskConditions {
             laid_out_bytes: Some(laid_out),
             written_bytes: Some(written),
             ..DiskConditions::default()
         };
         let seen = Observations { disk: Some(disk), ..Observations::default() };
-        Launched { number, seen, ..Launched::default() }
+        ProcessRun { number, seen, ..ProcessRun::default() }
     }
 
-    fn forecast_of(params: &DiskParams, samples: &[Repetition], launches: &[Launched]) -> WriteForecast {
+    fn forecast_of(params: &DiskParams, samples: &[Repetition], launches: &[ProcessRun]) -> WriteForecast {
         let planned = row(params.clone(), None);
         forecast(NextLaunch { planned: &planned, samples, launches, samples_next: 3 }, params, MIB).unwrap()
     }

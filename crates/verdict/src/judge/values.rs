@@ -1,0 +1,13 @@
+//! Statistics of values, where there are any.
+
+pub(super) fn median(values: &[f64]) -> Option<f64> {
+    stats::summarise(values).ok().map(|summary| summary.median)
+}
+
+pub(super) fn percentile(values: &[f64], percent: f64) -> Option<f64> {
+    stats::Observations::new(values).ok()?.percentile(percent)
+}
+
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}

@@ -1,0 +1,120 @@
+//! A whole run judged: what its results say of each other, and a stored run judged again.
+
+use model::document::{Document, Row, Status};
+use model::machine::Machine;
+use model::sample::Metric;
+use model::warning::{self, Grade, Warning, WarningCode};
+
+use crate::{efficiency, findings, judge, samples, scaling};
+
+/// Warnings of an efficiency.
+const OF_EFFICIENCY: &[WarningCode] = &[WarningCode::PeakUnknown, WarningCode::AbovePeak, WarningCode::AboveDatasheet];
+
+/// Judges a run again from the evidence in its document: from samples, conditions and limits to summaries, efficiencies,
+/// warnings, grades, scaling and findings. By the rules that the run was judged by nothing changes.
+///
+/// Warnings of what is not in a document are kept: what a worker saw, what was planned, the directory of a disk.
+pub fn judge_again(document: &mut Document) {
+    let machine = document.machine.clone();
+    let measured = |row: &&mut Row| row.status == Status::Ok && !row.metrics.is_empty();
+    document.experiments.iter_mut().filter(measured).for_each(|row| judge_result(row, &machine));
+    judge_together(document);
+}
+
+/// Judges what the results of a run say of each other, and the run as a whole.
+pub fn judge_together(document: &mut Document) {
+    let (rows, machine) = (&mut document.experiments, &document.machine);
+    judge::hold_against_each_other(rows);
+    document.run.grade = headline_grade(rows);
+    scaling::set(rows);
+    findings::memory::levels::set(rows, machine);
+    findings::memory::set_core_ceiling(rows);
+    document.findings = findings::findings(rows, machine);
+}
+
+/// The worst grade of the headline rows: all that were measured but the scalar ones, which only stand beside.
+#[must_use]
+pub fn headline_grade(rows: &[Row]) -> Option<Grade> {
+    let is_headline = |row: &&Row| !row.id.contains("/scalar/");
+    rows.iter().filter(is_headline).filter_map(|row| row.grade).max()
+}
+
+fn judge_result(row: &mut Row, machine: &Machine) {
+    row.metrics.iter_mut().for_each(summarise);
+    if row.conditions.disk.is_some() && judge::is_of_rounds(row) {
+        judge::set_steady(row);
+    }
+    let is_renewed = |warning: &Warning| {
+        warning.code.known().is_some_and(|code| judge::RENEWED.contains(&code) || OF_EFFICIENCY.contains(&code))
+    };
+    let mut renewed = judge::warnings_of_stored(row);
+    renewed.retain(is_renewed);
+    // Whether something is impossible is judged with the limits.
+    renewed.extend(efficiency::judge(row, machine));
+    let mut warnings = Vec::new();
+    for warning in std::mem::take(&mut row.warnings) {
+        let same = renewed.iter().position(|other| other.code == warning.code);
+        match same {
+            Some(place) => warnings.push(renewed.remove(place)),
+            None if is_renewed(&warning) => {}
+            None => warnings.push(warning),
+        }
+    }
+    row.warnings = warnings;
+    row.warnings.extend(renewed);
+    judge::set_losses(row);
+    judge::withdraw(row);
+    row.grade = Some(warning::grade(&row.warnings));
+}
+
+/// Works out a summary from its samples once more; percentiles are of a histogram, which is not in the document.
+fn summarise(metric: &mut Metric) {
+    let samples = std::mem::take(&mut metric.samples);
+    if let Some(found) = samples::metric(metric.name.as_str(), metric.unit, metric.better, samples.clone()) {
+        metric.summary = model::sample::Summary { percentiles: metric.summary.percentiles, ..found.summary };
+        metric.samples = found.samples;
+    } else {
+        metric.samples = samples;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{document, metric_sample};
+
+    /// A document of one result of these samples.
+    fn of_samples(values: &[f64]) -> Document {
+        let mut document = document();
+        let metric = &mut document.experiments[0].metrics[0];
+        metric.samples = values.iter().map(|value| metric_sample(*value).sample).collect();
+        judge_again(&mut document);
+        document
+    }
+
+    #[test]
+    fn a_stored_run_judged_again_gives_the_same_result() {
+        for values in [&[1.0; 9][..], &[1.0, 1.1, 0.9, 1.05, 0.95, 1.2, 5.0], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]] {
+            let judged = of_samples(values);
+            let stored: Document = serde_json::from_str(&serde_json::to_string(&judged).unwrap()).unwrap();
+            let mut again = stored.clone();
+            judge_again(&mut again);
+            assert_eq!(again, stored, "{values:?}");
+            assert_eq!(again.experiments[0].metrics[0].summary.n as usize, values.len());
+        }
+    }
+
+    #[test]
+    fn what_the_samples_do_not_say_any_more_is_gone_and_the_rest_is_kept() {
+        let mut document = of_samples(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+        let codes = |document: &Document| -> Vec<String> {
+            document.experiments[0].warnings.iter().map(|warning| warning.code.to_string()).collect()
+        };
+        assert!(codes(&document).contains(&"drifting".to_owned()), "{:?}", codes(&document));
+        document.experiments[0].warnings.insert(0, Warning::new(WarningCode::Steal, 0.5, "Seen."));
+        document.experiments[0].metrics[0].samples.iter_mut().for_each(|sample| sample.value = 1.0);
+        judge_again(&mut document);
+        assert!(codes(&document).contains(&"steal".to_owned()) && !codes(&document).contains(&"drifting".to_owned()));
+        assert_eq!(document.experiments[0].grade, Some(Grade::C), "for the time that was stolen");
+    }
+}

@@ -1,0 +1,71 @@
+//! From the samples of a metric to its summary.
+
+use model::sample::{Metric, Sample, Summary};
+use model::unit::{Better, Unit};
+
+use crate::judge::{DISTURBED, ProcessRun};
+
+/// The mark of a sample that lies far from the others.
+const OUTLIER: &str = "outlier";
+
+/// A metric of these samples, outliers marked; `None` without one.
+#[must_use]
+pub fn metric(name: &str, unit: Unit, better: Better, mut samples: Vec<Sample>) -> Option<Metric> {
+    let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
+    let launches: Vec<u32> = samples.iter().map(|sample| sample.launch).collect();
+    let found = stats::summarise_grouped(&values, &launches).ok()?;
+    for warning in &found.warnings {
+        if let stats::Warning::Outliers { indices } = warning {
+            for index in indices {
+                if let Some(sample) =
+                    samples.get_mut(*index).filter(|sample| !sample.flags.iter().any(|flag| flag == OUTLIER))
+                {
+                    sample.flags.push(OUTLIER.to_owned());
+                }
+            }
+        }
+    }
+    let summary = summary(&found, better);
+    Some(Metric {
+        name: name.into(),
+        unit,
+        better,
+        samples,
+        summary,
+        peaks: Vec::new(),
+        efficiency: None,
+        references: Vec::new(),
+    })
+}
+
+/// The document's summary from that of `stats`.
+fn summary(found: &stats::Summary, better: Better) -> Summary {
+    Summary {
+        n: u32::try_from(found.n).unwrap_or(u32::MAX),
+        median: found.median,
+        ci95: found.interval.as_ref().map(stats::Interval::bounds),
+        ci_confidence: found.interval.as_ref().map(|interval| interval.confidence),
+        min: found.min,
+        max: found.max,
+        mean: found.mean,
+        stddev: found.stddev,
+        cv: found.cv,
+        cv_robust: found.cv_robust,
+        best: Some(if better == Better::Higher { found.max } else { found.min }),
+        percentiles: None,
+    }
+}
+
+/// Marks the samples of process runs that other processes or VMs disturbed, and of those that repeat such a run. They count
+/// like all samples.
+pub fn mark(metrics: &mut [Metric], runs: &[ProcessRun], disturbed: &[bool]) {
+    for metric in metrics {
+        for (run, disturbed) in runs.iter().zip(disturbed) {
+            // Of a run that was cut off nothing but its samples is known.
+            for sample in metric.samples.iter_mut().filter(|sample| sample.launch == run.number) {
+                let marks = [(DISTURBED, *disturbed), ("repeat", run.repeat)];
+                sample.flags.extend(marks.iter().filter(|(_, is)| *is).map(|(mark, _)| (*mark).to_owned()));
+            }
+        }
+    }
+}
