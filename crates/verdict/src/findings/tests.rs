@@ -219,7 +219,7 @@ fn the_documented_table_is_the_programs() {
     for (documented, rule) in documented.iter().zip(&rules) {
         assert_eq!(documented, rule);
     }
-    assert_eq!(documented.len(), rules.len(), "to write it anew: cargo test -p bench findings_document -- --ignored");
+    assert_eq!(documented.len(), rules.len(), "to write it anew: cargo test -p verdict findings_document -- --ignored");
 }
 
 #[test]
