@@ -94,7 +94,8 @@ mod tests {
 
     #[test]
     fn a_stored_run_judged_again_gives_the_same_result() {
-        for values in [&[1.0; 9][..], &[1.0, 1.1, 0.9, 1.05, 0.95, 1.2, 5.0], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]] {
+        for values in [&[1.0; 9][..], &[1.0, 1.1, 0.9, 1.05, 0.95, 1.2, 5.0], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]]
+        {
             let judged = of_samples(values);
             let stored: Document = serde_json::from_str(&serde_json::to_string(&judged).unwrap()).unwrap();
             let mut again = stored.clone();

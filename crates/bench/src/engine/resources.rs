@@ -8,10 +8,10 @@ use machine::Watched;
 use model::wire::{Ends, HeldFile};
 
 use crate::evidence::Repetition;
-use verdict::judge::ProcessRun;
 use crate::net::ServerSession;
 use model::disk_target::DiskTarget;
 use model::plan::{Plan, Planned};
+use verdict::judge::ProcessRun;
 
 /// Notes in the run's journal that a file is about to be created.
 pub(crate) type WillMake<'a> = &'a mut dyn FnMut(&Path) -> io::Result<()>;

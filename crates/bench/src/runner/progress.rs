@@ -9,9 +9,9 @@ use super::reference_pairs::LATENCY_P99;
 use super::setting::{INTERRUPTED, TIME_BUDGET, WRITE_BUDGET};
 use crate::evidence::{Outcome, Repetition};
 use crate::histogram::Histogram;
-use verdict::judge::ProcessRun;
 use model::plan::Planned;
 use model::plan::Sampling;
+use verdict::judge::ProcessRun;
 
 /// Samples of `--verify`: one, and no interval.
 const VERIFY_SAMPLES: u32 = 1;

@@ -18,10 +18,10 @@ use crate::doctor::{Host, wait_until_quiet};
 use crate::engine::resources::{Forecast, ResourceContext, RunResources, Scheduling, WriteForecast};
 use crate::engine::run_resources;
 use crate::journal::Entry;
-use verdict::judge;
 use crate::references::detect::Detected;
 use crate::store::RunFolder;
 use model::plan::Plan;
+use verdict::judge;
 
 /// Least time over which the runner calibrates its timer.
 const CALIBRATION: std::time::Duration = std::time::Duration::from_millis(20);

@@ -401,7 +401,11 @@ pub(super) mod tests {
         let launch = |carried: u64| {
             let net = Some(NetConditions { link_bytes: Some(100 << 20), ..NetConditions::default() });
             let seen = Observations { net, ..Observations::default() };
-            [ProcessRun { seen, surroundings: Change { net_bytes: Some(carried), ..Change::default() }, ..ProcessRun::default() }]
+            [ProcessRun {
+                seen,
+                surroundings: Change { net_bytes: Some(carried), ..Change::default() },
+                ..ProcessRun::default()
+            }]
         };
         let found = other_path(&stream(), &launch(1 << 20)).unwrap();
         assert!(found.text.contains("carried 1048576 of the 104857600 B"), "{}", found.text);

@@ -5,8 +5,8 @@
 
 use model::document::{Conditions, DiskConditions, NetConditions};
 use model::experiment::Params;
-use model::plan::Planned;
 use model::number::{UnitScale, percent_tenths as percent};
+use model::plan::Planned;
 use model::surroundings::Change;
 use model::warning::{Warning, WarningCode};
 
@@ -84,10 +84,12 @@ pub(super) fn conditions(planned: &Planned, launches: &[&ProcessRun], conditions
     conditions.other_load = other_seconds(launches, share)
         .filter(|_| rooms > 0.0)
         .map(|others| (others - uncertain_seconds(launches)).max(0.0) / rooms);
-    let swapped = |launch: &&ProcessRun| Some(launch.surroundings.swapped_bytes_per_second? * launch.surroundings.seconds);
+    let swapped =
+        |launch: &&ProcessRun| Some(launch.surroundings.swapped_bytes_per_second? * launch.surroundings.seconds);
     let swapped: Option<f64> = launches.iter().map(swapped).sum();
     conditions.swapped_bytes_per_second = swapped.filter(|_| seconds > 0.0).map(|bytes| bytes / seconds);
-    let events = |of: fn(&Change) -> Option<u64>| launches.iter().map(|launch| of(&launch.surroundings)).sum::<Option<u64>>();
+    let events =
+        |of: fn(&Change) -> Option<u64>| launches.iter().map(|launch| of(&launch.surroundings)).sum::<Option<u64>>();
     let any = !launches.is_empty();
     conditions.thermal_events = events(|around| around.thermal_events).filter(|_| any);
     conditions.power_events = events(|around| around.power_events).filter(|_| any);

@@ -477,7 +477,10 @@ fn every_code_about_a_measurement_can_be_raised_by_what_is_seen() {
     }
     let drifting = (0..9).map(|index| metric_sample(3e9 * (1.0 - 0.02 * f64::from(index))).sample);
     row.metrics[1].samples = drifting.collect();
-    check(WarningCode::ClockMoved, &samples::clock(&row).into_iter().map(|one| one.code.to_string()).collect::<Vec<_>>());
+    check(
+        WarningCode::ClockMoved,
+        &samples::clock(&row).into_iter().map(|one| one.code.to_string()).collect::<Vec<_>>(),
+    );
     row.metrics[0].samples = (1..9).map(|round| metric_sample(1e9 / f64::from(round)).sample).collect();
     check(WarningCode::NoSteadyState, &[disk::steady::warning(&row).unwrap().code.to_string()]);
     check(WarningCode::DisturbedBlocks, &[disturbed_blocks(0.5, 3).unwrap().code.to_string()]);

@@ -2,11 +2,10 @@
 
 use model::document::{DiskConditions, Row};
 use model::experiment::DiskParams;
-use model::number::{byte_rate, request_rate, percent_tenths as percent};
+use model::number::{byte_rate, percent_tenths as percent, request_rate};
 use model::sample::MetricName;
 use model::unit::{Unit, format_size};
 use model::warning::{Warning, WarningCode};
-
 
 /// Samples on each side of a moment, at least.
 const EACH_SIDE: usize = 3;
@@ -75,7 +74,8 @@ fn cliff(values: &[f64]) -> Option<(usize, f64)> {
     };
     let gaps = (EACH_SIDE..=last).filter_map(|index| Some((index, gap(index)?)));
     let (index, _) = gaps.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let (before, after) = (crate::judge::values::median(&values[..index])?, crate::judge::values::median(&values[index..])?);
+    let (before, after) =
+        (crate::judge::values::median(&values[..index])?, crate::judge::values::median(&values[index..])?);
     (before > 0.0).then(|| (index, 1.0 - after / before))
 }
 

@@ -11,7 +11,7 @@ use model::document::{Row, Status};
 use model::experiment::{DiskParams, Params};
 use model::io::{DiskCache, DiskLayout, DiskOp, DiskPattern};
 use model::machine::Machine;
-use model::number::{UnitScale, byte_rate, percent_hundredths, request_rate, percent_tenths as percent};
+use model::number::{UnitScale, byte_rate, percent_hundredths, percent_tenths as percent, request_rate};
 use model::peak::PeakKind;
 use model::sample::{Metric, MetricName};
 use model::warning::{self, Warning, WarningCode};
@@ -302,7 +302,8 @@ mod tests {
     }
 
     fn held(mut row: Row, target: &DiskTarget, machine: &Machine, declared: &[&str]) -> Row {
-        let of = |item: &&str| item.split_once('=').map(|(key, value)| (key.to_owned(), value.parse().unwrap())).unwrap();
+        let of =
+            |item: &&str| item.split_once('=').map(|(key, value)| (key.to_owned(), value.parse().unwrap())).unwrap();
         let declared = declared.iter().map(of).collect();
         hold_against(&mut row, Limits { target, machine, declared: &declared });
         row

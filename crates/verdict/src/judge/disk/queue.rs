@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use model::document::{DiskConditions, Row};
 use model::experiment::DiskParams;
 use model::io::DiskCache;
-use model::number::{UnitScale, request_rate, percent_tenths as percent};
+use model::number::{UnitScale, percent_tenths as percent, request_rate};
 use model::sample::MetricName;
 use model::warning::{Warning, WarningCode};
-
 
 /// From this share on a thread's CPU was busy all the time: what is left is a tick of the scheduler's here and there.
 const BUSY: f64 = 0.95;

@@ -77,9 +77,9 @@ mod tests {
 
     use super::*;
     use crate::evidence::Repetition;
-    use verdict::judge::ProcessRun;
     use crate::tests::{disk_params, planned, repetition};
     use model::plan::Planned;
+    use verdict::judge::ProcessRun;
 
     const MIB: u64 = 1 << 20;
 
