@@ -40,6 +40,7 @@ fn usage() -> String {
         (slurm::USAGE, "a real Slurm of four nodes on this machine, and its tests"),
         (simulate::USAGE, "how often slow nodes are named, for docs/cluster-simulation.md"),
     ];
-    let lines: String = commands.iter().map(|(usage, about)| format!("\n  {usage}\n      {about}\n")).collect();
+    let lines: Vec<String> = commands.iter().map(|(usage, about)| format!("\n  {usage}\n      {about}\n")).collect();
+    let lines = lines.concat();
     format!("Usage: cargo lab COMMAND\n{lines}")
 }

@@ -24,7 +24,9 @@ pub(crate) fn run(shell: &Shell) -> Tally {
         return Tally::failure("deny: deny.toml or cargo's metadata cannot be read");
     };
     let violations = check(&rules, &metadata);
-    violations.iter().for_each(|violation| println!("{violation}"));
+    for violation in &violations {
+        println!("{violation}");
+    }
     Tally::check(violations.is_empty())
 }
 

@@ -37,7 +37,8 @@ pub(crate) const STEPS: &[Step] = &[
 
 /// What can be asked for, one line each.
 pub(crate) fn usage() -> String {
-    let lines: String = STEPS.iter().map(|step| format!("  {:<12}  {}\n", step.name, step.about)).collect();
+    let lines: Vec<String> = STEPS.iter().map(|step| format!("  {:<12}  {}\n", step.name, step.about)).collect();
+    let lines = lines.concat();
     let all = "everything below but what changes files: all that must hold";
     format!("Usage: cargo xtask COMMAND\n\n  {:<12}  {all}\n{lines}", "test")
 }

@@ -246,7 +246,9 @@ mod tests {
 
     fn reported(lines: &[&str], ending: &Ending) -> Tally {
         let mut report = Report::default();
-        lines.iter().for_each(|line| report.read(line));
+        for line in lines {
+            report.read(line);
+        }
         report.end(ending)
     }
 

@@ -52,7 +52,7 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// An enum made by [`words`].
+/// An enum made by the macro `words`.
 pub trait Word: Copy + Eq + 'static {
     /// Every member, in the table's order.
     const ALL: &'static [Self];

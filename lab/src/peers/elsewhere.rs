@@ -80,7 +80,7 @@ fn of_text(text: &str, ground: Ground, kept: &[Attempt]) -> Result<Vec<Attempt>,
         .collect();
     // A line that is kept twice would be told as two attempts.
     if found.iter().any(|new| kept.iter().any(|old| old.is_the_same_as(new))) {
-        return Err(format!("is not new: its comparisons are in {}", ATTEMPTS));
+        return Err(format!("is not new: its comparisons are in {ATTEMPTS}"));
     }
     Ok(found)
 }

@@ -76,7 +76,9 @@ impl<'a> Modules<'a> {
                 "use" if word(index + 1) != "<" => {
                     let mut leaves = Vec::new();
                     index = read_use(&tokens, index + 1, &[], &mut leaves);
-                    leaves.into_iter().for_each(|leaf| entry.import(leaf, depth == at));
+                    for leaf in leaves {
+                        entry.import(leaf, depth == at);
+                    }
                     continue;
                 }
                 "macro_rules" => drop(entry.items.insert(word(index + 2).to_owned())),
@@ -157,13 +159,12 @@ impl<'a> Modules<'a> {
         if child.is_none() && module.items.contains(name) {
             return Some(Meaning::Item { file: module.file, name: name.to_owned() });
         }
-        let found = child.or_else(|| {
+        child.or_else(|| {
             module.globs.iter().filter(|_| hops < 5).find_map(|glob| match self.resolve(at, glob, hops + 1)? {
                 Meaning::Module(path) if path != at => self.look_up(&path, name, last, hops + 1),
                 _ => None,
             })
-        });
-        found
+        })
     }
 }
 

@@ -109,7 +109,7 @@ mod tests {
                 match suite(&choice) {
                     Ok(suite) => assert!(suite.disk.len() == 1 && suite.disk[0].op == [op], "{pattern} {op}"),
                     Err(PlanError(error)) => {
-                        assert!(error.contains("random with") && error.contains("backward with"), "{error}")
+                        assert!(error.contains("random with") && error.contains("backward with"), "{error}");
                     }
                 }
             }

@@ -94,10 +94,8 @@ pub(crate) type Detected = BTreeMap<String, Result<Found, NotFound>>;
 
 /// Looks for the tools of these ids.
 pub(crate) fn detect_all<'a>(ids: impl Iterator<Item = &'a str>, places: &Places) -> Detected {
-    ids.filter_map(tools::find)
-        .map(|tool| tool.description())
-        .map(|tool| (tool.id.to_owned(), detect(tool, places)))
-        .collect()
+    let descriptions = ids.filter_map(|id| Some(tools::find(id)?.description()));
+    descriptions.map(|tool| (tool.id.to_owned(), detect(tool, places))).collect()
 }
 
 /// The ids of the tools that are here and can be used.

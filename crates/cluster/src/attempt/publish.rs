@@ -27,28 +27,40 @@ pub(crate) fn publish(context: &NodeContext<'_>, lease: &Lease, outcome: &Outcom
         let _ = fs::remove_dir_all(&work);
         return Ok(AttemptResult::LeaseLost);
     }
-    let Some(published) = move_to_done(context.folder, context.node, held, &work)? else {
-        return Ok(AttemptResult::LeaseLost);
+    let status = match move_to_done(context.folder, context.node, held, &work)? {
+        Moved::LeaseLost => return Ok(AttemptResult::LeaseLost),
+        Moved::Done => outcome.status,
+        Moved::DoneBefore(status) => status,
     };
     held.clone().end();
-    Ok(AttemptResult::Finished(published.unwrap_or(outcome.status)))
+    Ok(AttemptResult::Finished(status))
 }
 
-/// Moves the folder of an attempt to the finished tasks: the status of the outcome that was there before, if one was;
-/// `None` where another worker has moved the folder away because the lease had expired.
-fn move_to_done(folder: &Folder, node: &str, held: &HeldClaim, work: &Path) -> Result<Option<Option<OutcomeStatus>>> {
+/// Where the folder of an attempt went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moved {
+    /// To the finished tasks.
+    Done,
+    /// Nowhere: an outcome with this status was there before.
+    DoneBefore(OutcomeStatus),
+    /// Another worker has moved it away because the lease had expired.
+    LeaseLost,
+}
+
+/// Moves the folder of an attempt to the finished tasks.
+fn move_to_done(folder: &Folder, node: &str, held: &HeldClaim, work: &Path) -> Result<Moved> {
     let all = folder.tasks(State::Done, node);
     let done = all.join(&held.name);
     make_folder(&all)?;
     match fs::rename(work, &done) {
-        Ok(()) => Ok(Some(None)),
+        Ok(()) => Ok(Moved::Done),
         Err(error) => match read::<Outcome>(&done.join(OUTCOME)) {
             // The answer to a rename that was done can be lost over NFS; or another worker had published before.
             Ok(there) => {
                 let _ = fs::remove_dir_all(work);
-                Ok(Some(Some(there.status)))
+                Ok(Moved::DoneBefore(there.status))
             }
-            Err(_) if error.kind() == io::ErrorKind::NotFound && !work.exists() => Ok(None),
+            Err(_) if error.kind() == io::ErrorKind::NotFound && !work.exists() => Ok(Moved::LeaseLost),
             Err(_) => Err(Error::Write(done, error)),
         },
     }
@@ -62,7 +74,7 @@ pub(crate) fn skip(folder: &Folder, node: &str, held: HeldClaim, why: &str) -> R
     let tried = task.tried;
     let skipped = Outcome { status, reason: Some(why.to_owned()), ..outcome(&task, &held.claim, tried) };
     write(&work.join(OUTCOME), &skipped)?;
-    let is_first = move_to_done(folder, node, &held, &work)? == Some(None);
+    let is_first = move_to_done(folder, node, &held, &work)? == Moved::Done;
     held.end();
     Ok(is_first)
 }

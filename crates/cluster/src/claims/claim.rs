@@ -51,7 +51,7 @@ fn fresh_name() -> Result<String> {
 pub(crate) fn random_hex(count: usize, what: &'static str) -> Result<String> {
     let mut bytes = vec![0_u8; count];
     getrandom(&mut bytes, GetRandomFlags::empty()).map_err(|error| Error::Random(what, error))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat())
 }
 
 /// A boot and the process namespace: in another one the same number is another process.

@@ -63,7 +63,7 @@ impl Pattern {
         Self { words: self.words.map(|word| word.wrapping_add(ahead)), ..*self }
     }
 
-    /// CacheLine `index` of the pattern.
+    /// Cache line `index` of the pattern.
     pub fn line(&self, index: usize) -> CacheLine {
         CacheLine(self.after(index).words)
     }

@@ -410,7 +410,7 @@ enum Cores {
 
 /// One line of the table: which models, and which of their steppings, have which cores.
 struct Models {
-    models: &'static [RangeInclusive<u32>],
+    numbers: &'static [RangeInclusive<u32>],
     steppings: RangeInclusive<u32>,
     cores: Cores,
 }
@@ -418,7 +418,7 @@ struct Models {
 const ANY_STEPPING: RangeInclusive<u32> = 0..=15;
 
 const fn models(models: &'static [RangeInclusive<u32>], uarch: &'static Uarch) -> Models {
-    Models { models, steppings: ANY_STEPPING, cores: Cores::Alike(uarch) }
+    Models { numbers: models, steppings: ANY_STEPPING, cores: Cores::Alike(uarch) }
 }
 
 const fn hybrid(
@@ -427,11 +427,11 @@ const fn hybrid(
     small: &'static Uarch,
     low: Option<&'static Uarch>,
 ) -> Models {
-    Models { models, steppings: ANY_STEPPING, cores: Cores::Hybrid(fast, small, low) }
+    Models { numbers: models, steppings: ANY_STEPPING, cores: Cores::Hybrid(fast, small, low) }
 }
 
 const fn skylake_sp(steppings: RangeInclusive<u32>, uarch: &'static Uarch) -> Models {
-    Models { models: &[0x55..=0x55], steppings, cores: Cores::Alike(uarch) }
+    Models { numbers: &[0x55..=0x55], steppings, cores: Cores::Alike(uarch) }
 }
 
 const NEHALEM: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "nehalem", ..named("Nehalem") };
@@ -525,7 +525,7 @@ pub(crate) fn look_up(core: Identity<'_>) -> Option<&'static Uarch> {
         _ => return None,
     };
     let fits = |line: &&Models| {
-        line.models.iter().any(|models| models.contains(&core.model)) && line.steppings.contains(&core.stepping)
+        line.numbers.iter().any(|numbers| numbers.contains(&core.model)) && line.steppings.contains(&core.stepping)
     };
     let uarch: &'static Uarch = match (&lines.iter().find(fits)?.cores, core.kind) {
         (Cores::Alike(uarch), _) => uarch,

@@ -25,7 +25,9 @@ pub(super) fn parts(table: &CpuTable) -> Vec<ClassicPart> {
     let points: Vec<(&Series, &Point)> = table.lines().collect();
     let about = |(_, point): &(&Series, &Point)| (point.id.clone(), point.status, point.grade);
     let mut lines = lines(&points, about, |(series, _)| series.workload.clone());
-    lines.iter_mut().for_each(|line| line.is_marked = false);
+    for line in &mut lines {
+        line.is_marked = false;
+    }
     let grid = (
         "classic-cpu".to_owned(),
         "The classic CPU table, in billions of operations a second (GigaOPS: GFLOP/s, GOP/s)".to_owned(),

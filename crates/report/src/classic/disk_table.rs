@@ -99,7 +99,7 @@ pub(super) fn parts(table: &DiskTable) -> Vec<ClassicPart> {
         ..throughput
     };
     let (factor, unit) = latency_scale(&requests);
-    let latency = grid(&Answer { factor, unit, ..LATENCY }, &requests, latency_notes(&requests));
+    let latency = grid(&Answer { unit, factor, ..LATENCY }, &requests, latency_notes(&requests));
     let title = format!("The classic disk table of latency, in {unit}");
     let latency = ClassicTable { title: Some(title), grid: None, ..latency };
     let all: Vec<SeriesPoint<'_>> = requests.iter().chain(&rates).copied().collect();

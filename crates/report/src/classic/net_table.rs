@@ -123,7 +123,6 @@ fn columns(answer: &Answer, points: &[SeriesPoint<'_>], lines: &[TableLine]) -> 
     let has = |of: fn(&NetPoint) -> Option<f64>| points.iter().any(|(_, point)| of(point).is_some());
     let counts = || TableColumn::counts(points, |(_, point)| point.threads.into());
     let [block, block_size, measured, theory] = answer.headings;
-    let is_transfer = answer.kind == NetKind::Transfer;
     let loss = || share(&|point| point.loss).gives_way(LOSS);
     let [protocols, blocks] = labels(points);
     let mut columns = vec![
@@ -175,7 +174,7 @@ fn columns(answer: &Answer, points: &[SeriesPoint<'_>], lines: &[TableLine]) -> 
             .kept(),
         TableColumn::intervals(points, |(_, point)| (answer.measured)(point), words),
     ]);
-    columns.push(if is_transfer {
+    columns.push(if answer.kind == NetKind::Transfer {
         TableColumn::times(points, |(_, point)| point.latency.map(|took| took.median))
             .text("there and back", Align::Decimal)
             .grid(Column::number("There and back").base(Unit::Second))

@@ -70,7 +70,7 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
                     let row = Row { request, machine, ground: &ground, block, wanted_size, engine };
                     for threads in thread_counts(request, &block.threads, machine) {
                         for params in &combinations {
-                            rows.push(row.planned(DiskParams { pattern, threads, ..params.clone() })?);
+                            rows.push(row.planned(&DiskParams { pattern, threads, ..params.clone() })?);
                         }
                     }
                 }
@@ -160,7 +160,7 @@ struct Row<'a> {
 
 impl Row<'_> {
     /// One benchmark, but for what the ground and the engine say.
-    fn planned(&self, params: DiskParams) -> Result<Planned, PlanError> {
+    fn planned(&self, params: &DiskParams) -> Result<Planned, PlanError> {
         let Self { request, machine, ground, block, .. } = *self;
         let (engine, no_engine) = engine(request, ground.target, self.engine, params.cache)?;
         let params = DiskParams {
@@ -168,7 +168,7 @@ impl Row<'_> {
             engine,
             direct: params.cache == DiskCache::Bypassed,
             path: ground.target.map(|target| target.directory.display().to_string()).unwrap_or_default(),
-            ..params
+            ..params.clone()
         };
         let (method, unknown) = if block.steady.is_some() { (STEADY, None) } else { method(&params) };
         check_request(&params)?;

@@ -35,7 +35,7 @@ impl Content {
         }
     }
 
-    /// CacheLine `index` of it.
+    /// Cache line `index` of it.
     pub(super) fn line(&self, index: usize) -> CacheLine {
         match self {
             Self::Words(pattern) => pattern.line(index),
@@ -55,7 +55,7 @@ impl Content {
     }
 }
 
-/// CacheLine `index` of what an operation makes of its sources.
+/// Cache line `index` of what an operation makes of its sources.
 pub(super) fn made_of<'a>(op: MemoryOp, sources: impl Iterator<Item = &'a Content>, index: usize) -> CacheLine {
     let lines: Vec<CacheLine> = sources.map(|source| source.line(index)).collect();
     CacheLine(std::array::from_fn(|word| combined(op, &lines.iter().map(|line| line.0[word]).collect::<Vec<_>>())))
