@@ -58,15 +58,9 @@ pub(crate) trait Engine: Sync {
     /// Why it cannot be done: [`Trouble`].
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble>;
 
-    /// Whether the kernel's tick is kept on the CPUs of its threads while they work, as they sleep for each operation.
-    fn keeps_ticks(&self, _task: &Task) -> bool {
-        false
-    }
-
-    /// The memory nodes that the buffers are meant to be on, one for each of as many equal shares of them, given those
-    /// of the threads: there, unless the experiment wants them elsewhere.
-    fn homes(&self, _task: &Task, of_threads: Vec<u32>) -> Vec<u32> {
-        of_threads
+    /// Where its threads and buffers are meant to be, given the memory nodes of the threads.
+    fn placement(&self, _task: &Task, of_threads: Vec<u32>) -> Placement {
+        Placement { keeps_ticks: false, homes: of_threads }
     }
 
     /// The part of the other end of an experiment between two processes, until that experiment is over. Says first where
@@ -77,6 +71,15 @@ pub(crate) trait Engine: Sync {
     fn peer(&self, task: &Task, _launch: &mut dyn Preparing) -> Result<(), Trouble> {
         Err(Trouble::Failed(format!("'{}' has no other end", task.experiment.id)))
     }
+}
+
+/// Where the threads and buffers of a launch are meant to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Placement {
+    /// Whether the kernel's tick is kept on the CPUs of the threads while they work, as they sleep for each operation.
+    pub(crate) keeps_ticks: bool,
+    /// The memory nodes of the buffers, one for each of as many equal shares of them.
+    pub(crate) homes: Vec<u32>,
 }
 
 /// What a launch can say while it prepares.
@@ -131,14 +134,6 @@ pub(crate) trait Job {
     /// What is wrong with it.
     fn verify(&mut self) -> Result<Residuals, String>;
 
-    /// Whether other threads of the process than the launch's do the work: what it takes is then counted of them all.
-    fn works_elsewhere(&self) -> bool {
-        false
-    }
-
-    /// Share of its buffers in pages of the size asked for, where it has any.
-    fn pages_obtained(&self) -> Option<f64>;
-
     /// Adds what only it knows to what the launch has seen; called once, at the end, on the thread that was told what
     /// stood beside the samples.
     fn conclude(&mut self, beside: &[BesideJob], seen: &mut Observations);
@@ -151,6 +146,8 @@ pub(crate) struct JobProfile {
     pub(crate) unit: Unit,
     /// Its work, by all threads together.
     pub(crate) work: f64,
+    /// Whether other threads of the process than the launch's do the work: what it takes is then counted of them all.
+    pub(crate) works_elsewhere: bool,
 }
 
 /// How far a result is from an exact one.
@@ -181,27 +178,14 @@ pub(crate) trait Flow {
     /// What is worth knowing before it is run.
     fn profile(&self) -> FlowProfile;
 
-    /// Makes ready for the next window, while no thread is in one. Not timed.
+    /// Makes ready for the next window, while no thread is in one. Not timed. What was noted before the first sample was
+    /// warm-up.
     ///
     /// # Errors
     /// What cannot be done.
-    fn prepare(&mut self) -> Result<(), String> {
+    fn prepare(&mut self, _next: NextWindow) -> Result<(), String> {
         Ok(())
     }
-
-    /// Whether what is in flight when a window ends is waited for, however long that takes. A window is then as long as
-    /// the one before went on beyond its end: on a slow device there would be more waiting than measuring.
-    fn drains(&self) -> bool {
-        false
-    }
-
-    /// Whether no other window is to begin, since all that may be done was done: as if the time were over.
-    fn has_done_enough(&self) -> bool {
-        false
-    }
-
-    /// The windows from now on are samples: what was noted of those before them was warm-up.
-    fn warmed_up(&mut self) {}
 
     /// Works from now until the window has passed. What ends before it begins is warm-up (queues fill, the other end
     /// gets going); what ends after it is waited for and not counted. In a window without an end it does its share of
@@ -216,10 +200,28 @@ pub(crate) trait Flow {
     ///
     /// # Errors
     /// What is wrong with the results.
-    fn verify(&mut self) -> Result<(), String>;
+    fn verify(&mut self) -> Result<Verified, String>;
 
     /// Adds what only it knows to what the launch has seen; called once, at the end.
     fn conclude(&mut self, seen: &mut Observations);
+}
+
+/// The window that a flow makes ready for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextWindow {
+    /// Warm-up, or a sample after the first one.
+    Any,
+    /// The first sample.
+    FirstSample,
+}
+
+/// What a check of a flow has found besides that the results are right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verified {
+    /// Another window may begin.
+    GoesOn,
+    /// No other window is to begin, since all that may be done was done: as if the time were over.
+    HasDoneEnough,
 }
 
 /// How a flow wants to be run and counted.
@@ -229,6 +231,9 @@ pub(crate) struct FlowProfile {
     pub(crate) metrics: &'static [FlowMetric],
     /// How long before a window it starts, in microseconds.
     pub(crate) lead_microseconds: u32,
+    /// Whether what is in flight when a window ends is waited for, however long that takes. A window is then as long as
+    /// the one before went on beyond its end: on a slow device there would be more waiting than measuring.
+    pub(crate) drains: bool,
 }
 
 /// What can be told of a window of operations.
@@ -450,30 +455,24 @@ pub(crate) trait Trial {
     /// What is wrong with the results.
     fn verify(&mut self) -> Result<(), String>;
 
-    /// Share of its buffers in pages of the size asked for, where it has any.
-    fn pages_obtained(&self) -> Option<f64> {
-        None
+    /// What it is run with.
+    fn means(&self) -> Means {
+        Means::default()
     }
 
-    /// Seconds that generating the place of a visit takes by itself, which the time of the visit contains; `None` where
-    /// no place is generated.
-    fn order_seconds(&self) -> Option<f64> {
-        None
-    }
-
-    /// The C library whose function it measures; `None` where it measures none.
-    fn c_library(&self) -> Option<String> {
-        None
-    }
-
-    /// Cycles per iteration of a variant of its loop that a chain of dependent instructions paces: it tells the clock
-    /// under the loop's own load. `None` where there is no such variant.
-    fn paced_cycles(&self) -> Option<f64> {
-        None
-    }
-
-    /// Does so many iterations of that variant.
+    /// Does so many iterations of the variant of its loop that a chain of dependent instructions paces.
     fn run_paced(&mut self, _iterations: u64) {}
+}
+
+/// What a trial is run with; `None` of what does not apply.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Means {
+    /// Share of its buffers in pages of the size asked for.
+    pub(crate) pages_obtained: Option<f64>,
+    /// Seconds that generating the place of a visit takes by itself, which the time of the visit contains.
+    pub(crate) order_seconds: Option<f64>,
+    /// The C library whose function it measures.
+    pub(crate) c_library: Option<String>,
 }
 
 /// How a trial wants to be run and counted.
@@ -488,6 +487,9 @@ pub(crate) struct Profile {
     /// Whether clock chains are run between bursts of about a millisecond, so that the clock is the one under this very
     /// load; otherwise they are run before and after each sample.
     pub(crate) clock_between_bursts: bool,
+    /// Cycles per iteration of a variant of its loop that a chain of dependent instructions paces: it tells the clock
+    /// under the loop's own load. `None` where there is no such variant.
+    pub(crate) paced_cycles: Option<f64>,
 }
 
 /// What a trial's headline metric is.

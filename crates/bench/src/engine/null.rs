@@ -43,6 +43,7 @@ impl Trial for NullTrial {
             work_per_iteration: 1.0,
             most_iterations: 1 << 20,
             clock_between_bursts: true,
+            paced_cycles: None,
         }
     }
 

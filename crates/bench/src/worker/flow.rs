@@ -16,7 +16,7 @@ use super::flow_record::{FlowRecord, combine, merged, started};
 use super::launch::{Ended, HEARING, Launch, ThreadReport, another_failed, lock};
 use super::observe::Observer;
 use super::pacing::{Extent, Steadiness};
-use crate::engine::{Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
+use crate::engine::{Flow, FlowMetric, FlowProfile, NextWindow, Tally, Trouble, Verified, Window};
 
 /// Length of a slice of warm-up: long enough for some hundred operations of a device of a millisecond.
 const SLICE_SECONDS: f64 = 0.1;
@@ -58,6 +58,8 @@ struct Worked {
     tally: Tally,
     used: ThreadUsage,
     seconds: f64,
+    /// The window that comes next.
+    next: NextWindow,
 }
 
 /// Runs one thread's part from the first window to the last check.
@@ -69,10 +71,11 @@ pub(super) fn run(
     began: f64,
 ) -> Result<ThreadReport, Ended> {
     let first = thread == 0;
-    let mut worked = Worked { first, tally: Tally::new(&launch.timer), used: ThreadUsage::default(), seconds: 0.0 };
+    let (tally, used) = (Tally::new(&launch.timer), ThreadUsage::default());
+    let mut worked = Worked { first, tally, used, seconds: 0.0, next: NextWindow::Any };
     let setup_seconds = monotonic_raw_seconds() - began;
     let (warm_up_seconds, warm_up_change) = warm_up(launch, thread, gate, flow.as_mut(), &mut worked)?;
-    flow.warmed_up();
+    worked.next = NextWindow::FirstSample;
     if thread == 0 {
         launch.tell(&Message::Ready)?;
     }
@@ -87,7 +90,7 @@ pub(super) fn run(
         }
         take_sample(launch, thread, gate, flow.as_mut(), &mut worked, f64::from(sample))?;
         if thread == 0 {
-            values.extend(tell_sample(launch, flow.profile(), flow.drains())?);
+            values.extend(tell_sample(launch, flow.profile(), flow.profile().drains)?);
             let steady = || stats::steadiness(&values).is_some_and(|found| found.is_steady());
             launch.over.store(launch.task.until_steady && steady(), Ordering::Release);
             std::thread::sleep(HEARING);
@@ -124,7 +127,7 @@ fn take_sample(
     worked: &mut Worked,
     sample: f64,
 ) -> Result<(), Ended> {
-    let drains = flow.drains();
+    let drains = flow.profile().drains;
     let mut was_late = false;
     let mut seconds = launch.task.sample_seconds;
     if drains && !launch.task.until_steady {
@@ -188,7 +191,7 @@ fn work(
     (extent, phase): (Extent, f64),
 ) -> Result<Window, Ended> {
     let failed = |reason| Some(Trouble::Failed(reason));
-    flow.prepare().map_err(failed)?;
+    flow.prepare(std::mem::replace(&mut worked.next, NextWindow::Any)).map_err(failed)?;
     let lead = f64::from(flow.profile().lead_microseconds) * 1e-6 + phase;
     let begin = gate.meet(&launch.timer, lead).map_err(another_failed)?;
     let end = match extent {
@@ -202,12 +205,12 @@ fn work(
     worked.used = worked.used.plus(ThreadUsage::now().since(usage));
     worked.seconds += launch.timer.seconds(start, launch.timer.now());
     note_drained(launch, window, launch.timer.now());
-    if flow.drains() {
+    if flow.profile().drains {
         note_turn(launch, &worked.tally);
     }
-    flow.verify().map_err(failed)?;
+    let verified = flow.verify().map_err(failed)?;
     if worked.first {
-        launch.look_at_the_time(flow.has_done_enough());
+        launch.look_at_the_time(verified == Verified::HasDoneEnough);
         if launch.timer.seconds(start, launch.timer.now()) > QUIET_SECONDS {
             launch.tell(&Message::Working)?;
         }
@@ -247,12 +250,12 @@ fn warm_up(
         let slice = SLICE_SECONDS.min(most / 2.0);
         work(launch, gate, flow, worked, (Extent::Seconds(slice), 0.0))?;
         let operations = worked.tally.operations;
-        let operations = if flow.drains() { of_all(launch, gate, slices, operations)? } else { operations };
+        let operations = if flow.profile().drains { of_all(launch, gate, slices, operations)? } else { operations };
         launch.steady[thread].store(steadiness.settled_with(operations as f64), Ordering::Release);
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
         slices += 1;
         // What was waited for beyond the slice was warm-up too, and is the same for all threads once they have met.
-        passed += slice + if flow.drains() { drained_seconds(launch) } else { 0.0 };
+        passed += slice + if flow.profile().drains { drained_seconds(launch) } else { 0.0 };
     }
     Ok((passed, steadiness.change()))
 }
@@ -315,7 +318,7 @@ mod tests {
 
     impl Flow for Series {
         fn profile(&self) -> FlowProfile {
-            FlowProfile { metrics: &[FlowMetric::Requests], lead_microseconds: 0 }
+            FlowProfile { metrics: &[FlowMetric::Requests], lead_microseconds: 0, drains: false }
         }
 
         fn run(&mut self, _: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
@@ -324,8 +327,8 @@ mod tests {
             Ok(())
         }
 
-        fn verify(&mut self) -> Result<(), String> {
-            Ok(())
+        fn verify(&mut self) -> Result<Verified, String> {
+            Ok(Verified::GoesOn)
         }
 
         fn conclude(&mut self, _: &mut Observations) {}
@@ -376,11 +379,7 @@ mod tests {
 
     impl Flow for Draining {
         fn profile(&self) -> FlowProfile {
-            FlowProfile { metrics: &[FlowMetric::Requests], lead_microseconds: 0 }
-        }
-
-        fn drains(&self) -> bool {
-            true
+            FlowProfile { metrics: &[FlowMetric::Requests], lead_microseconds: 0, drains: true }
         }
 
         fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
@@ -394,8 +393,8 @@ mod tests {
             Ok(())
         }
 
-        fn verify(&mut self) -> Result<(), String> {
-            Ok(())
+        fn verify(&mut self) -> Result<Verified, String> {
+            Ok(Verified::GoesOn)
         }
 
         fn conclude(&mut self, _: &mut Observations) {}

@@ -158,7 +158,7 @@ mod tests {
         const METRICS: &[FlowMetric] = &[FlowMetric::Requests, FlowMetric::Bytes, FlowMetric::Latency];
         let window = Window { begin: 0, end: 1_000_000_000 };
         let records = [record(window, &[1_000_000; 999]), record(window, &[2_000_000; 499])];
-        let profile = FlowProfile { metrics: METRICS, lead_microseconds: 0 };
+        let profile = FlowProfile { metrics: METRICS, lead_microseconds: 0, drains: false };
         let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
         let value = |name: MetricName| metrics.iter().find(|metric| metric.name == name).unwrap().sample.value;
         assert!((value(MetricName::Iops) - 1498.0).abs() < 1e-6);
@@ -176,7 +176,7 @@ mod tests {
             record.tally.over(over);
             record.window = record.tally.window();
         }
-        let profile = FlowProfile { metrics: &[FlowMetric::Requests], lead_microseconds: 0 };
+        let profile = FlowProfile { metrics: &[FlowMetric::Requests], lead_microseconds: 0, drains: false };
         let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
         let sample = &metrics[0].sample;
         assert!((sample.value - 250.0 / 0.3).abs() < 1e-6 && (sample.seconds - 0.3).abs() < 1e-12, "{sample:?}");
@@ -191,7 +191,7 @@ mod tests {
         answering.begin(window);
         answering.came(5, 0);
         let records = [record(window, &[1_000_000; 900]), FlowRecord { tally: answering, window }];
-        let profile = FlowProfile { metrics: &[FlowMetric::LatencyOf(250)], lead_microseconds: 0 };
+        let profile = FlowProfile { metrics: &[FlowMetric::LatencyOf(250)], lead_microseconds: 0, drains: false };
         let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
         let sample = &metrics[0].sample;
         assert!((sample.value / 4e-6 - 1.0).abs() < 2e-3, "{}", sample.value);
@@ -231,7 +231,7 @@ mod tests {
             above_goal: false,
         };
         let down = Carried { up_bytes: 0, cpu_seconds: Some(1.0), jitter_seconds: None, ..up };
-        let profile = FlowProfile { metrics: METRICS, lead_microseconds: 0 };
+        let profile = FlowProfile { metrics: METRICS, lead_microseconds: 0, drains: false };
         let values = |records: &[FlowRecord]| -> Vec<(&'static str, f64)> {
             let metrics = combine(records, &merged(records), profile, &Timer::system(), &template());
             metrics.iter().map(|metric| (metric.name.name(), metric.sample.value)).collect()
@@ -273,7 +273,8 @@ mod tests {
             FlowRecord { tally, window }
         };
         let records = [FlowRecord { tally: probing, window }, stream(600), stream(400)];
-        let profile = FlowProfile { metrics: &[FlowMetric::Latency, FlowMetric::Bytes], lead_microseconds: 0 };
+        let profile =
+            FlowProfile { metrics: &[FlowMetric::Latency, FlowMetric::Bytes], lead_microseconds: 0, drains: false };
         let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
         let [latency, bytes] = &metrics[..] else { panic!("{metrics:?}") };
         assert!((latency.sample.value / 1e-3 - 1.0).abs() < 2e-3);
@@ -307,7 +308,8 @@ mod tests {
         tally.came(5, 1 << 20);
         tally.came(1_000_000_000, 1 << 20);
         let records = [FlowRecord { tally, window }];
-        let profile = FlowProfile { metrics: &[FlowMetric::Bytes, FlowMetric::Latency], lead_microseconds: 0 };
+        let profile =
+            FlowProfile { metrics: &[FlowMetric::Bytes, FlowMetric::Latency], lead_microseconds: 0, drains: false };
         let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
         assert_eq!(metrics.len(), 1);
         assert!((metrics[0].sample.value - f64::from(1 << 20)).abs() < 1e-6);

@@ -85,7 +85,7 @@ pub(super) fn run(
         ops_per_cycle: work.pacer.take_ops_per_cycle(),
         clock_disagreement: work.pacer.take_clock_disagreement(),
         paced_clock: work.pacer.has_paced_clock(),
-        pages_obtained: work.parts.job.pages_obtained(),
+        pages_obtained: seen.pages_obtained,
         watched,
         of_job: Some(Box::new(seen)),
         ..ThreadReport::default()
@@ -130,7 +130,7 @@ impl Work {
         looks.clear();
         looks.push(pacer.look_beside(bound.as_mut()));
         spin_until(timer, start);
-        let elsewhere = job.works_elsewhere();
+        let elsewhere = job.profile().works_elsewhere;
         let before = counts(elsewhere);
         let begin = timer.now();
         let every = timer.ticks(LOOK_SECONDS);

@@ -107,7 +107,7 @@ impl<'a> Launch<'a> {
             flows: Mutex::new(vec![None; threads]),
             jobs: Mutex::new(vec![None; threads]),
             output: Mutex::new(output),
-            nodes: Nodes::of(&task.cpus, |of_threads| engine.homes(task, of_threads)),
+            nodes: Nodes::of(&task.cpus, |of_threads| engine.placement(task, of_threads).homes),
         }
     }
 

@@ -55,6 +55,7 @@ pub(super) fn run(
         }
     }
     let watched = observer.take().map(Observer::end);
+    let means = trial.means();
     Ok(ThreadReport {
         migrated: !sys::affinity::is_pinned_to(launch.task.cpus[thread]),
         remote_pages: remote_pages(launch, thread, gate)?,
@@ -68,9 +69,9 @@ pub(super) fn run(
         clock_disagreement: pacer.take_clock_disagreement(),
         cycle_counter: pacer.has_cycle_counter(),
         paced_clock: pacer.has_paced_clock(),
-        pages_obtained: trial.pages_obtained(),
-        order_seconds: trial.order_seconds(),
-        c_library: trial.c_library(),
+        pages_obtained: means.pages_obtained,
+        order_seconds: means.order_seconds,
+        c_library: means.c_library,
         start_spread_seconds,
         watched,
         ..ThreadReport::default()

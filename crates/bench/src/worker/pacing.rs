@@ -197,7 +197,7 @@ impl Pacer {
         self.most_chunks = usize::try_from(most / self.chunk_iterations).unwrap_or(usize::MAX).max(1);
         let iterations = whole((PACED_SECONDS / per_iteration).ceil());
         let paced = |cycles| PacedLoop::new(iterations, cycles, per_iteration);
-        self.paced = trial.paced_cycles().map(paced);
+        self.paced = trial.profile().paced_cycles.map(paced);
         Ok(())
     }
 

@@ -45,7 +45,7 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
     }
     engine.prepare(task, &mut Teller(output))?;
     let launch = Launch::new(task, engine, calibration.finish(CALIBRATION), output);
-    let _kept = engine.keeps_ticks(task).then(|| sys::tick::KeptTicks::on(&task.cpus));
+    let _kept = engine.placement(task, Vec::new()).keeps_ticks.then(|| sys::tick::KeptTicks::on(&task.cpus));
     // The team reports sentences; what kind of trouble it was travels beside them.
     let first_trouble: Mutex<Option<Trouble>> = Mutex::new(None);
     let reports = team::run(&task.cpus, |thread, gate| {

@@ -97,15 +97,12 @@ impl Trial for CpuTrial {
             work_per_iteration: kernel.operations() as f64,
             most_iterations: u64::MAX,
             clock_between_bursts: true,
+            paced_cycles: kernel.paced_code().map(|(_, additions)| additions as f64),
         }
     }
 
     fn run(&mut self, iterations: u64) {
         self.bound.run(&mut self.state, iterations);
-    }
-
-    fn paced_cycles(&self) -> Option<f64> {
-        self.bound.kernel().paced_code().map(|(_, additions)| additions as f64)
     }
 
     fn run_paced(&mut self, iterations: u64) {

@@ -21,7 +21,7 @@ use super::engines::{self, cannot_open};
 use super::helpers::Helpers;
 use super::lane::{Access, Due, Job, Lane};
 use super::{apart, layout, traffic, trouble};
-use crate::engine::{Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
+use crate::engine::{Flow, FlowMetric, FlowProfile, NextWindow, Tally, Trouble, Verified, Window};
 
 /// Bytes compared after a window of reads, over all lanes of a thread.
 const COMPARED_BYTES: usize = 16 << 20;
@@ -189,24 +189,15 @@ impl Flow for DiskFlow {
         let metrics = if self.params.pattern == DiskPattern::Random { RANDOM } else { SEQUENTIAL };
         // Where no request may be lost, none begins before the window.
         let lead = if self.is_numbered() { NUMBERED_LEAD_MICROSECONDS } else { LEAD_MICROSECONDS };
-        FlowProfile { metrics, lead_microseconds: lead + helpers.saturating_mul(THREAD_MICROSECONDS) }
+        FlowProfile { metrics, lead_microseconds: lead + helpers.saturating_mul(THREAD_MICROSECONDS), drains: true }
     }
 
-    fn drains(&self) -> bool {
-        true
-    }
-
-    fn has_done_enough(&self) -> bool {
-        self.may_write_bytes().is_some_and(|left| left < LEAST_ROUNDS * self.params.bytes_in_flight())
-    }
-
-    fn prepare(&mut self) -> Result<(), String> {
+    fn prepare(&mut self, next: NextWindow) -> Result<(), String> {
+        if next == NextWindow::FirstSample {
+            self.flushes.clear();
+            self.flushed_rates.clear();
+        }
         self.keeper.before_a_window()
-    }
-
-    fn warmed_up(&mut self) {
-        self.flushes.clear();
-        self.flushed_rates.clear();
     }
 
     fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
@@ -229,13 +220,16 @@ impl Flow for DiskFlow {
         Ok(())
     }
 
-    fn verify(&mut self) -> Result<(), String> {
+    fn verify(&mut self) -> Result<Verified, String> {
         if self.job.op.writes() && !self.job.no_device {
             self.flush()?;
             self.check_writes()?;
         }
         let each = COMPARED_BYTES / self.lanes.len().max(1);
-        self.lanes.iter_mut().try_for_each(|lane| lane.check_reads(each))
+        self.lanes.iter_mut().try_for_each(|lane| lane.check_reads(each))?;
+        let left = self.may_write_bytes();
+        let has_done_enough = left.is_some_and(|left| left < LEAST_ROUNDS * self.params.bytes_in_flight());
+        Ok(if has_done_enough { Verified::HasDoneEnough } else { Verified::GoesOn })
     }
 
     fn conclude(&mut self, seen: &mut Observations) {

@@ -27,7 +27,7 @@ mod visits;
 use model::experiment::{Area, DiskParams, Params};
 use model::wire::{DiskTask, Task};
 
-use super::{Engine, Opened, Preparing, Trouble};
+use super::{Engine, Opened, Placement, Preparing, Trouble};
 
 /// Measures disks.
 pub(super) struct DiskEngine;
@@ -52,9 +52,10 @@ impl Engine for DiskEngine {
         cache::before_a_launch(params, (held, task.most_seconds), launch)
     }
 
-    fn keeps_ticks(&self, task: &Task) -> bool {
+    fn placement(&self, task: &Task, homes: Vec<u32>) -> Placement {
         // Without a device there is nothing to sleep for.
-        parts(task).is_ok_and(|(params, _)| params.engine != model::io::DiskEngine::Null)
+        let keeps_ticks = parts(task).is_ok_and(|(params, _)| params.engine != model::io::DiskEngine::Null);
+        Placement { keeps_ticks, homes }
     }
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {

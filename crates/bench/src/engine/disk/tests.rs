@@ -106,7 +106,7 @@ fn ticks_are_kept_where_a_device_is_waited_for() {
     let held = held(MIB);
     let keeps = |engine| {
         let params = params(DiskPattern::Random, DiskOp::Read, 4096, 1, engine);
-        Disks.keeps_ticks(&task(&params, &held, 1))
+        Disks.placement(&task(&params, &held, 1), Vec::new()).keeps_ticks
     };
     let all = [DiskEngine::IoUring, DiskEngine::Libaio, DiskEngine::Sync, DiskEngine::Null];
     assert_eq!(all.map(keeps), [true, true, true, false]);
@@ -249,7 +249,7 @@ fn threads_share_the_file_and_find_only_their_own_writes() {
                 for flow in &mut flows {
                     run(flow, 20).unwrap();
                 }
-                flows.iter_mut().try_for_each(Flow::verify).unwrap();
+                flows.iter_mut().try_for_each(|flow| flow.verify().map(drop)).unwrap();
             }
         }
     }
@@ -336,7 +336,7 @@ fn a_single_wrong_byte_deep_inside_a_block_is_found_after_the_window() {
     held.file.write_all_at(&[byte[0] ^ 0x10], 700_000).unwrap();
     held.file.sync_data().unwrap();
     // A page of it may be compared in full, by chance the one.
-    let found = run(&mut flow, 20).map(|_| ()).and_then(|()| flow.verify());
+    let found = run(&mut flow, 20).map(|_| ()).and_then(|()| flow.verify().map(drop));
     assert!(found.unwrap_err().contains("at byte 699904 of the test file word"), "the sector is that of the byte");
 }
 

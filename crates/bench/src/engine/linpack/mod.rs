@@ -150,7 +150,8 @@ impl Drop for TeamJob {
 
 impl Job for TeamJob {
     fn profile(&self) -> JobProfile {
-        JobProfile { unit: Unit::FlopPerSecond, work: self.params.op.operations(self.params.n) }
+        let (unit, work) = (Unit::FlopPerSecond, self.params.op.operations(self.params.n));
+        JobProfile { unit, work, works_elsewhere: self.team.works_elsewhere() }
     }
 
     fn prepare(&mut self) -> Result<(), String> {
@@ -165,21 +166,14 @@ impl Job for TeamJob {
         self.team.check(self.thread)
     }
 
-    fn works_elsewhere(&self) -> bool {
-        self.team.works_elsewhere()
-    }
-
-    fn pages_obtained(&self) -> Option<f64> {
-        // One thread speaks for all: the buffers are theirs together.
-        if self.thread == 0 { self.team.huge_share() } else { None }
-    }
-
     fn conclude(&mut self, beside: &[BesideJob], seen: &mut Observations) {
         let median = |of: fn(&BesideJob) -> f64| {
             let values: Vec<f64> = beside.iter().map(of).filter(|value| value.is_finite() && *value > 0.0).collect();
             stats::summarise(&values).ok().map(|summary| summary.median)
         };
         let factors = self.params.op != LinpackOp::Gemm;
+        // One thread speaks for all: the buffers are theirs together.
+        seen.pages_obtained = self.team.huge_share();
         seen.linpack = Some(LinpackConditions {
             matrix: self.params.matrix(),
             nb: self.params.nb.filter(|_| factors),

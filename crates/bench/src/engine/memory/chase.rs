@@ -7,7 +7,7 @@ use model::experiment::MemoryParams;
 use model::isa::Pages;
 use model::unit::Unit;
 
-use super::super::{Measure, Opened, Profile, Trial, Trouble};
+use super::super::{Means, Measure, Opened, Profile, Trial, Trouble};
 use super::buffers::{map, obtained, want_huge_pages};
 use areas::memory::blocks::share_bytes;
 
@@ -59,6 +59,7 @@ impl Trial for ChaseTrial {
             work_per_iteration: self.chase.loads_per_round() as f64,
             most_iterations: u64::MAX / 1024,
             clock_between_bursts: false,
+            paced_cycles: None,
         }
     }
 
@@ -70,8 +71,8 @@ impl Trial for ChaseTrial {
         self.chase.verify_position().map_err(|wrong| format!("the chase went astray: {wrong}"))
     }
 
-    fn pages_obtained(&self) -> Option<f64> {
-        self.pages_obtained
+    fn means(&self) -> Means {
+        Means { pages_obtained: self.pages_obtained, ..Means::default() }
     }
 }
 

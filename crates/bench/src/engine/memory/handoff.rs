@@ -15,7 +15,7 @@ use kernels::handoff::{HandoffLine, Lost};
 use model::wire::{Observations, Task};
 use sys::clock::Timer;
 
-use super::super::{Flow, FlowMetric, FlowProfile, Opened, Tally, Trouble, Window};
+use super::super::{Flow, FlowMetric, FlowProfile, Opened, Tally, Trouble, Verified, Window};
 
 /// Round trips on one line between two time stamps: some tens of microseconds.
 const TOGETHER: u32 = 256;
@@ -169,7 +169,7 @@ impl Drop for Side {
 
 impl Flow for Side {
     fn profile(&self) -> FlowProfile {
-        FlowProfile { metrics: METRICS, lead_microseconds: LEAD_MICROSECONDS }
+        FlowProfile { metrics: METRICS, lead_microseconds: LEAD_MICROSECONDS, drains: false }
     }
 
     fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
@@ -177,14 +177,14 @@ impl Flow for Side {
     }
 
     /// Both sides have stopped once the asking one has: every line then holds the number that its round trips come to.
-    fn verify(&mut self) -> Result<(), String> {
+    fn verify(&mut self) -> Result<Verified, String> {
         for index in (0..LINES).filter(|_| self.asks) {
             let (expected, found) = (made_on(index, self.batches), self.lines.line(index).map(HandoffLine::made));
             if found != Some(expected) {
                 return Err(format!("line {index} went there and back {found:?} times instead of {expected}"));
             }
         }
-        Ok(())
+        Ok(Verified::GoesOn)
     }
 
     fn conclude(&mut self, _seen: &mut Observations) {}

@@ -17,7 +17,7 @@ use model::unit::{Unit, format_size};
 use stats::random::Random;
 use sys::clock::{Calibration, Timer};
 
-use super::super::{Measure, Opened, Profile, Trial, Trouble};
+use super::super::{Means, Measure, Opened, Profile, Trial, Trouble};
 use super::buffers::{Array, obtained};
 use super::chase::ChaseTrial;
 use areas::memory::blocks::parts;
@@ -214,6 +214,7 @@ impl Trial for Load {
             work_per_iteration: (PIECE_BYTES * arrays) as f64,
             most_iterations: u64::MAX / 4,
             clock_between_bursts: false,
+            paced_cycles: None,
         }
     }
 
@@ -244,8 +245,8 @@ impl Trial for Load {
         Ok(())
     }
 
-    fn pages_obtained(&self) -> Option<f64> {
-        self.pages_obtained
+    fn means(&self) -> Means {
+        Means { pages_obtained: self.pages_obtained, ..Means::default() }
     }
 }
 

@@ -18,7 +18,7 @@ use model::experiment::{Area, Params};
 use model::isa::MemoryPattern;
 use model::wire::Task;
 
-use super::{Engine, Opened, Trouble};
+use super::{Engine, Opened, Placement, Trouble};
 
 /// Measures memory.
 pub(super) struct MemoryEngine;
@@ -43,11 +43,12 @@ impl Engine for MemoryEngine {
         }
     }
 
-    fn homes(&self, task: &Task, of_threads: Vec<u32>) -> Vec<u32> {
-        match &task.experiment.params {
+    fn placement(&self, task: &Task, of_threads: Vec<u32>) -> Placement {
+        let homes = match &task.experiment.params {
             Params::Memory(params) => nodes::homes(params, of_threads),
             _ => of_threads,
-        }
+        };
+        Placement { keeps_ticks: false, homes }
     }
 }
 

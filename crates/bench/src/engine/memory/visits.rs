@@ -21,7 +21,7 @@ use stats::random::Random;
 use sys::clock::Timer;
 use sys::memory::Region;
 
-use super::super::{Measure, Opened, Profile, Trial, Trouble};
+use super::super::{Means, Measure, Opened, Profile, Trial, Trouble};
 use super::buffers::{map, obtained, want_huge_pages};
 
 /// Blocks up to this length are spoilt and compared as a whole, longer ones in pieces of a quarter of it.
@@ -300,7 +300,9 @@ impl Trial for VisitTrial {
             MemoryOp::Copy => (Measure::Visits(2 * block), 2 * block),
             _ => (Measure::Visits(block), block),
         };
-        Profile { measure, work_per_iteration: work as f64, most_iterations: u64::MAX / 4, clock_between_bursts: false }
+        let work_per_iteration = work as f64;
+        let most_iterations = u64::MAX / 4;
+        Profile { measure, work_per_iteration, most_iterations, clock_between_bursts: false, paced_cycles: None }
     }
 
     fn run(&mut self, iterations: u64) {
@@ -349,13 +351,15 @@ impl Trial for VisitTrial {
         Ok(())
     }
 
-    fn pages_obtained(&self) -> Option<f64> {
-        let regions = self.source.iter().chain(&self.target);
-        regions.filter_map(|region| obtained(region, self.pages)).reduce(f64::min)
-    }
-
-    fn order_seconds(&self) -> Option<f64> {
-        self.order_seconds
+    fn means(&self) -> Means {
+        Means {
+            pages_obtained: {
+                let regions = self.source.iter().chain(&self.target);
+                regions.filter_map(|region| obtained(region, self.pages)).reduce(f64::min)
+            },
+            order_seconds: self.order_seconds,
+            ..Means::default()
+        }
     }
 }
 
@@ -504,7 +508,12 @@ mod tests {
         for params in all() {
             let trial = VisitTrial::open(&params, 3).unwrap();
             let generated = matches!(trial.order, Order::Generated);
-            assert_eq!(trial.order_seconds().is_some_and(|seconds| seconds > 0.0), generated, "{}", name(&params));
+            assert_eq!(
+                trial.means().order_seconds.is_some_and(|seconds| seconds > 0.0),
+                generated,
+                "{}",
+                name(&params)
+            );
         }
     }
 }

@@ -103,7 +103,7 @@ fn refusal(to: SocketAddr, error: &io::Error) -> String {
 
 impl Part for Connector {
     fn profile(&self) -> FlowProfile {
-        FlowProfile { metrics: METRICS, lead_microseconds: LEAD_MICROSECONDS }
+        FlowProfile { metrics: METRICS, lead_microseconds: LEAD_MICROSECONDS, drains: false }
     }
 
     fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {

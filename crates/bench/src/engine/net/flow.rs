@@ -17,7 +17,7 @@ use super::part::{Moment, Part};
 use super::parts::part_of;
 use super::sizes::{block_bytes, flow_block_bytes};
 use super::{ceiling, sent};
-use crate::engine::{Flow, FlowProfile, Tally, Window};
+use crate::engine::{Flow, FlowProfile, NextWindow, Tally, Verified, Window};
 use crate::net::path;
 
 /// Headers of IP's version 4 and of UDP, the least that a message has (RFC 791, RFC 768).
@@ -130,8 +130,11 @@ impl Flow for NetFlow {
         self.part.profile()
     }
 
-    fn warmed_up(&mut self) {
-        self.part.warmed_up();
+    fn prepare(&mut self, next: NextWindow) -> Result<(), String> {
+        if next == NextWindow::FirstSample {
+            self.part.warmed_up();
+        }
+        Ok(())
     }
 
     fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
@@ -143,12 +146,12 @@ impl Flow for NetFlow {
         ran.map_err(|failure| session.explain(failure, self.longest_packet()))
     }
 
-    fn verify(&mut self) -> Result<(), String> {
+    fn verify(&mut self) -> Result<Verified, String> {
         let (number, window) = self.last;
         let (session, thread, timer) = (&*self.session, self.thread, &self.timer);
         let work = self.share_of_work;
         let verified = self.part.verify(&Moment { session, thread, number, timer, window, work });
-        verified.map_err(|failure| session.explain(failure, self.longest_packet()))
+        verified.map(|()| Verified::GoesOn).map_err(|failure| session.explain(failure, self.longest_packet()))
     }
 
     fn conclude(&mut self, seen: &mut Observations) {

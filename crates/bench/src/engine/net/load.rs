@@ -356,7 +356,7 @@ impl Part for Probe {
             (true, false) => BOTH_METRICS,
             (true, true) => BOTH_DATAGRAM_METRICS,
         };
-        FlowProfile { metrics, lead_microseconds: LEAD_MICROSECONDS }
+        FlowProfile { metrics, lead_microseconds: LEAD_MICROSECONDS, drains: false }
     }
 
     fn warmed_up(&mut self) {

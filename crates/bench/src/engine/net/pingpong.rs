@@ -265,7 +265,7 @@ impl UdpPinger {
 
 impl Part for TcpPinger {
     fn profile(&self) -> FlowProfile {
-        FlowProfile { metrics: METRICS, lead_microseconds: LEAD_MICROSECONDS }
+        FlowProfile { metrics: METRICS, lead_microseconds: LEAD_MICROSECONDS, drains: false }
     }
 
     fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
@@ -281,7 +281,7 @@ impl Part for TcpPinger {
 
 impl Part for UdpPinger {
     fn profile(&self) -> FlowProfile {
-        FlowProfile { metrics: DATAGRAM_METRICS, lead_microseconds: LEAD_MICROSECONDS }
+        FlowProfile { metrics: DATAGRAM_METRICS, lead_microseconds: LEAD_MICROSECONDS, drains: false }
     }
 
     fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {

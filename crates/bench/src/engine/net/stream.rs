@@ -83,7 +83,11 @@ impl Ledger {
     }
 
     fn profile(&self) -> FlowProfile {
-        FlowProfile { metrics: if self.both { BOTH_METRICS } else { METRICS }, lead_microseconds: LEAD_MICROSECONDS }
+        FlowProfile {
+            metrics: if self.both { BOTH_METRICS } else { METRICS },
+            lead_microseconds: LEAD_MICROSECONDS,
+            drains: false,
+        }
     }
 
     fn start_over(&mut self) {

@@ -226,7 +226,7 @@ fn conversing(task: &Task, telling: &mut Telling, act: impl FnOnce(&TcpStream, &
 /// One window of so many milliseconds after a lead of 10 ms, the same for all threads.
 fn window(flow: &mut Driven<'_>, milliseconds: u32) -> Result<Tally, String> {
     let timer = Timer::system();
-    flow.prepare()?;
+    flow.prepare(crate::engine::NextWindow::Any)?;
     let begin = flow.meet(0).1 + timer.ticks(0.01);
     let window = Window { begin, end: begin + timer.ticks(f64::from(milliseconds) * 1e-3) };
     let mut tally = Tally::new(&timer);
@@ -240,7 +240,7 @@ fn window(flow: &mut Driven<'_>, milliseconds: u32) -> Result<Tally, String> {
 /// A window without an end, in which the task's work is done in full.
 fn in_full(flow: &mut Driven<'_>) -> Result<Tally, String> {
     let timer = Timer::system();
-    flow.prepare()?;
+    flow.prepare(crate::engine::NextWindow::Any)?;
     let window = Window { begin: flow.meet(0).1 + timer.ticks(0.01), end: Window::NO_END };
     let mut tally = Tally::new(&timer);
     tally.begin(window);

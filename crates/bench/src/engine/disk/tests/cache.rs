@@ -35,7 +35,7 @@ fn of_grain(grain: Grain, bytes: u64) -> Held {
 /// Prepares, and runs one window that ends by itself.
 fn run_to_its_end(flow: &mut DiskFlow) -> (Tally, f64) {
     let timer = Timer::system();
-    flow.prepare().unwrap();
+    flow.prepare(crate::engine::NextWindow::Any).unwrap();
     let mut tally = Tally::new(&timer);
     let window = Window { begin: timer.now() + timer.ticks(0.001), end: Window::NO_END };
     tally.begin(window);
@@ -83,7 +83,7 @@ fn a_warm_cache_holds_the_file_and_a_direct_row_finds_it_empty() {
         assert_eq!(sys::file::cached_bytes(&held.file).unwrap(), held.held.bytes);
     }
     let mut flow = open(&warm, &held, 1).unwrap();
-    flow.prepare().unwrap();
+    flow.prepare(crate::engine::NextWindow::Any).unwrap();
     assert!(run_until_counted(&mut flow).operations > 0);
     let seen = conditions(&mut flow);
     assert_eq!((seen.cached_share_before, seen.cached_share), (Some(1.0), Some(1.0)));

@@ -19,7 +19,7 @@ use stats::random::Random;
 
 use self::content::{Content, made_of};
 use self::granules::{Granules, Span};
-use super::super::{Measure, Opened, Profile, Trial, Trouble};
+use super::super::{Means, Measure, Opened, Profile, Trial, Trouble};
 use super::buffers::{Array, obtained};
 use areas::memory::blocks::{parts, share_bytes};
 
@@ -269,6 +269,7 @@ impl Trial for StreamTrial {
             work_per_iteration: self.granules.bytes() as f64 * arrays as f64,
             most_iterations: u64::MAX / 4,
             clock_between_bursts: false,
+            paced_cycles: None,
         }
     }
 
@@ -286,13 +287,15 @@ impl Trial for StreamTrial {
         Ok(())
     }
 
-    fn pages_obtained(&self) -> Option<f64> {
-        let arrays = self.sources.iter().map(|source| &source.array).chain(&self.target);
-        arrays.filter_map(|array| obtained(&array.region, self.pages)).reduce(f64::min)
-    }
-
-    fn c_library(&self) -> Option<String> {
-        matches!(self.worker, Worker::Library).then(sys::copy::library)
+    fn means(&self) -> Means {
+        Means {
+            pages_obtained: {
+                let arrays = self.sources.iter().map(|source| &source.array).chain(&self.target);
+                arrays.filter_map(|array| obtained(&array.region, self.pages)).reduce(f64::min)
+            },
+            c_library: matches!(self.worker, Worker::Library).then(sys::copy::library),
+            ..Means::default()
+        }
     }
 }
 

@@ -39,7 +39,7 @@ fn every_stream_verifies_over_part_of_a_pass_and_several() {
 #[test]
 fn only_the_librarys_copy_names_a_library() {
     for op in ops() {
-        let library = trial(op, 200 << 10).c_library();
+        let library = trial(op, 200 << 10).means().c_library;
         assert_eq!(library, (op == MemoryOp::Memcpy).then(sys::copy::library), "{op}");
     }
 }

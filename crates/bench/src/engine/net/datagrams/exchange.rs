@@ -185,7 +185,7 @@ impl Exchanger {
 
 impl Part for Exchanger {
     fn profile(&self) -> FlowProfile {
-        FlowProfile { metrics: METRICS, lead_microseconds: LEAD_MICROSECONDS }
+        FlowProfile { metrics: METRICS, lead_microseconds: LEAD_MICROSECONDS, drains: false }
     }
 
     fn warmed_up(&mut self) {

@@ -289,7 +289,7 @@ impl Stream {
 impl Part for Stream {
     fn profile(&self) -> FlowProfile {
         let metrics = if self.flows.both { BOTH_METRICS } else { METRICS };
-        FlowProfile { metrics, lead_microseconds: LEAD_MICROSECONDS }
+        FlowProfile { metrics, lead_microseconds: LEAD_MICROSECONDS, drains: false }
     }
 
     fn warmed_up(&mut self) {

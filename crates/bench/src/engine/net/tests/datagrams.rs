@@ -372,7 +372,7 @@ fn a_rate_that_was_found_is_kept_to_and_lowered_after_a_sample_that_lost_more() 
     for direction in DIRECTIONS {
         let params = of(NetMode::NoDrop, direction, 1472, Segmentation::Gso, Some(100_000));
         let flows = through(&params, None, None, |flow| {
-            flow.warmed_up();
+            flow.prepare(crate::engine::NextWindow::FirstSample).unwrap();
             let (mut tallies, mut sent) = (Vec::new(), 0);
             // On a busy machine nobody may send in a short window.
             while tallies.len() < 4 || sent == 0 && tallies.len() < 200 {
@@ -533,7 +533,7 @@ fn a_transfer_of_datagrams_goes_there_and_back_and_counts_what_came() {
             assert_eq!(metrics, [FlowMetric::Bytes, FlowMetric::Latency, FlowMetric::Loss, FlowMetric::CpuCost]);
             let warm_up = window(flow, 40).unwrap();
             assert!(warm_up.carried.datagrams_came <= warm_up.carried.datagrams_sent);
-            flow.warmed_up();
+            flow.prepare(crate::engine::NextWindow::FirstSample).unwrap();
             let tallies: Vec<Tally> = (0..4).map(|_| in_full(flow).unwrap()).collect();
             (tallies, conditions(flow))
         });
@@ -572,7 +572,7 @@ fn a_transfer_shows_what_the_path_did_both_ways() {
     // So few at once that they fit in any buffer of the relay's, and each way is whole rounds of what it does.
     let (each_way, mistreated) = (50, 2 * 50 / 10);
     let tallies = through(&params, Some(mistreat_data), Some(2.0 * 50.0 * 1000.0), |flow| {
-        flow.warmed_up();
+        flow.prepare(crate::engine::NextWindow::FirstSample).unwrap();
         let exact = |tally: &Tally| {
             let carried = &tally.carried;
             let lost = carried.datagrams_sent - carried.datagrams_came;

@@ -340,7 +340,7 @@ fn round_trips_and_the_streams_beside_them_are_counted_apart() {
                 |_| (),
                 |thread, flow| {
                     window(flow, 50).unwrap();
-                    flow.warmed_up();
+                    flow.prepare(crate::engine::NextWindow::FirstSample).unwrap();
                     let tallies = windows_until(flow, 100, |tally| tally.operations > 0);
                     (thread, tallies, flow.profile(), conditions(flow))
                 },

@@ -74,7 +74,7 @@ fn what_tcp_did_for_the_senders_is_told_of_either_end() {
             |_| {},
             |_, flow| {
                 window(flow, 20).unwrap();
-                flow.warmed_up();
+                flow.prepare(crate::engine::NextWindow::FirstSample).unwrap();
                 let sending = |tally: &Tally| tally.operations > 0;
                 let tallies = windows_until(flow, 40, sending);
                 let retransmits: Option<u64> = tallies.iter().map(|tally| tally.carried.retransmits).sum();
@@ -107,7 +107,7 @@ fn spared_copies_come_as_they_were_sent_and_loopback_spares_none() {
         for block in [1000, 128 << 10] {
             let sparing = |task: &mut Task| params_of(task).zero_copy = Some(true);
             let seen = between_both(kind, block, 1, sparing, |_, flow| {
-                flow.warmed_up();
+                flow.prepare(crate::engine::NextWindow::FirstSample).unwrap();
                 let mut told = None;
                 // Of a window on a busy machine the kernel may have told nothing yet.
                 for _ in 0..100 {
@@ -255,7 +255,7 @@ fn a_transfer_goes_there_and_back_once_a_sample() {
         let tallies = between_both(TRANSFER, block, threads, change, |thread, flow| {
             // Warm-up has windows with an end.
             assert!(window(flow, 20).unwrap().durations.count() < 1_000_000);
-            flow.warmed_up();
+            flow.prepare(crate::engine::NextWindow::FirstSample).unwrap();
             let tallies: Vec<Tally> = (0..2).map(|_| in_full(flow).unwrap()).collect();
             flow.meet(0);
             let seen = conditions(flow);
