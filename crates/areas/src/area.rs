@@ -4,6 +4,7 @@ use model::experiment::{Area as Name, Experiment};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
 
+use crate::label::parts::Labels;
 use crate::request::{Choices, Request};
 use crate::suite::Suite;
 
@@ -26,4 +27,7 @@ pub trait Area: Sync {
 
     /// Kernel and counting rule by which this version measures a benchmark of the area; `None` where it has none for it.
     fn method(&self, experiment: &Experiment) -> Option<String>;
+
+    /// How the area calls itself and its rows.
+    fn labels(&self) -> Labels;
 }

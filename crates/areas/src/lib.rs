@@ -18,6 +18,7 @@ mod threads;
 
 pub mod cpu;
 pub mod disk;
+pub mod label;
 pub mod linpack;
 pub mod memory;
 pub mod net;

@@ -18,7 +18,8 @@ use crate::suite::Suite;
 /// Every area; a new one is a folder and one line here.
 pub static AREAS: &[&dyn Area] = &[&CpuArea, &LinpackArea, &MemoryArea, &DiskArea, &NetArea];
 
-fn area(name: Name) -> Option<&'static dyn Area> {
+/// What is known of the area of this name.
+pub(crate) fn area(name: Name) -> Option<&'static dyn Area> {
     AREAS.iter().copied().find(|area| area.name() == name)
 }
 

@@ -15,7 +15,6 @@ pub mod comparison;
 mod formats;
 pub mod grid;
 pub mod html;
-mod label;
 mod layout;
 mod reason;
 mod render;

@@ -7,6 +7,7 @@
 pub mod choice;
 mod command;
 mod expand;
+pub mod label;
 
 use kernels::table::KERNELS;
 use model::experiment::{Area as Name, CpuParams, Experiment, Params};
@@ -17,6 +18,7 @@ pub use choice::CpuChoice;
 pub use expand::NOP;
 
 use crate::area::Area;
+use crate::label::parts::Labels;
 use crate::request::{Choices, Request};
 use crate::suite::Suite;
 
@@ -40,5 +42,9 @@ impl Area for CpuArea {
         let Params::Cpu(CpuParams { op, element, isa, .. }) = experiment.params else { return None };
         let is_its = |kernel: &&kernels::table::Kernel| (kernel.op, kernel.element, kernel.isa) == (op, element, isa);
         KERNELS.iter().find(is_its).map(|kernel| kernel.method.to_owned())
+    }
+
+    fn labels(&self) -> Labels {
+        label::LABELS
     }
 }

@@ -9,10 +9,13 @@ mod beforehand;
 pub mod choice;
 mod command;
 mod expand;
+pub mod familiar;
 pub mod feasible;
 pub mod footprint;
+pub mod label;
 pub mod room;
 pub mod stretch;
+pub mod words;
 
 use model::experiment::{Area as Name, Experiment, Params};
 use model::machine::Machine;
@@ -21,6 +24,7 @@ use model::plan::{PlanError, Planned};
 pub use choice::DiskChoice;
 
 use crate::area::Area;
+use crate::label::parts::Labels;
 use crate::request::{Choices, Request};
 use crate::suite::Suite;
 
@@ -43,5 +47,9 @@ impl Area for DiskArea {
     fn method(&self, experiment: &Experiment) -> Option<String> {
         let Params::Disk(params) = &experiment.params else { return None };
         Some(expand::method_of(params, &experiment.method).to_owned())
+    }
+
+    fn labels(&self) -> Labels {
+        label::LABELS
     }
 }

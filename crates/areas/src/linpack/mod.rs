@@ -8,6 +8,7 @@ pub mod choice;
 mod command;
 mod cost;
 mod expand;
+pub mod label;
 mod series;
 pub mod solver;
 
@@ -18,6 +19,7 @@ use model::plan::{PlanError, Planned};
 pub use choice::LinpackChoice;
 
 use crate::area::Area;
+use crate::label::parts::Labels;
 use crate::request::{Choices, Request};
 use crate::suite::Suite;
 
@@ -40,5 +42,9 @@ impl Area for LinpackArea {
     fn method(&self, experiment: &Experiment) -> Option<String> {
         let Params::Linpack(params) = &experiment.params else { return None };
         Some(solver::method(params.engine, params.op, params.element).to_owned())
+    }
+
+    fn labels(&self) -> Labels {
+        label::LABELS
     }
 }

@@ -8,6 +8,7 @@ pub mod blocks;
 pub mod choice;
 mod command;
 mod expand;
+pub mod label;
 mod seats;
 pub mod sets;
 pub mod working_sets;
@@ -19,6 +20,7 @@ use model::plan::{PlanError, Planned};
 pub use choice::MemoryChoice;
 
 use crate::area::Area;
+use crate::label::parts::Labels;
 use crate::request::{Choices, Request};
 use crate::suite::Suite;
 
@@ -41,6 +43,10 @@ impl Area for MemoryArea {
     fn method(&self, experiment: &Experiment) -> Option<String> {
         let Params::Memory(params) = &experiment.params else { return None };
         Some(sets::method(params))
+    }
+
+    fn labels(&self) -> Labels {
+        label::LABELS
     }
 }
 

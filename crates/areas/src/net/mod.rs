@@ -7,6 +7,7 @@
 pub mod choice;
 mod command;
 pub mod expand;
+pub mod label;
 pub mod modes;
 
 use model::experiment::{Area as Name, Experiment, Params};
@@ -16,6 +17,7 @@ use model::plan::{PlanError, Planned};
 pub use choice::NetChoice;
 
 use crate::area::Area;
+use crate::label::parts::Labels;
 use crate::request::{Choices, Request};
 use crate::suite::Suite;
 
@@ -38,5 +40,9 @@ impl Area for NetArea {
     fn method(&self, experiment: &Experiment) -> Option<String> {
         let Params::Net(params) = &experiment.params else { return None };
         Some(expand::method(params))
+    }
+
+    fn labels(&self) -> Labels {
+        label::LABELS
     }
 }

@@ -10,7 +10,7 @@ use super::plot::{Point, Series};
 use super::scale::is_drawable;
 use super::svg::Facts;
 use crate::grid::value::{Cell, Column, GridLine};
-use crate::label::{Axis, Common, Label};
+use areas::label::{Axis, Common, Label};
 use model::number::{Notation, percent, quantity, spread};
 
 /// A metric of a row that was measured and can be drawn.

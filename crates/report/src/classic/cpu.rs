@@ -13,7 +13,8 @@ use model::unit::Unit;
 use model::warning::Grade;
 
 use super::figures::{Theory, did, highest};
-use crate::label::{Label, cpu, stem_of};
+use areas::cpu::label as cpu;
+use areas::label::{Label, stem_of};
 use model::number::deviation;
 
 /// The name of this table in a row's [`Classic`].

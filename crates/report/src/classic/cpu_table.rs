@@ -8,8 +8,9 @@ use super::cpu::{CpuTable, HplSource, Point, Series};
 use super::figures::{Figure, InFull, in_full};
 use super::table::{ClassicPart, ClassicTable, GivesWay, Note, TableColumn, TableLine, lines};
 use crate::grid::value::Column;
-use crate::label::{cpu, threads};
 use crate::layout::Align;
+use areas::cpu::label as cpu;
+use areas::label::threads;
 
 const TOTAL: GivesWay = GivesWay { rank: 0, words: "the time for the total" };
 const HPL: GivesWay = GivesWay { rank: 1, words: "HPL" };

@@ -8,8 +8,8 @@ use model::sample::{Metric, MetricName};
 use model::warning::Grade;
 
 use super::figures::{Figure, Theory, best, common, did, highest};
-use crate::label::disk::params;
-use crate::label::{Axis, Common};
+use areas::disk::label::params;
+use areas::label::{Axis, Common};
 
 /// The name of these tables in a row's [`Classic`].
 pub(super) const TABLE: &str = "disk";

@@ -11,9 +11,9 @@ use super::disk::{DiskPoint, DiskSeries, DiskTable, ToolFigures};
 use super::figures::{Figure, InFull, highest, in_full};
 use super::table::{ClassicPart, ClassicTable, GivesWay, Note, SideBySide, TableColumn, TableLine, lines};
 use crate::grid::value::{ABSENT, Column};
-use crate::label::disk::cache_column;
-use crate::label::{block_words, threads};
 use crate::layout::Align;
+use areas::disk::label::cache_column;
+use areas::label::{block_words, threads};
 
 const FLUSHED: GivesWay = GivesWay { rank: 0, words: "writes with the flush" };
 const FIO: GivesWay = GivesWay { rank: 1, words: "fio" };

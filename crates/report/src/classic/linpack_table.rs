@@ -9,8 +9,8 @@ use super::cpu_table::seconds;
 use super::linpack::{LinpackSeries, LinpackSize, LinpackTable, Trial};
 use super::table::{ClassicPart, ClassicTable, Note, TableColumn, TableLine};
 use crate::grid::value::{ABSENT, Column};
-use crate::label::threads;
 use crate::layout::Align;
+use areas::label::threads;
 
 /// Bytes of the unit of alignments.
 const KIB: f64 = 1024.0;

@@ -11,8 +11,8 @@ use super::figures::{Figure, InFull, highest, in_full};
 use super::memory::{MemoryPoint, MemorySeries, MemoryTable};
 use super::table::{ClassicPart, ClassicTable, GivesWay, Note, SideBySide, TableColumn, TableLine, lines};
 use crate::grid::value::{ABSENT, Column};
-use crate::label::{block_words, threads};
 use crate::layout::Align;
+use areas::label::{block_words, threads};
 
 const TOTAL: GivesWay = GivesWay { rank: 0, words: "the time for the total" };
 const INTERVAL: GivesWay = GivesWay { rank: 1, words: "the interval" };
@@ -236,7 +236,7 @@ fn shortest(table: &MemoryTable) -> Option<String> {
     let known = chases.filter_map(|point| Some((point.access?, point.threads)));
     // The first of equals has the fewest threads.
     let (figure, threads) = known.reduce(|best, other| if other.0.high() < best.0.low() { other } else { best })?;
-    let words = crate::label::threads(threads);
+    let words = areas::label::threads(threads);
     Some(format!(
         "Shortest idle latency, the fewest threads that others do not undercut: {}, {words}.",
         seconds(figure.median)

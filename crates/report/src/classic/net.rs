@@ -9,8 +9,8 @@ use model::unit::Unit;
 use model::warning::Grade;
 
 use super::figures::{Figure, Theory, best, common, did, highest};
-use crate::label::net::params;
-use crate::label::{Axis, Common};
+use areas::label::{Axis, Common};
+use areas::net::label::params;
 
 /// The name of these tables in a row's [`Classic`].
 const TABLE: &str = "net";

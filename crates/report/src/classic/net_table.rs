@@ -9,8 +9,8 @@ use super::figures::{Figure, InFull, in_full};
 use super::net::{NetKind, NetPoint, NetSeries, NetTable};
 use super::table::{ClassicPart, ClassicTable, GivesWay, Note, TableColumn, TableLine, lines};
 use crate::grid::value::{ABSENT, Column};
-use crate::label::block_words;
 use crate::layout::Align;
+use areas::label::block_words;
 
 const SOCKPERF: GivesWay = GivesWay { rank: 0, words: "sockperf" };
 const TOTAL: GivesWay = GivesWay { rank: 1, words: "the time for the total" };

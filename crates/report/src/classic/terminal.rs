@@ -6,9 +6,9 @@ use model::unit::Unit;
 
 use super::table::{ClassicPart, ClassicTable, GivesWay, PLUS_MINUS, SideBySide};
 use crate::grid::value::ABSENT;
-use crate::label::threads;
 use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
 use crate::style::{Style, Tone};
+use areas::label::threads;
 
 /// What is shown after the benchmark of this id where its grade is below A, or where it was not measured: `B ¹`.
 pub(crate) type Marks<'a> = &'a dyn Fn(&str) -> Option<(String, Tone)>;

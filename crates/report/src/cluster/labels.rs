@@ -6,7 +6,7 @@ use model::unit::{Better, Unit};
 
 use crate::formats::escape::one_line;
 use crate::html::text::{capital, listed};
-use crate::label::area_title;
+use areas::label::area_title;
 use model::number::{Notation, counted, percent};
 
 /// What a figure's id begins with where it stands for many figures of an area together.

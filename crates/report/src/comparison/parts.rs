@@ -7,7 +7,7 @@ use model::experiment::Area;
 use model::number::{change, percent_short};
 use model::unit::Unit;
 
-use crate::label::area_title;
+use areas::label::area_title;
 use model::number::{Notation, UnitScale, counted, percent};
 
 /// The order in which verdicts are told: what changed, what cannot be told, what stayed.

@@ -12,9 +12,9 @@ use model::experiment::Area;
 use crate::formats::escape::one_line;
 use crate::grid::grids;
 use crate::grid::value::{Column, Grid, GridLine};
-use crate::label::area_title;
 use crate::render::{Render, RenderError};
 use crate::terminal::{state, summary};
+use areas::label::area_title;
 
 /// Writes LaTeX.
 #[derive(Clone, Copy, Debug)]

@@ -10,9 +10,9 @@ use model::experiment::Area;
 use crate::formats::escape::one_line;
 use crate::grid::grids;
 use crate::grid::value::{Column, Grid};
-use crate::label::area_title;
 use crate::render::{Render, RenderError};
 use crate::terminal::{state, summary};
+use areas::label::area_title;
 
 /// How many rows a finding names; more are counted.
 const FEW: usize = 3;

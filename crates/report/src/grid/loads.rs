@@ -6,8 +6,8 @@ use model::sample::{MetricName, Percentiles};
 use model::unit::Unit;
 
 use super::value::{Cell, Column, Grid, GridLine};
-use crate::label::disk::{other_words, params, sync_words};
-use crate::label::{area_title, block_words};
+use areas::disk::label::{other_words, params, sync_words};
+use areas::label::{area_title, block_words};
 use model::number::quantity;
 
 /// The measured rows whose requests begin at random moments.

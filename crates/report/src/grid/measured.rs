@@ -6,8 +6,11 @@ use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
 use super::value::{Cell, Column, Grid, GridLine};
-use crate::label::{Axis, Common, Label, area_title, cpu, disk, familiar, stem};
 use crate::terminal::{kind_words, reason_words};
+use areas::cpu::label as cpu;
+use areas::disk::familiar;
+use areas::disk::words;
+use areas::label::{Axis, Common, Label, area_title, stem};
 use model::number::{Notation, clock, percent, quantity};
 
 /// Columns that are there whatever they say.
@@ -46,11 +49,9 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
         .filter_map(|(row, label)| Some(GridLine::of(row, cells(row, row.metrics.first()?, label, axis))))
         .collect();
     grid.notes.extend(rows.iter().any(|row| familiar::name(row).is_some()).then(|| familiar::ABOUT.to_owned()));
-    if area == Area::Disk {
-        grid.notes.extend(disk::cpu_words(&rows));
-        grid.notes.extend(disk::loop_words(&rows));
-        grid.notes.extend(disk::cut_words(&rows));
-    }
+    grid.notes.extend(words::cpu_words(&rows));
+    grid.notes.extend(words::loop_words(&rows));
+    grid.notes.extend(words::cut_words(&rows));
     grid.without_empty_columns(&ALWAYS)
 }
 
@@ -71,7 +72,7 @@ fn cells(row: &Row, metric: &Metric, label: Label, axis: Axis) -> Vec<Cell> {
         told(Some(summary.median)),
         Cell::figure(half, |half| format!("±{}", percent(half))),
         Cell::seconds(p99(row)),
-        Cell::seconds(disk::cpu_seconds_per_request(row)),
+        Cell::seconds(words::cpu_seconds_per_request(row)),
         Cell::share(metric.efficiency.map(|efficiency| efficiency.value)),
         told(peak.map(|peak| peak.value)),
         Cell::text(kind),

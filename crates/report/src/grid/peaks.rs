@@ -6,8 +6,8 @@ use model::peak::{Peak, PeakInput};
 use model::unit::Unit;
 
 use super::value::{Cell, Column, Grid, GridLine};
-use crate::label::{Label, area_title};
 use crate::terminal::kind_words;
+use areas::label::{Label, area_title};
 use model::number::{Notation, quantity};
 
 /// One limit with the rows that it stands beside.

@@ -7,8 +7,8 @@ use model::sample::Metric;
 use model::unit::Unit;
 
 use super::value::{Cell, Column, Grid, GridLine};
-use crate::label::{Label, area_title};
 use crate::terminal::reason_words;
+use areas::label::{Label, area_title};
 use model::number::{Notation, quantity};
 
 /// A line for each tool beside each metric.

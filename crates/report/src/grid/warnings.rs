@@ -4,7 +4,7 @@ use model::document::{Document, Row};
 use model::warning::{Grade, Warning};
 
 use super::value::{Cell, Column, Grid, GridLine};
-use crate::label::Label;
+use areas::label::Label;
 
 /// A kind of warning, and the row that it is the worst on.
 struct WarningKind<'a> {

@@ -9,7 +9,7 @@ use super::tables::{Anchors, Table, is_late};
 use super::text;
 use crate::chart::Chart;
 use crate::grid::value::Grid;
-use crate::label::Label;
+use areas::label::Label;
 
 /// The chart that has a section of its own.
 const ROOFLINE: &str = "roofline";

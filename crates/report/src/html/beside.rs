@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::tables::{Anchors, short};
 use super::text;
-use crate::label::Label;
 use crate::terminal::reason_words;
+use areas::label::Label;
 use model::number::{Notation, UnitScale, counted, digits};
 
 /// A tool beside a metric.

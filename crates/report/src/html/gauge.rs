@@ -15,7 +15,7 @@ use model::warning::{Grade, WarningCode};
 use serde::Serialize;
 
 use super::tables::Anchors;
-use crate::label::{Label, area_title};
+use areas::label::{Label, area_title};
 use model::number::{Notation, percent, quantity, spread};
 
 /// What is said of a figure that no peak allows.

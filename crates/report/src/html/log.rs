@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::tables::Anchors;
 use super::text::{capital, code_anchor, warning_words};
-use crate::label::Label;
 use crate::reason;
 use crate::terminal::without_words;
+use areas::label::Label;
 
 /// All remarks of one kind.
 #[derive(Debug, Serialize)]

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::text;
 use crate::commands::info::input_words;
-use crate::label::{Axis, Label, area_title, stem, threads};
+use areas::label::{Axis, Label, area_title, stem, threads};
 use model::number::{Notation, percent, quantity};
 
 /// As many different figures of one source are listed; of more the least and the most are told.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::tables::{Anchors, part, short};
 use super::text;
-use crate::label::{Axis, Label, area_title, stem};
+use areas::label::{Axis, Label, area_title, stem};
 use model::number::{counted, digits, percent};
 
 /// One experiment at its most threads against its fewest.

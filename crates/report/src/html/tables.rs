@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::text::{capital, code_anchor, row_anchor, warning_words};
 use crate::grid;
 use crate::grid::value::Grid;
-use crate::label::area_title;
+use areas::label::area_title;
 
 /// A table of at most so many lines is taken in at a glance.
 const AT_A_GLANCE: usize = 24;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::label::area_title;
+use areas::label::area_title;
 use model::experiment::Area;
 
 /// Characters that turn the reading direction of what follows them (Unicode 16.0, UAX 9: marks, embeddings, overrides
@@ -71,19 +71,8 @@ pub(crate) fn moment(stamp: &str) -> String {
     parse().unwrap_or_else(|| stamp.to_owned())
 }
 
-/// The name of an area inside a sentence.
-pub(super) const fn area_words(area: Area) -> &'static str {
-    match area {
-        Area::Cpu => "the processor",
-        Area::Linpack => "LINPACK",
-        Area::Memory => "memory",
-        Area::Disk => "the disk",
-        Area::Net => "the network",
-    }
-}
-
 /// The heading of a section: an area, or what concerns none alone.
-pub(super) const fn heading(area: Option<Area>) -> &'static str {
+pub(super) fn heading(area: Option<Area>) -> &'static str {
     match area {
         Some(area) => area_title(area),
         None => "The whole machine",

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::gauge::Gauge;
 use super::log::WarningKind;
-use super::text::{area_words, capital, listed};
+use super::text::{capital, listed};
+use areas::label::area_words;
 
 /// At most so many warnings are told at the top; all of them are in the log.
 const MOST_WARNINGS: usize = 4;

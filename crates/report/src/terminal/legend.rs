@@ -1,16 +1,18 @@
 //! How to read the tables: what their columns and grades mean, as far as they are there.
 
 use model::document::{Document, Row, Status};
-use model::experiment::Area;
 use model::io::Direction;
 use model::isa::CpuOp;
 use model::peak::PeakKind;
 
 use super::table::Drawn;
-use crate::label::{cpu, disk, familiar, net};
 use crate::layout::wrap;
 use crate::style::{Style, Tone};
 use crate::terminal::row::p99;
+use areas::cpu::label as cpu;
+use areas::disk::familiar;
+use areas::disk::words;
+use areas::net::label as net;
 
 /// A sentence for each thing that needs one; nothing where nothing was measured.
 pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec<String> {
@@ -48,8 +50,7 @@ pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec
         (true, "Grade A: trust it. B: usable, mind its footnote. C: disturbed, do not quote it."),
     ];
     sentences.extend(told.into_iter().filter(|(tell, _)| *tell).map(|(_, sentence)| sentence.to_owned()));
-    sentences
-        .extend(disk::cut_words(&measured.iter().copied().filter(|row| row.area == Area::Disk).collect::<Vec<_>>()));
+    sentences.extend(words::cut_words(&measured));
     let lines = wrap(&sentences.join(" "), "", style.width);
     lines.iter().map(|line| style.paint(line, Tone::Dim)).collect()
 }

@@ -14,12 +14,13 @@ use model::words::Named;
 
 use super::plain;
 use super::section::Section;
-use crate::label::net::LOOPBACK;
-use crate::label::{Label, cpu};
 use crate::layout::wrap;
 use crate::reason;
 use crate::style::{Style, Tone};
 use crate::terminal::row::{grade_tone, headline};
+use areas::cpu::label as cpu;
+use areas::label::Label;
+use areas::net::label::LOOPBACK;
 
 /// A cell has at most this many marks, the gravest causes first; what else was seen is told in one line of its own.
 const MARKS_PER_ROW: usize = 3;

@@ -9,8 +9,9 @@ use model::number::factor;
 use model::peak::PeakKind;
 use model::warning::WarningCode;
 
-use crate::label::{cpu, threads};
 use crate::terminal::row::headline;
+use areas::cpu::label as cpu;
+use areas::label::threads;
 use model::number::quantity;
 
 /// What vectors could do where a plain loop was measured: the most by that type, at the clock beside the row.

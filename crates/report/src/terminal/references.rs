@@ -8,9 +8,9 @@ use model::sample::Metric;
 
 use super::notes::reason_words;
 use super::section::Section;
-use crate::label::Label;
 use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, wrap};
 use crate::style::{Style, Tone};
+use areas::label::Label;
 use model::number::{Notation, UnitScale, counted, digits};
 
 const TITLE: &str = "Beside trusted tools";

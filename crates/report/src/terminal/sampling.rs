@@ -8,9 +8,10 @@ use model::sample::MetricName;
 use model::unit::Unit;
 use model::wire::TestFile;
 
-use crate::label::{Label, disk};
 use crate::layout::wrap;
 use crate::style::{Style, Tone};
+use areas::disk::label as disk;
+use areas::label::Label;
 use model::number::{counted, duration, percent, quantity, size};
 
 /// A sentence or two; nothing where nothing was measured.

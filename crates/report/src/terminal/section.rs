@@ -4,7 +4,7 @@
 use model::document::Row;
 use model::experiment::Area;
 
-use crate::label::{Axis, Common, Label};
+use areas::label::{Axis, Common, Label};
 
 /// The rows of one area.
 #[derive(Debug)]

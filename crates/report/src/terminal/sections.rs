@@ -6,7 +6,8 @@ use model::experiment::Area;
 use super::areas::{disk, linpack, memory, net};
 use super::section::{Group, Section};
 use crate::classic;
-use crate::label::{Axis, Common, Label, cpu, stem};
+use areas::cpu::label as cpu;
+use areas::label::{Axis, Common, Label, stem};
 
 /// The areas that have rows.
 pub(super) fn sections(document: &Document) -> Vec<Section<'_>> {

@@ -13,7 +13,8 @@ use crate::chart::figure::{Figure, Group, grouped, lines};
 use crate::chart::plot::Axis;
 use crate::chart::scale::Reading;
 use crate::chart::svg::Shape;
-use crate::label::{self, Axis as Places, cpu};
+use areas::cpu::label as cpu;
+use areas::label::{self, Axis as Places};
 
 /// Operations, whatever is operated on: a chart has integers beside floating point.
 const OPERATIONS: Reading = Reading::Auto(model::number::Notation::Plain(Unit::OpPerSecond));

@@ -16,7 +16,8 @@ use crate::chart::figure::{Figure, Group, grouped, lines, names};
 use crate::chart::plot::Axis;
 use crate::chart::scale::Reading;
 use crate::chart::svg::Shape;
-use crate::label::{Axis as Places, disk};
+use areas::disk::label as disk;
+use areas::label::Axis as Places;
 
 pub(super) fn charts(document: &Document) -> Vec<Chart> {
     let of = |metric| -> Vec<Figure<'_>> {

@@ -11,7 +11,7 @@ use crate::chart::drawing::{Chart, Head};
 use crate::chart::figure::{Figure, Group, grouped, lines, names};
 use crate::chart::plot::{Axis, Panel, Plot};
 use crate::chart::scale::Reading;
-use crate::label::{Axis as Places, threads};
+use areas::label::{Axis as Places, threads};
 
 pub(super) fn charts(document: &Document) -> Vec<Chart> {
     let all: Vec<Figure<'_>> = figures(document, Area::Linpack, MetricName::Throughput).collect();

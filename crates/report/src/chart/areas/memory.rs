@@ -16,7 +16,7 @@ use crate::chart::heat::{Heat, HeatCell};
 use crate::chart::plot::{Axis, Panel, Plot, Series, Zone};
 use crate::chart::scale::Reading;
 use crate::grid::value::{Column, GridLine};
-use crate::label::{Axis as Places, Label, block_words};
+use areas::label::{Axis as Places, Label, block_words};
 use model::number::{Notation, quantity, size};
 
 pub(super) fn charts(document: &Document) -> Vec<Chart> {

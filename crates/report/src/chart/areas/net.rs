@@ -16,7 +16,8 @@ use crate::chart::figure::Figure;
 use crate::chart::plot::Axis;
 use crate::chart::scale::{Reading, is_drawable};
 use crate::chart::svg::Shape;
-use crate::label::{Axis as Places, Common, Label, net};
+use areas::label::{Axis as Places, Common, Label};
+use areas::net::label as net;
 use model::number::{Notation, quantity};
 
 /// What limits a network: its link, or on the loopback two copies of every byte.

@@ -12,7 +12,8 @@ use crate::chart::drawing::Chart;
 use crate::chart::figure::Figure;
 use crate::chart::plot::{Axis, Panel, Plot, Series};
 use crate::chart::scale::Reading;
-use crate::label::{self, cpu};
+use areas::cpu::label as cpu;
+use areas::label;
 
 /// Operations per byte at the left end; at the right end there are at least so many.
 const LEAST: f64 = 0.02;

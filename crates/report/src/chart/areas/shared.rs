@@ -16,7 +16,7 @@ use crate::chart::plot::{Axis, Panel, Plot, Point, Series};
 use crate::chart::scale::{Reading, is_drawable};
 use crate::chart::svg::{Facts, Shape};
 use crate::grid::value::{Cell, Column, GridLine};
-use crate::label::{self, Axis as Places, Label, block_words};
+use areas::label::{self, Axis as Places, Label, block_words};
 use model::number::{Notation, percent, quantity};
 
 /// More lines than this are no picture.

@@ -3,7 +3,7 @@
 
 use model::isa::CpuOp;
 
-use crate::label::cpu::{of_stem, order_of};
+use areas::cpu::label::{of_stem, order_of};
 
 /// What is said where not all kernels are shown.
 pub(super) const OTHERS: &str =

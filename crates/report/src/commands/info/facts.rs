@@ -9,7 +9,7 @@ use model::unit::Unit;
 
 use super::chosen::{OTHERS, fastest};
 use super::section::{Fact, Section};
-use crate::label::cpu::stem_words;
+use areas::cpu::label::stem_words;
 use model::number::{clock, counted, quantity, size};
 
 /// Collects the facts of a section, looking up their sources.

@@ -8,8 +8,8 @@ use model::unit::Unit;
 
 use super::chosen::{OTHERS, fastest};
 use super::section::{Fact, Section};
-use crate::label::cpu::stem_words;
-use crate::label::threads;
+use areas::cpu::label::stem_words;
+use areas::label::threads;
 use model::number::{clock, quantity, size};
 
 /// The peaks, and their inputs once each; work per cycle is left to the cores, where it stands with the same source.

@@ -23,8 +23,8 @@ use model::sample::{Metric, Percentiles};
 use serde_json::Value;
 
 use crate::grid::value::{Cell, Column, Grid};
-use crate::label::familiar;
 use crate::render::{Render, RenderError};
+use areas::disk::familiar;
 
 use field::{figure, text};
 

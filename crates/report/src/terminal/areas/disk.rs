@@ -8,11 +8,11 @@ use model::sample::{MetricName, Percentiles};
 use model::unit::Unit;
 
 use super::drawing::{Drawing, Named, decimal, figure, percentiles};
-use crate::label::disk::{cache_column, engine_words, load_words, other_words, params};
-use crate::label::{block_words, threads};
 use crate::style::Style;
 use crate::terminal::notes::Notes;
 use crate::terminal::section::Section;
+use areas::disk::label::{cache_column, engine_words, load_words, other_words, params};
+use areas::label::{block_words, threads};
 use model::number::{UnitScale, percent, quantity, size};
 
 /// Whether a row of these belongs to a table of its own: a load, and a page cache beside the same without it.

@@ -8,12 +8,13 @@ use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
 use model::sample::MetricName;
 
 use super::drawing::{Drawing, Figures, decimal, figure};
-use crate::label::{linpack, threads};
 use crate::layout::{Align, Block, Cell, Column, wrap};
 use crate::style::{Style, Tone};
 use crate::terminal::notes::Notes;
 use crate::terminal::row::headline;
 use crate::terminal::section::Section;
+use areas::label::threads;
+use areas::linpack::label as linpack;
 use model::number::percent;
 
 /// From so many orders on, rows that differ in nothing else are a curve.

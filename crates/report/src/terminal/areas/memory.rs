@@ -8,13 +8,13 @@ use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
 use super::drawing::{Drawing, Figures, GAPS, figure};
-use crate::label::memory::op_words;
-use crate::label::{page_words, threads};
 use crate::layout::{Align, Block, Cell, Column, table, wrap};
 use crate::style::{Style, Tone};
 use crate::terminal::notes::Notes;
 use crate::terminal::row::headline;
 use crate::terminal::section::Section;
+use areas::label::{page_words, threads};
+use areas::memory::label::op_words;
 use model::number::{UnitScale, quantity, size, spread};
 
 /// From so many working sets on, rows that differ in nothing else are a curve.

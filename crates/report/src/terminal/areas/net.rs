@@ -9,14 +9,14 @@ use model::sample::{Metric, MetricName, Percentiles};
 use model::unit::Unit;
 
 use super::drawing::{Drawing, Named, decimal, figure, left, percentiles};
-use crate::label::net::{how_words, params, protocol};
-use crate::label::{block_words, same};
 use crate::layout::{Block, Cell, wrap};
 use crate::style::{Style, Tone};
 use crate::terminal::header::machine_words;
 use crate::terminal::notes::Notes;
 use crate::terminal::row::headline;
 use crate::terminal::section::Section;
+use areas::label::{block_words, same};
+use areas::net::label::{how_words, params, protocol};
 use model::number::{Notation, UnitScale, counted, digits, percent, quantity};
 
 /// Up to so many kinds of round trips are an overview and stand in the area's own table.

@@ -6,10 +6,10 @@ use model::unit::Unit;
 
 use super::super::notes::{efficiency_kind, has_no_limit, short_kind};
 use super::{SlotLine, Table, loss, per_cycle};
-use crate::label::familiar;
 use crate::layout::{Align, Block, Cell, Column};
 use crate::style::Tone;
 use crate::terminal::row::{grade_tone, headline, p99};
+use areas::disk::familiar;
 use model::number::{UnitScale, clock, digits, percent, spread};
 
 impl<'a> Table<'a> {

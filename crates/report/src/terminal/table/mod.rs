@@ -14,10 +14,11 @@ use model::experiment::Area;
 
 use super::notes::{Notes, without_words};
 use super::section::{Group, Section};
-use crate::label::{Label, area_title, familiar};
 use crate::layout::{Block, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
 use crate::terminal::row::headline;
+use areas::disk::familiar;
+use areas::label::{Label, area_title};
 use model::number::{Notation, UnitScale, clock};
 
 /// Between blocks.

@@ -5,8 +5,19 @@ use model::document::Row;
 use model::experiment::{CpuParams, Loop, Params};
 use model::isa::{CpuOp, Element, Isa};
 
-use super::memory;
-use super::parts::Label;
+use crate::label::parts::{Axis, Label, Labels};
+use crate::memory::label as memory;
+
+/// How the area calls itself and its rows.
+pub(super) const LABELS: Labels = Labels {
+    title: "CPU",
+    in_sentence: "the processor",
+    before: "",
+    label: |row, _| Some(label(params(row)?, &row.method, row.kernel.as_ref())),
+    aspects: |_, _| Vec::new(),
+    axis: |_| Axis::Threads,
+    say: |_, _| {},
+};
 
 /// Within a precision: what does most at a time first, bounds and ordinary loops last.
 const OPS: [CpuOp; 7] =
@@ -32,7 +43,7 @@ const ISAS: [Isa; 15] = [
 ];
 
 /// The parameters of a cpu row; `None` for what is no cpu row of this version.
-pub(crate) fn params(row: &Row) -> Option<&CpuParams> {
+pub fn params(row: &Row) -> Option<&CpuParams> {
     match &row.params {
         Params::Cpu(params) => Some(params),
         _ => None,
@@ -40,15 +51,15 @@ pub(crate) fn params(row: &Row) -> Option<&CpuParams> {
 }
 
 /// The place of a row in its table: by precision, operation and instruction set. Rows of a later version come last.
-pub(crate) fn order(row: &Row) -> Order {
+pub fn order(row: &Row) -> Order {
     order_of(params(row))
 }
 
 /// A place in the order of reading.
-pub(crate) type Order = (usize, usize, usize);
+pub type Order = (usize, usize, usize);
 
 /// The place of an experiment; the last for one of a later version.
-pub(crate) fn order_of(params: Option<&CpuParams>) -> Order {
+pub fn order_of(params: Option<&CpuParams>) -> Order {
     let Some(CpuParams { op, element, isa, threads: _ }) = params else { return (usize::MAX, 0, 0) };
     (place(Element::ALL, element), place(&OPS, op), place(&ISAS, isa))
 }
@@ -58,13 +69,13 @@ fn place<T: PartialEq>(all: &[T], one: &T) -> usize {
 }
 
 /// `FP64`.
-pub(crate) fn precision(element: Element) -> String {
+pub fn precision(element: Element) -> String {
     element.name().to_uppercase()
 }
 
 /// `FP64`, `FMA, AVX-512`. On a CPU that cannot fuse them, FMA is a multiplication and an addition, which the method
 /// says.
-pub(super) fn label(params: &CpuParams, method: &str, kernel: Option<&Loop>) -> Label {
+pub fn label(params: &CpuParams, method: &str, kernel: Option<&Loop>) -> Label {
     let op = match params.op {
         CpuOp::Fma if params.isa == Isa::Sse2 || method.starts_with("cpu-mul-add") => "multiply + add",
         CpuOp::Fma => "FMA",
@@ -81,7 +92,7 @@ pub(super) fn label(params: &CpuParams, method: &str, kernel: Option<&Loop>) -> 
 }
 
 /// `s32 ← u8 × s8`: what is summed into what, where that is not the element's own type.
-pub(crate) fn sums(element: Element, kernel: Option<&Loop>) -> String {
+pub fn sums(element: Element, kernel: Option<&Loop>) -> String {
     let own = match element {
         Element::Fp64 => "fp64",
         Element::Fp32 => "fp32",
@@ -98,7 +109,7 @@ pub(crate) fn sums(element: Element, kernel: Option<&Loop>) -> String {
 
 /// Operation, element and instruction set of an experiment's id without its threads; `None` where it is no cpu
 /// experiment of this version.
-pub(crate) fn of_stem(stem: &str) -> Option<CpuParams> {
+pub fn of_stem(stem: &str) -> Option<CpuParams> {
     let parts: Vec<&str> = stem.split('/').collect();
     let ["cpu", op, element, isa] = parts[..] else { return None };
     Some(CpuParams { op: op.parse().ok()?, element: element.parse().ok()?, isa: isa.parse().ok()?, threads: 1 })
@@ -106,7 +117,7 @@ pub(crate) fn of_stem(stem: &str) -> Option<CpuParams> {
 
 /// What an experiment's id without its threads is about, or a peak's name: `FP64 FMA, AVX-512`, `DRAM bandwidth`; the
 /// id itself where it is none of this version.
-pub(crate) fn stem_words(stem: &str) -> String {
+pub fn stem_words(stem: &str) -> String {
     let Some(params) = of_stem(stem) else { return memory::peak_words(stem).unwrap_or(stem).to_owned() };
     let Label { what, how, .. } = label(&params, "", None);
     format!("{what} {how}")

@@ -5,26 +5,42 @@ use model::experiment::{NetParams, Params};
 use model::io::{Direction, NetMode, Segmentation, Wait};
 use model::number::percent_exact;
 
-use super::parts::{Label, block_words};
+use crate::label::parts::{Axis, Label, Labels, block_words};
+
+/// How the area calls itself and its rows.
+pub(super) const LABELS: Labels = Labels {
+    title: "Network",
+    in_sentence: "the network",
+    before: "",
+    label: |row, _| params(row).map(label),
+    aspects: |row, _| params(row).map_or_else(Vec::new, |own| aspects(own).into_iter().map(Some).collect()),
+    axis,
+    say: |_, common| common.aspects.truncate(ASPECTS_OF_A_RUN),
+};
+
+/// Streams, or connections where not all are.
+fn axis(rows: &[&Row]) -> Axis {
+    if rows.iter().all(|row| is_stream(row)) { Axis::Streams } else { Axis::Connections }
+}
 
 /// The path of everything that stays within the machine.
-pub(crate) const LOOPBACK: &str = "loopback";
+pub const LOOPBACK: &str = "loopback";
 
 /// Datagrams of a million, and of a hundred.
 const MILLION: f64 = 1e6;
 
 /// The parameters of a row of the network; `None` for what is none of this version.
-pub(crate) fn params(row: &Row) -> Option<&NetParams> {
+pub fn params(row: &Row) -> Option<&NetParams> {
     if let Params::Net(params) = &row.params { Some(params) } else { None }
 }
 
 /// Whether each connection of a row carries as much as goes.
-pub(super) fn is_stream(row: &Row) -> bool {
+pub fn is_stream(row: &Row) -> bool {
     params(row).is_some_and(|own| matches!(own.mode, NetMode::Stream | NetMode::NoDrop | NetMode::Blast))
 }
 
 /// `TCP`, `UDP`.
-pub(crate) fn protocol(params: &NetParams) -> String {
+pub fn protocol(params: &NetParams) -> String {
     params.protocol.name().to_uppercase()
 }
 
@@ -46,7 +62,7 @@ fn goal_words(per_million: u32) -> String {
 }
 
 /// What is unusual about how bytes are sent or waited for.
-pub(crate) fn how_words(params: &NetParams) -> Vec<&'static str> {
+pub fn how_words(params: &NetParams) -> Vec<&'static str> {
     let words = [
         (params.zero_copy == Some(true), "zero-copy"),
         (params.segmentation == Some(Segmentation::Gso), "GSO"),
@@ -56,7 +72,7 @@ pub(crate) fn how_words(params: &NetParams) -> Vec<&'static str> {
 }
 
 /// `TCP`, `stream 128 KiB`.
-pub(super) fn label(params: &NetParams) -> Label {
+pub fn label(params: &NetParams) -> Label {
     let mode = match params.mode {
         NetMode::Stream => "stream",
         NetMode::Pingpong => "ping-pong",
@@ -73,10 +89,10 @@ pub(super) fn label(params: &NetParams) -> Label {
 }
 
 /// Of the aspects so many, the first, are the same for all rows of a run.
-pub(super) const ASPECTS_OF_A_RUN: usize = 1;
+pub const ASPECTS_OF_A_RUN: usize = 1;
 
 /// Path, copies, segments, waiting.
-pub(super) fn aspects(params: &NetParams) -> Vec<String> {
+pub fn aspects(params: &NetParams) -> Vec<String> {
     let path = if params.path == LOOPBACK { LOOPBACK.to_owned() } else { format!("to {}", params.path) };
     let how = how_words(params);
     let each = ["zero-copy", "GSO", "spinning"].map(|words| if how.contains(&words) { words } else { "" }.to_owned());

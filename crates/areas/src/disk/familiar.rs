@@ -5,7 +5,7 @@ use model::document::Row;
 use model::experiment::DiskParams;
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 
-use super::disk::params;
+use super::label::params;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -22,11 +22,11 @@ const NAMES: &[(DiskPattern, u64, u32, u32, &str)] = &[
 ];
 
 /// What these names mean, for whoever does not know them.
-pub(crate) const ABOUT: &str = "Known as: what CrystalDiskMark and KDiskMark call such a row. SEQ1M Q8T1: in order (RND: \
+pub const ABOUT: &str = "Known as: what CrystalDiskMark and KDiskMark call such a row. SEQ1M Q8T1: in order (RND: \
     at random), blocks of 1 MiB, 8 requests in flight per thread (Q), 1 thread (T).";
 
 /// The name of a row of the disk that has one.
-pub(crate) fn name(row: &Row) -> Option<&'static str> {
+pub fn name(row: &Row) -> Option<&'static str> {
     let own = params(row).filter(|own| is_plain(own))?;
     let of = (own.pattern, own.block, own.depth, own.threads);
     NAMES.iter().find(|(pattern, block, depth, threads, _)| (*pattern, *block, *depth, *threads) == of).map(|row| row.4)

@@ -1,40 +1,59 @@
 //! What the labels of every area have in common.
 
 use model::document::Row;
-use model::experiment::{MemoryParams, Params};
 use model::isa::Pages;
 use model::number::counted;
 use model::unit::format_size;
 
+/// How an area calls itself and its rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Labels {
+    /// The area's name above its table.
+    pub title: &'static str,
+    /// Its name inside a sentence.
+    pub in_sentence: &'static str,
+    /// What stands before the label of a row in a sentence; empty where the label says it.
+    pub(crate) before: &'static str,
+    /// The label of a row, without its aspects; `None` where its parameters are of a later version.
+    pub(crate) label: fn(&Row, &Common) -> Option<Label>,
+    /// What there is to say of a row besides what is done; an empty text where it is what one expects, `None` for what
+    /// is not known of it.
+    pub(crate) aspects: fn(&Row, Axis) -> Vec<Option<String>>,
+    /// What the slots of a table of these rows differ in.
+    pub(crate) axis: fn(&[&Row]) -> Axis,
+    /// Takes out of what a row has in common with others what a sentence about it says all the same.
+    pub(crate) say: fn(&Row, &mut Common),
+}
+
 /// What a row measured, what its table varies from slot to slot left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Label {
+pub struct Label {
     /// The short word: `FP64`, `copy`, `latency`.
-    pub(crate) what: String,
+    pub what: String,
     /// The rest: `FMA, AVX-512`, `random, 2 MiB pages`.
-    pub(crate) how: String,
+    pub how: String,
     /// What else must be known to read its figures: `s32 ← u8 × s8`; mostly empty.
-    pub(crate) detail: String,
+    pub detail: String,
 }
 
 /// What the rows of a table have in common, said once above it and not again in each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Common {
+pub struct Common {
     /// Working set of every row of memory.
-    pub(super) working_set: Option<u64>,
+    pub(crate) working_set: Option<u64>,
     /// Page size of every row of memory but the chases, which always name theirs.
-    pub(super) pages: Option<Pages>,
+    pub(crate) pages: Option<Pages>,
     /// Aspects of disk and network that are the same in every row, in the order of [`aspects`].
-    pub(super) aspects: Vec<Option<String>>,
+    pub(crate) aspects: Vec<Option<String>>,
     /// File system and disks behind every row of the disk that was measured.
-    pub(super) below: Option<String>,
+    pub(crate) below: Option<String>,
     /// Whether none of the rows was measured: then only where they would have been can be said of all.
-    pub(super) planned: bool,
+    pub(crate) planned: bool,
 }
 
 /// What the slots of a table differ in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Axis {
+pub enum Axis {
     /// Threads that work at the same time.
     Threads,
     /// Streams of a network.
@@ -46,31 +65,25 @@ pub(crate) enum Axis {
 }
 
 /// What all have in common.
-pub(crate) fn same<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
+pub fn same<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)
 }
 
-pub(super) fn memory(row: &Row) -> Option<&MemoryParams> {
-    match &row.params {
-        Params::Memory(params) => Some(params),
-        _ => None,
-    }
-}
-
 /// `1 thread`, `8 threads`.
-pub(crate) fn threads(count: u32) -> String {
+pub fn threads(count: u32) -> String {
     counted(u64::from(count), "thread")
 }
 
 /// A block's size, exactly: it is a name, and 65507 B are not 64 KiB.
-pub(crate) fn block_words(bytes: u64) -> String {
+pub fn block_words(bytes: u64) -> String {
     let text = format_size(bytes);
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     format!("{digits} {unit}")
 }
 
-pub(crate) const fn page_words(pages: Pages) -> &'static str {
+/// `2 MiB pages`.
+pub const fn page_words(pages: Pages) -> &'static str {
     match pages {
         Pages::Base4K => "4 KiB pages",
         Pages::Huge2M => "2 MiB pages",

@@ -2,10 +2,27 @@
 //! called so, and not LINPACK. Figures and notes are not made here.
 
 use model::document::Row;
+use model::experiment::Params;
 use model::isa::Element;
 use model::linpack::{LinpackChoices, LinpackEngine, LinpackMatrix, LinpackOp, LinpackParams, linpack_id};
 
-use super::parts::Label;
+use crate::label::parts::{Axis, Label, Labels};
+
+/// How the area calls itself and its rows.
+pub(super) const LABELS: Labels = Labels {
+    title: "LINPACK",
+    in_sentence: "LINPACK",
+    before: "",
+    label: |row, _| Some(label(row, params(row)?)),
+    aspects: |_, _| Vec::new(),
+    axis: |_| Axis::Threads,
+    say: |_, _| {},
+};
+
+/// The parameters of such a row; `None` for what is none of this version.
+pub fn params(row: &Row) -> Option<&LinpackParams> {
+    if let Params::Linpack(params) = &row.params { Some(params) } else { None }
+}
 
 /// The letter by which BLAS names a routine for such elements.
 const fn letter(element: Element) -> &'static str {
@@ -27,7 +44,7 @@ fn what(params: &LinpackParams) -> String {
 }
 
 /// Whether the system is HPL-MxP's, and not HPL's.
-pub(crate) fn is_dominant(params: &LinpackParams) -> bool {
+pub fn is_dominant(params: &LinpackParams) -> bool {
     params.matrix() == Some(LinpackMatrix::DiagonallyDominant)
 }
 
@@ -39,7 +56,7 @@ fn factors(params: &LinpackParams) -> impl Iterator<Item = String> {
 }
 
 /// What a curve over orders is of: `LINPACK over N`; `LINPACK mixed over N, FP32 factors, AVX-512`.
-pub(crate) fn curve_title(params: &LinpackParams) -> String {
+pub fn curve_title(params: &LinpackParams) -> String {
     let mut words = vec![format!("{} over N", what(params))];
     words.extend(factors(params));
     words.extend(params.isa.map(|isa| isa.title().to_owned()));
@@ -66,7 +83,7 @@ fn chosen(row: &Row, params: &LinpackParams) -> LinpackChoices {
 }
 
 /// `N = 10000`, and what was chosen besides.
-pub(super) fn label(row: &Row, params: &LinpackParams) -> Label {
+pub fn label(row: &Row, params: &LinpackParams) -> Label {
     let chosen = chosen(row, params);
     let mut how = vec![format!("N = {}", params.n)];
     how.extend(factors(params));
@@ -75,7 +92,7 @@ pub(super) fn label(row: &Row, params: &LinpackParams) -> Label {
     }
     how.extend(params.nb.filter(|_| chosen.nb).map(|nb| format!("NB = {nb}")));
     how.extend(chosen.lda.then(|| format!("LDA = {}", params.lda)));
-    how.extend(chosen.align.then(|| format!("aligned to {}", super::parts::block_words(params.align))));
+    how.extend(chosen.align.then(|| format!("aligned to {}", crate::label::parts::block_words(params.align))));
     how.extend(params.isa.filter(|_| chosen.isa).map(|isa| isa.title().to_owned()));
     match params.engine {
         LinpackEngine::Own => {}

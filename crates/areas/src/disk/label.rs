@@ -4,37 +4,61 @@ use model::document::{Row, Status};
 use model::experiment::{DiskParams, Params};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskSync};
 use model::machine::Disk;
-use model::sample::MetricName;
-use model::unit::Unit;
 
-use super::parts::{Axis, Label, block_words, same, threads};
-use model::number::{counted, percent, quantity, size};
+use crate::label::parts::{Axis, Common, Label, Labels, block_words, same, threads};
+use model::number::{counted, size};
+
+/// How the area calls itself and its rows.
+pub(super) const LABELS: Labels = Labels {
+    title: "Disk",
+    in_sentence: "the disk",
+    before: "disk ",
+    label: |row, _| params(row).map(label),
+    aspects: |row, axis| params(row).map_or_else(Vec::new, |own| aspects(row, own, axis)),
+    axis,
+    say,
+};
+
+/// Disks are read by depth, unless only their threads differ.
+fn axis(rows: &[&Row]) -> Axis {
+    let depths = || rows.iter().map(|row| depth(row));
+    let only_threads = same(depths()).is_some() && same(rows.iter().map(|row| row.params.threads())).is_none();
+    if !only_threads && depths().all(|depth| depth.is_some()) { Axis::Depth } else { Axis::Threads }
+}
+
+/// What is unusual about the row; directory, engine and file are the same for nearly all rows of a run.
+fn say(_: &Row, common: &mut Common) {
+    let of_row = common.aspects.iter_mut().take(ASPECTS_OF_A_ROW.end).skip(ASPECTS_OF_A_ROW.start);
+    for aspect in of_row.filter(|aspect| aspect.as_deref() != Some(DIRECT)) {
+        *aspect = None;
+    }
+}
 
 /// Up to so many disks are named; more are counted.
 const FEW: usize = 2;
 
 /// The parameters of a row of the disk; `None` for what is none of this version.
-pub(crate) fn params(row: &Row) -> Option<&DiskParams> {
+pub fn params(row: &Row) -> Option<&DiskParams> {
     if let Params::Disk(params) = &row.params { Some(params) } else { None }
 }
 
 /// Requests in flight per thread; `None` for what is no disk row of this version.
-pub(super) fn depth(row: &Row) -> Option<u32> {
+pub fn depth(row: &Row) -> Option<u32> {
     params(row).map(|params| params.depth)
 }
 
 /// `read`, `random 4 KiB`.
-pub(super) fn label(params: &DiskParams) -> Label {
+pub fn label(params: &DiskParams) -> Label {
     let how = format!("{} {}", params.pattern, block_words(params.block));
     Label { what: params.op.to_string(), how, detail: String::new() }
 }
 
 /// Which aspects set a row apart from others of its run: what a sentence about it says as well, where it is unusual.
-pub(super) const ASPECTS_OF_A_ROW: std::ops::Range<usize> = 2..6;
+pub const ASPECTS_OF_A_ROW: std::ops::Range<usize> = 2..6;
 
 /// Directory, engine, cache, load, synchronous writes, layout, size, and of threads and depth the one that is not the
 /// axis. Without a device there is neither a directory nor a file; how large a file is shows only when it is there.
-pub(super) fn aspects(row: &Row, params: &DiskParams, axis: Axis) -> Vec<Option<String>> {
+pub fn aspects(row: &Row, params: &DiskParams, axis: Axis) -> Vec<Option<String>> {
     let other = match axis {
         Axis::Depth if params.threads == 1 => String::new(),
         Axis::Depth => threads(params.threads),
@@ -61,61 +85,15 @@ fn file_words(row: &Row, params: &DiskParams) -> String {
 }
 
 /// Bytes of the file of a measured row, where it is not as large as planned.
-fn cut_file(row: &Row) -> Option<u64> {
+pub(super) fn cut_file(row: &Row) -> Option<u64> {
     let planned = params(row)?.size;
     let laid_out = row.conditions.disk.as_ref()?.file_bytes?;
     (row.status == Status::Ok && laid_out < planned).then_some(laid_out)
 }
 
-/// CPU time that a request of a measured row took.
-pub(crate) fn cpu_seconds_per_request(row: &Row) -> Option<f64> {
-    row.conditions.disk.as_ref()?.cpu_seconds_per_request
-}
-
-/// What the CPU time of a request is; nothing where it is known of none.
-pub(crate) fn cpu_words(rows: &[&Row]) -> Option<String> {
-    rows.iter().any(|row| cpu_seconds_per_request(row).is_some()).then(|| {
-        "CPU per request: a thread's processor time over its requests, in the kernel and for checks of the data too. What \
-         interrupts and threads of the kernel take is not in it."
-            .to_owned()
-    })
-}
-
-/// What our own loop makes of requests for nothing, and how near rows come to it; nothing where that was not tried.
-pub(crate) fn loop_words(rows: &[&Row]) -> Option<String> {
-    let with_loop = |row: &&Row| {
-        let alone = row.conditions.disk.as_ref()?.loop_iops.filter(|rate| *rate > 0.0)?;
-        let made = row.metric(MetricName::Iops)?.summary.median;
-        Some((made / f64::from(row.params.threads().max(1)) / alone, alone, Label::sentence(row)))
-    };
-    let of_rows: Vec<(f64, f64, String)> = rows.iter().filter_map(with_loop).collect();
-    let rates = || of_rows.iter().map(|(_, alone, _)| *alone);
-    let (least, most) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
-    let (share, _, nearest) = of_rows.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let told = |rate: f64| quantity(rate, Unit::PerSecond);
-    let range = if told(least) == told(most) { told(most) } else { format!("{} to {}", told(least), told(most)) };
-    Some(format!(
-        "With requests for nothing, without a device, the same loop makes {range} of them on a thread. A thread of these rows makes \
-         {} of that at most ({nearest}).",
-        percent(*share)
-    ))
-}
-
-/// Why files are smaller than planned, and what to do about it; nothing where none is.
-pub(crate) fn cut_words(rows: &[&Row]) -> Option<String> {
-    let cut = rows.iter().filter(|row| cut_file(row).is_some()).count() as u64;
-    let which = if cut == rows.len() as u64 { String::new() } else { format!(" of {}", counted(cut, "row")) };
-    (cut > 0).then(|| {
-        format!(
-            "The test file{which} is smaller than planned: laying out all of it would have taken too long. A device may \
-             keep more of a small file in its own memory. Give it more with --time-budget, or choose a --size."
-        )
-    })
-}
-
 /// The file system and the devices behind these rows, as far as all that were measured have the same:
 /// `ext4 on vda (virtio)`, `ext4 on loop0 on vda (virtio)`.
-pub(crate) fn below(rows: &[&Row], disks: &[Disk]) -> Option<String> {
+pub fn below(rows: &[&Row], disks: &[Disk]) -> Option<String> {
     let conditions = || rows.iter().filter_map(|row| row.conditions.disk.as_ref());
     let mut upper = same(conditions().filter_map(|disk| disk.filesystem.clone()))?;
     let named = |disk: &&model::document::DiskConditions| !disk.devices.is_empty();
@@ -134,7 +112,8 @@ pub(crate) fn below(rows: &[&Row], disks: &[Disk]) -> Option<String> {
     })
 }
 
-pub(crate) const fn engine_words(engine: DiskEngine) -> &'static str {
+/// How requests are handed over: `io_uring`, `sync threads`.
+pub const fn engine_words(engine: DiskEngine) -> &'static str {
     match engine {
         DiskEngine::IoUring => "io_uring",
         DiskEngine::Libaio => "libaio",
@@ -144,7 +123,7 @@ pub(crate) const fn engine_words(engine: DiskEngine) -> &'static str {
 }
 
 /// The state of the page cache above a column.
-pub(crate) const fn cache_column(cache: DiskCache) -> &'static str {
+pub const fn cache_column(cache: DiskCache) -> &'static str {
     match cache {
         DiskCache::Bypassed => "past it",
         DiskCache::Cold => "cold",
@@ -153,7 +132,7 @@ pub(crate) const fn cache_column(cache: DiskCache) -> &'static str {
 }
 
 /// What is unusual about how a row reaches its files, if anything.
-pub(crate) fn other_words(params: &DiskParams) -> Option<String> {
+pub fn other_words(params: &DiskParams) -> Option<String> {
     let cache = if params.direct { "" } else { cache_words(params) };
     let layout = layout_words(params.layout);
     let words: Vec<&str> = [cache, layout].into_iter().filter(|words| !words.is_empty()).collect();
@@ -168,7 +147,7 @@ const fn layout_words(layout: DiskLayout) -> &'static str {
 }
 
 /// Past the page cache, as one expects.
-pub(super) const DIRECT: &str = "direct";
+pub const DIRECT: &str = "direct";
 
 const fn cache_words(params: &DiskParams) -> &'static str {
     match (params.direct, params.cache) {
@@ -180,7 +159,7 @@ const fn cache_words(params: &DiskParams) -> &'static str {
 }
 
 /// What a write waits for; nothing where it is the device alone.
-pub(crate) const fn sync_words(sync: DiskSync) -> &'static str {
+pub const fn sync_words(sync: DiskSync) -> &'static str {
     match sync {
         DiskSync::None => "",
         DiskSync::Dsync => "to the medium (dsync)",
@@ -189,6 +168,6 @@ pub(crate) const fn sync_words(sync: DiskSync) -> &'static str {
 }
 
 /// `at 50 % load`.
-pub(crate) fn load_words(percent: u32) -> String {
+pub fn load_words(percent: u32) -> String {
     format!("at {percent} % load")
 }

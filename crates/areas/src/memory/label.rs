@@ -1,10 +1,34 @@
 //! What a row of memory measured.
 
-use model::experiment::MemoryParams;
+use model::document::Row;
+use model::experiment::{MemoryParams, Params, memory_id_names_working_set};
 use model::isa::{MemoryOp, MemoryPattern, Placement};
 
-use super::parts::{Common, Label, block_words, page_words};
+use crate::label::parts::{Axis, Common, Label, Labels, block_words, page_words};
 use model::number::{counted, size};
+
+/// How the area calls itself and its rows.
+pub(super) const LABELS: Labels = Labels {
+    title: "Memory",
+    in_sentence: "memory",
+    before: "memory ",
+    label: |row, common| Some(label(params(row)?, common, row.conditions.c_library.as_deref())),
+    aspects: |_, _| Vec::new(),
+    axis: |_| Axis::Threads,
+    say,
+};
+
+/// The parameters of such a row; `None` for what is none of this version.
+pub fn params(row: &Row) -> Option<&MemoryParams> {
+    if let Params::Memory(params) = &row.params { Some(params) } else { None }
+}
+
+/// The working set, where the row's id names it.
+fn say(row: &Row, common: &mut Common) {
+    if params(row).is_some_and(|params| memory_id_names_working_set(&row.id, params)) {
+        common.working_set = None;
+    }
+}
 
 /// What an operation is called, what else there is to say of it, and whether its vectors matter.
 const fn words(op: MemoryOp) -> (&'static str, Option<&'static str>, bool) {
@@ -35,18 +59,18 @@ const fn words(op: MemoryOp) -> (&'static str, Option<&'static str>, bool) {
 }
 
 /// An operation in a few words: `copy, non-temporal`.
-pub(crate) fn op_words(op: MemoryOp) -> String {
+pub fn op_words(op: MemoryOp) -> String {
     let (what, detail, _) = words(op);
     detail.map_or_else(|| what.to_owned(), |detail| format!("{what}, {detail}"))
 }
 
 /// What a peak of memory is called, which has no experiment of that name; `None` where it is none of this version.
-pub(super) fn peak_words(what: &str) -> Option<&'static str> {
+pub fn peak_words(what: &str) -> Option<&'static str> {
     (what == "memory/dram").then_some("DRAM bandwidth")
 }
 
 /// The label of a row; `library` is the C library whose copy it measured, where it says so.
-pub(super) fn label(params: &MemoryParams, common: &Common, library: Option<&str>) -> Label {
+pub fn label(params: &MemoryParams, common: &Common, library: Option<&str>) -> Label {
     let (what, detail, has_vectors) = words(params.op);
     let chase = params.pattern == MemoryPattern::Chase;
     let mut how: Vec<String> = Vec::new();

@@ -1,0 +1,57 @@
+//! Sentences below a table about the rows of the disk in it.
+
+use model::document::Row;
+use model::experiment::Area;
+use model::number::{counted, percent, quantity};
+use model::sample::MetricName;
+use model::unit::Unit;
+
+use super::label::cut_file;
+use crate::label::Label;
+
+/// CPU time that a request of a measured row took.
+pub fn cpu_seconds_per_request(row: &Row) -> Option<f64> {
+    row.conditions.disk.as_ref()?.cpu_seconds_per_request
+}
+
+/// What the CPU time of a request is; nothing where it is known of none.
+pub fn cpu_words(rows: &[&Row]) -> Option<String> {
+    rows.iter().any(|row| cpu_seconds_per_request(row).is_some()).then(|| {
+        "CPU per request: a thread's processor time over its requests, in the kernel and for checks of the data too. What \
+         interrupts and threads of the kernel take is not in it."
+            .to_owned()
+    })
+}
+
+/// What our own loop makes of requests for nothing, and how near rows come to it; nothing where that was not tried.
+pub fn loop_words(rows: &[&Row]) -> Option<String> {
+    let with_loop = |row: &&Row| {
+        let alone = row.conditions.disk.as_ref()?.loop_iops.filter(|rate| *rate > 0.0)?;
+        let made = row.metric(MetricName::Iops)?.summary.median;
+        Some((made / f64::from(row.params.threads().max(1)) / alone, alone, Label::sentence(row)))
+    };
+    let of_rows: Vec<(f64, f64, String)> = rows.iter().filter_map(with_loop).collect();
+    let rates = || of_rows.iter().map(|(_, alone, _)| *alone);
+    let (least, most) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
+    let (share, _, nearest) = of_rows.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let told = |rate: f64| quantity(rate, Unit::PerSecond);
+    let range = if told(least) == told(most) { told(most) } else { format!("{} to {}", told(least), told(most)) };
+    Some(format!(
+        "With requests for nothing, without a device, the same loop makes {range} of them on a thread. A thread of these rows makes \
+         {} of that at most ({nearest}).",
+        percent(*share)
+    ))
+}
+
+/// Why files are smaller than planned, and what to do about it; nothing where none is.
+pub fn cut_words(rows: &[&Row]) -> Option<String> {
+    let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.area == Area::Disk).collect();
+    let cut = rows.iter().filter(|row| cut_file(row).is_some()).count() as u64;
+    let which = if cut == rows.len() as u64 { String::new() } else { format!(" of {}", counted(cut, "row")) };
+    (cut > 0).then(|| {
+        format!(
+            "The test file{which} is smaller than planned: laying out all of it would have taken too long. A device may \
+             keep more of a small file in its own memory. Give it more with --time-budget, or choose a --size."
+        )
+    })
+}
