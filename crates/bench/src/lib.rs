@@ -6,7 +6,7 @@
 
 mod asked;
 pub mod doctor;
-mod engine;
+mod engines;
 mod evidence;
 mod histogram;
 pub mod host;

@@ -11,7 +11,7 @@ use super::beside::{Beside, Moment};
 use super::launch::{self, Heard, Patience};
 use super::run::Run;
 use super::setting::{Event, WRITE_BUDGET};
-use crate::engine::resources::{Forecast, Provided, Release, User};
+use crate::engines::resources::{Forecast, Provided, Release, User};
 use crate::evidence::Outcome;
 use crate::journal::{Ended, Entry};
 use model::plan::Planned;

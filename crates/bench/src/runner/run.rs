@@ -15,8 +15,8 @@ use super::state::{State, initial_states};
 use super::storage::{Storage, has_histograms_to_store};
 use crate::asked::Asked;
 use crate::doctor::{Host, wait_until_quiet};
-use crate::engine::resources::{Forecast, ResourceContext, RunResources, Scheduling, WriteForecast};
-use crate::engine::run_resources;
+use crate::engines::resources::{Forecast, ResourceContext, RunResources, Scheduling, WriteForecast};
+use crate::engines::run_resources;
 use crate::journal::Entry;
 use crate::references::detect::Detected;
 use crate::store::RunFolder;
@@ -145,7 +145,7 @@ impl<'a> Run<'a> {
             for area in self.plan.areas() {
                 let signal = self.measure_area(area);
                 if let Some(resources) = self.resources.get_mut(&area) {
-                    resources.release(crate::engine::resources::Release::All);
+                    resources.release(crate::engines::resources::Release::All);
                 }
                 if let Some(signal) = signal {
                     return Ending::Interrupted(signal);

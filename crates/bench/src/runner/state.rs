@@ -4,7 +4,7 @@ use model::document::Row;
 
 use super::beside::beside_rows;
 use super::progress::Progress;
-use crate::engine::resources::NextLaunch;
+use crate::engines::resources::NextLaunch;
 use crate::references::detect::Detected;
 use model::plan::{Plan, Planned};
 

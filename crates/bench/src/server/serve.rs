@@ -19,8 +19,8 @@ use sys::clock::{Calibration, Timer, monotonic_raw_seconds};
 use sys::process;
 
 use super::queue::{ClientQueue, QueuePlace};
-use crate::engine::net::far::{self, Home};
-use crate::engine::net::serve_late;
+use crate::engines::net::far::{self, Home};
+use crate::engines::net::serve_late;
 use crate::net::control::watch_over;
 use crate::net::frames::{self, NoFrame};
 use crate::net::handshake::{

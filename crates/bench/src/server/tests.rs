@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use sys::clock::monotonic_raw_seconds;
 
 use super::serve::{Notice, Server, ServerOptions, serve};
-use crate::engine::net::far::{self, Home};
+use crate::engines::net::far::{self, Home};
 use crate::net::handshake::{Admitted, Cause, ClientMessage, Hello, Limits, ServerMessage, VERSIONS, Welcome};
 use crate::net::messages::RunReply;
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};

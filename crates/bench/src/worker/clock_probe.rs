@@ -9,7 +9,7 @@
 use kernels::chain::{ADD, Chain, IMUL};
 use sys::clock::Timer;
 
-use crate::engine::Trial;
+use crate::engines::Trial;
 
 /// Length of one chain: long against the 20 ns of a time stamp, short against the 650 us for which a core keeps the
 /// clock of its wide units after their last use (T. Downs, "Gathering Intel on Intel AVX-512 Transitions", 2020).

@@ -4,7 +4,7 @@ use model::sample::{Sample, ThreadShare};
 use model::wire::MetricSample;
 use sys::clock::{Timer, monotonic_raw_seconds};
 
-use crate::engine::{Carried, FlowMetric, FlowProfile, Tally, Window};
+use crate::engines::{Carried, FlowMetric, FlowProfile, Tally, Window};
 use crate::histogram::Histogram;
 
 /// One thread's part of a sample.

@@ -17,7 +17,7 @@ use super::observe::Observer;
 use super::paced::warm_up;
 use super::pacing::{Extent, Pacer};
 use super::record::{self, Record};
-use crate::engine::{BesideJob, Job, JobProfile, Trial, Trouble};
+use crate::engines::{BesideJob, Job, JobProfile, Trial, Trouble};
 
 /// How long the loop that bounds the job is run before each sample: some dozen bursts.
 const BOUND_SECONDS: f64 = 30e-3;
@@ -162,7 +162,7 @@ fn clock(looks: &[Look]) -> f64 {
 }
 
 /// Reports the sample whose records all threads have left; what stood beside it.
-fn tell_sample(launch: &Launch, job: JobProfile, bound: crate::engine::Profile) -> Result<BesideJob, Ended> {
+fn tell_sample(launch: &Launch, job: JobProfile, bound: crate::engines::Profile) -> Result<BesideJob, Ended> {
     let records: Vec<JobRecord> = lock(&launch.jobs).iter_mut().filter_map(Option::take).collect();
     let metrics = combine(&records, job, &launch.timer, launch.task);
     launch.tell(&Message::Sample { metrics, histogram: None })?;
@@ -183,8 +183,8 @@ mod tests {
 
     use super::super::thread;
     use super::*;
-    use crate::engine::planted::{Fault, LIBRARY_CPU_SECONDS, plant, plant_library, task};
-    use crate::engine::{self, Preparing};
+    use crate::engines::planted::{Fault, LIBRARY_CPU_SECONDS, plant, plant_library, task};
+    use crate::engines::{self, Preparing};
 
     struct Silent;
 
@@ -196,7 +196,7 @@ mod tests {
 
     /// What a launch tells, and how it ends.
     fn launched(task: &Task) -> (Vec<Message>, Result<Vec<ThreadReport>, String>) {
-        let engine = engine::of(task.experiment.area).unwrap();
+        let engine = engines::of(task.experiment.area).unwrap();
         let mut output = Vec::new();
         let launch = Launch::new(task, engine, Timer::system(), &mut output);
         let reports = sys::team::run(&task.cpus, |thread, gate| {
@@ -221,7 +221,7 @@ mod tests {
     fn solutions_are_told_with_their_time_residuals_and_clock() {
         for threads in [1, 2, 3] {
             let task = task(150, threads);
-            engine::of(task.experiment.area).unwrap().prepare(&task, &mut Silent).unwrap();
+            engines::of(task.experiment.area).unwrap().prepare(&task, &mut Silent).unwrap();
             let (messages, reports) = launched(&task);
             let (reports, samples) = (reports.unwrap(), samples(&messages));
             assert_eq!(samples.len(), 2);

@@ -6,7 +6,7 @@ use model::wire::{MetricSample, Task};
 use sys::clock::{Timer, monotonic_raw_seconds};
 
 use super::record::Record;
-use crate::engine::{JobProfile, Residuals};
+use crate::engines::{JobProfile, Residuals};
 
 /// One thread's part of a sample.
 #[derive(Clone, Debug)]

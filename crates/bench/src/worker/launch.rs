@@ -13,7 +13,7 @@ use super::flow_record::FlowRecord;
 use super::job_record::JobRecord;
 use super::observe::{Nodes, Watched};
 use super::record::{self, Record};
-use crate::engine::{Engine, Profile, Trouble};
+use crate::engines::{Engine, Profile, Trouble};
 
 /// Threads meet this long before a common start: time for a look at the clock, after which all of them spin.
 pub(super) const START_DELAY_SECONDS: f64 = 200e-6;

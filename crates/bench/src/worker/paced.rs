@@ -12,7 +12,7 @@ use super::clock_probe::ClockProbe;
 use super::launch::{Ended, HEARING, Launch, START_DELAY_SECONDS, ThreadReport, another_failed, lock, remote_pages};
 use super::observe::Observer;
 use super::pacing::{Extent, Pacer, Steadiness};
-use crate::engine::{Trial, Trouble};
+use crate::engines::{Trial, Trouble};
 
 /// The part of a thread whose trial runs in bursts.
 pub(super) fn run(

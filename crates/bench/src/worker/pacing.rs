@@ -12,7 +12,7 @@ use sys::usage::ThreadUsage;
 
 use super::clock_probe::{ClockProbe, Look, PacedLoop};
 use super::record::{Burst, Pause, Record};
-use crate::engine::{Measure, Profile, Trial};
+use crate::engines::{Measure, Profile, Trial};
 
 /// Length of a chunk: long against stopping and starting a loop of wide instructions with a time stamp between, and
 /// short enough that a gap of a few microseconds still stands out.
@@ -420,7 +420,7 @@ impl Steadiness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::null::NullTrial;
+    use crate::engines::null::NullTrial;
 
     fn pacer(trial: &NullTrial, seconds: f64) -> Pacer {
         let timer = Timer::system();

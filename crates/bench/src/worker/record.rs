@@ -8,7 +8,7 @@ use model::wire::{MetricSample, Task};
 use sys::clock::Timer;
 
 use super::clock_probe::Look;
-use crate::engine::{Measure, Profile};
+use crate::engines::{Measure, Profile};
 
 /// A chunk this much longer than its burst's median may be a gap; less is the noise of a time stamp and a cache miss.
 const LEAST_GAP_SECONDS: f64 = 2e-6;

@@ -9,7 +9,7 @@ use sys::team;
 
 use super::launch::{Launch, ThreadReport, lock, say};
 use super::thread;
-use crate::engine::{self, Preparing, Trouble};
+use crate::engines::{self, Preparing, Trouble};
 
 /// Least time over which a worker calibrates its timer: brackets of 30 ns over 20 ms give the rate to 3 in 10^6.
 const CALIBRATION: std::time::Duration = std::time::Duration::from_millis(20);
@@ -39,7 +39,7 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
     sys::process::volunteer_for_the_oom_killer();
     let area = task.experiment.area;
     let engine =
-        engine::of(area).ok_or_else(|| Trouble::Failed(format!("this version cannot measure the area '{area}'")))?;
+        engines::of(area).ok_or_else(|| Trouble::Failed(format!("this version cannot measure the area '{area}'")))?;
     if task.ends.as_ref().is_some_and(|ends| ends.role == Role::Peer) {
         return engine.peer(task, &mut Teller(output)).map(|()| Observations::default());
     }
@@ -126,7 +126,7 @@ fn add_up(reports: Vec<ThreadReport>, counter_timer: bool, cpus: &[u32]) -> Obse
             sum.throttled_seconds = watched.throttled_seconds;
         }
     }
-    (sum.net, sum.disk) = engine::observed::of_threads(flows, cpus);
+    (sum.net, sum.disk) = engines::observed::of_threads(flows, cpus);
     sum
 }
 

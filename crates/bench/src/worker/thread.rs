@@ -5,7 +5,7 @@ use sys::team::Gate;
 
 use super::launch::{Ended, Launch, ThreadReport};
 use super::{flow, job, paced};
-use crate::engine::Opened;
+use crate::engines::Opened;
 
 /// Runs one thread's part from preparation to the last check.
 pub(super) fn run(launch: &Launch, thread: usize, gate: &Gate) -> Result<ThreadReport, Ended> {

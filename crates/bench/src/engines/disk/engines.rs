@@ -1,0 +1,215 @@
+//! By which engine a thread's requests are made: the one that is planned, or the best that works on the file; and what
+//! our own loop costs without a device.
+
+use std::io;
+use std::sync::Arc;
+
+use areas::disk::footprint::{self, Lanes};
+use model::experiment::DiskParams;
+use model::io::{DiskCache, DiskEngine, DiskLayout, DiskPattern, DiskSync};
+use sys::clock::Timer;
+use sys::queue::Engine;
+
+use super::cache::Allowance;
+use super::contents::PAGE_BYTES;
+use super::lane::{Access, Job, Lane, Plan};
+use super::visits::{Span, Visits};
+use super::{stretch, trouble};
+use crate::engines::{Tally, Trouble, Window};
+use crate::target::why_not;
+
+/// Windows of the loop without a device, of which the best counts: others only take time from it.
+const LOOP_WINDOWS: u32 = 3;
+
+/// Windows at most, until one has anything in it: where many share the CPU, others may have it through all of one.
+const MOST_LOOP_WINDOWS: u32 = 30;
+
+/// How long each of them is, in seconds: thousands of requests even where one takes a microsecond.
+const LOOP_SECONDS: f64 = 0.004;
+
+/// The lanes of a thread: one of the whole depth, or one for each request in flight by blocking calls. Where `io_uring`
+/// cannot be had, or not on this file, the best that can, and a sentence for each step.
+///
+/// # Errors
+/// No engine works on the file, or the one that was asked for does not.
+pub(super) fn open_lanes(
+    job: &Arc<Job>,
+    params: &DiskParams,
+    seed: u64,
+    thread: usize,
+) -> Result<(Vec<Lane>, Vec<String>), Trouble> {
+    let mut stepped_down = Vec::new();
+    for &engine in chain(params.engine, job.held.polled && job.access.direct) {
+        if let Some(sentence) = footprint::too_many_threads(params).filter(|_| engine == Engine::Sync) {
+            return Err(Trouble::Unavailable(sentence));
+        }
+        match open_lane(job, params, engine, (thread, 0), seed, None) {
+            Ok(lane) => {
+                if let Some(stretch) = stretch::of_thread(job, params, thread as u64, seed).filter(|_| !job.no_device) {
+                    stretch::visit(job, stretch).map_err(Trouble::Failed)?;
+                }
+                return Ok((with_helpers(job, params, lane, seed, thread)?, stepped_down));
+            }
+            Err(error) if params.engine == DiskEngine::IoUring && engine != Engine::Sync && is_missing(&error) => {
+                stepped_down.push(format!("{}: {}", word(engine), why_not(&trouble::words(&error))));
+            }
+            Err(error) => return Err(cannot_open(job, &error)),
+        }
+    }
+    Err(Trouble::Unavailable("no engine works here".to_owned()))
+}
+
+/// The engines to try, the best first. Only `io_uring` is given up for another: it is what rows ask for that name none.
+fn chain(planned: DiskEngine, polled: bool) -> &'static [Engine] {
+    match planned {
+        DiskEngine::IoUring if polled => &[Engine::IoUringPolled, Engine::IoUring, Engine::Libaio, Engine::Sync],
+        DiskEngine::IoUring => &[Engine::IoUring, Engine::Libaio, Engine::Sync],
+        DiskEngine::Libaio => &[Engine::Libaio],
+        DiskEngine::Sync => &[Engine::Sync],
+        DiskEngine::Null => &[Engine::Null],
+    }
+}
+
+fn word(engine: Engine) -> &'static str {
+    match engine {
+        Engine::IoUring => "io_uring",
+        Engine::IoUringPolled => "polled",
+        Engine::Libaio => "libaio",
+        Engine::Sync => "sync",
+        Engine::Null => "null",
+    }
+}
+
+/// Whether an engine cannot be had, or does not know this kind of request; not whether a request failed.
+fn is_missing(error: &io::Error) -> bool {
+    error.raw_os_error().is_none() || trouble::is_not_supported(error)
+}
+
+/// The lane and, for blocking calls, those of the other requests in flight.
+fn with_helpers(
+    job: &Arc<Job>,
+    params: &DiskParams,
+    first: Lane,
+    seed: u64,
+    thread: usize,
+) -> Result<Vec<Lane>, Trouble> {
+    let all = if first.queue().engine() == Engine::Sync { params.depth } else { 1 };
+    let mut lanes = vec![first];
+    for number in 1..all {
+        let visits = lanes.first().and_then(|first| first.share_visits(number as usize));
+        let lane = open_lane(job, params, Engine::Sync, (thread, number), seed, visits);
+        lanes.push(lane.map_err(|error| cannot_open(job, &error))?);
+    }
+    Ok(lanes)
+}
+
+/// The trouble that an error while opening comes to.
+pub(super) fn cannot_open(job: &Job, error: &io::Error) -> Trouble {
+    let words = trouble::words(error);
+    if error.raw_os_error().is_none() && error.kind() != io::ErrorKind::Other {
+        return Trouble::Unavailable(words);
+    }
+    let reason = trouble::failed(&job.held, false, job.block.into(), 0, &words);
+    if trouble::is_not_supported(error) { Trouble::Unavailable(reason) } else { Trouble::Failed(reason) }
+}
+
+fn open_lane(
+    job: &Arc<Job>,
+    params: &DiskParams,
+    engine: Engine,
+    (thread, lane): (usize, u32),
+    seed: u64,
+    visits: Option<Visits>,
+) -> io::Result<Lane> {
+    let lanes = Lanes::of(params, engine == Engine::Sync);
+    let number = thread as u64 * u64::from(lanes.of_thread) + u64::from(lane);
+    let place = Place { thread: thread as u64, lanes: lanes.of_thread, lane };
+    let visits = visits.unwrap_or_else(|| order_of(job, params, place, seed));
+    let plan = Plan {
+        engine,
+        depth: lanes.depth,
+        arenas: footprint::arenas(job.op, job.block.into(), lanes),
+        number: u16::try_from(number).unwrap_or(u16::MAX),
+        seed: own_seed(seed, number).rotate_left(17),
+    };
+    Lane::open(job, &plan, visits)
+}
+
+/// Which of a launch's lanes it is.
+#[derive(Clone, Copy)]
+struct Place {
+    thread: u64,
+    /// Lanes of each thread.
+    lanes: u32,
+    lane: u32,
+}
+
+/// The order in which a lane visits its part of the file: of random reads the whole file, of random writes every so many
+/// blocks of it, and of a stream the thread's part; where blocks are come back to, the same of the thread's stretch.
+fn order_of(job: &Job, params: &DiskParams, place: Place, seed: u64) -> Visits {
+    let Place { thread, lanes, lane } = place;
+    let own_seed = own_seed(seed, thread * u64::from(lanes) + u64::from(lane));
+    // In a file of its own a thread is the only one.
+    let shared = params.layout == DiskLayout::Shared;
+    let (threads, thread) = if shared { (u64::from(params.threads), thread) } else { (1, 0) };
+    let of_thread = u64::from(lanes);
+    let (number, all) = (thread * of_thread + u64::from(lane), threads * of_thread);
+    let stretch = stretch::of_thread(job, params, place.thread, seed);
+    match params.pattern {
+        // What has been read once is not cold any more.
+        DiskPattern::Random if params.cache == DiskCache::Cold => {
+            Visits::dealt(threads, thread, job.blocks(), seed, own_seed)
+        }
+        DiskPattern::Random => {
+            let file = Span { first: 0, count: job.blocks() };
+            // Lanes that share it, and which of them this is.
+            let (span, of, which) = stretch.map_or((file, all, number), |span| (span, of_thread, lane.into()));
+            if job.op.writes() { Visits::every(of, which, span, own_seed) } else { Visits::anywhere(span, own_seed) }
+        }
+        pattern => {
+            let span = stretch.unwrap_or_else(|| Span::part(threads, thread, job.blocks()));
+            let apart = if job.op.writes() && lanes > 1 { lanes } else { 0 };
+            Visits::along(pattern, span, apart, own_seed)
+        }
+    }
+}
+
+/// Threads and lanes draw from streams of their own.
+fn own_seed(seed: u64, number: u64) -> u64 {
+    seed.wrapping_add(number << 40)
+}
+
+/// Requests per second that this thread makes when no device has to be waited for: as many in flight as the row has, a
+/// page each at most, since what is not moved costs nothing. `None` where it cannot be measured.
+pub(super) fn loop_iops(job: &Job, params: &DiskParams, timer: &Timer) -> Option<f64> {
+    let page = u32::try_from(PAGE_BYTES).ok()?;
+    let access = Access { direct: false, sync: DiskSync::None };
+    let job = Arc::new(Job {
+        access,
+        block: job.block.min(page),
+        no_device: true,
+        allowance: Allowance::default(),
+        ..job.clone()
+    });
+    let depth = if params.engine == DiskEngine::Sync { 1 } else { params.depth };
+    let arenas = footprint::arenas_of_loop(job.op, job.block.into(), depth);
+    let plan = Plan { engine: Engine::Null, depth, arenas, number: 0, seed: job.held.seed };
+    let alone = DiskParams { threads: 1, ..params.clone() };
+    let visits = order_of(&job, &alone, Place { thread: 0, lanes: 1, lane: 0 }, plan.seed);
+    let mut lane = Lane::open(&job, &plan, visits).ok()?;
+    let mut tally = Tally::new(timer);
+    let mut best = None;
+    for done in 0..MOST_LOOP_WINDOWS {
+        if done >= LOOP_WINDOWS && best.is_some() {
+            break;
+        }
+        // A tenth of it to get going.
+        let begin = timer.now() + timer.ticks(0.1 * LOOP_SECONDS);
+        let window = Window { begin, end: begin + timer.ticks(LOOP_SECONDS) };
+        tally.begin(window);
+        lane.run(timer, window, &mut tally).ok()?;
+        let rate = tally.operations as f64 / timer.seconds(window.begin, window.end);
+        best = best.into_iter().chain((rate > 0.0).then_some(rate)).reduce(f64::max);
+    }
+    best
+}

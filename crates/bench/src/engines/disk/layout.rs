@@ -1,0 +1,399 @@
+//! Lays the test file out: every byte of it is written once before anything is measured, since what was only reserved
+//! is read without asking the device.
+//!
+//! Done by the first launch that finds it missing; the file itself is the runner's. Where its time is limited the file
+//! is what was written by then. Where the file system has no direct I/O it goes through the page cache, and is flushed and
+//! dropped from there. Files of several threads are laid out at the same time. Nothing of it is timed.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use areas::disk::footprint::{
+    FILES_AT_ONCE, LAYOUT_CHUNK_BYTES as CHUNK_BYTES, LAYOUT_DEPTH as DEPTH, layout_pool_bytes,
+};
+use model::wire::HeldFile;
+use sys::clock::monotonic_raw_seconds;
+use sys::queue::{Completion, Engine, Options, Queue, Request};
+
+use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
+use super::{traffic, trouble};
+use crate::engines::{Preparing, Trouble};
+use crate::target::no_direct;
+
+/// Pages that are looked at to see whether a file is laid out, spread over the whole of it.
+const LOOKED_AT: u64 = 16;
+
+/// Bytes that are written through the page cache before they are flushed and dropped from it: what has not reached the
+/// device has not been laid out, and takes memory that others may need.
+const FLUSHED_AT_ONCE: u64 = 64 << 20;
+
+/// What is laid out at least, in bytes, however long it takes: some hundred blocks of 4 KiB. What takes seconds to write
+/// it is no drive with a cache that would hold it.
+const LEAST_BYTES: u64 = 1 << 20;
+
+/// The first write of a layout, in bytes: a second's work of a device of 64 kB/s.
+const FIRST_BYTES: u64 = 64 << 10;
+
+/// Bytes of the layout under way at most.
+const IN_FLIGHT_BYTES: u64 = DEPTH as u64 * CHUNK_BYTES;
+
+/// File systems that write zeros where a file is reserved or made longer, through the page cache, so that a layout would
+/// wear the device twice (Linux: `fat_cont_expand` in fs/fat/file.c, which is vfat's and msdos's; `exfat_cont_expand` before
+/// 6.8; `generic_cont_expand_simple`, whom HFS+, AFFS, ADFS and HPFS call; `ntfs_extend`; and what drivers in user space
+/// make of block devices, exfat-fuse among them). There a file grows as it is written.
+const ZEROING: &[&str] =
+    &["vfat", "msdos", "exfat", "hfs", "hfsplus", "ntfs", "ntfs3", "affs", "adfs", "hpfs", "fuseblk"];
+
+/// How often the runner is told how far it is.
+const TELLING: Duration = Duration::from_millis(250);
+
+/// Lays the files of all threads out unless they are.
+///
+/// # Errors
+/// Unavailable where there is too little room; failed where the device fails.
+pub(super) fn ensure(held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), Trouble> {
+    at_the_files(held, launch, &lay_out)
+}
+
+/// Does something to each file, some of them at the same time, and tells the runner how far it is.
+///
+/// # Errors
+/// Those of the work.
+pub(super) fn at_the_files(
+    held: &HeldFile,
+    launch: &mut dyn Preparing,
+    work: &(dyn Fn(&HeldFile, &AtomicU64) -> Result<(), Trouble> + Sync),
+) -> Result<(), Trouble> {
+    let files: Vec<&HeldFile> = held.all().collect();
+    let bytes: u64 = files.iter().map(|file| file.bytes).sum();
+    let moved = AtomicU64::new(0);
+    files.chunks(FILES_AT_ONCE as usize).try_for_each(|some| {
+        let (sender, over) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            // On threads of their own, so that a device that keeps silent for seconds does not keep us silent.
+            let mut working = Vec::with_capacity(some.len());
+            for &file in some {
+                let (sender, moved) = (sender.clone(), &moved);
+                working.push(scope.spawn(move || {
+                    let _until_the_end = sender;
+                    work(file, moved)
+                }));
+            }
+            drop(sender);
+            // Nothing is ever sent: it is over when all who could have let go of their ends.
+            while over.recv_timeout(TELLING) == Err(mpsc::RecvTimeoutError::Timeout) {
+                launch.progress((moved.load(Ordering::Relaxed) as f64 / bytes.max(1) as f64).min(1.0));
+            }
+            let panicked = |_| Err(Trouble::Failed("the preparation of the test file panicked".to_owned()));
+            working.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(panicked))
+        })
+    })
+}
+
+/// A file as it was laid out: not as large as it was to be, where the time for that was limited.
+pub(super) fn as_laid_out(held: &HeldFile) -> HeldFile {
+    let length = held.layout_seconds.and_then(|_| std::fs::metadata(&held.path).ok()).map(|metadata| metadata.len());
+    let bytes = length.filter(|length| (LEAST_BYTES..held.bytes).contains(length)).unwrap_or(held.bytes);
+    HeldFile { bytes, ..held.clone() }
+}
+
+/// Writes over the files of all threads once more, in order: a drive is then as it is after long use.
+///
+/// # Errors
+/// The device fails.
+pub(super) fn write_over(held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), Trouble> {
+    at_the_files(held, launch, &|held, written| {
+        let whole = HeldFile { layout_seconds: None, ..as_laid_out(held) };
+        let done = sys::file::open(Path::new(&held.path), true, false, false).and_then(|file| {
+            write_all(&whole, true, written)?;
+            file.sync_data()
+        });
+        done.map_err(|error| {
+            let file = trouble::test_file(held);
+            Trouble::Failed(format!("writing over {file} once more: {}", trouble::words(&error)))
+        })
+    })
+}
+
+fn lay_out(held: &HeldFile, written: &AtomicU64) -> Result<(), Trouble> {
+    let trouble = |doing: &str, error: &io::Error| {
+        let reason = format!("{doing} {}: {}", trouble::test_file(held), trouble::words(error));
+        let unavailable = trouble::is_for_want_of_room(error) || trouble::is_not_supported(error);
+        if unavailable { Trouble::Unavailable(reason) } else { Trouble::Failed(reason) }
+    };
+    let path = Path::new(&held.path);
+    let file = sys::file::open(path, true, false, false).map_err(|error| trouble("opening", &error))?;
+    if is_laid_out(&file, held).map_err(|error| trouble("looking at", &error))? {
+        return Ok(());
+    }
+    make_room(&file, held).map_err(|error| trouble("reserving room for", &error))?;
+    let bytes = match write_all(held, takes_direct(held), written) {
+        // Some file systems in user space open a file past the page cache, and then refuse every request.
+        Err(error) if trouble::is_not_supported(&error) => write_all(held, false, written),
+        bytes => bytes,
+    };
+    let bytes = bytes.map_err(|error| {
+        // What has found no room is no file, and takes none from others.
+        let _ = if trouble::is_for_want_of_room(&error) { file.set_len(0) } else { Ok(()) };
+        trouble("laying out", &error)
+    })?;
+    let held = &HeldFile { bytes, ..held.clone() };
+    file.set_len(bytes).and_then(|()| flush_and_drop(&file)).map_err(|error| trouble("flushing", &error))?;
+    match find_wrong(held).map_err(|error| trouble("reading back", &error))? {
+        None => Ok(()),
+        Some(wrong) => Err(Trouble::Failed(format!("laying out {}: {wrong}", trouble::test_file(held)))),
+    }
+}
+
+/// Whether a file that is there takes requests past the page cache: where it does not, it is laid out through the cache.
+pub(super) fn takes_direct(held: &HeldFile) -> bool {
+    let path = Path::new(&held.path);
+    if sys::file::open(path, true, false, false).is_ok_and(|file| no_direct(&file).is_some()) {
+        return false;
+    }
+    // Of an empty file nothing is read, whoever is asked.
+    !open_reader(held, true).and_then(|mut reader| read_page(&mut reader, 0)).is_err_and(|error| is_refusal(&error))
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    trouble::is_not_supported(error) && error.raw_os_error().is_some()
+}
+
+/// What has gone through the page cache is on the device then, and read from there.
+fn flush_and_drop(file: &File) -> io::Result<()> {
+    file.sync_data()?;
+    sys::file::drop_cached(file)
+}
+
+/// Whether the file is to grow as it is written.
+fn grows(held: &HeldFile) -> bool {
+    ZEROING.contains(&held.filesystem.as_str())
+}
+
+/// Blocks for the whole file, where the file system can, and its length; of a file that grows neither.
+pub(super) fn make_room(file: &File, held: &HeldFile) -> io::Result<()> {
+    if grows(held) {
+        return file.set_len(0);
+    }
+    match sys::file::reserve(file, held.bytes) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => file.set_len(held.bytes),
+        // It may have been longer, and `reserve` shortens nothing.
+        other => other.and_then(|()| file.set_len(held.bytes)),
+    }
+}
+
+/// Whether the file has its length, no holes, nothing that was only reserved, and our pages wherever one looks.
+fn is_laid_out(file: &File, held: &HeldFile) -> io::Result<bool> {
+    if file.metadata()?.len() != held.bytes {
+        return Ok(false);
+    }
+    if let Some(extents) = sys::file::extents(file)? {
+        let there = extents.written_bytes.saturating_add(extents.other_bytes);
+        if extents.unwritten_bytes > 0 || there < held.bytes {
+            return Ok(false);
+        }
+    }
+    Ok(find_wrong(held)?.is_none())
+}
+
+/// What is wrong with a selection of the file's pages: some all over, and the last of each of the last chunks, since a
+/// layout that was cut off would have left those out.
+fn find_wrong(held: &HeldFile) -> io::Result<Option<String>> {
+    let contents = Contents::of(held);
+    let page = PAGE_BYTES as u64;
+    let pages = held.bytes / page;
+    let spread = (0..LOOKED_AT.min(pages)).map(|index| pages * index / LOOKED_AT.min(pages));
+    let chunk_pages = CHUNK_BYTES / page;
+    let last = (0..2 * u64::from(DEPTH)).filter_map(|chunk| pages.checked_sub(1 + chunk * chunk_pages));
+    let mut reader = open_reader(held, takes_direct(held))?;
+    for offset in spread.chain(last).map(|index| index * page) {
+        read_page(&mut reader, offset)?;
+        let Some(read) = reader.arena_part(0..PAGE_BYTES) else { continue };
+        if let Err(wrong) = contents.check(read, offset, |_| true) {
+            return Ok(Some(wrong.to_string()));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads single pages, past the page cache or through it.
+fn open_reader(held: &HeldFile, direct: bool) -> io::Result<Queue> {
+    let file = sys::file::open(Path::new(&held.path), false, direct, false)?;
+    Queue::open(file, &Options { engine: Engine::Sync, depth: 1, arena_bytes: PAGE_BYTES })
+}
+
+fn read_page(reader: &mut Queue, offset: u64) -> io::Result<()> {
+    let length = u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX);
+    let mut done = Vec::with_capacity(1);
+    reader.push(Request { token: 0, write: false, offset, buffer: 0, bytes: length })?;
+    reader.wait(1, &mut done)?;
+    check_moved(done.pop(), length)
+}
+
+fn check_moved(completion: Option<Completion>, expected: u32) -> io::Result<()> {
+    let bytes =
+        completion.map_or_else(|| Err(io::Error::other("nothing came back")), |completion| completion.result)?;
+    let short = || io::Error::other(format!("only {bytes} of {expected} bytes were moved"));
+    if bytes == expected { Ok(()) } else { Err(short()) }
+}
+
+/// Some writes in flight, or one where there is no `io_uring`.
+fn open_queue(held: &HeldFile, direct: bool, arena_bytes: usize) -> io::Result<Queue> {
+    let open = || sys::file::open(Path::new(&held.path), true, direct, false);
+    if let Ok(queue) = Queue::open(open()?, &Options { engine: Engine::IoUring, depth: DEPTH, arena_bytes }) {
+        return Ok(queue);
+    }
+    Queue::open(open()?, &Options { engine: Engine::Sync, depth: 1, arena_bytes })
+}
+
+/// Writes the whole file, in order, some chunks in flight, or as much of it as there is time for; how many bytes.
+pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> io::Result<u64> {
+    let mut hurry = Hurry::begin(held.layout_seconds, if direct { IN_FLIGHT_BYTES } else { FLUSHED_AT_ONCE });
+    let mut end = held.bytes;
+    let chunk = usize::try_from(CHUNK_BYTES).unwrap_or(usize::MAX);
+    let arena_bytes = layout_pool_bytes(held.bytes);
+    let mut queue = open_queue(held, direct, arena_bytes)?;
+    let cached = (!direct).then(|| sys::file::open(Path::new(&held.path), true, false, false)).transpose()?;
+    // What grows does so in order: a write beyond its end would fill the gap with zeros first.
+    let depth = if queue.engine() == Engine::IoUring && !grows(held) { DEPTH } else { 1 };
+    let contents = Contents::of(held);
+    contents.fill(queue.arena(), 0);
+    let mut free: Vec<u32> = (0..depth).collect();
+    let mut lengths = vec![0_u32; depth as usize];
+    let mut done = Vec::with_capacity(depth as usize);
+    let (mut offset, mut slot) = (0_u64, 0_usize);
+    while offset < end || queue.in_flight() > 0 {
+        while let Some(token) = free.pop_if(|_| offset < end && hurry.has_room(offset)) {
+            let Some(length) = hurry.next_piece(offset, end) else {
+                free.push(token);
+                end = offset;
+                break;
+            };
+            let bytes = usize::try_from(length).unwrap_or(chunk);
+            let buffer = slot * chunk;
+            // More slots than requests in flight and in the same order: it is free unless one request is very late.
+            let Some(part) = queue.arena_part(buffer..buffer + bytes) else {
+                free.push(token);
+                break;
+            };
+            let first = u32::try_from(buffer / SECTOR_BYTES).unwrap_or(0);
+            let origin = Origin { count: offset / CHUNK_BYTES, ..Origin::default() };
+            contents.stamp(part, first, offset, Unit::Page, origin);
+            let bytes = u32::try_from(length).unwrap_or(u32::MAX);
+            queue.push(Request { token, write: true, offset, buffer, bytes })?;
+            lengths[token as usize] = bytes;
+            (offset, slot) = (offset + length, (slot + 1) % (arena_bytes / chunk));
+        }
+        queue.wait(1, &mut done)?;
+        for completion in done.drain(..) {
+            let (token, length) = (completion.token, lengths[completion.token as usize]);
+            check_moved(Some(completion), length)?;
+            written.fetch_add(length.into(), Ordering::Relaxed);
+            traffic::laid_out(length.into());
+            free.push(token);
+            hurry.arrived(if direct { length.into() } else { 0 });
+        }
+        if let Some(file) = cached.as_ref().filter(|_| queue.in_flight() == 0 && !hurry.has_room(offset)) {
+            flush_and_drop(file)?;
+            hurry.arrived(offset - hurry.arrived);
+        }
+    }
+    Ok(end)
+}
+
+/// What a layout that is to be over at some time may still begin. What the device has been given cannot be taken back, so
+/// that it gets no more at a time than it has shown to take.
+#[derive(Clone, Copy, Debug)]
+struct Hurry {
+    began: f64,
+    /// Seconds that there are for all of it.
+    limit: Option<f64>,
+    /// Bytes that may be under way.
+    most: u64,
+    /// Bytes that are on the device.
+    arrived: u64,
+}
+
+impl Hurry {
+    fn begin(limit: Option<u32>, most: u64) -> Self {
+        Self { began: monotonic_raw_seconds(), limit: limit.map(f64::from), most, arrived: 0 }
+    }
+
+    /// Bytes have reached the device.
+    fn arrived(&mut self, bytes: u64) {
+        self.arrived += bytes;
+    }
+
+    /// Bytes that may be added to those under way where so many were begun: as many again as have arrived.
+    fn room(&self, begun: u64) -> u64 {
+        self.arrived.max(FIRST_BYTES).min(self.most).saturating_sub(begun - self.arrived)
+    }
+
+    fn has_room(&self, begun: u64) -> bool {
+        self.room(begun) > 0
+    }
+
+    /// Bytes of the next write, of a file that is to end there; `None` where there is no time for another one.
+    fn next_piece(&self, begun: u64, end: u64) -> Option<u64> {
+        let length = self.room(begun).min(CHUNK_BYTES).min(end - begun);
+        let passed = monotonic_raw_seconds() - self.began;
+        let is_time =
+            begun < LEAST_BYTES || self.limit.is_none_or(|limit| self.expected(passed, begun + length) < limit);
+        is_time.then_some(length)
+    }
+
+    /// When so many bytes will have arrived, in seconds since the beginning, as quickly as others did in those that have
+    /// `passed`.
+    fn expected(&self, passed: f64, bytes: u64) -> f64 {
+        passed * (bytes as f64 / self.arrived.max(1) as f64).max(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_device_gets_as_much_again_as_it_has_taken_until_that_is_enough() {
+        let mut hurry = Hurry::begin(None, IN_FLIGHT_BYTES);
+        let (mut begun, mut pieces) = (0, Vec::new());
+        while begun < 25 * MIB {
+            while begun < 25 * MIB && hurry.has_room(begun) {
+                let length = hurry.next_piece(begun, 25 * MIB).unwrap();
+                assert!(length.is_multiple_of(FIRST_BYTES));
+                pieces.push(length >> 10);
+                begun += length;
+            }
+            let all = begun - hurry.arrived;
+            hurry.arrived(all);
+        }
+        assert_eq!(pieces[..8], [64, 64, 128, 256, 512, 1024, 1024, 1024]);
+        assert_eq!((hurry.room(begun), hurry.room(begun + 3 * MIB)), (8 * MIB, 5 * MIB));
+    }
+
+    #[test]
+    fn nothing_is_begun_that_will_not_arrive_in_time() {
+        let hurry = |limit, passed, arrived| Hurry {
+            began: monotonic_raw_seconds() - passed,
+            limit,
+            most: IN_FLIGHT_BYTES,
+            arrived,
+        };
+        // A megabyte in ten seconds: another one will be there in time, and a third one will not.
+        let slow = hurry(Some(25.0), 10.0, MIB);
+        assert_eq!(
+            (slow.next_piece(MIB, 64 * MIB), slow.next_piece(2 * MIB - FIRST_BYTES, 64 * MIB)),
+            (Some(MIB), Some(FIRST_BYTES))
+        );
+        assert_eq!(hurry(Some(25.0), 20.0, 2 * MIB).next_piece(2 * MIB, 64 * MIB), None);
+        assert_eq!(hurry(None, 20.0, 2 * MIB).next_piece(2 * MIB, 64 * MIB), Some(MIB), "nobody waits");
+        let late = hurry(Some(1.0), 20.0, LEAST_BYTES / 2);
+        assert_eq!(late.next_piece(LEAST_BYTES / 2, 64 * MIB), Some(LEAST_BYTES / 2), "that much in any case");
+    }
+}

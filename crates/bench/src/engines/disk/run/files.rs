@@ -1,0 +1,325 @@
+//! The files that disk rows work on: they outlive workers, so they belong to the runner.
+//!
+//! They have no names (`O_TMPFILE`) and live as long as the runner holds them: whatever ends the runner, they go with
+//! it. Workers open them through /proc and lay them out; here they are only made.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use model::experiment::DiskParams;
+use model::wire::{Grain, HeldFile, TestFile};
+
+use crate::engines::resources::WillMake;
+use model::disk_target::DiskTarget;
+
+/// A layout that was cut off by its time limit has left this much at least, in bytes.
+const LEAST_CUT_BYTES: u64 = 1 << 20;
+
+/// The files that are held: for each directory, size and kind of contents one that all rows of a plan share, which is
+/// the first thread's where each has its own, and those of the other threads.
+#[derive(Debug, Default)]
+pub(super) struct TestFiles(Vec<Holding>);
+
+/// How files are laid out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// Seed of their contents.
+    pub(super) seed: u64,
+    /// How long that may take; `None` for as long as it takes.
+    pub(super) seconds: Option<u32>,
+}
+
+#[derive(Debug)]
+struct Holding {
+    key: Key,
+    file: File,
+    /// See [`HeldFile::in_place`].
+    in_place: Option<bool>,
+    /// Whether its contents are no longer ours.
+    overwritten: bool,
+    /// Directories that were not there before, outermost first: gone with the file, unless something else is in them.
+    made: Vec<PathBuf>,
+}
+
+/// Which file it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Key {
+    directory: PathBuf,
+    /// The size that it is to have.
+    bytes: u64,
+    /// See [`HeldFile::grain`].
+    grain: Grain,
+    /// The thread whose file it is.
+    thread: u32,
+}
+
+impl Key {
+    fn of(file: &TestFile) -> Self {
+        let TestFile { directory, bytes, grain, thread } = file;
+        Self { directory: PathBuf::from(directory), bytes: *bytes, grain: *grain, thread: *thread }
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        for directory in self.made.iter().rev() {
+            let _ = std::fs::remove_dir(directory);
+        }
+    }
+}
+
+impl TestFiles {
+    /// The file of one thread, created if it is not there yet. It is noted in the journal first, since a file system
+    /// without nameless files gives it a name for a moment.
+    ///
+    /// # Errors
+    /// One sentence: it cannot be created.
+    pub(super) fn one(
+        &mut self,
+        params: &DiskParams,
+        thread: u32,
+        layout: Layout,
+        target: Option<&DiskTarget>,
+        will_make: WillMake<'_>,
+    ) -> Result<HeldFile, String> {
+        let directory = PathBuf::from(&params.path);
+        let key = Key { directory, bytes: params.size, grain: Grain::of_blocks(params.block), thread };
+        let filesystem = target.and_then(|target| target.storage.filesystem.as_deref());
+        if let Some(holding) = self.0.iter().find(|holding| holding.key == key) {
+            return Ok(describe(holding, params, layout, filesystem));
+        }
+        let may_make = !target.is_some_and(|target| target.named);
+        let (file, made) = make(&key.directory, may_make, will_make)?;
+        let in_place = overwritten_in_place(&file, filesystem);
+        let holding = Holding { key, file, in_place, overwritten: false, made };
+        let described = describe(&holding, params, layout, filesystem);
+        self.0.push(holding);
+        Ok(described)
+    }
+
+    /// Bytes of the files of a benchmark that are not there yet.
+    pub(super) fn missing_bytes(&self, params: &DiskParams) -> u64 {
+        let is_held = |file: &TestFile| self.0.iter().any(|held| !held.overwritten && held.key == Key::of(file));
+        TestFile::of_benchmark(params).iter().filter(|file| !is_held(file)).map(|file| file.bytes).sum()
+    }
+
+    /// A tool has overwritten this file. Tools may go on with it; our next worker must not.
+    pub(super) fn overwritten(&mut self, path: &str) {
+        for holding in self.0.iter_mut().filter(|holding| holding.path() == path) {
+            holding.overwritten = true;
+        }
+    }
+
+    /// Drops the files that tools have overwritten, so that new ones are laid out.
+    pub(super) fn drop_overwritten(&mut self) {
+        self.0.retain(|holding| !holding.overwritten);
+    }
+}
+
+impl Holding {
+    /// Where other processes open it.
+    fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
+    /// The size that a layout has left it with, where its time was over before the file was whole.
+    fn cut_bytes(&self) -> Option<u64> {
+        let bytes = self.file.metadata().ok()?.len();
+        (LEAST_CUT_BYTES..self.key.bytes).contains(&bytes).then_some(bytes)
+    }
+}
+
+fn describe(holding: &Holding, params: &DiskParams, layout: Layout, filesystem: Option<&str>) -> HeldFile {
+    let Key { bytes, grain, thread, .. } = holding.key;
+    HeldFile {
+        path: holding.path(),
+        directory: params.path.clone(),
+        filesystem: filesystem.unwrap_or("unknown").to_owned(),
+        in_place: holding.in_place,
+        polled: params.direct && sys::file::has_polled_queues(&holding.file, Path::new("/sys")),
+        bytes: holding.cut_bytes().filter(|_| layout.seconds.is_some()).unwrap_or(bytes),
+        // No two files have the same pages.
+        seed: layout.seed.wrapping_add(u64::from(thread) << u32::BITS),
+        grain,
+        layout_seconds: layout.seconds,
+        others: Vec::new(),
+    }
+}
+
+/// Asks that the file, still empty, be overwritten in place, and says whether it is. Where a file system copies on write
+/// and keeps checksums, direct writes are buffered for them: not for this file, if it lets us.
+fn overwritten_in_place(file: &File, filesystem: Option<&str>) -> Option<bool> {
+    let granted = sys::file::refuse_copy_on_write(file).unwrap_or(false);
+    // Others than btrfs do not know the wish: most of them write in place anyway, and ZFS and bcachefs do not.
+    let copies = filesystem.and_then(machine::filesystem_named).is_some_and(|kind| kind.copy_on_write);
+    (granted || copies).then_some(granted)
+}
+
+/// The file, and the directories that had to be made for it. One that the user named and that is gone is not made again.
+fn make(directory: &Path, may_make: bool, will_make: WillMake<'_>) -> Result<(File, Vec<PathBuf>), String> {
+    let cannot = |error: &std::io::Error| {
+        format!("cannot make the test file in '{}': {error}; choose another directory with --dir", directory.display())
+    };
+    let mut made = Vec::new();
+    if may_make {
+        let missing = directory.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists());
+        made = missing.map(Path::to_owned).collect();
+        made.reverse();
+        std::fs::create_dir_all(directory).map_err(|error| cannot(&error))?;
+    }
+    // Nobody else can have a file of that name, so that taking it away later cannot be a mistake.
+    let name =
+        OsString::from(format!(".assay-{}-{}.tmp", std::process::id(), crate::net::preface::Token::new().as_str()));
+    will_make(&directory.join(&name)).map_err(|error| cannot(&error))?;
+    sys::file::unnamed(directory, &name).map(|file| (file, made)).map_err(|error| cannot(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::io::DiskLayout;
+
+    use super::*;
+    use crate::engines::disk::run::DiskResources;
+    use crate::engines::resources::{Release, RunResources, User};
+    use crate::tests::{disk_params, planned, scratch};
+    use model::plan::Planned;
+
+    fn row(directory: &Path, change: impl FnOnce(&mut DiskParams)) -> Planned {
+        let mut params = DiskParams { path: directory.display().to_string(), ..disk_params(1) };
+        change(&mut params);
+        let mut row = planned();
+        row.experiment.params = model::experiment::Params::Disk(params);
+        row
+    }
+
+    fn resources<'a>(seconds: Option<u32>) -> DiskResources<'a> {
+        DiskResources {
+            files: TestFiles::default(),
+            pace: super::super::Pace::default(),
+            target: None,
+            layout: Layout { seed: 1, seconds },
+        }
+    }
+
+    fn file_for(resources: &mut DiskResources<'_>, row: &Planned) -> HeldFile {
+        resources.provide(row, User::Worker, &mut |_| Ok(())).unwrap().file.unwrap()
+    }
+
+    #[test]
+    fn each_size_and_kind_of_contents_has_a_file_and_so_has_each_thread() {
+        let scratch = scratch();
+        let mut held = resources(None);
+        let mut file = |change: fn(&mut DiskParams)| file_for(&mut held, &row(scratch.path(), change));
+        let plain = file(|_| {});
+        let large = file(|params| params.size *= 2);
+        let words = file(|params| params.block = 8);
+        let bytes = file(|params| params.block = 7);
+        assert!(plain.path != large.path && large.bytes == 2 * plain.bytes);
+        assert_eq!([plain.grain, words.grain, bytes.grain], [Grain::Sectors, Grain::Words, Grain::Bytes]);
+        assert!(words.path != plain.path && bytes.path != plain.path && bytes.path != words.path);
+        let four = file(|params| (params.layout, params.threads) = (DiskLayout::PerThread, 4));
+        let two = file(|params| (params.layout, params.threads) = (DiskLayout::PerThread, 2));
+        assert_eq!((&four.path, four.others.len()), (&plain.path, 3), "the first is the one that others share");
+        assert_eq!(two.others, four.others[..1]);
+        let mut seeds: Vec<u64> = four.all().map(|file| file.seed).collect();
+        let mut paths: Vec<&str> = four.all().map(|file| file.path.as_str()).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        paths.sort_unstable();
+        paths.dedup();
+        assert_eq!((seeds.len(), paths.len()), (4, 4));
+        assert_eq!(four.of_thread(2).path, four.others[1].path);
+    }
+
+    #[test]
+    fn a_layout_that_was_cut_off_says_how_large_the_file_is() {
+        let scratch = scratch();
+        let mut held = resources(Some(20));
+        let row = row(scratch.path(), |params| params.size = 4 * LEAST_CUT_BYTES);
+        let mut file = |seconds| {
+            held.layout.seconds = seconds;
+            file_for(&mut held, &row)
+        };
+        let cut_to = |path: &str, bytes| {
+            std::fs::OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(bytes)).unwrap();
+        };
+        let path = file(Some(20)).path;
+        for (length, bytes) in [
+            (0, 4 * LEAST_CUT_BYTES),
+            (LEAST_CUT_BYTES - 4096, 4 * LEAST_CUT_BYTES),
+            (2 * LEAST_CUT_BYTES, 2 * LEAST_CUT_BYTES),
+        ] {
+            cut_to(&path, length);
+            assert_eq!(file(Some(20)).bytes, bytes);
+        }
+        assert_eq!(file(None).bytes, 4 * LEAST_CUT_BYTES, "what was asked for is laid out in full");
+    }
+
+    #[test]
+    fn rows_share_a_file_that_has_no_name() {
+        let scratch = scratch();
+        let mut held = resources(None);
+        let mut path = |depth| file_for(&mut held, &row(scratch.path(), |params| params.depth = depth)).path;
+        let (one, other) = (path(1), path(32));
+        assert_eq!(one, other);
+        assert!(std::fs::OpenOptions::new().write(true).open(&one).is_ok(), "a worker can open it");
+        assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+        let inode = |path: &str| std::fs::metadata(path).map(|found| std::os::unix::fs::MetadataExt::ino(&found)).ok();
+        let first = inode(&one);
+        // Kept open, so that its number is not given to another; that of the descriptor may be, by another test.
+        let _kept = std::fs::File::open(&one).unwrap();
+        held.release(Release::All);
+        assert!(first.is_some() && inode(&one) != first);
+    }
+
+    #[test]
+    fn a_file_that_a_tool_has_written_over_serves_tools_until_our_next_launch() {
+        let scratch = scratch();
+        let mut held = resources(None);
+        let row = row(scratch.path(), |_| {});
+        let mut provide = |user, overwritten: Option<&HeldFile>| {
+            if let Some(file) = overwritten {
+                held.release(Release::Contents(file));
+            }
+            let file = held.provide(&row, user, &mut |_| Ok(())).unwrap().file.unwrap();
+            let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&file.path).unwrap());
+            (file, inode)
+        };
+        let (file, first) = provide(User::Worker, None);
+        // Kept open, so that its number is not given to the next one.
+        let _kept = std::fs::File::open(&file.path).unwrap();
+        assert_eq!(provide(User::Worker, None).1, first);
+        assert_eq!(provide(User::Tool, Some(&file)).1, first);
+        assert_ne!(provide(User::Worker, None).1, first);
+    }
+
+    #[test]
+    fn a_directory_that_had_to_be_made_goes_with_the_file_and_one_that_was_named_is_not_made() {
+        let scratch = scratch();
+        let mine = scratch.path().join("not/yet/there");
+        let named = crate::target::look(scratch.path().join("gone"), true);
+        let mut held = resources(None);
+        file_for(&mut held, &row(&mine, |_| {}));
+        assert!(mine.is_dir());
+        held.release(Release::All);
+        assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+        file_for(&mut held, &row(&mine, |_| {}));
+        std::fs::write(mine.join("somebody's"), "").unwrap();
+        held.release(Release::All);
+        assert!(mine.join("somebody's").exists());
+        held.target = Some(&named);
+        assert!(held.provide(&row(&named.directory, |_| {}), User::Worker, &mut |_| Ok(())).is_err());
+        assert!(!named.directory.exists());
+    }
+
+    #[test]
+    fn rows_of_other_areas_need_none_and_a_missing_place_is_a_sentence() {
+        let mut held = resources(None);
+        let mut provide = |row: &Planned| held.provide(row, User::Worker, &mut |_| Ok(()));
+        assert_eq!(provide(&planned()).unwrap().file, None);
+        let error = provide(&row(Path::new("/proc/no/such"), |_| {})).unwrap_err();
+        assert!(error.contains("/proc/no/such") && error.contains("--dir"), "{error}");
+    }
+}

@@ -1,0 +1,295 @@
+//! Files in the page cache and past it, files of words, of threads, and of less than was planned; and totals that are
+//! done in full.
+
+use model::wire::Grain;
+
+use super::*;
+use crate::engines::disk::contents::Contents;
+use crate::engines::disk::layout::as_laid_out;
+
+const LEAST_LAYOUT: u64 = MIB;
+
+fn cached(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32, cache: DiskCache) -> DiskParams {
+    let engine = if sys::queue::Queue::io_uring_available().is_ok() { DiskEngine::IoUring } else { DiskEngine::Sync };
+    DiskParams { direct: false, cache, ..params(pattern, op, block, depth, engine) }
+}
+
+/// What the worker does before there are threads.
+fn prepare(params: &DiskParams, held: &Held) -> Result<(), Trouble> {
+    Disks.prepare(&task(params, held, 1), &mut Told::default())
+}
+
+/// A file of words that is laid out.
+fn of_words(bytes: u64) -> Held {
+    of_grain(Grain::Words, bytes)
+}
+
+/// A file whose contents are checked in this grain, which is laid out.
+fn of_grain(grain: Grain, bytes: u64) -> Held {
+    let held = held(bytes);
+    let own = Held { held: HeldFile { grain, ..held.held }, file: held.file };
+    layout::ensure(&own.held, &mut Told::default()).unwrap();
+    own
+}
+
+/// Prepares, and runs one window that ends by itself.
+fn run_to_its_end(flow: &mut DiskFlow) -> (Tally, f64) {
+    let timer = Timer::system();
+    flow.prepare(crate::engines::NextWindow::Any).unwrap();
+    let mut tally = Tally::new(&timer);
+    let window = Window { begin: timer.now() + timer.ticks(0.001), end: Window::NO_END };
+    tally.begin(window);
+    flow.run(&timer, window, &mut tally).unwrap();
+    flow.verify().unwrap();
+    let window = tally.window();
+    (tally, timer.seconds(window.begin, window.end))
+}
+
+#[test]
+fn a_cold_pass_visits_every_block_once_and_ends_there() {
+    let held = laid_out(4 * MIB);
+    for (pattern, engine, depth) in [
+        (DiskPattern::Sequential, DiskEngine::IoUring, 4),
+        (DiskPattern::Random, DiskEngine::IoUring, 4),
+        (DiskPattern::Random, DiskEngine::Sync, 3),
+        (DiskPattern::Backward, DiskEngine::Sync, 1),
+    ] {
+        let params = DiskParams { engine, ..cached(pattern, DiskOp::Read, 8192, depth, DiskCache::Cold) };
+        let mut operations = 0;
+        for thread in 0..3 {
+            let params = DiskParams { threads: 3, size: held.held.bytes, ..params.clone() };
+            let mut flow = DiskFlow::open(&params, &held.held, &task(&params, &held, 1), thread).unwrap();
+            let (first, seconds) = run_to_its_end(&mut flow);
+            let (again, _) = run_to_its_end(&mut flow);
+            assert_eq!(first.operations, again.operations, "{params:?}");
+            assert!(seconds > 0.0 && seconds < 1e3, "{params:?}: {seconds} s");
+            operations += first.operations;
+            let seen = conditions(&mut flow);
+            assert_eq!(seen.cached_share_before.is_some(), thread == 0, "one looks after it");
+            // On a file system that reads past the cache anyway it may be zero afterwards too.
+            assert!(seen.cached_share_before.is_none_or(|share| share <= 0.05), "{seen:?}");
+            assert_eq!(seen.file_bytes, Some(held.held.bytes));
+        }
+        assert_eq!(operations, 512, "{params:?}: every block once");
+    }
+}
+
+#[test]
+fn a_warm_cache_holds_the_file_and_a_direct_row_finds_it_empty() {
+    let held = laid_out(2 * MIB);
+    let warm = cached(DiskPattern::Random, DiskOp::Read, 4096, 2, DiskCache::Warm);
+    for _ in 0..2 {
+        prepare(&warm, &held).unwrap();
+        assert_eq!(sys::file::cached_bytes(&held.file).unwrap(), held.held.bytes);
+    }
+    let mut flow = open(&warm, &held, 1).unwrap();
+    flow.prepare(crate::engines::NextWindow::Any).unwrap();
+    assert!(run_until_counted(&mut flow).operations > 0);
+    let seen = conditions(&mut flow);
+    assert_eq!((seen.cached_share_before, seen.cached_share), (Some(1.0), Some(1.0)));
+    let direct = params(DiskPattern::Random, DiskOp::Read, 4096, 2, DiskEngine::Sync);
+    prepare(&direct, &held).unwrap();
+    assert_eq!(sys::file::cached_bytes(&held.file).unwrap(), 0);
+    assert_eq!(conditions(&mut open(&direct, &held, 1).unwrap()).cached_share_before, None);
+}
+
+#[test]
+fn writes_are_told_with_their_flush_and_reads_have_none() {
+    let held = laid_out(2 * MIB);
+    for cache in [DiskCache::Bypassed, DiskCache::Warm] {
+        for op in [DiskOp::Write, DiskOp::Read] {
+            let params = cached(DiskPattern::Sequential, op, 4096, 2, cache);
+            let params = DiskParams { direct: cache == DiskCache::Bypassed, ..params };
+            prepare(&params, &held).unwrap();
+            let mut flow = open(&params, &held, 2).unwrap();
+            let (tally, window) = run(&mut flow, 50).unwrap();
+            flow.verify().unwrap();
+            let seconds = Timer::system().seconds(window.begin, window.end);
+            let seen = conditions(&mut flow);
+            assert_eq!(seen.flushed_bytes_per_second.is_some(), op == DiskOp::Write, "{params:?}");
+            if let Some((rate, flush)) = seen.flushed_bytes_per_second.zip(seen.flush_seconds) {
+                let expected = tally.bytes as f64 / (seconds + flush);
+                assert!((rate - expected).abs() <= 1e-9 * expected, "{rate} is not {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_total_is_done_in_full_whoever_does_it() {
+    let held = laid_out(4 * MIB);
+    let of = |op, engine, depth| params(DiskPattern::Random, op, 4096, depth, engine);
+    for params in [
+        of(DiskOp::Read, DiskEngine::Sync, 3),
+        of(DiskOp::Write, DiskEngine::Sync, 3),
+        of(DiskOp::Write, DiskEngine::IoUring, 4),
+        of(DiskOp::Read, DiskEngine::Null, 4),
+    ] {
+        let params = DiskParams { threads: 3, size: held.held.bytes, ..params };
+        let task = Task { exact_work: Some(1001.0), ..task(&params, &held, 3) };
+        let counts = [0, 1, 2].map(|thread| {
+            let mut flow = DiskFlow::open(&params, &held.held, &task, thread).unwrap();
+            // In a window of time, such as that of warm-up, it does what it can.
+            assert!(run_until_counted(&mut flow).operations > 0);
+            let (tally, _) = run_to_its_end(&mut flow);
+            assert_eq!((tally.bytes, tally.durations.count()), (tally.operations * 4096, tally.operations));
+            tally.operations
+        });
+        assert_eq!(counts, [334, 334, 333], "{params:?}");
+    }
+}
+
+#[test]
+fn blocks_below_a_sector_are_words_that_are_checked() {
+    let held = of_words(MIB);
+    for (launch, (block, engine)) in
+        (1..).zip([(8, DiskEngine::Sync), (8, DiskEngine::IoUring), (1000, DiskEngine::Sync)])
+    {
+        for op in [DiskOp::Write, DiskOp::Read] {
+            let params = cached(DiskPattern::Sequential, op, block, 2, DiskCache::Warm);
+            let params = DiskParams { engine, ..params };
+            prepare(&params, &held).unwrap();
+            let mut flow = open(&params, &held, launch).unwrap();
+            let tally = run_until_counted(&mut flow);
+            assert_eq!(tally.bytes, tally.operations * block, "{params:?}");
+            assert!(conditions(&mut flow).loop_iops.is_some_and(|rate| rate > 0.0));
+        }
+    }
+    // What is laid out stays so: rows have left words of their launches.
+    let contents = Contents::of(&held.held);
+    let mut bytes = vec![0; usize::try_from(MIB).unwrap()];
+    held.file.read_exact_at(&mut bytes, 0).unwrap();
+    contents.check(&bytes, 0, |origin| origin.launch <= 3).unwrap();
+    assert!(contents.check(&bytes, 0, |origin| origin.launch == 0).is_err(), "nothing was written");
+}
+
+#[test]
+fn blocks_that_are_no_whole_words_are_bytes_that_are_checked() {
+    let held = of_grain(Grain::Bytes, MIB);
+    let contents = Contents::of(&held.held);
+    for (launch, (block, engine, pattern)) in (1..).zip([
+        (1, DiskEngine::Sync, DiskPattern::Sequential),
+        (10, DiskEngine::IoUring, DiskPattern::Random),
+        (100_003, DiskEngine::Sync, DiskPattern::Sequential),
+        (4099, DiskEngine::IoUring, DiskPattern::Backward),
+    ]) {
+        for op in [DiskOp::Write, DiskOp::Read, DiskOp::Mixed] {
+            let params = DiskParams { engine, ..cached(pattern, op, block, 2, DiskCache::Warm) };
+            prepare(&params, &held).unwrap();
+            let mut flow = open(&params, &held, launch).unwrap();
+            let tally = run_until_counted(&mut flow);
+            assert_eq!(tally.bytes, tally.operations * block, "{params:?}");
+            flow.verify().unwrap();
+        }
+    }
+    let mut bytes = vec![0; usize::try_from(MIB).unwrap()];
+    held.file.read_exact_at(&mut bytes, 0).unwrap();
+    contents.check(&bytes, 0, |origin| origin.launch <= 4).unwrap();
+    assert!(contents.check(&bytes, 0, |origin| origin.launch == 0).is_err(), "nothing was written");
+    // What is wrong is found by reading, and a lost write by reading back.
+    let read = cached(DiskPattern::Random, DiskOp::Read, 7, 1, DiskCache::Warm);
+    let mut flow = open(&read, &held, 5).unwrap();
+    held.file.write_all_at(&vec![0x5a; bytes.len()], 0).unwrap();
+    assert!(run(&mut flow, 100).unwrap_err().contains("this run has not written"));
+    held.file.write_all_at(&bytes, 0).unwrap();
+    let write = cached(DiskPattern::Random, DiskOp::Write, 7, 1, DiskCache::Warm);
+    let mut flow = open(&write, &held, 6).unwrap();
+    run(&mut flow, 50).unwrap();
+    held.file.write_all_at(&bytes, 0).unwrap();
+    let error = flow.verify().unwrap_err();
+    assert!(error.contains("the last write is missing: there is a byte of another launch"), "{error}");
+}
+
+#[test]
+fn a_wrong_word_is_found_by_reading_and_a_lost_one_by_reading_back() {
+    let held = of_words(MIB);
+    let mut before = vec![0; usize::try_from(MIB).unwrap()];
+    held.file.read_exact_at(&mut before, 0).unwrap();
+    let read = cached(DiskPattern::Random, DiskOp::Read, 8, 1, DiskCache::Warm);
+    let mut flow = open(&read, &held, 1).unwrap();
+    held.file.write_all_at(&vec![0x5a; before.len()], 0).unwrap();
+    assert!(run(&mut flow, 100).unwrap_err().contains("this run has not written"));
+    held.file.write_all_at(&before, 0).unwrap();
+    let write = cached(DiskPattern::Random, DiskOp::Write, 8, 1, DiskCache::Warm);
+    let mut flow = open(&write, &held, 5).unwrap();
+    run(&mut flow, 50).unwrap();
+    held.file.write_all_at(&before, 0).unwrap();
+    let error = flow.verify().unwrap_err();
+    assert!(error.contains("the last write is missing: there is a word of launch 0"), "{error}");
+}
+
+#[test]
+fn each_thread_has_a_file_of_its_own_with_contents_of_its_own() {
+    let [first, second, third] = [0, 1, 2].map(|thread| {
+        let held = held(2 * MIB);
+        Held { held: HeldFile { seed: SEED + thread, ..held.held }, file: held.file }
+    });
+    let others = vec![second.held.clone(), third.held.clone()];
+    let all = Held { held: HeldFile { others, ..first.held.clone() }, file: first.file.try_clone().unwrap() };
+    for (launch, op) in [(1, DiskOp::Write), (2, DiskOp::Read)] {
+        for pattern in [DiskPattern::Sequential, DiskPattern::Random] {
+            let params = params(pattern, op, 64 << 10, 2, DiskEngine::Sync);
+            let params = DiskParams { threads: 3, layout: DiskLayout::PerThread, ..params };
+            prepare(&params, &all).unwrap();
+            for thread in 0..3 {
+                let task = Task { exact_work: Some(96.0), ..task(&params, &all, launch) };
+                let mut flow = DiskFlow::open(&params, &all.held, &task, thread).unwrap();
+                let (tally, _) = run_to_its_end(&mut flow);
+                assert_eq!(tally.operations, 32, "as many as its whole file has blocks");
+            }
+        }
+    }
+    for own in [&first, &second, &third] {
+        let contents = Contents::of(&own.held);
+        let mut bytes = vec![0; usize::try_from(2 * MIB).unwrap()];
+        own.file.read_exact_at(&mut bytes, 0).unwrap();
+        contents.check(&bytes, 0, |origin| origin.launch == 1).unwrap();
+    }
+}
+
+#[test]
+fn a_layout_whose_time_is_over_leaves_a_smaller_file_that_rows_keep_to() {
+    let held = held(3 * LEAST_LAYOUT);
+    let limited = Held { held: HeldFile { layout_seconds: Some(0), ..held.held }, file: held.file };
+    layout::ensure(&limited.held, &mut Told::default()).unwrap();
+    let length = limited.file.metadata().unwrap().len();
+    assert!((LEAST_LAYOUT..2 * LEAST_LAYOUT).contains(&length), "{length}");
+    let laid_out = as_laid_out(&limited.held);
+    assert_eq!(laid_out.bytes, length);
+    assert_eq!(as_laid_out(&HeldFile { layout_seconds: None, ..limited.held.clone() }).bytes, 3 * LEAST_LAYOUT);
+    // The next launch is told the size, and finds it laid out.
+    let again = layout::ensure(&laid_out, &mut Told::default());
+    assert_eq!((again, limited.file.metadata().unwrap().len()), (Ok(()), length));
+    let read = params(DiskPattern::Random, DiskOp::Read, 4096, 4, DiskEngine::Sync);
+    let mut flow = open(&read, &limited, 1).unwrap();
+    assert!(run_until_counted(&mut flow).operations > 0);
+    let seen = conditions(&mut flow);
+    assert_eq!((seen.file_bytes, seen.unwritten_bytes.unwrap_or(0)), (Some(length), 0));
+    let large = DiskParams { block: LEAST_LAYOUT, ..read.clone() };
+    let refused = open(&large, &limited, 1).err();
+    let sentence = "there was no time to lay out a larger one";
+    assert!(matches!(&refused, Some(Trouble::Unavailable(why)) if why.ends_with(sentence)), "{refused:?}");
+}
+
+#[test]
+fn a_drive_is_prepared_by_writing_the_whole_file_over_once_more_and_only_where_asked() {
+    let held = laid_out(8 * MIB);
+    let params = DiskParams { size: 8 * MIB, ..params(DiskPattern::Random, DiskOp::Write, 4096, 4, DiskEngine::Sync) };
+    let mut flow = open(&params, &held, 7).unwrap();
+    run_until_counted(&mut flow);
+    let whole = || {
+        let mut bytes = vec![0; usize::try_from(8 * MIB).unwrap()];
+        held.file.read_exact_at(&mut bytes, 0).unwrap();
+        Contents::of(&held.held).check(&bytes, 0, |origin| origin.launch == 0)
+    };
+    let plain = task(&params, &held, 8);
+    Disks.prepare(&plain, &mut Told::default()).unwrap();
+    assert!(whole().is_err(), "what launch 7 has written is still there");
+    let mut asked = plain;
+    asked.disk.as_mut().unwrap().precondition = true;
+    Disks.prepare(&asked, &mut Told::default()).unwrap();
+    assert_eq!(whole(), Ok(()));
+    let gone = HeldFile { path: "/no/such/file".into(), ..held.held.clone() };
+    let trouble = layout::write_over(&gone, &mut Told::default()).unwrap_err();
+    assert!(trouble.reason().contains("once more"), "{trouble:?}");
+}

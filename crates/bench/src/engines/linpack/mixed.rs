@@ -1,0 +1,202 @@
+//! Our own solver in mixed precision: a system in fp64, its factors in fp32, or in fp32 by products in bf16, and refinement.
+
+use areas::linpack::solver;
+use kernels::dense::{Checked, Diagonal, MOST_REFINEMENTS, Mixed, Problem, Refined, Unfit};
+use model::isa::Element;
+use model::linpack::{LinpackConditions, LinpackMatrix, LinpackParams};
+use model::wire::Task;
+use sys::memory::Place;
+use sys::numbers::Numbers;
+
+use super::own::{Parts, WORKSPACE_ALIGN, abandoned, index, judged, map, unfit};
+use super::{Residuals, Team, Trouble, tile};
+
+/// What a check of a solution comes to.
+///
+/// # Errors
+/// It is none: there are no factors, the refinement did not converge, or the residual is too large or no number.
+fn judged_mixed(
+    checked: &Checked,
+    singular: Option<usize>,
+    refined: Refined,
+    factors: Element,
+) -> Result<Residuals, String> {
+    if let Some(column) = singular {
+        return Err(format!("the matrix is singular in {factors}: column {column} (counted from 0) has no pivot"));
+    }
+    if !refined.converged {
+        let (rounds, scaled) = (refined.refinements, checked.scaled);
+        return Err(format!(
+            "the refinement did not converge: after {rounds} of at most {MOST_REFINEMENTS} rounds the scaled residual is \
+             {scaled:.3e}; the matrix is too ill-conditioned for factors in {factors}, --op lu solves HPL's in fp64"
+        ));
+    }
+    judged(checked, None)
+}
+
+/// A system of equations.
+pub(super) struct LuMixed {
+    solver: Mixed<Numbers<f64>, Numbers<f32>>,
+    /// The type of the factors.
+    factors: Element,
+    /// Where the matrix and its factors are.
+    places: [Place; 2],
+    mapped_bytes: u64,
+}
+
+impl LuMixed {
+    /// Maps its memory, which is touched by nobody.
+    ///
+    /// # Errors
+    /// There is no kernel for it here, or no memory.
+    pub(super) fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
+        let Parts { tile, blocking, crew, n, lda } = Parts::<f32>::new(task, params)?;
+        let isa = || params.isa.map_or("any kernel", |isa| isa.name());
+        let beside = LinpackParams { isa: params.isa.map(solver::beside_factors), ..params.clone() };
+        let wide = tile::tile::<f64>(&beside)
+            .ok_or_else(|| Trouble::Unavailable(format!("there is no kernel of fp64 with {} here", isa())))?;
+        let is_dominant = params.matrix() == Some(LinpackMatrix::DiagonallyDominant);
+        let diagonal = if is_dominant { Diagonal::Dominant } else { Diagonal::Drawn };
+        let problem = Problem { n, lda, seed: task.seed, diagonal, tile, blocking };
+        let align = index(params.align)?;
+        let kept = map::<f64>(problem.kept_len().ok_or(Unfit::Order).map_err(unfit)?, align)?;
+        let factors = map::<f32>(problem.matrix_len().ok_or(Unfit::Order).map_err(unfit)?, align)?;
+        let vectors = map::<f64>(problem.refinement_len(), WORKSPACE_ALIGN)?;
+        let workspace = map::<f32>(problem.workspace_len(crew.threads()), WORKSPACE_ALIGN)?;
+        let regions = [kept.region(), factors.region(), vectors.region(), workspace.region()];
+        let mapped_bytes = regions.iter().map(|region| region.len() as u64).sum();
+        let places = [kept.region().place(), factors.region().place()];
+        let solver = Mixed::new(problem, wide, crew, (kept, vectors), (factors, workspace)).map_err(unfit)?;
+        Ok(Self { solver, factors: params.element, places, mapped_bytes })
+    }
+}
+
+impl Team for LuMixed {
+    fn fill(&self, thread: usize) -> Result<(), String> {
+        self.solver.fill(thread).map_err(abandoned)
+    }
+
+    fn work(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), String> {
+        self.solver.factor_and_solve(thread, look).map_err(abandoned)
+    }
+
+    fn check(&self, thread: usize) -> Result<Residuals, String> {
+        let checked = self.solver.check(thread).map_err(abandoned)?;
+        judged_mixed(&checked, self.solver.singular(), self.solver.refined(), self.factors)
+    }
+
+    fn abandon(&self) {
+        self.solver.crew().abandon();
+    }
+
+    fn huge_share(&self) -> Option<f64> {
+        let [kept, factors] = self.places.each_ref().map(|place| place.huge_share());
+        kept.zip(factors).map(|(kept, factors)| kept.min(factors))
+    }
+
+    fn describe(&self) -> LinpackConditions {
+        let problem = self.solver.problem();
+        let n = problem.n as u64;
+        LinpackConditions {
+            kernel: Some(problem.tile.tile().name.to_owned()),
+            mapped_bytes: Some(self.mapped_bytes),
+            matrix_bytes: Some(n * n * (size_of::<f64>() + size_of::<f32>()) as u64),
+            // Every sample solves the same system, by the same operations.
+            refinements: Some(self.solver.refined().refinements as f64),
+            ..LinpackConditions::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::experiment::Params;
+    use model::isa::Isa;
+    use model::linpack::LinpackOp;
+
+    use super::*;
+    use crate::engines::linpack::planted;
+
+    fn team(n: u64, threads: u32) -> LuMixed {
+        let mut task = planted::task(n, threads);
+        let Params::Linpack(params) = &mut task.experiment.params else { panic!("{task:?}") };
+        (params.op, params.element) = (LinpackOp::LuMixed, Element::Fp32);
+        let params = params.clone();
+        LuMixed::new(&task, &params).unwrap()
+    }
+
+    /// One sample of a team of one thread.
+    fn sample(team: &LuMixed) -> Result<Residuals, String> {
+        team.fill(0)?;
+        team.work(0, &mut || {})?;
+        team.check(0)
+    }
+
+    #[test]
+    fn a_solution_passes_and_says_how_often_it_was_refined() {
+        let team = team(300, 1);
+        for _ in 0..2 {
+            let found = sample(&team).unwrap();
+            assert!(found.scaled < 2.0 && found.raw.is_some_and(|raw| raw > 0.0), "{found:?}");
+        }
+        let seen = team.describe();
+        assert!(seen.refinements.is_some_and(|rounds| (1.0..20.0).contains(&rounds)), "{seen:?}");
+        assert_eq!(seen.matrix_bytes, Some(300 * 300 * 12));
+        assert!(seen.mapped_bytes >= seen.matrix_bytes && seen.kernel.is_some(), "{seen:?}");
+    }
+
+    /// A team with factors in bf16, where this machine has them.
+    fn brain(n: u64) -> Option<LuMixed> {
+        let mut task = planted::task(n, 1);
+        let Params::Linpack(params) = &mut task.experiment.params else { panic!("{task:?}") };
+        (params.op, params.element, params.isa) = (LinpackOp::LuMixed, Element::Bf16, Some(Isa::Avx512Bf16));
+        let params = params.clone();
+        match LuMixed::new(&task, &params) {
+            Ok(team) => Some(team),
+            Err(Trouble::Unavailable(reason)) => {
+                assert!(reason.contains("lacks avx512_bf16 for lu_mixed of bf16"), "{reason}");
+                crate::tests::skip("factors in bf16", &reason);
+                None
+            }
+            Err(trouble) => panic!("{trouble:?}"),
+        }
+    }
+
+    #[test]
+    fn factors_in_bf16_solve_a_dominant_matrix_and_their_faults_are_found() {
+        let Some(team) = brain(400) else { return };
+        let found = sample(&team).unwrap();
+        assert!(found.scaled < 2.0 && found.raw.is_some_and(|raw| raw > 0.0), "{found:?}");
+        let seen = team.describe();
+        assert_eq!((seen.kernel.as_deref(), seen.matrix_bytes), (Some("avx512_bf16/48x8"), Some(400 * 400 * 12)));
+        assert!(seen.refinements.is_some_and(|rounds| (1.0..8.0).contains(&rounds)), "{seen:?}");
+        assert_eq!(team.solver.problem().diagonal, Diagonal::Dominant);
+        team.solver.plant_other_matrix();
+        assert!(sample(&team).unwrap_err().contains("the solution is wrong"));
+        team.solver.plant_other_factors();
+        let reason = sample(&team).unwrap_err();
+        assert!(reason.contains("did not converge") && reason.contains("factors in bf16"), "{reason}");
+        assert!(sample(&team).is_ok());
+    }
+
+    #[test]
+    fn what_is_solved_wrong_or_does_not_converge_fails_with_the_reason() {
+        let team = team(400, 1);
+        team.solver.plant_other_matrix();
+        assert!(sample(&team).unwrap_err().contains("the solution is wrong"));
+        team.solver.plant_other_factors();
+        let reason = sample(&team).unwrap_err();
+        assert!(reason.contains("did not converge: after 50 of at most 50 rounds"), "{reason}");
+        assert!(sample(&team).is_ok());
+    }
+
+    #[test]
+    fn a_matrix_without_a_pivot_is_told_with_its_column() {
+        let mut team = team(90, 1);
+        team.fill(0).unwrap();
+        let lda = team.solver.problem().lda;
+        team.solver.matrix_mut()[lda * 89..][..90].fill(0.0);
+        team.work(0, &mut || {}).unwrap();
+        assert!(team.check(0).unwrap_err().contains("singular in fp32: column 89"));
+    }
+}

@@ -1,0 +1,120 @@
+//! Chases: dependent loads through every line of a buffer, each giving the address of the next.
+
+use kernels::chase::{Chase, Order};
+use kernels::lines::CacheLine;
+use kernels::pattern::Pattern;
+use model::experiment::MemoryParams;
+use model::isa::Pages;
+use model::unit::Unit;
+
+use super::super::{Means, Measure, Opened, Profile, Trial, Trouble};
+use super::buffers::{map, obtained, want_huge_pages};
+use areas::memory::blocks::share_bytes;
+
+/// One thread's part of a chase.
+pub(super) fn open(params: &MemoryParams, seed: u64) -> Result<Opened, Trouble> {
+    // One chain tells how long a load takes; several how many of them a core gets done at a time.
+    let one = params.chains.unwrap_or(1) == 1;
+    let measure = if one { Measure::Latency } else { Measure::Rate(Unit::OpPerSecond) };
+    Ok(Opened::Paced(Box::new(ChaseTrial::open(params, share_bytes(params), measure, seed)?)))
+}
+
+/// One thread's chase.
+pub(super) struct ChaseTrial {
+    chase: Chase<'static>,
+    measure: Measure,
+    pages_obtained: Option<f64>,
+}
+
+impl ChaseTrial {
+    /// One through a buffer of so many bytes.
+    pub(super) fn open(params: &MemoryParams, bytes: usize, measure: Measure, seed: u64) -> Result<Self, Trouble> {
+        let lines = |count: Option<u64>| count.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+        let order = Order {
+            chains: params.chains.unwrap_or(1) as usize,
+            group: lines(params.group.map(|group| group / CacheLine::BYTES as u64)),
+        };
+        let mut region = map(bytes.max(CacheLine::BYTES), params.pages)?;
+        Pattern::seeded(seed).fill(CacheLine::slice_mut(region.as_mut_slice()));
+        want_huge_pages(&region, params.pages);
+        let pages_obtained = obtained(&region, params.pages);
+        // The buffer lives as long as the worker, which ends with the launch.
+        let region = Box::leak(Box::new(region));
+        let nodes = &mut CacheLine::slice_mut(region.as_mut_slice())[..bytes / CacheLine::BYTES];
+        // Drawn in random order as well: without huge pages half of the time would go into finding them.
+        let mut scratch = map(Chase::scratch_lines(nodes.len()) * CacheLine::BYTES, Pages::Huge2M)?;
+        let chase = Chase::build(nodes, CacheLine::slice_mut(scratch.as_mut_slice()), order, seed);
+        let chase = chase.ok_or_else(|| {
+            let why = format!("a thread's {bytes} B of the working set are not at least one line for each chain");
+            Trouble::Unavailable(format!("{why}, or more than 256 GiB"))
+        })?;
+        Ok(Self { chase, measure, pages_obtained })
+    }
+}
+
+impl Trial for ChaseTrial {
+    fn profile(&self) -> Profile {
+        Profile {
+            measure: self.measure,
+            work_per_iteration: self.chase.loads_per_round() as f64,
+            most_iterations: u64::MAX / 1024,
+            clock_between_bursts: false,
+            paced_cycles: None,
+        }
+    }
+
+    fn run(&mut self, iterations: u64) {
+        self.chase.follow(iterations);
+    }
+
+    fn verify(&mut self) -> Result<(), String> {
+        self.chase.verify_position().map_err(|wrong| format!("the chase went astray: {wrong}"))
+    }
+
+    fn means(&self) -> Means {
+        Means { pages_obtained: self.pages_obtained, ..Means::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::memory::tests::params;
+    use model::isa::{MemoryOp, MemoryPattern};
+
+    fn chase(working_set: u64, chains: u32, group: Option<u64>) -> MemoryParams {
+        MemoryParams { chains: Some(chains), group, ..params(MemoryPattern::Chase, MemoryOp::Load, working_set) }
+    }
+
+    fn opened(params: &MemoryParams) -> ChaseTrial {
+        ChaseTrial::open(params, share_bytes(params), Measure::Latency, 3).unwrap()
+    }
+
+    #[test]
+    fn a_chase_verifies_where_it_stands() {
+        for params in [chase(1 << 20, 1, None), chase(1 << 20, 13, None), chase(1 << 20, 1, Some(8 << 10))] {
+            let mut trial = opened(&params);
+            for rounds in [1, 7, 1000] {
+                trial.run(rounds);
+                trial.verify().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn several_chains_are_a_rate_and_one_is_a_latency() {
+        let measure = |chains| match open(&chase(1 << 20, chains, None), 3).unwrap() {
+            Opened::Paced(trial) => trial.profile(),
+            Opened::Flow(_) | Opened::Job { .. } => panic!("a chase keeps no time"),
+        };
+        assert_eq!((measure(1).measure, measure(1).work_per_iteration), (Measure::Latency, 64.0));
+        assert_eq!((measure(12).measure, measure(12).work_per_iteration), (Measure::Rate(Unit::OpPerSecond), 60.0));
+    }
+
+    #[test]
+    fn fewer_lines_than_chains_are_refused() {
+        let params = chase(256, 5, None);
+        let refused = ChaseTrial::open(&params, share_bytes(&params), Measure::Latency, 3).err();
+        assert!(matches!(refused, Some(Trouble::Unavailable(reason)) if reason.contains("256 B")));
+    }
+}

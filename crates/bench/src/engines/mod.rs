@@ -1,0 +1,23 @@
+//! Measuring: one folder for each area, the seam that the worker goes through, and the table of engines.
+
+mod cpu;
+mod disk;
+mod linpack;
+mod memory;
+mod moments;
+pub(crate) mod net;
+#[cfg(test)]
+pub(crate) mod null;
+pub(crate) mod observed;
+pub(crate) mod resources;
+mod seam;
+mod table;
+mod tally;
+#[cfg(test)]
+pub(crate) use linpack::planted;
+pub(crate) use seam::{
+    BesideJob, Engine, Flow, FlowMetric, FlowProfile, Job, JobProfile, Means, Measure, NextWindow, Opened, Placement,
+    Preparing, Profile, Residuals, Trial, Trouble, Verified,
+};
+pub(crate) use table::{of, run_resources};
+pub(crate) use tally::{Carried, Tally, Window};

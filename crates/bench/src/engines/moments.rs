@@ -1,0 +1,69 @@
+//! When what an open loop does falls due: whatever the other side does, and whether or not the one before is over.
+
+use stats::random::Random;
+
+/// Random moments at a rate: the gaps are exponential, so that one moment says nothing of the next (a Poisson process).
+#[derive(Debug)]
+pub(in crate::engines) struct Moments {
+    random: Random,
+    /// Mean ticks from one to the next.
+    gap: f64,
+    /// The next one, with its fraction, so that none of the rate is lost.
+    next: f64,
+}
+
+impl Moments {
+    /// Moments that are so many ticks apart on average.
+    pub(in crate::engines) fn new(gap: f64, seed: u64) -> Self {
+        Self { random: Random::new(seed), gap, next: 0.0 }
+    }
+
+    /// Goes on from this time stamp; what was due before it and has not begun is forgotten.
+    pub(in crate::engines) fn restart(&mut self, now: u64) {
+        self.next = now as f64;
+        self.advance();
+    }
+
+    /// The next moment, as a time stamp.
+    pub(in crate::engines) fn due(&self) -> u64 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time stamp, and never negative")]
+        let due = self.next as u64;
+        due
+    }
+
+    /// Goes on to the next one.
+    pub(in crate::engines) fn advance(&mut self) {
+        // 1 - u lies in (0, 1].
+        self.next -= self.gap * (1.0 - self.random.unit()).ln();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_follow_the_rate_and_the_seed() {
+        let of = |seed| {
+            let mut moments = Moments::new(400.5, seed);
+            moments.restart(1 << 50);
+            let mut next = || {
+                moments.advance();
+                moments.due()
+            };
+            (0..40_000).map(|_| next()).collect::<Vec<u64>>()
+        };
+        let due = of(3);
+        assert!(due == of(3) && due != of(4));
+        assert!(due.is_sorted());
+        let gaps: Vec<f64> = due.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        // The mean of 40 000 exponential gaps is known to half a per cent; five of that.
+        assert!((mean / 400.5 - 1.0).abs() < 0.025, "{mean}");
+        // What tells exponential gaps from others: as many above the mean as e^-1, and above twice of it e^-2.
+        for (times, share) in [(1.0, (-1_f64).exp()), (2.0, (-2_f64).exp())] {
+            let above = gaps.iter().filter(|gap| **gap > times * mean).count() as f64 / gaps.len() as f64;
+            assert!((above - share).abs() < 0.015, "{above} above {times} times the mean");
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Setting up connections: each operation connects to the far end, sends one message, has it back and closes, and then the
+//! next does. Its time is that of all of it, from making the socket to having closed it.
+//!
+//! The near end closes with a reset (`SO_LINGER` of nothing). Otherwise each connection would keep its port for a minute
+//! (`TIME_WAIT`, `TCP_TIMEWAIT_LEN` in `net/tcp.h`), and the 28 232 ports that Linux has for it
+//! (`ip_local_port_range`) would be used up within seconds. What is measured is the setting up, and the round trip after
+//! it; not how TCP takes leave.
+//!
+//! At the far end the threads of the launch accept at the listener themselves: no thread is made for a connection, but for one
+//! that takes long to say what it is for.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::document::NetConditions;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::content::Content;
+use super::near::{SILENCE, Session, gone, trouble};
+use super::part::{Moment, Part};
+use super::pingpong::{Message, goes_on};
+use super::windows::Windows;
+use crate::engines::{FlowMetric, FlowProfile, Tally};
+use crate::net::listener::Listener;
+use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
+
+const METRICS: &[FlowMetric] = &[FlowMetric::RoundTrips, FlowMetric::Latency];
+
+/// Before the window: some hundred connections.
+const LEAD_MICROSECONDS: u32 = 20_000;
+
+/// What the far end says on a thread's data connection once connections are welcome.
+const WELCOME: u8 = b'+';
+
+/// The near end.
+pub(super) struct Connector {
+    to: SocketAddr,
+    /// The preface, and behind it the message.
+    first: Box<[u8]>,
+    message: Message,
+}
+
+impl Connector {
+    /// One that connects to where this data connection leads, once the far end is ready for it.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(super) fn new(mut data: TcpStream, content: &Content, session: &Arc<Session>) -> io::Result<Self> {
+        data.set_read_timeout(Some(SILENCE))?;
+        let mut welcome = [0];
+        data.read_exact(&mut welcome)?;
+        if welcome != [WELCOME] {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the other end does not welcome connections"));
+        }
+        let preface = Preface { purpose: Purpose::Operation, number: 0, token: session.token() };
+        let message = Message::new(content);
+        let first = [&preface.bytes()[..], &message.out].concat().into();
+        Ok(Self { to: session.address(), first, message })
+    }
+
+    /// A connection, its message there and back, and its end.
+    fn operate(&mut self) -> Result<(), String> {
+        self.first[PREFACE_BYTES..].copy_from_slice(&self.message.out);
+        let mut stream = connected(self.to).map_err(|error| refusal(self.to, &error))?;
+        // In one segment, so that the far end has the message when it has the preface.
+        stream.write_all(&self.first).map_err(|error| trouble(&error))?;
+        stream.read_exact(&mut self.message.back).map_err(|error| trouble(&error))
+    }
+}
+
+/// A connection that closes with a reset, and on which nothing is waited for longer than [`SILENCE`].
+fn connected(to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_linger(Some(Duration::ZERO))?;
+    socket.set_read_timeout(Some(SILENCE))?;
+    // Of connecting as well (`socket(7)`).
+    socket.set_write_timeout(Some(SILENCE))?;
+    socket.connect(&to.into())?;
+    Ok(socket.into())
+}
+
+/// Why there is no connection, and what to do.
+fn refusal(to: SocketAddr, error: &io::Error) -> String {
+    /// `EINPROGRESS` (`errno.h`): not connected within the write time limit.
+    const IN_PROGRESS: i32 = 115;
+    match error.kind() {
+        io::ErrorKind::AddrNotAvailable => format!(
+            "no local port is free for another connection to {to}: {error}; wait a minute until those of closed \
+             connections are free again, or widen 'net.ipv4.ip_local_port_range'"
+        ),
+        io::ErrorKind::ConnectionRefused => {
+            format!("{to} refuses connections: {error}; look whether the other end still runs")
+        }
+        _ if error.raw_os_error() == Some(IN_PROGRESS) => format!(
+            "a connection to {to} was not set up within {} s; look for a firewall that limits new connections",
+            SILENCE.as_secs()
+        ),
+        _ => gone(&format!("no connection to {to}: {error}")),
+    }
+}
+
+impl Part for Connector {
+    fn profile(&self) -> FlowProfile {
+        FlowProfile { metrics: METRICS, lead_microseconds: LEAD_MICROSECONDS, drains: false }
+    }
+
+    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
+        let mut ended = 0;
+        while goes_on(moment, ended, tally) {
+            self.message.next(true);
+            let began = moment.timer.now();
+            self.operate()?;
+            ended = moment.timer.now();
+            tally.note(began, ended, self.message.bytes());
+            self.message.check(true)?;
+        }
+        Ok(())
+    }
+
+    /// The connections are gone, and with them what they have carried.
+    fn describe(&self, _: &mut NetConditions) {}
+}
+
+/// The far end: serves such connections until the launch with this token is over, its own and those of launches beside it.
+///
+/// # Errors
+/// What the kernel said of the listener; a connection that fails is the near end's to tell.
+pub(super) fn serve(
+    mut data: &TcpStream,
+    listener: &Listener,
+    token: Token,
+    message_bytes: usize,
+    windows: &Windows,
+) -> io::Result<()> {
+    let helper = listener.help(token, message_bytes)?;
+    data.write_all(&[WELCOME])?;
+    let mut message = Vec::with_capacity(message_bytes);
+    while !windows.are_over() {
+        if let Some((stream, bytes)) = helper.accept()? {
+            message.resize(bytes, 0);
+            // Its end does not wait for the near one's: a reset answers it.
+            let _ = send_back(&stream, &mut message);
+        }
+    }
+    Ok(())
+}
+
+/// Serves a connection that did not say at once what it is for, and so came past those who serve such: on a busy machine,
+/// or a path that lost its first segment. One of no launch that is going on is closed.
+pub(crate) fn serve_late(listener: &Listener, preface: &Preface, stream: &TcpStream) {
+    if let Some(bytes) = listener.message_bytes(preface)
+        && stream.set_read_timeout(Some(SILENCE)).is_ok()
+    {
+        // As above.
+        let _ = send_back(stream, &mut vec![0; bytes]);
+    }
+}
+
+/// Takes a message and sends it back. What has not come within the time limit of the connection's reads is waited for as
+/// long as for anything.
+fn send_back(mut stream: &TcpStream, message: &mut [u8]) -> io::Result<()> {
+    let (mut filled, mut waited) = (0, false);
+    while filled < message.len() {
+        match stream.read(&mut message[filled..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && !waited => {
+                waited = true;
+                stream.set_read_timeout(Some(SILENCE))?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    stream.write_all(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    /// What a connector says that gets these bytes back for its message of eight, or nothing for so long.
+    fn said_of(answer: &'static [u8], silent: bool) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        let message = Message::new(&Content::new(1, 0, 8));
+        let first = vec![0; PREFACE_BYTES + 8].into();
+        let mut connector = Connector { to, first, message };
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut stream = listener.accept().unwrap().0;
+                stream.read_exact(&mut [0; PREFACE_BYTES + 8]).unwrap();
+                stream.write_all(answer).unwrap();
+                if silent {
+                    // Until the near end has had enough.
+                    let _ = stream.read(&mut [0]);
+                }
+            });
+            connector.message.next(true);
+            connector.operate().and_then(|()| connector.message.check(true)).unwrap_err()
+        })
+    }
+
+    #[test]
+    fn an_end_that_closes_answers_wrongly_or_never_has_its_sentence() {
+        assert!(said_of(b"", false).contains("the other end is gone"));
+        assert!(said_of(b"half", false).contains("the other end is gone"));
+        assert!(said_of(b"wrong!!!", false).contains("what came back is not what was sent"));
+        assert!(said_of(b"half", true).contains("has not answered for 5 s"));
+    }
+
+    #[test]
+    fn every_refusal_says_what_to_do() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        drop(listener);
+        let of = |number| refusal(to, &io::Error::from_raw_os_error(number));
+        assert!(refusal(to, &connected(to).unwrap_err()).contains("refuses connections"));
+        // EADDRNOTAVAIL, EINPROGRESS and EHOSTUNREACH.
+        assert!(of(99).contains("no local port is free") && of(99).contains("ip_local_port_range"));
+        assert!(of(115).contains("was not set up within 5 s"));
+        assert!(of(113).contains("the other end is gone"));
+    }
+
+    /// Whether a socket that insists on having it alone gets this port.
+    fn is_free(port: SocketAddr) -> bool {
+        let socket = Socket::new(Domain::for_address(port), Type::STREAM, Some(Protocol::TCP)).unwrap();
+        socket.bind(&port.into()).is_ok()
+    }
+
+    #[test]
+    fn a_closed_connection_keeps_no_port() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let closed = || {
+            let near = connected(listener.local_addr().unwrap()).unwrap();
+            let port = near.local_addr().unwrap();
+            let mut far = listener.accept().unwrap().0;
+            drop(near);
+            assert_eq!(far.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+            port
+        };
+        // Another process may take one at once.
+        assert!((0..20).any(|_| is_free(closed())));
+        let ordinary = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let port = ordinary.local_addr().unwrap();
+        let mut far = listener.accept().unwrap().0;
+        drop(ordinary);
+        assert_eq!(far.read(&mut [0]).unwrap(), 0);
+        drop(far);
+        assert!(!is_free(port), "one that is closed as usual keeps it for a minute");
+    }
+
+    #[test]
+    fn a_connection_that_takes_its_time_is_served_all_the_same() {
+        let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
+        let (token, windows) = (Token::new(), Windows::new(1, sys::clock::Timer::system()));
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(tcp.local_addr().unwrap()).unwrap();
+        let data = tcp.accept().unwrap().0;
+        thread::scope(|scope| {
+            scope.spawn(|| listener.receive(&|preface, stream| serve_late(&listener, &preface, &stream)).unwrap());
+            scope.spawn(|| serve(&data, &listener, token, 8, &windows).unwrap());
+            near.read_exact(&mut [0]).unwrap();
+            let operate = |token: Token, pieces: [usize; 2]| -> io::Result<[u8; 8]> {
+                let preface = Preface { purpose: Purpose::Operation, number: 0, token };
+                let all = [&preface.bytes()[..], b"message!"].concat();
+                let (mut stream, mut back) = (connected(listener.address())?, [0; 8]);
+                let mut rest = &all[..];
+                for piece in pieces {
+                    stream.write_all(&rest[..piece])?;
+                    rest = &rest[piece..];
+                    // Longer than anybody waits at the listener.
+                    thread::sleep(Duration::from_millis(100));
+                }
+                stream.write_all(rest)?;
+                stream.read_exact(&mut back).map(|()| back)
+            };
+            // Cut before the preface, in its middle, and in the middle of the message.
+            for pieces in [[0, 0], [0, 20], [PREFACE_BYTES, 3]] {
+                assert_eq!(&operate(token, pieces).unwrap(), b"message!", "{pieces:?}");
+            }
+            assert!(operate(Token::new(), [0, 0]).is_err(), "one of another launch");
+            windows.end_all();
+            listener.close();
+        });
+    }
+}

@@ -1,0 +1,611 @@
+//! Latency under load: round trips beside streams that take all the path gives.
+//!
+//! The round trips are an open loop on a flow of their own: probes fall due at random moments, whatever became of those
+//! before, and each one's time runs from the moment it was due. A loop that waits for one answer before it asks again
+//! would ask seldom just where the path is slow, and so hardly notice ("coordinated omission"). A probe that cannot leave
+//! when it is due, because its thread or its connection is held up, leaves late; its time contains the wait, and how many
+//! did is told.
+//!
+//! The same probes go over the idle path first, before any stream has begun; the difference is what the load adds.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use areas::net::expand::IDLE_SECONDS;
+use model::document::NetConditions;
+use model::experiment::NetParams;
+use model::io::Direction;
+use sys::clock::Timer;
+use sys::pages::Pages;
+
+use super::content::{Content, number};
+use super::flows::DataEnd;
+use super::headers::{tcp_link_bytes, udp_header_bytes};
+use super::near::{SILENCE, Session, gone, silent, trouble};
+use super::part::{Moment, Part};
+use super::windows::Windows;
+use crate::engines::moments::Moments;
+use crate::engines::{FlowMetric, FlowProfile, Tally, Window};
+
+/// Bytes of a probe's number, by which answers are told apart: a probe is no shorter.
+const NUMBER_BYTES: usize = 8;
+
+/// Probes a second: enough for a p99 within some seconds, and with 64 B and headers less than 0.1 % of 1 Gbit/s.
+const PROBES_PER_SECOND: f64 = 400.0;
+
+/// A probe that leaves more than this after it was due is late, in seconds: a thread that sleeps is woken within 0.1 ms
+/// where its CPU is free.
+const LATE_SECONDS: f64 = 1e-3;
+
+/// A datagram that is not back by then is lost. Longer than queues of common equipment hold a packet.
+const LOST_AFTER: Duration = Duration::from_secs(1);
+
+/// Below this, in seconds, the next probe is waited for awake: sleeping is right to 50 us (the default timer slack of
+/// `prctl(2)`), and waking up takes some.
+const AWAKE_SECONDS: f64 = 100e-6;
+
+/// Probes that wait for their answers at most; the next one is late. Those of 5 s, after which the other end counts as
+/// hanging, twice over.
+const MOST_UNANSWERED: usize = 4096;
+
+/// And bytes of them, unless it is a single one: no more than the least socket buffers hold, so that neither end waits for
+/// the other to read.
+const MOST_UNANSWERED_BYTES: usize = 64 << 10;
+
+/// Probes of the idle path are numbered from 1, those of the load from here: an answer that comes very late is told by
+/// its number.
+const LOAD_NUMBERS: u64 = 1 << 32;
+
+/// The streams find their pace before a window, as without probes.
+const LEAD_MICROSECONDS: u32 = 20_000;
+
+const METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::Bytes];
+const DATAGRAM_METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::Bytes, FlowMetric::Loss];
+const BOTH_METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::Bytes, FlowMetric::Up, FlowMetric::Down];
+const BOTH_DATAGRAM_METRICS: &[FlowMetric] =
+    &[FlowMetric::Latency, FlowMetric::Bytes, FlowMetric::Up, FlowMetric::Down, FlowMetric::Loss];
+
+/// Says whether the other end is there at all.
+type OtherEnd<'a> = &'a dyn Fn() -> Result<(), String>;
+
+/// A probe on its way.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    due: u64,
+    sent: u64,
+    answered: bool,
+}
+
+/// Probes that were due in samples.
+#[derive(Clone, Copy, Debug, Default)]
+struct Due {
+    all: u64,
+    late: u64,
+}
+
+/// The thread that probes.
+pub(super) struct Probe {
+    end: DataEnd,
+    content: Content,
+    out: Pages,
+    /// What has come of the next answer.
+    back: Pages,
+    filled: usize,
+    /// In the order of their numbers, the last of which is the one before `next`.
+    flights: VecDeque<Flight>,
+    /// Number of the next probe.
+    next: u64,
+    moments: Option<Moments>,
+    seed: u64,
+    due: Due,
+    both: bool,
+    /// When the last answer came.
+    heard: u64,
+    /// Median round trip of the idle path, in seconds.
+    idle_seconds: Option<f64>,
+    /// Datagrams that were given up.
+    lost: u64,
+    /// Datagrams sent and received.
+    datagrams: u64,
+}
+
+impl Probe {
+    /// One for this flow.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(super) fn new(end: DataEnd, content: Content, params: &NetParams, session: &Session) -> io::Result<Self> {
+        let probe = Self::numbered(end, content, params, session.token().seed(), LOAD_NUMBERS)?;
+        Ok(Self { idle_seconds: session.idle_seconds(), ..probe })
+    }
+
+    fn numbered(end: DataEnd, content: Content, params: &NetParams, seed: u64, next: u64) -> io::Result<Self> {
+        match &end {
+            DataEnd::Tcp(connection) => {
+                connection.set_nodelay(true)?;
+                connection.set_read_timeout(Some(SILENCE))?;
+                connection.set_write_timeout(Some(SILENCE))?;
+            }
+            // A broken datagram wakes us and is dropped then: no reason to wait for the next one.
+            DataEnd::Udp(socket) => socket.set_read_timeout(Some(Duration::from_millis(1)))?,
+        }
+        Ok(Self {
+            end,
+            out: content.block(),
+            back: content.block(),
+            content,
+            filled: 0,
+            flights: VecDeque::with_capacity(MOST_UNANSWERED),
+            next,
+            moments: None,
+            seed: seed ^ next,
+            due: Due::default(),
+            both: params.direction == Some(Direction::Both),
+            heard: 0,
+            idle_seconds: None,
+            lost: 0,
+            datagrams: 0,
+        })
+    }
+
+    fn is_datagrams(&self) -> bool {
+        matches!(self.end, DataEnd::Udp(_))
+    }
+
+    /// Sends probes as they fall due until the window has passed, and waits for the answers to all of them.
+    fn probe(
+        &mut self,
+        other_end: OtherEnd<'_>,
+        timer: &Timer,
+        window: Window,
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        let mut moments = self
+            .moments
+            .take()
+            .unwrap_or_else(|| Moments::new(timer.ticks_per_second() / PROBES_PER_SECOND, self.seed));
+        // What was due in the window counts, however late its answer.
+        tally.count_by_beginning();
+        moments.restart(timer.now());
+        self.heard = timer.now();
+        loop {
+            self.send_due(&mut moments, timer, window, tally)?;
+            let next = Some(moments.due()).filter(|due| *due < window.end);
+            let has_room = self.has_room();
+            if next.is_none() && self.flights.is_empty() {
+                break;
+            }
+            self.give_up_old(other_end, timer)?;
+            if self.wait(next.filter(|_| has_room), timer)? {
+                self.receive(timer, window, tally)?;
+            }
+        }
+        self.moments = Some(moments);
+        let now = timer.now();
+        std::thread::sleep(Duration::from_secs_f64(timer.seconds(now.min(window.end), window.end)));
+        Ok(())
+    }
+
+    fn has_room(&self) -> bool {
+        self.flights.len() < (MOST_UNANSWERED_BYTES / self.out.len()).clamp(1, MOST_UNANSWERED)
+    }
+
+    /// Sends what is due by now, as far as there is room.
+    fn send_due(
+        &mut self,
+        moments: &mut Moments,
+        timer: &Timer,
+        window: Window,
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        let mut now = timer.now();
+        while moments.due() <= now && moments.due() < window.end && self.has_room() {
+            let due = moments.due();
+            moments.advance();
+            number(&mut self.out, self.next);
+            match &self.end {
+                DataEnd::Tcp(connection) => {
+                    let mut connection: &TcpStream = connection;
+                    connection.write_all(&self.out)
+                }
+                DataEnd::Udp(socket) => socket.send(&self.out).map(|_| self.datagrams += 1),
+            }
+            .map_err(|error| trouble(&error))?;
+            self.next += 1;
+            self.flights.push_back(Flight { due, sent: now, answered: false });
+            if window.holds(due) {
+                self.due.all += 1;
+                self.due.late += u64::from(timer.seconds(due, now) > LATE_SECONDS);
+                tally.carried.datagrams_sent += u64::from(self.is_datagrams());
+            }
+            now = timer.now();
+        }
+        Ok(())
+    }
+
+    /// Gives up datagrams that are lost. What a connection does not bring is silence.
+    fn give_up_old(&mut self, other_end: OtherEnd<'_>, timer: &Timer) -> Result<(), String> {
+        let now = timer.now();
+        let longer = |since: u64, limit: Duration| timer.seconds(since.min(now), now) >= limit.as_secs_f64();
+        let limit = if self.is_datagrams() { LOST_AFTER } else { SILENCE };
+        while self.flights.front().is_some_and(|oldest| longer(oldest.sent, limit)) {
+            if !self.is_datagrams() || longer(self.heard, SILENCE) {
+                return Err(silent());
+            }
+            other_end()?;
+            self.lost += 1;
+            self.flights.pop_front();
+            self.drop_answered();
+        }
+        Ok(())
+    }
+
+    fn drop_answered(&mut self) {
+        while self.flights.front().is_some_and(|flight| flight.answered) {
+            self.flights.pop_front();
+        }
+    }
+
+    /// Waits until something has come or the next probe is due, perhaps not all of the time; whether something has.
+    fn wait(&self, next: Option<u64>, timer: &Timer) -> Result<bool, String> {
+        let limit = if self.is_datagrams() { LOST_AFTER } else { SILENCE };
+        let oldest = self.flights.front().map(|flight| flight.sent + timer.ticks(limit.as_secs_f64()));
+        let until = next.into_iter().chain(oldest).min().unwrap_or(0);
+        let now = timer.now();
+        let asleep = timer.seconds(now.min(until), until) - AWAKE_SECONDS;
+        let asleep = Duration::try_from_secs_f64(asleep).unwrap_or(Duration::ZERO);
+        let ready = match &self.end {
+            DataEnd::Tcp(connection) => sys::net::wait::wait_readable(connection, asleep),
+            DataEnd::Udp(socket) => sys::net::wait::wait_readable(socket, asleep),
+        };
+        ready.map_err(|error| gone(&error.to_string()))
+    }
+
+    /// Takes what has come.
+    fn receive(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
+        let received = match &self.end {
+            DataEnd::Tcp(connection) => {
+                let mut connection: &TcpStream = connection;
+                connection.read(&mut self.back[self.filled..])
+            }
+            DataEnd::Udp(socket) => socket.recv(&mut self.back),
+        };
+        let now = timer.now();
+        let whole = self.back.len();
+        match received {
+            Ok(count) if self.is_datagrams() => {
+                self.datagrams += 1;
+                if count == whole { self.answered(now, window, tally) } else { Err(self.wrong()) }
+            }
+            Ok(0) => Err(gone("it closed its connections")),
+            Ok(count) => {
+                self.filled = (self.filled + count) % whole;
+                if self.filled == 0 { self.answered(now, window, tally) } else { Ok(()) }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) if self.is_datagrams() && error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) => Err(trouble(&error)),
+        }
+    }
+
+    /// An answer has come in full.
+    fn answered(&mut self, now: u64, window: Window, tally: &mut Tally) -> Result<(), String> {
+        let (stamp, rest) = self.back.split_at(NUMBER_BYTES.min(self.back.len()));
+        let number = stamp.try_into().map_or(0, u64::from_le_bytes);
+        if rest != &self.out[stamp.len()..] || number >= self.next {
+            return Err(self.wrong());
+        }
+        self.heard = now;
+        let first = self.next - self.flights.len() as u64;
+        let place = number.checked_sub(first).and_then(|place| usize::try_from(place).ok());
+        let datagrams = self.is_datagrams();
+        match place.and_then(|place| self.flights.get_mut(place)).filter(|flight| !flight.answered) {
+            Some(flight) => {
+                flight.answered = true;
+                // Their bytes are none of the load's.
+                tally.note(flight.due, now, 0);
+                tally.carried.datagrams_came += u64::from(datagrams && window.holds(flight.due));
+                self.drop_answered();
+                Ok(())
+            }
+            // One that had been given up, or that comes once more.
+            None if datagrams => Ok(()),
+            None => Err(self.wrong()),
+        }
+    }
+
+    fn wrong(&self) -> String {
+        format!("what came back is not what was sent: a probe of {} bytes", self.content.block_bytes())
+    }
+}
+
+/// The median round trip of a path that is idle, in seconds; `None` where nothing came back in time.
+///
+/// # Errors
+/// The other end is gone, or has answered wrongly.
+pub(super) fn idle_seconds(
+    session: &Session,
+    end: &DataEnd,
+    params: &NetParams,
+    cpu: u32,
+) -> Result<Option<f64>, String> {
+    let timer = Timer::system();
+    // On the CPU of the thread that is to probe.
+    let medians = sys::team::run(&[cpu], |_, _| {
+        let failed = |error: io::Error| format!("cannot probe the idle path: {error}");
+        let content = Content::new(session.token().seed(), 0, super::sizes::block_bytes(params));
+        let end = end.try_clone().map_err(failed)?;
+        let mut probe = Probe::numbered(end, content, params, session.token().seed(), 1).map_err(failed)?;
+        let begin = timer.now();
+        let window = Window { begin, end: begin + timer.ticks(IDLE_SECONDS) };
+        let mut tally = Tally::new(&timer);
+        tally.begin(window);
+        probe.probe(&|| session.other_end_is_there(), &timer, window, &mut tally)?;
+        Ok(tally.durations.quantile(0.5))
+    })?;
+    Ok(medians.into_iter().flatten().next())
+}
+
+impl Part for Probe {
+    fn profile(&self) -> FlowProfile {
+        let metrics = match (self.both, self.is_datagrams()) {
+            (false, false) => METRICS,
+            (false, true) => DATAGRAM_METRICS,
+            (true, false) => BOTH_METRICS,
+            (true, true) => BOTH_DATAGRAM_METRICS,
+        };
+        FlowProfile { metrics, lead_microseconds: LEAD_MICROSECONDS, drains: false }
+    }
+
+    fn warmed_up(&mut self) {
+        self.due = Due::default();
+    }
+
+    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
+        moment.session.announce(moment.number, moment.window, None, moment.timer)?;
+        self.probe(&|| moment.session.other_end_is_there(), moment.timer, moment.window, tally)?;
+        // The streams ask what was counted, and everyone has to.
+        moment.session.counted(moment.number, moment.thread, 0).map(drop)
+    }
+
+    fn verify(&mut self, moment: &Moment<'_>) -> Result<(), String> {
+        moment.session.counted(moment.number, moment.thread, 0).map(drop)
+    }
+
+    fn describe(&self, seen: &mut NetConditions) {
+        seen.link_bytes = match &self.end {
+            DataEnd::Tcp(connection) => tcp_link_bytes(connection),
+            DataEnd::Udp(socket) => Some(self.datagrams * (self.out.len() as u64 + udp_header_bytes(socket))),
+        };
+        seen.lost = self.is_datagrams().then_some(self.lost);
+        seen.idle_latency_seconds = self.idle_seconds;
+        seen.late_share = (self.due.all > 0).then(|| self.due.late as f64 / self.due.all as f64);
+        // None of its own; the streams add theirs.
+        seen.load_bytes_per_second = Some(0.0);
+    }
+}
+
+/// A stream that is the load, or a part of it: its rate is told beside the latency.
+pub(super) struct Loading {
+    stream: Box<dyn Part>,
+    bytes: u64,
+    seconds: f64,
+}
+
+impl Loading {
+    /// This stream as a load.
+    pub(super) fn new(stream: Box<dyn Part>) -> Self {
+        Self { stream, bytes: 0, seconds: 0.0 }
+    }
+}
+
+impl Part for Loading {
+    fn profile(&self) -> FlowProfile {
+        self.stream.profile()
+    }
+
+    fn warmed_up(&mut self) {
+        (self.bytes, self.seconds) = (0, 0.0);
+        self.stream.warmed_up();
+    }
+
+    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
+        self.stream.run(moment, tally)?;
+        self.bytes += tally.bytes;
+        self.seconds += moment.timer.seconds(moment.window.begin, moment.window.end);
+        Ok(())
+    }
+
+    fn verify(&mut self, moment: &Moment<'_>) -> Result<(), String> {
+        self.stream.verify(moment)
+    }
+
+    fn describe(&self, seen: &mut NetConditions) {
+        self.stream.describe(seen);
+        seen.load_bytes_per_second = (self.seconds > 0.0).then(|| self.bytes as f64 / self.seconds);
+    }
+}
+
+/// Waits until the first window has been announced: until then the path is idle. A stream from the far end would
+/// otherwise begin at once and fill the path's buffers.
+pub(super) fn await_the_first(windows: &Windows) {
+    /// How long between two looks.
+    const LOOK: Duration = Duration::from_millis(1);
+    while windows.number() == 0 && !windows.are_over() {
+        std::thread::sleep(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, UdpSocket};
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::thread;
+
+    use model::io::{NetMode, Protocol};
+
+    use super::*;
+
+    /// What a far end does with its socket.
+    type Act<'a> = &'a (dyn Fn(&DataEnd) + Sync);
+
+    /// A probe of so many bytes over this protocol, through one window of so many milliseconds, beside this far end.
+    fn probed(protocol: Protocol, bytes: usize, milliseconds: f64, act: Act<'_>) -> (Result<(), String>, Tally, Probe) {
+        let (near, far) = match protocol {
+            Protocol::Tcp => {
+                let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+                let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+                (DataEnd::Tcp(near), DataEnd::Tcp(listener.accept().unwrap().0))
+            }
+            Protocol::Udp => {
+                let ends = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+                ends[0].connect(ends[1].local_addr().unwrap()).unwrap();
+                ends[1].connect(ends[0].local_addr().unwrap()).unwrap();
+                let [near, far] = ends;
+                (DataEnd::Udp(near), DataEnd::Udp(far))
+            }
+        };
+        let params = areas::net::expand::params(protocol, NetMode::Load, 64, Direction::Up, 1);
+        let kept = near.try_clone().unwrap();
+        let mut probe = Probe::numbered(near, Content::new(7, 0, bytes), &params, 3, 1).unwrap();
+        let timer = Timer::system();
+        let mut tally = Tally::new(&timer);
+        let outcome = thread::scope(|scope| {
+            scope.spawn(|| act(&far));
+            let begin = timer.now();
+            let window = Window { begin, end: begin + timer.ticks(milliseconds * 1e-3) };
+            tally.begin(window);
+            let outcome = probe.probe(&|| Ok(()), &timer, window, &mut tally);
+            kept.shut();
+            // What waits at the other end is woken too.
+            far.shut();
+            outcome
+        });
+        (outcome, tally, probe)
+    }
+
+    /// Echoes messages of so many bytes; `times` says how often, given their numbers.
+    fn echo(end: &DataEnd, bytes: usize, times: impl Fn(u64) -> usize) {
+        let mut message = vec![0; bytes];
+        for number in 1.. {
+            let received = match end {
+                DataEnd::Tcp(stream) => (&mut &*stream).read_exact(&mut message).map(|()| bytes),
+                DataEnd::Udp(socket) => socket.recv(&mut message),
+            };
+            if received.is_ok_and(|count| count == bytes) {
+                for _ in 0..times(number) {
+                    // Who is gone does not hear it.
+                    let _ = match end {
+                        DataEnd::Tcp(stream) => (&mut &*stream).write_all(&message),
+                        DataEnd::Udp(socket) => socket.send(&message).map(drop),
+                    };
+                }
+            } else {
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn every_probe_that_was_due_is_answered_once() {
+        for protocol in Protocol::ALL {
+            for bytes in [8, 64, 65_507] {
+                let (outcome, tally, probe) = probed(*protocol, bytes, 250.0, &|end| echo(end, bytes, |_| 1));
+                outcome.unwrap();
+                assert_eq!((tally.operations, tally.durations.count()), (probe.due.all, probe.due.all));
+                assert!((60..140).contains(&probe.due.all), "{} of 100", probe.due.all);
+                let datagrams = if *protocol == Protocol::Udp { probe.due.all } else { 0 };
+                assert_eq!((tally.carried.datagrams_sent, tally.carried.datagrams_came), (datagrams, datagrams));
+                assert_eq!((tally.bytes, probe.lost), (0, 0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_stall_is_in_the_latency_of_all_that_fell_due_in_it() {
+        const STALL: Duration = Duration::from_millis(50);
+        for protocol in Protocol::ALL {
+            let stalling = |end: &DataEnd| {
+                echo(end, 64, |number| {
+                    if number == 100 {
+                        thread::sleep(STALL);
+                    }
+                    1
+                });
+            };
+            let (outcome, tally, _) = probed(*protocol, 64, 500.0, &stalling);
+            outcome.unwrap();
+            let found = tally.durations.percentiles().unwrap();
+            // 20 of 200 fall due in it, 10 of them in its first half: a loop that waits for each answer has one.
+            assert!(found.max >= 0.0499 && found.p99 >= 0.025, "{protocol}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_leave_when_it_is_due_is_late_and_has_waited() {
+        // One at a time: as long as the buffers that it must not fill.
+        let bytes = MOST_UNANSWERED_BYTES;
+        let stalling = |end: &DataEnd| {
+            echo(end, bytes, |number| {
+                if number == 20 {
+                    thread::sleep(Duration::from_millis(50));
+                }
+                1
+            });
+        };
+        let (outcome, tally, probe) = probed(Protocol::Tcp, bytes, 200.0, &stalling);
+        outcome.unwrap();
+        assert!(probe.due.late >= 5 && probe.due.late <= probe.due.all, "{:?}", probe.due);
+        assert_eq!(tally.durations.count(), probe.due.all);
+        assert!(tally.durations.quantile(0.9).unwrap() >= 0.02, "20 of 80 fell due in the stall");
+    }
+
+    #[test]
+    fn lost_probes_are_counted_and_doubled_ones_are_not() {
+        let dropped = AtomicU64::new(0);
+        let dropping = |end: &DataEnd| {
+            echo(end, 64, |number| {
+                let drops = number.is_multiple_of(10);
+                dropped.fetch_add(u64::from(drops), Ordering::SeqCst);
+                if drops { 0 } else { 2 }
+            });
+        };
+        let (outcome, tally, probe) = probed(Protocol::Udp, 64, 250.0, &dropping);
+        outcome.unwrap();
+        let dropped = dropped.load(Ordering::SeqCst);
+        assert_eq!((probe.lost, tally.carried.datagrams_sent - tally.carried.datagrams_came), (dropped, dropped));
+        assert!(dropped >= 5 && tally.operations == tally.carried.datagrams_came);
+    }
+
+    #[test]
+    fn wrong_answers_an_end_that_closes_and_one_that_is_mute_are_errors() {
+        let answering = |answer: fn(&mut [u8])| {
+            move |end: &DataEnd| {
+                let mut message = [0; 64];
+                while let DataEnd::Udp(socket) = end {
+                    if socket.recv(&mut message).unwrap_or(0) == 0 {
+                        return;
+                    }
+                    answer(&mut message);
+                    // The near end may have gone at the first wrong one.
+                    let _ = socket.send(&message);
+                }
+            }
+        };
+        let changed = answering(|message| message[63] ^= 1);
+        let never_sent = answering(|message| message[7] ^= 1);
+        for act in [&changed as Act<'_>, &never_sent] {
+            let error = probed(Protocol::Udp, 64, 60_000.0, act).0.unwrap_err();
+            assert!(error.contains("what came back is not what was sent"), "{error}");
+        }
+        let closing = |end: &DataEnd| end.shut();
+        let error = probed(Protocol::Tcp, 64, 60_000.0, &closing).0.unwrap_err();
+        assert!(error.contains("the other end is gone"), "{error}");
+        for protocol in Protocol::ALL {
+            let error = probed(*protocol, 64, 60_000.0, &|_| ()).0.unwrap_err();
+            assert!(error.contains("has not answered for 5 s"), "{error}");
+        }
+    }
+}

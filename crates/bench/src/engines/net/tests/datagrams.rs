@@ -1,0 +1,649 @@
+//! Streams of datagrams, both ends in one process: between them nothing, or a relay that does to datagrams what networks
+//! do.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{Shutdown, SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use model::io::Segmentation;
+use sys::clock::monotonic_raw_seconds;
+
+use super::*;
+
+/// A row of one flow, or two where both directions are measured.
+fn of(mode: NetMode, direction: Direction, block: u64, segmentation: Segmentation, goal: Option<u32>) -> NetParams {
+    let params = areas::net::expand::params(Protocol::Udp, mode, block, direction, 1);
+    let loss_goal_per_million = goal.or(params.loss_goal_per_million);
+    let params = NetParams { segmentation: Some(segmentation), loss_goal_per_million, ..params };
+    areas::net::expand::check(&params).unwrap();
+    params
+}
+
+fn blast(direction: Direction, block: u64, segmentation: Segmentation) -> NetParams {
+    of(NetMode::Blast, direction, block, segmentation, None)
+}
+
+/// The task of one end.
+fn task_of(params: &NetParams, role: Role, token: &str) -> Task {
+    let kind = (params.protocol, params.mode, params.direction.unwrap_or(Direction::Up));
+    let mut task = task(kind, params.block, params.threads, role, token);
+    task.experiment.params = Params::Net(params.clone());
+    task
+}
+
+/// Runs the near end's threads beside the engine's own far end, through a relay where there is one. Each thread measures
+/// for itself; what they found, in their order.
+fn through<T: Send>(
+    params: &NetParams,
+    relay: Option<Fate>,
+    work: Option<f64>,
+    measure: impl Fn(&mut Driven<'_>) -> T + Sync,
+) -> Vec<T> {
+    let token = Token::new();
+    let (tell, told) = mpsc::channel();
+    let over = Arc::new(AtomicBool::new(false));
+    thread::scope(|scope| {
+        let theirs = task_of(params, Role::Peer, token.as_str());
+        // Where the near end fails the far one is told, or notices, and its complaint is not this test's.
+        scope.spawn(move || drop(NetEngine.peer(&theirs, &mut Telling(tell))));
+        let mut address = told.recv().unwrap();
+        if let Some(fate) = relay {
+            address = relayed(scope, address.parse().unwrap(), fate, &over).to_string();
+        }
+        let mut ours = addressed(task_of(params, Role::Measure, token.as_str()), address);
+        ours.exact_work = work;
+        let _over = Over(&over);
+        in_threads(&ours, |_, flow| measure(flow))
+    })
+}
+
+/// Ends the relay, whatever came of what went through it.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// The same with one thread.
+fn alone<T: Send>(params: &NetParams, relay: Option<Fate>, measure: impl Fn(&mut Driven<'_>) -> T + Sync) -> T {
+    through(params, relay, None, measure).remove(0)
+}
+
+/// What becomes of the datagram of this number among all that the relay has seen: what is sent on instead.
+type Fate = fn(number: u64, datagram: &[u8], held: &mut Vec<u8>) -> Vec<Vec<u8>>;
+
+/// A relay to this address, for its connections and, at the same port, its datagrams; those with data meet their fate.
+fn relayed<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    to: SocketAddr,
+    fate: Fate,
+    over: &Arc<AtomicBool>,
+) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let socket = UdpSocket::bind(listener.local_addr().unwrap()).unwrap();
+    let address = listener.local_addr().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let ended = Arc::clone(over);
+    scope.spawn(move || {
+        while !ended.load(Ordering::SeqCst) {
+            let Ok((near, _)) = listener.accept() else {
+                thread::sleep(Duration::from_millis(1));
+                continue;
+            };
+            near.set_nonblocking(false).unwrap();
+            let far = TcpStream::connect(to).unwrap();
+            near.set_nodelay(true).unwrap();
+            far.set_nodelay(true).unwrap();
+            for (mut from, mut onto) in [(near.try_clone().unwrap(), far.try_clone().unwrap()), (far, near)] {
+                scope.spawn(move || {
+                    // Either side may have gone before the other.
+                    let _ = std::io::copy(&mut from, &mut onto);
+                    let _ = onto.shutdown(Shutdown::Both);
+                });
+            }
+        }
+    });
+    let ended = Arc::clone(over);
+    scope.spawn(move || pass_on(&socket, to, fate, &ended));
+    address
+}
+
+/// Passes datagrams on in both directions, on one thread: those of a flow have a socket of their own towards the far end.
+fn pass_on(socket: &UdpSocket, to: SocketAddr, fate: Fate, over: &AtomicBool) {
+    socket.set_nonblocking(true).unwrap();
+    let mut onward: BTreeMap<SocketAddr, UdpSocket> = BTreeMap::new();
+    let (mut buffer, mut held) = (vec![0; 1 << 16], Vec::new());
+    let mut number = 0;
+    let mut meet = |datagram: &[u8], held: &mut Vec<u8>| {
+        // What opens a flow comes through.
+        if datagram.starts_with(b"assaynet") {
+            return vec![datagram.to_vec()];
+        }
+        number += 1;
+        fate(number, datagram, held)
+    };
+    while !over.load(Ordering::SeqCst) {
+        let mut idle = true;
+        while let Ok((count, from)) = socket.recv_from(&mut buffer) {
+            idle = false;
+            let far = onward.entry(from).or_insert_with(|| {
+                let far = UdpSocket::bind("127.0.0.1:0").unwrap();
+                far.connect(to).unwrap();
+                far.set_nonblocking(true).unwrap();
+                far
+            });
+            for datagram in meet(&buffer[..count], &mut held) {
+                let _ = far.send(&datagram);
+            }
+        }
+        for (near, far) in &onward {
+            while let Ok(count) = far.recv(&mut buffer) {
+                idle = false;
+                for datagram in meet(&buffer[..count], &mut held) {
+                    let _ = socket.send_to(&datagram, near);
+                }
+            }
+        }
+        if idle {
+            thread::sleep(Duration::from_micros(50));
+        }
+    }
+}
+
+/// What every window keeps to, whatever the machine is busy with.
+fn conserved(tally: &Tally, params: &NetParams, up: bool) {
+    let carried = &tally.carried;
+    assert_eq!(tally.bytes, tally.operations * params.block);
+    assert!(carried.datagrams_came <= carried.datagrams_sent, "{carried:?}");
+    assert_eq!(carried.up_bytes, if up { tally.bytes } else { 0 });
+    // A far end that has only just begun may not know yet.
+    assert!(carried.cpu_seconds.is_none_or(|seconds| seconds >= 0.0), "{carried:?}");
+}
+
+const DIRECTIONS: [Direction; 3] = [Direction::Up, Direction::Down, Direction::Both];
+
+#[test]
+fn datagrams_of_every_size_and_direction_are_counted_once_and_none_is_made_up() {
+    for direction in DIRECTIONS {
+        for (block, segmentation) in
+            [(64, Segmentation::Off), (1472, Segmentation::Gso), (9000, Segmentation::Off), (65_507, Segmentation::Gso)]
+        {
+            let params = blast(direction, block, segmentation);
+            let flows = through(&params, None, None, |flow| {
+                let metrics = flow.profile().metrics;
+                assert_eq!(metrics[0], FlowMetric::Bytes);
+                assert_eq!(metrics.contains(&FlowMetric::Up), params.direction == Some(Direction::Both));
+                assert!(metrics.contains(&FlowMetric::Loss) && metrics.contains(&FlowMetric::Jitter));
+                let tallies = windows_until(flow, 40, |tally| tally.operations > 0);
+                (tallies, conditions(flow))
+            });
+            let mut came = 0;
+            for (thread, (tallies, seen)) in flows.iter().enumerate() {
+                let up = direction == Direction::Up || direction == Direction::Both && thread == 1;
+                for tally in tallies {
+                    conserved(tally, &params, up);
+                }
+                came += tallies.iter().map(|tally| tally.operations).sum::<u64>();
+                assert!(tallies.iter().all(|tally| tally.carried.duplicates == 0), "nobody doubles datagrams here");
+                assert!(seen.batching.iter().any(|word| word == "sendmmsg"), "{seen:?}");
+                assert!(seen.batching.iter().any(|word| word == "recvmmsg"), "{seen:?}");
+                assert!(seen.receive_buffer_bytes.is_some_and(|bytes| bytes > 0));
+                assert!(seen.link_bytes.is_some_and(|bytes| bytes > 0) && seen.congestion_control.is_none());
+            }
+            assert!(came > 0, "{direction}, {block} B");
+            let first = &flows[0].1;
+            assert!(first.two_copy_bytes_per_second.is_some_and(|rate| rate > 0.0));
+            assert!(flows.iter().all(|(_, seen)| seen.lost.is_some()));
+        }
+    }
+}
+
+#[test]
+fn several_threads_have_a_flow_each() {
+    let params = NetParams { threads: 3, ..blast(Direction::Both, 1000, Segmentation::Off) };
+    let flows = through(&params, None, None, |flow| (0..3).map(|_| window(flow, 60).unwrap()).collect::<Vec<_>>());
+    assert_eq!(flows.len(), 6);
+    for (thread, tallies) in flows.iter().enumerate() {
+        for tally in tallies {
+            conserved(tally, &params, thread >= 3);
+        }
+    }
+}
+
+/// Drops every tenth, sends every tenth but three twice, swaps the two before, and lets a stranger in.
+fn mistreat(number: u64, datagram: &[u8], held: &mut Vec<u8>) -> Vec<Vec<u8>> {
+    match number % 10 {
+        0 => Vec::new(),
+        3 => vec![datagram.to_vec(), datagram.to_vec()],
+        5 => {
+            *held = datagram.to_vec();
+            Vec::new()
+        }
+        6 => vec![datagram.to_vec(), std::mem::take(held)],
+        8 => vec![b"a stranger's datagram".to_vec(), datagram.to_vec()],
+        _ => vec![datagram.to_vec()],
+    }
+}
+
+/// Says that no rate was found, as it may be on a machine that is too busy for one.
+fn too_busy(what: &str, reason: &str) {
+    assert!(reason.contains("not the rate that loses them") || reason.contains("hold the CPUs"), "{reason}");
+    eprintln!("SKIPPED: {what}: this machine is too busy: {reason}");
+}
+
+/// A row that a relay of one thread can carry: so few datagrams that no buffer overflows. The goal allows what the relay
+/// does.
+fn slow(direction: Direction) -> NetParams {
+    of(NetMode::NoDrop, direction, 1472, Segmentation::Off, Some(200_000))
+}
+
+#[test]
+fn what_a_relay_does_to_datagrams_is_what_is_found() {
+    for direction in [Direction::Up, Direction::Down] {
+        let params = slow(direction);
+        let found = alone(&params, Some(mistreat), |flow| {
+            let (mut tallies, mut sent) = (Vec::new(), 0);
+            // A sample that lost more than the goal was more than the relay could carry; the next has a lower rate.
+            for _ in 0..60 {
+                let tally = window(flow, 150)?;
+                if !tally.carried.above_goal && tally.carried.datagrams_sent > 0 {
+                    sent += tally.carried.datagrams_sent;
+                    tallies.push(tally);
+                }
+                if sent > 1000 && tallies.len() >= 4 {
+                    return Ok((tallies, conditions(flow)));
+                }
+            }
+            Err(format!("{sent} datagrams in {} samples, not the rate that loses them", tallies.len()))
+        });
+        // On a machine that is too busy for the relay no rate may keep to the goal, and that is said.
+        let (tallies, seen): (Vec<Tally>, NetConditions) = match found {
+            Ok(found) => found,
+            Err(reason) => {
+                let reason: String = reason;
+                too_busy("a relay between datagrams", &reason);
+                continue;
+            }
+        };
+        for tally in &tallies {
+            conserved(tally, &params, direction == Direction::Up);
+        }
+        let sum = |of: fn(&crate::engines::Carried) -> u64| tallies.iter().map(|one| of(&one.carried)).sum::<u64>();
+        let (sent, came) = (sum(|one| one.datagrams_sent), sum(|one| one.datagrams_came));
+        let share = |count: u64, of: u64| count as f64 / of as f64;
+        // A tenth, and up to the goal more where the machine was busy.
+        let loss = 1.0 - share(came, sent);
+        assert!(loss > 0.09 && loss <= 0.2, "{loss} of {sent}");
+        let (doubled, swapped) = (share(sum(|one| one.duplicates), came), share(sum(|one| one.reordered), came));
+        assert!((doubled - 1.0 / 9.0).abs() < 0.04, "{doubled}");
+        assert!((swapped - 1.0 / 9.0).abs() < 0.04, "{swapped}");
+        assert!(seen.offered_bytes_per_second.is_some_and(|rate| rate > 0.0));
+    }
+}
+
+#[test]
+fn a_datagram_that_was_changed_on_the_way_is_found() {
+    /// Changes one byte in the middle of its data.
+    fn change(number: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        let mut datagram = datagram.to_vec();
+        if number.is_multiple_of(7) {
+            let middle = datagram.len() / 2;
+            datagram[middle] ^= 1;
+        }
+        vec![datagram]
+    }
+    /// Cuts its end off.
+    fn cut(_: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        vec![datagram[..datagram.len() - 1].to_vec()]
+    }
+    for direction in [Direction::Up, Direction::Down] {
+        for fate in [change as Fate, cut] {
+            let error =
+                alone(&blast(direction, 1472, Segmentation::Off), Some(fate), |flow| error_of_a_window(flow, 50));
+            assert!(error.contains("what came is not what was sent"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn headers_that_were_changed_belong_to_nobody() {
+    fn scramble(_: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        let mut datagram = datagram.to_vec();
+        datagram[9] ^= 0x10;
+        vec![datagram]
+    }
+    let down = blast(Direction::Down, 1472, Segmentation::Off);
+    let error = alone(&down, Some(scramble), |flow| error_of_a_window(flow, 50));
+    assert!(error.contains("not one was of this launch"), "{error}");
+    let up = blast(Direction::Up, 1472, Segmentation::Off);
+    let sent = |tally: &Tally| tally.carried.datagrams_sent > 0;
+    for tally in alone(&up, Some(scramble), |flow| windows_until(flow, 50, sent)) {
+        assert_eq!((tally.operations, tally.carried.datagrams_came), (0, 0));
+    }
+}
+
+#[test]
+fn a_path_that_swallows_datagrams_is_told_from_an_end_that_is_stopped() {
+    fn swallow_long(_: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        if datagram.len() > 1000 { Vec::new() } else { vec![datagram.to_vec()] }
+    }
+    fn swallow_all(_: u64, _: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+    for (block, fate, says) in [
+        (1472, swallow_long as Fate, "packets of 1500 bytes seem to vanish on the path"),
+        (14, swallow_all, "look for a firewall between the two"),
+    ] {
+        let params = areas::net::expand::params(Protocol::Udp, NetMode::Pingpong, block, Direction::Up, 1);
+        let error = alone(&params, Some(fate), |flow| window(flow, 60_000).unwrap_err());
+        assert!(error.contains("the other end answers") && error.contains(says), "{error}");
+        assert_eq!(error.contains("ICMP"), block == 1472, "{error}");
+    }
+    let short = areas::net::expand::params(Protocol::Udp, NetMode::Pingpong, 14, Direction::Up, 1);
+    let seen = alone(&short, Some(swallow_long), |flow| {
+        assert!(busy_window(flow, 50).operations > 0, "short ones come through");
+        conditions(flow)
+    });
+    assert!(seen.path_mtu.is_some_and(|bytes| bytes >= 1280) && seen.mtu_discovery.is_some(), "{seen:?}");
+}
+
+#[test]
+fn a_path_that_loses_at_any_rate_has_no_rate_without_loss() {
+    fn lose_some(number: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        if number.is_multiple_of(3) { Vec::new() } else { vec![datagram.to_vec()] }
+    }
+    for direction in DIRECTIONS {
+        let params = of(NetMode::NoDrop, direction, 1472, Segmentation::Gso, Some(0));
+        let mut tries = (0..10).map(|_| through(&params, Some(lose_some), None, |flow| window(flow, 50).unwrap_err()));
+        // A machine that is too busy to send says that instead.
+        let reasons = tries.find(|reasons| !reasons[0].contains("hold the CPUs")).unwrap();
+        for reason in &reasons {
+            assert!(reason.contains("0 datagrams of a million") && reason.contains("allow more loss"), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn a_rate_that_was_found_is_kept_to_and_lowered_after_a_sample_that_lost_more() {
+    for direction in DIRECTIONS {
+        let params = of(NetMode::NoDrop, direction, 1472, Segmentation::Gso, Some(100_000));
+        let flows = through(&params, None, None, |flow| {
+            flow.prepare(crate::engines::NextWindow::FirstSample).unwrap();
+            let (mut tallies, mut sent) = (Vec::new(), 0);
+            // On a busy machine nobody may send in a short window.
+            while tallies.len() < 4 || sent == 0 && tallies.len() < 200 {
+                let tally = window(flow, 60)?;
+                sent = flow.meet(tally.carried.datagrams_sent).0;
+                tallies.push(tally);
+            }
+            Ok((tallies, conditions(flow)))
+        });
+        for (thread, found) in flows.iter().enumerate() {
+            let (tallies, seen) = match found {
+                Ok(found) => found,
+                Err(reason) => {
+                    let reason: &String = reason;
+                    return too_busy("a rate without loss", reason);
+                }
+            };
+            let up = direction == Direction::Up || direction == Direction::Both && thread == 1;
+            for tally in tallies {
+                conserved(tally, &params, up);
+            }
+            assert!(seen.offered_bytes_per_second.is_some_and(|rate| rate > 0.0 && rate.is_finite()));
+        }
+        // What all flows lost together is what is held against the goal, and every thread comes to the same answer.
+        let of_window = |window: usize| flows.iter().map(move |flow| &flow.as_ref().unwrap().0[window].carried);
+        let windows = flows[0].as_ref().unwrap().0.len();
+        for number in 0..windows {
+            let sent: u64 = of_window(number).map(|one| one.datagrams_sent).sum();
+            let came: u64 = of_window(number).map(|one| one.datagrams_came).sum();
+            // Of nothing nobody can tell.
+            let above = (sent - came) * 10 > sent;
+            assert!(of_window(number).all(|one| one.above_goal == above), "{came} of {sent}");
+        }
+        let lost: u64 = (0..windows).flat_map(of_window).map(|one| one.datagrams_sent - one.datagrams_came).sum();
+        assert_eq!(flows[0].as_ref().unwrap().1.lost, Some(lost));
+    }
+}
+
+#[test]
+fn work_that_is_done_in_full_is_sent_to_the_last_datagram() {
+    for direction in [Direction::Up, Direction::Down] {
+        for mode in [NetMode::Blast, NetMode::NoDrop] {
+            let params = of(mode, direction, 1000, Segmentation::Gso, (mode == NetMode::NoDrop).then_some(100_000));
+            let found = through(&params, None, Some(300_500.0), in_full);
+            let tally = match &found[0] {
+                Ok(tally) => tally,
+                Err(reason) => {
+                    too_busy("work in full at a rate", reason);
+                    continue;
+                }
+            };
+            assert_eq!(tally.carried.datagrams_sent, 301);
+            conserved(tally, &params, direction == Direction::Up);
+            assert!(tally.operations <= 301 && tally.window().end < Window::NO_END);
+        }
+    }
+}
+
+#[test]
+fn a_far_end_that_is_mute_or_vanishes_is_an_error_in_seconds() {
+    let began = monotonic_raw_seconds();
+    for direction in [Direction::Up, Direction::Down] {
+        let kind = (Protocol::Udp, NetMode::Blast, direction);
+        let vanishing = |task: &Task, telling: &mut Telling| with_end(task, telling, |_, _| ());
+        let error = beside(kind, 1000, vanishing, |flow| {
+            (0..10).find_map(|_| window(flow, 20_000).err()).expect("nothing was noticed")
+        });
+        assert!(error.contains("the other end"), "{error}");
+    }
+    let (release, held) = mpsc::channel::<()>();
+    let mute = move |task: &Task, telling: &mut Telling| {
+        with_end(task, telling, move |_, _| held.recv().unwrap_or_default());
+    };
+    let error = beside((Protocol::Udp, NetMode::Blast, Direction::Down), 1000, mute, |flow| {
+        let error = window(flow, 60_000).unwrap_err();
+        drop(release);
+        error
+    });
+    assert!(error.contains("has not answered for 5 s"), "{error}");
+    assert!(monotonic_raw_seconds() - began < 60.0);
+}
+
+#[test]
+fn who_sends_datagrams_stops_where_nothing_is_heard() {
+    let params = blast(Direction::Down, 1000, Segmentation::Off);
+    let token = Token::new();
+    let (tell, told) = mpsc::channel();
+    thread::scope(|scope| {
+        let theirs = task_of(&params, Role::Peer, token.as_str());
+        scope.spawn(move || drop(NetEngine.peer(&theirs, &mut Telling(tell))));
+        let ours = addressed(task_of(&params, Role::Measure, token.as_str()), told.recv().unwrap());
+        let opening = Opening { params: params.clone(), most_seconds: 120.0 };
+        let address = ours.ends.as_ref().unwrap().address.clone().unwrap();
+        let (session, ends) = near::meet(&address, token.as_str(), opening, PATIENCE).unwrap();
+        let DataEnd::Udp(socket) = &ends[0] else { panic!("datagrams") };
+        let timer = Timer::system();
+        let window = Window { begin: timer.now(), end: timer.now() + timer.ticks(90.0) };
+        session.announce(1, window, Some(1e6), &timer).unwrap();
+        // It sends while it hears of us: on a busy machine not at once.
+        socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let mut buffer = [0; 2000];
+        let mut comes_when_we_show_life = || {
+            (0..60).any(|_| {
+                session.show_life().unwrap();
+                socket.recv(&mut buffer).is_ok()
+            })
+        };
+        assert!(comes_when_we_show_life());
+        // And then it hears nothing more.
+        let began = monotonic_raw_seconds();
+        loop {
+            match socket.recv(&mut [0; 2000]) {
+                Ok(_) => {}
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
+                Err(error) => panic!("{error}"),
+            }
+            assert!(monotonic_raw_seconds() - began < 20.0, "it goes on and on");
+        }
+        assert!(comes_when_we_show_life(), "and goes on when it does");
+    });
+}
+
+/// A transfer of one flow.
+fn transfer(block: u64, segmentation: Segmentation) -> NetParams {
+    of(NetMode::Transfer, Direction::Up, block, segmentation, None)
+}
+
+/// What every exchange of so many datagrams each way keeps to.
+fn is_conserved(tally: &Tally, params: &NetParams, each_way: u64) {
+    let carried = &tally.carried;
+    assert_eq!((tally.operations, tally.durations.count()), (1, 1), "a sample is one exchange");
+    assert_eq!(carried.datagrams_sent, 2 * each_way, "all of it is sent, both ways");
+    assert!(carried.datagrams_came <= carried.datagrams_sent, "{carried:?}");
+    assert_eq!(tally.bytes, carried.datagrams_came * params.block, "bytes are those that came");
+    assert!(carried.up_bytes <= each_way * params.block && carried.up_bytes <= tally.bytes, "{carried:?}");
+    assert!(tally.bytes - carried.up_bytes <= each_way * params.block, "{carried:?}");
+    let Window { begin, end } = tally.window();
+    let (seconds, latency) = (Timer::system().seconds(begin, end), tally.durations.quantile(0.5).unwrap());
+    assert!(end < Window::NO_END && (latency / seconds - 1.0).abs() < 0.01, "{latency} s of {seconds} s");
+    // A far end that has only just begun may not know yet.
+    assert!(carried.cpu_seconds.is_none_or(|seconds| seconds > 0.0), "{carried:?}");
+}
+
+#[test]
+fn a_transfer_of_datagrams_goes_there_and_back_and_counts_what_came() {
+    for (block, segmentation, threads) in [
+        (64, Segmentation::Off, 1),
+        (1472, Segmentation::Off, 2),
+        (1472, Segmentation::Gso, 1),
+        (1000, Segmentation::Gso, 3),
+        (65_507, Segmentation::Gso, 1),
+    ] {
+        let params = NetParams { threads, ..transfer(block, segmentation) };
+        // Threads whose shares differ by a byte make as many datagrams all the same.
+        let work = u64::from(threads) * 2 * 40 * block + 1;
+        let flows = through(&params, None, Some(work as f64), |flow| {
+            let metrics = flow.profile().metrics;
+            assert_eq!(metrics, [FlowMetric::Bytes, FlowMetric::Latency, FlowMetric::Loss, FlowMetric::CpuCost]);
+            let warm_up = window(flow, 40).unwrap();
+            assert!(warm_up.carried.datagrams_came <= warm_up.carried.datagrams_sent);
+            flow.prepare(crate::engines::NextWindow::FirstSample).unwrap();
+            let tallies: Vec<Tally> = (0..4).map(|_| in_full(flow).unwrap()).collect();
+            (tallies, conditions(flow))
+        });
+        let mut lost = 0;
+        for (tallies, seen) in &flows {
+            for tally in tallies {
+                let each_way = tally.carried.datagrams_sent / 2;
+                assert!((40..=41).contains(&each_way), "{each_way}");
+                is_conserved(tally, &params, each_way);
+                assert_eq!(tally.carried.duplicates, 0, "nobody doubles datagrams here");
+                lost += tally.carried.datagrams_sent - tally.carried.datagrams_came;
+            }
+            for word in ["sendmmsg", "recvmmsg"] {
+                assert_eq!(seen.batching.iter().filter(|other| *other == word).count(), 1, "{seen:?}");
+            }
+            assert!(seen.receive_buffer_bytes.is_some_and(|bytes| bytes > 0));
+            assert!(seen.link_bytes.is_some_and(|bytes| bytes > 0) && seen.congestion_control.is_none());
+        }
+        let told = flows.iter().filter_map(|(_, seen)| seen.lost).max();
+        assert_eq!(told, Some(lost), "{block} B, {threads} threads");
+    }
+}
+
+#[test]
+fn a_transfer_shows_what_the_path_did_both_ways() {
+    /// Datagrams with data that the relay has seen.
+    static DATA: AtomicU64 = AtomicU64::new(0);
+    fn mistreat_data(_: u64, datagram: &[u8], held: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        // What wakes the far end carries none.
+        if datagram.len() == 1 {
+            return vec![datagram.to_vec()];
+        }
+        mistreat(DATA.fetch_add(1, Ordering::SeqCst), datagram, held)
+    }
+    let params = transfer(1000, Segmentation::Off);
+    // So few at once that they fit in any buffer of the relay's, and each way is whole rounds of what it does.
+    let (each_way, mistreated) = (50, 2 * 50 / 10);
+    let tallies = through(&params, Some(mistreat_data), Some(2.0 * 50.0 * 1000.0), |flow| {
+        flow.prepare(crate::engines::NextWindow::FirstSample).unwrap();
+        let exact = |tally: &Tally| {
+            let carried = &tally.carried;
+            let lost = carried.datagrams_sent - carried.datagrams_came;
+            // On a machine that is too busy for the relay some come too late, and are lost.
+            assert!(lost >= mistreated, "{carried:?}");
+            assert!(carried.duplicates <= mistreated && carried.reordered <= mistreated, "{carried:?}");
+            [lost, carried.duplicates, carried.reordered] == [mistreated; 3]
+        };
+        let mut tallies: Vec<Tally> = Vec::new();
+        while tallies.len() < 3 || !tallies.iter().any(exact) {
+            assert!(tallies.len() < 60, "not one exchange was as the relay made it: {:?}", tallies.last());
+            tallies.push(in_full(flow).unwrap());
+        }
+        (tallies, conditions(flow))
+    });
+    let (tallies, seen) = &tallies[0];
+    for tally in tallies {
+        is_conserved(tally, &params, each_way);
+    }
+    let lost: u64 = tallies.iter().map(|tally| tally.carried.datagrams_sent - tally.carried.datagrams_came).sum();
+    assert_eq!(seen.lost, Some(lost));
+}
+
+#[test]
+fn a_transfer_whose_datagrams_are_changed_or_none_of_ours_is_an_error() {
+    /// Changes one byte in the middle of the data of the first way there, or of the first way back.
+    fn change(datagram: &[u8], this: bool) -> Vec<Vec<u8>> {
+        let mut datagram = datagram.to_vec();
+        let middle = datagram.len() / 2;
+        datagram[middle] ^= u8::from(this);
+        vec![datagram]
+    }
+    fn there(number: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        change(datagram, number == 7)
+    }
+    fn back(number: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        // Those there, what wakes the far end, and some of those back.
+        change(datagram, number == 20 + 1 + 7)
+    }
+    fn scramble(_: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        let mut datagram = datagram.to_vec();
+        datagram.iter_mut().take(10).for_each(|byte| *byte ^= 0x10);
+        vec![datagram]
+    }
+    let params = transfer(1000, Segmentation::Off);
+    for (fate, says) in [
+        (there as Fate, "what came is not what was sent"),
+        (back, "what came is not what was sent"),
+        (scramble, "not one was of this launch"),
+    ] {
+        let errors = through(&params, Some(fate), Some(40_000.0), |flow| in_full(flow).unwrap_err());
+        assert!(errors[0].contains(says), "{errors:?}");
+    }
+}
+
+#[test]
+fn a_transfer_whose_far_end_is_mute_or_vanishes_is_an_error_in_seconds() {
+    let began = monotonic_raw_seconds();
+    let kind = (Protocol::Udp, NetMode::Transfer, Direction::Up);
+    let vanishing = |task: &Task, telling: &mut Telling| with_end(task, telling, |_, _| ());
+    let error = beside(kind, 1000, vanishing, |flow| window(flow, 20_000).unwrap_err());
+    assert!(error.contains("the other end"), "{error}");
+    let (release, held) = mpsc::channel::<()>();
+    let mute = move |task: &Task, telling: &mut Telling| {
+        with_end(task, telling, move |_, _| held.recv().unwrap_or_default());
+    };
+    let error = beside(kind, 1000, mute, |flow| {
+        let error = window(flow, 60_000).unwrap_err();
+        drop(release);
+        error
+    });
+    assert!(error.contains("has not answered for 5 s"), "{error}");
+    assert!(monotonic_raw_seconds() - began < 60.0);
+}
