@@ -9,20 +9,17 @@ pub mod doctor;
 mod engines;
 mod evidence;
 mod histogram;
-pub mod host;
+mod inputs;
 pub mod journal;
 pub mod live;
 pub mod net;
-#[cfg(test)]
-mod plans;
-pub mod probe;
 pub mod references;
 pub mod runner;
 pub mod server;
 pub mod store;
-pub mod suite_file;
-pub mod target;
 pub mod worker;
+
+pub use inputs::{host, probe, suite_file, target};
 
 #[cfg(test)]
 mod tests;

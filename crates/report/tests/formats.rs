@@ -1,11 +1,14 @@
 //! Tables as values, and the forms that are made of them or that other programs read: what they hold, that they read back,
 //! and that text from elsewhere stays text in each of them.
 
+#[path = "fixture/classic_columns.rs"]
+mod classic_columns;
 mod fixture;
 mod readers;
 
 use std::collections::BTreeSet;
 
+use classic_columns::{BESIDE, CLASSIC};
 use model::document::{Document, Status};
 use model::unit::Unit;
 use proptest::prelude::*;
@@ -299,134 +302,6 @@ fn figures_of_a_table_are_those_of_the_document() {
     }
     assert!(grid(&document, "classic-cpu").is_none(), "only a classic run has classic tables");
 }
-
-/// The columns of the classic tables as the suite demands them, without their units.
-const CLASSIC: &[(&str, &[&str])] = &[
-    (
-        "classic-cpu",
-        &[
-            "Workload",
-            "Concurrency",
-            "Measured",
-            "HPL measured",
-            "Theoretical",
-            "Efficiency",
-            "HPL efficiency",
-            "Standard deviation",
-        ],
-    ),
-    (
-        "classic-memory-throughput",
-        &[
-            "Workload",
-            "Concurrency",
-            "Block size",
-            "Measured throughput",
-            "pmbw/STREAM measured",
-            "Theoretical",
-            "Efficiency",
-            "pmbw/STREAM efficiency",
-            "Standard deviation",
-        ],
-    ),
-    (
-        "classic-memory-latency",
-        &[
-            "Workload",
-            "Concurrency",
-            "Block size",
-            "Measured latency",
-            "pmbw/STREAM measured",
-            "Theoretical",
-            "Efficiency",
-            "pmbw/STREAM efficiency",
-            "Standard deviation",
-        ],
-    ),
-    (
-        "classic-disk-throughput",
-        &[
-            "Workload",
-            "Concurrency",
-            "Block size",
-            "Measured throughput",
-            "IOzone",
-            "Theoretical",
-            "Efficiency",
-            "IOzone efficiency",
-            "Standard deviation",
-        ],
-    ),
-    (
-        "classic-disk-latency",
-        &[
-            "Workload",
-            "Concurrency",
-            "Block size",
-            "Measured",
-            "IOzone",
-            "Theoretical",
-            "Efficiency",
-            "IOzone efficiency",
-            "Standard deviation",
-        ],
-    ),
-    (
-        "classic-disk-iops",
-        &[
-            "Workload",
-            "Concurrency",
-            "Block size",
-            "Measured",
-            "IOzone",
-            "Theoretical",
-            "Efficiency",
-            "IOzone efficiency",
-            "Standard deviation",
-        ],
-    ),
-    (
-        "classic-net-throughput",
-        &[
-            "Protocol",
-            "Concurrency",
-            "Block size",
-            "Measured",
-            "iperf measured",
-            "Theoretical",
-            "Efficiency",
-            "iperf efficiency",
-            "Standard deviation",
-        ],
-    ),
-    (
-        "classic-net-latency",
-        &[
-            "Protocol",
-            "Concurrency",
-            "Message size",
-            "Measured latency",
-            "ping measured",
-            "Theoretical latency",
-            "Efficiency",
-            "ping efficiency",
-            "Standard deviation",
-        ],
-    ),
-];
-
-/// What may stand between or behind them: what is needed to read a line, and the interval beside the deviation.
-const BESIDE: [&str; 9] = [
-    "Vector theoretical",
-    "Reference",
-    "Page cache",
-    "fio",
-    "fio efficiency",
-    "Lost",
-    "There and back",
-    "95 % interval",
-    "Grade",
-];
 
 #[test]
 fn classic_tables_have_the_columns_of_the_suite_in_its_order() {

@@ -7,11 +7,9 @@ use model::experiment::DiskParams;
 use model::io::{DiskEngine, DiskOp};
 use model::machine::Machine;
 
+pub use super::room::PAGE_BYTES;
 use super::room::{files_of, rounded};
 use super::stretch;
-
-/// Bytes of a page of memory.
-pub const PAGE_BYTES: usize = 4096;
 
 /// Bytes of a huge page.
 const HUGE_PAGE_BYTES: u64 = 2 << 20;

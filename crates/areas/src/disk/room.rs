@@ -12,9 +12,11 @@ use model::unit::format_size;
 use model::wire::Grain;
 
 use super::choice::DiskChoice;
-use super::footprint::PAGE_BYTES;
 use crate::request::Request;
 use crate::threads::thread_counts;
+
+/// Bytes of a page of memory.
+pub const PAGE_BYTES: usize = 4096;
 
 /// What is left free of a file system at most, in bytes.
 const MOST_RESERVE_BYTES: u64 = 2 << 30;

@@ -30,6 +30,7 @@ impl Common {
     }
 
     /// With the file system and the disks of a machine that all these rows stand on.
+    #[must_use]
     pub fn on(self, rows: &[&Row], machine: &Machine) -> Self {
         Self { below: below(rows, &machine.disks), ..self }
     }
@@ -106,7 +107,7 @@ impl Axis {
 
 /// How an area calls itself and its rows.
 fn labels(name: Area) -> Option<Labels> {
-    area(name).map(|area| area.labels())
+    area(name).map(crate::area::Area::labels)
 }
 
 fn aspects(row: &Row, axis: Axis) -> Vec<Option<String>> {

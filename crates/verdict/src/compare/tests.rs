@@ -13,6 +13,8 @@ use stats::random::Random;
 use super::compare;
 use crate::tests;
 
+mod refusals;
+
 /// So many values around a centre, evenly spread over this part of it on either side.
 fn around(centre: f64, spread: f64, n: usize, seed: u64) -> Vec<f64> {
     let mut random = Random::new(seed);
@@ -541,87 +543,4 @@ fn derived_metrics_are_not_compared() {
     assert_eq!(names(["iops", "throughput", "latency", "clock"]), ["iops", "latency"]);
     assert_eq!(names(["latency", "iops", "clock", "sunshine"]), ["latency"]);
     assert_eq!(names(["sunshine", "iops", "clock", "latency"]), ["sunshine", "latency"]);
-}
-
-#[test]
-fn a_run_with_itself_and_runs_without_results_are_refused() {
-    let (base, new) = against(100.0);
-    assert_eq!(
-        compare(&base, &base.clone(), &[]).unwrap_err(),
-        "'run-1' was given twice: a run cannot be compared with itself"
-    );
-    let empty = run(3, Vec::new());
-    assert_eq!(
-        compare(&base, &empty, &[]).unwrap_err(),
-        "NEW, the run 'run-3', has nothing that was measured (0 rows planned); name another run"
-    );
-    let mut failed = new.clone();
-    failed.experiments[0].status = model::document::Status::Failed;
-    assert!(compare(&failed, &base, &[]).unwrap_err().starts_with("BASE, the run 'run-2', has nothing"));
-    let other = run(4, vec![row("cpu/z/t1", &[1.0])]);
-    assert_eq!(
-        compare(&base, &other, &[]).unwrap_err(),
-        "the two runs have no experiment that can be compared: cpu/fma/fp64/avx2/t1 is in BASE only"
-    );
-}
-
-#[test]
-fn what_a_reader_must_know_is_told_before_the_rows() {
-    let warned = |change: fn(&mut Document)| {
-        let (base, mut new) = against(100.0);
-        change(&mut new);
-        compared(&base, &new).warnings.join("\n")
-    };
-    assert_eq!(warned(|_| {}), "");
-    assert_eq!(
-        warned(|new| {
-            new.machine.cpu.model_name = Some("Example 9001".into());
-            new.machine.cpu.cores = Some(4);
-            new.machine.memory.total_bytes = Some(8 << 30);
-            new.machine.os.kernel = Some("6.1".into());
-            new.machine.cpu.microcode = Some("0x1".into());
-            new.machine.virtualization = Some(Virtualization { hypervisor: Some("KVM".into()), signature: None });
-        }),
-        "The machines differ: processor Example 9000 against Example 9001, cores 2 against 4, memory 50 % less in NEW, \
-         hypervisor none against KVM, kernel unknown against 6.1, microcode unknown against 0x1."
-    );
-    assert_eq!(
-        warned(|new| (new.machine.cpu.turbo, new.machine.cpu.quota_cpus) = (Some(false), Some(0.5))),
-        "The settings differ: turbo unknown against off, quota of CPUs none against 0.5."
-    );
-    assert_eq!(
-        warned(|new| (new.assay.version, new.assay.git) = ("9".into(), Some("abc".into()))),
-        "The programs that measured differ: version  against 9, commit unknown against abc."
-    );
-    assert_eq!(
-        warned(|new| new.run.suite = "standard".into()),
-        "The suites differ: suite  against standard; the same row may be sampled longer in one of them."
-    );
-    assert_eq!(
-        warned(|new| new.run.declared = [("memory.channels".to_owned(), 12.0)].into()),
-        "The declared limits differ: memory.channels none against 12; figures do not depend on them."
-    );
-    assert_eq!(warned(|new| new.run.complete = false), "NEW was cut off: 1 of 1 rows were measured.");
-    assert_eq!(
-        warned(|new| new.run.started = "2026-10-31T12:00:00Z".into()),
-        "NEW (2026-10-31T12:00:00Z) began before BASE (2026-11-01T12:00:00Z): they are swapped, or the machine's clock \
-         was set back."
-    );
-    assert_eq!(warned(|new| new.run.grade = Some(Grade::C)), "NEW has grade C: assay report shows why.");
-}
-
-#[test]
-fn two_machines_have_no_history_in_common() {
-    let (base, mut new) = against(92.0);
-    new.machine.cpu.cores = Some(64);
-    let row = compared(&base, &new).experiments.remove(0);
-    assert_eq!(row.noise_source.as_deref(), Some("two machines: what machines of their own show"));
-}
-
-#[test]
-fn surroundings_that_differ_without_a_warning_are_told() {
-    let (base, mut new) = against(92.0);
-    new.experiments[0].conditions.quota_cpus = Some(1.5);
-    let comparison = compared(&base, &new);
-    assert_eq!(explanation(&comparison), "The surroundings differ: quota of CPUs none against 1.5.");
 }

@@ -3,6 +3,7 @@
 //! With `io_uring` a thread has one lane of the whole depth; with blocking calls it has as many lanes as the depth, each
 //! on a thread of its own. What surrounds a window (flushing, reading back) is the flow's business.
 
+mod due;
 mod paced;
 
 use std::io;
@@ -24,7 +25,7 @@ use super::visits::Visits;
 use super::{traffic, trouble};
 use crate::engines::moments::Moments;
 use crate::engines::{Tally, Window};
-pub(super) use paced::Due;
+pub(super) use due::Due;
 
 /// Of every so many blocks read, one page is compared in full inside the window: half a microsecond each, and thus two
 /// nanoseconds a block.

@@ -15,7 +15,6 @@ mod helpers;
 mod lane;
 mod layout;
 pub(super) mod observed;
-mod permutation;
 pub(super) mod run;
 mod stretch;
 #[cfg(test)]

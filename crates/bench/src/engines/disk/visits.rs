@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use model::io::DiskPattern;
 use stats::random::Random;
 
-use super::permutation::Permutation;
+mod permutation;
+
+use permutation::Permutation;
 
 /// From one block to the next of a strided pass: `IOzone`'s (`-i 5`, a stride of 17 records). No power of two, so that
 /// successive blocks do not fall on one member of an array or into one bank of a drive.

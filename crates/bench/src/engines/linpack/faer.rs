@@ -20,7 +20,9 @@ use sys::numbers::{Number, Numbers};
 
 use super::library::{Around, Library, index, map};
 use super::operands::Operands;
-use super::{Residuals, Team, Trouble, own};
+use super::parts::judged;
+use super::team::Team;
+use super::{Residuals, Trouble};
 
 /// What a row says of it: the version is that of this package's manifest.
 const LABEL: &str = "faer 0.24";
@@ -123,7 +125,7 @@ impl Library for Solution {
     fn check(&mut self) -> Result<Residuals, String> {
         let pivot = |column: &usize| self.matrix[column * (self.lda + 1)];
         let singular = (0..self.n).find(|column| pivot(column).abs() <= 0.0);
-        own::judged(&check(self.seed, &self.right), singular)
+        judged(&check(self.seed, &self.right), singular)
     }
 
     fn huge_share(&self) -> Option<f64> {

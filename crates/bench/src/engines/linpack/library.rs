@@ -9,7 +9,8 @@ use model::wire::Task;
 use sys::memory::PageSize;
 use sys::numbers::{Number, Numbers};
 
-use super::{Residuals, Team, Trouble};
+use super::team::Team;
+use super::{Residuals, Trouble};
 
 /// The thread that calls the library.
 const CALLER: usize = 0;

@@ -8,8 +8,9 @@ use model::wire::Task;
 use sys::memory::Place;
 use sys::numbers::Numbers;
 
-use super::own::{Parts, WORKSPACE_ALIGN, abandoned, index, judged, map, unfit};
-use super::{Residuals, Team, Trouble, tile};
+use super::parts::{Parts, WORKSPACE_ALIGN, abandoned, index, judged, map, unfit};
+use super::team::Team;
+use super::{Residuals, Trouble, tile};
 
 /// What a check of a solution comes to.
 ///

@@ -18,10 +18,14 @@ mod library;
 mod mixed;
 mod operands;
 mod own;
+mod parts;
 #[cfg(test)]
 pub(crate) mod planted;
 mod system;
+mod team;
 mod tile;
+
+use team::Team;
 
 /// Measures LINPACK.
 pub(super) struct LinpackEngine;
@@ -73,41 +77,6 @@ fn bound(params: &LinpackParams, seed: u64) -> Option<Box<dyn super::Trial>> {
         Some(isa) => cpu::trial(params.bound(), params.element, isa, seed),
         None => cpu::widest_trial(params.bound(), params.element, seed),
     }
-}
-
-/// A problem that all threads of a launch work on together, each under its number.
-trait Team: Send + Sync {
-    /// Makes its data anew.
-    ///
-    /// # Errors
-    /// Another thread has given up.
-    fn fill(&self, thread: usize) -> Result<(), String>;
-
-    /// Works it; calls `look` between pieces.
-    ///
-    /// # Errors
-    /// Another thread has given up.
-    fn work(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), String>;
-
-    /// Checks the result.
-    ///
-    /// # Errors
-    /// What is wrong with it; another thread has given up.
-    fn check(&self, thread: usize) -> Result<Residuals, String>;
-
-    /// Whether threads of a library work it, while those of the launch wait.
-    fn works_elsewhere(&self) -> bool {
-        false
-    }
-
-    /// Lets nobody wait for a thread that has left.
-    fn abandon(&self);
-
-    /// Share of its buffers in huge pages.
-    fn huge_share(&self) -> Option<f64>;
-
-    /// What it is worked with, once it was.
-    fn describe(&self) -> LinpackConditions;
 }
 
 /// A problem that was set up for a launch and that some of its threads have yet to take.

@@ -11,7 +11,9 @@ use model::linpack::{LinpackConditions, LinpackEngine, LinpackOp, LinpackParams}
 use model::wire::Task;
 
 use super::library::{Around, Library};
-use super::{Open, Residuals, Team, own, prepared};
+use super::parts::judged;
+use super::team::Team;
+use super::{Open, Residuals, prepared};
 
 /// What is done to a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +146,7 @@ impl Team for Planted {
 
     fn check(&self, thread: usize) -> Result<Residuals, String> {
         let solver = self.solver.lock().unwrap();
-        own::judged(&solver.check(thread).unwrap(), solver.singular())
+        judged(&solver.check(thread).unwrap(), solver.singular())
     }
 
     fn abandon(&self) {}

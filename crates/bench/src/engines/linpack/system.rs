@@ -15,7 +15,9 @@ use sys::numbers::{Number, Numbers};
 
 use super::library::{Around, Library, index, map, on_the_rows_cpus};
 use super::operands::Operands;
-use super::{Residuals, Team, Trouble, own};
+use super::parts::judged;
+use super::team::Team;
+use super::{Residuals, Trouble};
 
 /// Sets a problem up for the system's library.
 ///
@@ -115,7 +117,7 @@ impl Library for Solution {
     }
 
     fn check(&mut self) -> Result<Residuals, String> {
-        own::judged(&check(self.seed, &self.right), None)
+        judged(&check(self.seed, &self.right), None)
     }
 
     fn huge_share(&self) -> Option<f64> {

@@ -17,11 +17,11 @@ use std::time::Duration;
 use model::document::NetConditions;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::content::Content;
+use super::link::content::Content;
+use super::link::windows::Windows;
 use super::near::{SILENCE, Session, gone, trouble};
 use super::part::{Moment, Part};
 use super::pingpong::{Message, goes_on};
-use super::windows::Windows;
 use crate::engines::{FlowMetric, FlowProfile, Tally};
 use crate::net::listener::Listener;
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};

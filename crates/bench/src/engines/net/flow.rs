@@ -10,13 +10,13 @@ use model::io::{NetMode, Protocol};
 use model::wire::{Observations, Task};
 use sys::clock::Timer;
 
-use super::content::Content;
 use super::flows::{DataEnd, Way, ways};
+use super::link::content::Content;
+use super::link::sizes::{block_bytes, flow_block_bytes};
+use super::link::{ceiling, sent};
 use super::near::Session;
 use super::part::{Moment, Part};
 use super::parts::part_of;
-use super::sizes::{block_bytes, flow_block_bytes};
-use super::{ceiling, sent};
 use crate::engines::{Flow, FlowProfile, NextWindow, Tally, Verified, Window};
 use crate::net::path;
 

@@ -4,32 +4,23 @@
 //! serves ([`far`]): another worker that the runner starts, or a server on another host. What is received is counted at
 //! the receiver, and a latency is the full round trip. No data goes unchecked ([`content`]).
 
-mod blocks;
-mod bounds;
-mod ceiling;
 mod connect;
-mod content;
 mod datagrams;
 pub(crate) mod far;
 mod flow;
 mod flows;
-mod headers;
+mod link;
 mod load;
 mod near;
 pub(super) mod observed;
 mod part;
 mod parts;
 mod pingpong;
-mod prepared;
 pub(super) mod run;
-mod sent;
-mod sizes;
-mod spinning;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod transfer;
-mod windows;
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -80,13 +71,13 @@ impl Engine for NetEngine {
                 session.keep_idle_seconds(seconds);
             }
         }
-        prepared::keep(&ends.token, session, data);
+        link::prepared::keep(&ends.token, session, data);
         Ok(())
     }
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
         let (params, ends) = checked(task)?;
-        let (session, end) = prepared::take(&ends.token, thread).ok_or_else(|| {
+        let (session, end) = link::prepared::take(&ends.token, thread).ok_or_else(|| {
             Trouble::Failed(format!("thread {thread} of '{}' has no connection to the other end", task.experiment.id))
         })?;
         let flow = NetFlow::new(task, params, session, end, thread)

@@ -17,7 +17,7 @@ use sys::net::tcp::tcp_state;
 
 use super::datagrams::pool::{ANOTHER_FAILED, Pool, did_not_come};
 use super::flows::{self, DataEnd, protocols};
-use super::sent;
+use super::link::sent;
 use crate::engines::Window;
 use crate::net::control::{self, watch_over};
 use crate::net::frames::{self, NoFrame};

@@ -7,9 +7,9 @@ use model::experiment::NetParams;
 use model::io::{NetMode, Wait};
 
 use super::connect::Connector;
-use super::content::Content;
 use super::datagrams::{self, Form, Stream};
 use super::flows::{DataEnd, Way};
+use super::link::content::Content;
 use super::load::{Loading, Probe};
 use super::near::Session;
 use super::part::Part;

@@ -2,7 +2,7 @@
 //! message sees it.
 //!
 //! Blocking sends and receives on both ends, one of each per message; no waiting in poll or select, which would be a
-//! system call more. Where both ends spin they ask again and again instead ([`super::spinning`]).
+//! system call more. Where both ends spin they ask again and again instead ([`super::link::spinning`]).
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -15,13 +15,13 @@ use socket2::SockRef;
 use sys::clock::Timer;
 use sys::pages::Pages;
 
-use super::content::{Content, number};
-use super::headers::{tcp_link_bytes, udp_header_bytes};
+use super::link::content::{Content, number};
+use super::link::headers::{tcp_link_bytes, udp_header_bytes};
+use super::link::spinning::{self, Spinning, again};
+use super::link::windows::Windows;
 use super::near::{SILENCE, Session, silent, trouble};
 use super::part::{Moment, Part};
-use super::spinning::{self, Spinning, again};
 use super::stream::is_end;
-use super::windows::Windows;
 use crate::engines::{FlowMetric, FlowProfile, Tally, Window};
 
 const METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::RoundTrips];

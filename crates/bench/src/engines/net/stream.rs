@@ -21,13 +21,13 @@ use socket2::SockRef;
 use sys::clock::thread_cpu_seconds;
 use sys::net::zero_copy::Told;
 
-use super::blocks::{Inbox, Outbox};
-use super::content::Content;
-use super::headers::tcp_link_bytes;
+use super::link::blocks::{Inbox, Outbox};
+use super::link::content::Content;
+use super::link::headers::tcp_link_bytes;
+use super::link::sent::{self, InSamples, Look};
+use super::link::windows::Windows;
 use super::near::{SILENCE, gone, trouble};
 use super::part::{Moment, Part};
-use super::sent::{self, InSamples, Look};
-use super::windows::Windows;
 use crate::engines::{FlowMetric, FlowProfile, Tally, Window};
 use crate::net::messages::{Counted, TcpSent};
 

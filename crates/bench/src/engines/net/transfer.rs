@@ -16,12 +16,12 @@ use socket2::SockRef;
 use sys::clock::thread_cpu_seconds;
 use sys::net::tcp::tcp_carried;
 
-use super::blocks::{Inbox, Outbox};
-use super::content::Content;
-use super::headers::tcp_link_bytes;
+use super::link::blocks::{Inbox, Outbox};
+use super::link::content::Content;
+use super::link::headers::tcp_link_bytes;
+use super::link::sent::{self, InSamples, Look};
 use super::near::{SILENCE, gone, trouble};
 use super::part::{Moment, Part};
-use super::sent::{self, InSamples, Look};
 use super::stream::is_end;
 use crate::engines::{FlowMetric, FlowProfile, Tally, Window};
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 use sys::clock::Timer;
 use sys::queue::Completion;
 
+use super::due::Due;
 use super::{Lane, Place};
 use crate::engines::disk::apart::Apart;
 use crate::engines::disk::trouble;
@@ -22,15 +23,6 @@ use crate::engines::{Tally, Window};
 /// Below this, in seconds, the next request is waited for awake: sleeping is right to 50 us (the default timer slack of
 /// `prctl(2)`), and waking up takes some.
 const AWAKE_SECONDS: f64 = 100e-6;
-
-/// What has been due so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::engines::disk) struct Due {
-    /// Requests that were due inside windows.
-    pub(in crate::engines::disk) all: u64,
-    /// Those of them that began late, or never, since all places were taken or the thread was not there yet.
-    pub(in crate::engines::disk) late: u64,
-}
 
 /// What begins requests, waits for them and counts them.
 trait Places {

@@ -19,11 +19,11 @@ use model::io::Segmentation;
 use socket2::SockRef;
 use sys::clock::{Timer, thread_cpu_seconds};
 
-use super::super::content::Content;
 use super::super::flows::ways;
+use super::super::link::content::Content;
+use super::super::link::windows::Windows;
 use super::super::near::Session;
 use super::super::part::{Moment, Part};
-use super::super::windows::Windows;
 use super::far::{DEAD_MAN_SECONDS, Work, is_gone};
 use super::header::Form;
 use super::near::{Plan, QUIET, Seen, link_bytes, receive, send};

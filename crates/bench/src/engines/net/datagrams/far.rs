@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::super::flows::DataEnd;
+use super::super::link::windows::Windows;
 use super::super::stream::is_end;
-use super::super::windows::Windows;
 use super::header::Form;
 use super::pace::Due;
 use super::receiving::{Receiving, holds_some};

@@ -7,7 +7,7 @@
 
 use sys::pages::Pages;
 
-use super::super::content::Content;
+use super::super::link::content::Content;
 
 /// Bytes of the header.
 pub(super) const HEADER_BYTES: usize = 24;

@@ -18,7 +18,7 @@ const SPINS: u32 = 256;
 const POLL_MICROSECONDS: u32 = 50;
 
 /// Asks the kernel to poll the device for a socket whose thread spins; for how long it does.
-pub(super) fn poll_device(socket: &impl AsFd, wait: Wait) -> Option<u32> {
+pub(in crate::engines::net) fn poll_device(socket: &impl AsFd, wait: Wait) -> Option<u32> {
     (wait == Wait::Spinning).then(|| sys::net::wait::busy_poll(socket, POLL_MICROSECONDS)).flatten()
 }
 
@@ -27,7 +27,10 @@ pub(super) fn poll_device(socket: &impl AsFd, wait: Wait) -> Option<u32> {
 /// # Errors
 /// The answer's; `TimedOut` once it is hopeless, which is looked at now and then.
 #[inline]
-pub(super) fn again<T>(mut ask: impl FnMut() -> io::Result<T>, mut is_hopeless: impl FnMut() -> bool) -> io::Result<T> {
+pub(in crate::engines::net) fn again<T>(
+    mut ask: impl FnMut() -> io::Result<T>,
+    mut is_hopeless: impl FnMut() -> bool,
+) -> io::Result<T> {
     let mut empty = 0_u32;
     loop {
         match ask() {
@@ -47,9 +50,9 @@ pub(super) fn again<T>(mut ask: impl FnMut() -> io::Result<T>, mut is_hopeless: 
 }
 
 /// A connection that does not block, as one whose reads and writes wait.
-pub(super) struct Spinning<'a, F> {
-    pub(super) stream: &'a TcpStream,
-    pub(super) hopeless: F,
+pub(in crate::engines::net) struct Spinning<'a, F> {
+    pub(in crate::engines::net) stream: &'a TcpStream,
+    pub(in crate::engines::net) hopeless: F,
 }
 
 impl<F: FnMut() -> bool> Read for Spinning<'_, F> {

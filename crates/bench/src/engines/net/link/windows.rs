@@ -58,7 +58,7 @@ fn add(count: &AtomicU64, more: u64, order: Ordering) {
 
 /// The windows of a launch.
 #[derive(Debug)]
-pub(super) struct Windows {
+pub(in crate::engines::net) struct Windows {
     timer: Timer,
     number: AtomicU32,
     begin: AtomicU64,
@@ -75,7 +75,7 @@ pub(super) struct Windows {
 
 impl Windows {
     /// None yet, for so many threads.
-    pub(super) fn new(threads: usize, timer: Timer) -> Self {
+    pub(in crate::engines::net) fn new(threads: usize, timer: Timer) -> Self {
         let slots = (0..threads).map(|_| Slot::default()).collect();
         Self {
             timer,
@@ -91,12 +91,12 @@ impl Windows {
     }
 
     /// The time.
-    pub(super) fn timer(&self) -> &Timer {
+    pub(in crate::engines::net) fn timer(&self) -> &Timer {
         &self.timer
     }
 
     /// A thread says that it has begun: its CPU time is read from now on.
-    pub(super) fn enter(&self, thread: usize) {
+    pub(in crate::engines::net) fn enter(&self, thread: usize) {
         if let (Some(slot), Some(clock)) = (self.slots.get(thread), CpuClock::of_this_thread()) {
             // Who enters twice has the clock already.
             let _ = slot.clock.set(clock);
@@ -107,7 +107,7 @@ impl Windows {
     ///
     /// # Errors
     /// There are no more descriptors.
-    pub(super) fn watch(&self, thread: usize, connection: &TcpStream) -> io::Result<()> {
+    pub(in crate::engines::net) fn watch(&self, thread: usize, connection: &TcpStream) -> io::Result<()> {
         if let Some(slot) = self.slots.get(thread) {
             // Who watches twice has the connection already.
             let _ = slot.connection.set(connection.try_clone()?);
@@ -116,7 +116,7 @@ impl Windows {
     }
 
     /// Opens the window that was announced just now, and waits until it has begun.
-    pub(super) fn open(&self, announced: &Announced) {
+    pub(in crate::engines::net) fn open(&self, announced: &Announced) {
         let begin = self.timer.now() + self.timer.ticks(announced.begins_in_seconds);
         self.end.store(0, Ordering::Release);
         for slot in &self.slots {
@@ -147,61 +147,61 @@ impl Windows {
     }
 
     /// The number of the window that was opened last; 0 before the first.
-    pub(super) fn number(&self) -> u32 {
+    pub(in crate::engines::net) fn number(&self) -> u32 {
         self.number.load(Ordering::Acquire)
     }
 
     /// Whether this moment lies in the window.
     #[inline]
-    pub(super) fn holds(&self, now: u64) -> bool {
+    pub(in crate::engines::net) fn holds(&self, now: u64) -> bool {
         let end = self.end.load(Ordering::Acquire);
         now < end && self.begin.load(Ordering::Acquire) <= now
     }
 
     /// Whether the window is open, or about to be: senders that keep to a rate send until its end.
     #[inline]
-    pub(super) fn lasts(&self, now: u64) -> bool {
+    pub(in crate::engines::net) fn lasts(&self, now: u64) -> bool {
         now < self.end.load(Ordering::Acquire)
     }
 
     /// Bytes that all senders together are to send: a second, or in all where the window has no end; infinite where as
     /// many as go.
-    pub(super) fn bytes(&self) -> f64 {
+    pub(in crate::engines::net) fn bytes(&self) -> f64 {
         f64::from_bits(self.bytes.load(Ordering::Relaxed))
     }
 
     /// Whether the window ends with a question, and not by itself.
-    pub(super) fn is_endless(&self) -> bool {
+    pub(in crate::engines::net) fn is_endless(&self) -> bool {
         self.end.load(Ordering::Acquire) == NO_END
     }
 
     /// The near end has said something.
-    pub(super) fn hear(&self) {
+    pub(in crate::engines::net) fn hear(&self) {
         self.heard.store(self.timer.now(), Ordering::Relaxed);
     }
 
     /// How long it has said nothing, in seconds.
     #[inline]
-    pub(super) fn silent_seconds(&self, now: u64) -> f64 {
+    pub(in crate::engines::net) fn silent_seconds(&self, now: u64) -> f64 {
         let heard = self.heard.load(Ordering::Relaxed);
         self.timer.seconds(heard.min(now), now)
     }
 
     /// Whether the launch is over.
     #[inline]
-    pub(super) fn are_over(&self) -> bool {
+    pub(in crate::engines::net) fn are_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
     /// There will be no more windows.
-    pub(super) fn end_all(&self) {
+    pub(in crate::engines::net) fn end_all(&self) {
         self.end.store(0, Ordering::Release);
         self.over.store(true, Ordering::Release);
     }
 
     /// So many bytes came or left at this moment, in so many messages.
     #[inline]
-    pub(super) fn note(&self, thread: usize, now: u64, messages: u64, bytes: u64) {
+    pub(in crate::engines::net) fn note(&self, thread: usize, now: u64, messages: u64, bytes: u64) {
         let slot = &self.slots[thread];
         if self.holds(now) {
             let number = self.number.load(Ordering::Relaxed);
@@ -217,23 +217,23 @@ impl Windows {
     }
 
     /// What the kernel has told a thread of spared copies since the launch began.
-    pub(super) fn note_zero_copies(&self, thread: usize, told: Told) {
+    pub(in crate::engines::net) fn note_zero_copies(&self, thread: usize, told: Told) {
         *lock(&self.slots[thread].zero_copies) = Some(told);
     }
 
     /// What became of a thread's datagrams in this window so far.
-    pub(super) fn note_datagrams(&self, thread: usize, datagrams: Datagrams) {
+    pub(in crate::engines::net) fn note_datagrams(&self, thread: usize, datagrams: Datagrams) {
         *lock(&self.slots[thread].datagrams) = Some(datagrams);
     }
 
     /// Bytes that have come or left since the launch began, over all threads.
-    pub(super) fn total(&self) -> u64 {
+    pub(in crate::engines::net) fn total(&self) -> u64 {
         self.slots.iter().map(|slot| slot.total.load(Ordering::Acquire)).sum()
     }
 
     /// Waits until so many bytes have come on each connection since the launch began, or so much time has passed.
     /// Returns whether there is nothing more to wait for.
-    pub(super) fn wait_for(&self, totals: &[u64], at_most: Duration) -> bool {
+    pub(in crate::engines::net) fn wait_for(&self, totals: &[u64], at_most: Duration) -> bool {
         /// How long between two looks.
         const LOOK: Duration = Duration::from_micros(200);
         let until = self.timer.now() + self.timer.ticks(at_most.as_secs_f64());
@@ -248,7 +248,7 @@ impl Windows {
     }
 
     /// What was counted in the window, once it is over; one without an end ends now.
-    pub(super) fn counts(&self) -> Vec<Counted> {
+    pub(in crate::engines::net) fn counts(&self) -> Vec<Counted> {
         /// A thread that had looked at the time just before the end has written its count by then.
         const SETTLED: Duration = Duration::from_micros(200);
         let (begin, end) = (self.begin.load(Ordering::Acquire), self.end.load(Ordering::Acquire));

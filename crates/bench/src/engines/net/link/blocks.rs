@@ -7,8 +7,8 @@ use std::net::TcpStream;
 use sys::net::zero_copy::{Told, ZeroCopySender};
 use sys::pages::Pages;
 
+use super::super::near::SILENCE;
 use super::content::{Content, Place, number};
-use super::near::SILENCE;
 
 /// What may wait for the kernel where it spares the copy: as much as a send buffer grows to by itself, and half again
 /// (`net.ipv4.tcp_wmem`, 4 MiB).
@@ -18,7 +18,7 @@ const SPARED_BYTES: usize = 6 << 20;
 const MOST_SPARED_BLOCKS: usize = 64;
 
 /// What comes on one connection, and how far it has come.
-pub(super) struct Inbox {
+pub(in crate::engines::net) struct Inbox {
     content: Content,
     place: Place,
     buffer: Pages,
@@ -26,11 +26,11 @@ pub(super) struct Inbox {
 
 /// What came is not what was sent.
 #[derive(Debug)]
-pub(super) struct Wrong(Place);
+pub(in crate::engines::net) struct Wrong(Place);
 
 impl Wrong {
     /// Where it is wrong.
-    pub(super) fn sentence(&self) -> String {
+    pub(in crate::engines::net) fn sentence(&self) -> String {
         format!("what came is not what was sent, near byte {} of block {}", self.0.within, self.0.block)
     }
 }
@@ -43,7 +43,7 @@ impl From<Wrong> for io::Error {
 
 impl Inbox {
     /// Nothing has come yet.
-    pub(super) fn new(content: Content) -> Self {
+    pub(in crate::engines::net) fn new(content: Content) -> Self {
         // Numbered and random: pages that are there, and no zeros.
         let buffer = content.block();
         Self { content, place: Place::default(), buffer }
@@ -52,7 +52,7 @@ impl Inbox {
     /// What has come, up to a block; 0 at the end. Waiting for more (`MSG_WAITALL`, `SO_RCVLOWAT` of half a block) was
     /// tried on a busy build machine: within 4 % of this, on a spread of 15 %.
     #[inline]
-    pub(super) fn receive(&mut self, mut stream: &TcpStream) -> io::Result<usize> {
+    pub(in crate::engines::net) fn receive(&mut self, mut stream: &TcpStream) -> io::Result<usize> {
         loop {
             match stream.read(&mut self.buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -63,13 +63,13 @@ impl Inbox {
 
     /// Compares the first and the last bytes of what has just come.
     #[inline]
-    pub(super) fn check_ends(&mut self, count: usize) -> Result<(), Wrong> {
+    pub(in crate::engines::net) fn check_ends(&mut self, count: usize) -> Result<(), Wrong> {
         let right = self.content.ends_hold(self.place, &self.buffer[..count]);
         self.go_on(right, count)
     }
 
     /// Compares all of it.
-    pub(super) fn check_all(&mut self, count: usize) -> Result<(), Wrong> {
+    pub(in crate::engines::net) fn check_all(&mut self, count: usize) -> Result<(), Wrong> {
         let right = self.content.holds(self.place, &self.buffer[..count]);
         self.go_on(right, count)
     }
@@ -85,7 +85,7 @@ impl Inbox {
 }
 
 /// What goes on one connection: numbered blocks.
-pub(super) struct Outbox {
+pub(in crate::engines::net) struct Outbox {
     source: Source,
     block_bytes: u64,
     blocks: u64,
@@ -104,7 +104,7 @@ impl Outbox {
     ///
     /// # Errors
     /// The kernel spares no copies.
-    pub(super) fn new(content: &Content, stream: Option<&TcpStream>) -> io::Result<Self> {
+    pub(in crate::engines::net) fn new(content: &Content, stream: Option<&TcpStream>) -> io::Result<Self> {
         let block = content.block();
         let block_bytes = block.len() as u64;
         let source = match stream {
@@ -122,7 +122,7 @@ impl Outbox {
     /// # Errors
     /// What the kernel said.
     #[inline]
-    pub(super) fn send(&mut self, mut stream: &TcpStream) -> io::Result<()> {
+    pub(in crate::engines::net) fn send(&mut self, mut stream: &TcpStream) -> io::Result<()> {
         let next = self.blocks;
         match &mut self.source {
             Source::Copied(block) => {
@@ -136,18 +136,18 @@ impl Outbox {
     }
 
     /// Bytes of a block.
-    pub(super) fn block_bytes(&self) -> u64 {
+    pub(in crate::engines::net) fn block_bytes(&self) -> u64 {
         self.block_bytes
     }
 
     /// Bytes sent since the launch began.
-    pub(super) fn sent_bytes(&self) -> u64 {
+    pub(in crate::engines::net) fn sent_bytes(&self) -> u64 {
         self.blocks * self.block_bytes
     }
 
     /// What the kernel has said of spared copies since the launch began; `None` where none are to be spared.
     #[inline]
-    pub(super) fn told(&self) -> Option<Told> {
+    pub(in crate::engines::net) fn told(&self) -> Option<Told> {
         match &self.source {
             Source::Copied(_) => None,
             Source::Spared(sender) => Some(sender.told()),

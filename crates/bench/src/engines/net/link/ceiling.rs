@@ -44,7 +44,7 @@ const LOOKS: u32 = 16;
 
 /// Bytes per second through pairs of threads, each on its (producer's, consumer's) CPUs, all at once; `None` where it
 /// cannot be measured.
-pub(super) fn two_copies(pairs: &[(u32, u32)], block_bytes: usize, timer: &Timer) -> Option<f64> {
+pub(in crate::engines::net) fn two_copies(pairs: &[(u32, u32)], block_bytes: usize, timer: &Timer) -> Option<f64> {
     let block_bytes = block_bytes.max(LEAST_BLOCK_BYTES);
     RINGS
         .iter()

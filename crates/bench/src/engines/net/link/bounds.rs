@@ -15,7 +15,7 @@ const MOST_AHEAD_SECONDS: f64 = 60.0;
 ///
 /// # Errors
 /// A sentence with the limit.
-pub(super) fn check(params: &NetParams, flows: usize, limits: &Limits) -> Result<(), String> {
+pub(in crate::engines::net) fn check(params: &NetParams, flows: usize, limits: &Limits) -> Result<(), String> {
     if flows > limits.most_flows as usize {
         return Err(format!(
             "{flows} data connections are too many; this server takes {} in a launch",
@@ -39,7 +39,11 @@ pub(super) fn check(params: &NetParams, flows: usize, limits: &Limits) -> Result
 ///
 /// # Errors
 /// A sentence: its times are not sane.
-pub(super) fn window(mut announced: Announced, params: &NetParams, limits: &Limits) -> Result<Announced, String> {
+pub(in crate::engines::net) fn window(
+    mut announced: Announced,
+    params: &NetParams,
+    limits: &Limits,
+) -> Result<Announced, String> {
     let seconds = announced.seconds.unwrap_or(0.0);
     let bytes = announced.bytes.unwrap_or(0.0);
     let sane = (0.0..=MOST_AHEAD_SECONDS).contains(&announced.begins_in_seconds)

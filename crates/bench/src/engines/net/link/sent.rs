@@ -9,7 +9,7 @@ use sys::net::zero_copy::Told;
 use crate::net::messages::TcpSent;
 
 /// What a connection did between two looks at it.
-pub(super) fn between(before: &TcpState, after: &TcpState) -> TcpSent {
+pub(in crate::engines::net) fn between(before: &TcpState, after: &TcpState) -> TcpSent {
     let more = |of: fn(&TcpState) -> Option<f64>| of(before).zip(of(after)).map(|(from, to)| (to - from).max(0.0));
     let retransmits = before.retransmits.zip(after.retransmits).map(|(from, to)| to.saturating_sub(from));
     TcpSent {
@@ -26,7 +26,7 @@ pub(super) fn between(before: &TcpState, after: &TcpState) -> TcpSent {
 }
 
 /// The same with what the kernel had told of spared copies by either look.
-pub(super) fn with_zero_copies(sent: TcpSent, before: Option<Told>, after: Option<Told>) -> TcpSent {
+pub(in crate::engines::net) fn with_zero_copies(sent: TcpSent, before: Option<Told>, after: Option<Told>) -> TcpSent {
     let Some(after) = after else { return sent };
     let before = before.unwrap_or_default();
     TcpSent {
@@ -37,16 +37,16 @@ pub(super) fn with_zero_copies(sent: TcpSent, before: Option<Told>, after: Optio
 }
 
 /// A look at a sender's connection when a window begins.
-pub(super) struct Look(Option<TcpState>);
+pub(in crate::engines::net) struct Look(Option<TcpState>);
 
 impl Look {
     /// Now.
-    pub(super) fn at(connection: &TcpStream) -> Self {
+    pub(in crate::engines::net) fn at(connection: &TcpStream) -> Self {
         Self(tcp_state(connection))
     }
 
     /// What it did since; `None` where the kernel does not say.
-    pub(super) fn until_now(&self, connection: &TcpStream) -> Option<TcpSent> {
+    pub(in crate::engines::net) fn until_now(&self, connection: &TcpStream) -> Option<TcpSent> {
         Some(between(self.0.as_ref()?, &tcp_state(connection)?))
     }
 }
@@ -84,12 +84,12 @@ fn together(one: &TcpSent, other: &TcpSent) -> TcpSent {
 
 /// What TCP did for one sender in all of its samples so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct InSamples(Option<TcpSent>);
+pub(in crate::engines::net) struct InSamples(Option<TcpSent>);
 
 impl InSamples {
     /// Adds a window; one of which nothing is known adds nothing. The round trip and the congestion window are those at
     /// the end of the last.
-    pub(super) fn add(&mut self, window: Option<TcpSent>) -> Option<TcpSent> {
+    pub(in crate::engines::net) fn add(&mut self, window: Option<TcpSent>) -> Option<TcpSent> {
         if let Some(window) = window {
             let sum = self.0.map_or(window, |sum| together(&sum, &window));
             let (round_trip_seconds, congestion_window_bytes) =
@@ -101,12 +101,12 @@ impl InSamples {
 }
 
 /// What TCP did for all senders of a launch.
-pub(super) fn of_all(senders: &[Option<TcpSent>]) -> Option<TcpSent> {
+pub(in crate::engines::net) fn of_all(senders: &[Option<TcpSent>]) -> Option<TcpSent> {
     senders.iter().flatten().copied().reduce(|one, other| together(&one, &other))
 }
 
 /// The same as a row tells it.
-pub(super) fn conditions(all: &TcpSent) -> TcpConditions {
+pub(in crate::engines::net) fn conditions(all: &TcpSent) -> TcpConditions {
     TcpConditions {
         retransmits: all.retransmits,
         round_trip_seconds: all.round_trip_seconds,
@@ -119,7 +119,7 @@ pub(super) fn conditions(all: &TcpSent) -> TcpConditions {
 }
 
 /// Share of the sends with `MSG_ZEROCOPY` whose copy was spared; `None` where there were none.
-pub(super) fn zero_copied_share(all: &TcpSent) -> Option<f64> {
+pub(in crate::engines::net) fn zero_copied_share(all: &TcpSent) -> Option<f64> {
     let (sends, copied) = all.zero_copy_sends.zip(all.copied_sends)?;
     (sends > 0).then(|| sends.saturating_sub(copied) as f64 / sends as f64)
 }

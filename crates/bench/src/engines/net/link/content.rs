@@ -12,22 +12,22 @@ const STAMP_BYTES: usize = 8;
 
 /// The blocks of one thread.
 #[derive(Clone)]
-pub(super) struct Content {
+pub(in crate::engines::net) struct Content {
     template: Box<[u8]>,
 }
 
 /// A place in the stream of all blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(in crate::engines::net) struct Place {
     /// Number of the block.
-    pub(super) block: u64,
+    pub(in crate::engines::net) block: u64,
     /// Bytes into it.
-    pub(super) within: usize,
+    pub(in crate::engines::net) within: usize,
 }
 
 impl Content {
     /// Blocks of so many bytes, the same at both ends: their seed is the launch's, which both know.
-    pub(super) fn new(seed: u64, thread: usize, block_bytes: usize) -> Self {
+    pub(in crate::engines::net) fn new(seed: u64, thread: usize, block_bytes: usize) -> Self {
         let mut random = Random::new(seed ^ (thread as u64).rotate_left(32));
         let mut template: Box<[u8]> = vec![0; block_bytes.max(1)].into();
         for word in template.chunks_mut(8) {
@@ -37,12 +37,12 @@ impl Content {
     }
 
     /// Bytes per block.
-    pub(super) fn block_bytes(&self) -> usize {
+    pub(in crate::engines::net) fn block_bytes(&self) -> usize {
         self.template.len()
     }
 
     /// A block to send, not yet numbered.
-    pub(super) fn block(&self) -> Pages {
+    pub(in crate::engines::net) fn block(&self) -> Pages {
         Pages::of(&self.template)
     }
 
@@ -52,7 +52,7 @@ impl Content {
     /// well as more do: one mistake in 2^64 is missed. Two comparisons of words cost a tenth of what two calls that
     /// compare 64 bytes do, which counts where a receive is 1 KiB.
     #[inline]
-    pub(super) fn ends_hold(&self, place: Place, bytes: &[u8]) -> bool {
+    pub(in crate::engines::net) fn ends_hold(&self, place: Place, bytes: &[u8]) -> bool {
         if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk())
             && let Some(expected) = self.word(place)
             && let Some(expected_last) = self.word(place.after(bytes.len() - STAMP_BYTES, self.template.len()))
@@ -78,7 +78,7 @@ impl Content {
     }
 
     /// Whether these are the bytes at that place.
-    pub(super) fn holds(&self, mut place: Place, mut bytes: &[u8]) -> bool {
+    pub(in crate::engines::net) fn holds(&self, mut place: Place, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             let stamp = &place.block.to_le_bytes()[..STAMP_BYTES.min(self.template.len())];
             let expected = if place.within < stamp.len() { stamp } else { &self.template };
@@ -96,7 +96,7 @@ impl Content {
 
 /// Writes a block's number into it.
 #[inline]
-pub(super) fn number(block: &mut [u8], number: u64) {
+pub(in crate::engines::net) fn number(block: &mut [u8], number: u64) {
     let length = block.len().min(STAMP_BYTES);
     block[..length].copy_from_slice(&number.to_le_bytes()[..length]);
 }
@@ -104,7 +104,7 @@ pub(super) fn number(block: &mut [u8], number: u64) {
 impl Place {
     /// The place so many bytes further, in blocks of `block_bytes`. A division only where more than one block passed.
     #[inline]
-    pub(super) fn after(self, bytes: usize, block_bytes: usize) -> Self {
+    pub(in crate::engines::net) fn after(self, bytes: usize, block_bytes: usize) -> Self {
         let within = self.within + bytes;
         if within < block_bytes {
             return Self { within, ..self };

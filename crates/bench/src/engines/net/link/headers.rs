@@ -19,7 +19,7 @@ const TIME_STAMPS_BYTES: u64 = 12;
 
 /// What a TCP connection has put on loopback and taken from it, headers included. Loopback has no header of a link, or
 /// does not count it (`drivers/net/loopback.c`).
-pub(super) fn tcp_link_bytes(connection: &TcpStream) -> Option<u64> {
+pub(in crate::engines::net) fn tcp_link_bytes(connection: &TcpStream) -> Option<u64> {
     let carried = sys::net::tcp::tcp_carried(connection)?;
     let headers = if connection.peer_addr().ok()?.is_ipv6() { TCP6_HEADER_BYTES } else { TCP_HEADER_BYTES };
     let header = headers + if carried.time_stamps { TIME_STAMPS_BYTES } else { 0 };
@@ -28,7 +28,7 @@ pub(super) fn tcp_link_bytes(connection: &TcpStream) -> Option<u64> {
 }
 
 /// Headers of a datagram on this socket.
-pub(super) fn udp_header_bytes(socket: &UdpSocket) -> u64 {
+pub(in crate::engines::net) fn udp_header_bytes(socket: &UdpSocket) -> u64 {
     let v6 = socket.peer_addr().is_ok_and(|peer| peer.is_ipv6());
     if v6 { UDP6_HEADER_BYTES } else { UDP_HEADER_BYTES }
 }

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::flows::DataEnd;
-use super::near::Session;
+use super::super::flows::DataEnd;
+use super::super::near::Session;
 
 /// What has been prepared and not yet taken, by token.
 static PREPARED: Mutex<BTreeMap<String, Prepared>> = Mutex::new(BTreeMap::new());
@@ -22,13 +22,13 @@ fn prepared() -> MutexGuard<'static, BTreeMap<String, Prepared>> {
 }
 
 /// Keeps what was prepared until its threads take it.
-pub(super) fn keep(token: &str, session: Session, ends: Vec<DataEnd>) {
+pub(in crate::engines::net) fn keep(token: &str, session: Session, ends: Vec<DataEnd>) {
     let ends = ends.into_iter().map(Some).collect();
     prepared().insert(token.to_owned(), Prepared { session: Arc::new(session), ends });
 }
 
 /// A thread's part; `None` if it was not prepared, or has been taken.
-pub(super) fn take(token: &str, thread: usize) -> Option<(Arc<Session>, DataEnd)> {
+pub(in crate::engines::net) fn take(token: &str, thread: usize) -> Option<(Arc<Session>, DataEnd)> {
     let mut all = prepared();
     let launch = all.get_mut(token)?;
     let end = launch.ends.get_mut(thread)?.take()?;
