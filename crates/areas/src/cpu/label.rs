@@ -5,10 +5,10 @@ use model::document::Row;
 use model::experiment::{CpuParams, Loop, Params};
 use model::isa::{CpuOp, Element, Isa};
 
-use crate::label::parts::{Axis, Label, Labels};
+use crate::label::parts::{Axis, Label, Labels, TableRules};
 use crate::memory::label as memory;
 
-/// How the area calls itself and its rows.
+/// How the area names its rows, and what is shown of them.
 pub(super) const LABELS: Labels = Labels {
     title: "CPU",
     in_sentence: "the processor",
@@ -17,7 +17,19 @@ pub(super) const LABELS: Labels = Labels {
     aspects: |_, _| Vec::new(),
     axis: |_| Axis::Threads,
     say: |_, _| {},
+    leading: &[is_fma_fp64, is_fma],
+    single: |_| None,
+    declaration: |_| None,
+    table: TableRules { per_core: true, requests: false, always_heading: false },
 };
+
+fn is_fma(row: &Row) -> bool {
+    params(row).is_some_and(|own| own.op == CpuOp::Fma)
+}
+
+fn is_fma_fp64(row: &Row) -> bool {
+    is_fma(row) && params(row).is_some_and(|own| own.element == Element::Fp64)
+}
 
 /// Within a precision: what does most at a time first, bounds and ordinary loops last.
 const OPS: [CpuOp; 7] =

@@ -2,13 +2,13 @@
 
 use model::document::{Row, Status};
 use model::experiment::{DiskParams, Params};
-use model::io::{DiskCache, DiskEngine, DiskLayout, DiskSync};
+use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use model::machine::Disk;
 
-use crate::label::parts::{Axis, Common, Label, Labels, block_words, same, threads};
+use crate::label::parts::{Axis, Common, Label, Labels, TableRules, block_words, same, threads};
 use model::number::{counted, size};
 
-/// How the area calls itself and its rows.
+/// How the area names its rows, and what is shown of them.
 pub(super) const LABELS: Labels = Labels {
     title: "Disk",
     in_sentence: "the disk",
@@ -17,7 +17,37 @@ pub(super) const LABELS: Labels = Labels {
     aspects: |row, axis| params(row).map_or_else(Vec::new, |own| aspects(row, own, axis)),
     axis,
     say,
+    leading: &[|row| reads(row, DiskPattern::Sequential), |row| reads(row, DiskPattern::Random)],
+    single,
+    declaration: |row| params(row).filter(|own| has_ceiling(own)).map(declaration),
+    table: TableRules { per_core: false, requests: true, always_heading: true },
 };
+
+/// Whether a row reads past the page cache.
+fn reads(row: &Row, pattern: DiskPattern) -> bool {
+    params(row).is_some_and(|own| own.pattern == pattern && own.op == DiskOp::Read && own.cache == DiskCache::Bypassed)
+}
+
+/// One random read at a time, all alike.
+fn single(row: &Row) -> Option<u64> {
+    let alone = params(row).is_some_and(|own| own.depth == 1 && own.load_percent.is_none());
+    (alone && reads(row, DiskPattern::Random)).then_some(0)
+}
+
+/// Whether anything that one could declare limits a row: not memory's rate, our own loop's, or what was offered.
+fn has_ceiling(params: &DiskParams) -> bool {
+    params.cache != DiskCache::Warm && params.engine != DiskEngine::Null && params.load_percent.is_none()
+}
+
+const fn declaration(params: &DiskParams) -> &'static str {
+    let random = matches!(params.pattern, DiskPattern::Random);
+    match (params.op, random) {
+        (DiskOp::Read | DiskOp::Reread | DiskOp::Mixed, false) => "--declare disk.read_bps=7e9",
+        (DiskOp::Read | DiskOp::Reread | DiskOp::Mixed, true) => "--declare disk.read_iops=1e6",
+        (DiskOp::Write | DiskOp::Rewrite, false) => "--declare disk.write_bps=5e9",
+        (DiskOp::Write | DiskOp::Rewrite, true) => "--declare disk.write_iops=5e5",
+    }
+}
 
 /// Disks are read by depth, unless only their threads differ.
 fn axis(rows: &[&Row]) -> Axis {

@@ -2,7 +2,7 @@
 
 pub(crate) mod parts;
 
-pub use parts::{Axis, Common, Label, Labels, block_words, page_words, same, threads};
+pub use parts::{Axis, Common, Label, Labels, TableRules, block_words, page_words, same, threads};
 
 use model::document::{Row, Status};
 use model::experiment::Area;
@@ -105,8 +105,8 @@ impl Axis {
     }
 }
 
-/// How an area calls itself and its rows.
-fn labels(name: Area) -> Option<Labels> {
+/// How an area names its rows, and what is shown of them.
+pub fn labels(name: Area) -> Option<Labels> {
     area(name).map(crate::area::Area::labels)
 }
 
@@ -152,6 +152,11 @@ impl Label {
 /// The name of an area above its table.
 pub fn area_title(area: Area) -> &'static str {
     labels(area).map_or_else(|| area.name(), |labels| labels.title)
+}
+
+/// What the tables of an area show.
+pub fn table_rules(area: Area) -> TableRules {
+    labels(area).map_or_else(TableRules::default, |labels| labels.table)
 }
 
 /// The name of an area inside a sentence: `the processor`.

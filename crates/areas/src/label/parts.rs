@@ -5,7 +5,7 @@ use model::isa::Pages;
 use model::number::counted;
 use model::unit::format_size;
 
-/// How an area calls itself and its rows.
+/// How an area names its rows, and what is shown of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels {
     /// The area's name above its table.
@@ -23,6 +23,25 @@ pub struct Labels {
     pub(crate) axis: fn(&[&Row]) -> Axis,
     /// Takes out of what a row has in common with others what a sentence about it says all the same.
     pub(crate) say: fn(&Row, &mut Common),
+    /// Which rows stand for the area, the best first; after them any rate at all does.
+    pub leading: &'static [fn(&Row) -> bool],
+    /// Of rows of one access, request or round trip at a time, by what the one that stands for them is the largest.
+    pub single: fn(&Row) -> Option<u64>,
+    /// The option that makes a row's invisible limit known; `None` where there is nothing to declare.
+    pub declaration: fn(&Row) -> Option<&'static str>,
+    /// What its tables show.
+    pub table: TableRules,
+}
+
+/// What the tables of an area show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableRules {
+    /// Operations of a core by precision: with the clock, operations per cycle and what others took.
+    pub per_core: bool,
+    /// Requests of a device or a network, timed one by one; the clock does not set the figures.
+    pub requests: bool,
+    /// The area's heading even where all rows are in tables of their own.
+    pub always_heading: bool,
 }
 
 /// What a row measured, what its table varies from slot to slot left out.

@@ -2,13 +2,13 @@
 //! called so, and not LINPACK. Figures and notes are not made here.
 
 use model::document::Row;
-use model::experiment::Params;
+use model::experiment::{Area, Params};
 use model::isa::Element;
 use model::linpack::{LinpackChoices, LinpackEngine, LinpackMatrix, LinpackOp, LinpackParams, linpack_id};
 
-use crate::label::parts::{Axis, Label, Labels};
+use crate::label::parts::{Axis, Label, Labels, TableRules};
 
-/// How the area calls itself and its rows.
+/// How the area names its rows, and what is shown of them.
 pub(super) const LABELS: Labels = Labels {
     title: "LINPACK",
     in_sentence: "LINPACK",
@@ -17,7 +17,18 @@ pub(super) const LABELS: Labels = Labels {
     aspects: |_, _| Vec::new(),
     axis: |_| Axis::Threads,
     say: |_, _| {},
+    leading: &[|row| params(row).is_some_and(|own| own.op == LinpackOp::Lu)],
+    single: |_| None,
+    declaration: |_| None,
+    table: TableRules { per_core: false, requests: false, always_heading: false },
 };
+
+/// Whether a row solves as HPL does: our own solver, in fp64 throughout. Of a later version only the area is known.
+pub fn solves_as_hpl(row: &Row) -> bool {
+    params(row).map_or(row.area == Area::Linpack, |own| {
+        (own.op, own.engine, own.element) == (LinpackOp::Lu, LinpackEngine::Own, Element::Fp64)
+    })
+}
 
 /// The parameters of such a row; `None` for what is none of this version.
 pub fn params(row: &Row) -> Option<&LinpackParams> {

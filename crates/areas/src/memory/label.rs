@@ -4,10 +4,10 @@ use model::document::Row;
 use model::experiment::{MemoryParams, Params, memory_id_names_working_set};
 use model::isa::{MemoryOp, MemoryPattern, Placement};
 
-use crate::label::parts::{Axis, Common, Label, Labels, block_words, page_words};
+use crate::label::parts::{Axis, Common, Label, Labels, TableRules, block_words, page_words};
 use model::number::{counted, size};
 
-/// How the area calls itself and its rows.
+/// How the area names its rows, and what is shown of them.
 pub(super) const LABELS: Labels = Labels {
     title: "Memory",
     in_sentence: "memory",
@@ -16,7 +16,24 @@ pub(super) const LABELS: Labels = Labels {
     aspects: |_, _| Vec::new(),
     axis: |_| Axis::Threads,
     say,
+    leading: &[|row| streams(row, MemoryOp::Read), |row| streams(row, MemoryOp::Copy)],
+    single,
+    declaration: |row| params(row).map(|_| "--declare memory.channels=12 --declare memory.mts=6000"),
+    table: TableRules { per_core: false, requests: false, always_heading: false },
 };
+
+/// Whether a row streams through memory itself, past every cache.
+fn streams(row: &Row, op: MemoryOp) -> bool {
+    params(row).is_some_and(|own| {
+        let beyond_caches = own.level.as_deref().is_none_or(|level| level == "dram");
+        own.pattern == MemoryPattern::Sequential && own.op == op && beyond_caches
+    })
+}
+
+/// The working set of a chase.
+fn single(row: &Row) -> Option<u64> {
+    params(row).filter(|own| own.pattern == MemoryPattern::Chase && own.background.is_none()).map(|own| own.working_set)
+}
 
 /// The parameters of such a row; `None` for what is none of this version.
 pub fn params(row: &Row) -> Option<&MemoryParams> {

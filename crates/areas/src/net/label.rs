@@ -1,13 +1,14 @@
 //! Networks in the words of the field. Figures and notes are not made here.
 
-use model::document::Row;
+use model::document::{Row, Status};
 use model::experiment::{NetParams, Params};
-use model::io::{Direction, NetMode, Segmentation, Wait};
+use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
 use model::number::percent_exact;
+use model::unit::Better;
 
-use crate::label::parts::{Axis, Label, Labels, block_words};
+use crate::label::parts::{Axis, Label, Labels, TableRules, block_words};
 
-/// How the area calls itself and its rows.
+/// How the area names its rows, and what is shown of them.
 pub(super) const LABELS: Labels = Labels {
     title: "Network",
     in_sentence: "the network",
@@ -16,7 +17,23 @@ pub(super) const LABELS: Labels = Labels {
     aspects: |row, _| params(row).map_or_else(Vec::new, |own| aspects(own).into_iter().map(Some).collect()),
     axis,
     say: |_, common| common.aspects.truncate(ASPECTS_OF_A_RUN),
+    leading: &[|row| params(row).is_some_and(|own| (own.protocol, own.mode) == (Protocol::Tcp, NetMode::Stream))],
+    single: |row| params(row).filter(|own| own.mode == NetMode::Pingpong).map(|_| 0),
+    declaration,
+    table: TableRules { per_core: false, requests: true, always_heading: false },
 };
+
+/// Whether what a row sends never leaves the machine.
+pub fn is_loopback(row: &Row) -> bool {
+    params(row).is_some_and(|own| own.path == LOOPBACK)
+}
+
+fn declaration(row: &Row) -> Option<&'static str> {
+    params(row).filter(|own| own.path != LOOPBACK)?;
+    let metric = row.metrics.first().filter(|_| row.status == Status::Ok);
+    let timed = metric.is_some_and(|metric| metric.better == Better::Lower);
+    Some(if timed { "--declare net.latency_s=1e-6" } else { "--declare net.link_bps=25e9" })
+}
 
 /// Streams, or connections where not all are.
 fn axis(rows: &[&Row]) -> Axis {

@@ -1,7 +1,6 @@
 //! From rows to points: what a mark says, and which rows stand on one line.
 
 use model::document::{Row, Status};
-use model::experiment::Area;
 use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 use model::warning::Grade;
@@ -10,6 +9,7 @@ use super::plot::{Point, Series};
 use super::scale::is_drawable;
 use super::svg::Facts;
 use crate::grid::value::{Cell, Column, GridLine};
+use areas::disk::label as disk;
 use areas::label::{Axis, Common, Label};
 use model::number::{Notation, percent, quantity, spread};
 
@@ -189,7 +189,7 @@ pub(super) fn names(rows: &[&Row], axis: Axis) -> Vec<String> {
         return hows;
     }
     // Without the pattern and the block, which come first, the rest is no more a part of what is done.
-    let apart = |own: &[String]| rows.iter().all(|row| row.area == Area::Disk) && own.first().is_some_and(shared);
+    let apart = |own: &[String]| rows.iter().all(|row| disk::params(row).is_some()) && own.first().is_some_and(shared);
     let named = whats.iter().zip(&hows).zip(&all).map(|((what, how), own)| match how.as_str() {
         "" => what.clone(),
         how if apart(own) => format!("{what}, {how}"),

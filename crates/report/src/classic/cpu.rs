@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 
 use model::document::{Document, Row, Status};
-use model::experiment::{Area, Classic, Params};
+use model::experiment::Classic;
 use model::isa::Element;
-use model::linpack::{LinpackEngine, LinpackOp};
 use model::peak::{Peak, PeakKind};
 use model::sample::Metric;
 use model::unit::Unit;
@@ -15,6 +14,7 @@ use model::warning::Grade;
 use super::figures::{Theory, did, highest};
 use areas::cpu::label as cpu;
 use areas::label::{Label, stem_of};
+use areas::linpack::label::solves_as_hpl;
 use model::number::deviation;
 
 /// The name of this table in a row's [`Classic`].
@@ -232,16 +232,6 @@ fn peak(metric: &Metric, kind: PeakKind) -> Option<&Peak> {
     metric.peaks.iter().find(|peak| peak.kind == kind)
 }
 
-/// Whether a row solves as HPL does: our own solver, in fp64 throughout. Of a later version only the area is known.
-fn is_linpack(row: &Row) -> bool {
-    match &row.params {
-        Params::Linpack(params) => {
-            (params.op, params.engine, params.element) == (LinpackOp::Lu, LinpackEngine::Own, Element::Fp64)
-        }
-        _ => row.area == Area::Linpack,
-    }
-}
-
 /// The fastest that HPL was with as many threads; without it, the fastest that our own LINPACK was.
 fn hpl(document: &Document, threads: u32, theory: Option<Theory>) -> Option<Hpl> {
     let rows = || document.experiments.iter().filter(|row| row.params.threads() == threads);
@@ -249,7 +239,7 @@ fn hpl(document: &Document, threads: u32, theory: Option<Theory>) -> Option<Hpl>
     let references = metrics().flat_map(|metric| &metric.references);
     let tool = references.filter(|reference| HPL.contains(&reference.tool.as_str()) && reference.status == Status::Ok);
     let tool = tool.filter_map(|reference| reference.median).reduce(f64::max);
-    let own = rows().filter(|row| is_linpack(row)).filter_map(measured);
+    let own = rows().filter(|row| solves_as_hpl(row)).filter_map(measured);
     let own = own.filter(|metric| metric.unit == Unit::FlopPerSecond).map(|metric| metric.summary.median);
     let found = tool.map(|value| (value, HplSource::Tool));
     let (value, source) = found.or_else(|| own.reduce(f64::max).map(|value| (value, HplSource::Own)))?;

@@ -1,6 +1,5 @@
 //! The classic table of the CPU: its columns and its notes.
 
-use model::experiment::Area;
 use model::number::{duration, giga, percent, power, quantity};
 use model::unit::Unit;
 
@@ -34,7 +33,6 @@ pub(super) fn parts(table: &CpuTable) -> Vec<ClassicPart> {
         "The classic CPU table, in billions of operations a second (GigaOPS: GFLOP/s, GOP/s)".to_owned(),
     );
     vec![ClassicPart::Table(ClassicTable {
-        area: Area::Cpu,
         grid: Some(grid),
         title: Some("The classic CPU table, in billions of operations a second (GFLOP/s, GOP/s)".to_owned()),
         columns: columns(table, &points, &lines),

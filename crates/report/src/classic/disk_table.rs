@@ -1,7 +1,6 @@
 //! The classic tables of disks: rates of large blocks, what one of their requests takes, and latency and IOPS of small
 //! ones.
 
-use model::experiment::Area;
 use model::io::DiskCache;
 use model::number::{percent, power, quantity, size, whole};
 use model::unit::Unit;
@@ -142,7 +141,7 @@ fn grid(answer: &Answer, points: &[SeriesPoint<'_>], notes: Vec<Note>) -> Classi
     let lines = lines(points, about, |(series, _)| series.workload.clone());
     let columns = columns(answer, points, &lines);
     let grid = Some((format!("classic-disk-{}", answer.name), answer.title.to_owned()));
-    ClassicTable { area: Area::Disk, grid, title: None, lines, columns, notes }
+    ClassicTable { grid, title: None, lines, columns, notes }
 }
 
 fn columns(answer: &Answer, points: &[SeriesPoint<'_>], lines: &[TableLine]) -> Vec<TableColumn> {

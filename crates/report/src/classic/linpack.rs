@@ -2,10 +2,11 @@
 //! with its mean and its best rate; for each number of threads.
 
 use model::document::{Document, Row, Status};
-use model::experiment::{Area, Params};
 use model::linpack::{LinpackOp, LinpackParams};
 use model::sample::{MetricName, Sample};
 use model::warning::Grade;
+
+use areas::linpack::label::params;
 
 /// The name of this table in a row's `Classic`.
 const TABLE: &str = "linpack";
@@ -94,9 +95,9 @@ impl LinpackSeries {
 
 /// A row of this table.
 fn row_of(row: &Row) -> Option<(&Row, &LinpackParams)> {
-    let Params::Linpack(params) = &row.params else { return None };
+    let params = params(row)?;
     let of_table = row.classic.as_ref().is_some_and(|classic| classic.table == TABLE);
-    (of_table && row.area == Area::Linpack && params.op == LinpackOp::Lu).then_some((row, params))
+    (of_table && params.op == LinpackOp::Lu).then_some((row, params))
 }
 
 fn size(row: &Row, params: &LinpackParams) -> LinpackSize {

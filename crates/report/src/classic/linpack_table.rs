@@ -1,7 +1,6 @@
 //! The classic tables of LINPACK: for each number of threads the trials, then the sizes.
 
 use model::document::Status;
-use model::experiment::Area;
 use model::number::{giga, whole};
 use model::unit::Unit;
 
@@ -100,7 +99,7 @@ fn table(
     let title = format!("{title}, {}", threads(series.threads));
     let text = format!("{title} {unit}");
     let grid = Some((format!("classic-linpack-{name}-t{}", series.threads), title));
-    ClassicTable { area: Area::Linpack, grid, title: Some(text), lines, columns, notes }
+    ClassicTable { grid, title: Some(text), lines, columns, notes }
 }
 
 const fn check(passes: bool) -> &'static str {

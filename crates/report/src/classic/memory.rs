@@ -2,11 +2,13 @@
 //! and pmbw measured; below them the three figures that "one byte, a hundred million times" really is.
 
 use model::document::{Document, Row, Status};
-use model::experiment::{Area, Classic, MemoryParams, Params};
+use model::experiment::{Classic, MemoryParams};
 use model::isa::{MemoryOp, MemoryPattern};
 use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 use model::warning::Grade;
+
+use areas::memory::label::params as memory;
 
 use super::figures::{Figure, Theory, best, common, did, highest};
 
@@ -95,10 +97,6 @@ pub struct MemoryPoint {
 /// Whether a row is of this table.
 pub(super) fn is_of_memory_table(row: &Row) -> bool {
     row.classic.as_ref().is_some_and(|classic| classic.table == TABLE)
-}
-
-fn memory(row: &Row) -> Option<&MemoryParams> {
-    if let Params::Memory(params) = &row.params { Some(params) } else { None }
 }
 
 impl MemoryTable {
@@ -229,7 +227,7 @@ fn tool(row: &Row, document: &Document, theory: Option<Theory>) -> Option<ToolRa
             (own.op, own.pattern, own.block, own.threads)
                 == (params.op, MemoryPattern::Sequential, None, params.threads)
         };
-        other.area == Area::Memory && memory(other).is_some_and(whole)
+        memory(other).is_some_and(whole)
     };
     let own = rates(std::iter::once(row)).map(|found| (found, true));
     let in_order = params.pattern == MemoryPattern::Sequential;

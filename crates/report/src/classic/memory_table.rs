@@ -1,7 +1,6 @@
 //! The classic tables of memory: rates by workload, block and threads; what a block takes, the threads side by side; and
 //! what an access takes.
 
-use model::experiment::Area;
 use model::isa::MemoryOp;
 use model::number::{giga, percent, power, quantity, size};
 use model::unit::Unit;
@@ -102,7 +101,6 @@ fn rates(table: &MemoryTable) -> ClassicTable {
     }));
     let title = "The classic memory table, in 10^9 bytes a second (GB/s)".to_owned();
     ClassicTable {
-        area: Area::Memory,
         grid: Some(("classic-memory-throughput".to_owned(), title.clone())),
         title: Some(title),
         lines,
@@ -167,7 +165,6 @@ fn accesses(table: &MemoryTable) -> ClassicTable {
             .left(),
     ];
     ClassicTable {
-        area: Area::Memory,
         grid: None,
         title: Some("One byte, 10^8 times, is three different questions".to_owned()),
         lines: lines_of(&points, false),
@@ -213,7 +210,6 @@ fn latencies(table: &MemoryTable) -> ClassicTable {
     notes.push("No reference tool tells the time of a block or of an access.".to_owned());
     let title = "The classic memory table of latency: what one thread takes for one block, or for one access";
     ClassicTable {
-        area: Area::Memory,
         grid: Some(("classic-memory-latency".to_owned(), title.to_owned())),
         title: None,
         lines,

@@ -1,6 +1,5 @@
 //! The classic tables of networks: throughput, round trips, and transfers there and back.
 
-use model::experiment::Area;
 use model::number::{counted, percent, power, quantity, size, whole};
 use model::unit::Unit;
 
@@ -111,7 +110,7 @@ fn answered(answer: &Answer, table: &NetTable, notes: Vec<Note>) -> ClassicTable
     let title = format!("{}{place}", answer.title);
     let grid = Some((format!("classic-net-{}", answer.name), title.clone()));
     let columns = columns(answer, &points, &lines);
-    ClassicTable { area: Area::Net, grid, title: Some(title), lines, columns, notes }
+    ClassicTable { grid, title: Some(title), lines, columns, notes }
 }
 
 fn columns(answer: &Answer, points: &[SeriesPoint<'_>], lines: &[TableLine]) -> Vec<TableColumn> {

@@ -25,7 +25,6 @@ pub(super) enum ClassicPart {
 
 /// A table whose lines are benchmarks.
 pub(super) struct ClassicTable {
-    pub(super) area: Area,
     /// Its name and title as a grid; `None` where only a terminal has it.
     pub(super) grid: Option<(String, String)>,
     /// Its title in a terminal; `None` where only grids have it.
@@ -254,7 +253,7 @@ impl ClassicTable {
     }
 
     /// The table as a grid; `None` where only a terminal has it.
-    pub(super) fn into_grid(self) -> Option<Grid> {
+    pub(super) fn into_grid(self, area: Area) -> Option<Grid> {
         let has =
             |columns| self.columns.iter().any(|column| column.grid.is_some() && column.gives_way == Some(columns));
         let notes = self.notes.iter().filter(|note| note.in_grid).filter_map(|note| note.told(has)).collect();
@@ -271,7 +270,7 @@ impl ClassicTable {
             columns.push(column);
             lines.iter_mut().zip(cells).for_each(|(line, cell)| line.cells.push(cell));
         }
-        let grid = Grid::new(name, Some(self.area), title, columns);
+        let grid = Grid::new(name, Some(area), title, columns);
         Some(Grid { lines, notes, ..grid })
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
     ];
     let mut grid =
         Grid::new(format!("{area}-measured"), Some(area), format!("{}: measured{place}", area_title(area)), columns);
-    grid.lines = in_order(area, &rows, axis, &common)
+    grid.lines = in_order(&rows, axis, &common)
         .into_iter()
         .filter_map(|(row, label)| Some(GridLine::of(row, cells(row, row.metrics.first()?, label, axis))))
         .collect();
@@ -103,7 +103,7 @@ pub(super) fn not_measured(area: Area, rows: &[&Row]) -> Grid {
     ];
     let title = format!("{}: not measured", area_title(area));
     let mut grid = Grid::new(format!("{area}-not-measured"), Some(area), title, columns);
-    grid.lines = in_order(area, &rows, axis, &common)
+    grid.lines = in_order(&rows, axis, &common)
         .into_iter()
         .map(|(row, Label { what, how, detail })| {
             let reason = row.reason.as_deref().map_or_else(String::new, reason_words);
@@ -120,7 +120,7 @@ pub(super) fn not_measured(area: Area, rows: &[&Row]) -> Grid {
 }
 
 /// Rows that differ in their place on the axis alone stand together, the least first; arithmetic by precision.
-fn in_order<'a>(area: Area, rows: &[&'a Row], axis: Axis, common: &Common) -> Vec<(&'a Row, Label)> {
+fn in_order<'a>(rows: &[&'a Row], axis: Axis, common: &Common) -> Vec<(&'a Row, Label)> {
     let mut groups: Vec<(String, Label, Vec<&'a Row>)> = Vec::new();
     for row in rows {
         let (stem, label) = (stem(row, axis), Label::of(row, common, axis));
@@ -132,9 +132,8 @@ fn in_order<'a>(area: Area, rows: &[&'a Row], axis: Axis, common: &Common) -> Ve
     for (_, _, rows) in &mut groups {
         rows.sort_by_key(|row| axis.position(row));
     }
-    if area == Area::Cpu {
-        groups.sort_by_key(|(_, _, rows)| rows.first().map(|row| cpu::order(row)));
-    }
+    // Of other areas all have the same place.
+    groups.sort_by_key(|(_, _, rows)| rows.first().map(|row| cpu::order(row)));
     groups.into_iter().flat_map(|(_, label, rows)| rows.into_iter().map(move |row| (row, label.clone()))).collect()
 }
 

@@ -23,8 +23,7 @@ pub fn grids(document: &Document) -> Vec<Grid> {
     let of_area = |area: &Area| {
         let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == *area).collect();
         let measured = [measured::measured(*area, &rows, document), measured::not_measured(*area, &rows)];
-        // Of other areas none has a load of its own.
-        let loads = loads::grid(if *area == Area::Disk { &rows } else { &[] });
+        let loads = loads::grid(&rows);
         let beside = [references::grid(*area, &rows), peaks::grid(*area, &rows)];
         classic::grids(*area, document).into_iter().chain(measured).chain([loads]).chain(beside).collect::<Vec<_>>()
     };

@@ -4,10 +4,7 @@
 //! and of rows alike the one with the most. A disturbed row stands for its area only where there is no other.
 
 use model::document::{Document, Row, Status};
-use model::experiment::{Area, Params};
-use model::io::{DiskCache, DiskOp, DiskPattern, NetMode, Protocol};
-use model::isa::{CpuOp, Element, MemoryOp, MemoryPattern};
-use model::linpack::LinpackOp;
+use model::experiment::Area;
 use model::peak::PeakKind;
 use model::sample::{Metric, MetricName};
 use model::unit::Better;
@@ -15,7 +12,7 @@ use model::warning::{Grade, WarningCode};
 use serde::Serialize;
 
 use super::tables::Anchors;
-use areas::label::{Label, area_title};
+use areas::label::{Label, area_title, labels};
 use model::number::{Notation, percent, quantity, spread};
 
 /// What is said of a figure that no peak allows.
@@ -105,8 +102,10 @@ fn first_of<'a>(area: Area, rows: &[&'a Row]) -> Option<&'a Row> {
         let fit = rows.iter().copied().filter(|row| of(row) && (!quoted || row.grade != Some(Grade::C)));
         fit.reduce(|best, other| if figure(other) > figure(best) { other } else { best })
     };
-    let preferences = preferences(area);
-    let preferred = [true, false].into_iter().find_map(|quoted| preferences.iter().find_map(|of| most(of, quoted)));
+    let leading = labels(area).map_or(&[][..], |labels| labels.leading);
+    let preferred = [true, false]
+        .into_iter()
+        .find_map(|quoted| leading.iter().chain([&(is_rate as fn(&Row) -> bool)]).find_map(|of| most(of, quoted)));
     preferred.or_else(|| rows.first().copied())
 }
 
@@ -114,61 +113,16 @@ fn figure(row: &Row) -> f64 {
     headline(row).map_or(f64::NEG_INFINITY, |metric| metric.summary.median)
 }
 
-/// What stands for an area, the best first; the last of them is any rate at all.
-fn preferences(area: Area) -> Vec<fn(&Row) -> bool> {
-    fn is_rate(row: &Row) -> bool {
-        headline(row).is_some_and(|metric| metric.better == Better::Higher)
-    }
-    match area {
-        Area::Cpu => vec![
-            |row| matches!(&row.params, Params::Cpu(own) if own.op == CpuOp::Fma && own.element == Element::Fp64),
-            |row| matches!(&row.params, Params::Cpu(own) if own.op == CpuOp::Fma),
-            is_rate,
-        ],
-        Area::Linpack => vec![|row| matches!(&row.params, Params::Linpack(own) if own.op == LinpackOp::Lu), is_rate],
-        Area::Memory => vec![|row| is_of_memory(row, MemoryOp::Read), |row| is_of_memory(row, MemoryOp::Copy), is_rate],
-        Area::Disk => {
-            vec![|row| is_of_disk(row, DiskPattern::Sequential), |row| is_of_disk(row, DiskPattern::Random), is_rate]
-        }
-        Area::Net => vec![
-            |row| {
-                let is =
-                    |own: &model::experiment::NetParams| (own.protocol, own.mode) == (Protocol::Tcp, NetMode::Stream);
-                matches!(&row.params, Params::Net(own) if is(own))
-            },
-            is_rate,
-        ],
-    }
-}
-
-/// Whether a row streams through memory itself, past every cache.
-fn is_of_memory(row: &Row, op: MemoryOp) -> bool {
-    let beyond_caches = |level: &Option<String>| level.as_deref().is_none_or(|level| level == "dram");
-    matches!(&row.params, Params::Memory(own)
-        if own.pattern == MemoryPattern::Sequential && own.op == op && beyond_caches(&own.level))
-}
-
-/// Whether a row reads past the page cache.
-fn is_of_disk(row: &Row, pattern: DiskPattern) -> bool {
-    matches!(&row.params, Params::Disk(own)
-        if own.pattern == pattern && own.op == DiskOp::Read && own.cache == DiskCache::Bypassed)
+fn is_rate(row: &Row) -> bool {
+    headline(row).is_some_and(|metric| metric.better == Better::Higher)
 }
 
 /// The time of one thing at a time: the longest chase, a random read, a round trip.
 fn latency(area: Area, rows: &[&Row], anchors: &Anchors<'_>) -> Option<Latency> {
-    let single = |row: &Row| match &row.params {
-        Params::Memory(own) => own.pattern == MemoryPattern::Chase && own.background.is_none(),
-        Params::Disk(own) => own.depth == 1 && own.load_percent.is_none() && is_of_disk(row, DiskPattern::Random),
-        Params::Net(own) => own.mode == NetMode::Pingpong,
-        Params::Cpu(_) | Params::Linpack(_) | Params::Other(_) => false,
-    };
-    let working_set = |row: &Row| match &row.params {
-        Params::Memory(own) => own.working_set,
-        _ => 0,
-    };
-    let fit = rows.iter().copied().filter(|row| row.params.threads() == 1 && single(row));
-    let timed = fit.filter_map(|row| Some((row, row.metric(MetricName::Latency)?)));
-    let longest = timed.reduce(|best, other| if working_set(other.0) > working_set(best.0) { other } else { best });
+    let single = labels(area)?.single;
+    let fit = rows.iter().copied().filter(|row| row.params.threads() == 1);
+    let timed = fit.filter_map(|row| Some((single(row)?, (row, row.metric(MetricName::Latency)?))));
+    let longest = timed.reduce(|best, other| if other.0 > best.0 { other } else { best }).map(|(_, found)| found);
     let (row, metric) = longest.filter(|(_, metric)| metric.summary.median.is_finite())?;
     let value = quantity(metric.summary.median, Notation::of(area, metric.unit));
     Some(Latency { value, what: Label::sentence(row), anchor: anchors.link(&row.id) })

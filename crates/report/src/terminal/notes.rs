@@ -4,8 +4,7 @@
 //! The same kind of warning on several rows is one footnote, told with the worst of its figures.
 
 use model::document::{Row, Status};
-use model::experiment::{Area, CpuParams, DiskParams, Params};
-use model::io::{DiskCache, DiskEngine, DiskOp, DiskPattern};
+use model::experiment::{Area, CpuParams};
 use model::number::counted;
 use model::peak::PeakKind;
 use model::unit::Better;
@@ -19,8 +18,8 @@ use crate::reason;
 use crate::style::{Style, Tone};
 use crate::terminal::row::{grade_tone, headline};
 use areas::cpu::label as cpu;
-use areas::label::Label;
-use areas::net::label::LOOPBACK;
+use areas::label::{Label, labels};
+use areas::net::label::is_loopback;
 
 /// A cell has at most this many marks, the gravest causes first; what else was seen is told in one line of its own.
 const MARKS_PER_ROW: usize = 3;
@@ -302,37 +301,13 @@ fn holds_vectors_against(row: &Row) -> bool {
 
 /// Whether nothing physical limits a row's headline: a round trip that never leaves the machine.
 pub(super) fn has_no_limit(row: &Row) -> bool {
-    let loopback = matches!(&row.params, Params::Net(params) if params.path == LOOPBACK);
-    loopback && headline(row).is_some_and(|metric| metric.better == Better::Lower && metric.efficiency.is_none())
+    is_loopback(row)
+        && headline(row).is_some_and(|metric| metric.better == Better::Lower && metric.efficiency.is_none())
 }
 
 /// The option that makes a row's invisible limit known; `None` where there is nothing to declare.
 fn declaration(row: &Row) -> Option<&'static str> {
-    match &row.params {
-        Params::Memory(_) => Some("--declare memory.channels=12 --declare memory.mts=6000"),
-        Params::Disk(params) => has_ceiling(params).then(|| disk_declaration(params)),
-        Params::Net(params) if params.path == LOOPBACK => None,
-        Params::Net(_) if headline(row).is_some_and(|metric| metric.better == Better::Lower) => {
-            Some("--declare net.latency_s=1e-6")
-        }
-        Params::Net(_) => Some("--declare net.link_bps=25e9"),
-        Params::Cpu(_) | Params::Linpack(_) | Params::Other(_) => None,
-    }
-}
-
-/// Whether anything that one could declare limits a row: not memory's rate, our own loop's, or what was offered.
-fn has_ceiling(params: &DiskParams) -> bool {
-    params.cache != DiskCache::Warm && params.engine != DiskEngine::Null && params.load_percent.is_none()
-}
-
-const fn disk_declaration(params: &DiskParams) -> &'static str {
-    let random = matches!(params.pattern, DiskPattern::Random);
-    match (params.op, random) {
-        (DiskOp::Read | DiskOp::Reread | DiskOp::Mixed, false) => "--declare disk.read_bps=7e9",
-        (DiskOp::Read | DiskOp::Reread | DiskOp::Mixed, true) => "--declare disk.read_iops=1e6",
-        (DiskOp::Write | DiskOp::Rewrite, false) => "--declare disk.write_bps=5e9",
-        (DiskOp::Write | DiskOp::Rewrite, true) => "--declare disk.write_iops=5e5",
-    }
+    labels(row.area).and_then(|labels| (labels.declaration)(row))
 }
 
 fn key_of(row: &Row, code: &Named<WarningCode>) -> Key {

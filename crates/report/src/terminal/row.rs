@@ -1,11 +1,11 @@
 //! Values of a row that every table shows.
 
 use model::document::{Row, Status};
-use model::experiment::Area;
 use model::sample::{Metric, MetricName};
 use model::warning::Grade;
 
 use crate::style::Tone;
+use areas::label::table_rules;
 
 /// The figure that a row stands for.
 pub(super) fn headline(row: &Row) -> Option<&Metric> {
@@ -15,7 +15,7 @@ pub(super) fn headline(row: &Row) -> Option<&Metric> {
 /// What 99 % of a measured row's requests or round trips took at most, in seconds; `None` where they were not timed one
 /// by one.
 pub(super) fn p99(row: &Row) -> Option<f64> {
-    let timed = matches!(row.area, Area::Disk | Area::Net) && row.status == Status::Ok;
+    let timed = table_rules(row.area).requests && row.status == Status::Ok;
     let latency = row.metric(MetricName::Latency).filter(|_| timed)?;
     latency.summary.percentiles.map(|percentiles| percentiles.p99)
 }

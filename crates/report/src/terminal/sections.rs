@@ -42,8 +42,7 @@ fn section<'a>(area: Area, rows: Vec<&'a Row>, document: &Document) -> Section<'
     for group in &mut groups {
         group.rows.sort_by_key(|row| axis.position(row));
     }
-    if area == Area::Cpu {
-        groups.sort_by_key(|group| group.rows.first().map(|row| cpu::order(row)));
-    }
+    // Of other areas all have the same place.
+    groups.sort_by_key(|group| group.rows.first().map(|row| cpu::order(row)));
     Section { area, axis, common, groups, apart, classic }
 }

@@ -15,7 +15,6 @@ mod field;
 mod samples;
 
 use model::document::{DiskConditions, Document, NetConditions, Row, TcpConditions};
-use model::experiment::{DiskParams, MemoryParams, NetParams, Params};
 use model::linpack::LinpackConditions;
 use model::peak::Peak;
 use model::reference::Reference;
@@ -25,6 +24,9 @@ use serde_json::Value;
 use crate::grid::value::{Cell, Column, Grid};
 use crate::render::{Render, RenderError};
 use areas::disk::familiar;
+use areas::disk::label::params as disk_params;
+use areas::memory::label::params as memory;
+use areas::net::label::params as net_params;
 
 use field::{figure, text};
 
@@ -128,24 +130,9 @@ const REFERENCE_COLUMNS: &[(&str, ReferenceItem)] = &[
 /// Writes one field of a row.
 type RowField = fn(&Row) -> String;
 
-/// The parameters of a row of memory.
-fn memory(row: &Row) -> Option<&MemoryParams> {
-    if let Params::Memory(params) = &row.params { Some(params) } else { None }
-}
-
-/// The parameters of a row of the disk.
-fn disk_params(row: &Row) -> Option<&DiskParams> {
-    if let Params::Disk(params) = &row.params { Some(params) } else { None }
-}
-
 /// What was seen of the file and the device of a row of the disk.
 fn disk(row: &Row) -> Option<&DiskConditions> {
     row.conditions.disk.as_ref()
-}
-
-/// The parameters of a row of the network.
-fn net_params(row: &Row) -> Option<&NetParams> {
-    if let Params::Net(params) = &row.params { Some(params) } else { None }
 }
 
 /// What was seen of the path and the sockets of a row of the network.

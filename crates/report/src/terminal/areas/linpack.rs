@@ -2,9 +2,8 @@
 //! number of threads. One small table below the area's for what differs in nothing else; every such row is in one.
 
 use model::document::{Row, Status};
-use model::experiment::Params;
 use model::isa::Element;
-use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
+use model::linpack::{LinpackEngine, LinpackOp};
 use model::sample::MetricName;
 
 use super::drawing::{Drawing, Figures, decimal, figure};
@@ -14,15 +13,11 @@ use crate::terminal::notes::Notes;
 use crate::terminal::row::headline;
 use crate::terminal::section::Section;
 use areas::label::threads;
-use areas::linpack::label as linpack;
+use areas::linpack::label::{self as linpack, params};
 use model::number::percent;
 
 /// From so many orders on, rows that differ in nothing else are a curve.
 const LEAST_ORDERS: usize = 2;
-
-fn params(row: &Row) -> Option<&LinpackParams> {
-    if let Params::Linpack(params) = &row.params { Some(params) } else { None }
-}
 
 /// What the points of one curve have in common.
 type CurveKind = (LinpackOp, LinpackEngine, Element, Option<model::isa::Isa>);

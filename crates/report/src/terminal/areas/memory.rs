@@ -2,7 +2,7 @@
 //! under load, and the matrices of nodes and of cores. Each is one small table below the area's; every row is in one.
 
 use model::document::Row;
-use model::experiment::{MemoryParams, Params, memory_id_names_working_set};
+use model::experiment::{MemoryParams, memory_id_names_working_set};
 use model::isa::{MemoryOp, MemoryPattern};
 use model::sample::{Metric, MetricName};
 use model::unit::Unit;
@@ -14,15 +14,11 @@ use crate::terminal::notes::Notes;
 use crate::terminal::row::headline;
 use crate::terminal::section::Section;
 use areas::label::{page_words, threads};
-use areas::memory::label::op_words;
+use areas::memory::label::{op_words, params};
 use model::number::{UnitScale, quantity, size, spread};
 
 /// From so many working sets on, rows that differ in nothing else are a curve.
 const LEAST_POINTS: usize = 4;
-
-pub(crate) fn params(row: &Row) -> Option<&MemoryParams> {
-    if let Params::Memory(params) = &row.params { Some(params) } else { None }
-}
 
 /// What two points of one curve have in common.
 fn apart_from_size(params: &MemoryParams) -> MemoryParams {

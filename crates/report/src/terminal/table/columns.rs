@@ -1,7 +1,6 @@
 //! The columns of a table. Which of them are shown, the form decides.
 
 use model::document::{Row, Status};
-use model::experiment::Area;
 use model::unit::Unit;
 
 use super::super::notes::{efficiency_kind, has_no_limit, short_kind};
@@ -10,6 +9,7 @@ use crate::layout::{Align, Block, Cell, Column};
 use crate::style::Tone;
 use crate::terminal::row::{grade_tone, headline, p99};
 use areas::disk::familiar;
+use areas::label::table_rules;
 use model::number::{UnitScale, clock, digits, percent, spread};
 
 impl<'a> Table<'a> {
@@ -151,7 +151,7 @@ impl<'a> Table<'a> {
 
     /// The clock, where it sets the figures.
     pub(super) fn clock_block(&self) -> Block {
-        if matches!(self.section.area, Area::Disk | Area::Net) {
+        if table_rules(self.section.area).requests {
             return Block::new("", Align::Left, Vec::new());
         }
         let hertz = |line: &SlotLine<'a>| line.last().and_then(|row| row.conditions.clock_hz);

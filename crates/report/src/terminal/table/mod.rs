@@ -10,7 +10,6 @@
 mod columns;
 
 use model::document::{Row, Status};
-use model::experiment::Area;
 
 use super::notes::{Notes, without_words};
 use super::section::{Group, Section};
@@ -18,7 +17,7 @@ use crate::layout::{Block, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
 use crate::terminal::row::headline;
 use areas::disk::familiar;
-use areas::label::{Label, area_title};
+use areas::label::{Label, area_title, table_rules};
 use model::number::{Notation, UnitScale, clock};
 
 /// Between blocks.
@@ -146,7 +145,7 @@ struct Table<'a> {
 
 /// Whether a row has lost so much to others that the loss is shown.
 pub(super) fn shows_loss(row: &Row) -> bool {
-    row.area == Area::Cpu && loss(row).is_some_and(|share| share >= LEAST_LOST)
+    table_rules(row.area).per_core && loss(row).is_some_and(|share| share >= LEAST_LOST)
 }
 
 fn loss(row: &Row) -> Option<f64> {
@@ -155,7 +154,7 @@ fn loss(row: &Row) -> Option<f64> {
 
 /// Operations per cycle and core when nobody interferes. Memory's bytes per cycle are another matter.
 pub(super) fn per_cycle(row: &Row) -> Option<f64> {
-    row.conditions.ops_per_cycle_p90.filter(|_| row.area == Area::Cpu && row.status == Status::Ok)
+    row.conditions.ops_per_cycle_p90.filter(|_| table_rules(row.area).per_core && row.status == Status::Ok)
 }
 
 /// The table of an area, in the first of these forms that fits: thread counts or depths side by side; one below the
@@ -192,13 +191,13 @@ pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'
 }
 
 fn is_survey(section: &Section<'_>) -> bool {
-    section.area == Area::Cpu && section.groups.len() > OVERVIEW
+    table_rules(section.area).per_core && section.groups.len() > OVERVIEW
 }
 
 /// The precision of a group, where it is another one than that of the group before; elsewhere what it is about.
 fn what<'a>(section: &'a Section<'a>, index: usize) -> &'a str {
     let what = |index: usize| section.groups[index].label.what.as_str();
-    let repeated = section.area == Area::Cpu && index > 0 && what(index) == what(index - 1);
+    let repeated = table_rules(section.area).per_core && index > 0 && what(index) == what(index - 1);
     if repeated { "" } else { what(index) }
 }
 
@@ -293,7 +292,7 @@ impl<'a> Table<'a> {
 
     /// The heading alone, where all rows are in tables of their own that need it.
     fn without_lines(&self) -> Drawn {
-        let heads = self.section.area == Area::Disk && !self.section.apart.is_empty();
+        let heads = table_rules(self.section.area).always_heading && !self.section.apart.is_empty();
         self.drawn(if heads { self.above(&self.heading(false)) } else { Vec::new() }, Parts::NONE)
     }
 
@@ -354,7 +353,7 @@ impl<'a> Table<'a> {
 
     /// The area, what is common to its rows, and the clock where it has no column.
     fn heading(&self, name_clock: bool) -> String {
-        let clocks = self.clock_range().filter(|_| name_clock && self.section.area == Area::Cpu);
+        let clocks = self.clock_range().filter(|_| name_clock && table_rules(self.section.area).per_core);
         let common = self.section.common.words().map(|words| self.style.clean(&words));
         let parts = [common, clocks.map(|range| format!("at {range}"))];
         let title = std::iter::once(area_title(self.section.area).to_owned());
