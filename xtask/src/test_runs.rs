@@ -132,6 +132,14 @@ pub(crate) fn run(shell: &Shell) -> Tally {
         .and_then(|()| fs::set_permissions(&file, Permissions::from_mode(0o666)));
     let mut tally =
         created.map_or_else(|error| Tally::failure(format!("{}: {error}", file.display())), |()| Tally::default());
+    // Compiling prints nothing for minutes, so it is no part of a run that is ended when it is silent.
+    for targets in [&["--exclude=lab"][..], &["--bin=lab"][..]] {
+        let compile = [&["test", "--workspace", "--no-run"], targets].concat();
+        if !succeeds(&mut shell.cargo(&compile)) {
+            tally.add(Tally::failure("tests: they do not compile"));
+            return tally;
+        }
+    }
     tally.add(twice(shell, &Pass::together()));
     tally.add(twice(shell, &Pass::alone()));
     tally.add(twice(shell, &Pass::smoke()));
