@@ -11,7 +11,7 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/kernels.md")
 const HEAD: &str = "\
 # The arithmetic kernels
 
-Every loop of the table in the code [`kernels/src/table.rs`], with the work that it declares. This page is written from
+Every loop of the table in the code [`kernels/src/arithmetic/table.rs`], with the work that it declares. This page is written from
 that table (`cargo test -p kernels --test document -- --ignored`) and held against it by a test; the work is held
 against the machine code by another. What the operations mean: [METHODOLOGY.md](../METHODOLOGY.md#cpu-kernels).
 
