@@ -20,6 +20,7 @@ pub(super) const LABELS: Labels = Labels {
     leading: &[is_fma_fp64, is_fma],
     single: |_| None,
     declaration: |_| None,
+    workload: |_| None,
     table: TableRules { per_core: true, requests: false, always_heading: false },
 };
 

@@ -5,7 +5,7 @@ use model::experiment::{DiskParams, Params};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use model::machine::Disk;
 
-use crate::label::parts::{Axis, Common, Label, Labels, TableRules, block_words, same, threads};
+use crate::label::parts::{Axis, Common, Label, Labels, TableRules, Workload, block_words, same, threads};
 use model::number::{counted, size};
 
 /// How the area names its rows, and what is shown of them.
@@ -20,8 +20,15 @@ pub(super) const LABELS: Labels = Labels {
     leading: &[|row| reads(row, DiskPattern::Sequential), |row| reads(row, DiskPattern::Random)],
     single,
     declaration: |row| params(row).filter(|own| has_ceiling(own)).map(declaration),
+    workload,
     table: TableRules { per_core: false, requests: true, always_heading: true },
 };
+
+fn workload(row: &Row) -> Option<Workload> {
+    let own = params(row)?;
+    let same = DiskParams { block: 0, size: 0, threads: 0, ..own.clone() };
+    Some(Workload { key: format!("{same:?}"), block: Some(own.block) })
+}
 
 /// Whether a row reads past the page cache.
 fn reads(row: &Row, pattern: DiskPattern) -> bool {

@@ -2,7 +2,7 @@
 
 pub(crate) mod parts;
 
-pub use parts::{Axis, Common, Label, Labels, TableRules, block_words, page_words, same, threads};
+pub use parts::{Axis, Common, Label, Labels, TableRules, Workload, block_words, page_words, same, threads};
 
 use model::document::{Row, Status};
 use model::experiment::Area;
@@ -152,6 +152,11 @@ impl Label {
 /// The name of an area above its table.
 pub fn area_title(area: Area) -> &'static str {
     labels(area).map_or_else(|| area.name(), |labels| labels.title)
+}
+
+/// What a row does, whatever its block and its threads; `None` where its blocks are not compared.
+pub fn workload(row: &Row) -> Option<Workload> {
+    labels(row.area).and_then(|labels| (labels.workload)(row))
 }
 
 /// What the tables of an area show.

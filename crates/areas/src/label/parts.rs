@@ -29,8 +29,19 @@ pub struct Labels {
     pub single: fn(&Row) -> Option<u64>,
     /// The option that makes a row's invisible limit known; `None` where there is nothing to declare.
     pub declaration: fn(&Row) -> Option<&'static str>,
+    /// What a row does, whatever its block and its threads; `None` where its blocks are not compared.
+    pub workload: fn(&Row) -> Option<Workload>,
     /// What its tables show.
     pub table: TableRules,
+}
+
+/// What a row does, apart from its threads and the block that it works in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// The same for rows that differ in block and threads alone.
+    pub key: String,
+    /// The block, where there is one.
+    pub block: Option<u64>,
 }
 
 /// What the tables of an area show.

@@ -20,6 +20,7 @@ pub(super) const LABELS: Labels = Labels {
     leading: &[|row| params(row).is_some_and(|own| own.op == LinpackOp::Lu)],
     single: |_| None,
     declaration: |_| None,
+    workload: |_| None,
     table: TableRules { per_core: false, requests: false, always_heading: false },
 };
 

@@ -4,7 +4,7 @@ use model::document::Row;
 use model::experiment::{MemoryParams, Params, memory_id_names_working_set};
 use model::isa::{MemoryOp, MemoryPattern, Placement};
 
-use crate::label::parts::{Axis, Common, Label, Labels, TableRules, block_words, page_words};
+use crate::label::parts::{Axis, Common, Label, Labels, TableRules, Workload, block_words, page_words};
 use model::number::{counted, size};
 
 /// How the area names its rows, and what is shown of them.
@@ -19,8 +19,25 @@ pub(super) const LABELS: Labels = Labels {
     leading: &[|row| streams(row, MemoryOp::Read), |row| streams(row, MemoryOp::Copy)],
     single,
     declaration: |row| params(row).map(|_| "--declare memory.channels=12 --declare memory.mts=6000"),
+    workload,
     table: TableRules { per_core: false, requests: false, always_heading: false },
 };
+
+/// Rows of one workload have the working sets that their blocks ask for.
+fn workload(row: &Row) -> Option<Workload> {
+    let own = params(row)?;
+    let same = MemoryParams { block: None, working_set: 0, level: None, threads: 0, ..own.clone() };
+    Some(Workload { key: format!("{same:?}"), block: own.block })
+}
+
+/// The row without its block and the working set that follows from it.
+pub fn without_block(row: &Row) -> Row {
+    let mut bare = row.clone();
+    if let Params::Memory(params) = &mut bare.params {
+        (params.block, params.working_set) = (None, 0);
+    }
+    bare
+}
 
 /// Whether a row streams through memory itself, past every cache.
 fn streams(row: &Row, op: MemoryOp) -> bool {

@@ -6,7 +6,7 @@ use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
 use model::number::percent_exact;
 use model::unit::Better;
 
-use crate::label::parts::{Axis, Label, Labels, TableRules, block_words};
+use crate::label::parts::{Axis, Label, Labels, TableRules, Workload, block_words};
 
 /// How the area names its rows, and what is shown of them.
 pub(super) const LABELS: Labels = Labels {
@@ -20,8 +20,15 @@ pub(super) const LABELS: Labels = Labels {
     leading: &[|row| params(row).is_some_and(|own| (own.protocol, own.mode) == (Protocol::Tcp, NetMode::Stream))],
     single: |row| params(row).filter(|own| own.mode == NetMode::Pingpong).map(|_| 0),
     declaration,
+    workload,
     table: TableRules { per_core: false, requests: true, always_heading: false },
 };
+
+fn workload(row: &Row) -> Option<Workload> {
+    let own = params(row)?;
+    let same = NetParams { block: 0, threads: 0, ..own.clone() };
+    Some(Workload { key: format!("{same:?}"), block: Some(own.block) })
+}
 
 /// Whether what a row sends never leaves the machine.
 pub fn is_loopback(row: &Row) -> bool {

@@ -11,7 +11,7 @@ use areas::label::{area_title, block_words};
 use model::number::quantity;
 
 /// The measured rows whose requests begin at random moments.
-pub(super) fn grid(rows: &[&Row]) -> Grid {
+pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
     let columns = vec![
         Column::text("What"),
         Column::number("Depth"),
@@ -23,8 +23,8 @@ pub(super) fn grid(rows: &[&Row]) -> Grid {
         Column::number("p99.9").base(Unit::Second),
         Column::number("Began late").base(Unit::One),
     ];
-    let title = format!("{}: latency at a load, from the moment a request was due", area_title(Area::Disk));
-    let mut grid = Grid::new("disk-loads", Some(Area::Disk), title, columns);
+    let title = format!("{}: latency at a load, from the moment a request was due", area_title(area));
+    let mut grid = Grid::new(format!("{area}-loads"), Some(area), title, columns);
     let loaded = |row: &&&Row| row.status == Status::Ok;
     let with_load = |row: &&Row| params(row).and_then(|own| Some((own.clone(), own.load_percent?)));
     grid.lines = rows

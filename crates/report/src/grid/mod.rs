@@ -23,7 +23,7 @@ pub fn grids(document: &Document) -> Vec<Grid> {
     let of_area = |area: &Area| {
         let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == *area).collect();
         let measured = [measured::measured(*area, &rows, document), measured::not_measured(*area, &rows)];
-        let loads = loads::grid(&rows);
+        let loads = loads::grid(*area, &rows);
         let beside = [references::grid(*area, &rows), peaks::grid(*area, &rows)];
         classic::grids(*area, document).into_iter().chain(measured).chain([loads]).chain(beside).collect::<Vec<_>>()
     };

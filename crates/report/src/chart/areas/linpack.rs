@@ -1,7 +1,7 @@
 //! LINPACK: from which size on does it come near the peak.
 
 use model::document::{Document, Row};
-use model::experiment::{Area, Params};
+use model::experiment::Area;
 use model::linpack::LinpackParams;
 use model::sample::MetricName;
 use model::unit::Unit;
@@ -12,6 +12,7 @@ use crate::chart::figure::{Figure, Group, grouped, lines, names};
 use crate::chart::plot::{Axis, Panel, Plot};
 use crate::chart::scale::Reading;
 use areas::label::{Axis as Places, threads};
+use areas::linpack::label::params;
 
 pub(super) fn charts(document: &Document) -> Vec<Chart> {
     let all: Vec<Figure<'_>> = figures(document, Area::Linpack, MetricName::Throughput).collect();
@@ -25,10 +26,6 @@ pub(super) fn charts(document: &Document) -> Vec<Chart> {
         .into_iter()
         .flatten()
         .collect()
-}
-
-fn params(row: &Row) -> Option<&LinpackParams> {
-    if let Params::Linpack(params) = &row.params { Some(params) } else { None }
 }
 
 /// What a row shares with those of other sizes.

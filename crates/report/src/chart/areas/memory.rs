@@ -7,8 +7,8 @@ use model::sample::MetricName;
 use model::unit::{Better, Unit};
 
 use super::shared::{
-    Over, PEAK, by_thread_lines, figures, is_finer, is_of_curve, memory, one_block, only, over_blocks, samples, sides,
-    widest, with_other_blocks,
+    Over, PEAK, by_thread_lines, figures, is_finer, is_of_curve, one_block, only, over_blocks, samples, sides, widest,
+    with_other_blocks,
 };
 use crate::chart::drawing::{Chart, Head};
 use crate::chart::figure::{Figure, Group, grouped, lines, names};
@@ -17,6 +17,7 @@ use crate::chart::plot::{Axis, Panel, Plot, Series, Zone};
 use crate::chart::scale::Reading;
 use crate::grid::value::{Column, GridLine};
 use areas::label::{Axis as Places, Label, block_words};
+use areas::memory::label::params as memory;
 use model::number::{Notation, quantity, size};
 
 pub(super) fn charts(document: &Document) -> Vec<Chart> {

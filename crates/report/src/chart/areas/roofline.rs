@@ -2,18 +2,19 @@
 //! it makes of each byte. Here its roofs are measured ones: fused multiply-adds, and the bandwidth of caches and memory.
 
 use model::document::{Document, Row};
-use model::experiment::{Area, Params};
+use model::experiment::Area;
 use model::isa::{CpuOp, Element, MemoryOp, MemoryPattern};
 use model::sample::MetricName;
 use model::unit::Unit;
 
-use super::shared::{figures, is_of_curve, memory};
+use super::shared::{figures, is_of_curve};
 use crate::chart::drawing::Chart;
 use crate::chart::figure::Figure;
 use crate::chart::plot::{Axis, Panel, Plot, Series};
 use crate::chart::scale::Reading;
 use areas::cpu::label as cpu;
 use areas::label;
+use areas::memory::label::params as memory;
 
 /// Operations per byte at the left end; at the right end there are at least so many.
 const LEAST: f64 = 0.02;
@@ -42,8 +43,8 @@ pub(super) fn charts(document: &Document) -> Vec<Chart> {
 }
 
 fn is_fma(row: &Row) -> bool {
-    matches!(&row.params, Params::Cpu(params)
-        if params.op == CpuOp::Fma && matches!(params.element, Element::Fp64 | Element::Fp32))
+    cpu::params(row)
+        .is_some_and(|params| params.op == CpuOp::Fma && matches!(params.element, Element::Fp64 | Element::Fp32))
 }
 
 /// Whether a row reads in order, through a level of the memory that is known, with nothing else chosen.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::document::{Document, Row, Status};
-use model::experiment::{Area, MemoryParams, Params, memory_id_names_working_set};
+use model::experiment::{Area, memory_id_names_working_set};
 use model::reference::Reference;
 use model::sample::MetricName;
 use model::unit::Unit;
@@ -16,7 +16,8 @@ use crate::chart::plot::{Axis, Panel, Plot, Point, Series};
 use crate::chart::scale::{Reading, is_drawable};
 use crate::chart::svg::{Facts, Shape};
 use crate::grid::value::{Cell, Column, GridLine};
-use areas::label::{self, Axis as Places, Label, block_words};
+use areas::label::{self, Axis as Places, Label, Workload, block_words, workload};
+use areas::memory::label::{params as memory, without_block};
 use model::number::{Notation, percent, quantity};
 
 /// More lines than this are no picture.
@@ -162,17 +163,7 @@ pub(super) fn by_threads(row: &Row) -> Option<(String, f64)> {
 
 /// The block that a row works in.
 pub(super) fn block(row: &Row) -> Option<u64> {
-    match &row.params {
-        Params::Memory(params) => params.block,
-        Params::Disk(params) => Some(params.block),
-        Params::Net(params) => Some(params.block),
-        _ => None,
-    }
-}
-
-/// The parameters of a memory row.
-pub(super) fn memory(row: &Row) -> Option<&MemoryParams> {
-    if let Params::Memory(params) = &row.params { Some(params) } else { None }
+    workload(row)?.block
 }
 
 /// Whether a row is a point of a curve over working sets.
@@ -182,43 +173,15 @@ pub(super) fn is_of_curve(row: &Row) -> bool {
 
 /// Where a row stands by its block, and what it shares with those that differ in nothing else.
 pub(super) fn by_block(row: &Row) -> Option<(String, f64)> {
-    let block = block(row).filter(|block| *block > 0)?;
-    let rest = match &row.params {
-        Params::Memory(params) => {
-            format!("{:?}", MemoryParams { block: None, working_set: 0, level: None, ..params.clone() })
-        }
-        Params::Disk(params) => {
-            format!("{:?}", model::experiment::DiskParams { block: 0, size: 0, ..params.clone() })
-        }
-        Params::Net(params) => format!("{:?}", model::experiment::NetParams { block: 0, ..params.clone() }),
-        _ => return None,
-    };
-    Some((rest, block as f64))
-}
-
-/// What a row does, whatever its block and its threads.
-fn workload(row: &Row) -> Option<String> {
-    match &row.params {
-        Params::Memory(params) => {
-            let same = MemoryParams { block: None, working_set: 0, level: None, threads: 0, ..params.clone() };
-            Some(format!("{same:?}"))
-        }
-        Params::Disk(params) => {
-            let same = model::experiment::DiskParams { block: 0, size: 0, threads: 0, ..params.clone() };
-            Some(format!("{same:?}"))
-        }
-        Params::Net(params) => {
-            Some(format!("{:?}", model::experiment::NetParams { block: 0, threads: 0, ..params.clone() }))
-        }
-        _ => None,
-    }
+    let Workload { key, block } = workload(row)?;
+    Some((format!("{key} {}", row.params.threads()), block.filter(|block| *block > 0)? as f64))
 }
 
 /// Of each workload the block of one group alone: that which `better` prefers.
 pub(super) fn one_block<'a>(groups: Vec<Group<'a>>, better: impl Fn(&Group<'a>, &Group<'a>) -> bool) -> Vec<Group<'a>> {
     let mut kept: Vec<(Option<String>, Group<'a>)> = Vec::new();
     for group in groups {
-        let own = workload(group.first());
+        let own = workload(group.first()).map(|own| own.key);
         match kept.iter_mut().find(|(other, _)| own.is_some() && *other == own) {
             Some((_, other)) if better(&group, other) => *other = group,
             Some(_) => {}
@@ -264,7 +227,7 @@ pub(super) fn over_blocks(over: &Over, figures: Vec<Figure<'_>>) -> Option<Chart
     counts.dedup();
     let mut panels: Vec<(Option<String>, Vec<Group<'_>>)> = Vec::new();
     for group in groups {
-        let own = workload(group.first());
+        let own = workload(group.first()).map(|own| own.key);
         match panels.iter_mut().find(|(other, _)| *other == own) {
             Some((_, groups)) => groups.push(group),
             None => panels.push((own, vec![group])),
@@ -294,16 +257,7 @@ fn bytes_words(bytes: f64) -> String {
 
 /// The names of workloads without their blocks.
 fn workload_names(rows: &[&Row], places: Places) -> Vec<String> {
-    let bare: Vec<Row> = rows
-        .iter()
-        .map(|row| {
-            let mut bare = (*row).clone();
-            if let Params::Memory(params) = &mut bare.params {
-                (params.block, params.working_set) = (None, 0);
-            }
-            bare
-        })
-        .collect();
+    let bare: Vec<Row> = rows.iter().map(|row| without_block(row)).collect();
     let labels = figure::names(&bare.iter().collect::<Vec<_>>(), places);
     let without = |(row, name): (&&Row, String)| match block(row).map(block_words) {
         Some(block) => name.replace(&format!(" {block}"), ""),
