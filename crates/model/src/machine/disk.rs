@@ -130,7 +130,7 @@ pub struct SharedLink {
     pub bytes_per_second: u64,
     /// For a reader: `PCIe 3.0 x4, 8 GT/s`.
     pub detail: String,
-    /// The disks behind it: names in [`Machine::disks`](super::Machine::disks).
+    /// The disks behind it: names in `machine.disks`.
     pub disks: Vec<String>,
     /// Where the figures come from.
     pub source: String,
@@ -157,7 +157,7 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// The disks that are built on no other, each once, in the order of the chain: names in [`Machine::disks`](super::Machine::disks).
+    /// The disks that are built on no other, each once, in the order of the chain: names in `machine.disks`.
     pub fn disks(&self) -> Vec<String> {
         let depth_after = |index: usize| self.chain.get(index + 1).map(|device| device.depth);
         let mut disks: Vec<String> = Vec::new();
@@ -189,7 +189,7 @@ pub struct StorageDevice {
     pub depth: u32,
     /// `partition`, `mapper`, `multipath`, `raid`, `loop`, `memory` or `disk`.
     pub kind: String,
-    /// Name of the whole disk in [`Machine::disks`](super::Machine::disks).
+    /// Name of the whole disk in `machine.disks`.
     pub disk: Option<String>,
     /// The file that a loop device shows as a disk.
     pub backing_file: Option<String>,
