@@ -1,4 +1,4 @@
-//! From a [`Document`] to bytes: text for a terminal, Markdown, LaTeX, CSV, JSON and what other programs read, and the
+//! From a `Document` to bytes: text for a terminal, Markdown, LaTeX, CSV, JSON and what other programs read, and the
 //! text forms of `assay info` and `--list`.
 //!
 //! Nothing here measures, computes a statistic, reads a clock or does I/O: the same document always gives the same

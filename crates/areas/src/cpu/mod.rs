@@ -1,7 +1,7 @@
 //! Arithmetic: what belongs to the area `cpu`.
 //!
-//! Here: the choice ([`choice`]), the suite of the command ([`command`]), the expansion into planned benchmarks with ids and
-//! classic labels ([`expand`]). To come here: its findings, its charts, its classic table, what its results are compared
+//! Here: the choice ([`choice`]), the suite of the command (`command`), the expansion into planned benchmarks with ids and
+//! classic labels (`expand`). To come here: its findings, its charts, its classic table, what its results are compared
 //! with.
 
 pub mod choice;

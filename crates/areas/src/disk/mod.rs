@@ -1,8 +1,8 @@
 //! Disks: what belongs to the area `disk`.
 //!
-//! Here: the choice ([`choice`]), the suite of the command ([`command`]), sizes of test files ([`room`]), memory that a benchmark
+//! Here: the choice ([`choice`]), the suite of the command (`command`), sizes of test files ([`room`]), memory that a benchmark
 //! takes ([`footprint`]), stretches that are visited again ([`stretch`]), what cannot be measured ([`feasible`]), warnings known
-//! beforehand ([`beforehand`]), the expansion into planned benchmarks ([`expand`]). To come here: its findings, its conditions and
+//! beforehand (`beforehand`), the expansion into planned benchmarks (`expand`). To come here: its findings, its conditions and
 //! warnings after a measurement, its charts, its classic table.
 
 mod beforehand;

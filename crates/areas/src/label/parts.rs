@@ -73,7 +73,7 @@ pub struct Common {
     pub(crate) working_set: Option<u64>,
     /// Page size of every row of memory but the chases, which always name theirs.
     pub(crate) pages: Option<Pages>,
-    /// Aspects of disk and network that are the same in every row, in the order of [`aspects`].
+    /// Aspects of disk and network that are the same in every row, in the order of `aspects`.
     pub(crate) aspects: Vec<Option<String>>,
     /// File system and disks behind every row of the disk that was measured.
     pub(crate) below: Option<String>,

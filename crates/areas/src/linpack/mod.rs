@@ -1,7 +1,7 @@
 //! Dense systems of equations and products of matrices: what belongs to the area `linpack`.
 //!
-//! Here: the choice ([`choice`]), the suite of the command ([`command`]), which solver has what ([`solver`]), the classic series
-//! ([`series`]), expected bytes and seconds ([`cost`]), the expansion into planned benchmarks ([`expand`]). To come here: its
+//! Here: the choice ([`choice`]), the suite of the command (`command`), which solver has what ([`solver`]), the classic series
+//! (`series`), expected bytes and seconds (`cost`), the expansion into planned benchmarks (`expand`). To come here: its
 //! findings, its conditions, its charts, its classic table.
 
 pub mod choice;

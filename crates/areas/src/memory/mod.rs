@@ -1,8 +1,8 @@
 //! Memory: what belongs to the area `memory`.
 //!
-//! Here: the choice ([`choice`]), the suite of the command ([`command`]), which CPUs and nodes ([`seats`]), which instruction sets
+//! Here: the choice ([`choice`]), the suite of the command (`command`), which CPUs and nodes (`seats`), which instruction sets
 //! and methods ([`sets`]), parts and blocks of a working set ([`blocks`]), the working sets ([`working_sets`]), the expansion into
-//! planned benchmarks ([`expand`]). To come here: its findings (levels of a curve), its charts, its classic table.
+//! planned benchmarks (`expand`). To come here: its findings (levels of a curve), its charts, its classic table.
 
 pub mod blocks;
 pub mod choice;

@@ -1,6 +1,6 @@
 //! The network: what belongs to the area `net`.
 //!
-//! Here: the choice ([`choice`]), the suite of the command ([`command`]), modes, protocols and their parameters ([`modes`]), the
+//! Here: the choice ([`choice`]), the suite of the command (`command`), modes, protocols and their parameters ([`modes`]), the
 //! expansion into planned benchmarks with their CPUs ([`expand`]). To come here: its findings, its conditions and warnings, its
 //! charts, its classic table.
 

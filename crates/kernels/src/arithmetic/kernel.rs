@@ -137,7 +137,7 @@ impl Kernel {
         self.data.is_counted()
     }
 
-    /// Iterations after which [`Bound::run`] checks the accumulators and starts them anew, as they are exactly
+    /// Iterations after which `Bound::run` checks the accumulators and starts them anew, as they are exactly
     /// predictable no further; [`u64::MAX`] where they always are.
     pub const fn lap(&self) -> u64 {
         self.data.lap(self.pairs)

@@ -126,7 +126,7 @@ impl CombineLoop {
         self.0.sources()
     }
 
-    /// Stores [`combined`] of the sources in the target, word by word, once a pass and in ascending order. Returns the
+    /// Stores `combined` of the sources in the target, word by word, once a pass and in ascending order. Returns the
     /// blocks stored.
     ///
     /// # Panics

@@ -208,7 +208,7 @@ pub fn info_peaks(machine: &Machine, declared: &Declared, clocks: &BTreeMap<u32,
     info_peaks_of(machine, declared, clocks, None)
 }
 
-/// [`info_peaks`] with the links and limits of the disks behind a directory ([`crate::disk::storage()`],
+/// [`info_peaks`] with the links and limits of the disks behind a directory (`crate::disk::storage()`,
 /// [`crate::io_limits`]), if one is given.
 pub fn info_peaks_of(
     machine: &Machine,

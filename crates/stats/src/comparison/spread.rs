@@ -9,7 +9,7 @@
 //! median absolute deviation, half of all values, and needs 45 % as many values for the same precision (efficiencies of
 //! 82 and 37 % for normal data). Its constants are left out: they are the same for both sides.
 //!
-//! The interval is the expanded percentile interval of a bootstrap over pairs, as that of [`ratio`](crate::comparison::ratio()), but
+//! The interval is the expanded percentile interval of a bootstrap over pairs, as that of [`ratio`](crate::ratio()), but
 //! of the Bayesian one (D. B. Rubin, "The Bayesian Bootstrap", The Annals of Statistics 9, 1981), which weighs the pairs
 //! instead of drawing them again: a pair drawn twice has no distance from itself, so that Qn of drawn pairs is too small
 //! and varies too much (simulated: intervals half as wide again as they must be). Moods of the host that last for one pair only remain in both sides and draw the ratio towards 1; they cannot put it

@@ -1,7 +1,7 @@
 //! What the rows say together, each sentence by a rule of one table from the rows that it names (`docs/findings.md`).
 //!
 //! Rows of grade C take part in nothing but the sentence that says not to quote them. A difference is told only where the
-//! spans of both figures do not meet ([`figure`]). Of everything that could be said, an area says at most [`MOST`]
+//! spans of both figures do not meet (`figure`). Of everything that could be said, an area says at most `MOST`
 //! results: the first of each rule in the order of the table, then the second of each.
 
 use std::collections::BTreeMap;

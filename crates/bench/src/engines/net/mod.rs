@@ -2,7 +2,7 @@
 //!
 //! The near end is a worker of the run; it connects, measures and reports ([`near`], [`flow`]). The far end listens and
 //! serves ([`far`]): another worker that the runner starts, or a server on another host. What is received is counted at
-//! the receiver, and a latency is the full round trip. No data goes unchecked ([`content`]).
+//! the receiver, and a latency is the full round trip. No data goes unchecked (`content`).
 
 mod connect;
 mod datagrams;

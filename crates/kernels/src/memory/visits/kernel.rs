@@ -42,7 +42,7 @@ pub(crate) use multiplier;
 /// In which order a loop visits its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sequence {
-    /// One after the other, from where [`Visitor::go_to`] has put it.
+    /// One after the other, from where `Visitor::go_to` has put it.
     Ascending,
     /// As a generated permutation has it, pass after pass.
     Random,
