@@ -81,7 +81,7 @@ impl Pass {
     fn alone() -> Self {
         let names = ALONE.iter().map(|name| (*name).to_owned());
         let harness = ["--test-threads=1".to_owned()].into_iter().chain(names).collect();
-        Self { cargo: vec!["--exclude=lab", "--test=e2e"], harness, as_nobody: false }
+        Self { cargo: vec!["--exclude=lab", "--tests"], harness, as_nobody: false }
     }
 
     /// The programs in `lab` are not tested but for this.
@@ -93,7 +93,7 @@ impl Pass {
         let names = BY_USER.iter().map(|name| (*name).to_owned());
         // Some of them measure and assert that nothing disturbed them.
         let harness = ["--test-threads=1".to_owned()].into_iter().chain(names).collect();
-        Self { cargo: vec!["--exclude=lab", "--test=e2e"], harness, as_nobody: true }
+        Self { cargo: vec!["--exclude=lab", "--tests"], harness, as_nobody: true }
     }
 
     /// One test, alone.
@@ -160,7 +160,7 @@ pub(crate) fn run(shell: &Shell) -> Tally {
 
 /// Builds the program as the tests use it; nothing is left to do where they ran before.
 pub(crate) fn build(shell: &Shell) -> bool {
-    succeeds(&mut shell.cargo(&["test", "--quiet", "--workspace", "--exclude=lab", "--no-run", "--test=e2e"]))
+    succeeds(&mut shell.cargo(&["test", "--quiet", "--workspace", "--exclude=lab", "--no-run", "--tests"]))
 }
 
 fn skips_file(shell: &Shell) -> PathBuf {

@@ -41,7 +41,7 @@ pub(super) fn plan_of(machine: &Machine) -> Result<Plan, String> {
     let choices = Choices { cpu: CpuChoice { op, elements, isa, ..CpuChoice::default() }, ..Choices::default() };
     let suite = suite_of(Area::Cpu, &choices).map_err(|error| error.to_string())?;
     let threads = vec![Threads::Count(1), Threads::All];
-    let request = Request { threads, choices, ..crate::host::request(suite, machine) };
+    let request = Request { threads, ..crate::host::request(suite, machine) };
     let mut plan = plan(&request, machine).map_err(|error| error.to_string())?;
     let under_quota =
         plan.rows.iter().any(|row| machine.cpu.quota_cpus.is_some_and(|cpus| cpus < row.cpus.len() as f64));

@@ -92,7 +92,8 @@ fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak
     let choices = Choices { cpu: headlines, ..Choices::default() };
     let (Ok(suite), Ok(worker)) = (suite_of(Area::Cpu, &choices), worker_command()) else { return Vec::new() };
     let threads = vec![Threads::Count(1), Threads::All];
-    let request = Request { threads, choices, ..bench::host::request(suite, machine) };
+    // The user chose none of it: what this CPU lacks is left out.
+    let request = Request { threads, ..bench::host::request(suite, machine) };
     let Ok(plan) = plan(&request, machine) else { return Vec::new() };
     let setting = Setting {
         worker,

@@ -401,7 +401,7 @@ mod tests {
         let arguments = arguments("[fd00::2]:40000", Path::new("/plan/nodes/n2/door-0f.key"));
         assert_eq!(
             arguments.join(" "),
-            "net --to [fd00::2]:40000 --key-file /plan/nodes/n2/record-0f.key --protocol tcp --mode stream,pingpong \
+            "net --to [fd00::2]:40000 --key-file /plan/nodes/n2/door-0f.key --protocol tcp --mode stream,pingpong \
              --threads 1 --repeat 5 --time-budget 60s"
         );
     }
