@@ -27,7 +27,7 @@ pub use area::Area;
 pub use features::CoreFeatures;
 pub use fields::{IsaChoice, MOST_THREADS, Threads};
 pub use filter::matches_id;
-pub use plan::{AREAS, method, plan, suite_of};
+pub use plan::{AREAS, RULES, method, plan, suite_of};
 pub use request::{Choices, References, Request};
 pub use suite::{Suite, SuiteReferences};
 pub use threads::place;

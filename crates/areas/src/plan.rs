@@ -4,6 +4,7 @@ use model::experiment::{Area as Name, Experiment};
 use model::machine::Machine;
 use model::plan::{Plan, PlanError, Planned, Sampling, TOOL_RUN_SECONDS};
 use model::warning::{Warning, WarningCode};
+use verdict::rules::AreaRules;
 
 use crate::area::Area;
 use crate::cpu::CpuArea;
@@ -17,6 +18,10 @@ use crate::suite::Suite;
 
 /// Every area; a new one is a folder and one line here.
 pub static AREAS: &[&dyn Area] = &[&CpuArea, &LinpackArea, &MemoryArea, &DiskArea, &NetArea];
+
+/// How the results of every area are judged.
+pub static RULES: &[AreaRules] =
+    &[crate::cpu::RULES, crate::linpack::RULES, crate::memory::RULES, crate::disk::RULES, crate::net::RULES];
 
 /// What is known of the area of this name.
 pub(crate) fn area(name: Name) -> Option<&'static dyn Area> {

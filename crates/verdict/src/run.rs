@@ -5,6 +5,7 @@ use model::machine::Machine;
 use model::sample::Metric;
 use model::warning::{self, Grade, Warning, WarningCode};
 
+use crate::rules::AreaRules;
 use crate::{efficiency, findings, judge, samples, scaling};
 
 /// Warnings of an efficiency.
@@ -14,22 +15,22 @@ const OF_EFFICIENCY: &[WarningCode] = &[WarningCode::PeakUnknown, WarningCode::A
 /// warnings, grades, scaling and findings. By the rules that the run was judged by nothing changes.
 ///
 /// Warnings of what is not in a document are kept: what a worker saw, what was planned, the directory of a disk.
-pub fn judge_again(document: &mut Document) {
+pub fn judge_again(document: &mut Document, rules: &[AreaRules]) {
     let machine = document.machine.clone();
     let measured = |row: &&mut Row| row.status == Status::Ok && !row.metrics.is_empty();
     document.experiments.iter_mut().filter(measured).for_each(|row| judge_result(row, &machine));
-    judge_together(document);
+    judge_together(document, rules);
 }
 
 /// Judges what the results of a run say of each other, and the run as a whole.
-pub fn judge_together(document: &mut Document) {
+pub fn judge_together(document: &mut Document, rules: &[AreaRules]) {
     let (rows, machine) = (&mut document.experiments, &document.machine);
     judge::hold_against_each_other(rows);
     document.run.grade = headline_grade(rows);
     scaling::set(rows);
     findings::memory::levels::set(rows, machine);
     findings::memory::set_core_ceiling(rows);
-    document.findings = findings::findings(rows, machine);
+    document.findings = findings::findings(rows, machine, rules);
 }
 
 /// The worst grade of the headline rows: all that were measured but the scalar ones, which only stand beside.
@@ -81,14 +82,14 @@ fn summarise(metric: &mut Metric) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{document, metric_sample};
+    use crate::tests::{AREAS, document, metric_sample};
 
     /// A document of one result of these samples.
     fn of_samples(values: &[f64]) -> Document {
         let mut document = document();
         let metric = &mut document.experiments[0].metrics[0];
         metric.samples = values.iter().map(|value| metric_sample(*value).sample).collect();
-        judge_again(&mut document);
+        judge_again(&mut document, AREAS);
         document
     }
 
@@ -99,7 +100,7 @@ mod tests {
             let judged = of_samples(values);
             let stored: Document = serde_json::from_str(&serde_json::to_string(&judged).unwrap()).unwrap();
             let mut again = stored.clone();
-            judge_again(&mut again);
+            judge_again(&mut again, AREAS);
             assert_eq!(again, stored, "{values:?}");
             assert_eq!(again.experiments[0].metrics[0].summary.n as usize, values.len());
         }
@@ -114,7 +115,7 @@ mod tests {
         assert!(codes(&document).contains(&"drifting".to_owned()), "{:?}", codes(&document));
         document.experiments[0].warnings.insert(0, Warning::new(WarningCode::Steal, 0.5, "Seen."));
         document.experiments[0].metrics[0].samples.iter_mut().for_each(|sample| sample.value = 1.0);
-        judge_again(&mut document);
+        judge_again(&mut document, AREAS);
         assert!(codes(&document).contains(&"steal".to_owned()) && !codes(&document).contains(&"drifting".to_owned()));
         assert_eq!(document.experiments[0].grade, Some(Grade::C), "for the time that was stolen");
     }

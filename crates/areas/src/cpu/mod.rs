@@ -13,6 +13,7 @@ use kernels::table::KERNELS;
 use model::experiment::{Area as Name, CpuParams, Experiment, Params};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
+use verdict::rules::{AreaRules, FindingRules, Resource};
 
 pub use choice::CpuChoice;
 pub use expand::NOP;
@@ -21,6 +22,13 @@ use crate::area::Area;
 use crate::label::parts::Labels;
 use crate::request::{Choices, Request};
 use crate::suite::Suite;
+
+/// How its results are judged.
+pub(crate) const RULES: AreaRules = AreaRules {
+    uses: &[Resource::Cores],
+    findings: FindingRules { results: verdict::findings::cpu::findings },
+    ..AreaRules::new(Name::Cpu)
+};
 
 /// Arithmetic.
 pub(crate) struct CpuArea;

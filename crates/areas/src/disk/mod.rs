@@ -20,6 +20,7 @@ pub mod words;
 use model::experiment::{Area as Name, Experiment, Params};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
+use verdict::rules::{AreaRules, FindingRules, Resource};
 
 pub use choice::DiskChoice;
 
@@ -27,6 +28,13 @@ use crate::area::Area;
 use crate::label::parts::Labels;
 use crate::request::{Choices, Request};
 use crate::suite::Suite;
+
+/// How its results are judged.
+pub(crate) const RULES: AreaRules = AreaRules {
+    uses: &[Resource::Disk],
+    findings: FindingRules { results: verdict::findings::disk::findings },
+    ..AreaRules::new(Name::Disk)
+};
 
 /// Disks.
 pub(crate) struct DiskArea;

@@ -15,6 +15,7 @@ pub mod solver;
 use model::experiment::{Area as Name, Experiment, Params};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
+use verdict::rules::{AreaRules, FindingRules, Resource};
 
 pub use choice::LinpackChoice;
 
@@ -22,6 +23,13 @@ use crate::area::Area;
 use crate::label::parts::Labels;
 use crate::request::{Choices, Request};
 use crate::suite::Suite;
+
+/// How its results are judged.
+pub(crate) const RULES: AreaRules = AreaRules {
+    uses: &[Resource::Cores, Resource::Memory],
+    findings: FindingRules { results: verdict::findings::linpack::findings },
+    ..AreaRules::new(Name::Linpack)
+};
 
 /// Dense systems of equations.
 pub(crate) struct LinpackArea;

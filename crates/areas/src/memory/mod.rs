@@ -16,6 +16,7 @@ pub mod working_sets;
 use model::experiment::{Area as Name, Experiment, Params};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
+use verdict::rules::{AreaRules, FindingRules, Resource};
 
 pub use choice::MemoryChoice;
 
@@ -23,6 +24,13 @@ use crate::area::Area;
 use crate::label::parts::Labels;
 use crate::request::{Choices, Request};
 use crate::suite::Suite;
+
+/// How its results are judged.
+pub(crate) const RULES: AreaRules = AreaRules {
+    uses: &[Resource::Cores, Resource::Memory],
+    findings: FindingRules { results: verdict::findings::memory::findings },
+    ..AreaRules::new(Name::Memory)
+};
 
 /// Memory.
 pub(crate) struct MemoryArea;

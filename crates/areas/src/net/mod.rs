@@ -13,6 +13,7 @@ pub mod modes;
 use model::experiment::{Area as Name, Experiment, Params};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
+use verdict::rules::{AreaRules, FindingRules, Resource};
 
 pub use choice::NetChoice;
 
@@ -20,6 +21,13 @@ use crate::area::Area;
 use crate::label::parts::Labels;
 use crate::request::{Choices, Request};
 use crate::suite::Suite;
+
+/// How its results are judged.
+pub(crate) const RULES: AreaRules = AreaRules {
+    uses: &[Resource::Network],
+    findings: FindingRules { results: verdict::findings::net::findings },
+    ..AreaRules::new(Name::Net)
+};
 
 /// The network.
 pub(crate) struct NetArea;

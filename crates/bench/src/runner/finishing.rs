@@ -37,7 +37,7 @@ impl Run<'_> {
         document.conditions.after = machine_state(self.setting.began);
         let (calibration, timer) = &self.clock;
         document.conditions.timer.drift = Some(calibration.drift(timer));
-        verdict::run::judge_together(&mut document);
+        verdict::run::judge_together(&mut document, areas::RULES);
         self.storage.last_document(&document);
         self.report_storage_failure();
         let is_left = self.states.iter().any(|state| state.progress.is_left() || state.progress.has_failed());

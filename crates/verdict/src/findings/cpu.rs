@@ -12,7 +12,7 @@ use super::scaling;
 use super::words::{joined, percent, times};
 
 /// All findings of arithmetic, of its quiet rows and their series.
-pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
+pub fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
     let cores = machine.cpu.one_per_core(&machine.cpu.available_cpus).len();
     let cores = if cores == 0 { usize::MAX } else { cores };
     let of = |wanted: fn(&Row) -> bool| -> Vec<&Vec<&Row>> {
@@ -85,7 +85,7 @@ fn plain(rows: &[&Row]) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::findings::tests::known;
-    use crate::tests::{document, machine_with_cpus};
+    use crate::tests::{AREAS, document, machine_with_cpus};
     use model::experiment::Classic;
     use model::isa::{CpuOp, Isa};
 
@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn codes_and_texts(rows: &[Row], cpus: u32) -> Vec<(String, String)> {
-        let found = super::super::findings(rows, &machine_with_cpus(cpus));
+        let found = super::super::findings(rows, &machine_with_cpus(cpus), AREAS);
         found.into_iter().map(|one| (one.code, one.text)).collect()
     }
 
@@ -138,7 +138,7 @@ mod tests {
         let rows = [1, 2, 4].map(|threads| {
             row(Element::Fp64, "vector", threads, if threads == 4 { 204.0 } else { 100.0 * f64::from(threads) })
         });
-        let found = super::super::findings(&rows, &machine);
+        let found = super::super::findings(&rows, &machine, AREAS);
         let text = |code: &str| found.iter().find(|one| one.code == code).unwrap().text.clone();
         assert!(text("scaling_linear").contains("2.00x from 1 to 2 threads"), "{found:?}");
         assert!(text("second_threads").contains("on the 2 cores") && text("second_threads").contains("+2.0 %"));

@@ -23,7 +23,7 @@ struct Known<'a> {
 }
 
 /// All of them, of quiet rows and their series.
-pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
+pub fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
     let known: Vec<Known<'_>> = quiet.iter().copied().filter_map(known).collect();
     let mut counts: Vec<u32> = known.iter().map(|one| one.params.threads).collect();
     // The most threads first: they are what the machine can do.
@@ -151,7 +151,8 @@ mod tests {
 
     use super::*;
     use crate::findings::tests::known;
-    use crate::tests::document;
+    use crate::rules::AreaRules;
+    use crate::tests::{AREAS, document};
 
     /// A row of our own solver, but for what is changed, at this rate.
     fn row(n: u64, threads: u32, rate: f64, change: impl FnOnce(&mut LinpackParams)) -> Row {
@@ -181,7 +182,7 @@ mod tests {
     fn found(rows: &[Row], code: &str) -> Vec<String> {
         let mut machine = Machine::default();
         machine.cpu.isa = vec![Isa::Avx2, Isa::Avx512];
-        let all = crate::findings::of_area(Area::Linpack, rows, &machine);
+        let all = crate::findings::of_area(&AreaRules::of(AREAS, Area::Linpack), rows, &machine);
         assert!(all.iter().all(|one| one.evidence.iter().all(|id| rows.iter().any(|row| row.id == *id))));
         all.into_iter().filter(|one| one.code == code).map(|one| one.text).collect()
     }

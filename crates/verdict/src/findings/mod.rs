@@ -11,18 +11,19 @@ use model::experiment::Area;
 use model::machine::Machine;
 use model::warning::WarningCode;
 
+use crate::rules::AreaRules;
 use crate::scaling::stem;
 use figure::is_quiet;
 use rules::{Group, RULES};
 
-mod cpu;
-mod disk;
+pub mod cpu;
+pub mod disk;
 mod every;
 mod figure;
-mod linpack;
+pub mod linpack;
 pub mod memory;
 mod names;
-mod net;
+pub mod net;
 mod rules;
 mod scaling;
 mod tables;
@@ -33,26 +34,21 @@ const MOST: usize = 6;
 
 /// All findings, area by area.
 #[must_use]
-pub fn findings(rows: &[Row], machine: &Machine) -> Vec<Finding> {
-    Area::ALL.iter().flat_map(|area| chosen(*area, of_area(*area, rows, machine))).collect()
+pub fn findings(rows: &[Row], machine: &Machine, rules: &[AreaRules]) -> Vec<Finding> {
+    Area::ALL.iter().flat_map(|area| chosen(*area, of_area(&AreaRules::of(rules, *area), rows, machine))).collect()
 }
 
 /// Everything that can be said of an area.
-fn of_area(area: Area, rows: &[Row], machine: &Machine) -> Vec<Finding> {
+fn of_area(rules: &AreaRules, rows: &[Row], machine: &Machine) -> Vec<Finding> {
+    let area = rules.area;
     let own: Vec<&Row> = rows.iter().filter(|row| row.area == area).collect();
     let quiet: Vec<&Row> = own.iter().copied().filter(|row| is_quiet(row)).collect();
-    let series = series(&quiet);
+    let series = series(&quiet, rules.computes());
     let mut findings = every::findings(area, &own);
     // One cause may hold for several areas: then only the first of them says what to try.
     findings.extend(every::what_to_try(rows).into_iter().filter(|finding| finding.area == area));
     findings.extend(tables::findings(area, &own));
-    findings.extend(match area {
-        Area::Cpu => cpu::findings(&quiet, &series, machine),
-        Area::Linpack => linpack::findings(&quiet, &series, machine),
-        Area::Memory => memory::findings(&quiet, &series, machine),
-        Area::Disk => disk::findings(&quiet, &series, machine),
-        Area::Net => net::findings(&quiet, &series, machine),
-    });
+    findings.extend((rules.findings.results)(&quiet, &series, machine));
     findings
 }
 
@@ -81,10 +77,10 @@ fn chosen(area: Area, found: Vec<Finding>) -> Vec<Finding> {
 
 /// Rows that differ in their threads alone, by the id without them, each ascending in threads; of rows that compute, only
 /// as long as no two threads take turns on a CPU.
-fn series<'a>(quiet: &[&'a Row]) -> Vec<Vec<&'a Row>> {
+fn series<'a>(quiet: &[&'a Row], computes: bool) -> Vec<Vec<&'a Row>> {
     let takes_turns = |row: &Row| row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed);
     let mut series: Vec<(String, Vec<&'a Row>)> = Vec::new();
-    for row in quiet.iter().copied().filter(|row| !takes_turns(row) || matches!(row.area, Area::Disk | Area::Net)) {
+    for row in quiet.iter().copied().filter(|row| !(computes && takes_turns(row))) {
         let stem = stem(row);
         match series.iter_mut().find(|(other, _)| *other == stem) {
             Some((_, rows)) => rows.push(row),

@@ -12,7 +12,7 @@ use model::sample::Summary;
 use model::warning::{Grade, WARNINGS, Warning, WarningCode};
 
 use super::rules::{RULES, Rule};
-use crate::tests::document;
+use crate::tests::{AREAS, document};
 
 /// Sets a summary to a value known to one per cent from nine samples.
 pub(crate) fn known(summary: &mut Summary, value: f64) {
@@ -53,7 +53,7 @@ fn warned(mut row: Row, grade: Grade, code: WarningCode) -> Row {
 }
 
 fn found(rows: &[Row]) -> Vec<Finding> {
-    super::findings(rows, &Machine::default())
+    super::findings(rows, &Machine::default(), AREAS)
 }
 
 /// The sentences of a rule.

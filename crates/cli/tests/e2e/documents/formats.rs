@@ -117,7 +117,7 @@ fn a_stored_run_judged_again_gives_the_same_result() {
     for document in [&*CPU_RUN, &*MEMORY_RUN] {
         let stored: model::document::Document = serde_json::from_value(document.clone()).unwrap();
         let mut again = stored.clone();
-        verdict::run::judge_again(&mut again);
+        verdict::run::judge_again(&mut again, areas::RULES);
         assert_eq!(serde_json::to_value(&again).unwrap(), serde_json::to_value(&stored).unwrap());
     }
 }

@@ -23,7 +23,7 @@ const STATE: f64 = 0.05;
 const KNEE: f64 = 2.0;
 
 /// All findings of the disk area, of its quiet rows and their series.
-pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
+pub fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
     let rows: Vec<&Row> = quiet.iter().copied().filter(|row| is_on_device(row)).collect();
     let grow = |rows: &&Vec<&Row>| rows.iter().all(|row| is_on_device(row) && disk(row).is_some_and(is_free));
     let series: Vec<Vec<&Row>> = series.iter().filter(grow).cloned().collect();

@@ -8,7 +8,8 @@ use model::unit::{Better, Unit};
 use model::warning::Grade;
 
 use super::*;
-use crate::tests::{disk_params, document};
+use crate::rules::AreaRules;
+use crate::tests::{AREAS, disk_params, document};
 
 /// Random reads of 4 KiB, one at a time, but for what is changed.
 fn params(change: impl FnOnce(&mut DiskParams)) -> DiskParams {
@@ -51,7 +52,7 @@ fn seen(mut row: Row, see: impl Fn(&mut DiskConditions)) -> Row {
 }
 
 fn told(rows: &[Row]) -> Vec<(String, String)> {
-    let found = super::super::of_area(Area::Disk, rows, &Machine::default());
+    let found = super::super::of_area(&AreaRules::of(AREAS, Area::Disk), rows, &Machine::default());
     for finding in &found {
         let there = |id: &String| rows.iter().any(|row| row.id == *id);
         assert!(!finding.evidence.is_empty() && finding.evidence.iter().all(there), "{finding:?}");

@@ -25,7 +25,7 @@ pub use access::set_core_ceiling;
 const TRANSLATION_MATTERS: f64 = 1.05;
 
 /// All findings of the memory area, of its quiet rows and their series.
-pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
+pub fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
     let curves = curves(quiet, machine);
     let mut findings = scaling::findings(Area::Memory, &that_grow(series), machine);
     if let Some(curve) = curves.first().filter(|curve| slows_down(curve)) {

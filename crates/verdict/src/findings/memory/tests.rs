@@ -11,7 +11,8 @@ use model::warning::Grade;
 use super::access::core_ceiling;
 use super::*;
 use crate::findings::tests::known;
-use crate::tests::{document, machine_with_cpus};
+use crate::rules::AreaRules;
+use crate::tests::{AREAS, document, machine_with_cpus};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -90,7 +91,7 @@ pub(super) fn curve_rows() -> Vec<Row> {
 }
 
 fn texts(rows: &[Row], machine: &Machine) -> Vec<(String, String)> {
-    super::super::of_area(Area::Memory, rows, machine).into_iter().map(|found| (found.code, found.text)).collect()
+    super::super::of_area(&AreaRules::of(AREAS, Area::Memory), rows, machine).into_iter().map(|found| (found.code, found.text)).collect()
 }
 
 /// The only sentence of a rule.
@@ -109,7 +110,7 @@ fn has(rows: &[Row], machine: &Machine, code: &str) -> bool {
 fn every_finding_names_rows_that_are_there() {
     let mut rows = curve_rows();
     rows.extend(chases());
-    let found = super::super::of_area(Area::Memory, &rows, &machine(32 * MIB));
+    let found = super::super::of_area(&AreaRules::of(AREAS, Area::Memory), &rows, &machine(32 * MIB));
     assert!(found.len() >= 2, "{found:#?}");
     for finding in &found {
         assert!(!finding.evidence.is_empty() && finding.evidence.iter().all(|id| rows.iter().any(|row| row.id == *id)));

@@ -21,7 +21,7 @@ use super::words::{bits, percent};
 use select::{conditions, fastest, is_inside, net, of_mode};
 
 /// All findings of the network, of its quiet rows and their series.
-pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
+pub fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
     // What a blast sends is no result, and of round trips each connection waits for itself.
     let grows = |rows: &&Vec<&Row>| {
         let mode = rows.first().and_then(|row| net(row)).map(|params| params.mode);

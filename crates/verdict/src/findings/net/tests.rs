@@ -10,7 +10,8 @@ use model::unit::{Better, Unit};
 use model::warning::{Grade, Warning, WarningCode};
 
 use super::*;
-use crate::tests::document;
+use crate::rules::AreaRules;
+use crate::tests::{AREAS, document};
 
 const KIB: u64 = 1 << 10;
 
@@ -107,7 +108,7 @@ fn disturbed(mut row: Row) -> Row {
 }
 
 fn told(rows: &[Row]) -> Vec<(String, String)> {
-    let found = super::super::of_area(Area::Net, rows, &Machine::default());
+    let found = super::super::of_area(&AreaRules::of(AREAS, Area::Net), rows, &Machine::default());
     for finding in &found {
         let there = |id: &String| rows.iter().any(|row| row.id == *id);
         assert!(!finding.evidence.is_empty() && finding.evidence.iter().all(there), "{finding:?}");
