@@ -91,7 +91,10 @@ pub(super) fn curve_rows() -> Vec<Row> {
 }
 
 fn texts(rows: &[Row], machine: &Machine) -> Vec<(String, String)> {
-    super::super::of_area(&AreaRules::of(AREAS, Area::Memory), rows, machine).into_iter().map(|found| (found.code, found.text)).collect()
+    super::super::of_area(&AreaRules::of(AREAS, Area::Memory), rows, machine)
+        .into_iter()
+        .map(|found| (found.code, found.text))
+        .collect()
 }
 
 /// The only sentence of a rule.
