@@ -23,6 +23,11 @@ pub static AREAS: &[&dyn Area] = &[&CpuArea, &LinpackArea, &MemoryArea, &DiskAre
 pub static RULES: &[AreaRules] =
     &[crate::cpu::RULES, crate::linpack::RULES, crate::memory::RULES, crate::disk::RULES, crate::net::RULES];
 
+/// How the results of an area are judged.
+pub fn rules(name: Name) -> AreaRules {
+    AreaRules::of(RULES, name)
+}
+
 /// What is known of the area of this name.
 pub(crate) fn area(name: Name) -> Option<&'static dyn Area> {
     AREAS.iter().copied().find(|area| area.name() == name)

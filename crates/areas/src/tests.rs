@@ -1,9 +1,15 @@
 //! Values that the tests of several modules need.
 
+mod judging;
+
 use kernels::features::Features;
-use model::experiment::DiskParams;
+use model::experiment::{Area, CpuParams, DiskParams, Experiment, Params};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
+use model::isa::{CpuOp, Element, Isa};
 use model::machine::{Cache, Cpu, LogicalCpu, Machine, Memory};
+use model::plan::{Planned, Sampling};
+use model::sample::{Metric, Sample};
+use model::unit::{Better, Unit};
 
 use crate::features::CoreFeatures;
 use crate::request::Request;
@@ -31,6 +37,60 @@ pub(crate) fn machine_with_cpus(count: u32) -> Machine {
         memory: Memory { available_bytes: Some(16 << 30), ..Memory::default() },
         ..Machine::default()
     }
+}
+
+/// A planned benchmark of the area `cpu` on one thread.
+pub(crate) fn planned() -> Planned {
+    let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx2, threads: 1 };
+    let experiment = Experiment {
+        id: "cpu/fma/fp64/avx2/t1".into(),
+        area: Area::Cpu,
+        params: Params::Cpu(params),
+        method: "cpu-fma/1".into(),
+        classic: None,
+        kernel: None,
+    };
+    Planned {
+        experiment,
+        cpus: vec![0],
+        other_cpus: Vec::new(),
+        beside: Vec::new(),
+        alone: false,
+        sampling: Sampling::default(),
+        exact_work: None,
+        setup_seconds: 0.01,
+        obstacle: None,
+        warnings: Vec::new(),
+    }
+}
+
+/// The same with other parameters.
+pub(crate) fn planned_with(area: Area, params: Params) -> Planned {
+    let planned = planned();
+    Planned { experiment: Experiment { area, params, ..planned.experiment }, ..planned }
+}
+
+/// A sample of one second.
+pub(crate) fn sample(value: f64) -> Sample {
+    Sample {
+        value,
+        work: Some(value),
+        seconds: 1.0,
+        start: 0.0,
+        launch: 1,
+        block: 1,
+        session: 1,
+        clock_hz: Some(3e9),
+        stolen_seconds: Some(0.0),
+        per_thread: Vec::new(),
+        flags: Vec::new(),
+    }
+}
+
+/// A metric of these values, where more is better.
+pub(crate) fn metric(name: &str, unit: Unit, values: &[f64]) -> Metric {
+    let samples = values.iter().map(|value| sample(*value)).collect();
+    verdict::samples::metric(name, unit, Better::Higher, samples).unwrap()
 }
 
 /// Random reads of 4 KiB at this depth.

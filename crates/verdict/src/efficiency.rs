@@ -1,9 +1,6 @@
 //! How close a value is to the tightest limit that is known.
 
 use model::document::Row;
-use model::experiment::{MemoryParams, Params};
-use model::io::{DiskEngine, NetMode};
-use model::isa::MemoryOp;
 use model::machine::Machine;
 use model::number::percent_tenths;
 use model::peak::{Efficiency, Peak, PeakKind};
@@ -11,7 +8,7 @@ use model::sample::{Metric, MetricName};
 use model::unit::Better;
 use model::warning::{Warning, WarningCode};
 
-use crate::findings::memory::levels::CACHES_PER_WORKING_SET;
+use crate::rules::{AreaRules, LimitRules};
 
 /// The most by which an efficiency may exceed 1 before the peak is held to be wrong; so much too where too few samples
 /// tell how far the clock is known.
@@ -37,47 +34,24 @@ fn known_within(peak: Peak, clock_uncertainty: Option<f64>) -> Peak {
 
 /// Sets the limits of a result, with the efficiency of its first metric; the warning, where no limit is known or it is
 /// exceeded.
-pub fn set_peaks(row: &mut Row, peaks: Vec<Peak>, machine: &Machine) -> Option<Warning> {
+pub fn set_peaks(rules: &AreaRules, row: &mut Row, peaks: Vec<Peak>, machine: &Machine) -> Option<Warning> {
     let uncertainty = clock_uncertainty(row);
     let headline = row.metrics.first_mut()?;
     headline.peaks = peaks.into_iter().map(|peak| known_within(peak, uncertainty)).collect();
-    judge(row, machine)
+    judge(rules, row, machine)
 }
 
 /// Sets the efficiency of a result whose limits are set; the warning, where no limit is known or it is exceeded.
-pub fn judge(row: &mut Row, machine: &Machine) -> Option<Warning> {
-    let could_be_known = has_limit(&row.params, &row.conditions.cpus, machine);
-    let warning = set_efficiency(row.metrics.first_mut()?, &row.params);
-    warning.filter(|warning| could_be_known || warning.code != WarningCode::PeakUnknown)
-}
-
-/// Whether there is a limit that could be known.
-fn has_limit(params: &Params, cpus: &[u32], machine: &Machine) -> bool {
-    match params {
-        Params::Memory(params) => is_beyond_caches(params, cpus, machine),
-        // Our own loop is no device, and a load is what was asked for.
-        Params::Disk(params) => params.engine != DiskEngine::Null && params.load_percent.is_none(),
-        _ => true,
-    }
-}
-
-/// Whether a row moves bytes to and from memory: a rate of bytes, and a working set that the caches hold little of. What is
-/// in a cache, and the time of a single access, have no limit in the memory's transfers.
-#[must_use]
-pub fn is_beyond_caches(params: &MemoryParams, cpus: &[u32], machine: &Machine) -> bool {
-    let caches = machine.last_level_caches_behind(cpus).unwrap_or(0);
-    MemoryOp::STREAMS.contains(&params.op) && params.working_set >= caches.saturating_mul(CACHES_PER_WORKING_SET)
+pub fn judge(rules: &AreaRules, row: &mut Row, machine: &Machine) -> Option<Warning> {
+    let metric = row.metrics.first_mut()?;
+    metric.efficiency = None;
+    let applies = (rules.limit.applies)(&row.params, &row.conditions.cpus, machine);
+    applies.then(|| set_efficiency(metric, &rules.limit)).flatten()
 }
 
 /// Sets the efficiency against the tightest limit that carries one; the warning, where there is none or it is exceeded.
-pub fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
+fn set_efficiency(metric: &mut Metric, limit: &LimitRules) -> Option<Warning> {
     metric.efficiency = None;
-    // What was asked for is no achievement, nor are round trips that something else was made to delay.
-    if matches!(params, Params::Disk(disk) if disk.load_percent.is_some())
-        || matches!(params, Params::Net(net) if net.mode == NetMode::Load)
-    {
-        return None;
-    }
     let median = metric.summary.median;
     let tightest_of = |carries: fn(&Peak) -> bool| {
         let carrying = metric.peaks.iter().filter(|peak| carries(peak));
@@ -86,20 +60,19 @@ pub fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
             Better::Lower => carrying.max_by(|a, b| a.value.total_cmp(&b.value)),
         }
     };
-    let datasheet = exceeded_datasheet(metric, params);
+    let datasheet = exceeded_datasheet(metric).filter(|_| limit.exceeds_datasheet);
     if datasheet.is_some() {
         metric.efficiency = tightest_of(|peak| peak.kind.carries_efficiency() && peak.kind != PeakKind::Datasheet)
             .map(|peak| Efficiency { value: median / peak.value, of: peak.kind })
             .filter(|efficiency| efficiency.value <= 1.0 + MOST_UNCERTAINTY);
-        // Without a limit to be held against there is no efficiency, and the contract's word for that is the other one.
+        // Without another limit there is no efficiency, and the contract's warning for that is above_peak.
         if metric.efficiency.is_some() {
             return datasheet;
         }
     }
-    // What another measurement reached stands in where nothing physical is there: on loopback, and not for memory.
-    let stands_in = || tightest_of(|peak| peak.kind.stands_in()).filter(|_| !matches!(params, Params::Memory(_)));
-    let Some(peak) = tightest_of(|peak| peak.kind.carries_efficiency()).or_else(stands_in) else {
-        return Some(Warning::new(WarningCode::PeakUnknown, 1.0, nothing_known(params)));
+    let ceiling = || tightest_of(|peak| peak.kind.stands_in()).filter(|_| limit.measured_ceiling);
+    let Some(peak) = tightest_of(|peak| peak.kind.carries_efficiency()).or_else(ceiling) else {
+        return Some(Warning::new(WarningCode::PeakUnknown, 1.0, limit.unknown));
     };
     let value = if metric.better == Better::Higher { median / peak.value } else { peak.value / median };
     if value > 1.0 + peak.uncertainty.unwrap_or(MOST_UNCERTAINTY) {
@@ -116,24 +89,34 @@ pub fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
     None
 }
 
-/// That a drive does a little more than its data sheet says, which is no limit. `None` where another peak is as tight,
-/// or where it is so much more that the data sheet cannot be this drive's.
-fn exceeded_datasheet(metric: &Metric, params: &Params) -> Option<Warning> {
+/// The warning for a drive that does a little more than its data sheet says, which is no limit. `None` where another peak
+/// is as tight, or where it is so much more that the data sheet cannot be this drive's.
+fn exceeded_datasheet(metric: &Metric) -> Option<Warning> {
     let carrying = metric.peaks.iter().filter(|peak| peak.kind.carries_efficiency());
     let tightest = carrying.min_by(|a, b| a.value.total_cmp(&b.value))?;
-    let of_a_drive = matches!(params, Params::Disk(_)) && tightest.kind == PeakKind::Datasheet;
     let value = metric.summary.median / tightest.value;
-    (of_a_drive && value > 1.0 + MOST_UNCERTAINTY && value <= MOST_OF_DATASHEET).then(|| {
+    let exceeded = tightest.kind == PeakKind::Datasheet && value > 1.0 + MOST_UNCERTAINTY && value <= MOST_OF_DATASHEET;
+    exceeded.then(|| {
         let seen = format!("Measured {} of the data sheet ({}).", percent_tenths(value), tightest.formula);
         Warning::new(WarningCode::AboveDatasheet, value, &seen)
     })
 }
 
-/// That there is no peak, in the words of the row's area.
-const fn nothing_known(params: &Params) -> &'static str {
-    match params {
-        Params::Disk(_) => "The device says nothing of its speed.",
-        _ => "No peak is known.",
+/// Whether a warning says that a result is impossible.
+pub fn is_impossible(warning: &Warning) -> bool {
+    warning.code == WarningCode::Impossible
+}
+
+/// Takes the efficiency from a result that is impossible: then the value is wrong, not the peak.
+pub fn withdraw_impossible(row: &mut Row) {
+    if !row.warnings.iter().any(is_impossible) {
+        return;
+    }
+    row.warnings.retain(|warning| {
+        warning.code != WarningCode::AbovePeak && warning.code != WarningCode::AboveDatasheet
+    });
+    if let Some(headline) = row.metrics.first_mut() {
+        headline.efficiency = None;
     }
 }
 
@@ -145,7 +128,7 @@ mod tests {
 
     use super::*;
     use crate::samples::metric;
-    use crate::tests::{disk_params, metric_sample, planned};
+    use crate::tests::metric_sample;
 
     fn metric_with(peaks: &[(PeakKind, f64)], median: f64, better: Better) -> Metric {
         let sample = metric_sample(median).sample;
@@ -177,7 +160,7 @@ mod tests {
     fn the_tightest_limit_is_the_one_that_counts() {
         let peaks = [(PeakKind::Sustained, 100.0), (PeakKind::Declared, 80.0), (PeakKind::Base, 10.0)];
         let mut metric = metric_with(&peaks, 40.0, Better::Higher);
-        assert!(set_efficiency(&mut metric, &planned().experiment.params).is_none());
+        assert!(set_efficiency(&mut metric, &LimitRules::DEFAULT).is_none());
         assert_eq!(metric.efficiency, Some(Efficiency { value: 0.5, of: PeakKind::Declared }));
     }
 
@@ -185,25 +168,25 @@ mod tests {
     fn above_the_peak_the_peak_is_wrong() {
         let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 100.5, Better::Higher);
         assert!(
-            set_efficiency(&mut metric, &planned().experiment.params).is_none(),
+            set_efficiency(&mut metric, &LimitRules::DEFAULT).is_none(),
             "within the clock's own uncertainty"
         );
         let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 103.0, Better::Higher);
-        let above = set_efficiency(&mut metric, &planned().experiment.params).unwrap();
+        let above = set_efficiency(&mut metric, &LimitRules::DEFAULT).unwrap();
         assert!(above.code.as_str() == "above_peak" && above.advice.contains("report the peak"), "{above:?}");
         assert!(metric.efficiency.is_none());
         let mut metric = metric_with(&[(PeakKind::Declared, 100.0)], 103.0, Better::Higher);
-        let above = set_efficiency(&mut metric, &planned().experiment.params).unwrap();
+        let above = set_efficiency(&mut metric, &LimitRules::DEFAULT).unwrap();
         assert!(above.advice.contains("--declare"), "whoever declared it can correct it: {above:?}");
     }
 
     #[test]
     fn a_data_sheet_is_no_limit_and_a_link_is() {
-        let disk = Params::Disk(disk_params(32));
+        let disk = LimitRules { exceeds_datasheet: true, ..LimitRules::DEFAULT };
         let sheet = (PeakKind::Datasheet, 100.0);
-        let set = |peaks: &[(PeakKind, f64)], median, params: &Params| {
+        let set = |peaks: &[(PeakKind, f64)], median, limit: &LimitRules| {
             let mut metric = metric_with(peaks, median, Better::Higher);
-            let warning = set_efficiency(&mut metric, params).map(|warning| (warning.code, warning.grade));
+            let warning = set_efficiency(&mut metric, limit).map(|warning| (warning.code, warning.grade));
             (warning, metric.efficiency)
         };
         let remark = Some((WarningCode::AboveDatasheet.into(), warning::Grade::A));
@@ -212,13 +195,13 @@ mod tests {
         let within = Some(Efficiency { value: 1.01, of: PeakKind::Datasheet });
         assert_eq!(set(&[sheet], 101.0, &disk), (None, within));
         let wrong = Some((WarningCode::AbovePeak.into(), warning::Grade::B));
-        for (peak, median, params) in [
+        for (peak, median, limit) in [
             (sheet, 103.0, &disk),
             (sheet, 111.0, &disk),
             ((PeakKind::Link, 100.0), 103.0, &disk),
-            (sheet, 103.0, &planned().experiment.params),
+            (sheet, 103.0, &LimitRules::DEFAULT),
         ] {
-            assert_eq!(set(&[peak], median, params), (wrong.clone(), None), "{peak:?} {median}");
+            assert_eq!(set(&[peak], median, limit), (wrong.clone(), None), "{peak:?} {median}");
         }
     }
 
@@ -226,19 +209,18 @@ mod tests {
     fn base_boost_and_platform_maximum_carry_no_efficiency() {
         let peaks = [(PeakKind::Base, 100.0), (PeakKind::Boost, 200.0), (PeakKind::PlatformMaximum, 300.0)];
         let mut metric = metric_with(&peaks, 40.0, Better::Higher);
-        assert_eq!(set_efficiency(&mut metric, &planned().experiment.params).unwrap().code, WarningCode::PeakUnknown);
+        assert_eq!(set_efficiency(&mut metric, &LimitRules::DEFAULT).unwrap().code, WarningCode::PeakUnknown);
         assert!(metric.efficiency.is_none());
     }
 
     #[test]
     fn a_measured_ceiling_stands_in_where_nothing_physical_is_there() {
-        let params = planned().experiment.params;
         let mut metric = metric_with(&[(PeakKind::MeasuredCeiling, 100.0)], 40.0, Better::Higher);
-        assert!(set_efficiency(&mut metric, &params).is_none());
+        assert!(set_efficiency(&mut metric, &LimitRules::DEFAULT).is_none());
         assert_eq!(metric.efficiency, Some(Efficiency { value: 0.4, of: PeakKind::MeasuredCeiling }));
         let peaks = [(PeakKind::MeasuredCeiling, 50.0), (PeakKind::Link, 80.0)];
         let mut metric = metric_with(&peaks, 40.0, Better::Higher);
-        assert!(set_efficiency(&mut metric, &params).is_none());
+        assert!(set_efficiency(&mut metric, &LimitRules::DEFAULT).is_none());
         assert_eq!(metric.efficiency.map(|efficiency| efficiency.of), Some(PeakKind::Link));
     }
 }

@@ -10,6 +10,7 @@ pub mod findings;
 pub mod fleet;
 pub mod judge;
 pub mod live;
+mod process_run;
 pub mod rules;
 pub mod run;
 pub mod samples;

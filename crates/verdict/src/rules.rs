@@ -1,8 +1,12 @@
 //! What judging the results of an area depends on, as a table: the crate `areas` fills it, this crate reads it.
 
-use model::document::{Finding, Row};
-use model::experiment::Area;
+use model::document::{Conditions, Finding, Row};
+use model::experiment::{Area, Params};
 use model::machine::Machine;
+use model::plan::Planned;
+use model::warning::Warning;
+
+use crate::process_run::ProcessRun;
 
 /// A part of the machine that limits benchmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +28,55 @@ pub struct AreaRules {
     pub area: Area,
     /// The parts of the machine that its benchmarks depend on.
     pub uses: &'static [Resource],
+    /// Its conditions and warnings.
+    pub judge: JudgeRules,
+    /// What its values are compared with.
+    pub limit: LimitRules,
+    /// How much its results differ from run to run [docs/trust.md: separate sessions].
+    pub noise: Noise,
+    /// Whether the rate of a benchmark may grow with its threads.
+    pub scales: fn(&Params) -> bool,
     /// Its findings.
     pub findings: FindingRules,
+}
+
+/// The conditions and warnings of one area.
+#[derive(Clone, Copy, Debug)]
+pub struct JudgeRules {
+    /// Whether each sample says how much of the work each thread did. Where it does not, a loop next to the work shows
+    /// what the cores can do.
+    pub work_per_thread: bool,
+    /// Adds the area's own conditions to those of these process runs, and corrects those that mean something else here.
+    pub conditions: fn(&Planned, &[&ProcessRun], &mut Conditions),
+    /// Warnings that only this area has, of a result whose metrics and conditions are set. A stored result has no
+    /// process runs.
+    pub warnings: fn(&Row, &[ProcessRun]) -> Vec<Warning>,
+    /// Sets the conditions that follow from the efficiency.
+    pub losses: fn(&mut Row),
+    /// Sets what the results of a run show only together.
+    pub together: fn(&mut [Row], &Machine),
+}
+
+/// What the values of one area are compared with.
+#[derive(Clone, Copy, Debug)]
+pub struct LimitRules {
+    /// Whether a benchmark has a limit that could be known, given its CPUs.
+    pub applies: fn(&Params, &[u32], &Machine) -> bool,
+    /// Whether the rate of another measurement is the limit where no physical one is known.
+    pub measured_ceiling: bool,
+    /// Whether hardware may exceed its data sheet by some per cent.
+    pub exceeds_datasheet: bool,
+    /// The sentence for an unknown limit.
+    pub unknown: &'static str,
+}
+
+/// Relative standard deviation between runs of an unchanged machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Noise {
+    /// On virtual machines that share their host.
+    pub shared: f64,
+    /// On machines that nobody shares.
+    pub dedicated: f64,
 }
 
 /// The findings of one area.
@@ -35,10 +86,39 @@ pub struct FindingRules {
     pub results: fn(&[&Row], &[Vec<&Row>], &Machine) -> Vec<Finding>,
 }
 
+impl JudgeRules {
+    /// No conditions and no warnings of its own.
+    pub const DEFAULT: Self = Self {
+        work_per_thread: true,
+        conditions: |_, _, _| {},
+        warnings: |_, _| Vec::new(),
+        losses: |_| {},
+        together: |_, _| {},
+    };
+}
+
+impl LimitRules {
+    /// A physical limit for every benchmark.
+    pub const DEFAULT: Self = Self {
+        applies: |_, _, _| true,
+        measured_ceiling: true,
+        exceeds_datasheet: false,
+        unknown: "No peak is known.",
+    };
+}
+
 impl AreaRules {
     /// Rules for an area about which nothing is known: the ones to start from.
     pub const fn new(area: Area) -> Self {
-        Self { area, uses: &[], findings: FindingRules { results: |_, _, _| Vec::new() } }
+        Self {
+            area,
+            uses: &[],
+            judge: JudgeRules::DEFAULT,
+            limit: LimitRules::DEFAULT,
+            noise: Noise { shared: 0.05, dedicated: 0.01 },
+            scales: |_| true,
+            findings: FindingRules { results: |_, _, _| Vec::new() },
+        }
     }
 
     /// The rules for an area in a table.

@@ -18,18 +18,16 @@ const OF_EFFICIENCY: &[WarningCode] = &[WarningCode::PeakUnknown, WarningCode::A
 pub fn judge_again(document: &mut Document, rules: &[AreaRules]) {
     let machine = document.machine.clone();
     let measured = |row: &&mut Row| row.status == Status::Ok && !row.metrics.is_empty();
-    document.experiments.iter_mut().filter(measured).for_each(|row| judge_result(row, &machine));
+    document.experiments.iter_mut().filter(measured).for_each(|row| judge_result(&AreaRules::of(rules, row.area), row, &machine));
     judge_together(document, rules);
 }
 
 /// Judges what the results of a run say of each other, and the run as a whole.
 pub fn judge_together(document: &mut Document, rules: &[AreaRules]) {
     let (rows, machine) = (&mut document.experiments, &document.machine);
-    judge::hold_against_each_other(rows);
+    rules.iter().for_each(|rules| (rules.judge.together)(rows, machine));
     document.run.grade = headline_grade(rows);
-    scaling::set(rows);
-    findings::memory::levels::set(rows, machine);
-    findings::memory::set_core_ceiling(rows);
+    scaling::set(rows, rules);
     document.findings = findings::findings(rows, machine, rules);
 }
 
@@ -40,7 +38,7 @@ pub fn headline_grade(rows: &[Row]) -> Option<Grade> {
     rows.iter().filter(is_headline).filter_map(|row| row.grade).max()
 }
 
-fn judge_result(row: &mut Row, machine: &Machine) {
+fn judge_result(rules: &AreaRules, row: &mut Row, machine: &Machine) {
     row.metrics.iter_mut().for_each(summarise);
     if row.conditions.disk.is_some() && judge::is_of_rounds(row) {
         judge::set_steady(row);
@@ -48,10 +46,10 @@ fn judge_result(row: &mut Row, machine: &Machine) {
     let is_renewed = |warning: &Warning| {
         warning.code.known().is_some_and(|code| judge::RENEWED.contains(&code) || OF_EFFICIENCY.contains(&code))
     };
-    let mut renewed = judge::warnings_of_stored(row);
+    let mut renewed = judge::warnings_of_stored(rules, row);
     renewed.retain(is_renewed);
     // Whether something is impossible is judged with the limits.
-    renewed.extend(efficiency::judge(row, machine));
+    renewed.extend(efficiency::judge(rules, row, machine));
     let mut warnings = Vec::new();
     for warning in std::mem::take(&mut row.warnings) {
         let same = renewed.iter().position(|other| other.code == warning.code);
@@ -63,8 +61,8 @@ fn judge_result(row: &mut Row, machine: &Machine) {
     }
     row.warnings = warnings;
     row.warnings.extend(renewed);
-    judge::set_losses(row);
-    judge::withdraw(row);
+    (rules.judge.losses)(row);
+    efficiency::withdraw_impossible(row);
     row.grade = Some(warning::grade(&row.warnings));
 }
 

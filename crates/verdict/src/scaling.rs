@@ -6,15 +6,16 @@
 use std::collections::BTreeMap;
 
 use model::document::{Row, Scaling};
-use model::experiment::{Params, id_without_threads};
-use model::io::NetMode;
+use model::experiment::id_without_threads;
 use model::sample::MetricName;
 
+use crate::rules::AreaRules;
+
 /// Sets the scaling of every measured row that has a row to be compared with.
-pub fn set(rows: &mut [Row]) {
+pub fn set(rows: &mut [Row], rules: &[AreaRules]) {
     let mut fewest: BTreeMap<String, (String, u32, f64)> = BTreeMap::new();
     for row in rows.iter() {
-        let Some(rate) = rate(row) else { continue };
+        let Some(rate) = rate(row, rules) else { continue };
         let threads = row.params.threads();
         let first = fewest.entry(stem(row)).or_insert_with(|| (row.id.clone(), threads, rate));
         if threads < first.1 {
@@ -22,7 +23,7 @@ pub fn set(rows: &mut [Row]) {
         }
     }
     for row in rows.iter_mut() {
-        row.scaling = fewest.get(&stem(row)).and_then(|first| scaling(row, first));
+        row.scaling = fewest.get(&stem(row)).and_then(|first| scaling(row, first, rules));
     }
 }
 
@@ -31,17 +32,15 @@ pub(crate) fn stem(row: &Row) -> String {
     id_without_threads(&row.id)
 }
 
-/// The rate that scales, of a measured row. Round trips of several connections answer no question of scaling: each waits
-/// for itself.
-fn rate(row: &Row) -> Option<f64> {
-    let round_trips = matches!(&row.params, Params::Net(params) if params.mode == NetMode::Pingpong);
-    let measured = row.grade.is_some() && !round_trips;
-    row.metric(MetricName::Throughput).filter(|_| measured).map(|metric| metric.summary.median)
+/// The rate that scales, of a measured row.
+fn rate(row: &Row, rules: &[AreaRules]) -> Option<f64> {
+    let scales = row.grade.is_some() && (AreaRules::of(rules, row.area).scales)(&row.params);
+    row.metric(MetricName::Throughput).filter(|_| scales).map(|metric| metric.summary.median)
 }
 
-fn scaling(row: &Row, (from, threads_from, rate_from): &(String, u32, f64)) -> Option<Scaling> {
+fn scaling(row: &Row, (from, threads_from, rate_from): &(String, u32, f64), rules: &[AreaRules]) -> Option<Scaling> {
     let threads = row.params.threads();
-    let speed_up = rate(row).filter(|_| threads > *threads_from && *rate_from > 0.0)? / rate_from;
+    let speed_up = rate(row, rules).filter(|_| threads > *threads_from && *rate_from > 0.0)? / rate_from;
     let times = f64::from(threads) / f64::from(*threads_from);
     Some(Scaling { from: from.clone(), threads_from: *threads_from, speed_up, parallel_efficiency: speed_up / times })
 }
@@ -49,12 +48,12 @@ fn scaling(row: &Row, (from, threads_from, rate_from): &(String, u32, f64)) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::document;
+    use crate::tests::{AREAS, document};
 
     fn row(threads: u32, rate: f64) -> Row {
         let mut row = document().experiments.remove(0);
         row.id = row.id.replace("/t1", &format!("/t{threads}"));
-        if let Params::Cpu(params) = &mut row.params {
+        if let model::experiment::Params::Cpu(params) = &mut row.params {
             params.threads = threads;
         }
         row.metrics[0].summary.median = rate;
@@ -64,7 +63,7 @@ mod tests {
     #[test]
     fn each_row_is_compared_with_the_one_of_the_fewest_threads() {
         let mut rows = [row(4, 30.0), row(1, 10.0), row(2, 19.0)];
-        set(&mut rows);
+        set(&mut rows, AREAS);
         assert_eq!(rows[1].scaling, None);
         let four = rows[0].scaling.as_ref().unwrap();
         assert_eq!((four.threads_from, four.from.as_str()), (1, rows[1].id.as_str()));
@@ -76,7 +75,7 @@ mod tests {
     fn what_was_not_measured_is_no_base() {
         let mut rows = [row(1, 10.0), row(2, 19.0), row(4, 30.0)];
         rows[0].grade = None;
-        set(&mut rows);
+        set(&mut rows, AREAS);
         assert_eq!(rows[1].scaling, None);
         assert_eq!(rows[2].scaling.as_ref().map(|scaling| scaling.threads_from), Some(2));
     }

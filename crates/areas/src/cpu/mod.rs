@@ -10,10 +10,13 @@ mod expand;
 pub mod label;
 
 use kernels::table::KERNELS;
+use model::document::Row;
 use model::experiment::{Area as Name, CpuParams, Experiment, Params};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
-use verdict::rules::{AreaRules, FindingRules, Resource};
+use model::warning::{Warning, WarningCode};
+use verdict::judge::{ProcessRun, settings};
+use verdict::rules::{AreaRules, FindingRules, JudgeRules, Resource};
 
 pub use choice::CpuChoice;
 pub use expand::NOP;
@@ -26,9 +29,17 @@ use crate::suite::Suite;
 /// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Cores],
+    judge: JudgeRules { warnings: turbo_off, ..JudgeRules::DEFAULT },
     findings: FindingRules { results: verdict::findings::cpu::findings },
     ..AreaRules::new(Name::Cpu)
 };
+
+/// The warning for a clock that may not exceed the base.
+fn turbo_off(_: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
+    let off = settings::of(&runs.iter().collect::<Vec<_>>()).turbo == Some(false);
+    let warning = || Warning::new(WarningCode::TurboOff, 1.0, "Clocks above the base are switched off.");
+    off.then(warning).into_iter().collect()
+}
 
 /// Arithmetic.
 pub(crate) struct CpuArea;

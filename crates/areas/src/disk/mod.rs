@@ -12,6 +12,7 @@ mod expand;
 pub mod familiar;
 pub mod feasible;
 pub mod footprint;
+pub(crate) mod judge;
 pub mod label;
 pub mod room;
 pub mod stretch;
@@ -20,7 +21,7 @@ pub mod words;
 use model::experiment::{Area as Name, Experiment, Params};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
-use verdict::rules::{AreaRules, FindingRules, Resource};
+use verdict::rules::{AreaRules, FindingRules, JudgeRules, LimitRules, Noise, Resource};
 
 pub use choice::DiskChoice;
 
@@ -32,6 +33,21 @@ use crate::suite::Suite;
 /// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Disk],
+    judge: JudgeRules {
+        conditions: judge::conditions,
+        warnings: judge::warnings,
+        together: judge::limits::hold_against_each_other,
+        ..JudgeRules::DEFAULT
+    },
+    limit: LimitRules {
+        applies: |params, _, _| {
+            matches!(params, Params::Disk(params) if params.has_device() && params.load_percent.is_none())
+        },
+        exceeds_datasheet: true,
+        unknown: "The device says nothing of its speed.",
+        ..LimitRules::DEFAULT
+    },
+    noise: Noise { shared: 0.15, dedicated: 0.08 },
     findings: FindingRules { results: verdict::findings::disk::findings },
     ..AreaRules::new(Name::Disk)
 };

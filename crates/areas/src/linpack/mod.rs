@@ -8,6 +8,7 @@ pub mod choice;
 mod command;
 mod cost;
 mod expand;
+mod judge;
 pub mod label;
 mod series;
 pub mod solver;
@@ -15,7 +16,7 @@ pub mod solver;
 use model::experiment::{Area as Name, Experiment, Params};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
-use verdict::rules::{AreaRules, FindingRules, Resource};
+use verdict::rules::{AreaRules, FindingRules, JudgeRules, Resource};
 
 pub use choice::LinpackChoice;
 
@@ -27,6 +28,12 @@ use crate::suite::Suite;
 /// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Cores, Resource::Memory],
+    judge: JudgeRules {
+        work_per_thread: false,
+        conditions: judge::conditions,
+        losses: judge::set_losses,
+        ..JudgeRules::DEFAULT
+    },
     findings: FindingRules { results: verdict::findings::linpack::findings },
     ..AreaRules::new(Name::Linpack)
 };

@@ -13,12 +13,19 @@ mod seats;
 pub mod sets;
 pub mod working_sets;
 
-use model::experiment::{Area as Name, Experiment, Params};
+use model::document::Row;
+use model::experiment::{Area as Name, Experiment, MemoryParams, Params};
 use model::machine::Machine;
+use model::number::percent_tenths;
 use model::plan::{PlanError, Planned};
-use verdict::rules::{AreaRules, FindingRules, Resource};
+use model::unit::format_size;
+use model::warning::{Warning, WarningCode};
+use verdict::findings::memory as findings;
+use verdict::judge::{ProcessRun, settings};
+use verdict::rules::{AreaRules, FindingRules, JudgeRules, LimitRules, Noise, Resource};
 
 pub use choice::MemoryChoice;
+pub use working_sets::is_beyond_caches;
 
 use crate::area::Area;
 use crate::label::parts::Labels;
@@ -28,9 +35,36 @@ use crate::suite::Suite;
 /// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Cores, Resource::Memory],
-    findings: FindingRules { results: verdict::findings::memory::findings },
+    judge: JudgeRules { warnings: memory_limit, together, ..JudgeRules::DEFAULT },
+    limit: LimitRules {
+        applies: |params, cpus, machine| {
+            matches!(params, Params::Memory(params) if is_beyond_caches(params, cpus, machine))
+        },
+        measured_ceiling: false,
+        ..LimitRules::DEFAULT
+    },
+    noise: Noise { shared: 0.08, dedicated: 0.02 },
+    findings: FindingRules { results: findings::findings },
     ..AreaRules::new(Name::Memory)
 };
+
+/// The warning for a limit below the machine's memory.
+fn memory_limit(row: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
+    let settings = settings::of(&runs.iter().collect::<Vec<_>>());
+    let limit = settings.memory_limit_below_machine().filter(|limit| *limit > 0);
+    let warning = |(params, limit): (&MemoryParams, u64)| {
+        let needed = params.working_set as f64 / limit as f64;
+        let seen = format!("The row needs {} of the {} allowed.", percent_tenths(needed), format_size(limit));
+        Warning::new(WarningCode::MemoryLimit, needed, &seen)
+    };
+    label::params(row).zip(limit).map(warning).into_iter().collect()
+}
+
+/// Sets the level of the memory hierarchy, and what one core reaches.
+fn together(rows: &mut [Row], machine: &Machine) {
+    findings::levels::set(rows, machine);
+    findings::set_core_ceiling(rows);
+}
 
 /// Memory.
 pub(crate) struct MemoryArea;
@@ -59,12 +93,12 @@ impl Area for MemoryArea {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use model::experiment::MemoryParams;
     use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 
     /// Parameters of one thread on huge pages, with blocks of this size.
-    pub(super) fn params(pattern: MemoryPattern, op: MemoryOp, block: Option<u64>) -> MemoryParams {
+    pub(crate) fn params(pattern: MemoryPattern, op: MemoryOp, block: Option<u64>) -> MemoryParams {
         MemoryParams {
             pattern,
             op,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::iter;
 
 use kernels::handoff::HandoffLine;
+use model::experiment::MemoryParams;
 use model::isa::{MemoryOp, MemoryPattern};
 use model::machine::Machine;
 use model::number::UnitScale;
@@ -21,6 +22,14 @@ pub const LINES_OF_EACH: usize = 16;
 
 /// Bytes that a pair hands over in turn.
 pub const PAIR_BYTES: u64 = (2 * LINES_OF_EACH * size_of::<HandoffLine>()) as u64;
+
+/// Whether a benchmark moves bytes to and from memory: a rate of bytes, and a working set that the caches hold little of.
+/// What is in a cache, and the time of a single access, have no limit in the memory's transfers.
+#[must_use]
+pub fn is_beyond_caches(params: &MemoryParams, cpus: &[u32], machine: &Machine) -> bool {
+    let caches = machine.last_level_caches_behind(cpus).unwrap_or(0);
+    MemoryOp::STREAMS.contains(&params.op) && params.working_set >= caches.saturating_mul(CACHES_PER_WORKING_SET)
+}
 
 /// The share of the available memory that a working set of our own choice takes at most.
 const AVAILABLE_SHARE: u64 = 2;

@@ -7,13 +7,15 @@
 pub mod choice;
 mod command;
 pub mod expand;
+pub(crate) mod judge;
 pub mod label;
 pub mod modes;
 
 use model::experiment::{Area as Name, Experiment, Params};
+use model::io::NetMode;
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
-use verdict::rules::{AreaRules, FindingRules, Resource};
+use verdict::rules::{AreaRules, FindingRules, JudgeRules, LimitRules, Noise, Resource};
 
 pub use choice::NetChoice;
 
@@ -25,9 +27,26 @@ use crate::suite::Suite;
 /// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Network],
+    judge: JudgeRules {
+        conditions: judge::conditions,
+        warnings: judge::warnings,
+        ..JudgeRules::DEFAULT
+    },
+    limit: LimitRules {
+        // Round trips under a load are slowed down on purpose.
+        applies: |params, _, _| !is_mode(params, NetMode::Load),
+        ..LimitRules::DEFAULT
+    },
+    noise: Noise { shared: 0.15, dedicated: 0.05 },
+    // Each connection waits for its own round trips.
+    scales: |params| !is_mode(params, NetMode::Pingpong),
     findings: FindingRules { results: verdict::findings::net::findings },
     ..AreaRules::new(Name::Net)
 };
+
+fn is_mode(params: &Params, mode: NetMode) -> bool {
+    matches!(params, Params::Net(params) if params.mode == mode)
+}
 
 /// The network.
 pub(crate) struct NetArea;

@@ -3,13 +3,10 @@
 //!
 //! Everything here can be worked out again from the samples; nothing measures.
 
-use kernels::table::KERNELS;
+use areas::limits::{self, Known};
+use machine::NetEnd;
 use model::document::{Document, Row, Status, Stop};
-use model::experiment::Params;
-use model::isa::Isa;
-use model::linpack::LinpackParams;
 use model::machine::Machine;
-use model::peak::Peak;
 use model::sample::{Metric, MetricName, Sample};
 use model::warning::{self, Warning, WarningCode};
 use stats::StopReason;
@@ -21,6 +18,7 @@ use super::setting::Setting;
 use crate::evidence::Repetition;
 use crate::histogram::Histogram;
 use crate::journal::Journalled;
+use crate::net::ServerSession;
 use model::plan::Planned;
 
 /// The row of a planned experiment as it stands.
@@ -29,8 +27,9 @@ use model::plan::Planned;
 pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, setting: &Setting<'_>) -> Row {
     let mut row = Row::planned(&planned.experiment, planned.obstacle.as_deref().unwrap_or("not reached"));
     row.seconds = progress.seconds;
+    let rules = areas::rules(planned.experiment.area);
     let disturbed: Vec<bool> =
-        progress.launches.iter().map(|launch| judge::disturbed(planned, launch, best).is_some()).collect();
+        progress.launches.iter().map(|launch| judge::disturbed(&rules, planned, launch, best).is_some()).collect();
     row.metrics = metrics(&progress.samples);
     samples::mark(&mut row.metrics, &progress.launches, &disturbed);
     if let Some(Over::Not(status, reason)) = &progress.over {
@@ -41,7 +40,7 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
         return row;
     }
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
-    row.conditions = judge::conditions(planned, &row.metrics, &progress.launches, best, setting.machine);
+    row.conditions = judge::conditions(&rules, planned, &row.metrics, &progress.launches, best, setting.machine);
     if let Some(disk) = &mut row.conditions.disk {
         if let Some(target) = setting.disk.as_ref().filter(|_| disk.filesystem.is_some()) {
             (disk.devices, disk.layers) = (target.storage.disks(), target.storage.layers());
@@ -60,19 +59,20 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
         judge::set_steady(&mut row);
     }
     row.warnings.clone_from(&planned.warnings);
-    row.warnings.extend(judge::warnings(planned, &row, &progress.launches));
+    row.warnings.extend(judge::warnings(&rules, planned, &row, &progress.launches));
     if !matches!(progress.over, Some(Over::Measured(_))) {
         row.warnings.extend(cut_short(progress.missing_share(), progress.samples.len()));
     }
     put_references(&mut row, planned, progress, setting);
-    let peaks = peaks(planned, &row, best, setting);
-    let of_efficiency = efficiency::set_peaks(&mut row, peaks, setting.machine);
+    let Setting { machine, declared, .. } = setting;
+    let server = setting.server.map(ServerSession::peer);
+    let server = server.map(|peer| NetEnd { machine: &peer.machine, interface: peer.interface.as_deref() });
+    let known = Known { machine, declared, disk: setting.disk.as_ref(), server };
+    let peaks = limits::peaks(planned, &row, best, &known);
+    let of_efficiency = efficiency::set_peaks(&rules, &mut row, peaks, machine);
     row.warnings.extend(of_efficiency);
-    judge::set_losses(&mut row);
-    if let Some(target) = &setting.disk {
-        let Setting { machine, declared, .. } = setting;
-        judge::hold_against(&mut row, judge::Limits { target, machine, declared: &declared.to_map() });
-    }
+    (rules.judge.losses)(&mut row);
+    limits::warn(&mut row, &known);
     row.grade = Some(warning::grade(&row.warnings));
     row
 }
@@ -139,66 +139,6 @@ fn metrics(repetitions: &[Repetition]) -> Vec<Metric> {
     metrics
 }
 
-/// The peaks known for an experiment.
-fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>) -> Vec<Peak> {
-    let Setting { machine, declared, .. } = setting;
-    match &planned.experiment.params {
-        Params::Cpu(params) => {
-            let kernel = machine::CpuKernel { op: params.op, element: params.element, isa: params.isa };
-            let clocks = row.metrics.first().and_then(|metric| thread_clocks(&metric.samples));
-            let best = best.or(row.conditions.ops_per_cycle_p90);
-            machine::cpu_peaks(machine, kernel, &planned.cpus, clocks.as_deref(), best)
-        }
-        Params::Linpack(params) => {
-            let Some(isa) = params.isa.or_else(|| widest(machine, params)) else {
-                return Vec::new();
-            };
-            let kernel = machine::CpuKernel { op: params.bound(), element: params.element, isa };
-            let clocks = row.metrics.first().and_then(|metric| thread_clocks(&metric.samples));
-            // Of the loop beside the work.
-            let best = best.or(row.conditions.ops_per_cycle_p90);
-            machine::cpu_peaks(machine, kernel, &planned.cpus, clocks.as_deref(), best)
-        }
-        Params::Memory(params) if efficiency::is_beyond_caches(params, &planned.cpus, machine) => {
-            machine::memory_peaks(machine, declared, params, &planned.cpus)
-        }
-        Params::Disk(params) => setting.disk.as_ref().map_or_else(Vec::new, |target| {
-            machine::disk_peaks(machine, declared, &target.storage, &target.limits, params)
-        }),
-        Params::Net(params) => {
-            let seen = row.conditions.net.as_ref();
-            let far = setting.server.map(|server| {
-                let peer = server.peer();
-                machine::NetEnd { machine: &peer.machine, interface: peer.interface.as_deref() }
-            });
-            let path = machine::NetPath {
-                near: machine::NetEnd { machine, interface: seen.and_then(|net| net.interface.as_deref()) },
-                far,
-                is_version_6: seen.and_then(|net| Some(net.address_family.as_deref()? == "IPv6")),
-                two_copy_bytes_per_second: seen.and_then(|net| net.two_copy_bytes_per_second),
-            };
-            machine::net_peaks(&path, declared, params)
-        }
-        Params::Memory(_) | Params::Other(_) => Vec::new(),
-    }
-}
-
-/// The widest instruction set of this machine that multiplies and adds the elements of a system.
-fn widest(machine: &Machine, params: &LinpackParams) -> Option<Isa> {
-    let kernels = KERNELS.iter().filter(|kernel| (kernel.op, kernel.element) == (params.bound(), params.element));
-    kernels.map(|kernel| kernel.isa).find(|isa| machine.cpu.isa.contains(isa))
-}
-
-/// The median clock beside each thread, in the threads' order; `None` where it was not measured on every thread.
-fn thread_clocks(samples: &[Sample]) -> Option<Vec<f64>> {
-    let threads = samples.first()?.per_thread.len();
-    let of_thread = |thread: usize| {
-        let clocks: Option<Vec<f64>> = samples.iter().map(|sample| sample.per_thread.get(thread)?.clock_hz).collect();
-        stats::summarise(&clocks?).ok().map(|summary| summary.median)
-    };
-    (0..threads).map(of_thread).collect()
-}
-
 /// Adds to the document of a run that was cut off the samples that only its journal holds.
 pub(crate) fn add_journalled(document: &mut Document, samples: &[Journalled]) {
     for row in &mut document.experiments {
@@ -210,7 +150,7 @@ pub(crate) fn add_journalled(document: &mut Document, samples: &[Journalled]) {
         };
         let new: Vec<Repetition> = samples.iter().filter(is_new).map(|one| one.repetition.clone()).collect();
         if !new.is_empty() && row.status != Status::Failed {
-            extend(row, &new);
+            extend(row, &new, &document.machine);
         }
     }
     document.run.grade = verdict::run::headline_grade(&document.experiments);
@@ -218,7 +158,7 @@ pub(crate) fn add_journalled(document: &mut Document, samples: &[Journalled]) {
 
 /// Adds samples to a row: its summaries and its grade are worked out again; what a launch tells at its end stays
 /// unknown.
-fn extend(row: &mut Row, new: &[Repetition]) {
+fn extend(row: &mut Row, new: &[Repetition], machine: &Machine) {
     let mut metrics = metrics(new);
     for metric in &mut metrics {
         let Some(old) = row.metrics.iter().find(|old| old.name == metric.name) else { continue };
@@ -237,17 +177,16 @@ fn extend(row: &mut Row, new: &[Repetition]) {
     });
     let samples = row.metrics.first().map_or(0, |metric| metric.samples.len());
     row.warnings.extend(cut_short(1.0, samples));
-    if let Some(headline) = row.metrics.first_mut() {
-        row.warnings.extend(efficiency::set_efficiency(headline, &row.params));
-    }
-    judge::withdraw(row);
+    let of_efficiency = efficiency::judge(&areas::rules(row.area), row, machine);
+    row.warnings.extend(of_efficiency);
+    efficiency::withdraw_impossible(row);
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
     row.grade = Some(warning::grade(&row.warnings));
 }
 
 #[cfg(test)]
 mod tests {
-    use model::experiment::MemoryParams;
+    use model::experiment::{MemoryParams, Params};
     use model::isa::MemoryOp;
     use model::peak::PeakKind;
     use model::wire::Observations;

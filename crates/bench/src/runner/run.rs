@@ -320,7 +320,7 @@ impl<'a> Run<'a> {
         let best = self.best_ops_per_cycle.get(&id_without_threads(&planned.experiment.id)).copied();
         let exact = self.plan.repeat.is_some() || self.setting.verify_only || planned.sampling.until_steady;
         let Some(last) = self.states[index].progress.launches.last().filter(|_| !exact) else { return };
-        if judge::disturbed(planned, last, best).is_none() {
+        if judge::disturbed(&areas::rules(planned.experiment.area), planned, last, best).is_none() {
             return;
         }
         self.wait_until_quiet(planned.experiment.area);

@@ -29,7 +29,7 @@ pub fn evaluate(folder: &Folder, assay: Program) -> Result<ClusterDocument> {
     let nodes = nodes(folder, &plan, &mut catalogue)?;
     // A plan has the text of a suite's file.
     let suite = suite(&plan.suite).map_or_else(|_| plan.suite.clone(), |suite| suite.name);
-    Ok(fleet::evaluate(&plan, suite, assay, nodes, &catalogue))
+    Ok(fleet::evaluate(&plan, suite, assay, nodes, &catalogue, areas::RULES))
 }
 
 /// What is known of each node of a plan by now, in the plan's order.

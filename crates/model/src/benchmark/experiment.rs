@@ -122,6 +122,16 @@ pub struct DiskParams {
 }
 
 impl DiskParams {
+    /// Whether requests go to a device at all, rather than measure the loop without one.
+    pub fn has_device(&self) -> bool {
+        self.engine != DiskEngine::Null
+    }
+
+    /// Whether every request goes to the device, past the page cache.
+    pub fn bypasses_cache(&self) -> bool {
+        self.has_device() && self.direct && self.cache == DiskCache::Bypassed
+    }
+
     /// Bytes of the requests that all threads together have in flight.
     pub fn bytes_in_flight(&self) -> u64 {
         self.block.saturating_mul(u64::from(self.depth) * u64::from(self.threads))

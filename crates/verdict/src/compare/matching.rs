@@ -5,7 +5,6 @@
 
 use model::comparison::NotCompared;
 use model::document::{Document, Row, Status};
-use model::experiment::Area;
 use model::sample::{Metric, MetricName};
 use model::unit::format_size;
 use serde_json::{Map, Value};
@@ -132,10 +131,10 @@ pub(crate) fn metrics(row: &Row) -> impl Iterator<Item = &Metric> {
     let derived = if headline == MetricName::Iops.name() { MetricName::Throughput } else { MetricName::Iops };
     let wanted = move |metric: &&Metric| {
         let name = metric.name.as_str();
-        let known = [MetricName::Throughput, MetricName::Latency].iter().any(|known| known.name() == name);
-        // A solution's time is its rate once more.
-        let is_rate = row.area == Area::Linpack && name == MetricName::Latency.name();
-        (known && !is_rate && name != derived.name()) || name == headline
+        let known = metric.name == MetricName::Throughput
+            // Without percentiles it is the time of a whole sample, which is the rate once more.
+            || metric.name == MetricName::Latency && metric.summary.percentiles.is_some();
+        (known && name != derived.name()) || name == headline
     };
     row.metrics.iter().filter(wanted)
 }

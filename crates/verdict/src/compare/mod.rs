@@ -37,6 +37,7 @@ pub use noise::serves_as_history;
 pub(crate) use ratio::{THRESHOLD, change, direction};
 pub(crate) use side::side;
 
+use crate::rules::AreaRules;
 use side::is_same_run;
 
 /// What two runs say of each other. `history` are other runs: those of the same machine tell how much it differs from
@@ -45,7 +46,12 @@ use side::is_same_run;
 /// # Errors
 /// One sentence: it is the same run twice, a run has nothing that was measured, or no row of one can be compared with
 /// one of the other.
-pub fn compare(base: &Document, new: &Document, history: &[Document]) -> Result<Comparison, String> {
+pub fn compare(
+    base: &Document,
+    new: &Document,
+    history: &[Document],
+    rules: &[AreaRules],
+) -> Result<Comparison, String> {
     if is_same_run(base, new) {
         return Err(format!("'{}' was given twice: a run cannot be compared with itself", base.run.id));
     }
@@ -56,7 +62,7 @@ pub fn compare(base: &Document, new: &Document, history: &[Document]) -> Result<
         let why = not_compared.first().map_or_else(String::new, |row| format!(": {} {}", row.id, row.reason));
         return Err(format!("the two runs have no experiment that can be compared{why}"));
     }
-    let experiments = judgement::judge(&pairs, &noise::History::new(base, new, history));
+    let experiments = judgement::judge(&pairs, &noise::History::new(base, new, history, rules));
     Ok(Comparison {
         schema: SCHEMA.to_owned(),
         base: side(base),

@@ -4,9 +4,10 @@
 use std::cmp::Reverse;
 
 use model::document::{Document, Row, Status};
-use model::experiment::Area;
 use model::machine::Machine;
 use model::warning::Grade;
+
+use crate::rules::AreaRules;
 
 use super::matching::{Pair, comparable};
 use super::side::is_same_run;
@@ -20,16 +21,6 @@ const MOST_RUNS: usize = 20;
 const MEMORY_MAY_DIFFER: f64 = 0.05;
 /// Earlier runs that happened to agree make no machine quieter than this part of what its kind has shown.
 const LEAST_PART_OF_USUAL: f64 = 1.0 / 3.0;
-
-/// Relative standard deviation between runs that machines of either kind have shown: area, on virtual machines that
-/// share their host, on machines of their own. [docs/trust.md: separate sessions]
-const USUAL: &[(Area, f64, f64)] = &[
-    (Area::Cpu, 0.05, 0.01),
-    (Area::Linpack, 0.05, 0.01),
-    (Area::Memory, 0.08, 0.02),
-    (Area::Disk, 0.15, 0.08),
-    (Area::Net, 0.15, 0.05),
-];
 
 /// The noise of one row's figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +41,7 @@ pub(super) struct History<'a> {
     is_virtual: bool,
     /// Two machines: what one of them has shown before says nothing of the other.
     two_machines: bool,
+    rules: &'a [AreaRules],
 }
 
 /// Whether a run tells something of the noise between `base` and `new`: a whole one of the same machine that began
@@ -76,16 +68,17 @@ fn is_virtual(machine: &Machine) -> bool {
 
 impl<'a> History<'a> {
     /// Those of `runs` that serve.
-    pub(super) fn new(base: &Document, new: &Document, runs: &'a [Document]) -> Self {
+    pub(super) fn new(base: &Document, new: &Document, runs: &'a [Document], rules: &'a [AreaRules]) -> Self {
         let mut runs: Vec<&Document> = runs.iter().filter(|run| serves_as_history(run, base, new)).collect();
         runs.sort_by_key(|run| Reverse(&run.run.started));
         let two_machines = !is_same_machine(&base.machine, &new.machine);
-        Self { runs, is_virtual: is_virtual(&base.machine) || is_virtual(&new.machine), two_machines }
+        Self { runs, is_virtual: is_virtual(&base.machine) || is_virtual(&new.machine), two_machines, rules }
     }
 
     /// The noise of a row's figure.
     pub(super) fn noise(&self, pair: &Pair<'_>) -> Noise {
-        let usual = usual(pair.base.area, self.is_virtual);
+        let noise = AreaRules::of(self.rules, pair.base.area).noise;
+        let usual = if self.is_virtual { noise.shared } else { noise.dedicated };
         if self.two_machines {
             return Noise { deviation: usual, source: self.usual_words("two machines"), is_own: false };
         }
@@ -113,13 +106,6 @@ impl<'a> History<'a> {
     }
 }
 
-/// What machines of this kind have shown in this area.
-fn usual(area: Area, is_virtual: bool) -> f64 {
-    // The table is complete, which a test holds; the first line is no worse a guess than none.
-    let (_, shared, own) = USUAL.iter().find(|(of, ..)| *of == area).unwrap_or(&USUAL[0]);
-    if is_virtual { *shared } else { *own }
-}
-
 /// The figure of the same row in an earlier run. A row of grade C is left out: it never leads to a verdict of a change
 /// either, so that what disturbed or throttled it is no noise of those that do.
 fn earlier(run: &Document, pair: &Pair<'_>) -> Option<f64> {
@@ -128,17 +114,4 @@ fn earlier(run: &Document, pair: &Pair<'_>) -> Option<f64> {
     let metric = row.metrics.iter().find(|metric| metric.name == pair.base_metric.name)?;
     let values: Vec<f64> = metric.samples.iter().map(|sample| sample.value).collect();
     median(&values).filter(|median| *median > 0.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_area_has_its_usual_noise_and_shared_machines_more_of_it() {
-        for area in Area::ALL {
-            assert!(USUAL.iter().any(|(of, ..)| of == area), "{area}");
-            assert!(usual(*area, true) > usual(*area, false), "{area}");
-        }
-    }
 }

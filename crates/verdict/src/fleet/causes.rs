@@ -4,15 +4,17 @@
 //! A cause is a probable one: that something differs on a slow node does not prove that it made it slow.
 
 use model::cluster::Cause;
-use model::experiment::Area;
 use model::number::{clock, percent_whole as percent};
+
+use crate::rules::Resource;
 
 use super::facts::Words;
 use super::seen::Seen;
 
 /// A slow node in one area.
 pub(super) struct Case<'a> {
-    pub(super) area: Area,
+    /// The parts of the machine that the area depends on.
+    pub(super) uses: &'static [Resource],
     /// The node over its equals in the area, below 1.
     pub(super) of_median: f64,
     /// What was seen on the node.
@@ -27,16 +29,19 @@ pub(super) struct Case<'a> {
 
 struct Rule {
     code: &'static str,
-    areas: &'static [Area],
+    /// The part of the machine that it slows down; `None` for all.
+    slows: Option<Resource>,
     find: fn(&Case) -> Option<String>,
 }
 
-const ALL: &[Area] = &[Area::Cpu, Area::Linpack, Area::Memory, Area::Disk, Area::Net];
-const CORE: &[Area] = &[Area::Cpu, Area::Linpack, Area::Memory];
-const MEMORY: &[Area] = &[Area::Memory, Area::Linpack];
+const ALL: Option<Resource> = None;
+const CORES: Option<Resource> = Some(Resource::Cores);
+const MEMORY: Option<Resource> = Some(Resource::Memory);
+const DISK: Option<Resource> = Some(Resource::Disk);
+const NETWORK: Option<Resource> = Some(Resource::Network);
 
-const fn rule(code: &'static str, areas: &'static [Area], find: fn(&Case) -> Option<String>) -> Rule {
-    Rule { code, areas, find }
+const fn rule(code: &'static str, slows: Option<Resource>, find: fn(&Case) -> Option<String>) -> Rule {
+    Rule { code, slows, find }
 }
 
 /// A share of the time by which a node must exceed its equals: less is noise of the counters, and costs less than the
@@ -60,13 +65,13 @@ const RULES: &[Rule] = &[
     rule("stolen_time", ALL, |case| {
         Some(format!("its hypervisor gave {} of its processor time to others", percent(more(case, Seen::Steal)?)))
     }),
-    rule("throttled_heat", CORE, |case| {
+    rule("throttled_heat", CORES, |case| {
         Some(format!("its processor was too hot {} times", more_often(case, Seen::Thermal)?))
     }),
-    rule("throttled_power", CORE, |case| {
+    rule("throttled_power", CORES, |case| {
         Some(format!("its processor ran into its power limit {} times", more_often(case, Seen::Power)?))
     }),
-    rule("clock_low", CORE, |case| {
+    rule("clock_low", CORES, |case| {
         let (own, usual) = ((case.own)(Seen::Clock)?, (case.usual)(Seen::Clock)?);
         let share = own / usual;
         let explains = share < CLOCK_LOWER && share.ln() <= EXPLAINED * case.of_median.ln();
@@ -89,34 +94,34 @@ const RULES: &[Rule] = &[
     rule("remote_pages", MEMORY, |case| {
         Some(format!("{} of its pages were on another memory node", percent(more(case, Seen::RemotePages)?)))
     }),
-    rule("cpus_withheld", CORE, |case| {
+    rule("cpus_withheld", CORES, |case| {
         Some(format!("{} of its CPUs may not be used", percent(more(case, Seen::CpusWithheld)?)))
     }),
-    rule("fewer_cores", CORE, |case| less(case, "cores", "cores")),
-    rule("disk_hot", &[Area::Disk], |case| {
+    rule("fewer_cores", CORES, |case| less(case, "cores", "cores")),
+    rule("disk_hot", DISK, |case| {
         let hot =
             (case.own)(Seen::DiskHeadroom)? <= 0.0 && (case.usual)(Seen::DiskHeadroom).is_none_or(|usual| usual > 0.0);
         hot.then(|| "its disk is as hot as it may be and slows itself down".to_owned())
     }),
-    rule("disk_link", &[Area::Disk], |case| {
+    rule("disk_link", DISK, |case| {
         let share = (case.own)(Seen::DiskLink).filter(|share| *share < 1.0 - MORE)?;
         Some(format!("the link of its disk fell to {} of its rate", percent(share)))
     }),
-    rule("other_disk_load", &[Area::Disk], |case| {
+    rule("other_disk_load", DISK, |case| {
         Some(format!("{} of what its disk moved was for others", percent(more(case, Seen::DiskOthers)?)))
     }),
-    rule("other_disk", &[Area::Disk], |case| differs(case, "disk_models", "disk")),
-    rule("disk_link_speed", &[Area::Disk], |case| differs(case, "disk_links", "link of the disk")),
-    rule("other_net_load", &[Area::Net], |case| {
+    rule("other_disk", DISK, |case| differs(case, "disk_models", "disk")),
+    rule("disk_link_speed", DISK, |case| differs(case, "disk_links", "link of the disk")),
+    rule("other_net_load", NETWORK, |case| {
         Some(format!("{} of what its interface carried was for others", percent(more(case, Seen::NetOthers)?)))
     }),
-    rule("link_speed", &[Area::Net], |case| differs(case, "link_speed", "network link")),
-    rule("adapter_bus", &[Area::Net], |case| differs(case, "adapter_bus", "bus of the network adapter")),
-    rule("other_mtu", &[Area::Net], |case| differs(case, "mtu", "largest packet")),
+    rule("link_speed", NETWORK, |case| differs(case, "link_speed", "network link")),
+    rule("adapter_bus", NETWORK, |case| differs(case, "adapter_bus", "bus of the network adapter")),
+    rule("other_mtu", NETWORK, |case| differs(case, "mtu", "largest packet")),
     rule("other_governor", ALL, |case| differs(case, "governor", "frequency governor")),
-    rule("other_turbo", CORE, |case| differs(case, "turbo", "boost clocks")),
+    rule("other_turbo", CORES, |case| differs(case, "turbo", "boost clocks")),
     rule("quota_set", ALL, |case| differs(case, "cpu_quota", "CPU quota")),
-    rule("other_smt", CORE, |case| differs(case, "smt", "SMT")),
+    rule("other_smt", CORES, |case| differs(case, "smt", "SMT")),
     rule("other_huge_pages", MEMORY, |case| differs(case, "transparent_huge_pages", "transparent huge pages")),
     rule("other_microcode", ALL, |case| differs(case, "microcode", "microcode")),
     rule("other_kernel", ALL, |case| differs(case, "kernel", "kernel")),
@@ -133,7 +138,7 @@ const RULES: &[Rule] = &[
 /// The causes of a slow node over all areas in which it is slow, each once, the likeliest first.
 pub(super) fn causes(cases: &[Case]) -> Vec<Cause> {
     let found = |rule: &Rule| {
-        let text = cases.iter().filter(|case| rule.areas.contains(&case.area)).find_map(rule.find)?;
+        let text = cases.iter().filter(|case| rule.slows.is_none_or(|part| case.uses.contains(&part))).find_map(rule.find)?;
         Some(Cause { code: rule.code.to_owned(), text })
     };
     RULES.iter().filter_map(found).collect()

@@ -6,6 +6,8 @@ use model::number::{percent_tenths, percent_whole};
 use model::unit::Better;
 use stats::fleet::{Figure, NodeStanding, NodeVerdict, Sort, Spread, Subject, TooWide, judge_fleet};
 
+use crate::rules::AreaRules;
+
 use super::causes::{Case, causes};
 use super::differences::{differences, majority};
 use super::facts::Words;
@@ -31,15 +33,15 @@ struct Held {
 }
 
 /// Judges a group.
-pub(super) fn judge(group: &Group, nodes: &[&NodeResults], catalogue: &Catalogue) -> Judged {
-    let held = held(nodes, catalogue);
+pub(super) fn judge(group: &Group, nodes: &[&NodeResults], catalogue: &Catalogue, rules: &[AreaRules]) -> Judged {
+    let held = held(nodes, catalogue, rules);
     let figures: Vec<Figure> = held.iter().map(|held| held.figure.clone()).collect();
     let verdict = judge_fleet(nodes.len(), &figures);
     drop(figures);
     let facts: Vec<(&str, &Words)> =
         nodes.iter().filter_map(|node| Some((node.name.as_str(), &node.facts.as_ref()?.words))).collect();
     let majority = majority(&facts);
-    let bench = Bench { nodes, held: &held, catalogue, spreads: &verdict.spreads, majority: &majority };
+    let bench = Bench { nodes, held: &held, catalogue, spreads: &verdict.spreads, majority: &majority, rules };
     let slow = verdict.nodes.iter().enumerate().filter_map(|(node, verdict)| bench.slow_node(node, verdict)).collect();
     let distributions = held.iter().zip(&verdict.spreads).filter_map(|(held, spread)| {
         let spread = spread.as_ref().ok()?;
@@ -62,24 +64,14 @@ const fn standing(standing: NodeStanding) -> Standing {
     }
 }
 
-const fn sort(area: Area) -> Sort {
-    match area {
-        Area::Cpu | Area::Linpack | Area::Memory => Sort::Core,
-        Area::Disk | Area::Net => Sort::Device,
-    }
-}
-
-/// The areas by number.
-const AREAS: [Area; 5] = [Area::Cpu, Area::Linpack, Area::Memory, Area::Disk, Area::Net];
-
-fn held(nodes: &[&NodeResults], catalogue: &Catalogue) -> Vec<Held> {
+fn held(nodes: &[&NodeResults], catalogue: &Catalogue, rules: &[AreaRules]) -> Vec<Held> {
     let empty = |place: usize| {
         let (_, area, _, better) = &catalogue.figures[place];
         Held {
             catalogue: place,
             figure: Figure {
-                area: AREAS.iter().position(|known| known == area).unwrap_or(0),
-                sort: sort(*area),
+                area: Area::ALL.iter().position(|known| known == area).unwrap_or(0),
+                sort: if AreaRules::of(rules, *area).computes() { Sort::Core } else { Sort::Device },
                 better: if *better == Better::Higher { stats::Better::Higher } else { stats::Better::Lower },
                 first: vec![None; nodes.len()],
                 second: Vec::new(),
@@ -170,6 +162,7 @@ struct Bench<'a> {
     catalogue: &'a Catalogue,
     spreads: &'a [Result<Spread, stats::Unusable>],
     majority: &'a Words,
+    rules: &'a [AreaRules],
 }
 
 impl Bench<'_> {
@@ -178,7 +171,7 @@ impl Bench<'_> {
             let of_area = verdict.evidence.iter().filter(|one| self.area(one.subject) == area);
             of_area.map(|one| one.of_median[0]).min_by(f64::total_cmp)
         };
-        let mut areas: Vec<(f64, Area)> = AREAS.iter().filter_map(|area| Some((lowest(*area)?, *area))).collect();
+        let mut areas: Vec<(f64, Area)> = Area::ALL.iter().filter_map(|area| Some((lowest(*area)?, *area))).collect();
         areas.sort_by(|a, b| a.0.total_cmp(&b.0));
         if areas.is_empty() {
             return None;
@@ -194,8 +187,8 @@ impl Bench<'_> {
 
     const fn area(&self, subject: Subject) -> Area {
         match subject {
-            Subject::Area(area) => AREAS[area],
-            Subject::Figure(figure) => AREAS[self.held[figure].figure.area],
+            Subject::Area(area) => Area::ALL[area],
+            Subject::Figure(figure) => Area::ALL[self.held[figure].figure.area],
         }
     }
 
@@ -207,7 +200,7 @@ impl Bench<'_> {
                 Subject::Figure(figure) => shown.push(figure),
                 Subject::Area(area) => {
                     deviations.push(Deviation {
-                        experiment: format!("area:{}", AREAS[area].name()),
+                        experiment: format!("area:{}", Area::ALL[area].name()),
                         metric: "all".to_owned(),
                         of_median: evidence.of_median.clone(),
                         efficiency: None,
@@ -267,7 +260,7 @@ impl Bench<'_> {
             .iter()
             .zip(&seen)
             .map(|((of_median, area), (own, usual))| Case {
-                area: *area,
+                uses: AreaRules::of(self.rules, *area).uses,
                 of_median: *of_median,
                 own,
                 usual,

@@ -17,6 +17,7 @@ mod seen;
 use model::cluster::{ClusterDocument, ClusterInfo, FleetNode, Group, NodeState, Plan, SCHEMA, SlowNode, Standing};
 use model::document::Program;
 
+use crate::rules::AreaRules;
 use facts::Facts;
 use judged::Judged;
 pub use results::{Catalogue, NodeResults, Run};
@@ -30,6 +31,7 @@ pub fn evaluate(
     assay: Program,
     mut nodes: Vec<NodeResults>,
     catalogue: &Catalogue,
+    rules: &[AreaRules],
 ) -> ClusterDocument {
     let facts: Vec<Option<&Facts>> = nodes.iter().map(|node| node.facts.as_ref()).collect();
     let (group_of, groups) = groups::groups(&facts);
@@ -40,7 +42,7 @@ pub fn evaluate(
         .zip(&members)
         .map(|(group, members)| {
             let its: Vec<&NodeResults> = members.iter().map(|member| &nodes[*member]).collect();
-            judged::judge(group, &its, catalogue)
+            judged::judge(group, &its, catalogue, rules)
         })
         .collect();
     let mut document = document(plan, &nodes, &group_of, groups, judged, &members);

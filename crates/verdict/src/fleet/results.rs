@@ -266,7 +266,7 @@ impl NodeResults {
             self.peak = Some(self.peak.map_or(peak.value, |known| known.max(peak.value)));
         }
         let Some(value) = figure.summary.median.filter(|value| value.is_finite()) else { return };
-        let solves = row.area == Area::Linpack && row.params.op.as_deref() == Some("lu");
+        let solves = row.params.op.as_deref() == Some("lu");
         if solves && of_node_in_fp64 && figure.unit == Unit::FlopPerSecond {
             self.linpack = Some(self.linpack.map_or(value, |known| known.max(value)));
         }

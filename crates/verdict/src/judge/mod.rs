@@ -5,7 +5,6 @@
 //! next is blamed, so that a quota is not also called a busy neighbour.
 
 use model::document::{Conditions, Row};
-use model::experiment::Params;
 use model::machine::Machine;
 use model::number::percent_tenths as percent;
 use model::plan::Planned;
@@ -14,24 +13,22 @@ use model::unit::Better;
 use model::warning::{Cause, Grade, WARNINGS, Warning, WarningCode};
 use model::wire::{CYCLE_COUNTER, Observations};
 
-mod disk;
 mod interference;
-mod linpack;
-mod net;
-mod process_run;
 mod samples;
-mod settings;
+pub mod settings;
+mod steady;
 mod surroundings;
 mod values;
 
+use crate::rules::AreaRules;
 use surroundings::Scale;
-use values::{mean, median, percentile};
+use values::{mean, percentile};
 
-pub use disk::limits::{Limits, hold_against, hold_against_each_other, withdraw};
-pub(crate) use disk::steady::is_of_rounds;
-pub use disk::steady::set as set_steady;
-pub use linpack::set_losses;
-pub use process_run::ProcessRun;
+pub use crate::process_run::ProcessRun;
+pub(crate) use steady::is_of_rounds;
+pub use steady::set as set_steady;
+pub use surroundings::others_share;
+pub use values::median;
 
 /// What marks the samples of a launch that others disturbed.
 pub(crate) const DISTURBED: &str = "disturbed";
@@ -49,6 +46,7 @@ const FULL_CLOCK: f64 = 0.98;
 /// What all launches of a row saw together. `best` is the most operations per cycle that the same kernel has shown in
 /// any row.
 pub fn conditions(
+    rules: &AreaRules,
     planned: &Planned,
     metrics: &[Metric],
     launches: &[ProcessRun],
@@ -61,16 +59,14 @@ pub fn conditions(
         clock_start_hz: clocks.and_then(|clock| Some(clock.samples.first()?.value)),
         clock_end_hz: clocks.and_then(|clock| Some(clock.samples.last()?.value)),
         quota_cpus: machine.cpu.quota_cpus,
-        ..seen_by(planned, &launches.iter().collect::<Vec<_>>())
+        ..seen_by(rules, planned, &launches.iter().collect::<Vec<_>>())
     };
     let per_cycle = per_cycle_at_full_clock(launches, metrics.first());
     (conditions.ops_per_cycle, conditions.ops_per_cycle_p90) = (median(&per_cycle), percentile(&per_cycle, 90.0));
-    // Who did how much of a solution is not known.
-    let has_shares = !matches!(planned.experiment.params, Params::Linpack(_));
-    if has_shares && !launches.iter().any(|launch| launch.seen.waiting) {
+    if rules.judge.work_per_thread && !launches.iter().any(|launch| launch.seen.waiting) {
         conditions.slowest_over_fastest = metrics.first().and_then(slowest_over_fastest);
     }
-    conditions.lost_share = lost_share(planned, metrics, &conditions, best, machine);
+    conditions.lost_share = lost_share(rules, planned, metrics, &conditions, best, machine);
     conditions
 }
 
@@ -92,7 +88,7 @@ fn per_cycle_at_full_clock(launches: &[ProcessRun], headline: Option<&Metric>) -
 }
 
 /// What launches saw, without what their samples say.
-fn seen_by(planned: &Planned, launches: &[&ProcessRun]) -> Conditions {
+fn seen_by(rules: &AreaRules, planned: &Planned, launches: &[&ProcessRun]) -> Conditions {
     let seen: Vec<&Observations> = launches.iter().map(|launch| &launch.seen).collect();
     let sum = |of: fn(&Observations) -> f64| seen.iter().map(|one| of(one)).sum::<f64>();
     // A row whose only launch was cut off has samples, and nothing is known of what was around them.
@@ -105,9 +101,7 @@ fn seen_by(planned: &Planned, launches: &[&ProcessRun]) -> Conditions {
     let per_watched = |seconds: f64| (watched > 0.0).then(|| seconds / watched / planned.cpus.len() as f64);
     let ops: Vec<f64> = seen.iter().flat_map(|one| one.ops_per_cycle.iter().copied()).collect();
     let disagreement: Vec<f64> = seen.iter().flat_map(|one| one.clock_disagreement.iter().copied()).collect();
-    // At a load the rate is given: what came before was without pause, to find what it is a share of.
-    let at_a_load = matches!(&planned.experiment.params, Params::Disk(params) if params.load_percent.is_some());
-    let warm_up: Vec<f64> = seen.iter().filter(|_| !at_a_load).filter_map(|one| one.warm_up_change).collect();
+    let warm_up: Vec<f64> = seen.iter().filter_map(|one| one.warm_up_change).collect();
     // In every launch some thread is last: what counts is how far, as a rule.
     let least: Vec<f64> = seen.iter().filter_map(|one| one.least_cpu_share).collect();
     let settings = settings::of(launches);
@@ -138,21 +132,19 @@ fn seen_by(planned: &Planned, launches: &[&ProcessRun]) -> Conditions {
         launches: u32::try_from(seen.len()).ok().filter(|launches| *launches > 0),
         ..Conditions::default()
     };
+    (rules.judge.conditions)(planned, launches, &mut conditions);
     if seen.iter().any(|one| one.waiting) {
         // Threads that wait use little of their CPUs: that is no sign of neighbours.
         (conditions.cpu_share, conditions.lost_in_gaps, conditions.clock_source) = (None, None, None);
         conditions.least_cpu_share = None;
-        conditions.disk =
-            disk::conditions(planned, launches, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
-        conditions.net = net::conditions(&seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
     }
-    conditions.linpack = linpack::conditions(&seen);
-    surroundings::conditions(planned, launches, &mut conditions);
+    surroundings::conditions(launches, &mut conditions);
     conditions
 }
 
 /// Share of the rate lost to others: how far the median falls short of what the cores do in their undisturbed bursts.
 fn lost_share(
+    rules: &AreaRules,
     planned: &Planned,
     metrics: &[Metric],
     conditions: &Conditions,
@@ -160,8 +152,7 @@ fn lost_share(
     machine: &Machine,
 ) -> Option<f64> {
     let best = best.or(conditions.ops_per_cycle_p90)?;
-    if matches!(planned.experiment.params, Params::Linpack(_)) {
-        // What the cores can do is known of the loop beside the work.
+    if !rules.judge.work_per_thread {
         return conditions.ops_per_cycle.map(|ops| (1.0 - ops / best).max(0.0));
     }
     let undisturbed = best * conditions.clock_hz?;
@@ -183,20 +174,19 @@ fn slowest_over_fastest(metric: &Metric) -> Option<f64> {
 }
 
 /// The warnings of a row whose metrics and conditions are set.
-pub fn warnings(planned: &Planned, row: &Row, launches: &[ProcessRun]) -> Vec<Warning> {
+pub fn warnings(rules: &AreaRules, planned: &Planned, row: &Row, launches: &[ProcessRun]) -> Vec<Warning> {
     let all: Vec<&ProcessRun> = launches.iter().collect();
     let mut warnings = interference::warnings(planned, &row.conditions, &Scale::of(planned, &all));
     warnings.extend(samples::clock(row));
     warnings.extend(surroundings::warnings(&row.conditions));
-    warnings.extend(settings::warnings(planned, row, &settings::of(&all)));
+    warnings.extend(settings::warnings(planned, &settings::of(&all)));
     warnings.extend(set_up(&row.conditions, launches));
-    warnings.extend(disk::warnings(row));
-    warnings.extend(net::warnings(row, launches));
+    warnings.extend((rules.judge.warnings)(row, launches));
     if let Some(headline) = row.metrics.first() {
         warnings.extend(disturbed_launches(headline, &warnings, launches.len()));
         if planned.sampling.until_steady {
             // Noise is not what tells one round from another.
-            warnings.extend(disk::steady::warning(row));
+            warnings.extend(steady::warning(row));
         } else {
             warnings.extend(samples::spread(planned.sampling.target, headline));
         }
@@ -205,16 +195,16 @@ pub fn warnings(planned: &Planned, row: &Row, launches: &[ProcessRun]) -> Vec<Wa
 }
 
 /// The warnings that follow from the samples and conditions of a result alone, so that a stored result can be judged again.
-pub(crate) fn warnings_of_stored(row: &Row) -> Vec<Warning> {
+pub(crate) fn warnings_of_stored(rules: &AreaRules, row: &Row) -> Vec<Warning> {
     let mut warnings = samples::clock(row);
     warnings.extend(surroundings::warnings(&row.conditions));
-    warnings.extend(disk::warnings(row));
+    warnings.extend((rules.judge.warnings)(row, &[]));
     if let Some(headline) = row.metrics.first() {
         let runs = row.conditions.launches.unwrap_or(0) as usize;
         let others = row.warnings.iter().filter(|warning| warning.code != WarningCode::DisturbedBlocks);
         warnings.extend(disturbed_launches(headline, &others.cloned().collect::<Vec<_>>(), runs));
-        if disk::steady::is_of_rounds(row) {
-            warnings.extend(disk::steady::warning(row));
+        if steady::is_of_rounds(row) {
+            warnings.extend(steady::warning(row));
         } else {
             warnings.extend(samples::of_samples(headline));
         }
@@ -283,11 +273,11 @@ pub fn disturbed_blocks(share: f64, launches: usize) -> Option<Warning> {
 /// The share of the rate that others took from one launch, where a warning of others would leave that launch below
 /// grade A; 0 where only a symptom is known, such as swap. `best` is the most operations per cycle that the same kernel
 /// has shown.
-pub fn disturbed(planned: &Planned, launch: &ProcessRun, best: Option<f64>) -> Option<f64> {
+pub fn disturbed(rules: &AreaRules, planned: &Planned, launch: &ProcessRun, best: Option<f64>) -> Option<f64> {
     let mut launch = launch.clone();
     // One tick of stolen time is a large share of a short launch, and says no more than that there was some.
     launch.seen.steal_seconds = launch.seen.steal_seconds.map(|seconds| (seconds - TICK_SECONDS).max(0.0));
-    let mut conditions = seen_by(planned, &[&launch]);
+    let mut conditions = seen_by(rules, planned, &[&launch]);
     let best = best.or(conditions.ops_per_cycle_p90).filter(|best| *best > 0.0);
     conditions.lost_share = mean(&launch.seen.ops_per_cycle).zip(best).map(|(ops, best)| (1.0 - ops / best).max(0.0));
     let mut found = interference::warnings(planned, &conditions, &Scale::of(planned, &[&launch]));
@@ -328,6 +318,3 @@ fn set_up(conditions: &Conditions, launches: &[ProcessRun]) -> Vec<Warning> {
     .flatten()
     .collect()
 }
-
-#[cfg(test)]
-mod tests;

@@ -55,7 +55,7 @@ pub(super) fn spread(target: f64, headline: &Metric) -> Vec<Warning> {
 }
 
 /// A warning of `stats` in the document's words.
-pub(super) fn of_values(found: &stats::Warning, better: Better) -> Option<Warning> {
+fn of_values(found: &stats::Warning, better: Better) -> Option<Warning> {
     let (code, figure) = match found {
         stats::Warning::TooFew { n, needed } => (WarningCode::FewSamples, needed.saturating_sub(*n) as f64),
         stats::Warning::Drifting { .. } => (WarningCode::Drifting, 1.0),
@@ -74,4 +74,16 @@ pub(super) fn of_values(found: &stats::Warning, better: Better) -> Option<Warnin
     let mut letters = sentence.chars();
     let capital = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
     Some(Warning::new(code, figure, &format!("{capital}{}.", letters.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_sample_is_slow_only_in_the_direction_that_is_worse() {
+        let low = stats::Warning::FirstApart { ratio: 0.8 };
+        assert_eq!(of_values(&low, Better::Higher).unwrap().code, WarningCode::SlowFirst);
+        assert!(of_values(&low, Better::Lower).is_none(), "a low latency is no slow start");
+    }
 }

@@ -1,23 +1,20 @@
 //! What is set so that a number is not the machine's best: CPUs withheld, priority, memory limit, governor, turbo.
 
-use model::document::Row;
-use model::experiment::{Area, Params};
 use model::number::percent_tenths as percent;
 use model::plan::Planned;
 use model::surroundings::{IDLE_NICE, Settings};
-use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
 
-use super::process_run::ProcessRun;
+use crate::process_run::ProcessRun;
 
 /// The settings as the last launch saw them, but the worst priority that any had.
-pub(super) fn of(launches: &[&ProcessRun]) -> Settings {
+pub fn of(launches: &[&ProcessRun]) -> Settings {
     let nice = launches.iter().filter_map(|launch| launch.seen.settings.nice).max();
     launches.last().map_or_else(Settings::default, |last| Settings { nice, ..last.seen.settings.clone() })
 }
 
 /// The warnings that follow from settings for this row.
-pub(super) fn warnings(planned: &Planned, row: &Row, settings: &Settings) -> Vec<Warning> {
+pub(super) fn warnings(planned: &Planned, settings: &Settings) -> Vec<Warning> {
     let nice = settings.nice.unwrap_or(0);
     let found = [
         Warning::when(WarningCode::LowPriority, f64::from(nice), || {
@@ -27,10 +24,7 @@ pub(super) fn warnings(planned: &Planned, row: &Row, settings: &Settings) -> Vec
                 format!("The nice value is {nice}.")
             }
         }),
-        memory_limit(row, settings),
         governor(settings),
-        (row.area == Area::Cpu && settings.turbo == Some(false))
-            .then(|| Warning::new(WarningCode::TurboOff, 1.0, "Clocks above the base are switched off.")),
     ];
     found.into_iter().flatten().chain(cpus(planned, settings)).collect()
 }
@@ -60,15 +54,6 @@ fn cpus(planned: &Planned, settings: &Settings) -> Vec<Warning> {
     .collect()
 }
 
-/// A limit below the machine's memory, on rows that are about memory: what the row needs of it.
-fn memory_limit(row: &Row, settings: &Settings) -> Option<Warning> {
-    let Params::Memory(params) = &row.params else { return None };
-    let limit = settings.memory_limit_below_machine().filter(|limit| *limit > 0)?;
-    let needed = params.working_set as f64 / limit as f64;
-    let seen = format!("The row needs {} of the {} allowed.", percent(needed), format_size(limit));
-    Some(Warning::new(WarningCode::MemoryLimit, needed, &seen))
-}
-
 fn governor(settings: &Settings) -> Option<Warning> {
     let slow = settings.slow_governors().join(", ");
     let preferences = settings.energy_preferences.join(", ");
@@ -79,8 +64,6 @@ fn governor(settings: &Settings) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use model::experiment::MemoryParams;
-    use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
     use model::warning::Grade;
     use model::wire::Observations;
 
@@ -101,19 +84,10 @@ mod tests {
         }
     }
 
-    fn found(cpus: &[u32], area: Area, params: Option<Params>, settings: &Settings) -> Vec<(String, Grade)> {
-        let planned = Planned { cpus: cpus.to_vec(), ..planned() };
-        let mut row = Row::planned(&planned.experiment, "");
-        row.area = area;
-        row.params = params.unwrap_or(row.params);
-        warnings(&planned, &row, settings)
-            .into_iter()
-            .map(|warning| (warning.code.to_string(), warning.grade))
-            .collect()
-    }
-
     fn of_cpu(cpus: &[u32], settings: &Settings) -> Vec<(String, Grade)> {
-        found(cpus, Area::Cpu, None, settings)
+        let planned = Planned { cpus: cpus.to_vec(), ..planned() };
+        let found = warnings(&planned, settings);
+        found.into_iter().map(|warning| (warning.code.to_string(), warning.grade)).collect()
     }
 
     fn one(code: &str, grade: Grade) -> Vec<(String, Grade)> {
@@ -150,38 +124,8 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_limit_is_judged_by_what_the_row_needs() {
-        let row = |working_set| {
-            Some(Params::Memory(MemoryParams {
-                pattern: MemoryPattern::ALL[0],
-                op: MemoryOp::ALL[0],
-                block: None,
-                working_set,
-                pages: Pages::ALL[0],
-                isa: Isa::Avx2,
-                chains: None,
-                threads: 1,
-                level: None,
-                nodes: None,
-                group: None,
-                background: None,
-                placement: None,
-            }))
-        };
-        let limited = Settings { memory_limit_bytes: Some(1 << 30), ..free() };
-        let of = |working_set, settings: &Settings| found(&[0], Area::Memory, row(working_set), settings);
-        assert_eq!(of(1 << 20, &limited), one("memory_limit", Grade::A));
-        assert_eq!(of(600 << 20, &limited), one("memory_limit", Grade::B));
-        assert_eq!(of(1 << 30, &limited), one("memory_limit", Grade::C));
-        assert_eq!(of(1 << 30, &free()), []);
-        assert_eq!(of(1 << 30, &Settings { memory_limit_bytes: Some(16 << 30), ..free() }), [], "no limit at all");
-        assert_eq!(of_cpu(&[0], &limited), [], "arithmetic needs none");
-    }
-
-    #[test]
-    fn governor_and_turbo_are_remarks() {
-        let slow = Settings { governors: vec!["powersave".to_owned()], turbo: Some(false), ..free() };
-        assert_eq!(of_cpu(&[0], &slow), [one("governor", Grade::A), one("turbo_off", Grade::A)].concat());
-        assert_eq!(found(&[0], Area::Memory, None, &slow), one("governor", Grade::A));
+    fn a_slow_governor_is_a_remark() {
+        let slow = Settings { governors: vec!["powersave".to_owned()], ..free() };
+        assert_eq!(of_cpu(&[0], &slow), one("governor", Grade::A));
     }
 }

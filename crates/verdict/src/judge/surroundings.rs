@@ -4,20 +4,15 @@
 //! tick or so at each look. So launches are added up before anything is judged, and the uncertainty is taken off.
 
 use model::document::{Conditions, DiskConditions, NetConditions};
-use model::experiment::Params;
 use model::number::{UnitScale, percent_tenths as percent};
 use model::plan::Planned;
 use model::surroundings::Change;
 use model::warning::{Warning, WarningCode};
 
-use super::disk;
-use super::process_run::{ProcessRun, journal_bytes};
+use crate::process_run::ProcessRun;
 
 /// A tick of /proc/stat: what a sum may be off by at each look, and once more for what a launch leaves to be done.
 const TICK_SECONDS: f64 = 0.01;
-
-/// Bytes on loopback in a launch that are neither data nor counted: how two ends find each other and part.
-const MEETING_BYTES: u64 = 64 << 10;
 
 /// What shares are shares of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -74,7 +69,7 @@ fn room(around: &Change) -> f64 {
 }
 
 /// Puts into the conditions what all launches saw around them.
-pub(super) fn conditions(planned: &Planned, launches: &[&ProcessRun], conditions: &mut Conditions) {
+pub(super) fn conditions(launches: &[&ProcessRun], conditions: &mut Conditions) {
     let waiting = launches.iter().any(|launch| launch.seen.waiting);
     // For rows that wait the kernel works, and nobody says for whom.
     let share: fn(&Change) -> Option<f64> =
@@ -93,57 +88,15 @@ pub(super) fn conditions(planned: &Planned, launches: &[&ProcessRun], conditions
     let any = !launches.is_empty();
     conditions.thermal_events = events(|around| around.thermal_events).filter(|_| any);
     conditions.power_events = events(|around| around.power_events).filter(|_| any);
-    if let Some(disk) = &mut conditions.disk {
-        disk.other_share = other_disk_share(planned, launches);
-    }
-    if let Some(net) = &mut conditions.net {
-        net.other_share = other_net_share(launches);
-    }
 }
 
-/// Bytes that the device moved for others over all that it moved; `None` for rows without a device, and for those that
-/// the page cache may serve: their own bytes reach the device at any time. Where it wrote so much more than we did that
-/// the row is called amplified, only what it read is held to be others'.
-fn other_disk_share(planned: &Planned, launches: &[&ProcessRun]) -> Option<f64> {
-    let Params::Disk(params) = &planned.experiment.params else { return None };
-    if !disk::request::goes_past_the_cache(params) {
-        return None;
-    }
-    let amplified = disk::is_amplified(params, launches);
-    others(
-        launches,
-        |launch| journal_bytes(&launch.surroundings),
-        |launch| {
-            let around = &launch.surroundings;
-            let written = around.disk_written_bytes.filter(|_| amplified).unwrap_or(0);
-            let others = around.other_disk_bytes?.saturating_sub(written.saturating_sub(around.own_disk_written_bytes));
-            Some((others, around.disk_bytes?))
-        },
-    )
-}
-
-/// Bytes that the interface carried for others over all that it carried.
-fn other_net_share(launches: &[&ProcessRun]) -> Option<f64> {
-    others(
-        launches,
-        |_| MEETING_BYTES,
-        |launch| {
-            let (all, ours) = (launch.surroundings.net_bytes?, launch.seen.net.as_ref()?.link_bytes?);
-            Some((all.saturating_sub(ours), all))
-        },
-    )
-}
-
-/// The share of others over all launches, from bytes of others and of all; so many bytes of others a launch are none.
-fn others(
-    launches: &[&ProcessRun],
-    allowed_bytes: impl Fn(&ProcessRun) -> u64,
-    bytes: impl Fn(&ProcessRun) -> Option<(u64, u64)>,
-) -> Option<f64> {
+/// The share of a device's traffic that other programs caused over all process runs, from the bytes of other programs and
+/// of all; `None` where a process run does not know them.
+pub fn others_share(runs: &[&ProcessRun], bytes: impl Fn(&ProcessRun) -> Option<(u64, u64)>) -> Option<f64> {
     let (mut others, mut all) = (0, 0);
-    for launch in launches {
-        let (of_others, of_all) = bytes(launch)?;
-        others += of_others.saturating_sub(allowed_bytes(launch));
+    for run in runs {
+        let (of_others, of_all) = bytes(run)?;
+        others += of_others;
         all += of_all;
     }
     (all > 0).then(|| others as f64 / all as f64)
@@ -188,13 +141,10 @@ pub(super) fn warnings(conditions: &Conditions) -> Vec<Warning> {
 #[cfg(test)]
 #[expect(clippy::float_cmp, reason = "figures that are exact")]
 mod tests {
-    use model::experiment::DiskParams;
-    use model::io::{DiskEngine, DiskOp};
     use model::wire::Observations;
 
-    use super::super::process_run::JOURNAL_BYTES;
     use super::*;
-    use crate::tests::{disk_params, planned};
+    use crate::tests::planned;
 
     fn launched(surroundings: Change) -> ProcessRun {
         ProcessRun { surroundings, ..ProcessRun::default() }
@@ -207,7 +157,7 @@ mod tests {
 
     fn seen(launches: &[ProcessRun]) -> Conditions {
         let mut seen = Conditions::default();
-        conditions(&planned(), &launches.iter().collect::<Vec<_>>(), &mut seen);
+        conditions(&launches.iter().collect::<Vec<_>>(), &mut seen);
         seen
     }
 
@@ -278,72 +228,5 @@ mod tests {
         };
         assert_eq!(found(1, Some(0.06)), ["migrated", "remote_pages"]);
         assert!(found(0, Some(0.04)).is_empty() && found(0, None).is_empty());
-    }
-
-    #[test]
-    fn bytes_of_others_on_the_disk_are_beyond_ours_and_the_journals() {
-        let mut planned = planned();
-        planned.experiment.params = Params::Disk(disk_params(1));
-        let share = |planned: &Planned, other_disk_bytes: u64| {
-            let change = Change { disk_bytes: Some(100 << 20), other_disk_bytes: Some(other_disk_bytes), ..quiet() };
-            let launch = launched(change);
-            let mut found = Conditions { disk: Some(DiskConditions::default()), ..Conditions::default() };
-            conditions(planned, &[&launch, &launch], &mut found);
-            (found.disk.as_ref().unwrap().other_share, codes(&found))
-        };
-        assert_eq!(share(&planned, 1 << 20), (Some(0.0), vec![]));
-        assert_eq!(share(&planned, 3 << 19), (Some(0.005), vec![]));
-        assert_eq!(share(&planned, 5 << 20), (Some(0.04), vec!["other_disk_traffic".to_owned()]));
-        assert_eq!(share(&planned, 51 << 20), (Some(0.5), vec!["other_disk_traffic".to_owned()]));
-        let params = |direct, engine| Params::Disk(DiskParams { direct, engine, ..disk_params(1) });
-        planned.experiment.params = params(false, DiskEngine::Sync);
-        assert_eq!(share(&planned, 51 << 20), (None, vec![]), "its own may come at any time");
-        planned.experiment.params = params(true, DiskEngine::Null);
-        assert_eq!(share(&planned, 51 << 20), (None, vec![]), "nothing is asked of a device");
-    }
-
-    #[test]
-    fn a_longer_launch_allows_the_journal_more() {
-        let of = |seconds| journal_bytes(&Change { seconds, ..quiet() }) / JOURNAL_BYTES;
-        assert_eq!([0.2, 1.0, 2.5, f64::NAN].map(of), [1, 1, 3, 0]);
-    }
-
-    #[test]
-    fn what_a_file_system_writes_more_than_we_do_is_not_others() {
-        let mut planned = planned();
-        let params = DiskParams { op: DiskOp::Write, ..disk_params(1) };
-        planned.experiment.params = Params::Disk(params);
-        let share = |written: u64, read: u64| {
-            let change = Change {
-                disk_bytes: Some((written + read) << 20),
-                disk_written_bytes: Some(written << 20),
-                own_disk_bytes: 100 << 20,
-                own_disk_written_bytes: 100 << 20,
-                other_disk_bytes: Some((written + read - 100) << 20),
-                ..quiet()
-            };
-            let mut found = Conditions { disk: Some(DiskConditions::default()), ..Conditions::default() };
-            conditions(&planned, &[&launched(change)], &mut found);
-            found.disk.unwrap().other_share.unwrap()
-        };
-        assert_eq!((share(200, 0), share(105, 0)), (0.0, 4.0 / 105.0));
-        assert!((share(200, 201) - 200.0 / 401.0).abs() < 1e-9, "what it read is");
-    }
-
-    #[test]
-    fn bytes_of_others_on_the_interface_are_beyond_our_connections() {
-        let share = |all: u64, link_bytes| {
-            let net = Some(NetConditions { link_bytes, ..NetConditions::default() });
-            let seen = Observations { waiting: true, net: net.clone(), ..Observations::default() };
-            let launch = ProcessRun { seen, ..launched(Change { net_bytes: Some(all), ..quiet() }) };
-            let mut found = Conditions { net, ..Conditions::default() };
-            conditions(&planned(), &[&launch], &mut found);
-            (found.net.as_ref().unwrap().other_share, codes(&found))
-        };
-        assert_eq!(share((64 << 10) + 1000, Some(1000)), (Some(0.0), vec![]));
-        assert_eq!(share(1000, Some(1010)), (Some(0.0), vec![]));
-        let (other, found) = share(10 << 20, Some(5 << 20));
-        assert!((other.unwrap() - 0.494).abs() < 1e-3 && found == ["other_net_traffic"], "{other:?} {found:?}");
-        assert_eq!(share(10 << 20, None), (None, vec![]));
     }
 }

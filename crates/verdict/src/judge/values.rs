@@ -1,6 +1,7 @@
-//! Statistics of values, where there are any.
+//! Statistics of values that may be absent.
 
-pub(super) fn median(values: &[f64]) -> Option<f64> {
+/// The median; `None` without a value.
+pub fn median(values: &[f64]) -> Option<f64> {
     stats::summarise(values).ok().map(|summary| summary.median)
 }
 

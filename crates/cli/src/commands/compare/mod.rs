@@ -29,7 +29,7 @@ pub(crate) fn compare(arguments: &Compare, began: f64) -> Result {
     let base = reader.load(&arguments.base)?;
     let new = reader.load(&arguments.new)?;
     let history = store.map(|store| history(&store, &base, &new)).unwrap_or_default();
-    show(&verdict::compare::compare(&base, &new, &history)?, arguments)
+    show(&verdict::compare::compare(&base, &new, &history, areas::RULES)?, arguments)
 }
 
 /// The latest runs of the store that tell something of the machine's noise.

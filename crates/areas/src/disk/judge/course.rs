@@ -6,6 +6,7 @@ use model::number::{byte_rate, percent_tenths as percent, request_rate};
 use model::sample::MetricName;
 use model::unit::{Unit, format_size};
 use model::warning::{Warning, WarningCode};
+use verdict::judge::median;
 
 /// Samples on each side of a moment, at least.
 const EACH_SIDE: usize = 3;
@@ -21,7 +22,7 @@ pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &R
     let values: Vec<f64> = headline.samples.iter().map(|sample| sample.value).collect();
     let cliff = cliff(&values).and_then(|(index, lost)| {
         Warning::when(WarningCode::CacheCliff, lost, || {
-            let rate = |part: &[f64]| rate(headline.unit, crate::judge::values::median(part).unwrap_or(0.0));
+            let rate = |part: &[f64]| rate(headline.unit, median(part).unwrap_or(0.0));
             let written = written_before(params, row, index)
                 .map_or_else(String::new, |bytes| format!(", after {} in samples", format_size(bytes)));
             format!(
@@ -75,7 +76,7 @@ fn cliff(values: &[f64]) -> Option<(usize, f64)> {
     let gaps = (EACH_SIDE..=last).filter_map(|index| Some((index, gap(index)?)));
     let (index, _) = gaps.max_by(|one, other| one.1.total_cmp(&other.1))?;
     let (before, after) =
-        (crate::judge::values::median(&values[..index])?, crate::judge::values::median(&values[index..])?);
+        (median(&values[..index])?, median(&values[index..])?);
     (before > 0.0).then(|| (index, 1.0 - after / before))
 }
 

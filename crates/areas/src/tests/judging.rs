@@ -1,15 +1,19 @@
-//! From what launches saw to the warnings of a row.
+//! From what process runs saw to the conditions and warnings of a result.
 
 use model::document::{DiskConditions, NetConditions, Row};
 use model::experiment::{Area, DiskParams, MemoryParams, NetParams, Params};
-use model::io::{Direction, DiskCache, DiskOp, NetMode, Protocol};
-use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
-use model::sample::{Summary, ThreadShare};
+use model::io::{DiskCache, DiskOp, NetMode, Protocol};
+use model::isa::{MemoryOp, MemoryPattern};
+use model::plan::Planned;
+use model::sample::{Metric, Percentiles, Sample, ThreadShare};
 use model::surroundings::{Change, DiskHeat, Settings};
-use model::unit::Unit;
+use model::unit::{Better, Unit};
+use model::warning::{Cause, Grade, WARNINGS, WarningCode};
+use model::wire::Observations;
+use verdict::judge::{self, ProcessRun, disturbed_blocks};
 
-use super::*;
-use crate::tests::{disk_params, machine_with_cpus, metric_sample, planned};
+use super::{disk_params, machine_with_cpus, planned, planned_with, sample};
+use crate::{disk, memory, net, rules};
 
 /// What a launch of an undisturbed row sees: one thread on one of two CPUs for half a second, 0.3 s of it in samples.
 fn quiet() -> ProcessRun {
@@ -50,83 +54,56 @@ fn quiet() -> ProcessRun {
 }
 
 fn memory_params() -> Params {
-    Params::Memory(MemoryParams {
-        pattern: MemoryPattern::ALL[0],
-        op: MemoryOp::ALL[0],
-        block: None,
-        working_set: 1 << 30,
-        pages: Pages::ALL[0],
-        isa: Isa::Avx2,
-        chains: None,
-        threads: 1,
-        level: None,
-        nodes: None,
-        group: None,
-        background: None,
-        placement: None,
-    })
+    let params = memory::tests::params(MemoryPattern::ALL[0], MemoryOp::ALL[0], None);
+    Params::Memory(MemoryParams { working_set: 1 << 30, ..params })
 }
 
 fn net_params() -> Params {
-    Params::Net(NetParams {
-        protocol: Protocol::Udp,
-        mode: NetMode::Pingpong,
-        block: 64,
-        direction: Some(Direction::Up),
-        threads: 1,
-        path: "loopback".into(),
-        zero_copy: None,
-        segmentation: None,
-        loss_goal_per_million: None,
-        wait: None,
-    })
+    Params::Net(NetParams { path: "loopback".into(), ..net::judge::tests::params(Protocol::Udp, NetMode::Pingpong) })
 }
 
-/// A row of these parameters with the conditions and warnings of these launches, three samples from each.
-fn judged(area: Area, params: Params, launches: &[ProcessRun]) -> Row {
-    let mut planned = planned();
-    (planned.experiment.area, planned.experiment.params) = (area, params);
-    planned.cpus = vec![0];
-    let mut row = Row::planned(&planned.experiment, "");
+fn disturbed(planned: &Planned, run: &ProcessRun, best: Option<f64>) -> Option<f64> {
+    judge::disturbed(&rules(planned.experiment.area), planned, run, best)
+}
+
+/// The metrics of these process runs, three samples from each.
+fn metrics(planned: &Planned, runs: &[ProcessRun]) -> Vec<Metric> {
     let metric = |name: &str, value: f64| {
-        let launch = |index: usize| u32::try_from(index / 3).unwrap();
-        let flags = |index: usize| {
-            let marked = disturbed(&planned, &launches[index / 3], None).is_some();
-            if marked { vec![DISTURBED.to_owned()] } else { Vec::new() }
-        };
         // Values that no rule of `stats` minds.
-        let values = (0..3 * launches.len()).map(|index| value * (1.0 + [0.0, 1e-4, -1e-4][index % 3]));
-        let samples: Vec<Sample> = values
-            .enumerate()
-            .map(|(index, value)| Sample { launch: launch(index), flags: flags(index), ..metric_sample(value).sample })
-            .collect();
-        let summary = Summary {
-            median: value,
-            percentiles: None,
-            ..crate::tests::document().experiments[0].metrics[0].summary.clone()
-        };
-        Metric {
-            name: name.into(),
-            unit: Unit::FlopPerSecond,
-            better: Better::Higher,
-            samples,
-            summary,
-            peaks: Vec::new(),
-            efficiency: None,
-            references: Vec::new(),
-        }
+        let values = (0..3 * runs.len()).map(|index| value * (1.0 + [0.0, 1e-4, -1e-4][index % 3]));
+        let samples = values.enumerate().map(|(index, value)| Sample {
+            launch: u32::try_from(index / 3).unwrap(),
+            flags: disturbed(planned, &runs[index / 3], None).map(|_| "disturbed".to_owned()).into_iter().collect(),
+            ..sample(value)
+        });
+        verdict::samples::metric(name, Unit::FlopPerSecond, Better::Higher, samples.collect()).unwrap()
     };
-    row.metrics = vec![metric("throughput", 31.9 * 3e9), metric("clock", 3e9)];
-    if area == Area::Net {
-        row.metrics.push(metric("latency", 1e-5));
-    }
-    row.conditions = conditions(&planned, &row.metrics, launches, None, &machine_with_cpus(2));
-    row.warnings = warnings(&planned, &row, launches);
+    let mut metrics = vec![metric("throughput", 31.9 * 3e9), metric("clock", 3e9)];
+    metrics.extend((planned.experiment.area == Area::Net).then(|| metric("latency", 1e-5)));
+    metrics
+}
+
+/// A result of these metrics with the conditions and warnings of these process runs.
+fn judged_as(planned: &Planned, metrics: Vec<Metric>, runs: &[ProcessRun]) -> Row {
+    let mut row = Row::planned(&planned.experiment, "");
+    let rules = rules(planned.experiment.area);
+    row.metrics = metrics;
+    row.conditions = judge::conditions(&rules, planned, &row.metrics, runs, None, &machine_with_cpus(2));
+    row.warnings = judge::warnings(&rules, planned, &row, runs);
     row
 }
 
+fn judged(area: Area, params: Params, runs: &[ProcessRun]) -> Row {
+    let planned = planned_with(area, params);
+    judged_as(&planned, metrics(&planned, runs), runs)
+}
+
+fn named(row: &Row) -> Vec<String> {
+    row.warnings.iter().map(|warning| warning.code.to_string()).collect()
+}
+
 fn codes(area: Area, params: Params, launches: &[ProcessRun]) -> Vec<String> {
-    judged(area, params, launches).warnings.into_iter().map(|warning| warning.code.to_string()).collect()
+    named(&judged(area, params, launches))
 }
 
 fn cpu(launches: &[ProcessRun]) -> Vec<String> {
@@ -171,7 +148,7 @@ fn what_is_said_of_the_warm_up_is_what_was_seen_of_it() {
 
 #[test]
 fn of_a_row_whose_launch_was_cut_off_nothing_is_made_up() {
-    let seen = seen_by(&planned(), &[]);
+    let seen = judge::conditions(&rules(Area::Cpu), &planned(), &[], &[], None, &machine_with_cpus(2));
     assert_eq!((seen.launches, seen.page_faults, seen.migrated_threads), (None, None, None));
     assert_eq!((seen.setup_seconds, seen.warm_up_seconds, seen.warm_up_change), (None, None, None));
 }
@@ -258,20 +235,22 @@ fn what_the_row_is_already_blamed_for_is_not_said_of_its_launches() {
 
 #[test]
 fn the_slowest_thread_is_held_against_the_fastest() {
-    let mut metric = judged(Area::Memory, memory_params(), &[quiet()]).metrics.remove(0);
-    assert_eq!(slowest_over_fastest(&metric), None, "no thread is told of");
-    let shares = |works: &[f64]| -> Vec<ThreadShare> {
-        works.iter().map(|work| ThreadShare { work: *work, seconds: 2.0, clock_hz: None }).collect()
+    let of = |area, better, works: [&[f64]; 3]| {
+        let planned = planned_with(area, memory_params());
+        let mut metrics = metrics(&planned, &[quiet()]);
+        metrics[0].better = better;
+        for (sample, works) in metrics[0].samples.iter_mut().zip(works) {
+            let share = |work: &f64| ThreadShare { work: *work, seconds: 2.0, clock_hz: None };
+            sample.per_thread = works.iter().map(share).collect();
+        }
+        judged_as(&planned, metrics, &[quiet()]).conditions.slowest_over_fastest
     };
-    for (sample, works) in metric.samples.iter_mut().zip([[4.0, 8.0, 6.0], [9.0, 10.0, 9.5], [8.0, 7.0, 10.0]]) {
-        sample.per_thread = shares(&works);
-    }
-    assert_eq!(slowest_over_fastest(&metric), Some(0.7));
-    metric.better = Better::Lower;
-    assert_eq!(slowest_over_fastest(&metric), None, "who waits for the other does no work that counts");
-    metric.better = Better::Higher;
-    metric.samples.iter_mut().for_each(|sample| sample.per_thread = shares(&[5.0]));
-    assert_eq!(slowest_over_fastest(&metric), None, "a single thread");
+    let works = [&[4.0, 8.0, 6.0][..], &[9.0, 10.0, 9.5], &[8.0, 7.0, 10.0]];
+    assert_eq!(of(Area::Memory, Better::Higher, works), Some(0.7));
+    assert_eq!(of(Area::Memory, Better::Lower, works), None, "who waits for the other does no work that counts");
+    assert_eq!(of(Area::Linpack, Better::Higher, works), None, "threads share one solution");
+    assert_eq!(of(Area::Memory, Better::Higher, [&[5.0], &[5.0], &[5.0]]), None, "a single thread");
+    assert_eq!(of(Area::Memory, Better::Higher, [&[], &[], &[]]), None, "no thread is known");
 }
 
 #[test]
@@ -282,12 +261,12 @@ fn a_clock_that_a_neighbour_slows_makes_no_operations_per_cycle() {
             (launch.number, launch.seen.clock_source) = (number, clock_source.to_owned());
             launch.seen.ops_per_cycle = vec![32.0 * 3e9 / clocks[number as usize]; 100];
         }
-        let mut metrics = judged(Area::Memory, memory_params(), &launches).metrics;
+        let mut metrics = metrics(&planned(), &launches);
         for sample in &mut metrics[0].samples {
             let clock_hz = Some(clocks[sample.launch as usize]);
             sample.per_thread = vec![ThreadShare { work: 1.0, seconds: 1.0, clock_hz }];
         }
-        let seen = conditions(&planned(), &metrics, &launches, None, &machine_with_cpus(2));
+        let seen = judged_as(&planned(), metrics, &launches).conditions;
         (seen.ops_per_cycle.unwrap(), seen.ops_per_cycle_p90.unwrap())
     };
     assert_eq!(of("paced", [3e9, 2.4e9, 2.4e9]), (32.0, 32.0), "two of three launches had a neighbour");
@@ -307,14 +286,11 @@ fn starts_are_apart_by_the_most_of_all_launches() {
 
 #[test]
 fn launches_that_differ_widen_the_interval() {
-    let mut planned = planned();
-    planned.sampling.target = 0.5;
-    let sample = |launch: u32, value: f64| Sample { launch, ..metric_sample(value).sample };
-    let found = |samples: Vec<Sample>| -> Vec<String> {
-        let row = judged(Area::Cpu, planned.experiment.params.clone(), &[quiet()]);
-        let metric = Metric { samples, ..row.metrics[0].clone() };
-        samples::spread(planned.sampling.target, &metric).into_iter().map(|warning| warning.code.to_string()).collect()
+    let found = |samples: Vec<Sample>| {
+        let metric = verdict::samples::metric("throughput", Unit::FlopPerSecond, Better::Higher, samples).unwrap();
+        named(&judged_as(&planned(), vec![metric], &[quiet()]))
     };
+    let sample = |launch: u32, value: f64| Sample { launch, ..sample(value) };
     let at = [10.0, 13.0, 9.0, 12.0, 8.5, 11.0, 14.0, 9.5];
     let apart = (1..).zip(at).flat_map(|(launch, at)| [0.0, 0.1, -0.1].map(|x| sample(launch, at + x))).collect();
     assert!(found(apart).contains(&"launches_differ".to_owned()));
@@ -322,15 +298,8 @@ fn launches_that_differ_widen_the_interval() {
     assert!(!found(alike).contains(&"launches_differ".to_owned()));
 }
 
-#[test]
-fn a_first_sample_is_slow_only_in_the_direction_that_is_worse() {
-    let low = stats::Warning::FirstApart { ratio: 0.8 };
-    assert_eq!(samples::of_values(&low, Better::Higher).unwrap().code, WarningCode::SlowFirst);
-    assert!(samples::of_values(&low, Better::Lower).is_none(), "a low latency is no slow start");
-}
-
-/// Codes that are raised elsewhere: with the plan, with the peak and other limits (tests of `disk/limits.rs`), by what an
-/// interface carried (tests of `net.rs`), or when a row is cut off.
+/// Codes that are raised elsewhere: with the plan, with the peak and other limits (tests of `disk/judge/limits.rs`), by what an
+/// interface carried (tests of `net/judge.rs`), or when a row is cut off.
 const ELSEWHERE: &[WarningCode] = &[
     WarningCode::DebugBuild,
     WarningCode::Oversubscribed,
@@ -425,11 +394,13 @@ fn of_devices(check: &mut impl FnMut(WarningCode, &[String])) {
     check(WarningCode::Amplified, &found);
     check(WarningCode::DeviceThrottled, &found);
     let slow = DiskConditions { mean_latency_seconds: Some(1e-3), ..DiskConditions::default() };
-    let row = disk::tests::row(disk_params(1), slow, &disk::tests::QUIET);
-    check(
-        WarningCode::LittlesLaw,
-        &disk::warnings(&row).into_iter().map(|one| one.code.to_string()).collect::<Vec<_>>(),
-    );
+    let row = disk::judge::tests::row(disk_params(1), slow, &disk::judge::tests::QUIET);
+    check(WarningCode::LittlesLaw, &warned(&row));
+}
+
+/// The codes of the warnings that only the area of a result has.
+fn warned(row: &Row) -> Vec<String> {
+    (rules(row.area).judge.warnings)(row, &[]).iter().map(|warning| warning.code.to_string()).collect()
 }
 
 #[test]
@@ -466,23 +437,21 @@ fn every_code_about_a_measurement_can_be_raised_by_what_is_seen() {
     of_devices(&mut check);
     let net = NetConditions { link_bytes: Some(50 << 20), lost: Some(1000), ..NetConditions::default() };
     let mut row = judged(Area::Net, net_params(), &waiting(None, Some(net)));
-    check(WarningCode::OtherNetTraffic, &row.warnings.iter().map(|one| one.code.to_string()).collect::<Vec<_>>());
-    check(
-        WarningCode::DatagramsLost,
-        &net::warnings(&row, &[]).into_iter().map(|one| one.code.to_string()).collect::<Vec<_>>(),
-    );
-    for (code, params, seen, bytes) in net::tests::raising() {
-        let found = net::warnings(&net::tests::row(params, seen, bytes), &[]);
-        check(code, &found.into_iter().map(|one| one.code.to_string()).collect::<Vec<_>>());
+    check(WarningCode::OtherNetTraffic, &named(&row));
+    let percentiles = Percentiles { p50: 1e-5, p90: 1e-5, p99: 1e-5, p99_9: 1e-5, p99_99: 1e-5, max: 1e-5, count: 9 };
+    row.metrics[2].summary.percentiles = Some(percentiles);
+    check(WarningCode::DatagramsLost, &warned(&row));
+    for (code, params, seen, bytes) in net::judge::tests::raising() {
+        check(code, &warned(&net::judge::tests::row(params, seen, bytes)));
     }
-    let drifting = (0..9).map(|index| metric_sample(3e9 * (1.0 - 0.02 * f64::from(index))).sample);
-    row.metrics[1].samples = drifting.collect();
-    check(
-        WarningCode::ClockMoved,
-        &samples::clock(&row).into_iter().map(|one| one.code.to_string()).collect::<Vec<_>>(),
-    );
-    row.metrics[0].samples = (1..9).map(|round| metric_sample(1e9 / f64::from(round)).sample).collect();
-    check(WarningCode::NoSteadyState, &[disk::steady::warning(&row).unwrap().code.to_string()]);
+    let mut metrics = metrics(&planned(), &vec![quiet(); 3]);
+    let falling = |index: usize| 1.0 - 0.02 * index as f64;
+    metrics[1].samples.iter_mut().enumerate().for_each(|(index, sample)| sample.value *= falling(index));
+    check(WarningCode::ClockMoved, &named(&judged_as(&planned(), metrics.clone(), &vec![quiet(); 3])));
+    let mut steady = planned();
+    steady.sampling.until_steady = true;
+    metrics[0].samples.iter_mut().enumerate().for_each(|(index, sample)| sample.value /= 1.0 + index as f64);
+    check(WarningCode::NoSteadyState, &named(&judged_as(&steady, metrics, &vec![quiet(); 3])));
     check(WarningCode::DisturbedBlocks, &[disturbed_blocks(0.5, 3).unwrap().code.to_string()]);
     let missing: Vec<&WarningCode> = WarningCode::ALL
         .iter()

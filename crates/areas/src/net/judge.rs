@@ -1,15 +1,13 @@
-//! What was seen of a network row, and what follows from it.
+//! Conditions and warnings of the network.
 
-use model::document::{NetConditions, Row, TcpConditions};
+use model::document::{Conditions, NetConditions, Row, TcpConditions};
 use model::experiment::{LOOPBACK, NetParams, Params};
 use model::io::{Direction, NetMode, Protocol, Segmentation};
 use model::number::{percent_exact, percent_tenths as percent};
+use model::plan::Planned;
 use model::sample::{Metric, MetricName};
 use model::warning::{Warning, WarningCode};
-use model::wire::Observations;
-
-use super::process_run::ProcessRun;
-use super::values::median;
+use verdict::judge::{ProcessRun, median, others_share};
 
 /// From this share of its CPU on a thread is held to be what limits a stream: the rest are ticks of the accounting.
 const BUSY: f64 = 0.95;
@@ -33,9 +31,23 @@ const DATAGRAM_HEADER_BYTES: u64 = 20 + 8;
 /// Headers of IP's version 4 and of TCP with its time stamps in a segment (RFC 791, RFC 793, RFC 7323).
 const SEGMENT_HEADER_BYTES: u32 = 20 + 32;
 
-/// What all launches of a network row saw: facts from the last, measurements from all.
-pub(super) fn conditions(seen: &[&Observations], cpu_busy: Option<f64>) -> Option<NetConditions> {
-    let all: Vec<&NetConditions> = seen.iter().filter_map(|one| one.net.as_ref()).collect();
+/// Bytes on loopback in a process run that are neither data nor counted: how client and server connect and part.
+const MEETING_BYTES: u64 = 64 << 10;
+
+/// Adds what the process runs of a network benchmark saw of the network.
+pub(super) fn conditions(_: &Planned, runs: &[&ProcessRun], conditions: &mut Conditions) {
+    conditions.net = of_net(runs, conditions.cpu_share);
+    if let Some(net) = &mut conditions.net {
+        net.other_share = others_share(runs, |run| {
+            let (all, ours) = (run.surroundings.net_bytes?, run.seen.net.as_ref()?.link_bytes?);
+            Some((all.saturating_sub(ours).saturating_sub(MEETING_BYTES), all))
+        });
+    }
+}
+
+/// What all process runs saw: facts from the last, measurements from all.
+fn of_net(runs: &[&ProcessRun], cpu_busy: Option<f64>) -> Option<NetConditions> {
+    let all: Vec<&NetConditions> = runs.iter().filter_map(|run| run.seen.net.as_ref()).collect();
     let middle =
         |of: fn(&NetConditions) -> Option<f64>| median(&all.iter().filter_map(|one| of(one)).collect::<Vec<f64>>());
     let sum = |of: fn(&NetConditions) -> Option<f64>| all.iter().map(|one| of(one)).sum::<Option<f64>>();
@@ -253,31 +265,24 @@ fn busy(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Warning> 
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
+    use model::experiment::Area;
     use model::sample::Sample;
     use model::surroundings::Change;
+    use model::unit::Unit;
+    use model::wire::Observations;
 
     use super::*;
-    use crate::tests::{document, metric_sample, planned};
+    use crate::tests::{metric, planned, planned_with, sample};
 
     /// A row of one network experiment, with two samples of half a second and so many bytes each.
     pub(crate) fn row(params: NetParams, seen: NetConditions, bytes: f64) -> Row {
-        let mut planned = planned();
-        planned.experiment.params = Params::Net(params);
-        let mut row = Row::planned(&planned.experiment, "");
-        let metric = |name: MetricName, median: f64| {
-            let mut metric = document().experiments[0].metrics[0].clone();
-            metric.name = name.into();
-            metric.summary.median = median;
-            metric.summary.percentiles = None;
-            metric.samples = vec![Sample { work: Some(bytes), seconds: 0.5, ..metric_sample(2.0 * bytes).sample }; 2];
-            metric
+        let mut row = Row::planned(&planned_with(Area::Net, Params::Net(params)).experiment, "");
+        let rate = Metric {
+            samples: vec![Sample { work: Some(bytes), seconds: 0.5, ..sample(2.0 * bytes) }; 2],
+            ..metric("throughput", Unit::BytePerSecond, &[2.0 * bytes])
         };
-        row.metrics = vec![
-            metric(MetricName::Throughput, 2.0 * bytes),
-            metric(MetricName::Loss, 2e-3),
-            metric(MetricName::Latency, 1e-5),
-        ];
+        row.metrics = vec![rate, metric("loss", Unit::One, &[2e-3]), metric("latency", Unit::Second, &[1e-5])];
         row.conditions.net = Some(seen);
         row
     }
@@ -425,10 +430,29 @@ pub(super) mod tests {
             Observations { net: Some(net), ..Observations::default() }
         };
         let all = [with(3, 0.2, 0.0), with(4, 0.4, 0.3), with(5, 0.9, 0.1)];
-        let found = conditions(&all.iter().collect::<Vec<_>>(), Some(0.7)).unwrap();
+        let runs = all.map(|seen| ProcessRun { seen, ..ProcessRun::default() });
+        let mut found = Conditions { cpu_share: Some(0.7), ..Conditions::default() };
+        conditions(&planned(), &runs.iter().collect::<Vec<_>>(), &mut found);
+        let found = found.net.unwrap();
         let tcp = found.tcp.unwrap();
         assert_eq!((tcp.retransmits, tcp.busy_seconds, tcp.receiver_limited_seconds), (Some(12), Some(3.0), None));
         assert_eq!((found.zero_copied_share, found.late_share, found.cpu_busy), (Some(0.4), Some(0.3), Some(0.7)));
-        assert_eq!(conditions(&[], None), None);
+        assert_eq!(of_net(&[], None), None);
+    }
+
+    #[test]
+    fn bytes_of_others_on_the_interface_are_beyond_our_connections() {
+        let share = |all: u64, link_bytes| {
+            let net = Some(NetConditions { link_bytes, ..NetConditions::default() });
+            let seen = Observations { net, ..Observations::default() };
+            let surroundings = Change { net_bytes: Some(all), ..Change::default() };
+            let mut found = Conditions::default();
+            conditions(&planned(), &[&ProcessRun { seen, surroundings, ..ProcessRun::default() }], &mut found);
+            found.net.unwrap().other_share
+        };
+        assert_eq!(share((64 << 10) + 1000, Some(1000)), Some(0.0));
+        assert_eq!(share(1000, Some(1010)), Some(0.0));
+        assert!((share(10 << 20, Some(5 << 20)).unwrap() - 0.494).abs() < 1e-3);
+        assert_eq!(share(10 << 20, None), None);
     }
 }

@@ -15,8 +15,7 @@ use model::number::{UnitScale, byte_rate, percent_hundredths, percent_tenths as 
 use model::peak::PeakKind;
 use model::sample::{Metric, MetricName};
 use model::warning::{self, Warning, WarningCode};
-
-use super::request::{file_bytes, goes_past_the_cache, has_device};
+use verdict::efficiency::{is_impossible, withdraw_impossible};
 
 /// By so much a figure may be above the link's and still be its: what two clocks and a window's ends make.
 const ABOVE_LINK: f64 = 1.02;
@@ -43,7 +42,7 @@ const LARGE_BLOCK_BYTES: u64 = 128 << 10;
 
 /// What disk rows are held against.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits<'a> {
+pub(crate) struct Limits<'a> {
     /// Where they were measured.
     pub target: &'a DiskTarget,
     /// The machine.
@@ -53,27 +52,27 @@ pub struct Limits<'a> {
 }
 
 /// Adds to a disk row whose peaks are known what its limits say of it.
-pub fn hold_against(row: &mut Row, limits: Limits<'_>) {
+pub(crate) fn hold_against(row: &mut Row, limits: Limits<'_>) {
     let Params::Disk(params) = row.params.clone() else { return };
-    if !has_device(&params) {
+    if !params.has_device() {
         return;
     }
     row.warnings.extend(impossible(&params, row));
     row.warnings.extend(capped_by_cgroup(&params, row, &limits.target.limits));
     row.warnings.extend(capped_by_provider(&params, row, limits));
-    let size = row.conditions.disk.as_ref().map_or(params.size, |conditions| file_bytes(&params, conditions));
+    let size = row.conditions.disk.as_ref().and_then(|disk| disk.file_bytes).unwrap_or(params.size);
     row.warnings.extend(short_span(&DiskParams { size, ..params }, limits));
-    withdraw(row);
+    withdraw_impossible(row);
 }
 
 /// Adds to rows of reads at random what faster rows of the same run say of them: no device reads small blocks at random
 /// faster than large ones in their order (the IO500 benchmark's own check, github.com/IO500/io500/issues/109). Only where
 /// both intervals agree, by far where there are none, and only against rows that had as many bytes in flight. May be done
 /// again.
-pub fn hold_against_each_other(rows: &mut [Row]) {
+pub(crate) fn hold_against_each_other(rows: &mut [Row], _: &Machine) {
     let reads = |row: &Row| match &row.params {
         Params::Disk(params) if row.status == Status::Ok && params.op == DiskOp::Read => {
-            (goes_past_the_cache(params) && params.load_percent.is_none()).then(|| params.clone())
+            (params.bypasses_cache() && params.load_percent.is_none()).then(|| params.clone())
         }
         _ => None,
     };
@@ -98,26 +97,9 @@ pub fn hold_against_each_other(rows: &mut [Row]) {
             least / most
         );
         row.warnings.push(Warning::new(WarningCode::Impossible, least / most, &seen));
-        withdraw(row);
+        withdraw_impossible(row);
         row.grade = row.grade.map(|_| warning::grade(&row.warnings));
     }
-}
-
-/// Takes the efficiency from a row whose figure cannot be.
-pub fn withdraw(row: &mut Row) {
-    if !row.warnings.iter().any(is_impossible) {
-        return;
-    }
-    // Not the peak is wrong.
-    let about_peak = [WarningCode::AbovePeak.name(), WarningCode::AboveDatasheet.name()];
-    row.warnings.retain(|warning| !about_peak.contains(&warning.code.as_str()));
-    if let Some(headline) = row.metrics.first_mut() {
-        headline.efficiency = None;
-    }
-}
-
-fn is_impossible(warning: &Warning) -> bool {
-    warning.code == WarningCode::Impossible
 }
 
 /// What a metric is for certain: the low end of its interval, or far below all that was seen of it.
@@ -132,7 +114,7 @@ fn at_most(metric: &Metric) -> f64 {
 
 /// A direct row above its link, or with reads that come back sooner than any device answers.
 fn impossible(params: &DiskParams, row: &Row) -> Option<Warning> {
-    if !goes_past_the_cache(params) {
+    if !params.bypasses_cache() {
         return None;
     }
     let headline = row.metrics.first()?;
@@ -174,7 +156,7 @@ impl Rate {
 /// The rates of a row whose requests reach the device, as medians.
 fn rates(params: &DiskParams, row: &Row) -> Vec<Rate> {
     let cold = params.cache == DiskCache::Cold && params.op == DiskOp::Read;
-    if !goes_past_the_cache(params) && !cold {
+    if !params.bypasses_cache() && !cold {
         return Vec::new();
     }
     let of_reads = match (params.op.reads(), params.op.writes()) {
@@ -387,7 +369,7 @@ mod tests {
                 row.grade = Some(Grade::A);
             }
             for _ in 0..2 {
-                hold_against_each_other(&mut rows);
+                hold_against_each_other(&mut rows, &Machine::default());
             }
             rows
         };

@@ -6,8 +6,6 @@ use model::io::{DiskCache, DiskOp};
 use model::number::percent_tenths as percent;
 use model::warning::{Warning, WarningCode};
 
-use super::request::{file_bytes, goes_past_the_cache};
-
 /// Below this share of the bytes, storage was not reached for all of them: some per cent are read ahead of a window's
 /// begin, or after its end.
 const REACHED: f64 = 0.95;
@@ -18,7 +16,7 @@ pub(super) const AMPLIFIED: f64 = 1.1;
 pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions) -> Vec<Warning> {
     let unwritten = share_of_file(conditions.unwritten_bytes, params, conditions);
     let steps = &conditions.stepped_down;
-    let direct = goes_past_the_cache(params);
+    let direct = params.bypasses_cache();
     [
         Warning::when(WarningCode::NotWritten, unwritten, || {
             format!("{} of the file was never written.", percent(unwritten))
@@ -85,7 +83,7 @@ fn kept_as_asked(params: &DiskParams, conditions: &DiskConditions) -> Option<War
 
 /// What share of the file these bytes are; 0 of what is not known.
 fn share_of_file(bytes: Option<u64>, params: &DiskParams, conditions: &DiskConditions) -> f64 {
-    bytes.unwrap_or(0) as f64 / file_bytes(params, conditions).max(1) as f64
+    bytes.unwrap_or(0) as f64 / conditions.file_bytes.unwrap_or(params.size).max(1) as f64
 }
 
 fn compressed(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {

@@ -40,7 +40,7 @@ pub(crate) fn is_of_rounds(row: &Row) -> bool {
 }
 
 /// Whether the rounds of a row have no steady state, or left it again, or are too few to have one.
-pub(in crate::judge) fn warning(row: &Row) -> Option<Warning> {
+pub(super) fn warning(row: &Row) -> Option<Warning> {
     let values = row.metrics.first().map(values).unwrap_or_default();
     let (rounds, state) = (values.len(), WarningCode::NoSteadyState);
     let (code, figure, seen) = match (stats::first_steady(&values), stats::steadiness(&values)) {
@@ -72,8 +72,11 @@ mod tests {
     use model::warning::Grade;
 
     use super::*;
-    use crate::judge::disk::tests::{good, row};
-    use crate::tests::disk_params;
+    use model::document::DiskConditions;
+    use model::unit::{Better, Unit};
+
+    use crate::samples::metric;
+    use crate::tests::{document, metric_sample};
 
     /// What is known of a row whose launch was cut off.
     fn without(row: &Row) -> Conditions {
@@ -82,7 +85,13 @@ mod tests {
 
     /// A row of these rounds, as a stop ended it.
     fn judged(values: &[f64], stop: Stop) -> (Row, Option<Warning>) {
-        let mut row = row(disk_params(32), good(), values);
+        let metric = |name| {
+            let samples = values.iter().map(|value| metric_sample(*value).sample).collect();
+            metric(name, Unit::OpPerSecond, Better::Higher, samples).unwrap()
+        };
+        let mut row = document().experiments.remove(0);
+        row.metrics = vec![metric("iops"), metric("throughput")];
+        row.conditions.disk = Some(DiskConditions::default());
         row.conditions.stop = Some(stop);
         set(&mut row);
         let warning = warning(&row);

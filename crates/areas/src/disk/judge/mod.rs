@@ -1,31 +1,43 @@
-//! What was seen of a disk row, and what follows from it.
-//!
-//! Whether the device did what was asked for is [`reached`]'s matter, whether we asked as the row says [`queue`]'s, what
-//! the samples' course tells [`course`]'s, what rounds of writes tell [`steady`]'s, and what the limits around it tell [`limits`]'s.
+//! Conditions and warnings of the disk: whether the device did what was asked for ([`reached`]), whether the requests were
+//! made as planned ([`queue`]), and how the rate changed over the samples ([`course`]). [`limits`] compares with what is
+//! allowed.
 
 mod course;
-pub(super) mod limits;
+pub(crate) mod limits;
 mod queue;
 mod reached;
-pub(super) mod request;
-pub(super) mod steady;
 
-use model::document::{DiskConditions, Row};
+use model::document::{Conditions, DiskConditions, Row};
 use model::experiment::{DiskParams, Params};
 use model::io::DiskCache;
 use model::plan::Planned;
 use model::surroundings::{Change, DiskHeat};
 use model::warning::Warning;
+use verdict::judge::{ProcessRun, median, others_share};
 
-use super::process_run::{ProcessRun, journal_bytes};
-use super::values::median;
-use request::{goes_past_the_cache, has_device};
-
-/// Bytes that a row must have moved before its share of the device's is worth a figure.
+/// Bytes that a benchmark must have moved before its share of the device's traffic is worth a value.
 const LEAST_COUNTED_BYTES: u64 = 4 << 20;
 
+/// Bytes that a file system may write for us in a process run, or in a second of a longer one, without counting them as
+/// ours: commits of its journal, times of files. Over three runs on ext4 all bytes read were ours, and of 1.1 GB written 3
+/// to 5 MB were not, on a host that wrote 0.6 to 0.8 MB/s when idle.
+const JOURNAL_BYTES: u64 = 1 << 20;
+
+/// Adds what the process runs of a disk benchmark saw of the disk.
+pub(super) fn conditions(planned: &Planned, runs: &[&ProcessRun], conditions: &mut Conditions) {
+    let Some(params) = planned.experiment.disk() else { return };
+    if params.load_percent.is_some() {
+        // The warm-up has no load: it measures the rate that the load is a share of.
+        conditions.warm_up_change = None;
+    }
+    conditions.disk = of_disk(params, runs, conditions.cpu_share);
+    if let Some(disk) = &mut conditions.disk {
+        disk.other_share = other_share(params, runs);
+    }
+}
+
 /// What all launches of a disk row saw: facts from the last, measurements from all.
-pub(super) fn conditions(planned: &Planned, launches: &[&ProcessRun], cpu_busy: Option<f64>) -> Option<DiskConditions> {
+fn of_disk(params: &DiskParams, launches: &[&ProcessRun], cpu_busy: Option<f64>) -> Option<DiskConditions> {
     let all: Vec<&DiskConditions> = launches.iter().filter_map(|launch| launch.seen.disk.as_ref()).collect();
     let values = |of: fn(&DiskConditions) -> Option<f64>| all.iter().filter_map(|one| of(one)).collect::<Vec<f64>>();
     let middle = |of: fn(&DiskConditions) -> Option<f64>| median(&values(of));
@@ -33,7 +45,6 @@ pub(super) fn conditions(planned: &Planned, launches: &[&ProcessRun], cpu_busy: 
         |of: fn(&DiskConditions) -> Option<u64>| all.iter().filter_map(|one| of(one)).reduce(|one, other| one + other);
     let most = |values: Vec<f64>| values.into_iter().reduce(f64::max);
     let least = |values: Vec<f64>| values.into_iter().reduce(f64::min);
-    let Params::Disk(params) = &planned.experiment.params else { return all.last().map(|last| (*last).clone()) };
     let before = values(|one| one.cached_share_before);
     let heat = launches.iter().filter_map(|launch| launch.surroundings.disk_heat);
     let heat: Option<DiskHeat> = heat.min_by(|one, other| one.headroom().total_cmp(&other.headroom()));
@@ -68,7 +79,7 @@ pub(super) fn conditions(planned: &Planned, launches: &[&ProcessRun], cpu_busy: 
 /// Bytes that the device moved in the row's direction over those that we moved, all launches together. What a file
 /// system may write on its own account is not counted as more than ours.
 fn device_share(params: &DiskParams, launches: &[&ProcessRun]) -> Option<f64> {
-    if !goes_past_the_cache(params) {
+    if !params.bypasses_cache() {
         return None;
     }
     let (mut device, mut ours) = (0, 0);
@@ -91,16 +102,35 @@ fn in_direction(params: &DiskParams, around: &Change) -> Option<(u64, u64)> {
     })
 }
 
-/// Whether the device wrote so much more than we did that the file system must have done it, or somebody else.
-pub(super) fn is_amplified(params: &DiskParams, launches: &[&ProcessRun]) -> bool {
+/// Bytes that the file system may write during a process run that are not counted as another program's.
+fn journal_bytes(around: &Change) -> u64 {
+    let seconds = around.seconds.clamp(1.0, 1e6).ceil();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded in the line above")]
+    let seconds = seconds as u64;
+    JOURNAL_BYTES * seconds
+}
+
+/// Bytes that the device moved for other programs over all that it moved; `None` for benchmarks without a device, and for
+/// those that the page cache may serve: their own bytes reach the device at any time. Where the device wrote so much more
+/// than we did that the result is called amplified, only what it read counts as other programs'.
+fn other_share(params: &DiskParams, launches: &[&ProcessRun]) -> Option<f64> {
+    if !params.bypasses_cache() {
+        return None;
+    }
     let writes_alone = params.op.writes() && !params.op.reads();
-    writes_alone && device_share(params, launches).is_some_and(|share| share >= reached::AMPLIFIED)
+    let amplified = writes_alone && device_share(params, launches).is_some_and(|share| share >= reached::AMPLIFIED);
+    others_share(launches, |launch| {
+        let around = &launch.surroundings;
+        let written = around.disk_written_bytes.filter(|_| amplified).unwrap_or(0);
+        let others = around.other_disk_bytes?.saturating_sub(written.saturating_sub(around.own_disk_written_bytes));
+        Some((others.saturating_sub(journal_bytes(around)), around.disk_bytes?))
+    })
 }
 
 /// The warnings of a disk row whose metrics and conditions are set.
-pub(super) fn warnings(row: &Row) -> Vec<Warning> {
+pub(super) fn warnings(row: &Row, _: &[ProcessRun]) -> Vec<Warning> {
     let (Params::Disk(params), Some(conditions)) = (&row.params, &row.conditions.disk) else { return Vec::new() };
-    if !has_device(params) {
+    if !params.has_device() {
         return Vec::new();
     }
     let mut warnings = reached::warnings(params, conditions);
@@ -110,18 +140,18 @@ pub(super) fn warnings(row: &Row) -> Vec<Warning> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use model::document::Status;
+    use model::experiment::{Area, Params};
     use model::io::{DiskEngine, DiskOp, DiskPattern};
-    use model::sample::Metric;
-    use model::unit::{Better, Unit};
+    use model::unit::Unit;
     use model::wire::Observations;
 
     use super::*;
-    use crate::tests::{disk_params, document, metric_sample, planned};
+    use crate::tests::{disk_params, metric, planned_with};
 
     /// What a row sees that did what it says, with 32 requests in flight.
-    pub(in crate::judge) fn good() -> DiskConditions {
+    pub(crate) fn good() -> DiskConditions {
         DiskConditions {
             depth_achieved: Some(31.7),
             cached_share: Some(0.0),
@@ -141,24 +171,12 @@ pub(super) mod tests {
     }
 
     /// Nine samples of 100 000 requests/s, noise of some per cent included.
-    pub(in crate::judge) const QUIET: [f64; 9] = [1e5, 1.02e5, 0.97e5, 1.01e5, 0.99e5, 1.03e5, 0.98e5, 1e5, 1.0e5];
-
-    fn metric(name: &str, unit: Unit, values: &[f64]) -> Metric {
-        let samples = values.iter().map(|value| metric_sample(*value).sample).collect();
-        let found = stats::summarise(values).unwrap();
-        let mut metric = document().experiments[0].metrics[0].clone();
-        (metric.name, metric.unit, metric.better, metric.samples) = (name.into(), unit, Better::Higher, samples);
-        (metric.peaks, metric.efficiency) = (Vec::new(), None);
-        let summary = &mut metric.summary;
-        (summary.n, summary.median, summary.mean) = (u32::try_from(values.len()).unwrap(), found.median, found.mean);
-        (summary.min, summary.max, summary.cv_robust) = (found.min, found.max, found.cv_robust);
-        summary.ci95 = found.interval.as_ref().map(stats::Interval::bounds);
-        metric
-    }
+    pub(crate) const QUIET: [f64; 9] = [1e5, 1.02e5, 0.97e5, 1.01e5, 0.99e5, 1.03e5, 0.98e5, 1e5, 1.0e5];
 
     /// A measured row of these parameters with these requests per second.
-    pub(in crate::judge) fn row(params: DiskParams, conditions: DiskConditions, iops: &[f64]) -> Row {
-        let mut row = Row::planned(&planned().experiment, "");
+    pub(crate) fn row(params: DiskParams, conditions: DiskConditions, iops: &[f64]) -> Row {
+        let area = Area::Disk;
+        let mut row = Row::planned(&planned_with(area, Params::Disk(params.clone())).experiment, "");
         let bytes: Vec<f64> = iops.iter().map(|rate| rate * params.block as f64).collect();
         let of_bytes = metric("throughput", Unit::BytePerSecond, &bytes);
         let of_requests = metric("iops", Unit::OpPerSecond, iops);
@@ -167,16 +185,14 @@ pub(super) mod tests {
         } else {
             vec![of_bytes, of_requests]
         };
-        row.area = model::experiment::Area::Disk;
         row.id = model::experiment::disk_id(&params, model::experiment::DiskChoices::default());
-        row.params = Params::Disk(params);
         row.conditions.disk = Some(conditions);
         row.status = Status::Ok;
         row
     }
 
-    pub(in crate::judge) fn codes(params: DiskParams, conditions: DiskConditions) -> Vec<String> {
-        warnings(&row(params, conditions, &QUIET)).into_iter().map(|warning| warning.code.to_string()).collect()
+    pub(crate) fn codes(params: DiskParams, conditions: DiskConditions) -> Vec<String> {
+        warnings(&row(params, conditions, &QUIET), &[]).into_iter().map(|warning| warning.code.to_string()).collect()
     }
 
     #[test]
@@ -199,9 +215,10 @@ pub(super) mod tests {
     }
 
     fn merged(params: DiskParams, launches: &[ProcessRun]) -> Option<DiskConditions> {
-        let mut planned = planned();
-        planned.experiment.params = Params::Disk(params);
-        conditions(&planned, &launches.iter().collect::<Vec<_>>(), Some(0.5))
+        let mut found = Conditions { cpu_share: Some(0.5), ..Conditions::default() };
+        let planned = planned_with(Area::Disk, Params::Disk(params));
+        conditions(&planned, &launches.iter().collect::<Vec<_>>(), &mut found);
+        found.disk
     }
 
     #[test]
@@ -261,5 +278,40 @@ pub(super) mod tests {
         assert_eq!(share(DiskOp::Read, Change { disk_written_bytes: None, ..around(9, 0, 9, 0) }), None);
         let buffered = DiskParams { direct: false, cache: DiskCache::Warm, ..disk_params(32) };
         assert_eq!(merged(buffered, &[launched(good(), around(9, 0, 9, 0))]).unwrap().device_share, None);
+    }
+
+    #[test]
+    fn bytes_of_others_are_beyond_ours_and_the_journals() {
+        let share = |params: DiskParams, other_disk_bytes: u64| {
+            let disk_bytes = Some(100 << 20);
+            let change = Change { seconds: 0.5, disk_bytes, other_disk_bytes: Some(other_disk_bytes), ..Change::default() };
+            merged(params, &vec![launched(DiskConditions::default(), change); 2]).unwrap().other_share
+        };
+        assert_eq!([1 << 20, 3 << 19, 51 << 20].map(|other| share(disk_params(1), other).unwrap()), [0.0, 0.005, 0.5]);
+        let buffered = DiskParams { direct: false, ..disk_params(1) };
+        assert_eq!(share(buffered, 51 << 20), None, "its own may come at any time");
+        let null = DiskParams { engine: DiskEngine::Null, ..disk_params(1) };
+        assert_eq!(share(null, 51 << 20), None, "nothing is asked of a device");
+        let journal = |seconds| journal_bytes(&Change { seconds, ..Change::default() }) / JOURNAL_BYTES;
+        assert_eq!([0.2, 1.0, 2.5, f64::NAN].map(journal), [1, 1, 3, 0], "a longer process run allows more");
+    }
+
+    #[test]
+    fn what_a_file_system_writes_more_than_we_do_is_not_others() {
+        let share = |written: u64, read: u64| {
+            let change = Change {
+                seconds: 0.5,
+                disk_bytes: Some((written + read) << 20),
+                disk_written_bytes: Some(written << 20),
+                own_disk_bytes: 100 << 20,
+                own_disk_written_bytes: 100 << 20,
+                other_disk_bytes: Some((written + read - 100) << 20),
+                ..Change::default()
+            };
+            let params = DiskParams { op: DiskOp::Write, ..disk_params(1) };
+            merged(params, &[launched(DiskConditions::default(), change)]).unwrap().other_share.unwrap()
+        };
+        assert_eq!((share(200, 0), share(105, 0)), (0.0, 4.0 / 105.0));
+        assert!((share(200, 201) - 200.0 / 401.0).abs() < 1e-9, "what it read is");
     }
 }
