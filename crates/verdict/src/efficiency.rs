@@ -112,9 +112,8 @@ pub fn withdraw_impossible(row: &mut Row) {
     if !row.warnings.iter().any(is_impossible) {
         return;
     }
-    row.warnings.retain(|warning| {
-        warning.code != WarningCode::AbovePeak && warning.code != WarningCode::AboveDatasheet
-    });
+    row.warnings
+        .retain(|warning| warning.code != WarningCode::AbovePeak && warning.code != WarningCode::AboveDatasheet);
     if let Some(headline) = row.metrics.first_mut() {
         headline.efficiency = None;
     }
@@ -167,10 +166,7 @@ mod tests {
     #[test]
     fn above_the_peak_the_peak_is_wrong() {
         let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 100.5, Better::Higher);
-        assert!(
-            set_efficiency(&mut metric, &LimitRules::DEFAULT).is_none(),
-            "within the clock's own uncertainty"
-        );
+        assert!(set_efficiency(&mut metric, &LimitRules::DEFAULT).is_none(), "within the clock's own uncertainty");
         let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 103.0, Better::Higher);
         let above = set_efficiency(&mut metric, &LimitRules::DEFAULT).unwrap();
         assert!(above.code.as_str() == "above_peak" && above.advice.contains("report the peak"), "{above:?}");

@@ -18,7 +18,11 @@ const OF_EFFICIENCY: &[WarningCode] = &[WarningCode::PeakUnknown, WarningCode::A
 pub fn judge_again(document: &mut Document, rules: &[AreaRules]) {
     let machine = document.machine.clone();
     let measured = |row: &&mut Row| row.status == Status::Ok && !row.metrics.is_empty();
-    document.experiments.iter_mut().filter(measured).for_each(|row| judge_result(&AreaRules::of(rules, row.area), row, &machine));
+    document
+        .experiments
+        .iter_mut()
+        .filter(measured)
+        .for_each(|row| judge_result(&AreaRules::of(rules, row.area), row, &machine));
     judge_together(document, rules);
 }
 

@@ -40,9 +40,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
         ..JudgeRules::DEFAULT
     },
     limit: LimitRules {
-        applies: |params, _, _| {
-            matches!(params, Params::Disk(params) if params.has_device() && params.load_percent.is_none())
-        },
+        applies: |params, _, _| matches!(params, Params::Disk(params) if params.has_device() && params.load_percent.is_none()),
         exceeds_datasheet: true,
         unknown: "The device says nothing of its speed.",
         ..LimitRules::DEFAULT

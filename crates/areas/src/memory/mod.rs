@@ -37,9 +37,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Cores, Resource::Memory],
     judge: JudgeRules { warnings: memory_limit, together, ..JudgeRules::DEFAULT },
     limit: LimitRules {
-        applies: |params, cpus, machine| {
-            matches!(params, Params::Memory(params) if is_beyond_caches(params, cpus, machine))
-        },
+        applies: |params, cpus, machine| matches!(params, Params::Memory(params) if is_beyond_caches(params, cpus, machine)),
         measured_ceiling: false,
         ..LimitRules::DEFAULT
     },

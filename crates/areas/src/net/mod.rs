@@ -27,11 +27,7 @@ use crate::suite::Suite;
 /// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Network],
-    judge: JudgeRules {
-        conditions: judge::conditions,
-        warnings: judge::warnings,
-        ..JudgeRules::DEFAULT
-    },
+    judge: JudgeRules { conditions: judge::conditions, warnings: judge::warnings, ..JudgeRules::DEFAULT },
     limit: LimitRules {
         // Round trips under a load are slowed down on purpose.
         applies: |params, _, _| !is_mode(params, NetMode::Load),

@@ -138,7 +138,8 @@ const RULES: &[Rule] = &[
 /// The causes of a slow node over all areas in which it is slow, each once, the likeliest first.
 pub(super) fn causes(cases: &[Case]) -> Vec<Cause> {
     let found = |rule: &Rule| {
-        let text = cases.iter().filter(|case| rule.slows.is_none_or(|part| case.uses.contains(&part))).find_map(rule.find)?;
+        let text =
+            cases.iter().filter(|case| rule.slows.is_none_or(|part| case.uses.contains(&part))).find_map(rule.find)?;
         Some(Cause { code: rule.code.to_owned(), text })
     };
     RULES.iter().filter_map(found).collect()

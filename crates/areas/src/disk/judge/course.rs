@@ -75,8 +75,7 @@ fn cliff(values: &[f64]) -> Option<(usize, f64)> {
     };
     let gaps = (EACH_SIDE..=last).filter_map(|index| Some((index, gap(index)?)));
     let (index, _) = gaps.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let (before, after) =
-        (median(&values[..index])?, median(&values[index..])?);
+    let (before, after) = (median(&values[..index])?, median(&values[index..])?);
     (before > 0.0).then(|| (index, 1.0 - after / before))
 }
 

@@ -284,7 +284,8 @@ pub(crate) mod tests {
     fn bytes_of_others_are_beyond_ours_and_the_journals() {
         let share = |params: DiskParams, other_disk_bytes: u64| {
             let disk_bytes = Some(100 << 20);
-            let change = Change { seconds: 0.5, disk_bytes, other_disk_bytes: Some(other_disk_bytes), ..Change::default() };
+            let change =
+                Change { seconds: 0.5, disk_bytes, other_disk_bytes: Some(other_disk_bytes), ..Change::default() };
             merged(params, &vec![launched(DiskConditions::default(), change); 2]).unwrap().other_share
         };
         assert_eq!([1 << 20, 3 << 19, 51 << 20].map(|other| share(disk_params(1), other).unwrap()), [0.0, 0.005, 0.5]);
