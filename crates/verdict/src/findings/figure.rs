@@ -1,44 +1,46 @@
-//! A figure with the span in which it is known, and when two of them differ.
+//! A median with the span in which it is known, and when two of them differ.
 //!
-//! The span is the 95 % interval of the median. Below six samples there is none; from three on the range of the samples
-//! stands in for it, and a difference has to be a tenth besides: three samples on each side fall apart by chance once in
-//! ten times. With fewer samples nothing is claimed.
+//! The span is the 95 % interval of the median. With three to five samples, which give no interval, it is their range, and a
+//! difference must be 10 % as well: the ranges of three samples on each side are apart by chance once in ten times. Fewer
+//! samples support no claim.
 
 use model::document::{Row, Status};
 use model::sample::{Metric, MetricName};
 use model::warning::Grade;
 
-/// Two figures whose spans do not meet differ from this ratio on: less is of no use to a reader.
+/// The least ratio of two figures that differ: less is of no use to a reader.
 const LEAST: f64 = 1.02;
 
-/// The same where one of them has a range instead of an interval; and up to this ratio, spans included, figures are alike.
-pub(super) const TENTH: f64 = 1.1;
+/// The least ratio if one of them has a range instead of an interval; also the most ratio, spans included, of figures that are
+/// alike.
+pub const TENTH: f64 = 1.1;
 
-/// Samples from which on their range stands in for an interval.
+/// The fewest samples whose range replaces an interval.
 const RANGE: u32 = 3;
 
-/// Figures outside are no measurements: from the time of a hundredth of a nanosecond to an exa-anything.
+/// Values outside are no measurements: from a hundredth of a nanosecond to 10^18 a second.
 const SANE: std::ops::RangeInclusive<f64> = 1e-11..=1e18;
 
-/// A figure that can be one.
-pub(super) fn sane(value: f64) -> Option<f64> {
+/// The value, if it can be a measurement.
+#[must_use]
+pub fn sane(value: f64) -> Option<f64> {
     SANE.contains(&value).then_some(value)
 }
 
 /// A median with its span.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Figure {
+pub struct Figure {
     /// The median.
-    pub(super) median: f64,
-    /// Low and high end; `None` where nothing may be claimed.
-    pub(super) span: Option<[f64; 2]>,
+    pub median: f64,
+    /// Low and high end; `None` if the samples support no claim.
+    pub span: Option<[f64; 2]>,
     /// Whether the span is an interval.
-    pub(super) is_interval: bool,
+    pub is_interval: bool,
 }
 
-/// What one figure is beside another.
+/// One figure compared with another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Against {
+pub enum Against {
     /// Less, by more than both spans.
     Less,
     /// The same within a tenth, spans included.
@@ -47,19 +49,22 @@ pub(super) enum Against {
     More,
 }
 
-/// Whether a row was measured, and not disturbed.
-pub(super) fn is_quiet(row: &Row) -> bool {
+/// Whether a result was measured, and its grade is not C.
+#[must_use]
+pub fn is_quiet(row: &Row) -> bool {
     row.status == Status::Ok && row.grade.is_some_and(|grade| grade < Grade::C)
 }
 
 impl Figure {
-    /// A quiet row's figure; `None` where there is none, or none that can be.
-    pub(super) fn of(row: &Row, name: MetricName) -> Option<Self> {
+    /// A metric of an undisturbed result.
+    #[must_use]
+    pub fn of_result(row: &Row, name: MetricName) -> Option<Self> {
         row.metric(name).filter(|_| is_quiet(row)).and_then(Self::of_metric)
     }
 
-    /// That of a metric.
-    pub(super) fn of_metric(metric: &Metric) -> Option<Self> {
+    /// The median of a metric; `None` if it can be no measurement.
+    #[must_use]
+    pub fn of_metric(metric: &Metric) -> Option<Self> {
         let summary = &metric.summary;
         let is_interval = summary.ci95.is_some();
         let range = (summary.n >= RANGE).then_some([summary.min, summary.max]);
@@ -71,15 +76,16 @@ impl Figure {
         SANE.contains(&median).then(|| Self { median, span: span.filter(holds), is_interval })
     }
 
-    /// The figure of ratios that were seen, by the rule of samples.
+    /// The median of ratios, with their interval or their range.
     pub(super) fn of_ratios(median: f64, interval: Option<[f64; 2]>, seen: &[f64]) -> Option<Self> {
         let ends = (seen.iter().copied().reduce(f64::min), seen.iter().copied().reduce(f64::max));
         let range = ends.0.zip(ends.1).filter(|_| seen.len() >= RANGE as usize).map(|(low, high)| [low, high]);
         Self::new(median, interval.or(range), interval.is_some())
     }
 
-    /// How it is beside another; `None` where that cannot be told.
-    pub(super) fn against(self, other: Self) -> Option<Against> {
+    /// Compares it with another; `None` if the spans leave it open.
+    #[must_use]
+    pub fn against(self, other: Self) -> Option<Against> {
         let ([low, high], [other_low, other_high]) = (self.span?, other.span?);
         let ratio = self.median / other.median;
         let far = if self.is_interval && other.is_interval { LEAST } else { TENTH };
@@ -92,30 +98,32 @@ impl Figure {
         }
     }
 
-    /// Whether it is more or less than another, and by which factor.
-    pub(super) fn differs(self, other: Self) -> Option<f64> {
+    /// Its ratio to another, if they differ.
+    #[must_use]
+    pub fn differs(self, other: Self) -> Option<f64> {
         let against = self.against(other)?;
         (against != Against::Alike).then_some(self.median / other.median)
     }
 
-    /// It over another, the span from end to end.
+    /// The ratio of two figures, with the widest span that their spans allow.
     pub(super) fn over(self, other: Self) -> Option<Self> {
         let span = self.span.zip(other.span).map(|([low, high], [least, most])| [low / most, high / least]);
         Self::new(self.median / other.median, span, self.is_interval && other.is_interval)
     }
 
-    /// Whether it may be called as high as the best.
+    /// Whether nothing shows that it is below the best.
     pub(super) fn is_as_good_as(self, best: Self) -> bool {
         self.span.is_some() && self.against(best) != Some(Against::Less)
     }
 }
 
-/// The figure by which rows are set against each other: bytes, operations or requests per second.
-pub(super) fn rate(row: &Row) -> Option<Figure> {
-    Figure::of(row, MetricName::Throughput)
+/// The rate of a result, in bytes or operations per second.
+#[must_use]
+pub fn rate(row: &Row) -> Option<Figure> {
+    Figure::of_result(row, MetricName::Throughput)
 }
 
-/// The highest median of these.
-pub(super) fn most<'a>(rows: impl IntoIterator<Item = (Figure, &'a Row)>) -> Option<(Figure, &'a Row)> {
-    rows.into_iter().reduce(|best, other| if other.0.median > best.0.median { other } else { best })
+/// The one with the highest median, the first of several.
+pub fn highest<T>(all: impl IntoIterator<Item = (Figure, T)>) -> Option<(Figure, T)> {
+    all.into_iter().reduce(|best, other| if other.0.median > best.0.median { other } else { best })
 }

@@ -1,71 +1,70 @@
-//! What the rows say together, each sentence by a rule of one table from the rows that it names (`docs/findings.md`).
+//! What the results show together: sentences, each by a rule of a table (`docs/findings.md`), with the results that it rests on.
 //!
-//! Rows of grade C take part in nothing but the sentence that says not to quote them. A difference is told only where the
-//! spans of both figures do not meet (`figure`). Of everything that could be said, an area says at most `MOST`
-//! results: the first of each rule in the order of the table, then the second of each.
+//! Results of grade C are evidence only of the sentence that says not to quote them. Two values differ only if their spans
+//! do not overlap (`figure`).
 
 use std::collections::BTreeMap;
 
 use model::document::{Finding, Row};
-use model::experiment::Area;
 use model::machine::Machine;
 use model::warning::WarningCode;
 
 use crate::rules::AreaRules;
 use crate::scaling::stem;
 use figure::is_quiet;
-use rules::{Group, RULES};
 
-pub mod cpu;
-pub mod disk;
-mod every;
-mod figure;
-pub mod linpack;
-pub mod memory;
-mod names;
-pub mod net;
-mod rules;
+pub mod every;
+pub mod figure;
+pub mod rules;
 mod scaling;
 mod tables;
-mod words;
+pub mod words;
 
-/// Results that an area has at most; what is disturbed, what to try and the classic tables stand besides.
+use rules::{EVERY_AREA, Group, Rule};
+
+/// The most findings about an area's results; those on trust and on classic tables are not counted.
 const MOST: usize = 6;
 
 /// All findings, area by area.
 #[must_use]
-pub fn findings(rows: &[Row], machine: &Machine, rules: &[AreaRules]) -> Vec<Finding> {
-    Area::ALL.iter().flat_map(|area| chosen(*area, of_area(&AreaRules::of(rules, *area), rows, machine))).collect()
+pub fn findings(rows: &[Row], machine: &Machine, areas: &[AreaRules]) -> Vec<Finding> {
+    let advice = every::what_to_try(rows, areas);
+    let of_area = |area: &AreaRules| {
+        let own: Vec<&Row> = rows.iter().filter(|row| row.area == area.area).collect();
+        let mut found = of_area(&own, machine, area);
+        // One cause may hold for several areas: only the first of them says what to try.
+        found.extend(advice.iter().filter(|finding| finding.area == area.area).cloned());
+        chosen(found, area.findings.rules)
+    };
+    areas.iter().flat_map(of_area).collect()
 }
 
-/// Everything that can be said of an area.
-fn of_area(rules: &AreaRules, rows: &[Row], machine: &Machine) -> Vec<Finding> {
-    let area = rules.area;
-    let own: Vec<&Row> = rows.iter().filter(|row| row.area == area).collect();
-    let quiet: Vec<&Row> = own.iter().copied().filter(|row| is_quiet(row)).collect();
-    let series = series(&quiet, rules.computes());
-    let mut findings = every::findings(area, &own);
-    // One cause may hold for several areas: then only the first of them says what to try.
-    findings.extend(every::what_to_try(rows).into_iter().filter(|finding| finding.area == area));
-    findings.extend(tables::findings(area, &own));
-    findings.extend((rules.findings.results)(&quiet, &series, machine));
-    findings
+/// Every finding about the results of one area but what to try, in no order.
+#[must_use]
+pub fn of_area(rows: &[&Row], machine: &Machine, area: &AreaRules) -> Vec<Finding> {
+    let quiet: Vec<&Row> = rows.iter().copied().filter(|row| is_quiet(row)).collect();
+    let mut found = every::findings(rows, area);
+    found.extend(tables::findings(&quiet, area));
+    let series = series(&quiet, area.computes());
+    found.extend(scaling::findings(&(area.findings.scaling_series)(&series, machine), machine, area));
+    found.extend((area.findings.results)(&quiet, &series, machine));
+    found
 }
 
-/// The findings that are told, in the order of the table: trust and tables all, of the results the first of each rule,
-/// then the second, until there are enough.
-fn chosen(area: Area, found: Vec<Finding>) -> Vec<Finding> {
-    let rank = |finding: &Finding| RULES.iter().position(|rule| rule.code == finding.code).unwrap_or(RULES.len());
+/// The findings that are reported, the most important first: all on trust and on tables; of the others the first of each
+/// rule, then the second of each, up to [`MOST`].
+fn chosen(found: Vec<Finding>, own: &[Rule]) -> Vec<Finding> {
+    let rules: Vec<&Rule> = EVERY_AREA.iter().chain(own).collect();
     let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
     let mut ranked: Vec<(usize, usize, Finding)> = Vec::new();
-    for finding in found.into_iter().filter(|finding| finding.area == area) {
-        let rank = rank(&finding);
+    for finding in found {
+        let rank = rules.iter().position(|rule| rule.code == finding.code).unwrap_or(rules.len());
         let nth = seen.entry(rank).or_default();
         ranked.push((*nth, rank, finding));
         *nth += 1;
     }
     ranked.sort_by_key(|(nth, rank, _)| (*nth, *rank));
-    let is_result = |rank: usize| RULES.get(rank).is_some_and(|rule| rule.group == Group::Result);
+    let is_result = |rank: usize| rules.get(rank).is_some_and(|rule| rule.group == Group::Result);
     let mut results = 0;
     ranked.retain(|(_, rank, _)| {
         results += usize::from(is_result(*rank));
@@ -75,8 +74,8 @@ fn chosen(area: Area, found: Vec<Finding>) -> Vec<Finding> {
     ranked.into_iter().map(|(.., finding)| finding).collect()
 }
 
-/// Rows that differ in their threads alone, by the id without them, each ascending in threads; of rows that compute, only
-/// as long as no two threads take turns on a CPU.
+/// Results that differ only in their threads, each series ascending in threads. If threads compute, only as long as no two
+/// share a CPU.
 fn series<'a>(quiet: &[&'a Row], computes: bool) -> Vec<Vec<&'a Row>> {
     let takes_turns = |row: &Row| row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed);
     let mut series: Vec<(String, Vec<&'a Row>)> = Vec::new();
@@ -87,12 +86,8 @@ fn series<'a>(quiet: &[&'a Row], computes: bool) -> Vec<Vec<&'a Row>> {
             None => series.push((stem, vec![row])),
         }
     }
-    let sorted = |mut rows: Vec<&'a Row>| {
+    for (_, rows) in &mut series {
         rows.sort_by_key(|row| row.params.threads());
-        rows
-    };
-    series.into_iter().map(|(_, rows)| sorted(rows)).collect()
+    }
+    series.into_iter().map(|(_, rows)| rows).collect()
 }
-
-#[cfg(test)]
-pub(crate) mod tests;

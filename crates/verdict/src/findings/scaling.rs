@@ -1,22 +1,22 @@
-//! How rates grow with their threads, and what stops them: one sentence a series where they are few, else one for all.
+//! How rates scale with threads, and what limits them: one sentence for each of a few series, else one for all.
 
 use model::document::{Finding, Row};
-use model::experiment::{Area, Params};
 use model::machine::Machine;
+use model::number::brief::{hertz, percent, times};
+use model::number::counted;
 use model::warning::WarningCode;
 
-use super::figure::{Against, Figure, rate, sane};
-use super::names::kind;
-use super::rules::Code;
-use super::words::{hertz, percent, threads, times};
+use super::figure::{Against, Figure, rate};
+use super::rules::{SCALING_LIMITED, SCALING_LINEAR, SCALING_MANY, SCALING_NONE, SCALING_SUBLINEAR};
+use crate::rules::AreaRules;
 
-/// From this share of the ideal on, a rate scales with its threads.
-pub(super) const SCALES: f64 = 0.95;
+/// The least share of the ideal that is linear scaling.
+const SCALES: f64 = 0.95;
 
 /// Below this share of the ideal, something other than the cores is the limit.
-pub(super) const LIMITED: f64 = 0.8;
+const LIMITED: f64 = 0.8;
 
-/// Up to so many series get a sentence each.
+/// The most series that get a sentence each.
 const FEW: usize = 3;
 
 /// A clock that falls below this share is a reason.
@@ -26,7 +26,7 @@ const CLOCK_FALLS: f64 = 0.97;
 struct Step<'a> {
     first: &'a Row,
     last: &'a Row,
-    /// The last rate over the first, with its span.
+    /// The last rate over the first.
     growth: Figure,
     /// How many times as many threads there are.
     ideal: f64,
@@ -45,12 +45,28 @@ impl Step<'_> {
     fn share(&self) -> f64 {
         self.growth.median / self.ideal
     }
+
+    fn is_limited(&self) -> bool {
+        matches!(self.verdict, Verdict::Limited | Verdict::None)
+    }
 }
 
-/// The sentences about these series of an area; each series ascends in threads and holds quiet rows alone.
-pub(super) fn findings(area: Area, series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
+/// Findings about series of undisturbed results, each ascending in threads.
+pub(super) fn findings(series: &[Vec<&Row>], machine: &Machine, area: &AreaRules) -> Vec<Finding> {
     let steps: Vec<Step<'_>> = series.iter().filter_map(|rows| step(rows)).collect();
-    if steps.len() > FEW { together(area, &steps, machine).into_iter().collect() } else { each(area, &steps, machine) }
+    if steps.len() > FEW {
+        return together(&steps, machine, area).into_iter().collect();
+    }
+    let finding = |step: &Step<'_>| {
+        let rule = match step.verdict {
+            Verdict::Linear => SCALING_LINEAR,
+            Verdict::Sublinear => SCALING_SUBLINEAR,
+            Verdict::Limited => SCALING_LIMITED,
+            Verdict::None => SCALING_NONE,
+        };
+        rule.finding(&fields(step, machine, area), &[step.first, step.last])
+    };
+    steps.iter().filter_map(finding).collect()
 }
 
 fn step<'a>(rows: &[&'a Row]) -> Option<Step<'a>> {
@@ -63,7 +79,7 @@ fn step<'a>(rows: &[&'a Row]) -> Option<Step<'a>> {
     Some(Step { first, last, growth, ideal, verdict })
 }
 
-/// What a growth says; `None` where its span leaves several answers.
+/// The verdict on a growth; `None` if its span leaves several open.
 fn verdict(growth: Figure, ideal: f64, against: Option<Against>) -> Option<Verdict> {
     let [low, high] = growth.span?.map(|end| end / ideal);
     let share = growth.median / ideal;
@@ -76,38 +92,20 @@ fn verdict(growth: Figure, ideal: f64, against: Option<Against>) -> Option<Verdi
     }
 }
 
-fn each(area: Area, steps: &[Step<'_>], machine: &Machine) -> Vec<Finding> {
-    let sentence = |step: &Step<'_>| {
-        let code = match step.verdict {
-            Verdict::Linear => Code::ScalingLinear,
-            Verdict::Sublinear => Code::ScalingSublinear,
-            Verdict::Limited => Code::ScalingLimited,
-            Verdict::None => Code::ScalingNone,
-        };
-        code.tell(area, &fields(step, machine), &[step.first, step.last])
-    };
-    steps.iter().map(sentence).collect()
-}
-
-fn fields(step: &Step<'_>, machine: &Machine) -> Vec<(&'static str, String)> {
+fn fields(step: &Step<'_>, machine: &Machine, area: &AreaRules) -> Vec<(&'static str, String)> {
+    let threads = |row: &Row| row.params.threads();
     vec![
-        ("what", kind(step.first)),
+        ("what", (area.findings.describe)(step.first)),
         ("factor", times(step.growth.median)),
-        ("few", step.first.params.threads().to_string()),
-        ("many", parallel(step.last)),
+        ("few", threads(step.first).to_string()),
+        ("many", counted(threads(step.last).into(), area.findings.parallel)),
         ("share", percent(step.share())),
-        ("why", if step.verdict == Verdict::Linear { String::new() } else { why(step, machine) }),
+        ("why", if step.verdict == Verdict::Linear { String::new() } else { why(step, machine, area) }),
     ]
 }
 
-/// What work at the same time: `2 threads`, of networks `2 connections`.
-fn parallel(row: &Row) -> String {
-    let count = row.params.threads();
-    if row.area == Area::Net { format!("{count} connections") } else { threads(count) }
-}
-
 /// `3 scale`, `1 scales`, `none scales`.
-fn counted(count: usize, verb: &str) -> String {
+fn count_words(count: usize, verb: &str) -> String {
     match count {
         0 => format!("none {verb}s"),
         1 => format!("1 {verb}s"),
@@ -115,58 +113,36 @@ fn counted(count: usize, verb: &str) -> String {
     }
 }
 
-/// One sentence for all: how many scale, how many do not, and the one that does least.
-fn together(area: Area, steps: &[Step<'_>], machine: &Machine) -> Option<Finding> {
+/// One sentence for all: how many scale, how many do not, and the one that scales least.
+fn together(steps: &[Step<'_>], machine: &Machine, area: &AreaRules) -> Option<Finding> {
     let least = steps.iter().min_by(|a, b| a.share().total_cmp(&b.share()))?;
     let linear = steps.iter().filter(|step| step.verdict == Verdict::Linear).count();
-    let limited = steps.iter().filter(|step| matches!(step.verdict, Verdict::Limited | Verdict::None)).count();
-    let mut fields = fields(least, machine);
+    let limited = steps.iter().filter(|step| step.is_limited()).count();
+    let mut fields = fields(least, machine, area);
     fields.extend([
         ("count", steps.len().to_string()),
-        ("linear", counted(linear, "scale")),
-        ("limited", format!("{} below {}", counted(limited, "stay"), percent(LIMITED))),
+        ("linear", count_words(linear, "scale")),
+        ("limited", format!("{} below {}", count_words(limited, "stay"), percent(LIMITED))),
     ]);
     let evidence: Vec<&Row> = steps.iter().flat_map(|step| [step.first, step.last]).collect();
-    Some(Code::ScalingMany.tell(area, &fields, &evidence))
+    SCALING_MANY.finding(&fields, &evidence)
 }
 
-/// What stops a rate, as far as it was seen: a quota, others on the same cores, the clock; else what the area's threads
-/// share.
-fn why(step: &Step<'_>, machine: &Machine) -> String {
+/// What limits a rate: a quota, other VMs, the number of cores, the clock; else what the area's threads share.
+fn why(step: &Step<'_>, machine: &Machine, area: &AreaRules) -> String {
     let has = |code: WarningCode| step.last.warnings.iter().any(|warning| warning.code == code);
     let cores = machine.cpu.one_per_core(&machine.cpu.available_cpus).len();
     let clocks = step.first.conditions.clock_hz.zip(step.last.conditions.clock_hz);
     let falls = clocks.filter(|(first, last)| *first > 0.0 && *last > 0.0 && last / first < CLOCK_FALLS);
-    let computes = matches!(step.first.area, Area::Cpu | Area::Linpack | Area::Memory);
     if has(WarningCode::CpuQuota) {
         ": a CPU quota stops them".to_owned()
     } else if has(WarningCode::VcpuShared) || has(WarningCode::Steal) {
         ": others share the virtual CPUs".to_owned()
-    } else if computes && cores > 0 && step.last.params.threads() as usize > cores {
-        format!(": the machine has {}", if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") })
-    } else if let Some((first, last)) = falls.filter(|_| computes) {
+    } else if area.computes() && cores > 0 && step.last.params.threads() as usize > cores {
+        format!(": the machine has {}", counted(cores as u64, "core"))
+    } else if let Some((first, last)) = falls.filter(|_| area.computes()) {
         format!(": the clock falls from {} to {}", hertz(first), hertz(last))
     } else {
-        shared(step)
+        (area.findings.scaling_limit)(step.first, step.last, step.is_limited()).unwrap_or_default()
     }
-}
-
-/// What the threads of an area have in common; of `sublinear` it is not said, since it may be anything.
-fn shared(step: &Step<'_>) -> String {
-    let limited = matches!(step.verdict, Verdict::Limited | Verdict::None);
-    match &step.first.params {
-        Params::Memory(params) if limited && params.level.as_deref() == Some("dram") => {
-            ": the memory that all share is the limit".to_owned()
-        }
-        Params::Disk(_) if limited => ": the path to the device is the limit".to_owned(),
-        Params::Net(_) => copies(step).unwrap_or_default(),
-        _ => String::new(),
-    }
-}
-
-/// How two copies of each byte in memory grow between the same CPUs, where they stood beside the rows.
-fn copies(step: &Step<'_>) -> Option<String> {
-    let ceiling = |row: &Row| row.conditions.net.as_ref()?.two_copy_bytes_per_second.and_then(sane);
-    let growth = ceiling(step.last)? / ceiling(step.first)?;
-    growth.is_finite().then(|| format!("; copies in memory grow {}", times(growth)))
 }

@@ -1,18 +1,9 @@
-//! Figures as sentences have them.
-
-pub(super) use model::number::brief::{bits, bytes, flops, hertz, percent, quantity as figure, requests, time, times};
-use model::number::counted;
-pub(super) use model::number::size_exact as size;
+//! Phrases that several findings share.
 
 /// The most characters of a sentence: two lines of a hundred.
 pub(super) const LONGEST: usize = 200;
 
-/// `1 thread`, `2 threads`.
-pub(super) fn threads(count: u32) -> String {
-    counted(count.into(), "thread")
-}
-
-/// So many of all rows: `the row`, `both rows`, `all 9 rows`, `3 of the 9 rows`.
+/// How many of all results: `the row`, `both rows`, `all 9 rows`, `3 of the 9 rows`.
 pub(super) fn rows_of(count: usize, all: usize) -> String {
     match (count, all) {
         (1, 1) => "the row".to_owned(),
@@ -32,18 +23,12 @@ pub(super) fn any_of(count: usize, all: usize) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-pub(super) fn joined(parts: &[String]) -> String {
+#[must_use]
+pub fn joined(parts: &[String]) -> String {
     match parts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        _ => parts.concat(),
     }
-}
-
-/// The text with a capital at its beginning.
-pub(super) fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 #[cfg(test)]
@@ -52,7 +37,7 @@ mod tests {
 
     #[test]
     fn rows_are_counted_as_one_says_it() {
-        let told =
+        let counted =
             [(1, 1), (2, 2), (9, 9), (1, 9), (3, 9)].map(|(count, all)| (rows_of(count, all), any_of(count, all)));
         let expected = [
             ("the row", "the row"),
@@ -61,6 +46,6 @@ mod tests {
             ("1 of the 9 rows", "1 of the 9 rows"),
             ("3 of the 9 rows", "3 of the 9 rows"),
         ];
-        assert_eq!(told, expected.map(|(of, any)| (of.to_owned(), any.to_owned())));
+        assert_eq!(counted, expected.map(|(of, any)| (of.to_owned(), any.to_owned())));
     }
 }
