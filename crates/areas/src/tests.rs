@@ -1,15 +1,19 @@
 //! Values that the tests of several modules need.
 
+mod findings;
 mod judging;
 
 use kernels::features::Features;
+use model::document::{Row, Status};
 use model::experiment::{Area, CpuParams, DiskParams, Experiment, Params};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::{Cache, Cpu, LogicalCpu, Machine, Memory};
 use model::plan::{Planned, Sampling};
-use model::sample::{Metric, Sample};
+use model::sample::{Metric, Sample, Summary};
 use model::unit::{Better, Unit};
+use model::warning::Grade;
+use verdict::rules::AreaRules;
 
 use crate::features::CoreFeatures;
 use crate::request::Request;
@@ -110,4 +114,37 @@ pub(crate) fn disk_params(depth: u32) -> DiskParams {
         threads: 1,
         path: "/x".into(),
     }
+}
+
+/// A measured result of FP64 FMA on one thread.
+pub(crate) fn row() -> Row {
+    let mut row = Row::planned(&planned().experiment, "");
+    (row.status, row.reason, row.verified, row.grade) = (Status::Ok, None, Some(true), Some(Grade::A));
+    row.metrics.push(metric("throughput", Unit::FlopPerSecond, &[1.0]));
+    row
+}
+
+/// Sets a summary to a value known to one per cent from nine samples.
+pub(crate) fn known(summary: &mut Summary, value: f64) {
+    let (low, high) = (0.99 * value, 1.01 * value);
+    (summary.n, summary.median, summary.ci95, summary.min, summary.max) = (9, value, Some([low, high]), low, high);
+}
+
+/// Code and text of every finding about an area's results.
+pub(crate) fn findings_of(area: Area, rows: &[Row], machine: &Machine) -> Vec<(String, String)> {
+    let all: Vec<&Row> = rows.iter().collect();
+    let found = verdict::findings::of_area(&all, machine, &AreaRules::of(crate::RULES, area));
+    for finding in &found {
+        let exists = |id: &String| rows.iter().any(|row| row.id == *id);
+        assert!(!finding.evidence.is_empty() && finding.evidence.iter().all(exists), "{finding:?}");
+        assert!(finding.area == area && finding.text.ends_with('.'), "{finding:?}");
+    }
+    found.into_iter().map(|finding| (finding.code, finding.text)).collect()
+}
+
+/// The only text of a rule.
+pub(crate) fn only(found: &[(String, String)], code: &str) -> String {
+    let own: Vec<&String> = found.iter().filter(|(other, _)| other == code).map(|(_, text)| text).collect();
+    assert_eq!(own.len(), 1, "{code}: {found:#?}");
+    own[0].clone()
 }

@@ -1,11 +1,12 @@
 //! What judging the results of an area depends on, as a table: the crate `areas` fills it, this crate reads it.
 
-use model::document::{Conditions, Finding, Row};
+use model::document::{Conditions, Row};
 use model::experiment::{Area, Params};
 use model::machine::Machine;
 use model::plan::Planned;
 use model::warning::Warning;
 
+use crate::findings::rules::FindingRules;
 use crate::process_run::ProcessRun;
 
 /// A part of the machine that limits benchmarks.
@@ -79,13 +80,6 @@ pub struct Noise {
     pub dedicated: f64,
 }
 
-/// The findings of one area.
-#[derive(Clone, Copy, Debug)]
-pub struct FindingRules {
-    /// All that its undisturbed rows show together, given these rows, their series over the threads, and the machine.
-    pub results: fn(&[&Row], &[Vec<&Row>], &Machine) -> Vec<Finding>,
-}
-
 impl JudgeRules {
     /// No conditions and no warnings of its own.
     pub const DEFAULT: Self = Self {
@@ -117,7 +111,7 @@ impl AreaRules {
             limit: LimitRules::DEFAULT,
             noise: Noise { shared: 0.05, dedicated: 0.01 },
             scales: |_| true,
-            findings: FindingRules { results: |_, _, _| Vec::new() },
+            findings: FindingRules::new(area.name()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Values that the tests of several modules need.
 
-use model::document::{Document, Finding, MachineStates, Program, Row, RunInfo, SCHEMA, Status};
+use model::document::{Document, MachineStates, Program, Row, RunInfo, SCHEMA, Status};
 use model::experiment::{Area, CpuParams, DiskParams, Experiment, Params};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use model::isa::{CpuOp, Element, Isa};
@@ -11,24 +11,19 @@ use model::unit::{Better, Unit};
 use model::warning::Grade;
 use model::wire::MetricSample;
 
-use crate::findings;
-use crate::rules::{AreaRules, FindingRules, Resource};
+use crate::rules::{AreaRules, Resource};
 
-/// The rules of every area.
+/// The rules of every area, without findings of their own.
 pub(crate) static AREAS: &[AreaRules] = &[
-    rules(Area::Cpu, &[Resource::Cores], findings::cpu::findings),
-    rules(Area::Linpack, &[Resource::Cores, Resource::Memory], findings::linpack::findings),
-    rules(Area::Memory, &[Resource::Cores, Resource::Memory], findings::memory::findings),
-    rules(Area::Disk, &[Resource::Disk], findings::disk::findings),
-    rules(Area::Net, &[Resource::Network], findings::net::findings),
+    rules(Area::Cpu, &[Resource::Cores]),
+    rules(Area::Linpack, &[Resource::Cores, Resource::Memory]),
+    rules(Area::Memory, &[Resource::Cores, Resource::Memory]),
+    rules(Area::Disk, &[Resource::Disk]),
+    rules(Area::Net, &[Resource::Network]),
 ];
 
-const fn rules(
-    area: Area,
-    uses: &'static [Resource],
-    results: fn(&[&Row], &[Vec<&Row>], &Machine) -> Vec<Finding>,
-) -> AreaRules {
-    AreaRules { uses, findings: FindingRules { results }, ..AreaRules::new(area) }
+const fn rules(area: Area, uses: &'static [Resource]) -> AreaRules {
+    AreaRules { uses, ..AreaRules::new(area) }
 }
 
 /// A machine of so many single-threaded cores, 16 GiB available and an L3 of 32 MiB.

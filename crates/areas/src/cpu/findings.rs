@@ -1,37 +1,64 @@
-//! What the rows of arithmetic say together: how vectors scale, what second threads on a core add, and what SIMD gains
-//! over a plain loop.
+//! What CPU results show together: how vector kernels scale, what second threads on a core add, and what SIMD gains over a
+//! plain loop.
 
 use model::document::{Finding, Row};
-use model::experiment::{Area, Params};
-use model::isa::Element;
+use model::isa::{CpuOp, Element};
 use model::machine::Machine;
+use model::number::brief::{percent, times};
+use model::sample::MetricName;
+use verdict::findings::figure::rate;
+use verdict::findings::rules::{FindingRules, Rule, TableSlot};
+use verdict::findings::words::joined;
 
-use super::figure::rate;
-use super::rules::Code;
-use super::scaling;
-use super::words::{joined, percent, times};
+use super::label::{LABELS, params, precision};
 
-/// All findings of arithmetic, of its quiet rows and their series.
-pub fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
-    let cores = machine.cpu.one_per_core(&machine.cpu.available_cpus).len();
-    let cores = if cores == 0 { usize::MAX } else { cores };
-    let of = |wanted: fn(&Row) -> bool| -> Vec<&Vec<&Row>> {
-        series.iter().filter(|rows| rows.first().is_some_and(|row| wanted(row))).collect()
+const PLAIN_BEHIND_VECTOR: Rule = Rule::new(
+    "plain_behind_vector",
+    "difference",
+    "SIMD gain over a plain loop of the same type, one thread: {gains}.",
+    "for each type the vector row against the plain one, on one thread",
+    "these rows",
+);
+
+const SECOND_THREADS: Rule = Rule::new(
+    "second_threads",
+    "figures",
+    "Second threads on the {cores} cores change the vector rates by {least} to {most}.",
+    "the fewest threads beyond the cores against as many as there are cores",
+    "the rows of the least and of the most change",
+);
+
+/// The findings of the area.
+pub(super) const FINDINGS: FindingRules = FindingRules {
+    describe,
+    scaling_series,
+    table_slot,
+    rules: &[PLAIN_BEHIND_VECTOR, SECOND_THREADS],
+    results: |quiet, series, machine| plain(quiet).into_iter().chain(second_threads(series, machine)).collect(),
+    ..FindingRules::new(LABELS.title)
+};
+
+/// `FP64 FMA`; with its instruction set unless it is the classic one of its type.
+fn describe(row: &Row) -> String {
+    let Some(params) = params(row) else { return row.id.clone() };
+    let op = match params.op {
+        CpuOp::Fma => "FMA",
+        CpuOp::MulAdd => "multiply-add",
+        CpuOp::AllPipes => "all pipes",
+        CpuOp::Plain => "plain loop",
+        CpuOp::Dot | CpuOp::Add | CpuOp::Matrix => params.op.name(),
     };
-    let mut vector = of(|row| is(row, "vector"));
-    if vector.is_empty() {
-        vector = of(|_| true);
-    }
-    // Second threads of a core share its pipes: what they add is told by itself.
-    let on_cores = |rows: &&Vec<&'_ Row>| rows.iter().filter(|row| threads(row) <= cores).count();
-    let full: Vec<Vec<&Row>> = vector.iter().map(|rows| rows[..on_cores(rows)].to_vec()).collect();
-    let mut findings = scaling::findings(Area::Cpu, &full, machine);
-    findings.extend(plain(quiet));
-    findings.extend(second_threads(&vector, cores));
-    findings
+    let set = if row.classic.is_some() { String::new() } else { format!(" ({})", params.isa.title()) };
+    format!("{} {op}{set}", precision(params.element))
 }
 
-/// Whether a row answers this class of the classic table.
+fn table_slot(row: &Row) -> Option<TableSlot> {
+    let table = if is(row, "plain") { "CPU, plain" } else { "CPU, vector" };
+    let workload = format!("{} {}", row.classic.as_ref()?.workload, params(row)?.element);
+    Some(TableSlot { table, workload, block: None, rate: Some(MetricName::Throughput) })
+}
+
+/// Whether a result belongs to this class of the classic table.
 fn is(row: &Row, class: &str) -> bool {
     row.classic.as_ref().and_then(|classic| classic.class.as_deref()) == Some(class)
 }
@@ -40,57 +67,74 @@ fn threads(row: &Row) -> usize {
     row.params.threads() as usize
 }
 
+/// The cores of the machine; unlimited if unknown.
+fn cores(machine: &Machine) -> usize {
+    match machine.cpu.one_per_core(&machine.cpu.available_cpus).len() {
+        0 => usize::MAX,
+        cores => cores,
+    }
+}
+
+/// The series of vector kernels; all of them if none is.
+fn vector<'s, 'a>(series: &'s [Vec<&'a Row>]) -> Vec<&'s Vec<&'a Row>> {
+    let is_vector = |rows: &&Vec<&Row>| rows.first().is_some_and(|row| is(row, "vector"));
+    let vector: Vec<_> = series.iter().filter(is_vector).collect();
+    if vector.is_empty() { series.iter().collect() } else { vector }
+}
+
+/// Vector kernels on up to one thread per core: second threads share its pipes and have a finding of their own.
+fn scaling_series<'a>(series: &[Vec<&'a Row>], machine: &Machine) -> Vec<Vec<&'a Row>> {
+    let cores = cores(machine);
+    let on_cores = |rows: &Vec<&'a Row>| rows.iter().copied().filter(|row| threads(row) <= cores).collect();
+    vector(series).into_iter().map(on_cores).collect()
+}
+
 /// What second threads on the cores add.
-fn second_threads(series: &[&Vec<&Row>], cores: usize) -> Option<Finding> {
-    let pair = |rows: &&Vec<&'_ Row>| -> Option<(f64, usize, usize)> {
+fn second_threads(series: &[Vec<&Row>], machine: &Machine) -> Option<Finding> {
+    let cores = cores(machine);
+    let pair = |rows: &Vec<&'_ Row>| -> Option<(f64, usize, usize)> {
         let one = rows.iter().position(|row| threads(row) == cores)?;
         let two = rows.iter().position(|row| threads(row) > cores)?;
         Some((rate(rows[two])?.median / rate(rows[one])?.median - 1.0, one, two))
     };
-    let found: Vec<(f64, &Row, &Row)> =
-        series.iter().filter_map(|rows| pair(rows).map(|(gain, one, two)| (gain, rows[one], rows[two]))).collect();
+    let found: Vec<(f64, &Row, &Row)> = vector(series)
+        .into_iter()
+        .filter_map(|rows| pair(rows).map(|(gain, one, two)| (gain, rows[one], rows[two])))
+        .collect();
     let least = found.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
     let most = found.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let change = |gain: f64| format!("{}{}", if gain < 0.0 { "-" } else { "+" }, percent(gain.abs()));
     let fields = [("cores", cores.to_string()), ("least", change(least.0)), ("most", change(most.0))];
-    Some(Code::SecondThreads.tell(Area::Cpu, &fields, &[least.1, least.2, most.1, most.2]))
+    SECOND_THREADS.finding(&fields, &[least.1, least.2, most.1, most.2])
 }
 
-/// The rows of a class on one thread.
-fn of_class<'a>(rows: &[&'a Row], class: &'static str) -> impl Iterator<Item = &'a Row> {
-    rows.iter().copied().filter(move |row| threads(row) == 1 && is(row, class))
-}
-
-fn element(row: &Row) -> Option<Element> {
-    if let Params::Cpu(params) = &row.params { Some(params.element) } else { None }
-}
-
-/// How far a vector kernel is ahead of a plain loop of the same type, on one thread, type by type.
+/// How far the vector kernel of each type is ahead of the plain loop, on one thread.
 fn plain(rows: &[&Row]) -> Option<Finding> {
     let mut gains: Vec<String> = Vec::new();
     let mut evidence: Vec<&Row> = Vec::new();
     for wanted in Element::ALL {
-        let of = |class| of_class(rows, class).find(|row| element(row) == Some(*wanted));
+        let element = |row: &Row| params(row).map(|params| params.element);
+        let fits = |row: &Row, class| threads(row) == 1 && is(row, class) && element(row) == Some(*wanted);
+        let of = |class| rows.iter().copied().find(|row| fits(row, class));
         let (Some(plain), Some(vector)) = (of("plain"), of("vector")) else { continue };
         let gain = rate(vector).zip(rate(plain)).and_then(|(vector, plain)| vector.differs(plain));
         if let Some(gain) = gain {
-            gains.push(format!("{} {}", wanted.name().to_uppercase(), times(gain)));
+            gains.push(format!("{} {}", precision(*wanted), times(gain)));
             evidence.extend([plain, vector]);
         }
     }
-    (!gains.is_empty()).then(|| Code::PlainBehindVector.tell(Area::Cpu, &[("gains", joined(&gains))], &evidence))
+    PLAIN_BEHIND_VECTOR.finding(&[("gains", joined(&gains))], &evidence)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::tests::known;
-    use crate::tests::{AREAS, document, machine_with_cpus};
-    use model::experiment::Classic;
-    use model::isa::{CpuOp, Isa};
+    use crate::tests::{known, machine_with_cpus, row as measured};
+    use model::experiment::{Classic, Params};
+    use model::isa::Isa;
 
     fn row(element: Element, class: &str, threads: u32, rate: f64) -> Row {
-        let mut row = document().experiments.remove(0);
+        let mut row = measured();
         let Params::Cpu(params) = &mut row.params else { unreachable!() };
         (params.element, params.threads) = (element, threads);
         if class == "plain" {
@@ -104,7 +148,7 @@ mod tests {
     }
 
     fn codes_and_texts(rows: &[Row], cpus: u32) -> Vec<(String, String)> {
-        let found = super::super::findings(rows, &machine_with_cpus(cpus), AREAS);
+        let found = verdict::findings::findings(rows, &machine_with_cpus(cpus), crate::RULES);
         found.into_iter().map(|one| (one.code, one.text)).collect()
     }
 
@@ -138,7 +182,7 @@ mod tests {
         let rows = [1, 2, 4].map(|threads| {
             row(Element::Fp64, "vector", threads, if threads == 4 { 204.0 } else { 100.0 * f64::from(threads) })
         });
-        let found = super::super::findings(&rows, &machine, AREAS);
+        let found = verdict::findings::findings(&rows, &machine, crate::RULES);
         let text = |code: &str| found.iter().find(|one| one.code == code).unwrap().text.clone();
         assert!(text("scaling_linear").contains("2.00x from 1 to 2 threads"), "{found:?}");
         assert!(text("second_threads").contains("on the 2 cores") && text("second_threads").contains("+2.0 %"));

@@ -7,6 +7,7 @@
 pub mod choice;
 mod command;
 mod expand;
+mod findings;
 pub mod label;
 
 use kernels::table::KERNELS;
@@ -16,7 +17,7 @@ use model::machine::Machine;
 use model::plan::{PlanError, Planned};
 use model::warning::{Warning, WarningCode};
 use verdict::judge::{ProcessRun, settings};
-use verdict::rules::{AreaRules, FindingRules, JudgeRules, Resource};
+use verdict::rules::{AreaRules, JudgeRules, Resource};
 
 pub use choice::CpuChoice;
 pub use expand::NOP;
@@ -30,7 +31,7 @@ use crate::suite::Suite;
 pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Cores],
     judge: JudgeRules { warnings: turbo_off, ..JudgeRules::DEFAULT },
-    findings: FindingRules { results: verdict::findings::cpu::findings },
+    findings: findings::FINDINGS,
     ..AreaRules::new(Name::Cpu)
 };
 

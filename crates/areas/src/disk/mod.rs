@@ -11,6 +11,7 @@ mod command;
 mod expand;
 pub mod familiar;
 pub mod feasible;
+mod findings;
 pub mod footprint;
 pub(crate) mod judge;
 pub mod label;
@@ -21,7 +22,7 @@ pub mod words;
 use model::experiment::{Area as Name, Experiment, Params};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
-use verdict::rules::{AreaRules, FindingRules, JudgeRules, LimitRules, Noise, Resource};
+use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
 pub use choice::DiskChoice;
 
@@ -46,7 +47,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
         ..LimitRules::DEFAULT
     },
     noise: Noise { shared: 0.15, dedicated: 0.08 },
-    findings: FindingRules { results: verdict::findings::disk::findings },
+    findings: findings::FINDINGS,
     ..AreaRules::new(Name::Disk)
 };
 

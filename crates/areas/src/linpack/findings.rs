@@ -1,20 +1,55 @@
-//! What the LINPACK rows say together: the ladder from multiply-adds over products to solutions, and whose kernels the
-//! system's library took.
+//! What LINPACK results show together: the steps from multiply-adds over products to solutions, and which kernels the system's
+//! library chose.
 
 use std::collections::BTreeMap;
 
 use model::document::{Finding, Row};
-use model::experiment::{Area, Params};
 use model::isa::{Element, Isa};
-use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
+use model::linpack::{LinpackEngine, LinpackMatrix, LinpackOp, LinpackParams};
 use model::machine::Machine;
+use model::number::brief::{flops, percent};
+use model::number::counted;
+use model::sample::MetricName;
+use verdict::findings::figure::{Figure, highest, rate, sane};
+use verdict::findings::rules::{FindingRules, Rule, TableSlot};
 
-use super::figure::{Figure, rate, sane};
-use super::rules::Code;
-use super::scaling;
-use super::words::{flops, percent, threads};
+use super::label::{LABELS, params};
 
-/// A measured row with its parameters and rate.
+const LADDER: Rule = Rule::new(
+    "linpack_ladder",
+    "figures",
+    "LINPACK on {threads}: DGEMM reaches {product} of multiply-adds alone ({fma}), a solution (N = {n}) \
+     {share}; {of_product} of DGEMM's rate.",
+    "the fastest product and the fastest solution of a thread count, each against the multiply-adds beside it",
+    "the product and the solution",
+);
+
+const SHARE: Rule = Rule::new(
+    "linpack_share",
+    "figures",
+    "LINPACK on {threads}: a solution (N = {n}) reaches {rate}, {share} of multiply-adds alone.",
+    "likewise, where no product was measured",
+    "the solution",
+);
+
+const CORE_TYPE: Rule = Rule::new(
+    "linpack_core_type",
+    "figures",
+    "The system's library runs as {kernel}, without the {isa} that this machine has: its rows show the library.",
+    "the core type that the library names has a narrower instruction set than the machine",
+    "the rows of that library",
+);
+
+/// The findings of the area.
+pub(super) const FINDINGS: FindingRules = FindingRules {
+    describe,
+    table_slot,
+    rules: &[LADDER, SHARE, CORE_TYPE],
+    results: |quiet, _, machine| findings(quiet, machine),
+    ..FindingRules::new(LABELS.title)
+};
+
+/// A measured result with its parameters and rate.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     row: &'a Row,
@@ -22,22 +57,33 @@ struct Known<'a> {
     rate: Figure,
 }
 
-/// All of them, of quiet rows and their series.
-pub fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
-    let known: Vec<Known<'_>> = quiet.iter().copied().filter_map(known).collect();
-    let mut counts: Vec<u32> = known.iter().map(|one| one.params.threads).collect();
-    // The most threads first: they are what the machine can do.
-    counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
-    counts.dedup();
-    let mut found = scaling::findings(Area::Linpack, series, machine);
-    found.extend(counts.iter().filter_map(|count| ladder(&known, *count)));
-    found.extend(core_types(&known, machine));
-    found
+fn describe(row: &Row) -> String {
+    let Some(params) = params(row) else { return row.id.clone() };
+    match params.op {
+        LinpackOp::Gemm => format!("GEMM of {} (N = {})", params.element, params.n),
+        LinpackOp::Lu => format!("LINPACK (N = {})", params.n),
+        LinpackOp::LuMixed if params.matrix() == Some(LinpackMatrix::DiagonallyDominant) => {
+            format!("HPL-MxP with factors in {} (N = {})", params.element, params.n)
+        }
+        LinpackOp::LuMixed => format!("LINPACK of mixed precision (N = {})", params.n),
+    }
 }
 
-fn known(row: &Row) -> Option<Known<'_>> {
-    let Params::Linpack(params) = &row.params else { return None };
-    rate(row).map(|rate| Known { row, params, rate })
+fn table_slot(row: &Row) -> Option<TableSlot> {
+    let n = params(row)?.n;
+    let (workload, block) = (row.classic.as_ref()?.workload.clone(), Some((n, format!("N = {n}"))));
+    Some(TableSlot { table: "LINPACK", workload, block, rate: Some(MetricName::Throughput) })
+}
+
+fn findings(quiet: &[&Row], machine: &Machine) -> Vec<Finding> {
+    let known = |row| Some(Known { row, params: params(row)?, rate: rate(row)? });
+    let known: Vec<Known<'_>> = quiet.iter().copied().filter_map(known).collect();
+    let mut counts: Vec<u32> = known.iter().map(|one| one.params.threads).collect();
+    // The most threads first: they show what the machine can do.
+    counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
+    counts.dedup();
+    let ladders = counts.iter().filter_map(|count| ladder(&known, *count));
+    ladders.chain(core_types(&known, machine)).collect()
 }
 
 /// Whether a row is of our own solver in fp64.
@@ -45,73 +91,52 @@ fn is_ours(one: &Known<'_>, op: LinpackOp) -> bool {
     one.params.engine == LinpackEngine::Own && one.params.op == op && one.params.element == Element::Fp64
 }
 
-/// The fastest of them.
-fn fastest<'a, 'b>(rows: impl Iterator<Item = &'b Known<'a>>) -> Option<&'b Known<'a>>
-where
-    'a: 'b,
-{
-    rows.reduce(|best, other| if other.rate.median > best.rate.median { other } else { best })
-}
-
-/// From what the cores can do to what a solution reaches of it. Each rung is set against the multiply-adds that ran just
-/// before its own samples.
+/// What product and solution reach of the multiply-adds that ran just before their own samples.
 fn ladder(all: &[Known<'_>], count: u32) -> Option<Finding> {
-    let of = |op| fastest(all.iter().filter(move |one| one.params.threads == count && is_ours(one, op)));
-    let beside = |one: &Known<'_>| {
+    let of = |op| {
+        let own = all.iter().filter(|one| one.params.threads == count && is_ours(one, op));
+        highest(own.map(|one| (one.rate, one))).map(|(_, one)| one)
+    };
+    let of_multiply_adds = |one: &Known<'_>| {
         let adds = one.row.conditions.linpack.as_ref()?.fma_flop_per_second;
         adds.and_then(sane).map(|adds| (adds, one.rate.median / adds))
     };
     let solution = of(LinpackOp::Lu)?;
-    let (_, share) = beside(solution)?;
+    let (_, share) = of_multiply_adds(solution)?;
     let mut fields = vec![
-        ("threads", threads(count)),
+        ("threads", counted(count.into(), "thread")),
         ("n", solution.params.n.to_string()),
         ("rate", flops(solution.rate.median)),
         ("share", percent(share)),
     ];
-    let Some((product, (adds, of_adds))) = of(LinpackOp::Gemm).and_then(|product| Some((product, beside(product)?)))
-    else {
-        return Some(Code::LinpackShare.tell(Area::Linpack, &fields, &[solution.row]));
-    };
+    let product = of(LinpackOp::Gemm).and_then(|product| Some((product, of_multiply_adds(product)?)));
+    let Some((product, (adds, of_adds))) = product else { return SHARE.finding(&fields, &[solution.row]) };
     fields.extend([
         ("product", percent(of_adds)),
         ("fma", flops(adds)),
         ("of_product", percent(solution.rate.median / product.rate.median)),
     ]);
-    Some(Code::LinpackLadder.tell(Area::Linpack, &fields, &[product.row, solution.row]))
+    LADDER.finding(&fields, &[product.row, solution.row])
 }
 
-/// Where the system's library took kernels of a narrower instruction set than the machine has.
+/// Whether the system's library chose kernels of a narrower instruction set than the machine has.
 fn core_types(all: &[Known<'_>], machine: &Machine) -> Vec<Finding> {
-    let widest = [Isa::Avx512, Isa::Avx2].into_iter().find(|isa| machine.cpu.isa.contains(isa));
-    let Some(widest) = widest else { return Vec::new() };
+    let widest = [(Isa::Avx512, 2), (Isa::Avx2, 1)].into_iter().find(|(isa, _)| machine.cpu.isa.contains(isa));
+    let Some((widest, width)) = widest else { return Vec::new() };
     let mut by_kernel: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     for one in all.iter().filter(|one| one.params.engine == LinpackEngine::System) {
         let kernel = one.row.conditions.linpack.as_ref().and_then(|seen| seen.kernel.as_deref());
-        if let Some(kernel) = kernel.filter(|kernel| core_set(kernel).is_some_and(|set| is_narrower(set, widest))) {
+        if let Some(kernel) = kernel.filter(|kernel| vector_width(kernel).is_some_and(|own| own < width)) {
             by_kernel.entry(kernel).or_default().push(one.row);
         }
     }
-    let sentence = |(kernel, rows): (&str, Vec<&Row>)| {
-        let fields = [("kernel", kernel.to_owned()), ("isa", widest.title().to_owned())];
-        Code::LinpackCoreType.tell(Area::Linpack, &fields, &rows)
-    };
-    by_kernel.into_iter().map(sentence).collect()
+    let fields = |kernel: &str| [("kernel", kernel.to_owned()), ("isa", widest.title().to_owned())];
+    by_kernel.into_iter().filter_map(|(kernel, rows)| CORE_TYPE.finding(&fields(kernel), &rows)).collect()
 }
 
-/// Whether a set is less than another of the three that libraries choose among.
-fn is_narrower(set: Isa, than: Isa) -> bool {
-    let rank = |isa| match isa {
-        Isa::Avx512 => 2,
-        Isa::Avx2 => 1,
-        _ => 0,
-    };
-    rank(set) < rank(than)
-}
-
-/// The set of the kernels of a library by the core type that its label ends in, in the words of `OpenBLAS`
-/// (`driver/others/dynamic.c`), MKL's branches and BLIS (`frame/base/bli_arch.c`); `None` of one that is not known.
-fn core_set(label: &str) -> Option<Isa> {
+/// How wide a library's vectors are: 2 with AVX-512, 1 with AVX2, 0 with less. From the core type at the end of its label, in
+/// the words of `OpenBLAS` (`driver/others/dynamic.c`), MKL and BLIS (`frame/base/bli_arch.c`); `None` if unknown.
+fn vector_width(label: &str) -> Option<u8> {
     const AVX512: &[&str] = &["skylakex", "cooperlake", "sapphirerapids", "skx", "zen4", "zen5", "avx-512"];
     const AVX2: &[&str] = &["haswell", "zen", "zen2", "zen3", "excavator", "avx2"];
     const OLDER: &[&str] = &[
@@ -139,20 +164,17 @@ fn core_set(label: &str) -> Option<Isa> {
         "sse4.2",
     ];
     let word = label.split_whitespace().next_back()?.to_lowercase();
-    let sets = [(AVX512, Isa::Avx512), (AVX2, Isa::Avx2), (OLDER, Isa::Sse2)];
-    sets.into_iter().find(|(words, _)| words.contains(&word.as_str())).map(|(_, isa)| isa)
+    let widths = [(AVX512, 2), (AVX2, 1), (OLDER, 0)];
+    widths.into_iter().find(|(words, _)| words.contains(&word.as_str())).map(|(_, width)| width)
 }
 
 #[cfg(test)]
 mod tests {
+    use model::experiment::{Area, Params};
     use model::linpack::{LinpackChoices, LinpackConditions, linpack_id};
 
-    use model::sample::MetricName;
-
     use super::*;
-    use crate::findings::tests::known;
-    use crate::rules::AreaRules;
-    use crate::tests::{AREAS, document};
+    use crate::tests::{findings_of, known, row as measured};
 
     /// A row of our own solver, but for what is changed, at this rate.
     fn row(n: u64, threads: u32, rate: f64, change: impl FnOnce(&mut LinpackParams)) -> Row {
@@ -168,7 +190,7 @@ mod tests {
             isa: Some(Isa::Avx512),
         };
         change(&mut params);
-        let mut row = document().experiments.remove(0);
+        let mut row = measured();
         let chosen = LinpackChoices { n: true, lda: true, ..LinpackChoices::default() };
         (row.id, row.area) = (linpack_id(&params, chosen), Area::Linpack);
         row.params = Params::Linpack(params);
@@ -182,9 +204,8 @@ mod tests {
     fn found(rows: &[Row], code: &str) -> Vec<String> {
         let mut machine = Machine::default();
         machine.cpu.isa = vec![Isa::Avx2, Isa::Avx512];
-        let all = crate::findings::of_area(&AreaRules::of(AREAS, Area::Linpack), rows, &machine);
-        assert!(all.iter().all(|one| one.evidence.iter().all(|id| rows.iter().any(|row| row.id == *id))));
-        all.into_iter().filter(|one| one.code == code).map(|one| one.text).collect()
+        let found = findings_of(Area::Linpack, rows, &machine);
+        found.into_iter().filter(|(own, _)| own == code).map(|(_, text)| text).collect()
     }
 
     fn product(rate: f64) -> Row {

@@ -8,6 +8,7 @@ pub mod choice;
 mod command;
 mod cost;
 mod expand;
+mod findings;
 mod judge;
 pub mod label;
 mod series;
@@ -16,7 +17,7 @@ pub mod solver;
 use model::experiment::{Area as Name, Experiment, Params};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
-use verdict::rules::{AreaRules, FindingRules, JudgeRules, Resource};
+use verdict::rules::{AreaRules, JudgeRules, Resource};
 
 pub use choice::LinpackChoice;
 
@@ -34,7 +35,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
         losses: judge::set_losses,
         ..JudgeRules::DEFAULT
     },
-    findings: FindingRules { results: verdict::findings::linpack::findings },
+    findings: findings::FINDINGS,
     ..AreaRules::new(Name::Linpack)
 };
 

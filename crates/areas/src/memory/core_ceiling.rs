@@ -1,19 +1,29 @@
-//! Which rows of memory a rule is about.
+//! How much one core can fetch from memory: its misses in flight over the idle latency.
 
 use model::document::Row;
 use model::experiment::MemoryParams;
-use model::isa::{MemoryPattern, Pages};
+use model::isa::{MemoryOp, MemoryPattern, Pages};
+use model::number::brief::time;
+use model::peak::{Peak, PeakInput, PeakKind};
 use model::sample::MetricName;
+use model::unit::Unit;
+use verdict::findings::figure::{Figure, is_quiet};
 
-use super::super::figure::Figure;
-use super::levels::{memory, stands_for_memory};
+use super::label::params as memory;
+use super::levels::{DRAM, stands_for_memory};
 
-/// A quiet row's latency.
+/// Bytes that one miss fetches: the cache line of every x86-64 processor (Intel SDM vol. 1, 11.1; AMD APM vol. 2, 7.6).
+const LINE_BYTES: f64 = 64.0;
+
+/// The fewest counts of chains that show how many misses are in flight.
+const LEAST_CHAINS: usize = 3;
+
+/// The latency of an undisturbed result.
 pub(super) fn latency(row: &Row) -> Option<Figure> {
-    Figure::of(row, MetricName::Latency)
+    Figure::of_result(row, MetricName::Latency)
 }
 
-/// Whether a row streams through memory in order, and in no special way.
+/// Whether a result is a plain sequential stream through memory.
 pub(super) fn is_stream(row: &Row) -> bool {
     memory(row).is_some_and(|params| {
         let special = params.block.is_some() || params.placement.is_some() || params.nodes.is_some();
@@ -21,7 +31,7 @@ pub(super) fn is_stream(row: &Row) -> bool {
     })
 }
 
-/// Whether a row is a chase of one thread through all of memory; what it varies is the caller's.
+/// Whether this is a chase of one thread in no special way; chains, pages and groups may vary.
 pub(super) fn is_idle_chase(params: &MemoryParams) -> bool {
     params.pattern == MemoryPattern::Chase
         && params.threads == 1
@@ -30,7 +40,7 @@ pub(super) fn is_idle_chase(params: &MemoryParams) -> bool {
         && params.placement.is_none()
 }
 
-/// The idle latency of memory: one chain through the whole buffer.
+/// The result with the idle latency of memory: one chain through the whole buffer.
 pub(super) fn idle<'a>(rows: impl IntoIterator<Item = &'a Row>, pages: Pages) -> Option<(&'a Row, Figure)> {
     let wanted = |row: &&Row| {
         memory(row).is_some_and(|params| {
@@ -39,4 +49,122 @@ pub(super) fn idle<'a>(rows: impl IntoIterator<Item = &'a Row>, pages: Pages) ->
     };
     let row = rows.into_iter().find(wanted)?;
     Some((row, latency(row)?))
+}
+
+/// A chase of several chains.
+struct Chains<'a> {
+    row: &'a Row,
+    count: u32,
+    loads_per_second: f64,
+}
+
+/// Loads per second: the rate of several chains, or one over the latency of a single one.
+fn loads_per_second(row: &Row) -> Option<f64> {
+    let rate = row.metric(MetricName::Throughput).filter(|metric| metric.unit == Unit::OpPerSecond);
+    match rate {
+        Some(_) => Figure::of_result(row, MetricName::Throughput).map(|figure| figure.median),
+        None => latency(row).map(|figure| 1.0 / figure.median),
+    }
+}
+
+/// One thread's chases with large pages by their number of chains, the single one first.
+fn chains<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Chains<'a>> {
+    let wanted =
+        |params: &MemoryParams| is_idle_chase(params) && params.pages == Pages::Huge2M && params.group.is_none();
+    let mut found: Vec<Chains<'_>> = rows
+        .into_iter()
+        .filter(|row| stands_for_memory(row))
+        .filter_map(|row| {
+            let params = memory(row).filter(|params| wanted(params))?;
+            Some(Chains { row, count: params.chains.unwrap_or(1), loads_per_second: loads_per_second(row)? })
+        })
+        .collect();
+    found.sort_by_key(|chains| chains.count);
+    found
+}
+
+/// The limit that one core's misses in flight set; `None` if they were not measured.
+fn core_ceiling(rows: &[Row]) -> Option<Peak> {
+    let (row, idle) = idle(rows.iter().filter(|row| is_quiet(row)), Pages::Huge2M)?;
+    let latency = idle.median;
+    let found = chains(rows);
+    let most = found.iter().map(|chains| chains.loads_per_second).fold(0.0, f64::max);
+    if found.len() < LEAST_CHAINS {
+        return None;
+    }
+    let lines = most * latency;
+    let input = |name: &str, value: f64, source: String| PeakInput { name: name.to_owned(), value, source };
+    let source = |rows: &[Chains<'_>]| rows.iter().map(|one| one.row.id.as_str()).collect::<Vec<_>>().join(", ");
+    Some(Peak {
+        kind: PeakKind::MeasuredCeiling,
+        value: lines * LINE_BYTES / latency,
+        formula: format!("{lines:.1} lines in flight x {LINE_BYTES} B / {}", time(latency)),
+        inputs: vec![
+            input("lines_in_flight", lines, format!("measured: the most of {}", source(&found))),
+            input("line_bytes", LINE_BYTES, "the cache line of x86-64".to_owned()),
+            input("latency_seconds", latency, format!("measured: {}", row.id)),
+        ],
+        uncertainty: None,
+    })
+}
+
+/// Whether a result is a read of memory, not of a cache, on one thread.
+fn reads_memory_alone(row: &Row) -> bool {
+    let one_thread =
+        |params: &MemoryParams| (params.op, params.threads, params.level.as_deref()) == (MemoryOp::Read, 1, Some(DRAM));
+    is_stream(row) && memory(row).is_some_and(one_thread)
+}
+
+/// Adds the limit of one core's misses in flight to what one thread reads from memory. It carries no efficiency.
+pub(super) fn set(rows: &mut [Row]) {
+    let Some(ceiling) = core_ceiling(rows) else { return };
+    for row in rows.iter_mut().filter(|row| reads_memory_alone(row)) {
+        if let Some(headline) = row.metrics.first_mut() {
+            headline.peaks.retain(|peak| peak.kind != ceiling.kind);
+            headline.peaks.push(ceiling.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::findings::tests::{chases, params, plain};
+    use super::*;
+
+    #[test]
+    fn the_ceiling_of_one_core_is_its_misses_in_flight_over_the_idle_latency() {
+        let rows = chases();
+        let peak = core_ceiling(&rows).unwrap();
+        assert!((peak.value - 1.22e8 * 64.0).abs() < 1.0 && peak.kind == PeakKind::MeasuredCeiling, "{peak:?}");
+        assert_eq!(peak.formula, "12.2 lines in flight x 64 B / 100 ns");
+        assert!(core_ceiling(&rows[..4]).is_none(), "too few chains");
+    }
+
+    #[test]
+    fn a_core_s_ceiling_stands_beside_what_it_reads_from_memory_and_nowhere_else() {
+        let mut rows = chases();
+        let with_level =
+            |params: MemoryParams, level: &str| plain(MemoryParams { level: Some(level.into()), ..params }, 9e9);
+        rows.push(with_level(params(MemoryOp::Read, 1), "dram"));
+        rows.push(with_level(params(MemoryOp::Read, 2), "dram"));
+        rows.push(with_level(params(MemoryOp::Copy, 1), "dram"));
+        rows.push(with_level(params(MemoryOp::Read, 1), "l3"));
+        for _ in 0..2 {
+            set(&mut rows);
+        }
+        let with: Vec<usize> = rows
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| !row.metrics[0].peaks.is_empty())
+            .map(|(index, _)| index)
+            .collect();
+        assert_eq!(with, [rows.len() - 4]);
+        let headline = &rows[rows.len() - 4].metrics[0];
+        assert_eq!((headline.peaks.len(), headline.peaks[0].kind), (1, PeakKind::MeasuredCeiling));
+        assert_eq!(headline.efficiency, None);
+        rows.truncate(3);
+        rows[0].metrics[0].peaks.clear();
+        set(&mut rows);
+        assert!(rows.iter().all(|row| row.metrics[0].peaks.is_empty()), "no chains, no ceiling");
+    }
 }

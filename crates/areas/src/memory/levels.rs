@@ -1,18 +1,16 @@
-//! Which cache, or the memory behind all of them, serves a working set, as the curve over working sets shows it.
+//! Which cache, or memory itself, serves a working set, as the curve over working sets shows it.
 //!
-//! The levels are found by `stats` and know nothing of caches; their names come from the sizes that the machine reports.
-//! Where the two do not agree, a finding says so, and the curve's levels stand.
+//! `stats` finds the levels without knowing the caches; their names come from the sizes that the machine reports.
 
 use model::document::Row;
 use model::experiment::{MemoryParams, Params, memory_id_names_working_set};
 use model::isa::MemoryPattern;
 use model::machine::Machine;
 use model::unit::Better;
+use verdict::findings::figure::{Figure, is_quiet};
 
-use super::super::figure::{Figure, is_quiet};
-
-/// What is to be memory's is this many times the last-level caches behind it: a quarter of it may still hit them.
-pub const CACHES_PER_WORKING_SET: u64 = 4;
+use super::label::params as memory;
+use super::working_sets::CACHES_PER_WORKING_SET;
 
 /// The name of main memory among the levels.
 pub(super) const DRAM: &str = "dram";
@@ -20,39 +18,34 @@ pub(super) const DRAM: &str = "dram";
 /// Names of the caches, by level.
 const CACHES: [&str; 3] = ["l1", "l2", "l3"];
 
-/// A curve over working sets: the rows that differ in nothing else.
+/// A curve over working sets: results that differ in nothing else.
 #[derive(Debug)]
 pub(super) struct Curve<'a> {
     /// By working set, the smallest first.
     pub(super) rows: Vec<&'a Row>,
-    /// Where it stays level, the fastest first.
+    /// Its levels, the fastest first.
     pub(super) levels: Vec<Level>,
 }
 
 /// A stretch of a curve that one cache or memory serves.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Level {
-    /// The smallest working set of it, B.
+    /// Its smallest working set, B.
     pub(super) first: u64,
-    /// The largest, B.
+    /// Its largest, B.
     pub(super) last: u64,
-    /// The median of its points, in the unit of their metric.
+    /// The median of its points.
     pub(super) value: f64,
-    /// `l1`, `l2`, `l3` or `dram`; `None` where no cache of the machine fits.
+    /// `l1`, `l2`, `l3` or `dram`; `None` if no cache of the machine fits.
     pub(super) name: Option<&'static str>,
 }
 
-/// The parameters of a row of memory.
-pub(super) fn memory(row: &Row) -> Option<&MemoryParams> {
-    if let Params::Memory(params) = &row.params { Some(params) } else { None }
-}
-
-/// Whether a row's working set follows from the machine, so that the row stands for its memory.
+/// Whether a result's working set follows from the machine, so that it measures memory rather than a cache.
 pub(super) fn stands_for_memory(row: &Row) -> bool {
     memory(row).is_some_and(|params| !memory_id_names_working_set(&row.id, params))
 }
 
-/// Every curve of a run, those of latency first: latency shows levels best, since nothing is fetched ahead in it.
+/// Every curve of a run, those of latency first: without prefetching they show levels best.
 pub(super) fn curves<'a>(rows: &[&'a Row], machine: &Machine) -> Vec<Curve<'a>> {
     let mut groups: Vec<(MemoryParams, Vec<&'a Row>)> = Vec::new();
     for row in rows.iter().copied().filter(|row| headline(row).is_some() && !stands_for_memory(row)) {
@@ -67,7 +60,7 @@ pub(super) fn curves<'a>(rows: &[&'a Row], machine: &Machine) -> Vec<Curve<'a>> 
     groups.into_iter().filter_map(|(_, group)| curve(group, machine)).collect()
 }
 
-/// The headline of a measured row that was not disturbed: time or rate, and which of the two.
+/// The first metric of an undisturbed result, and whether more is better.
 pub(super) fn headline(row: &Row) -> Option<(f64, Better)> {
     let metric = row.metrics.first().filter(|_| is_quiet(row))?;
     Some((Figure::of_metric(metric)?.median, metric.better))
@@ -77,7 +70,7 @@ fn working_set(row: &Row) -> u64 {
     memory(row).map_or(0, |params| params.working_set)
 }
 
-/// The curve of these rows; `None` where they are too few to be one, or have no level.
+/// The curve of these results; `None` if they are too few, or have no level.
 fn curve<'a>(mut rows: Vec<&'a Row>, machine: &Machine) -> Option<Curve<'a>> {
     rows.sort_by_key(|row| working_set(row));
     let times = rows.iter().filter_map(|row| {
@@ -88,7 +81,7 @@ fn curve<'a>(mut rows: Vec<&'a Row>, machine: &Machine) -> Option<Curve<'a>> {
     let cpus = &rows.first()?.conditions.cpus;
     let caches = machine.data_caches_of(*cpus.first().unwrap_or(&0));
     let behind = machine.last_level_caches_behind(cpus);
-    // Two levels of a curve are never one cache: each is named among those that are left.
+    // Two levels are never one cache.
     let mut left = &caches[..];
     let levels = found.iter().enumerate().map(|(index, level)| {
         let (first, last) = (working_set(rows[level.first]), working_set(rows[level.last]));
@@ -102,7 +95,7 @@ fn curve<'a>(mut rows: Vec<&'a Row>, machine: &Machine) -> Option<Curve<'a>> {
     (!levels.is_empty()).then_some(Curve { rows, levels })
 }
 
-/// The smallest cache of those left that the middle of a level fits into; those up to it are then spoken for.
+/// The smallest remaining cache that holds the middle of a level; removes those up to it.
 fn cache_of(middle: f64, left: &mut &[(u32, u64)]) -> Option<&'static str> {
     let index = left.iter().position(|(_, cache)| *cache as f64 >= middle)?;
     let (level, _) = left[index];
@@ -110,9 +103,8 @@ fn cache_of(middle: f64, left: &mut &[(u32, u64)]) -> Option<&'static str> {
     CACHES.get((level as usize).checked_sub(1)?).copied()
 }
 
-/// Sets the level of every row of memory, as the run's first curve shows it: `null` where there is none, or where the row
-/// is between two levels.
-pub fn set(rows: &mut [Row], machine: &Machine) {
+/// Sets the level of every memory result, as the run's first curve shows it; none between two levels.
+pub(super) fn set(rows: &mut [Row], machine: &Machine) {
     let quiet: Vec<&Row> = rows.iter().filter(|row| is_quiet(row)).collect();
     let levels = curves(&quiet, machine).into_iter().next().map(|curve| curve.levels).unwrap_or_default();
     for row in rows.iter_mut().filter(|row| row.grade.is_some()) {
@@ -123,8 +115,8 @@ pub fn set(rows: &mut [Row], machine: &Machine) {
     }
 }
 
-/// The level that serves a row. Each thread has its part of the working set in the caches of its core; whether all of it
-/// fits into the last-level caches is a matter of the whole.
+/// The level that serves a result. The caches of a core hold a thread's part of the working set; the last-level caches hold
+/// all of it.
 fn level_of(params: &MemoryParams, levels: &[Level], behind: Option<u64>) -> Option<&'static str> {
     if params.pattern == MemoryPattern::Pair {
         return None;
@@ -136,7 +128,7 @@ fn level_of(params: &MemoryParams, levels: &[Level], behind: Option<u64>) -> Opt
     }
     let share = params.working_set / threads;
     let own = levels.iter().find(|level| (level.first..=level.last).contains(&share))?;
-    // What several threads share is not to be told from a curve of one.
+    // A curve of one thread does not show what several threads share.
     own.name.filter(|name| *name != DRAM && (threads == 1 || CACHES[..2].contains(name)))
 }
 
@@ -144,7 +136,7 @@ fn level_of(params: &MemoryParams, levels: &[Level], behind: Option<u64>) -> Opt
 mod tests {
     use model::warning::Grade;
 
-    use super::super::tests::{curve_rows, machine};
+    use super::super::findings::tests::{curve_rows, machine};
     use super::*;
 
     const KIB: u64 = 1 << 10;
@@ -172,7 +164,6 @@ mod tests {
         let mut rows = curve_rows();
         let found = levels_of(&mut rows, &machine(260 * MIB));
         assert!(found.iter().all(|(_, level)| level.as_deref() != Some(DRAM)), "{found:?}");
-        // Nor is anything where the caches are not known.
         let mut rows = curve_rows();
         let unknown = Machine { caches: Vec::new(), ..machine(32 * MIB) };
         assert!(levels_of(&mut rows, &unknown).iter().all(|(_, level)| level.is_none()));

@@ -7,8 +7,11 @@
 pub mod blocks;
 pub mod choice;
 mod command;
+mod core_ceiling;
 mod expand;
+mod findings;
 pub mod label;
+mod levels;
 mod seats;
 pub mod sets;
 pub mod working_sets;
@@ -20,9 +23,8 @@ use model::number::percent_tenths;
 use model::plan::{PlanError, Planned};
 use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
-use verdict::findings::memory as findings;
 use verdict::judge::{ProcessRun, settings};
-use verdict::rules::{AreaRules, FindingRules, JudgeRules, LimitRules, Noise, Resource};
+use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
 pub use choice::MemoryChoice;
 pub use working_sets::is_beyond_caches;
@@ -42,7 +44,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
         ..LimitRules::DEFAULT
     },
     noise: Noise { shared: 0.08, dedicated: 0.02 },
-    findings: FindingRules { results: findings::findings },
+    findings: findings::FINDINGS,
     ..AreaRules::new(Name::Memory)
 };
 
@@ -60,8 +62,8 @@ fn memory_limit(row: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
 
 /// Sets the level of the memory hierarchy, and what one core reaches.
 fn together(rows: &mut [Row], machine: &Machine) {
-    findings::levels::set(rows, machine);
-    findings::set_core_ceiling(rows);
+    levels::set(rows, machine);
+    core_ceiling::set(rows);
 }
 
 /// Memory.

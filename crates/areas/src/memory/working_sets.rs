@@ -10,7 +10,6 @@ use model::machine::Machine;
 use model::number::UnitScale;
 use model::plan::PlanError;
 use model::unit::format_size;
-pub(super) use verdict::findings::memory::levels::CACHES_PER_WORKING_SET;
 
 use super::blocks::parts;
 use super::choice::{MemoryChoice, WorkingSets};
@@ -22,6 +21,10 @@ pub const LINES_OF_EACH: usize = 16;
 
 /// Bytes that a pair hands over in turn.
 pub const PAIR_BYTES: u64 = (2 * LINES_OF_EACH * size_of::<HandoffLine>()) as u64;
+
+/// The least size of a working set that belongs to memory, in multiples of the last-level caches: a quarter may still hit
+/// them.
+pub(super) const CACHES_PER_WORKING_SET: u64 = 4;
 
 /// Whether a benchmark moves bytes to and from memory: a rate of bytes, and a working set that the caches hold little of.
 /// What is in a cache, and the time of a single access, have no limit in the memory's transfers.

@@ -7,6 +7,7 @@
 pub mod choice;
 mod command;
 pub mod expand;
+mod findings;
 pub(crate) mod judge;
 pub mod label;
 pub mod modes;
@@ -15,7 +16,7 @@ use model::experiment::{Area as Name, Experiment, Params};
 use model::io::NetMode;
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
-use verdict::rules::{AreaRules, FindingRules, JudgeRules, LimitRules, Noise, Resource};
+use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
 pub use choice::NetChoice;
 
@@ -36,7 +37,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
     noise: Noise { shared: 0.15, dedicated: 0.05 },
     // Each connection waits for its own round trips.
     scales: |params| !is_mode(params, NetMode::Pingpong),
-    findings: FindingRules { results: verdict::findings::net::findings },
+    findings: findings::FINDINGS,
     ..AreaRules::new(Name::Net)
 };
 

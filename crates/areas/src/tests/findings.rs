@@ -8,21 +8,14 @@ use model::isa::Isa;
 use model::machine::Machine;
 use model::peak::{Efficiency, PeakKind};
 use model::reference::{Reference, ReferenceSample};
-use model::sample::Summary;
 use model::warning::{Grade, WARNINGS, Warning, WarningCode};
+use verdict::findings::rules::{EVERY_AREA, Rule};
 
-use super::rules::{RULES, Rule};
-use crate::tests::{AREAS, document};
-
-/// Sets a summary to a value known to one per cent from nine samples.
-pub(crate) fn known(summary: &mut Summary, value: f64) {
-    let (low, high) = (0.99 * value, 1.01 * value);
-    (summary.n, summary.median, summary.ci95, summary.min, summary.max) = (9, value, Some([low, high]), low, high);
-}
+use super::known;
 
 /// FMA in fp64 on this many threads at this rate.
 fn row(threads: u32, rate: f64) -> Row {
-    let mut row = document().experiments.remove(0);
+    let mut row = super::row();
     let Params::Cpu(params) = &mut row.params else { unreachable!() };
     params.threads = threads;
     row.id = cpu_id(params);
@@ -53,7 +46,7 @@ fn warned(mut row: Row, grade: Grade, code: WarningCode) -> Row {
 }
 
 fn found(rows: &[Row]) -> Vec<Finding> {
-    super::findings(rows, &Machine::default(), AREAS)
+    verdict::findings::findings(rows, &Machine::default(), crate::RULES)
 }
 
 /// The sentences of a rule.
@@ -149,7 +142,7 @@ fn beside(threads: u32, ratio: f64, explanation: &str) -> Row {
         bytes_factor: 1.0,
         explanation: Some(explanation.to_owned()).filter(|text| !text.is_empty()),
         also: Vec::new(),
-        details: serde_json::Map::new(),
+        details: Default::default(),
         raw: None,
     }];
     row
@@ -198,15 +191,19 @@ fn an_area_has_at_most_so_many_results_the_first_of_each_rule_before_any_second(
     assert_eq!(codes, expected);
 }
 
-/// A line of the documented table.
-fn line(rule: &Rule) -> String {
-    let areas = if rule.areas == Area::ALL {
-        "every".to_owned()
-    } else {
-        rule.areas.iter().map(|area| area.name()).collect::<Vec<_>>().join(", ")
+/// Every rule, with the area that it is of.
+fn rules() -> impl Iterator<Item = (&'static str, &'static Rule)> {
+    let own = crate::RULES.iter().flat_map(|area| area.findings.rules.iter().map(|rule| (area.area.name(), rule)));
+    EVERY_AREA.iter().map(|rule| ("every", rule)).chain(own)
+}
+
+/// The lines of the documented table.
+fn table() -> Vec<String> {
+    let line = |(area, rule): (&str, &Rule)| {
+        let Rule { code, pattern, tested, needs, evidence, .. } = rule;
+        format!("| `{code}` | {area} | {pattern} | {tested} | {needs} | {evidence} |")
     };
-    let (code, needs) = (rule.code, rule.needs.name());
-    format!("| `{code}` | {areas} | {} | {} | {needs} | {} |", rule.pattern, rule.tested, rule.evidence)
+    rules().map(line).collect()
 }
 
 const DOCUMENTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/findings.md");
@@ -215,11 +212,8 @@ const DOCUMENTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/findin
 fn the_documented_table_is_the_programs() {
     let text = std::fs::read_to_string(DOCUMENTED).unwrap();
     let documented: Vec<&str> = text.lines().filter(|line| line.starts_with("| `")).collect();
-    let rules: Vec<String> = RULES.iter().map(line).collect();
-    for (documented, rule) in documented.iter().zip(&rules) {
-        assert_eq!(documented, rule);
-    }
-    assert_eq!(documented.len(), rules.len(), "to write it anew: cargo test -p verdict findings_document -- --ignored");
+    let hint = "to write it anew: cargo test -p areas findings_document -- --ignored";
+    assert_eq!(documented, table(), "{hint}");
 }
 
 #[test]
@@ -229,18 +223,19 @@ fn findings_document() {
     let is_rule = |line: &&str| line.starts_with("| `");
     let before: Vec<&str> = text.lines().take_while(|line| !is_rule(line)).collect();
     let after: Vec<&str> = text.lines().skip(before.len()).skip_while(is_rule).collect();
-    let rules: Vec<String> = RULES.iter().map(line).collect();
-    let lines: Vec<&str> = before.into_iter().chain(rules.iter().map(String::as_str)).chain(after).collect();
+    let table = table();
+    let lines: Vec<&str> = before.into_iter().chain(table.iter().map(String::as_str)).chain(after).collect();
     std::fs::write(DOCUMENTED, lines.join("\n") + "\n").unwrap();
 }
 
 #[test]
 fn codes_are_words_and_every_field_is_named() {
-    let codes: BTreeSet<&str> = RULES.iter().map(|rule| rule.code).collect();
-    assert_eq!(codes.len(), RULES.len(), "no code twice");
-    for rule in RULES {
+    let codes: BTreeSet<&str> = rules().map(|(_, rule)| rule.code).collect();
+    assert_eq!(codes.len(), rules().count(), "no code twice");
+    for (_, rule) in rules() {
         assert!(rule.code.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{}", rule.code);
         assert!(rule.pattern.ends_with('.'), "{}", rule.pattern);
-        assert!(rule.pattern.matches('{').count() == rule.pattern.matches('}').count() && !rule.areas.is_empty());
+        assert!(rule.pattern.matches('{').count() == rule.pattern.matches('}').count());
+        assert!(["difference", "likeness", "bound", "figures", "count"].contains(&rule.needs), "{}", rule.code);
     }
 }

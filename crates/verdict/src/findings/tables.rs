@@ -50,7 +50,7 @@ fn best(table: &str, entries: &[Entry<'_>]) -> Option<Finding> {
                 labels.push(workload);
                 evidence.extend(rows);
             }
-            None => answers.push((answer, vec![workload], rows)),
+            None => answers.push((answer, vec![workload], rows.into())),
         }
     }
     // As many answers as fit, those of the most workloads first.

@@ -1,85 +1,168 @@
-//! What the rows of disks say together: what the page cache adds, what a deeper queue brings, latency under load, and the
-//! steady state of a drive.
-//!
-//! Each rule names its rows by their parameters: they differ in what the rule is about and in nothing else. Disturbed
-//! rows (grade C) and rows without a device take no part.
+//! What disk results show together: the gain of the page cache and of a deeper queue, latency under load, and the steady state
+//! of a drive.
 
 use model::document::{DiskConditions, Finding, Row};
-use model::experiment::{Area, DiskParams, Params};
-use model::io::{DiskCache, DiskEngine};
-use model::machine::Machine;
+use model::experiment::DiskParams;
+use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskSync};
+use model::number::brief::{bytes, percent, requests, time, times};
+use model::number::size_exact as size;
 use model::sample::MetricName;
+use verdict::findings::figure::{Against, Figure, rate, sane};
+use verdict::findings::rules::{FindingRules, Rule, TableSlot};
 
-use super::figure::{Against, Figure, rate, sane};
-use super::names::named;
-use super::rules::Code;
-use super::scaling;
-use super::words::{bytes, percent, requests, time, times};
+use super::label::{LABELS, params as disk};
 
-/// A cold page cache may have held this share of the file before a sample, and a warm one must have held all but this.
+const PAGE_CACHE_GAIN: Rule = Rule::new(
+    "page_cache_gain",
+    "difference",
+    "{what} through a {state} page cache: {through}, {factor} the {past} past it.",
+    "rows that differ in the page cache alone, which was in that state",
+    "the two rows",
+);
+
+const DEPTH_GAIN: Rule = Rule::new(
+    "depth_gain",
+    "difference",
+    "{what}: {depth} requests in flight bring {factor} the rate of one, and each waits {waits} as long.",
+    "the deepest queue is faster than one request at a time",
+    "the two rows",
+);
+
+const DEPTH_NO_GAIN: Rule = Rule::new(
+    "depth_no_gain",
+    "likeness",
+    "{what}: {depth} requests in flight bring no more than one ({factor}), and each waits {waits} as long.",
+    "it is alike, or slower",
+    "the two rows",
+);
+
+const LOAD_KNEE: Rule = Rule::new(
+    "load_knee",
+    "figures",
+    "{what}: p99 has at least doubled at {load} of the highest rate, {knee} after {least} at {from}.",
+    "the first load at which p99 is at least twice that of the least load",
+    "the two rows",
+);
+
+const DISK_STEADY: Rule = Rule::new(
+    "disk_steady",
+    "figures",
+    "{what} are steady after {rounds} rounds at {rate}, {share} of the first round's.",
+    "a row that went on until the drive was steady",
+    "that row",
+);
+
+/// The findings of the area.
+pub(super) const FINDINGS: FindingRules = FindingRules {
+    describe,
+    scaling_series: |series, _| {
+        let is_free = |row: &&Row| is_on_device(row) && disk(row).is_some_and(is_free);
+        series.iter().filter(|rows| rows.iter().all(is_free)).cloned().collect()
+    },
+    scaling_limit: |_, _, is_limited| is_limited.then(|| ": the path to the device is the limit".to_owned()),
+    table_slot,
+    rules: &[PAGE_CACHE_GAIN, DEPTH_GAIN, DEPTH_NO_GAIN, LOAD_KNEE, DISK_STEADY],
+    results: |quiet, _, _| {
+        let rows: Vec<&Row> = quiet.iter().copied().filter(|row| is_on_device(row)).collect();
+        let mut found = caches(&rows);
+        found.extend(depths(&rows));
+        found.extend(loads(&rows));
+        found.extend(quiet.iter().copied().filter_map(steady));
+        found
+    },
+    ..FindingRules::new(LABELS.title)
+};
+
+/// Requests of at most this many bytes are in the tables of latency and IOPS, larger ones in that of throughput.
+const IOPS_BLOCK: u64 = 1024;
+
+/// The most of a file that a cold page cache holds before a sample, and the most that a warm one lacks.
 const STATE: f64 = 0.05;
 
-/// The knee of a load curve is where the slowest hundredth takes this much longer than at the least load.
+/// The ratio to the p99 of the least load at which a load curve has its knee.
 const KNEE: f64 = 2.0;
 
-/// All findings of the disk area, of its quiet rows and their series.
-pub fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
-    let rows: Vec<&Row> = quiet.iter().copied().filter(|row| is_on_device(row)).collect();
-    let grow = |rows: &&Vec<&Row>| rows.iter().all(|row| is_on_device(row) && disk(row).is_some_and(is_free));
-    let series: Vec<Vec<&Row>> = series.iter().filter(grow).cloned().collect();
-    let mut findings = scaling::findings(Area::Disk, &series, machine);
-    findings.extend(caches(&rows));
-    findings.extend(depths(&rows));
-    findings.extend(loads(&rows));
-    findings.extend(quiet.iter().copied().filter_map(steady));
-    findings
+/// `Random reads of 4 KiB at depth 32`.
+fn describe(row: &Row) -> String {
+    let Some(params) = disk(row) else { return row.id.clone() };
+    let op = match params.op {
+        DiskOp::Read => "reads",
+        DiskOp::Write => "writes",
+        DiskOp::Mixed => "mixed reads and writes",
+        DiskOp::Rewrite => "rewrites",
+        DiskOp::Reread => "rereads",
+    };
+    let sync = match params.sync {
+        DiskSync::None => "",
+        DiskSync::Dsync => " with O_DSYNC",
+        DiskSync::Sync => " with O_SYNC",
+    };
+    let cache = match params.cache {
+        DiskCache::Bypassed => "",
+        DiskCache::Cold => " through a cold page cache",
+        DiskCache::Warm => " through a warm page cache",
+    };
+    let layout = match params.layout {
+        DiskLayout::Shared => "",
+        DiskLayout::PerThread => " of a file per thread",
+    };
+    let depth = if params.depth > 1 { format!(" at depth {}", params.depth) } else { String::new() };
+    let (pattern, block) = (params.pattern.name(), size(params.block));
+    let (first, rest) = pattern.split_at(1);
+    format!("{}{rest} {op} of {block}{sync}{cache}{layout}{depth}", first.to_uppercase())
 }
 
-fn disk(row: &Row) -> Option<&DiskParams> {
-    if let Params::Disk(params) = &row.params { Some(params) } else { None }
+fn table_slot(row: &Row) -> Option<TableSlot> {
+    let (params, workload) = (disk(row)?, row.classic.as_ref()?.workload.clone());
+    (params.cache == DiskCache::Bypassed).then(|| {
+        if params.block <= IOPS_BLOCK {
+            return TableSlot { table: "Disk IOPS", workload, block: None, rate: Some(MetricName::Iops) };
+        }
+        let block = Some((params.block, size(params.block)));
+        TableSlot { table: "Disk throughput", workload, block, rate: Some(MetricName::Throughput) }
+    })
 }
 
 fn conditions(row: &Row) -> Option<&DiskConditions> {
     row.conditions.disk.as_ref()
 }
 
-/// Whether a row was measured on a device; one that went on until the drive was steady is a figure of no one state.
+/// Whether a result was measured on a device, in one state: not while the drive became steady.
 fn is_on_device(row: &Row) -> bool {
     let until_steady = conditions(row).is_some_and(|seen| seen.steady_range.is_some());
     disk(row).is_some_and(|params| params.engine != DiskEngine::Null) && !until_steady
 }
 
 fn latency(row: &Row) -> Option<Figure> {
-    Figure::of(row, MetricName::Latency)
+    Figure::of_result(row, MetricName::Latency)
 }
 
-/// The steady state that a drive came to, which is what such a row is for.
+/// The steady state that a drive reached.
 fn steady(row: &Row) -> Option<Finding> {
     let seen = conditions(row)?;
     let (rounds, iops) = (seen.steady_rounds?, seen.steady_iops.and_then(sane)?);
     let first = sane(row.metric(MetricName::Iops)?.samples.first()?.value)?;
     let fields = [
-        ("what", named(row)),
+        ("what", FINDINGS.describe_with_threads(row)),
         ("rounds", rounds.to_string()),
         ("rate", requests(iops)),
         ("share", percent(iops / first)),
     ];
-    Some(Code::DiskSteady.tell(Area::Disk, &fields, &[row]))
+    DISK_STEADY.finding(&fields, &[row])
 }
 
-/// Whether nothing holds a row back on purpose.
+/// Whether requests come as fast as they are answered, not at an offered load.
 fn is_free(params: &DiskParams) -> bool {
     params.load_percent.is_none()
 }
 
-/// The rows that have exactly these parameters, whatever their engine: what is buffered need not have that of what is
-/// not.
+/// The result with exactly these parameters but the engine, which may differ between buffered and direct.
 fn with<'a>(rows: &[&'a Row], wanted: &DiskParams) -> Option<&'a Row> {
     let common = |params: &DiskParams| DiskParams { engine: DiskEngine::Sync, ..params.clone() };
     rows.iter().copied().find(|row| disk(row).map(common) == Some(common(wanted)))
 }
 
-/// What the page cache adds: the same past it, and through a warm one, or a cold one. The largest gain first.
+/// The same with and without the page cache, warm or cold; the largest gain first.
 fn caches(rows: &[&Row]) -> Vec<Finding> {
     let past = |row: &&Row| disk(row).is_some_and(|params| params.cache == DiskCache::Bypassed && is_free(params));
     let through = |past: &Row, cache: DiskCache| {
@@ -88,13 +171,13 @@ fn caches(rows: &[&Row]) -> Vec<Finding> {
         let (direct, cached) = (rate(past)?, rate(row)?);
         let factor = cached.differs(direct)?;
         let fields = [
-            ("what", named(past)),
+            ("what", FINDINGS.describe_with_threads(past)),
             ("state", cache.to_string()),
             ("through", bytes(cached.median)),
             ("factor", times(factor)),
             ("past", bytes(direct.median)),
         ];
-        Some((factor, Code::PageCacheGain.tell(Area::Disk, &fields, &[past, row])))
+        Some((factor, PAGE_CACHE_GAIN.finding(&fields, &[past, row])?))
     };
     let mut found: Vec<(f64, Finding)> = rows
         .iter()
@@ -106,7 +189,7 @@ fn caches(rows: &[&Row]) -> Vec<Finding> {
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// Whether the page cache was as the row says, as far as that was looked at.
+/// Whether the page cache was in this state, as far as known.
 fn was_in_state(row: &Row, cache: DiskCache) -> bool {
     let writes = disk(row).is_some_and(|params| params.op.writes());
     let share = conditions(row).and_then(|seen| seen.cached_share_before).filter(|_| !writes);
@@ -117,7 +200,7 @@ fn was_in_state(row: &Row, cache: DiskCache) -> bool {
     })
 }
 
-/// What a deeper queue brings, for rows that differ in their depth alone: the largest gains first.
+/// The gain of a deeper queue, the largest first.
 fn depths(rows: &[&Row]) -> Vec<Finding> {
     let shallow = |row: &&Row| disk(row).is_some_and(|params| params.depth == 1 && is_free(params));
     let pairs = rows.iter().copied().filter(shallow).filter_map(|row| Some((row, deepest(row, rows)?)));
@@ -126,7 +209,7 @@ fn depths(rows: &[&Row]) -> Vec<Finding> {
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// The row that differs from this one only in having the deepest queue of all.
+/// The result with the deepest queue that differs from this one in nothing else.
 fn deepest<'a>(shallow: &Row, rows: &[&'a Row]) -> Option<&'a Row> {
     let params = disk(shallow)?;
     let depth = |row: &Row| disk(row).map_or(0, |params| params.depth);
@@ -138,18 +221,18 @@ fn deepest<'a>(shallow: &Row, rows: &[&'a Row]) -> Option<&'a Row> {
 
 fn depth(shallow: &Row, deep: &Row) -> Option<(f64, Finding)> {
     let (one, many) = (rate(shallow)?, rate(deep)?);
-    let code = if many.against(one)? == Against::More { Code::DepthGain } else { Code::DepthNoGain };
+    let rule = if many.against(one)? == Against::More { DEPTH_GAIN } else { DEPTH_NO_GAIN };
     let factor = many.median / one.median;
     let fields = [
-        ("what", named(shallow)),
+        ("what", FINDINGS.describe_with_threads(shallow)),
         ("depth", disk(deep)?.depth.to_string()),
         ("factor", times(factor)),
         ("waits", times(latency(deep)?.median / latency(shallow)?.median)),
     ];
-    Some((factor, code.tell(Area::Disk, &fields, &[shallow, deep])))
+    Some((factor, rule.finding(&fields, &[shallow, deep])?))
 }
 
-/// Where latency leaves what it is at a low load, for each experiment with two loads or more.
+/// Where latency climbs, for each benchmark with two loads or more.
 fn loads(rows: &[&Row]) -> Vec<Finding> {
     let mut curves: Vec<(DiskParams, Vec<&Row>)> = Vec::new();
     for row in rows.iter().copied() {
@@ -172,13 +255,13 @@ fn load(rows: &[&Row]) -> Option<Finding> {
     let knee = points.iter().find(|point| point.1 >= KNEE * first.1)?;
     let at = |load: u32| format!("{load} %");
     let fields = [
-        ("what", named(first.2)),
+        ("what", FINDINGS.describe_with_threads(first.2)),
         ("least", time(first.1)),
         ("load", at(knee.0)),
         ("knee", time(knee.1)),
         ("from", at(first.0)),
     ];
-    Some(Code::LoadKnee.tell(Area::Disk, &fields, &[first.2, knee.2]))
+    LOAD_KNEE.finding(&fields, &[first.2, knee.2])
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! The rules on rows made up by hand, each on both of its sides.
 
-use model::experiment::{DiskChoices, disk_id};
-use model::io::{DiskOp, DiskPattern};
+use model::experiment::{Area, DiskChoices, Params, disk_id};
+use model::io::DiskPattern;
 use model::machine::Machine;
 use model::sample::Percentiles;
 use model::unit::{Better, Unit};
 use model::warning::Grade;
 
 use super::*;
-use crate::rules::AreaRules;
-use crate::tests::{AREAS, disk_params, document};
+use crate::tests::{disk_params, findings_of, known, only, row as measured};
 
 /// Random reads of 4 KiB, one at a time, but for what is changed.
 fn params(change: impl FnOnce(&mut DiskParams)) -> DiskParams {
@@ -20,15 +19,14 @@ fn params(change: impl FnOnce(&mut DiskParams)) -> DiskParams {
 
 /// A row of so many requests a second, known to one per cent, by Little's law.
 fn row(params: DiskParams, iops: f64) -> Row {
-    let mut row = document().experiments.remove(0);
+    let mut row = measured();
     row.id = disk_id(&params, DiskChoices::default());
     (row.area, row.classic) = (Area::Disk, None);
     let plain = row.metrics.remove(0);
     let metric = |name: &str, unit, better, value: f64| {
         let mut metric = plain.clone();
         (metric.name, metric.unit, metric.better) = (name.into(), unit, better);
-        metric.summary.median = value;
-        (metric.summary.n, metric.summary.ci95) = (9, Some([0.99 * value, 1.01 * value]));
+        known(&mut metric.summary, value);
         metric
     };
     let rates = [
@@ -52,20 +50,11 @@ fn seen(mut row: Row, see: impl Fn(&mut DiskConditions)) -> Row {
 }
 
 fn told(rows: &[Row]) -> Vec<(String, String)> {
-    let found = super::super::of_area(&AreaRules::of(AREAS, Area::Disk), rows, &Machine::default());
-    for finding in &found {
-        let there = |id: &String| rows.iter().any(|row| row.id == *id);
-        assert!(!finding.evidence.is_empty() && finding.evidence.iter().all(there), "{finding:?}");
-    }
-    found.into_iter().map(|finding| (finding.code, finding.text)).collect()
+    findings_of(Area::Disk, rows, &Machine::default())
 }
 
-/// The only sentence of a rule.
 fn text(rows: &[Row], code: &str) -> String {
-    let found = told(rows);
-    let own: Vec<&String> = found.iter().filter(|(other, _)| other == code).map(|(_, text)| text).collect();
-    assert_eq!(own.len(), 1, "{code}: {found:#?}");
-    own[0].clone()
+    only(&told(rows), code)
 }
 
 fn has(rows: &[Row], code: &str) -> bool {

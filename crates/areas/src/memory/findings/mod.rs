@@ -1,97 +1,186 @@
-//! Findings about how memory is accessed: under load, and on another node. And how much one core can fetch.
+//! What memory results show together: the levels of the curve, the cost of address translation and of load, and memory of
+//! another node.
 
 use model::document::{Finding, Row};
-use model::experiment::{Area, MemoryParams};
+use model::experiment::memory_id_names_working_set;
 use model::isa::{MemoryOp, MemoryPattern, Pages};
-use model::peak::{Peak, PeakInput, PeakKind};
+use model::number::brief::{bytes, percent, time, times};
+use model::number::size_exact as size;
 use model::sample::MetricName;
-use model::unit::Unit;
+use verdict::findings::figure::{Against, Figure, TENTH, rate};
+use verdict::findings::rules::{FindingRules, Rule, TableSlot};
 
-use super::super::figure::{Against, Figure, is_quiet, rate};
-use super::super::rules::Code;
-use super::super::words::{bytes, percent, time, times};
-use super::levels::{DRAM, memory, stands_for_memory};
-use super::select::{idle, is_idle_chase, is_stream, latency};
+use super::core_ceiling::{idle, is_stream, latency};
+use super::label::{LABELS, params as memory};
+use super::levels::{Curve, DRAM, Level, curves, stands_for_memory};
 
-/// Bytes that one miss fetches: the cache line of every x86-64 processor (Intel SDM vol. 1, 11.1; AMD APM vol. 2, 7.6).
-const LINE_BYTES: f64 = 64.0;
+const MEMORY_LEVELS: Rule = Rule::new(
+    "memory_levels",
+    "figures",
+    "{what} over working sets has {count} levels: {levels}.",
+    "level stretches of the curve (stats::levels), named by the caches that the machine reports",
+    "the points of the curve",
+);
 
-/// Counts of chains that a curve of misses needs.
-const LEAST_CHAINS: usize = 3;
+const LOAD_BENDS: Rule = Rule::new(
+    "load_bends",
+    "bound",
+    "Latency starts to climb at {rate}, {share} of the most traffic: {latency} there, {most} at the most.",
+    "the point of three or more farthest below the line from the least to the most traffic, by a tenth of \
+     both ranges at least",
+    "the points",
+);
 
-/// A knee is at least this far below the line from the first to the last point, as a share of both their ranges: less is
-/// a curve that bends all along.
+const LOADED_LATENCY: Rule = Rule::new(
+    "loaded_latency",
+    "difference",
+    "A load takes {least} beside {little} of traffic and {most} beside {much}, the most.",
+    "the chase beside the least and the most traffic, where no such point stands out",
+    "the points",
+);
+
+const TRANSLATION_COST: Rule = Rule::new(
+    "translation_cost",
+    "difference",
+    "A random access takes {small} with 4 KiB pages and {large} with 2 MiB pages: address translation costs \
+     {cost}.",
+    "small pages take 5 % longer or more",
+    "the two rows",
+);
+
+const REMOTE_MEMORY: Rule = Rule::new(
+    "remote_memory",
+    "difference",
+    "{figure} on another node's memory is {factor} that on the own: {far} against {near}.",
+    "the medians over pairs of nodes; the ranges do not meet",
+    "all pairs",
+);
+
+/// The findings of the area.
+pub(super) const FINDINGS: FindingRules = FindingRules {
+    describe,
+    datasheet_limit: "the memory modules are the limit",
+    scaling_series: |series, _| {
+        let shows = |rows: &&Vec<&Row>| rows.first().is_some_and(|row| shows_scaling(row));
+        series.iter().filter(shows).cloned().collect()
+    },
+    scaling_limit: |first, _, is_limited| {
+        let of_memory = memory(first).is_some_and(|params| params.level.as_deref() == Some(DRAM));
+        (of_memory && is_limited).then(|| ": the memory that all share is the limit".to_owned())
+    },
+    table_slot,
+    rules: &[MEMORY_LEVELS, LOAD_BENDS, LOADED_LATENCY, TRANSLATION_COST, REMOTE_MEMORY],
+    results: |quiet, _, machine| {
+        let curve = curves(quiet, machine).into_iter().next().filter(slows_down);
+        let mut found: Vec<Finding> = curve.and_then(|curve| levels_found(&curve)).into_iter().collect();
+        found.extend(translation(quiet));
+        found.extend(under_load(quiet));
+        found.extend(other_nodes(quiet));
+        found
+    },
+    ..FindingRules::new(LABELS.title)
+};
+
+/// A page size that changes latency by less than this is not worth a sentence.
+const TRANSLATION_MATTERS: f64 = 1.05;
+
+/// The least depth of a knee below the line from the first to the last point, as a share of both their ranges: less is a curve
+/// that bends everywhere.
 const LEAST_BEND: f64 = 0.1;
 
-/// A chase of several chains: how many, and the loads that it makes per second.
-struct Chains<'a> {
-    row: &'a Row,
-    count: u32,
-    loads_per_second: f64,
+/// `Random memory copy of 8 KiB blocks`.
+fn describe(row: &Row) -> String {
+    let Some(params) = memory(row) else { return row.id.clone() };
+    let op = params.op.name();
+    let op = op.strip_suffix("_nt").map_or_else(|| op.replace('_', " "), |op| format!("{op} past the cache"));
+    let what = match params.pattern {
+        MemoryPattern::Chase => "Dependent loads from memory".to_owned(),
+        MemoryPattern::Pair => "Handing a line over between two cores".to_owned(),
+        MemoryPattern::Random => format!("Random memory {op}"),
+        MemoryPattern::Sequential => format!("Memory {op}"),
+    };
+    let blocks = params.block.map_or_else(String::new, |block| format!(" of {} blocks", size(block)));
+    let names_size = memory_id_names_working_set(&row.id, params);
+    let over = if names_size { format!(" over {}", size(params.working_set)) } else { String::new() };
+    let names_isa = row.id.split('/').any(|part| part == params.isa.name());
+    let set = if names_isa { format!(" ({})", params.isa.title()) } else { String::new() };
+    format!("{what}{blocks}{over}{set}")
 }
 
-/// Loads per second: of several chains their rate, of a single one as many as fit into a second after each other.
-fn loads_per_second(row: &Row) -> Option<f64> {
-    let rate = row.metric(MetricName::Throughput).filter(|metric| metric.unit == Unit::OpPerSecond);
-    match rate {
-        Some(_) => Figure::of(row, MetricName::Throughput).map(|figure| figure.median),
-        None => latency(row).map(|figure| 1.0 / figure.median),
-    }
-}
-
-/// One thread's chases with large pages by their number of chains, the single one first.
-fn chains<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Chains<'a>> {
-    let wanted =
-        |params: &MemoryParams| is_idle_chase(params) && params.pages == Pages::Huge2M && params.group.is_none();
-    let mut found: Vec<Chains<'_>> = rows
-        .into_iter()
-        .filter(|row| stands_for_memory(row))
-        .filter_map(|row| {
-            let params = memory(row).filter(|params| wanted(params))?;
-            Some(Chains { row, count: params.chains.unwrap_or(1), loads_per_second: loads_per_second(row)? })
-        })
-        .collect();
-    found.sort_by_key(|chains| chains.count);
-    found
-}
-
-/// The ceiling that one core's misses in flight put on what it can fetch; `None` where they were not measured.
-pub(super) fn core_ceiling(rows: &[Row]) -> Option<Peak> {
-    let (row, idle) = idle(rows.iter().filter(|row| is_quiet(row)), Pages::Huge2M)?;
-    let latency = idle.median;
-    let found = chains(rows);
-    let most = found.iter().map(|chains| chains.loads_per_second).fold(0.0, f64::max);
-    if found.len() < LEAST_CHAINS {
-        return None;
-    }
-    let lines = most * latency;
-    let input = |name: &str, value: f64, source: String| PeakInput { name: name.to_owned(), value, source };
-    let source = |rows: &[Chains<'_>]| rows.iter().map(|one| one.row.id.as_str()).collect::<Vec<_>>().join(", ");
-    Some(Peak {
-        kind: PeakKind::MeasuredCeiling,
-        value: lines * LINE_BYTES / latency,
-        formula: format!("{lines:.1} lines in flight x {LINE_BYTES} B / {}", time(latency)),
-        inputs: vec![
-            input("lines_in_flight", lines, format!("measured: the most of {}", source(&found))),
-            input("line_bytes", LINE_BYTES, "the cache line of x86-64".to_owned()),
-            input("latency_seconds", latency, format!("measured: {}", row.id)),
-        ],
-        uncertainty: None,
+fn table_slot(row: &Row) -> Option<TableSlot> {
+    let (params, workload) = (memory(row)?, row.classic.as_ref()?.workload.clone());
+    let rate = Some(MetricName::Throughput);
+    Some(match (params.pattern, params.block) {
+        (MemoryPattern::Chase, _) => TableSlot { table: "Memory latency", workload, block: None, rate: None },
+        (_, Some(block)) => TableSlot { table: "Memory throughput", workload, block: Some((block, size(block))), rate },
+        (MemoryPattern::Sequential, None) => {
+            TableSlot { table: "STREAM", workload: params.op.to_string(), block: None, rate }
+        }
+        _ => TableSlot { table: "Memory random access", workload, block: None, rate },
     })
 }
 
-/// One point of a loaded chase: what the others moved, and what a load took meanwhile.
+/// Whether a result shows how memory scales with threads: plain streams, and independent updates at random addresses.
+fn shows_scaling(row: &Row) -> bool {
+    let random = memory(row).is_some_and(|params| params.op == MemoryOp::Increment);
+    is_stream(row) || random && stands_for_memory(row)
+}
+
+/// Whether each level of a curve is slower than the one before: otherwise they are noise.
+fn slows_down(curve: &Curve<'_>) -> bool {
+    let chase = memory(curve.rows[0]).is_some_and(|params| params.pattern == MemoryPattern::Chase);
+    let slower = |pair: &[Level]| {
+        let ratio = if chase { pair[1].value / pair[0].value } else { pair[0].value / pair[1].value };
+        ratio >= TENTH
+    };
+    curve.levels.windows(2).all(slower)
+}
+
+/// The levels that the curve shows.
+fn levels_found(curve: &Curve<'_>) -> Option<Finding> {
+    let params = memory(curve.rows[0])?;
+    let chase = params.pattern == MemoryPattern::Chase;
+    let value = |level: &Level| if chase { time(level.value) } else { bytes(level.value) };
+    let count = curve.levels.len();
+    let levels = curve.levels.iter().enumerate().map(|(index, level)| {
+        let name = level.name.map_or_else(String::new, |name| format!(" ({})", name.to_uppercase()));
+        if index + 1 == count && count > 1 {
+            format!("{} from {} on{name}", value(level), size(level.first))
+        } else {
+            format!("{} up to {}{name}", value(level), size(level.last))
+        }
+    });
+    let what = if chase { "Latency".to_owned() } else { format!("The {} rate", params.op) };
+    let fields = [("what", what), ("count", count.to_string()), ("levels", levels.collect::<Vec<_>>().join(", "))];
+    MEMORY_LEVELS.finding(&fields, &curve.rows).filter(|_| count > 1)
+}
+
+/// What address translation costs: the same chase with large and with small pages.
+fn translation(rows: &[&Row]) -> Option<Finding> {
+    let (huge, with_huge) = idle(rows.iter().copied(), Pages::Huge2M)?;
+    let (small, with_small) = idle(rows.iter().copied(), Pages::Base4K)?;
+    let matters = with_small.median / with_huge.median >= TRANSLATION_MATTERS;
+    (matters && with_small.against(with_huge)? == Against::More).then_some(())?;
+    let fields = [
+        ("small", time(with_small.median)),
+        ("large", time(with_huge.median)),
+        ("cost", time(with_small.median - with_huge.median)),
+    ];
+    TRANSLATION_COST.finding(&fields, &[huge, small])
+}
+
+/// A chase under load: the traffic of the other threads, and the latency meanwhile.
 struct Loaded<'a> {
     row: &'a Row,
     bytes_per_second: f64,
     latency: Figure,
 }
 
-/// Latency under load: where it starts to climb, or what it comes to.
-pub(super) fn under_load(rows: &[&Row]) -> Option<Finding> {
+/// Latency under load: where it starts to climb, or its lowest and highest.
+fn under_load(rows: &[&Row]) -> Option<Finding> {
     let is_loaded = |row: &&Row| memory(row).is_some_and(|own| own.background.is_some() && own.nodes.is_none());
     let loaded = || rows.iter().copied().filter(is_loaded);
-    // Of several thread counts the most: a curve is of one.
+    // A curve has one thread count: the most.
     let most_threads = loaded().map(|row| row.params.threads()).max()?;
     let mut points: Vec<Loaded<'_>> = loaded()
         .filter(|row| row.params.threads() == most_threads)
@@ -102,14 +191,14 @@ pub(super) fn under_load(rows: &[&Row]) -> Option<Finding> {
     let climbs = points.len() > 2 && last.bytes_per_second > first.bytes_per_second;
     (climbs && last.latency.against(first.latency)? == Against::More).then_some(())?;
     let evidence: Vec<&Row> = points.iter().map(|point| point.row).collect();
-    Some(if let Some(knee) = knee(&points) {
+    if let Some(knee) = knee(&points) {
         let fields = [
             ("rate", bytes(knee.bytes_per_second)),
             ("share", percent(knee.bytes_per_second / last.bytes_per_second)),
             ("latency", time(knee.latency.median)),
             ("most", time(last.latency.median)),
         ];
-        Code::LoadBends.tell(Area::Memory, &fields, &evidence)
+        LOAD_BENDS.finding(&fields, &evidence)
     } else {
         let fields = [
             ("least", time(first.latency.median)),
@@ -117,12 +206,11 @@ pub(super) fn under_load(rows: &[&Row]) -> Option<Finding> {
             ("most", time(last.latency.median)),
             ("much", bytes(last.bytes_per_second)),
         ];
-        Code::LoadedLatency.tell(Area::Memory, &fields, &evidence)
-    })
+        LOADED_LATENCY.finding(&fields, &evidence)
+    }
 }
 
-/// Where the curve bends: the point farthest below the line from its first point to its last, in units of their distance,
-/// if the last takes longer than it for certain.
+/// Where the curve bends: the point farthest below the line from the first point to the last, as a share of both ranges.
 fn knee<'a, 'b>(points: &'b [Loaded<'a>]) -> Option<&'b Loaded<'a>> {
     let (first, last) = (points.first()?, points.last()?);
     let (wide, high) = (last.bytes_per_second - first.bytes_per_second, last.latency.median - first.latency.median);
@@ -135,48 +223,31 @@ fn knee<'a, 'b>(points: &'b [Loaded<'a>]) -> Option<&'b Loaded<'a>> {
     (climbs && below(farthest) >= LEAST_BEND).then_some(farthest)
 }
 
-/// What another node's memory costs against the own.
-pub(super) fn other_nodes(rows: &[&Row]) -> Vec<Finding> {
-    let compare = |op: MemoryOp, name: MetricName, what: &str, told: fn(f64) -> String| {
+/// Memory of another node compared with memory of the own.
+fn other_nodes(rows: &[&Row]) -> Vec<Finding> {
+    let compare = |op: MemoryOp, name: MetricName, what: &str, words: fn(f64) -> String| {
         let figures = rows.iter().copied().filter_map(|row| {
             let params = memory(row).filter(|params| params.op == op && params.pattern != MemoryPattern::Pair)?;
             let (threads, memory) = params.nodes.as_deref()?.split_once('-')?;
-            Some((row, threads == memory, Figure::of(row, name)?.median))
+            Some((row, threads == memory, Figure::of_result(row, name)?.median))
         });
         let (own, other): (Vec<_>, Vec<_>) = figures.partition(|(_, is_local, _)| *is_local);
         let middle = |of: &[(&Row, bool, f64)]| {
             let values: Vec<f64> = of.iter().map(|(.., value)| *value).collect();
-            let middle = stats::summarise(&values).ok()?.median;
-            let range = [values.iter().copied().fold(f64::MAX, f64::min), values.iter().copied().fold(0.0, f64::max)];
-            Some((middle, range))
+            let summary = stats::summarise(&values).ok()?;
+            Some((summary.median, [summary.min, summary.max]))
         };
         let ((near, [near_low, near_high]), (far, [far_low, far_high])) = (middle(&own)?, middle(&other)?);
         (far_low > near_high || far_high < near_low).then_some(())?;
         let fields =
-            [("figure", what.to_owned()), ("factor", times(far / near)), ("far", told(far)), ("near", told(near))];
+            [("figure", what.to_owned()), ("factor", times(far / near)), ("far", words(far)), ("near", words(near))];
         let evidence: Vec<&Row> = own.iter().chain(&other).map(|(row, ..)| *row).collect();
-        Some(Code::RemoteMemory.tell(Area::Memory, &fields, &evidence))
+        REMOTE_MEMORY.finding(&fields, &evidence)
     };
     let latency = compare(MemoryOp::Load, MetricName::Latency, "Latency", time);
     let reading = compare(MemoryOp::Read, MetricName::Throughput, "The read rate", bytes);
     latency.into_iter().chain(reading).collect()
 }
 
-/// Whether a row reads memory, not a cache, on one thread: what the ceiling of one core is about.
-fn reads_memory_alone(row: &Row) -> bool {
-    let one_thread =
-        |params: &MemoryParams| (params.op, params.threads, params.level.as_deref()) == (MemoryOp::Read, 1, Some(DRAM));
-    is_stream(row) && memory(row).is_some_and(one_thread)
-}
-
-/// Puts the ceiling that one core's misses in flight make beside what one thread reads from memory. It is of other rows,
-/// so it is set when all of them are there; it carries no efficiency.
-pub fn set_core_ceiling(rows: &mut [Row]) {
-    let Some(ceiling) = core_ceiling(rows) else { return };
-    for row in rows.iter_mut().filter(|row| reads_memory_alone(row)) {
-        if let Some(headline) = row.metrics.first_mut() {
-            headline.peaks.retain(|peak| peak.kind != ceiling.kind);
-            headline.peaks.push(ceiling.clone());
-        }
-    }
-}
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,24 +1,20 @@
 //! The rules on rows made up by hand.
 
-use model::experiment::{Background, MemoryChoices, MemoryParams, Params, memory_id};
+use model::experiment::{Area, Background, MemoryChoices, MemoryParams, Params, memory_id};
 use model::isa::Isa;
-use model::machine::Cache;
-use model::peak::PeakKind;
+use model::machine::{Cache, Machine};
 use model::sample::Sample;
 use model::unit::{Better, Unit};
 use model::warning::Grade;
 
-use super::access::core_ceiling;
 use super::*;
-use crate::findings::tests::known;
-use crate::rules::AreaRules;
-use crate::tests::{AREAS, document, machine_with_cpus};
+use crate::tests::{findings_of, known, machine_with_cpus, only, row as measured};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 /// Two cores with an L1 of 48 KiB and an L2 of 2 MiB each, and an L3 of so many bytes for both.
-pub(super) fn machine(l3: u64) -> Machine {
+pub(crate) fn machine(l3: u64) -> Machine {
     let mut machine = machine_with_cpus(2);
     let own = |level, bytes, cpu| Cache {
         level,
@@ -33,7 +29,7 @@ pub(super) fn machine(l3: u64) -> Machine {
 }
 
 /// A chase of one thread through 1 GiB, or a stream through it.
-fn params(op: MemoryOp, threads: u32) -> MemoryParams {
+pub(crate) fn params(op: MemoryOp, threads: u32) -> MemoryParams {
     let chase = op == MemoryOp::Load;
     MemoryParams {
         pattern: if chase { MemoryPattern::Chase } else { MemoryPattern::Sequential },
@@ -54,7 +50,7 @@ fn params(op: MemoryOp, threads: u32) -> MemoryParams {
 
 /// A row that measured this, its id naming what is told of it.
 fn row(params: MemoryParams, chosen: MemoryChoices, value: f64) -> Row {
-    let mut row = document().experiments.remove(0);
+    let mut row = measured();
     row.id = memory_id(&params, chosen);
     (row.area, row.classic) = (Area::Memory, None);
     row.conditions.cpus = (0..params.threads).collect();
@@ -70,12 +66,12 @@ fn row(params: MemoryParams, chosen: MemoryChoices, value: f64) -> Row {
     row
 }
 
-fn plain(params: MemoryParams, value: f64) -> Row {
+pub(crate) fn plain(params: MemoryParams, value: f64) -> Row {
     row(params, MemoryChoices::default(), value)
 }
 
 /// A latency curve with levels at 48 KiB, 2 MiB and 32 MiB, up to 1 GiB.
-pub(super) fn curve_rows() -> Vec<Row> {
+pub(crate) fn curve_rows() -> Vec<Row> {
     let sizes = (0..19).flat_map(|power| [(4 * KIB) << power, (6 * KIB) << power]).filter(|size| *size <= 1 << 30);
     let time = |size: u64| match size {
         size if size <= 48 * KIB => 1.3e-9,
@@ -90,34 +86,12 @@ pub(super) fn curve_rows() -> Vec<Row> {
     sizes.map(point).collect()
 }
 
-fn texts(rows: &[Row], machine: &Machine) -> Vec<(String, String)> {
-    super::super::of_area(&AreaRules::of(AREAS, Area::Memory), rows, machine)
-        .into_iter()
-        .map(|found| (found.code, found.text))
-        .collect()
-}
-
-/// The only sentence of a rule.
 fn text(rows: &[Row], machine: &Machine, code: &str) -> String {
-    let found = texts(rows, machine);
-    let own: Vec<&String> = found.iter().filter(|(other, _)| other == code).map(|(_, text)| text).collect();
-    assert_eq!(own.len(), 1, "{code}: {found:#?}");
-    own[0].clone()
+    only(&findings_of(Area::Memory, rows, machine), code)
 }
 
 fn has(rows: &[Row], machine: &Machine, code: &str) -> bool {
-    texts(rows, machine).iter().any(|(other, _)| other == code)
-}
-
-#[test]
-fn every_finding_names_rows_that_are_there() {
-    let mut rows = curve_rows();
-    rows.extend(chases());
-    let found = super::super::of_area(&AreaRules::of(AREAS, Area::Memory), &rows, &machine(32 * MIB));
-    assert!(found.len() >= 2, "{found:#?}");
-    for finding in &found {
-        assert!(!finding.evidence.is_empty() && finding.evidence.iter().all(|id| rows.iter().any(|row| row.id == *id)));
-    }
+    findings_of(Area::Memory, rows, machine).iter().any(|(other, _)| other == code)
 }
 
 #[test]
@@ -133,7 +107,7 @@ fn the_levels_of_the_curve_are_named_by_the_caches_that_the_machine_reports() {
 }
 
 /// Chases with large pages, small ones, small ones by group, and with several chains.
-fn chases() -> Vec<Row> {
+pub(crate) fn chases() -> Vec<Row> {
     let of = |change: &dyn Fn(&mut MemoryParams), value: f64| {
         let mut params = params(MemoryOp::Load, 1);
         change(&mut params);
@@ -166,15 +140,6 @@ fn what_translation_costs_is_told_where_it_costs_something() {
     let mut alike = rows;
     known(&mut alike[1].metrics[0].summary, 102e-9);
     assert!(!has(&alike, &machine(32 * MIB), "translation_cost"));
-}
-
-#[test]
-fn the_ceiling_of_one_core_is_its_misses_in_flight_over_the_idle_latency() {
-    let rows = chases();
-    let peak = core_ceiling(&rows).unwrap();
-    assert!((peak.value - 1.22e8 * 64.0).abs() < 1.0 && peak.kind == PeakKind::MeasuredCeiling, "{peak:?}");
-    assert_eq!(peak.formula, "12.2 lines in flight x 64 B / 100 ns");
-    assert!(core_ceiling(&rows[..4]).is_none(), "too few chains");
 }
 
 #[test]
@@ -246,30 +211,7 @@ fn disturbed_rows_take_no_part() {
     for row in &mut rows {
         row.grade = Some(Grade::C);
     }
-    let codes: Vec<String> = texts(&rows, &machine(32 * MIB)).into_iter().map(|(code, _)| code).collect();
+    let codes: Vec<String> =
+        findings_of(Area::Memory, &rows, &machine(32 * MIB)).into_iter().map(|(code, _)| code).collect();
     assert_eq!(codes, ["disturbed"]);
-}
-
-#[test]
-fn a_core_s_ceiling_stands_beside_what_it_reads_from_memory_and_nowhere_else() {
-    let mut rows = chases();
-    let with_level =
-        |params: MemoryParams, level: &str| plain(MemoryParams { level: Some(level.into()), ..params }, 9e9);
-    rows.push(with_level(params(MemoryOp::Read, 1), "dram"));
-    rows.push(with_level(params(MemoryOp::Read, 2), "dram"));
-    rows.push(with_level(params(MemoryOp::Copy, 1), "dram"));
-    rows.push(with_level(params(MemoryOp::Read, 1), "l3"));
-    for _ in 0..2 {
-        set_core_ceiling(&mut rows);
-    }
-    let with: Vec<usize> =
-        rows.iter().enumerate().filter(|(_, row)| !row.metrics[0].peaks.is_empty()).map(|(index, _)| index).collect();
-    assert_eq!(with, [rows.len() - 4]);
-    let headline = &rows[rows.len() - 4].metrics[0];
-    assert_eq!((headline.peaks.len(), headline.peaks[0].kind), (1, PeakKind::MeasuredCeiling));
-    assert_eq!(headline.efficiency, None);
-    rows.truncate(3);
-    rows[0].metrics[0].peaks.clear();
-    set_core_ceiling(&mut rows);
-    assert!(rows.iter().all(|row| row.metrics[0].peaks.is_empty()), "no chains, no ceiling");
 }

@@ -1,32 +1,226 @@
-//! Findings about what sets a figure: what held streams back, and what a load adds.
+//! What network results show together: what limits streams, datagrams compared with streams and where loss starts, what a load
+//! adds to a round trip, and that loopback does not use the network.
 
-use model::document::{Finding, Row};
-use model::experiment::Area;
-use model::io::{Direction, NetMode};
+use model::document::{Finding, NetConditions, Row};
+use model::experiment::NetParams;
+use model::io::{Direction, NetMode, Segmentation, Wait};
+use model::number::brief::{bits, percent, time, times};
+use model::number::size_exact as size;
 use model::peak::PeakKind;
 use model::sample::MetricName;
+use model::warning::WarningCode;
+use verdict::findings::every::{BINDS, efficiency};
+use verdict::findings::figure::{Figure, highest, rate, sane};
+use verdict::findings::rules::{FindingRules, Rule, TableSlot};
 
-use super::super::every::{BINDS, efficiency};
-use super::super::figure::{rate, sane};
-use super::super::names::named;
-use super::super::rules::Code;
-use super::super::words::{bits, percent, time};
-use super::select::{conditions, is_inside, latency, net, of_mode};
+use super::label::{LABELS, is_loopback, params as net, protocol};
 
-/// From this share of a core on, a thread has no time left.
+const LOOPBACK: Rule = Rule::new(
+    "loopback_is_no_network",
+    "figures",
+    "Loopback is no network: two copies in memory, two wake-ups. The fastest: {what}, {rate}{copies}.",
+    "the fastest stream over loopback",
+    "that row",
+);
+
+const LIMITED_BY_LINK: Rule = Rule::new(
+    "limited_by_link",
+    "bound",
+    "{what}, {rate}, are held back by the path: {share} of what it can carry.",
+    "one connection, largest block: efficiency of 90 % against a physical limit; then by the first of the \
+     next four that holds",
+    "that row",
+);
+
+const LIMITED_BY_RECEIVER: Rule = Rule::new(
+    "limited_by_receiver_cpu",
+    "bound",
+    "{what}, {rate}, are held back by the receiver's CPU: {share} of a core.",
+    "the receiving thread uses 90 % of a core or more",
+    "that row",
+);
+
+const LIMITED_BY_SENDER: Rule = Rule::new(
+    "limited_by_sender_cpu",
+    "bound",
+    "{what}, {rate}, are held back by the sender's CPU: {share} of a core.",
+    "the sending thread does",
+    "that row",
+);
+
+const LIMITED_BY_WINDOW: Rule = Rule::new(
+    "limited_by_receiver_window",
+    "bound",
+    "{what}, {rate}, are held back by the receiver's window for {share} of the time.",
+    "it was full for half of the time or more",
+    "that row",
+);
+
+const LIMITED_BY_BUFFER: Rule = Rule::new(
+    "limited_by_send_buffer",
+    "bound",
+    "{what}, {rate}, are held back by the send buffer for {share} of the time.",
+    "it was",
+    "that row",
+);
+
+const LOSS_ONSET: Rule = Rule::new(
+    "loss_onset",
+    "figures",
+    "{what}: loss sets in above {rate}, the most within {goal}.",
+    "of each segmentation and block the highest rate on the fewest connections within the least loss that \
+     was asked for and kept to",
+    "that row",
+);
+
+const UDP_AGAINST_TCP: Rule = Rule::new(
+    "udp_against_tcp",
+    "difference",
+    "{what} come to {rate}, {factor} the {stream_rate} of {stream}.",
+    "the fastest datagrams of one connection against the fastest stream of one",
+    "the two rows",
+);
+
+const LONG_QUEUES: Rule = Rule::new(
+    "load_delays_long_queues",
+    "bound",
+    "{what}: {latency}, {added} more than without: long queues on the way (bufferbloat).",
+    "on a path, by 30 ms or more",
+    "that row",
+);
+
+const QUEUES: Rule = Rule::new(
+    "load_delays_queues",
+    "bound",
+    "{what}: {latency}, {added} more than without: queues that a conversation does not feel.",
+    "on a path, by 5 ms or more",
+    "that row",
+);
+
+/// The findings of the area.
+pub(super) const FINDINGS: FindingRules = FindingRules {
+    describe,
+    parallel: "connection",
+    // The rules below say what limits a stream.
+    reports_limits: false,
+    scaling_series: |series, _| {
+        // What a blast sends is not received, and of round trips each connection waits for its own.
+        let scales = |rows: &&Vec<&Row>| {
+            let mode = rows.first().and_then(|row| net(row)).map(|params| params.mode);
+            matches!(mode, Some(NetMode::Stream | NetMode::NoDrop | NetMode::Connect))
+        };
+        series.iter().filter(scales).cloned().collect()
+    },
+    scaling_limit: |first, last, _| copies_scale(first, last),
+    table_slot,
+    rules: &[
+        LOOPBACK,
+        LIMITED_BY_LINK,
+        LIMITED_BY_RECEIVER,
+        LIMITED_BY_SENDER,
+        LIMITED_BY_WINDOW,
+        LIMITED_BY_BUFFER,
+        LOSS_ONSET,
+        UDP_AGAINST_TCP,
+        LONG_QUEUES,
+        QUEUES,
+    ],
+    results: |quiet, _, _| {
+        let mut found: Vec<Finding> = loopback(quiet).into_iter().collect();
+        found.extend(limits(quiet));
+        found.extend(loss_onsets(quiet));
+        found.extend(udp_against_tcp(quiet));
+        found.extend(under_load(quiet));
+        found
+    },
+    ..FindingRules::new(LABELS.title)
+};
+
+/// The least share of a core that a busy thread uses.
 const BUSY: f64 = 0.9;
 
-/// From this share of the time on, what TCP was waiting for is what held it back.
+/// The least share of the time for which TCP waits for what limits it.
 const WAITING: f64 = 0.5;
 
-/// Queues on the way that add less than this to a round trip are short, in seconds.
+/// Seconds that queues add to a round trip, below which they are short.
 const SHORT_QUEUE_SECONDS: f64 = 5e-3;
 
-/// Queues that add this much or more are felt in every conversation ("bufferbloat"), in seconds.
+/// Seconds from which on added latency disturbs a conversation ("bufferbloat").
 const LONG_QUEUE_SECONDS: f64 = 30e-3;
 
-/// What held back streams and datagrams of one connection: up and down with the largest block.
-pub(super) fn limits(rows: &[&Row]) -> Vec<Finding> {
+/// `TCP streams of 128 KiB down`.
+fn describe(row: &Row) -> String {
+    let Some(params) = net(row) else { return row.id.clone() };
+    let what = match params.mode {
+        NetMode::Stream => "streams",
+        NetMode::NoDrop | NetMode::Blast => "datagrams",
+        NetMode::Pingpong => "round trips",
+        NetMode::Connect => "connections",
+        NetMode::Transfer => "transfers",
+        NetMode::Load => "round trips under load",
+    };
+    let direction = match params.direction {
+        None | Some(Direction::Up) => "",
+        Some(Direction::Down) => " down",
+        Some(Direction::Both) => " both ways",
+    };
+    let how: String = [
+        (params.segmentation == Some(Segmentation::Gso), " with segmentation offload"),
+        (params.zero_copy == Some(true), " with MSG_ZEROCOPY"),
+        (params.wait == Some(Wait::Spinning), ", spinning"),
+    ]
+    .into_iter()
+    .filter(|(holds, _)| *holds)
+    .map(|(_, words)| words)
+    .collect();
+    format!("{} {what} of {}{direction}{how}", protocol(params), size(params.block))
+}
+
+fn describe_with_threads(row: &Row) -> String {
+    FINDINGS.describe_with_threads(row)
+}
+
+fn table_slot(row: &Row) -> Option<TableSlot> {
+    let (params, workload) = (net(row)?, row.classic.as_ref()?.workload.clone());
+    if !matches!(params.mode, NetMode::Stream | NetMode::NoDrop) {
+        return Some(TableSlot { table: "Network latency", workload, block: None, rate: None });
+    }
+    let block = Some((params.block, size(params.block)));
+    Some(TableSlot { table: "Network rate", workload, block, rate: Some(MetricName::Throughput) })
+}
+
+fn conditions(row: &Row) -> Option<&NetConditions> {
+    row.conditions.net.as_ref()
+}
+
+fn of_mode<'a>(rows: &'a [&'a Row], mode: NetMode) -> impl Iterator<Item = &'a Row> {
+    rows.iter().copied().filter(move |row| net(row).is_some_and(|params| params.mode == mode))
+}
+
+fn fastest<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<(Figure, &'a Row)> {
+    highest(rows.filter_map(|row| Some((rate(row)?, row))))
+}
+
+/// How the rate of two copies in memory scales on the same CPUs.
+fn copies_scale(first: &Row, last: &Row) -> Option<String> {
+    let ceiling = |row: &Row| conditions(row)?.two_copy_bytes_per_second.and_then(sane);
+    let growth = ceiling(last)? / ceiling(first)?;
+    growth.is_finite().then(|| format!("; copies in memory grow {}", times(growth)))
+}
+
+/// The fastest stream over loopback, which moves no byte over any wire.
+fn loopback(rows: &[&Row]) -> Option<Finding> {
+    let (rate, row) = fastest(of_mode(rows, NetMode::Stream).filter(|row| is_loopback(row)))?;
+    let ceiling = conditions(row)?.two_copy_bytes_per_second.and_then(sane);
+    let copies = ceiling.map_or_else(String::new, |ceiling| {
+        format!(", {} of two copies' {}", percent(rate.median / ceiling), bits(ceiling))
+    });
+    let fields = [("what", describe_with_threads(row)), ("rate", bits(rate.median)), ("copies", copies)];
+    LOOPBACK.finding(&fields, &[row])
+}
+
+/// What limits streams and datagrams of one connection, up and down, with the largest block.
+fn limits(rows: &[&Row]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for mode in [NetMode::Stream, NetMode::NoDrop] {
         for direction in [Direction::Up, Direction::Down] {
@@ -39,8 +233,7 @@ pub(super) fn limits(rows: &[&Row]) -> Vec<Finding> {
     findings
 }
 
-/// What held back a row, by the first of these that holds: a physical limit, a CPU without time left, what TCP waited
-/// for.
+/// What limits a result, by the first of these that holds: a physical limit, a busy CPU, what TCP waited for.
 fn limit(row: &Row) -> Option<Finding> {
     let rate = rate(row)?;
     let seen = conditions(row)?;
@@ -54,19 +247,19 @@ fn limit(row: &Row) -> Option<Finding> {
     };
     let window = seen.tcp.as_ref().and_then(|tcp| tcp.receiver_limited_seconds);
     let buffer = seen.tcp.as_ref().and_then(|tcp| tcp.buffer_limited_seconds);
-    let held_back = [
-        (Code::LimitedByLink, physical.filter(|share| *share >= BINDS)),
-        (Code::LimitedByReceiver, busy(seen.receiving_cpu_seconds)),
-        (Code::LimitedBySender, busy(seen.sending_cpu_seconds)),
-        (Code::LimitedByWindow, waited(window)),
-        (Code::LimitedByBuffer, waited(buffer)),
+    let limits = [
+        (LIMITED_BY_LINK, physical.filter(|share| *share >= BINDS)),
+        (LIMITED_BY_RECEIVER, busy(seen.receiving_cpu_seconds)),
+        (LIMITED_BY_SENDER, busy(seen.sending_cpu_seconds)),
+        (LIMITED_BY_WINDOW, waited(window)),
+        (LIMITED_BY_BUFFER, waited(buffer)),
     ];
-    let (code, share) = held_back.into_iter().find_map(|(code, share)| Some((code, share?)))?;
-    let fields = [("what", named(row)), ("rate", bits(rate.median)), ("share", percent(share))];
-    Some(code.tell(Area::Net, &fields, &[row]))
+    let (rule, share) = limits.into_iter().find_map(|(rule, share)| Some((rule, share?)))?;
+    let fields = [("what", describe_with_threads(row)), ("rate", bits(rate.median)), ("share", percent(share))];
+    rule.finding(&fields, &[row])
 }
 
-/// CPU seconds of one side's threads over the seconds of all samples: the share of a core that each used.
+/// The share of a core that each thread of one side used.
 fn busy(row: &Row, used: f64) -> Option<f64> {
     let metric = row.metric(MetricName::Throughput)?;
     let seconds: f64 = metric.samples.iter().map(|sample| sample.seconds).sum();
@@ -74,18 +267,65 @@ fn busy(row: &Row, used: f64) -> Option<f64> {
     Some(used / (seconds * threads)).filter(|share| share.is_finite())
 }
 
-/// What a load adds to a round trip on a path, where queues are what takes the time.
-pub(super) fn under_load(rows: &[&Row]) -> Vec<Finding> {
-    of_mode(rows, NetMode::Load).filter(|row| !is_inside(row)).filter_map(load).collect()
+/// What a load adds to a round trip through queues on a path.
+fn under_load(rows: &[&Row]) -> Vec<Finding> {
+    of_mode(rows, NetMode::Load).filter(|row| !is_loopback(row)).filter_map(load).collect()
 }
 
 fn load(row: &Row) -> Option<Finding> {
     let idle = conditions(row)?.idle_latency_seconds.and_then(sane)?;
-    let loaded = latency(row)?;
+    let loaded = Figure::of_result(row, MetricName::Latency)?;
     (loaded.span?[0] > idle).then_some(())?;
     let added = loaded.median - idle;
     (added >= SHORT_QUEUE_SECONDS).then_some(())?;
-    let code = if added >= LONG_QUEUE_SECONDS { Code::LoadLongQueues } else { Code::LoadQueues };
-    let fields = [("what", named(row)), ("latency", time(loaded.median)), ("added", time(added))];
-    Some(code.tell(Area::Net, &fields, &[row]))
+    let rule = if added >= LONG_QUEUE_SECONDS { LONG_QUEUES } else { QUEUES };
+    let fields = [("what", describe_with_threads(row)), ("latency", time(loaded.median)), ("added", time(added))];
+    rule.finding(&fields, &[row])
 }
+
+/// The fastest datagrams of one connection against the fastest stream of one.
+fn udp_against_tcp(rows: &[&Row]) -> Option<Finding> {
+    let one = |mode| {
+        fastest(of_mode(rows, mode).filter(|row| {
+            net(row).is_some_and(|params| params.threads == 1 && params.direction == Some(Direction::Up))
+        }))
+    };
+    let ((stream, tcp), (datagrams, udp)) = (one(NetMode::Stream)?, one(NetMode::NoDrop)?);
+    let fields = [
+        ("what", describe_with_threads(udp)),
+        ("rate", bits(datagrams.median)),
+        ("factor", times(datagrams.differs(stream)?)),
+        ("stream_rate", bits(stream.median)),
+        ("stream", describe_with_threads(tcp)),
+    ];
+    UDP_AGAINST_TCP.finding(&fields, &[tcp, udp])
+}
+
+/// Where datagrams start to be lost: of each kind the highest rate within the least loss goal that was kept, on the fewest
+/// connections; the largest blocks first.
+fn loss_onsets(rows: &[&Row]) -> Vec<Finding> {
+    let lost_too_much = |row: &Row| row.warnings.iter().any(|warning| warning.code == WarningCode::LossAboveGoal);
+    let mut found: Vec<(&NetParams, u32, &Row)> = of_mode(rows, NetMode::NoDrop)
+        .filter_map(|row| net(row).and_then(|params| Some((params, params.loss_goal_per_million?, row))))
+        .filter(|(_, _, row)| !lost_too_much(row))
+        .collect();
+    found.sort_by_key(|(params, goal, _)| (params.threads, std::cmp::Reverse(params.block), *goal));
+    let mut seen: Vec<(u64, Option<Direction>, Option<Segmentation>)> = Vec::new();
+    let mut findings = Vec::new();
+    for (params, goal, row) in found {
+        let kind = (params.block, params.direction, params.segmentation);
+        let Some(rate) = rate(row).filter(|_| !seen.contains(&kind)) else { continue };
+        seen.push(kind);
+        let goal = match goal {
+            0 => "no loss".to_owned(),
+            few if few < 1000 => format!("a loss of {few} of a million"),
+            many => format!("a loss of {}", percent(f64::from(many) / 1e6)),
+        };
+        let fields = [("what", describe_with_threads(row)), ("rate", bits(rate.median)), ("goal", goal)];
+        findings.extend(LOSS_ONSET.finding(&fields, &[row]));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests;

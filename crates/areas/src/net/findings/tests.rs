@@ -1,17 +1,15 @@
 //! The rules on rows made up by hand, each on both of its sides.
 
-use model::document::{NetConditions, TcpConditions};
-use model::experiment::{LOOPBACK, NetParams, Params, net_id};
-use model::io::{Direction, Protocol, Segmentation, Wait};
+use model::document::TcpConditions;
+use model::experiment::{Area, LOOPBACK, Params, net_id};
+use model::io::Protocol;
 use model::machine::Machine;
-use model::peak::{Efficiency, PeakKind};
-use model::sample::MetricName;
+use model::peak::Efficiency;
 use model::unit::{Better, Unit};
-use model::warning::{Grade, Warning, WarningCode};
+use model::warning::{Grade, Warning};
 
 use super::*;
-use crate::rules::AreaRules;
-use crate::tests::{AREAS, document};
+use crate::tests::{findings_of, known, only, row as measured};
 
 const KIB: u64 = 1 << 10;
 
@@ -57,10 +55,9 @@ fn load(direction: Direction, path: &str) -> NetParams {
 
 /// A row whose headline is this, known to one per cent, of samples of a second.
 fn row(params: NetParams, name: MetricName, value: f64) -> Row {
-    let mut row = document().experiments.remove(0);
+    let mut row = measured();
     row.id = net_id(&params);
     (row.area, row.classic) = (Area::Net, None);
-    row.metrics[0].summary.n = 9;
     row.metrics[0].samples[0].seconds = 1.0;
     row.conditions.net = Some(NetConditions::default());
     row.params = Params::Net(params);
@@ -78,7 +75,7 @@ fn set(metric: &mut model::sample::Metric, name: MetricName, value: f64) {
         MetricName::Loss | MetricName::Retransmits => (Unit::One, Better::Lower),
         _ => (Unit::BytePerSecond, Better::Higher),
     };
-    (metric.summary.median, metric.summary.ci95) = (value, Some([0.99 * value, 1.01 * value]));
+    known(&mut metric.summary, value);
 }
 
 fn moving(params: NetParams, rate: f64) -> Row {
@@ -108,21 +105,11 @@ fn disturbed(mut row: Row) -> Row {
 }
 
 fn told(rows: &[Row]) -> Vec<(String, String)> {
-    let found = super::super::of_area(&AreaRules::of(AREAS, Area::Net), rows, &Machine::default());
-    for finding in &found {
-        let there = |id: &String| rows.iter().any(|row| row.id == *id);
-        assert!(!finding.evidence.is_empty() && finding.evidence.iter().all(there), "{finding:?}");
-        assert!(finding.area == Area::Net && finding.text.ends_with('.'), "{finding:?}");
-    }
-    found.into_iter().map(|finding| (finding.code, finding.text)).collect()
+    findings_of(Area::Net, rows, &Machine::default())
 }
 
-/// The only sentence of a rule.
 fn text(rows: &[Row], code: &str) -> String {
-    let found = told(rows);
-    let own: Vec<&String> = found.iter().filter(|(other, _)| other == code).map(|(_, text)| text).collect();
-    assert_eq!(own.len(), 1, "{code}: {found:#?}");
-    own[0].clone()
+    only(&told(rows), code)
 }
 
 fn has(rows: &[Row], code: &str) -> bool {
