@@ -14,7 +14,8 @@ use super::choice::{MemoryChoice, WorkingSets};
 use super::seats::{Seats, check_nodes, seats};
 use super::sets::{InstructionSet, instruction_sets, method};
 use super::working_sets::{
-    Asked, CACHES_PER_WORKING_SET, does_not_fit, level_bytes, most_bytes, room_for_blocks, steps_of_levels, working_sets,
+    Asked, CACHES_PER_WORKING_SET, does_not_fit, level_bytes, most_bytes, room_for_blocks, steps_of_levels,
+    working_sets,
 };
 use crate::available::obtainable_bytes;
 use crate::request::Request;
