@@ -11,9 +11,11 @@ mod cycles;
 mod files;
 mod modules;
 mod paths;
+mod prose;
 mod repository;
 mod roots;
 mod violation;
+pub(crate) mod words;
 
 use repository::Repository;
 use violation::Violation;
@@ -46,6 +48,9 @@ const INVARIANTS: &[Invariant] = &[
     Invariant { rule: "few files outside the areas name an area's parameters", check: areas::check, at_most: 35 },
     Invariant { rule: "no file is over 600 lines, no document over 40 kB", check: files::too_large, at_most: 0 },
     Invariant { rule: "no folder has over 15 modules", check: files::too_many, at_most: 0 },
+    Invariant { rule: "the vocabulary of xtask/data/phrases.toml", check: words::phrases, at_most: 9999 },
+    Invariant { rule: "sentences that users read have at most 30 words", check: words::long_sentences, at_most: 9999 },
+    Invariant { rule: "documentation in code begins with a short sentence", check: words::long_summaries, at_most: 9999 },
     Invariant { rule: "nothing is built for the building machine's processor", check: files::native, at_most: 0 },
 ];
 
