@@ -35,10 +35,10 @@ fn main() -> ExitCode {
 
 fn usage() -> String {
     let commands = [
-        (peers::USAGE, "compare with the tools that people trust, and write docs/performance.md"),
-        (trust::USAGE, "try out what is claimed, and write docs/trust.md"),
+        (peers::USAGE, "compare with the tools that people trust, and write docs/evidence/performance.md"),
+        (trust::USAGE, "try out what is claimed, and write docs/evidence/trust.md"),
         (slurm::USAGE, "a real Slurm of four nodes on this machine, and its tests"),
-        (simulate::USAGE, "how often slow nodes are named, for docs/cluster-simulation.md"),
+        (simulate::USAGE, "how often slow nodes are named, for docs/evidence/cluster-simulation.md"),
     ];
     let lines: Vec<String> = commands.iter().map(|(usage, about)| format!("\n  {usage}\n      {about}\n")).collect();
     let lines = lines.concat();

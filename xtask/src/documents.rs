@@ -1,5 +1,4 @@
-//! What is written beside the code and must agree with it: the schema, the API documentation, the commands of
-//! README.md.
+//! What must agree with the code: the schema, the API documentation, the commands in the documents.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +10,10 @@ use crate::test_runs::build;
 
 /// The committed schemas: what `assay schema` calls each, and its file.
 const SCHEMAS: [(&str, &str); 2] = [("run", "schema/run-v1.json"), ("cluster", "schema/cluster-v1.json")];
-/// How a block of commands in README.md opens that is run here.
+/// The first line of a block of commands that is run here.
 const RUNNABLE: &str = "```console run";
 
-/// How README.md builds and starts the program.
+/// How documents build and start the program.
 const RELEASE: &str = "cargo run --release --quiet -- ";
 
 /// A schema as the program prints it.
@@ -42,23 +41,32 @@ pub(crate) fn api(shell: &Shell) -> Tally {
     Tally::check(succeeds(command.env("RUSTDOCFLAGS", "-D warnings")))
 }
 
-/// Runs the commands of README.md that are marked as runnable, each of which must succeed or end as its line says.
+/// Runs the commands that README.md and `docs/` mark as runnable; each must end with the status its line states.
 pub(crate) fn commands(shell: &Shell) -> Tally {
-    let readme = std::fs::read_to_string(shell.root().join("README.md")).unwrap_or_default();
-    let documented = runnable(&readme);
-    if documented.is_empty() {
-        println!("README.md marks no command as runnable");
-        return Tally::default();
-    }
     // The release build takes minutes: that it compiles, for the program alone, is enough here.
     let mut tally = Tally::check(build(shell) && succeeds(&mut shell.cargo(&["check", "--quiet", "--release"])));
-    let scratch = std::env::temp_dir().join(format!("assay-readme-{}", std::process::id()));
-    for command in &documented {
-        tally.add(Tally::check(ends_as_documented(shell, &shell.program(), command, &scratch)));
+    let scratch = std::env::temp_dir().join(format!("assay-documents-{}", std::process::id()));
+    for document in documents(shell.root()) {
+        let text = std::fs::read_to_string(&document).unwrap_or_default();
+        for command in runnable(&text) {
+            tally.add(Tally::check(ends_as_documented(shell, &document, &command, &scratch)));
+        }
     }
-    // What is left there is of no use; nothing is lost if it stays.
+    // Nothing is lost if it stays.
     let _ = std::fs::remove_dir_all(&scratch);
     tally
+}
+
+/// README.md and every document in `docs/` and its folders.
+fn documents(root: &Path) -> Vec<PathBuf> {
+    let files = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let docs = root.join("docs");
+    let in_folders: Vec<PathBuf> = files(&docs).filter(|path| path.is_dir()).flat_map(|path| files(&path)).collect();
+    let is_document = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
+    let mut all: Vec<PathBuf> = files(&docs).chain(in_folders).chain([root.join("README.md")]).collect();
+    all.retain(is_document);
+    all.sort();
+    all
 }
 
 /// A command of a document and how it ends.
@@ -90,8 +98,8 @@ fn runnable(document: &str) -> Vec<Documented> {
 /// Runs a command as a reader would, with the program on the path and a store of its own.
 ///
 /// What is to be built is there already, though not optimised.
-fn ends_as_documented(shell: &Shell, program: &Path, documented: &Documented, scratch: &Path) -> bool {
-    let mut path: Vec<PathBuf> = program.parent().map(Path::to_path_buf).into_iter().collect();
+fn ends_as_documented(shell: &Shell, document: &Path, documented: &Documented, scratch: &Path) -> bool {
+    let mut path: Vec<PathBuf> = shell.program().parent().map(Path::to_path_buf).into_iter().collect();
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
     let mut command = shell.command("sh", &["-c", &documented.text.replace(RELEASE, "assay ")]);
     command.env("ASSAY_STORE", scratch.join("store"));
@@ -101,7 +109,7 @@ fn ends_as_documented(shell: &Shell, program: &Path, documented: &Documented, sc
     println!("$ {}", documented.text);
     let status = command.status().ok().and_then(|status| status.code());
     if status != Some(documented.status) {
-        println!("README.md:{}: ended with {status:?}, not with {}", documented.line, documented.status);
+        println!("{}:{}: ended with {status:?}, not with {}", document.display(), documented.line, documented.status);
     }
     status == Some(documented.status)
 }

@@ -33,7 +33,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "browser", about: "the report's page in Chromium (pictures in target/browser)", in_test: true, run: browser::run },
     Step { name: "schema", about: "write the schemas in schema/ anew", in_test: false, run: documents::write_schema },
     Step { name: "words", about: "how long the sentences are that users read", in_test: false, run: invariants::words::measure },
-    Step { name: "docs-test", about: "the commands that README.md marks as runnable", in_test: true, run: documents::commands },
+    Step { name: "docs-test", about: "the commands that the documents mark as runnable", in_test: true, run: documents::commands },
 ];
 
 /// What can be asked for, one line each.

@@ -1,4 +1,4 @@
-//! `docs/kernels.md` is the table in the code, written by this test and held against it.
+//! `docs/reference/kernels.md` is the table in the code, written by this test and held against it.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 use std::fmt::Write as _;
@@ -6,18 +6,17 @@ use std::fmt::Write as _;
 use kernels::table::{KERNELS, Kernel};
 
 /// Where the document is.
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/kernels.md");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/kernels.md");
 
 const HEAD: &str = "\
-# The arithmetic kernels
+# Arithmetic kernels
 
-Every loop of the table in the code [`kernels/src/arithmetic/table.rs`], with the work that it declares. This page is written from
-that table (`cargo test -p kernels --test document -- --ignored`) and held against it by a test; the work is held
-against the machine code by another. What the operations mean: [METHODOLOGY.md](../METHODOLOGY.md#cpu-kernels).
+Every loop of the table in the program (`kernels/src/arithmetic/table.rs`), with the work it declares. Tests keep this page equal to the
+table, and the declared work equal to the machine code. What the operations compute: [CPU benchmarks](../explanation/cpu.md).
 
-*Accumulator*: its type and what is summed into it. *Step*: the instructions that one accumulator takes at a time.
-*Operations*: multiplications and additions of one step. Kernels of one operation and type are in the order in which
-they are chosen: the first whose features the CPU has and the operating system enables.
+*Accumulator*: its type and what is summed into it. *Step*: the instructions that one accumulator takes. *Operations*: multiplications
+and additions of one step. Among kernels of one operation and type, the first is chosen whose features the CPU has and the operating
+system enables.
 
 | kernel | accumulator | step of one accumulator | accumulators x lanes | operations a step | method | needs |
 |---|---|---|---|---|---|---|
@@ -52,12 +51,12 @@ fn the_document_is_the_table() {
     let found = std::fs::read_to_string(FILE).unwrap_or_default();
     assert!(
         found == document(),
-        "docs/kernels.md is not the table: cargo test -p kernels --test document -- --ignored"
+        "docs/reference/kernels.md is not the table: cargo test -p kernels --test document -- --ignored"
     );
 }
 
 #[test]
-#[ignore = "writes docs/kernels.md"]
+#[ignore = "writes docs/reference/kernels.md"]
 fn write_the_document() {
     std::fs::write(FILE, document()).unwrap();
 }

@@ -280,13 +280,13 @@ fn charts_of_every_fixture_are_well_formed_and_true() {
 fn every_kind_of_chart_is_made_of_some_fixture() {
     let made: BTreeSet<String> =
         documents().iter().flat_map(|(_, document)| charts(document)).map(|chart| chart.name).collect();
-    let listed = include_str!("../../../docs/charts.md");
+    let listed = include_str!("../../../docs/reference/charts.md");
     for name in &made {
-        assert!(listed.contains(&format!("`{name}`")), "docs/charts.md says nothing of {name}");
+        assert!(listed.contains(&format!("`{name}`")), "docs/reference/charts.md says nothing of {name}");
     }
     let said: BTreeSet<&str> = listed.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     let absent: Vec<&str> = said.into_iter().filter(|name| !name.contains('.') && !made.contains(*name)).collect();
-    assert!(absent.is_empty(), "docs/charts.md says of {absent:?}, which no fixture has");
+    assert!(absent.is_empty(), "docs/reference/charts.md says of {absent:?}, which no fixture has");
 }
 
 /// The chart of this name.

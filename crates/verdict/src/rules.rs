@@ -33,7 +33,7 @@ pub struct AreaRules {
     pub judge: JudgeRules,
     /// What its values are compared with.
     pub limit: LimitRules,
-    /// How much its results differ from run to run [docs/trust.md: separate sessions].
+    /// How much its results differ from run to run [docs/evidence/trust.md: separate sessions].
     pub noise: Noise,
     /// Whether the rate of a benchmark may grow with its threads.
     pub scales: fn(&Params) -> bool,

@@ -2,7 +2,7 @@
 //!
 //! The program measures and compares (`assay run suites/peers.toml --references …`); here it is built, called, and what
 //! its document says is kept: every attempt in `lab/data/peers.jsonl`, whatever it shows, and the latest of each comparison
-//! in `docs/performance.md`. No ratio of figures, no interval and no verdict on one is worked out here; that of spreads is, for
+//! in `docs/evidence/performance.md`. No ratio of figures, no interval and no verdict on one is worked out here; that of spreads is, for
 //! the page alone, from the figures of the pairs. `cargo lab peers limits` does the same for our arithmetic kernels
 //! against their own limits (`lab/data/limits.jsonl`), and `cargo lab peers veth` compares the network rows between two
 //! namespaces, where the tools and ours need servers that only this command starts. `cargo lab peers from RUN` measures
@@ -40,11 +40,11 @@ const ALL_KERNELS: &[&str] = &["cpu", "--isa", "all", "--threads", "1,all"];
 /// Runs of it, so that it is seen whether figures repeat.
 const LIMIT_RUNS: usize = 2;
 /// What a reader looks at.
-const PAGE: &str = "docs/performance.md";
+const PAGE: &str = "docs/evidence/performance.md";
 /// How near our kernels come to their own limits.
-const LIMITS_PAGE: &str = "docs/performance-limits.md";
+const LIMITS_PAGE: &str = "docs/evidence/performance-limits.md";
 /// How the tools were called, for who wants to know.
-const COMMANDS_PAGE: &str = "docs/performance-commands.md";
+const COMMANDS_PAGE: &str = "docs/evidence/performance-commands.md";
 /// Every tool that the program knows: it runs each beside the rows that it can stand beside.
 const TOOLS: &str = "all";
 /// What the area may be.
@@ -267,7 +267,7 @@ fn pages(root: &Path) -> Vec<(String, String)> {
         (LIMITS_PAGE.to_owned(), page::render_limits(&limits)),
         (COMMANDS_PAGE.to_owned(), page::render_commands(&attempts)),
     ];
-    let others = page::render_others(&attempts).into_iter().map(|(path, text)| (format!("docs/{path}"), text));
+    let others = page::render_others(&attempts).into_iter().map(|(path, text)| (format!("docs/evidence/{path}"), text));
     front.into_iter().chain(others).collect()
 }
 

@@ -1,4 +1,4 @@
-//! `docs/performance.md` and the pages below it from all attempts: per machine a table with the latest attempt of each
+//! `docs/evidence/performance.md` and the pages below it from all attempts: per machine a table with the latest attempt of each
 //! comparison, what the attempts before it showed, and the commands. The machine that this command measured last stands on
 //! the front page; the others have pages of their own, to which it leads.
 

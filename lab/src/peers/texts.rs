@@ -6,7 +6,7 @@ pub(super) const HEAD: &str = "\
 Written by `cargo lab peers`; every figure here comes from that command, and nothing is edited by hand. It measures
 ours and theirs in turn (pairs in the order ABBA, on the same CPUs, at the same sizes, each side in fresh processes, the
 number of pairs fixed beforehand) through the same seam that `assay run --references` uses, and appends every attempt,
-whatever it shows, to [peers.jsonl](../lab/data/peers.jsonl). Where a machine has no Rust, `assay run suites/peers.toml --references
+whatever it shows, to [peers.jsonl](../../lab/data/peers.jsonl). Where a machine has no Rust, `assay run suites/peers.toml --references
 all` is run there by hand, and `cargo lab peers from` takes what its document says.
 
 - **ratio**: ours over theirs, of the medians, with its 95 % interval over pairs. For latencies less is better.
@@ -29,7 +29,7 @@ pub(super) const LIMITS_HEAD: &str = "\
 # Our arithmetic kernels against their own limits
 
 Written by `cargo lab peers limits` beside [performance.md](performance.md), which holds ours against the tools that
-people trust; every look is kept in [limits.jsonl](../lab/data/limits.jsonl).
+people trust; every look is kept in [limits.jsonl](../../lab/data/limits.jsonl).
 ";
 
 /// The folder of the machines that are not on the front page.

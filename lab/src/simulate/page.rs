@@ -6,7 +6,7 @@ use super::cases::{Count, LEVELS, Line, SIZES};
 use super::cluster::Fault;
 
 /// Where it goes.
-pub(super) const PATH: &str = "docs/cluster-simulation.md";
+pub(super) const PATH: &str = "docs/evidence/cluster-simulation.md";
 
 const HEAD: &str = "# How often slow nodes are named, simulated
 

@@ -37,7 +37,7 @@ const MOST_REPORT_SECONDS: f64 = 60.0;
 /// The most memory that a report may take at any size.
 const MOST_MEMORY_BYTES: u64 = 1 << 30;
 /// The page.
-const PATH: &str = "docs/cluster-scale.md";
+const PATH: &str = "docs/evidence/cluster-scale.md";
 
 /// How large a cluster is.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 //! this machine.
 //!
 //! The program and the crate `stats` are what is tried; here they are built, called and disturbed, what they say is
-//! counted and kept: every result, whatever it shows, is a line of `lab/data/trust.jsonl`, and `docs/trust.md` is written
+//! counted and kept: every result, whatever it shows, is a line of `lab/data/trust.jsonl`, and `docs/evidence/trust.md` is written
 //! from all lines. Nothing is worked out here but shares of counts.
 
 mod disturbances;
@@ -23,7 +23,7 @@ use line::Line;
 use xtask::shell::Shell;
 
 /// What a reader looks at.
-const PAGE: &str = "docs/trust.md";
+const PAGE: &str = "docs/evidence/trust.md";
 
 /// What this command takes, for the usage.
 pub(crate) const USAGE: &str = "trust [statistics|live|same|sessions|disturbances|page]";

@@ -1,4 +1,4 @@
-//! `docs/trust.md` from all results: for each claim the figure, from how many, when, on which machine, and by which
+//! `docs/evidence/trust.md` from all results: for each claim the figure, from how many, when, on which machine, and by which
 //! command. Only counts and shares are worked out.
 
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ const HEAD: &str = "\
 # Can the figures be believed?
 
 Written by `cargo lab trust`; every figure here comes from that command, and nothing is edited by hand. It appends every
-result, whatever it shows, to [trust.jsonl](../lab/data/trust.jsonl); the tables show the latest call of each part. How it is done:
-[METHODOLOGY.md](../METHODOLOGY.md); the parts are in `lab/src/trust/`.
+result, whatever it shows, to [trust.jsonl](../../lab/data/trust.jsonl); the tables show the latest call of each part. How it is done:
+[how a benchmark is measured](../explanation/measuring.md); the parts are in `lab/src/trust/`.
 ";
 
 /// Of verdicts on what did not change, at most so many may be \"changed\", in percent.
@@ -98,7 +98,7 @@ fn coverage(page: &mut String, lines: &[&Line]) {
     }
     page.push_str(
         "Simulated with fixed seeds. What is true in each case stands at the head of \
-         [coverage.rs](../crates/stats/examples/coverage.rs). *Reported* is the mean confidence that the intervals claim; \
+         [coverage.rs](../../crates/stats/examples/coverage.rs). *Reported* is the mean confidence that the intervals claim; \
          few launches that differ claim less than 95 %. Half of the width is the median of all trials.\n\n",
     );
     page.push_str("| interval | noise | n | trials | held the truth | reported | ± |\n|---|---|---|---|---|---|---|\n");

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::prose::{Passage, Source, passages, words};
+use super::prose::{Source, passages, words};
 use super::repository::{File, Repository};
 use super::violation::Violation;
 use xtask::shell::Shell;

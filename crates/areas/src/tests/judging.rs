@@ -463,7 +463,7 @@ fn every_code_about_a_measurement_can_be_raised_by_what_is_seen() {
 
 #[test]
 fn the_documented_table_is_the_programs() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/warnings.md");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/warnings.md");
     let text = std::fs::read_to_string(file).unwrap();
     let threshold = |cell: &str| {
         let figure: String = cell.chars().filter(|c| !c.is_whitespace()).collect();

@@ -1,4 +1,4 @@
-//! What the results show together: sentences, each by a rule of a table (`docs/findings.md`), with the results that it rests on.
+//! What the results show together: sentences, each by a rule of a table (`docs/reference/findings.md`), with the results that it rests on.
 //!
 //! Results of grade C are evidence only of the sentence that says not to quote them. Two values differ only if their spans
 //! do not overlap (`figure`).

@@ -1,4 +1,4 @@
-//! Rules of findings: the code of each, its sentence, and for `docs/findings.md` what is tested, how sure that has to be, and
+//! Rules of findings: the code of each, its sentence, and for `docs/reference/findings.md` what is tested, how sure that has to be, and
 //! which results are its evidence.
 
 use model::document::{Finding, Row};
@@ -87,7 +87,7 @@ pub struct Rule {
     pub code: &'static str,
     /// What it is about.
     pub group: Group,
-    /// How sure it has to be: one of the words that `docs/findings.md` explains.
+    /// How sure it has to be: one of the words that `docs/reference/findings.md` explains.
     pub needs: &'static str,
     /// The sentence, its fields in braces.
     pub pattern: &'static str,

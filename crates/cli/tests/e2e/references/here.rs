@@ -150,7 +150,7 @@ fn a_tool_that_lays_out_its_own_data_leaves_none_when_it_is_stopped() {
     assert!(words(reference, "argv").contains(&"-I"), "past the cache: {reference:#}");
 }
 
-/// What docs/references.md says of every tool, as the table of the program has it.
+/// What docs/reference/reference-tools.md says of every tool, as the table of the program has it.
 fn catalogue_of_the_docs() -> Vec<String> {
     let mut lines = Vec::new();
     for tool in TOOLS {
@@ -182,11 +182,11 @@ fn catalogue_of_the_docs() -> Vec<String> {
 
 #[test]
 fn the_docs_have_every_tool_and_every_rule_as_the_program_has_them() {
-    let docs = std::fs::read_to_string(root().join("docs/references.md")).unwrap();
+    let docs = std::fs::read_to_string(root().join("docs/reference/reference-tools.md")).unwrap();
     let wanted = catalogue_of_the_docs();
     let missing: Vec<&str> =
         wanted.iter().map(String::as_str).filter(|wanted| !docs.lines().any(|line| line == *wanted)).collect();
-    assert!(missing.is_empty(), "docs/references.md lacks these lines:\n{}", missing.join("\n"));
+    assert!(missing.is_empty(), "docs/reference/reference-tools.md lacks these lines:\n{}", missing.join("\n"));
     let tools: Vec<&str> = tools::ids().collect();
     let catalogue = docs.split("## ").find(|section| section.starts_with("The catalogue")).unwrap();
     let rows: Vec<&str> = catalogue.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
