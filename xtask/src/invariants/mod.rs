@@ -50,7 +50,11 @@ const INVARIANTS: &[Invariant] = &[
     Invariant { rule: "no folder has over 15 modules", check: files::too_many, at_most: 0 },
     Invariant { rule: "the vocabulary of xtask/data/phrases.toml", check: words::phrases, at_most: 9999 },
     Invariant { rule: "sentences that users read have at most 30 words", check: words::long_sentences, at_most: 9999 },
-    Invariant { rule: "documentation in code begins with a short sentence", check: words::long_summaries, at_most: 9999 },
+    Invariant {
+        rule: "documentation in code begins with a short sentence",
+        check: words::long_summaries,
+        at_most: 9999,
+    },
     Invariant { rule: "nothing is built for the building machine's processor", check: files::native, at_most: 0 },
 ];
 

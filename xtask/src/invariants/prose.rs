@@ -58,7 +58,9 @@ impl Passage {
 
 /// The words of a text: what is between spaces and has a letter or a digit, without the punctuation around it.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split_whitespace().map(|word| word.trim_matches(|char: char| !char.is_alphanumeric())).filter(|word| !word.is_empty())
+    text.split_whitespace()
+        .map(|word| word.trim_matches(|char: char| !char.is_alphanumeric()))
+        .filter(|word| !word.is_empty())
 }
 
 /// Every passage of a file.
@@ -180,7 +182,8 @@ mod tests {
 
     #[test]
     fn consecutive_comments_are_joined() {
-        let text = "//! Module\n//! text.\n//!\n//! More.\n\n/// An item.\nfn f() {} \n// Why\n// so.\nlet a = 1; // one";
+        let text =
+            "//! Module\n//! text.\n//!\n//! More.\n\n/// An item.\nfn f() {} \n// Why\n// so.\nlet a = 1; // one";
         let found: Vec<String> = of("crates/cli/src/a.rs", text).into_iter().map(|(text, _)| text).collect();
         assert_eq!(found, ["Module\ntext.", "More.", "An item.", "Why\nso.", "one"]);
     }

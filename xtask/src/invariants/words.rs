@@ -118,7 +118,11 @@ pub(crate) fn measure(shell: &Shell) -> Tally {
             let read = passages(file).into_iter().filter(|passage| sources.contains(&passage.source));
             lengths.extend(read.flat_map(|passage| {
                 // A title or a cell of a table is no sentence.
-                passage.sentences().map(|sentence| words(sentence).count()).filter(|count| *count > 3).collect::<Vec<_>>()
+                passage
+                    .sentences()
+                    .map(|sentence| words(sentence).count())
+                    .filter(|count| *count > 3)
+                    .collect::<Vec<_>>()
             }));
         }
         lengths.sort_unstable();
