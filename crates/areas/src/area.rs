@@ -1,6 +1,6 @@
-//! The seam of an area's knowledge.
+//! The table entry of an area.
 
-use model::experiment::{Area as Name, Experiment};
+use model::experiment::{Area as Name, Classic, Experiment};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
 
@@ -9,25 +9,21 @@ use crate::request::{Choices, Request};
 use crate::suite::Suite;
 
 /// What is known of one area.
-pub trait Area: Sync {
-    /// Which area.
-    fn name(&self) -> Name;
+#[derive(Debug)]
+pub struct Area {
+    /// Its name.
+    pub name: Name,
+    /// The suite of its own command, narrowed to the user's choices; an error if no benchmark is left.
+    pub suite: fn(&Choices) -> Result<Suite, PlanError>,
+    /// The benchmarks of a request on a machine; an error if a choice of the user is not possible there.
+    pub expand: fn(&Request, &Machine) -> Result<Vec<Planned>, PlanError>,
+    /// Kernel and counting rule by which this version measures a benchmark; `None` if it cannot.
+    pub method: fn(&Experiment) -> Option<String>,
+    /// The names of the area and its results.
+    pub labels: Labels,
+}
 
-    /// The suite of the area's own command, narrowed to what the user chose.
-    ///
-    /// # Errors
-    /// No benchmark has what was chosen.
-    fn suite(&self, choices: &Choices) -> Result<Suite, PlanError>;
-
-    /// The benchmarks that a request expands to on a machine.
-    ///
-    /// # Errors
-    /// What the user chose is not possible on this machine.
-    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError>;
-
-    /// Kernel and counting rule by which this version measures a benchmark of the area; `None` where it has none for it.
-    fn method(&self, experiment: &Experiment) -> Option<String>;
-
-    /// How the area calls itself and its rows.
-    fn labels(&self) -> Labels;
+/// The place of a benchmark in the classic table of its area.
+pub(crate) fn classic(area: Name, workload: &str, total: Option<f64>) -> Classic {
+    Classic { table: area.to_string(), workload: workload.to_owned(), class: None, total }
 }

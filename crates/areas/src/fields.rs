@@ -155,6 +155,11 @@ pub(crate) fn or<T: Clone>(chosen: &[T], otherwise: &[T]) -> Vec<T> {
     if chosen.is_empty() { otherwise.to_vec() } else { chosen.to_vec() }
 }
 
+/// Each of a list, or once `None` if it is empty.
+pub(crate) fn each<T: Copy>(list: &[T]) -> Vec<Option<T>> {
+    if list.is_empty() { vec![None] } else { list.iter().copied().map(Some).collect() }
+}
+
 /// A size in bytes, written with or without a unit.
 struct Size(u64);
 

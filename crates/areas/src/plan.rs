@@ -7,21 +7,16 @@ use model::warning::{Warning, WarningCode};
 use verdict::rules::AreaRules;
 
 use crate::area::Area;
-use crate::cpu::CpuArea;
-use crate::disk::DiskArea;
 use crate::filter::matches_id;
-use crate::linpack::LinpackArea;
-use crate::memory::MemoryArea;
-use crate::net::NetArea;
 use crate::request::{Choices, Request};
 use crate::suite::Suite;
+use crate::{cpu, disk, linpack, memory, net};
 
 /// Every area; a new one is a folder and one line here.
-pub static AREAS: &[&dyn Area] = &[&CpuArea, &LinpackArea, &MemoryArea, &DiskArea, &NetArea];
+pub static AREAS: &[Area] = &[cpu::AREA, linpack::AREA, memory::AREA, disk::AREA, net::AREA];
 
 /// How the results of every area are judged.
-pub static RULES: &[AreaRules] =
-    &[crate::cpu::RULES, crate::linpack::RULES, crate::memory::RULES, crate::disk::RULES, crate::net::RULES];
+pub static RULES: &[AreaRules] = &[cpu::RULES, linpack::RULES, memory::RULES, disk::RULES, net::RULES];
 
 /// How the results of an area are judged.
 pub fn rules(name: Name) -> AreaRules {
@@ -29,8 +24,8 @@ pub fn rules(name: Name) -> AreaRules {
 }
 
 /// What is known of the area of this name.
-pub(crate) fn area(name: Name) -> Option<&'static dyn Area> {
-    AREAS.iter().copied().find(|area| area.name() == name)
+pub(crate) fn area(name: Name) -> &'static Area {
+    &AREAS[name as usize]
 }
 
 /// The suite of an area's own command, narrowed to what the user chose.
@@ -38,13 +33,12 @@ pub(crate) fn area(name: Name) -> Option<&'static dyn Area> {
 /// # Errors
 /// No benchmark has what was chosen.
 pub fn suite_of(name: Name, choices: &Choices) -> Result<Suite, PlanError> {
-    let area = area(name).ok_or_else(|| PlanError(format!("the area '{name}' has no benchmarks")))?;
-    area.suite(choices)
+    (area(name).suite)(choices)
 }
 
 /// Kernel and counting rule by which this version measures a benchmark; `None` where it has none for it.
 pub fn method(experiment: &Experiment) -> Option<String> {
-    area(experiment.area)?.method(experiment)
+    (area(experiment.area).method)(experiment)
 }
 
 /// The period of CPU quotas unless somebody chose another: kernel documentation, `scheduler/sched-bwc.rst`.
@@ -64,7 +58,7 @@ const LAYOUT_SHARE: f64 = 1.0 / 3.0;
 pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
     let mut rows: Vec<Planned> = Vec::new();
     for area in AREAS {
-        for row in area.expand(request, machine)? {
+        for row in (area.expand)(request, machine)? {
             // Two stanzas may ask for the same row, and "vector" may be what another stanza names.
             if !rows.iter().any(|other| other.experiment.id == row.experiment.id) {
                 rows.push(row);
@@ -184,6 +178,12 @@ mod tests {
     /// Why rows of the classic suite may be left out: what a processor lacks, and nothing else.
     const STATED: &[&str] =
         &["this CPU", "this program has no", "the largest N that fits", "a solution is expected to take"];
+
+    #[test]
+    fn every_area_is_in_both_tables_in_the_order_of_its_names() {
+        assert!(AREAS.iter().map(|area| area.name).eq(Area::ALL.iter().copied()));
+        assert!(RULES.iter().map(|rules| rules.area).eq(Area::ALL.iter().copied()));
+    }
 
     #[test]
     fn the_quick_suite_has_its_rows_once_each() {

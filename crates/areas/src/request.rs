@@ -2,6 +2,7 @@
 
 use model::disk_target::DiskTarget;
 use model::experiment::{Area, Experiment};
+use model::plan::Sampling;
 
 use crate::cpu::choice::CpuChoice;
 use crate::disk::choice::DiskChoice;
@@ -75,7 +76,20 @@ impl Default for References {
     }
 }
 
+/// The fewest samples that the mission allows.
+pub(crate) const LEAST_SAMPLES: u32 = 3;
+
+/// The sampling of a total that is done in full and is expected to take this long.
+pub(crate) fn exact(sampling: Sampling, sample_seconds: f64) -> Sampling {
+    Sampling { samples: LEAST_SAMPLES, most: None, per_launch: 1, sample_seconds, ..sampling }
+}
+
 impl Request {
+    /// How benchmarks of an area are sampled, unless they have a sampling of their own.
+    pub(crate) fn sampling(&self, area: Area, own: Option<&Sampling>) -> Sampling {
+        own.cloned().unwrap_or_else(|| self.suite.sampling(area))
+    }
+
     /// A whole suite as it is, on cores with these features.
     pub fn new(suite: Suite, features: CoreFeatures) -> Self {
         let (areas, threads) = (Vec::new(), Vec::new());

@@ -54,18 +54,7 @@ pub(crate) fn planned() -> Planned {
         classic: None,
         kernel: None,
     };
-    Planned {
-        experiment,
-        cpus: vec![0],
-        other_cpus: Vec::new(),
-        beside: Vec::new(),
-        alone: false,
-        sampling: Sampling::default(),
-        exact_work: None,
-        setup_seconds: 0.01,
-        obstacle: None,
-        warnings: Vec::new(),
-    }
+    Planned { setup_seconds: 0.01, ..Planned::new(experiment, vec![0], Sampling::default()) }
 }
 
 /// The same with other parameters.

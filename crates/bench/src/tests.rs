@@ -100,19 +100,7 @@ pub(crate) fn memory_params(op: MemoryOp, threads: u32) -> MemoryParams {
 }
 
 pub(crate) fn planned() -> Planned {
-    let (experiment, sampling) = (experiment(), Sampling::default());
-    Planned {
-        experiment,
-        cpus: vec![0],
-        other_cpus: Vec::new(),
-        beside: Vec::new(),
-        alone: false,
-        sampling,
-        exact_work: None,
-        setup_seconds: 0.01,
-        obstacle: None,
-        warnings: Vec::new(),
-    }
+    Planned { setup_seconds: 0.01, ..Planned::new(experiment(), vec![0], Sampling::default()) }
 }
 
 pub(crate) fn task() -> Task {

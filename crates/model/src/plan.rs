@@ -136,6 +136,22 @@ const fn tool_seconds(area: Area) -> f64 {
 }
 
 impl Planned {
+    /// A benchmark that can be measured here, with sampling as given and nothing else known of it.
+    pub fn new(experiment: Experiment, cpus: Vec<u32>, sampling: Sampling) -> Self {
+        Self {
+            experiment,
+            cpus,
+            other_cpus: Vec::new(),
+            beside: Vec::new(),
+            alone: false,
+            sampling,
+            exact_work: None,
+            setup_seconds: 0.0,
+            obstacle: None,
+            warnings: Vec::new(),
+        }
+    }
+
     /// Expected seconds of a run of a tool beside it, which is as long as a sample.
     pub fn tool_seconds(&self) -> f64 {
         tool_seconds(self.experiment.area) + self.sampling.sample_seconds

@@ -123,17 +123,5 @@ pub(crate) fn document() -> Document {
 }
 
 pub(crate) fn planned() -> Planned {
-    let (experiment, sampling) = (experiment(), Sampling::default());
-    Planned {
-        experiment,
-        cpus: vec![0],
-        other_cpus: Vec::new(),
-        beside: Vec::new(),
-        alone: false,
-        sampling,
-        exact_work: None,
-        setup_seconds: 0.01,
-        obstacle: None,
-        warnings: Vec::new(),
-    }
+    Planned { setup_seconds: 0.01, ..Planned::new(experiment(), vec![0], Sampling::default()) }
 }

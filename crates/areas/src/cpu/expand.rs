@@ -8,19 +8,17 @@ use kernels::table::{KERNELS, Kernel};
 use model::experiment::{Area, Classic, CpuParams, Experiment, Loop, Params, cpu_id};
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::Machine;
-
-use model::plan::{PlanError, Planned, Sampling};
+use model::plan::{PlanError, Planned};
+use model::warning::Warning;
 
 use super::choice::CpuChoice;
+use crate::area;
 use crate::fields::IsaChoice;
-use crate::request::Request;
+use crate::request::{Request, exact};
 use crate::threads::{place, thread_counts};
 
 /// Expected seconds of preparation per launch: calibration of timer, chains and chunks.
 const SETUP_SECONDS: f64 = 0.03;
-
-/// Samples of a total that is done in full, where nobody said how many: the fewest that the mission allows.
-const EXACT_SAMPLES: u32 = 3;
 
 /// Operations per second and thread that a slow core of today makes of an ordinary scalar loop: a guess, for the
 /// expected length of a total that is done in full.
@@ -153,16 +151,15 @@ impl Cell<'_> {
         wanted: &Wanted,
         features: Features,
         cpus: Vec<u32>,
-        warning: Option<model::warning::Warning>,
+        warning: Option<Warning>,
     ) -> Planned {
         let kernel = wanted.kernel.as_ref().ok().copied();
         let params = CpuParams { op: wanted.op, element: self.element, isa: wanted.isa, threads: self.threads };
         let exact_work = self.stanza.total.filter(|_| request.exact_workload);
-        let mut sampling = request.suite.sampling(Area::Cpu);
+        let mut sampling = request.sampling(Area::Cpu, None);
         if let Some(total) = exact_work {
             let rate = if params.isa == Isa::Scalar { PLAIN_RATE } else { VECTOR_RATE };
-            let sample_seconds = total / (rate * f64::from(self.threads));
-            sampling = Sampling { samples: EXACT_SAMPLES, most: None, per_launch: 1, sample_seconds, ..sampling };
+            sampling = exact(sampling, total / (rate * f64::from(self.threads)));
         }
         let experiment = Experiment {
             id: cpu_id(&params),
@@ -173,16 +170,11 @@ impl Cell<'_> {
             params: Params::Cpu(params),
         };
         Planned {
-            experiment,
-            cpus,
-            other_cpus: Vec::new(),
-            beside: Vec::new(),
-            alone: false,
-            sampling,
             exact_work,
             setup_seconds: SETUP_SECONDS,
             obstacle: wanted.kernel.as_ref().err().cloned(),
             warnings: warning.into_iter().collect(),
+            ..Planned::new(experiment, cpus, sampling)
         }
     }
 }
@@ -211,7 +203,7 @@ fn classic(kernel: &Kernel, features: Features, total: Option<f64>) -> Option<Cl
         _ if kernel.isa != Isa::Scalar && first.is_some_and(|row| row.name == kernel.name) => "vector",
         _ => return None,
     };
-    Some(Classic { table: "cpu".into(), workload: workload.into(), class: Some(class.into()), total })
+    Some(Classic { class: Some(class.into()), ..area::classic(Area::Cpu, workload, total) })
 }
 
 /// Among the instructions of a step: one that does nothing, and by that keeps others apart.

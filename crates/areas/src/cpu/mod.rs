@@ -1,8 +1,4 @@
-//! Arithmetic: what belongs to the area `cpu`.
-//!
-//! Here: the choice ([`choice`]), the suite of the command (`command`), the expansion into planned benchmarks with ids and
-//! classic labels (`expand`). To come here: its findings, its charts, its classic table, what its results are compared
-//! with.
+//! The area `cpu`: arithmetic.
 
 pub mod choice;
 mod command;
@@ -13,8 +9,6 @@ pub mod label;
 use kernels::table::KERNELS;
 use model::document::Row;
 use model::experiment::{Area as Name, CpuParams, Experiment, Params};
-use model::machine::Machine;
-use model::plan::{PlanError, Planned};
 use model::warning::{Warning, WarningCode};
 use verdict::judge::{ProcessRun, settings};
 use verdict::rules::{AreaRules, JudgeRules, Resource};
@@ -23,9 +17,6 @@ pub use choice::CpuChoice;
 pub use expand::NOP;
 
 use crate::area::Area;
-use crate::label::parts::Labels;
-use crate::request::{Choices, Request};
-use crate::suite::Suite;
 
 /// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
@@ -42,29 +33,18 @@ fn turbo_off(_: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
     off.then(warning).into_iter().collect()
 }
 
-/// Arithmetic.
-pub(crate) struct CpuArea;
+/// The area.
+pub(crate) const AREA: Area = Area {
+    name: Name::Cpu,
+    suite: |choices| command::suite(&choices.cpu),
+    expand: |request, machine| expand::expand(request, machine, &|cpus| request.features.common(machine, cpus)),
+    method,
+    labels: label::LABELS,
+};
 
-impl Area for CpuArea {
-    fn name(&self) -> Name {
-        Name::Cpu
-    }
-
-    fn suite(&self, choices: &Choices) -> Result<Suite, PlanError> {
-        command::suite(&choices.cpu)
-    }
-
-    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
-        expand::expand(request, machine, &|cpus| request.features.common(machine, cpus))
-    }
-
-    fn method(&self, experiment: &Experiment) -> Option<String> {
-        let Params::Cpu(CpuParams { op, element, isa, .. }) = experiment.params else { return None };
-        let is_its = |kernel: &&kernels::table::Kernel| (kernel.op, kernel.element, kernel.isa) == (op, element, isa);
-        KERNELS.iter().find(is_its).map(|kernel| kernel.method.to_owned())
-    }
-
-    fn labels(&self) -> Labels {
-        label::LABELS
-    }
+/// The counting rule of the kernel of a benchmark.
+fn method(experiment: &Experiment) -> Option<String> {
+    let Params::Cpu(CpuParams { op, element, isa, .. }) = experiment.params else { return None };
+    let is_its = |kernel: &&kernels::table::Kernel| (kernel.op, kernel.element, kernel.isa) == (op, element, isa);
+    KERNELS.iter().find(is_its).map(|kernel| kernel.method.to_owned())
 }

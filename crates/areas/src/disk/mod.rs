@@ -1,9 +1,4 @@
-//! Disks: what belongs to the area `disk`.
-//!
-//! Here: the choice ([`choice`]), the suite of the command (`command`), sizes of test files ([`room`]), memory that a benchmark
-//! takes ([`footprint`]), stretches that are visited again ([`stretch`]), what cannot be measured ([`feasible`]), warnings known
-//! beforehand (`beforehand`), the expansion into planned benchmarks (`expand`). To come here: its findings, its conditions and
-//! warnings after a measurement, its charts, its classic table.
+//! The area `disk`: block storage.
 
 mod beforehand;
 pub mod choice;
@@ -19,17 +14,12 @@ pub mod room;
 pub mod stretch;
 pub mod words;
 
-use model::experiment::{Area as Name, Experiment, Params};
-use model::machine::Machine;
-use model::plan::{PlanError, Planned};
+use model::experiment::{Area as Name, Params};
 use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
 pub use choice::DiskChoice;
 
 use crate::area::Area;
-use crate::label::parts::Labels;
-use crate::request::{Choices, Request};
-use crate::suite::Suite;
 
 /// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
@@ -51,28 +41,14 @@ pub(crate) const RULES: AreaRules = AreaRules {
     ..AreaRules::new(Name::Disk)
 };
 
-/// Disks.
-pub(crate) struct DiskArea;
-
-impl Area for DiskArea {
-    fn name(&self) -> Name {
-        Name::Disk
-    }
-
-    fn suite(&self, choices: &Choices) -> Result<Suite, PlanError> {
-        command::suite(&choices.disk)
-    }
-
-    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
-        expand::expand(request, machine)
-    }
-
-    fn method(&self, experiment: &Experiment) -> Option<String> {
+/// The area.
+pub(crate) const AREA: Area = Area {
+    name: Name::Disk,
+    suite: |choices| command::suite(&choices.disk),
+    expand: expand::expand,
+    method: |experiment| {
         let Params::Disk(params) = &experiment.params else { return None };
         Some(expand::method_of(params, &experiment.method).to_owned())
-    }
-
-    fn labels(&self) -> Labels {
-        label::LABELS
-    }
-}
+    },
+    labels: label::LABELS,
+};

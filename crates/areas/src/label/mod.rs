@@ -67,7 +67,7 @@ impl Common {
 impl Axis {
     /// The axis of an area's rows.
     pub fn of(area: Area, rows: &[&Row]) -> Self {
-        labels(area).map_or(Self::Threads, |labels| (labels.axis)(rows))
+        (labels(area).axis)(rows)
     }
 
     /// Where a row stands on it.
@@ -106,19 +106,18 @@ impl Axis {
 }
 
 /// How an area names its rows, and what is shown of them.
-pub fn labels(name: Area) -> Option<Labels> {
-    area(name).map(crate::area::Area::labels)
+pub fn labels(name: Area) -> &'static Labels {
+    &area(name).labels
 }
 
 fn aspects(row: &Row, axis: Axis) -> Vec<Option<String>> {
-    labels(row.area).map_or_else(Vec::new, |labels| (labels.aspects)(row, axis))
+    (labels(row.area).aspects)(row, axis)
 }
 
 impl Label {
     /// The label of a row in a table that says `common` above it and `axis` in its slots.
     pub fn of(row: &Row, common: &Common, axis: Axis) -> Self {
-        let own = labels(row.area).and_then(|labels| (labels.label)(row, common));
-        let mut label = own.unwrap_or_else(|| by_id(row, axis));
+        let mut label = (labels(row.area).label)(row, common).unwrap_or_else(|| by_id(row, axis));
         for words in common.remaining(row, axis) {
             label.how = format!("{}, {words}", label.how);
         }
@@ -137,13 +136,10 @@ impl Label {
         let axis = Axis::of(row.area, &[row]);
         let mut common = Common::of(&[row], axis);
         let labels = labels(row.area);
-        if let Some(labels) = labels {
-            // There may be others that differ in nothing else.
-            (labels.say)(row, &mut common);
-        }
+        // Other results may differ in nothing else.
+        (labels.say)(row, &mut common);
         let label = Self::of(row, &common, axis);
-        let before = labels.map_or("", |labels| labels.before);
-        let mut parts = vec![format!("{before}{} {}", label.what, label.how), axis.words(axis.position(row))];
+        let mut parts = vec![format!("{}{} {}", labels.before, label.what, label.how), axis.words(axis.position(row))];
         parts.extend((axis == Axis::Depth && row.params.threads() > 1).then(|| threads(row.params.threads())));
         parts.iter().map(|part| part.trim()).collect::<Vec<_>>().join(", ")
     }
@@ -151,22 +147,22 @@ impl Label {
 
 /// The name of an area above its table.
 pub fn area_title(area: Area) -> &'static str {
-    labels(area).map_or_else(|| area.name(), |labels| labels.title)
+    labels(area).title
 }
 
 /// What a row does, whatever its block and its threads; `None` where its blocks are not compared.
 pub fn workload(row: &Row) -> Option<Workload> {
-    labels(row.area).and_then(|labels| (labels.workload)(row))
+    (labels(row.area).workload)(row)
 }
 
 /// What the tables of an area show.
 pub fn table_rules(area: Area) -> TableRules {
-    labels(area).map_or_else(TableRules::default, |labels| labels.table)
+    labels(area).table
 }
 
 /// The name of an area inside a sentence: `the processor`.
 pub fn area_words(area: Area) -> &'static str {
-    labels(area).map_or_else(|| area.name(), |labels| labels.in_sentence)
+    labels(area).in_sentence
 }
 
 /// The id without its place on the axis: the same for the rows that stand on one line.

@@ -1,8 +1,4 @@
-//! Dense systems of equations and products of matrices: what belongs to the area `linpack`.
-//!
-//! Here: the choice ([`choice`]), the suite of the command (`command`), which solver has what ([`solver`]), the classic series
-//! (`series`), expected bytes and seconds (`cost`), the expansion into planned benchmarks (`expand`). To come here: its
-//! findings, its conditions, its charts, its classic table.
+//! The area `linpack`: dense systems of equations and products of matrices.
 
 pub mod choice;
 mod command;
@@ -14,17 +10,12 @@ pub mod label;
 mod series;
 pub mod solver;
 
-use model::experiment::{Area as Name, Experiment, Params};
-use model::machine::Machine;
-use model::plan::{PlanError, Planned};
+use model::experiment::{Area as Name, Params};
 use verdict::rules::{AreaRules, JudgeRules, Resource};
 
 pub use choice::LinpackChoice;
 
 use crate::area::Area;
-use crate::label::parts::Labels;
-use crate::request::{Choices, Request};
-use crate::suite::Suite;
 
 /// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
@@ -39,28 +30,14 @@ pub(crate) const RULES: AreaRules = AreaRules {
     ..AreaRules::new(Name::Linpack)
 };
 
-/// Dense systems of equations.
-pub(crate) struct LinpackArea;
-
-impl Area for LinpackArea {
-    fn name(&self) -> Name {
-        Name::Linpack
-    }
-
-    fn suite(&self, choices: &Choices) -> Result<Suite, PlanError> {
-        command::suite(&choices.linpack)
-    }
-
-    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
-        expand::expand(request, machine, &|cpus| request.features.common(machine, cpus))
-    }
-
-    fn method(&self, experiment: &Experiment) -> Option<String> {
+/// The area.
+pub(crate) const AREA: Area = Area {
+    name: Name::Linpack,
+    suite: |choices| command::suite(&choices.linpack),
+    expand: |request, machine| expand::expand(request, machine, &|cpus| request.features.common(machine, cpus)),
+    method: |experiment| {
         let Params::Linpack(params) = &experiment.params else { return None };
         Some(solver::method(params.engine, params.op, params.element).to_owned())
-    }
-
-    fn labels(&self) -> Labels {
-        label::LABELS
-    }
-}
+    },
+    labels: label::LABELS,
+};

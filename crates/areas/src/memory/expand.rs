@@ -2,7 +2,7 @@
 
 use kernels::chase::MOST_CHAINS;
 use kernels::lines::CacheLine;
-use model::experiment::{Area, Background, Classic, Experiment, MemoryChoices, MemoryParams, Params, memory_id};
+use model::experiment::{Area, Background, Experiment, MemoryChoices, MemoryParams, Params, memory_id};
 use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned, Sampling};
@@ -17,8 +17,10 @@ use super::working_sets::{
     Asked, CACHES_PER_WORKING_SET, does_not_fit, level_bytes, most_bytes, room_for_blocks, steps_of_levels,
     working_sets,
 };
+use crate::area;
 use crate::available::obtainable_bytes;
-use crate::request::Request;
+use crate::fields::each;
+use crate::request::{Request, exact};
 
 /// Filling speed for the expected cost, in bytes per second: between memory that was just freed and memory that a
 /// hypervisor has to find first. A guess for `--list` and the time left; nothing that is measured rests on it.
@@ -26,9 +28,6 @@ const FILL_BYTES_PER_SECOND: f64 = 3e9;
 /// Cost of drawing and linking one node of a chase, in seconds, for the expected cost: two misses, of which some are in
 /// flight at a time.
 const LINK_SECONDS: f64 = 30e-9;
-
-/// Samples of a total that is done in full, where nobody said how many: the fewest that the mission allows.
-const EXACT_SAMPLES: u32 = 3;
 
 /// The smallest page: a group of lines is a number of them.
 const PAGE_BYTES: u64 = 4 << 10;
@@ -82,27 +81,21 @@ fn spread(first: &Combination, stanza: &MemoryChoice) -> Vec<Combination> {
     let mut all = vec![first.clone()];
     let mut vary = |change: &dyn Fn(&Combination) -> Vec<Combination>| all = all.iter().flat_map(change).collect();
     vary(&|one| stanza.pages.iter().map(|pages| Combination { pages: *pages, ..one.clone() }).collect());
-    vary(&|one| each(&stanza.block).map(|block| Combination { block, ..one.clone() }).collect());
+    vary(&|one| each(&stanza.block).into_iter().map(|block| Combination { block, ..one.clone() }).collect());
     let one_chain = (stanza.only_pattern() == MemoryPattern::Chase).then_some(1);
     vary(&|one| {
-        let chains = each(&stanza.chains).map(|chains| chains.or(one_chain));
+        let chains = each(&stanza.chains).into_iter().map(|chains| chains.or(one_chain));
         chains.map(|chains| Combination { chains, ..one.clone() }).collect()
     });
     vary(&|one| {
         let pauses = || if stanza.pause_ns.is_empty() { vec![0] } else { stanza.pause_ns.clone() };
-        let loads = each(&stanza.background).flat_map(|op| match op {
+        let loads = each(&stanza.background).into_iter().flat_map(|op| match op {
             None => vec![None],
             Some(op) => pauses().into_iter().map(|pause_ns| Some(Background { op, pause_ns })).collect(),
         });
         loads.map(|background| Combination { background, ..one.clone() }).collect()
     });
     all
-}
-
-/// Each of a list, or once none where it is empty.
-fn each<T: Copy>(list: &[T]) -> impl Iterator<Item = Option<T>> {
-    let none = if list.is_empty() { Some(None) } else { None };
-    list.iter().copied().map(Some).chain(none)
 }
 
 /// There is a chase of so many chains and in such groups.
@@ -186,33 +179,27 @@ impl One<'_> {
         };
         let nodes =
             if params.pattern == MemoryPattern::Chase { chased(&params) as f64 / CacheLine::BYTES as f64 } else { 0.0 };
-        let classic = self.stanza.classic.as_ref().map(|workload| Classic {
-            table: "memory".to_owned(),
-            workload: workload.clone(),
-            class: None,
-            total: self.stanza.total,
-        });
+        let classic = |workload: &String| area::classic(Area::Memory, workload, self.stanza.total);
         let (sampling, exact_work) = self.sampling(&params);
-        let warnings = self.seats.oversubscribed.clone().into_iter().chain(self.possibly_cached(&params));
+        let warnings = self.seats.oversubscribed.clone().into_iter().chain(self.possibly_cached(&params)).collect();
+        let obstacle = self.obstacle(&params);
+        let linking = nodes * LINK_SECONDS / f64::from(params.threads);
+        let setup_seconds = params.working_set as f64 / FILL_BYTES_PER_SECOND + linking;
+        let experiment = Experiment {
+            id: memory_id(&params, chosen),
+            area: Area::Memory,
+            method: method(&params),
+            classic: self.stanza.classic.as_ref().map(classic),
+            kernel: None,
+            params: Params::Memory(params),
+        };
         Planned {
-            cpus: self.seats.cpus.clone(),
-            other_cpus: Vec::new(),
-            beside: Vec::new(),
             alone: self.levels.as_ref().is_some_and(|levels| !levels.contains(&working_set)),
-            sampling,
             exact_work,
-            setup_seconds: params.working_set as f64 / FILL_BYTES_PER_SECOND
-                + nodes * LINK_SECONDS / f64::from(params.threads),
-            obstacle: self.obstacle(&params),
-            warnings: warnings.collect(),
-            experiment: Experiment {
-                id: memory_id(&params, chosen),
-                area: Area::Memory,
-                method: method(&params),
-                classic,
-                kernel: None,
-                params: Params::Memory(params),
-            },
+            setup_seconds,
+            obstacle,
+            warnings,
+            ..Planned::new(experiment, self.seats.cpus.clone(), sampling)
         }
     }
 
@@ -254,11 +241,9 @@ impl One<'_> {
 
     /// How it is sampled, and the work of each sample where the total is to be done in full.
     fn sampling(&self, params: &MemoryParams) -> (Sampling, Option<f64>) {
-        let sampling = self.stanza.sampling.clone().unwrap_or_else(|| self.request.suite.sampling(Area::Memory));
+        let sampling = self.request.sampling(Area::Memory, self.stanza.sampling.as_ref());
         let Some(total) = self.stanza.total.filter(|_| self.request.exact_workload) else { return (sampling, None) };
-        let sample_seconds = total / (expected_rate(params) * f64::from(params.threads));
-        let sampling = Sampling { samples: EXACT_SAMPLES, most: None, per_launch: 1, sample_seconds, ..sampling };
-        (sampling, Some(total))
+        (exact(sampling, total / (expected_rate(params) * f64::from(params.threads))), Some(total))
     }
 
     /// Why it cannot be measured here.
@@ -317,7 +302,7 @@ mod tests {
     use super::*;
     use crate::fields::Threads;
     use crate::memory::command::suite;
-    use crate::request::Choices;
+    use crate::request::{Choices, LEAST_SAMPLES};
     use crate::suite::Suite;
     use crate::tests::{machine_with_cpus, request_of};
 
@@ -441,7 +426,7 @@ mod tests {
             for row in expand(&request, &machine_with_cpus(2)).unwrap() {
                 assert_eq!(row.experiment.classic.as_ref().and_then(|classic| classic.total), Some(1e11));
                 assert_eq!(row.exact_work, exact_workload.then_some(1e11));
-                assert_eq!(row.sampling.samples == EXACT_SAMPLES && row.sampling.sample_seconds > 1.0, exact_workload);
+                assert_eq!(row.sampling.samples == LEAST_SAMPLES && row.sampling.sample_seconds > 1.0, exact_workload);
             }
         }
     }

@@ -1,8 +1,4 @@
-//! Memory: what belongs to the area `memory`.
-//!
-//! Here: the choice ([`choice`]), the suite of the command (`command`), which CPUs and nodes (`seats`), which instruction sets
-//! and methods ([`sets`]), parts and blocks of a working set ([`blocks`]), the working sets ([`working_sets`]), the expansion into
-//! planned benchmarks (`expand`). To come here: its findings (levels of a curve), its charts, its classic table.
+//! The area `memory`: memory and caches.
 
 pub mod blocks;
 pub mod choice;
@@ -17,10 +13,9 @@ pub mod sets;
 pub mod working_sets;
 
 use model::document::Row;
-use model::experiment::{Area as Name, Experiment, MemoryParams, Params};
+use model::experiment::{Area as Name, MemoryParams, Params};
 use model::machine::Machine;
 use model::number::percent_tenths;
-use model::plan::{PlanError, Planned};
 use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
 use verdict::judge::{ProcessRun, settings};
@@ -30,9 +25,6 @@ pub use choice::MemoryChoice;
 pub use working_sets::is_beyond_caches;
 
 use crate::area::Area;
-use crate::label::parts::Labels;
-use crate::request::{Choices, Request};
-use crate::suite::Suite;
 
 /// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
@@ -66,31 +58,17 @@ fn together(rows: &mut [Row], machine: &Machine) {
     core_ceiling::set(rows);
 }
 
-/// Memory.
-pub(crate) struct MemoryArea;
-
-impl Area for MemoryArea {
-    fn name(&self) -> Name {
-        Name::Memory
-    }
-
-    fn suite(&self, choices: &Choices) -> Result<Suite, PlanError> {
-        command::suite(&choices.memory)
-    }
-
-    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
-        expand::expand(request, machine)
-    }
-
-    fn method(&self, experiment: &Experiment) -> Option<String> {
+/// The area.
+pub(crate) const AREA: Area = Area {
+    name: Name::Memory,
+    suite: |choices| command::suite(&choices.memory),
+    expand: expand::expand,
+    method: |experiment| {
         let Params::Memory(params) = &experiment.params else { return None };
         Some(sets::method(params))
-    }
-
-    fn labels(&self) -> Labels {
-        label::LABELS
-    }
-}
+    },
+    labels: label::LABELS,
+};
 
 #[cfg(test)]
 pub(crate) mod tests {

@@ -1,6 +1,6 @@
 //! Which network rows there are: what can be measured, on which CPUs, at what cost.
 
-use model::experiment::{Area, Classic, Experiment, LOOPBACK, NetParams, Params, net_id};
+use model::experiment::{Area, Experiment, LOOPBACK, NetParams, Params, net_id};
 use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned, Sampling};
@@ -9,8 +9,9 @@ use model::warning::Warning;
 
 use super::choice::NetChoice;
 use super::modes::{LOSS_GOAL_PER_MILLION, Traits, block_range, known_modes, traits};
+use crate::area;
 use crate::fields::MOST_THREADS;
-use crate::request::Request;
+use crate::request::{Request, exact};
 use crate::threads::{place, thread_counts};
 
 /// How long the round trips of an idle network are measured before it is loaded, in seconds.
@@ -27,9 +28,6 @@ const CEILING_SECONDS: f64 = 0.06;
 
 /// The same for the search of the highest rate: some dozen trials.
 const SEARCH_SECONDS: f64 = 1.0;
-
-/// Samples of a row that does its total in full.
-const EXACT_SAMPLES: u32 = 3;
 
 /// What a transfer comes to where its stanza does not say, in bytes: 100 MB there and as much back over TCP, and 1 GB
 /// each way over UDP, as the classic programs have it.
@@ -171,31 +169,22 @@ pub fn params(protocol: Protocol, mode: NetMode, block: u64, direction: Directio
 fn row(request: &Request, machine: &Machine, stanza: &NetChoice, params: &NetParams) -> Planned {
     let (cpus, oversubscribed) = near_cpus(params, machine);
     let (sampling, exact_work) = sampling(request, stanza, params);
-    let is_here = params.path == LOOPBACK;
+    let total = stanza.total.or_else(|| transfer_bytes(params));
+    let experiment = Experiment {
+        id: net_id(params),
+        area: Area::Net,
+        method: method(params),
+        classic: stanza.classic.as_ref().map(|workload| area::classic(Area::Net, workload, total)),
+        kernel: None,
+        params: Params::Net(params.clone()),
+    };
     Planned {
-        experiment: Experiment {
-            id: net_id(params),
-            area: Area::Net,
-            method: method(params),
-            classic: stanza.classic.as_ref().map(|workload| Classic {
-                table: Area::Net.to_string(),
-                workload: workload.clone(),
-                class: None,
-                total: stanza.total.or_else(|| transfer_bytes(params)),
-            }),
-            kernel: None,
-            params: Params::Net(params.clone()),
-        },
-        // The CPUs of another host are its own to choose.
-        other_cpus: if is_here { far_cpus(params, &cpus, machine) } else { Vec::new() },
-        cpus,
-        beside: Vec::new(),
-        alone: false,
-        sampling,
+        // Another host chooses its CPUs itself.
+        other_cpus: if params.path == LOOPBACK { far_cpus(params, &cpus, machine) } else { Vec::new() },
         exact_work,
         setup_seconds: setup_seconds(params),
-        obstacle: None,
         warnings: oversubscribed.into_iter().collect(),
+        ..Planned::new(experiment, cpus, sampling)
     }
 }
 
@@ -234,7 +223,7 @@ fn transfer_bytes(params: &NetParams) -> Option<f64> {
 /// How a row is sampled, and the work of each sample where it does its total in full: bytes of all threads, or their
 /// round trips. A transfer is always of so many bytes.
 fn sampling(request: &Request, stanza: &NetChoice, params: &NetParams) -> (Sampling, Option<f64>) {
-    let sampling = stanza.sampling.clone().unwrap_or_else(|| request.suite.sampling(Area::Net));
+    let sampling = request.sampling(Area::Net, stanza.sampling.as_ref());
     let speed = if params.path == LOOPBACK { LOOPBACK_BYTES_PER_SECOND } else { NETWORK_BYTES_PER_SECOND };
     if let Some(bytes) = transfer_bytes(params) {
         let bytes = stanza.total.unwrap_or(bytes);
@@ -245,7 +234,7 @@ fn sampling(request: &Request, stanza: &NetChoice, params: &NetParams) -> (Sampl
         NetMode::Pingpong | NetMode::Connect => total * ROUND_TRIP_SECONDS,
         _ => total / speed,
     };
-    (Sampling { samples: EXACT_SAMPLES, most: None, per_launch: 1, sample_seconds, ..sampling }, Some(total))
+    (exact(sampling, sample_seconds), Some(total))
 }
 
 /// The way of counting. Streams of the first revision went from the far end to the near one and were called `up`; jitter of

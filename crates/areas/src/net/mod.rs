@@ -1,8 +1,4 @@
-//! The network: what belongs to the area `net`.
-//!
-//! Here: the choice ([`choice`]), the suite of the command (`command`), modes, protocols and their parameters ([`modes`]), the
-//! expansion into planned benchmarks with their CPUs ([`expand`]). To come here: its findings, its conditions and warnings, its
-//! charts, its classic table.
+//! The area `net`: the network.
 
 pub mod choice;
 mod command;
@@ -12,18 +8,13 @@ pub(crate) mod judge;
 pub mod label;
 pub mod modes;
 
-use model::experiment::{Area as Name, Experiment, Params};
+use model::experiment::{Area as Name, Params};
 use model::io::NetMode;
-use model::machine::Machine;
-use model::plan::{PlanError, Planned};
 use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
 pub use choice::NetChoice;
 
 use crate::area::Area;
-use crate::label::parts::Labels;
-use crate::request::{Choices, Request};
-use crate::suite::Suite;
 
 /// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
@@ -45,28 +36,14 @@ fn is_mode(params: &Params, mode: NetMode) -> bool {
     matches!(params, Params::Net(params) if params.mode == mode)
 }
 
-/// The network.
-pub(crate) struct NetArea;
-
-impl Area for NetArea {
-    fn name(&self) -> Name {
-        Name::Net
-    }
-
-    fn suite(&self, choices: &Choices) -> Result<Suite, PlanError> {
-        command::suite(&choices.net)
-    }
-
-    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
-        expand::expand(request, machine)
-    }
-
-    fn method(&self, experiment: &Experiment) -> Option<String> {
+/// The area.
+pub(crate) const AREA: Area = Area {
+    name: Name::Net,
+    suite: |choices| command::suite(&choices.net),
+    expand: expand::expand,
+    method: |experiment| {
         let Params::Net(params) = &experiment.params else { return None };
         Some(expand::method(params))
-    }
-
-    fn labels(&self) -> Labels {
-        label::LABELS
-    }
-}
+    },
+    labels: label::LABELS,
+};

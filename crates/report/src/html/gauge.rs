@@ -102,7 +102,7 @@ fn first_of<'a>(area: Area, rows: &[&'a Row]) -> Option<&'a Row> {
         let fit = rows.iter().copied().filter(|row| of(row) && (!quoted || row.grade != Some(Grade::C)));
         fit.reduce(|best, other| if figure(other) > figure(best) { other } else { best })
     };
-    let leading = labels(area).map_or(&[][..], |labels| labels.leading);
+    let leading = labels(area).leading;
     let preferred = [true, false]
         .into_iter()
         .find_map(|quoted| leading.iter().chain([&(is_rate as fn(&Row) -> bool)]).find_map(|of| most(of, quoted)));
@@ -119,7 +119,7 @@ fn is_rate(row: &Row) -> bool {
 
 /// The time of one thing at a time: the longest chase, a random read, a round trip.
 fn latency(area: Area, rows: &[&Row], anchors: &Anchors<'_>) -> Option<Latency> {
-    let single = labels(area)?.single;
+    let single = labels(area).single;
     let fit = rows.iter().copied().filter(|row| row.params.threads() == 1);
     let timed = fit.filter_map(|row| Some((single(row)?, (row, row.metric(MetricName::Latency)?))));
     let longest = timed.reduce(|best, other| if other.0 > best.0 { other } else { best }).map(|(_, found)| found);

@@ -307,7 +307,7 @@ pub(super) fn has_no_limit(row: &Row) -> bool {
 
 /// The option that makes a row's invisible limit known; `None` where there is nothing to declare.
 fn declaration(row: &Row) -> Option<&'static str> {
-    labels(row.area).and_then(|labels| (labels.declaration)(row))
+    (labels(row.area).declaration)(row)
 }
 
 fn key_of(row: &Row, code: &Named<WarningCode>) -> Key {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::disk_target::DiskTarget;
-use model::experiment::{Area, Classic, DiskChoices, DiskParams, Experiment, Params, disk_id};
+use model::experiment::{Area, DiskChoices, DiskParams, Experiment, Params, disk_id};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned, Sampling};
@@ -14,7 +14,9 @@ use super::choice::{DiskChoice, Steady};
 use super::feasible::{check_request, more_than_a_pass, no_direct, too_little_cache, too_small};
 use super::room::{Ground, files_of};
 use super::{beforehand, footprint};
-use crate::request::Request;
+use crate::area;
+use crate::fields::each;
+use crate::request::{Request, exact};
 use crate::threads::{place, thread_counts};
 
 /// Requests that a sample holds at least, on a disk of a speed as below: one more or less is then 5 %.
@@ -25,8 +27,6 @@ const BYTES_PER_SECOND: f64 = 1e9;
 /// Writing speed for the expected cost of the layout, in bytes per second. A guess for `--list` and the time left;
 /// nothing that is measured rests on it.
 const LAYOUT_BYTES_PER_SECOND: f64 = 500e6;
-/// Samples of a row that does its total in full.
-const EXACT_SAMPLES: u32 = 3;
 /// A total below this is a number of requests, and from it on a number of bytes: no table has 10 MB or less.
 const MOST_TOTAL_REQUESTS: f64 = 1e7;
 /// Speeds for the expected length of a total that is done in full: seconds for each request of one after the other and
@@ -59,10 +59,7 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
     let ground = Ground::find(request, machine, blocks)?;
     let mut rows = Vec::new();
     for block in blocks {
-        let engines: Vec<Option<DiskEngine>> = match block.engine.as_slice() {
-            [] => vec![None],
-            engines => engines.iter().copied().map(Some).collect(),
-        };
+        let engines = each(&block.engine);
         let combinations = combinations(block);
         for &pattern in &block.pattern {
             for &wanted_size in &block.size {
@@ -102,10 +99,7 @@ fn add_layouts(request: &Request, rows: &mut [Planned]) {
 
 /// Every combination of the lists of a block, but for thread counts, sizes and engines.
 fn combinations(block_of: &DiskChoice) -> Vec<DiskParams> {
-    let loads: Vec<Option<u32>> = match block_of.load_percent.as_slice() {
-        [] => vec![None],
-        loads => loads.iter().copied().map(Some).collect(),
-    };
+    let loads = each(&block_of.load_percent);
     let mut all = Vec::new();
     for &op in &block_of.op {
         // What does not write waits for no medium.
@@ -194,18 +188,9 @@ impl Row<'_> {
             .or_else(|| footprint::too_little_memory(&params, machine))
             .or_else(|| too_little_cache(&params, machine))
             .or_else(|| more_than_a_pass(&params, exact_work));
-        Ok(Planned {
-            cpus,
-            other_cpus: Vec::new(),
-            beside: Vec::new(),
-            alone: false,
-            sampling,
-            exact_work,
-            setup_seconds: self.write_over_seconds(&params) + preparation_seconds(&params),
-            obstacle,
-            warnings,
-            experiment: self.experiment(params, method),
-        })
+        let setup_seconds = self.write_over_seconds(&params) + preparation_seconds(&params);
+        let planned = Planned::new(self.experiment(params, method), cpus, sampling);
+        Ok(Planned { exact_work, setup_seconds, obstacle, warnings, ..planned })
     }
 
     fn experiment(&self, params: DiskParams, method: &str) -> Experiment {
@@ -218,12 +203,7 @@ impl Row<'_> {
             id: disk_id(&params, chosen),
             area: Area::Disk,
             method: method.to_owned(),
-            classic: self.block.classic.as_ref().map(|workload| Classic {
-                table: Area::Disk.to_string(),
-                workload: workload.clone(),
-                class: None,
-                total: self.block.total,
-            }),
+            classic: self.block.classic.as_ref().map(|text| area::classic(Area::Disk, text, self.block.total)),
             kernel: None,
             params: Params::Disk(params),
         }
@@ -247,7 +227,7 @@ fn preparation_seconds(params: &DiskParams) -> f64 {
 /// How the suite samples disks, but long enough for some requests of this size: what counts is whole requests. And the
 /// requests of each sample, where the total is to be done in full.
 fn sampling(request: &Request, stanza: &DiskChoice, params: &DiskParams) -> (Sampling, Option<f64>) {
-    let sampling = stanza.sampling.clone().unwrap_or_else(|| request.suite.sampling(Area::Disk));
+    let sampling = request.sampling(Area::Disk, stanza.sampling.as_ref());
     if let Some(steady) = stanza.steady {
         return (rounds(request, &sampling, steady), None);
     }
@@ -260,7 +240,7 @@ fn sampling(request: &Request, stanza: &DiskChoice, params: &DiskParams) -> (Sam
     let requests = if total < MOST_TOTAL_REQUESTS { total.ceil() } else { (total / params.block.max(1) as f64).ceil() };
     let each = if params.cache == DiskCache::Warm { CACHED_REQUEST_SECONDS } else { REQUEST_SECONDS };
     let sample_seconds = requests * each.max(params.block as f64 / SLOW_BYTES_PER_SECOND);
-    (Sampling { samples: EXACT_SAMPLES, most: None, per_launch: 1, sample_seconds, ..sampling }, Some(requests))
+    (exact(sampling, sample_seconds), Some(requests))
 }
 
 /// Rounds of one launch, one after the other. The first ones are all the warm-up there is.

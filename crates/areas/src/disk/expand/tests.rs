@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::fields::Threads;
+use crate::request::LEAST_SAMPLES;
 use crate::suite::Suite;
 use crate::tests::{machine_with_cpus, request_of};
 
@@ -173,7 +174,7 @@ fn totals_are_done_in_full_in_requests() {
     let gib = GIB as f64;
     assert_eq!(with(4096, gib, false, DiskCache::Bypassed).exact_work, None);
     let exact = with(4096, gib, true, DiskCache::Bypassed);
-    assert_eq!((exact.exact_work, exact.sampling.samples), (Some(262_144.0), EXACT_SAMPLES));
+    assert_eq!((exact.exact_work, exact.sampling.samples), (Some(262_144.0), LEAST_SAMPLES));
     assert_eq!(with(100 << 20, 10.0 * gib, true, DiskCache::Bypassed).exact_work, Some(103.0), "102.4 of them");
     assert_eq!(with(1024, 1e6, true, DiskCache::Bypassed).exact_work, Some(1e6), "a number of requests");
     assert_eq!(with(4096, gib, true, DiskCache::Cold).obstacle, None);

@@ -4,7 +4,7 @@
 //! an error.
 
 use kernels::features::Features;
-use model::experiment::{Area, Classic, Experiment, Params};
+use model::experiment::{Area, Experiment, Params};
 use model::isa::{Element, Isa};
 use model::linpack::{LinpackChoices, LinpackEngine, LinpackOp, LinpackParams, linpack_id};
 use model::machine::Machine;
@@ -16,19 +16,17 @@ use super::choice::{Leading, LinpackChoice, Order, Role};
 use super::cost::{self, Bounds};
 use super::series::SERIES;
 use super::solver;
+use crate::area;
 use crate::available::obtainable_bytes;
-use crate::fields::IsaChoice;
-use crate::request::Request;
+use crate::fields::{IsaChoice, each};
+use crate::request::{LEAST_SAMPLES, Request};
 use crate::threads::{place, thread_counts};
 
 /// Alignment of the first element where nobody chose one: that of the memory that is mapped.
 const USUAL_ALIGN: u64 = 2 << 20;
 
-/// A sample that is expected to take longer is repeated [`FEW_SAMPLES`] times.
+/// Seconds beyond which a sample is repeated [`LEAST_SAMPLES`] times.
 const LONG_SECONDS: f64 = 5.0;
-
-/// The fewest that the mission allows.
-const FEW_SAMPLES: u32 = 3;
 
 /// The threads of a row, and where they are.
 struct Seats {
@@ -202,11 +200,6 @@ fn shapes(stanza: &LinpackChoice, op: LinpackOp) -> Vec<Shape> {
     all
 }
 
-/// Each of a list, or once none where it is empty.
-fn each<T: Copy>(list: &[T]) -> Vec<Option<T>> {
-    if list.is_empty() { vec![None] } else { list.iter().copied().map(Some).collect() }
-}
-
 /// One row before it is planned.
 struct Row<'a> {
     request: &'a Request,
@@ -222,7 +215,7 @@ struct Row<'a> {
 impl Row<'_> {
     fn planned(&self) -> Result<Planned, PlanError> {
         let params = self.params()?;
-        let rate = self.rate(&self.seats.cpus);
+        let rate = self.rate(self.means.element, &self.seats.cpus);
         let sample_seconds = cost::sample_seconds(&params, rate);
         let obstacle = match self.means.obstacle.clone().or_else(|| self.too_large(&params)) {
             // A matrix that the user asked for and that does not fit is bad input.
@@ -243,30 +236,21 @@ impl Row<'_> {
             isa: self.means.isa_named,
         };
         let operations = params.op.operations(params.n);
-        let classic = self.stanza.classic.then(|| Classic {
-            table: Area::Linpack.to_string(),
-            workload: "LINPACK".to_owned(),
-            class: None,
-            total: Some(operations),
-        });
+        let setup_seconds = cost::setup_seconds(&params);
+        let experiment = Experiment {
+            id: linpack_id(&params, chosen),
+            area: Area::Linpack,
+            method: solver::method(params.engine, params.op, params.element).to_owned(),
+            classic: self.stanza.classic.then(|| area::classic(Area::Linpack, "LINPACK", Some(operations))),
+            kernel: None,
+            params: Params::Linpack(params),
+        };
         Ok(Planned {
-            cpus: self.seats.cpus.clone(),
-            other_cpus: Vec::new(),
-            beside: Vec::new(),
-            alone: false,
-            sampling: self.sampling(sample_seconds),
-            exact_work: Some(operations).filter(|_| self.request.exact_workload && classic.is_some()),
-            setup_seconds: cost::setup_seconds(&params),
+            exact_work: Some(operations).filter(|_| self.request.exact_workload && self.stanza.classic),
+            setup_seconds,
             obstacle,
             warnings: self.seats.oversubscribed.clone().into_iter().collect(),
-            experiment: Experiment {
-                id: linpack_id(&params, chosen),
-                area: Area::Linpack,
-                method: solver::method(params.engine, params.op, params.element).to_owned(),
-                classic,
-                kernel: None,
-                params: Params::Linpack(params),
-            },
+            ..Planned::new(experiment, self.seats.cpus.clone(), self.sampling(sample_seconds))
         })
     }
 
@@ -306,11 +290,7 @@ impl Row<'_> {
         Ok(params)
     }
 
-    fn rate(&self, cpus: &[u32]) -> f64 {
-        self.rate_of(self.means.element, cpus)
-    }
-
-    fn rate_of(&self, element: Element, cpus: &[u32]) -> f64 {
+    fn rate(&self, element: Element, cpus: &[u32]) -> f64 {
         let isa =
             if element == self.means.element { self.means.isa } else { self.means.isa.map(solver::beside_factors) };
         cost::expected_rate(self.machine, isa, element, cpus)
@@ -327,7 +307,7 @@ impl Row<'_> {
             obtainable_bytes: obtainable_bytes(self.machine),
             aim_seconds: self.stanza.aim_seconds,
         };
-        bounds.order(self.rate_of(timed, &self.seats.cpus), self.rate_of(timed, &self.most.cpus))
+        bounds.order(self.rate(timed, &self.seats.cpus), self.rate(timed, &self.most.cpus))
     }
 
     /// Why it does not fit into memory.
@@ -362,13 +342,13 @@ impl Row<'_> {
 
     /// How it is sampled. The length of a sample is that of the work: it is what is expected of it.
     fn sampling(&self, sample_seconds: f64) -> Sampling {
-        let sampling = self.stanza.sampling.clone().unwrap_or_else(|| self.request.suite.sampling(Area::Linpack));
+        let sampling = self.request.sampling(Area::Linpack, self.stanza.sampling.as_ref());
         let sampling = Sampling { sample_seconds, ..sampling };
         match self.shape.trials {
             // One launch: making room for the matrix takes longer than a trial.
             Some(trials) => Sampling { samples: trials, most: None, per_launch: trials, ..sampling },
             None if sample_seconds > LONG_SECONDS => {
-                Sampling { samples: sampling.samples.min(FEW_SAMPLES), most: None, ..sampling }
+                Sampling { samples: sampling.samples.min(LEAST_SAMPLES), most: None, ..sampling }
             }
             None => sampling,
         }
