@@ -8,7 +8,6 @@ mod moments;
 pub(crate) mod net;
 #[cfg(test)]
 pub(crate) mod null;
-pub(crate) mod observed;
 pub(crate) mod resources;
 mod seam;
 mod table;
@@ -19,5 +18,5 @@ pub(crate) use seam::{
     BesideJob, Engine, Flow, FlowMetric, FlowProfile, Job, JobProfile, Means, Measure, NextWindow, Opened, Placement,
     Preparing, Profile, Residuals, Trial, Trouble, Verified,
 };
-pub(crate) use table::{of, run_resources};
-pub(crate) use tally::{Carried, Tally, Window};
+pub(crate) use table::{conditions_of_threads, engine_of, run_resources};
+pub(crate) use tally::{Carried, Tally, Window, share_of_work};

@@ -1,38 +1,34 @@
-//! When what an open loop does falls due: whatever the other side does, and whether or not the one before is over.
+//! When the operations of an open loop fall due, whether or not earlier ones have finished.
 
 use stats::random::Random;
 
-/// Random moments at a rate: the gaps are exponential, so that one moment says nothing of the next (a Poisson process).
+/// Poisson arrivals: random moments whose gaps are exponential and independent.
 #[derive(Debug)]
-pub(in crate::engines) struct Moments {
+pub(crate) struct Moments {
     random: Random,
-    /// Mean ticks from one to the next.
     gap: f64,
-    /// The next one, with its fraction, so that none of the rate is lost.
+    /// The next moment, with its fraction, so that rounding does not change the rate.
     next: f64,
 }
 
 impl Moments {
-    /// Moments that are so many ticks apart on average.
-    pub(in crate::engines) fn new(gap: f64, seed: u64) -> Self {
+    pub(crate) fn new(gap: f64, seed: u64) -> Self {
         Self { random: Random::new(seed), gap, next: 0.0 }
     }
 
-    /// Goes on from this time stamp; what was due before it and has not begun is forgotten.
-    pub(in crate::engines) fn restart(&mut self, now: u64) {
+    /// Goes on from this time stamp; operations that were due before it and have not begun are dropped.
+    pub(crate) fn restart(&mut self, now: u64) {
         self.next = now as f64;
         self.advance();
     }
 
-    /// The next moment, as a time stamp.
-    pub(in crate::engines) fn due(&self) -> u64 {
+    pub(crate) fn due(&self) -> u64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time stamp, and never negative")]
         let due = self.next as u64;
         due
     }
 
-    /// Goes on to the next one.
-    pub(in crate::engines) fn advance(&mut self) {
+    pub(crate) fn advance(&mut self) {
         // 1 - u lies in (0, 1].
         self.next -= self.gap * (1.0 - self.random.unit()).ln();
     }

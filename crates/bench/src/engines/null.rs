@@ -1,5 +1,4 @@
-//! A trial of known behaviour, to test the harness itself: it takes the time it says, does the work it says, fails when
-//! told.
+//! A trial of known time and work that fails on request, to test the harness itself.
 
 use std::time::Duration;
 
@@ -8,7 +7,6 @@ use sys::clock::Timer;
 
 use super::{Measure, Profile, Trial};
 
-/// Spins for a stated time per iteration.
 #[derive(Debug)]
 pub(crate) struct NullTrial {
     timer: Timer,
@@ -19,18 +17,18 @@ pub(crate) struct NullTrial {
 }
 
 impl NullTrial {
-    /// One that takes so many seconds an iteration.
+    /// Spins for this many seconds per iteration.
     pub(crate) fn spinning(seconds: f64) -> Self {
         let per_iteration = Duration::from_secs_f64(seconds);
         Self { timer: Timer::system(), per_iteration, checks_left: u32::MAX, iterations: 0, longest_run: 0 }
     }
 
-    /// One whose results are wrong after so many checks.
+    /// Results are wrong after this many checks.
     pub(crate) fn failing_after(checks: u32) -> Self {
         Self { checks_left: checks, ..Self::spinning(1e-6) }
     }
 
-    /// Iterations done in the runs of full length: calibration's shorter ones do not count.
+    /// Iterations in runs of full length, without the shorter ones of calibration.
     pub(crate) fn iterations_since_calibration(&self) -> u64 {
         self.iterations
     }

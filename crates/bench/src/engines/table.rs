@@ -1,16 +1,18 @@
-//! The table of engines, one line for each area.
+//! The table of engines, and what is known of an area only here.
 
+use model::document::{DiskConditions, NetConditions};
 use model::experiment::Area;
+use model::wire::Observations;
 
 use super::resources::{ResourceContext, RunResources};
 use super::seam::Engine;
 use super::{cpu, disk, linpack, memory, net};
 
-/// Every engine; a new area is one file and one line here.
+/// Every engine; a new area is one folder and one line here.
 pub(crate) static ENGINES: &[&dyn Engine] =
     &[&cpu::CpuEngine, &linpack::LinpackEngine, &memory::MemoryEngine, &disk::DiskEngine, &net::NetEngine];
 
-/// What the benchmarks of an area keep for as long as a run lasts; `None` where they keep nothing.
+/// What the benchmarks of an area keep as long as a run lasts, if anything.
 pub(crate) fn run_resources<'a>(area: Area, context: ResourceContext<'a>) -> Option<Box<dyn RunResources + 'a>> {
     match area {
         Area::Disk => Some(Box::new(disk::run::DiskResources::new(context))),
@@ -19,7 +21,19 @@ pub(crate) fn run_resources<'a>(area: Area, context: ResourceContext<'a>) -> Opt
     }
 }
 
-/// The engine of an area.
-pub(crate) fn of(area: Area) -> Option<&'static dyn Engine> {
+pub(crate) fn engine_of(area: Area) -> Option<&'static dyn Engine> {
     ENGINES.iter().copied().find(|engine| engine.area() == area)
+}
+
+/// The conditions of all threads of a process run on these CPUs, which only flows observe.
+pub(crate) fn conditions_of_threads(
+    seen: Vec<Observations>,
+    cpus: &[u32],
+) -> (Option<NetConditions>, Option<DiskConditions>) {
+    let (mut together, mut disks) = (None, Vec::new());
+    for one in seen {
+        together = net::of_two_threads(together, one.net);
+        disks.extend(one.disk);
+    }
+    (together, disk::observed::of_threads(&disks, cpus))
 }

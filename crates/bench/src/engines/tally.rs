@@ -1,15 +1,12 @@
-//! What one thread does inside a window of time: operations, bytes, and how long each took.
+//! What one thread does inside a window of time: operations, bytes, and durations.
 
 use sys::clock::Timer;
 
 use crate::histogram::Histogram;
 
-/// The timed part of a sample, in ticks of the launch's timer; the same for all of its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// From here on operations count.
     pub(crate) begin: u64,
-    /// Until here.
     pub(crate) end: u64,
 }
 
@@ -17,64 +14,51 @@ impl Window {
     /// The end of a window that lasts until the work is done.
     pub(crate) const NO_END: u64 = u64::MAX;
 
-    /// Whether something that ended at this time stamp counts.
     pub(crate) fn holds(&self, ticks: u64) -> bool {
         (self.begin..self.end).contains(&ticks)
     }
 }
 
-/// Bits behind the point of nanoseconds per tick: an hour of ticks is then right to a millionth.
+/// Fraction bits of nanoseconds per tick: an hour of ticks is then exact to a millionth.
 const FRACTION_BITS: i32 = 32;
 
-/// What one thread has done inside a window.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     window: Window,
-    /// With [`FRACTION_BITS`] behind the point: whole numbers take half the time where operations come by the million.
+    /// With [`FRACTION_BITS`]: integers take half the time where operations come by the million.
     nanoseconds_per_tick: u64,
-    /// Whether an operation belongs to the window that it began in, not to the one that it ended in.
+    /// Whether an operation belongs to the window in which it began, not to that in which it ended.
     by_beginning: bool,
-    /// Operations that ended inside the window.
     pub(crate) operations: u64,
-    /// Their bytes.
     pub(crate) bytes: u64,
-    /// How long each of them took, where that was noted.
     pub(crate) durations: Histogram,
-    /// What only transfers between two ends have.
+    /// Network benchmarks only.
     pub(crate) carried: Carried,
 }
 
-/// What a thread's data connection carried in a window, beside its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Carried {
-    /// Of the bytes, those from the near end to the far one.
+    /// Of the bytes, those from the client to the server.
     pub(crate) up_bytes: u64,
-    /// CPU seconds of the threads at its two ends; `None` where one of them is not known.
+    /// Of the threads at both ends, where both are known.
     pub(crate) cpu_seconds: Option<f64>,
-    /// Segments sent again; `None` where that is not known.
     pub(crate) retransmits: Option<u64>,
-    /// Datagrams that were sent in the window.
+    /// Datagrams that were sent in the window, and those of them that arrived: at all, again, or after a later one.
     pub(crate) datagrams_sent: u64,
-    /// Those of them that came.
     pub(crate) datagrams_came: u64,
-    /// Those that came once more.
     pub(crate) duplicates: u64,
-    /// Those that came after a later one.
     pub(crate) reordered: u64,
-    /// Interarrival jitter in seconds; `None` where it cannot be told.
     pub(crate) jitter_seconds: Option<f64>,
-    /// Whether more was lost than the goal of the row allows.
+    /// Whether more was lost than the benchmark's goal allows.
     pub(crate) above_goal: bool,
 }
 
 impl Tally {
-    /// An empty one.
     pub(crate) fn new(timer: &Timer) -> Self {
-        let window = Window { begin: 0, end: 0 };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a timer ticks 10^6 times or more")]
         let nanoseconds_per_tick = (1e9 / timer.ticks_per_second() * 2_f64.powi(FRACTION_BITS)) as u64;
         Self {
-            window,
+            window: Window { begin: 0, end: 0 },
             nanoseconds_per_tick,
             by_beginning: false,
             operations: 0,
@@ -84,14 +68,12 @@ impl Tally {
         }
     }
 
-    /// Forgets everything, for this window.
+    /// Clears everything, for this window.
     pub(crate) fn begin(&mut self, window: Window) {
-        (self.window, self.operations, self.bytes) = (window, 0, 0);
-        self.carried = Carried::default();
+        (self.window, self.operations, self.bytes, self.carried) = (window, 0, 0, Carried::default());
         self.durations.clear();
     }
 
-    /// An operation that began and ended at these time stamps.
     #[inline]
     pub(crate) fn note(&mut self, began: u64, ended: u64, bytes: u64) {
         if self.window.holds(if self.by_beginning { began } else { ended }) {
@@ -101,25 +83,23 @@ impl Tally {
         }
     }
 
-    /// There was nothing left to do from this time stamp on: the window is over here.
+    /// Ends the window at this time stamp: the work was done.
     pub(crate) fn over(&mut self, at: u64) {
         self.window.end = self.window.end.min(at.max(self.window.begin));
     }
 
-    /// The window, as long as there was something to do.
     pub(crate) fn window(&self) -> Window {
         self.window
     }
 
-    /// An operation that fell due at this time stamp, had not begun at the other, and never will: its duration is that
-    /// at least.
+    /// Notes an operation that fell due, has waited until now and will not begin: its duration is at least that.
     pub(crate) fn waited(&mut self, due: u64, until: u64) {
         if self.window.holds(due) {
             self.time(due, until);
         }
     }
 
-    /// From now on an operation belongs to the window that it began in.
+    /// From now on an operation belongs to the window in which it began.
     pub(crate) fn count_by_beginning(&mut self) {
         self.by_beginning = true;
     }
@@ -130,25 +110,24 @@ impl Tally {
         self.durations.record(u64::try_from(scaled >> FRACTION_BITS).unwrap_or(u64::MAX));
     }
 
-    /// An empty one for the same window, for a thread that helps.
+    /// An empty tally for the same window, for a helper thread.
     pub(crate) fn fork(&self) -> Self {
         Self { operations: 0, bytes: 0, durations: Histogram::new(), carried: Carried::default(), ..*self }
     }
 
-    /// What the other end counted in the window, where it is the one that knows.
+    /// Adds what the receiver at the other end counted.
     pub(crate) fn counted_there(&mut self, operations: u64, bytes: u64) {
         self.operations += operations;
         self.bytes += bytes;
     }
 
-    /// Adds what a helper did.
     pub(crate) fn merge(&mut self, helper: &Self) {
         self.operations += helper.operations;
         self.bytes += helper.bytes;
         self.durations.add(&helper.durations);
     }
 
-    /// Bytes that came at this time stamp, where there are no single operations to time.
+    /// Notes bytes that arrived at this time stamp, as an operation without a duration.
     #[inline]
     pub(crate) fn came(&mut self, at: u64, bytes: u64) {
         if self.window.holds(at) {
@@ -156,6 +135,13 @@ impl Tally {
             self.bytes += bytes;
         }
     }
+}
+
+/// A thread's share of this much work; the first threads have one more where it does not divide evenly.
+pub(crate) fn share_of_work(work: f64, thread: usize, threads: usize) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number, as planned")]
+    let (all, threads) = (work as u64, threads.max(1) as u64);
+    all / threads + u64::from((thread as u64) < all % threads)
 }
 
 #[cfg(test)]

@@ -349,7 +349,7 @@ mod tests {
             until_steady,
             ..crate::tests::task()
         };
-        let (mut output, engine) = (Vec::new(), crate::engines::of(model::experiment::Area::Disk).unwrap());
+        let (mut output, engine) = (Vec::new(), crate::engines::engine_of(model::experiment::Area::Disk).unwrap());
         let launch = Launch::new(&task, engine, Timer::system(), &mut output);
         let reports = sys::team::run(&task.cpus, |thread, gate| {
             let flow = Box::new(Series(series.iter().rev().copied().collect()));
@@ -409,7 +409,7 @@ mod tests {
     fn drained_in(task: &model::wire::Task, counts: [u64; 2], least: f64) -> Result<(usize, Vec<f64>), String> {
         let cpu = sys::affinity::allowed_cpus().unwrap()[0];
         let task = model::wire::Task { cpus: vec![cpu; 2], sample_seconds: 1e-3, ..task.clone() };
-        let (mut output, engine) = (Vec::new(), crate::engines::of(model::experiment::Area::Disk).unwrap());
+        let (mut output, engine) = (Vec::new(), crate::engines::engine_of(model::experiment::Area::Disk).unwrap());
         let launch = Launch::new(&task, engine, Timer::system(), &mut output);
         let windows = Arc::new(Mutex::new(Vec::new()));
         let reports = sys::team::run(&task.cpus, |thread, gate| {

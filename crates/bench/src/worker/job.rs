@@ -196,7 +196,7 @@ mod tests {
 
     /// What a launch tells, and how it ends.
     fn launched(task: &Task) -> (Vec<Message>, Result<Vec<ThreadReport>, String>) {
-        let engine = engines::of(task.experiment.area).unwrap();
+        let engine = engines::engine_of(task.experiment.area).unwrap();
         let mut output = Vec::new();
         let launch = Launch::new(task, engine, Timer::system(), &mut output);
         let reports = sys::team::run(&task.cpus, |thread, gate| {
@@ -221,7 +221,7 @@ mod tests {
     fn solutions_are_told_with_their_time_residuals_and_clock() {
         for threads in [1, 2, 3] {
             let task = task(150, threads);
-            engines::of(task.experiment.area).unwrap().prepare(&task, &mut Silent).unwrap();
+            engines::engine_of(task.experiment.area).unwrap().prepare(&task, &mut Silent).unwrap();
             let (messages, reports) = launched(&task);
             let (reports, samples) = (reports.unwrap(), samples(&messages));
             assert_eq!(samples.len(), 2);

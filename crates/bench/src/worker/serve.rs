@@ -38,8 +38,8 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
     sys::process::die_with_parent(task.parent).map_err(|error| Trouble::Failed(error.to_string()))?;
     sys::process::volunteer_for_the_oom_killer();
     let area = task.experiment.area;
-    let engine =
-        engines::of(area).ok_or_else(|| Trouble::Failed(format!("this version cannot measure the area '{area}'")))?;
+    let engine = engines::engine_of(area)
+        .ok_or_else(|| Trouble::Failed(format!("this version cannot measure the area '{area}'")))?;
     if task.ends.as_ref().is_some_and(|ends| ends.role == Role::Peer) {
         return engine.peer(task, &mut Teller(output)).map(|()| Observations::default());
     }
@@ -126,7 +126,7 @@ fn add_up(reports: Vec<ThreadReport>, counter_timer: bool, cpus: &[u32]) -> Obse
             sum.throttled_seconds = watched.throttled_seconds;
         }
     }
-    (sum.net, sum.disk) = engines::observed::of_threads(flows, cpus);
+    (sum.net, sum.disk) = engines::conditions_of_threads(flows, cpus);
     sum
 }
 

@@ -1,6 +1,4 @@
-//! The cpu engine: arithmetic kernels on registers alone, each result checked bit for bit.
-//!
-//! Which kernels exist, what they require and how much work an iteration is, the table in `kernels` says. Here they are opened on the thread that will run them.
+//! The cpu engine: arithmetic kernels of the table in `kernels`, on registers alone, each result checked bit for bit.
 
 use kernels::features::Features;
 use kernels::state::ArithmeticState;
@@ -12,7 +10,6 @@ use model::wire::Task;
 
 use super::{Engine, Measure, Opened, Preparing, Profile, Trial, Trouble};
 
-/// Measures arithmetic.
 pub(super) struct CpuEngine;
 
 impl Engine for CpuEngine {
@@ -22,7 +19,7 @@ impl Engine for CpuEngine {
 
     fn prepare(&self, task: &Task, _launch: &mut dyn Preparing) -> Result<(), Trouble> {
         if params(&task.experiment)?.isa == Isa::Amx {
-            // Of the whole process, before it has threads.
+            // A permission of the whole process, requested before it has threads.
             sys::tiles::permit().map_err(|error| Trouble::Unavailable(error.to_string()))?;
         }
         Ok(())
@@ -33,7 +30,7 @@ impl Engine for CpuEngine {
         let cpu =
             || task.cpus.get(thread).map_or_else(String::new, |cpu| format!("CPU {cpu}, or the operating system, "));
         let spaced = is_spaced(&task.experiment);
-        // Every thread of a row runs the loop that the row says.
+        // Every thread runs the loop that the benchmark names.
         let features = Features::detect();
         let features = features.on_binding_core(features.binds_at_renaming() && spaced);
         let bound = table::find(op, element, isa, &features)
@@ -46,7 +43,6 @@ impl Engine for CpuEngine {
     }
 }
 
-/// Whether NOPs keep the instructions of an experiment's loop apart.
 fn is_spaced(experiment: &Experiment) -> bool {
     experiment.kernel.as_ref().is_some_and(|kernel| kernel.instructions.iter().any(|name| name == areas::cpu::NOP))
 }
@@ -58,7 +54,6 @@ fn params(experiment: &Experiment) -> Result<&CpuParams, Trouble> {
     }
 }
 
-/// The unit in which work on such elements is counted.
 pub(crate) fn unit_of(element: Element) -> Unit {
     match element {
         Element::Fp64 | Element::Fp32 | Element::Fp16 | Element::Bf16 => Unit::FlopPerSecond,
@@ -66,24 +61,21 @@ pub(crate) fn unit_of(element: Element) -> Unit {
     }
 }
 
-/// The kernel of this operation, element and instruction set with its operands, drawn from `seed`; `None` where this
-/// machine cannot run it.
+/// The kernel of this operation, element and instruction set, if this machine can run it.
 pub(super) fn trial(op: CpuOp, element: Element, isa: Isa, seed: u64) -> Option<Box<dyn Trial>> {
     table::find(op, element, isa, &Features::detect()).map(|bound| seeded(bound, seed))
 }
 
-/// A kernel with its operands, drawn from `seed`.
 fn seeded(bound: Bound, seed: u64) -> Box<dyn Trial> {
     Box::new(CpuTrial { bound, state: bound.seeded(seed) })
 }
 
-/// The same with the widest instruction set that this machine has for it.
+/// The same with the widest instruction set of this machine.
 pub(super) fn widest_trial(op: CpuOp, element: Element, seed: u64) -> Option<Box<dyn Trial>> {
     let widest = table::widest(op, element, &Features::detect())?;
     trial(op, element, widest.kernel().isa, seed)
 }
 
-/// One kernel with its operands and accumulators.
 struct CpuTrial {
     bound: Bound,
     state: ArithmeticState,

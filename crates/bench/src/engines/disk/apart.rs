@@ -1,13 +1,9 @@
-//! Reads and writes told apart, where a row makes both: how many of each, and how long they took.
+//! Durations of reads and writes apart, for benchmarks that make both.
 
 use model::document::DiskConditions;
 
 use crate::histogram::Histogram;
 
-/// Seconds to nanoseconds.
-const NANOSECONDS: f64 = 1e9;
-
-/// What ended inside windows, by what it was.
 #[derive(Clone, Debug)]
 pub(super) struct Apart {
     reads: Histogram,
@@ -15,26 +11,19 @@ pub(super) struct Apart {
 }
 
 impl Apart {
-    /// Nothing yet.
     pub(super) fn new() -> Self {
         Self { reads: Histogram::new(), writes: Histogram::new() }
     }
 
-    /// A request that took so long, in seconds.
     #[inline]
     pub(super) fn note(&mut self, write: bool, seconds: f64) {
         let histogram = if write { &mut self.writes } else { &mut self.reads };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an hour of nanoseconds fits")]
-        histogram.record((seconds * NANOSECONDS) as u64);
-    }
-
-    /// Requests counted: reads and writes.
-    pub(super) fn counts(&self) -> (u64, u64) {
-        (self.reads.count(), self.writes.count())
+        histogram.record((seconds * 1e9) as u64);
     }
 }
 
-/// What the lanes of a thread say together; nothing where they told nothing apart.
+/// The conditions of the lanes of a thread; none where they keep nothing apart.
 pub(super) fn conditions<'a>(lanes: impl Iterator<Item = &'a Apart>) -> DiskConditions {
     let sum = lanes.fold(None, |sum: Option<Apart>, lane| {
         let mut sum = sum.unwrap_or_else(Apart::new);
@@ -43,7 +32,7 @@ pub(super) fn conditions<'a>(lanes: impl Iterator<Item = &'a Apart>) -> DiskCond
         Some(sum)
     });
     let Some(sum) = sum else { return DiskConditions::default() };
-    let (reads, writes) = sum.counts();
+    let (reads, writes) = (sum.reads.count(), sum.writes.count());
     let all = reads + writes;
     DiskConditions {
         read_share: (all > 0).then(|| reads as f64 / all as f64),
@@ -63,7 +52,6 @@ mod tests {
         for (lane, write, milliseconds) in [(0, false, 1.0), (0, true, 10.0), (1, false, 2.0), (1, false, 3.0)] {
             lanes[lane].note(write, milliseconds * 1e-3);
         }
-        assert_eq!((lanes[0].counts(), lanes[1].counts()), ((1, 1), (2, 0)));
         let seen = conditions(lanes.iter());
         assert_eq!(seen.read_share, Some(0.75));
         // To three digits, as histograms keep them.

@@ -1,10 +1,6 @@
-//! What the page cache holds of the test files before a window, and how much of it a thread may visit.
-//!
-//! Cold: before each window the files are flushed and dropped from the cache, what the kernel kept all the same is
-//! looked at, and no block is visited twice in a window. Our own files are dropped, and what others have in the cache
-//! stays there; only if ours do not go, all that is clean is dropped, which root alone may. Readahead is the kernel's and part of a cold figure: it reads more
-//! than was asked for, and earlier. Warm: the files are read once before the first window. Bypassed: nothing is left in
-//! the cache that requests past it would have to be kept consistent with.
+//! What the page cache holds of the test files before a window, and how many requests a window may begin. Cold: the files are
+//! flushed and dropped before each window, and no block is read twice in it. Warm: the files are read once before the first
+//! window. Bypassed: nothing is left in the cache that direct requests would have to be kept consistent with.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -20,18 +16,15 @@ use sys::clock::monotonic_raw_seconds;
 use super::{layout, trouble};
 use crate::engines::{Preparing, Trouble};
 
-/// A larger part of a file than this that stays in the cache is dropped once more: a page that was in use while the
-/// kernel dropped the others stays.
+/// A larger share of a file in the cache is dropped once more: the kernel keeps pages that are in use.
 const LEFT_OVER: f64 = 0.05;
 
-/// Bytes of one read while a cache is warmed.
-const FILLED_AT_ONCE: usize = 1 << 20;
+const FILL_BYTES: usize = 1 << 20;
 
-/// How many requests the lanes of a thread may still begin in a window.
+/// Requests that the lanes of a thread may still begin in a window.
 #[derive(Debug)]
 pub(super) struct Allowance(AtomicU64);
 
-/// No limit.
 const UNLIMITED: u64 = u64::MAX;
 
 impl Default for Allowance {
@@ -41,19 +34,16 @@ impl Default for Allowance {
 }
 
 impl Clone for Allowance {
-    /// As much as is left, on an account of its own.
     fn clone(&self) -> Self {
         Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
     }
 }
 
 impl Allowance {
-    /// So many from now on; `None`: as many as they like.
     pub(super) fn set(&self, requests: Option<u64>) {
         self.0.store(requests.map_or(UNLIMITED, |requests| requests.min(UNLIMITED - 1)), Ordering::Relaxed);
     }
 
-    /// Takes one, if there is one left.
     #[inline]
     pub(super) fn take(&self) -> bool {
         let left = self.0.load(Ordering::Relaxed);
@@ -61,22 +51,16 @@ impl Allowance {
             || self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
     }
 
-    /// Whether there is a limit.
     pub(super) fn is_limited(&self) -> bool {
         self.0.load(Ordering::Relaxed) != UNLIMITED
     }
 
-    /// Whether none is left.
     pub(super) fn is_spent(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
 }
 
-/// Makes the cache what it is to be before the first window of a launch: warm, for which there are so many seconds, or
-/// empty for requests past it.
-///
-/// # Errors
-/// Failed where the files cannot be read or flushed, unavailable where that takes too long.
+/// Prepares the cache before the first window of a process run: warm, within `most_seconds`, or empty for direct requests.
 pub(super) fn before_a_launch(
     params: &DiskParams,
     (held, most_seconds): (&HeldFile, Option<f64>),
@@ -85,28 +69,25 @@ pub(super) fn before_a_launch(
     match params.cache {
         // Before each window.
         DiskCache::Cold => Ok(()),
-        DiskCache::Bypassed => held.all().try_for_each(|held| open(held).and_then(|file| empty(held, &file))),
+        DiskCache::Bypassed => {
+            held.all().try_for_each(|held| empty(held, &layout::open_to_look(held)?).map_err(Trouble::Failed))
+        }
         DiskCache::Warm => layout::at_the_files(held, launch, &|held, filled| fill(held, most_seconds, filled)),
     }
 }
 
-/// Drops what the cache has of a file, if it has anything.
-fn empty(held: &HeldFile, file: &File) -> Result<(), Trouble> {
-    if sys::file::cached_bytes(file).is_ok_and(|bytes| bytes == 0) {
-        return Ok(());
-    }
-    drop_from_cache(held, file).map_err(Trouble::Failed)
+fn empty(held: &HeldFile, file: &File) -> Result<(), String> {
+    if sys::file::cached_bytes(file).is_ok_and(|bytes| bytes == 0) { Ok(()) } else { drop_from_cache(held, file) }
 }
 
-/// Reads a file into the cache, unless all of it is there; for so many seconds at most.
 fn fill(held: &HeldFile, most_seconds: Option<f64>, filled: &AtomicU64) -> Result<(), Trouble> {
     let began = monotonic_raw_seconds();
-    let file = open(held)?;
+    let file = layout::open_to_look(held)?;
     let bytes = file.metadata().map_or(held.bytes, |metadata| metadata.len());
     if sys::file::cached_bytes(&file).is_ok_and(|cached| cached >= bytes) {
         return Ok(());
     }
-    let mut buffer = vec![0; FILLED_AT_ONCE];
+    let mut buffer = vec![0; FILL_BYTES];
     let mut at = 0;
     loop {
         if let Some(most) = most_seconds.filter(|most| monotonic_raw_seconds() - began > *most) {
@@ -126,60 +107,39 @@ fn fill(held: &HeldFile, most_seconds: Option<f64>, filled: &AtomicU64) -> Resul
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => {
                 let why = trouble::words(&error);
-                return Err(Trouble::Failed(trouble::failed(held, false, FILLED_AT_ONCE as u64, at, &why)));
+                return Err(Trouble::Failed(trouble::failed(held, false, FILL_BYTES as u64, at, &why)));
             }
         }
     }
 }
 
-fn open(held: &HeldFile) -> Result<File, Trouble> {
-    sys::file::open(Path::new(&held.path), false, false, false)
-        .map_err(|error| Trouble::Failed(format!("opening {}: {}", trouble::test_file(held), trouble::words(&error))))
-}
-
-/// The kernel drops clean pages only, so they are made clean first.
+/// The kernel drops clean pages only, so the file is flushed first.
 fn drop_from_cache(held: &HeldFile, file: &File) -> Result<(), String> {
     file.sync_data().and_then(|()| sys::file::drop_cached(file)).map_err(|error| {
         format!("dropping {} from the page cache: {}", trouble::test_file(held), trouble::words(&error))
     })
 }
 
-/// What keeps the cache of some files as it is to be, from window to window.
 #[derive(Debug)]
 pub(super) struct Keeper {
     cache: DiskCache,
     files: Vec<(HeldFile, File)>,
     share_before: Option<f64>,
-    /// Whether the cache of the whole system had to be dropped.
     dropped_all: bool,
 }
 
 impl Keeper {
-    /// One for all files of a launch. A single thread has it; without a device, or past the cache, there is nothing to
-    /// keep.
-    ///
-    /// # Errors
-    /// A file cannot be opened.
+    /// For all files of a process run; keeps nothing without a device or past the cache.
     pub(super) fn new(params: &DiskParams, held: &HeldFile) -> Result<Self, Trouble> {
         let keeps = params.cache != DiskCache::Bypassed && params.engine != DiskEngine::Null;
-        let files = held.all().filter(|_| keeps).map(|held| Ok((held.clone(), open(held)?)));
-        Ok(Self {
-            cache: params.cache,
-            files: files.collect::<Result<_, Trouble>>()?,
-            share_before: None,
-            dropped_all: false,
-        })
+        let files = held.all().filter(|_| keeps).map(|held| Ok((held.clone(), layout::open_to_look(held)?)));
+        Ok(Self { files: files.collect::<Result<_, Trouble>>()?, ..Self::of_nothing(params) })
     }
 
-    /// One that keeps nothing, for the other threads.
     pub(super) fn of_nothing(params: &DiskParams) -> Self {
         Self { cache: params.cache, files: Vec::new(), share_before: None, dropped_all: false }
     }
 
-    /// Makes the cache cold, where it is to be, and looks at what it holds.
-    ///
-    /// # Errors
-    /// Flushing or dropping failed.
     pub(super) fn before_a_window(&mut self) -> Result<(), String> {
         if self.cache == DiskCache::Cold {
             self.drop_all()?;
@@ -187,7 +147,7 @@ impl Keeper {
                 self.drop_all()?;
             }
             if self.is_left_over() {
-                // Without the privilege the share that is left says so.
+                // Without the privilege the remaining share shows it.
                 self.dropped_all |= sys::file::drop_all_cached().is_ok();
             }
         }
@@ -196,17 +156,16 @@ impl Keeper {
         Ok(())
     }
 
-    /// Share of the files that was in the cache before a window: the most, where it was to be cold, else the least.
+    /// Share of the files in the cache before a window: the largest where it was to be cold, else the smallest.
     pub(super) fn share_before(&self) -> Option<f64> {
         self.share_before
     }
 
-    /// Whether the cache of the whole system had to be dropped, since ours stayed; `None` where nothing was to be cold.
+    /// Whether the cache of the whole system had to be dropped, if the cache was to be cold.
     pub(super) fn dropped_all(&self) -> Option<bool> {
         (self.cache == DiskCache::Cold && !self.files.is_empty()).then_some(self.dropped_all)
     }
 
-    /// Whether more of the files is in the cache than pages that were in use while it was emptied.
     fn is_left_over(&self) -> bool {
         self.cached_share().is_some_and(|share| share > LEFT_OVER)
     }
@@ -215,7 +174,6 @@ impl Keeper {
         self.files.iter().try_for_each(|(held, file)| drop_from_cache(held, file))
     }
 
-    /// Share of the files that is in the cache now; `None` where the kernel does not tell, and of no files.
     fn cached_share(&self) -> Option<f64> {
         let (mut cached, mut bytes) = (0, 0);
         for (_, file) in &self.files {

@@ -1,51 +1,45 @@
-//! Which blocks have a request in flight: a question that almost always has the answer "not this one", in a time that
-//! does not grow with the depth. No I/O.
+//! Which blocks have a request in flight: a test that is almost always negative, in a time independent of the depth.
 
-/// Counters for each request in flight: one block in so many shares its counter with another that is in flight, and has
-/// to be looked for among all.
+/// Counters for each request in flight: this fraction of free blocks shares a counter with a block in flight, and is
+/// searched for among all requests.
 const COUNTERS_PER_REQUEST: usize = 16;
-
 /// 2^64 divided by the golden ratio, whose multiples spread evenly in their upper bits (Knuth, "The Art of Computer
 /// Programming", vol. 3, 6.4).
 const SPREADING: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Requests in flight, counted by what their block's number hashes to.
-#[derive(Debug)]
+/// Requests in flight, counted by the hash of their block.
 pub(super) struct Claims {
     counters: Box<[u16]>,
-    /// From a hash to its counter: upper bits.
+    /// The counter is in the upper bits of a hash.
     shift: u32,
 }
 
 impl Claims {
-    /// None, of `depth` requests at most, fewer than 2^16.
+    /// For at most `depth` requests, fewer than 2^16.
     pub(super) fn new(depth: u32) -> Self {
         let counters = (depth as usize * COUNTERS_PER_REQUEST).next_power_of_two().max(2);
         Self { counters: vec![0; counters].into(), shift: u64::BITS - counters.trailing_zeros() }
     }
 
-    /// A request on the block has begun.
     #[inline]
     pub(super) fn begin(&mut self, block: u64) {
         let counter = self.counter(block);
         self.counters[counter] += 1;
     }
 
-    /// A request on the block is over.
     #[inline]
     pub(super) fn end(&mut self, block: u64) {
         let counter = self.counter(block);
         self.counters[counter] -= 1;
     }
 
-    /// Whether no request on the block is in flight, for certain; `false` says that there may be one.
+    /// Whether certainly no request on the block is in flight.
     #[inline]
     pub(super) fn none_on(&self, block: u64) -> bool {
         self.counters[self.counter(block)] == 0
     }
 
     fn counter(&self, block: u64) -> usize {
-        // Fewer bits than a table in memory has places.
         usize::try_from(block.wrapping_mul(SPREADING) >> self.shift).unwrap_or(0)
     }
 }

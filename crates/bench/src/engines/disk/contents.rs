@@ -1,14 +1,10 @@
-//! What the test file holds: data that no file system, drive or hypervisor can compress or merge, and of which every
-//! page says where it belongs, so that whatever is read can be checked by itself.
+//! The contents of the test file: random data that cannot be compressed or merged, of which every page identifies itself.
 //!
-//! The unit is the sector of 512 bytes. Every sector has a number in a pool and is filled with random words that follow
-//! from the file's seed and that number; its first word names the number. The first sector of a page (or every sector,
-//! where blocks are smaller than pages) carries a stamp besides: its place in the file, who wrote it and when. Making a
-//! block unique therefore costs one stamp a page, not a fill.
-//!
-//! Blocks that are no whole sectors are words of 8 bytes in a file of their own: each word follows from the seed, its
-//! place and the launch that wrote it, and can be checked by itself. Blocks that are no whole words are bytes in a third
-//! one: each is the byte of its word, and half of its bits carry the launch. No I/O here.
+//! The unit is the sector of 512 bytes. Every sector has a number in a pool and holds random words that follow from the
+//! file's seed and that number; its first word contains the number. The first sector of a page (or every sector, where
+//! blocks are smaller than pages) also has a stamp: its offset in the file, and the process run, lane and count of the write.
+//! Blocks that are no whole sectors are words of 8 bytes in a file of their own, and blocks that are no whole words are bytes
+//! in a third file: each follows from the seed, its offset and the process run that wrote it.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,46 +12,38 @@ use std::ops::Range;
 use model::wire::{Grain, HeldFile};
 use stats::random::Random;
 
-/// What a stamp stands for where blocks are whole pages. Compression and deduplication of file systems and drives work
-/// on this much or more.
+/// What a stamp covers where blocks are whole pages: compression and deduplication work on this much or more.
 pub(super) const PAGE_BYTES: usize = 4096;
-
-/// The smallest block that any disk has, and what the pool counts in.
+/// The smallest block of any disk, and the unit of the pool.
 pub(super) const SECTOR_BYTES: usize = 512;
 
-/// What contents are compared in.
 pub(super) const WORD_BYTES: usize = 8;
 const SECTOR_WORDS: usize = SECTOR_BYTES / WORD_BYTES;
-/// Words of a stamp, the one that names the pool's sector among them.
 const STAMP_WORDS: usize = 4;
 const SECTORS_PER_PAGE: u64 = (PAGE_BYTES / SECTOR_BYTES) as u64;
-
-/// Begins every sector, under the key of the seed.
+/// In the first word of every sector, under the key of the seed.
 const MAGIC: u64 = 0xa55a;
 const MAGIC_SHIFT: u32 = 48;
 const KIND_SHIFT: u32 = 40;
-/// A word is what stands for its place, and the launch times this: any odd number that has ones all over will do (of
+/// The word of an offset is combined with the process run times this: any odd number with ones all over will do (of
 /// `SplitMix64`, Steele, Lea & Flood, OOPSLA 2014).
 const LAUNCH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Launches are told apart by so many bits, as in stamps; the others of a word are there to find what is wrong.
+/// Bits of the process run, in words and stamps; the other bits of a word reveal faults.
 const LAUNCH_BITS: u32 = 24;
-/// In a file of bytes launches are told apart by so many bits, which leaves as many of each byte to find what is wrong.
+/// Bits of the process run in each byte of a file of bytes; the other bits reveal faults.
 const MARK_BITS: u32 = 4;
-/// Places are counted in sectors with 48 bits: 128 PiB.
+/// Offsets are counted in sectors with 48 bits: 128 PiB.
 const PLACE_BITS: u32 = 48;
 const COUNT_BITS: u32 = 40;
 
-/// How often stamps stand.
+/// Where stamps are: at the beginning of each page, or of each sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// At the beginning of each page.
     Page,
-    /// At the beginning of each sector.
     Sector,
 }
 
 impl Unit {
-    /// The coarsest one that divides the blocks.
     pub(super) fn of_blocks(bytes: u64) -> Self {
         if bytes.is_multiple_of(PAGE_BYTES as u64) { Self::Page } else { Self::Sector }
     }
@@ -68,21 +56,18 @@ impl Unit {
     }
 }
 
-/// Who wrote a block, and which of its writes it was.
+/// Which write a block is from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Origin {
-    /// The launch, of which 24 bits are kept; 0 is the layout.
+    /// The process run, of which 24 bits are kept; 0 is the layout.
     pub(super) launch: u32,
-    /// The lane of the launch.
     pub(super) lane: u16,
-    /// How many blocks the lane had written before, of which 40 bits are kept.
+    /// Blocks that the lane had written before, of which 40 bits are kept.
     pub(super) count: u64,
 }
 
-/// Something that is not what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
-    /// Where in the file, in bytes.
     at: u64,
     what: What,
 }
@@ -119,65 +104,57 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// The kinds of sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Goes on where the page before it began.
-    Plain,
+enum SectorKind {
+    /// Belongs to the page that begins before it.
+    Plain = 0,
     /// Stamped for its whole page.
-    Page,
+    Page = 1,
     /// Stamped for itself.
-    Sector,
+    Sector = 2,
 }
 
-/// The first word of a sector.
 #[derive(Clone, Copy, Debug)]
 struct Head {
-    kind: Kind,
+    kind: SectorKind,
     number: u32,
 }
 
-/// The contents that follow from a seed.
 #[derive(Clone, Debug)]
 pub(super) struct Contents {
-    /// Follows from the seed, all bits from all bits. Hides the regular words, so that they too look random.
+    /// Each of its bits follows from all bits of the seed. It hides the regular words, so that they look random too.
     key: u64,
-    /// What of it can be checked by itself.
     grain: Grain,
 }
 
 type Sector = [[u8; WORD_BYTES]; SECTOR_WORDS];
 
 impl Contents {
-    /// Those of this seed.
     pub(super) fn new(seed: u64) -> Self {
         Self { key: Random::new(seed).next_u64(), grain: Grain::Sectors }
     }
 
-    /// Those of a file.
     pub(super) fn of(held: &HeldFile) -> Self {
         Self { grain: held.grain, ..Self::new(held.seed) }
     }
 
-    /// Fills a pool with its sectors from number `first` on. Nothing of it is stamped yet.
+    /// Fills a pool with sectors from number `first` on, without stamps.
     pub(super) fn fill(&self, pool: &mut [u8], first: u32) {
         if self.grain != Grain::Sectors {
-            // Words and bytes are written when their place is known.
+            // Words and bytes are written when their offset is known.
             return;
         }
         for (sector, number) in sectors_mut(pool).zip(first..) {
             let mut words = self.words(number);
-            for word in &mut *sector {
-                *word = words.next_u64().to_le_bytes();
-            }
-            set(sector, 0, self.head_word(Head { kind: Kind::Plain, number }));
+            sector.iter_mut().for_each(|word| *word = words.next_u64().to_le_bytes());
+            sector[0] = self.head_word(Head { kind: SectorKind::Plain, number }).to_le_bytes();
         }
     }
 
-    /// Stamps a block of a pool, which begins with the pool's sector `first`, for its place in the file, in bytes.
+    /// Stamps a block, which begins with the pool's sector `first`, for its offset in the file.
     ///
-    /// Words and bytes have no stamps: all of them are written. Only writes: a pool is larger than caches, and to wait for each
-    /// stamp's line would cost more than all the rest.
+    /// All words and bytes are written, because they have no stamps. Only writes: a pool is larger than the caches, and
+    /// reads would wait for each stamp's line.
     pub(super) fn stamp(&self, block: &mut [u8], first: u32, offset: u64, unit: Unit, origin: Origin) {
         match self.grain {
             Grain::Sectors => {}
@@ -189,7 +166,7 @@ impl Contents {
             }
             Grain::Bytes => return self.write_bytes(block, offset, mark(origin.launch)),
         }
-        let kind = if unit == Unit::Page { Kind::Page } else { Kind::Sector };
+        let kind = if unit == Unit::Page { SectorKind::Page } else { SectorKind::Sector };
         let places = (offset..).step_by(unit.bytes()).zip((first..).step_by(unit.bytes() / SECTOR_BYTES));
         for (piece, (at, number)) in block.chunks_mut(unit.bytes()).zip(places) {
             let Some(sector) = sectors_mut(piece).next() else { continue };
@@ -200,8 +177,8 @@ impl Contents {
         }
     }
 
-    /// Checks the stamp at the beginning of a block that was read from this place: one cache line. A block that begins
-    /// inside a page may have none.
+    /// Checks the stamp of a block that was read from this offset: one cache line. A block that begins inside a page may have
+    /// none.
     pub(super) fn check_place(&self, block: &[u8], offset: u64) -> Result<(), Wrong> {
         if self.grain != Grain::Sectors {
             return self.check(&block[..block.len().min(WORD_BYTES)], offset, |_| true);
@@ -210,8 +187,8 @@ impl Contents {
         self.check_stamp(sector, offset).map(drop)
     }
 
-    /// Checks every byte of whole sectors (or words, or bytes) that were read from this place; each stamp's origin must
-    /// be `accepted`. Of words only the launch is known, and of bytes the end of its number.
+    /// Checks every byte of whole sectors (or words, or bytes) that were read from this offset; `accepted` judges each
+    /// origin. Of words only the process run is known, and of bytes the low bits of its number.
     pub(super) fn check(
         &self,
         bytes: &[u8],
@@ -223,7 +200,7 @@ impl Contents {
             Grain::Words => return self.check_words(bytes, offset, accepted),
             Grain::Bytes => return self.check_bytes(bytes, offset, accepted),
         }
-        // The number of the page's first sector, where it was stamped for the page.
+        // Number of the page's first sector, where it was stamped for the page.
         let mut page = None;
         for (sector, at) in sectors(bytes).zip((offset..).step_by(SECTOR_BYTES)) {
             let wrong = |what| Wrong { at, what };
@@ -233,14 +210,14 @@ impl Contents {
             }
             let inside = at / SECTOR_BYTES as u64 % SECTORS_PER_PAGE;
             if inside == 0 {
-                page = (head.kind == Kind::Page).then_some(head.number);
+                page = (head.kind == SectorKind::Page).then_some(head.number);
             }
             let expected = page.map(|first| u64::from(first) + inside);
-            if head.kind == Kind::Plain && expected.is_some_and(|number| number != u64::from(head.number)) {
+            if head.kind == SectorKind::Plain && expected.is_some_and(|number| number != u64::from(head.number)) {
                 return Err(wrong(What::Mixed));
             }
             let mut words = self.words(head.number);
-            let first_word = if head.kind == Kind::Plain { 1 } else { STAMP_WORDS };
+            let first_word = if head.kind == SectorKind::Plain { 1 } else { STAMP_WORDS };
             for (word, found) in sector.iter().enumerate() {
                 let (expected, found) = (words.next_u64(), u64::from_le_bytes(*found));
                 if word >= first_word && expected != found {
@@ -251,14 +228,12 @@ impl Contents {
         Ok(())
     }
 
-    /// The word at this place, as a launch writes it.
     #[inline]
     fn word(&self, at: u64, launch: u32) -> u64 {
         self.place_word(at) ^ (u64::from(launch) & ones(LAUNCH_BITS)).wrapping_mul(LAUNCH_FACTOR)
     }
 
-    /// What stands for a place: the place mixed until each of its bits has a say in every bit (the finaliser of
-    /// `SplitMix64`).
+    /// The word of an offset: mixed until each bit depends on all bits (the finaliser of `SplitMix64`).
     #[inline]
     fn place_word(&self, at: u64) -> u64 {
         let mut mixed = (at / WORD_BYTES as u64).wrapping_mul(LAUNCH_FACTOR) ^ self.key;
@@ -267,7 +242,7 @@ impl Contents {
         mixed ^ (mixed >> 31)
     }
 
-    /// Checks every word that was read from this place: what is left without its place must be a launch.
+    /// Checks every word that was read from this offset: without the word of its offset it must be a process run.
     fn check_words(&self, bytes: &[u8], offset: u64, mut accepted: impl FnMut(Origin) -> bool) -> Result<(), Wrong> {
         for (word, at) in bytes.as_chunks().0.iter().zip((offset..).step_by(WORD_BYTES)) {
             let wrong = |what| Wrong { at, what };
@@ -284,13 +259,12 @@ impl Contents {
         Ok(())
     }
 
-    /// Whether an origin that was found is of this launch, as far as it tells.
+    /// Whether a found origin is of this process run, as far as it shows.
     pub(super) fn is_of_launch(&self, found: Origin, launch: u32) -> bool {
         let bits = if self.grain == Grain::Bytes { MARK_BITS } else { LAUNCH_BITS };
         u64::from(found.launch ^ launch) & ones(bits) == 0
     }
 
-    /// Writes the bytes of this place under a launch's mark.
     fn write_bytes(&self, block: &mut [u8], offset: u64, mark: u8) {
         for (at, inside, of_word) in words_within(offset, block.len()) {
             let word = self.place_word(at).to_le_bytes();
@@ -300,7 +274,7 @@ impl Contents {
         }
     }
 
-    /// Checks every byte that was read from this place: what is left without its place must be a mark.
+    /// Checks every byte that was read from this offset: without the byte of its offset it must be a mark.
     fn check_bytes(&self, bytes: &[u8], offset: u64, mut accepted: impl FnMut(Origin) -> bool) -> Result<(), Wrong> {
         for (at, inside, of_word) in words_within(offset, bytes.len()) {
             let word = self.place_word(at).to_le_bytes();
@@ -319,7 +293,7 @@ impl Contents {
         Ok(())
     }
 
-    /// The first word of a sector and, where it has one, its stamp, which must be for this place.
+    /// The first word of a sector and, where it has one, its stamp, which must be for this offset.
     fn check_stamp(&self, sector: &Sector, at: u64) -> Result<(Head, Option<Origin>), Wrong> {
         let wrong = |what| Wrong { at, what };
         let first = get(sector, 0);
@@ -327,7 +301,7 @@ impl Contents {
             let zeros = sector.iter().flatten().all(|byte| *byte == 0);
             return Err(wrong(if zeros { What::Zeros } else { What::Foreign }));
         };
-        if head.kind == Kind::Plain {
+        if head.kind == SectorKind::Plain {
             // A page always begins with a stamp.
             let begins_page = at.is_multiple_of(PAGE_BYTES as u64);
             return if begins_page { Err(wrong(What::Foreign)) } else { Ok((head, None)) };
@@ -350,26 +324,20 @@ impl Contents {
     }
 
     fn words(&self, number: u32) -> Random {
-        // By the key and not by the seed: seeds of files differ in single bits, as numbers do, and a sector of one file would
-        // be another sector of the next.
+        // By the key and not by the seed: seeds of files differ in single bits, as numbers do, and files would share sectors.
         Random::new(self.key ^ u64::from(number))
     }
 
     fn head_word(&self, head: Head) -> u64 {
-        let kind = match head.kind {
-            Kind::Plain => 0,
-            Kind::Page => 1,
-            Kind::Sector => 2,
-        };
-        (MAGIC << MAGIC_SHIFT | kind << KIND_SHIFT | u64::from(head.number)) ^ self.key
+        (MAGIC << MAGIC_SHIFT | (head.kind as u64) << KIND_SHIFT | u64::from(head.number)) ^ self.key
     }
 
     fn head(&self, word: u64) -> Option<Head> {
         let plain = word ^ self.key;
         let kind = match plain >> u32::BITS ^ MAGIC << (MAGIC_SHIFT - u32::BITS) {
-            0 => Kind::Plain,
-            0x100 => Kind::Page,
-            0x200 => Kind::Sector,
+            0 => SectorKind::Plain,
+            0x100 => SectorKind::Page,
+            0x200 => SectorKind::Sector,
             _ => return None,
         };
         Some(Head { kind, number: low(plain) })
@@ -382,8 +350,7 @@ impl Contents {
         [first, place, when, self.seal([first, place, when])]
     }
 
-    /// Shows whether any of a stamp's words has changed. Each step is a bijection of the word that comes in, so that
-    /// a single flipped bit never goes unseen.
+    /// A checksum of a stamp's words. Each step is a bijection of its word, so that a single flipped bit is always found.
     fn seal(&self, words: [u64; STAMP_WORDS - 1]) -> u64 {
         // The multiplier of PCG (O'Neill, 2014); any odd number that mixes well will do.
         let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x5851_f42d_4c95_7f2d).rotate_left(29);
@@ -391,13 +358,12 @@ impl Contents {
     }
 }
 
-/// How a launch marks its bytes.
 fn mark(launch: u32) -> u8 {
     launch.to_le_bytes()[0] & ((1 << MARK_BITS) - 1)
 }
 
-/// The words that a part of a file touches: where each begins in the file, which bytes of the part lie in it, and from
-/// which byte of the word on.
+/// The words that a part of a file touches: the offset of each word, the bytes of the part in it, and the first of these
+/// within the word.
 fn words_within(offset: u64, bytes: usize) -> impl Iterator<Item = (u64, Range<usize>, usize)> {
     let mut start = 0;
     std::iter::from_fn(move || {
@@ -409,8 +375,8 @@ fn words_within(offset: u64, bytes: usize) -> impl Iterator<Item = (u64, Range<u
     })
 }
 
-/// What an odd number is multiplied by to get 1. Each step of Newton's doubles the low bits that are right, of which an
-/// odd number as its own inverse has three.
+/// The multiplicative inverse of an odd number. Each step of Newton's method doubles the low bits that are right; an odd
+/// number is its own inverse to three bits.
 const fn inverse(odd: u64) -> u64 {
     let mut found = odd;
     let mut right = 3;
@@ -440,10 +406,6 @@ fn sectors_mut(bytes: &mut [u8]) -> impl Iterator<Item = &mut Sector> {
 
 fn get(sector: &Sector, word: usize) -> u64 {
     u64::from_le_bytes(sector[word])
-}
-
-fn set(sector: &mut Sector, word: usize, value: u64) {
-    sector[word] = value.to_le_bytes();
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! By which engine a thread's requests are made: the one that is planned, or the best that works on the file; and what
-//! our own loop costs without a device.
+//! The engine of a thread's requests: the planned one, or the best that works on the file; and the rate of our own loop
+//! without a device.
 
 use std::io;
 use std::sync::Arc;
@@ -18,20 +18,15 @@ use super::{stretch, trouble};
 use crate::engines::{Tally, Trouble, Window};
 use crate::target::why_not;
 
-/// Windows of the loop without a device, of which the best counts: others only take time from it.
+/// Windows of the loop without a device, of which the best counts, because other processes only lower it.
 const LOOP_WINDOWS: u32 = 3;
-
-/// Windows at most, until one has anything in it: where many share the CPU, others may have it through all of one.
+/// Most windows until one counts anything: other processes may have the CPU through all of one.
 const MOST_LOOP_WINDOWS: u32 = 30;
-
-/// How long each of them is, in seconds: thousands of requests even where one takes a microsecond.
+/// Length of each: thousands of requests even at a microsecond each.
 const LOOP_SECONDS: f64 = 0.004;
 
-/// The lanes of a thread: one of the whole depth, or one for each request in flight by blocking calls. Where `io_uring`
-/// cannot be had, or not on this file, the best that can, and a sentence for each step.
-///
-/// # Errors
-/// No engine works on the file, or the one that was asked for does not.
+/// The lanes of a thread: one of the whole depth, or one blocking lane for each request in flight. Where `io_uring` is not
+/// available, or not on this file, the best available engine, and a note for each step down.
 pub(super) fn open_lanes(
     job: &Arc<Job>,
     params: &DiskParams,
@@ -59,7 +54,7 @@ pub(super) fn open_lanes(
     Err(Trouble::Unavailable("no engine works here".to_owned()))
 }
 
-/// The engines to try, the best first. Only `io_uring` is given up for another: it is what rows ask for that name none.
+/// The engines to try, the best first. Only `io_uring`, the default, is replaced by another.
 fn chain(planned: DiskEngine, polled: bool) -> &'static [Engine] {
     match planned {
         DiskEngine::IoUring if polled => &[Engine::IoUringPolled, Engine::IoUring, Engine::Libaio, Engine::Sync],
@@ -80,12 +75,11 @@ fn word(engine: Engine) -> &'static str {
     }
 }
 
-/// Whether an engine cannot be had, or does not know this kind of request; not whether a request failed.
+/// Whether an engine, or this kind of request, is not available; not whether a request failed.
 fn is_missing(error: &io::Error) -> bool {
     error.raw_os_error().is_none() || trouble::is_not_supported(error)
 }
 
-/// The lane and, for blocking calls, those of the other requests in flight.
 fn with_helpers(
     job: &Arc<Job>,
     params: &DiskParams,
@@ -93,17 +87,16 @@ fn with_helpers(
     seed: u64,
     thread: usize,
 ) -> Result<Vec<Lane>, Trouble> {
-    let all = if first.queue().engine() == Engine::Sync { params.depth } else { 1 };
+    let all = if first.queue.engine() == Engine::Sync { params.depth } else { 1 };
     let mut lanes = vec![first];
     for number in 1..all {
-        let visits = lanes.first().and_then(|first| first.share_visits(number as usize));
+        let visits = lanes.first().and_then(|first: &Lane| first.visits.share(number as usize));
         let lane = open_lane(job, params, Engine::Sync, (thread, number), seed, visits);
         lanes.push(lane.map_err(|error| cannot_open(job, &error))?);
     }
     Ok(lanes)
 }
 
-/// The trouble that an error while opening comes to.
 pub(super) fn cannot_open(job: &Job, error: &io::Error) -> Trouble {
     let words = trouble::words(error);
     if error.raw_os_error().is_none() && error.kind() != io::ErrorKind::Other {
@@ -135,34 +128,32 @@ fn open_lane(
     Lane::open(job, &plan, visits)
 }
 
-/// Which of a launch's lanes it is.
 #[derive(Clone, Copy)]
 struct Place {
     thread: u64,
-    /// Lanes of each thread.
     lanes: u32,
     lane: u32,
 }
 
-/// The order in which a lane visits its part of the file: of random reads the whole file, of random writes every so many
-/// blocks of it, and of a stream the thread's part; where blocks are come back to, the same of the thread's stretch.
+/// The order in which a lane visits its part of the file: random reads the whole file, random writes every n-th block, a
+/// stream the thread's part; where blocks are revisited, the same of the thread's stretch.
 fn order_of(job: &Job, params: &DiskParams, place: Place, seed: u64) -> Visits {
     let Place { thread, lanes, lane } = place;
     let own_seed = own_seed(seed, thread * u64::from(lanes) + u64::from(lane));
-    // In a file of its own a thread is the only one.
+    // In a file of its own the thread is the only one.
     let shared = params.layout == DiskLayout::Shared;
     let (threads, thread) = if shared { (u64::from(params.threads), thread) } else { (1, 0) };
     let of_thread = u64::from(lanes);
     let (number, all) = (thread * of_thread + u64::from(lane), threads * of_thread);
     let stretch = stretch::of_thread(job, params, place.thread, seed);
     match params.pattern {
-        // What has been read once is not cold any more.
+        // A block that was read once is no longer cold.
         DiskPattern::Random if params.cache == DiskCache::Cold => {
             Visits::dealt(threads, thread, job.blocks(), seed, own_seed)
         }
         DiskPattern::Random => {
             let file = Span { first: 0, count: job.blocks() };
-            // Lanes that share it, and which of them this is.
+            // The lanes that share it, and this lane's number among them.
             let (span, of, which) = stretch.map_or((file, all, number), |span| (span, of_thread, lane.into()));
             if job.op.writes() { Visits::every(of, which, span, own_seed) } else { Visits::anywhere(span, own_seed) }
         }
@@ -174,13 +165,12 @@ fn order_of(job: &Job, params: &DiskParams, place: Place, seed: u64) -> Visits {
     }
 }
 
-/// Threads and lanes draw from streams of their own.
 fn own_seed(seed: u64, number: u64) -> u64 {
     seed.wrapping_add(number << 40)
 }
 
-/// Requests per second that this thread makes when no device has to be waited for: as many in flight as the row has, a
-/// page each at most, since what is not moved costs nothing. `None` where it cannot be measured.
+/// Requests per second of this thread without a device: at the benchmark's depth, at most a page each, because data that is
+/// not moved costs nothing.
 pub(super) fn loop_iops(job: &Job, params: &DiskParams, timer: &Timer) -> Option<f64> {
     let page = u32::try_from(PAGE_BYTES).ok()?;
     let access = Access { direct: false, sync: DiskSync::None };
@@ -203,7 +193,7 @@ pub(super) fn loop_iops(job: &Job, params: &DiskParams, timer: &Timer) -> Option
         if done >= LOOP_WINDOWS && best.is_some() {
             break;
         }
-        // A tenth of it to get going.
+        // A tenth as lead.
         let begin = timer.now() + timer.ticks(0.1 * LOOP_SECONDS);
         let window = Window { begin, end: begin + timer.ticks(LOOP_SECONDS) };
         tally.begin(window);

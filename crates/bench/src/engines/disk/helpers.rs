@@ -1,7 +1,5 @@
-//! Threads that each keep one more blocking request in flight: a lane each, through one window after the other.
-//!
-//! They are started with the first window and live as long as the flow. Started anew for each window they would be given
-//! new stacks, and the page faults of those would be seen beside the figures as if memory were short.
+//! Threads that each keep one more blocking request in flight. They live as long as the flow, because new threads get new
+//! stacks, whose page faults would look like a lack of memory.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -11,7 +9,6 @@ use sys::clock::Timer;
 use super::lane::Lane;
 use crate::engines::{Tally, Window};
 
-/// What a helper is given, and gives back.
 struct Work {
     lane: Lane,
     tally: Tally,
@@ -20,7 +17,6 @@ struct Work {
     result: Result<(), String>,
 }
 
-/// One thread. It ends when it is dropped.
 struct Helper {
     to: Option<Sender<Work>>,
     from: Receiver<Work>,
@@ -28,7 +24,7 @@ struct Helper {
 }
 
 impl Helper {
-    /// It inherits the CPU of the calling thread.
+    /// The thread inherits the CPU of the calling thread.
     fn start() -> Result<Self, String> {
         let (to, works) = channel::<Work>();
         let (back, from) = channel();
@@ -43,39 +39,27 @@ impl Helper {
         let thread = thread.map_err(|error| format!("cannot start a thread for blocking requests: {error}"))?;
         Ok(Self { to: Some(to), from, thread: Some(thread) })
     }
-
-    /// One that has panicked takes nothing, and gives nothing back.
-    fn give(&self, work: Work) {
-        if let Some(to) = &self.to {
-            let _ = to.send(work);
-        }
-    }
 }
 
 impl Drop for Helper {
     fn drop(&mut self) {
         self.to = None;
         if let Some(thread) = self.thread.take() {
-            // It has said already that it panicked.
+            // Fails if it has panicked, which was reported.
             let _ = thread.join();
         }
     }
 }
 
-/// The helpers of a thread.
 #[derive(Default)]
 pub(super) struct Helpers {
     each: Vec<Helper>,
-    /// What they count, one each.
     tallies: Vec<Tally>,
 }
 
 impl Helpers {
-    /// Runs all lanes through a window, the first here and each of the others on a thread of its own, and adds up what
-    /// they did.
-    ///
-    /// # Errors
-    /// The first lane that failed, a thread that cannot be started, or one that panicked: its lane is gone.
+    /// Runs all lanes through a window, the first here and each other one on a thread of its own, and adds up their tallies.
+    /// The lane of a thread that has panicked is gone.
     pub(super) fn run(
         &mut self,
         lanes: &mut Vec<Lane>,
@@ -90,7 +74,9 @@ impl Helpers {
         let mut given = 0;
         for (helper, (lane, mut own)) in self.each.iter().zip(others) {
             own.begin(window);
-            helper.give(Work { lane, tally: own, timer: *timer, window, result: Ok(()) });
+            // Fails if the thread has panicked: then it returns nothing either.
+            let work = Work { lane, tally: own, timer: *timer, window, result: Ok(()) };
+            let _ = helper.to.as_ref().map(|to| to.send(work));
             given += 1;
         }
         let mut result = lanes.first_mut().map_or(Ok(()), |first| first.run(timer, window, tally));

@@ -1,9 +1,6 @@
-//! A lane: one queue that keeps so many requests in flight through a window, and what it remembers to check them by.
-//!
-//! With `io_uring` a thread has one lane of the whole depth; with blocking calls it has as many lanes as the depth, each
-//! on a thread of its own. What surrounds a window (flushing, reading back) is the flow's business.
+//! A lane: one queue that keeps its requests in flight through a window, and what is needed to check them. With `io_uring` a
+//! thread has one lane of the whole depth; with blocking calls it has as many lanes, and threads, as the depth.
 
-mod due;
 mod paced;
 
 use std::io;
@@ -22,33 +19,28 @@ use super::cache::Allowance;
 use super::claims::Claims;
 use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
 use super::visits::Visits;
-use super::{traffic, trouble};
+use super::{layout, traffic, trouble};
 use crate::engines::moments::Moments;
 use crate::engines::{Tally, Window};
-pub(super) use due::Due;
 
-/// Of every so many blocks read, one page is compared in full inside the window: half a microsecond each, and thus two
+/// Of every so many blocks read, one page is compared in full inside the window: half a microsecond, and thus two
 /// nanoseconds a block.
 const COMPARED_INSIDE: u64 = 256;
 
-/// Written blocks that are remembered for reading back.
 const REMEMBERED: usize = 8;
-
-/// Tries, beside one for each request in flight, to find a block that is not in flight. Parts are at least twice the
-/// depth, so that this many misses in a row do not happen at random, and none in order.
+/// Tries, besides one for each request in flight, to find a block that is not in flight. Parts are at least twice the depth,
+/// so this many misses in a row do not happen at random, and none in order.
 const TRIES: usize = 64;
 
-/// How the file is opened.
+/// How the file is opened: with direct I/O, and what a write waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
-    /// Whether the page cache is bypassed.
     pub(super) direct: bool,
-    /// What a write waits for.
     pub(super) sync: DiskSync,
 }
 
 impl Access {
-    /// Opens the file, for writing too if `write`; what does not write waits for nothing.
+    /// Opens the file, for writing too if `write`; reads wait for nothing.
     pub(super) fn open(self, path: &Path, write: bool) -> io::Result<std::fs::File> {
         match self.sync {
             DiskSync::Sync if write => sys::file::open_synchronous(path, self.direct),
@@ -57,33 +49,26 @@ impl Access {
     }
 }
 
-/// What all lanes of a thread have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) held: HeldFile,
     pub(super) contents: Contents,
-    /// What is done to each block.
     pub(super) op: DiskOp,
     pub(super) access: Access,
-    /// Bytes of a request.
     pub(super) block: u32,
-    /// The launch that it belongs to.
     pub(super) launch: u32,
-    /// Whether several lanes are one stream, so that one may write over another's block.
+    /// Whether several lanes are one stream, so that one may overwrite another's block.
     pub(super) shared_stream: bool,
-    /// Whether requests are for nothing: the same work for us, and none for the device.
+    /// Whether requests go to no device, with the same work for us.
     pub(super) no_device: bool,
-    /// Requests that the lanes of the thread may still begin in this window.
     pub(super) allowance: Allowance,
 }
 
 impl Job {
-    /// Blocks of the file.
     pub(super) fn blocks(&self) -> u64 {
         self.held.bytes / u64::from(self.block)
     }
 
-    /// Bytes from one block in memory to the next.
     pub(super) fn stride(&self) -> usize {
         areas::disk::footprint::stride(self.block.into())
     }
@@ -92,7 +77,6 @@ impl Job {
         self.access.open(Path::new(&self.held.path), self.op.writes())
     }
 
-    /// Whether both reads and writes are made, in turn.
     fn is_mixed(&self) -> bool {
         self.op.reads() && self.op.writes()
     }
@@ -102,83 +86,75 @@ impl Job {
     }
 }
 
-/// One request's place in a lane.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     began: u64,
     block: u64,
-    /// Where in the arena.
     buffer: usize,
     in_flight: bool,
-    /// Whether it writes.
     write: bool,
     /// Whether the buffer holds what was read from the block or, without a device, what was to be written.
     read: bool,
 }
 
-/// One queue at work.
+/// Requests of an open loop that were due inside windows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Due {
+    pub(super) all: u64,
+    /// Those that began late or never, because all slots were taken or the thread was not there yet.
+    pub(super) late: u64,
+}
+
 #[derive(Debug)]
 pub(super) struct Lane {
     job: Arc<Job>,
-    queue: Queue,
-    visits: Visits,
-    /// Its number among all lanes of the launch.
+    pub(super) queue: Queue,
+    pub(super) visits: Visits,
     number: u16,
     places: Vec<Place>,
-    /// The blocks of the places in flight, if it writes.
     claims: Claims,
-    /// Of reads and writes in turn, whether a write is next.
     write_next: bool,
     done: Vec<Completion>,
-    /// The number of the pool's first sector.
     pool_begins: u32,
-    /// Where in the arena the pool is: behind the buffers of reads.
+    /// The pool's offset in the arena, behind the buffers of reads.
     pool_offset: usize,
     slots: usize,
     next_slot: usize,
-    /// Blocks written by it so far, and how many of them before the window.
+    /// Blocks written so far, and before the window.
     written: u64,
     written_before: u64,
-    /// Requests of this window that are over, and writes among them.
+    /// Finished requests of this window, and writes among them.
     finished: u64,
     finished_writes: u64,
     remembered: Vec<u64>,
-    random: Random,
-    /// When requests fall due; `None` while each begins as soon as another is over.
+    pub(super) random: Random,
     moments: Option<Moments>,
-    due: Due,
-    /// CPU seconds of its thread, lead and drain of its windows included.
+    pub(super) due: Due,
+    /// CPU seconds of its thread, with the lead and drain of its windows, and the requests that they were spent on.
     pub(super) cpu_seconds: f64,
-    /// Requests that these were spent on.
     pub(super) requests: u64,
-    /// For how long requests were in flight inside windows, summed over the requests, in seconds.
+    /// Time in flight inside windows, summed over the requests.
     pub(super) in_flight_seconds: f64,
-    /// Reads and writes of all windows told apart, where both are made.
-    apart: Option<Box<Apart>>,
+    pub(super) apart: Option<Box<Apart>>,
 }
 
-/// What a lane is made of.
 pub(super) struct Plan {
     pub(super) engine: Engine,
     pub(super) depth: u32,
-    /// Sizes of its memory, the best first; of reads one suffices.
     pub(super) arenas: Vec<usize>,
     pub(super) number: u16,
     pub(super) seed: u64,
 }
 
 impl Lane {
-    /// A lane whose queue has carried out one request.
-    ///
-    /// # Errors
-    /// The engine cannot be had, or cannot do this kind of request on this file.
+    /// A lane whose queue has completed one request; fails where the engine does not work on this file.
     pub(super) fn open(job: &Arc<Job>, plan: &Plan, visits: Visits) -> io::Result<Self> {
         let mut queue = best_queue(job, plan)?;
         let arena = queue.arena();
         let reads = plan.depth as usize * job.stride();
         let pool_offset = if job.is_mixed() { reads } else { 0 };
         let slots = (arena.len().saturating_sub(pool_offset) / job.stride()).max(1);
-        // Sectors of their own for each lane, as far as numbers go.
+        // Separate sectors for each lane, as far as numbers go.
         let sectors = u32::try_from(arena.len() / SECTOR_BYTES).unwrap_or(u32::MAX);
         let pool_begins = sectors.checked_mul(plan.number.into()).filter(|first| first.checked_add(sectors).is_some());
         let pool_begins = pool_begins.unwrap_or(0);
@@ -195,7 +171,7 @@ impl Lane {
             number: plan.number,
             places: vec![Place::default(); plan.depth as usize],
             claims: Claims::new(plan.depth),
-            // Lanes of blocking calls do not all begin with a read.
+            // Not all lanes of blocking calls begin with a read.
             write_next: !plan.number.is_multiple_of(2),
             done: Vec::with_capacity(plan.depth as usize),
             pool_begins,
@@ -217,32 +193,8 @@ impl Lane {
         })
     }
 
-    /// How many of its visits in a row certainly lead to different blocks.
-    pub(super) fn pass(&self) -> u64 {
-        self.visits.pass()
-    }
-
-    /// The same stream of visits for another lane of the thread, if it is one that can be shared.
-    pub(super) fn share_visits(&self, lane: usize) -> Option<Visits> {
-        self.visits.share(lane)
-    }
-
-    /// The queue, for what it has to say of itself.
-    pub(super) fn queue(&self) -> &Queue {
-        &self.queue
-    }
-
-    /// Reads and writes told apart, where both are made.
-    pub(super) fn apart(&self) -> Option<&Apart> {
-        self.apart.as_deref()
-    }
-
-    /// Keeps all its requests in flight from now until the window has passed, or begins them at its moments, and waits
-    /// for the last of them. Where they are numbered it begins with the window, since none is to be lost to the time
-    /// before.
-    ///
-    /// # Errors
-    /// A request that failed or moved too little, or data that is not what was written.
+    /// Keeps all its requests in flight from now until the window has passed, or begins them when they are due, and waits
+    /// for the last of them. A fixed number of requests begins with the window, so that none is lost before it.
     pub(super) fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
         if self.job.allowance.is_limited() {
             spin_until(timer, window.begin);
@@ -267,7 +219,6 @@ impl Lane {
         Ok(())
     }
 
-    /// A closed loop: another request begins when one is over.
     fn run_without_pause(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
         for token in 0..self.places.len() {
             self.submit(token, timer)?;
@@ -277,9 +228,8 @@ impl Lane {
         while self.queue.in_flight() > 0 {
             let waited = self.queue.wait(1, &mut done);
             waited.map_err(|error| self.first_failed(&trouble::words(&error)))?;
-            // A request is over when the kernel has given it back, not when its turn comes here: where many come back at
-            // once, what each waits for our checks and for the requests that those before it are followed by is our doing,
-            // and not the device's. It does not count as in flight either: the device has nothing of it.
+            // A request ends when the kernel returns it, not when it is processed here: our checks and submissions for the
+            // requests that are returned together are not the device's time, nor time in flight.
             let now = timer.now_unordered();
             for completion in done.drain(..) {
                 let token = completion.token as usize;
@@ -300,14 +250,12 @@ impl Lane {
         Ok(())
     }
 
-    /// The sentence for requests that could not be waited for: of the oldest.
     fn first_failed(&self, why: &str) -> String {
         let oldest = self.places.iter().filter(|place| place.in_flight).min_by_key(|place| place.began);
         let (write, block) = oldest.map_or((self.job.op.writes(), 0), |place| (place.write, place.block));
         self.job.failed(write, block * u64::from(self.job.block), why)
     }
 
-    /// Pushes the next request, unless there are none left for this window.
     #[inline]
     fn submit(&mut self, token: usize, timer: &Timer) -> Result<(), String> {
         if !self.job.allowance.take() {
@@ -322,7 +270,7 @@ impl Lane {
         let request =
             Request { token: u32::try_from(token).unwrap_or(u32::MAX), write, offset, buffer, bytes: self.job.block };
         self.queue.push(request).map_err(|error| self.job.failed(write, offset, &trouble::words(&error)))?;
-        // Without a device the buffer keeps what was stamped for its place.
+        // Without a device the buffer keeps the stamp of its slot.
         let block = if self.job.no_device && !write { token as u64 } else { block };
         if self.job.op.writes() {
             self.claims.begin(block);
@@ -331,7 +279,6 @@ impl Lane {
         Ok(())
     }
 
-    /// Whether the next request writes.
     #[inline]
     fn is_write_next(&mut self) -> bool {
         if !self.job.is_mixed() {
@@ -341,8 +288,7 @@ impl Lane {
         !self.write_next
     }
 
-    /// The next block; where there are writes never one that is in flight, since which of two writes would stay, and
-    /// what a read beside a write would bring, is anybody's guess.
+    /// The next block. Where there are writes, not one that is in flight: the outcome of two requests on it is undefined.
     #[inline]
     fn next_block(&mut self) -> u64 {
         let mut block = self.visits.next();
@@ -362,8 +308,7 @@ impl Lane {
         self.places.iter().any(|place| place.in_flight && place.block == block)
     }
 
-    /// The next free slot of the pool, stamped for this place in the file. Going round the pool, no block has the bytes
-    /// of another.
+    /// The next free slot of the pool, stamped for this offset of the file, so that no block has the bytes of another.
     #[inline]
     fn stamped_slot(&mut self, offset: u64) -> Result<usize, String> {
         let (stride, bytes) = (self.job.stride(), self.job.block as usize);
@@ -381,7 +326,6 @@ impl Lane {
         Err(self.job.failed(true, offset, "every part of the pool to write from is in flight"))
     }
 
-    /// Counts and checks a request that is over; what it was.
     #[inline]
     fn finish(&mut self, completion: Completion, now: u64, tally: &mut Tally) -> Result<Place, String> {
         let place = &mut self.places[completion.token as usize];
@@ -400,7 +344,7 @@ impl Lane {
         }
         tally.note(began, now, self.job.block.into());
         self.finished += 1;
-        // Without a device the buffer of a write keeps what was to be written, which is as good to check.
+        // Without a device the buffer of a write keeps what was to be written, which is checked too.
         place.read = !write || self.job.no_device;
         if write {
             self.finished_writes += 1;
@@ -411,7 +355,6 @@ impl Lane {
         Ok(over)
     }
 
-    /// Keeps a sample of the blocks written in the window in which each has the same chance.
     #[inline]
     fn remember(&mut self, block: u64) {
         if self.remembered.len() < REMEMBERED {
@@ -423,7 +366,7 @@ impl Lane {
         }
     }
 
-    /// Checks that the block is the one that was asked for and, now and then, one of its pages in full.
+    /// Checks that the block is the requested one and, now and then, one of its pages in full.
     #[inline]
     fn check_read(&mut self, offset: u64, buffer: usize) -> Result<(), String> {
         let bytes = self.job.block as usize;
@@ -438,10 +381,7 @@ impl Lane {
         self.job.contents.check(part, offset + start as u64, |_| true).map_err(|wrong| wrong.to_string())
     }
 
-    /// Compares what was read last and still lies in memory, up to so many bytes of it. Not timed.
-    ///
-    /// # Errors
-    /// What is there instead.
+    /// Compares what was read last and is still in memory, up to this many bytes. Not timed.
     pub(super) fn check_reads(&mut self, most_bytes: usize) -> Result<(), String> {
         let bytes = self.job.block as usize;
         let each = (most_bytes / self.places.len().max(1)).max(PAGE_BYTES);
@@ -456,17 +396,11 @@ impl Lane {
         Ok(())
     }
 
-    /// A number below the bound, from the lane's own stream.
-    pub(super) fn drawn_below(&mut self, bound: u64) -> u64 {
-        self.random.below(bound)
-    }
-
-    /// Takes the blocks to read back.
     pub(super) fn take_remembered(&mut self) -> Vec<u64> {
         std::mem::replace(&mut self.remembered, Vec::with_capacity(REMEMBERED))
     }
 
-    /// Whether what is found in one of its blocks can be from the last window.
+    /// Whether the contents of one of its blocks can be from the last window.
     pub(super) fn wrote(&self, origin: Origin) -> bool {
         let launch = self.job.contents.is_of_launch(origin, self.job.launch);
         // Words and bytes have room for nothing else.
@@ -477,7 +411,7 @@ impl Lane {
     }
 }
 
-/// Stamps each request's part of the arena for the block of its number, since no device will bring anything else.
+/// Stamps each request's part of the arena for the block of its number, because no device brings other data.
 fn stamp_places(job: &Job, arena: &mut [u8], pool_begins: u32) {
     let block = job.block as usize;
     for (place, part) in arena.chunks_exact_mut(job.stride()).enumerate() {
@@ -487,8 +421,8 @@ fn stamp_places(job: &Job, arena: &mut [u8], pool_begins: u32) {
     }
 }
 
-/// The first queue whose arena the kernel keeps registered, else the first that can be had: registered memory is cheap
-/// for the kernel, but charged to a limit that is often small.
+/// The first queue whose arena the kernel keeps registered, else the first available one: registered memory is cheaper, but
+/// counts against a limit that is often small.
 fn best_queue(job: &Job, plan: &Plan) -> io::Result<Queue> {
     let mut first = None;
     for &arena_bytes in &plan.arenas {
@@ -505,14 +439,10 @@ fn best_queue(job: &Job, plan: &Plan) -> io::Result<Queue> {
     first.ok_or_else(|| io::Error::other("a queue without memory was planned"))
 }
 
-/// Reads the first block: whether the engine can do it at all on this file shows only then (polling, for one, is set up
-/// without a word where it cannot be done).
+/// Reads the first block: only then it shows whether the engine works on this file (polling is set up without an error
+/// where it is not available).
 fn probe(job: &Job, queue: &mut Queue) -> io::Result<()> {
-    let mut done = Vec::with_capacity(1);
-    queue.push(Request { token: 0, write: false, offset: 0, buffer: 0, bytes: job.block })?;
-    queue.wait(1, &mut done)?;
-    let bytes =
-        done.pop().map_or_else(|| Err(io::Error::other("nothing came back")), |completion| completion.result)?;
+    let bytes = layout::carry_out(queue, Request { token: 0, write: false, offset: 0, buffer: 0, bytes: job.block })?;
     if !job.no_device {
         traffic::asked_for(false, bytes.into());
     }

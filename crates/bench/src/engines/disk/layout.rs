@@ -1,9 +1,5 @@
-//! Lays the test file out: every byte of it is written once before anything is measured, since what was only reserved
-//! is read without asking the device.
-//!
-//! Done by the first launch that finds it missing; the file itself is the runner's. Where its time is limited the file
-//! is what was written by then. Where the file system has no direct I/O it goes through the page cache, and is flushed and
-//! dropped from there. Files of several threads are laid out at the same time. Nothing of it is timed.
+//! Lays the test file out, untimed: every byte is written once before anything is measured, because the device is not asked for
+//! what was only reserved. Where the time is limited the file is what was written by then.
 
 use std::fs::File;
 use std::io;
@@ -24,45 +20,53 @@ use super::{traffic, trouble};
 use crate::engines::{Preparing, Trouble};
 use crate::target::no_direct;
 
-/// Pages that are looked at to see whether a file is laid out, spread over the whole of it.
+/// Pages, spread over the file, that are checked to see whether it is laid out.
 const LOOKED_AT: u64 = 16;
-
-/// Bytes that are written through the page cache before they are flushed and dropped from it: what has not reached the
-/// device has not been laid out, and takes memory that others may need.
+/// Bytes written through the page cache before they are flushed and dropped from it: only then are they laid out, and their
+/// memory is free.
 const FLUSHED_AT_ONCE: u64 = 64 << 20;
-
-/// What is laid out at least, in bytes, however long it takes: some hundred blocks of 4 KiB. What takes seconds to write
-/// it is no drive with a cache that would hold it.
-const LEAST_BYTES: u64 = 1 << 20;
-
+/// Least size of a layout, however long it takes: some hundred blocks of 4 KiB. A drive that takes seconds to write it has no
+/// cache that would hold it.
+pub(super) const LEAST_BYTES: u64 = 1 << 20;
 /// The first write of a layout, in bytes: a second's work of a device of 64 kB/s.
 const FIRST_BYTES: u64 = 64 << 10;
-
-/// Bytes of the layout under way at most.
+/// Most bytes of the layout in flight.
 const IN_FLIGHT_BYTES: u64 = DEPTH as u64 * CHUNK_BYTES;
 
-/// File systems that write zeros where a file is reserved or made longer, through the page cache, so that a layout would
-/// wear the device twice (Linux: `fat_cont_expand` in fs/fat/file.c, which is vfat's and msdos's; `exfat_cont_expand` before
-/// 6.8; `generic_cont_expand_simple`, whom HFS+, AFFS, ADFS and HPFS call; `ntfs_extend`; and what drivers in user space
-/// make of block devices, exfat-fuse among them). There a file grows as it is written.
+/// File systems that write zeros through the page cache where a file is reserved or extended, so that a layout would write to
+/// the device twice (Linux: `fat_cont_expand` in fs/fat/file.c, which is vfat's and msdos's; `exfat_cont_expand` before 6.8;
+/// `generic_cont_expand_simple`, used by HFS+, AFFS, ADFS and HPFS; `ntfs_extend`; and what drivers in user space make of
+/// block devices, exfat-fuse among them). There a file grows as it is written.
 const ZEROING: &[&str] =
     &["vfat", "msdos", "exfat", "hfs", "hfsplus", "ntfs", "ntfs3", "affs", "adfs", "hpfs", "fuseblk"];
 
-/// How often the runner is told how far it is.
-const TELLING: Duration = Duration::from_millis(250);
+const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Lays the files of all threads out unless they are.
-///
-/// # Errors
-/// Unavailable where there is too little room; failed where the device fails.
+/// Opens a file for writing too if `write`, past the page cache if `direct`.
+pub(super) fn open(held: &HeldFile, write: bool, direct: bool) -> io::Result<File> {
+    sys::file::open(Path::new(&held.path), write, direct, false)
+}
+
+/// Opens a file to flush and inspect it.
+pub(super) fn open_to_look(held: &HeldFile) -> Result<File, Trouble> {
+    open(held, false, false)
+        .map_err(|error| Trouble::Failed(format!("opening {}: {}", trouble::test_file(held), trouble::words(&error))))
+}
+
+/// Carries out one request, and returns the bytes that it moved.
+pub(super) fn carry_out(queue: &mut Queue, request: Request) -> io::Result<u32> {
+    let mut done = Vec::with_capacity(1);
+    queue.push(request)?;
+    queue.wait(1, &mut done)?;
+    done.pop().map_or_else(|| Err(io::Error::other("nothing came back")), |completion| completion.result)
+}
+
+/// Lays the files of all threads out unless they are: unavailable where there is too little room.
 pub(super) fn ensure(held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), Trouble> {
     at_the_files(held, launch, &lay_out)
 }
 
-/// Does something to each file, some of them at the same time, and tells the runner how far it is.
-///
-/// # Errors
-/// Those of the work.
+/// Does something to each file, some of them at the same time, and reports progress to the runner.
 pub(super) fn at_the_files(
     held: &HeldFile,
     launch: &mut dyn Preparing,
@@ -74,7 +78,7 @@ pub(super) fn at_the_files(
     files.chunks(FILES_AT_ONCE as usize).try_for_each(|some| {
         let (sender, over) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
-            // On threads of their own, so that a device that keeps silent for seconds does not keep us silent.
+            // On threads of their own, so that progress is reported while a device is silent for seconds.
             let mut working = Vec::with_capacity(some.len());
             for &file in some {
                 let (sender, moved) = (sender.clone(), &moved);
@@ -84,8 +88,8 @@ pub(super) fn at_the_files(
                 }));
             }
             drop(sender);
-            // Nothing is ever sent: it is over when all who could have let go of their ends.
-            while over.recv_timeout(TELLING) == Err(mpsc::RecvTimeoutError::Timeout) {
+            // Nothing is ever sent: the channel ends when all threads have dropped their ends.
+            while over.recv_timeout(REPORT_INTERVAL) == Err(mpsc::RecvTimeoutError::Timeout) {
                 launch.progress((moved.load(Ordering::Relaxed) as f64 / bytes.max(1) as f64).min(1.0));
             }
             let panicked = |_| Err(Trouble::Failed("the preparation of the test file panicked".to_owned()));
@@ -94,21 +98,18 @@ pub(super) fn at_the_files(
     })
 }
 
-/// A file as it was laid out: not as large as it was to be, where the time for that was limited.
+/// A file with the size that a layout of limited time has left it with.
 pub(super) fn as_laid_out(held: &HeldFile) -> HeldFile {
     let length = held.layout_seconds.and_then(|_| std::fs::metadata(&held.path).ok()).map(|metadata| metadata.len());
     let bytes = length.filter(|length| (LEAST_BYTES..held.bytes).contains(length)).unwrap_or(held.bytes);
     HeldFile { bytes, ..held.clone() }
 }
 
-/// Writes over the files of all threads once more, in order: a drive is then as it is after long use.
-///
-/// # Errors
-/// The device fails.
+/// Overwrites the files of all threads once more, in order, as preconditioning of a drive.
 pub(super) fn write_over(held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), Trouble> {
     at_the_files(held, launch, &|held, written| {
         let whole = HeldFile { layout_seconds: None, ..as_laid_out(held) };
-        let done = sys::file::open(Path::new(&held.path), true, false, false).and_then(|file| {
+        let done = open(held, true, false).and_then(|file| {
             write_all(&whole, true, written)?;
             file.sync_data()
         });
@@ -125,19 +126,18 @@ fn lay_out(held: &HeldFile, written: &AtomicU64) -> Result<(), Trouble> {
         let unavailable = trouble::is_for_want_of_room(error) || trouble::is_not_supported(error);
         if unavailable { Trouble::Unavailable(reason) } else { Trouble::Failed(reason) }
     };
-    let path = Path::new(&held.path);
-    let file = sys::file::open(path, true, false, false).map_err(|error| trouble("opening", &error))?;
+    let file = open(held, true, false).map_err(|error| trouble("opening", &error))?;
     if is_laid_out(&file, held).map_err(|error| trouble("looking at", &error))? {
         return Ok(());
     }
     make_room(&file, held).map_err(|error| trouble("reserving room for", &error))?;
     let bytes = match write_all(held, takes_direct(held), written) {
-        // Some file systems in user space open a file past the page cache, and then refuse every request.
+        // Some file systems in user space open a file for direct I/O, and then refuse every request.
         Err(error) if trouble::is_not_supported(&error) => write_all(held, false, written),
         bytes => bytes,
     };
     let bytes = bytes.map_err(|error| {
-        // What has found no room is no file, and takes none from others.
+        // Gives the space back.
         let _ = if trouble::is_for_want_of_room(&error) { file.set_len(0) } else { Ok(()) };
         trouble("laying out", &error)
     })?;
@@ -149,32 +149,26 @@ fn lay_out(held: &HeldFile, written: &AtomicU64) -> Result<(), Trouble> {
     }
 }
 
-/// Whether a file that is there takes requests past the page cache: where it does not, it is laid out through the cache.
+/// Whether an existing file takes direct requests; otherwise it is laid out through the page cache.
 pub(super) fn takes_direct(held: &HeldFile) -> bool {
-    let path = Path::new(&held.path);
-    if sys::file::open(path, true, false, false).is_ok_and(|file| no_direct(&file).is_some()) {
+    if open(held, true, false).is_ok_and(|file| no_direct(&file).is_some()) {
         return false;
     }
-    // Of an empty file nothing is read, whoever is asked.
+    // An empty file reads nothing in any case.
+    let is_refusal = |error: &io::Error| trouble::is_not_supported(error) && error.raw_os_error().is_some();
     !open_reader(held, true).and_then(|mut reader| read_page(&mut reader, 0)).is_err_and(|error| is_refusal(&error))
 }
 
-fn is_refusal(error: &io::Error) -> bool {
-    trouble::is_not_supported(error) && error.raw_os_error().is_some()
-}
-
-/// What has gone through the page cache is on the device then, and read from there.
 fn flush_and_drop(file: &File) -> io::Result<()> {
     file.sync_data()?;
     sys::file::drop_cached(file)
 }
 
-/// Whether the file is to grow as it is written.
 fn grows(held: &HeldFile) -> bool {
     ZEROING.contains(&held.filesystem.as_str())
 }
 
-/// Blocks for the whole file, where the file system can, and its length; of a file that grows neither.
+/// Reserves blocks for the whole file where the file system can, and sets its length; of a file that grows neither.
 pub(super) fn make_room(file: &File, held: &HeldFile) -> io::Result<()> {
     if grows(held) {
         return file.set_len(0);
@@ -186,7 +180,7 @@ pub(super) fn make_room(file: &File, held: &HeldFile) -> io::Result<()> {
     }
 }
 
-/// Whether the file has its length, no holes, nothing that was only reserved, and our pages wherever one looks.
+/// Whether the file has its length, no holes, nothing that was only reserved, and our pages wherever it is checked.
 fn is_laid_out(file: &File, held: &HeldFile) -> io::Result<bool> {
     if file.metadata()?.len() != held.bytes {
         return Ok(false);
@@ -200,8 +194,8 @@ fn is_laid_out(file: &File, held: &HeldFile) -> io::Result<bool> {
     Ok(find_wrong(held)?.is_none())
 }
 
-/// What is wrong with a selection of the file's pages: some all over, and the last of each of the last chunks, since a
-/// layout that was cut off would have left those out.
+/// What is wrong with a selection of the file's pages: some spread over it, and the last of each of the last chunks, which
+/// an interrupted layout would lack.
 fn find_wrong(held: &HeldFile) -> io::Result<Option<String>> {
     let contents = Contents::of(held);
     let page = PAGE_BYTES as u64;
@@ -220,45 +214,39 @@ fn find_wrong(held: &HeldFile) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// Reads single pages, past the page cache or through it.
 fn open_reader(held: &HeldFile, direct: bool) -> io::Result<Queue> {
-    let file = sys::file::open(Path::new(&held.path), false, direct, false)?;
+    let file = open(held, false, direct)?;
     Queue::open(file, &Options { engine: Engine::Sync, depth: 1, arena_bytes: PAGE_BYTES })
 }
 
 fn read_page(reader: &mut Queue, offset: u64) -> io::Result<()> {
     let length = u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX);
-    let mut done = Vec::with_capacity(1);
-    reader.push(Request { token: 0, write: false, offset, buffer: 0, bytes: length })?;
-    reader.wait(1, &mut done)?;
-    check_moved(done.pop(), length)
+    let request = Request { token: 0, write: false, offset, buffer: 0, bytes: length };
+    check_moved(carry_out(reader, request)?, length)
 }
 
-fn check_moved(completion: Option<Completion>, expected: u32) -> io::Result<()> {
-    let bytes =
-        completion.map_or_else(|| Err(io::Error::other("nothing came back")), |completion| completion.result)?;
+fn check_moved(bytes: u32, expected: u32) -> io::Result<()> {
     let short = || io::Error::other(format!("only {bytes} of {expected} bytes were moved"));
     if bytes == expected { Ok(()) } else { Err(short()) }
 }
 
-/// Some writes in flight, or one where there is no `io_uring`.
 fn open_queue(held: &HeldFile, direct: bool, arena_bytes: usize) -> io::Result<Queue> {
-    let open = || sys::file::open(Path::new(&held.path), true, direct, false);
+    let open = || open(held, true, direct);
     if let Ok(queue) = Queue::open(open()?, &Options { engine: Engine::IoUring, depth: DEPTH, arena_bytes }) {
         return Ok(queue);
     }
     Queue::open(open()?, &Options { engine: Engine::Sync, depth: 1, arena_bytes })
 }
 
-/// Writes the whole file, in order, some chunks in flight, or as much of it as there is time for; how many bytes.
+/// Writes the whole file in order, or as much of it as there is time for; how many bytes.
 pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> io::Result<u64> {
     let mut hurry = Hurry::begin(held.layout_seconds, if direct { IN_FLIGHT_BYTES } else { FLUSHED_AT_ONCE });
     let mut end = held.bytes;
     let chunk = usize::try_from(CHUNK_BYTES).unwrap_or(usize::MAX);
     let arena_bytes = layout_pool_bytes(held.bytes);
     let mut queue = open_queue(held, direct, arena_bytes)?;
-    let cached = (!direct).then(|| sys::file::open(Path::new(&held.path), true, false, false)).transpose()?;
-    // What grows does so in order: a write beyond its end would fill the gap with zeros first.
+    let cached = (!direct).then(|| open(held, true, false)).transpose()?;
+    // A write beyond the end of a growing file would fill the gap with zeros first.
     let depth = if queue.engine() == Engine::IoUring && !grows(held) { DEPTH } else { 1 };
     let contents = Contents::of(held);
     contents.fill(queue.arena(), 0);
@@ -275,7 +263,7 @@ pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> i
             };
             let bytes = usize::try_from(length).unwrap_or(chunk);
             let buffer = slot * chunk;
-            // More slots than requests in flight and in the same order: it is free unless one request is very late.
+            // More slots than requests in flight, in the same order: free unless one request is very late.
             let Some(part) = queue.arena_part(buffer..buffer + bytes) else {
                 free.push(token);
                 break;
@@ -291,7 +279,7 @@ pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> i
         queue.wait(1, &mut done)?;
         for completion in done.drain(..) {
             let (token, length) = (completion.token, lengths[completion.token as usize]);
-            check_moved(Some(completion), length)?;
+            check_moved(completion.result?, length)?;
             written.fetch_add(length.into(), Ordering::Relaxed);
             traffic::laid_out(length.into());
             free.push(token);
@@ -305,16 +293,13 @@ pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> i
     Ok(end)
 }
 
-/// What a layout that is to be over at some time may still begin. What the device has been given cannot be taken back, so
-/// that it gets no more at a time than it has shown to take.
+/// What a layout with a time limit may still begin. The device cannot give requests back, so it gets no more at a time than it
+/// has shown to take.
 #[derive(Clone, Copy, Debug)]
 struct Hurry {
     began: f64,
-    /// Seconds that there are for all of it.
     limit: Option<f64>,
-    /// Bytes that may be under way.
     most: u64,
-    /// Bytes that are on the device.
     arrived: u64,
 }
 
@@ -323,12 +308,11 @@ impl Hurry {
         Self { began: monotonic_raw_seconds(), limit: limit.map(f64::from), most, arrived: 0 }
     }
 
-    /// Bytes have reached the device.
     fn arrived(&mut self, bytes: u64) {
         self.arrived += bytes;
     }
 
-    /// Bytes that may be added to those under way where so many were begun: as many again as have arrived.
+    /// Bytes that may be added to those in flight after this many were begun: as many again as have arrived.
     fn room(&self, begun: u64) -> u64 {
         self.arrived.max(FIRST_BYTES).min(self.most).saturating_sub(begun - self.arrived)
     }
@@ -337,7 +321,7 @@ impl Hurry {
         self.room(begun) > 0
     }
 
-    /// Bytes of the next write, of a file that is to end there; `None` where there is no time for another one.
+    /// Bytes of the next write, of a file that ends at `end`; `None` where there is no time for another one.
     fn next_piece(&self, begun: u64, end: u64) -> Option<u64> {
         let length = self.room(begun).min(CHUNK_BYTES).min(end - begun);
         let passed = monotonic_raw_seconds() - self.began;
@@ -346,8 +330,7 @@ impl Hurry {
         is_time.then_some(length)
     }
 
-    /// When so many bytes will have arrived, in seconds since the beginning, as quickly as others did in those that have
-    /// `passed`.
+    /// When this many bytes will have arrived, in seconds since the beginning, at the rate of those in `passed`.
     fn expected(&self, passed: f64, bytes: u64) -> f64 {
         passed * (bytes as f64 / self.arrived.max(1) as f64).max(1.0)
     }

@@ -1,9 +1,6 @@
-//! The disk engine: requests on a file of our own, past the page cache, each timed from before it was handed over until
-//! it came back.
-//!
-//! The file has no name and is the runner's; here it is laid out with data that nothing can compress ([`contents`]),
-//! read and written through a window ([`flow`], [`lane`]), and everything is checked. By which
-//! engine requests are made is decided in [`engines`].
+//! The disk engine: requests on a file of our own, each timed from before its submission to its completion. The file is laid
+//! out with data that nothing can compress ([`contents`]), read and written through a window ([`flow`], [`lane`]) by an engine
+//! that [`engines`] chooses, and all of it is checked.
 
 mod apart;
 mod cache;
@@ -28,7 +25,6 @@ use model::wire::{DiskTask, Task};
 
 use super::{Engine, Opened, Placement, Preparing, Trouble};
 
-/// Measures disks.
 pub(super) struct DiskEngine;
 
 impl Engine for DiskEngine {
@@ -39,7 +35,7 @@ impl Engine for DiskEngine {
     fn prepare(&self, task: &Task, launch: &mut dyn Preparing) -> Result<(), Trouble> {
         let (params, given) = parts(task)?;
         let held = &given.file;
-        // Without a device nothing of the file is read or written.
+        // Without a device the file is neither read nor written.
         if params.engine == model::io::DiskEngine::Null {
             return Ok(());
         }
@@ -52,7 +48,7 @@ impl Engine for DiskEngine {
     }
 
     fn placement(&self, task: &Task, homes: Vec<u32>) -> Placement {
-        // Without a device there is nothing to sleep for.
+        // Without a device no thread sleeps.
         let keeps_ticks = parts(task).is_ok_and(|(params, _)| params.engine != model::io::DiskEngine::Null);
         Placement { keeps_ticks, homes }
     }
@@ -63,7 +59,6 @@ impl Engine for DiskEngine {
     }
 }
 
-/// What a disk task is about.
 fn parts(task: &Task) -> Result<(&DiskParams, &DiskTask), Trouble> {
     let id = &task.experiment.id;
     let Params::Disk(params) = &task.experiment.params else {

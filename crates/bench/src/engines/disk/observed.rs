@@ -1,17 +1,17 @@
-//! What the threads of a disk experiment saw, as one.
+//! The conditions of all threads of a disk benchmark.
 
 use std::collections::BTreeSet;
 
 use model::document::DiskConditions;
 
-/// What all threads together saw. Facts of the file and bytes of the process are the first one's; what could not be had is
-/// told of every thread; of a thread's own figures it is their sum (rates), their mean, or the busiest one's.
+/// Facts of the file and bytes of the process are those of the first thread, missing features those of any thread; numbers
+/// are the sum (rates), the mean, or the busiest thread's.
 ///
-/// Where more threads work than there are CPUs, none of them is busy all the time although the CPUs are: `cpu_busy` is
-/// then that of the CPUs.
+/// Where more threads work than there are CPUs, no thread is busy all the time although the CPUs are: `cpu_busy` is then
+/// that of the CPUs.
 pub(crate) fn of_threads(each: &[DiskConditions], cpus: &[u32]) -> Option<DiskConditions> {
     let values = |of: fn(&DiskConditions) -> Option<f64>| each.iter().filter_map(of).collect::<Vec<f64>>();
-    // Of a thread that does not know its own, the sum is not known.
+    // Unknown if it is unknown for one thread.
     let sum = |of: fn(&DiskConditions) -> Option<f64>| each.iter().map(of).sum::<Option<f64>>();
     let mean = |of: fn(&DiskConditions) -> Option<f64>| {
         let known = values(of);
@@ -28,7 +28,7 @@ pub(crate) fn of_threads(each: &[DiskConditions], cpus: &[u32]) -> Option<DiskCo
             .filter(|word| each.iter().all(|one| one.features.contains(word)))
             .cloned()
             .collect(),
-        stepped_down: told_by_any(each),
+        stepped_down: noted_by_any(each),
         depth_achieved: mean(|one| one.depth_achieved),
         full_iops: sum(|one| one.full_iops),
         due_iops: sum(|one| one.due_iops),
@@ -46,20 +46,20 @@ pub(crate) fn of_threads(each: &[DiskConditions], cpus: &[u32]) -> Option<DiskCo
     })
 }
 
-/// Every sentence once, with how many threads it is of where that is not all of them.
-fn told_by_any(each: &[DiskConditions]) -> Vec<String> {
-    let mut told: Vec<(&String, usize)> = Vec::new();
-    for sentence in each.iter().flat_map(|one| &one.stepped_down) {
-        match told.iter_mut().find(|(other, _)| *other == sentence) {
+/// Every note once, with the number of threads where not all have it.
+fn noted_by_any(each: &[DiskConditions]) -> Vec<String> {
+    let mut notes: Vec<(&String, usize)> = Vec::new();
+    for note in each.iter().flat_map(|one| &one.stepped_down) {
+        match notes.iter_mut().find(|(other, _)| *other == note) {
             Some((_, threads)) => *threads += 1,
-            None => told.push((sentence, 1)),
+            None => notes.push((note, 1)),
         }
     }
     let all = each.len();
-    let with = |(sentence, threads): (&String, usize)| {
-        if threads < all { format!("{sentence} (on {threads} of {all} threads)") } else { sentence.clone() }
+    let with = |(note, threads): (&String, usize)| {
+        if threads < all { format!("{note} (on {threads} of {all} threads)") } else { note.clone() }
     };
-    told.into_iter().map(with).collect()
+    notes.into_iter().map(with).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
-//! What all threads of this process have asked of storage, beside what the kernel says reached it; and what they wrote before
-//! that, to lay files out.
-//!
-//! Counts for the whole process, since the kernel's are; a worker measures one experiment and ends.
+//! Bytes that all threads of this process requested of storage or laid out, and those that reached it by the kernel's count.
+//! The counts are of the process, because the kernel's are; a worker measures one benchmark and ends.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,18 +11,16 @@ static WRITTEN: AtomicU64 = AtomicU64::new(0);
 static LAID_OUT: AtomicU64 = AtomicU64::new(0);
 static BEGIN: OnceLock<Option<ProcessIo>> = OnceLock::new();
 
-/// Begins to count, the first time; called before the first request of an experiment.
+/// Begins to count at the first call, before the first request of a benchmark.
 pub(super) fn begin() {
     BEGIN.get_or_init(|| machine::process_io(&Sysroot::host()));
 }
 
-/// So many bytes more were moved by requests.
 pub(super) fn asked_for(write: bool, bytes: u64) {
     let total = if write { &WRITTEN } else { &READ };
     total.fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// So many bytes more of a file were laid out.
 pub(super) fn laid_out(bytes: u64) {
     LAID_OUT.fetch_add(bytes, Ordering::Relaxed);
 }
@@ -34,7 +30,7 @@ pub(super) fn written() -> (u64, u64) {
     (LAID_OUT.load(Ordering::Relaxed), WRITTEN.load(Ordering::Relaxed))
 }
 
-/// Bytes that reached storage over bytes asked for, of reads or of writes; `None` where the kernel does not count.
+/// Bytes that reached storage over bytes requested, of reads or of writes, where the kernel counts them.
 pub(super) fn storage_share(write: bool) -> Option<f64> {
     let began = (*BEGIN.get()?)?;
     let now = machine::process_io(&Sysroot::host())?;

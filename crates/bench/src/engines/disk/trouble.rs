@@ -1,12 +1,10 @@
-//! Sentences for requests that failed: what was done, where, and what the system said.
-//!
-//! Words only; whether a failure ends a row or skips it is the caller's decision, by [`is_for_want_of_room`].
+//! Error texts of requests: what was done, where, and the system's error.
 
 use std::io;
 
 use model::wire::HeldFile;
 
-/// The names of errors that requests to storage end with: numbers of `asm-generic/errno.h`, which x86 and Arm share.
+/// Names of errors of storage requests: numbers of `asm-generic/errno.h`, which x86 and Arm share.
 const NAMES: &[(i32, &str)] = &[
     (5, "EIO"),
     (11, "EAGAIN"),
@@ -29,7 +27,7 @@ const NAMES: &[(i32, &str)] = &[
     (122, "EDQUOT"),
 ];
 
-/// An error in the system's words, with its name where it is a known one.
+/// The system's text of an error, with its name where it is known.
 pub(super) fn words(error: &io::Error) -> String {
     let text = error.to_string();
     let Some(number) = error.raw_os_error() else { return text };
@@ -40,22 +38,20 @@ pub(super) fn words(error: &io::Error) -> String {
     }
 }
 
-/// Whether the file system or the user's share of it is full.
+/// Whether the file system or the user's quota is full.
 pub(super) fn is_for_want_of_room(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
 
-/// Whether the kernel did not know how to do a request at all, whatever its place.
+/// Whether the kernel does not support the request at all, at any offset.
 pub(super) fn is_not_supported(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
-/// The test file, as sentences call it.
 pub(super) fn test_file(held: &HeldFile) -> String {
     format!("the test file in '{}' ({})", held.directory, held.filesystem)
 }
 
-/// A request that failed.
 pub(super) fn failed(held: &HeldFile, write: bool, bytes: u64, offset: u64, why: &str) -> String {
     let doing = if write { "writing" } else { "reading" };
     format!("{doing} {bytes} bytes at {offset} of {}: {why}", test_file(held))

@@ -1,8 +1,5 @@
-//! Which block comes next: the order in which a lane visits its part of the file.
-//!
-//! Numbers of blocks only; no I/O. Threads that write have parts of their own, and so have lanes that write at random,
-//! so that what is read back later can only be what this very lane wrote. Lanes of one thread that go through its part
-//! in order are one stream.
+//! The order in which a lane visits the blocks of its part of the file. Threads that write have separate parts, and so have
+//! lanes that write at random, so that a block that is read back can only be this lane's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,30 +12,26 @@ mod permutation;
 use permutation::Permutation;
 
 /// From one block to the next of a strided pass: `IOzone`'s (`-i 5`, a stride of 17 records). No power of two, so that
-/// successive blocks do not fall on one member of an array or into one bank of a drive.
+/// successive blocks are not on one member of an array or one bank of a drive.
 const STRIDE: u64 = 17;
-
-/// No block: none has this number.
+/// Not the number of a block.
 const NONE: u64 = u64::MAX;
 
-/// Some blocks in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
-    /// The first.
     pub(super) first: u64,
-    /// How many.
     pub(super) count: u64,
 }
 
 impl Span {
-    /// Part `part` of `parts` of a file of so many blocks; together they are all of it.
+    /// Part `part` of `parts` of a file; together the parts are all of it.
     pub(super) fn part(parts: u64, part: u64, blocks: u64) -> Self {
         let begin = |part: u64| u64::try_from(u128::from(blocks) * u128::from(part) / u128::from(parts.max(1)));
         let (first, end) = (begin(part).unwrap_or(0), begin(part + 1).unwrap_or(blocks));
         Self { first, count: end.saturating_sub(first) }
     }
 
-    /// So many blocks of it (or all, if it has fewer), from one on that the seed decides.
+    /// This many blocks of it (or all, if it has fewer), at a position that the seed decides.
     pub(super) fn stretch(self, blocks: u64, seed: u64) -> Self {
         let count = blocks.min(self.count);
         let first = self.first + Random::new(seed).below(self.count - count + 1);
@@ -46,14 +39,13 @@ impl Span {
     }
 }
 
-/// The order of a pass through a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Ascending,
     Descending,
     /// Every seventeenth block from the first on, then every seventeenth from the second on, and so forth.
     Strided,
-    /// At random, each once in a pass. Of so many lists that a permutation is dealt out to, this is the one of a number.
+    /// At random, each block once in a pass: list `list` of the `lists` that a permutation is dealt out to.
     Shuffled {
         permutation: Permutation,
         lists: u64,
@@ -62,7 +54,7 @@ enum Order {
 }
 
 impl Order {
-    /// Which block of a span of `count` is visited after `position` others.
+    /// The block of a span of `count` that is visited after `position` others.
     #[inline]
     fn block(self, position: u64, count: u64) -> u64 {
         match self {
@@ -70,7 +62,7 @@ impl Order {
             Self::Descending => count - 1 - position,
             Self::Shuffled { permutation, lists, list } => permutation.at(position * lists + list),
             Self::Strided => {
-                // As many rounds as the stride, the first of which have a block more than the others.
+                // As many rounds as the stride, the first of which have a block more.
                 let (each, longer) = (count / STRIDE, count % STRIDE);
                 let of_longer = longer * (each + 1);
                 let (round, step) = if position < of_longer {
@@ -85,14 +77,13 @@ impl Order {
     }
 }
 
-/// A span that is visited in order, pass after pass, by one lane or by several together.
+/// A span that is visited in order, pass after pass, by one or more lanes.
 #[derive(Debug)]
 pub(super) struct Stream {
     order: Order,
     span: Span,
-    /// Visits so far.
     cursor: AtomicU64,
-    /// Which block each lane has in flight, or [`NONE`]; empty where lanes may meet.
+    /// The block that each lane has in flight, or [`NONE`]; empty where lanes may meet.
     taken: Vec<AtomicU64>,
 }
 
@@ -101,10 +92,10 @@ impl Stream {
     #[inline]
     fn next(&self, lane: usize) -> u64 {
         let Some(own) = self.taken.get(lane) else { return self.block() };
-        // It ends: there are more blocks than lanes, and each has one at most.
+        // Ends, because there are more blocks than lanes.
         loop {
             let block = self.block();
-            // Said before looking: of two lanes that come by the same block at least one sees the other.
+            // Stored before the check: of two lanes with the same block at least one sees the other.
             own.store(block, Ordering::SeqCst);
             let mut others = self.taken.iter().enumerate().filter(|(other, _)| *other != lane);
             if others.all(|(_, taken)| taken.load(Ordering::SeqCst) != block) {
@@ -121,45 +112,27 @@ impl Stream {
     }
 }
 
-/// The blocks of one lane, in the order of its visits, without end.
 #[derive(Debug)]
 pub(super) enum Visits {
-    /// Drawn at random, each of the part alike.
-    Random {
-        /// What is drawn with.
-        random: Random,
-        /// The first block of the part.
-        first: u64,
-        /// From one block of the part to the next.
-        step: u64,
-        /// Blocks of the part.
-        count: u64,
-    },
-    /// One after the other in an order, and round again. Lanes of one thread share it: together they are one stream.
-    InOrder {
-        /// The stream.
-        stream: Arc<Stream>,
-        /// Which of its lanes this is.
-        lane: usize,
-    },
+    /// Drawn at random from `count` blocks, from `first` on and `step` apart.
+    Random { random: Random, first: u64, step: u64, count: u64 },
+    /// In the order of a stream that the lanes of a thread share.
+    InOrder { stream: Arc<Stream>, lane: usize },
 }
 
 impl Visits {
-    /// Any block of the span.
     pub(super) fn anywhere(span: Span, seed: u64) -> Self {
         Self::every(1, 0, span, seed)
     }
 
-    /// Every `step`th block of the span, from its block `first` on, at random: all lanes range over the whole of it, and
-    /// none meets another.
+    /// Every `step`th block of the span from its block `first` on, at random: the lanes range over all of it and never meet.
     pub(super) fn every(step: u64, first: u64, span: Span, seed: u64) -> Self {
         let count = span.count.saturating_sub(first).div_ceil(step.max(1));
         Self::Random { random: Random::new(seed), first: span.first + first, step, count }
     }
 
-    /// Through the span in this order (ascending, if it is a random one), from a place on that the seed decides. Where
-    /// `apart` is not 0, no two of so many lanes that share it have the same block in flight; the span must have more
-    /// blocks than that, or they may.
+    /// Through the span in this order (ascending for a random pattern), from a position that the seed decides. If `apart` is
+    /// not 0, no two of that many lanes have the same block in flight, provided that the span has more blocks.
     pub(super) fn along(pattern: DiskPattern, span: Span, apart: u32, seed: u64) -> Self {
         let order = match pattern {
             DiskPattern::Sequential | DiskPattern::Random => Order::Ascending,
@@ -172,8 +145,8 @@ impl Visits {
         Self::InOrder { stream: Arc::new(Stream { order, span, cursor, taken }), lane: 0 }
     }
 
-    /// List `list` of the `lists` that a random order of all blocks is dealt out to: in one pass through each of them
-    /// every block comes once. The seed is the same for all, and `from` decides where in its own list a thread begins.
+    /// List `list` of the `lists` that a random order of all blocks is dealt out to, from a position that `from` decides. The
+    /// seed is the same for all lists.
     pub(super) fn dealt(lists: u64, list: u64, blocks: u64, seed: u64, from: u64) -> Self {
         let count = blocks.saturating_sub(list).div_ceil(lists.max(1));
         let order = Order::Shuffled { permutation: Permutation::new(blocks, seed), lists, list };
@@ -182,7 +155,7 @@ impl Visits {
         Self::InOrder { stream: Arc::new(stream), lane: 0 }
     }
 
-    /// How many visits in a row certainly lead to different blocks, over all lanes that share the order.
+    /// Visits in a row that certainly lead to different blocks, over all lanes that share the order.
     pub(super) fn pass(&self) -> u64 {
         match self {
             Self::Random { .. } => 1,
@@ -190,7 +163,7 @@ impl Visits {
         }
     }
 
-    /// For lane `lane` of the same thread: the same stream; none where each has a part of its own.
+    /// The same stream for another lane of the thread, unless each has a part of its own.
     pub(super) fn share(&self, lane: usize) -> Option<Self> {
         match self {
             Self::Random { .. } => None,
@@ -198,7 +171,6 @@ impl Visits {
         }
     }
 
-    /// The next block.
     #[inline]
     pub(super) fn next(&mut self) -> u64 {
         match self {
@@ -230,7 +202,7 @@ mod tests {
         Span::part(1, 0, blocks)
     }
 
-    /// A pass in this order, as the words say it: no arithmetic.
+    /// A pass in this order, by its definition.
     fn pass(pattern: DiskPattern, blocks: u64) -> Vec<u64> {
         match pattern {
             DiskPattern::Backward => (0..blocks).rev().collect(),
@@ -247,7 +219,7 @@ mod tests {
                 assert_eq!(expected.iter().collect::<BTreeSet<_>>().len() as u64, blocks);
                 let mut visits = Visits::along(pattern, whole(blocks), 0, blocks);
                 let seen: Vec<u64> = (0..2 * blocks).map(|_| visits.next()).collect();
-                // From wherever it begins: the same order, and round again.
+                // From its first block on the same order, round and round.
                 let begin = expected.iter().position(|block| *block == seen[0]).unwrap();
                 let round = expected.iter().cycle().skip(begin).take(seen.len());
                 assert!(seen.iter().eq(round), "{pattern}, {blocks} blocks: {seen:?}");
@@ -321,7 +293,7 @@ mod tests {
         }
         late.release();
         assert!((0..8).any(|_| other.next() == kept), "it is free again");
-        // Without lanes that must not meet nothing is kept.
+        // Where lanes may meet, no block is kept.
         let mut free = Visits::along(DiskPattern::Sequential, whole(8), 0, 4);
         let (first, mut other) = (free.next(), free.share(1).unwrap());
         assert!((0..8).any(|_| other.next() == first));

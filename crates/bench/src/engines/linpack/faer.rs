@@ -1,8 +1,5 @@
 //! faer, a library of linear algebra in Rust, as a second solver for comparison: its LU with partial pivoting and its
-//! products, on threads of its own that are pinned to the row's CPUs.
-//!
-//! It is in the program only where that was built with the feature `faer`. Its data are made and its result is checked as
-//! those of the system's library are.
+//! products, on threads of its own that are pinned to the benchmark's CPUs. Compiled with the feature `faer` only.
 
 use std::sync::Arc;
 
@@ -11,49 +8,44 @@ use faer::linalg::lu::partial_pivoting::{factor, solve};
 use faer::linalg::matmul::matmul;
 use faer::prelude::{Reborrow, ReborrowMut};
 use faer::{Accum, MatMut, MatRef, Par, Spec};
-use kernels::dense::{Real, Uniform, check};
+use kernels::dense::Real;
 use model::isa::Element;
-use model::linpack::{LinpackConditions, LinpackOp, LinpackParams};
+use model::linpack::{LinpackOp, LinpackParams};
 use model::wire::Task;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use sys::numbers::{Number, Numbers};
+use sys::numbers::Number;
 
-use super::library::{Around, Library, index, map};
-use super::operands::Operands;
-use super::parts::judged;
-use super::team::Team;
-use super::{Residuals, Trouble};
+use super::Trouble;
+use super::library;
+use super::operands::{Equations, Operands};
+use super::parts::{Team, index};
 
-/// What a row says of it: the version is that of this package's manifest.
+/// Name and version in a result; the version is that of this package's manifest.
 const LABEL: &str = "faer 0.24";
 
-/// Sets a problem up for faer.
-///
-/// # Errors
-/// It does not have it, there is no memory, or there are no threads.
 pub(super) fn team(task: &Task, params: &LinpackParams) -> Result<Arc<dyn Team>, Trouble> {
     let pool = pool(task)?;
-    let library: Box<dyn Library> = match (params.op, params.element) {
-        (LinpackOp::Lu, Element::Fp64) => Box::new(Solution::new(pool, task, params)?),
-        (LinpackOp::Gemm, Element::Fp64) => Box::new(Product::<f64> { pool, operands: Operands::new(task, params)? }),
-        (LinpackOp::Gemm, Element::Fp32) => Box::new(Product::<f32> { pool, operands: Operands::new(task, params)? }),
-        (op, element) => return Err(Trouble::Failed(format!("the engine faer has no {op} of {element} here"))),
-    };
-    Ok(Arc::new(Around::new(library, task.cpus.len())))
+    match (params.op, params.element) {
+        (LinpackOp::Lu, Element::Fp64) => {
+            let solve = solver(pool, index(params.n)?)?;
+            Ok(library::team(Equations::new(task, params, LABEL.to_owned())?, task.cpus.len(), solve))
+        }
+        (LinpackOp::Gemm, Element::Fp64) => product::<f64>(pool, task, params),
+        (LinpackOp::Gemm, Element::Fp32) => product::<f32>(pool, task, params),
+        (op, element) => Err(Trouble::Failed(format!("the engine faer has no {op} of {element} here"))),
+    }
 }
 
-/// Its threads, each on a CPU of the row.
 fn pool(task: &Task) -> Result<ThreadPool, Trouble> {
     let cpus = task.cpus.clone();
     let pinned = move |thread: usize| {
-        // One that cannot be pinned runs where the others may: slower, not wrong.
+        // A thread that cannot be pinned runs on any of the process's CPUs: slower, not wrong.
         let _ = cpus.get(thread).map(|cpu| sys::affinity::pin_to(*cpu));
     };
     let built = ThreadPoolBuilder::new().num_threads(task.cpus.len()).start_handler(pinned).build();
     built.map_err(|error| Trouble::Unavailable(format!("the threads of faer cannot be started: {error}")))
 }
 
-/// As many threads as the pool has.
 fn parallel(pool: &ThreadPool) -> Par {
     match pool.current_num_threads() {
         0 | 1 => Par::Seq,
@@ -61,162 +53,84 @@ fn parallel(pool: &ThreadPool) -> Par {
     }
 }
 
-/// A system of equations.
-struct Solution {
-    pool: ThreadPool,
-    n: usize,
-    lda: usize,
-    seed: u64,
-    matrix: Numbers<f64>,
-    /// The right-hand side, then the solution.
-    right: Vec<f64>,
-    permutation: Vec<usize>,
-    inverse: Vec<usize>,
-    /// What its functions need beside their arguments.
-    scratch: MemBuffer,
-}
-
-impl Solution {
-    fn new(pool: ThreadPool, task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
-        let (n, lda) = (index(params.n)?, index(params.lda)?);
-        let par = parallel(&pool);
-        let needed = factor::lu_in_place_scratch::<usize, f64>(n, n, par, Spec::default())
-            .or(solve::solve_in_place_scratch::<usize, f64>(n, 1, par));
-        let scratch = MemBuffer::try_new(needed)
-            .map_err(|_| Trouble::Unavailable("no memory for what faer needs beside the matrix".to_owned()))?;
-        Ok(Self {
-            pool,
-            n,
-            lda,
-            seed: task.seed,
-            matrix: map(lda.checked_mul(n), params.align)?,
-            right: vec![0.0; n],
-            permutation: vec![0; n],
-            inverse: vec![0; n],
-            scratch,
-        })
-    }
-}
-
-impl Library for Solution {
-    fn fill(&mut self) {
-        let uniform = Uniform::new(self.seed, self.n);
-        for (column, entries) in self.matrix.chunks_exact_mut(self.lda).enumerate() {
-            uniform.fill(column, 0, &mut entries[..self.n]);
-        }
-        // The right-hand side is the column behind the matrix.
-        uniform.fill(self.n, 0, &mut self.right);
-    }
-
-    fn work(&mut self) -> Result<(), String> {
-        let (n, lda, par) = (self.n, self.lda, parallel(&self.pool));
-        let Self { pool, matrix, right, permutation, inverse, scratch, .. } = self;
+fn solver(pool: ThreadPool, n: usize) -> Result<impl FnMut(&mut Equations) -> Result<(), String> + Send, Trouble> {
+    let par = parallel(&pool);
+    let needed = factor::lu_in_place_scratch::<usize, f64>(n, n, par, Spec::default())
+        .or(solve::solve_in_place_scratch::<usize, f64>(n, 1, par));
+    let mut scratch = MemBuffer::try_new(needed)
+        .map_err(|_| Trouble::Unavailable("no memory for what faer needs beside the matrix".to_owned()))?;
+    let (mut permutation, mut inverse) = (vec![0_usize; n], vec![0_usize; n]);
+    Ok(move |system: &mut Equations| {
+        let Equations { lda, matrix, right, .. } = system;
         pool.install(|| {
-            let stack = MemStack::new(scratch);
-            let mut factors = MatMut::from_column_major_slice_with_stride_mut(matrix, n, n, lda);
+            let stack = MemStack::new(&mut scratch);
+            let mut factors = MatMut::from_column_major_slice_with_stride_mut(matrix, n, n, *lda);
             let params = Spec::default();
-            let (_, rows) = factor::lu_in_place(factors.rb_mut(), permutation, inverse, par, stack, params);
+            let (_, rows) = factor::lu_in_place(factors.rb_mut(), &mut permutation, &mut inverse, par, stack, params);
             let right = MatMut::from_column_major_slice_mut(right, n, 1);
             solve::solve_in_place(factors.rb(), factors.rb(), rows, right, par, stack);
         });
         Ok(())
-    }
-
-    fn check(&mut self) -> Result<Residuals, String> {
-        let pivot = |column: &usize| self.matrix[column * (self.lda + 1)];
-        let singular = (0..self.n).find(|column| pivot(column).abs() <= 0.0);
-        judged(&check(self.seed, &self.right), singular)
-    }
-
-    fn huge_share(&self) -> Option<f64> {
-        self.matrix.region().place().huge_share()
-    }
-
-    fn describe(&self) -> LinpackConditions {
-        let n = self.n as u64;
-        LinpackConditions {
-            kernel: Some(LABEL.to_owned()),
-            mapped_bytes: Some(self.matrix.region().len() as u64),
-            matrix_bytes: Some(n * n * size_of::<f64>() as u64),
-            ..LinpackConditions::default()
-        }
-    }
+    })
 }
 
-/// A product of matrices.
-struct Product<T: Real + Number> {
+fn product<T: Real + Number + faer::traits::ComplexField>(
     pool: ThreadPool,
-    operands: Operands<T>,
-}
-
-impl<T: Real + Number + faer::traits::ComplexField> Library for Product<T> {
-    fn fill(&mut self) {
-        self.operands.fill();
-    }
-
-    fn work(&mut self) -> Result<(), String> {
-        let par = parallel(&self.pool);
-        let Operands { n, lda, a, b, c, .. } = &mut self.operands;
+    task: &Task,
+    params: &LinpackParams,
+) -> Result<Arc<dyn Team>, Trouble> {
+    let par = parallel(&pool);
+    let operands = Operands::<T>::new(task, params, LABEL.to_owned())?;
+    Ok(library::team(operands, task.cpus.len(), move |all: &mut Operands<T>| {
+        let Operands { n, lda, a, b, c, .. } = all;
         let (n, lda) = (*n, *lda);
         let (a, b, c): (&[T], &[T], &mut [T]) = (a, b, c);
-        self.pool.install(|| {
+        pool.install(|| {
             let a = MatRef::from_column_major_slice_with_stride(a, n, n, lda);
             let b = MatRef::from_column_major_slice_with_stride(b, n, n, lda);
             let c = MatMut::from_column_major_slice_with_stride_mut(c, n, n, lda);
             matmul(c, Accum::Replace, a, b, T::ONE, par);
         });
         Ok(())
-    }
-
-    fn check(&mut self) -> Result<Residuals, String> {
-        self.operands.check()
-    }
-
-    fn huge_share(&self) -> Option<f64> {
-        self.operands.huge_share()
-    }
-
-    fn describe(&self) -> LinpackConditions {
-        self.operands.describe(LABEL.to_owned())
-    }
+    }))
 }
 
 #[cfg(test)]
 mod tests {
-    use model::experiment::Params;
     use model::linpack::LinpackEngine;
 
+    use super::super::library::Data;
     use super::*;
     use crate::engines::linpack::planted;
 
     fn task(n: u64, threads: u32, op: LinpackOp, element: Element) -> (Task, LinpackParams) {
-        let mut task = planted::task(n, threads);
-        let Params::Linpack(params) = &mut task.experiment.params else { panic!("{task:?}") };
-        (params.op, params.engine, params.element, params.isa) = (op, LinpackEngine::Faer, element, None);
-        let params = params.clone();
-        (task, params)
+        planted::task_with(n, threads, |params| {
+            (params.op, params.engine, params.element, params.isa) = (op, LinpackEngine::Faer, element, None);
+        })
     }
 
-    fn solution(n: u64, threads: u32) -> Solution {
+    fn solution(n: u64, threads: u32) -> (Equations, impl FnMut(&mut Equations) -> Result<(), String>) {
         let (task, params) = task(n, threads, LinpackOp::Lu, Element::Fp64);
-        Solution::new(pool(&task).unwrap(), &task, &params).unwrap()
+        let system = Equations::new(&task, &params, LABEL.to_owned()).unwrap();
+        let solve = solver(pool(&task).unwrap(), system.n).unwrap();
+        (system, solve)
     }
 
     #[test]
     fn solutions_and_products_pass() {
         for (n, threads) in [(1, 1), (2, 1), (150, 1), (300, 2)] {
-            let mut solution = solution(n, threads);
+            let (mut system, mut solve) = solution(n, threads);
             for _ in 0..2 {
-                solution.fill();
-                solution.work().unwrap();
-                assert!(solution.check().is_ok_and(|found| found.scaled < 16.0), "{n}");
+                system.fill();
+                solve(&mut system).unwrap();
+                assert!(system.check().is_ok_and(|found| found.scaled < 16.0), "{n}");
             }
         }
         for element in [Element::Fp64, Element::Fp32] {
             let (task, params) = task(90, 2, LinpackOp::Gemm, element);
             let team = team(&task, &params).unwrap();
             team.fill(0).unwrap();
-            assert!(team.check(0).is_err(), "what was not multiplied is no product");
+            assert!(team.check(0).is_err(), "{element} that was not multiplied");
             team.work(0, &mut || {}).unwrap();
             assert!(team.check(0).is_ok(), "{element}");
         }
@@ -224,15 +138,15 @@ mod tests {
 
     #[test]
     fn what_it_solves_wrong_is_found() {
-        let mut solution = solution(100, 1);
-        solution.fill();
-        solution.matrix[3 * solution.lda + 7] += 1e-3;
-        solution.work().unwrap();
-        assert!(solution.check().unwrap_err().contains("the solution is wrong"));
-        solution.fill();
-        let (lda, n) = (solution.lda, solution.n);
-        solution.matrix[lda * (n - 1)..][..n].fill(0.0);
-        solution.work().unwrap();
-        assert!(solution.check().unwrap_err().contains("singular: column 99"));
+        let (mut system, mut solve) = solution(100, 1);
+        system.fill();
+        system.matrix[3 * system.lda + 7] += 1e-3;
+        solve(&mut system).unwrap();
+        assert!(system.check().unwrap_err().contains("the solution is wrong"));
+        system.fill();
+        let (lda, n) = (system.lda, system.n);
+        system.matrix[lda * (n - 1)..][..n].fill(0.0);
+        solve(&mut system).unwrap();
+        assert!(system.check().unwrap_err().contains("singular: column 99"));
     }
 }

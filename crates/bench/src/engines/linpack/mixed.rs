@@ -1,21 +1,15 @@
-//! Our own solver in mixed precision: a system in fp64, its factors in fp32, or in fp32 by products in bf16, and refinement.
+//! Our own solver in mixed precision: a system in fp64, factors in fp32 or by products in bf16, and refinement.
 
 use areas::linpack::solver;
 use kernels::dense::{Checked, Diagonal, MOST_REFINEMENTS, Mixed, Problem, Refined, Unfit};
 use model::isa::Element;
 use model::linpack::{LinpackConditions, LinpackMatrix, LinpackParams};
 use model::wire::Task;
-use sys::memory::Place;
 use sys::numbers::Numbers;
 
-use super::parts::{Parts, WORKSPACE_ALIGN, abandoned, index, judged, map, unfit};
-use super::team::Team;
-use super::{Residuals, Trouble, tile};
+use super::parts::{Memory, Parts, Team, WORKSPACE_ALIGN, abandoned, bound_tile, index, judged, map, unfit};
+use super::{Residuals, Trouble};
 
-/// What a check of a solution comes to.
-///
-/// # Errors
-/// It is none: there are no factors, the refinement did not converge, or the residual is too large or no number.
 fn judged_mixed(
     checked: &Checked,
     singular: Option<usize>,
@@ -35,26 +29,18 @@ fn judged_mixed(
     judged(checked, None)
 }
 
-/// A system of equations.
 pub(super) struct LuMixed {
     solver: Mixed<Numbers<f64>, Numbers<f32>>,
-    /// The type of the factors.
     factors: Element,
-    /// Where the matrix and its factors are.
-    places: [Place; 2],
-    mapped_bytes: u64,
+    memory: Memory,
 }
 
 impl LuMixed {
-    /// Maps its memory, which is touched by nobody.
-    ///
-    /// # Errors
-    /// There is no kernel for it here, or no memory.
     pub(super) fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
         let Parts { tile, blocking, crew, n, lda } = Parts::<f32>::new(task, params)?;
         let isa = || params.isa.map_or("any kernel", |isa| isa.name());
         let beside = LinpackParams { isa: params.isa.map(solver::beside_factors), ..params.clone() };
-        let wide = tile::tile::<f64>(&beside)
+        let wide = bound_tile::<f64>(&beside)
             .ok_or_else(|| Trouble::Unavailable(format!("there is no kernel of fp64 with {} here", isa())))?;
         let is_dominant = params.matrix() == Some(LinpackMatrix::DiagonallyDominant);
         let diagonal = if is_dominant { Diagonal::Dominant } else { Diagonal::Drawn };
@@ -64,11 +50,9 @@ impl LuMixed {
         let factors = map::<f32>(problem.matrix_len().ok_or(Unfit::Order).map_err(unfit)?, align)?;
         let vectors = map::<f64>(problem.refinement_len(), WORKSPACE_ALIGN)?;
         let workspace = map::<f32>(problem.workspace_len(crew.threads()), WORKSPACE_ALIGN)?;
-        let regions = [kept.region(), factors.region(), vectors.region(), workspace.region()];
-        let mapped_bytes = regions.iter().map(|region| region.len() as u64).sum();
-        let places = [kept.region().place(), factors.region().place()];
+        let memory = Memory::new(&[kept.region(), factors.region()], &[vectors.region(), workspace.region()]);
         let solver = Mixed::new(problem, wide, crew, (kept, vectors), (factors, workspace)).map_err(unfit)?;
-        Ok(Self { solver, factors: params.element, places, mapped_bytes })
+        Ok(Self { solver, factors: params.element, memory })
     }
 }
 
@@ -91,27 +75,22 @@ impl Team for LuMixed {
     }
 
     fn huge_share(&self) -> Option<f64> {
-        let [kept, factors] = self.places.each_ref().map(|place| place.huge_share());
-        kept.zip(factors).map(|(kept, factors)| kept.min(factors))
+        self.memory.huge_share()
     }
 
     fn describe(&self) -> LinpackConditions {
         let problem = self.solver.problem();
-        let n = problem.n as u64;
+        let bytes = problem.n * problem.n * (size_of::<f64>() + size_of::<f32>());
         LinpackConditions {
-            kernel: Some(problem.tile.tile().name.to_owned()),
-            mapped_bytes: Some(self.mapped_bytes),
-            matrix_bytes: Some(n * n * (size_of::<f64>() + size_of::<f32>()) as u64),
-            // Every sample solves the same system, by the same operations.
+            // Every sample solves the same system by the same operations.
             refinements: Some(self.solver.refined().refinements as f64),
-            ..LinpackConditions::default()
+            ..self.memory.describe(problem.tile.tile().name, bytes)
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use model::experiment::Params;
     use model::isa::Isa;
     use model::linpack::LinpackOp;
 
@@ -119,10 +98,9 @@ mod tests {
     use crate::engines::linpack::planted;
 
     fn team(n: u64, threads: u32) -> LuMixed {
-        let mut task = planted::task(n, threads);
-        let Params::Linpack(params) = &mut task.experiment.params else { panic!("{task:?}") };
-        (params.op, params.element) = (LinpackOp::LuMixed, Element::Fp32);
-        let params = params.clone();
+        let (task, params) = planted::task_with(n, threads, |params| {
+            (params.op, params.element) = (LinpackOp::LuMixed, Element::Fp32);
+        });
         LuMixed::new(&task, &params).unwrap()
     }
 
@@ -148,10 +126,9 @@ mod tests {
 
     /// A team with factors in bf16, where this machine has them.
     fn brain(n: u64) -> Option<LuMixed> {
-        let mut task = planted::task(n, 1);
-        let Params::Linpack(params) = &mut task.experiment.params else { panic!("{task:?}") };
-        (params.op, params.element, params.isa) = (LinpackOp::LuMixed, Element::Bf16, Some(Isa::Avx512Bf16));
-        let params = params.clone();
+        let (task, params) = planted::task_with(n, 1, |params| {
+            (params.op, params.element, params.isa) = (LinpackOp::LuMixed, Element::Bf16, Some(Isa::Avx512Bf16));
+        });
         match LuMixed::new(&task, &params) {
             Ok(team) => Some(team),
             Err(Trouble::Unavailable(reason)) => {

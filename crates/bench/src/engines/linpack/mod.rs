@@ -1,6 +1,5 @@
-//! The LINPACK engine: solutions of dense systems, and products of matrices, each checked.
-//!
-//! Here a launch's problem is set up before there are threads, and each thread takes its part of it.
+//! The LINPACK engine: solutions of dense systems and products of matrices, each checked. A problem is set up before
+//! there are threads, and each thread takes its part.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,12 +21,9 @@ mod parts;
 #[cfg(test)]
 pub(crate) mod planted;
 mod system;
-mod team;
-mod tile;
 
-use team::Team;
+use parts::Team;
 
-/// Measures LINPACK.
 pub(super) struct LinpackEngine;
 
 impl Engine for LinpackEngine {
@@ -70,8 +66,7 @@ fn params(task: &Task) -> Result<&LinpackParams, Trouble> {
     }
 }
 
-/// The multiply-adds that bound a row, of bf16 the sums of two products: those of the set that its solver uses, or the
-/// widest where it chooses.
+/// The multiply-adds that bound a benchmark: of the solver's instruction set, or of the widest where the solver chooses.
 fn bound(params: &LinpackParams, seed: u64) -> Option<Box<dyn super::Trial>> {
     match params.isa {
         Some(isa) => cpu::trial(params.bound(), params.element, isa, seed),
@@ -79,7 +74,7 @@ fn bound(params: &LinpackParams, seed: u64) -> Option<Box<dyn super::Trial>> {
     }
 }
 
-/// A problem that was set up for a launch and that some of its threads have yet to take.
+/// A problem that is set up, and of which `left` threads have yet to take their part.
 struct Open {
     id: String,
     launch: u32,
@@ -87,14 +82,13 @@ struct Open {
     team: Arc<dyn Team>,
 }
 
-/// Problems are set up before there are threads, in an engine that is one static value; so they are kept here.
+/// Kept here, because the engine is one static value.
 static PREPARED: Mutex<Vec<Open>> = Mutex::new(Vec::new());
 
 fn prepared() -> std::sync::MutexGuard<'static, Vec<Open>> {
     PREPARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The problem of this launch, for one of its threads; the last one leaves nothing behind.
 fn take(task: &Task) -> Option<Arc<dyn Team>> {
     let mut all = prepared();
     let index = all.iter().position(|open| (&open.id, open.launch) == (&task.experiment.id, task.launch))?;
@@ -103,7 +97,6 @@ fn take(task: &Task) -> Option<Arc<dyn Team>> {
     if open.left == 0 { Some(all.swap_remove(index).team) } else { Some(Arc::clone(&open.team)) }
 }
 
-/// One thread's part of a problem.
 struct TeamJob {
     team: Arc<dyn Team>,
     thread: usize,
@@ -112,7 +105,7 @@ struct TeamJob {
 
 impl Drop for TeamJob {
     fn drop(&mut self) {
-        // After its last sample nobody is in there any more; before, the others must not wait for this thread.
+        // Before the last sample the other threads must not wait for this one.
         self.team.abandon();
     }
 }
@@ -141,7 +134,7 @@ impl Job for TeamJob {
             stats::summarise(&values).ok().map(|summary| summary.median)
         };
         let factors = self.params.op != LinpackOp::Gemm;
-        // One thread speaks for all: the buffers are theirs together.
+        // One thread reports for all, because they share the buffers.
         seen.pages_obtained = self.team.huge_share();
         seen.linpack = Some(LinpackConditions {
             matrix: self.params.matrix(),

@@ -1,11 +1,12 @@
-//! The matrices of a product that a library computes, and the check of it.
+//! The matrices of a problem that a library solves, and the check of its result.
 
-use kernels::dense::{Real, Uniform};
+use kernels::dense::{self, Real, Uniform};
 use model::linpack::{LinpackConditions, LinpackParams};
 use model::wire::Task;
 use sys::numbers::{Number, Numbers};
 
-use super::library::{index, map};
+use super::library::Data;
+use super::parts::{Memory, index, judged, map};
 use super::{Residuals, Trouble};
 
 /// Vectors of random signs that the product is multiplied by. A fault of one entry escapes none of them, one of several
@@ -13,25 +14,78 @@ use super::{Residuals, Trouble};
 /// time", 1977).
 const VECTORS: usize = 4;
 
+fn matrix<T: Number>(params: &LinpackParams) -> Result<Numbers<T>, Trouble> {
+    map(index(params.lda.saturating_mul(params.n))?, index(params.align)?)
+}
+
+fn fill<T: Real>(matrix: &mut [T], n: usize, lda: usize, uniform: Uniform) {
+    for (column, entries) in matrix.chunks_exact_mut(lda).enumerate() {
+        uniform.fill(column, 0, &mut entries[..n]);
+    }
+}
+
+/// A system of equations: the matrix, then its factors; the right-hand side, then the solution.
+pub(super) struct Equations {
+    pub(super) n: usize,
+    pub(super) lda: usize,
+    seed: u64,
+    label: String,
+    pub(super) matrix: Numbers<f64>,
+    pub(super) right: Vec<f64>,
+}
+
+impl Equations {
+    pub(super) fn new(task: &Task, params: &LinpackParams, label: String) -> Result<Self, Trouble> {
+        let (n, lda) = (index(params.n)?, index(params.lda)?);
+        Ok(Self { n, lda, seed: task.seed, label, matrix: matrix(params)?, right: vec![0.0; n] })
+    }
+
+    fn memory(&self) -> Memory {
+        Memory::new(&[self.matrix.region()], &[])
+    }
+}
+
+impl Data for Equations {
+    fn fill(&mut self) {
+        let uniform = Uniform::new(self.seed, self.n);
+        fill(&mut self.matrix, self.n, self.lda, uniform);
+        // The right-hand side is the column behind the matrix.
+        uniform.fill(self.n, 0, &mut self.right);
+    }
+
+    fn check(&self) -> Result<Residuals, String> {
+        let singular = (0..self.n).find(|column| self.matrix[column * (self.lda + 1)].abs() <= 0.0);
+        judged(&dense::check(self.seed, &self.right), singular)
+    }
+
+    fn huge_share(&self) -> Option<f64> {
+        self.memory().huge_share()
+    }
+
+    fn describe(&self) -> LinpackConditions {
+        self.memory().describe(&self.label, self.n * self.n * size_of::<f64>())
+    }
+}
+
 /// Three square matrices: C = A B.
 pub(super) struct Operands<T: Real + Number> {
     pub(super) n: usize,
     pub(super) lda: usize,
     seed: u64,
+    label: String,
     pub(super) a: Numbers<T>,
     pub(super) b: Numbers<T>,
     pub(super) c: Numbers<T>,
 }
 
 impl<T: Real + Number> Operands<T> {
-    /// Room for them, untouched.
-    ///
-    /// # Errors
-    /// There is no memory.
-    pub(super) fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
+    pub(super) fn new(task: &Task, params: &LinpackParams, label: String) -> Result<Self, Trouble> {
         let (n, lda) = (index(params.n)?, index(params.lda)?);
-        let matrix = || map::<T>(lda.checked_mul(n), params.align);
-        Ok(Self { n, lda, seed: task.seed, a: matrix()?, b: matrix()?, c: matrix()? })
+        Ok(Self { n, lda, seed: task.seed, label, a: matrix(params)?, b: matrix(params)?, c: matrix(params)? })
+    }
+
+    fn memory(&self) -> Memory {
+        Memory::new(&[&self.a, &self.b, &self.c].map(|matrix| matrix.region()), &[])
     }
 
     /// Where the entries of A and B come from: two sequences of which neither is part of the other.
@@ -39,22 +93,22 @@ impl<T: Real + Number> Operands<T> {
         [Uniform::new(self.seed, self.n), Uniform::new(!self.seed, self.n)]
     }
 
-    /// Makes A and B, and a C that is no product.
-    pub(super) fn fill(&mut self) {
-        let sources = self.sources();
-        for (matrix, uniform) in [&mut self.a, &mut self.b].into_iter().zip(sources) {
-            for (column, entries) in matrix.chunks_exact_mut(self.lda).enumerate() {
-                uniform.fill(column, 0, &mut entries[..self.n]);
-            }
-        }
+    /// The bound of a row's error, as for our own products: sums of n products of numbers up to 1/2 grow like the root of
+    /// their length, as do roundings that go either way.
+    fn expected_error(&self) -> f64 {
+        T::ROUNDOFF * (self.n + 16) as f64 * (self.n.isqrt() + 1) as f64
+    }
+}
+
+impl<T: Real + Number> Data for Operands<T> {
+    fn fill(&mut self) {
+        let [a, b] = self.sources();
+        fill(&mut self.a, self.n, self.lda, a);
+        fill(&mut self.b, self.n, self.lda, b);
         self.c.fill(T::from_f64(0.0));
     }
 
-    /// Checks C against A and B drawn again.
-    ///
-    /// # Errors
-    /// It is not their product.
-    pub(super) fn check(&self) -> Result<Residuals, String> {
+    fn check(&self) -> Result<Residuals, String> {
         let [a, b] = self.sources();
         let signs = Uniform::new(self.seed.rotate_left(32), VECTORS);
         let sign = |vector: usize, row: usize| if signs.entry(vector, row) < 0.0 { -1.0 } else { 1.0 };
@@ -79,40 +133,22 @@ impl<T: Real + Number> Operands<T> {
             if most.is_nan() || error.is_nan() { f64::NAN } else { most.max(error.abs()) }
         });
         let scaled = worst / self.expected_error();
-        // What is no number is no product.
+        // False for NaN too.
         if scaled < 1.0 {
             return Ok(Residuals { scaled, raw: None });
         }
         Err(format!("the product is wrong: its error is {scaled:.3e} times what rounding explains"))
     }
 
-    /// What the error of a row stays below, by the rule of our own products: sums of n products of numbers up to 1/2 grow
-    /// like the root of their length, as do roundings that go either way.
-    fn expected_error(&self) -> f64 {
-        let root = self.n.isqrt() + 1;
-        T::ROUNDOFF * (self.n + 16) as f64 * root as f64
+    fn huge_share(&self) -> Option<f64> {
+        self.memory().huge_share()
     }
 
-    /// Share of them in huge pages.
-    pub(super) fn huge_share(&self) -> Option<f64> {
-        let shares = [&self.a, &self.b, &self.c].map(|matrix| matrix.region().place().huge_share());
-        shares.into_iter().reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))).flatten()
-    }
-
-    /// What is known of a row whose library is called so.
-    pub(super) fn describe(&self, kernel: String) -> LinpackConditions {
-        let n = self.n as u64;
-        let mapped: usize = [&self.a, &self.b, &self.c].iter().map(|matrix| matrix.region().len()).sum();
-        LinpackConditions {
-            kernel: Some(kernel),
-            mapped_bytes: Some(mapped as u64),
-            matrix_bytes: Some(3 * n * n * size_of::<T>() as u64),
-            ..LinpackConditions::default()
-        }
+    fn describe(&self) -> LinpackConditions {
+        self.memory().describe(&self.label, 3 * self.n * self.n * size_of::<T>())
     }
 }
 
-/// Adds a number times each of the factors.
 fn add(sums: &mut [f64; VECTORS], number: f64, factors: [f64; VECTORS]) {
     for (sum, factor) in sums.iter_mut().zip(factors) {
         *sum += number * factor;
@@ -126,9 +162,8 @@ mod tests {
 
     /// A product by the definition.
     fn product<T: Real + Number>(n: u64) -> Operands<T> {
-        let task = planted::task(n, 1);
-        let model::experiment::Params::Linpack(params) = &task.experiment.params else { panic!("{task:?}") };
-        let mut all = Operands::<T>::new(&task, params).unwrap();
+        let (task, params) = planted::task_with(n, 1, |_| ());
+        let mut all = Operands::<T>::new(&task, &params, String::new()).unwrap();
         all.fill();
         for (row, column) in (0..all.n).flat_map(|row| (0..all.n).map(move |column| (row, column))) {
             let level = |k: usize| all.a[row + all.lda * k].to_f64() * all.b[k + all.lda * column].to_f64();
@@ -140,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_product_passes_and_a_changed_entry_does_not() {
+    fn a_product_passes_and_a_changed_entry_or_one_that_was_never_computed_does_not() {
         for n in [1, 2, 60] {
             let mut all = product::<f64>(n);
             assert!(all.check().is_ok_and(|found| found.scaled < 1.0 && found.raw.is_none()));
@@ -149,17 +184,12 @@ mod tests {
             assert!(all.check().unwrap_err().contains("the product is wrong"), "{n}");
             all.c[last] = f64::NAN;
             assert!(all.check().is_err(), "{n}");
+            all.fill();
+            assert!(all.check().is_err(), "{n}");
         }
         let mut narrow = product::<f32>(60);
         assert!(narrow.check().is_ok());
         narrow.c[7] += 1e-2;
         assert!(narrow.check().is_err());
-    }
-
-    #[test]
-    fn what_was_never_multiplied_is_no_product() {
-        let mut all = product::<f64>(40);
-        all.fill();
-        assert!(all.check().is_err());
     }
 }

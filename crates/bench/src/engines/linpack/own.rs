@@ -1,4 +1,4 @@
-//! Our own solver: the problem of a launch in memory that was mapped for it.
+//! Our own solver: the problem of a process run in memory that was mapped for it, and touched by no thread yet.
 
 use std::sync::Arc;
 
@@ -6,18 +6,12 @@ use kernels::dense::{Diagonal, Problem, Product, Real, SAMPLES, Shape, Solver, U
 use model::isa::Element;
 use model::linpack::{LinpackConditions, LinpackOp, LinpackParams};
 use model::wire::Task;
-use sys::memory::Place;
 use sys::numbers::{Number, Numbers};
 
 use super::mixed::LuMixed;
-use super::parts::{Parts, WORKSPACE_ALIGN, abandoned, index, judged, map, unfit};
-use super::team::Team;
+use super::parts::{Memory, Parts, Team, WORKSPACE_ALIGN, abandoned, index, judged, map, unfit};
 use super::{Residuals, Trouble};
 
-/// Sets the problem of a task up: its memory is mapped, and touched by nobody.
-///
-/// # Errors
-/// There is no kernel for it here, or no memory.
 pub(super) fn team(task: &Task, params: &LinpackParams) -> Result<Arc<dyn Team>, Trouble> {
     match (params.op, params.element) {
         (LinpackOp::Lu, Element::Fp64) => Ok(Arc::new(Lu::<f64>::new(task, params)?)),
@@ -28,12 +22,9 @@ pub(super) fn team(task: &Task, params: &LinpackParams) -> Result<Arc<dyn Team>,
     }
 }
 
-/// A system of equations.
 struct Lu<T: Real + Number> {
     solver: Solver<T, Numbers<T>>,
-    /// Where the matrix is.
-    place: Place,
-    mapped_bytes: u64,
+    memory: Memory,
 }
 
 impl<T: Real + Number> Lu<T> {
@@ -42,10 +33,9 @@ impl<T: Real + Number> Lu<T> {
         let problem = Problem { n, lda, seed: task.seed, diagonal: Diagonal::Drawn, tile, blocking };
         let matrix = map::<T>(problem.matrix_len().ok_or(Unfit::Order).map_err(unfit)?, index(params.align)?)?;
         let workspace = map::<T>(problem.workspace_len(crew.threads()), WORKSPACE_ALIGN)?;
-        let mapped_bytes = (matrix.region().len() + workspace.region().len()) as u64;
-        let place = matrix.region().place();
+        let memory = Memory::new(&[matrix.region()], &[workspace.region()]);
         let solver = Solver::new(problem, crew, matrix, workspace).map_err(unfit)?;
-        Ok(Self { solver, place, mapped_bytes })
+        Ok(Self { solver, memory })
     }
 }
 
@@ -68,25 +58,15 @@ impl<T: Real + Number> Team for Lu<T> {
     }
 
     fn huge_share(&self) -> Option<f64> {
-        self.place.huge_share()
+        self.memory.huge_share()
     }
 
     fn describe(&self) -> LinpackConditions {
         let problem = self.solver.problem();
-        let n = problem.n as u64;
-        LinpackConditions {
-            kernel: Some(problem.tile.tile().name.to_owned()),
-            mapped_bytes: Some(self.mapped_bytes),
-            matrix_bytes: Some(n * n * size_of::<T>() as u64),
-            ..LinpackConditions::default()
-        }
+        self.memory.describe(problem.tile.tile().name, problem.n * problem.n * size_of::<T>())
     }
 }
 
-/// What a check of a product comes to.
-///
-/// # Errors
-/// It is not the product.
 fn judged_product(verified: &Verified) -> Result<Residuals, String> {
     let Verified { scaled, wrong_entries } = *verified;
     if verified.passes() {
@@ -98,12 +78,9 @@ fn judged_product(verified: &Verified) -> Result<Residuals, String> {
     ))
 }
 
-/// A product of two square matrices.
 struct Gemm<T: Real + Number> {
     product: Product<T, Numbers<T>>,
-    /// Where the matrices are.
-    places: [Place; 3],
-    mapped_bytes: u64,
+    memory: Memory,
 }
 
 impl<T: Real + Number> Gemm<T> {
@@ -114,11 +91,9 @@ impl<T: Real + Number> Gemm<T> {
         let align = index(params.align)?;
         let operands = [map::<T>(a, align)?, map::<T>(b, align)?, map::<T>(c, align)?];
         let workspace = map::<T>(shape.workspace_len(crew.threads()), WORKSPACE_ALIGN)?;
-        let bytes = |numbers: &Numbers<T>| numbers.region().len() as u64;
-        let mapped_bytes = operands.iter().map(bytes).sum::<u64>() + bytes(&workspace);
-        let places = [0, 1, 2].map(|one: usize| operands[one].region().place());
+        let memory = Memory::new(&operands.each_ref().map(Numbers::region), &[workspace.region()]);
         let product = Product::new(shape, crew, operands, workspace).map_err(unfit)?;
-        Ok(Self { product, places, mapped_bytes })
+        Ok(Self { product, memory })
     }
 }
 
@@ -140,18 +115,12 @@ impl<T: Real + Number> Team for Gemm<T> {
     }
 
     fn huge_share(&self) -> Option<f64> {
-        self.places.iter().map(|place| place.huge_share()).reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))).flatten()
+        self.memory.huge_share()
     }
 
     fn describe(&self) -> LinpackConditions {
         let shape = self.product.shape();
-        let n = shape.rows as u64;
-        LinpackConditions {
-            kernel: Some(shape.tile.tile().name.to_owned()),
-            mapped_bytes: Some(self.mapped_bytes),
-            matrix_bytes: Some(3 * n * n * size_of::<T>() as u64),
-            ..LinpackConditions::default()
-        }
+        self.memory.describe(shape.tile.tile().name, 3 * shape.rows * shape.rows * size_of::<T>())
     }
 }
 
@@ -180,10 +149,7 @@ mod tests {
 
     #[test]
     fn a_product_that_is_changed_afterwards_is_found() {
-        let mut task = super::super::planted::task(60, 1);
-        let model::experiment::Params::Linpack(params) = &mut task.experiment.params else { panic!("{task:?}") };
-        params.op = LinpackOp::Gemm;
-        let params = params.clone();
+        let (task, params) = super::super::planted::task_with(60, 1, |params| params.op = LinpackOp::Gemm);
         let mut gemm = Gemm::<f64>::new(&task, &params).unwrap();
         let checked = |gemm: &Gemm<f64>| {
             gemm.fill(0).and_then(|()| gemm.work(0, &mut || {})).unwrap();
@@ -193,6 +159,6 @@ mod tests {
         // One entry of the third column, once all are computed.
         gemm.product.result_mut()[2 * 68 + 7] += 1e-6;
         assert!(gemm.check(0).unwrap_err().contains("the product is wrong"));
-        assert!(checked(&gemm).is_ok(), "made anew it is right again");
+        assert!(checked(&gemm).is_ok(), "computed again");
     }
 }

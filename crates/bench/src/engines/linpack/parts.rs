@@ -1,39 +1,81 @@
-//! What the solvers of our own have in common: their matrices in memory, and how a result is judged.
+//! What all solvers have in common: the team of threads, the memory of a problem, and how a result is judged.
 
 use areas::linpack::solver;
-use kernels::dense::{Abandoned, Blocking, BoundTile, Checked, Crew, Real, THRESHOLD, Unfit};
-use model::linpack::LinpackParams;
+use kernels::dense::{self, Abandoned, Blocking, BoundTile, Checked, Crew, Real, THRESHOLD, Unfit};
+use kernels::features::Features;
+use model::linpack::{LinpackConditions, LinpackParams};
 use model::unit::format_size;
 use model::wire::Task;
-use sys::memory::PageSize;
+use sys::memory::{PageSize, Place, Region};
 use sys::numbers::{Number, Numbers};
 
-use super::tile;
 use crate::engines::{Residuals, Trouble};
 
-/// Alignment of what a solver has beside its matrix.
+/// Alignment of what a solver needs besides its matrices.
 pub(super) const WORKSPACE_ALIGN: usize = 2 << 20;
 
-/// So many elements, as an index.
-///
-/// # Errors
-/// They cannot be addressed.
+/// A problem that all threads of a process run work on together, each under its number. Every call fails once a thread
+/// has given up.
+pub(super) trait Team: Send + Sync {
+    fn fill(&self, thread: usize) -> Result<(), String>;
+
+    /// Solves it; calls `look` between pieces of the work.
+    fn work(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), String>;
+
+    /// Checks the result; the error says what is wrong with it.
+    fn check(&self, thread: usize) -> Result<Residuals, String>;
+
+    /// Whether the threads of a library do the work while those of the process run wait.
+    fn works_elsewhere(&self) -> bool {
+        false
+    }
+
+    /// Releases the threads that wait for one that has left.
+    fn abandon(&self);
+
+    fn huge_share(&self) -> Option<f64>;
+
+    fn describe(&self) -> LinpackConditions;
+}
+
+pub(super) struct Memory {
+    matrices: Vec<Place>,
+    bytes: u64,
+}
+
+impl Memory {
+    pub(super) fn new(matrices: &[&Region], workspaces: &[&Region]) -> Self {
+        let bytes = matrices.iter().chain(workspaces).map(|region| region.len() as u64).sum();
+        Self { matrices: matrices.iter().map(|region| region.place()).collect(), bytes }
+    }
+
+    /// Share of huge pages of the matrix that has the fewest.
+    pub(super) fn huge_share(&self) -> Option<f64> {
+        self.matrices.iter().map(Place::huge_share).reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))).flatten()
+    }
+
+    /// The conditions of a problem whose matrices have this many bytes, without their padding.
+    pub(super) fn describe(&self, kernel: &str, matrix_bytes: usize) -> LinpackConditions {
+        LinpackConditions {
+            kernel: Some(kernel.to_owned()),
+            mapped_bytes: Some(self.bytes),
+            matrix_bytes: Some(matrix_bytes as u64),
+            ..LinpackConditions::default()
+        }
+    }
+}
+
 pub(super) fn index(count: u64) -> Result<usize, Trouble> {
     usize::try_from(count).map_err(|_| Trouble::Failed(format!("{count} elements are more than can be addressed")))
 }
 
-/// Maps room for numbers.
-///
-/// # Errors
-/// There is none.
 pub(super) fn map<T: Number>(len: usize, align: usize) -> Result<Numbers<T>, Trouble> {
     Numbers::map(len, align, PageSize::Huge).map_err(|error| {
-        let size = format_size((len * size_of::<T>()) as u64);
+        let size = format_size(len.saturating_mul(size_of::<T>()) as u64);
         Trouble::Unavailable(format!("no memory for a matrix of {size}: {error}; choose a smaller --n"))
     })
 }
 
-/// What a solver is made of besides its memory.
 pub(super) struct Parts<T: 'static> {
     pub(super) tile: BoundTile<T>,
     pub(super) blocking: Blocking,
@@ -43,17 +85,13 @@ pub(super) struct Parts<T: 'static> {
 }
 
 impl<T: Real> Parts<T> {
-    /// The parts of a row.
-    ///
-    /// # Errors
-    /// There is no kernel for it here.
     pub(super) fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
         let lacking = || {
             let isa = params.isa.map_or("any kernel", |isa| isa.name());
             let (op, element) = (params.op, params.element);
             Trouble::Unavailable(format!("this CPU, or the operating system, lacks {isa} for {op} of {element}"))
         };
-        let tile = tile::tile::<T>(params).ok_or_else(lacking)?;
+        let tile = bound_tile::<T>(params).ok_or_else(lacking)?;
         let machine = machine::discover(&machine::Sysroot::host());
         let blocking = solver::blocking(params, tile.tile(), solver::caches(&machine, &task.cpus));
         let crew = Crew::new(task.cpus.len(), std::thread::yield_now);
@@ -61,20 +99,20 @@ impl<T: Real> Parts<T> {
     }
 }
 
-/// That a problem is none.
+/// The register tile of a benchmark, where this machine can run it.
+pub(super) fn bound_tile<T: Real>(params: &LinpackParams) -> Option<BoundTile<T>> {
+    dense::find::<T>(params.isa?, &Features::detect())
+}
+
 pub(super) fn unfit(unfit: Unfit) -> Trouble {
     Trouble::Failed(format!("the problem cannot be set up: {unfit}"))
 }
 
-/// What is said where a thread finds that another one has left.
 pub(super) fn abandoned(_: Abandoned) -> String {
     "another thread of the solver has given up".to_owned()
 }
 
-/// What a check of a solution comes to.
-///
-/// # Errors
-/// It is none: the matrix was singular, or the residual is too large or no number.
+/// Judges the check of a solution; `singular` is a column without a pivot.
 pub(super) fn judged(checked: &Checked, singular: Option<usize>) -> Result<Residuals, String> {
     if let Some(column) = singular {
         return Err(format!("the matrix is singular: column {column} (counted from 0) has no pivot"));

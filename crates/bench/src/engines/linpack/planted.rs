@@ -1,5 +1,4 @@
-//! Systems that are solved wrong on purpose, to see that nothing of them becomes a figure; and a library that solves none,
-//! to see what is counted of it.
+//! Systems that are solved wrong on purpose, and a library that solves none.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,25 +9,18 @@ use model::isa::{Element, Isa};
 use model::linpack::{LinpackConditions, LinpackEngine, LinpackOp, LinpackParams};
 use model::wire::Task;
 
-use super::library::{Around, Library};
-use super::parts::judged;
-use super::team::Team;
+use super::library::{self, Data};
+use super::parts::{Team, judged};
 use super::{Open, Residuals, prepared};
 
-/// What is done to a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing.
     None,
-    /// One entry is another before it is factored, so that the factors are those of another system.
     Factor,
-    /// One entry of the solution is another.
     Solution,
-    /// One entry of the solution is no number.
     NotANumber,
     /// Two columns are the same, but for the rounding of their elimination.
     Dependent,
-    /// The last column is zero.
     Singular,
 }
 
@@ -61,7 +53,16 @@ pub(crate) fn task(n: u64, threads: u32) -> Task {
     }
 }
 
-/// Has the next launch of this task, which has one thread, solve a system with this fault.
+/// The same with these parameters changed, and the parameters.
+pub(crate) fn task_with(n: u64, threads: u32, change: impl FnOnce(&mut LinpackParams)) -> (Task, LinpackParams) {
+    let mut task = task(n, threads);
+    let Params::Linpack(params) = &mut task.experiment.params else { panic!("{task:?}") };
+    change(params);
+    let params = params.clone();
+    (task, params)
+}
+
+/// Has the next process run of this task, which has one thread, solve a system with this fault.
 pub(crate) fn plant(task: &Task, fault: Fault) {
     let Params::Linpack(params) = &task.experiment.params else { panic!("{task:?}") };
     let n = usize::try_from(params.n).unwrap();
@@ -77,31 +78,25 @@ pub(crate) fn plant(task: &Task, fault: Fault) {
 /// CPU seconds that each thread of the library takes for a call.
 pub(crate) const LIBRARY_CPU_SECONDS: f64 = 0.02;
 
-/// Has the next launch of this task call a library that does nothing but take time, on as many threads of its own.
+/// Has the next process run of this task call a library that only takes time, on as many threads of its own.
 pub(crate) fn plant_library(task: &Task) {
     let threads = task.cpus.len();
-    let team = Arc::new(Around::new(Box::new(Busy { threads }), threads));
+    let busy = || while sys::clock::thread_cpu_seconds() < LIBRARY_CPU_SECONDS {};
+    let team = library::team(NoData, threads, move |_| {
+        let threads: Vec<_> = (0..threads).map(|_| std::thread::spawn(busy)).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        Ok(())
+    });
     prepared().push(Open { id: task.experiment.id.clone(), launch: task.launch, left: threads, team });
 }
 
-/// A library that takes time.
-struct Busy {
-    threads: usize,
-}
+/// No data, which every check accepts.
+pub(crate) struct NoData;
 
-impl Library for Busy {
+impl Data for NoData {
     fn fill(&mut self) {}
 
-    fn work(&mut self) -> Result<(), String> {
-        let busy = || while sys::clock::thread_cpu_seconds() < LIBRARY_CPU_SECONDS {};
-        let threads: Vec<_> = (0..self.threads).map(|_| std::thread::spawn(busy)).collect();
-        for thread in threads {
-            thread.join().unwrap();
-        }
-        Ok(())
-    }
-
-    fn check(&mut self) -> Result<Residuals, String> {
+    fn check(&self) -> Result<Residuals, String> {
         Ok(Residuals { scaled: 1e-3, raw: None })
     }
 
@@ -114,7 +109,6 @@ impl Library for Busy {
     }
 }
 
-/// A system with a fault.
 struct Planted {
     solver: Mutex<Solver<f64, Vec<f64>>>,
     fault: Fault,

@@ -1,44 +1,39 @@
-//! The system's BLAS and LAPACK: the first of the libraries that are known and there, as it is without being told
-//! anything but its number of threads.
-//!
-//! A worker's environment is empty, so nothing forces the kernels that it takes; which they are is part of its name. Its
-//! data are made and its result is checked by the same generator and the same rules as those of our own solver.
+//! The system's BLAS and LAPACK: the first known library that is installed, with its defaults except for the number of threads.
+//! A worker's environment is empty, so nothing forces the library's choice of kernels; they are part of its name.
 
 use std::sync::Arc;
 
-use kernels::dense::{Real, Uniform, check};
+use kernels::dense::Real;
 use model::isa::Element;
-use model::linpack::{LinpackConditions, LinpackOp, LinpackParams};
+use model::linpack::{LinpackOp, LinpackParams};
 use model::wire::Task;
 use sys::blas::{Blas, LIBRARIES, Unsolved};
-use sys::numbers::{Number, Numbers};
+use sys::numbers::Number;
 
-use super::library::{Around, Library, index, map, on_the_rows_cpus};
-use super::operands::Operands;
-use super::parts::judged;
-use super::team::Team;
-use super::{Residuals, Trouble};
+use super::Trouble;
+use super::library::{self, on_the_rows_cpus};
+use super::operands::{Equations, Operands};
+use super::parts::{Team, index};
 
-/// Sets a problem up for the system's library.
-///
-/// # Errors
-/// There is none that has it, or no memory.
 pub(super) fn team(task: &Task, params: &LinpackParams) -> Result<Arc<dyn Team>, Trouble> {
     if i32::try_from(params.lda).is_err() {
         let what = format!("the system's libraries count elements of a column up to 2^31, not {}", params.lda);
         return Err(Trouble::Unavailable(what));
     }
     let blas = on_the_rows_cpus(task, || loaded(params))?;
-    let library: Box<dyn Library> = match (params.op, params.element) {
-        (LinpackOp::Lu, Element::Fp64) => Box::new(Solution::new(blas, task, params)?),
-        (LinpackOp::Gemm, Element::Fp64) => Box::new(Product::<f64> { blas, operands: Operands::new(task, params)? }),
-        (LinpackOp::Gemm, Element::Fp32) => Box::new(Product::<f32> { blas, operands: Operands::new(task, params)? }),
-        (op, element) => return Err(Trouble::Failed(format!("the system's library has no {op} of {element} here"))),
-    };
-    Ok(Arc::new(Around::new(library, task.cpus.len())))
+    let (threads, label) = (task.cpus.len(), label(&blas));
+    match (params.op, params.element) {
+        (LinpackOp::Lu, Element::Fp64) => {
+            let solve = solver(blas, index(params.n)?);
+            Ok(library::team(Equations::new(task, params, label)?, threads, solve))
+        }
+        (LinpackOp::Gemm, Element::Fp64) => product::<f64>(blas, task, params, label),
+        (LinpackOp::Gemm, Element::Fp32) => product::<f32>(blas, task, params, label),
+        (op, element) => Err(Trouble::Failed(format!("the system's library has no {op} of {element} here"))),
+    }
 }
 
-/// The first library that is there and can do it, working with the row's threads.
+/// The first library that is installed and has the operation, working with the benchmark's threads.
 fn loaded(params: &LinpackParams) -> Result<Blas, Trouble> {
     let mut tried = Vec::new();
     for library in LIBRARIES {
@@ -56,7 +51,6 @@ fn loaded(params: &LinpackParams) -> Result<Blas, Trouble> {
     )))
 }
 
-/// The library with so many threads.
 fn with_threads(blas: Blas, threads: u32) -> Result<Blas, Trouble> {
     blas.set_threads(threads);
     let works_with = if blas.threaded == Some(false) { Some(1) } else { blas.threads() };
@@ -76,111 +70,50 @@ fn label(blas: &Blas) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// A system of equations, solved by LAPACK's `DGESV`.
-struct Solution {
-    blas: Blas,
-    n: usize,
-    lda: usize,
-    seed: u64,
-    matrix: Numbers<f64>,
-    /// The right-hand side, then the solution.
-    right: Vec<f64>,
-    pivots: Vec<i32>,
-}
-
-impl Solution {
-    fn new(blas: Blas, task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
-        let (n, lda) = (index(params.n)?, index(params.lda)?);
-        let matrix = map(lda.checked_mul(n), params.align)?;
-        Ok(Self { blas, n, lda, seed: task.seed, matrix, right: vec![0.0; n], pivots: vec![0; n] })
-    }
-}
-
-impl Library for Solution {
-    fn fill(&mut self) {
-        let uniform = Uniform::new(self.seed, self.n);
-        for (column, entries) in self.matrix.chunks_exact_mut(self.lda).enumerate() {
-            uniform.fill(column, 0, &mut entries[..self.n]);
-        }
-        // The right-hand side is the column behind the matrix.
-        uniform.fill(self.n, 0, &mut self.right);
-    }
-
-    fn work(&mut self) -> Result<(), String> {
-        let solved = self.blas.solve(self.n, &mut self.matrix, self.lda, &mut self.pivots, &mut self.right);
+fn solver(blas: Blas, n: usize) -> impl FnMut(&mut Equations) -> Result<(), String> {
+    let mut pivots = vec![0; n];
+    move |system| {
+        let solved = blas.solve(n, &mut system.matrix, system.lda, &mut pivots, &mut system.right);
         solved.map_err(|unsolved| match unsolved {
             Unsolved::Singular(column) => {
                 format!("the matrix is singular: column {column} (counted from 0) has no pivot")
             }
-            Unsolved::Argument(number) => format!("{} refuses argument {number} of DGESV", label(&self.blas)),
+            Unsolved::Argument(number) => format!("{} refuses argument {number} of DGESV", label(&blas)),
         })
     }
-
-    fn check(&mut self) -> Result<Residuals, String> {
-        judged(&check(self.seed, &self.right), None)
-    }
-
-    fn huge_share(&self) -> Option<f64> {
-        self.matrix.region().place().huge_share()
-    }
-
-    fn describe(&self) -> LinpackConditions {
-        let n = self.n as u64;
-        LinpackConditions {
-            kernel: Some(label(&self.blas)),
-            mapped_bytes: Some(self.matrix.region().len() as u64),
-            matrix_bytes: Some(n * n * size_of::<f64>() as u64),
-            ..LinpackConditions::default()
-        }
-    }
 }
 
-/// A product of matrices by BLAS's `DGEMM` or `SGEMM`.
-struct Product<T: Real + Number> {
+fn product<T: Real + Number + sys::blas::Element>(
     blas: Blas,
-    operands: Operands<T>,
-}
-
-impl<T: Real + Number + sys::blas::Element> Library for Product<T> {
-    fn fill(&mut self) {
-        self.operands.fill();
-    }
-
-    fn work(&mut self) -> Result<(), String> {
-        let Operands { n, lda, a, b, c, .. } = &mut self.operands;
-        self.blas.multiply(*n, a, b, c, *lda);
+    task: &Task,
+    params: &LinpackParams,
+    label: String,
+) -> Result<Arc<dyn Team>, Trouble> {
+    Ok(library::team(Operands::<T>::new(task, params, label)?, task.cpus.len(), move |all| {
+        blas.multiply(all.n, &all.a, &all.b, &mut all.c, all.lda);
         Ok(())
-    }
-
-    fn check(&mut self) -> Result<Residuals, String> {
-        self.operands.check()
-    }
-
-    fn huge_share(&self) -> Option<f64> {
-        self.operands.huge_share()
-    }
-
-    fn describe(&self) -> LinpackConditions {
-        self.operands.describe(label(&self.blas))
-    }
+    }))
 }
 
 #[cfg(test)]
 mod tests {
-    use model::experiment::Params;
     use model::linpack::LinpackEngine;
 
+    use super::super::library::Data;
     use super::*;
     use crate::engines::linpack::planted;
 
-    /// A system for a library on one thread, where there is a library; its problem as well.
-    fn solution(n: u64) -> Option<Solution> {
-        let mut task = planted::task(n, 1);
-        let Params::Linpack(params) = &mut task.experiment.params else { panic!("{task:?}") };
-        (params.engine, params.isa) = (LinpackEngine::System, None);
-        let params = params.clone();
+    /// A system for the library on one thread, and the call that solves it; `None` without a library.
+    fn solution(n: u64) -> Option<(Equations, impl FnMut(&mut Equations) -> Result<(), String>)> {
+        let (task, params) = planted::task_with(n, 1, |params| {
+            (params.engine, params.isa) = (LinpackEngine::System, None);
+        });
         match on_the_rows_cpus(&task, || loaded(&params)) {
-            Ok(blas) => Some(Solution::new(blas, &task, &params).unwrap()),
+            Ok(blas) => {
+                let system = Equations::new(&task, &params, label(&blas)).unwrap();
+                let solve = solver(blas, system.n);
+                Some((system, solve))
+            }
             Err(Trouble::Unavailable(reason)) => {
                 assert!(reason.contains("libopenblas"), "{reason}");
                 crate::tests::skip("LINPACK by the system's library", &reason);
@@ -193,26 +126,25 @@ mod tests {
     #[test]
     fn a_solution_is_checked_against_the_system_drawn_again() {
         for n in [1, 2, 150] {
-            let Some(mut solution) = solution(n) else { return };
+            let Some((mut system, mut solve)) = solution(n) else { return };
             for _ in 0..2 {
-                solution.fill();
-                solution.work().unwrap();
-                let found = solution.check().unwrap();
+                system.fill();
+                solve(&mut system).unwrap();
+                let found = system.check().unwrap();
                 assert!(found.scaled < 16.0 && found.raw.is_some_and(|raw| raw < 1e-9), "{found:?}");
             }
-            let said = solution.describe();
-            assert!(said.kernel.is_some_and(|kernel| kernel.split(' ').count() >= 2), "name and version");
-            assert_eq!(said.matrix_bytes, Some(8 * n * n));
+            let seen = system.describe();
+            assert!(seen.kernel.is_some_and(|kernel| kernel.split(' ').count() >= 2), "name and version");
+            assert_eq!(seen.matrix_bytes, Some(8 * n * n));
         }
     }
 
     #[test]
     fn products_are_those_of_the_matrices() {
-        let mut task = planted::task(90, 1);
         for element in [Element::Fp64, Element::Fp32] {
-            let Params::Linpack(params) = &mut task.experiment.params else { panic!("{task:?}") };
-            (params.op, params.engine, params.element) = (LinpackOp::Gemm, LinpackEngine::System, element);
-            let params = params.clone();
+            let (task, params) = planted::task_with(90, 1, |params| {
+                (params.op, params.engine, params.element) = (LinpackOp::Gemm, LinpackEngine::System, element);
+            });
             let team = match team(&task, &params) {
                 Ok(team) => team,
                 Err(trouble) => return crate::tests::skip("products by the system's library", trouble.reason()),
@@ -220,24 +152,24 @@ mod tests {
             team.fill(0).and_then(|()| team.work(0, &mut || {})).unwrap();
             assert!(team.check(0).is_ok_and(|found| found.scaled < 1.0), "{element}");
             team.fill(0).unwrap();
-            assert!(team.check(0).is_err(), "what was not multiplied is no product");
+            assert!(team.check(0).is_err(), "{element} that was not multiplied");
         }
     }
 
     #[test]
     fn what_a_library_solves_wrong_is_found() {
-        let Some(mut solution) = solution(100) else { return };
-        solution.fill();
-        solution.matrix[3 * solution.lda + 7] += 1e-3;
-        solution.work().unwrap();
-        assert!(solution.check().unwrap_err().contains("the solution is wrong"));
-        solution.fill();
-        solution.work().unwrap();
-        solution.right[5] = f64::NAN;
-        assert!(solution.check().is_err());
-        solution.fill();
-        let (lda, n) = (solution.lda, solution.n);
-        solution.matrix[lda * (n - 1)..][..n].fill(0.0);
-        assert!(solution.work().unwrap_err().contains("singular: column 99"));
+        let Some((mut system, mut solve)) = solution(100) else { return };
+        system.fill();
+        system.matrix[3 * system.lda + 7] += 1e-3;
+        solve(&mut system).unwrap();
+        assert!(system.check().unwrap_err().contains("the solution is wrong"));
+        system.fill();
+        solve(&mut system).unwrap();
+        system.right[5] = f64::NAN;
+        assert!(system.check().is_err());
+        system.fill();
+        let (lda, n) = (system.lda, system.n);
+        system.matrix[lda * (n - 1)..][..n].fill(0.0);
+        assert!(solve(&mut system).unwrap_err().contains("singular: column 99"));
     }
 }

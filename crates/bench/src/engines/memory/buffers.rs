@@ -1,4 +1,4 @@
-//! The buffers of a thread: mapped, filled by their owner, and honest about the pages that were obtained.
+//! The buffers of a thread: mapped, filled by their owner, with a report of the pages that were obtained.
 
 use std::ops::Range;
 
@@ -17,17 +17,16 @@ fn page_size(pages: Pages) -> PageSize {
     }
 }
 
-/// Share of a region in pages of the size asked for.
+/// Share of a region in pages of the requested size.
 pub(super) fn obtained(region: &Region, pages: Pages) -> Option<f64> {
     let huge = region.huge_share()?;
     Some(if pages == Pages::Huge2M { huge } else { 1.0 - huge })
 }
 
-/// Share of a region in huge pages below which the kernel is asked once more for them.
+/// Below this share of a region in huge pages the kernel is asked once more for them.
 const ENOUGH_HUGE: f64 = 0.9;
 
-/// Where a region that has been filled did not get the huge pages that were asked for, asks for them once more. What
-/// comes of it is reported as [`obtained`], so a refusal is no trouble.
+/// Asks once more for huge pages where a filled region lacks the requested ones; [`obtained`] reports the outcome.
 pub(super) fn want_huge_pages(region: &Region, pages: Pages) {
     if pages == Pages::Huge2M && region.huge_share().is_some_and(|share| share < ENOUGH_HUGE) {
         let _ = region.collapse();
@@ -40,7 +39,6 @@ pub(super) fn map(bytes: usize, pages: Pages) -> Result<Region, Trouble> {
     })
 }
 
-/// A region, and where in it the array begins.
 pub(super) struct Array {
     pub(super) region: Region,
     first_line: usize,
@@ -48,13 +46,8 @@ pub(super) struct Array {
 }
 
 impl Array {
-    /// An array of so many bytes from this line of a region on, filled with a pattern.
-    pub(super) fn filled(bytes: usize, pages: Pages, first_line: usize, pattern: &Pattern) -> Result<Self, Trouble> {
-        Self::filled_by(bytes, pages, first_line, |lines| pattern.fill(lines))
-    }
-
-    /// The same, filled by a function, which is the first to touch its pages.
-    pub(super) fn filled_by(
+    /// An array of this many bytes, filled by a function that is the first to touch its pages.
+    pub(super) fn filled(
         bytes: usize,
         pages: Pages,
         first_line: usize,
@@ -75,18 +68,15 @@ impl Array {
         &mut CacheLine::slice_mut(self.region.as_mut_slice())[self.first_line..self.first_line + self.lines]
     }
 
-    /// The bytes of these lines.
     pub(super) fn bytes(&self, lines: Range<usize>) -> &[u8] {
         &self.region.as_slice()[self.place(&lines)]
     }
 
-    /// The bytes of these lines, to be written.
     pub(super) fn bytes_mut(&mut self, lines: Range<usize>) -> &mut [u8] {
         let place = self.place(&lines);
         &mut self.region.as_mut_slice()[place]
     }
 
-    /// Where these lines are in the region, which begins on a line.
     fn place(&self, lines: &Range<usize>) -> Range<usize> {
         (self.first_line + lines.start) * CacheLine::BYTES..(self.first_line + lines.end) * CacheLine::BYTES
     }

@@ -1,25 +1,21 @@
-//! Chases: dependent loads through every line of a buffer, each giving the address of the next.
+//! Chases: dependent loads through every line of a buffer, each of which gives the address of the next.
 
+use super::super::{Means, Measure, Profile, Trial, Trouble};
+use super::buffers::{map, obtained, want_huge_pages};
+use areas::memory::blocks::share_bytes;
 use kernels::chase::{Chase, Order};
 use kernels::lines::CacheLine;
 use kernels::pattern::Pattern;
 use model::experiment::MemoryParams;
 use model::isa::Pages;
-use model::unit::Unit;
 
-use super::super::{Means, Measure, Opened, Profile, Trial, Trouble};
-use super::buffers::{map, obtained, want_huge_pages};
-use areas::memory::blocks::share_bytes;
-
-/// One thread's part of a chase.
-pub(super) fn open(params: &MemoryParams, seed: u64) -> Result<Opened, Trouble> {
-    // One chain tells how long a load takes; several how many of them a core gets done at a time.
+pub(super) fn open(params: &MemoryParams, seed: u64) -> Result<ChaseTrial, Trouble> {
+    // One chain measures the latency of a load; several, how many loads a core completes at a time.
     let one = params.chains.unwrap_or(1) == 1;
     let measure = if one { Measure::Latency } else { Measure::Rate(Unit::OpPerSecond) };
-    Ok(Opened::Paced(Box::new(ChaseTrial::open(params, share_bytes(params), measure, seed)?)))
+    ChaseTrial::open(params, share_bytes(params), measure, seed)
 }
 
-/// One thread's chase.
 pub(super) struct ChaseTrial {
     chase: Chase<'static>,
     measure: Measure,
@@ -27,7 +23,6 @@ pub(super) struct ChaseTrial {
 }
 
 impl ChaseTrial {
-    /// One through a buffer of so many bytes.
     pub(super) fn open(params: &MemoryParams, bytes: usize, measure: Measure, seed: u64) -> Result<Self, Trouble> {
         let lines = |count: Option<u64>| count.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
         let order = Order {
@@ -38,10 +33,10 @@ impl ChaseTrial {
         Pattern::seeded(seed).fill(CacheLine::slice_mut(region.as_mut_slice()));
         want_huge_pages(&region, params.pages);
         let pages_obtained = obtained(&region, params.pages);
-        // The buffer lives as long as the worker, which ends with the launch.
+        // The buffer lives as long as the worker, which ends with the process run.
         let region = Box::leak(Box::new(region));
         let nodes = &mut CacheLine::slice_mut(region.as_mut_slice())[..bytes / CacheLine::BYTES];
-        // Drawn in random order as well: without huge pages half of the time would go into finding them.
+        // Drawn in random order as well: without huge pages, half of the time would be page walks.
         let mut scratch = map(Chase::scratch_lines(nodes.len()) * CacheLine::BYTES, Pages::Huge2M)?;
         let chase = Chase::build(nodes, CacheLine::slice_mut(scratch.as_mut_slice()), order, seed);
         let chase = chase.ok_or_else(|| {
@@ -54,13 +49,7 @@ impl ChaseTrial {
 
 impl Trial for ChaseTrial {
     fn profile(&self) -> Profile {
-        Profile {
-            measure: self.measure,
-            work_per_iteration: self.chase.loads_per_round() as f64,
-            most_iterations: u64::MAX / 1024,
-            clock_between_bursts: false,
-            paced_cycles: None,
-        }
+        Profile::unpaced(self.measure, self.chase.loads_per_round() as f64)
     }
 
     fn run(&mut self, iterations: u64) {
@@ -103,12 +92,9 @@ mod tests {
 
     #[test]
     fn several_chains_are_a_rate_and_one_is_a_latency() {
-        let measure = |chains| match open(&chase(1 << 20, chains, None), 3).unwrap() {
-            Opened::Paced(trial) => trial.profile(),
-            Opened::Flow(_) | Opened::Job { .. } => panic!("a chase keeps no time"),
-        };
-        assert_eq!((measure(1).measure, measure(1).work_per_iteration), (Measure::Latency, 64.0));
-        assert_eq!((measure(12).measure, measure(12).work_per_iteration), (Measure::Rate(Unit::OpPerSecond), 60.0));
+        let profile = |chains| open(&chase(1 << 20, chains, None), 3).unwrap().profile();
+        assert_eq!((profile(1).measure, profile(1).work_per_iteration), (Measure::Latency, 64.0));
+        assert_eq!((profile(12).measure, profile(12).work_per_iteration), (Measure::Rate(Unit::OpPerSecond), 60.0));
     }
 
     #[test]

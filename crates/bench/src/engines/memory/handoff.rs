@@ -1,11 +1,5 @@
-//! Core to core: lines of a cache that go from one core to another and back.
-//!
-//! The latency is that of the round trip: there and back. Both threads bring lines of their own memory, and go through
-//! all of them in turn, because what a hand-over takes depends on where the line's directory entry happens to lie. A
-//! time stamp is taken after some hundreds of round trips on one line; a window's figure is the median of these.
-//!
-//! Nobody waits for ever: a side that is gone, for whatever reason, has said so, and one that hears nothing for some
-//! seconds after its window gives up.
+//! Core to core: cache lines that go from one core to another and back; the value is the median round trip. Both threads bring
+//! lines of their own memory and use all of them in turn, because the cost depends on where a line's directory entry is.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -17,21 +11,17 @@ use sys::clock::Timer;
 
 use super::super::{Flow, FlowMetric, FlowProfile, Opened, Tally, Trouble, Verified, Window};
 
-/// Round trips on one line between two time stamps: some tens of microseconds.
+/// Round trips on one line between two time stamps: tens of microseconds.
 const TOGETHER: u32 = 256;
 
-/// All lines.
 const LINES: usize = 2 * LINES_OF_EACH;
-
-/// How long after a window's end the other side may still be silent: longer than a busy machine keeps a thread waiting.
+/// How long after the end of a window the other side may be silent: longer than a busy machine delays a thread.
 const PATIENCE_SECONDS: f64 = 5.0;
-
-/// Some dozen batches before the window.
+/// Dozens of batches before the window.
 const LEAD_MICROSECONDS: u32 = 2_000;
 
 const METRICS: &[FlowMetric] = &[FlowMetric::LatencyOf(TOGETHER)];
 
-/// One thread's side of the hand-over.
 pub(super) fn open(task: &Task, thread: usize) -> Result<Opened, Trouble> {
     let cpus = &task.cpus;
     if cpus.len() != 2 || cpus[0] == cpus[1] {
@@ -40,20 +30,17 @@ pub(super) fn open(task: &Task, thread: usize) -> Result<Opened, Trouble> {
     Ok(Opened::Flow(Box::new(Side::new(Lines::of(task), thread, PATIENCE_SECONDS))))
 }
 
-/// The lines of a launch.
 #[derive(Debug, Default)]
 struct Lines {
-    /// As each of its threads has brought them.
     brought: [OnceLock<Box<[HandoffLine]>>; 2],
-    /// One of the sides is gone, or cannot go on.
+    /// Set when a side has left or failed.
     over: AtomicBool,
 }
 
-/// The lines of the launches of this process that are being measured: the threads of one find each other here.
+/// The lines in use, by benchmark and process run: the two threads find each other here.
 static OPEN: Mutex<Vec<(String, u32, Weak<Lines>)>> = Mutex::new(Vec::new());
 
 impl Lines {
-    /// Those of this launch, the same for both of its threads.
     fn of(task: &Task) -> Arc<Self> {
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(_, _, lines)| lines.strong_count() > 0);
@@ -70,28 +57,23 @@ impl Lines {
         self.brought[thread % 2].get_or_init(|| (0..LINES_OF_EACH).map(|_| HandoffLine::default()).collect());
     }
 
-    /// A line by its number; `None` where the thread that should have brought it has not.
     fn line(&self, index: usize) -> Option<&HandoffLine> {
         self.brought[index / LINES_OF_EACH].get()?.get(index % LINES_OF_EACH)
     }
 }
 
-/// Round trips made on a line once so many batches are through, by both sides' count.
 fn made_on(line: usize, batches: u64) -> u64 {
     (batches + (LINES - 1 - line) as u64) / LINES as u64 * u64::from(TOGETHER)
 }
 
-/// The line of a batch.
 fn line_of(batch: u64) -> usize {
     usize::try_from(batch % LINES as u64).unwrap_or(0)
 }
 
-/// The asking side, or the answering one.
 struct Side {
     lines: Arc<Lines>,
     asks: bool,
     patience_seconds: f64,
-    /// Batches made so far.
     batches: u64,
 }
 
@@ -101,14 +83,12 @@ impl Side {
         Self { lines, asks: thread == 0, patience_seconds, batches: 0 }
     }
 
-    /// The line of the next batch and the round trips made on it.
     fn next(&self) -> Result<(&HandoffLine, u64), String> {
         let index = line_of(self.batches);
         let line = self.lines.line(index).ok_or("the other thread has brought no lines")?;
         Ok((line, made_on(index, self.batches)))
     }
 
-    /// Batches until the window has passed, and then the end of them.
     fn ask(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
         let mut give_up = self.impatience(timer, window);
         let mut ended = 0;
@@ -125,7 +105,6 @@ impl Side {
         line.stop(made, &mut give_up).map_err(|lost| self.lost(lost))
     }
 
-    /// Batches until the other side says that there are no more.
     fn answer(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
         let mut give_up = self.impatience(timer, window);
         loop {
@@ -135,7 +114,7 @@ impl Side {
                     tally.came(timer.now(), 0);
                     self.batches += 1;
                 }
-                // At the end of a batch by both counts, or the asking side will find another number than it expects.
+                // At the end of a batch by both counts, or the asking side finds another number than it expects.
                 Err(Lost::Stopped) => {
                     line.stopped(made);
                     return Ok(());
@@ -145,14 +124,14 @@ impl Side {
         }
     }
 
-    /// Whether it is time to give up: the other side is gone, or so long after the window nobody is there.
+    /// Whether to give up: the other side has left, or is silent for too long after the window.
     fn impatience(&self, timer: &Timer, window: Window) -> impl FnMut() -> bool + use<> {
         let (timer, until) = (*timer, window.end + timer.ticks(self.patience_seconds));
         let lines = self.lines.clone();
         move || lines.over.load(Ordering::Acquire) || timer.now() > until
     }
 
-    /// What went wrong, with the other side released.
+    /// The error, after the other side was released.
     #[cold]
     fn lost(&self, lost: Lost) -> String {
         self.lines.over.store(true, Ordering::Release);
@@ -161,7 +140,7 @@ impl Side {
 }
 
 impl Drop for Side {
-    /// Also where the thread panics: the other side shall not wait for it.
+    /// Also where the thread panics: the other side must not wait for it.
     fn drop(&mut self) {
         self.lines.over.store(true, Ordering::Release);
     }
@@ -176,7 +155,7 @@ impl Flow for Side {
         if self.asks { self.ask(timer, window, tally) } else { self.answer(timer, window, tally) }
     }
 
-    /// Both sides have stopped once the asking one has: every line then holds the number that its round trips come to.
+    /// Both sides have stopped once the asking one has: every line then holds the number of its round trips.
     fn verify(&mut self) -> Result<Verified, String> {
         for index in (0..LINES).filter(|_| self.asks) {
             let (expected, found) = (made_on(index, self.batches), self.lines.line(index).map(HandoffLine::made));
@@ -196,7 +175,6 @@ mod tests {
 
     use super::*;
 
-    /// A window from now on.
     fn window(timer: &Timer, seconds: f64) -> Window {
         let begin = timer.now();
         Window { begin, end: begin + timer.ticks(seconds) }
@@ -246,7 +224,6 @@ mod tests {
     fn a_side_that_fails_releases_the_other_at_once() {
         let (timer, lines) = (Timer::system(), Arc::new(Lines::default()));
         let (mut asking, mut answering) = (Side::new(lines.clone(), 0, 60.0), Side::new(lines, 1, 60.0));
-        // By its own count the answering side is one turn of the lines ahead.
         answering.batches = LINES as u64;
         let window = window(&timer, 0.001);
         thread::scope(|scope| {

@@ -1,10 +1,6 @@
-//! The memory engine: streams over a working set, visits to its blocks, chases through every line of it, and lines
-//! handed from core to core.
-//!
-//! Each thread maps, fills and owns its part after it has been pinned, so pages lie on its own node (or on the one that
-//! the row names); filling is never timed. The data is different in every line, never zero, and checked: reads by a
-//! sum that grows with every pass, writes and copies word by word in a random selection of what was covered since the
-//! last check.
+//! The memory engine: streams, visits to blocks, chases, and lines handed from core to core. Each thread maps, fills and owns
+//! its part after it has been pinned. The data differ in every line, are never zero, and are checked: reads by a sum that grows
+//! with every pass, writes word by word in a random selection of what was covered since the last check.
 
 mod buffers;
 mod chase;
@@ -20,7 +16,6 @@ use model::wire::Task;
 
 use super::{Engine, Opened, Placement, Trouble};
 
-/// Measures memory.
 pub(super) struct MemoryEngine;
 
 impl Engine for MemoryEngine {
@@ -34,13 +29,15 @@ impl Engine for MemoryEngine {
         };
         let seed = task.seed ^ (thread as u64) << 32;
         nodes::bind(params)?;
-        match params.pattern {
-            MemoryPattern::Chase if params.background.is_some() => loaded::open(params, seed, thread),
-            MemoryPattern::Chase => chase::open(params, seed),
-            MemoryPattern::Sequential if params.block.is_none() => stream::open(params, seed, thread),
-            MemoryPattern::Sequential | MemoryPattern::Random => visits::open(params, seed),
-            MemoryPattern::Pair => handoff::open(task, thread),
-        }
+        Ok(Opened::Paced(match params.pattern {
+            MemoryPattern::Pair => return handoff::open(task, thread),
+            MemoryPattern::Chase if params.background.is_some() => loaded::open(params, seed, thread)?,
+            MemoryPattern::Chase => Box::new(chase::open(params, seed)?),
+            MemoryPattern::Sequential if params.block.is_none() => {
+                Box::new(stream::StreamTrial::open(params, seed, thread)?)
+            }
+            MemoryPattern::Sequential | MemoryPattern::Random => Box::new(visits::VisitTrial::open(params, seed)?),
+        }))
     }
 
     fn placement(&self, task: &Task, of_threads: Vec<u32>) -> Placement {
@@ -59,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    /// Parameters of one thread on huge pages, with nothing special.
+    /// Parameters of one thread on huge pages.
     pub(super) fn params(pattern: MemoryPattern, op: MemoryOp, working_set: u64) -> MemoryParams {
         MemoryParams {
             pattern,
@@ -85,7 +82,7 @@ mod tests {
             let params = Params::Memory(MemoryParams { nodes: Some(nodes.to_owned()), ..chase.clone() });
             let mut task = crate::tests::task();
             (task.experiment.area, task.experiment.params) = (Area::Memory, params);
-            // On a thread of its own, as in a worker: the policy is the thread's.
+            // On a thread of its own, as in a worker, because the policy is the thread's.
             std::thread::spawn(move || match MemoryEngine.open(&task, 0)? {
                 Opened::Paced(mut trial) => {
                     trial.run(10);

@@ -1,24 +1,19 @@
-//! Memory on a node that the row names.
+//! Memory on a node that the benchmark names.
 
 use model::experiment::MemoryParams;
 use model::isa::MemoryPattern;
 
 use super::super::Trouble;
 
-/// The node that the buffers are to be on, where the row names one: `0-1` is threads on node 0, memory on node 1.
+/// The node of the buffers, where the benchmark names one: `0-1` is threads on node 0, memory on node 1.
 fn memory_node(params: &MemoryParams) -> Option<Result<u32, Trouble>> {
     let nodes = params.nodes.as_ref().filter(|_| params.pattern != MemoryPattern::Pair)?;
     let node = nodes.split_once('-').and_then(|(_, node)| node.parse().ok());
     Some(node.ok_or_else(|| Trouble::Failed(format!("'{nodes}' names no two memory nodes"))))
 }
 
-/// Sees to it that the calling thread's buffers come from the node that the row names, if it names one. Where they lie
-/// in the end is looked at when they have been used.
-///
-/// The policy is the thread's and not that of single mappings: so it holds for whatever the thread touches first.
-///
-/// # Errors
-/// The kernel refuses.
+/// Makes the kernel take the calling thread's buffers from the node that the benchmark names, if any. The policy is the
+/// thread's and not that of single mappings, so it holds for whatever the thread touches first.
 pub(super) fn bind(params: &MemoryParams) -> Result<(), Trouble> {
     let Some(node) = memory_node(params).transpose()? else { return Ok(()) };
     sys::memory::bind_thread_to_node(node).map_err(|error| {
@@ -29,11 +24,11 @@ pub(super) fn bind(params: &MemoryParams) -> Result<(), Trouble> {
     })
 }
 
-/// The nodes of as many equal shares of the buffers, given those of the threads.
+/// The nodes of equal shares of the buffers, given those of the threads.
 pub(super) fn homes(params: &MemoryParams, of_threads: Vec<u32>) -> Vec<u32> {
     match (memory_node(params), of_threads.split_first()) {
         (Some(Ok(node)), _) => vec![node],
-        // Half of the working set is the chase's, the other half that of all loads.
+        // Half of the working set is the chase's, the other half is shared by the loads.
         (_, Some((first, loads))) if params.background.is_some() => {
             loads.iter().map(|_| *first).chain(loads.iter().copied()).collect()
         }

@@ -1,13 +1,8 @@
-//! Setting up connections: each operation connects to the far end, sends one message, has it back and closes, and then the
-//! next does. Its time is that of all of it, from making the socket to having closed it.
+//! Setting up connections: each operation connects to the server, sends one message, receives it back and closes.
 //!
-//! The near end closes with a reset (`SO_LINGER` of nothing). Otherwise each connection would keep its port for a minute
-//! (`TIME_WAIT`, `TCP_TIMEWAIT_LEN` in `net/tcp.h`), and the 28 232 ports that Linux has for it
-//! (`ip_local_port_range`) would be used up within seconds. What is measured is the setting up, and the round trip after
-//! it; not how TCP takes leave.
-//!
-//! At the far end the threads of the launch accept at the listener themselves: no thread is made for a connection, but for one
-//! that takes long to say what it is for.
+//! The client closes with a reset (`SO_LINGER` of 0). Otherwise each connection would keep its port for a minute
+//! (`TIME_WAIT`, `TCP_TIMEWAIT_LEN` in `net/tcp.h`), and the 28 232 ports that Linux has for it (`ip_local_port_range`)
+//! would be used up within seconds. At the server the threads of the process run accept at the listener themselves.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -22,31 +17,23 @@ use super::link::windows::Windows;
 use super::near::{SILENCE, Session, gone, trouble};
 use super::part::{Moment, Part};
 use super::pingpong::{Message, goes_on};
-use crate::engines::{FlowMetric, FlowProfile, Tally};
+use crate::engines::{FlowMetric, Tally};
 use crate::net::listener::Listener;
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
 
 const METRICS: &[FlowMetric] = &[FlowMetric::RoundTrips, FlowMetric::Latency];
-
-/// Before the window: some hundred connections.
-const LEAD_MICROSECONDS: u32 = 20_000;
-
-/// What the far end says on a thread's data connection once connections are welcome.
+/// The server sends this on a thread's data connection once it accepts connections.
 const WELCOME: u8 = b'+';
 
-/// The near end.
 pub(super) struct Connector {
     to: SocketAddr,
-    /// The preface, and behind it the message.
+    /// The preface, followed by the message.
     first: Box<[u8]>,
     message: Message,
 }
 
 impl Connector {
-    /// One that connects to where this data connection leads, once the far end is ready for it.
-    ///
-    /// # Errors
-    /// What the kernel said.
+    /// Connects to the peer of this data connection, once the server is ready for it.
     pub(super) fn new(mut data: TcpStream, content: &Content, session: &Arc<Session>) -> io::Result<Self> {
         data.set_read_timeout(Some(SILENCE))?;
         let mut welcome = [0];
@@ -54,36 +41,34 @@ impl Connector {
         if welcome != [WELCOME] {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the other end does not welcome connections"));
         }
-        let preface = Preface { purpose: Purpose::Operation, number: 0, token: session.token() };
+        let preface = Preface { purpose: Purpose::Operation, number: 0, token: session.token };
         let message = Message::new(content);
         let first = [&preface.bytes()[..], &message.out].concat().into();
-        Ok(Self { to: session.address(), first, message })
+        Ok(Self { to: session.address, first, message })
     }
 
-    /// A connection, its message there and back, and its end.
     fn operate(&mut self) -> Result<(), String> {
         self.first[PREFACE_BYTES..].copy_from_slice(&self.message.out);
         let mut stream = connected(self.to).map_err(|error| refusal(self.to, &error))?;
-        // In one segment, so that the far end has the message when it has the preface.
+        // In one segment, so that the server has the message when it has the preface.
         stream.write_all(&self.first).map_err(|error| trouble(&error))?;
         stream.read_exact(&mut self.message.back).map_err(|error| trouble(&error))
     }
 }
 
-/// A connection that closes with a reset, and on which nothing is waited for longer than [`SILENCE`].
+/// A connection that closes with a reset, and whose waits end after [`SILENCE`].
 fn connected(to: SocketAddr) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_linger(Some(Duration::ZERO))?;
     socket.set_read_timeout(Some(SILENCE))?;
-    // Of connecting as well (`socket(7)`).
+    // Also the timeout of connecting (`socket(7)`).
     socket.set_write_timeout(Some(SILENCE))?;
     socket.connect(&to.into())?;
     Ok(socket.into())
 }
 
-/// Why there is no connection, and what to do.
 fn refusal(to: SocketAddr, error: &io::Error) -> String {
-    /// `EINPROGRESS` (`errno.h`): not connected within the write time limit.
+    /// `EINPROGRESS` (`errno.h`): not connected within the write timeout.
     const IN_PROGRESS: i32 = 115;
     match error.kind() {
         io::ErrorKind::AddrNotAvailable => format!(
@@ -102,8 +87,8 @@ fn refusal(to: SocketAddr, error: &io::Error) -> String {
 }
 
 impl Part for Connector {
-    fn profile(&self) -> FlowProfile {
-        FlowProfile { metrics: METRICS, lead_microseconds: LEAD_MICROSECONDS, drains: false }
+    fn metrics(&self) -> &'static [FlowMetric] {
+        METRICS
     }
 
     fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
@@ -119,14 +104,11 @@ impl Part for Connector {
         Ok(())
     }
 
-    /// The connections are gone, and with them what they have carried.
+    /// The closed connections leave no counters.
     fn describe(&self, _: &mut NetConditions) {}
 }
 
-/// The far end: serves such connections until the launch with this token is over, its own and those of launches beside it.
-///
-/// # Errors
-/// What the kernel said of the listener; a connection that fails is the near end's to tell.
+/// The server: serves such connections, also those of other process runs, until the one with this token ends.
 pub(super) fn serve(
     mut data: &TcpStream,
     listener: &Listener,
@@ -140,15 +122,15 @@ pub(super) fn serve(
     while !windows.are_over() {
         if let Some((stream, bytes)) = helper.accept()? {
             message.resize(bytes, 0);
-            // Its end does not wait for the near one's: a reset answers it.
+            // The client does not wait for its end: a reset answers it.
             let _ = send_back(&stream, &mut message);
         }
     }
     Ok(())
 }
 
-/// Serves a connection that did not say at once what it is for, and so came past those who serve such: on a busy machine,
-/// or a path that lost its first segment. One of no launch that is going on is closed.
+/// Serves a connection whose preface came too late for the threads that accept, on a busy machine or a path that lost its
+/// first segment. A connection of an unknown process run is closed.
 pub(crate) fn serve_late(listener: &Listener, preface: &Preface, stream: &TcpStream) {
     if let Some(bytes) = listener.message_bytes(preface)
         && stream.set_read_timeout(Some(SILENCE)).is_ok()
@@ -158,8 +140,7 @@ pub(crate) fn serve_late(listener: &Listener, preface: &Preface, stream: &TcpStr
     }
 }
 
-/// Takes a message and sends it back. What has not come within the time limit of the connection's reads is waited for as
-/// long as for anything.
+/// Receives a message and sends it back. After the timeout of the connection's reads it waits for [`SILENCE`] more.
 fn send_back(mut stream: &TcpStream, message: &mut [u8]) -> io::Result<()> {
     let (mut filled, mut waited) = (0, false);
     while filled < message.len() {
@@ -184,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// What a connector says that gets these bytes back for its message of eight, or nothing for so long.
+    /// The error of a connector that gets these bytes back for its message of eight, and then nothing if `silent`.
     fn said_of(answer: &'static [u8], silent: bool) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let to = listener.local_addr().unwrap();
@@ -227,7 +208,6 @@ mod tests {
         assert!(of(113).contains("the other end is gone"));
     }
 
-    /// Whether a socket that insists on having it alone gets this port.
     fn is_free(port: SocketAddr) -> bool {
         let socket = Socket::new(Domain::for_address(port), Type::STREAM, Some(Protocol::TCP)).unwrap();
         socket.bind(&port.into()).is_ok()
@@ -244,7 +224,7 @@ mod tests {
             assert_eq!(far.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::ConnectionReset);
             port
         };
-        // Another process may take one at once.
+        // Another process may take a port at once.
         assert!((0..20).any(|_| is_free(closed())));
         let ordinary = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let port = ordinary.local_addr().unwrap();
@@ -274,7 +254,7 @@ mod tests {
                 for piece in pieces {
                     stream.write_all(&rest[..piece])?;
                     rest = &rest[piece..];
-                    // Longer than anybody waits at the listener.
+                    // Longer than any wait at the listener.
                     thread::sleep(Duration::from_millis(100));
                 }
                 stream.write_all(rest)?;

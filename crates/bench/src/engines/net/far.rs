@@ -1,4 +1,4 @@
-//! The far end of one launch: it opens, gathers the data flows, lets a thread work at each of them, and answers on the
+//! The server of one process run: it opens, gathers the data flows, lets a thread work at each of them, and answers on the
 //! control connection until that ends.
 
 use std::io;
@@ -30,31 +30,22 @@ use crate::net::messages::{Counts, Opened, Opening, RunReply, RunRequest};
 use crate::net::path::congestion_control;
 use crate::net::preface::Token;
 
-/// Bytes that the near end has sent are waited for as long as some come within this time; what has not come by then is
-/// counted as it is.
+/// Bytes that the client has sent are waited for as long as some arrive within this time.
 const ARRIVING: Duration = Duration::from_secs(2);
 
-/// Where the far end is at home.
 pub(crate) struct Home<'a> {
-    /// Where connections come in.
     pub(crate) listener: &'a Listener,
-    /// Where data connections wait.
     pub(crate) connections: &'a DataConnections,
-    /// The CPUs of so many threads.
+    /// The CPUs of this many threads.
     pub(crate) cpus: &'a (dyn Fn(usize) -> Vec<u32> + Sync),
-    /// The time.
     pub(crate) timer: Timer,
-    /// How far the near end may go.
     pub(crate) limits: &'a Limits,
 }
 
-/// Serves the launch of this control connection until it ends.
-///
-/// # Errors
-/// What went wrong, in a sentence; the near end has been told, where it still listens.
+/// Serves the process run of this control connection until it ends. An error was sent to the client too.
 pub(crate) fn serve(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     conversation(control, home).inspect_err(|reason| {
-        // Who is gone does not hear it.
+        // Fails if the client is gone.
         let _ = frames::write(control, &RunReply::Refused { reason: reason.clone() });
     })
 }
@@ -89,7 +80,6 @@ fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     launch.run(control, &cpus, (most_seconds.min(home.limits.most_seconds), home.limits))
 }
 
-/// Ends a launch when it is dropped.
 struct Ending<'a>(&'a Launch<'a>);
 
 impl Drop for Ending<'_> {
@@ -98,7 +88,6 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// The far end of a launch, complete.
 struct Launch<'a> {
     listener: &'a Listener,
     params: NetParams,
@@ -109,13 +98,12 @@ struct Launch<'a> {
 }
 
 impl Launch<'_> {
-    /// Works until the control connection ends.
     fn run(&self, control: &TcpStream, cpus: &[u32], limits: (f64, &Limits)) -> Result<(), String> {
         thread::scope(|scope| {
             let answering = thread::Builder::new()
                 .name("answers".to_owned())
                 .spawn_scoped(scope, || {
-                    // Whatever happens here, the others do not wait for more.
+                    // Whatever happens here, the working threads stop.
                     let _end = Ending(self);
                     self.answer(control, limits)
                 })
@@ -126,10 +114,10 @@ impl Launch<'_> {
                     format!("thread {thread} of the far end failed: {why}")
                 };
                 self.enter(thread).map_err(failed)?;
-                // One that could not be pinned breaks the gate, and nobody waits for messages that will not come.
+                // A thread that could not be pinned breaks the gate, and the others stop.
                 gate.meet(self.windows.timer(), 0.0).map_err(|_| "another thread failed".to_owned())?;
                 if thread == 0 {
-                    // Not before: of the first window too it is known what each thread used.
+                    // Not before, so that the CPU time of each thread is known for the first window too.
                     frames::write(control, &RunReply::Complete)
                         .map_err(|error| format!("the control connection failed: {error}"))
                         .inspect_err(|_| self.end())?;
@@ -137,17 +125,17 @@ impl Launch<'_> {
                 self.work(thread).map_err(failed).inspect_err(|_| self.end())
             });
             if let Err(reason) = &worked {
-                // Before the control connection goes: who asks for counts hears why there are none.
+                // Before the control connection goes: a client that asks for counts gets the reason.
                 let _ = frames::write(control, &RunReply::Refused { reason: reason.clone() });
             }
-            // Who answers waits for the next question.
+            // Wakes the answering thread, which waits for the next question.
             let _ = SockRef::from(control).shutdown(std::net::Shutdown::Both);
             let answered = answering.join().map_err(|_| "the answering thread panicked".to_owned())?;
             worked.map(drop).and(answered)
         })
     }
 
-    /// Makes it known what a thread uses, and what TCP does where it sends.
+    /// Registers the clock of a thread, and its TCP connection where it sends.
     fn enter(&self, thread: usize) -> io::Result<()> {
         self.windows.enter(thread);
         match (self.ends.get(thread), self.params.mode, self.ways.get(thread)) {
@@ -157,13 +145,11 @@ impl Launch<'_> {
         }
     }
 
-    /// Nobody waits at a data connection any longer.
     fn end(&self) {
         self.windows.end_all();
         self.ends.iter().for_each(DataEnd::shut);
     }
 
-    /// Answers until the near end has closed the control connection, or so many seconds have passed.
     fn answer(&self, control: &TcpStream, (most_seconds, limits): (f64, &Limits)) -> Result<(), String> {
         let until = monotonic_raw_seconds() + most_seconds;
         let lost = |error: io::Error| format!("the control connection failed: {error}");
@@ -198,7 +184,7 @@ impl Launch<'_> {
         }
     }
 
-    /// Waits until so many bytes have come on each connection, as long as any come: the near end hears that they do.
+    /// Waits until this many bytes have arrived on each connection, while any arrive; the client hears that they do.
     fn await_bytes(&self, control: &TcpStream, totals: &[u64]) -> io::Result<()> {
         if self.is_of_datagrams() {
             datagrams::settle(&self.ends, &self.windows);
@@ -216,14 +202,21 @@ impl Launch<'_> {
         Ok(())
     }
 
-    /// Whether datagrams are counted, some of which never come.
+    /// Whether datagrams are counted, some of which never arrive.
     fn is_of_datagrams(&self) -> bool {
         let transfer = (self.params.protocol, self.params.mode) == (Protocol::Udp, NetMode::Transfer);
         transfer || matches!(self.params.mode, NetMode::Blast | NetMode::NoDrop)
     }
 
-    /// One thread's part, until its connection ends.
     fn work(&self, thread: usize) -> io::Result<()> {
+        self.serve(thread).or_else(|error| {
+            // A spinning thread ends so when the process run has ended.
+            let is_over = error.kind() == io::ErrorKind::TimedOut && self.windows.are_over();
+            if is_over || is_end(&error) { Ok(()) } else { Err(error) }
+        })
+    }
+
+    fn serve(&self, thread: usize) -> io::Result<()> {
         let (Some(end), Some(way)) = (self.ends.get(thread), self.ways.get(thread)) else { return Ok(()) };
         let content = Content::new(self.token.seed(), thread, flow_block_bytes(&self.params, *way));
         let wait = self.params.wait.unwrap_or(Wait::Blocking);
@@ -262,4 +255,15 @@ impl Launch<'_> {
             (DataEnd::Udp(socket), ..) => pingpong::echo_datagrams(socket, wait, &self.windows),
         }
     }
+}
+
+/// Whether this is how a connection or a flow of datagrams ends.
+fn is_end(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected, UnexpectedEof, WriteZero,
+    };
+    matches!(
+        error.kind(),
+        BrokenPipe | ConnectionAborted | ConnectionRefused | ConnectionReset | NotConnected | UnexpectedEof | WriteZero
+    )
 }

@@ -1,54 +1,77 @@
-//! One thread of the near end: its part of the experiment through the worker's windows, and what there is to say of the
-//! launch at its end.
+//! One thread of the client: its part of the benchmark through the worker's windows, and the conditions at the end.
 
 use std::io;
 use std::sync::Arc;
 
 use model::document::NetConditions;
 use model::experiment::{LOOPBACK, NetParams};
-use model::io::{NetMode, Protocol};
+use model::io::{Direction, NetMode, Protocol, Wait};
 use model::wire::{Observations, Task};
 use sys::clock::Timer;
 
+use super::connect::Connector;
+use super::datagrams::{self, Form, Stream};
 use super::flows::{DataEnd, Way, ways};
 use super::link::content::Content;
-use super::link::sizes::{block_bytes, flow_block_bytes};
+use super::link::sizes::{UDP_HEADER_BYTES, block_bytes, flow_block_bytes};
 use super::link::{ceiling, sent};
+use super::load::{Loading, Probe};
 use super::near::Session;
 use super::part::{Moment, Part};
-use super::parts::part_of;
-use crate::engines::{Flow, FlowProfile, NextWindow, Tally, Verified, Window};
+use super::pingpong::{TcpPinger, UdpPinger};
+use super::stream::{Receiver, Sender};
+use super::transfer::Exchanger;
+use crate::engines::{Flow, FlowProfile, NextWindow, Tally, Verified, Window, share_of_work};
 use crate::net::path;
 
-/// Headers of IP's version 4 and of UDP, the least that a message has (RFC 791, RFC 768).
-const HEADERS_BYTES: u32 = 20 + 8;
-
-/// One thread of the near end.
 pub(super) struct NetFlow {
     part: Box<dyn Part>,
     session: Arc<Session>,
     thread: usize,
     task: Task,
     params: NetParams,
-    /// The window that was worked through last, with its number, counted from 1.
+    /// The last window, with its number, counted from 1.
     last: (u32, Window),
     timer: Timer,
-    /// This thread's part of the task's work, where that is done in full.
+    /// This thread's share of a task's work that is done in full.
     share_of_work: Option<u64>,
 }
 
-/// A thread's part of so much work: it adds up over the threads to all of it.
-fn share(work: f64, thread: usize, threads: usize) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number, as planned")]
-    let (all, threads) = (work as u64, threads.max(1) as u64);
-    all / threads + u64::from((thread as u64) < all % threads)
+fn part_of(
+    params: &NetParams,
+    way: Way,
+    end: DataEnd,
+    content: Content,
+    session: &Arc<Session>,
+) -> io::Result<Box<dyn Part>> {
+    let both = params.direction == Some(Direction::Both);
+    let wait = params.wait.unwrap_or(Wait::Blocking);
+    Ok(match (end, params.mode, way) {
+        (DataEnd::Tcp(connection), NetMode::Stream, Way::Up) => {
+            Box::new(Sender::new(connection, &content, both, params.zero_copy == Some(true))?)
+        }
+        (DataEnd::Tcp(connection), NetMode::Stream, _) => Box::new(Receiver::new(connection, content, both)?),
+        (DataEnd::Tcp(connection), NetMode::Transfer, _) => Box::new(Exchanger::new(connection, content)?),
+        (end, NetMode::Load, Way::Back) => Box::new(Probe::new(end, content, params, session)?),
+        (DataEnd::Tcp(connection), NetMode::Load, Way::Up) => {
+            Box::new(Loading::new(Box::new(Sender::new(connection, &content, both, false)?)))
+        }
+        (DataEnd::Tcp(connection), NetMode::Load, Way::Down) => {
+            Box::new(Loading::new(Box::new(Receiver::new(connection, content, both)?)))
+        }
+        (DataEnd::Tcp(connection), NetMode::Connect, _) => Box::new(Connector::new(connection, &content, session)?),
+        (DataEnd::Tcp(connection), ..) => Box::new(TcpPinger::new(connection, &content, wait)?),
+        (DataEnd::Udp(socket), NetMode::Blast | NetMode::NoDrop, way) => {
+            Box::new(Stream::new(params, way, socket, Form::new(content), Arc::clone(session))?)
+        }
+        (DataEnd::Udp(socket), NetMode::Transfer, _) => {
+            Box::new(datagrams::Exchanger::new(params, socket, content, Arc::clone(session))?)
+        }
+        (DataEnd::Udp(socket), ..) => Box::new(UdpPinger::new(socket, &content, Arc::clone(session), wait)?),
+    })
 }
 
 impl NetFlow {
-    /// The part of this thread.
-    ///
-    /// # Errors
-    /// What the kernel said.
     pub(super) fn new(
         task: &Task,
         params: &NetParams,
@@ -58,45 +81,44 @@ impl NetFlow {
     ) -> io::Result<Self> {
         let ways = ways(params);
         let way = ways.get(thread).copied().unwrap_or(Way::Back);
-        let content = Content::new(session.token().seed(), thread, flow_block_bytes(params, way));
-        let share_of_work = task.exact_work.map(|work| share(work, thread, ways.len()));
+        let content = Content::new(session.token.seed(), thread, flow_block_bytes(params, way));
+        let share_of_work = task.exact_work.map(|work| share_of_work(work, thread, ways.len()));
         let part = part_of(params, way, end, content, &session)?;
         let (task, params) = (task.clone(), params.clone());
         let last = (0, Window { begin: 0, end: 0 });
         Ok(Self { part, session, thread, task, params, last, timer: Timer::system(), share_of_work })
     }
 
-    /// What two copies between the CPUs of each pair of threads can move, for a stream. The other threads have taken
-    /// their last sample and the other end waits, so that the CPUs are free.
+    /// The rate of two copies between the CPUs of each pair of threads, for a stream over loopback. The other threads have
+    /// taken their last sample and the server waits, so the CPUs are free.
     fn ceiling(&self) -> Option<f64> {
         let streams = matches!(self.params.mode, NetMode::Stream | NetMode::Blast | NetMode::NoDrop);
         if !streams || self.params.path != LOOPBACK {
             return None;
         }
-        let far = &self.session.opened().cpus;
         let pair = |(way, (near, far)): (&Way, (&u32, &u32))| match way {
             Way::Up => (*near, *far),
             _ => (*far, *near),
         };
         let ways = ways(&self.params);
-        let pairs: Vec<(u32, u32)> = ways.iter().zip(self.task.cpus.iter().zip(far)).map(pair).collect();
+        let pairs: Vec<(u32, u32)> =
+            ways.iter().zip(self.task.cpus.iter().zip(&self.session.opened.cpus)).map(pair).collect();
         let complete = pairs.len() == ways.len();
         complete.then(|| ceiling::two_copies(&pairs, block_bytes(&self.params), &self.timer)).flatten()
     }
 
-    /// The longest packet that carries data, in bytes: a stream fills them, a message may be shorter.
+    /// Bytes of the longest packet that carries data: a stream fills packets, a message may be shorter.
     fn longest_packet(&self) -> u32 {
         let mtu = self.session.path_mtu().0.unwrap_or(u32::MAX);
         let fills = matches!(self.params.mode, NetMode::Stream | NetMode::Transfer | NetMode::Load);
-        let block = u32::try_from(self.params.block).unwrap_or(u32::MAX);
-        if fills && self.params.protocol == Protocol::Tcp { mtu } else { block.saturating_add(HEADERS_BYTES).min(mtu) }
+        let datagram = u32::try_from(self.params.block.saturating_add(UDP_HEADER_BYTES)).unwrap_or(u32::MAX);
+        if fills && self.params.protocol == Protocol::Tcp { mtu } else { datagram.min(mtu) }
     }
 
-    /// What the launch went through: the first thread says it.
     fn path(&self) -> NetConditions {
-        let address = self.session.address();
+        let address = self.session.address;
         let end = path::end_towards(address.ip());
-        let opened = self.session.opened();
+        let opened = &self.session.opened;
         let tcp = self.params.protocol == Protocol::Tcp;
         let sent = self.session.sent();
         let (path_mtu, mtu_discovery) = self.session.path_mtu();
@@ -105,7 +127,7 @@ impl NetFlow {
             mtu: end.mtu,
             offloads: end.offloads,
             address_family: Some(path::family(address).to_owned()),
-            round_trip_seconds: self.session.round_trip_seconds(),
+            round_trip_seconds: self.session.round_trip_seconds,
             tcp: sent.as_ref().map(sent::conditions),
             zero_copied_share: sent.as_ref().and_then(sent::zero_copied_share),
             congestion_control: opened.congestion_control.clone().filter(|_| tcp),
@@ -118,8 +140,21 @@ impl NetFlow {
     }
 }
 
+/// The conditions of two threads: the first one's, but bytes on the link, CPU seconds and rates are added up.
+pub(crate) fn of_two_threads(first: Option<NetConditions>, next: Option<NetConditions>) -> Option<NetConditions> {
+    let (Some(first), Some(next)) = (&first, &next) else { return first.or(next) };
+    let plus = |of: fn(&NetConditions) -> Option<f64>| of(first).zip(of(next)).map(|(a, b)| a + b);
+    Some(NetConditions {
+        load_bytes_per_second: plus(|one| one.load_bytes_per_second),
+        link_bytes: first.link_bytes.zip(next.link_bytes).map(|(one, other)| one.saturating_add(other)),
+        sending_cpu_seconds: plus(|one| one.sending_cpu_seconds),
+        receiving_cpu_seconds: plus(|one| one.receiving_cpu_seconds),
+        ..first.clone()
+    })
+}
+
 impl Drop for NetFlow {
-    /// After the last sample, or since it failed: then the others do not wait for it.
+    /// After the last sample or an error: the other threads do not wait for this one.
     fn drop(&mut self) {
         self.session.leave();
     }
@@ -127,7 +162,8 @@ impl Drop for NetFlow {
 
 impl Flow for NetFlow {
     fn profile(&self) -> FlowProfile {
-        self.part.profile()
+        let (metrics, lead_microseconds) = (self.part.metrics(), self.part.lead_microseconds());
+        FlowProfile { metrics, lead_microseconds, drains: false }
     }
 
     fn prepare(&mut self, next: NextWindow) -> Result<(), String> {
@@ -140,16 +176,14 @@ impl Flow for NetFlow {
     fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
         self.timer = *timer;
         self.last = (self.last.0 + 1, window);
-        let (session, thread, number) = (&*self.session, self.thread, self.last.0);
-        let work = self.share_of_work;
+        let (session, thread, number, work) = (&*self.session, self.thread, self.last.0, self.share_of_work);
         let ran = self.part.run(&Moment { session, thread, number, timer, window, work }, tally);
         ran.map_err(|failure| session.explain(failure, self.longest_packet()))
     }
 
     fn verify(&mut self) -> Result<Verified, String> {
         let (number, window) = self.last;
-        let (session, thread, timer) = (&*self.session, self.thread, &self.timer);
-        let work = self.share_of_work;
+        let (session, thread, timer, work) = (&*self.session, self.thread, &self.timer, self.share_of_work);
         let verified = self.part.verify(&Moment { session, thread, number, timer, window, work });
         verified.map(|()| Verified::GoesOn).map_err(|failure| session.explain(failure, self.longest_packet()))
     }

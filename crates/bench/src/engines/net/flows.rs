@@ -1,7 +1,5 @@
-//! The data flows of an experiment: how many there are, which way each goes, and what carries them.
-//!
-//! Flow, thread and data connection have the same number at both ends. Where bytes go both ways at once each direction has
-//! flows of its own, those towards the near end first; and where round trips are timed beside them, theirs is flow 0.
+//! The data flows of a benchmark: their number, their directions, and their protocols. Flow, thread and data connection have
+//! the same number at both ends. With both directions at once the flows to the client come first; under load, the probe's.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
@@ -16,27 +14,24 @@ use crate::net::incoming::Incoming;
 use crate::net::listener::{Listener, datagrams_at};
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
 
-/// All connections have arrived by then, or the launch has failed.
+/// Timeout until all connections are there.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
-
 /// How often the first datagram of a flow is sent until it is answered.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Which way the bytes of a flow go.
+/// The direction of a flow's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// From the near end to the far one.
+    /// From the client to the server.
     Up,
-    /// From the far end to the near one.
+    /// From the server to the client.
     Down,
-    /// There and back.
     Back,
 }
 
-/// The flows of an experiment.
 pub(super) fn ways(params: &NetParams) -> Vec<Way> {
     let threads = params.threads as usize;
-    // The probe comes first, then the streams that it goes beside.
+    // The probe comes first, then the streams of the load.
     if params.mode == NetMode::Load {
         let streams = ways(&NetParams { mode: NetMode::Stream, ..params.clone() });
         return [vec![Way::Back], streams].concat();
@@ -49,7 +44,7 @@ pub(super) fn ways(params: &NetParams) -> Vec<Way> {
     }
 }
 
-/// What carries each of the flows. The streams of a load are TCP's, whatever the round trips beside them go over.
+/// The protocol of each flow. The streams of a load always use TCP.
 pub(super) fn protocols(params: &NetParams) -> Vec<Protocol> {
     let of = |way: &Way| match (params.mode, way) {
         (NetMode::Load, Way::Up | Way::Down) => Protocol::Tcp,
@@ -58,20 +53,14 @@ pub(super) fn protocols(params: &NetParams) -> Vec<Protocol> {
     ways(params).iter().map(of).collect()
 }
 
-/// Where data goes to and comes from, for one thread.
 #[derive(Debug)]
 pub(super) enum DataEnd {
-    /// A connection.
     Tcp(TcpStream),
-    /// A socket that takes datagrams from the other end's alone.
+    /// A socket that receives datagrams from its peer alone.
     Udp(UdpSocket),
 }
 
 impl DataEnd {
-    /// The same end once more.
-    ///
-    /// # Errors
-    /// No descriptor is left.
     pub(super) fn try_clone(&self) -> io::Result<Self> {
         match self {
             Self::Tcp(stream) => stream.try_clone().map(Self::Tcp),
@@ -79,9 +68,9 @@ impl DataEnd {
         }
     }
 
-    /// Lets nobody wait on it any longer: reads end, writes fail.
+    /// Ends every wait on it: reads end, writes fail.
     pub(super) fn shut(&self) {
-        // One that is closed already is shut.
+        // Fails if it is shut already.
         let _ = match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
             Self::Udp(socket) => SockRef::from(socket).shutdown(Shutdown::Both),
@@ -89,10 +78,7 @@ impl DataEnd {
     }
 }
 
-/// The near end: opens the flows of the launch with this token, each over its protocol.
-///
-/// # Errors
-/// What the kernel said, or that the far end does not answer.
+/// The client: opens the flows of the process run with this token.
 pub(super) fn open(
     to: SocketAddr,
     protocols: &[Protocol],
@@ -108,10 +94,7 @@ pub(super) fn open(
     protocols.iter().enumerate().map(one).collect()
 }
 
-/// A connection that has said what it is for.
-///
-/// # Errors
-/// What the kernel said.
+/// A connection on which the preface was sent.
 pub(super) fn connected(to: SocketAddr, preface: &Preface, patience: Duration) -> io::Result<TcpStream> {
     use std::io::Write;
     let mut stream = TcpStream::connect_timeout(&to, patience)?;
@@ -119,7 +102,7 @@ pub(super) fn connected(to: SocketAddr, preface: &Preface, patience: Duration) -
     Ok(stream)
 }
 
-/// A socket that the far end knows: it has sent the preface, and had it back from the socket that is to be its partner.
+/// A socket that the server knows: it sent the preface and got it back from the socket that is its peer from now on.
 fn joined(to: SocketAddr, preface: &Preface, patience: Duration) -> io::Result<UdpSocket> {
     let any: SocketAddr = if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
     let socket = UdpSocket::bind(any)?;
@@ -143,12 +126,10 @@ fn joined(to: SocketAddr, preface: &Preface, patience: Duration) -> io::Result<U
     ))
 }
 
-/// Nothing came this time.
 fn is_no_answer(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
-/// The same socket without what has come so far and without a time limit.
 fn emptied(socket: UdpSocket) -> io::Result<UdpSocket> {
     socket.set_nonblocking(true)?;
     while socket.recv(&mut [0]).is_ok() {}
@@ -157,11 +138,7 @@ fn emptied(socket: UdpSocket) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// The far end: waits for the flows of a launch, each over its protocol, whose control connection leads from `peer`
-/// to `own`.
-///
-/// # Errors
-/// They have not all come in time, or what the kernel said.
+/// The server: waits for the flows of a process run, whose control connection leads from `peer` to `own`.
 pub(super) fn gather(
     listener: &Listener,
     arrivals: &Incoming<'_>,
@@ -183,7 +160,7 @@ pub(super) fn gather(
             return Err(io::Error::new(io::ErrorKind::TimedOut, text));
         }
         if lacks(&ends, Protocol::Udp) {
-            // Connections wait meanwhile.
+            // TCP connections are queued meanwhile.
             admit(listener, (own, peer, token), protocols, &mut ends, left.min(ASK_AGAIN))?;
         } else if let Ok((preface, stream)) = arrivals.come.recv_timeout(left)
             && preface.purpose == Purpose::Data
@@ -195,7 +172,6 @@ pub(super) fn gather(
     Ok(ends.into_iter().flatten().collect())
 }
 
-/// The place of a flow that has not come yet, if it is to come over this protocol.
 fn place_of<'a>(
     ends: &'a mut [Option<DataEnd>],
     protocols: &[Protocol],
@@ -207,9 +183,8 @@ fn place_of<'a>(
     ends.get_mut(number).filter(|end| end.is_none())
 }
 
-/// Takes one datagram that belongs to no flow, and makes a flow of it if it is one of this launch: from the same address
-/// as the control connection, with the launch's token. The answer is no longer than what came, so that nobody can be
-/// flooded by us in another's name.
+/// Takes one datagram that belongs to no flow, and makes a flow of it if it is from the address of the control connection
+/// and has the process run's token. The answer is as short as the question, so that it cannot amplify a forged flood.
 fn admit(
     listener: &Listener,
     (own, peer, token): (SocketAddr, SocketAddr, Token),
@@ -218,11 +193,11 @@ fn admit(
     within: Duration,
 ) -> io::Result<()> {
     listener.datagrams().set_read_timeout(Some(within))?;
-    // One byte more than a preface: what is longer is none.
+    // One byte more than a preface: a longer datagram is none.
     let mut bytes = [0; PREFACE_BYTES + 1];
     let (count, from) = match listener.datagrams().recv_from(&mut bytes) {
         Ok(came) => came,
-        // An answer to somebody who is gone comes back as an error of this socket.
+        // The answer to a client that is gone comes back as an error of this socket.
         Err(error) if is_no_answer(&error) || error.kind() == io::ErrorKind::ConnectionRefused => return Ok(()),
         Err(error) => return Err(error),
     };
@@ -230,10 +205,10 @@ fn admit(
     let ours = |preface: &Preface| preface.purpose == Purpose::Data && preface.token == token;
     let Some(preface) = Preface::read(bytes).filter(ours).filter(|_| from.ip() == peer.ip()) else { return Ok(()) };
     if let Some(place) = place_of(ends, protocols, &preface, Protocol::Udp) {
-        // Not where the listener is, which may be all addresses: the answer comes from the one that was asked.
+        // Not the listener's address, which may be any: the answer comes from the address that was asked.
         let socket = datagrams_at(own)?;
         socket.connect(from)?;
-        // What came between the two calls may be anybody's.
+        // Anything may have arrived between the two calls.
         let socket = emptied(socket)?;
         socket.send(bytes)?;
         *place = Some(DataEnd::Udp(socket));

@@ -1,16 +1,10 @@
-//! Latency under load: round trips beside streams that take all the path gives.
+//! Latency under load: round trips alongside streams that take all of the path's rate, and over the idle path before.
 //!
-//! The round trips are an open loop on a flow of their own: probes fall due at random moments, whatever became of those
-//! before, and each one's time runs from the moment it was due. A loop that waits for one answer before it asks again
-//! would ask seldom just where the path is slow, and so hardly notice ("coordinated omission"). A probe that cannot leave
-//! when it is due, because its thread or its connection is held up, leaves late; its time contains the wait, and how many
-//! did is told.
-//!
-//! The same probes go over the idle path first, before any stream has begun; the difference is what the load adds.
+//! The round trips are an open loop: probes fall due at random moments, and each one's time runs from the moment it was due. A
+//! closed loop would ask seldom just where the path is slow ("coordinated omission").
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use areas::net::expand::IDLE_SECONDS;
@@ -22,44 +16,32 @@ use sys::pages::Pages;
 
 use super::flows::DataEnd;
 use super::link::content::{Content, number};
-use super::link::headers::{tcp_link_bytes, udp_header_bytes};
+use super::link::sizes::{block_bytes, tcp_link_bytes, udp_header_bytes};
 use super::link::windows::Windows;
 use super::near::{SILENCE, Session, gone, silent, trouble};
 use super::part::{Moment, Part};
 use crate::engines::moments::Moments;
-use crate::engines::{FlowMetric, FlowProfile, Tally, Window};
+use crate::engines::{FlowMetric, Tally, Window};
 
-/// Bytes of a probe's number, by which answers are told apart: a probe is no shorter.
+/// Bytes of a probe's number, by which answers are told apart: the shortest probe.
 const NUMBER_BYTES: usize = 8;
-
-/// Probes a second: enough for a p99 within some seconds, and with 64 B and headers less than 0.1 % of 1 Gbit/s.
+/// Probes per second: enough for a p99 within seconds, and with 64 B and headers less than 0.1 % of 1 Gbit/s.
 const PROBES_PER_SECOND: f64 = 400.0;
-
-/// A probe that leaves more than this after it was due is late, in seconds: a thread that sleeps is woken within 0.1 ms
-/// where its CPU is free.
+/// A probe that leaves later than this many seconds after it was due is late: a sleeping thread whose CPU is free wakes
+/// within 0.1 ms.
 const LATE_SECONDS: f64 = 1e-3;
-
-/// A datagram that is not back by then is lost. Longer than queues of common equipment hold a packet.
+/// A datagram that is not back by then is lost: longer than the queues of common equipment hold a packet.
 const LOST_AFTER: Duration = Duration::from_secs(1);
-
-/// Below this, in seconds, the next probe is waited for awake: sleeping is right to 50 us (the default timer slack of
-/// `prctl(2)`), and waking up takes some.
+/// Shorter waits, in seconds, are spun: sleep is exact to 50 us (the default timer slack of `prctl(2)`), and waking takes
+/// time.
 const AWAKE_SECONDS: f64 = 100e-6;
-
-/// Probes that wait for their answers at most; the next one is late. Those of 5 s, after which the other end counts as
-/// hanging, twice over.
+/// Most probes in flight, twice those of 5 s, after which the server counts as hanging; the next one is late.
 const MOST_UNANSWERED: usize = 4096;
-
-/// And bytes of them, unless it is a single one: no more than the least socket buffers hold, so that neither end waits for
-/// the other to read.
+/// And most of their bytes, unless it is a single probe: the smallest socket buffers hold them, so that neither end waits
+/// for the other to read.
 const MOST_UNANSWERED_BYTES: usize = 64 << 10;
-
-/// Probes of the idle path are numbered from 1, those of the load from here: an answer that comes very late is told by
-/// its number.
+/// Probes of the idle path are numbered from 1, those of the load from here, so that late answers are recognised.
 const LOAD_NUMBERS: u64 = 1 << 32;
-
-/// The streams find their pace before a window, as without probes.
-const LEAD_MICROSECONDS: u32 = 20_000;
 
 const METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::Bytes];
 const DATAGRAM_METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::Bytes, FlowMetric::Loss];
@@ -67,10 +49,6 @@ const BOTH_METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::Bytes, Fl
 const BOTH_DATAGRAM_METRICS: &[FlowMetric] =
     &[FlowMetric::Latency, FlowMetric::Bytes, FlowMetric::Up, FlowMetric::Down, FlowMetric::Loss];
 
-/// Says whether the other end is there at all.
-type OtherEnd<'a> = &'a dyn Fn() -> Result<(), String>;
-
-/// A probe on its way.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     due: u64,
@@ -78,47 +56,36 @@ struct Flight {
     answered: bool,
 }
 
-/// Probes that were due in samples.
 #[derive(Clone, Copy, Debug, Default)]
 struct Due {
     all: u64,
     late: u64,
 }
 
-/// The thread that probes.
 pub(super) struct Probe {
     end: DataEnd,
     content: Content,
     out: Pages,
-    /// What has come of the next answer.
     back: Pages,
     filled: usize,
-    /// In the order of their numbers, the last of which is the one before `next`.
+    /// In the order of their numbers, the last of which is `next - 1`.
     flights: VecDeque<Flight>,
-    /// Number of the next probe.
     next: u64,
     moments: Option<Moments>,
     seed: u64,
     due: Due,
     both: bool,
-    /// When the last answer came.
     heard: u64,
-    /// Median round trip of the idle path, in seconds.
     idle_seconds: Option<f64>,
-    /// Datagrams that were given up.
+    /// Datagrams that did not come back, and all that were sent and received.
     lost: u64,
-    /// Datagrams sent and received.
     datagrams: u64,
 }
 
 impl Probe {
-    /// One for this flow.
-    ///
-    /// # Errors
-    /// What the kernel said.
     pub(super) fn new(end: DataEnd, content: Content, params: &NetParams, session: &Session) -> io::Result<Self> {
-        let probe = Self::numbered(end, content, params, session.token().seed(), LOAD_NUMBERS)?;
-        Ok(Self { idle_seconds: session.idle_seconds(), ..probe })
+        let probe = Self::numbered(end, content, params, session.token.seed(), LOAD_NUMBERS)?;
+        Ok(Self { idle_seconds: session.idle_seconds.get().copied(), ..probe })
     }
 
     fn numbered(end: DataEnd, content: Content, params: &NetParams, seed: u64, next: u64) -> io::Result<Self> {
@@ -128,7 +95,7 @@ impl Probe {
                 connection.set_read_timeout(Some(SILENCE))?;
                 connection.set_write_timeout(Some(SILENCE))?;
             }
-            // A broken datagram wakes us and is dropped then: no reason to wait for the next one.
+            // A datagram with a bad checksum wakes the thread and is dropped then: no reason to wait for the next one.
             DataEnd::Udp(socket) => socket.set_read_timeout(Some(Duration::from_millis(1)))?,
         }
         Ok(Self {
@@ -154,10 +121,10 @@ impl Probe {
         matches!(self.end, DataEnd::Udp(_))
     }
 
-    /// Sends probes as they fall due until the window has passed, and waits for the answers to all of them.
+    /// Sends probes as they fall due until the window has passed, and waits for all answers; `check` fails if the server is gone.
     fn probe(
         &mut self,
-        other_end: OtherEnd<'_>,
+        check: &dyn Fn() -> Result<(), String>,
         timer: &Timer,
         window: Window,
         tally: &mut Tally,
@@ -166,7 +133,7 @@ impl Probe {
             .moments
             .take()
             .unwrap_or_else(|| Moments::new(timer.ticks_per_second() / PROBES_PER_SECOND, self.seed));
-        // What was due in the window counts, however late its answer.
+        // A probe counts if it was due in the window, however late its answer.
         tally.count_by_beginning();
         moments.restart(timer.now());
         self.heard = timer.now();
@@ -177,7 +144,7 @@ impl Probe {
             if next.is_none() && self.flights.is_empty() {
                 break;
             }
-            self.give_up_old(other_end, timer)?;
+            self.give_up_old(check, timer)?;
             if self.wait(next.filter(|_| has_room), timer)? {
                 self.receive(timer, window, tally)?;
             }
@@ -192,7 +159,6 @@ impl Probe {
         self.flights.len() < (MOST_UNANSWERED_BYTES / self.out.len()).clamp(1, MOST_UNANSWERED)
     }
 
-    /// Sends what is due by now, as far as there is room.
     fn send_due(
         &mut self,
         moments: &mut Moments,
@@ -206,10 +172,7 @@ impl Probe {
             moments.advance();
             number(&mut self.out, self.next);
             match &self.end {
-                DataEnd::Tcp(connection) => {
-                    let mut connection: &TcpStream = connection;
-                    connection.write_all(&self.out)
-                }
+                DataEnd::Tcp(connection) => (&*connection).write_all(&self.out),
                 DataEnd::Udp(socket) => socket.send(&self.out).map(|_| self.datagrams += 1),
             }
             .map_err(|error| trouble(&error))?;
@@ -225,8 +188,8 @@ impl Probe {
         Ok(())
     }
 
-    /// Gives up datagrams that are lost. What a connection does not bring is silence.
-    fn give_up_old(&mut self, other_end: OtherEnd<'_>, timer: &Timer) -> Result<(), String> {
+    /// Gives up datagrams that are lost. On a connection a missing answer is silence.
+    fn give_up_old(&mut self, check: &dyn Fn() -> Result<(), String>, timer: &Timer) -> Result<(), String> {
         let now = timer.now();
         let longer = |since: u64, limit: Duration| timer.seconds(since.min(now), now) >= limit.as_secs_f64();
         let limit = if self.is_datagrams() { LOST_AFTER } else { SILENCE };
@@ -234,7 +197,7 @@ impl Probe {
             if !self.is_datagrams() || longer(self.heard, SILENCE) {
                 return Err(silent());
             }
-            other_end()?;
+            check()?;
             self.lost += 1;
             self.flights.pop_front();
             self.drop_answered();
@@ -248,7 +211,7 @@ impl Probe {
         }
     }
 
-    /// Waits until something has come or the next probe is due, perhaps not all of the time; whether something has.
+    /// Waits until something has arrived or the next probe is due, perhaps not as long; whether something has.
     fn wait(&self, next: Option<u64>, timer: &Timer) -> Result<bool, String> {
         let limit = if self.is_datagrams() { LOST_AFTER } else { SILENCE };
         let oldest = self.flights.front().map(|flight| flight.sent + timer.ticks(limit.as_secs_f64()));
@@ -263,13 +226,9 @@ impl Probe {
         ready.map_err(|error| gone(&error.to_string()))
     }
 
-    /// Takes what has come.
     fn receive(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
         let received = match &self.end {
-            DataEnd::Tcp(connection) => {
-                let mut connection: &TcpStream = connection;
-                connection.read(&mut self.back[self.filled..])
-            }
+            DataEnd::Tcp(connection) => (&*connection).read(&mut self.back[self.filled..]),
             DataEnd::Udp(socket) => socket.recv(&mut self.back),
         };
         let now = timer.now();
@@ -290,7 +249,6 @@ impl Probe {
         }
     }
 
-    /// An answer has come in full.
     fn answered(&mut self, now: u64, window: Window, tally: &mut Tally) -> Result<(), String> {
         let (stamp, rest) = self.back.split_at(NUMBER_BYTES.min(self.back.len()));
         let number = stamp.try_into().map_or(0, u64::from_le_bytes);
@@ -304,13 +262,13 @@ impl Probe {
         match place.and_then(|place| self.flights.get_mut(place)).filter(|flight| !flight.answered) {
             Some(flight) => {
                 flight.answered = true;
-                // Their bytes are none of the load's.
+                // Their bytes are not the load's.
                 tally.note(flight.due, now, 0);
                 tally.carried.datagrams_came += u64::from(datagrams && window.holds(flight.due));
                 self.drop_answered();
                 Ok(())
             }
-            // One that had been given up, or that comes once more.
+            // A probe that was given up, or a repeated answer.
             None if datagrams => Ok(()),
             None => Err(self.wrong()),
         }
@@ -321,10 +279,7 @@ impl Probe {
     }
 }
 
-/// The median round trip of a path that is idle, in seconds; `None` where nothing came back in time.
-///
-/// # Errors
-/// The other end is gone, or has answered wrongly.
+/// The median round trip of the idle path, in seconds; `None` where no answer arrived in time.
 pub(super) fn idle_seconds(
     session: &Session,
     end: &DataEnd,
@@ -332,12 +287,12 @@ pub(super) fn idle_seconds(
     cpu: u32,
 ) -> Result<Option<f64>, String> {
     let timer = Timer::system();
-    // On the CPU of the thread that is to probe.
+    // On the CPU of the thread that will probe.
     let medians = sys::team::run(&[cpu], |_, _| {
         let failed = |error: io::Error| format!("cannot probe the idle path: {error}");
-        let content = Content::new(session.token().seed(), 0, super::link::sizes::block_bytes(params));
+        let content = Content::new(session.token.seed(), 0, block_bytes(params));
         let end = end.try_clone().map_err(failed)?;
-        let mut probe = Probe::numbered(end, content, params, session.token().seed(), 1).map_err(failed)?;
+        let mut probe = Probe::numbered(end, content, params, session.token.seed(), 1).map_err(failed)?;
         let begin = timer.now();
         let window = Window { begin, end: begin + timer.ticks(IDLE_SECONDS) };
         let mut tally = Tally::new(&timer);
@@ -349,14 +304,13 @@ pub(super) fn idle_seconds(
 }
 
 impl Part for Probe {
-    fn profile(&self) -> FlowProfile {
-        let metrics = match (self.both, self.is_datagrams()) {
+    fn metrics(&self) -> &'static [FlowMetric] {
+        match (self.both, self.is_datagrams()) {
             (false, false) => METRICS,
             (false, true) => DATAGRAM_METRICS,
             (true, false) => BOTH_METRICS,
             (true, true) => BOTH_DATAGRAM_METRICS,
-        };
-        FlowProfile { metrics, lead_microseconds: LEAD_MICROSECONDS, drains: false }
+        }
     }
 
     fn warmed_up(&mut self) {
@@ -364,14 +318,14 @@ impl Part for Probe {
     }
 
     fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
-        moment.session.announce(moment.number, moment.window, None, moment.timer)?;
+        moment.announce()?;
         self.probe(&|| moment.session.other_end_is_there(), moment.timer, moment.window, tally)?;
-        // The streams ask what was counted, and everyone has to.
-        moment.session.counted(moment.number, moment.thread, 0).map(drop)
+        // Every thread has to ask: the streams do.
+        moment.counted(0).map(drop)
     }
 
     fn verify(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        moment.session.counted(moment.number, moment.thread, 0).map(drop)
+        moment.counted(0).map(drop)
     }
 
     fn describe(&self, seen: &mut NetConditions) {
@@ -382,12 +336,12 @@ impl Part for Probe {
         seen.lost = self.is_datagrams().then_some(self.lost);
         seen.idle_latency_seconds = self.idle_seconds;
         seen.late_share = (self.due.all > 0).then(|| self.due.late as f64 / self.due.all as f64);
-        // None of its own; the streams add theirs.
+        // The streams add theirs.
         seen.load_bytes_per_second = Some(0.0);
     }
 }
 
-/// A stream that is the load, or a part of it: its rate is told beside the latency.
+/// A stream that is part of the load, and its rate.
 pub(super) struct Loading {
     stream: Box<dyn Part>,
     bytes: u64,
@@ -395,15 +349,14 @@ pub(super) struct Loading {
 }
 
 impl Loading {
-    /// This stream as a load.
     pub(super) fn new(stream: Box<dyn Part>) -> Self {
         Self { stream, bytes: 0, seconds: 0.0 }
     }
 }
 
 impl Part for Loading {
-    fn profile(&self) -> FlowProfile {
-        self.stream.profile()
+    fn metrics(&self) -> &'static [FlowMetric] {
+        self.stream.metrics()
     }
 
     fn warmed_up(&mut self) {
@@ -428,13 +381,10 @@ impl Part for Loading {
     }
 }
 
-/// Waits until the first window has been announced: until then the path is idle. A stream from the far end would
-/// otherwise begin at once and fill the path's buffers.
+/// Waits until the first window has been announced: a stream from the server would otherwise fill the idle path's buffers.
 pub(super) fn await_the_first(windows: &Windows) {
-    /// How long between two looks.
-    const LOOK: Duration = Duration::from_millis(1);
     while windows.number() == 0 && !windows.are_over() {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -1,8 +1,6 @@
-//! The network engine: what two ends do with each other, over loopback or between hosts.
-//!
-//! The near end is a worker of the run; it connects, measures and reports ([`near`], [`flow`]). The far end listens and
-//! serves ([`far`]): another worker that the runner starts, or a server on another host. What is received is counted at
-//! the receiver, and a latency is the full round trip. No data goes unchecked (`content`).
+//! The network engine: a client ([`near`], [`flow`]) and a server ([`far`]) exchange data, over loopback or between hosts. The
+//! client is a worker of the run; the server is another worker, or on another host. Data are counted at the receiver and all
+//! of them are checked; a latency is the full round trip.
 
 mod connect;
 mod datagrams;
@@ -12,9 +10,7 @@ mod flows;
 mod link;
 mod load;
 mod near;
-pub(super) mod observed;
 mod part;
-mod parts;
 mod pingpong;
 pub(super) mod run;
 mod stream;
@@ -39,21 +35,16 @@ use crate::net::messages::Opening;
 use crate::net::preface::{Purpose, Token};
 pub(crate) use connect::serve_late;
 use flow::NetFlow;
+pub(super) use flow::of_two_threads;
 
-/// Measures the network.
 pub(super) struct NetEngine;
 
-/// Where the far end of a loopback experiment listens.
+/// Where the server of a loopback benchmark listens.
 const LISTEN: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
-
-/// Least time over which a far end calibrates its timer.
+/// Shortest time over which a server calibrates its timer.
 const CALIBRATION: Duration = Duration::from_millis(20);
-
-/// A launch takes this many times as long as its samples and warm-up at most.
-const SLACK: f64 = 10.0;
-
-/// And so many seconds more.
-const SLACK_SECONDS: f64 = 60.0;
+/// A process run takes at most this many times its samples and warm-up, and this many seconds more.
+const SLACK: (f64, f64) = (10.0, 60.0);
 
 impl Engine for NetEngine {
     fn area(&self) -> Area {
@@ -71,13 +62,13 @@ impl Engine for NetEngine {
                 session.keep_idle_seconds(seconds);
             }
         }
-        link::prepared::keep(&ends.token, session, data);
+        near::keep(&ends.token, session, data);
         Ok(())
     }
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
         let (params, ends) = checked(task)?;
-        let (session, end) = link::prepared::take(&ends.token, thread).ok_or_else(|| {
+        let (session, end) = near::take(&ends.token, thread).ok_or_else(|| {
             Trouble::Failed(format!("thread {thread} of '{}' has no connection to the other end", task.experiment.id))
         })?;
         let flow = NetFlow::new(task, params, session, end, thread)
@@ -90,7 +81,6 @@ impl Engine for NetEngine {
     }
 }
 
-/// The far end of one launch at this address, until it is over.
 fn serve_at(address: SocketAddr, task: &Task, launch: &mut dyn Preparing) -> Result<(), Trouble> {
     let (_, ends) = checked(task)?;
     let calibration = Calibration::begin();
@@ -102,7 +92,7 @@ fn serve_at(address: SocketAddr, task: &Task, launch: &mut dyn Preparing) -> Res
     let home =
         far::Home { listener: &listener, connections: &connections, cpus: &cpus, timer, limits: &Limits::none() };
     let admission = Token::parse(&ends.token);
-    // One launch, and the listener is closed again.
+    // Only one process run, then the listener is closed.
     let admitted = Mutex::new(false);
     let outcome = Mutex::new(Ok(()));
     let received = listener.receive(&|preface, stream| match preface.purpose {
@@ -118,18 +108,15 @@ fn serve_at(address: SocketAddr, task: &Task, launch: &mut dyn Preparing) -> Res
     std::mem::replace(&mut *lock(&outcome), Ok(())).map_err(Trouble::Failed)
 }
 
-/// Locks even if another thread has panicked meanwhile: the data is plain.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The longest that a launch can take, in seconds.
 fn most_seconds(task: &Task) -> f64 {
     let planned = f64::from(task.samples) * task.sample_seconds + task.warm_up_seconds[1];
-    SLACK * planned + SLACK_SECONDS
+    SLACK.0 * planned + SLACK.1
 }
 
-/// The parameters of a task and its two ends.
 fn checked(task: &Task) -> Result<(&NetParams, &Ends), Trouble> {
     let Params::Net(params) = &task.experiment.params else {
         return Err(Trouble::Failed(format!("'{}' is no network experiment", task.experiment.id)));

@@ -1,13 +1,12 @@
-//! The near end of a launch: it asks the far end to open, connects its data flows, says when windows are, and asks what
-//! was counted there.
-//!
-//! All threads share one control connection. Whoever comes first speaks for all, and a question that concerns every
-//! thread is asked by the last one to come.
+//! The client's control connection: it asks the server to open, connects the data flows, announces windows, and asks what
+//! was counted. The first thread to arrive speaks for all, and the last one asks what concerns every thread.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -24,62 +23,50 @@ use crate::net::frames::{self, NoFrame};
 use crate::net::messages::{Announced, Asked, Counted, Counts, Opened, Opening, RunReply, RunRequest, TcpSent};
 use crate::net::preface::{Preface, Purpose, Token};
 
-/// An answer that has not come by then never will: the other end hangs. Waiting with a time limit changed a round trip
-/// of 17 us by -0.4, +0.5 and +1.2 % in three probes against waiting without one.
+/// Timeout of an answer: the server hangs. Waiting with a timeout changed a round trip of 17 us by -0.4, +0.5 and +1.2 %
+/// in three probes.
 pub(super) const SILENCE: Duration = control::SILENCE;
-
-/// So long a far end that has closed a data connection has to say why.
+/// A server that has closed a data connection has this long to say why.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-
-/// A far end that is not stopped answers a question by then: it waits up to 3 s for datagrams that are still coming.
+/// A server that runs answers a question within this time: it waits up to 3 s for datagrams in flight.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(4);
-
-/// Any path takes packets of so many bytes: what every host has to accept (RFC 791, 3.1).
+/// Every path takes packets of this size, which every host has to accept (RFC 791, 3.1).
 const SHORT_PACKET_BYTES: u32 = 576;
 
-/// What the threads of a launch share.
 #[derive(Debug)]
 pub(super) struct Session {
     control: Mutex<Control>,
-    /// Wakes those who wait for the answer to a question of all.
     answered: Condvar,
-    opened: Opened,
-    token: Token,
-    address: SocketAddr,
+    /// What the server has prepared.
+    pub(super) opened: Opened,
+    /// The seed of both ends' data.
+    pub(super) token: Token,
+    pub(super) address: SocketAddr,
     lost: AtomicU64,
-    /// Median round trip of the idle path.
-    idle_seconds: OnceLock<f64>,
-    pool: Pool,
-    /// Threads wait for each other no longer than the launch may take.
+    /// Median round trip of the idle path, in seconds, where it was measured.
+    pub(super) idle_seconds: OnceLock<f64>,
+    /// Where the threads add up what their flows gave.
+    pub(super) pool: Pool,
+    /// Threads wait for each other no longer than the process run may take.
     patience: Duration,
-    /// Round trip before anything was measured, in seconds.
-    round_trip_seconds: Option<f64>,
-    /// What TCP did for each thread's sender, wherever it is, in the samples so far.
+    /// Round trip before anything was measured, as TCP smooths it, in seconds.
+    pub(super) round_trip_seconds: Option<f64>,
+    /// What TCP did for the sender of each thread's connection, at either end, in the samples so far.
     senders: Mutex<Vec<Option<TcpSent>>>,
 }
 
-/// The control connection, and how far the conversation on it has come.
 #[derive(Debug)]
 struct Control {
     stream: TcpStream,
-    /// The last window that was announced.
     announced: u32,
-    /// Threads that wait with the question of this round.
     asking: usize,
-    /// How many rounds of questions there have been.
     rounds: u64,
-    /// Bytes that each thread has sent since the launch began, as it said in this round.
     sent_bytes: Vec<u64>,
-    /// The answer of the last round.
     answer: Result<Vec<Counted>, String>,
-    /// A thread has failed, and will not ask any more.
     left: bool,
 }
 
-/// The near end's part in meeting: asks the far end at this address to open, and connects all data flows.
-///
-/// # Errors
-/// A sentence: nobody there, refused, or gone.
+/// Asks the server at this address to open, and connects all data flows.
 pub(super) fn meet(
     address: &str,
     admission: &str,
@@ -128,11 +115,8 @@ pub(super) fn meet(
     Ok((session, ends))
 }
 
-/// Why there is no message.
 enum Unheard {
-    /// The far end has said why the launch is over.
     Refused(String),
-    /// It is not there, or says nothing.
     Gone(String),
 }
 
@@ -144,7 +128,6 @@ impl From<Unheard> for String {
     }
 }
 
-/// The next message of the far end.
 fn hear(control: &TcpStream, within: Duration) -> Result<RunReply, Unheard> {
     match frames::read(control, within) {
         Ok(RunReply::Refused { reason }) => Err(Unheard::Refused(format!("the other end: {reason}"))),
@@ -165,32 +148,8 @@ impl Session {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the far end has made ready.
-    pub(super) fn opened(&self) -> &Opened {
-        &self.opened
-    }
-
-    /// What both ends' data is made from.
-    pub(super) fn token(&self) -> Token {
-        self.token
-    }
-
-    /// Where the far end is.
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Round trip to the far end before anything was measured, as TCP smooths it, in seconds.
-    pub(super) fn round_trip_seconds(&self) -> Option<f64> {
-        self.round_trip_seconds
-    }
-
-    /// Says when the window of this number is, unless another thread has done so. `bytes` is what the far end is to send
-    /// in it, where it keeps to a rate. A window without an end has begun at the far end on return: every byte that is
-    /// sent from then on counts.
-    ///
-    /// # Errors
-    /// The other end is gone.
+    /// Announces a window, unless another thread has done so. `bytes` is what the server is to send in it, where it keeps
+    /// to a rate. A window without an end has begun at the server on return, so every byte sent later counts.
     pub(super) fn announce(
         &self,
         number: u32,
@@ -221,12 +180,8 @@ impl Session {
         }
     }
 
-    /// What the far end counted in the window of this number on a thread's connection, on which the thread has sent so
-    /// many bytes since the launch began. Every thread of the launch has to ask; the last one to do so gets the answer
-    /// for all.
-    ///
-    /// # Errors
-    /// The other end is gone, or has found something wrong; another thread did not come to ask.
+    /// What the server counted in a window for this thread, which has sent this many bytes since the process run began.
+    /// Every thread has to ask; the last one gets the answer for all. Fails too if another thread did not ask.
     pub(super) fn counted(&self, number: u32, thread: usize, sent_bytes: u64) -> Result<Counted, String> {
         let mut control = self.control();
         let round = control.rounds;
@@ -238,7 +193,7 @@ impl Session {
             control.rounds += 1;
             self.answered.notify_all();
         }
-        // As long as the launch may take: of work that is done in full one has more than another, and who fails says so.
+        // As long as the process run may take: threads have different amounts of work, and a thread that fails says so.
         let waiting = |control: &mut Control| control.rounds == round && !control.left;
         let waited = self.answered.wait_timeout_while(control, self.patience, waiting);
         let (mut control, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -252,17 +207,16 @@ impl Session {
         counted.get(thread).cloned().ok_or_else(odd)
     }
 
-    /// A thread will not ask any more: nobody waits for it.
+    /// A thread will not ask again: no thread waits for it.
     pub(super) fn leave(&self) {
         self.control().left = true;
         self.answered.notify_all();
         self.pool.leave();
     }
 
-    /// The sentence for a launch that failed so at this end: what the far end said about its end, or this if it said
-    /// nothing; the same for every thread. The far end closes the data connections before it says why. `longest` is the
-    /// longest packet that carried data: where the far end answers here, and on its data connections does not, it is not
-    /// stopped, but the path does not let them through.
+    /// The reason for a failure of the client, the same for every thread: the server's own, or `failure` if it reports none.
+    /// The server closes its data connections before it reports. `longest` is the longest packet with data, in bytes: if the
+    /// server answers here but not on its data connections, the path drops such packets.
     pub(super) fn explain(&self, failure: String, longest: u32) -> String {
         let mut control = self.control();
         if let Err(said) = &control.answer {
@@ -279,72 +233,40 @@ impl Session {
         said
     }
 
-    /// What TCP did for the sender of this thread's connection in the samples so far.
-    pub(super) fn tell_sent(&self, thread: usize, sent: Option<TcpSent>) {
+    pub(super) fn note_sent(&self, thread: usize, sent: Option<TcpSent>) {
         if let Some(place) = self.senders.lock().unwrap_or_else(PoisonError::into_inner).get_mut(thread) {
             *place = sent;
         }
     }
 
-    /// What TCP did for all senders in the samples; `None` where there are none, or the kernel says nothing.
+    /// What TCP did for all senders in the samples, where the kernel reports it.
     pub(super) fn sent(&self) -> Option<TcpSent> {
         sent::of_all(&self.senders.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Keeps the median round trip of the idle path, in seconds.
-    pub(super) fn keep_idle_seconds(&self, seconds: f64) {
-        // The first one stays.
-        let _ = self.idle_seconds.set(seconds);
-    }
-
-    /// The median round trip before anything else went over the path; `None` where nobody looked.
-    pub(super) fn idle_seconds(&self) -> Option<f64> {
-        self.idle_seconds.get().copied()
-    }
-
-    /// One more datagram that did not come back.
-    pub(super) fn lose_one(&self) {
-        self.lose(1);
-    }
-
-    /// So many more datagrams that did not come.
     pub(super) fn lose(&self, count: u64) {
         self.lost.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// The longest packet that the path takes as far as this host knows, in bytes, and how that is found out.
+    /// Bytes of the longest packet that the path takes, as far as this host knows, and how that is discovered.
     pub(super) fn path_mtu(&self) -> (Option<u32>, Option<&'static str>) {
         let control = self.control();
         (path_mtu(&control.stream), mtu_discovery(&control.stream))
     }
 
-    /// Where threads bring together what their flows gave.
-    pub(super) fn pool(&self) -> &Pool {
-        &self.pool
-    }
-
-    /// Tells the far end that we are still here.
-    ///
-    /// # Errors
-    /// The other end is gone.
+    /// Sends a heartbeat to the server.
     pub(super) fn show_life(&self) -> Result<(), String> {
         self.other_end_is_there()?;
         frames::write(&self.control().stream, &RunRequest::Alive).map_err(|error| gone(&error.to_string()))
     }
 
-    /// Datagrams of all threads that did not come back.
     pub(super) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Whether the other end is still there.
-    ///
-    /// # Errors
-    /// It is gone.
+    /// Fails if the server has closed the control connection.
     pub(super) fn other_end_is_there(&self) -> Result<(), String> {
-        let control = self.control();
-        let mut byte = [std::mem::MaybeUninit::uninit()];
-        match SockRef::from(&control.stream).recv_with_flags(&mut byte, libc_flags::PEEK_NOW) {
+        match SockRef::from(&self.control().stream).recv_with_flags(&mut [MaybeUninit::uninit()], PEEK_NOW) {
             Ok(0) => Err(gone("it closed its connections")),
             Err(error) if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 Err(gone(&error.to_string()))
@@ -354,28 +276,47 @@ impl Session {
     }
 }
 
-/// Asks what was counted, for all threads.
+/// Sessions that are prepared, with the data connections that no thread has taken yet. Preparation happens before there
+/// are threads, in an engine that is one static value, so they are kept here by the token of the process run.
+static PREPARED: Mutex<BTreeMap<String, (Arc<Session>, Vec<Option<DataEnd>>)>> = Mutex::new(BTreeMap::new());
+
+/// Keeps a prepared session until its threads take their connections.
+pub(super) fn keep(token: &str, session: Session, ends: Vec<DataEnd>) {
+    let ends = ends.into_iter().map(Some).collect();
+    let mut prepared = PREPARED.lock().unwrap_or_else(PoisonError::into_inner);
+    prepared.insert(token.to_owned(), (Arc::new(session), ends));
+}
+
+/// A thread's connection; `None` if it was not prepared, or has been taken.
+pub(super) fn take(token: &str, thread: usize) -> Option<(Arc<Session>, DataEnd)> {
+    let mut prepared = PREPARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let (session, ends) = prepared.get_mut(token)?;
+    let (session, end) = (Arc::clone(session), ends.get_mut(thread)?.take()?);
+    if ends.iter().all(Option::is_none) {
+        prepared.remove(token);
+    }
+    Some((session, end))
+}
+
 fn ask(control: &Control, number: u32) -> Result<Vec<Counted>, String> {
     let asked = Asked { number, sent_bytes: control.sent_bytes.clone() };
     frames::write(&control.stream, &RunRequest::Count(asked)).map_err(|error| gone(&error.to_string()))?;
     loop {
         match hear(&control.stream, SILENCE)? {
             RunReply::Counted(Counts { number: of, threads }) if of == number => return Ok(threads),
-            // As long as bytes come the far end is alive.
+            // While bytes arrive the server is alive.
             RunReply::Arriving => {}
             _ => return Err(odd()),
         }
     }
 }
 
-/// Whether the far end answers on the control connection: who is stopped, or hangs, does not.
 fn answers(control: &Control) -> bool {
     let asked = Asked { number: control.announced, sent_bytes: vec![0; control.sent_bytes.len()] };
     frames::write(&control.stream, &RunRequest::Count(asked)).is_ok()
         && matches!(hear(&control.stream, ANSWERS_WITHIN), Ok(RunReply::Counted(_)))
 }
 
-/// The sentence for data that does not come over a path on which short messages do, in packets of so many bytes at most.
 fn vanished(control: &TcpStream, longest: u32) -> String {
     let short = "the other end answers, but its data connections carry nothing";
     if longest <= SHORT_PACKET_BYTES {
@@ -390,35 +331,30 @@ fn vanished(control: &TcpStream, longest: u32) -> String {
     )
 }
 
-/// Flags of `recv(2)` that the socket library names none of.
-mod libc_flags {
-    /// `MSG_PEEK | MSG_DONTWAIT` (`bits/socket.h`).
-    pub(super) const PEEK_NOW: i32 = 0x02 | 0x40;
-}
+/// `MSG_PEEK | MSG_DONTWAIT` (`bits/socket.h`): flags of `recv(2)`.
+pub(super) const PEEK_NOW: i32 = 0x02 | 0x40;
 
-/// The sentence for an end that is no longer there.
 pub(super) fn gone(why: &str) -> String {
     format!("the other end is gone: {why}; look for a process that was killed, or out of memory")
 }
 
-/// The sentence for an end that is there and says nothing.
 pub(super) fn silent() -> String {
     format!("the other end has not answered for {} s; look whether it is stopped", SILENCE.as_secs())
 }
 
-/// The sentence for what a connection said, where it had to answer within [`SILENCE`].
+/// The error for a connection on which the server had to answer within [`SILENCE`].
 pub(super) fn trouble(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => silent(),
         io::ErrorKind::UnexpectedEof => gone("it closed its connections"),
-        // The other end has no part in it.
+        // Not the server's doing.
         io::ErrorKind::OutOfMemory => error.to_string(),
         _ => forbidden(error).unwrap_or_else(|| gone(&error.to_string())),
     }
 }
 
-/// The sentence for a message that was not let through, of which the other end knows nothing: what a firewall drops on
-/// its way out its sender hears of (`EPERM`), and what a routing rule prohibits too (`EACCES`).
+/// The error for a message that this host did not let out: a firewall (`EPERM`), or a routing rule that prohibits it
+/// (`EACCES`).
 pub(super) fn forbidden(error: &io::Error) -> Option<String> {
     (error.kind() == io::ErrorKind::PermissionDenied).then(|| {
         format!(

@@ -1,58 +1,64 @@
-//! What a thread of the client's end does, as the flow that drives it sees it. Each way of working is a type of its own: one
-//! file, and a line in [`super::parts::part_of`] and in the server end's table of work (`far.rs`).
+//! What a client's thread does in one process run. Each mode is a type of its own: a file, and a line in `part_of`
+//! (`flow.rs`) and in the server's table of work (`far.rs`).
 
 use model::document::NetConditions;
 use sys::clock::Timer;
 
 use super::near::Session;
-use crate::engines::{FlowProfile, Tally, Window};
+use crate::engines::{FlowMetric, Tally, Window};
+use crate::net::messages::Counted;
 
-/// Which window, and of which launch and thread.
 pub(super) struct Moment<'a> {
-    /// What the threads of the launch share.
     pub(super) session: &'a Session,
     /// The thread, which is also the number of its data connection.
     pub(super) thread: usize,
     /// Number of the window, counted from 1.
     pub(super) number: u32,
-    /// The time.
     pub(super) timer: &'a Timer,
-    /// The window.
     pub(super) window: Window,
-    /// What this thread is to do in a window without an end: bytes, or round trips; `None` where time alone decides.
+    /// This thread's work in a window without an end: bytes, or round trips.
     pub(super) work: Option<u64>,
 }
 
 impl Moment<'_> {
-    /// What this thread is to do, in a window without an end.
+    /// This thread's work, where the window has no end.
     pub(super) fn in_full(&self) -> Option<u64> {
         (self.window.end == Window::NO_END).then(|| self.work.unwrap_or(0))
     }
+
+    /// Announces the window to the server, unless another thread has done so.
+    pub(super) fn announce(&self) -> Result<(), String> {
+        self.session.announce(self.number, self.window, None, self.timer)
+    }
+
+    /// What the server counted for this thread; see [`Session::counted`].
+    pub(super) fn counted(&self, sent_bytes: u64) -> Result<Counted, String> {
+        self.session.counted(self.number, self.thread, sent_bytes)
+    }
 }
 
-/// One thread's part of a launch.
+/// One thread's part of a process run. An error says what went wrong: a wrong result, or a server that is gone.
 pub(super) trait Part {
-    /// Its metrics, and how long before a window it starts.
-    fn profile(&self) -> FlowProfile;
+    /// Its metrics, the headline first.
+    fn metrics(&self) -> &'static [FlowMetric];
+
+    /// How long before a window it starts: full buffers drain, and sender and receiver find their pace.
+    fn lead_microseconds(&self) -> u32 {
+        20_000
+    }
 
     /// The windows from now on are samples.
     fn warmed_up(&mut self) {}
 
     /// Works until the window has passed. Allocates nothing inside it.
-    ///
-    /// # Errors
-    /// What went wrong: a wrong result, the other end gone.
     fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String>;
 
     /// Checks what was done since the last check, as far as `run` has not.
-    ///
-    /// # Errors
-    /// What is wrong.
     fn verify(&mut self, _moment: &Moment<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// Adds what only it knows, at the end of the launch: of every thread the bytes on the link and the CPU seconds, which
-    /// are added up; the rest is the first thread's to say.
+    /// Adds its conditions at the end of the process run. Bytes on the link and CPU seconds are added up over all threads;
+    /// everything else is taken from the first thread.
     fn describe(&self, seen: &mut NetConditions);
 }

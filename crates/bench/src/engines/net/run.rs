@@ -1,4 +1,4 @@
-//! What network benchmarks keep for as long as a run lasts: the session with a server on another host.
+//! What network benchmarks keep between workers: the session with a server on another host.
 
 use model::experiment::{LOOPBACK, NetParams, Params};
 use model::wire::{Ends, Role};
@@ -11,21 +11,15 @@ use model::plan::Planned;
 /// The interface of benchmarks between two processes of this machine.
 const LOOPBACK_INTERFACE: &str = "lo";
 
-/// The session of a run, if it has one.
 pub(crate) struct NetResources<'a> {
     server: Option<&'a ServerSession>,
 }
 
 impl<'a> NetResources<'a> {
-    /// The session that the runner holds.
     pub(crate) fn new(context: ResourceContext<'a>) -> Self {
         Self { server: context.server }
     }
 
-    /// What the measuring end of a benchmark between two hosts is given.
-    ///
-    /// # Errors
-    /// Why it cannot be launched now.
     fn remote_ends(&self, params: &NetParams) -> Result<Ends, String> {
         let server = self.server.ok_or_else(|| "no server is being visited; name one with --to".to_owned())?;
         if let Some(obstacle) = server.obstacle(params.mode) {

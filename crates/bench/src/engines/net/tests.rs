@@ -1,8 +1,7 @@
-//! Both ends in one test process: the engine's own, and far ends that misbehave. No test looks at a speed.
+//! Client and server in one test process: the engine's own, and servers that misbehave. No test looks at a speed.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::net::{TcpStream, UdpSocket};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -16,16 +15,16 @@ use sys::clock::Timer;
 use super::datagrams::pool::{Pool, Share};
 use super::flows::{DataEnd, PATIENCE};
 use super::link::content;
+use super::near::Session;
 use super::*;
 use crate::engines::{Flow, FlowMetric, Tally, Window};
 use crate::net::frames;
 use crate::net::messages::{Opened as OpenedThere, RunReply, RunRequest};
+use crate::net::preface::Preface;
 
 mod datagrams;
 mod latency;
 mod streams;
-
-mod refusals;
 
 type Kind = (Protocol, NetMode, Direction);
 const MESSAGE: Kind = (Protocol::Tcp, NetMode::Pingpong, Direction::Up);
@@ -34,16 +33,19 @@ const UP: Kind = (Protocol::Tcp, NetMode::Stream, Direction::Up);
 const DOWN: Kind = (Protocol::Tcp, NetMode::Stream, Direction::Down);
 const BOTH: Kind = (Protocol::Tcp, NetMode::Stream, Direction::Both);
 
+fn params((protocol, mode, direction): Kind, block: u64, threads: u32) -> NetParams {
+    areas::net::expand::params(protocol, mode, block, direction, threads)
+}
+
 /// The task of one end, without its address.
-fn task((protocol, mode, direction): Kind, block: u64, threads: u32, role: Role, token: &str) -> Task {
-    let params = areas::net::expand::params(protocol, mode, block, direction, threads);
+fn task(params: &NetParams, role: Role, token: &str) -> Task {
     let allowed = sys::affinity::allowed_cpus().unwrap();
-    let cpus: Vec<u32> = allowed.into_iter().cycle().take(flows::ways(&params).len()).collect();
+    let cpus: Vec<u32> = allowed.into_iter().cycle().take(flows::ways(params).len()).collect();
     let mut task = crate::tests::task();
     task.experiment = Experiment {
-        id: net_id(&params),
+        id: net_id(params),
         area: Area::Net,
-        params: Params::Net(params),
+        params: Params::Net(params.clone()),
         method: "net/1".into(),
         classic: None,
         kernel: None,
@@ -53,13 +55,12 @@ fn task((protocol, mode, direction): Kind, block: u64, threads: u32, role: Role,
     task
 }
 
-/// The task with the address that it is told.
 fn addressed(mut task: Task, address: String) -> Task {
     task.ends.as_mut().unwrap().address = Some(address);
     task
 }
 
-/// Passes on where the far end listens.
+/// Passes on where the server listens.
 struct Telling(mpsc::Sender<String>);
 
 impl Preparing for Telling {
@@ -72,22 +73,25 @@ impl Preparing for Telling {
     }
 }
 
-/// The threads of a near end. As those of a worker they meet before each window, and it is the same for all of them.
+/// A launch that nobody listens to.
+fn unheard() -> Telling {
+    Telling(mpsc::channel().0)
+}
+
+/// The threads of a client. As those of a worker they meet before each window.
 struct Threads {
     count: usize,
     pool: Pool,
 }
 
 impl Threads {
-    /// Who waits longer for the others is told so: no test hangs.
-    const PATIENCE: Duration = Duration::from_mins(2);
-
     fn of(count: usize) -> Self {
-        Self { count, pool: Pool::new(Self::PATIENCE) }
+        // Longer than any test, so that none hangs.
+        Self { count, pool: Pool::new(Duration::from_mins(2)) }
     }
 }
 
-/// Whoever fails lets the others know.
+/// A thread that fails releases the other threads.
 struct Leaving<'a>(&'a Threads);
 
 impl Drop for Leaving<'_> {
@@ -105,9 +109,9 @@ struct Driven<'a> {
 }
 
 impl Driven<'_> {
-    /// Waits for all threads; the sum of what they say, and when the last of them came: the same for all.
-    fn meet(&self, says: u64) -> (u64, u64) {
-        let share = Share { sent: says, came: 0 };
+    /// Waits for all threads; the sum of their numbers, and when the last of them came.
+    fn meet(&self, number: u64) -> (u64, u64) {
+        let share = Share { sent: number, came: 0 };
         let (all, at) = self.threads.pool.meet(self.threads.count, share, &Timer::system()).unwrap();
         (all.sent, at)
     }
@@ -127,28 +131,27 @@ impl std::ops::DerefMut for Driven<'_> {
     }
 }
 
-/// The flow of a thread of a near end that is prepared.
+/// The flow of a thread of a prepared client.
 fn opened(task: &Task, thread: usize) -> Box<dyn Flow> {
     match NetEngine.open(task, thread) {
         Ok(Opened::Flow(flow)) => flow,
-        Ok(_) => panic!("a network experiment waits"),
+        Ok(_) => panic!("a network benchmark waits"),
         Err(trouble) => panic!("thread {thread}: {trouble:?}"),
     }
 }
 
-/// Prepares a near end.
 fn prepared(task: &Task) {
-    NetEngine.prepare(task, &mut Telling(mpsc::channel().0)).unwrap_or_else(|trouble| {
+    NetEngine.prepare(task, &mut unheard()).unwrap_or_else(|trouble| {
         let ends = task.ends.as_ref().unwrap();
         let (purpose, token) = (Purpose::ProcessRun, Token::parse(&ends.token).unwrap());
-        let preface = crate::net::preface::Preface { purpose, number: 0, token };
-        // A far end that nobody has come to would wait for ever.
-        drop(flows::connected(ends.address.as_ref().unwrap().parse().unwrap(), &preface, PATIENCE));
+        // A server to which nobody connects would wait for ever.
+        let address = ends.address.as_ref().unwrap().parse().unwrap();
+        drop(flows::connected(address, &Preface { purpose, number: 0, token }, PATIENCE));
         panic!("{trouble:?}");
     });
 }
 
-/// Prepares a near end and lets each of its threads measure with its flow; what they found, in their order.
+/// Prepares a client and lets each of its threads measure with its flow; what they found, in their order.
 fn in_threads<T: Send>(task: &Task, measure: impl Fn(usize, &mut Driven<'_>) -> T + Sync) -> Vec<T> {
     prepared(task);
     let threads = Threads::of(task.cpus.len());
@@ -165,35 +168,98 @@ fn in_threads<T: Send>(task: &Task, measure: impl Fn(usize, &mut Driven<'_>) -> 
     })
 }
 
-/// Runs a near end of one thread beside this far end, which is given its task and says where it listens.
-fn beside<T>(
-    kind: Kind,
-    block: u64,
-    far: impl FnOnce(&Task, &mut Telling) + Send,
-    measure: impl FnOnce(&mut Driven<'_>) -> T,
-) -> T {
+/// The same against this server, which gets its task and reports its address; the client's work is done in full where it
+/// is given.
+fn against<T: Send>(
+    params: &NetParams,
+    work: Option<f64>,
+    server: impl FnOnce(&Task, &mut Telling) + Send,
+    measure: impl Fn(usize, &mut Driven<'_>) -> T + Sync,
+) -> Vec<T> {
     let token = Token::new();
     let (tell, told) = mpsc::channel();
     thread::scope(|scope| {
-        let theirs = task(kind, block, 1, Role::Peer, token.as_str());
-        scope.spawn(move || far(&theirs, &mut Telling(tell)));
-        let ours = addressed(task(kind, block, 1, Role::Measure, token.as_str()), told.recv().unwrap());
-        prepared(&ours);
-        measure(&mut Driven { flow: opened(&ours, 0), threads: &Threads::of(1) })
+        let theirs = task(params, Role::Peer, token.as_str());
+        scope.spawn(move || server(&theirs, &mut Telling(tell)));
+        let mut ours = addressed(task(params, Role::Measure, token.as_str()), told.recv().unwrap());
+        ours.exact_work = work;
+        in_threads(&ours, measure)
     })
 }
 
-/// The engine's own far end.
+/// The same with one thread.
+fn beside<T: Send>(
+    kind: Kind,
+    block: u64,
+    server: impl FnOnce(&Task, &mut Telling) + Send,
+    measure: impl Fn(&mut Driven<'_>) -> T + Sync,
+) -> T {
+    against(&params(kind, block, 1), None, server, |_, flow| measure(flow)).remove(0)
+}
+
+/// What is done with a session with the engine's own server, and how the server ended.
+fn in_session<T>(params: &NetParams, act: impl FnOnce(&Session, Vec<DataEnd>) -> T) -> (T, Result<(), Trouble>) {
+    let token = Token::new();
+    let (tell, told) = mpsc::channel();
+    thread::scope(|scope| {
+        let theirs = task(params, Role::Peer, token.as_str());
+        let server = scope.spawn(move || NetEngine.peer(&theirs, &mut Telling(tell)));
+        let opening = Opening { params: params.clone(), most_seconds: 120.0 };
+        let (session, ends) = near::meet(&told.recv().unwrap(), token.as_str(), opening, PATIENCE).unwrap();
+        let found = act(&session, ends);
+        drop(session);
+        (found, server.join().unwrap())
+    })
+}
+
+/// The engine's own server.
 fn our_own(task: &Task, telling: &mut Telling) {
     NetEngine.peer(task, telling).unwrap();
 }
 
-/// A far end that does this with its data connection, and hears nothing on its control connection.
-fn with_end(task: &Task, telling: &mut Telling, act: impl FnOnce(&DataEnd, Token) + Send) {
-    conversing(task, telling, |_, end, token| act(end, token));
+/// A server that does this with its TCP data connection, and ignores its control connection.
+fn tcp_server(act: impl FnOnce(&TcpStream, Token) + Send) -> impl FnOnce(&Task, &mut Telling) + Send {
+    move |task: &Task, telling: &mut Telling| {
+        conversing(task, telling, |_, end, token| {
+            let DataEnd::Tcp(connection) = end else { panic!("a connection") };
+            act(connection, token);
+        });
+    }
 }
 
-/// A far end that does this with its control connection and its data connection.
+/// The same with its UDP socket.
+fn udp_server(act: impl FnOnce(&UdpSocket) + Send) -> impl FnOnce(&Task, &mut Telling) + Send {
+    move |task: &Task, telling: &mut Telling| {
+        conversing(task, telling, |_, end, _| {
+            let DataEnd::Udp(socket) = end else { panic!("datagrams") };
+            act(socket);
+        });
+    }
+}
+
+/// A server that sends each datagram back this often, given its number.
+fn answering(times: impl Fn(u64) -> usize + Send) -> impl FnOnce(&Task, &mut Telling) + Send {
+    udp_server(move |socket| {
+        let mut buffer = [0; 64];
+        for message in 1_u64.. {
+            let Ok(count) = socket.recv(&mut buffer) else { return };
+            if (0..times(message)).any(|_| socket.send(&buffer[..count]).is_err()) {
+                return;
+            }
+        }
+    })
+}
+
+/// A server that says nothing until the client is gone.
+fn mute(task: &Task, telling: &mut Telling) {
+    conversing(task, telling, |mut control, _, _| {
+        control.set_read_timeout(None).unwrap();
+        // A reset is an end too.
+        let _ = std::io::copy(&mut control, &mut std::io::sink());
+    });
+}
+
+/// A server that does this with its control connection and its data connection.
 fn conversing(task: &Task, telling: &mut Telling, act: impl FnOnce(&TcpStream, &DataEnd, Token) + Send) {
     let (params, _) = checked(task).unwrap();
     let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -215,7 +281,7 @@ fn conversing(task: &Task, telling: &mut Telling, act: impl FnOnce(&TcpStream, &
             let peer = (control.local_addr().unwrap(), control.peer_addr().unwrap(), token);
             let ends = flows::gather(&listener, &arrivals, &flows::protocols(params), peer, PATIENCE).unwrap();
             if let DataEnd::Udp(socket) = &ends[0] {
-                // Nobody says that there are no more datagrams: these ends do not watch the control connection.
+                // These servers do not watch the control connection, which would end the datagrams.
                 socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
             }
             frames::write(&control, &RunReply::Complete).unwrap();
@@ -226,34 +292,31 @@ fn conversing(task: &Task, telling: &mut Telling, act: impl FnOnce(&TcpStream, &
         .unwrap();
 }
 
-/// One window of so many milliseconds after a lead of 10 ms, the same for all threads.
-fn window(flow: &mut Driven<'_>, milliseconds: u32) -> Result<Tally, String> {
+/// Runs a flow through a window after a lead of 10 ms, the same for all threads.
+fn pass(flow: &mut Driven<'_>, seconds: Option<f64>) -> Result<Tally, String> {
     let timer = Timer::system();
     flow.prepare(crate::engines::NextWindow::Any)?;
     let begin = flow.meet(0).1 + timer.ticks(0.01);
-    let window = Window { begin, end: begin + timer.ticks(f64::from(milliseconds) * 1e-3) };
+    let window = Window { begin, end: seconds.map_or(Window::NO_END, |seconds| begin + timer.ticks(seconds)) };
     let mut tally = Tally::new(&timer);
     tally.begin(window);
     flow.run(&timer, window, &mut tally)?;
-    assert!(timer.now() >= window.end, "the window was not used up");
+    assert!(seconds.is_none() || timer.now() >= window.end, "the window was not used up");
     flow.verify()?;
     Ok(tally)
+}
+
+fn window(flow: &mut Driven<'_>, milliseconds: u32) -> Result<Tally, String> {
+    pass(flow, Some(f64::from(milliseconds) * 1e-3))
 }
 
 /// A window without an end, in which the task's work is done in full.
 fn in_full(flow: &mut Driven<'_>) -> Result<Tally, String> {
-    let timer = Timer::system();
-    flow.prepare(crate::engines::NextWindow::Any)?;
-    let window = Window { begin: flow.meet(0).1 + timer.ticks(0.01), end: Window::NO_END };
-    let mut tally = Tally::new(&timer);
-    tally.begin(window);
-    flow.run(&timer, window, &mut tally)?;
-    flow.verify()?;
-    Ok(tally)
+    pass(flow, None)
 }
 
-/// All windows until in each thread one of them held what is wanted, this one's first: on a busy machine a short window may
-/// hold nothing. All threads have as many.
+/// All windows until each thread had one that was wanted: on a busy machine a short window may hold nothing. All threads
+/// have the same number of windows.
 fn windows_until(flow: &mut Driven<'_>, milliseconds: u32, wanted: impl Fn(&Tally) -> bool) -> Vec<Tally> {
     let mut tallies: Vec<Tally> = Vec::new();
     for _ in 0..200 {
@@ -263,7 +326,7 @@ fn windows_until(flow: &mut Driven<'_>, milliseconds: u32, wanted: impl Fn(&Tall
             return tallies;
         }
     }
-    panic!("in 200 windows there was none like this: {:?}", tallies.last());
+    panic!("none of 200 windows was wanted: {:?}", tallies.last());
 }
 
 /// A window in which something was counted.
@@ -272,7 +335,7 @@ fn busy_window(flow: &mut Driven<'_>, milliseconds: u32) -> Tally {
     windows_until(flow, milliseconds, busy).into_iter().find(busy).unwrap()
 }
 
-/// The error of one of these windows: in a short one there may have been nothing yet to find.
+/// The error of one of these windows: a short one may hold nothing to find.
 fn error_of_a_window(flow: &mut Driven<'_>, milliseconds: u32) -> String {
     (0..200).find_map(|_| window(flow, milliseconds).err()).expect("nothing was found in 200 windows")
 }
@@ -284,62 +347,15 @@ fn conditions(flow: &mut Driven<'_>) -> NetConditions {
 }
 
 #[test]
-fn streams_of_every_block_size_and_direction_come_as_they_were_sent() {
-    for kind in [UP, DOWN] {
-        for block in [1, 14, 1000, 128 << 10, 1 << 20] {
-            beside(kind, block, our_own, |flow| {
-                assert_eq!(flow.profile().metrics, [FlowMetric::Bytes, FlowMetric::CpuCost, FlowMetric::Retransmits]);
-                for _ in 0..3 {
-                    let tally = busy_window(flow, 20);
-                    assert!(tally.bytes >= tally.operations, "block {block}");
-                    assert!(tally.bytes <= tally.operations * block, "a receive is no longer than a block of {block}");
-                    assert_eq!(tally.carried.up_bytes, if kind == UP { tally.bytes } else { 0 });
-                    assert!(tally.carried.cpu_seconds.is_some_and(|seconds| seconds >= 0.0));
-                    // Between samples nobody counts, and a stream towards us waits.
-                    thread::sleep(Duration::from_millis(5));
-                }
-            });
-        }
-    }
-}
-
-#[test]
-fn no_more_is_received_than_was_sent() {
-    beside(UP, 10_000, our_own, |flow| {
-        let tally = busy_window(flow, 50);
-        let seen = conditions(flow);
-        // Headers included, and what was sent before the window and after it.
-        assert!(tally.bytes > 0 && seen.link_bytes.is_none_or(|bytes| bytes > tally.bytes), "{seen:?}");
-    });
-}
-
-#[test]
-fn every_round_trip_is_counted_once_with_its_time() {
-    for (kind, blocks) in [(MESSAGE, [1, 14, 64 << 10]), (DATAGRAM, [1, 14, 65_507])] {
-        for block in blocks {
-            beside(kind, block, our_own, |flow| {
-                assert_eq!(flow.profile().metrics[..2], [FlowMetric::Latency, FlowMetric::RoundTrips]);
-                for _ in 0..2 {
-                    let tally = busy_window(flow, 30);
-                    assert_eq!(tally.durations.count(), tally.operations);
-                    assert_eq!(tally.bytes, tally.operations * block);
-                    assert!(tally.durations.quantile(0.5).unwrap() > 0.0, "{kind:?}, {block} B");
-                }
-            });
-        }
-    }
-}
-
-#[test]
 fn every_thread_has_a_connection_of_its_own() {
     for kind in [UP, DOWN, BOTH, MESSAGE, DATAGRAM] {
-        let token = Token::new();
+        let (params, token) = (params(kind, 1000, 3), Token::new());
         let (tell, told) = mpsc::channel();
-        let theirs = task(kind, 1000, 3, Role::Peer, token.as_str());
+        let theirs = task(&params, Role::Peer, token.as_str());
         assert_eq!(theirs.cpus.len(), if kind == BOTH { 6 } else { 3 });
         thread::scope(|scope| {
             scope.spawn(move || our_own(&theirs, &mut Telling(tell)));
-            let ours = addressed(task(kind, 1000, 3, Role::Measure, token.as_str()), told.recv().unwrap());
+            let ours = addressed(task(&params, Role::Measure, token.as_str()), told.recv().unwrap());
             let ups = in_threads(&ours, |thread, flow| {
                 assert!(NetEngine.open(&ours, thread).is_err(), "a connection is taken once");
                 busy_window(flow, 60).carried.up_bytes > 0
@@ -347,14 +363,13 @@ fn every_thread_has_a_connection_of_its_own() {
             for (thread, up) in ups.into_iter().enumerate() {
                 assert_eq!(up, kind == UP || kind == BOTH && thread >= 3, "{kind:?}, thread {thread}");
             }
+            assert!(NetEngine.open(&ours, 0).is_err(), "all have been taken");
         });
-        let again = task(kind, 1000, 3, Role::Measure, token.as_str());
-        assert!(NetEngine.open(&again, 0).is_err(), "all have been taken");
     }
 }
 
 #[test]
-fn what_was_seen_of_the_path_is_told_once() {
+fn conditions_of_the_path_are_reported() {
     beside(UP, 128 << 10, our_own, |flow| {
         window(flow, 20).unwrap();
         let seen = conditions(flow);
@@ -374,184 +389,105 @@ fn what_was_seen_of_the_path_is_told_once() {
 }
 
 #[test]
-fn lost_datagrams_are_counted_and_the_next_is_sent() {
-    let dropped = AtomicU64::new(0);
-    let forgetful = |task: &Task, telling: &mut Telling| {
-        with_end(task, telling, |end, _| {
-            let DataEnd::Udp(socket) = end else { panic!("datagrams") };
-            let mut buffer = [0; 64];
-            for message in 1_u64.. {
-                let Ok(count) = socket.recv(&mut buffer) else { return };
-                if message.is_multiple_of(10) {
-                    dropped.fetch_add(1, Ordering::SeqCst);
-                } else if socket.send(&buffer[..count]).is_err() {
-                    return;
-                }
-            }
+fn a_server_that_closes_in_the_middle_is_an_error_at_once() {
+    let five = |exchange: &mut dyn FnMut(&mut [u8; 14])| (0..5).for_each(|_| exchange(&mut [0; 14]));
+    let began = sys::clock::monotonic_raw_seconds();
+    let tcp = tcp_server(move |mut connection, _| {
+        five(&mut |message| {
+            connection.read_exact(message).unwrap();
+            connection.write_all(message).unwrap();
         });
-    };
-    beside(DATAGRAM, 14, forgetful, |flow| {
-        let lost = |tally: &Tally| tally.carried.datagrams_sent - tally.carried.datagrams_came;
-        let tallies = windows_until(flow, 900, |tally| lost(tally) >= 2 && tally.operations > lost(tally));
-        let seen = conditions(flow);
-        // One that is merely late counts as lost too, so there may be more on a busy machine.
-        assert!(seen.lost.unwrap() >= dropped.load(Ordering::SeqCst) && seen.lost.unwrap() >= 2, "{seen:?}");
-        assert!(tallies.iter().all(|tally| tally.durations.count() == tally.operations));
     });
-}
-
-#[test]
-fn echoes_that_come_twice_or_late_are_told_by_their_number() {
-    let received = AtomicU64::new(0);
-    let stammering = |task: &Task, telling: &mut Telling| {
-        with_end(task, telling, |end, _| {
-            let DataEnd::Udp(socket) = end else { panic!("datagrams") };
-            let mut buffer = [0; 64];
-            while let Ok(count) = socket.recv(&mut buffer) {
-                received.fetch_add(1, Ordering::SeqCst);
-                if socket.send(&buffer[..count]).and_then(|_| socket.send(&buffer[..count])).is_err() {
-                    return;
-                }
-            }
+    let udp = udp_server(move |socket| {
+        five(&mut |message| {
+            socket.recv(message).unwrap();
+            socket.send(message).unwrap();
         });
-    };
-    beside(DATAGRAM, 14, stammering, |flow| {
-        let tally = busy_window(flow, 50);
-        assert!(tally.operations <= received.load(Ordering::SeqCst));
     });
+    let cut_short = tcp_server(|mut connection, token| {
+        let mut block = content::Content::new(token.seed(), 0, 14).block();
+        content::number(&mut block, 0);
+        connection.write_all(&block).unwrap();
+    });
+    let errors = [
+        beside(MESSAGE, 14, tcp, |flow| window(flow, 60_000).unwrap_err()),
+        beside(DATAGRAM, 14, udp, |flow| window(flow, 60_000).unwrap_err()),
+        beside(DOWN, 14, cut_short, |flow| window(flow, 60_000).unwrap_err()),
+    ];
+    assert!(errors.iter().all(|error| error.contains("the other end is gone")), "{errors:?}");
+    assert!(sys::clock::monotonic_raw_seconds() - began < 90.0, "it waited for the window's end");
 }
 
 #[test]
-fn an_end_that_closes_in_the_middle_is_an_error_at_once() {
-    let brief = |task: &Task, telling: &mut Telling| {
-        with_end(task, telling, |end, _| match end {
-            DataEnd::Tcp(connection) => {
-                let mut connection: &TcpStream = connection;
-                let mut message = [0; 14];
-                for _ in 0..5 {
-                    connection.read_exact(&mut message).unwrap();
-                    connection.write_all(&message).unwrap();
-                }
-            }
-            DataEnd::Udp(socket) => {
-                let mut message = [0; 14];
-                for _ in 0..5 {
-                    socket.recv(&mut message).unwrap();
-                    socket.send(&message).unwrap();
-                }
-            }
-        });
-    };
-    for kind in [MESSAGE, DATAGRAM] {
-        let began = sys::clock::monotonic_raw_seconds();
-        let error = beside(kind, 14, brief, |flow| window(flow, 60_000).unwrap_err());
-        assert!(error.contains("the other end is gone"), "{error}");
-        assert!(sys::clock::monotonic_raw_seconds() - began < 30.0, "it waited for the window's end");
-    }
-    let cut_short = |task: &Task, telling: &mut Telling| {
-        with_end(task, telling, |end, token| {
-            let DataEnd::Tcp(connection) = end else { panic!("a stream") };
-            let mut connection: &TcpStream = connection;
-            let mut block = content::Content::new(token.seed(), 0, 14).block();
-            content::number(&mut block, 0);
-            connection.write_all(&block).unwrap();
-        });
-    };
-    let error = beside(DOWN, 14, cut_short, |flow| window(flow, 60_000).unwrap_err());
-    assert!(error.contains("the other end is gone"), "{error}");
-}
-
-#[test]
-fn an_end_that_says_nothing_is_an_error_and_no_hang() {
-    for kind in [UP, DOWN, DATAGRAM] {
-        let (release, held) = mpsc::channel::<()>();
-        let mute = move |task: &Task, telling: &mut Telling| {
-            with_end(task, telling, move |_, _| held.recv().unwrap_or_default());
-        };
-        let error = beside(kind, 14, mute, |flow| {
-            let error = window(flow, 60_000).unwrap_err();
-            drop(release);
-            error
-        });
-        assert!(error.contains("has not answered for 5 s"), "{error}");
+fn a_server_that_says_nothing_is_an_error_and_no_hang() {
+    let kinds = [UP, DOWN, DATAGRAM].map(|kind| params(kind, 14, 1));
+    for params in kinds.into_iter().chain(Protocol::ALL.iter().map(|protocol| latency::spinning(*protocol, 14, 1))) {
+        let errors = against(&params, None, mute, |_, flow| window(flow, 60_000).unwrap_err());
+        assert!(errors[0].contains("has not answered for 5 s"), "{params:?}: {errors:?}");
     }
 }
 
 #[test]
 fn wrong_bytes_are_found() {
-    let flipping = |task: &Task, telling: &mut Telling| {
-        with_end(task, telling, |end, _| {
-            let DataEnd::Tcp(connection) = end else { panic!("a connection") };
-            let mut connection: &TcpStream = connection;
-            let mut message = [0; 14];
-            while connection.read_exact(&mut message).is_ok() {
-                message[13] ^= 1;
-                if connection.write_all(&message).is_err() {
-                    return;
-                }
+    let flipping = tcp_server(|mut connection, _| {
+        let mut message = [0; 14];
+        while connection.read_exact(&mut message).is_ok() {
+            message[13] ^= 1;
+            if connection.write_all(&message).is_err() {
+                return;
             }
-        });
-    };
-    let error = beside(MESSAGE, 14, flipping, |flow| window(flow, 1000).unwrap_err());
-    assert!(error.contains("what came back is not what was sent"), "{error}");
-    let babbling = |task: &Task, telling: &mut Telling| {
-        with_end(task, telling, |end, _| {
-            let DataEnd::Tcp(connection) = end else { panic!("a connection") };
-            let mut connection: &TcpStream = connection;
-            while connection.write_all(&[7; 1000]).is_ok() {}
-        });
-    };
-    let error = beside(DOWN, 1000, babbling, |flow| window(flow, 1000).unwrap_err());
-    assert!(error.contains("what came is not what was sent"), "{error}");
-}
-
-#[test]
-fn what_the_far_end_finds_wrong_is_heard_at_the_near_end() {
-    let token = Token::new();
-    let (tell, told) = mpsc::channel();
-    thread::scope(|scope| {
-        let theirs = task(UP, 1000, 1, Role::Peer, token.as_str());
-        let far = scope.spawn(move || NetEngine.peer(&theirs, &mut Telling(tell)));
-        let params = areas::net::expand::params(UP.0, UP.1, 1000, UP.2, 1);
-        let opening = Opening { params, most_seconds: 60.0 };
-        let (session, ends) = near::meet(&told.recv().unwrap(), token.as_str(), opening, PATIENCE).unwrap();
-        let DataEnd::Tcp(connection) = &ends[0] else { panic!("a connection") };
-        let mut connection: &TcpStream = connection;
-        connection.write_all(&[7; 1000]).unwrap();
-        let error = session.counted(1, 0, 1000).unwrap_err();
-        assert!(error.contains("the other end"), "{error}");
-        let theirs = far.join().unwrap().unwrap_err();
-        assert!(theirs.reason().contains("what came is not what was sent"), "{theirs:?}");
+        }
     });
+    let flipping_datagrams = udp_server(|socket| {
+        let mut message = [0; 14];
+        while socket.recv(&mut message).is_ok() {
+            message[13] ^= 1;
+            if socket.send(&message).is_err() {
+                return;
+            }
+        }
+    });
+    let babbling = tcp_server(|mut connection, _| while connection.write_all(&[7; 1000]).is_ok() {});
+    let spinning = latency::spinning(Protocol::Udp, 14, 1);
+    for (error, expected) in [
+        (beside(MESSAGE, 14, flipping, |flow| window(flow, 1000).unwrap_err()), "what came back is not what was sent"),
+        (
+            against(&spinning, None, flipping_datagrams, |_, flow| window(flow, 1000).unwrap_err()).remove(0),
+            "what came back is not what was sent",
+        ),
+        (beside(DOWN, 1000, babbling, |flow| window(flow, 1000).unwrap_err()), "what came is not what was sent"),
+    ] {
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 #[test]
 fn strangers_are_refused_and_disturb_nobody() {
-    let token = Token::new();
+    let (params, token) = (params(MESSAGE, 14, 1), Token::new());
     let (tell, told) = mpsc::channel();
     thread::scope(|scope| {
-        let theirs = task(MESSAGE, 14, 1, Role::Peer, token.as_str());
+        let theirs = task(&params, Role::Peer, token.as_str());
         scope.spawn(move || our_own(&theirs, &mut Telling(tell)));
         let address = told.recv().unwrap();
         let _mute = TcpStream::connect(&address).unwrap();
         let mut babbling = TcpStream::connect(&address).unwrap();
         babbling.write_all(&[b'x'; 1000]).unwrap();
         babbling.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        // Closed at once: the end of the stream, or a reset for the bytes that nobody has read.
+        // Closed at once: the end of the stream, or a reset for the bytes that were not read.
         assert!(babbling.read(&mut [0]).is_ok_and(|count| count == 0) || babbling.take_error().is_ok());
-        let wrong = task(MESSAGE, 14, 1, Role::Measure, Token::new().as_str());
-        let refusal = NetEngine.prepare(&addressed(wrong, address.clone()), &mut Telling(mpsc::channel().0));
+        let wrong = task(&params, Role::Measure, Token::new().as_str());
+        let refusal = NetEngine.prepare(&addressed(wrong, address.clone()), &mut unheard());
         assert!(refusal.unwrap_err().reason().contains("the other end"));
-        let ours = addressed(task(MESSAGE, 14, 1, Role::Measure, token.as_str()), address);
+        let ours = addressed(task(&params, Role::Measure, token.as_str()), address);
         assert!(in_threads(&ours, |_, flow| busy_window(flow, 20).operations)[0] > 0);
     });
 }
 
 #[test]
-fn an_other_end_that_is_not_there_is_an_error() {
+fn a_server_that_is_not_there_is_an_error() {
     let prepare = |address: &str| {
-        let task = task(MESSAGE, 14, 1, Role::Measure, Token::new().as_str());
-        let trouble = NetEngine.prepare(&addressed(task, address.into()), &mut Telling(mpsc::channel().0));
+        let task = task(&params(MESSAGE, 14, 1), Role::Measure, Token::new().as_str());
+        let trouble = NetEngine.prepare(&addressed(task, address.into()), &mut unheard());
         trouble.unwrap_err().reason().to_owned()
     };
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -559,4 +495,44 @@ fn an_other_end_that_is_not_there_is_an_error() {
     drop(listener);
     assert!(prepare(&address).contains("cannot connect to the other end"));
     assert!(prepare("nowhere").contains("'nowhere', is none"));
+}
+
+#[test]
+fn missing_flows_are_an_error_and_foreign_datagrams_open_none() {
+    let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
+    let (connections, token) = (DataConnections::default(), Token::new());
+    let arrivals = connections.expect(token);
+    let gather = |protocols: &[Protocol], peer: &str| {
+        let peer = (listener.address(), peer.parse().unwrap(), token);
+        flows::gather(&listener, &arrivals, protocols, peer, Duration::from_millis(200)).map(|ends| ends.len())
+    };
+    let home = "127.0.0.1:1";
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        let error = gather(&[protocol; 2], home).unwrap_err();
+        assert!(error.to_string().contains("0 of 2 data connections came"), "{error}");
+    }
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(listener.address()).unwrap();
+    let preface = |token| Preface { purpose: Purpose::Data, number: 0, token }.bytes();
+    socket.send(&preface(Token::new())).unwrap();
+    socket.send(&[&preface(token)[..], b"more"].concat()).unwrap();
+    socket.send(b"assaynet").unwrap();
+    assert!(gather(&[Protocol::Udp], home).is_err());
+    socket.send(&preface(token)).unwrap();
+    assert!(gather(&[Protocol::Udp], "127.0.0.2:1").is_err(), "the control connection came from another address");
+    socket.send(&preface(token)).unwrap();
+    assert_eq!(gather(&[Protocol::Udp], home).unwrap(), 1);
+    socket.set_nonblocking(true).unwrap();
+    let mut back = [0; 64];
+    assert_eq!(socket.recv(&mut back).unwrap(), preface(token).len(), "one answer, as long as the question");
+    assert!(socket.recv(&mut back).is_err());
+}
+
+#[test]
+fn a_task_without_a_token_is_refused() {
+    let mut ours = task(&params(MESSAGE, 14, 1), Role::Measure, "too short");
+    assert!(NetEngine.open(&ours, 0).is_err() && NetEngine.peer(&ours, &mut unheard()).is_err());
+    ours.ends = None;
+    assert!(NetEngine.peer(&ours, &mut unheard()).is_err());
+    assert!(NetEngine.open(&crate::tests::task(), 0).is_err(), "no network benchmark");
 }

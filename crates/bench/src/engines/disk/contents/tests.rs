@@ -6,7 +6,7 @@ use super::*;
 
 const ANY: fn(Origin) -> bool = |_| true;
 
-/// A stretch of a file as the layout writes it, from this place on.
+/// Pages of a file as the layout writes them, from this offset on.
 fn laid_out(contents: &Contents, offset: u64, pages: usize) -> Vec<u8> {
     let mut bytes = vec![0; pages * PAGE_BYTES];
     contents.fill(&mut bytes, 0);
@@ -97,7 +97,7 @@ fn a_wrong_word_is_found_whatever_is_wrong_with_it() {
     assert!(of_words(12).check(&word, 64, ANY).is_err(), "another run's");
 }
 
-/// A stretch of a file of bytes, block by block.
+/// A part of a file of bytes, written block by block.
 fn in_blocks(contents: &Contents, block: usize, bytes: usize, launch: u32) -> Vec<u8> {
     let mut written = vec![0; bytes / block * block];
     for (index, part) in written.chunks_mut(block).enumerate() {
@@ -154,11 +154,11 @@ fn another_place_zeros_and_another_runs_data_are_found_and_named() {
     assert_eq!(error, "at byte 8192 of the test file there are zeros instead of what was written");
     let other = Contents::new(2);
     assert!(other.check_place(&bytes, 0).unwrap_err().to_string().contains("has not written"));
-    // Sectors in the wrong order inside a page, of which all but the first have no place of their own.
+    // Sectors in the wrong order inside a page, of which all but the first have no offset of their own.
     let mut swapped = bytes.clone();
     swapped[512..1536].rotate_left(512);
     assert!(contents.check(&swapped, 0, ANY).unwrap_err().to_string().contains("put together from two"));
-    // A page whose beginning is missing.
+    // A page without its beginning.
     let mut headless = bytes;
     headless.copy_within(512..1024, 0);
     assert!(contents.check_place(&headless, 0).is_err());
@@ -180,21 +180,21 @@ fn no_two_pages_of_a_file_are_equal_although_the_pool_comes_round() {
 }
 
 #[test]
-fn files_of_several_threads_and_of_seeds_in_a_row_have_no_sector_in_common() {
-    // As the runner gives seeds to files (`runner/held.rs`), of two runs one after the other.
+fn files_of_several_threads_and_of_consecutive_seeds_have_no_sector_in_common() {
+    // As the runner gives seeds to files (`run/files.rs`), of two consecutive runs.
     let seeds = [7, 8].into_iter().flat_map(|seed| (0..4_u64).map(move |thread| seed + (thread << 32)));
     let mut seen = HashSet::new();
     for seed in seeds {
         let mut pool = vec![0; 256 * SECTOR_BYTES];
         Contents::new(seed).fill(&mut pool, 0);
         for (number, sector) in pool.chunks(SECTOR_BYTES).enumerate() {
-            // The head alone would tell them apart.
+            // Without the head, which alone would distinguish them.
             assert!(seen.insert(sector[WORD_BYTES..].to_vec()), "sector {number} of seed {seed:#x} was there before");
         }
     }
 }
 
-/// Bits per byte by the frequencies of bytes, and of pairs at some distances: what an entropy coder could reach.
+/// Bits per byte by the frequencies of bytes: what an entropy coder could reach.
 fn bits_per_byte(bytes: impl Iterator<Item = u8>) -> f64 {
     let mut counts = [0_u32; 256];
     bytes.for_each(|byte| counts[usize::from(byte)] += 1);
@@ -211,7 +211,7 @@ fn there_is_nothing_to_compress() {
         let differences = bytes.iter().zip(&bytes[distance..]).map(|(a, b)| a ^ b);
         assert!(bits_per_byte(differences) > 7.85, "bytes {distance} apart are alike");
     }
-    // Repetitions, as dictionary coders look for them: eight bytes that were there before.
+    // Repetitions, as dictionary coders look for them: eight bytes that occurred before.
     let mut seen = HashSet::new();
     let repeated = bytes.windows(8).filter(|window| !seen.insert(*window)).count();
     assert!(repeated * 200 < bytes.len(), "{repeated} repetitions in {} bytes", bytes.len());

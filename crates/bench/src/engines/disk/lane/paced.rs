@@ -1,11 +1,6 @@
-//! An open loop: requests fall due at random moments, whatever the device does, and each one's latency runs from the
-//! moment it was due.
-//!
-//! A loop that begins a request when another is over asks less of a device that stalls, and so hardly notices ("coordinated
-//! omission"). Here a request that cannot begin because all places are taken begins late, and its latency contains the
-//! wait. What is counted are the requests that were due inside the window, however late they are over. Those that are
-//! behind by a whole window more are no longer begun: their latency counts as what they have waited until then, which
-//! is less than it would have been, and they are not counted as done.
+//! An open loop: requests fall due at random moments, and each one's latency runs from the moment it was due. A closed loop
+//! asks less of a device that stalls, and so hardly notices ("coordinated omission"). Requests that are late by more than
+//! another window are given up: they count with the latency that they have waited by then, and not as finished.
 
 use std::io;
 use std::time::Duration;
@@ -13,47 +8,38 @@ use std::time::Duration;
 use sys::clock::Timer;
 use sys::queue::Completion;
 
-use super::due::Due;
-use super::{Lane, Place};
+use super::{Due, Lane, Place};
 use crate::engines::disk::apart::Apart;
 use crate::engines::disk::trouble;
 use crate::engines::moments::Moments;
 use crate::engines::{Tally, Window};
 
-/// Below this, in seconds, the next request is waited for awake: sleeping is right to 50 us (the default timer slack of
-/// `prctl(2)`), and waking up takes some.
+/// Shorter waits, in seconds, are spun: sleep is exact to 50 us (the default timer slack of `prctl(2)`), and waking takes
+/// time.
 const AWAKE_SECONDS: f64 = 100e-6;
 
-/// What begins requests, waits for them and counts them.
 trait Places {
-    /// A time stamp.
     fn now(&mut self) -> u64;
 
-    /// Whether another request can begin.
     fn has_room(&self) -> bool;
 
-    /// Whether any is in flight.
     fn is_busy(&self) -> bool;
 
-    /// Begins the request that was due then; only where there is room.
     fn begin(&mut self, due: u64) -> Result<(), String>;
 
-    /// Gives up the request that was due then and has waited until now.
     fn give_up(&mut self, due: u64, now: u64);
 
-    /// Waits until a request is over or, if there is one, this time stamp has come, perhaps not all of the time; counts
-    /// what is over.
+    /// Waits until a request has finished or this time stamp has come, perhaps not as long; counts finished requests.
     fn wait(&mut self, until: Option<u64>) -> Result<(), String>;
 }
 
-/// Begins what falls due until the window has passed, and waits for all of it.
 fn run(places: &mut impl Places, moments: &mut Moments, window: Window) -> Result<Due, String> {
     let mut seen = Due::default();
     let last_begin = window.end + (window.end - window.begin);
-    // Who comes late is late: what was due in the window before that is due all the same.
+    // A thread that arrives late is late: requests were due in the window before.
     let came = places.now();
     moments.restart(came.min(window.begin));
-    // Until when all places were taken, or nobody was there.
+    // Until when all slots were taken, or the thread was not there.
     let mut full_until = came;
     loop {
         let now = places.now();
@@ -83,13 +69,11 @@ fn run(places: &mut impl Places, moments: &mut Moments, window: Window) -> Resul
     }
 }
 
-/// A lane at work, with the tally that counts for it.
 struct AtWork<'a> {
     lane: &'a mut Lane,
     timer: &'a Timer,
     tally: &'a mut Tally,
     window: Window,
-    /// Places that are not in flight.
     free: Vec<usize>,
 }
 
@@ -121,7 +105,7 @@ impl Places for AtWork<'_> {
         let mut done = std::mem::take(&mut self.lane.done);
         let waited = self.wait_for(until, &mut done);
         waited.map_err(|error| self.lane.first_failed(&trouble::words(&error)))?;
-        // One for all of them, as in the closed loop.
+        // One time for all of them, as in the closed loop.
         let now = self.timer.now_unordered();
         for completion in done.drain(..) {
             let token = completion.token as usize;
@@ -161,22 +145,13 @@ impl AtWork<'_> {
 }
 
 impl Lane {
-    /// From now on requests begin at random moments, so many ticks apart on average.
-    pub(in crate::engines::disk) fn set_gap(&mut self, gap: f64) {
+    /// From now on requests fall due at random moments with this mean gap in ticks.
+    pub(crate) fn set_gap(&mut self, gap: f64) {
         self.moments = Some(Moments::new(gap, self.random.next_u64()));
-        // What was noted while the rate was found is no part of the load.
+        // Requests at full rate are no part of the load.
         self.apart = self.apart.take().map(|_| Box::new(Apart::new()));
     }
 
-    /// What was due inside windows so far.
-    pub(in crate::engines::disk) fn due(&self) -> Due {
-        self.due
-    }
-
-    /// Begins requests as they fall due through a window, and waits for the last of them.
-    ///
-    /// # Errors
-    /// As [`Lane::run`].
     pub(super) fn run_paced(
         &mut self,
         moments: &mut Moments,
@@ -196,14 +171,13 @@ impl Lane {
 mod tests {
     use super::*;
 
-    /// A device with a clock of its own that serves one request after another, each for so long, and none while it
-    /// stalls.
+    /// A device with a clock of its own that serves one request after another, and none while it stalls.
     struct Stalling {
         now: u64,
         depth: usize,
         service: u64,
         stall: Window,
-        /// Of each request in flight: when it was due, and when it will be over.
+        /// Of each request in flight: when it was due, and when it will finish.
         in_flight: Vec<(u64, u64)>,
         begun: Vec<(u64, u64)>,
         over: Vec<(u64, u64)>,
@@ -286,7 +260,7 @@ mod tests {
         let mut device = Stalling::new(1, 10, stall);
         let seen = run(&mut device, &mut Moments::new(1000.0, 5), WINDOW).unwrap();
         let latency = |over: &(u64, u64)| over.1 - over.0;
-        // A loop that waits for one request before it begins the next has one slow one.
+        // A closed loop has a single slow request.
         let from_begin = device.over.iter().zip(&device.begun).filter(|(over, begun)| over.1 - begun.1 > 1000).count();
         assert_eq!(from_begin, 1);
         let slow: Vec<u64> = device.over.iter().map(latency).filter(|ticks| *ticks > 1000).collect();

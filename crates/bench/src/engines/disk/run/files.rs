@@ -1,7 +1,5 @@
-//! The files that disk rows work on: they outlive workers, so they belong to the runner.
-//!
-//! They have no names (`O_TMPFILE`) and live as long as the runner holds them: whatever ends the runner, they go with
-//! it. Workers open them through /proc and lay them out; here they are only made.
+//! The test files of disk benchmarks. They have no names (`O_TMPFILE`) and exist as long as the runner holds them. Workers
+//! open them through /proc and lay them out.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -11,55 +9,29 @@ use std::path::{Path, PathBuf};
 use model::experiment::DiskParams;
 use model::wire::{Grain, HeldFile, TestFile};
 
+use crate::engines::disk::layout::LEAST_BYTES;
 use crate::engines::resources::WillMake;
 use model::disk_target::DiskTarget;
 
-/// A layout that was cut off by its time limit has left this much at least, in bytes.
-const LEAST_CUT_BYTES: u64 = 1 << 20;
-
-/// The files that are held: for each directory, size and kind of contents one that all rows of a plan share, which is
-/// the first thread's where each has its own, and those of the other threads.
+/// The files that are held. Benchmarks with the same directory, size and contents share one, which is the first thread's
+/// where each thread has its own.
 #[derive(Debug, Default)]
 pub(super) struct TestFiles(Vec<Holding>);
 
-/// How files are laid out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    /// Seed of their contents.
     pub(super) seed: u64,
-    /// How long that may take; `None` for as long as it takes.
     pub(super) seconds: Option<u32>,
 }
 
 #[derive(Debug)]
 struct Holding {
-    key: Key,
+    key: TestFile,
     file: File,
-    /// See [`HeldFile::in_place`].
     in_place: Option<bool>,
-    /// Whether its contents are no longer ours.
     overwritten: bool,
-    /// Directories that were not there before, outermost first: gone with the file, unless something else is in them.
+    /// Directories that were made for it, outermost first: removed with the file, unless they hold something else.
     made: Vec<PathBuf>,
-}
-
-/// Which file it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Key {
-    directory: PathBuf,
-    /// The size that it is to have.
-    bytes: u64,
-    /// See [`HeldFile::grain`].
-    grain: Grain,
-    /// The thread whose file it is.
-    thread: u32,
-}
-
-impl Key {
-    fn of(file: &TestFile) -> Self {
-        let TestFile { directory, bytes, grain, thread } = file;
-        Self { directory: PathBuf::from(directory), bytes: *bytes, grain: *grain, thread: *thread }
-    }
 }
 
 impl Drop for Holding {
@@ -71,27 +43,22 @@ impl Drop for Holding {
 }
 
 impl TestFiles {
-    /// The file of one thread, created if it is not there yet. It is noted in the journal first, since a file system
-    /// without nameless files gives it a name for a moment.
-    ///
-    /// # Errors
-    /// One sentence: it cannot be created.
+    /// This file, created if it is missing. It is noted in the journal first, because a file system without nameless files
+    /// gives it a name for a moment.
     pub(super) fn one(
         &mut self,
+        key: TestFile,
         params: &DiskParams,
-        thread: u32,
         layout: Layout,
         target: Option<&DiskTarget>,
         will_make: WillMake<'_>,
     ) -> Result<HeldFile, String> {
-        let directory = PathBuf::from(&params.path);
-        let key = Key { directory, bytes: params.size, grain: Grain::of_blocks(params.block), thread };
         let filesystem = target.and_then(|target| target.storage.filesystem.as_deref());
         if let Some(holding) = self.0.iter().find(|holding| holding.key == key) {
             return Ok(describe(holding, params, layout, filesystem));
         }
         let may_make = !target.is_some_and(|target| target.named);
-        let (file, made) = make(&key.directory, may_make, will_make)?;
+        let (file, made) = make(Path::new(&key.directory), may_make, will_make)?;
         let in_place = overwritten_in_place(&file, filesystem);
         let holding = Holding { key, file, in_place, overwritten: false, made };
         let described = describe(&holding, params, layout, filesystem);
@@ -99,40 +66,36 @@ impl TestFiles {
         Ok(described)
     }
 
-    /// Bytes of the files of a benchmark that are not there yet.
     pub(super) fn missing_bytes(&self, params: &DiskParams) -> u64 {
-        let is_held = |file: &TestFile| self.0.iter().any(|held| !held.overwritten && held.key == Key::of(file));
+        let is_held = |file: &TestFile| self.0.iter().any(|held| !held.overwritten && held.key == *file);
         TestFile::of_benchmark(params).iter().filter(|file| !is_held(file)).map(|file| file.bytes).sum()
     }
 
-    /// A tool has overwritten this file. Tools may go on with it; our next worker must not.
+    /// Marks a file as overwritten by a tool: other tools may use it, workers must not.
     pub(super) fn overwritten(&mut self, path: &str) {
         for holding in self.0.iter_mut().filter(|holding| holding.path() == path) {
             holding.overwritten = true;
         }
     }
 
-    /// Drops the files that tools have overwritten, so that new ones are laid out.
     pub(super) fn drop_overwritten(&mut self) {
         self.0.retain(|holding| !holding.overwritten);
     }
 }
 
 impl Holding {
-    /// Where other processes open it.
     fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// The size that a layout has left it with, where its time was over before the file was whole.
     fn cut_bytes(&self) -> Option<u64> {
         let bytes = self.file.metadata().ok()?.len();
-        (LEAST_CUT_BYTES..self.key.bytes).contains(&bytes).then_some(bytes)
+        (LEAST_BYTES..self.key.bytes).contains(&bytes).then_some(bytes)
     }
 }
 
 fn describe(holding: &Holding, params: &DiskParams, layout: Layout, filesystem: Option<&str>) -> HeldFile {
-    let Key { bytes, grain, thread, .. } = holding.key;
+    let TestFile { bytes, grain, thread, .. } = holding.key;
     HeldFile {
         path: holding.path(),
         directory: params.path.clone(),
@@ -140,7 +103,7 @@ fn describe(holding: &Holding, params: &DiskParams, layout: Layout, filesystem: 
         in_place: holding.in_place,
         polled: params.direct && sys::file::has_polled_queues(&holding.file, Path::new("/sys")),
         bytes: holding.cut_bytes().filter(|_| layout.seconds.is_some()).unwrap_or(bytes),
-        // No two files have the same pages.
+        // No two files have a page in common.
         seed: layout.seed.wrapping_add(u64::from(thread) << u32::BITS),
         grain,
         layout_seconds: layout.seconds,
@@ -148,16 +111,16 @@ fn describe(holding: &Holding, params: &DiskParams, layout: Layout, filesystem: 
     }
 }
 
-/// Asks that the file, still empty, be overwritten in place, and says whether it is. Where a file system copies on write
-/// and keeps checksums, direct writes are buffered for them: not for this file, if it lets us.
+/// Requests that the empty file be overwritten in place, and returns whether it is. Where a file system copies on write and
+/// keeps checksums, direct writes are buffered for them, unless it grants this.
 fn overwritten_in_place(file: &File, filesystem: Option<&str>) -> Option<bool> {
     let granted = sys::file::refuse_copy_on_write(file).unwrap_or(false);
-    // Others than btrfs do not know the wish: most of them write in place anyway, and ZFS and bcachefs do not.
+    // Only btrfs knows the request: most others write in place anyway, ZFS and bcachefs do not.
     let copies = filesystem.and_then(machine::filesystem_named).is_some_and(|kind| kind.copy_on_write);
     (granted || copies).then_some(granted)
 }
 
-/// The file, and the directories that had to be made for it. One that the user named and that is gone is not made again.
+/// Creates the file and, if `may_make`, missing directories, which it returns.
 fn make(directory: &Path, may_make: bool, will_make: WillMake<'_>) -> Result<(File, Vec<PathBuf>), String> {
     let cannot = |error: &std::io::Error| {
         format!("cannot make the test file in '{}': {error}; choose another directory with --dir", directory.display())
@@ -169,7 +132,7 @@ fn make(directory: &Path, may_make: bool, will_make: WillMake<'_>) -> Result<(Fi
         made.reverse();
         std::fs::create_dir_all(directory).map_err(|error| cannot(&error))?;
     }
-    // Nobody else can have a file of that name, so that taking it away later cannot be a mistake.
+    // A unique name, so that removing it later cannot hit another file.
     let name =
         OsString::from(format!(".assay-{}-{}.tmp", std::process::id(), crate::net::preface::Token::new().as_str()));
     will_make(&directory.join(&name)).map_err(|error| cannot(&error))?;
@@ -178,6 +141,8 @@ fn make(directory: &Path, may_make: bool, will_make: WillMake<'_>) -> Result<(Fi
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use model::io::DiskLayout;
 
     use super::*;
@@ -237,7 +202,7 @@ mod tests {
     fn a_layout_that_was_cut_off_says_how_large_the_file_is() {
         let scratch = scratch();
         let mut held = resources(Some(20));
-        let row = row(scratch.path(), |params| params.size = 4 * LEAST_CUT_BYTES);
+        let row = row(scratch.path(), |params| params.size = 4 * LEAST_BYTES);
         let mut file = |seconds| {
             held.layout.seconds = seconds;
             file_for(&mut held, &row)
@@ -246,15 +211,12 @@ mod tests {
             std::fs::OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(bytes)).unwrap();
         };
         let path = file(Some(20)).path;
-        for (length, bytes) in [
-            (0, 4 * LEAST_CUT_BYTES),
-            (LEAST_CUT_BYTES - 4096, 4 * LEAST_CUT_BYTES),
-            (2 * LEAST_CUT_BYTES, 2 * LEAST_CUT_BYTES),
-        ] {
+        let whole = 4 * LEAST_BYTES;
+        for (length, bytes) in [(0, whole), (LEAST_BYTES - 4096, whole), (2 * LEAST_BYTES, 2 * LEAST_BYTES)] {
             cut_to(&path, length);
             assert_eq!(file(Some(20)).bytes, bytes);
         }
-        assert_eq!(file(None).bytes, 4 * LEAST_CUT_BYTES, "what was asked for is laid out in full");
+        assert_eq!(file(None).bytes, whole, "without a limit it is laid out in full");
     }
 
     #[test]
@@ -266,12 +228,11 @@ mod tests {
         assert_eq!(one, other);
         assert!(std::fs::OpenOptions::new().write(true).open(&one).is_ok(), "a worker can open it");
         assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
-        let inode = |path: &str| std::fs::metadata(path).map(|found| std::os::unix::fs::MetadataExt::ino(&found)).ok();
-        let first = inode(&one);
-        // Kept open, so that its number is not given to another; that of the descriptor may be, by another test.
+        let first = std::fs::metadata(&one).unwrap().ino();
+        // Kept open, so that its number is not reused; that of the descriptor may be, by another test.
         let _kept = std::fs::File::open(&one).unwrap();
         held.release(Release::All);
-        assert!(first.is_some() && inode(&one) != first);
+        assert!(std::fs::metadata(&one).map(|found| found.ino()).ok() != Some(first));
     }
 
     #[test]
@@ -284,11 +245,11 @@ mod tests {
                 held.release(Release::Contents(file));
             }
             let file = held.provide(&row, user, &mut |_| Ok(())).unwrap().file.unwrap();
-            let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&file.path).unwrap());
+            let inode = std::fs::metadata(&file.path).unwrap().ino();
             (file, inode)
         };
         let (file, first) = provide(User::Worker, None);
-        // Kept open, so that its number is not given to the next one.
+        // Kept open, so that its number is not reused.
         let _kept = std::fs::File::open(&file.path).unwrap();
         assert_eq!(provide(User::Worker, None).1, first);
         assert_eq!(provide(User::Tool, Some(&file)).1, first);

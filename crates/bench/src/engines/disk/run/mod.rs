@@ -1,12 +1,12 @@
-//! What disk benchmarks keep for as long as a run lasts: the test files, and how fast the disk has been.
+//! What disk benchmarks keep as long as a run lasts: the test files, and the observed rate of the disk.
 
 mod files;
 mod pace;
 mod writes;
 
 use model::experiment::{DiskParams, Params};
-use model::io::DiskLayout;
 use model::sample::MetricName;
+use model::wire::{HeldFile, TestFile};
 use sys::code::read_in;
 
 use crate::engines::resources::{
@@ -18,13 +18,11 @@ use model::disk_target::DiskTarget;
 use model::plan::Planned;
 use pace::Pace;
 
-/// The most of a time budget that writing a test file out may take, where it need not be whole: as of the suite's own.
+/// Largest share of a time budget for writing a test file that need not be whole.
 const LAYOUT_SHARE: f64 = 1.0 / 3.0;
-
-/// The most seconds allowed for requests in flight when time is up: what is known of the disk's rate may be far too low.
+/// Longest time for the requests in flight when time is up, because the observed rate may be far too low.
 const LONGEST_DRAIN_SECONDS: f64 = 2.0;
 
-/// The test files of a run, and the pace of its disk.
 pub(crate) struct DiskResources<'a> {
     files: TestFiles,
     pace: Pace,
@@ -33,9 +31,9 @@ pub(crate) struct DiskResources<'a> {
 }
 
 impl<'a> DiskResources<'a> {
-    /// Nothing is created yet. Reads this program into memory, so that a slow disk is not asked for it later.
+    /// Reads this program into memory, so that a slow disk is not asked for it later.
     pub(crate) fn new(context: ResourceContext<'a>) -> Self {
-        // Where that cannot be done each page is read when it is needed, which only takes its time.
+        // Without that each page is read when it is needed.
         let _ = read_in();
         let layout = Layout {
             seed: context.plan.seed,
@@ -81,20 +79,17 @@ impl RunResources for DiskResources<'_> {
         if user == User::Worker {
             self.files.drop_overwritten();
         }
-        let threads = if params.layout == DiskLayout::PerThread { params.threads } else { 1 };
-        let mut files = (0..threads).map(|thread| self.files.one(params, thread, self.layout, self.target, will_make));
-        let first = files.next().transpose()?;
-        let others = files.collect::<Result<Vec<_>, _>>()?;
-        let file = first.map(|mut first| {
-            first.others = others;
-            first
-        });
+        let files = TestFile::of_benchmark(params);
+        let mut held = files.into_iter().map(|file| self.files.one(file, params, self.layout, self.target, will_make));
+        let first = held.next().transpose()?;
+        let others = held.collect::<Result<Vec<_>, _>>()?;
+        let file = first.map(|first| HeldFile { others, ..first });
         Ok(Provided { file, ends: None })
     }
 
     fn release(&mut self, what: Release<'_>) {
         match what {
-            // The space of a test file is needed no longer than its area.
+            // The space of a test file is needed only as long as its area is measured.
             Release::All => self.files = TestFiles::default(),
             Release::Contents(file) => file.all().for_each(|file| self.files.overwritten(&file.path)),
         }
@@ -108,7 +103,7 @@ fn params(planned: &Planned) -> Option<&DiskParams> {
     }
 }
 
-/// How long a test file may be laid out, in seconds, where the plan has a limit and there is a time budget.
+/// Time limit of a layout in seconds, where the plan has one.
 fn layout_seconds(planned: Option<u32>, budget: Option<f64>) -> Option<u32> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a budget of a run is no century")]
     let share = budget.map(|budget| (LAYOUT_SHARE * budget) as u32);

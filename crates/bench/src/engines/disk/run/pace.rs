@@ -1,33 +1,23 @@
-//! How quick the disk has been in this run, and what rows that were not launched yet will wait for it.
-//!
-//! A plan is made for a disk of today. On a slow one a row with much in flight waits for many seconds until its queue is
-//! empty, which nothing can cut short: the kernel takes no request back. Rates are the highest that any row has shown so
-//! far. As long as rows with fewer in flight alone have been measured they are too low, and a wait is expected to be longer
-//! than it will be: then rows come later, and at the end of the time may be left out, that would have fitted. What large
-//! blocks have shown says how many bytes a second there are, and not how many small requests: of those more are expected.
-//! A disk of which only reads are known is expected to write like that, and the other way round.
+//! The observed rate of the disk in this run, and how long benchmarks that were not started yet will wait for it: the kernel
+//! takes no request back. Rates are the highest so far; with small depths alone they are too low. Large blocks do not show the
+//! requests per second. If only reads or only writes are known, the others are expected to be the same.
 
 use model::experiment::DiskParams;
-use model::io::{DiskCache, DiskOp};
+use model::io::DiskCache;
 
-/// From this block on, in bytes, the rate of requests of a row says how fast a file is read in order.
+/// Blocks of this many bytes or more show the rate of a file that is read in order.
 const LARGE_BLOCK_BYTES: u64 = 64 << 10;
-
-/// What the kernel reads ahead at once unless told otherwise (`VM_READAHEAD_PAGES` of linux/mm.h), in bytes: whoever reads
-/// a file in order asks for so much with each request.
+/// Readahead of the kernel unless set otherwise (`VM_READAHEAD_PAGES` of linux/mm.h): a file that is read in order is requested
+/// in such pieces.
 const READ_AHEAD_BYTES: f64 = 131_072.0;
 
-/// A base page, in bytes.
 const PAGE_BYTES: f64 = 4096.0;
-
-/// How often the queue is emptied in a launch at least: after a slice of warm-up, and after a window.
+/// Least number of times that the queue is emptied in a process run: after a slice of warm-up, and after a window.
 const EMPTIED: f64 = 2.0;
-
-/// Requests a second of blocks smaller than any that was measured, at least: a slow disk that turns makes some more (at
-/// 5400 revolutions a minute and 12 ms for a seek 57).
+/// Least rate of requests with blocks smaller than any that was measured: a slow rotating disk makes some more (57 at
+/// 5400 revolutions per minute and 12 ms for a seek).
 const SMALL_REQUESTS_PER_SECOND: f64 = 50.0;
 
-/// The best that rows have shown so far, for reads and for writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
     read: Rates,
@@ -40,12 +30,12 @@ pub(super) struct Pace {
 struct Rates {
     requests_per_second: f64,
     bytes_per_second: f64,
-    /// Bytes of the smallest blocks that were measured; 0 where nothing is known.
+    /// Bytes of the smallest measured blocks; 0 where nothing is known.
     smallest: u64,
 }
 
 impl Rates {
-    /// Seconds until so many requests of so many bytes each are done; 0 where nothing is known.
+    /// Seconds until requests of this block are done; 0 where nothing is known.
     fn seconds(self, requests: f64, block: u64) -> f64 {
         let at = |work: f64, rate: f64| if rate > 0.0 { work / rate } else { 0.0 };
         let least = if block < self.smallest { SMALL_REQUESTS_PER_SECOND } else { 0.0 };
@@ -64,34 +54,33 @@ impl Rates {
 }
 
 impl Pace {
-    /// Learns from a sample of a row: requests and bytes a second. What the page cache did says nothing of the disk.
+    /// Learns from a sample, in requests and bytes per second. The page cache's rates are not the disk's.
     pub(super) fn note(&mut self, params: &DiskParams, iops: f64, throughput: f64) {
         if params.cache == DiskCache::Warm {
             return;
         }
-        // Through an empty cache no less than a page is read for a word.
+        // Through an empty cache at least a page is read for a word.
         let throughput = if params.cache == DiskCache::Cold { throughput.max(iops * PAGE_BYTES) } else { throughput };
-        if reads(params.op) {
+        if params.op.reads() {
             self.read.note(params.block, iops, throughput);
             if params.block >= LARGE_BLOCK_BYTES {
                 self.large_reads = self.large_reads.max(throughput);
             }
         }
-        if writes(params.op) {
+        if params.op.writes() {
             self.write.note(params.block, iops, throughput);
         }
     }
 
-    /// Seconds that a launch of a row will wait for the disk beyond its windows; 0 as long as nothing is known of it.
+    /// Seconds that a process run will wait for the disk beyond its windows; 0 as long as nothing is known.
     pub(super) fn waits_seconds(&self, params: &DiskParams) -> f64 {
-        // What is kept in the cache is read whole before.
+        // A file that is kept in the cache is read as a whole first.
         let warm = params.cache == DiskCache::Warm;
         let cached = if warm { self.read_whole_seconds(params.size as f64) } else { 0.0 };
         EMPTIED * self.drain_seconds(params) + cached
     }
 
-    /// Seconds in which a file of so many bytes is read in order; 0 as long as nothing is known of the disk. From small
-    /// requests alone it can only be told how many the disk takes.
+    /// Seconds to read a file in order; 0 as long as nothing is known. Small requests alone only show the rate of requests.
     fn read_whole_seconds(&self, bytes: f64) -> f64 {
         let known = self.reading();
         let by_requests = known.requests_per_second * READ_AHEAD_BYTES;
@@ -99,12 +88,12 @@ impl Pace {
         if rate > 0.0 { bytes / rate } else { 0.0 }
     }
 
-    /// Seconds until the disk has done what a row has in flight; 0 as long as nothing is known of it.
+    /// Seconds until the disk has finished what a benchmark has in flight; 0 as long as nothing is known.
     pub(super) fn drain_seconds(&self, params: &DiskParams) -> f64 {
         let in_flight = f64::from(params.depth) * f64::from(params.threads);
         let of = |rates: Rates| rates.seconds(in_flight, params.block);
-        let read = if reads(params.op) { of(self.reading()) } else { 0.0 };
-        let write = if writes(params.op) { of(self.writing()) } else { 0.0 };
+        let read = if params.op.reads() { of(self.reading()) } else { 0.0 };
+        let write = if params.op.writes() { of(self.writing()) } else { 0.0 };
         read.max(write)
     }
 
@@ -117,17 +106,11 @@ impl Pace {
     }
 }
 
-fn reads(op: DiskOp) -> bool {
-    matches!(op, DiskOp::Read | DiskOp::Reread | DiskOp::Mixed)
-}
-
-fn writes(op: DiskOp) -> bool {
-    matches!(op, DiskOp::Write | DiskOp::Rewrite | DiskOp::Mixed)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::io::DiskOp;
+
     use crate::tests::disk_params;
 
     fn close(found: f64, wanted: f64) {

@@ -1,6 +1,5 @@
-//! How much a disk benchmark writes: so far, and in its next launch. The runner compares that with the write budget.
-//!
-//! What counts is what our own requests and layouts wrote, warm-ups included. What reference tools write is not counted.
+//! How much a disk benchmark has written, and will write in its next process run, for the runner's write budget: bytes of our
+//! own requests and layouts, warm-ups included.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +10,11 @@ use model::wire::TestFile;
 
 use crate::engines::resources::{NextLaunch, WriteForecast};
 
-/// This many times the bytes in flight must be left for a launch of unknown size: a slice of warm-up and a sample, and
-/// the requests in flight at their ends.
+/// A process run of unknown size needs this many times the bytes in flight: a slice of warm-up and a sample, and the requests
+/// in flight at their ends.
 const LEAST_ROUNDS: u64 = 4;
 
-/// What a benchmark has written and writes next; `None` where it has no file on a disk. `missing_bytes` are those of its
-/// test files that are not there yet.
+/// What a benchmark has written and writes next, if it has a file on a disk. `missing_bytes` are those of its missing files.
 pub(super) fn forecast(next: NextLaunch<'_>, params: &DiskParams, missing_bytes: u64) -> Option<WriteForecast> {
     if params.engine == DiskEngine::Null {
         return None;
@@ -25,14 +23,13 @@ pub(super) fn forecast(next: NextLaunch<'_>, params: &DiskParams, missing_bytes:
     let unknown = || LEAST_ROUNDS.saturating_mul(params.bytes_in_flight());
     Some(WriteForecast {
         written_bytes: written(next, params),
-        // Before rounds that go on until the drive is steady the file is overwritten once more.
+        // Before rounds until the drive is steady, the file is overwritten once more.
         file_bytes: missing_bytes + if next.planned.sampling.until_steady { all() } else { 0 },
         request_bytes: if params.op.writes() { next_launch_bytes(next, params).unwrap_or_else(unknown) } else { 0 },
         can_stop: params.op.writes() && next.planned.exact_work.is_none(),
     })
 }
 
-/// What the next launch of a row that writes will write; `None` where that is not known.
 fn next_launch_bytes(next: NextLaunch<'_>, params: &DiskParams) -> Option<u64> {
     if let Some(requests) = next.planned.exact_work {
         let bytes = f64::from(next.samples_next) * requests * params.block as f64 * write_share(params);
@@ -46,8 +43,7 @@ fn next_launch_bytes(next: NextLaunch<'_>, params: &DiskParams) -> Option<u64> {
     next.launches.last().and_then(|launch| launch.seen.disk.as_ref()?.written_bytes)
 }
 
-/// What a row has written so far: what its launches have counted, and of those that did not come to that (they were cut
-/// off) what their samples tell.
+/// Bytes that a benchmark has written: the counts of its process runs, or of their samples where they were interrupted.
 fn written(next: NextLaunch<'_>, params: &DiskParams) -> u64 {
     let seen = next.launches.iter().filter_map(|launch| Some((launch.number, launch.seen.disk.as_ref()?)));
     let (mut counted, mut bytes) = (BTreeSet::new(), 0_u64);
@@ -63,7 +59,6 @@ fn written(next: NextLaunch<'_>, params: &DiskParams) -> u64 {
     bytes + of_samples
 }
 
-/// Which share of a row's bytes is written: of both in turn half.
 fn write_share(params: &DiskParams) -> f64 {
     if params.op.reads() { 0.5 } else { 1.0 }
 }

@@ -1,38 +1,29 @@
-//! Files in the page cache and past it, files of words, of threads, and of less than was planned; and totals that are
-//! done in full.
+//! Files in the page cache and past it, of words, of bytes, of threads, smaller than planned; and totals done in full.
 
 use model::wire::Grain;
 
 use super::*;
-use crate::engines::disk::contents::Contents;
-use crate::engines::disk::layout::as_laid_out;
-
-const LEAST_LAYOUT: u64 = MIB;
+use crate::engines::disk::layout::{LEAST_BYTES, as_laid_out};
 
 fn cached(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32, cache: DiskCache) -> DiskParams {
     let engine = if sys::queue::Queue::io_uring_available().is_ok() { DiskEngine::IoUring } else { DiskEngine::Sync };
     DiskParams { direct: false, cache, ..params(pattern, op, block, depth, engine) }
 }
 
-/// What the worker does before there are threads.
+/// The preparation before there are threads.
 fn prepare(params: &DiskParams, held: &Held) -> Result<(), Trouble> {
-    Disks.prepare(&task(params, held, 1), &mut Told::default())
+    Disks.prepare(&task(params, held, 1), &mut Reported::default())
 }
 
-/// A file of words that is laid out.
-fn of_words(bytes: u64) -> Held {
-    of_grain(Grain::Words, bytes)
-}
-
-/// A file whose contents are checked in this grain, which is laid out.
+/// A file of this grain that is laid out.
 fn of_grain(grain: Grain, bytes: u64) -> Held {
     let held = held(bytes);
     let own = Held { held: HeldFile { grain, ..held.held }, file: held.file };
-    layout::ensure(&own.held, &mut Told::default()).unwrap();
+    layout::ensure(&own.held, &mut Reported::default()).unwrap();
     own
 }
 
-/// Prepares, and runs one window that ends by itself.
+/// Prepares, and runs one window without an end.
 fn run_to_its_end(flow: &mut DiskFlow) -> (Tally, f64) {
     let timer = Timer::system();
     flow.prepare(crate::engines::NextWindow::Any).unwrap();
@@ -65,8 +56,8 @@ fn a_cold_pass_visits_every_block_once_and_ends_there() {
             assert!(seconds > 0.0 && seconds < 1e3, "{params:?}: {seconds} s");
             operations += first.operations;
             let seen = conditions(&mut flow);
-            assert_eq!(seen.cached_share_before.is_some(), thread == 0, "one looks after it");
-            // On a file system that reads past the cache anyway it may be zero afterwards too.
+            assert_eq!(seen.cached_share_before.is_some(), thread == 0, "one thread manages the cache");
+            // Unknown on a file system that bypasses the cache in any case.
             assert!(seen.cached_share_before.is_none_or(|share| share <= 0.05), "{seen:?}");
             assert_eq!(seen.file_bytes, Some(held.held.bytes));
         }
@@ -129,7 +120,7 @@ fn a_total_is_done_in_full_whoever_does_it() {
         let task = Task { exact_work: Some(1001.0), ..task(&params, &held, 3) };
         let counts = [0, 1, 2].map(|thread| {
             let mut flow = DiskFlow::open(&params, &held.held, &task, thread).unwrap();
-            // In a window of time, such as that of warm-up, it does what it can.
+            // In a window of time, such as warm-up, it does what it can.
             assert!(run_until_counted(&mut flow).operations > 0);
             let (tally, _) = run_to_its_end(&mut flow);
             assert_eq!((tally.bytes, tally.durations.count()), (tally.operations * 4096, tally.operations));
@@ -140,82 +131,48 @@ fn a_total_is_done_in_full_whoever_does_it() {
 }
 
 #[test]
-fn blocks_below_a_sector_are_words_that_are_checked() {
-    let held = of_words(MIB);
-    for (launch, (block, engine)) in
-        (1..).zip([(8, DiskEngine::Sync), (8, DiskEngine::IoUring), (1000, DiskEngine::Sync)])
-    {
-        for op in [DiskOp::Write, DiskOp::Read] {
-            let params = cached(DiskPattern::Sequential, op, block, 2, DiskCache::Warm);
-            let params = DiskParams { engine, ..params };
-            prepare(&params, &held).unwrap();
-            let mut flow = open(&params, &held, launch).unwrap();
-            let tally = run_until_counted(&mut flow);
-            assert_eq!(tally.bytes, tally.operations * block, "{params:?}");
-            assert!(conditions(&mut flow).loop_iops.is_some_and(|rate| rate > 0.0));
+fn blocks_below_a_sector_are_words_or_bytes_that_are_checked() {
+    use DiskPattern::{Backward, Random, Sequential};
+    let words =
+        [(8, DiskEngine::Sync, Sequential), (8, DiskEngine::IoUring, Sequential), (1000, DiskEngine::Sync, Sequential)];
+    let bytes = [
+        (1, DiskEngine::Sync, Sequential),
+        (10, DiskEngine::IoUring, Random),
+        (100_003, DiskEngine::Sync, Sequential),
+        (4099, DiskEngine::IoUring, Backward),
+    ];
+    for (grain, kinds, small, stale) in [
+        (Grain::Words, &words[..], 8, "there is a word of launch 0"),
+        (Grain::Bytes, &bytes[..], 7, "there is a byte of another launch"),
+    ] {
+        let held = of_grain(grain, MIB);
+        let laid_out = held.bytes();
+        for (launch, &(block, engine, pattern)) in (1..).zip(kinds) {
+            for op in [DiskOp::Write, DiskOp::Read, DiskOp::Mixed] {
+                let params = DiskParams { engine, ..cached(pattern, op, block, 2, DiskCache::Warm) };
+                prepare(&params, &held).unwrap();
+                let mut flow = open(&params, &held, launch).unwrap();
+                let tally = run_until_counted(&mut flow);
+                assert_eq!(tally.bytes, tally.operations * block, "{params:?}");
+                flow.verify().unwrap();
+                assert!(conditions(&mut flow).loop_iops.is_some_and(|rate| rate > 0.0));
+            }
         }
+        held.check(|launch| launch <= 4).unwrap();
+        assert!(held.check(|launch| launch == 0).is_err(), "nothing was written");
+        // What is wrong is found by reading, and a lost write by reading back.
+        held.overwrite(&laid_out, 0);
+        let open_small = |op, launch| open(&cached(DiskPattern::Random, op, small, 1, DiskCache::Warm), &held, launch);
+        let mut flow = open_small(DiskOp::Read, 5).unwrap();
+        held.overwrite(&vec![0x5a; laid_out.len()], 0);
+        assert!(run(&mut flow, 100).unwrap_err().contains("this run has not written"));
+        held.overwrite(&laid_out, 0);
+        let mut flow = open_small(DiskOp::Write, 6).unwrap();
+        run(&mut flow, 50).unwrap();
+        held.overwrite(&laid_out, 0);
+        let error = flow.verify().unwrap_err();
+        assert!(error.contains("the last write is missing") && error.contains(stale), "{error}");
     }
-    // What is laid out stays so: rows have left words of their launches.
-    let contents = Contents::of(&held.held);
-    let mut bytes = vec![0; usize::try_from(MIB).unwrap()];
-    held.file.read_exact_at(&mut bytes, 0).unwrap();
-    contents.check(&bytes, 0, |origin| origin.launch <= 3).unwrap();
-    assert!(contents.check(&bytes, 0, |origin| origin.launch == 0).is_err(), "nothing was written");
-}
-
-#[test]
-fn blocks_that_are_no_whole_words_are_bytes_that_are_checked() {
-    let held = of_grain(Grain::Bytes, MIB);
-    let contents = Contents::of(&held.held);
-    for (launch, (block, engine, pattern)) in (1..).zip([
-        (1, DiskEngine::Sync, DiskPattern::Sequential),
-        (10, DiskEngine::IoUring, DiskPattern::Random),
-        (100_003, DiskEngine::Sync, DiskPattern::Sequential),
-        (4099, DiskEngine::IoUring, DiskPattern::Backward),
-    ]) {
-        for op in [DiskOp::Write, DiskOp::Read, DiskOp::Mixed] {
-            let params = DiskParams { engine, ..cached(pattern, op, block, 2, DiskCache::Warm) };
-            prepare(&params, &held).unwrap();
-            let mut flow = open(&params, &held, launch).unwrap();
-            let tally = run_until_counted(&mut flow);
-            assert_eq!(tally.bytes, tally.operations * block, "{params:?}");
-            flow.verify().unwrap();
-        }
-    }
-    let mut bytes = vec![0; usize::try_from(MIB).unwrap()];
-    held.file.read_exact_at(&mut bytes, 0).unwrap();
-    contents.check(&bytes, 0, |origin| origin.launch <= 4).unwrap();
-    assert!(contents.check(&bytes, 0, |origin| origin.launch == 0).is_err(), "nothing was written");
-    // What is wrong is found by reading, and a lost write by reading back.
-    let read = cached(DiskPattern::Random, DiskOp::Read, 7, 1, DiskCache::Warm);
-    let mut flow = open(&read, &held, 5).unwrap();
-    held.file.write_all_at(&vec![0x5a; bytes.len()], 0).unwrap();
-    assert!(run(&mut flow, 100).unwrap_err().contains("this run has not written"));
-    held.file.write_all_at(&bytes, 0).unwrap();
-    let write = cached(DiskPattern::Random, DiskOp::Write, 7, 1, DiskCache::Warm);
-    let mut flow = open(&write, &held, 6).unwrap();
-    run(&mut flow, 50).unwrap();
-    held.file.write_all_at(&bytes, 0).unwrap();
-    let error = flow.verify().unwrap_err();
-    assert!(error.contains("the last write is missing: there is a byte of another launch"), "{error}");
-}
-
-#[test]
-fn a_wrong_word_is_found_by_reading_and_a_lost_one_by_reading_back() {
-    let held = of_words(MIB);
-    let mut before = vec![0; usize::try_from(MIB).unwrap()];
-    held.file.read_exact_at(&mut before, 0).unwrap();
-    let read = cached(DiskPattern::Random, DiskOp::Read, 8, 1, DiskCache::Warm);
-    let mut flow = open(&read, &held, 1).unwrap();
-    held.file.write_all_at(&vec![0x5a; before.len()], 0).unwrap();
-    assert!(run(&mut flow, 100).unwrap_err().contains("this run has not written"));
-    held.file.write_all_at(&before, 0).unwrap();
-    let write = cached(DiskPattern::Random, DiskOp::Write, 8, 1, DiskCache::Warm);
-    let mut flow = open(&write, &held, 5).unwrap();
-    run(&mut flow, 50).unwrap();
-    held.file.write_all_at(&before, 0).unwrap();
-    let error = flow.verify().unwrap_err();
-    assert!(error.contains("the last write is missing: there is a word of launch 0"), "{error}");
 }
 
 #[test]
@@ -240,32 +197,29 @@ fn each_thread_has_a_file_of_its_own_with_contents_of_its_own() {
         }
     }
     for own in [&first, &second, &third] {
-        let contents = Contents::of(&own.held);
-        let mut bytes = vec![0; usize::try_from(2 * MIB).unwrap()];
-        own.file.read_exact_at(&mut bytes, 0).unwrap();
-        contents.check(&bytes, 0, |origin| origin.launch == 1).unwrap();
+        own.check(|launch| launch == 1).unwrap();
     }
 }
 
 #[test]
-fn a_layout_whose_time_is_over_leaves_a_smaller_file_that_rows_keep_to() {
-    let held = held(3 * LEAST_LAYOUT);
+fn a_layout_whose_time_is_over_leaves_a_smaller_file_that_flows_keep_to() {
+    let held = held(3 * LEAST_BYTES);
     let limited = Held { held: HeldFile { layout_seconds: Some(0), ..held.held }, file: held.file };
-    layout::ensure(&limited.held, &mut Told::default()).unwrap();
+    layout::ensure(&limited.held, &mut Reported::default()).unwrap();
     let length = limited.file.metadata().unwrap().len();
-    assert!((LEAST_LAYOUT..2 * LEAST_LAYOUT).contains(&length), "{length}");
+    assert!((LEAST_BYTES..2 * LEAST_BYTES).contains(&length), "{length}");
     let laid_out = as_laid_out(&limited.held);
     assert_eq!(laid_out.bytes, length);
-    assert_eq!(as_laid_out(&HeldFile { layout_seconds: None, ..limited.held.clone() }).bytes, 3 * LEAST_LAYOUT);
-    // The next launch is told the size, and finds it laid out.
-    let again = layout::ensure(&laid_out, &mut Told::default());
+    assert_eq!(as_laid_out(&HeldFile { layout_seconds: None, ..limited.held.clone() }).bytes, 3 * LEAST_BYTES);
+    // The next process run finds it laid out at this size.
+    let again = layout::ensure(&laid_out, &mut Reported::default());
     assert_eq!((again, limited.file.metadata().unwrap().len()), (Ok(()), length));
     let read = params(DiskPattern::Random, DiskOp::Read, 4096, 4, DiskEngine::Sync);
     let mut flow = open(&read, &limited, 1).unwrap();
     assert!(run_until_counted(&mut flow).operations > 0);
     let seen = conditions(&mut flow);
     assert_eq!((seen.file_bytes, seen.unwritten_bytes.unwrap_or(0)), (Some(length), 0));
-    let large = DiskParams { block: LEAST_LAYOUT, ..read.clone() };
+    let large = DiskParams { block: LEAST_BYTES, ..read.clone() };
     let refused = open(&large, &limited, 1).err();
     let sentence = "there was no time to lay out a larger one";
     assert!(matches!(&refused, Some(Trouble::Unavailable(why)) if why.ends_with(sentence)), "{refused:?}");
@@ -277,19 +231,15 @@ fn a_drive_is_prepared_by_writing_the_whole_file_over_once_more_and_only_where_a
     let params = DiskParams { size: 8 * MIB, ..params(DiskPattern::Random, DiskOp::Write, 4096, 4, DiskEngine::Sync) };
     let mut flow = open(&params, &held, 7).unwrap();
     run_until_counted(&mut flow);
-    let whole = || {
-        let mut bytes = vec![0; usize::try_from(8 * MIB).unwrap()];
-        held.file.read_exact_at(&mut bytes, 0).unwrap();
-        Contents::of(&held.held).check(&bytes, 0, |origin| origin.launch == 0)
-    };
+    let whole = || held.check(|launch| launch == 0);
     let plain = task(&params, &held, 8);
-    Disks.prepare(&plain, &mut Told::default()).unwrap();
+    Disks.prepare(&plain, &mut Reported::default()).unwrap();
     assert!(whole().is_err(), "what launch 7 has written is still there");
     let mut asked = plain;
     asked.disk.as_mut().unwrap().precondition = true;
-    Disks.prepare(&asked, &mut Told::default()).unwrap();
+    Disks.prepare(&asked, &mut Reported::default()).unwrap();
     assert_eq!(whole(), Ok(()));
     let gone = HeldFile { path: "/no/such/file".into(), ..held.held.clone() };
-    let trouble = layout::write_over(&gone, &mut Told::default()).unwrap_err();
+    let trouble = layout::write_over(&gone, &mut Reported::default()).unwrap_err();
     assert!(trouble.reason().contains("once more"), "{trouble:?}");
 }

@@ -1,8 +1,8 @@
-//! Loads: a share of the rate without pause, whatever the engine.
+//! Loads: a percentage of the full rate, with every engine.
 
 use super::*;
 
-/// A flow at half its rate, whose rate without pause has been found.
+/// A flow at half its rate, whose full rate has been found.
 fn at_half(op: DiskOp, depth: u32, engine: DiskEngine, held: &Held) -> DiskFlow {
     let own = DiskParams {
         load_percent: Some(50),
@@ -30,10 +30,8 @@ fn half_the_rate_is_due_and_all_of_it_is_counted_and_checked() {
             let seconds = Timer::system().seconds(window.begin, window.end);
             let (requests, expected) = (due * seconds, full * 0.5 * seconds);
             // The standard deviation of a Poisson count is its root; six of them and a bit.
-            assert!(
-                (requests - expected).abs() <= 6.0 * expected.sqrt() + 3.0,
-                "{engine} {op}: {requests} of {expected}"
-            );
+            let difference = (requests - expected).abs();
+            assert!(difference <= 6.0 * expected.sqrt() + 3.0, "{engine} {op}: {requests} of {expected}");
             assert!((tally.durations.count() as f64 - requests).abs() < 0.5, "{engine} {op}: a latency for each");
             assert!(tally.operations as f64 <= requests + 0.5);
             assert_eq!(tally.bytes, tally.operations * 4096);
@@ -53,7 +51,7 @@ fn what_was_changed_behind_its_back_is_found_at_a_load_too() {
         spoil(&held, |_| vec![0; 4096]);
         let error = [200, 2000, 10_000].into_iter().find_map(|milliseconds| run(&mut flow, milliseconds).err());
         assert!(error.unwrap().contains("zeros instead of what was written"), "{engine}");
-        layout::ensure(&held.held, &mut Told::default()).unwrap();
+        layout::ensure(&held.held, &mut Reported::default()).unwrap();
     }
 }
 

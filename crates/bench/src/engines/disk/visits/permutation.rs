@@ -1,24 +1,22 @@
-//! An order in which every block comes once, without a list of them: a permutation that is computed.
+//! A random order in which every block comes once, computed without a list.
 
 use stats::random::Random;
 
-/// Rounds of mixing. The low bits of a product depend on lower ones only, so that each round folds the high bits down;
-/// after three no bit of the place tells one of the number.
+/// Rounds of mixing. The low bits of a product depend on lower ones only, so each round folds the high bits down; after
+/// three, no bit of the position shows in the number.
 const ROUNDS: usize = 3;
 
-/// A permutation of the numbers below a count, which follows from a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Permutation {
     count: u64,
-    /// The numbers below a power of two are permuted, of which those below the count are walked to.
+    /// Numbers below a power of two are permuted; those not below the count are skipped.
     mask: u64,
     shift: u32,
-    /// A factor, which is odd, and a summand for each round.
+    /// An odd factor and a summand for each round.
     rounds: [(u64, u64); ROUNDS],
 }
 
 impl Permutation {
-    /// That of this seed.
     pub(super) fn new(count: u64, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mask = count.max(2).checked_next_power_of_two().map_or(u64::MAX, |power| power - 1);
@@ -26,7 +24,7 @@ impl Permutation {
         Self { count, mask, shift: mask.count_ones().div_ceil(2), rounds }
     }
 
-    /// Which number stands at this place. Places are numbers below the count too.
+    /// The number at this position, which is below the count too.
     #[inline]
     pub(super) fn at(&self, place: u64) -> u64 {
         let mut number = place & self.mask;
@@ -35,8 +33,8 @@ impl Permutation {
                 number = number.wrapping_mul(factor).wrapping_add(summand) & self.mask;
                 number ^= number >> self.shift;
             }
-            // Walking on from a number that is too large ends, since the place itself is on the same cycle and is not
-            // too large; and it ends at another number from each place.
+            // Walking on from too large a number ends, because the position itself is on the same cycle; and it ends at another
+            // number for each position.
             if number < self.count || self.count == 0 {
                 return number;
             }

@@ -1,4 +1,4 @@
-//! What the arrays of a stream hold: words that no loop takes for others, or numbers that fp64 computes with exactly.
+//! What the arrays of a stream hold: distinct words, or numbers that fp64 computes with exactly.
 
 use kernels::lines::CacheLine;
 use kernels::memory::{combined, is_fp64};
@@ -9,23 +9,20 @@ use stats::random::Random;
 /// The content of one array, different in every line and never zero.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
-    /// Words of a pattern.
     Words(Pattern),
-    /// Whole numbers as fp64, each one more than the one before: the sums and products of scale, add and triad are
-    /// exact, so that every rounding and every fused operation must come to the same bits.
+    /// Consecutive whole numbers as fp64: the sums and products of scale, add and triad are exact, so that every rounding
+    /// and every fused operation gives the same bits.
     Numbers {
-        /// The first.
         first: u64,
     },
 }
 
-/// Between the first numbers of two arrays: more words than any array has.
+/// Between the first numbers of two arrays: more than the words of any array.
 const NUMBERS_APART: u64 = 1 << 44;
-/// The first number of an array is drawn from so many.
 const NUMBERS_DRAWN: u64 = 1 << 32;
 
 impl Content {
-    /// That of the array with this index, for an operation.
+    /// The content of the array with this index.
     pub(super) fn of(op: MemoryOp, seed: u64, index: u64) -> Self {
         let seed = seed.wrapping_add(index);
         if is_fp64(op) {
@@ -35,7 +32,6 @@ impl Content {
         }
     }
 
-    /// Cache line `index` of it.
     pub(super) fn line(&self, index: usize) -> CacheLine {
         match self {
             Self::Words(pattern) => pattern.line(index),
@@ -46,7 +42,6 @@ impl Content {
         }
     }
 
-    /// Writes it, from its first line on.
     pub(super) fn fill(&self, lines: &mut [CacheLine]) {
         match self {
             Self::Words(pattern) => pattern.fill(lines),
@@ -55,7 +50,7 @@ impl Content {
     }
 }
 
-/// Cache line `index` of what an operation makes of its sources.
+/// Cache line `index` of the result of an operation on its sources.
 pub(super) fn made_of<'a>(op: MemoryOp, sources: impl Iterator<Item = &'a Content>, index: usize) -> CacheLine {
     let lines: Vec<CacheLine> = sources.map(|source| source.line(index)).collect();
     CacheLine(std::array::from_fn(|word| combined(op, &lines.iter().map(|line| line.0[word]).collect::<Vec<_>>())))

@@ -4,68 +4,56 @@ use std::ops::Range;
 
 use kernels::lines::{Block, CacheLine};
 
-/// The equal parts of an array, one for each iteration; what is left at its end, less than a block for each of them, is
-/// not part of the working set.
+/// The equal parts of an array, one for each iteration; the rest at its end, less than a block each, is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Granules {
-    /// How many.
     pub(super) count: usize,
-    /// Blocks of each.
     pub(super) blocks: usize,
-    /// Whether every call is about one of them.
+    /// Whether a call goes over one granule only.
     one_per_call: bool,
 }
 
-/// What one call goes over: granules that lie together, several times.
+/// What one call goes over: adjacent granules, several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
-    /// The first granule.
     pub(super) first: usize,
-    /// How many.
     pub(super) count: usize,
-    /// How often.
     pub(super) passes: usize,
 }
 
 impl Granules {
-    /// The parts of at most `most_bytes` of a share; `None` where it is less than a block.
+    /// Parts of at most `most_bytes`; `None` where the share is less than a block.
     pub(super) fn of(share_bytes: usize, most_bytes: usize, one_per_call: bool) -> Option<Self> {
         let blocks = share_bytes / size_of::<Block>();
         let count = (blocks * size_of::<Block>()).div_ceil(most_bytes);
         (blocks > 0).then(|| Self { count, blocks: blocks / count, one_per_call })
     }
 
-    /// Lines of a granule.
     pub(super) const fn lines(&self) -> usize {
         self.bytes() / CacheLine::BYTES
     }
 
-    /// Bytes of a granule.
     pub(super) const fn bytes(&self) -> usize {
         self.blocks * size_of::<Block>()
     }
 
-    /// Bytes of all of them.
     pub(super) const fn all_bytes(&self) -> usize {
         self.count * self.bytes()
     }
 
-    /// The blocks of a span.
     pub(super) const fn blocks_of(&self, span: Span) -> Range<usize> {
         span.first * self.blocks..(span.first + span.count) * self.blocks
     }
 
-    /// The lines of a granule.
     pub(super) const fn lines_of(&self, granule: usize) -> Range<usize> {
         granule * self.lines()..(granule + 1) * self.lines()
     }
 
-    /// The granule that comes after `done` others.
     pub(super) fn at(&self, done: u64) -> usize {
         usize::try_from(done % self.count as u64).unwrap_or(0)
     }
 
-    /// The calls that go over `iterations` granules, from this one on and again from the first behind the last.
+    /// The calls that go over `iterations` granules from this one on, round and round.
     pub(super) fn spans(self, first: usize, iterations: u64) -> impl Iterator<Item = Span> {
         let mut at = first;
         let mut left = usize::try_from(iterations).unwrap_or(usize::MAX);
@@ -125,8 +113,7 @@ mod tests {
     #[test]
     fn whole_passes_are_one_call() {
         let granules = Granules { count: 4, blocks: 1, one_per_call: false };
-        let span = |first, count, passes| Span { first, count, passes };
-        let spans: Vec<Span> = granules.spans(3, 1 + 4 * 9 + 2).collect();
-        assert_eq!(spans, [span(3, 1, 1), span(0, 4, 9), span(0, 2, 1)]);
+        let spans = granules.spans(3, 1 + 4 * 9 + 2).map(|span| (span.first, span.count, span.passes));
+        assert!(spans.eq([(3, 1, 1), (0, 4, 9), (0, 2, 1)]));
     }
 }

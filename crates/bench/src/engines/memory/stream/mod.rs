@@ -1,97 +1,90 @@
-//! Streams: one pass after the other over a thread's part of the working set, in ascending order.
-//!
-//! Where the part is small, an iteration is a pass over it and a call of the loop is many of them. That none is claimed
-//! which was not made is seen in three ways: loops say how far their pointers went; what is read is summed up, so that
-//! every pass adds to it; what is written differs from pass to pass (write, update), or is wiped out in places between
-//! two checks.
+//! Streams: one pass after the other over a thread's part of the working set, in ascending order. A pass that was not made is
+//! found in three ways: loops report how far their pointers went; reads are summed up over all passes; writes differ from pass
+//! to pass (write, update) or are wiped out in places between two checks.
 
 mod content;
 mod granules;
+
+use std::time::Duration;
 
 use kernels::features::Features;
 use kernels::lines::{Block, CacheLine};
 use kernels::memory::{self, BoundMemory, MOST_SOURCES};
 use kernels::pattern::Pattern;
-use model::experiment::MemoryParams;
+use model::experiment::{Background, MemoryParams};
 use model::isa::{MemoryOp, Pages};
 use model::unit::{Unit, format_size};
 use stats::random::Random;
+use sys::clock::{Calibration, Timer};
 
 use self::content::{Content, made_of};
 use self::granules::{Granules, Span};
-use super::super::{Means, Measure, Opened, Profile, Trial, Trouble};
+use super::super::{Means, Measure, Profile, Trial, Trouble};
 use super::buffers::{Array, obtained};
 use areas::memory::blocks::{parts, share_bytes};
+use areas::memory::sets::usual;
 
-/// One thread's part of a stream.
-pub(super) fn open(params: &MemoryParams, seed: u64, thread: usize) -> Result<Opened, Trouble> {
-    Ok(Opened::Paced(Box::new(StreamTrial::open(params, seed, thread)?)))
-}
-
-/// What one iteration covers of each array at most: some microseconds of work, so that a chunk is a few dozen.
+/// Bytes of each array per iteration at most: some microseconds, so that a chunk has dozens of iterations.
 const GRANULE_BYTES: usize = 64 << 10;
-
-/// The length of the copies whose loop is chosen by their length, by the C library or by microcode: a fixed one, beyond
-/// every threshold of glibc for the string instruction (2 to 16 KiB, `dl-cacheinfo.h`).
+/// What a load does between two pauses: a page, so that even the shortest pause is of the order of the work before it.
+pub(super) const PIECE_BYTES: usize = 4 << 10;
+/// 30 ns of uncertainty at either end of this give the timer's rate to 1 in 10^5, and a pause needs less.
+const CALIBRATION: Duration = Duration::from_millis(5);
+/// Bytes of a copy whose loop the C library or microcode chooses by length: beyond every threshold of glibc for the string
+/// instruction (2 to 16 KiB, `dl-cacheinfo.h`).
 const COPY_BYTES: usize = 1 << 20;
-
 /// Bytes of the target, or of the first source, compared word by word at each check.
 const CHECKED_BYTES: usize = 512 << 10;
 
-/// How far the arrays of a thread, and those of one thread and the next, are shifted against each other, in lines: three
-/// pages of 4 KiB and five lines. A load then meets the offset in a page of a store that came 3 KiB before it or more
-/// (4 KiB aliasing makes it wait for a near one), and streams in step do not meet in the same channel or bank, which
-/// the bits above 4 KiB choose.
+/// Lines by which arrays and threads are shifted against each other: three pages of 4 KiB and five lines. A load then has
+/// the page offset of a store that came at least 3 KiB before it (4 KiB aliasing delays it for a near one), and
+/// streams in step do not use the same channel or bank, which the bits above 4 KiB choose.
 const STAGGER_LINES: usize = 3 * 64 + 5;
-/// Steps of that from one thread to the next: odd, and more than a thread has arrays.
+/// Shifts from one thread to the next: odd, and more than a thread has arrays.
 const STAGGERS_PER_THREAD: usize = 5;
-/// Threads after which the shifts begin anew, so that all of them are below a huge page.
+/// Threads after which the shifts begin anew, so that all are below a huge page.
 const STAGGERED_THREADS: usize = 32;
 
-/// Where an array of a thread begins in its region, in lines; the target is array 0.
+/// The first line of an array in its region; the target is array 0.
 const fn first_line(thread: usize, array: usize) -> usize {
     (thread % STAGGERED_THREADS * STAGGERS_PER_THREAD + array) * STAGGER_LINES
 }
 
-/// What does the work.
 #[derive(Debug)]
 enum Worker {
-    /// A loop of the table.
     Loop(BoundMemory),
-    /// The C library's copy.
     Library,
 }
 
-/// An array that is read, and what it holds.
 struct Source {
     array: Array,
     content: Content,
 }
 
-/// One thread's part of a stream.
-struct StreamTrial {
+pub(super) struct StreamTrial {
     op: MemoryOp,
     worker: Worker,
     granules: Granules,
     sources: Vec<Source>,
     target: Option<Array>,
-    /// What is written, from the first line of the first pass on and without an end; what an update begins with.
+    /// What is written, from the first line of the first pass on; what an update begins with.
     pattern: Pattern,
-    /// What the target holds where nothing has been written since the last check.
+    /// What the target holds where it was not written since the last check.
     poison: Pattern,
-    /// Granules gone through since the beginning, and up to the last check.
+    /// Granules since the beginning, and up to the last check.
     done: u64,
     checked: u64,
-    /// Blocks that the loops say they went through since the last check.
+    /// Blocks that the loops report since the last check, and the sum of what they read.
     blocks: u64,
-    /// What they summed up since then.
     sum: u64,
     random: Random,
     pages: Pages,
+    /// Ticks of the pause after each granule.
+    pause: Option<(Timer, u64)>,
 }
 
 impl StreamTrial {
-    fn open(params: &MemoryParams, seed: u64, thread: usize) -> Result<Self, Trouble> {
+    pub(super) fn open(params: &MemoryParams, seed: u64, thread: usize) -> Result<Self, Trouble> {
         let op = params.op;
         let worker = if op == MemoryOp::Memcpy {
             Worker::Library
@@ -103,16 +96,48 @@ impl StreamTrial {
         let by_length = matches!(op, MemoryOp::Memcpy | MemoryOp::RepMovsb);
         let most_bytes = if by_length { COPY_BYTES } else { GRANULE_BYTES };
         let granules = Granules::of(share_bytes(params), most_bytes, by_length).ok_or_else(|| {
-            let least = size_of::<Block>() as u64 * parts(op) * u64::from(params.threads);
-            let least = format_size(least);
+            let least = format_size(size_of::<Block>() as u64 * parts(op) * u64::from(params.threads));
             Trouble::Unavailable(format!("the working set is below {least}, one block per thread and array"))
         })?;
+        Self::new((op, worker), granules, params.pages, seed, thread)
+    }
+
+    /// A load for the memory: a stream over this many pieces of each array that pauses after each; `None` without a piece.
+    pub(super) fn load(
+        Background { op, pause_ns }: Background,
+        pages: Pages,
+        pieces: usize,
+        seed: u64,
+        thread: usize,
+    ) -> Result<Option<Self>, Trouble> {
+        let calibration = Calibration::begin();
+        let kernel = usual(op, Features::detect()).and_then(|kernel| memory::find(op, kernel.isa, &Features::detect()));
+        let kernel = kernel.filter(|kernel| match kernel {
+            BoundMemory::Read(_) | BoundMemory::Write(_) => true,
+            BoundMemory::Combine(kernel) => kernel.sources() == 1,
+            BoundMemory::Update(_) => false,
+        });
+        let kernel = kernel.ok_or_else(|| Trouble::Unavailable(format!("{op} cannot be the load beside a chase")))?;
+        let Some(granules) = Granules::of(pieces * PIECE_BYTES, PIECE_BYTES, true) else { return Ok(None) };
+        let mut load = Self::new((op, Worker::Loop(kernel)), granules, pages, seed, thread)?;
+        let timer = calibration.finish(CALIBRATION);
+        load.pause = (pause_ns > 0).then(|| (timer, timer.ticks(f64::from(pause_ns) * 1e-9)));
+        Ok(Some(load))
+    }
+
+    fn new(
+        (op, worker): (MemoryOp, Worker),
+        granules: Granules,
+        pages: Pages,
+        seed: u64,
+        thread: usize,
+    ) -> Result<Self, Trouble> {
         let writes = op != MemoryOp::Read;
         let source_count = parts(op) - u64::from(writes);
         let (pattern, poison) = (Pattern::seeded(seed), Pattern::seeded(!seed));
         let array = |index: u64, fill: &dyn Fn(&mut [CacheLine])| {
             let first_line = first_line(thread, usize::try_from(index).unwrap_or(0));
-            Array::filled_by(granules.all_bytes(), params.pages, first_line, fill)
+            Array::filled(granules.all_bytes(), pages, first_line, fill)
         };
         let source = |index: u64| {
             let content = Content::of(op, seed, index);
@@ -132,11 +157,11 @@ impl StreamTrial {
             blocks: 0,
             sum: 0,
             random: Random::new(seed),
-            pages: params.pages,
+            pages,
+            pause: None,
         })
     }
 
-    /// One call of the loop, or as many of the library's copy as there are passes.
     fn span(&mut self, span: Span) {
         let blocks = self.granules.blocks_of(span);
         let count = blocks.len();
@@ -174,7 +199,6 @@ impl StreamTrial {
         self.done += (span.count * span.passes) as u64;
     }
 
-    /// The loops went as far as the iterations say.
     fn check_blocks(&self) -> Result<(), String> {
         let expected = (self.done - self.checked).wrapping_mul(self.granules.blocks as u64);
         if self.blocks == expected {
@@ -201,8 +225,7 @@ impl StreamTrial {
         Err(format!("what was read is not what is there: the sum is {:#x} instead of {expected:#x}", self.sum))
     }
 
-    /// Some of the granules that were gone through since the last check, each by its last visit: so many granules had
-    /// been done before.
+    /// Some of the granules visited since the last check, each by the number of granules before its last visit.
     fn chosen(&mut self) -> Vec<u64> {
         let covered = (self.done - self.checked).min(self.granules.count as u64);
         let most = (CHECKED_BYTES / self.granules.bytes()).max(1) as u64;
@@ -216,8 +239,7 @@ impl StreamTrial {
         chosen
     }
 
-    /// What line `line` of a granule holds after the visit before which `before` granules had been done; of a read, all
-    /// along.
+    /// Line `line` of a granule after the visit that `before` granules precede; for a read, at any time.
     fn expected(&self, before: u64, line: usize) -> CacheLine {
         let here = self.granules.lines_of(self.granules.at(before)).start + line;
         match self.op {
@@ -234,8 +256,8 @@ impl StreamTrial {
         }
     }
 
-    /// Some granules hold what they should, word by word; where that does not tell one visit from the next they are
-    /// then overwritten, so that the next check finds out whether they were visited again.
+    /// Some granules hold the right data, word by word. Where visits write the same data, the granules are then overwritten,
+    /// so that the next check finds out whether they were visited again.
     fn check_words(&mut self) -> Result<(), String> {
         for before in self.chosen() {
             let granule = self.granules.at(before);
@@ -264,18 +286,16 @@ impl StreamTrial {
 impl Trial for StreamTrial {
     fn profile(&self) -> Profile {
         let arrays = if self.op == MemoryOp::Update { 2 } else { parts(self.op) };
-        Profile {
-            measure: Measure::Rate(Unit::BytePerSecond),
-            work_per_iteration: self.granules.bytes() as f64 * arrays as f64,
-            most_iterations: u64::MAX / 4,
-            clock_between_bursts: false,
-            paced_cycles: None,
-        }
+        Profile::unpaced(Measure::Rate(Unit::BytePerSecond), self.granules.bytes() as f64 * arrays as f64)
     }
 
     fn run(&mut self, iterations: u64) {
         for span in self.granules.spans(self.granules.at(self.done), iterations) {
             self.span(span);
+            if let Some((timer, ticks)) = self.pause {
+                let until = timer.now() + ticks;
+                while timer.now() < until {}
+            }
         }
     }
 
@@ -288,11 +308,9 @@ impl Trial for StreamTrial {
     }
 
     fn means(&self) -> Means {
+        let arrays = self.sources.iter().map(|source| &source.array).chain(&self.target);
         Means {
-            pages_obtained: {
-                let arrays = self.sources.iter().map(|source| &source.array).chain(&self.target);
-                arrays.filter_map(|array| obtained(&array.region, self.pages)).reduce(f64::min)
-            },
+            pages_obtained: arrays.filter_map(|array| obtained(&array.region, self.pages)).reduce(f64::min),
             c_library: matches!(self.worker, Worker::Library).then(sys::copy::library),
             ..Means::default()
         }

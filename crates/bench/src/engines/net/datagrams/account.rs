@@ -1,44 +1,37 @@
-//! The account of what came of one flow: each datagram once, those that came again, those that came late, and how evenly
-//! they came.
-//!
-//! Nothing is known here of what was lost: that is what the sender says it sent, less what came.
+//! The account of the datagrams of one flow that arrived: new, repeated and late ones, and their jitter. Loss is what the
+//! sender reports, less what arrived.
 
 use super::header::{Header, nanoseconds_between};
 
-/// How far behind the latest datagram another can be told to be new or one more of the same; what is further behind does
-/// not count. 65536 datagrams are more than any receive buffer of some MB holds, and 8 KiB here.
+/// How far behind the latest datagram a new one is told from a repeated one; one that is further behind does not count.
+/// 65536 datagrams are more than a receive buffer of some MB holds, and take 8 KiB here.
 const SPAN: u64 = 1 << 16;
-
-/// Neighbours until jitter is said: as many as its filter averages over.
+/// Fewest pairs of neighbours for a jitter: as many as its filter averages over.
 const LEAST_PAIRS: u32 = 16;
 
-/// What came in one window.
+/// Datagrams of one window that arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Came {
-    /// Datagrams that were sent in it, each counted once.
+    /// Each counted once.
     pub(super) once: u64,
-    /// Those that came again.
     pub(super) duplicates: u64,
-    /// Those that came after one that was sent later.
+    /// Those that arrived after one that was sent later.
     pub(super) reordered: u64,
 }
 
-/// The account of one flow.
 pub(super) struct Account {
-    /// The latest window that a datagram was of.
+    /// The latest window of which a datagram has arrived.
     window: u32,
     came: Came,
-    /// One more than the greatest sequence number that came.
+    /// One more than the greatest sequence number that arrived.
     next: u64,
-    /// Whether each of the last [`SPAN`] datagrams came, by its number's remainder.
+    /// Whether each of the last [`SPAN`] datagrams has arrived, by its number's remainder.
     seen: Box<[u64]>,
     jitter: Jitter,
-    /// Datagrams that were not of this flow.
     pub(super) strays: u64,
 }
 
 impl Account {
-    /// Nothing has come yet.
     pub(super) fn new() -> Self {
         Self {
             window: 0,
@@ -50,23 +43,22 @@ impl Account {
         }
     }
 
-    /// The latest window, and what came of it.
+    /// The latest window, and its datagrams.
     pub(super) fn came(&self) -> (u32, Came) {
         (self.window, self.came)
     }
 
-    /// Interarrival jitter of the latest window in seconds; `None` where too few datagrams have a time of their own.
+    /// Interarrival jitter of the latest window, unless too few datagrams have a time.
     pub(super) fn jitter_seconds(&self) -> Option<f64> {
         self.jitter.seconds()
     }
 
-    /// How many datagrams the sender has sent, as far as is seen here.
+    /// Datagrams that the sender has sent, as far as the receiver knows.
     pub(super) fn sent_so_far(&self) -> u64 {
         self.next
     }
 
-    /// A datagram came; whether it is a new one. `came_at` is when, in nanoseconds since any moment of the receiver's, where
-    /// that is known.
+    /// Notes a datagram that arrived at this time, in nanoseconds of the receiver's clock, where that is known; whether it is new.
     #[inline]
     pub(super) fn take(&mut self, header: Header, came_at: Option<u64>) -> bool {
         let Header { sequence, window, .. } = header;
@@ -98,7 +90,7 @@ impl Account {
         self.seen[word] & bit != 0
     }
 
-    /// Makes this the latest number; those between it and the one before have not been seen.
+    /// Makes this the latest number, and those skipped unseen.
     #[inline]
     fn advance(&mut self, sequence: u64) {
         let skipped = sequence - self.next;
@@ -114,25 +106,21 @@ impl Account {
     }
 }
 
-/// Where a number's bit is.
 #[inline]
 fn place(sequence: u64) -> (usize, u64) {
     let number = sequence % SPAN;
     ((number / 64) as usize, 1 << (number % 64))
 }
 
-/// Interarrival jitter (RFC 3550, 6.4.1): how unevenly datagrams came against how they were sent, as a running mean of the
-/// difference between neighbours with a weight of 1/16.
+/// Interarrival jitter (RFC 3550, 6.4.1): a running mean, with a weight of 1/16, of how much the distance of neighbours
+/// changes from sender to receiver.
 ///
-/// Datagrams that are sent together bear one time, and it is that of the first of them: the others leave after it, nobody
-/// knows when. So those that begin a batch are the neighbours, which is each where each is sent alone. Of those that the
-/// kernel put together on the way the first alone has a time of its coming. After a gap it begins with the next two, as if
-/// there had been nothing before them.
+/// Datagrams that are sent together have the time of the first, so only datagrams that begin a batch are neighbours. Of
+/// those that the kernel coalesces, only the first has a time of arrival. After a gap it begins anew.
 #[derive(Debug, Default)]
 struct Jitter {
-    /// The datagram before.
     last: Option<Header>,
-    /// The last that began a batch, and when it came; `None` where that is not known.
+    /// The last datagram that began a batch, and when it arrived, where that is known.
     previous: Option<(Header, u64)>,
     nanoseconds: f64,
     pairs: u32,
@@ -275,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_does_not_run_on_over_gaps_and_batches() {
+    fn jitter_starts_anew_after_gaps_and_needs_times_of_sending_and_arrival() {
         let mut account = Account::new();
         for sequence in (0..2000).filter(|sequence| sequence % 100 != 0) {
             // After each gap everything comes a second later.
@@ -284,15 +272,11 @@ mod tests {
             account.take(Header { sequence, window: 1, nanoseconds: sent }, Some(sent + delay));
         }
         assert_eq!(account.jitter_seconds(), Some(0.0));
-        let mut timeless = Account::new();
+        let (mut timeless, mut sent_together) = (Account::new(), Account::new());
         for sequence in 0..1000 {
             timeless.take(Header { sequence, window: 1, nanoseconds: sequence * 1000 }, None);
-        }
-        assert_eq!(timeless.jitter_seconds(), None);
-        let mut sent_together = Account::new();
-        for sequence in 0..1000 {
             sent_together.take(Header { sequence, window: 1, nanoseconds: 5 }, Some(sequence * 700));
         }
-        assert_eq!(sent_together.jitter_seconds(), None);
+        assert_eq!((timeless.jitter_seconds(), sent_together.jitter_seconds()), (None, None));
     }
 }

@@ -1,12 +1,8 @@
-//! A transfer of datagrams: a fixed amount there, then the same amount back, and the time that both took together.
+//! A transfer of datagrams: a fixed amount to the server, then the same amount back, and the time of both together.
 //!
-//! Each way is a window of its own without an end, odd numbers there and even ones back. Nobody acknowledges a datagram
-//! and nothing is sent again, so each way has to be ended by hand: the near end asks what came, which the far end
-//! answers once nothing more comes, and then it says how much is to come back, for which a datagram wakes the far end.
-//! So the turn costs a few milliseconds more than over TCP, and they are part of the time. It is the near end's, from
-//! before its first datagram until the last one that is back. Both ends send as fast as they can: what the other cannot
-//! take is lost, and shown as loss of both ways. A sample is one exchange; warm-up, where windows have an end, is
-//! exchanges of up to a MiB.
+//! Each way is a window without an end, odd numbers there and even ones back. Datagrams are neither acknowledged nor sent
+//! again, so the client ends each way: it asks what arrived, which the server answers once nothing more arrives, and then
+//! says how much is to come back, for which a datagram wakes the server. The turn costs a few milliseconds.
 
 use std::io;
 use std::net::UdpSocket;
@@ -16,56 +12,46 @@ use std::time::Duration;
 use model::document::NetConditions;
 use model::experiment::NetParams;
 use model::io::Segmentation;
-use socket2::SockRef;
 use sys::clock::{Timer, thread_cpu_seconds};
 
 use super::super::flows::ways;
 use super::super::link::content::Content;
+use super::super::link::sizes::receive_buffer_bytes;
 use super::super::link::windows::Windows;
 use super::super::near::Session;
 use super::super::part::{Moment, Part};
-use super::far::{DEAD_MAN_SECONDS, Work, is_gone};
+use super::far::{DEAD_MAN_SECONDS, Work, receive_once};
 use super::header::Form;
-use super::near::{Plan, QUIET, Seen, link_bytes, receive, send};
+use super::near::{Plan, QUIET, Seen, batching, carried_there, link_bytes, receive, send};
 use super::pool::Share;
-use super::receiving::Receiving;
-use super::sending::Sending;
-use crate::engines::{FlowMetric, FlowProfile, Tally, Window};
+use super::receiving::{RECEIVING, Receiving};
+use super::sending::{SENDING, Sending};
+use crate::engines::{FlowMetric, Tally, Window};
 use crate::net::messages::Datagrams;
 
 const METRICS: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::Latency, FlowMetric::Loss, FlowMetric::CpuCost];
-
-/// Before a window of the warm-up: an exchange.
-const LEAD_MICROSECONDS: u32 = 20_000;
-
 /// Bytes each way of the exchanges that warm up.
 const SMALL_BYTES: u64 = 1 << 20;
-
-/// Datagrams of them at most: tiny ones take a system call each where nothing carries several.
+/// At most this many datagrams of them, because tiny ones take a system call each where nothing carries several.
 const MOST_SMALL_DATAGRAMS: u64 = 4096;
-
-/// What wakes the far end is shorter than any header, and so a datagram of nobody's.
+/// Shorter than any header, and so a datagram of no flow.
 const WAKE: [u8; 1] = [0];
-
-/// A far end that was not woken, because that datagram was lost, looks so often whether it is to send.
+/// A server whose wake-up datagram was lost checks this often whether to send.
 const LOOK_FOR_TURN: Duration = Duration::from_millis(10);
 
-/// The near end.
-pub(in super::super) struct Exchanger {
+pub(crate) struct Exchanger {
     socket: UdpSocket,
     session: Arc<Session>,
     sending: Sending,
     receiving: Receiving,
     flows: usize,
-    /// Number of the last window: two of each exchange.
+    /// Number of the last window: two for each exchange.
     number: u32,
-    /// What the far end was carried by, as receiver and as sender.
+    /// What carried the server's side, as receiver and as sender.
     there: [Datagrams; 2],
-    /// Whether samples are taken; before, it is warm-up.
     sampling: bool,
 }
 
-/// What one exchange came to.
 struct Exchanged {
     up: Seen,
     down: Seen,
@@ -75,11 +61,7 @@ struct Exchanged {
 }
 
 impl Exchanger {
-    /// One for this socket.
-    ///
-    /// # Errors
-    /// What the kernel said.
-    pub(in super::super) fn new(
+    pub(crate) fn new(
         params: &NetParams,
         socket: UdpSocket,
         content: Content,
@@ -92,15 +74,15 @@ impl Exchanger {
         Ok(Self { socket, session, sending, receiving, flows, number: 0, there, sampling: false })
     }
 
-    /// Waits for all threads: datagrams each way of every flow, the mean of what they want, rounded up, and when the
-    /// last thread came.
+    /// Waits for all threads; the mean of the datagrams that they propose for each way, rounded up, and when the last
+    /// thread came.
     fn agree(&self, moment: &Moment<'_>, datagrams: u64) -> Result<(u64, u64), String> {
         let share = Share { sent: datagrams, came: 0 };
-        let (all, at) = self.session.pool().meet(self.flows, share, moment.timer)?;
+        let (all, at) = self.session.pool.meet(self.flows, share, moment.timer)?;
         Ok((all.sent.div_ceil(self.flows as u64), at))
     }
 
-    /// One exchange of so many datagrams each way, which began at this time stamp.
+    /// One exchange of this many datagrams each way, which began at this time stamp.
     fn exchange(&mut self, moment: &Moment<'_>, datagrams: u64, began: u64) -> Result<Exchanged, String> {
         let Moment { session, thread, timer, .. } = *moment;
         let endless = || Window { begin: timer.now(), end: Window::NO_END };
@@ -115,7 +97,7 @@ impl Exchanger {
         let back = endless();
         let bytes = datagrams as f64 * self.sending.datagram_bytes() as f64 * self.flows as f64;
         session.announce(self.number, back, Some(bytes), timer)?;
-        // Where it is lost, or a filter takes it away, the far end looks by itself.
+        // Where it is lost, the server checks by itself.
         let _ = self.socket.send(&WAKE);
         let received = receive(&mut self.receiving, &self.socket, &plan(self.number, back));
         let (down, sender) = received.map_err(|reason| self.receiving.strangers().unwrap_or(reason))?;
@@ -133,7 +115,6 @@ impl Exchanger {
         Ok(Exchanged { up, down, began, ended })
     }
 
-    /// Notes what an exchange came to, if it was in the window: the bytes that came are its bytes.
     fn note(&self, exchanged: &Exchanged, tally: &mut Tally) {
         let Exchanged { up, down, began, ended } = exchanged;
         let bytes = self.sending.datagram_bytes() as u64;
@@ -150,7 +131,7 @@ impl Exchanger {
         carried.reordered += up.came.reordered + down.came.reordered;
     }
 
-    /// One exchange of so many bytes, both ways together, in whole datagrams.
+    /// One exchange of this many bytes, both ways together, in whole datagrams.
     fn once(&mut self, moment: &Moment<'_>, bytes: u64, tally: &mut Tally) -> Result<(), String> {
         let wanted = (bytes / 2).div_ceil(self.sending.datagram_bytes() as u64).max(1);
         let (datagrams, began) = self.agree(moment, wanted)?;
@@ -160,17 +141,16 @@ impl Exchanger {
         let used = thread_cpu_seconds() - before;
         self.note(&exchanged, tally);
         tally.over(exchanged.ended);
-        // The far end receives in one half and sends in the other.
+        // The server receives in one half and sends in the other.
         let there = exchanged.up.receiving_cpu.zip(exchanged.down.sending_cpu);
         tally.carried.cpu_seconds = there.map(|(receiving, sending)| used + receiving + sending);
         Ok(())
     }
 
-    /// Small exchanges until the window has passed.
     fn until(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
         let small = (SMALL_BYTES / self.sending.datagram_bytes() as u64).clamp(1, MOST_SMALL_DATAGRAMS);
         loop {
-            // All threads hear of the same moment, and so make as many of them.
+            // The same moment for all threads, which so make as many exchanges.
             let (datagrams, began) = self.agree(moment, small)?;
             if began >= moment.window.end {
                 return Ok(());
@@ -184,8 +164,8 @@ impl Exchanger {
 }
 
 impl Part for Exchanger {
-    fn profile(&self) -> FlowProfile {
-        FlowProfile { metrics: METRICS, lead_microseconds: LEAD_MICROSECONDS, drains: false }
+    fn metrics(&self) -> &'static [FlowMetric] {
+        METRICS
     }
 
     fn warmed_up(&mut self) {
@@ -200,35 +180,21 @@ impl Part for Exchanger {
     }
 
     fn describe(&self, seen: &mut NetConditions) {
-        let segments = self.sending.sender().segments() as u64;
-        let bytes = self.sending.datagram_bytes();
-        seen.link_bytes = Some(
-            link_bytes(self.sending.sent(), bytes, segments)
-                + link_bytes(self.receiving.sent_so_far(), bytes, segments),
-        );
-        let [receiver, sender] = self.there;
-        let far = [
-            ("gro", receiver.offloaded),
-            ("recvmmsg", receiver.batched),
-            ("gso", sender.offloaded),
-            ("sendmmsg", sender.batched),
-        ];
-        let near = self.sending.sender().in_use().chain(self.receiving.receiver().in_use());
-        let far = far.into_iter().filter(|word| word.1).map(|word| word.0);
-        seen.batching = near.chain(far).map(str::to_owned).collect();
-        seen.batching.sort_unstable();
-        seen.batching.dedup();
-        seen.receive_buffer_bytes = SockRef::from(&self.socket).recv_buffer_size().ok().map(|bytes| bytes as u64);
+        let (bytes, segments) = (self.sending.datagram_bytes(), self.sending.sender.segments() as u64);
+        let (sent, came) = (self.sending.sequence, self.receiving.account.sent_so_far());
+        seen.link_bytes = Some(link_bytes(sent, bytes, segments) + link_bytes(came, bytes, segments));
+        let [receiver, sender] = &self.there;
+        let near = self.sending.sender.in_use().chain(self.receiving.receiver.in_use());
+        let far = carried_there(RECEIVING, receiver).chain(carried_there(SENDING, sender));
+        seen.batching = batching(near.chain(far));
+        seen.receive_buffer_bytes = receive_buffer_bytes(&self.socket);
         seen.lost = Some(self.session.lost());
     }
 }
 
-/// The far end: counts what comes in windows of odd numbers, and sends its part, one of so many senders', of the bytes
-/// that a window of an even number says, until the launch is over.
-///
-/// # Errors
-/// What the kernel said; a datagram was not what was sent.
-pub(in super::super) fn give_back(
+/// The server: counts what arrives in windows of odd numbers, and in windows of even numbers sends its share of the bytes,
+/// one of `senders`, until the process run ends.
+pub(crate) fn give_back(
     socket: &UdpSocket,
     content: Content,
     offload: bool,
@@ -242,55 +208,32 @@ pub(in super::super) fn give_back(
     let mut work = Work::none();
     while !windows.are_over() {
         let number = windows.number();
-        let back = number.is_multiple_of(2);
-        if back && number != work.number() && windows.lasts(timer.now()) {
+        if number.is_multiple_of(2) && number != work.number && windows.lasts(timer.now()) {
             work.begin(windows, senders, bytes);
-            match send_back(socket, &mut sending, &mut work, (windows, thread)) {
-                Ok(()) => continue,
-                Err(error) if is_gone(&error) => return Ok(()),
-                Err(error) => return Err(error),
-            }
+            send_back(socket, &mut sending, &mut work, (windows, thread))?;
+        } else {
+            // Late datagrams must not replace the account of what was sent.
+            receive_once(&mut receiving, socket, (windows, thread), |number| !number.is_multiple_of(2))?;
         }
-        let messages = match receiving.receive(socket) {
-            Ok(Some(messages)) => messages,
-            Ok(None) => continue,
-            Err(error) if is_gone(&error) => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        let now = timer.now();
-        let wrong = |wrong| io::Error::new(io::ErrorKind::InvalidData, wrong);
-        let new = receiving.take((timer, now), messages).map_err(wrong)?;
-        // What came late must not take the place of what was sent.
-        if !windows.number().is_multiple_of(2) {
-            windows.note_datagrams(thread, receiving.datagrams(windows.number()));
-        }
-        windows.note(thread, now, new, new * bytes);
     }
     Ok(())
 }
 
-/// Sends all that a window says, as fast as it goes, as long as the window lasts and the near end is heard.
+/// Sends the work of a window as fast as possible, as long as the window lasts and the client is heard.
 fn send_back(
     socket: &UdpSocket,
     sending: &mut Sending,
     work: &mut Work,
     (windows, thread): (&Windows, usize),
 ) -> io::Result<()> {
-    let timer = windows.timer();
-    let (capacity, bytes) = (sending.sender().capacity(), sending.datagram_bytes() as u64);
     loop {
-        let now = timer.now();
+        let now = windows.timer().now();
         let left = work.left(true);
         let heard = windows.silent_seconds(now) <= DEAD_MAN_SECONDS;
-        if left == 0 || !heard || !windows.lasts(now) || windows.number() != work.number() || windows.are_over() {
+        if left == 0 || !heard || !windows.lasts(now) || windows.number() != work.number || windows.are_over() {
             return Ok(());
         }
-        let count = capacity.min(usize::try_from(left).unwrap_or(usize::MAX));
-        // Said before it is sent: nobody hears of a datagram that came and was not sent.
-        work.say(windows, thread, sending, count);
-        let sent = sending.send(socket, (timer, now), work.number(), count)? as u64;
-        work.did(sent);
-        work.say(windows, thread, sending, 0);
-        windows.note(thread, now, sent, sent * bytes);
+        let count = sending.sender.capacity().min(usize::try_from(left).unwrap_or(usize::MAX));
+        work.send(sending, socket, (windows, thread), (now, true), count)?;
     }
 }

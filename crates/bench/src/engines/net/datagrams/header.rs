@@ -1,69 +1,60 @@
-//! What each datagram of a stream begins with, and what follows it: enough to tell one of ours from any other, in which
-//! window it was sent, and whether it is whole.
+//! The header of each datagram, and the check of the data behind it.
 //!
 //! 24 bytes, little-endian: a tag of 8, the sequence number in 8, and in 8 more the number of the window that it was sent
 //! in (24 bits, 0 outside of any) with the sender's time in nanoseconds (40 bits). The tag follows from the flow's key and
-//! the other 16 bytes, so that a header that was changed on the way is no header of ours.
+//! the other 16 bytes, so that a changed header belongs to no flow.
 
 use sys::pages::Pages;
 
 use super::super::link::content::Content;
 
-/// Bytes of the header.
 pub(super) const HEADER_BYTES: usize = 24;
-
-/// Bits of the time: 2^40 ns are 18 minutes, and only differences of neighbours count.
+/// Bits of the time: 2^40 ns are 18 minutes, and only differences of neighbours matter.
 const TIME_BITS: u32 = 40;
 
-/// The greatest number of a window.
 const MOST_WINDOW: u64 = (1 << (64 - TIME_BITS)) - 1;
 
-/// Bytes compared at either end of what follows the header.
 const CHECKED_BYTES: usize = 64;
 
-/// One datagram's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Its number among all of its flow.
+    /// Its number among all datagrams of its flow.
     pub(super) sequence: u64,
-    /// Number of the window that it was sent in, by the sender's clock; 0 outside of any.
+    /// The window in which it was sent, by the sender's clock; 0 outside of any.
     pub(super) window: u32,
-    /// When it was sent, in nanoseconds since any moment of the sender's, without what is above 2^40.
+    /// When it was sent, in nanoseconds of the sender's time, modulo 2^40.
     pub(super) nanoseconds: u64,
 }
 
-/// The datagrams of one flow, as both of its ends know them.
-pub(in super::super) struct Form {
+/// The datagrams of one flow, as both ends know them.
+pub(crate) struct Form {
     key: u64,
     content: Content,
-    /// What a datagram is before its header is written.
     template: Pages,
 }
 
 impl Form {
-    /// Of this content, whose block is at least as long as a header.
-    pub(in super::super) fn new(content: Content) -> Self {
+    /// The content's block is at least as long as a header.
+    pub(crate) fn new(content: Content) -> Self {
         let template = content.block();
         let key = template.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         Self { key, content, template }
     }
 
-    /// Those of the same socket that go the other way: a datagram that is thrown back is none of them.
+    /// The datagrams that the same socket sends the other way: a reflected datagram is none of them.
     pub(super) fn back(self) -> Self {
         Self { key: !self.key, ..self }
     }
 
-    /// Bytes of a datagram.
     pub(super) fn bytes(&self) -> usize {
         self.content.block_bytes()
     }
 
-    /// A datagram without its header.
     pub(super) fn template(&self) -> &[u8] {
         &self.template
     }
 
-    /// Writes a header. A window above the greatest number is none.
+    /// A window above the greatest number counts as none.
     #[inline]
     pub(super) fn write(&self, datagram: &mut [u8], header: Header) {
         let window = u64::from(header.window);
@@ -76,7 +67,7 @@ impl Form {
         }
     }
 
-    /// The header of a datagram; `None` if it is none of this flow's.
+    /// `None` for a datagram of another flow.
     #[inline]
     pub(super) fn read(&self, datagram: &[u8]) -> Option<Header> {
         let bytes = datagram.first_chunk::<HEADER_BYTES>()?;
@@ -87,8 +78,8 @@ impl Form {
         (tag == self.tag(sequence, mark)).then_some(header)
     }
 
-    /// A word that nobody guesses who does not know the key: the finishing steps of `SplitMix64` (Steele, Lea and Flood,
-    /// 2014), twice. It keeps strangers' datagrams apart, and is no signature.
+    /// A word that cannot be guessed without the key: the finishing steps of `SplitMix64` (Steele, Lea and Flood, 2014),
+    /// twice. It separates flows, and is no signature.
     #[inline]
     fn tag(&self, sequence: u64, mark: u64) -> u64 {
         let mix = |word: u64| {
@@ -99,8 +90,7 @@ impl Form {
         mix(mix(self.key ^ sequence).wrapping_add(mark))
     }
 
-    /// Whether a datagram with a header of this flow is as long as it was, and right at both ends of what follows the
-    /// header; `whole` compares all of it.
+    /// Whether a datagram of this flow has its length and the right data: at both ends, or all of them where `whole`.
     #[inline]
     pub(super) fn holds(&self, datagram: &[u8], whole: bool) -> bool {
         let (length, tail) = (self.template.len(), self.template.len().saturating_sub(CHECKED_BYTES));
@@ -115,9 +105,9 @@ impl Form {
     }
 }
 
-/// The nanoseconds from one time of a sender's to another, less than 2^39 earlier or later.
+/// The nanoseconds between two times of a sender, less than 2^39 apart in either direction.
 pub(super) fn nanoseconds_between(from: u64, to: u64) -> f64 {
-    // Shifted up so that the sign of the difference is that of the word.
+    // The sign of the difference is that of the shifted word.
     let shift = u64::BITS - TIME_BITS;
     ((to.wrapping_sub(from) << shift).cast_signed() >> shift) as f64
 }

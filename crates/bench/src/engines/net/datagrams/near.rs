@@ -1,5 +1,6 @@
-//! The near end's thread of a flow of datagrams.
+//! The client's thread of a flow of datagrams.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -8,97 +9,65 @@ use std::time::Duration;
 use model::document::NetConditions;
 use model::experiment::NetParams;
 use model::io::{Direction, NetMode, Segmentation};
-use socket2::SockRef;
-use sys::clock::Timer;
+use sys::clock::{Timer, thread_cpu_seconds};
 
 use super::super::flows::{Way, ways};
+use super::super::link::sizes::{UDP_HEADER_BYTES, receive_buffer_bytes};
 use super::super::near::{SILENCE, Session, silent, trouble};
 use super::super::part::{Moment, Part};
 use super::super::stream::Cost;
 use super::header::Form;
 use super::pace::Due;
 use super::pool::Share;
-use super::receiving::Receiving;
+use super::receiving::{RECEIVING, Receiving};
 use super::search::{LEAST_DATAGRAMS, Next, Outcome, Search, lowered};
-use super::sending::{Sending, wait};
-use super::used::Used;
-use crate::engines::{FlowMetric, FlowProfile, Tally, Window};
+use super::sending::{SENDING, Sending, wait};
+use crate::engines::FlowMetric::{self, Bytes, CpuCost, Down, Duplicates, Jitter, Loss, Reordered, Up};
+use crate::engines::{Tally, Window};
 use crate::net::messages::{Counted, Datagrams};
 
-const METRICS: &[FlowMetric] = &[
-    FlowMetric::Bytes,
-    FlowMetric::Loss,
-    FlowMetric::Duplicates,
-    FlowMetric::Reordered,
-    FlowMetric::Jitter,
-    FlowMetric::CpuCost,
-];
+const METRICS: &[FlowMetric] = &[Bytes, Loss, Duplicates, Reordered, Jitter, CpuCost];
 
 /// The same where both directions are measured at once.
-const BOTH_METRICS: &[FlowMetric] = &[
-    FlowMetric::Bytes,
-    FlowMetric::Up,
-    FlowMetric::Down,
-    FlowMetric::Loss,
-    FlowMetric::Duplicates,
-    FlowMetric::Reordered,
-    FlowMetric::Jitter,
-    FlowMetric::CpuCost,
-];
+const BOTH_METRICS: &[FlowMetric] = &[Bytes, Up, Down, Loss, Duplicates, Reordered, Jitter, CpuCost];
 
-/// Datagrams flow before a window, as a stream does: buffers fill, and both ends find their pace.
-const LEAD_MICROSECONDS: u32 = 20_000;
+/// Before the first window at a rate that was found: buffers fill, and both ends find their pace.
+const LEAD_SECONDS: f64 = 0.02;
 
-/// The same before a trial, which is for nothing but the rate.
 const TRIAL_LEAD_SECONDS: f64 = 0.01;
-
-/// Length of a trial: at 1 Gb/s of 1472 B some 4000 datagrams, and longer than a scheduler keeps a thread waiting.
+/// At 1 Gb/s of 1472 B some 4000 datagrams, and longer than a scheduler delays a thread.
 const TRIAL_SECONDS: f64 = 0.05;
-
-/// Once nothing came for so long after a window nothing more of it will: the far end stops sending at its end.
+/// After this long without a datagram no more of a window arrive: the server stops sending at its end.
 pub(super) const QUIET: Duration = Duration::from_millis(10);
-
-/// A sender that stops when its work is done leaves a pause; one that loses its last datagrams too.
+/// After this long a sender has done its work, or has lost its last datagrams.
 const DONE: Duration = Duration::from_millis(500);
-
-/// What is still coming so long after a window is not waited for.
+/// Datagrams that arrive this long after a window are not waited for.
 const MOST_SETTLING_SECONDS: f64 = 1.0;
-
-/// How often the far end is told that we are here, and looked at whether it is.
+/// How often the client sends a heartbeat, and checks that the server is there.
 const LIFE_SECONDS: f64 = 0.1;
 
-/// IPv4 and UDP headers: 1000 datagrams of 64 B added 92 000 B to the counter of loopback.
-const HEADERS_BYTES: u64 = 20 + 8;
-
-/// Which end of the flow is here.
 enum Side {
-    /// From here to the far end.
     Sending(Sending),
-    /// From the far end to here.
     Receiving(Receiving),
 }
 
-/// One thread of the near end.
-pub(in super::super) struct Stream {
+pub(crate) struct Stream {
     socket: UdpSocket,
     session: Arc<Session>,
     side: Side,
     flows: Flows,
-    /// Number of the last window, trials included.
     number: u32,
-    /// Whether any datagram has come since the launch began.
+    /// Whether any datagram has arrived since the process run began.
     some_came: bool,
     rate: Rate,
     cost: Cost,
-    /// What the far end's side of the flow was carried by.
+    /// What carried the server's side of the flow.
     there: Datagrams,
-    /// Whether samples are taken; before, it is warm-up.
     sampling: bool,
-    /// What all flows offered in the last sample, in bytes a second, where they keep to a rate.
+    /// Rate of all flows in the last sample, in bytes per second, where they keep to one.
     offered: Option<f64>,
 }
 
-/// The flows of the launch.
 #[derive(Clone, Copy, Debug)]
 struct Flows {
     all: usize,
@@ -106,17 +75,15 @@ struct Flows {
     both: bool,
 }
 
-/// What a sender keeps to, in bytes a second over all flows.
+/// The rate of a sender, in bytes per second over all flows.
 enum Rate {
-    /// As many as go.
     Free,
-    /// The highest that loses so many of a million or less, which is still to be found.
+    /// The highest that loses at most this many of a million, still to be found.
     Wanted(u32),
-    /// This one, which was found for that goal; infinite where nothing is lost as many as go.
+    /// Found for that goal; infinite where nothing is lost at full speed.
     Found(u32, f64),
 }
 
-/// What one window is to be.
 #[derive(Clone, Copy)]
 pub(super) struct Plan<'a> {
     pub(super) session: &'a Session,
@@ -124,32 +91,26 @@ pub(super) struct Plan<'a> {
     pub(super) timer: &'a Timer,
     pub(super) number: u32,
     pub(super) window: Window,
-    /// Bytes a second of this flow.
     pub(super) rate: f64,
     /// Datagrams of this flow, where they are all of its work.
     pub(super) quota: Option<u64>,
 }
 
-/// What one window gave, by its two ends.
+/// What both ends saw of one window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
-    /// Datagrams inside the receiver's window; of work that is done in full those that are part of it.
+    /// Datagrams inside the receiver's window; of work that is done in full, those that are part of it.
     datagrams: u64,
-    /// What was sent and what came, at its two ends.
     pub(super) sent: u64,
     pub(super) came: Datagrams,
     pub(super) sending_cpu: Option<f64>,
     pub(super) receiving_cpu: Option<f64>,
-    /// Length of the window at the receiver, where that is not known beforehand.
+    /// Length of the window at the receiver, where it has no end.
     pub(super) seconds: Option<f64>,
 }
 
 impl Stream {
-    /// The thread of a flow that goes this way.
-    ///
-    /// # Errors
-    /// What the kernel said.
-    pub(in super::super) fn new(
+    pub(crate) fn new(
         params: &NetParams,
         way: Way,
         socket: UdpSocket,
@@ -190,8 +151,7 @@ impl Stream {
         }
     }
 
-    /// One window at so many bytes a second over all flows: it is announced, worked through, and what came of it is
-    /// asked for.
+    /// Announces one window at this rate over all flows, works through it, and asks what arrived.
     fn pass(&mut self, moment: &Moment<'_>, window: Window, rate: f64) -> Result<Seen, String> {
         self.number += 1;
         let Moment { session, thread, timer, .. } = *moment;
@@ -204,8 +164,8 @@ impl Stream {
             None => Some(rate * of_far).filter(|bytes| bytes.is_finite()),
         };
         session.announce(self.number, window, announced, timer)?;
-        let rate = rate / self.flows.all as f64;
-        let plan = Plan { session, thread, timer, number: self.number, window, rate, quota };
+        let plan =
+            Plan { session, thread, timer, number: self.number, window, rate: rate / self.flows.all as f64, quota };
         let (seen, there) = match &mut self.side {
             Side::Sending(sending) => send(sending, &self.socket, &plan)?,
             Side::Receiving(receiving) => receive(receiving, &self.socket, &plan)?,
@@ -215,15 +175,15 @@ impl Stream {
         Ok(seen)
     }
 
-    /// Brings together what all flows gave in a window of so many seconds, and when that was.
+    /// Adds up what all flows gave in a window of this length, and when that was.
     fn together(&self, moment: &Moment<'_>, seen: &Seen, seconds: f64) -> Result<(Outcome, u64), String> {
         let share = Share { sent: seen.sent, came: seen.came.came };
-        let (Share { sent, came }, at) = moment.session.pool().meet(self.flows.all, share, moment.timer)?;
+        let (Share { sent, came }, at) = moment.session.pool.meet(self.flows.all, share, moment.timer)?;
         let offered = (sent * self.datagram_bytes() as u64) as f64 / seconds;
         Ok((Outcome { sent, came, offered }, at))
     }
 
-    /// Looks for the rate in trials of its own; where the window may begin afterwards.
+    /// Finds the rate in trials of its own; returns when the window may begin.
     fn look_for_rate(&mut self, moment: &Moment<'_>, goal: u32) -> Result<u64, String> {
         let timer = moment.timer;
         let least_rate = (LEAST_DATAGRAMS * self.datagram_bytes() as u64) as f64 / TRIAL_SECONDS;
@@ -242,14 +202,13 @@ impl Stream {
                 }
                 Next::Found(rate) => {
                     self.rate = Rate::Found(goal, rate);
-                    return Ok(at + timer.ticks(f64::from(LEAD_MICROSECONDS) * 1e-6));
+                    return Ok(at + timer.ticks(LEAD_SECONDS));
                 }
                 Next::Hopeless(reason) => return Err(reason),
             }
         }
     }
 
-    /// Notes a window: it counts what the receiver has counted.
     fn note(&mut self, seen: &Seen, window: Window, timer: &Timer, tally: &mut Tally) {
         let bytes = seen.datagrams * self.datagram_bytes() as u64;
         tally.counted_there(seen.datagrams, bytes);
@@ -264,8 +223,7 @@ impl Stream {
         carried.jitter_seconds = seen.came.jitter_seconds;
     }
 
-    /// The sentence where not one datagram has come by a sample's end. In a slice of warm-up there may be none yet; and where
-    /// some came before, the path lets them through, and those of one sample were late.
+    /// The error if not one datagram has arrived by the end of a sample. A slice of warm-up may have none yet.
     fn swallowed(&self, seen: &Seen) -> Option<String> {
         (self.sampling && seen.sent > 0 && !self.some_came).then(|| {
             format!(
@@ -277,7 +235,7 @@ impl Stream {
         })
     }
 
-    /// The sentence where not one datagram came, but others.
+    /// The error if only foreign datagrams have arrived.
     fn strangers(&self) -> Option<String> {
         match &self.side {
             Side::Receiving(receiving) => receiving.strangers(),
@@ -287,9 +245,8 @@ impl Stream {
 }
 
 impl Part for Stream {
-    fn profile(&self) -> FlowProfile {
-        let metrics = if self.flows.both { BOTH_METRICS } else { METRICS };
-        FlowProfile { metrics, lead_microseconds: LEAD_MICROSECONDS, drains: false }
+    fn metrics(&self) -> &'static [FlowMetric] {
+        if self.flows.both { BOTH_METRICS } else { METRICS }
     }
 
     fn warmed_up(&mut self) {
@@ -300,7 +257,7 @@ impl Part for Stream {
         let (timer, mut window) = (moment.timer, moment.window);
         if let Rate::Wanted(goal) = self.rate {
             let begin = self.look_for_rate(moment, goal)?;
-            // The window went by meanwhile; one as long takes its place.
+            // The window has passed meanwhile; one of the same length takes its place.
             let length = window.end.saturating_sub(window.begin);
             window = Window { begin, end: if window.end == Window::NO_END { window.end } else { begin + length } };
         }
@@ -328,37 +285,68 @@ impl Part for Stream {
     }
 
     fn describe(&self, seen: &mut NetConditions) {
-        let words = match &self.side {
+        match &self.side {
             Side::Sending(sending) => {
-                let far = [("gro", self.there.offloaded), ("recvmmsg", self.there.batched)];
-                let segments = sending.sender().segments() as u64;
-                seen.link_bytes = Some(link_bytes(sending.sent(), sending.datagram_bytes(), segments));
-                (sending.sender().in_use().collect::<Vec<_>>(), far)
+                let segments = sending.sender.segments() as u64;
+                seen.link_bytes = Some(link_bytes(sending.sequence, sending.datagram_bytes(), segments));
+                seen.batching = batching(sending.sender.in_use().chain(carried_there(RECEIVING, &self.there)));
             }
             Side::Receiving(receiving) => {
-                let far = [("gso", self.there.offloaded), ("sendmmsg", self.there.batched)];
-                // Of segments that come together most were one message, and few headers are the difference.
-                seen.link_bytes = Some(link_bytes(receiving.sent_so_far(), receiving.datagram_bytes(), 1));
-                (receiving.receiver().in_use().collect(), far)
+                // Most segments that arrive together were one message, and the difference is few headers.
+                let came = receiving.account.sent_so_far();
+                seen.link_bytes = Some(link_bytes(came, receiving.datagram_bytes(), 1));
+                seen.batching = batching(receiving.receiver.in_use().chain(carried_there(SENDING, &self.there)));
             }
-        };
-        let (here, there) = words;
-        let there = there.into_iter().filter(|word| word.1).map(|word| word.0);
-        seen.batching = here.into_iter().chain(there).map(str::to_owned).collect();
-        seen.batching.sort_unstable();
-        seen.receive_buffer_bytes = SockRef::from(&self.socket).recv_buffer_size().ok().map(|bytes| bytes as u64);
+        }
+        seen.receive_buffer_bytes = receive_buffer_bytes(&self.socket);
         seen.lost = Some(self.session.lost());
         seen.offered_bytes_per_second = self.offered;
         self.cost.describe(seen);
     }
 }
 
-/// Bytes of so many datagrams on the link, with a header for each message of so many.
-pub(super) fn link_bytes(datagrams: u64, datagram_bytes: usize, segments: u64) -> u64 {
-    datagrams * datagram_bytes as u64 + datagrams.div_ceil(segments.max(1)) * HEADERS_BYTES
+/// What carried the server's side of a flow, by its words for offloading and for batches.
+pub(super) fn carried_there(words: [&'static str; 2], there: &Datagrams) -> impl Iterator<Item = &'static str> {
+    words.into_iter().zip([there.offloaded, there.batched]).filter(|word| word.1).map(|word| word.0)
 }
 
-/// Sends through a window, and asks what came.
+/// What carried a flow, each word once.
+pub(super) fn batching(words: impl Iterator<Item = &'static str>) -> Vec<String> {
+    let words: BTreeSet<&str> = words.collect();
+    words.into_iter().map(str::to_owned).collect()
+}
+
+/// Bytes of datagrams on the link, with a header for each message of this many.
+pub(super) fn link_bytes(datagrams: u64, datagram_bytes: usize, segments: u64) -> u64 {
+    datagrams * datagram_bytes as u64 + datagrams.div_ceil(segments.max(1)) * UDP_HEADER_BYTES
+}
+
+/// The CPU time of the calling thread inside a window: the kernel is asked at its two ends only.
+#[derive(Debug, Default)]
+struct Used {
+    before: Option<f64>,
+    within: Option<f64>,
+}
+
+impl Used {
+    /// Called often, with the time.
+    #[inline]
+    fn look(&mut self, now: u64, window: Window) {
+        if now >= window.begin && self.before.is_none() {
+            self.before = Some(thread_cpu_seconds());
+        }
+        if now >= window.end && self.within.is_none() {
+            self.within = self.before.map(|before| thread_cpu_seconds() - before);
+        }
+    }
+
+    /// CPU seconds from the window's begin to its end, or until now where it has none.
+    fn seconds(&self) -> f64 {
+        let until_now = || self.before.map(|before| thread_cpu_seconds() - before);
+        self.within.or_else(until_now).unwrap_or(0.0)
+    }
+}
+
 pub(super) fn send(sending: &mut Sending, socket: &UdpSocket, plan: &Plan<'_>) -> Result<(Seen, Counted), String> {
     let Plan { session, thread, timer, number, window, rate, quota } = *plan;
     let mut used = Used::default();
@@ -376,7 +364,7 @@ pub(super) fn send(sending: &mut Sending, socket: &UdpSocket, plan: &Plan<'_>) -
             next_look = now + timer.ticks(LIFE_SECONDS);
         }
         if quota.is_some() && now < window.begin {
-            // What counts as the work is sent inside the window, all of it.
+            // All of the work is sent inside the window.
             wait(Due::In(timer.seconds(now, window.begin)));
             began = now;
             continue;
@@ -398,7 +386,7 @@ pub(super) fn send(sending: &mut Sending, socket: &UdpSocket, plan: &Plan<'_>) -
     let there = session.counted(number, thread, 0)?;
     let came = there.datagrams.unwrap_or_default();
     let seen = Seen {
-        // What was sent before the window and comes late is no part of the work.
+        // Datagrams that were sent before the window and arrive late are no part of the work.
         datagrams: if quota.is_some() { came.came } else { there.messages },
         sent,
         came,
@@ -409,7 +397,7 @@ pub(super) fn send(sending: &mut Sending, socket: &UdpSocket, plan: &Plan<'_>) -
     Ok((seen, there))
 }
 
-/// Receives through a window and until nothing more of it comes, and asks what was sent.
+/// Receives through a window and until no more of it arrive, and asks what was sent.
 pub(super) fn receive(
     receiving: &mut Receiving,
     socket: &UdpSocket,
@@ -420,7 +408,7 @@ pub(super) fn receive(
     let (mut used, mut datagrams) = (Used::default(), 0);
     let (mut last, mut next_look) = (timer.now(), 0);
     let mut last_inside = window.begin;
-    // When we first saw that the window is over: on a busy machine that may be late, and more waits to be received.
+    // When the thread first saw that the window is over: on a busy machine that may be late, with more to receive.
     let mut ended = u64::MAX;
     loop {
         let messages = receiving.receive(socket).map_err(|error| trouble(&error))?;
@@ -467,4 +455,25 @@ pub(super) fn receive(
         seconds: quota.map(|_| timer.seconds(window.begin, last_inside)),
     };
     Ok((seen, there))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_cpu_time_inside_the_window_counts() {
+        let window = Window { begin: 10, end: 20 };
+        let mut used = Used::default();
+        used.look(5, window);
+        assert!(used.seconds().abs() < f64::EPSILON, "nothing before it");
+        used.look(12, window);
+        let spin = || (0..200_000_u64).fold(1_u64, |sum, next| std::hint::black_box(sum ^ next));
+        spin();
+        used.look(25, window);
+        let inside = used.seconds();
+        spin();
+        used.look(30, window);
+        assert!(inside > 0.0 && used.seconds().to_bits() == inside.to_bits(), "nothing after it");
+    }
 }

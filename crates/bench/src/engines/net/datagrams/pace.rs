@@ -1,44 +1,35 @@
-//! When the next datagrams are due, of a sender that keeps to a rate.
+//! When the next datagrams are due, for a sender that keeps to a rate.
 
-/// Datagrams that fall due within so many seconds leave together: at high rates a batch is full, at low ones each goes
-/// when it is due, and no receive buffer sees more than this at once.
+/// Datagrams due within this time leave together: at high rates a batch is full, at low rates each leaves when it is due,
+/// and this is the largest burst that a receive buffer sees.
 const TOGETHER_SECONDS: f64 = 100e-6;
-
-/// A sender that was kept from running catches up with so many seconds of its rate; what it owes beyond is not sent. A
-/// burst of more would be lost for its own sake, and not for that of the rate.
+/// A sender that did not run catches up with this many seconds of its rate, and skips the rest: a longer burst would be
+/// lost by itself, and not because of the rate.
 const MOST_DEBT_SECONDS: f64 = 1e-3;
 
-/// A pace of one sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Datagrams a second; infinite: as many as go.
+    /// Datagrams per second; infinite: as many as possible.
     rate: f64,
-    /// Datagrams that leave together.
     quantum: f64,
-    /// Datagrams of a batch at most.
     capacity: usize,
-    /// Datagrams that were sent, or given up.
     done: f64,
 }
 
-/// What is to be done now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Due {
-    /// Send so many.
     Now(usize),
-    /// Nothing for so many seconds.
     In(f64),
 }
 
 impl Pace {
-    /// Of so many bytes a second in datagrams of `datagram_bytes`, `capacity` in a batch.
     pub(super) fn new(bytes_per_second: f64, datagram_bytes: usize, capacity: usize) -> Self {
         let rate = (bytes_per_second / datagram_bytes.max(1) as f64).max(0.0);
         let quantum = (rate * TOGETHER_SECONDS).floor().clamp(1.0, capacity.max(1) as f64);
         Self { rate, quantum, capacity: capacity.max(1), done: 0.0 }
     }
 
-    /// What is to be done so many seconds after the beginning.
+    /// What is due this many seconds after the beginning.
     pub(super) fn due(&mut self, seconds: f64) -> Due {
         if self.rate.is_infinite() {
             return Due::Now(self.capacity);
@@ -59,7 +50,6 @@ impl Pace {
         Due::Now(owed.min(self.capacity as f64) as usize)
     }
 
-    /// So many were sent.
     pub(super) fn sent(&mut self, datagrams: usize) {
         self.done += datagrams as f64;
     }
@@ -69,7 +59,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Datagrams of a second, where each look at the time comes this much after the one before.
+    /// Datagrams of a second and the longest batch, where the time is checked at these steps.
     fn sent_in_a_second(pace: &mut Pace, step: f64) -> (usize, usize) {
         let (mut now, mut all, mut longest) = (0.0, 0, 0);
         while now < 1.0 {
@@ -84,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_kept_to_in_batches_that_fit_it() {
-        // Datagrams a second, and what may leave together.
+        // Datagrams per second, and the most that may leave together.
         for (rate, together) in [(100.0, 1), (5_000.0, 1), (100_000.0, 11), (2e6, 64)] {
             let (sent, longest) = sent_in_a_second(&mut Pace::new(rate * 1472.0, 1472, 64), 1e-6);
             assert!((sent as f64 - rate).abs() <= 64.0 + rate * 1e-3, "{sent} of {rate}");

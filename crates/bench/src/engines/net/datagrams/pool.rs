@@ -1,25 +1,22 @@
-//! Where the threads of a launch bring together what a window gave, so that all go on with the same rate at the same
-//! time.
+//! Where the threads of a process run add up what a window gave, so that all go on with the same rate at the same time.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use sys::clock::Timer;
 
-/// What one flow, or all of them, gave in a window.
+/// Datagrams of one flow or of all flows in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct Share {
-    /// Datagrams sent.
-    pub(in super::super) sent: u64,
-    /// Those that came.
-    pub(in super::super) came: u64,
+pub(crate) struct Share {
+    pub(crate) sent: u64,
+    pub(crate) came: u64,
 }
 
-/// The sentence for a thread whose partner has failed, which says why itself.
-pub(in super::super) const ANOTHER_FAILED: &str = "another thread failed";
+/// The error of a thread when another has failed, which has its own reason.
+pub(crate) const ANOTHER_FAILED: &str = "another thread failed";
 
-/// The sentence for a thread that has waited so long for another.
-pub(in super::super) fn did_not_come(patience: Duration) -> String {
+/// The error of a thread that has waited too long for another.
+pub(crate) fn did_not_come(patience: Duration) -> String {
     format!(
         "another thread has not come within {:.0} s, longer than all of the launch may take; look whether the machine is \
          overloaded, or the process was stopped, and measure again",
@@ -27,12 +24,10 @@ pub(in super::super) fn did_not_come(patience: Duration) -> String {
     )
 }
 
-/// The meeting of all threads.
 #[derive(Debug)]
-pub(in super::super) struct Pool {
+pub(crate) struct Pool {
     state: Mutex<State>,
     met: Condvar,
-    /// Who has not come by then will not.
     patience: Duration,
 }
 
@@ -41,23 +36,20 @@ struct State {
     rounds: u64,
     waiting: usize,
     sum: Share,
-    /// What the last round came to, and when its last thread came.
+    /// The sum of the last round, and when its last thread came.
     last: (Share, u64),
-    /// A thread has failed, and will not come any more.
+    /// A thread has failed, and will not come again.
     left: bool,
 }
 
 impl Pool {
-    /// Nobody has come yet; and nobody waits longer than this for another.
-    pub(in super::super) fn new(patience: Duration) -> Self {
+    pub(crate) fn new(patience: Duration) -> Self {
         Self { state: Mutex::default(), met: Condvar::new(), patience }
     }
 
-    /// Waits for so many threads; what all brought, and the moment at which the last one came: the same for all.
-    ///
-    /// # Errors
-    /// Another thread did not come.
-    pub(in super::super) fn meet(&self, threads: usize, share: Share, timer: &Timer) -> Result<(Share, u64), String> {
+    /// Waits for this many threads; the sum of what they bring, and the moment at which the last one came: the same for
+    /// all. Fails if another thread did not come.
+    pub(crate) fn meet(&self, threads: usize, share: Share, timer: &Timer) -> Result<(Share, u64), String> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let round = state.rounds;
         state.sum.sent += share.sent;
@@ -77,14 +69,14 @@ impl Pool {
         if state.left {
             return Err(ANOTHER_FAILED.to_owned());
         }
-        // Nor does anybody wait for this one.
+        // No thread waits for this one either.
         state.left = true;
         self.met.notify_all();
         Err(did_not_come(self.patience))
     }
 
-    /// A thread will not come any more: nobody waits for it.
-    pub(in super::super) fn leave(&self) {
+    /// A thread will not come again: no thread waits for it.
+    pub(crate) fn leave(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).left = true;
         self.met.notify_all();
     }
@@ -127,11 +119,12 @@ mod tests {
         });
     }
     #[test]
+
     fn one_that_never_comes_is_waited_for_no_longer_than_a_launch() {
         let (pool, timer) = (Pool::new(Duration::from_millis(20)), Timer::system());
         let first = pool.meet(2, Share::default(), &timer).unwrap_err();
         assert!(first.contains("has not come within 0 s"), "{first}");
-        // Who comes later still is not let wait for the one that has given up.
+        // A later thread does not wait for the one that has given up.
         assert!(pool.meet(3, Share::default(), &timer).unwrap_err().contains("another thread failed"));
     }
 }

@@ -1,4 +1,4 @@
-//! The receiving side of a flow of datagrams, the same at either end of a launch.
+//! The receiving side of a flow of datagrams, the same at both ends.
 
 use std::io;
 use std::net::UdpSocket;
@@ -8,40 +8,36 @@ use socket2::SockRef;
 use sys::clock::Timer;
 use sys::net::datagrams::Receiver;
 
+use super::super::near::PEEK_NOW;
 use super::account::Account;
 use super::header::Form;
 use super::sending::nanoseconds;
 use crate::net::messages::Datagrams;
 
-/// What is asked for as receive buffer: at 10 Gb/s what comes within 7 ms. The kernel gives no more than
-/// `net.core.rmem_max`, and what it gave is read back.
+/// The receive buffer that is requested: at 10 Gb/s what arrives within 7 ms. The kernel grants at most `net.core.rmem_max`,
+/// and the size that it granted is reported.
 const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
-
-/// Bytes compared in full in each window, from what comes before it begins on.
+/// Bytes compared in full in each window, from its first datagrams on.
 const VERIFIED_BYTES: usize = 1 << 20;
-
-/// Of later batches the first datagram of every so manieth.
+/// Of later batches, the first datagram of every such batch.
 const VERIFIED_BATCHES: u32 = 16;
+/// The words for offloading and for batches at a receiver.
+pub(super) const RECEIVING: [&str; 2] = ["gro", "recvmmsg"];
 
-/// A flow as it comes.
 pub(super) struct Receiving {
     form: Form,
-    receiver: Receiver,
-    account: Account,
-    /// When its time begins, in ticks.
+    pub(super) receiver: Receiver,
+    pub(super) account: Account,
+    /// When the time of datagrams begins, in ticks.
     origin: u64,
-    /// Bytes that are still to be compared in full.
     unverified: usize,
     batches: u32,
-    /// The last window that something came of.
+    /// The last window of which a datagram has arrived.
     window: u32,
 }
 
 impl Receiving {
-    /// Nothing has come yet. The socket's receives end after `patience`, or where the launch does.
-    ///
-    /// # Errors
-    /// What the kernel said.
+    /// Receives on this socket end after `patience`, or with the process run.
     pub(super) fn new(
         socket: &UdpSocket,
         form: Form,
@@ -50,7 +46,7 @@ impl Receiving {
         timer: &Timer,
     ) -> io::Result<Self> {
         socket.set_read_timeout(Some(patience))?;
-        // What was got instead of it is read back at the end, and said.
+        // The granted size is read back at the end.
         let _ = SockRef::from(socket).set_recv_buffer_size(RECEIVE_BUFFER_BYTES);
         let receiver = Receiver::new(socket, form.bytes(), offload);
         Ok(Self {
@@ -64,20 +60,11 @@ impl Receiving {
         })
     }
 
-    /// Bytes of a datagram.
     pub(super) fn datagram_bytes(&self) -> usize {
         self.form.bytes()
     }
 
-    /// What carries the datagrams.
-    pub(super) fn receiver(&self) -> &Receiver {
-        &self.receiver
-    }
-
-    /// Waits for datagrams; `None` where none came in time.
-    ///
-    /// # Errors
-    /// What the kernel said.
+    /// Waits for datagrams; `None` after the timeout.
     pub(super) fn receive(&mut self, socket: &UdpSocket) -> io::Result<Option<usize>> {
         match self.receiver.receive(socket) {
             Ok(messages) => Ok(Some(messages)),
@@ -86,10 +73,7 @@ impl Receiving {
         }
     }
 
-    /// Checks and counts what came at this time in so many messages; how many new datagrams there were.
-    ///
-    /// # Errors
-    /// A datagram of this flow is not what was sent.
+    /// Checks and counts the datagrams that arrived at this time in so many messages; how many of them are new.
     pub(super) fn take(&mut self, (timer, now): (&Timer, u64), messages: usize) -> Result<u64, String> {
         let Self { form, receiver, account, .. } = self;
         let mut look_at_the_time =
@@ -99,7 +83,7 @@ impl Receiving {
         let mut new = 0;
         for arrival in receiver.datagrams() {
             let datagram = arrival.bytes;
-            // Of those that the kernel put together the first alone has a time.
+            // Of those that the kernel coalesced, only the first has a time.
             let came_at = arrival.came_nanoseconds.or(look_at_the_time.take());
             let Some(header) = form.read(datagram) else {
                 account.strays += 1;
@@ -122,9 +106,9 @@ impl Receiving {
         Ok(new)
     }
 
-    /// What came of the window of this number.
+    /// What arrived of the window of this number.
     pub(super) fn datagrams(&self, number: u32) -> Datagrams {
-        let [offloaded, batched] = ["gro", "recvmmsg"].map(|word| self.receiver.in_use().any(|other| other == word));
+        let [offloaded, batched] = RECEIVING.map(|word| self.receiver.in_use().any(|other| other == word));
         let (window, came) = self.account.came();
         let nothing = Datagrams { offloaded, batched, ..Datagrams::default() };
         if window != number {
@@ -134,15 +118,10 @@ impl Receiving {
         Datagrams { came: came.once, duplicates: came.duplicates, reordered: came.reordered, jitter_seconds, ..nothing }
     }
 
-    /// Datagrams that have been sent since the launch began, as far as is seen here.
-    pub(super) fn sent_so_far(&self) -> u64 {
-        self.account.sent_so_far()
-    }
-
-    /// The sentence where not one datagram of this flow came, but others.
+    /// The error if only foreign datagrams have arrived.
     pub(super) fn strangers(&self) -> Option<String> {
         let strays = self.account.strays;
-        (strays > 0 && self.sent_so_far() == 0).then(|| {
+        (strays > 0 && self.account.sent_so_far() == 0).then(|| {
             format!(
                 "of {strays} datagrams that came not one was of this launch; look for something between the two ends \
                  that changes them"
@@ -151,9 +130,6 @@ impl Receiving {
     }
 }
 
-/// Whether a datagram waits in a socket.
 pub(super) fn holds_some(socket: &UdpSocket) -> bool {
-    /// `MSG_PEEK | MSG_DONTWAIT` (`bits/socket.h`).
-    const PEEK_NOW: i32 = 0x02 | 0x40;
     SockRef::from(socket).recv_with_flags(&mut [std::mem::MaybeUninit::uninit()], PEEK_NOW).is_ok_and(|count| count > 0)
 }

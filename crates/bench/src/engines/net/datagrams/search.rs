@@ -1,113 +1,82 @@
-//! The search for the highest rate whose loss stays within a goal: pure, told what each trial gave, and asked for the next.
-//!
-//! First as many datagrams as go. Where those that were lost are too many, the rate is halved until a trial keeps to the
-//! goal, and then found between the last that did and the last that did not, until the two are close; the rate that is
-//! found has to keep to the goal twice more. A rate has failed when it failed twice: one trial can be disturbed (Lencse
-//! and Kovács, 2020, on benchmarks of software that are decided by single trials).
+//! The search for the highest rate whose loss stays within a goal, without I/O. The first trial sends as many datagrams as
+//! possible. Then the rate is halved until a trial keeps to the goal, bisected, and confirmed twice. A rate has failed when it
+//! failed twice, because one trial can be disturbed (Lencse and Kovács, 2020, on benchmarks that single trials decide).
 
 use model::number::UnitScale;
 
 /// The bounds of the rate are close enough when their quotient is less.
 const CLOSE: f64 = 1.05;
-
-/// Trials that a rate fails until it has failed.
+/// Failed trials until a rate has failed.
 const FAILURES: u32 = 2;
-
-/// Times that the rate that was found has to keep to the goal once more.
+/// Times that a found rate has to keep to the goal once more.
 const CONFIRMATIONS: u32 = 2;
-
-/// Where it does not, the next rate is so much lower; and so much lower is the rate after a sample that lost too many.
+/// The factor to the next rate where it does not, and after a sample that lost too many.
 const STEP_DOWN: f64 = 0.97;
-
-/// Where nothing kept to the goal down to this share of what was first offered, the rate is not what loses datagrams.
+/// If no trial kept to the goal down to this share of the first offered rate, the rate is not the cause of the loss.
 const LEAST_SHARE: f64 = 1.0 / 1024.0;
-
-/// A trial of fewer datagrams says nothing of a rate, and samples at one that comes to so few hold next to nothing.
+/// A trial with fewer datagrams decides nothing, and a rate that gives fewer is too low for samples.
 pub(super) const LEAST_DATAGRAMS: u64 = 32;
-
-/// Such trials in a row until the search is given up, each twice as long as the one before: 64 times as long in all as one
-/// alone. A machine on which the senders do not get their CPUs for that long measures nothing.
+/// Such trials in a row until the search is given up, each twice as long as the one before. A machine whose senders lack
+/// their CPUs for that long measures nothing.
 const MUTE_TRIALS: u32 = 6;
-
-/// Trials after which the search is over, whatever was found: ten to halve a thousandth, ten to come close, each twice.
+/// Trials until the search ends in any case: ten to halve a thousandth, ten to come close, each twice.
 const MOST_TRIALS: u32 = 40;
 
-/// What one trial gave, over all flows.
+/// What one trial gave, over all flows; `offered` is in bytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Outcome {
-    /// Datagrams that were sent.
     pub(super) sent: u64,
-    /// Those that came.
     pub(super) came: u64,
-    /// Bytes a second that were sent.
     pub(super) offered: f64,
 }
 
 impl Outcome {
-    /// Whether no more was lost than so many of a million.
+    /// Whether at most this many of a million were lost.
     pub(super) fn keeps_to(&self, goal_per_million: u32) -> bool {
         let lost = self.sent.saturating_sub(self.came);
         self.sent > 0 && u128::from(lost) * 1_000_000 <= u128::from(self.sent) * u128::from(goal_per_million)
     }
 
-    /// Whether more was lost. Where nothing was sent, since the senders did not get their CPUs, neither is known.
+    /// Whether more were lost. Where nothing was sent, neither is known.
     pub(super) fn breaks(&self, goal_per_million: u32) -> bool {
         self.sent > 0 && !self.keeps_to(goal_per_million)
     }
 }
 
-/// What is next.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Next {
-    /// A trial at so many bytes a second; infinite: as many as go.
+    /// A trial at this many bytes per second; infinite: as many as possible.
     Trial(f64),
-    /// This is the rate.
     Found(f64),
-    /// There is no such rate, and why.
     Hopeless(String),
 }
 
-/// A search.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Search {
     goal_per_million: u32,
-    /// A lower rate comes to less than [`LEAST_DATAGRAMS`] in a trial.
+    /// A lower rate gives fewer than [`LEAST_DATAGRAMS`] in a trial.
     least_rate: f64,
     /// The highest rate that kept to the goal; 0 before the first.
     low: f64,
     /// The lowest rate that did not; infinite before the first.
     high: f64,
-    /// What was offered when as many as go were sent.
+    /// The rate of the first trial, which sent as many as possible.
     first_offered: f64,
     rate: f64,
     failures: u32,
-    /// Whether the rate is found and being confirmed, and how often it has been.
     confirmed: Option<u32>,
     trials: u32,
-    /// The last of them, in a row, that said nothing.
     mute: u32,
     last: Outcome,
 }
 
 impl Search {
-    /// For a rate that loses no more than so many datagrams of a million, and is not lower than so many bytes a second.
+    /// For a rate that loses at most this many datagrams of a million, and is at least this many bytes per second.
     pub(super) fn new(goal_per_million: u32, least_rate: f64) -> Self {
-        Self {
-            goal_per_million,
-            least_rate,
-            low: 0.0,
-            high: f64::INFINITY,
-            first_offered: f64::INFINITY,
-            rate: f64::INFINITY,
-            failures: 0,
-            confirmed: None,
-            trials: 0,
-            mute: 0,
-            last: Outcome::default(),
-        }
+        let (high, first_offered, rate) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
+        Self { goal_per_million, least_rate, high, first_offered, rate, ..Self::default() }
     }
 
-    /// What is next.
     pub(super) fn next(&self) -> Next {
         if self.confirmed.is_some_and(|times| times >= CONFIRMATIONS) {
             return Next::Found(self.rate);
@@ -124,7 +93,7 @@ impl Search {
         Next::Trial(self.rate)
     }
 
-    /// The next trial is so many times as long as one usually is.
+    /// The factor on the usual length of the next trial.
     pub(super) fn stretch(&self) -> f64 {
         f64::from(1_u32 << self.mute.min(MUTE_TRIALS))
     }
@@ -145,7 +114,6 @@ impl Search {
         )
     }
 
-    /// What the trial gave that was asked for.
     pub(super) fn saw(&mut self, outcome: Outcome) {
         (self.trials, self.last) = (self.trials + 1, outcome);
         if outcome.sent == 0 || self.rate.is_finite() && outcome.sent < LEAST_DATAGRAMS {
@@ -170,7 +138,7 @@ impl Search {
         self.low = self.low.max(self.rate);
         match &mut self.confirmed {
             Some(times) => *times += 1,
-            // As many as go: there is nothing above.
+            // There is nothing above as many as possible.
             None if self.rate.is_infinite() => self.confirmed = Some(0),
             None => self.go_between(),
         }
@@ -179,7 +147,7 @@ impl Search {
     fn failed(&mut self) {
         self.failures = 0;
         if self.confirmed.take().is_some() && self.rate.is_finite() {
-            // What kept to the goal before does so no longer, or did by chance.
+            // A rate that kept to the goal before does so no longer, or did by chance.
             (self.high, self.low) = (self.rate, self.rate * STEP_DOWN);
             (self.rate, self.confirmed) = (self.low, Some(0));
             return;
@@ -191,7 +159,6 @@ impl Search {
         self.go_between();
     }
 
-    /// The next rate: halfway to the bounds, or the lower one where they are close.
     fn go_between(&mut self) {
         if self.high < self.low * CLOSE {
             (self.rate, self.confirmed) = (self.low, Some(0));
@@ -212,13 +179,13 @@ mod tests {
 
     use super::*;
 
-    /// A sender that makes this many bytes a second at most.
+    /// A sender's highest rate in bytes per second.
     const SENDER: f64 = 4e9;
 
     /// [`LEAST_DATAGRAMS`] of them in a trial.
     const LEAST_RATE: f64 = 32.0 * 1472.0 / 0.05;
 
-    /// What a trial of 50 ms gives over a link that is told how much was sent and says how much of it comes.
+    /// The outcome of a trial of 50 ms over a link that maps the offered rate and the datagrams sent to those that arrive.
     fn trial(rate: f64, link: &mut dyn FnMut(f64, u64) -> u64) -> Outcome {
         let offered = rate.min(SENDER);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some thousand datagrams")]
@@ -236,7 +203,7 @@ mod tests {
         }
     }
 
-    /// A link that carries so much and drops the rest.
+    /// A link that carries this much and drops the rest.
     fn cliff(capacity: f64) -> impl FnMut(f64, u64) -> u64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of what was sent")]
         move |offered, sent| (sent as f64 * (capacity / offered).min(1.0)) as u64
@@ -298,7 +265,7 @@ mod tests {
             };
             match end {
                 Next::Found(rate) => assert!(rate > 0.2e9, "seed {seed}: {rate}"),
-                // So many in a row: one time in 4096.
+                // As many in a row as that: one time in 4096.
                 end => assert!(search.mute == MUTE_TRIALS, "seed {seed}: {end:?}"),
             }
         }

@@ -1,4 +1,4 @@
-//! The sending side of a flow of datagrams, the same at either end of a launch.
+//! The sending side of a flow of datagrams, the same at both ends.
 
 use std::io;
 use std::net::UdpSocket;
@@ -10,59 +10,41 @@ use sys::net::datagrams::Sender;
 use super::header::{Form, Header};
 use super::pace::{Due, Pace};
 
-/// A wait that is longer is slept through but for this end of it, which the kernel may make longer: its timers come some
-/// 50 us late (`timer_slack_ns`, `prctl(2)`).
+/// The end of a longer wait is spun, because the kernel's timers come some 50 us late (`timer_slack_ns`, `prctl(2)`).
 const AWAKE_SECONDS: f64 = 100e-6;
-
-/// Sleeps are no longer, so that nobody misses the end of a window for them.
+/// Longest sleep, so that no thread misses the end of a window.
 const LONGEST_SLEEP_SECONDS: f64 = 1e-3;
-
-/// What the kernel says of a device whose queue is full (`ENOBUFS`), beside that the socket's own is.
+/// `ENOBUFS`: the queue of a device is full.
 const NO_BUFFERS: i32 = 105;
+/// The words for offloading and for batches at a sender.
+pub(super) const SENDING: [&str; 2] = ["gso", "sendmmsg"];
 
-/// A flow as it is sent.
 pub(super) struct Sending {
     form: Form,
-    sender: Sender,
-    /// Number of the next datagram.
-    sequence: u64,
-    /// When its time begins, in ticks.
+    pub(super) sender: Sender,
+    pub(super) sequence: u64,
+    /// When the time of datagrams begins, in ticks.
     origin: u64,
 }
 
 impl Sending {
-    /// Nothing has been sent yet; `offload` asks for segmentation offload.
+    /// `offload` requests segmentation offload.
     pub(super) fn new(socket: &UdpSocket, form: Form, offload: bool, timer: &Timer) -> Self {
         let mut sender = Sender::new(socket, form.bytes(), offload);
         sender.datagrams().for_each(|datagram| datagram.copy_from_slice(form.template()));
         Self { form, sender, sequence: 0, origin: timer.now() }
     }
 
-    /// Bytes of a datagram.
     pub(super) fn datagram_bytes(&self) -> usize {
         self.form.bytes()
     }
 
-    /// A pace of so many bytes a second for it.
     pub(super) fn pace(&self, bytes_per_second: f64) -> Pace {
         Pace::new(bytes_per_second, self.form.bytes(), self.sender.capacity())
     }
 
-    /// What carries the datagrams.
-    pub(super) fn sender(&self) -> &Sender {
-        &self.sender
-    }
-
-    /// Datagrams sent since the launch began.
-    pub(super) fn sent(&self) -> u64 {
-        self.sequence
-    }
-
-    /// Sends so many datagrams at this time, or the first of them where there is no room for more, marked with this window
-    /// (0: outside of any); how many. One that a filter of this machine took away was sent and is lost.
-    ///
-    /// # Errors
-    /// What the kernel said, other than that there is no room now.
+    /// Sends datagrams at this time, or the first of them where there is no room for more, marked with this window (0:
+    /// outside of any); how many. A datagram that a local filter drops was sent and is lost.
     pub(super) fn send(
         &mut self,
         socket: &UdpSocket,
@@ -94,13 +76,11 @@ impl Sending {
     }
 }
 
-/// Whether there will be room for another datagram in a moment.
 fn is_no_room(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
         || error.raw_os_error() == Some(NO_BUFFERS)
 }
 
-/// Nanoseconds from one time stamp to a later one.
 #[inline]
 pub(super) fn nanoseconds(timer: &Timer, from: u64, to: u64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and below some days")]
@@ -108,13 +88,13 @@ pub(super) fn nanoseconds(timer: &Timer, from: u64, to: u64) -> u64 {
     nanoseconds
 }
 
-/// Waits for what is due, or for a part of that time where it is long.
+/// Waits until something is due, or for a part of a long wait.
 pub(super) fn wait(due: Due) {
     let Due::In(seconds) = due else { return };
     if seconds > 2.0 * AWAKE_SECONDS {
         std::thread::sleep(Duration::from_secs_f64((seconds - AWAKE_SECONDS).min(LONGEST_SLEEP_SECONDS)));
     } else {
-        // Another thread may wait for this very CPU: the receiver, where there are fewer of them than threads.
+        // Another thread may need this CPU: the receiver, where there are fewer CPUs than threads.
         std::thread::yield_now();
     }
 }

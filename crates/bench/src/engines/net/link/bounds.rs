@@ -1,5 +1,4 @@
-//! How far the near end may go at a far end that serves strangers: what is asked for is held against the server's limits
-//! before anything is made for it.
+//! How much a client may ask of a server: a request is compared with the server's limits before anything is prepared.
 
 use model::experiment::NetParams;
 use model::io::{NetMode, Protocol};
@@ -8,51 +7,37 @@ use super::sizes::block_bytes;
 use crate::net::handshake::Limits;
 use crate::net::messages::Announced;
 
-/// A window begins no later than so many seconds after it was announced.
+/// A window begins at most this long after it was announced.
 const MOST_AHEAD_SECONDS: f64 = 60.0;
 
-/// Whether an experiment with so many data connections is within the limits.
-///
-/// # Errors
-/// A sentence with the limit.
-pub(in crate::engines::net) fn check(params: &NetParams, flows: usize, limits: &Limits) -> Result<(), String> {
+/// Whether a benchmark with this many data connections is within the limits.
+pub(crate) fn check(params: &NetParams, flows: usize, limits: &Limits) -> Result<(), String> {
     if flows > limits.most_flows as usize {
-        return Err(format!(
-            "{flows} data connections are too many; this server takes {} in a launch",
-            limits.most_flows
-        ));
+        let most = limits.most_flows;
+        return Err(format!("{flows} data connections are too many; this server takes {most} in a launch"));
     }
     if block_bytes(params) as u64 > limits.most_block_bytes {
-        return Err(format!(
-            "blocks of {} bytes are too large; this server takes {} bytes",
-            params.block, limits.most_block_bytes
-        ));
+        let (block, most) = (params.block, limits.most_block_bytes);
+        return Err(format!("blocks of {block} bytes are too large; this server takes {most} bytes"));
     }
-    // Such a transfer goes as fast as it can, in both directions.
+    // Such a transfer goes as fast as possible, in both directions.
     if limits.udp_bytes_per_second.is_some() && (params.protocol, params.mode) == (Protocol::Udp, NetMode::Transfer) {
         return Err("a transfer over UDP keeps to no rate, and this server was told to (--udp-rate)".to_owned());
     }
     Ok(())
 }
 
-/// A window as it may be: its times are sane, and senders of datagrams keep to the server's rate in it.
-///
-/// # Errors
-/// A sentence: its times are not sane.
-pub(in crate::engines::net) fn window(
-    mut announced: Announced,
-    params: &NetParams,
-    limits: &Limits,
-) -> Result<Announced, String> {
+/// Checks a window, and limits it to the server's rate of datagrams.
+pub(crate) fn window(mut announced: Announced, params: &NetParams, limits: &Limits) -> Result<Announced, String> {
     let seconds = announced.seconds.unwrap_or(0.0);
     let bytes = announced.bytes.unwrap_or(0.0);
     let sane = (0.0..=MOST_AHEAD_SECONDS).contains(&announced.begins_in_seconds)
         && (0.0..=limits.most_seconds).contains(&seconds)
         && (0.0..f64::INFINITY).contains(&bytes);
     if !sane {
+        let begins = announced.begins_in_seconds;
         return Err(format!(
-            "a window of {seconds} s that begins in {} s is none; look whether both run the same version",
-            announced.begins_in_seconds
+            "a window of {seconds} s that begins in {begins} s is none; look whether both run the same version"
         ));
     }
     if let (Some(most), NetMode::Blast | NetMode::NoDrop) = (limits.udp_bytes_per_second, params.mode) {
@@ -63,15 +48,12 @@ pub(in crate::engines::net) fn window(
 
 #[cfg(test)]
 mod tests {
-    use model::experiment::LOOPBACK;
     use model::io::Direction;
 
     use super::*;
 
     fn params(protocol: Protocol, mode: NetMode, block: u64) -> NetParams {
-        let params = areas::net::expand::params(protocol, mode, block, Direction::Down, 2);
-        assert_eq!(params.path, LOOPBACK);
-        params
+        areas::net::expand::params(protocol, mode, block, Direction::Down, 2)
     }
 
     #[test]

@@ -1,8 +1,6 @@
-//! The ceiling of a stream over loopback: two dependent copies of each byte, from one thread's memory into a ring and
-//! from the ring into another thread's, on the CPUs that the stream ran on.
-//!
-//! The kernel does at least these two copies and no device does anything, so a stream can come near this figure and not
-//! above it. It is no peak of the memory: a ring of some blocks stays in the caches, as a socket's buffer does.
+//! The ceiling of a stream over loopback: two dependent copies of each byte, from one thread's memory into a ring and from
+//! the ring into another thread's, on the CPUs of the stream. The kernel does at least these two copies. It is not the peak of
+//! the memory: a ring of some blocks stays in the caches, as a socket's buffer does.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -13,38 +11,28 @@ use sys::clock::Timer;
 
 use crate::engines::Window;
 
-/// A block is copied at about 10^10 B/s and handed over within some 100 ns: from this size on handing over is below
-/// 2 %. Smaller blocks of an experiment are copied together.
+/// At about 10^10 B/s and 100 ns per hand-over, the hand-over is below 2 % from this block on. Smaller blocks of a
+/// benchmark are copied together.
 const LEAST_BLOCK_BYTES: usize = 64 << 10;
-
-/// Blocks of the rings that are tried; the better one counts. Few blocks stay in the nearest cache, more of them make
-/// the two threads wait less for each other. Seen on the build machine (Cascade Lake): with one pair of threads 2 to 16
-/// blocks of 128 KiB are the same within 3 % when it is quiet.
+/// Blocks of the rings that are tried; the better ring counts. Few blocks stay in the nearest cache, more of them reduce
+/// waits. On Cascade Lake 2 to 16 blocks of 128 KiB are the same within 3 % for one pair of threads.
 const RINGS: [usize; 2] = [4, 16];
-
-/// Before the window of a ring: its pages are touched, the threads are all running.
+/// Before the window of a ring: its pages are touched, and all threads run.
 const LEAD_SECONDS: f64 = 0.01;
 
-/// The window of a ring.
 const WINDOW_SECONDS: f64 = 0.02;
-
-/// Blocks that have to come through a ring in its window: a few hundred do where its threads have their CPUs to themselves.
-/// Fewer say more of whoever else had the CPUs, and a longer window is tried.
+/// Fewer blocks in a window show other processes on the CPUs, and a longer window is tried.
 const LEAST_BLOCKS: u64 = 32;
-
-/// The longest window is so many times as long; there what came counts, however little.
+/// The longest window is this many times as long, and counts whatever it holds.
 const MOST_STRETCH: f64 = 32.0;
 
-/// More memory than this is not taken for it.
 const MOST_RING_BYTES: usize = 512 << 20;
-
-/// Looks without giving up the processor: one that waits shares its CPU with the thread it waits for where there are
-/// more threads than CPUs.
+/// Polls without yielding the CPU, which the two threads may share where there are more threads than CPUs.
 const LOOKS: u32 = 16;
 
-/// Bytes per second through pairs of threads, each on its (producer's, consumer's) CPUs, all at once; `None` where it
-/// cannot be measured.
-pub(in crate::engines::net) fn two_copies(pairs: &[(u32, u32)], block_bytes: usize, timer: &Timer) -> Option<f64> {
+/// Bytes per second through pairs of threads on their (producer's, consumer's) CPUs, all at once; `None` where it cannot
+/// be measured.
+pub(crate) fn two_copies(pairs: &[(u32, u32)], block_bytes: usize, timer: &Timer) -> Option<f64> {
     let block_bytes = block_bytes.max(LEAST_BLOCK_BYTES);
     RINGS
         .iter()
@@ -53,7 +41,6 @@ pub(in crate::engines::net) fn two_copies(pairs: &[(u32, u32)], block_bytes: usi
         .reduce(f64::max)
 }
 
-/// The same through rings of so many blocks.
 fn through_rings(pairs: &[(u32, u32)], block_bytes: usize, blocks: usize, timer: &Timer) -> Option<f64> {
     let enough = LEAST_BLOCKS * pairs.len() as u64 * block_bytes as u64;
     let mut stretch = 1.0;
@@ -67,8 +54,7 @@ fn through_rings(pairs: &[(u32, u32)], block_bytes: usize, blocks: usize, timer:
     }
 }
 
-/// Bytes that came through rings of so many blocks in a window of so many seconds; `None` where they cannot be made, or
-/// something else came.
+/// Bytes through the rings in a window; `None` where they cannot be made, or other bytes came out.
 fn in_window(pairs: &[(u32, u32)], block_bytes: usize, blocks: usize, (timer, seconds): (&Timer, f64)) -> Option<u64> {
     let begin = timer.now() + timer.ticks(LEAD_SECONDS);
     let window = Window { begin, end: begin + timer.ticks(seconds) };
@@ -91,7 +77,7 @@ fn in_window(pairs: &[(u32, u32)], block_bytes: usize, blocks: usize, (timer, se
 
 type Block = Box<[u8]>;
 
-/// What all bytes are: neither those of fresh memory nor the usual patterns.
+/// The value of all bytes: neither fresh memory's nor a common pattern.
 const FILL: u8 = 0xa5;
 
 /// Copies its own block into empty ones until the window has passed.
@@ -106,8 +92,7 @@ fn produce(bytes: usize, full: &SyncSender<Block>, emptied: &Receiver<Block>, wi
     }
 }
 
-/// Copies full blocks into its own until there are no more; the bytes that came inside the window, or `None` if they
-/// were not what was sent.
+/// Copies full blocks into its own until there are no more; the bytes inside the window, or `None` if they are wrong.
 fn consume(
     bytes: usize,
     filled: &Receiver<Block>,
@@ -124,14 +109,13 @@ fn consume(
         if window.holds(timer.now()) {
             came += block.len() as u64;
         }
-        // At the end nobody wants it any more.
+        // Fails at the end, when the producer is gone.
         let _ = empty.try_send(block);
     }
-    // On a busy machine none may have come.
+    // On a busy machine no block may have arrived.
     (blocks == 0 || sink.iter().all(|byte| *byte == FILL)).then_some(came)
 }
 
-/// The next block; `None` when the other side has ended.
 fn next(from: &Receiver<Block>) -> Option<Block> {
     let mut looks = 0;
     loop {

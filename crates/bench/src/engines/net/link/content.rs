@@ -1,33 +1,28 @@
 //! What is sent: blocks of random bytes, each with its number in front, so that every byte of a stream or a message
-//! follows from its place and a wrong, missing or repeated one is found.
-//!
-//! All blocks of a thread have the same random bytes behind the number: the source of a stream then stays in the cache
-//! as it does for iperf3, which sends one buffer over and over.
+//! follows from its position and a wrong, missing or repeated one is found. All blocks of a thread have the same random
+//! bytes behind the number, so that the source of a stream stays in the cache as iperf3's single buffer does.
 
 use stats::random::Random;
 use sys::pages::Pages;
 
-/// Bytes of a block's number, little-endian; a shorter block has as many of them as there is room for.
+/// Bytes of a block's number, little-endian; a shorter block has its first bytes.
 const STAMP_BYTES: usize = 8;
 
-/// The blocks of one thread.
 #[derive(Clone)]
-pub(in crate::engines::net) struct Content {
+pub(crate) struct Content {
     template: Box<[u8]>,
 }
 
-/// A place in the stream of all blocks.
+/// A position in the stream of all blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::engines::net) struct Place {
-    /// Number of the block.
-    pub(in crate::engines::net) block: u64,
-    /// Bytes into it.
-    pub(in crate::engines::net) within: usize,
+pub(crate) struct Place {
+    pub(crate) block: u64,
+    pub(crate) within: usize,
 }
 
 impl Content {
-    /// Blocks of so many bytes, the same at both ends: their seed is the launch's, which both know.
-    pub(in crate::engines::net) fn new(seed: u64, thread: usize, block_bytes: usize) -> Self {
+    /// The same at both ends: the seed is that of the process run.
+    pub(crate) fn new(seed: u64, thread: usize, block_bytes: usize) -> Self {
         let mut random = Random::new(seed ^ (thread as u64).rotate_left(32));
         let mut template: Box<[u8]> = vec![0; block_bytes.max(1)].into();
         for word in template.chunks_mut(8) {
@@ -36,23 +31,21 @@ impl Content {
         Self { template }
     }
 
-    /// Bytes per block.
-    pub(in crate::engines::net) fn block_bytes(&self) -> usize {
+    pub(crate) fn block_bytes(&self) -> usize {
         self.template.len()
     }
 
-    /// A block to send, not yet numbered.
-    pub(in crate::engines::net) fn block(&self) -> Pages {
+    /// A block without its number.
+    pub(crate) fn block(&self) -> Pages {
         Pages::of(&self.template)
     }
 
-    /// Whether these are the bytes at that place, as far as their first and last eight tell.
+    /// Whether the first and the last eight bytes belong to this position.
     ///
-    /// What was lost, doubled or put elsewhere shifts all that follows, and eight random bytes tell that from a match as
-    /// well as more do: one mistake in 2^64 is missed. Two comparisons of words cost a tenth of what two calls that
-    /// compare 64 bytes do, which counts where a receive is 1 KiB.
+    /// Lost, repeated or moved data shift all that follows, and eight random bytes miss one such fault in 2^64. Two
+    /// comparisons of words cost a tenth of two calls that compare 64 bytes, which matters for receives of 1 KiB.
     #[inline]
-    pub(in crate::engines::net) fn ends_hold(&self, place: Place, bytes: &[u8]) -> bool {
+    pub(crate) fn ends_hold(&self, place: Place, bytes: &[u8]) -> bool {
         if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk())
             && let Some(expected) = self.word(place)
             && let Some(expected_last) = self.word(place.after(bytes.len() - STAMP_BYTES, self.template.len()))
@@ -65,7 +58,7 @@ impl Content {
             && self.holds(place.after(tail, self.template.len()), &bytes[tail..])
     }
 
-    /// The eight bytes at a place; `None` where they are not all of one block's number or all behind it.
+    /// The eight bytes at a position; `None` where they are partly number and partly data, or of two blocks.
     #[inline]
     fn word(&self, place: Place) -> Option<u64> {
         match place.within {
@@ -77,8 +70,8 @@ impl Content {
         }
     }
 
-    /// Whether these are the bytes at that place.
-    pub(in crate::engines::net) fn holds(&self, mut place: Place, mut bytes: &[u8]) -> bool {
+    /// Whether all bytes belong to this position.
+    pub(crate) fn holds(&self, mut place: Place, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             let stamp = &place.block.to_le_bytes()[..STAMP_BYTES.min(self.template.len())];
             let expected = if place.within < stamp.len() { stamp } else { &self.template };
@@ -94,17 +87,16 @@ impl Content {
     }
 }
 
-/// Writes a block's number into it.
 #[inline]
-pub(in crate::engines::net) fn number(block: &mut [u8], number: u64) {
+pub(crate) fn number(block: &mut [u8], number: u64) {
     let length = block.len().min(STAMP_BYTES);
     block[..length].copy_from_slice(&number.to_le_bytes()[..length]);
 }
 
 impl Place {
-    /// The place so many bytes further, in blocks of `block_bytes`. A division only where more than one block passed.
+    /// The position this many bytes further. A division only where more than one block passed.
     #[inline]
-    pub(in crate::engines::net) fn after(self, bytes: usize, block_bytes: usize) -> Self {
+    pub(crate) fn after(self, bytes: usize, block_bytes: usize) -> Self {
         let within = self.within + bytes;
         if within < block_bytes {
             return Self { within, ..self };

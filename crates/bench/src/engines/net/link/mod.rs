@@ -1,11 +1,9 @@
-//! What goes over a connection, and how it is counted: blocks and their contents, sizes and headers, windows, bounds.
+//! What goes over a connection, and how it is counted.
 
 pub(super) mod blocks;
 pub(super) mod bounds;
 pub(super) mod ceiling;
 pub(super) mod content;
-pub(super) mod headers;
-pub(super) mod prepared;
 pub(super) mod sent;
 pub(super) mod sizes;
 pub(super) mod spinning;

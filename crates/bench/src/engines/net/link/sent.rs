@@ -1,15 +1,16 @@
-//! What TCP did for the senders of a launch: from two looks at a connection, over windows, and over threads.
+//! What TCP did for the senders of a process run: between two looks at a connection, over windows, and over threads.
 
 use std::net::TcpStream;
 
 use model::document::TcpConditions;
+use std::ops::Add;
 use sys::net::tcp::{TcpState, tcp_state};
 use sys::net::zero_copy::Told;
 
 use crate::net::messages::TcpSent;
 
-/// What a connection did between two looks at it.
-pub(in crate::engines::net) fn between(before: &TcpState, after: &TcpState) -> TcpSent {
+/// What a connection did between two looks.
+pub(crate) fn between(before: &TcpState, after: &TcpState) -> TcpSent {
     let more = |of: fn(&TcpState) -> Option<f64>| of(before).zip(of(after)).map(|(from, to)| (to - from).max(0.0));
     let retransmits = before.retransmits.zip(after.retransmits).map(|(from, to)| to.saturating_sub(from));
     TcpSent {
@@ -25,8 +26,8 @@ pub(in crate::engines::net) fn between(before: &TcpState, after: &TcpState) -> T
     }
 }
 
-/// The same with what the kernel had told of spared copies by either look.
-pub(in crate::engines::net) fn with_zero_copies(sent: TcpSent, before: Option<Told>, after: Option<Told>) -> TcpSent {
+/// The same with the kernel's reports of spared copies at either look.
+pub(crate) fn with_zero_copies(sent: TcpSent, before: Option<Told>, after: Option<Told>) -> TcpSent {
     let Some(after) = after else { return sent };
     let before = before.unwrap_or_default();
     TcpSent {
@@ -36,37 +37,20 @@ pub(in crate::engines::net) fn with_zero_copies(sent: TcpSent, before: Option<To
     }
 }
 
-/// A look at a sender's connection when a window begins.
-pub(in crate::engines::net) struct Look(Option<TcpState>);
-
-impl Look {
-    /// Now.
-    pub(in crate::engines::net) fn at(connection: &TcpStream) -> Self {
-        Self(tcp_state(connection))
-    }
-
-    /// What it did since; `None` where the kernel does not say.
-    pub(in crate::engines::net) fn until_now(&self, connection: &TcpStream) -> Option<TcpSent> {
-        Some(between(self.0.as_ref()?, &tcp_state(connection)?))
-    }
+/// What a connection did since a look at it, where the kernel reports it.
+pub(crate) fn since(before: Option<&TcpState>, connection: &TcpStream) -> Option<TcpSent> {
+    Some(between(before?, &tcp_state(connection)?))
 }
 
-/// The sum of two counts; unknown if one is.
-fn plus(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    one.zip(other).map(|(one, other)| one.saturating_add(other))
-}
-
-/// The same of seconds.
-fn longer(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+fn plus<T: Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
     one.zip(other).map(|(one, other)| one + other)
 }
 
-/// The better of two figures, where one is known.
 fn of_either<T>(one: Option<T>, other: Option<T>, better: fn(T, T) -> T) -> Option<T> {
     one.into_iter().chain(other).reduce(better)
 }
 
-/// What was done in two windows, or for two senders: counts and times add up, the longest round trip and the least
+/// What was done in two windows, or for two senders: counts and times add up, the longest round trip and the smallest
 /// window are kept.
 fn together(one: &TcpSent, other: &TcpSent) -> TcpSent {
     TcpSent {
@@ -74,39 +58,36 @@ fn together(one: &TcpSent, other: &TcpSent) -> TcpSent {
         round_trip_seconds: of_either(one.round_trip_seconds, other.round_trip_seconds, f64::max),
         least_round_trip_seconds: of_either(one.least_round_trip_seconds, other.least_round_trip_seconds, f64::min),
         congestion_window_bytes: of_either(one.congestion_window_bytes, other.congestion_window_bytes, u64::min),
-        busy_seconds: longer(one.busy_seconds, other.busy_seconds),
-        receiver_limited_seconds: longer(one.receiver_limited_seconds, other.receiver_limited_seconds),
-        buffer_limited_seconds: longer(one.buffer_limited_seconds, other.buffer_limited_seconds),
+        busy_seconds: plus(one.busy_seconds, other.busy_seconds),
+        receiver_limited_seconds: plus(one.receiver_limited_seconds, other.receiver_limited_seconds),
+        buffer_limited_seconds: plus(one.buffer_limited_seconds, other.buffer_limited_seconds),
         zero_copy_sends: plus(one.zero_copy_sends, other.zero_copy_sends),
         copied_sends: plus(one.copied_sends, other.copied_sends),
     }
 }
 
-/// What TCP did for one sender in all of its samples so far.
+/// What TCP did for one sender in its samples so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::engines::net) struct InSamples(Option<TcpSent>);
+pub(crate) struct InSamples(Option<TcpSent>);
 
 impl InSamples {
-    /// Adds a window; one of which nothing is known adds nothing. The round trip and the congestion window are those at
-    /// the end of the last.
-    pub(in crate::engines::net) fn add(&mut self, window: Option<TcpSent>) -> Option<TcpSent> {
+    /// Adds a window, if it is known. The round trip and the congestion window are those at its end.
+    pub(crate) fn add(&mut self, window: Option<TcpSent>) -> Option<TcpSent> {
         if let Some(window) = window {
             let sum = self.0.map_or(window, |sum| together(&sum, &window));
-            let (round_trip_seconds, congestion_window_bytes) =
-                (window.round_trip_seconds, window.congestion_window_bytes);
+            let TcpSent { round_trip_seconds, congestion_window_bytes, .. } = window;
             self.0 = Some(TcpSent { round_trip_seconds, congestion_window_bytes, ..sum });
         }
         self.0
     }
 }
 
-/// What TCP did for all senders of a launch.
-pub(in crate::engines::net) fn of_all(senders: &[Option<TcpSent>]) -> Option<TcpSent> {
+/// What TCP did for all senders of a process run.
+pub(crate) fn of_all(senders: &[Option<TcpSent>]) -> Option<TcpSent> {
     senders.iter().flatten().copied().reduce(|one, other| together(&one, &other))
 }
 
-/// The same as a row tells it.
-pub(in crate::engines::net) fn conditions(all: &TcpSent) -> TcpConditions {
+pub(crate) fn conditions(all: &TcpSent) -> TcpConditions {
     TcpConditions {
         retransmits: all.retransmits,
         round_trip_seconds: all.round_trip_seconds,
@@ -118,8 +99,8 @@ pub(in crate::engines::net) fn conditions(all: &TcpSent) -> TcpConditions {
     }
 }
 
-/// Share of the sends with `MSG_ZEROCOPY` whose copy was spared; `None` where there were none.
-pub(in crate::engines::net) fn zero_copied_share(all: &TcpSent) -> Option<f64> {
+/// Share of the sends with `MSG_ZEROCOPY` whose copy was spared, if there were any.
+pub(crate) fn zero_copied_share(all: &TcpSent) -> Option<f64> {
     let (sends, copied) = all.zero_copy_sends.zip(all.copied_sends)?;
     (sends > 0).then(|| sends.saturating_sub(copied) as f64 / sends as f64)
 }

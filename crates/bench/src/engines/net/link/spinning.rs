@@ -1,6 +1,5 @@
-//! Waiting without sleep: a socket that does not block is asked again and again.
-//!
-//! It shows what the path takes without the kernel's waking of a thread, and costs a CPU at each end.
+//! Waiting without sleep: a socket that does not block is asked again and again. That removes the kernel's wake-up of a
+//! thread from the time, and takes a CPU at each end.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -9,28 +8,20 @@ use std::thread;
 
 use model::io::Wait;
 
-/// Empty answers in a row before the CPU is given up for a moment, about a tenth of a millisecond: who is waited for may
-/// have the same one. Nobody else wanting it, that costs no more than another question.
+/// Empty answers in a row, about a tenth of a millisecond, before the CPU is yielded to a peer that may need it.
 const SPINS: u32 = 256;
-
-/// For so long a receive polls the device's queue (`Documentation/admin-guide/sysctl/net.rst` recommends 50 for
+/// For how long a receive polls the device's queue (`Documentation/admin-guide/sysctl/net.rst` recommends 50 for
 /// `busy_read`).
 const POLL_MICROSECONDS: u32 = 50;
 
-/// Asks the kernel to poll the device for a socket whose thread spins; for how long it does.
-pub(in crate::engines::net) fn poll_device(socket: &impl AsFd, wait: Wait) -> Option<u32> {
+/// Makes the kernel poll the device for a socket whose thread spins; for how long.
+pub(crate) fn poll_device(socket: &impl AsFd, wait: Wait) -> Option<u32> {
     (wait == Wait::Spinning).then(|| sys::net::wait::busy_poll(socket, POLL_MICROSECONDS)).flatten()
 }
 
-/// Asks until there is an answer; nothing (`WouldBlock`) is none.
-///
-/// # Errors
-/// The answer's; `TimedOut` once it is hopeless, which is looked at now and then.
+/// Asks until the answer is not `WouldBlock`; `TimedOut` once it is hopeless, which is checked now and then.
 #[inline]
-pub(in crate::engines::net) fn again<T>(
-    mut ask: impl FnMut() -> io::Result<T>,
-    mut is_hopeless: impl FnMut() -> bool,
-) -> io::Result<T> {
+pub(crate) fn again<T>(mut ask: impl FnMut() -> io::Result<T>, mut is_hopeless: impl FnMut() -> bool) -> io::Result<T> {
     let mut empty = 0_u32;
     loop {
         match ask() {
@@ -49,10 +40,10 @@ pub(in crate::engines::net) fn again<T>(
     }
 }
 
-/// A connection that does not block, as one whose reads and writes wait.
-pub(in crate::engines::net) struct Spinning<'a, F> {
-    pub(in crate::engines::net) stream: &'a TcpStream,
-    pub(in crate::engines::net) hopeless: F,
+/// A nonblocking connection whose reads and writes wait.
+pub(crate) struct Spinning<'a, F> {
+    pub(crate) stream: &'a TcpStream,
+    pub(crate) hopeless: F,
 }
 
 impl<F: FnMut() -> bool> Read for Spinning<'_, F> {

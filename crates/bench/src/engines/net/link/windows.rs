@@ -1,8 +1,6 @@
-//! The windows of time of a launch as its far end knows them, and what its threads count in each.
-//!
-//! Its threads always work: they receive what comes, send as it goes, or echo. A window only says what of it counts, so
-//! that nothing has to be stopped or drained between two windows. One thread, that of the control connection, opens
-//! windows and reads the counts; each of the others writes its own.
+//! The windows of a process run at the server, and what its threads count in each. The threads always work; a window only
+//! selects what counts. The thread of the control connection opens windows and reads the counts, each other thread writes
+//! its own.
 
 use std::io;
 use std::net::TcpStream;
@@ -18,31 +16,30 @@ use sys::usage::CpuClock;
 use super::sent;
 use crate::net::messages::{Announced, Counted, Datagrams};
 
-/// A window's end that never comes by itself.
+/// The end of a window that lasts until it is counted.
 const NO_END: u64 = u64::MAX;
 
-/// What one thread counts, on cache lines of its own: no other thread writes there. So a count is added to by a load and
-/// a store, which take a tenth of the time of an addition that locks the cache line.
+/// The counts of one thread, on cache lines of its own. No other thread writes them, so a count is incremented by a load and
+/// a store, which take a tenth of the time of an atomic addition.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Slot {
-    /// The window that the counts are of.
     number: AtomicU32,
     bytes: AtomicU64,
     messages: AtomicU64,
-    /// When the last of them came, in ticks.
+    /// When the last message arrived or left, in ticks.
     last: AtomicU64,
-    /// Bytes since the launch began, inside windows and outside.
+    /// Bytes since the process run began, inside windows and outside.
     total: AtomicU64,
     datagrams: Mutex<Option<Datagrams>>,
     clock: OnceLock<CpuClock>,
-    /// Of a sender over TCP, its connection.
+    /// The connection of a sender over TCP.
     connection: OnceLock<TcpStream>,
-    /// What the kernel has told of spared copies since the launch began.
+    /// The kernel's report of spared copies since the process run began.
     zero_copies: Mutex<Option<Told>>,
 }
 
-/// What is only known since the launch began, when a window begins or ends.
+/// What is only counted since the process run began, at the start or the end of a window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reading {
     cpu_seconds: Option<f64>,
@@ -50,15 +47,13 @@ struct Reading {
     zero_copies: Option<Told>,
 }
 
-/// Adds to a count that this thread alone writes.
 #[inline]
 fn add(count: &AtomicU64, more: u64, order: Ordering) {
     count.store(count.load(Ordering::Relaxed).wrapping_add(more), order);
 }
 
-/// The windows of a launch.
 #[derive(Debug)]
-pub(in crate::engines::net) struct Windows {
+pub(crate) struct Windows {
     timer: Timer,
     number: AtomicU32,
     begin: AtomicU64,
@@ -66,16 +61,14 @@ pub(in crate::engines::net) struct Windows {
     /// Bits of an `f64`: what all senders together send.
     bytes: AtomicU64,
     over: AtomicBool,
-    /// When the near end was heard last, in ticks.
+    /// When the client was heard last, in ticks.
     heard: AtomicU64,
     slots: Vec<Slot>,
-    /// Of each thread when the window began.
     before: Mutex<Vec<Reading>>,
 }
 
 impl Windows {
-    /// None yet, for so many threads.
-    pub(in crate::engines::net) fn new(threads: usize, timer: Timer) -> Self {
+    pub(crate) fn new(threads: usize, timer: Timer) -> Self {
         let slots = (0..threads).map(|_| Slot::default()).collect();
         Self {
             timer,
@@ -90,33 +83,29 @@ impl Windows {
         }
     }
 
-    /// The time.
-    pub(in crate::engines::net) fn timer(&self) -> &Timer {
+    pub(crate) fn timer(&self) -> &Timer {
         &self.timer
     }
 
-    /// A thread says that it has begun: its CPU time is read from now on.
-    pub(in crate::engines::net) fn enter(&self, thread: usize) {
+    /// Registers the CPU clock of the calling thread.
+    pub(crate) fn enter(&self, thread: usize) {
         if let (Some(slot), Some(clock)) = (self.slots.get(thread), CpuClock::of_this_thread()) {
-            // Who enters twice has the clock already.
+            // Fails if it is registered already.
             let _ = slot.clock.set(clock);
         }
     }
 
-    /// A thread sends on this connection: what TCP does for it is part of the counts.
-    ///
-    /// # Errors
-    /// There are no more descriptors.
-    pub(in crate::engines::net) fn watch(&self, thread: usize, connection: &TcpStream) -> io::Result<()> {
+    /// Registers the connection of a sender, so that the counts contain what TCP did for it.
+    pub(crate) fn watch(&self, thread: usize, connection: &TcpStream) -> io::Result<()> {
         if let Some(slot) = self.slots.get(thread) {
-            // Who watches twice has the connection already.
+            // As above.
             let _ = slot.connection.set(connection.try_clone()?);
         }
         Ok(())
     }
 
     /// Opens the window that was announced just now, and waits until it has begun.
-    pub(in crate::engines::net) fn open(&self, announced: &Announced) {
+    pub(crate) fn open(&self, announced: &Announced) {
         let begin = self.timer.now() + self.timer.ticks(announced.begins_in_seconds);
         self.end.store(0, Ordering::Release);
         for slot in &self.slots {
@@ -126,7 +115,7 @@ impl Windows {
         self.begin.store(begin, Ordering::Release);
         let end = announced.seconds.map_or(NO_END, |seconds| begin + self.timer.ticks(seconds));
         self.number.store(announced.number, Ordering::Release);
-        // Who sees this end sees all of the above too.
+        // A thread that sees this end sees all of the above too.
         self.end.store(end, Ordering::Release);
         self.sleep_until(begin);
         *lock(&self.before) = self.readings();
@@ -146,62 +135,57 @@ impl Windows {
         std::thread::sleep(Duration::from_secs_f64(left));
     }
 
-    /// The number of the window that was opened last; 0 before the first.
-    pub(in crate::engines::net) fn number(&self) -> u32 {
+    /// The number of the last window; 0 before the first.
+    pub(crate) fn number(&self) -> u32 {
         self.number.load(Ordering::Acquire)
     }
 
-    /// Whether this moment lies in the window.
     #[inline]
-    pub(in crate::engines::net) fn holds(&self, now: u64) -> bool {
+    pub(crate) fn holds(&self, now: u64) -> bool {
         let end = self.end.load(Ordering::Acquire);
         now < end && self.begin.load(Ordering::Acquire) <= now
     }
 
-    /// Whether the window is open, or about to be: senders that keep to a rate send until its end.
+    /// Whether the window is open or about to be: senders that keep to a rate send until its end.
     #[inline]
-    pub(in crate::engines::net) fn lasts(&self, now: u64) -> bool {
+    pub(crate) fn lasts(&self, now: u64) -> bool {
         now < self.end.load(Ordering::Acquire)
     }
 
-    /// Bytes that all senders together are to send: a second, or in all where the window has no end; infinite where as
-    /// many as go.
-    pub(in crate::engines::net) fn bytes(&self) -> f64 {
+    /// Bytes that all senders together are to send: per second, or in all where the window has no end; infinite for as many
+    /// as possible.
+    pub(crate) fn bytes(&self) -> f64 {
         f64::from_bits(self.bytes.load(Ordering::Relaxed))
     }
 
-    /// Whether the window ends with a question, and not by itself.
-    pub(in crate::engines::net) fn is_endless(&self) -> bool {
+    pub(crate) fn is_endless(&self) -> bool {
         self.end.load(Ordering::Acquire) == NO_END
     }
 
-    /// The near end has said something.
-    pub(in crate::engines::net) fn hear(&self) {
+    pub(crate) fn hear(&self) {
         self.heard.store(self.timer.now(), Ordering::Relaxed);
     }
 
-    /// How long it has said nothing, in seconds.
+    /// How long the client has been silent.
     #[inline]
-    pub(in crate::engines::net) fn silent_seconds(&self, now: u64) -> f64 {
+    pub(crate) fn silent_seconds(&self, now: u64) -> f64 {
         let heard = self.heard.load(Ordering::Relaxed);
         self.timer.seconds(heard.min(now), now)
     }
 
-    /// Whether the launch is over.
     #[inline]
-    pub(in crate::engines::net) fn are_over(&self) -> bool {
+    pub(crate) fn are_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
-    /// There will be no more windows.
-    pub(in crate::engines::net) fn end_all(&self) {
+    pub(crate) fn end_all(&self) {
         self.end.store(0, Ordering::Release);
         self.over.store(true, Ordering::Release);
     }
 
-    /// So many bytes came or left at this moment, in so many messages.
+    /// Counts messages and their bytes that arrived or left at this moment.
     #[inline]
-    pub(in crate::engines::net) fn note(&self, thread: usize, now: u64, messages: u64, bytes: u64) {
+    pub(crate) fn note(&self, thread: usize, now: u64, messages: u64, bytes: u64) {
         let slot = &self.slots[thread];
         if self.holds(now) {
             let number = self.number.load(Ordering::Relaxed);
@@ -212,44 +196,39 @@ impl Windows {
             add(&slot.messages, messages, Ordering::Relaxed);
             slot.last.store(now, Ordering::Relaxed);
         }
-        // Who sees this total sees the counts that belong to it.
+        // A thread that sees this total sees the counts that belong to it.
         add(&slot.total, bytes, Ordering::Release);
     }
 
-    /// What the kernel has told a thread of spared copies since the launch began.
-    pub(in crate::engines::net) fn note_zero_copies(&self, thread: usize, told: Told) {
+    pub(crate) fn note_zero_copies(&self, thread: usize, told: Told) {
         *lock(&self.slots[thread].zero_copies) = Some(told);
     }
 
-    /// What became of a thread's datagrams in this window so far.
-    pub(in crate::engines::net) fn note_datagrams(&self, thread: usize, datagrams: Datagrams) {
+    pub(crate) fn note_datagrams(&self, thread: usize, datagrams: Datagrams) {
         *lock(&self.slots[thread].datagrams) = Some(datagrams);
     }
 
-    /// Bytes that have come or left since the launch began, over all threads.
-    pub(in crate::engines::net) fn total(&self) -> u64 {
+    /// Bytes since the process run began, over all threads.
+    pub(crate) fn total(&self) -> u64 {
         self.slots.iter().map(|slot| slot.total.load(Ordering::Acquire)).sum()
     }
 
-    /// Waits until so many bytes have come on each connection since the launch began, or so much time has passed.
-    /// Returns whether there is nothing more to wait for.
-    pub(in crate::engines::net) fn wait_for(&self, totals: &[u64], at_most: Duration) -> bool {
-        /// How long between two looks.
-        const LOOK: Duration = Duration::from_micros(200);
+    /// Waits until this many bytes have arrived on each connection since the process run began; `false` after a timeout.
+    pub(crate) fn wait_for(&self, totals: &[u64], at_most: Duration) -> bool {
         let until = self.timer.now() + self.timer.ticks(at_most.as_secs_f64());
         let missing = |(slot, total): (&Slot, &u64)| slot.total.load(Ordering::Acquire) < *total;
         while self.slots.iter().zip(totals).any(missing) && !self.are_over() {
             if self.timer.now() >= until {
                 return false;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(Duration::from_micros(200));
         }
         true
     }
 
-    /// What was counted in the window, once it is over; one without an end ends now.
-    pub(in crate::engines::net) fn counts(&self) -> Vec<Counted> {
-        /// A thread that had looked at the time just before the end has written its count by then.
+    /// The counts of the window, once it has ended; a window without an end ends now.
+    pub(crate) fn counts(&self) -> Vec<Counted> {
+        /// A thread that read the time just before the end has written its count by then.
         const SETTLED: Duration = Duration::from_micros(200);
         let (begin, end) = (self.begin.load(Ordering::Acquire), self.end.load(Ordering::Acquire));
         if end == NO_END {
@@ -278,7 +257,6 @@ impl Windows {
 }
 
 impl Slot {
-    /// The first count of this window.
     #[cold]
     fn begin(&self, number: u32) {
         for count in [&self.bytes, &self.messages, &self.last] {
@@ -287,7 +265,7 @@ impl Slot {
         self.number.store(number, Ordering::Release);
     }
 
-    /// Bytes and messages of this window and when the last came; nothing where it has counted nothing in it.
+    /// Bytes and messages of a window and when the last of them came; 0 where it has counted nothing.
     fn counts(&self, number: u32) -> [u64; 3] {
         if self.number.load(Ordering::Acquire) != number {
             return [0; 3];
@@ -296,7 +274,6 @@ impl Slot {
     }
 }
 
-/// Locks even if another thread has panicked meanwhile: the data is plain.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,9 @@
-//! Streams of datagrams, both ends in one process: between them nothing, or a relay that does to datagrams what networks
-//! do.
+//! Streams of datagrams, both ends in one process: between them nothing, or a relay that does to datagrams what networks do.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::net::{Shutdown, SocketAddr, TcpListener, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::net::{Shutdown, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use model::io::Segmentation;
 use sys::clock::monotonic_raw_seconds;
@@ -14,9 +12,9 @@ use super::*;
 
 mod transfers;
 
-/// A row of one flow, or two where both directions are measured.
+/// A benchmark of one flow, or two where both directions are measured.
 fn of(mode: NetMode, direction: Direction, block: u64, segmentation: Segmentation, goal: Option<u32>) -> NetParams {
-    let params = areas::net::expand::params(Protocol::Udp, mode, block, direction, 1);
+    let params = params((Protocol::Udp, mode, direction), block, 1);
     let loss_goal_per_million = goal.or(params.loss_goal_per_million);
     let params = NetParams { segmentation: Some(segmentation), loss_goal_per_million, ..params };
     areas::net::expand::check(&params).unwrap();
@@ -27,47 +25,26 @@ fn blast(direction: Direction, block: u64, segmentation: Segmentation) -> NetPar
     of(NetMode::Blast, direction, block, segmentation, None)
 }
 
-/// The task of one end.
-fn task_of(params: &NetParams, role: Role, token: &str) -> Task {
-    let kind = (params.protocol, params.mode, params.direction.unwrap_or(Direction::Up));
-    let mut task = task(kind, params.block, params.threads, role, token);
-    task.experiment.params = Params::Net(params.clone());
-    task
-}
-
-/// Runs the near end's threads beside the engine's own far end, through a relay where there is one. Each thread measures
-/// for itself; what they found, in their order.
+/// Runs the client's threads against the engine's own server, through a relay where there is one; what they found.
 fn through<T: Send>(
     params: &NetParams,
     relay: Option<Fate>,
     work: Option<f64>,
     measure: impl Fn(&mut Driven<'_>) -> T + Sync,
 ) -> Vec<T> {
-    let token = Token::new();
-    let (tell, told) = mpsc::channel();
-    let over = Arc::new(AtomicBool::new(false));
-    thread::scope(|scope| {
-        let theirs = task_of(params, Role::Peer, token.as_str());
-        // Where the near end fails the far one is told, or notices, and its complaint is not this test's.
-        scope.spawn(move || drop(NetEngine.peer(&theirs, &mut Telling(tell))));
-        let mut address = told.recv().unwrap();
-        if let Some(fate) = relay {
-            address = relayed(scope, address.parse().unwrap(), fate, &over).to_string();
-        }
-        let mut ours = addressed(task_of(params, Role::Measure, token.as_str()), address);
-        ours.exact_work = work;
-        let _over = Over(&over);
-        in_threads(&ours, |_, flow| measure(flow))
-    })
-}
-
-/// Ends the relay, whatever came of what went through it.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
+    let server = |task: &Task, telling: &mut Telling| {
+        // Where the client fails the server is told, or notices, and its error is not this test's.
+        let Some(fate) = relay else { return drop(NetEngine.peer(task, telling)) };
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let (tell, told) = mpsc::channel();
+            let server = scope.spawn(move || drop(NetEngine.peer(task, &mut Telling(tell))));
+            telling.listening(&relayed(scope, told.recv().unwrap().parse().unwrap(), fate, &over).to_string());
+            let _ = server.join();
+            over.store(true, Ordering::SeqCst);
+        });
+    };
+    against(params, work, server, |_, flow| measure(flow))
 }
 
 /// The same with one thread.
@@ -75,23 +52,22 @@ fn alone<T: Send>(params: &NetParams, relay: Option<Fate>, measure: impl Fn(&mut
     through(params, relay, None, measure).remove(0)
 }
 
-/// What becomes of the datagram of this number among all that the relay has seen: what is sent on instead.
+/// What a relay sends instead of a datagram, given its number among all that the relay has seen.
 type Fate = fn(number: u64, datagram: &[u8], held: &mut Vec<u8>) -> Vec<Vec<u8>>;
 
-/// A relay to this address, for its connections and, at the same port, its datagrams; those with data meet their fate.
+/// A relay to this address, for its connections and, at the same port, its datagrams.
 fn relayed<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     to: SocketAddr,
     fate: Fate,
-    over: &Arc<AtomicBool>,
+    over: &'scope AtomicBool,
 ) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let socket = UdpSocket::bind(listener.local_addr().unwrap()).unwrap();
     let address = listener.local_addr().unwrap();
     listener.set_nonblocking(true).unwrap();
-    let ended = Arc::clone(over);
     scope.spawn(move || {
-        while !ended.load(Ordering::SeqCst) {
+        while !over.load(Ordering::SeqCst) {
             let Ok((near, _)) = listener.accept() else {
                 thread::sleep(Duration::from_millis(1));
                 continue;
@@ -102,26 +78,25 @@ fn relayed<'scope>(
             far.set_nodelay(true).unwrap();
             for (mut from, mut onto) in [(near.try_clone().unwrap(), far.try_clone().unwrap()), (far, near)] {
                 scope.spawn(move || {
-                    // Either side may have gone before the other.
+                    // Either side may be gone first.
                     let _ = std::io::copy(&mut from, &mut onto);
                     let _ = onto.shutdown(Shutdown::Both);
                 });
             }
         }
     });
-    let ended = Arc::clone(over);
-    scope.spawn(move || pass_on(&socket, to, fate, &ended));
+    scope.spawn(move || pass_on(&socket, to, fate, over));
     address
 }
 
-/// Passes datagrams on in both directions, on one thread: those of a flow have a socket of their own towards the far end.
+/// Passes datagrams on in both directions; each flow has a socket of its own towards the server.
 fn pass_on(socket: &UdpSocket, to: SocketAddr, fate: Fate, over: &AtomicBool) {
     socket.set_nonblocking(true).unwrap();
     let mut onward: BTreeMap<SocketAddr, UdpSocket> = BTreeMap::new();
     let (mut buffer, mut held) = (vec![0; 1 << 16], Vec::new());
     let mut number = 0;
     let mut meet = |datagram: &[u8], held: &mut Vec<u8>| {
-        // What opens a flow comes through.
+        // A preface passes.
         if datagram.starts_with(b"assaynet") {
             return vec![datagram.to_vec()];
         }
@@ -156,13 +131,13 @@ fn pass_on(socket: &UdpSocket, to: SocketAddr, fate: Fate, over: &AtomicBool) {
     }
 }
 
-/// What every window keeps to, whatever the machine is busy with.
+/// What holds in every window, however busy the machine is.
 fn conserved(tally: &Tally, params: &NetParams, up: bool) {
     let carried = &tally.carried;
     assert_eq!(tally.bytes, tally.operations * params.block);
     assert!(carried.datagrams_came <= carried.datagrams_sent, "{carried:?}");
     assert_eq!(carried.up_bytes, if up { tally.bytes } else { 0 });
-    // A far end that has only just begun may not know yet.
+    // Unknown if the server has only just begun.
     assert!(carried.cpu_seconds.is_none_or(|seconds| seconds >= 0.0), "{carried:?}");
 }
 
@@ -174,7 +149,8 @@ fn datagrams_of_every_size_and_direction_are_counted_once_and_none_is_made_up() 
         for (block, segmentation) in
             [(64, Segmentation::Off), (1472, Segmentation::Gso), (9000, Segmentation::Off), (65_507, Segmentation::Gso)]
         {
-            let params = blast(direction, block, segmentation);
+            let threads = if block == 9000 { 3 } else { 1 };
+            let params = NetParams { threads, ..blast(direction, block, segmentation) };
             let flows = through(&params, None, None, |flow| {
                 let metrics = flow.profile().metrics;
                 assert_eq!(metrics[0], FlowMetric::Bytes);
@@ -183,9 +159,10 @@ fn datagrams_of_every_size_and_direction_are_counted_once_and_none_is_made_up() 
                 let tallies = windows_until(flow, 40, |tally| tally.operations > 0);
                 (tallies, conditions(flow))
             });
+            assert_eq!(flows.len(), threads as usize * if direction == Direction::Both { 2 } else { 1 });
             let mut came = 0;
             for (thread, (tallies, seen)) in flows.iter().enumerate() {
-                let up = direction == Direction::Up || direction == Direction::Both && thread == 1;
+                let up = direction == Direction::Up || direction == Direction::Both && thread >= threads as usize;
                 for tally in tallies {
                     conserved(tally, &params, up);
                 }
@@ -204,19 +181,7 @@ fn datagrams_of_every_size_and_direction_are_counted_once_and_none_is_made_up() 
     }
 }
 
-#[test]
-fn several_threads_have_a_flow_each() {
-    let params = NetParams { threads: 3, ..blast(Direction::Both, 1000, Segmentation::Off) };
-    let flows = through(&params, None, None, |flow| (0..3).map(|_| window(flow, 60).unwrap()).collect::<Vec<_>>());
-    assert_eq!(flows.len(), 6);
-    for (thread, tallies) in flows.iter().enumerate() {
-        for tally in tallies {
-            conserved(tally, &params, thread >= 3);
-        }
-    }
-}
-
-/// Drops every tenth, sends every tenth but three twice, swaps the two before, and lets a stranger in.
+/// Of ten datagrams one is lost, one is sent twice, two are swapped, and one follows a foreign one.
 fn mistreat(number: u64, datagram: &[u8], held: &mut Vec<u8>) -> Vec<Vec<u8>> {
     match number % 10 {
         0 => Vec::new(),
@@ -231,25 +196,20 @@ fn mistreat(number: u64, datagram: &[u8], held: &mut Vec<u8>) -> Vec<Vec<u8>> {
     }
 }
 
-/// Says that no rate was found, as it may be on a machine that is too busy for one.
+/// Skips a test without a rate, as on a machine that is too busy for one.
 fn too_busy(what: &str, reason: &str) {
     assert!(reason.contains("not the rate that loses them") || reason.contains("hold the CPUs"), "{reason}");
     eprintln!("SKIPPED: {what}: this machine is too busy: {reason}");
 }
 
-/// A row that a relay of one thread can carry: so few datagrams that no buffer overflows. The goal allows what the relay
-/// does.
-fn slow(direction: Direction) -> NetParams {
-    of(NetMode::NoDrop, direction, 1472, Segmentation::Off, Some(200_000))
-}
-
 #[test]
 fn what_a_relay_does_to_datagrams_is_what_is_found() {
     for direction in [Direction::Up, Direction::Down] {
-        let params = slow(direction);
+        // The relay can carry this without overflowing a buffer, and the goal allows what it does.
+        let params = of(NetMode::NoDrop, direction, 1472, Segmentation::Off, Some(200_000));
         let found = alone(&params, Some(mistreat), |flow| {
             let (mut tallies, mut sent) = (Vec::new(), 0);
-            // A sample that lost more than the goal was more than the relay could carry; the next has a lower rate.
+            // A sample that lost more than the goal was too much for the relay; the next has a lower rate.
             for _ in 0..60 {
                 let tally = window(flow, 150)?;
                 if !tally.carried.above_goal && tally.carried.datagrams_sent > 0 {
@@ -262,11 +222,10 @@ fn what_a_relay_does_to_datagrams_is_what_is_found() {
             }
             Err(format!("{sent} datagrams in {} samples, not the rate that loses them", tallies.len()))
         });
-        // On a machine that is too busy for the relay no rate may keep to the goal, and that is said.
-        let (tallies, seen): (Vec<Tally>, NetConditions) = match found {
+        let found: Result<(Vec<Tally>, NetConditions), String> = found;
+        let (tallies, seen) = match found {
             Ok(found) => found,
             Err(reason) => {
-                let reason: String = reason;
                 too_busy("a relay between datagrams", &reason);
                 continue;
             }
@@ -340,13 +299,12 @@ fn a_path_that_swallows_datagrams_is_told_from_an_end_that_is_stopped() {
         (1472, swallow_long as Fate, "packets of 1500 bytes seem to vanish on the path"),
         (14, swallow_all, "look for a firewall between the two"),
     ] {
-        let params = areas::net::expand::params(Protocol::Udp, NetMode::Pingpong, block, Direction::Up, 1);
+        let params = params(DATAGRAM, block, 1);
         let error = alone(&params, Some(fate), |flow| window(flow, 60_000).unwrap_err());
         assert!(error.contains("the other end answers") && error.contains(says), "{error}");
         assert_eq!(error.contains("ICMP"), block == 1472, "{error}");
     }
-    let short = areas::net::expand::params(Protocol::Udp, NetMode::Pingpong, 14, Direction::Up, 1);
-    let seen = alone(&short, Some(swallow_long), |flow| {
+    let seen = alone(&params(DATAGRAM, 14, 1), Some(swallow_long), |flow| {
         assert!(busy_window(flow, 50).operations > 0, "short ones come through");
         conditions(flow)
     });
@@ -434,41 +392,26 @@ fn work_that_is_done_in_full_is_sent_to_the_last_datagram() {
 }
 
 #[test]
-fn a_far_end_that_is_mute_or_vanishes_is_an_error_in_seconds() {
+fn a_server_that_is_mute_or_vanishes_is_an_error_in_seconds() {
     let began = monotonic_raw_seconds();
-    for direction in [Direction::Up, Direction::Down] {
-        let kind = (Protocol::Udp, NetMode::Blast, direction);
-        let vanishing = |task: &Task, telling: &mut Telling| with_end(task, telling, |_, _| ());
-        let error = beside(kind, 1000, vanishing, |flow| {
+    let transfer = (Protocol::Udp, NetMode::Transfer, Direction::Up);
+    let [up, down] = [Direction::Up, Direction::Down].map(|direction| (Protocol::Udp, NetMode::Blast, direction));
+    for kind in [up, down, transfer] {
+        let error = beside(kind, 1000, udp_server(|_| ()), |flow| {
             (0..10).find_map(|_| window(flow, 20_000).err()).expect("nothing was noticed")
         });
         assert!(error.contains("the other end"), "{error}");
     }
-    let (release, held) = mpsc::channel::<()>();
-    let mute = move |task: &Task, telling: &mut Telling| {
-        with_end(task, telling, move |_, _| held.recv().unwrap_or_default());
-    };
-    let error = beside((Protocol::Udp, NetMode::Blast, Direction::Down), 1000, mute, |flow| {
-        let error = window(flow, 60_000).unwrap_err();
-        drop(release);
-        error
-    });
-    assert!(error.contains("has not answered for 5 s"), "{error}");
-    assert!(monotonic_raw_seconds() - began < 60.0);
+    for kind in [down, transfer] {
+        let error = beside(kind, 1000, mute, |flow| window(flow, 60_000).unwrap_err());
+        assert!(error.contains("has not answered for 5 s"), "{error}");
+    }
+    assert!(monotonic_raw_seconds() - began < 90.0);
 }
 
 #[test]
-fn who_sends_datagrams_stops_where_nothing_is_heard() {
-    let params = blast(Direction::Down, 1000, Segmentation::Off);
-    let token = Token::new();
-    let (tell, told) = mpsc::channel();
-    thread::scope(|scope| {
-        let theirs = task_of(&params, Role::Peer, token.as_str());
-        scope.spawn(move || drop(NetEngine.peer(&theirs, &mut Telling(tell))));
-        let ours = addressed(task_of(&params, Role::Measure, token.as_str()), told.recv().unwrap());
-        let opening = Opening { params: params.clone(), most_seconds: 120.0 };
-        let address = ours.ends.as_ref().unwrap().address.clone().unwrap();
-        let (session, ends) = near::meet(&address, token.as_str(), opening, PATIENCE).unwrap();
+fn a_sender_of_datagrams_stops_where_nothing_is_heard() {
+    in_session(&blast(Direction::Down, 1000, Segmentation::Off), |session, ends| {
         let DataEnd::Udp(socket) = &ends[0] else { panic!("datagrams") };
         let timer = Timer::system();
         let window = Window { begin: timer.now(), end: timer.now() + timer.ticks(90.0) };
@@ -476,14 +419,13 @@ fn who_sends_datagrams_stops_where_nothing_is_heard() {
         // It sends while it hears of us: on a busy machine not at once.
         socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         let mut buffer = [0; 2000];
-        let mut comes_when_we_show_life = || {
+        let mut comes_after_a_heartbeat = || {
             (0..60).any(|_| {
                 session.show_life().unwrap();
                 socket.recv(&mut buffer).is_ok()
             })
         };
-        assert!(comes_when_we_show_life());
-        // And then it hears nothing more.
+        assert!(comes_after_a_heartbeat());
         let began = monotonic_raw_seconds();
         loop {
             match socket.recv(&mut [0; 2000]) {
@@ -491,8 +433,8 @@ fn who_sends_datagrams_stops_where_nothing_is_heard() {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
                 Err(error) => panic!("{error}"),
             }
-            assert!(monotonic_raw_seconds() - began < 20.0, "it goes on and on");
+            assert!(monotonic_raw_seconds() - began < 20.0, "it goes on without a heartbeat");
         }
-        assert!(comes_when_we_show_life(), "and goes on when it does");
+        assert!(comes_after_a_heartbeat(), "and goes on with one");
     });
 }

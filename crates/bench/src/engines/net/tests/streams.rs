@@ -1,35 +1,34 @@
-//! Streams and transfers over TCP: work done in full, spared copies, what TCP says, and ends that fail in the middle.
+//! Streams and transfers over TCP: work done in full, spared copies, what TCP reports, and servers that fail in the middle.
 
 use super::*;
 use crate::net::messages::{Announced, Asked, Counted, Counts};
 
-/// Runs a near end of so many threads beside the engine's own far end, every thread through the same; `change` is what
-/// both ends' tasks have of their own.
-fn between_both<T: Send>(
-    kind: Kind,
-    block: u64,
-    threads: u32,
-    change: impl Fn(&mut Task),
-    measure: impl Fn(usize, &mut Driven<'_>) -> T + Sync,
-) -> Vec<T> {
-    let token = Token::new();
-    let (tell, told) = mpsc::channel();
-    let task_of = |role| {
-        let mut task = task(kind, block, threads, role, token.as_str());
-        change(&mut task);
-        task
-    };
-    let theirs = task_of(Role::Peer);
-    thread::scope(|scope| {
-        scope.spawn(move || our_own(&theirs, &mut Telling(tell)));
-        in_threads(&addressed(task_of(Role::Measure), told.recv().unwrap()), measure)
-    })
-}
+/// A transfer over TCP.
+const TRANSFER: Kind = (Protocol::Tcp, NetMode::Transfer, Direction::Up);
 
-/// The parameters of a task.
-fn params_of(task: &mut Task) -> &mut NetParams {
-    let Params::Net(params) = &mut task.experiment.params else { panic!("a network experiment") };
-    params
+#[test]
+fn streams_of_every_block_size_and_direction_arrive_as_they_were_sent() {
+    for kind in [UP, DOWN] {
+        for block in [1, 14, 1000, 128 << 10, 1 << 20] {
+            beside(kind, block, our_own, |flow| {
+                assert_eq!(flow.profile().metrics, [FlowMetric::Bytes, FlowMetric::CpuCost, FlowMetric::Retransmits]);
+                let mut bytes = 0;
+                for _ in 0..3 {
+                    let tally = busy_window(flow, 20);
+                    assert!(tally.bytes >= tally.operations, "block {block}");
+                    assert!(tally.bytes <= tally.operations * block, "a receive is no longer than a block of {block}");
+                    assert_eq!(tally.carried.up_bytes, if kind == UP { tally.bytes } else { 0 });
+                    assert!(tally.carried.cpu_seconds.is_some_and(|seconds| seconds >= 0.0));
+                    bytes += tally.bytes;
+                    // Between samples nothing is counted, and a stream to the client waits.
+                    thread::sleep(Duration::from_millis(5));
+                }
+                // Headers included, and what was sent before the windows and after them.
+                let link_bytes = conditions(flow).link_bytes;
+                assert!(link_bytes.is_none_or(|link_bytes| link_bytes > bytes), "{link_bytes:?}");
+            });
+        }
+    }
 }
 
 #[test]
@@ -37,27 +36,21 @@ fn work_that_is_done_in_full_is_all_there_and_no_more() {
     const TOTAL: u64 = 5_000_001;
     for kind in [UP, DOWN, BOTH] {
         for block in [1000, 128 << 10] {
-            let tallies = between_both(
-                kind,
-                block,
-                2,
-                |task| task.exact_work = Some(TOTAL as f64),
-                |_, flow| {
-                    // Windows with an end before it, as in a launch that warms up.
-                    window(flow, 20).unwrap();
-                    (0..3).map(|_| in_full(flow).unwrap()).collect::<Vec<_>>()
-                },
-            );
+            let tallies = against(&params(kind, block, 2), Some(TOTAL as f64), our_own, |_, flow| {
+                // As in a process run that warms up.
+                window(flow, 20).unwrap();
+                (0..3).map(|_| in_full(flow).unwrap()).collect::<Vec<_>>()
+            });
             for sample in 0..3 {
                 let bytes: u64 = tallies.iter().map(|tallies| tallies[sample].bytes).sum();
-                // What is sent from here is in whole blocks.
+                // The client sends whole blocks.
                 let more = bytes.checked_sub(TOTAL).expect("less than the work was counted");
                 assert!(more < block * tallies.len() as u64, "{kind:?}, {block} B: {bytes} B");
                 for tally in tallies.iter().map(|tallies| &tallies[sample]) {
                     let up = if tally.carried.up_bytes > 0 { tally.bytes } else { 0 };
-                    assert_eq!(tally.carried.up_bytes, up, "a flow goes one way");
+                    assert_eq!(tally.carried.up_bytes, up, "a flow has one direction");
                     let Window { begin, end } = tally.window();
-                    assert!(begin < end && end < Window::NO_END, "the end is told: {:?}", tally.window());
+                    assert!(begin < end && end < Window::NO_END, "{:?}", tally.window());
                 }
             }
         }
@@ -65,26 +58,19 @@ fn work_that_is_done_in_full_is_all_there_and_no_more() {
 }
 
 #[test]
-fn what_tcp_did_for_the_senders_is_told_of_either_end() {
+fn what_tcp_did_for_the_senders_of_either_end_is_reported() {
     for kind in [UP, DOWN, BOTH] {
-        let seen = between_both(
-            kind,
-            64 << 10,
-            2,
-            |_| {},
-            |_, flow| {
-                window(flow, 20).unwrap();
-                flow.prepare(crate::engines::NextWindow::FirstSample).unwrap();
-                let sending = |tally: &Tally| tally.operations > 0;
-                let tallies = windows_until(flow, 40, sending);
-                let retransmits: Option<u64> = tallies.iter().map(|tally| tally.carried.retransmits).sum();
-                // As in a launch no thread concludes before all have had their last window.
-                flow.meet(0);
-                let seen = conditions(flow);
-                flow.meet(0);
-                (retransmits, seen)
-            },
-        );
+        let seen = against(&params(kind, 64 << 10, 2), None, our_own, |_, flow| {
+            window(flow, 20).unwrap();
+            flow.prepare(crate::engines::NextWindow::FirstSample).unwrap();
+            let tallies = windows_until(flow, 40, |tally| tally.operations > 0);
+            let retransmits: Option<u64> = tallies.iter().map(|tally| tally.carried.retransmits).sum();
+            // As in a process run no thread concludes before all have had their last window.
+            flow.meet(0);
+            let seen = conditions(flow);
+            flow.meet(0);
+            (retransmits, seen)
+        });
         let first = &seen[0].1;
         assert_eq!(first.address_family.as_deref(), Some("IPv4"));
         assert!(first.round_trip_seconds.is_some_and(|seconds| seconds > 0.0 && seconds < 5.0), "{first:?}");
@@ -97,91 +83,77 @@ fn what_tcp_did_for_the_senders_is_told_of_either_end() {
             assert!(busy > 0.0 && receiver + buffer <= busy + 0.01, "{tcp:?}");
         }
         assert_eq!(first.zero_copied_share, None);
-        assert!(seen[1..].iter().all(|(_, seen)| seen.tcp.is_none()), "the first speaks for all");
+        assert!(seen[1..].iter().all(|(_, seen)| seen.tcp.is_none()), "the first reports for all");
     }
 }
 
 #[test]
-fn spared_copies_come_as_they_were_sent_and_loopback_spares_none() {
+fn spared_copies_arrive_as_they_were_sent_and_loopback_spares_none() {
     for kind in [UP, DOWN] {
         for block in [1000, 128 << 10] {
-            let sparing = |task: &mut Task| params_of(task).zero_copy = Some(true);
-            let seen = between_both(kind, block, 1, sparing, |_, flow| {
+            let params = NetParams { zero_copy: Some(true), ..params(kind, block, 1) };
+            let seen = against(&params, None, our_own, |_, flow| {
                 flow.prepare(crate::engines::NextWindow::FirstSample).unwrap();
-                let mut told = None;
-                // Of a window on a busy machine the kernel may have told nothing yet.
-                for _ in 0..100 {
+                // On a busy machine the kernel may have reported nothing yet.
+                (0..100).find_map(|_| {
                     assert!(busy_window(flow, 30).bytes > 0);
-                    told = conditions(flow).zero_copied_share;
-                    if told.is_some() {
-                        break;
-                    }
-                }
-                told
+                    conditions(flow).zero_copied_share
+                })
             });
-            assert_eq!(seen, [Some(0.0)], "{kind:?}, {block} B: both ends are here");
+            assert_eq!(seen, [Some(0.0)], "{kind:?}, {block} B: both ends are on this host");
         }
     }
 }
 
 #[test]
-fn what_the_far_end_found_wrong_is_the_reason_here() {
-    let token = Token::new();
-    let (tell, told) = mpsc::channel();
-    thread::scope(|scope| {
-        let theirs = task(UP, 1000, 1, Role::Peer, token.as_str());
-        let far = scope.spawn(move || NetEngine.peer(&theirs, &mut Telling(tell)));
-        let params = areas::net::expand::params(UP.0, UP.1, 1000, UP.2, 1);
-        let opening = Opening { params, most_seconds: 60.0 };
-        let (session, ends) = near::meet(&told.recv().unwrap(), token.as_str(), opening, PATIENCE).unwrap();
-        let DataEnd::Tcp(connection) = &ends[0] else { panic!("a connection") };
-        let mut connection: &TcpStream = connection;
-        connection.write_all(&[7; 1000]).unwrap();
-        while connection.write_all(&[7; 1000]).is_ok() {}
-        let said = session.explain("the connection broke".to_owned(), 1500);
-        assert!(said.contains("what came is not what was sent"), "{said}");
-        assert_eq!(session.explain("another thread's".to_owned(), 1500), said, "every thread says the same");
-        assert!(far.join().unwrap().is_err());
-    });
-}
-
-#[test]
-fn bytes_that_come_slowly_are_waited_for_and_those_that_stop_are_not() {
-    const PIECE: usize = 1000;
-    let token = Token::new();
-    let (tell, told) = mpsc::channel();
-    thread::scope(|scope| {
-        let theirs = task(UP, PIECE as u64, 1, Role::Peer, token.as_str());
-        scope.spawn(move || our_own(&theirs, &mut Telling(tell)));
-        let params = areas::net::expand::params(UP.0, UP.1, PIECE as u64, UP.2, 1);
-        let opening = Opening { params, most_seconds: 60.0 };
-        let (session, mut ends) = near::meet(&told.recv().unwrap(), token.as_str(), opening, PATIENCE).unwrap();
-        let Some(DataEnd::Tcp(connection)) = ends.pop() else { panic!("a connection") };
-        let timer = Timer::system();
-        let window = Window { begin: timer.now(), end: Window::NO_END };
-        session.announce(1, window, None, &timer).unwrap();
-        let content = content::Content::new(session.token().seed(), 0, PIECE);
-        let mut block = content.block();
-        let all = 5;
-        scope.spawn(move || {
-            let mut connection: &TcpStream = &connection;
-            for next in 0..all {
-                // Longer than the far end waits without a byte, all of them together.
-                thread::sleep(Duration::from_millis(600));
-                content::number(&mut block, next);
-                connection.write_all(&block).unwrap();
+fn what_the_server_finds_wrong_is_the_reason_of_every_thread_of_the_client() {
+    for asks in [true, false] {
+        let (said, theirs) = in_session(&params(UP, 1000, 1), |session, ends| {
+            let DataEnd::Tcp(mut connection) = &ends[0] else { panic!("a connection") };
+            connection.write_all(&[7; 1000]).unwrap();
+            if asks {
+                return session.counted(1, 0, 1000).unwrap_err();
             }
-            // The connection stays, and the sixth never comes.
-            thread::sleep(Duration::from_secs(4));
+            while connection.write_all(&[7; 1000]).is_ok() {}
+            let said = session.explain("the connection broke".to_owned(), 1500);
+            assert_eq!(session.explain("another thread's".to_owned(), 1500), said, "every thread says the same");
+            said
         });
-        let counted = session.counted(1, 0, (all + 1) * PIECE as u64).unwrap();
-        assert_eq!(counted.bytes, all * PIECE as u64);
-        assert!(counted.seconds > 2.5, "until the last byte: {counted:?}");
-    });
+        assert!(said.contains("the other end"), "{said}");
+        assert!(asks || said.contains("what came is not what was sent"), "{said}");
+        let theirs = theirs.unwrap_err();
+        assert!(theirs.reason().contains("what came is not what was sent"), "{theirs:?}");
+    }
 }
 
 #[test]
-fn a_far_end_that_counts_less_than_was_sent_is_found_out() {
+fn bytes_that_arrive_slowly_are_waited_for_and_those_that_stop_are_not() {
+    const PIECE: usize = 1000;
+    let all = 5;
+    let (counted, _) = in_session(&params(UP, PIECE as u64, 1), |session, ends| {
+        let DataEnd::Tcp(mut connection) = &ends[0] else { panic!("a connection") };
+        let timer = Timer::system();
+        session.announce(1, Window { begin: timer.now(), end: Window::NO_END }, None, &timer).unwrap();
+        let mut block = content::Content::new(session.token.seed(), 0, PIECE).block();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                for next in 0..all {
+                    // Longer in all than the server waits without a byte.
+                    thread::sleep(Duration::from_millis(600));
+                    content::number(&mut block, next);
+                    connection.write_all(&block).unwrap();
+                }
+            });
+            // The connection stays open, and the sixth block never arrives.
+            session.counted(1, 0, (all + 1) * PIECE as u64).unwrap()
+        })
+    });
+    assert_eq!(counted.bytes, all * PIECE as u64);
+    assert!(counted.seconds > 2.5, "until the last byte: {counted:?}");
+}
+
+#[test]
+fn a_server_that_counts_less_than_was_sent_is_found_out() {
     let losing = |task: &Task, telling: &mut Telling| {
         conversing(task, telling, |control, _, _| {
             let Ok(RunRequest::Window(Announced { number, seconds: None, .. })) = frames::read(control, PATIENCE)
@@ -204,35 +176,30 @@ fn a_far_end_that_counts_less_than_was_sent_is_found_out() {
 }
 
 #[test]
-fn an_end_that_stops_reading_in_the_middle_is_an_error_and_no_hang() {
+fn a_server_that_stops_reading_in_the_middle_is_an_error_and_no_hang() {
     let (release, held) = mpsc::channel::<()>();
-    let stalling = move |task: &Task, telling: &mut Telling| {
-        with_end(task, telling, move |end, _| {
-            let DataEnd::Tcp(connection) = end else { panic!("a connection") };
-            let mut connection: &TcpStream = connection;
-            let mut buffer = vec![0; 100_000];
-            for _ in 0..50 {
-                connection.read_exact(&mut buffer).unwrap();
-            }
-            held.recv().unwrap_or_default();
-        });
-    };
+    let release = Mutex::new(Some(release));
+    let stalling = tcp_server(move |mut connection, _| {
+        let mut buffer = vec![0; 100_000];
+        (0..50).for_each(|_| connection.read_exact(&mut buffer).unwrap());
+        held.recv().unwrap_or_default();
+    });
     let error = beside(UP, 128 << 10, stalling, |flow| {
         let error = window(flow, 60_000).unwrap_err();
-        drop(release);
+        drop(lock(&release).take());
         error
     });
     assert!(error.contains("has not answered for 5 s"), "{error}");
 }
 
 #[test]
-fn who_fails_lets_nobody_wait() {
-    let token = Token::new();
+fn a_thread_that_fails_lets_none_wait() {
+    let (params, token) = (params(UP, 1000, 2), Token::new());
     let (tell, told) = mpsc::channel();
     thread::scope(|scope| {
-        let theirs = task(UP, 1000, 2, Role::Peer, token.as_str());
+        let theirs = task(&params, Role::Peer, token.as_str());
         scope.spawn(move || our_own(&theirs, &mut Telling(tell)));
-        let ours = addressed(task(UP, 1000, 2, Role::Measure, token.as_str()), told.recv().unwrap());
+        let ours = addressed(task(&params, Role::Measure, token.as_str()), told.recv().unwrap());
         prepared(&ours);
         let other = opened(&ours, 1);
         let waiting = scope
@@ -243,16 +210,11 @@ fn who_fails_lets_nobody_wait() {
     });
 }
 
-/// A transfer over TCP.
-const TRANSFER: Kind = (Protocol::Tcp, NetMode::Transfer, Direction::Up);
-
 #[test]
 fn a_transfer_goes_there_and_back_once_a_sample() {
-    const TOTAL: u64 = 3_000_000;
     for (block, threads) in [(1, 1), (1000, 2), (128 << 10, 3)] {
-        let total = if block == 1 { 20_000 } else { TOTAL };
-        let change = |task: &mut Task| task.exact_work = Some(total as f64);
-        let tallies = between_both(TRANSFER, block, threads, change, |thread, flow| {
+        let total = if block == 1 { 20_000 } else { 3_000_000 };
+        let tallies = against(&params(TRANSFER, block, threads), Some(total as f64), our_own, |thread, flow| {
             // Warm-up has windows with an end.
             assert!(window(flow, 20).unwrap().durations.count() < 1_000_000);
             flow.prepare(crate::engines::NextWindow::FirstSample).unwrap();
@@ -260,7 +222,7 @@ fn a_transfer_goes_there_and_back_once_a_sample() {
             flow.meet(0);
             let seen = conditions(flow);
             flow.meet(0);
-            assert_eq!(seen.tcp.is_some(), thread == 0, "the first speaks for all: {seen:?}");
+            assert_eq!(seen.tcp.is_some(), thread == 0, "the first reports for all: {seen:?}");
             assert!(seen.link_bytes.is_none_or(|bytes| bytes > total / u64::from(threads)));
             tallies
         });
@@ -271,42 +233,36 @@ fn a_transfer_goes_there_and_back_once_a_sample() {
             assert!(least_more < 2 * block * u64::from(threads) + 2, "{bytes} B for {total} B");
             assert_eq!(of(|tally| tally.carried.up_bytes), bytes / 2, "as much there as back");
             for tally in tallies.iter().map(|all| &all[sample]) {
-                assert_eq!((tally.operations, tally.durations.count()), (1, 1), "a sample is one exchange");
-                let Window { begin, end } = tally.window();
-                let seconds = Timer::system().seconds(begin, end);
-                let latency = tally.durations.quantile(0.5).unwrap();
-                assert!((latency / seconds - 1.0).abs() < 0.01, "{latency} s of {seconds} s");
+                is_one_exchange(tally);
                 assert!(tally.carried.cpu_seconds.is_some() && tally.carried.retransmits.is_some());
             }
         }
     }
 }
 
+/// A sample of a transfer is one exchange, whose time is that of the window.
+pub(super) fn is_one_exchange(tally: &Tally) {
+    assert_eq!((tally.operations, tally.durations.count()), (1, 1));
+    let Window { begin, end } = tally.window();
+    let (seconds, latency) = (Timer::system().seconds(begin, end), tally.durations.quantile(0.5).unwrap());
+    assert!(end < Window::NO_END && (latency / seconds - 1.0).abs() < 0.01, "{latency} s of {seconds} s");
+}
+
 #[test]
 fn a_transfer_whose_bytes_come_back_wrong_or_not_at_all_is_an_error() {
-    let flipping = |task: &Task, telling: &mut Telling| {
-        with_end(task, telling, |end, _| {
-            let DataEnd::Tcp(connection) = end else { panic!("a connection") };
-            let mut connection: &TcpStream = connection;
-            let mut header = [0; 16];
-            connection.read_exact(&mut header).unwrap();
-            let blocks = usize::try_from(u64::from_le_bytes(header[..8].try_into().unwrap())).unwrap();
-            let mut all = vec![0; blocks * 1000];
-            connection.read_exact(&mut all).unwrap();
-            all[999] ^= 1;
-            // Who has found it closes.
-            let _ = connection.write_all(&all);
-        });
-    };
+    let flipping = tcp_server(|mut connection, _| {
+        let mut header = [0; 16];
+        connection.read_exact(&mut header).unwrap();
+        let blocks = usize::try_from(u64::from_le_bytes(header[..8].try_into().unwrap())).unwrap();
+        let mut all = vec![0; blocks * 1000];
+        connection.read_exact(&mut all).unwrap();
+        all[999] ^= 1;
+        // The client closes once it has found it.
+        let _ = connection.write_all(&all);
+    });
     let error = beside(TRANSFER, 1000, flipping, |flow| window(flow, 1000).unwrap_err());
     assert!(error.contains("what came is not what was sent"), "{error}");
-    let closing = |task: &Task, telling: &mut Telling| {
-        with_end(task, telling, |end, _| {
-            let DataEnd::Tcp(connection) = end else { panic!("a connection") };
-            let mut connection: &TcpStream = connection;
-            connection.read_exact(&mut [0; 5000]).unwrap();
-        });
-    };
+    let closing = tcp_server(|mut connection, _| connection.read_exact(&mut [0; 5000]).unwrap());
     let error = beside(TRANSFER, 1000, closing, |flow| window(flow, 1000).unwrap_err());
     assert!(error.contains("the other end is gone"), "{error}");
 }

@@ -7,19 +7,16 @@ fn transfer(block: u64, segmentation: Segmentation) -> NetParams {
     of(NetMode::Transfer, Direction::Up, block, segmentation, None)
 }
 
-/// What every exchange of so many datagrams each way keeps to.
+/// What holds in every exchange of this many datagrams each way.
 fn is_conserved(tally: &Tally, params: &NetParams, each_way: u64) {
     let carried = &tally.carried;
-    assert_eq!((tally.operations, tally.durations.count()), (1, 1), "a sample is one exchange");
+    super::super::streams::is_one_exchange(tally);
     assert_eq!(carried.datagrams_sent, 2 * each_way, "all of it is sent, both ways");
     assert!(carried.datagrams_came <= carried.datagrams_sent, "{carried:?}");
     assert_eq!(tally.bytes, carried.datagrams_came * params.block, "bytes are those that came");
     assert!(carried.up_bytes <= each_way * params.block && carried.up_bytes <= tally.bytes, "{carried:?}");
     assert!(tally.bytes - carried.up_bytes <= each_way * params.block, "{carried:?}");
-    let Window { begin, end } = tally.window();
-    let (seconds, latency) = (Timer::system().seconds(begin, end), tally.durations.quantile(0.5).unwrap());
-    assert!(end < Window::NO_END && (latency / seconds - 1.0).abs() < 0.01, "{latency} s of {seconds} s");
-    // A far end that has only just begun may not know yet.
+    // Unknown if the server has only just begun.
     assert!(carried.cpu_seconds.is_none_or(|seconds| seconds > 0.0), "{carried:?}");
 }
 
@@ -66,24 +63,23 @@ fn a_transfer_of_datagrams_goes_there_and_back_and_counts_what_came() {
 
 #[test]
 fn a_transfer_shows_what_the_path_did_both_ways() {
-    /// Datagrams with data that the relay has seen.
     static DATA: AtomicU64 = AtomicU64::new(0);
     fn mistreat_data(_: u64, datagram: &[u8], held: &mut Vec<u8>) -> Vec<Vec<u8>> {
-        // What wakes the far end carries none.
+        // The datagram that wakes the server has no data.
         if datagram.len() == 1 {
             return vec![datagram.to_vec()];
         }
         mistreat(DATA.fetch_add(1, Ordering::SeqCst), datagram, held)
     }
     let params = transfer(1000, Segmentation::Off);
-    // So few at once that they fit in any buffer of the relay's, and each way is whole rounds of what it does.
+    // Few enough for the relay's buffers, and each way is whole rounds of what it does.
     let (each_way, mistreated) = (50, 2 * 50 / 10);
     let tallies = through(&params, Some(mistreat_data), Some(2.0 * 50.0 * 1000.0), |flow| {
         flow.prepare(crate::engines::NextWindow::FirstSample).unwrap();
         let exact = |tally: &Tally| {
             let carried = &tally.carried;
             let lost = carried.datagrams_sent - carried.datagrams_came;
-            // On a machine that is too busy for the relay some come too late, and are lost.
+            // On a busy machine some are too late, and lost.
             assert!(lost >= mistreated, "{carried:?}");
             assert!(carried.duplicates <= mistreated && carried.reordered <= mistreated, "{carried:?}");
             [lost, carried.duplicates, carried.reordered] == [mistreated; 3]
@@ -116,7 +112,7 @@ fn a_transfer_whose_datagrams_are_changed_or_none_of_ours_is_an_error() {
         change(datagram, number == 7)
     }
     fn back(number: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
-        // Those there, what wakes the far end, and some of those back.
+        // Those there, the one that wakes the server, and some of those back.
         change(datagram, number == 20 + 1 + 7)
     }
     fn scramble(_: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
@@ -133,24 +129,4 @@ fn a_transfer_whose_datagrams_are_changed_or_none_of_ours_is_an_error() {
         let errors = through(&params, Some(fate), Some(40_000.0), |flow| in_full(flow).unwrap_err());
         assert!(errors[0].contains(says), "{errors:?}");
     }
-}
-
-#[test]
-fn a_transfer_whose_far_end_is_mute_or_vanishes_is_an_error_in_seconds() {
-    let began = monotonic_raw_seconds();
-    let kind = (Protocol::Udp, NetMode::Transfer, Direction::Up);
-    let vanishing = |task: &Task, telling: &mut Telling| with_end(task, telling, |_, _| ());
-    let error = beside(kind, 1000, vanishing, |flow| window(flow, 20_000).unwrap_err());
-    assert!(error.contains("the other end"), "{error}");
-    let (release, held) = mpsc::channel::<()>();
-    let mute = move |task: &Task, telling: &mut Telling| {
-        with_end(task, telling, move |_, _| held.recv().unwrap_or_default());
-    };
-    let error = beside(kind, 1000, mute, |flow| {
-        let error = window(flow, 60_000).unwrap_err();
-        drop(release);
-        error
-    });
-    assert!(error.contains("has not answered for 5 s"), "{error}");
-    assert!(monotonic_raw_seconds() - began < 60.0);
 }
