@@ -8,6 +8,7 @@ const COUNTERS_PER_REQUEST: usize = 16;
 const SPREADING: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Requests in flight, counted by the hash of their block.
+#[derive(Debug)]
 pub(super) struct Claims {
     counters: Box<[u16]>,
     /// The counter is in the upper bits of a hash.

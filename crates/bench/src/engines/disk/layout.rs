@@ -13,7 +13,7 @@ use areas::disk::footprint::{
 };
 use model::wire::HeldFile;
 use sys::clock::monotonic_raw_seconds;
-use sys::queue::{Completion, Engine, Options, Queue, Request};
+use sys::queue::{Engine, Options, Queue, Request};
 
 use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
 use super::{traffic, trouble};

@@ -51,7 +51,7 @@ impl Memory {
 
     /// Share of huge pages of the matrix that has the fewest.
     pub(super) fn huge_share(&self) -> Option<f64> {
-        self.matrices.iter().map(Place::huge_share).reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))).flatten()
+        self.matrices.iter().map(|place| place.huge_share()).reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))).flatten()
     }
 
     /// The conditions of a problem whose matrices have this many bytes, without their padding.

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use kernels::lines::CacheLine;
-use kernels::pattern::Pattern;
 use model::isa::Pages;
 use model::unit::format_size;
 use sys::memory::{PageSize, Region};

@@ -8,6 +8,7 @@ use kernels::lines::CacheLine;
 use kernels::pattern::Pattern;
 use model::experiment::MemoryParams;
 use model::isa::Pages;
+use model::unit::Unit;
 
 pub(super) fn open(params: &MemoryParams, seed: u64) -> Result<ChaseTrial, Trouble> {
     // One chain measures the latency of a load; several, how many loads a core completes at a time.

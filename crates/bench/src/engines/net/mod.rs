@@ -59,7 +59,7 @@ impl Engine for NetEngine {
         if let (NetMode::Load, Some(probe), Some(cpu)) = (params.mode, data.first(), task.cpus.first()) {
             let idle = load::idle_seconds(&session, probe, params, *cpu).map_err(Trouble::Failed)?;
             if let Some(seconds) = idle {
-                session.keep_idle_seconds(seconds);
+                let _ = session.idle_seconds.set(seconds);
             }
         }
         near::keep(&ends.token, session, data);

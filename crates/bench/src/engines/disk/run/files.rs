@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use model::experiment::DiskParams;
-use model::wire::{Grain, HeldFile, TestFile};
+use model::wire::{HeldFile, TestFile};
 
 use crate::engines::disk::layout::LEAST_BYTES;
 use crate::engines::resources::WillMake;
@@ -144,6 +144,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     use model::io::DiskLayout;
+    use model::wire::Grain;
 
     use super::*;
     use crate::engines::disk::run::DiskResources;

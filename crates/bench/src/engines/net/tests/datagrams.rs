@@ -411,7 +411,7 @@ fn a_server_that_is_mute_or_vanishes_is_an_error_in_seconds() {
 
 #[test]
 fn a_sender_of_datagrams_stops_where_nothing_is_heard() {
-    in_session(&blast(Direction::Down, 1000, Segmentation::Off), |session, ends| {
+    let ((), _) = in_session(&blast(Direction::Down, 1000, Segmentation::Off), |session, ends| {
         let DataEnd::Udp(socket) = &ends[0] else { panic!("datagrams") };
         let timer = Timer::system();
         let window = Window { begin: timer.now(), end: timer.now() + timer.ticks(90.0) };

@@ -109,7 +109,8 @@ fn spared_copies_arrive_as_they_were_sent_and_loopback_spares_none() {
 fn what_the_server_finds_wrong_is_the_reason_of_every_thread_of_the_client() {
     for asks in [true, false] {
         let (said, theirs) = in_session(&params(UP, 1000, 1), |session, ends| {
-            let DataEnd::Tcp(mut connection) = &ends[0] else { panic!("a connection") };
+            let DataEnd::Tcp(connection) = &ends[0] else { panic!("a connection") };
+            let mut connection: &TcpStream = connection;
             connection.write_all(&[7; 1000]).unwrap();
             if asks {
                 return session.counted(1, 0, 1000).unwrap_err();
@@ -131,7 +132,8 @@ fn bytes_that_arrive_slowly_are_waited_for_and_those_that_stop_are_not() {
     const PIECE: usize = 1000;
     let all = 5;
     let (counted, _) = in_session(&params(UP, PIECE as u64, 1), |session, ends| {
-        let DataEnd::Tcp(mut connection) = &ends[0] else { panic!("a connection") };
+        let DataEnd::Tcp(connection) = &ends[0] else { panic!("a connection") };
+        let mut connection: &TcpStream = connection;
         let timer = Timer::system();
         session.announce(1, Window { begin: timer.now(), end: Window::NO_END }, None, &timer).unwrap();
         let mut block = content::Content::new(session.token.seed(), 0, PIECE).block();
