@@ -63,13 +63,17 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Every passage of a file.
+/// Every passage of a file, without what is code between backticks.
 pub(crate) fn passages(file: &File) -> Vec<Passage> {
-    match file.extension() {
+    let mut passages = match file.extension() {
         "rs" => strings(file).chain(comments(file)).collect(),
         "md" => paragraphs(&file.text),
         _ => Vec::new(),
+    };
+    for passage in &mut passages {
+        passage.text = passage.text.split('`').step_by(2).collect::<Vec<_>>().join("_");
     }
+    passages
 }
 
 /// Strings of several words.
