@@ -1,10 +1,12 @@
 //! Where the functions of a program on disk are: its symbol table.
 
-use object::{Object, ObjectSection, ObjectSymbol};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolIndex};
 
 /// A program whose symbols can be looked up.
 pub(super) struct Program<'data> {
     file: object::File<'data>,
+    /// Name and index of every symbol with `kernels` in its name: a program has 100 000 others.
+    symbols: Vec<(&'data str, SymbolIndex)>,
 }
 
 /// A function: its bytes and the address that they are linked at.
@@ -18,19 +20,21 @@ impl<'data> Program<'data> {
     /// The program in these bytes, a file of the linker's.
     pub(super) fn read(bytes: &'data [u8]) -> Result<Self, String> {
         let file = object::File::parse(bytes).map_err(|error| format!("it is no program: {error}"))?;
-        match file.symbols().next() {
-            Some(_) => Ok(Self { file }),
-            None => Err("it has no symbols: build it without stripping them".to_owned()),
+        if file.symbols().next().is_none() {
+            return Err("it has no symbols: build it without stripping them".to_owned());
         }
+        let named = |symbol: object::Symbol<'data, '_>| Some((symbol.name().ok()?, symbol.index()));
+        let symbols = file.symbols().filter_map(named).filter(|(name, _)| name.contains("kernels")).collect();
+        Ok(Self { file, symbols })
     }
 
     /// The only function of this path.
     pub(super) fn function(&self, path: &[&str]) -> Result<Function<'data>, String> {
-        let is_meant = |symbol: &object::Symbol| symbol.name().is_ok_and(|name| is_path(name, path));
-        let found: Vec<_> = self.file.symbols().filter(is_meant).collect();
-        let [symbol] = &found[..] else {
+        let found: Vec<_> = self.symbols.iter().filter(|(name, _)| is_path(name, path)).collect();
+        let [(_, index)] = found[..] else {
             return Err(format!("{} functions are called {}, not one", found.len(), path.join("::")));
         };
+        let symbol = self.file.symbol_by_index(*index).map_err(|error| error.to_string())?;
         let section = symbol.section_index().ok_or("its symbol has no place in the program")?;
         let section = self.file.section_by_index(section).map_err(|error| error.to_string())?;
         let bytes = section.data_range(symbol.address(), symbol.size()).map_err(|error| error.to_string())?;

@@ -3,7 +3,7 @@
 use areas::cpu::CpuChoice;
 use clap::Args;
 
-use super::measure::Measure;
+use super::measure::{Measure, WORKLOAD};
 
 pub(super) const CPU_EXAMPLES: &str = "\
 Examples:
@@ -14,7 +14,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct Cpu {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = WORKLOAD)]
     pub(crate) choice: CpuChoice,
 
     #[command(flatten)]

@@ -3,18 +3,18 @@
 use areas::disk::DiskChoice;
 use clap::Args;
 
-use super::measure::Measure;
+use super::measure::{Measure, WORKLOAD};
 
 pub(super) const DISK_EXAMPLES: &str = "\
 Examples:
   assay disk --dir /data                    the disk under /data, direct I/O
   assay disk --pattern random --op read --depth 1,8,32,128
-  assay disk --references fio               with fio beside it, interleaved
+  assay disk --references fio               alternating with fio
 ";
 
 #[derive(Debug, Args)]
 pub(crate) struct Disk {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = WORKLOAD)]
     pub(crate) choice: DiskChoice,
 
     #[command(flatten)]

@@ -6,64 +6,63 @@ use clap::Args;
 
 pub(super) const INFO_EXAMPLES: &str = "\
 Examples:
-  assay info                                this machine, its peaks, the sources
+  assay info                                this machine, its limits, the sources
   assay info --json                         the same for programs
-  assay info --capture DIR                  saves all that is read; --sysroot DIR replays
+  assay info --capture DIR                  save what is read; --sysroot DIR replays it
 ";
 
 pub(super) const DOCTOR_EXAMPLES: &str = "\
 Examples:
-  assay doctor                              is this machine quiet, and set up well?
+  assay doctor                              would results be reliable now?
   assay doctor --json                       the same for programs
-  assay doctor && assay                     measure only if it is
+  assay doctor && assay                     measure only if they would
 ";
 
 pub(super) const REFERENCES_EXAMPLES: &str = "\
 Examples:
-  assay references                          which trusted tools are here, and how to get the others
-  assay references --check                  run each of them once and read what it prints
+  assay references                          installed tools, and how to get others
+  assay references --check                  run each once and parse its output
   assay references --tool stream=/opt/stream --json
 ";
 
 #[derive(Debug, Args)]
 pub(crate) struct Info {
-    /// For programs: the machine and its peaks as JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Read a recorded machine instead of this one.
+    /// Read a machine saved by --capture instead of this one.
     #[arg(long, value_name = "DIR", conflicts_with = "capture")]
     pub(crate) sysroot: Option<PathBuf>,
-    /// Show the file system and the block devices behind this directory too, and what a measurement would find there;
-    /// nothing is written.
+    /// Also show the file system and block devices under this directory; nothing is written.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Save all that is read of this machine under DIR, which must be absent or empty.
+    /// Save every file that is read, to an absent or empty folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) capture: Option<PathBuf>,
-    /// A fact only you know, such as `memory.channels=12` or `disk.read_iops=1e6`.
+    /// A fact only the owner knows, such as memory.channels=12.
     #[arg(long, value_delimiter = ',', value_name = "KEY=VALUE")]
     pub(crate) declare: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// For programs: the checks as JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct References {
-    /// Run each tool that is here once, briefly, and read what it prints.
+    /// Run each installed tool once, briefly, and parse its output.
     #[arg(long)]
     pub(crate) check: bool,
-    /// Where a tool is, if not where programs are looked for.
+    /// Path to a tool that is not in $PATH.
     #[arg(long, value_name = "NAME=PATH")]
     pub(crate) tool: Vec<String>,
-    /// Where the file of a disk tool is made for its check; by default the store's directory.
+    /// Directory for the files of disk tools [default: the store's].
     #[arg(long, value_name = "DIR", requires = "check")]
     pub(crate) dir: Option<PathBuf>,
-    /// For programs: the list as JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -9,98 +9,113 @@ use model::unit::{parse_seconds, parse_size};
 
 pub(super) const RUN_EXAMPLES: &str = "\
 Examples:
-  assay run quick --list                    what would be measured, how long
-  assay run standard --time-budget 5m       until narrow, 5 minutes at most
-  assay run classic --area cpu              the classic tables
+  assay run quick --list                    the plan and its duration
+  assay run standard --time-budget 5m       samples until intervals are narrow
+  assay run classic --area cpu              the classic CPU tables
 ";
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The suite: quick (the default), standard, rigorous, classic, steady, or a file that ends in .toml.
+    /// quick (default), standard, rigorous, classic, steady, or a file that ends in .toml.
     pub(crate) suite: Option<String>,
 
     #[command(flatten)]
     pub(crate) measure: Measure,
 }
 
+/// Headings of the options in the help.
+pub(super) const WORKLOAD: &str = "Workload";
+const SAMPLING: &str = "Sampling";
+const REFERENCE_TOOLS: &str = "Reference tools and declared facts";
+const OUTPUT: &str = "Output";
+
 /// Options of every measuring command.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct Measure {
-    /// Thread counts, such as 1,2,4; `all` is one per core, `doubling` 1, 2, 4 … all, `smt` one per hardware thread. Up to
-    /// 1024; more than the CPUs take turns.
-    #[arg(long, value_delimiter = ',', value_name = "N,…")]
+    /// Thread counts: numbers, all, doubling, smt.
+    ///
+    /// all is one thread per core, doubling is 1, 2, 4 … all, smt is one per hardware thread. Beyond the CPU count, up to
+    /// 1024, threads share CPUs.
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = WORKLOAD)]
     pub(crate) threads: Vec<Threads>,
-    /// Exactly so many repetitions a row; no stop rule.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) repeat: Option<u32>,
-    /// For the whole command, such as 90s; rows it leaves no time for are skipped.
-    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
-    pub(crate) time_budget: Option<f64>,
-    /// What may be written to disks in all, such as 20GB, or `none` for no limit; rows it leaves nothing for are skipped.
-    #[arg(long, value_name = "SIZE", value_parser = parse_write_budget)]
-    pub(crate) write_budget: Option<u64>,
-    /// Do the totals that a suite states (classic: 10^12 operations a row) in full, however long that takes; three times,
-    /// or as --repeat says.
-    #[arg(long, conflicts_with = "verify")]
-    pub(crate) exact_workload: bool,
-    /// Wait for others to finish, in all for at most this long, such as 60s; then measure all the same.
-    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
-    pub(crate) wait_quiet: Option<f64>,
-    /// Only these areas of the suite: cpu, linpack, memory, disk, net.
-    #[arg(long, value_delimiter = ',', value_name = "AREA,…")]
+    /// Only these areas: cpu, linpack, memory, disk, net.
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = WORKLOAD)]
     pub(crate) area: Vec<Area>,
-    /// Only ids that match; `*` does not cross `/`, `**` does.
-    #[arg(long, value_name = "GLOB")]
+    /// Only ids that match; * does not cross a slash, ** does.
+    #[arg(long, value_name = "GLOB", help_heading = WORKLOAD)]
     pub(crate) filter: Option<String>,
-    /// Print the plan, one id a line with its expected cost, and measure nothing.
-    #[arg(long, conflicts_with = "verify")]
-    pub(crate) list: bool,
-    /// Run each experiment once, briefly, and check its results.
-    #[arg(long)]
-    pub(crate) verify: bool,
-    /// The directory that disks are measured in; by default the store's. The test file has no name and is gone afterwards.
-    #[arg(long, value_name = "DIR")]
+    /// Directory for disk benchmarks [default: the store's].
+    ///
+    /// The test file has no name and is deleted at the end.
+    #[arg(long, value_name = "DIR", help_heading = WORKLOAD)]
     pub(crate) dir: Option<PathBuf>,
-    #[arg(long, value_delimiter = ',', value_name = "NAME,…", help = references_help())]
-    pub(crate) references: Vec<String>,
-    /// Where a reference tool is, if not where programs are looked for.
-    #[arg(long, value_name = "NAME=PATH")]
-    pub(crate) tool: Vec<String>,
-    /// A fact only you know, such as `memory.channels=12` or `disk.read_iops=1e6`.
-    #[arg(long, value_delimiter = ',', value_name = "KEY=VALUE")]
-    pub(crate) declare: Vec<String>,
-    /// Go on with a run that was cut off: its folder, its run.json, or its name in the store. What is left is measured as it
-    /// was asked then; only what is printed, and what it may take of time and writes, can be said anew.
-    #[arg(long, value_name = "RUN", group = "other_end")]
-    pub(crate) resume: Option<String>,
-    /// With --resume: try again what failed.
-    #[arg(long, requires = "resume")]
-    pub(crate) retry_failed: bool,
+    /// Print the plan and measure nothing.
+    ///
+    /// One line per benchmark: its id, a tab, the expected seconds.
+    #[arg(long, conflicts_with = "verify", help_heading = WORKLOAD)]
+    pub(crate) list: bool,
+    /// Take exactly N samples per benchmark.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = SAMPLING)]
+    pub(crate) repeat: Option<u32>,
+    /// Time for the whole command, such as 90s.
+    ///
+    /// Benchmarks without time left are skipped.
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds, help_heading = SAMPLING)]
+    pub(crate) time_budget: Option<f64>,
+    /// Bytes written to disks in all, such as 20GB, or none for no limit.
+    ///
+    /// Benchmarks without bytes left are skipped.
+    #[arg(long, value_name = "SIZE", value_parser = parse_write_budget, help_heading = SAMPLING)]
+    pub(crate) write_budget: Option<u64>,
+    /// Do the totals that a suite states in full.
+    ///
+    /// classic states 10^12 operations or 10^11 bytes per benchmark. Each is done three times, or as often as --repeat says.
+    #[arg(long, conflicts_with = "verify", hide_short_help = true, help_heading = SAMPLING)]
+    pub(crate) exact_workload: bool,
+    /// Wait for a quiet machine, at most this long in all, such as 60s.
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds, help_heading = SAMPLING)]
+    pub(crate) wait_quiet: Option<f64>,
+    /// Run each benchmark once, briefly, and check its results.
+    #[arg(long, hide_short_help = true, help_heading = SAMPLING)]
+    pub(crate) verify: bool,
     /// Seed of order, data and permutations.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_name = "N", hide_short_help = true, help_heading = SAMPLING)]
     pub(crate) seed: u64,
-    /// The run's folder; must be absent or empty. By default a new one in the store.
-    #[arg(long, value_name = "DIR")]
+    /// Alternate with these reference tools, all, or none.
+    ///
+    /// 'assay references' lists them.
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = REFERENCE_TOOLS)]
+    pub(crate) references: Vec<String>,
+    /// Path to a reference tool that is not in $PATH.
+    #[arg(long, value_name = "NAME=PATH", hide_short_help = true, help_heading = REFERENCE_TOOLS)]
+    pub(crate) tool: Vec<String>,
+    /// A fact only the owner knows, such as memory.channels=12.
+    #[arg(long, value_delimiter = ',', value_name = "KEY=VALUE", help_heading = REFERENCE_TOOLS)]
+    pub(crate) declare: Vec<String>,
+    /// Continue an interrupted run: its folder, its run.json, or its name.
+    ///
+    /// Remaining benchmarks keep their original settings; only output and budgets can change.
+    #[arg(long, value_name = "RUN", group = "server", hide_short_help = true, help_heading = OUTPUT)]
+    pub(crate) resume: Option<String>,
+    /// With --resume: measure failed benchmarks again.
+    #[arg(long, requires = "resume", hide_short_help = true, help_heading = OUTPUT)]
+    pub(crate) retry_failed: bool,
+    /// Folder of the run, absent or empty [default: a new one in the store].
+    #[arg(long, value_name = "DIR", hide_short_help = true, help_heading = OUTPUT)]
     pub(crate) out: Option<PathBuf>,
-    /// Also write the document there; with - nothing else goes to standard output.
-    #[arg(long, value_name = "FILE")]
+    /// Also write the document there; with - only JSON goes to standard output.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
-    /// No progress.
-    #[arg(long)]
+    /// Print no progress.
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
-    /// Of the plan only how many rows it has, and how long they take; for the guide.
+    /// Print only the number and the time of the planned benchmarks, for the guide.
     #[arg(skip)]
     pub(crate) brief: bool,
 }
 
-/// A budget of writes: a size, or `none`, which is more than can ever be written.
+/// A size, or `none`, which is more than can be written.
 fn parse_write_budget(text: &str) -> Result<u64, String> {
     if text == "none" { Ok(u64::MAX) } else { parse_size(text) }
-}
-
-/// The help of `--references`, with the name of every tool.
-fn references_help() -> String {
-    let tools: Vec<&str> = tools::ids().collect();
-    format!("Run these trusted tools beside our own measurements, in turn: {}; all; none", tools.join(", "))
 }

@@ -23,18 +23,35 @@ use memory::{MEMORY_EXAMPLES, Memory};
 use net::{NET_EXAMPLES, Net};
 use results::{COMPARE_EXAMPLES, Compare, REPORT_EXAMPLES, Report, Runs, SchemaArgs};
 
-const EXAMPLES: &str = "\
+/// The help of the program: on one screen of 24 lines, its commands in groups.
+const HELP: &str = "\
 Examples:
-  assay                                     measure this machine, in two minutes
-  assay run quick --area cpu --json c.json  one area, and the document in a file
-  assay info                                what this machine is and could do
+  assay                           measure this machine: the quick suite, two minutes
+  assay disk --dir /data          measure one area, with its own options
+  assay compare BASE NEW          what changed between two stored runs
+
+Usage: assay [OPTIONS]            the options of 'assay run', see assay run --help
+       assay <COMMAND>            assay COMMAND -h is short, --help is complete
+
+Measure
+  run                             a suite: quick, standard, rigorous, classic, steady, FILE.toml
+  cpu, linpack, memory, disk, net one area
+  guide                           choose interactively
+Look at results
+  report, runs                    print a stored run as HTML, text, CSV …; list the runs
+  compare                         two runs, or two programs or settings measured alternately
+This machine
+  info                            hardware, limits, and the source of each value
+  doctor                          would results be reliable now?
+Cluster
+  cluster                         measure many nodes through Slurm, find the slow ones
+Setup
+  references                      reference tools: installed ones, and how to get others
 ";
 
-/// Tells how close a Linux machine comes to its own limits, why, and whether the number can be trusted.
-///
-/// Without a command the quick suite is measured and stored.
+/// Benchmarks a Linux machine, compares each result with the hardware's limit, and says how far to trust it.
 #[derive(Debug, Parser)]
-#[command(name = "assay", version, before_help = EXAMPLES, args_conflicts_with_subcommands = true, max_term_width = 100)]
+#[command(name = "assay", version, override_help = HELP, args_conflicts_with_subcommands = true, max_term_width = 100)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -45,61 +62,61 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure a suite: quick (default), standard, rigorous, classic, steady, or a file that ends in .toml.
+    /// Measure a suite.
     #[command(before_help = RUN_EXAMPLES)]
     Run(Run),
     /// Measure arithmetic.
     #[command(before_help = CPU_EXAMPLES)]
     Cpu(Cpu),
-    /// Measure the solution of dense systems of equations, and products of matrices.
+    /// Measure LINPACK and matrix products.
     #[command(before_help = LINPACK_EXAMPLES)]
     Linpack(Linpack),
-    /// Measure memory.
+    /// Measure memory bandwidth and latency.
     #[command(before_help = MEMORY_EXAMPLES)]
     Memory(Memory),
-    /// Measure a disk: reads and writes in order and at random, past the page cache and through it.
+    /// Measure a disk: sequential and random reads and writes.
     #[command(before_help = DISK_EXAMPLES)]
     Disk(Disk),
-    /// Measure the network: streams and round trips over loopback.
+    /// Measure a network: streams, datagrams, round trips.
     #[command(before_help = NET_EXAMPLES)]
     Net(Net),
-    /// Ask what to measure, show the plan and the command that comes to the same, and run it.
+    /// Ask what to measure, show the plan and the equivalent command, and run it.
     Guide,
-    /// Say what this machine is, what it could do at best, and how each figure was worked out.
+    /// Print this machine's hardware and limits, and the source of each value.
     #[command(before_help = INFO_EXAMPLES)]
     Info(Info),
-    /// Say in five seconds whether numbers taken now can be trusted, and what to change.
+    /// Check in five seconds whether results would be reliable now, and what to change.
     #[command(before_help = DOCTOR_EXAMPLES)]
     Doctor(Doctor),
-    /// Say which trusted tools are here, what each can stand beside, and how to get the others.
+    /// List the reference tools: installed ones, and how to get the others.
     ///
-    /// The exit status is 1 if a tool failed when it was tried.
+    /// The exit status is 1 if a tool failed its check.
     #[command(before_help = REFERENCES_EXAMPLES)]
     References(References),
-    /// Say what changed between two runs, what did not, and what cannot be told.
+    /// Compare two runs: changed, unchanged, inconclusive.
     ///
-    /// The exit status is 1 if anything changed for the worse, else 3 if anything cannot be told, else 0; 2 if there is
-    /// nothing to compare.
+    /// The exit status is 1 if a result regressed, else 3 if one is inconclusive, else 0; 2 if there is nothing to
+    /// compare.
     #[command(before_help = COMPARE_EXAMPLES)]
     Compare(Compare),
-    /// Show a run again: as text, CSV or JSON.
+    /// Print a stored run: HTML, text, CSV, JSON and more.
     #[command(before_help = REPORT_EXAMPLES)]
     Report(Report),
-    /// List the runs in the store, or show one of them.
+    /// List the runs in the store, or print one.
     Runs(Runs),
-    /// Measure the same on many nodes, and say which of them are slow.
+    /// Measure many nodes and find the slow ones.
     #[command(before_help = CLUSTER_EXAMPLES)]
     Cluster(Cluster),
-    /// Do a node's tasks of a plan; started on the nodes by 'assay cluster run'.
+    /// Run a node's tasks of a plan; started by 'assay cluster run'.
     #[command(hide = true)]
     Agent(AgentArgs),
-    /// Become another command of this program, which ends when the given process does.
+    /// Run another command that exits with the given process.
     #[command(hide = true)]
     Attempt(AttemptArgs),
-    /// One launch of one experiment; started by the program itself.
+    /// One process run of one benchmark; started by the program itself.
     #[command(hide = true)]
     Worker,
-    /// Print the JSON schema of run.json, or of a cluster's cluster.json.
+    /// Print the JSON schema of run.json or cluster.json.
     #[command(hide = true)]
     Schema(SchemaArgs),
 }
@@ -120,19 +137,60 @@ impl Arguments {
     }
 }
 
-/// What may be said of a run that is gone on with: the rest was said when it was begun.
-const SAID_ANEW: &[&str] =
+/// Options that `--resume` accepts; all others are those of the interrupted run.
+const WITH_RESUME: &[&str] =
     &["resume", "retry_failed", "suite", "time_budget", "write_budget", "wait_quiet", "key_file", "json", "quiet"];
 
-/// Reads the command line; whatever is wrong with it ends the program, with a sentence and status 2.
+/// Reads the command line; exits with status 2 and a message if it is wrong.
 pub(crate) fn parse() -> Arguments {
-    let mut command = Arguments::command();
-    command.build();
+    let mut command = command();
     let read = command.clone().try_get_matches().and_then(|matches| {
+        irrelevant(&mut command, &matches)?;
         contradiction(&mut command, &matches)?;
         Arguments::from_arg_matches(&matches)
     });
     read.unwrap_or_else(|error| error.exit())
+}
+
+/// The command line, where a command does not show the options that mean nothing to it.
+fn command() -> clap::Command {
+    let mut command = Arguments::command();
+    for name in AREA_COMMANDS {
+        command = command.mut_subcommand(name, |area| {
+            OF_SUITES
+                .iter()
+                .filter(|(id, _)| !means_something(name, id))
+                .fold(area, |area, (id, _)| area.mut_arg(id, |argument| argument.hide(true)))
+        });
+    }
+    command.build();
+    command
+}
+
+const AREA_COMMANDS: [&str; 5] = ["cpu", "linpack", "memory", "disk", "net"];
+
+/// Options of suites that mean nothing to the command of an area, and what to do instead.
+const OF_SUITES: [(&str, &str); 4] = [
+    ("area", "it measures one area. Use 'assay run --area'"),
+    ("exact_workload", "it states no totals. Use 'assay run classic --exact-workload'"),
+    ("dir", "it writes to no disk. Use 'assay disk' or 'assay run'"),
+    ("write_budget", "it writes to no disk. Use 'assay disk' or 'assay run'"),
+];
+
+fn means_something(command: &str, id: &str) -> bool {
+    command == "disk" && matches!(id, "dir" | "write_budget")
+}
+
+/// Refuses an option that means nothing to its command.
+fn irrelevant(command: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
+    let Some((name, matches)) = matches.subcommand().filter(|(name, _)| AREA_COMMANDS.contains(name)) else {
+        return Ok(());
+    };
+    let given = |id: &str| matches.value_source(id) == Some(CommandLine);
+    let found = OF_SUITES.iter().find(|(id, _)| !means_something(name, id) && given(id));
+    let Some((id, why)) = found else { return Ok(()) };
+    let sentence = format!("'assay {name}' does not accept '--{}': {why}\n", id.replace('_', "-"));
+    Err(command.error(ErrorKind::ArgumentConflict, sentence))
 }
 
 /// An option that contradicts `--resume`, anywhere on the command line.
@@ -146,13 +204,13 @@ fn contradiction(command: &mut clap::Command, matches: &ArgMatches) -> Result<()
     if !given("resume") {
         return Ok(());
     }
-    let anew = |argument: &&clap::Arg| {
+    let refused = |argument: &&clap::Arg| {
         let id = argument.get_id().as_str();
-        given(id) && !SAID_ANEW.contains(&id)
+        given(id) && !WITH_RESUME.contains(&id)
     };
-    let Some(argument) = command.get_arguments().find(anew) else { return Ok(()) };
+    let Some(argument) = command.get_arguments().find(refused) else { return Ok(()) };
     let argument = argument.get_long().map_or_else(|| argument.get_id().to_string(), |long| format!("--{long}"));
-    let sentence = format!("'{argument}' cannot be used with --resume: the run goes on as it was asked\n");
+    let sentence = format!("'{argument}' cannot be used with --resume: the run keeps its settings\n");
     Err(command.error(ErrorKind::ArgumentConflict, sentence))
 }
 
@@ -162,18 +220,18 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
+        command().debug_assert();
     }
 
-    /// What is wrong with a command line that is right word by word, if anything.
+    /// The error of a command line whose options are valid one by one.
     fn contradiction_in(line: &str) -> Option<String> {
-        let mut command = Arguments::command();
+        let mut command = command();
         let matches = command.try_get_matches_from_mut(line.split(' ')).unwrap();
         contradiction(&mut command, &matches).err().map(|error| error.to_string())
     }
 
     #[test]
-    fn a_run_that_goes_on_is_asked_nothing_anew() {
+    fn resume_accepts_output_and_budgets_only() {
         for fine in [
             "assay --resume x",
             "assay run --resume x",
@@ -190,7 +248,7 @@ mod tests {
             ("assay cpu --isa avx2 --resume x", "--isa"),
             ("assay run --resume x --list", "--list"),
         ] {
-            let sentence = contradiction_in(line).unwrap_or_else(|| panic!("{line} was taken"));
+            let sentence = contradiction_in(line).unwrap_or_else(|| panic!("{line} was accepted"));
             assert!(sentence.contains(named) && sentence.contains("--resume"), "{sentence}");
         }
         for wrong in ["assay --retry-failed", "assay net --resume x --to y", "assay net --key-file k"] {
@@ -198,17 +256,111 @@ mod tests {
         }
     }
 
+    /// The help of a command, `-h` or `--help`.
+    fn help(name: &str, is_long: bool) -> String {
+        let mut command = command().term_width(100);
+        let found = match name
+            .split(' ')
+            .filter(|name| !name.is_empty())
+            .try_fold(&mut command, |command, name| command.find_subcommand_mut(name))
+        {
+            Some(found) => found,
+            None => panic!("no command {name}"),
+        };
+        if is_long { found.render_long_help().to_string() } else { found.render_help().to_string() }
+    }
+
+    /// Every command with examples.
+    const COMMANDS: [&str; 17] = [
+        "",
+        "run",
+        "cpu",
+        "linpack",
+        "memory",
+        "disk",
+        "net",
+        "net serve",
+        "info",
+        "doctor",
+        "references",
+        "compare",
+        "report",
+        "cluster",
+        "cluster plan",
+        "cluster run",
+        "cluster report",
+    ];
+
     #[test]
-    fn every_measuring_command_begins_its_help_with_three_examples() {
-        for name in ["", "run", "cpu", "linpack", "memory", "disk", "net", "info", "report"] {
-            let mut command = Arguments::command();
-            let help = match command.find_subcommand_mut(name) {
-                Some(found) => found.render_help().to_string(),
-                None => command.render_help().to_string(),
-            };
+    fn every_command_begins_its_help_with_three_examples() {
+        for name in COMMANDS {
+            let help = help(name, true);
             assert!(help.lines().take(4).all(|line| line.chars().count() < 90), "{name}: wrapped on narrow terminals");
             assert!(help.starts_with("Examples:\n"), "{name}: {help}");
             assert_eq!(help.lines().skip(1).take_while(|line| line.starts_with("  assay")).count(), 3, "{name}");
         }
+    }
+
+    #[test]
+    fn the_short_help_fits_a_screen_and_no_help_has_markup() {
+        for name in COMMANDS {
+            let short = help(name, false);
+            let most = if name.is_empty() { 24 } else { 40 };
+            assert!(short.lines().count() <= most, "{name}: {} lines\n{short}", short.lines().count());
+            assert!(!help(name, true).contains('`'), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_program_s_help_lists_every_command() {
+        let command = command();
+        for shown in command.get_subcommands().filter(|shown| !shown.is_hide_set() && shown.get_name() != "help") {
+            assert!(HELP.split(['\n', ' ', ',']).any(|word| word == shown.get_name()), "{}", shown.get_name());
+        }
+    }
+
+    #[test]
+    fn a_command_refuses_what_means_nothing_to_it() {
+        for (line, why) in [
+            ("assay cpu --area disk", "one area"),
+            ("assay memory --dir /data", "writes to no disk"),
+            ("assay disk --exact-workload", "states no totals"),
+        ] {
+            let mut command = command();
+            let matches = command.try_get_matches_from_mut(line.split(' ')).unwrap();
+            let error = irrelevant(&mut command, &matches).unwrap_err().to_string();
+            assert!(error.contains(why), "{line}: {error}");
+        }
+        for (name, hidden) in [("cpu", "--dir"), ("net", "--write-budget"), ("disk", "--area")] {
+            assert!(!help(name, true).contains(hidden), "{name} shows {hidden}");
+        }
+        assert!(help("disk", true).contains("--dir"));
+    }
+
+    const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md");
+
+    /// The complete help of every command as a document.
+    fn reference() -> String {
+        let mut text =
+            "# Commands and options\n\nThe complete help of every command, written from the program.\n".to_owned();
+        for name in COMMANDS {
+            let title = format!("assay {name}");
+            let help = help(name, true);
+            let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+            text += &format!("\n## {}\n\n```text\n{}\n```\n", title.trim_end(), lines.join("\n").trim_end());
+        }
+        text
+    }
+
+    #[test]
+    fn the_reference_is_the_help() {
+        let found = std::fs::read_to_string(REFERENCE).unwrap_or_default();
+        assert!(found == reference(), "write it: cargo test -p assay write_the_reference -- --ignored");
+    }
+
+    #[test]
+    #[ignore = "writes docs/reference/commands.md"]
+    fn write_the_reference() {
+        std::fs::write(REFERENCE, reference()).unwrap();
     }
 }

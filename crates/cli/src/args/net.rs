@@ -8,18 +8,18 @@ use bench::net::{Target, listen_address};
 use clap::{Args, Subcommand};
 use model::unit::{parse_seconds, parse_size};
 
-use super::measure::Measure;
+use super::measure::{Measure, WORKLOAD};
 
 pub(super) const NET_EXAMPLES: &str = "\
 Examples:
   assay net                                 TCP and UDP over loopback
-  assay net --to node7 --key-file KEY       to 'assay net serve' on another host
-  assay net --references iperf3,sockperf    with the trusted tools beside it
+  assay net --to node7 --key-file KEY       to a server: assay net serve
+  assay net --references iperf3,sockperf    alternating with these tools
 ";
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
-  assay net serve                           for this machine alone
+  assay net serve                           for this machine only
   assay net serve --listen 0.0.0.0 --key-file KEY
   assay net serve --once --listen [::1]:5300
 ";
@@ -29,13 +29,13 @@ Examples:
 pub(crate) struct Net {
     #[command(subcommand)]
     pub(crate) command: Option<NetCommand>,
-    /// The server at the other end; without it both ends are on this machine. The port is 5211 unless named.
-    #[arg(long, value_name = "HOST[:PORT]", value_parser = Target::parse, group = "other_end")]
+    /// Server that runs 'assay net serve' [default: loopback; port 5211].
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = Target::parse, group = "server", help_heading = WORKLOAD)]
     pub(crate) to: Option<Target>,
-    /// The file with the key that the server asks for; - is standard input.
-    #[arg(long, value_name = "FILE", requires = "other_end")]
+    /// File with the server's key; - is standard input.
+    #[arg(long, value_name = "FILE", requires = "server", help_heading = WORKLOAD)]
     pub(crate) key_file: Option<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = WORKLOAD)]
     pub(crate) choice: NetChoice,
 
     #[command(flatten)]
@@ -44,29 +44,56 @@ pub(crate) struct Net {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NetCommand {
-    /// Be the other end for 'assay net --to' on other hosts, one visitor at a time, until a signal ends it.
+    /// Run the server for 'assay net --to'; one client at a time.
     #[command(before_help = SERVE_EXAMPLES)]
     Serve(Serve),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// The address to listen on, for TCP and UDP; by default 127.0.0.1:5211. Any but a loopback address needs a key.
+    /// Address for TCP and UDP [default: 127.0.0.1:5211].
+    ///
+    /// Any address but loopback needs --key-file.
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = |text: &str| listen_address(Some(text)))]
     pub(crate) listen: Option<SocketAddr>,
-    /// The file with the key that visitors must know, at least 16 bytes; - is standard input.
+    /// File with the key that clients must have, at least 16 bytes; - is standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// End after the first visitor.
+    /// Serve one client and exit.
     #[arg(long)]
     pub(crate) once: bool,
-    /// So many visitors measure at the same time, and disturb each other.
+    /// Maximum concurrent clients; they disturb each other.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) concurrent: u32,
-    /// The longest visit.
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_seconds)]
-    pub(crate) most_seconds: f64,
-    /// The most that is sent by UDP, in bytes of data per second, such as 100MB.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub(crate) udp_rate: Option<u64>,
+    /// Longest session of a client.
+    #[arg(long, alias = "most-seconds", value_name = "TIME", default_value = "1h", value_parser = parse_seconds)]
+    pub(crate) max_time: f64,
+    /// Highest rate of UDP payload, such as 100MB/s or 800Mbit/s.
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub(crate) udp_rate: Option<f64>,
+}
+
+/// Bytes per second from a rate: `100MB/s`, `800Mbit/s`, or a plain size, which is per second.
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let wrong = || format!("'{text}' is not a rate; write bytes or bits per second, such as 100MB/s or 800Mbit/s");
+    let per_second = text.strip_suffix("/s").unwrap_or(text);
+    let (size, bits) = match per_second.strip_suffix("bit") {
+        Some(number) => (format!("{number}B"), 8.0),
+        None => (per_second.to_owned(), 1.0),
+    };
+    #[expect(clippy::cast_precision_loss, reason = "a rate below 2^53 bytes per second")]
+    parse_size(&size).map(|bytes| bytes as f64 / bits).map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_bytes_or_bits_per_second() {
+        assert_eq!(parse_rate("100MB/s"), Ok(1e8));
+        assert_eq!(parse_rate("100MB"), Ok(1e8));
+        assert_eq!(parse_rate("800Mbit/s"), Ok(1e8));
+        assert!(parse_rate("fast").unwrap_err().contains("800Mbit/s"));
+    }
 }

@@ -27,8 +27,8 @@ pub(crate) fn serve(arguments: &Serve) -> Result {
         key,
         once: arguments.once,
         concurrent: arguments.concurrent as usize,
-        most_seconds: arguments.most_seconds,
-        udp_bytes_per_second: arguments.udp_rate.map(|rate| rate as f64),
+        most_seconds: arguments.max_time,
+        udp_bytes_per_second: arguments.udp_rate,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     serve_clients(options, |notice| complain(&notice.to_string()))?;

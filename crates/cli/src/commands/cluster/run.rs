@@ -54,10 +54,10 @@ pub(crate) fn run(arguments: &RunArgs) -> Result {
     let options = Options {
         max_jobs: arguments.max_jobs.unwrap_or(jobs),
         nodes_per_job: arguments.nodes_per_job,
-        at_once: arguments.at_once,
+        at_once: arguments.max_concurrent,
         job_seconds: arguments.time,
         confirm: !arguments.no_confirm,
-        patience_seconds: arguments.patience,
+        patience_seconds: arguments.unreachable_timeout,
         poll_seconds: arguments.poll,
     };
     if arguments.dry_run {
@@ -88,12 +88,12 @@ impl RunArgs {
             launcher,
             max_jobs: None,
             nodes_per_job,
-            at_once: None,
+            max_concurrent: None,
             time: None,
             sbatch: Vec::new(),
             ssh_config: None,
             no_confirm: false,
-            patience: patience_seconds,
+            unreachable_timeout: patience_seconds,
             poll: None,
             dry_run: true,
         }
@@ -147,7 +147,7 @@ fn choose(arguments: &RunArgs, settings: JobSettings, plan: &Plan) -> Result<Cho
             }
             let config = arguments.ssh_config.as_ref().map(std::fs::canonicalize).transpose();
             let config = config.map_err(|error| format!("cannot read the configuration for ssh: {error}"))?;
-            let jobs = arguments.at_once.unwrap_or(arguments.nodes_per_job);
+            let jobs = arguments.max_concurrent.unwrap_or(arguments.nodes_per_job);
             Chosen { scheduler: Box::new(Direct::ssh(settings, environment, plan, config)?), jobs, queues: false }
         }
         (Launcher::Auto, Some((job, nodes))) if has("srun") => {
