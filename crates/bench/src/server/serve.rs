@@ -421,7 +421,7 @@ impl Server {
             }
             if monotonic_raw_seconds() > until {
                 return Err(format!(
-                    "the visit has taken its {:.0} s, the longest that this server allows (--most-seconds)",
+                    "the visit has taken its {:.0} s, the longest that this server allows (--max-time)",
                     self.limits.most_seconds
                 ));
             }

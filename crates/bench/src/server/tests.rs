@@ -229,7 +229,7 @@ fn a_visit_that_takes_too_long_is_ended_and_says_so() {
             assert!(waits < 1000, "it goes on");
         }
         let why = session.obstacle(NetMode::Stream).unwrap();
-        assert!(why.contains("--most-seconds"), "{why}");
+        assert!(why.contains("--max-time"), "{why}");
     });
 }
 
