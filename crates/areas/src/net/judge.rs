@@ -9,26 +9,26 @@ use model::sample::{Metric, MetricName};
 use model::warning::{Warning, WarningCode};
 use verdict::judge::{ProcessRun, median, others_share};
 
-/// From this share of its CPU on a thread is held to be what limits a stream: the rest are ticks of the accounting.
+/// The share of its CPU at which a thread limits a stream: the rest is ticks of the accounting.
 const BUSY: f64 = 0.95;
 
-/// From this share of its time on a stream is held to be limited by a window or a buffer.
+/// The share of its time at which a window or a buffer limits a stream.
 const LIMITED: f64 = 0.2;
 
-/// What datagrams are to be received into at least, in bytes: 8 MiB, some milliseconds of ten gigabits a second. Linux
-/// shows twice what was set, the rest being for its own book-keeping (`socket(7)`).
+/// The least receive buffer for datagrams, in bytes: 8 MiB, some milliseconds of ten gigabits a second. Linux reports
+/// twice what was set, the rest being for its own book-keeping (`socket(7)`).
 const RECEIVE_BUFFER_BYTES: u64 = 8 << 20;
 
-/// Share of its bytes that an interface has to carry to be the one that they went through.
+/// The share of our bytes that an interface carries at least if they went through it.
 const CARRIED: f64 = 0.5;
 
-/// Bytes of a launch from which on what an interface carried tells where they went.
+/// Bytes of a process run below which the counters of an interface show nothing.
 const LEAST_COUNTED_BYTES: u64 = 1 << 20;
 
-/// Headers of IP's version 4 and of UDP in the packet of a datagram (RFC 791, RFC 768).
+/// Headers of IPv4 and UDP in the packet of a datagram (RFC 791, RFC 768).
 const DATAGRAM_HEADER_BYTES: u64 = 20 + 8;
 
-/// Headers of IP's version 4 and of TCP with its time stamps in a segment (RFC 791, RFC 793, RFC 7323).
+/// Headers of IPv4 and of TCP with its time stamps in a segment (RFC 791, RFC 793, RFC 7323).
 const SEGMENT_HEADER_BYTES: u32 = 20 + 32;
 
 /// Bytes on loopback in a process run that are neither data nor counted: how client and server connect and part.
@@ -68,7 +68,7 @@ fn of_net(runs: &[&ProcessRun], cpu_busy: Option<f64>) -> Option<NetConditions> 
     })
 }
 
-/// What TCP said in all launches: counts and times added up, the longest and the shortest of the rest.
+/// The counters of TCP: counts and times added up, the longest or the shortest of the rest.
 fn tcp(all: &[&NetConditions]) -> Option<TcpConditions> {
     let all: Vec<&TcpConditions> = all.iter().filter_map(|one| one.tcp.as_ref()).collect();
     let seconds = |of: fn(&TcpConditions) -> Option<f64>| all.iter().map(|one| of(one)).sum::<Option<f64>>();
@@ -83,44 +83,54 @@ fn tcp(all: &[&NetConditions]) -> Option<TcpConditions> {
     })
 }
 
-/// The warnings of a network row whose conditions are set.
-pub(super) fn warnings(row: &Row, launches: &[ProcessRun]) -> Vec<Warning> {
+/// The warnings of a result whose conditions are set.
+pub(super) fn warnings(row: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
     let (Params::Net(params), Some(seen)) = (&row.params, &row.conditions.net) else { return Vec::new() };
+    let limited = |code, seconds: fn(&TcpConditions) -> Option<f64>, what: &str| {
+        let tcp = seen.tcp.as_ref()?;
+        let share = seconds(tcp)? / tcp.busy_seconds.filter(|seconds| *seconds > 0.0)?;
+        (share >= LIMITED).then(|| Warning::new(code, share, &format!("For {} of the time {what}.", percent(share))))
+    };
+    let late = seen.late_share.filter(|_| params.mode == NetMode::Load);
+    let copied = seen.zero_copied_share.filter(|_| params.zero_copy == Some(true)).map(|spared| 1.0 - spared);
     let found = [
         lost(row, params, seen),
         above_goal(row, params),
         retransmits(row, params, seen),
         black_hole(row, params, seen),
-        other_path(params, launches),
+        other_path(params, runs),
         fragmented(params, seen),
         small_buffer(params, seen),
-        copied(params, seen),
+        copied.and_then(|copied| {
+            let text = || format!("{} of the sends were copied all the same.", percent(copied));
+            Warning::when(WarningCode::CopyNotSpared, copied, text)
+        }),
         no_offload(params, seen),
-        late(params, seen),
+        late.and_then(|late| {
+            let text = || format!("{} of the probes left late.", percent(late));
+            Warning::when(WarningCode::ProbesLate, late, text)
+        }),
         limited(
-            seen,
             WarningCode::ReceiverLimited,
             |tcp| tcp.receiver_limited_seconds,
             "the receiver's window was full",
         ),
-        limited(seen, WarningCode::BufferLimited, |tcp| tcp.buffer_limited_seconds, "the send buffer was full"),
+        limited(WarningCode::BufferLimited, |tcp| tcp.buffer_limited_seconds, "the send buffer was full"),
         busy(row, params, seen),
     ];
     found.into_iter().flatten().collect()
 }
 
-/// Datagrams of round trips that never came back.
+/// Lost datagrams of round trips.
 fn lost(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Warning> {
-    if !matches!(params.mode, NetMode::Pingpong | NetMode::Load) {
-        return None;
-    }
-    let lost = seen.lost.unwrap_or(0);
+    let is_round_trips = matches!(params.mode, NetMode::Pingpong | NetMode::Load);
+    let lost = seen.lost.filter(|_| is_round_trips).unwrap_or(0);
     let came = row.metric(MetricName::Latency)?.summary.percentiles.map_or(0, |percentiles| percentiles.count);
     let share = lost as f64 / (lost + came).max(1) as f64;
     Warning::when(WarningCode::DatagramsLost, share, || format!("{lost} datagrams never came back."))
 }
 
-/// A highest rate at which more is lost than it may.
+/// A loss above the goal at the highest rate.
 fn above_goal(row: &Row, params: &NetParams) -> Option<Warning> {
     let goal = f64::from(params.loss_goal_per_million?) * 1e-6;
     let loss = row.metric(MetricName::Loss)?.summary.median;
@@ -130,18 +140,15 @@ fn above_goal(row: &Row, params: &NetParams) -> Option<Warning> {
     })
 }
 
-/// The bytes of a row's samples, from the headline that counts them.
+/// The bytes of the samples, with the metric that counts them.
 fn bytes(row: &Row) -> Option<(f64, &Metric)> {
     let metric = row.metric(MetricName::Throughput)?;
     Some((metric.samples.iter().filter_map(|sample| sample.work).sum(), metric))
 }
 
-/// Segments that were sent again, over those that the bytes come to.
+/// Retransmitted segments, over those that the bytes need.
 fn retransmits(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Warning> {
-    if !is_stream_of_bytes(params) {
-        return None;
-    }
-    let again = seen.tcp.as_ref()?.retransmits?;
+    let again = seen.tcp.as_ref()?.retransmits.filter(|_| is_stream_of_bytes(params))?;
     let segment = seen.mtu?.checked_sub(SEGMENT_HEADER_BYTES).filter(|bytes| *bytes > 0)?;
     let segments = (bytes(row)?.0 / f64::from(segment)).max(1.0);
     let share = again as f64 / (segments + again as f64);
@@ -150,17 +157,16 @@ fn retransmits(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Wa
     })
 }
 
-/// Small packets come through, and nothing that fills one does: samples without a byte while segments are sent again, or
-/// datagrams in pieces that all vanish.
+/// A path that drops full packets: samples without a byte while segments are retransmitted, or while datagrams are
+/// fragmented.
 fn black_hole(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Warning> {
     let metric = bytes(row)?.1;
     let again = seen.tcp.as_ref().and_then(|tcp| tcp.retransmits).unwrap_or(0);
     let fills = again > 0 || pieces(params, seen).is_some_and(|pieces| pieces > 1);
-    let empty = metric.samples.iter().filter(|sample| sample.work.is_some_and(|work| work <= 0.0)).count();
-    let share = empty as f64 / metric.samples.len().max(1) as f64;
     let is_stream = is_stream_of_bytes(params) || params.protocol == Protocol::Udp;
-    let found = fills && is_stream;
-    Warning::when(WarningCode::MtuBlackHole, if found { share } else { 0.0 }, || {
+    let empty = metric.samples.iter().filter(|sample| sample.work.is_some_and(|work| work <= 0.0)).count();
+    let share = if fills && is_stream { empty as f64 / metric.samples.len().max(1) as f64 } else { 0.0 };
+    Warning::when(WarningCode::MtuBlackHole, share, || {
         format!("In {} of the samples nothing that fills a packet came through.", percent(share))
     })
 }
@@ -169,21 +175,21 @@ fn is_stream_of_bytes(params: &NetParams) -> bool {
     params.protocol == Protocol::Tcp && matches!(params.mode, NetMode::Stream | NetMode::Transfer)
 }
 
-/// The interface that leads to the other end did not carry what was sent.
-fn other_path(params: &NetParams, launches: &[ProcessRun]) -> Option<Warning> {
-    let counted = |launch: &ProcessRun| Some((launch.surroundings.net_bytes?, launch.seen.net.as_ref()?.link_bytes?));
-    let counts: Option<Vec<(u64, u64)>> = launches.iter().map(counted).collect();
-    let counts = counts.filter(|_| params.path != LOOPBACK)?;
-    let (carried, ours): (Vec<u64>, Vec<u64>) = counts.into_iter().unzip();
-    let (carried, ours) = (carried.iter().sum::<u64>(), ours.iter().sum::<u64>());
+/// An interface that leads to the peer and did not carry our bytes.
+fn other_path(params: &NetParams, runs: &[ProcessRun]) -> Option<Warning> {
+    let (mut carried, mut ours) = (0, 0);
+    for run in runs {
+        carried += run.surroundings.net_bytes?;
+        ours += run.seen.net.as_ref()?.link_bytes?;
+    }
     let missing = 1.0 - carried as f64 / ours.max(1) as f64;
-    (ours >= LEAST_COUNTED_BYTES && missing > 1.0 - CARRIED).then(|| {
+    (params.path != LOOPBACK && ours >= LEAST_COUNTED_BYTES && missing > 1.0 - CARRIED).then(|| {
         let seen = format!("The interface carried {carried} of the {ours} B that were sent and received.");
         Warning::new(WarningCode::OtherPath, missing, &seen)
     })
 }
 
-/// The packets that a datagram takes on its way.
+/// The packets of a datagram.
 fn pieces(params: &NetParams, seen: &NetConditions) -> Option<u64> {
     let mtu = u64::from(seen.mtu?);
     let piece = mtu.checked_sub(20).filter(|piece| *piece >= 8)? / 8 * 8;
@@ -200,7 +206,7 @@ fn fragmented(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
     Some(Warning::new(WarningCode::Fragmented, pieces as f64, &text))
 }
 
-/// A receive buffer that the kernel has cut down.
+/// A receive buffer that the kernel capped.
 fn small_buffer(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
     let is_stream = params.protocol == Protocol::Udp && matches!(params.mode, NetMode::NoDrop | NetMode::Blast);
     let bytes = seen.receive_buffer_bytes.filter(|bytes| is_stream && *bytes < RECEIVE_BUFFER_BYTES)?;
@@ -208,60 +214,31 @@ fn small_buffer(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
     Some(Warning::new(WarningCode::ReceiveBufferCapped, 1.0 - bytes as f64 / RECEIVE_BUFFER_BYTES as f64, &text))
 }
 
-/// Sends that were asked to spare their copy, and did not.
-fn copied(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
-    let copied = 1.0 - seen.zero_copied_share.filter(|_| params.zero_copy == Some(true))?;
-    Warning::when(WarningCode::CopyNotSpared, copied, || {
-        format!("{} of the sends were copied all the same.", percent(copied))
-    })
-}
-
-/// Segmentation offload was asked for, and something else was used.
+/// Segmentation offload that was asked for and not used, as far as it is known how datagrams were sent.
 fn no_offload(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
     let is_used = seen.batching.iter().any(|way| way == Segmentation::Gso.name());
-    // Nothing is known of how datagrams were sent where nobody says.
     (params.segmentation == Some(Segmentation::Gso) && !is_used && !seen.batching.is_empty()).then(|| {
         let text = format!("Datagrams went by {} instead.", seen.batching.join(", "));
         Warning::new(WarningCode::NoOffload, 1.0, &text)
     })
 }
 
-/// Probes of an open loop that could not leave when they were due.
-fn late(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
-    let share = seen.late_share.filter(|_| params.mode == NetMode::Load)?;
-    Warning::when(WarningCode::ProbesLate, share, || format!("{} of the probes left late.", percent(share)))
-}
-
-/// What held a stream back for so much of its time.
-fn limited(
-    seen: &NetConditions,
-    code: WarningCode,
-    of: fn(&TcpConditions) -> Option<f64>,
-    what: &str,
-) -> Option<Warning> {
-    let tcp = seen.tcp.as_ref()?;
-    let share = of(tcp)? / tcp.busy_seconds.filter(|seconds| *seconds > 0.0)?;
-    (share >= LIMITED).then(|| Warning::new(code, share, &format!("For {} of the time {what}.", percent(share))))
-}
-
-/// A stream whose threads had no time left. Who keeps to a rate may spin until the next datagram is due.
+/// A stream whose threads had no CPU time left. A sender that keeps to a rate may spin until the next datagram is due.
 fn busy(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Warning> {
+    let streams = matches!(params.mode, NetMode::Stream | NetMode::NoDrop | NetMode::Blast);
     let seconds: f64 = bytes(row)?.1.samples.iter().map(|sample| sample.seconds).sum();
     let both = if params.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
-    let share = |used: Option<f64>| used.map(|used| used / (seconds * f64::from(params.threads) * both));
     let keeps_to_a_rate = params.mode == NetMode::NoDrop;
-    let streams = matches!(params.mode, NetMode::Stream | NetMode::NoDrop | NetMode::Blast);
     let ends = [
-        ("sending", share(seen.sending_cpu_seconds).filter(|_| !keeps_to_a_rate)),
-        ("receiving", share(seen.receiving_cpu_seconds)),
+        ("sending", seen.sending_cpu_seconds.filter(|_| !keeps_to_a_rate)),
+        ("receiving", seen.receiving_cpu_seconds),
     ];
-    let (end, share) = ends
-        .into_iter()
-        .filter_map(|(end, share)| Some((end, share?)))
-        .max_by(|(_, one), (_, other)| one.total_cmp(other))
-        .filter(|(_, share)| streams && seconds > 0.0 && *share >= BUSY)?;
-    let text = format!("Each {end} thread used {} of its CPU.", percent(share));
-    Some(Warning::new(WarningCode::CpuBound, share, &text))
+    let shares = ends.map(|(end, used)| (end, used.unwrap_or(0.0) / (seconds * f64::from(params.threads) * both)));
+    let (end, share) = shares.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    (streams && seconds > 0.0 && share >= BUSY).then(|| {
+        let text = format!("Each {end} thread used {} of its CPU.", percent(share));
+        Warning::new(WarningCode::CpuBound, share, &text)
+    })
 }
 
 #[cfg(test)]

@@ -1,23 +1,53 @@
-//! What a reader must know of two runs before their rows: other machines, other programs, other settings, runs that are
-//! not whole, and an order of time that cannot be.
+//! The two sides of a comparison in words, and what differs between them: machines, programs, settings, incomplete runs,
+//! and an impossible order of time.
 
 use std::collections::BTreeMap;
 
+use model::comparison::Side;
 use model::document::{Document, Row, Status};
 use model::machine::Machine;
 use model::number::{UnitScale, percent_whole};
 use model::warning::Grade;
 
-/// How much the memory of one machine differs from boot to boot at most: kernels reserve different parts of it.
-const MEMORY_MAY_DIFFER: f64 = 0.05;
+use super::noise::MEMORY_MAY_DIFFER;
 
-/// What differs between the machines, the programs and the test files of two sides, a sentence each.
+/// A side in words.
+pub(crate) fn side(document: &Document) -> Side {
+    Side {
+        name: document.run.id.clone(),
+        started: document.run.started.clone(),
+        machine: machine_words(&document.machine),
+        program: program_words(document),
+        switch: None,
+    }
+}
+
+/// `AMD EPYC 9575F, 2 cores, KVM guest`.
+fn machine_words(machine: &Machine) -> String {
+    let cpu = &machine.cpu;
+    let name = cpu.model_name.as_ref().or(cpu.microarchitecture.as_ref());
+    let mut parts = vec![name.map_or_else(|| "unknown processor".to_owned(), |name| name.trim().to_owned())];
+    parts.extend(cpu.cores.map(|cores| format!("{cores} core{}", if cores == 1 { "" } else { "s" })));
+    parts.extend(machine.virtualization.as_ref().map(|below| match &below.hypervisor {
+        Some(name) => format!("{name} guest"),
+        None => "virtual machine".to_owned(),
+    }));
+    parts.join(", ")
+}
+
+/// `0.1.0 (2849586)`.
+fn program_words(document: &Document) -> String {
+    let program = &document.assay;
+    program.git.as_ref().map_or_else(|| program.version.clone(), |git| format!("{} ({git})", program.version))
+}
+
+/// The differences of machines, programs and test files, a sentence each.
 pub(crate) fn differences(base: &Document, new: &Document) -> Vec<String> {
     let (one, other) = (&base.machine, &new.machine);
     [machines(one, other), settings(one, other), programs(base, new), files(base, new)].into_iter().flatten().collect()
 }
 
-/// Everything that a reader must know of two runs.
+/// All differences of two runs, a sentence each.
 pub(super) fn warnings(base: &Document, new: &Document) -> Vec<String> {
     let sides = [(base, "BASE"), (new, "NEW")];
     let mut warnings = differences(base, new);
@@ -40,7 +70,6 @@ fn sentence(begin: &str, differing: impl IntoIterator<Item = Option<String>>, en
     (!parts.is_empty()).then(|| format!("{begin}: {}{end}.", parts.join(", ")))
 }
 
-/// What the machine is.
 fn machines(base: &Machine, new: &Machine) -> Option<String> {
     let name = |machine: &Machine| machine.cpu.model_name.as_ref().map(|name| name.trim().to_owned());
     let below = |machine: &Machine| {
@@ -61,22 +90,13 @@ fn machines(base: &Machine, new: &Machine) -> Option<String> {
 }
 
 fn memory(base: Option<u64>, new: Option<u64>) -> Option<String> {
-    match (base, new) {
-        (Some(a), Some(b)) => {
-            let apart = (b as f64 - a as f64) / a.max(b).max(1) as f64;
-            let way = if apart > 0.0 { "more" } else { "less" };
-            (apart.abs() > MEMORY_MAY_DIFFER).then(|| format!("memory {} {way} in NEW", difference(a, b)))
-        }
-        _ => None,
-    }
+    let (base, new) = (base? as f64, new? as f64);
+    let way = if new > base { "more" } else { "less" };
+    let of_base = percent_whole(((new - base) / base.max(1.0)).abs());
+    let differs = (new - base).abs() / base.max(new).max(1.0) > MEMORY_MAY_DIFFER;
+    differs.then(|| format!("memory {of_base} {way} in NEW"))
 }
 
-/// How far the new size is from the base, in percent of the base.
-fn difference(base: u64, new: u64) -> String {
-    percent_whole(((new as f64 - base as f64) / base.max(1) as f64).abs())
-}
-
-/// How the machine is set up.
 fn settings(base: &Machine, new: &Machine) -> Option<String> {
     let switch = |value: Option<bool>| value.map(|on| if on { "on" } else { "off" });
     let mitigations = |machine: &Machine| {
@@ -107,7 +127,6 @@ fn differing_or_none(what: &str, base: Option<f64>, new: Option<f64>) -> Option<
     differing(what, Some(&words(base)), Some(&words(new)))
 }
 
-/// Which program measured.
 fn programs(base: &Document, new: &Document) -> Option<String> {
     let (base, new) = (&base.assay, &new.assay);
     let all = [
@@ -118,14 +137,13 @@ fn programs(base: &Document, new: &Document) -> Option<String> {
     sentence("The programs that measured differ", all, "")
 }
 
-/// Which suite was measured: the same row is sampled otherwise in another one.
 fn suites(base: &Document, new: &Document) -> Option<String> {
     let suite = differing("suite", Some(&base.run.suite), Some(&new.run.suite));
     suite.map(|suite| format!("The suites differ: {suite}; the same row may be sampled longer in one of them."))
 }
 
-/// Test files of a disk that were not laid out to the same size although the same was planned: where the time for it was
-/// short. The parameters of two such rows are the same, so they are compared.
+/// Test files of different sizes although the same size was planned: laying one out was cut short. The parameters are the
+/// same, so the results are compared.
 fn files(base: &Document, new: &Document) -> Option<String> {
     let bytes = |row: &Row| row.conditions.disk.as_ref().and_then(|disk| disk.file_bytes);
     let mut differing = base.experiments.iter().filter_map(|row| {
@@ -146,26 +164,24 @@ fn files(base: &Document, new: &Document) -> Option<String> {
     ))
 }
 
-/// `512 MiB`; a file that was cut short has no round size.
+/// `512 MiB`.
 fn in_words(bytes: u64) -> String {
     if bytes < 1 << 20 { format!("{bytes} B") } else { UnitScale::MEBIBYTES.fixed(bytes as f64, 0) }
 }
 
-/// Limits that the user declared: they change efficiencies, which are not compared.
 fn declared(base: &BTreeMap<String, f64>, new: &BTreeMap<String, f64>) -> Option<String> {
     let keys = base.keys().chain(new.keys().filter(|key| !base.contains_key(*key)));
     let all = keys.map(|key| differing_or_none(key, base.get(key).copied(), new.get(key).copied()));
     sentence("The declared limits differ", all, "; figures do not depend on them")
 }
 
-/// A run that was cut off.
 fn cut_off(document: &Document, side: &str) -> Option<String> {
     let measured = document.experiments.iter().filter(|row| row.status == Status::Ok).count();
     let planned = document.experiments.len();
     (!document.run.complete).then(|| format!("{side} was cut off: {measured} of {planned} rows were measured."))
 }
 
-/// A run that began before the one that it is compared with. Times of one form sort as text.
+/// A new run that began before its base. Times in this format sort as text.
 fn order(base: &Document, new: &Document) -> Option<String> {
     let (before, after) = (&base.run.started, &new.run.started);
     let known = !before.is_empty() && !after.is_empty();
@@ -174,7 +190,6 @@ fn order(base: &Document, new: &Document) -> Option<String> {
     })
 }
 
-/// Grades below A.
 fn grades(base: &Document, new: &Document) -> Option<String> {
     let grades = [("BASE", base.run.grade), ("NEW", new.run.grade)];
     let low: Vec<String> = grades

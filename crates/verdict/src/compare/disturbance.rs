@@ -1,8 +1,7 @@
-//! What others may have taken from either side of a row, by the warnings that the runs themselves gave.
+//! What interference may have taken from either side, by the warnings of the runs.
 //!
-//! A disturbance only ever takes: seen on the new side it can explain a change for the worse, seen on the base side one
-//! for the better. What a *setting* did (a quota, a priority) hides nothing: it is the change, and is told as its
-//! explanation.
+//! Interference only takes: on the new side it can explain a change for the worse, on the base side one for the better. A
+//! *setting* (a quota, a priority) hides nothing: it is the explanation of the change.
 
 use model::comparison::{Change, Direction};
 use model::document::Row;
@@ -10,10 +9,10 @@ use model::warning::{Cause, Grade, Warning, WarningCode};
 
 use super::matching::Pair;
 
-/// The largest share that can be turned into a change; beyond it the row is grade C for any of them.
+/// The largest share that is turned into a change; beyond it the result has grade C.
 const MOST_SHARE: f64 = 0.9;
 
-/// A disturbance of one side.
+/// Interference on one side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a> {
     /// `BASE` or `NEW`.
@@ -23,28 +22,23 @@ pub(super) struct Seen<'a> {
     pub(super) change: f64,
 }
 
-/// The kind of a warning; `None` for one of a later version.
-pub(super) fn code(warning: &Warning) -> Option<WarningCode> {
-    warning.code.known()
-}
-
 /// Both sides of a pair with their names.
 pub(super) fn sides<'a>(pair: &Pair<'a>) -> [(&'static str, &'a Row); 2] {
     [("BASE", pair.base), ("NEW", pair.new)]
 }
 
-/// What may account for a change in this direction the most. The clock moves both ways, so that it counts on either
-/// side; per cycle it does not count.
+/// The interference that may account for the largest change in this direction. The clock moves both ways, so it counts on
+/// either side; per cycle it does not count.
 pub(super) fn most<'a>(pair: &Pair<'a>, direction: Direction, clock_counts: bool) -> Option<Seen<'a>> {
     let taking = if direction == Direction::Worse { "NEW" } else { "BASE" };
     let all = sides(pair).into_iter().flat_map(|(side, row)| row.warnings.iter().map(move |warning| (side, warning)));
     let seen = all.filter_map(|(side, warning)| {
-        let code = code(warning)?;
+        let code = warning.code.known()?;
         let share = warning.figure.filter(|figure| figure.is_finite() && *figure > 0.0)?.min(MOST_SHARE);
         let change = if code == WarningCode::ClockMoved {
             clock_counts.then_some(share)?
         } else {
-            // What is left after a share is lost must grow by this to be whole again.
+            // The rest must grow by this to make up for the share that was lost.
             (side == taking && code.is_share_of_the_rate()).then_some(share / (1.0 - share))?
         };
         Some(Seen { side, warning, change })
@@ -52,14 +46,13 @@ pub(super) fn most<'a>(pair: &Pair<'a>, direction: Direction, clock_counts: bool
     seen.reduce(|most, other| if other.change > most.change { other } else { most })
 }
 
-/// The first disturbance that makes a figure unfit for a verdict of its own: what others did, to grade C. A change may
-/// still be told where every such disturbance says how much it took, and the interval lies beyond that: what is
-/// allowed for cannot have caused it. That the figures are the same never can.
+/// The first interference of grade C, which allows no verdict. A change is still a verdict where every such interference
+/// has a known size, since the interval then lies beyond what it can have caused; "the same" never is.
 pub(super) fn hiding<'a>(pair: &Pair<'a>, judged: Change) -> Option<(&'static str, &'a Warning)> {
     sides(pair).into_iter().find_map(|(side, row)| {
         let grave = |warning: &&Warning| {
             warning.grade == Grade::C
-                && code(warning).is_some_and(|code| {
+                && warning.code.known().is_some_and(|code| {
                     let says_how_much = code.is_share_of_the_rate() || code == WarningCode::ClockMoved;
                     code.rule().cause == Cause::Others && !(judged == Change::Changed && says_how_much)
                 })

@@ -1,7 +1,7 @@
-//! Why a row changed, or why that cannot be told: stated rules in a fixed order, of which the first that holds speaks.
+//! Why a result changed or has no verdict: the first of these rules that holds.
 //!
-//! First what caused it (settings that differ, the clock, others, samples that do not agree among themselves), then,
-//! where there is no verdict, what would bring one.
+//! First the cause (settings that differ, the clock, interference, samples that disagree), then, without a verdict, what
+//! would lead to one.
 
 use std::cmp::Ordering;
 
@@ -11,36 +11,36 @@ use model::number::percent_brief;
 use model::unit::Better;
 use model::warning::{Cause, Grade, Warning, WarningCode};
 
-use super::disturbance::{Seen, code, sides};
+use super::disturbance::{Seen, sides};
 use super::matching::Pair;
 use super::ratio::is_beyond;
 use super::units::median;
 
-/// What the judgement knew besides the row.
+/// What the judgement knows apart from the result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'a> {
-    /// The disturbance behind the allowance.
+    /// The interference behind the allowance.
     pub(super) seen: Option<Seen<'a>>,
-    /// The disturbance that makes the row unfit for a verdict.
+    /// The interference that allows no verdict.
     pub(super) hiding: Option<(&'static str, &'a Warning)>,
     /// Whether the noise between runs is this machine's own.
     pub(super) noise_is_own: bool,
 }
 
-/// A setting's figure differs between the sides if by more than this part of the larger.
+/// The values of a setting differ by more than this part of the larger.
 const DIFFERS: f64 = 0.2;
-/// The clock explains what it moved by this part of the change at least.
+/// The clock explains a change of which it moved at least this part.
 const PART_OF_CHANGE: f64 = 1.0 / 3.0;
-/// A clock is not known to better than this.
+/// How precisely a clock is known.
 const CLOCK_MOVES: f64 = 0.01;
 
-/// The units of what was measured in turn.
+/// The units of what was measured alternately.
 const PAIRS: &str = "pairs";
 
-/// Nobody waits for more units than this.
+/// The most units that advice asks for.
 const MOST_NEEDED: u32 = 60;
 
-/// Kinds that are no setting of the machine and still say that the two sides did not do the same.
+/// Warnings that are no setting of the machine, but show that the two sides did not do the same.
 const DONE_OTHERWISE: &[WarningCode] = &[
     WarningCode::PagesRefused,
     WarningCode::RemotePages,
@@ -56,7 +56,7 @@ const DONE_OTHERWISE: &[WarningCode] = &[
     WarningCode::HostCache,
 ];
 
-/// Kinds that say why samples of one side do not agree among themselves, with the words for it.
+/// Warnings about samples of one side that disagree, in words.
 const DISAGREEING: &[(WarningCode, &str)] = &[
     (WarningCode::Bimodal, "fall into two groups"),
     (WarningCode::Drifting, "rise or fall with time"),
@@ -66,13 +66,12 @@ const DISAGREEING: &[(WarningCode, &str)] = &[
     (WarningCode::DisturbedBlocks, "were disturbed in part"),
 ];
 
-/// The explanation of a row whose verdict is known; `None` where there is nothing to explain, or no rule that does.
+/// The explanation of a verdict; `None` where there is nothing to explain, or no rule that does.
 pub(super) fn explain(pair: &Pair<'_>, row: &Compared, known: &Known<'_>) -> Option<String> {
     if row.verdict == Change::Same {
         return None;
     }
     let parts: Vec<String> = if let Some(hidden) = hidden(known) {
-        // A setting that differs is worth knowing before the row is measured again.
         let again = || "Repeat it when nothing else runs, or use --live.".to_owned();
         settings(pair).map_or_else(|| vec![hidden.clone(), again()], |setting| vec![setting, hidden.clone()])
     } else if row.verdict == Change::Changed {
@@ -84,8 +83,8 @@ pub(super) fn explain(pair: &Pair<'_>, row: &Compared, known: &Known<'_>) -> Opt
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-/// The explanation of a row that was measured in turn, both sides given as one row each: others disturb both alike, so
-/// that only what differs between them, and the samples themselves, explain anything.
+/// The explanation of a live comparison, each side given as one row: interference hits both alike, so only the differences
+/// between them, and the samples, explain anything.
 pub(crate) fn explain_live(base: &Row, new: &Row, row: &Compared) -> Option<String> {
     let base_metric = base.metrics.iter().find(|metric| metric.name.as_str() == row.metric)?;
     let new_metric = new.metrics.iter().find(|metric| metric.name.as_str() == row.metric)?;
@@ -93,12 +92,11 @@ pub(crate) fn explain_live(base: &Row, new: &Row, row: &Compared) -> Option<Stri
     explain(&pair, row, &Known { seen: None, hiding: None, noise_is_own: true })
 }
 
-/// A share or a change as a percentage of two digits.
 fn percent(share: f64) -> String {
     percent_brief(share.abs())
 }
 
-/// The first setting that one side had and the other had not, or not as much.
+/// The first setting that one side had and the other had not, or had less.
 fn settings(pair: &Pair<'_>) -> Option<String> {
     let [(base_name, base), (new_name, new)] = sides(pair);
     let of_new = only_here(new, base).map(|warning| setting(new_name, warning));
@@ -106,15 +104,15 @@ fn settings(pair: &Pair<'_>) -> Option<String> {
     of_new.or_else(of_base).or_else(|| facts(base, new))
 }
 
-/// The gravest setting among a row's warnings that the other row does not have as well.
+/// The gravest setting among the warnings that the other side lacks.
 fn only_here<'a>(row: &'a Row, other: &Row) -> Option<&'a Warning> {
     let is_setting = |warning: &&Warning| {
-        code(warning).is_some_and(|code| code.rule().cause == Cause::Setting || DONE_OTHERWISE.contains(&code))
+        warning.code.known().is_some_and(|code| code.rule().cause == Cause::Setting || DONE_OTHERWISE.contains(&code))
     };
     let alike = |warning: &Warning| {
         let twin = other.warnings.iter().find(|twin| twin.code == warning.code);
         twin.is_some_and(|twin| match (twin.figure, warning.figure) {
-            // The side where it is less has nothing to be explained by it.
+            // It explains nothing on the side where it is less.
             (Some(theirs), Some(ours)) => theirs >= ours * (1.0 - DIFFERS),
             _ => true,
         })
@@ -126,10 +124,9 @@ fn only_here<'a>(row: &'a Row, other: &Row) -> Option<&'a Warning> {
     settings.first().copied()
 }
 
-/// A setting in a sentence.
 fn setting(side: &str, warning: &Warning) -> String {
     let figure = warning.figure.unwrap_or(0.0);
-    match code(warning) {
+    match warning.code.known() {
         Some(WarningCode::CpuQuota) => {
             format!("A quota stopped the threads of {side} for {} of the time.", percent(figure))
         }
@@ -149,12 +146,12 @@ fn setting(side: &str, warning: &Warning) -> String {
     }
 }
 
-/// A text up to the end of its first sentence: a full stop with a blank after it, so that decimals stay whole.
+/// The first sentence of a text. The full stop has a blank after it, unlike a decimal point.
 fn first_sentence(text: &str) -> &str {
     text.find(". ").map_or(text, |end| &text[..=end])
 }
 
-/// Facts of the surroundings that differ without a warning.
+/// Conditions that differ without a warning.
 fn facts(base: &Row, new: &Row) -> Option<String> {
     let (base, new) = (&base.conditions, &new.conditions);
     let text = |value: Option<&String>| value.cloned();
@@ -184,7 +181,7 @@ fn facts(base: &Row, new: &Row) -> Option<String> {
     (!differing.is_empty()).then(|| format!("The surroundings differ: {}.", differing.join(", ")))
 }
 
-/// What the clock did, where both sides know theirs and it moved the way the figure did.
+/// The clock, where it moved the way the result did.
 fn clock(pair: &Pair<'_>, row: &Compared) -> Option<String> {
     let per_cycle = row.per_cycle?;
     let of = |metric: &model::sample::Metric| {
@@ -192,7 +189,7 @@ fn clock(pair: &Pair<'_>, row: &Compared) -> Option<String> {
         median(&clocks?).filter(|clock| *clock > 0.0)
     };
     let moved = of(pair.new_metric)? / of(pair.base_metric)? - 1.0;
-    // How the work done in a second changed, whatever the metric counts.
+    // The change of the work per second, whatever the metric counts.
     let work = (per_cycle.ratio * (1.0 + moved)).ln();
     let explains = moved.ln_1p() / work >= PART_OF_CHANGE;
     // A clock that moved less explains no uncertainty of this size.
@@ -222,13 +219,12 @@ fn clock(pair: &Pair<'_>, row: &Compared) -> Option<String> {
     })
 }
 
-/// That others did so much that nothing can be said.
 fn hidden(known: &Known<'_>) -> Option<String> {
     let (side, warning) = known.hiding?;
     Some(format!("{side} was disturbed too much for a verdict: {}", first_sentence(&warning.text)))
 }
 
-/// That what was seen of others may be all there is.
+/// Interference that may account for the whole change.
 fn allowed(row: &Compared, known: &Known<'_>) -> Option<String> {
     let seen = known.seen.filter(|seen| seen.warning.grade > Grade::A)?;
     let beyond = row.ratio_ci95.is_some_and(|interval| is_beyond(interval, row.threshold));
@@ -237,10 +233,9 @@ fn allowed(row: &Compared, known: &Known<'_>) -> Option<String> {
     beyond.then(|| format!("Disturbances of {} may account for {much} of it: {sentence}", seen.side))
 }
 
-/// That the samples of a side do not agree among themselves.
 fn disagreeing(pair: &Pair<'_>) -> Option<String> {
     DISAGREEING.iter().find_map(|(kind, words)| {
-        let has = |row: &Row| row.warnings.iter().any(|warning| code(warning) == Some(*kind));
+        let has = |row: &Row| row.warnings.iter().any(|warning| warning.code.known() == Some(*kind));
         let of = match sides(pair).map(|(_, row)| has(row)) {
             [true, true] => "both sides",
             [true, false] => "BASE",
@@ -251,7 +246,7 @@ fn disagreeing(pair: &Pair<'_>) -> Option<String> {
     })
 }
 
-/// What would bring a verdict.
+/// What would lead to a verdict.
 fn remedy(row: &Compared, known: &Known<'_>) -> String {
     let n = row.n_base.min(row.n_new);
     let pairs = row.units == PAIRS;
@@ -273,7 +268,6 @@ fn remedy(row: &Compared, known: &Known<'_>) -> String {
     }
 }
 
-/// That one side or both have too few units for an interval.
 fn too_few(row: &Compared, n: u32, more: u32) -> String {
     let (of, each) = match row.n_base.cmp(&row.n_new) {
         Ordering::Equal => ("each side", " of each"),
@@ -284,12 +278,11 @@ fn too_few(row: &Compared, n: u32, more: u32) -> String {
     format!("{n} {units} of {of} {is} too few: about {more} more{each} are needed{}.", how(row))
 }
 
-/// The units of a row as a word, one or several of them.
+/// The units as a word, singular or plural.
 fn words(row: &Compared, count: u32) -> String {
     if count == 1 { row.units.strip_suffix('s').unwrap_or(&row.units).to_owned() } else { row.units.clone() }
 }
 
-/// How to get more of the units.
 fn how(row: &Compared) -> &'static str {
     match row.units.as_str() {
         "sessions" => " (assay run rigorous)",

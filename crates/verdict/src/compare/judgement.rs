@@ -1,8 +1,8 @@
-//! Interval, probability, threshold and verdict of every row.
+//! Interval, probability, threshold and verdict of every result.
 //!
-//! A row *changed* where the whole interval of its ratio lies beyond what the machine's own noise and the disturbances
-//! seen can account for, and chance cannot, all rows considered. It is *the same* where the whole interval lies within
-//! the threshold. Everything else cannot be told, and says what would tell it.
+//! A result *changed* where the whole interval of its ratio lies beyond what the machine's noise, the interference seen and
+//! chance can account for, all results considered. It is *the same* where the whole interval lies within the threshold.
+//! Everything else is inconclusive.
 
 use model::comparison::{Change, Compared, PerCycle};
 use model::sample::Sample;
@@ -16,10 +16,10 @@ use super::noise::{History, Noise};
 use super::ratio::{THRESHOLD, change, direction, is_beyond};
 use super::units::{Units, Values, median};
 
-/// The threshold is so many standard deviations between runs: a difference of two runs of an unchanged machine varies
-/// by sqrt(2) of them, and its interval has a width besides.
+/// The threshold, in standard deviations between runs: the difference of two runs varies by sqrt(2) of them, and its
+/// interval has a width as well.
 const DEVIATIONS: f64 = 2.0;
-/// Nobody takes more samples than this for the sake of a probability.
+/// The most units that advice asks for.
 const MOST_UNITS: usize = 40;
 
 /// The ratio of two sides.
@@ -32,7 +32,7 @@ struct Found {
     n: [usize; 2],
 }
 
-/// Everything about a row but its verdict, which depends on the other rows.
+/// Everything about a result but its verdict, which depends on the other results.
 #[derive(Debug)]
 struct Measured<'a> {
     pair: &'a Pair<'a>,
@@ -42,7 +42,7 @@ struct Measured<'a> {
     noise: Noise,
 }
 
-/// Judges all rows together.
+/// Judges all results together.
 pub(super) fn judge(pairs: &[Pair<'_>], history: &History<'_>) -> Vec<Compared> {
     // A pair has samples, all positive: nothing is left out here.
     let measured: Vec<Measured<'_>> = pairs.iter().filter_map(|pair| measure(pair, history)).collect();
@@ -56,7 +56,7 @@ pub(super) fn judge(pairs: &[Pair<'_>], history: &History<'_>) -> Vec<Compared> 
         .collect()
 }
 
-/// The probabilities after Holm's correction for their number; those that are not known do not count.
+/// The probabilities after Holm's correction for their number; unknown ones do not count.
 fn corrected(known: impl Iterator<Item = Option<f64>>) -> Vec<Option<f64>> {
     let known: Vec<Option<f64>> = known.collect();
     let mut corrected = stats::holm(&known.iter().copied().flatten().collect::<Vec<_>>()).into_iter();
@@ -86,7 +86,7 @@ fn find(values: &Values) -> Option<Found> {
 }
 
 impl Measured<'_> {
-    /// The row with its verdict; `rows` is how many probabilities were corrected together.
+    /// The result with its verdict; `rows` is how many probabilities were corrected together.
     fn judged(&self, p: Option<f64>, per_cycle_p: Option<f64>, rows: usize) -> Compared {
         let Self { pair, found, .. } = self;
         let metric = pair.base_metric;
@@ -130,7 +130,7 @@ impl Measured<'_> {
         row
     }
 
-    /// The same judgement of operations per cycle: more of them are always better, and the clock explains nothing.
+    /// The verdict on operations per cycle: more is always better, and the clock explains nothing.
     fn judged_per_cycle(&self, found: Found, p: Option<f64>, threshold: f64) -> PerCycle {
         let seen: Option<Seen<'_>> = disturbance::most(self.pair, direction(found.ratio, Better::Higher), false);
         let allowance = seen.map_or(0.0, |seen| seen.change);
@@ -145,7 +145,7 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// About how many more units of each side would tell; `None` where no number of them would.
+/// How many more units of each side would lead to a verdict, about; `None` where no number would.
 fn needed(found: &Found, p: Option<f64>, [threshold, allowance]: [f64; 2], rows: usize) -> Option<u32> {
     let n = found.n[0].min(found.n[1]);
     if n < NEEDED_FOR_CHANGE {
@@ -154,14 +154,14 @@ fn needed(found: &Found, p: Option<f64>, [threshold, allowance]: [f64; 2], rows:
     let beyond_threshold = found.interval.is_some_and(|interval| is_beyond(interval, threshold));
     let beyond = found.interval.is_some_and(|interval| is_beyond(interval, threshold + allowance));
     if beyond && p.is_none_or(|p| p >= LEVEL) {
-        // The interval is clear: only the probability is not, which falls with every unit.
+        // Only the probability is too high, which falls with every unit.
         return least_for(rows).map(|least| count(least.saturating_sub(n).max(1)));
     }
     stats::needed(n, found.interval, if beyond_threshold { threshold + allowance } else { threshold })
 }
 
-/// The least units of each side of which a complete separation is rare enough among so many rows: 2 / C(2n, n) of all
-/// orders are as clear.
+/// The least units of each side whose complete separation is rare enough among this many results: 2 / C(2n, n) of all
+/// orders separate them.
 fn least_for(rows: usize) -> Option<usize> {
     let mut orders = 1.0;
     (1..=MOST_UNITS).find(|n| {

@@ -1,7 +1,7 @@
-//! Which row of one run stands beside which of the other, and why one stands alone.
+//! Which result of one run is compared with which of the other, and why one cannot be compared.
 //!
-//! An experiment keeps its id on every machine, but an id shows only what a plan varies: what else a figure depends on
-//! (working set, size of the file, engine, pages …) is in the parameters, and those must be the same.
+//! A benchmark keeps its id on every machine, but an id shows only what a plan varies: what else a result depends on
+//! (working set, file size, engine, pages) is in the parameters, which must be the same.
 
 use model::comparison::NotCompared;
 use model::document::{Document, Row, Status};
@@ -9,7 +9,7 @@ use model::sample::{Metric, MetricName};
 use model::unit::format_size;
 use serde_json::{Map, Value};
 
-/// One metric of an experiment on both sides.
+/// One metric of a benchmark on both sides.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair<'a> {
     pub(super) base: &'a Row,
@@ -18,10 +18,10 @@ pub(super) struct Pair<'a> {
     pub(super) new_metric: &'a Metric,
 }
 
-/// Parameters that are found from the data, and no setting.
+/// Parameters that are derived from the data, and no setting.
 const FOUND: &[&str] = &["level"];
 
-/// Parameters in words for people, where their key is none.
+/// Parameters in words, where the key is no word.
 const WORDS: &[(&str, &str)] = &[
     ("working_set", "working set"),
     ("size", "size of the file"),
@@ -35,7 +35,7 @@ const WORDS: &[(&str, &str)] = &[
 /// Parameters that are bytes.
 const SIZES: &[&str] = &["working_set", "size", "block"];
 
-/// That a run has at least one measured row.
+/// Checks that a run has a measured result.
 ///
 /// # Errors
 /// One sentence that names the run.
@@ -51,7 +51,7 @@ pub(super) fn has_measured(document: &Document, side: &str) -> Result<(), String
     ))
 }
 
-/// Every metric that can be compared, in the order of the base side, and what cannot be with its reason.
+/// Every metric that can be compared, in the order of the base, and every other result with the reason.
 pub(super) fn pairs<'a>(base: &'a Document, new: &'a Document) -> (Vec<Pair<'a>>, Vec<NotCompared>) {
     let (mut pairs, mut not_compared) = (Vec::new(), Vec::new());
     let mut refuse = |row: &Row, reason: String| not_compared.push(NotCompared { id: row.id.clone(), reason });
@@ -75,7 +75,7 @@ fn find<'a>(document: &'a Document, id: &str) -> Option<&'a Row> {
     document.experiments.iter().find(|row| row.id == id)
 }
 
-/// The metrics of two rows of the same id.
+/// The metrics of two results of the same id.
 fn of_rows<'a>(base: &'a Row, new: &'a Row) -> Result<Vec<Pair<'a>>, String> {
     for (row, side) in [(base, "BASE"), (new, "NEW")] {
         if row.status != Status::Ok {
@@ -96,8 +96,7 @@ fn of_rows<'a>(base: &'a Row, new: &'a Row) -> Result<Vec<Pair<'a>>, String> {
     if pairs.is_empty() { Err(reason) } else { Ok(pairs) }
 }
 
-/// Whether figures of two rows mean the same. Rows of different ids were chosen to differ: of them only the unit must
-/// agree.
+/// Checks that two results mean the same. Those of different ids were chosen to differ: only their units must agree.
 ///
 /// # Errors
 /// What differs, as the end of a sentence that begins with the id.
@@ -124,27 +123,26 @@ pub(crate) fn comparable(base: &Row, new: &Row) -> Result<(), String> {
     Ok(())
 }
 
-/// What is compared of a row: its headline, throughput and latency. Requests per second beside a throughput are the
-/// same figure divided by the block's size, and the clock explains and is no result.
+/// The metrics that are compared: the headline, throughput and latency. Requests per second are the throughput divided by
+/// the block size, and the clock is no result.
 pub(crate) fn metrics(row: &Row) -> impl Iterator<Item = &Metric> {
     let headline = row.metrics.first().map_or("", |metric| metric.name.as_str());
     let derived = if headline == MetricName::Iops.name() { MetricName::Throughput } else { MetricName::Iops };
     let wanted = move |metric: &&Metric| {
         let name = metric.name.as_str();
         let known = metric.name == MetricName::Throughput
-            // Without percentiles it is the time of a whole sample, which is the rate once more.
+            // A latency without percentiles is the time of a whole sample, so the rate again.
             || metric.name == MetricName::Latency && metric.summary.percentiles.is_some();
         (known && name != derived.name()) || name == headline
     };
     row.metrics.iter().filter(wanted)
 }
 
-/// That there are samples, and that quotients of them are numbers.
+/// Checks that there are samples, and that quotients of them are numbers.
 fn usable(metric: &Metric) -> Result<(), String> {
     if metric.samples.is_empty() {
         return Err(format!("has no samples of its {}", metric.name));
     }
-    // Far from the ends of the range, so that no quotient leaves it.
     let positive = metric.samples.iter().all(|sample| (1e-150..=1e150).contains(&sample.value));
     if positive { Ok(()) } else { Err(format!("has a sample of its {} that is no positive number", metric.name)) }
 }
@@ -154,7 +152,7 @@ fn differing_parameters(base: &Row, new: &Row) -> Vec<String> {
     let (base, new) = (object(base), object(new));
     let mut keys: Vec<&String> = base.keys().chain(new.keys().filter(|key| !base.contains_key(*key))).collect();
     keys.retain(|key| !FOUND.contains(&key.as_str()));
-    // A parameter that an older version did not know is absent, which is the same as none.
+    // A parameter that an older version did not know is absent: the same as null.
     let value = |map: &Map<String, Value>, key: &str| map.get(key).cloned().unwrap_or(Value::Null);
     let differing = keys.into_iter().filter(|key| value(&base, key) != value(&new, key));
     differing

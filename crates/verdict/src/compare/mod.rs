@@ -1,17 +1,6 @@
-//! Two runs to a comparison: which rows can be compared, what changed by more than the machine's own noise, and why.
+//! Two runs to a comparison: which results can be compared, what changed by more than the machine's own noise, and why.
 //!
-//! Pure functions of documents: nothing here reads a file, a clock or the machine. The statistics are those of `stats`;
-//! how a comparison is shown is `report`'s business. Two things that are measured in turn are `live`'s, which takes its
-//! words for sides, differences and means from here.
-//!
-//! * `matching`: which row stands beside which, and why one stands alone
-//! * `units`: what is independent: samples, launches or sessions
-//! * `noise`: how much this machine differs from run to run
-//! * `disturbance`: what others may have taken from either side
-//! * `ratio`, `side`: what a change is, and what a side is called
-//! * `judgement`: interval, probability, threshold and verdict of every row
-//! * `explanation`: why, by stated rules
-//! * `differences`: what a reader must know of the two runs before the rows
+//! The statistics are those of `stats`; `live` compares two things that are measured alternately.
 
 mod differences;
 mod disturbance;
@@ -20,7 +9,6 @@ mod judgement;
 mod matching;
 mod noise;
 mod ratio;
-mod side;
 mod units;
 
 #[cfg(test)]
@@ -30,22 +18,19 @@ use model::comparison::{AreaMean, Change, Compared, Comparison, SCHEMA};
 use model::document::Document;
 use model::unit::Better;
 
-pub(crate) use differences::differences;
+pub(crate) use differences::{differences, side};
 pub(crate) use explanation::explain_live;
 pub(crate) use matching::metrics;
 pub use noise::serves_as_history;
 pub(crate) use ratio::{THRESHOLD, change, direction};
-pub(crate) use side::side;
 
 use crate::rules::AreaRules;
-use side::is_same_run;
+use noise::is_same_run;
 
-/// What two runs say of each other. `history` are other runs: those of the same machine tell how much it differs from
-/// run to run.
+/// Compares two runs. `history` are other runs: those of the same machine show its noise from run to run.
 ///
 /// # Errors
-/// One sentence: it is the same run twice, a run has nothing that was measured, or no row of one can be compared with
-/// one of the other.
+/// One sentence: the runs are the same, a run has no measured result, or no result can be compared.
 pub fn compare(
     base: &Document,
     new: &Document,
@@ -76,20 +61,13 @@ pub fn compare(
     })
 }
 
-/// What all rows come to: changed if any did, else inconclusive if any is.
+/// The verdict for all results: changed if any is, else inconclusive if any is.
 pub(crate) fn overall(rows: &[Compared]) -> Change {
-    let any = |verdict| rows.iter().any(|row| row.verdict == verdict);
-    if any(Change::Changed) {
-        Change::Changed
-    } else if any(Change::Inconclusive) {
-        Change::Inconclusive
-    } else {
-        Change::Same
-    }
+    let any = |verdict: &Change| rows.iter().any(|row| row.verdict == *verdict);
+    [Change::Changed, Change::Inconclusive].into_iter().find(any).unwrap_or(Change::Same)
 }
 
-/// The geometric mean of each area's headline ratios, counted so that more is better; in the order of the rows. A mean
-/// of ratios says nothing of any one experiment, so it is for the foot of a table.
+/// The geometric mean of each area's headline ratios, counted so that more is better, in the order of the results.
 pub(crate) fn geometric_means(rows: &[Compared]) -> Vec<AreaMean> {
     let mut means: Vec<(AreaMean, f64)> = Vec::new();
     let headline = |index: usize| rows[..index].iter().all(|earlier| earlier.id != rows[index].id);

@@ -1,5 +1,5 @@
-//! How much a machine's figures differ from run to run although nothing was changed: from its own earlier runs where
-//! there are enough, else from what machines of its kind have shown.
+//! How much results differ from run to run of an unchanged machine: from its own earlier runs where there are enough, else
+//! from what machines of its kind have shown.
 
 use std::cmp::Reverse;
 
@@ -10,26 +10,25 @@ use model::warning::Grade;
 use crate::rules::AreaRules;
 
 use super::matching::{Pair, comparable};
-use super::side::is_same_run;
 use super::units::median;
 
-/// Fewer earlier runs say nothing of a spread.
+/// The least earlier runs for a spread.
 const RUNS_NEEDED: usize = 4;
-/// More are of another age of the machine.
+/// The most earlier runs: older ones may be from another state of the machine.
 const MOST_RUNS: usize = 20;
-/// How much the memory of the same machine may differ: kernels reserve different parts of it.
-const MEMORY_MAY_DIFFER: f64 = 0.05;
-/// Earlier runs that happened to agree make no machine quieter than this part of what its kind has shown.
+/// How much the memory of one machine differs from boot to boot at most: kernels reserve different parts of it.
+pub(super) const MEMORY_MAY_DIFFER: f64 = 0.05;
+/// The least noise, as a part of what machines of the kind have shown: a few earlier runs may agree by chance.
 const LEAST_PART_OF_USUAL: f64 = 1.0 / 3.0;
 
-/// The noise of one row's figure.
+/// The noise of one result.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Noise {
     /// Relative standard deviation between runs.
     pub(super) deviation: f64,
     /// What it is known from.
     pub(super) source: String,
-    /// Whether this machine's own runs told it.
+    /// Whether it is from this machine's own runs.
     pub(super) is_own: bool,
 }
 
@@ -39,13 +38,13 @@ pub(super) struct History<'a> {
     /// The latest first.
     runs: Vec<&'a Document>,
     is_virtual: bool,
-    /// Two machines: what one of them has shown before says nothing of the other.
+    /// The earlier runs of one machine show nothing about the other.
     two_machines: bool,
     rules: &'a [AreaRules],
 }
 
-/// Whether a run tells something of the noise between `base` and `new`: a whole one of the same machine that began
-/// before the later of them, and neither of the two.
+/// Whether a run shows the noise between `base` and `new`: a complete one of the same machine that began before the later
+/// of them, and neither of the two.
 pub fn serves_as_history(document: &Document, base: &Document, new: &Document) -> bool {
     let earlier = document.run.started < base.run.started.clone().max(new.run.started.clone());
     let built_alike = document.assay.profile == base.assay.profile;
@@ -53,7 +52,12 @@ pub fn serves_as_history(document: &Document, base: &Document, new: &Document) -
     document.run.complete && earlier && built_alike && other && is_same_machine(&document.machine, &base.machine)
 }
 
-/// Whether two documents are of the same machine, as far as can be told: names of hosts come and go with containers.
+/// Whether two documents are the same run: names are unique in one store only.
+pub(super) fn is_same_run(one: &Document, other: &Document) -> bool {
+    one.run.id == other.run.id && one.run.started == other.run.started
+}
+
+/// Whether two documents are of the same machine. Host names are not compared: they change with containers.
 fn is_same_machine(one: &Machine, other: &Machine) -> bool {
     let memory = match (one.memory.total_bytes, other.memory.total_bytes) {
         (Some(a), Some(b)) => (a as f64 - b as f64).abs() <= MEMORY_MAY_DIFFER * a.max(b) as f64,
@@ -75,7 +79,6 @@ impl<'a> History<'a> {
         Self { runs, is_virtual: is_virtual(&base.machine) || is_virtual(&new.machine), two_machines, rules }
     }
 
-    /// The noise of a row's figure.
     pub(super) fn noise(&self, pair: &Pair<'_>) -> Noise {
         let noise = AreaRules::of(self.rules, pair.base.area).noise;
         let usual = if self.is_virtual { noise.shared } else { noise.dedicated };
@@ -83,7 +86,7 @@ impl<'a> History<'a> {
             return Noise { deviation: usual, source: self.usual_words("two machines"), is_own: false };
         }
         let mut medians: Vec<f64> = self.runs.iter().filter_map(|run| earlier(run, pair)).take(MOST_RUNS).collect();
-        // In the order of time: lasting changes are told from noise by their neighbours.
+        // In the order of time, so that a lasting change does not count as noise.
         medians.reverse();
         let own = (medians.len() >= RUNS_NEEDED).then(|| stats::noise_between(&medians)).flatten();
         let least = usual * LEAST_PART_OF_USUAL;
@@ -106,8 +109,7 @@ impl<'a> History<'a> {
     }
 }
 
-/// The figure of the same row in an earlier run. A row of grade C is left out: it never leads to a verdict of a change
-/// either, so that what disturbed or throttled it is no noise of those that do.
+/// The same result in an earlier run. One of grade C is left out, since it never leads to the verdict of a change.
 fn earlier(run: &Document, pair: &Pair<'_>) -> Option<f64> {
     let same = |row: &&Row| row.id == pair.base.id && row.status == Status::Ok && row.grade != Some(Grade::C);
     let row = run.experiments.iter().find(same).filter(|row| comparable(row, pair.base).is_ok())?;

@@ -1,4 +1,4 @@
-//! Ratios of a new value to a base: which change counts, and in which direction it points.
+//! Ratios of a new value to a base: which change counts, and its direction.
 
 use model::comparison::{Change, Direction};
 use model::unit::Better;
@@ -6,7 +6,7 @@ use model::unit::Better;
 /// The least relative change that is called one, however quiet the machine is.
 pub(crate) const THRESHOLD: f64 = 0.02;
 
-/// In which direction a ratio of new to base points.
+/// The direction of a ratio of new to base.
 pub(crate) fn direction(ratio: f64, better: Better) -> Direction {
     if (ratio > 1.0) == (better == Better::Higher) { Direction::Better } else { Direction::Worse }
 }

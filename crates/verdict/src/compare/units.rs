@@ -1,17 +1,15 @@
-//! What is independent in a row: its samples, its launches, or its sessions.
+//! What is independent in a result: its samples, its process runs, or its sessions.
 //!
-//! Samples of one process share where its pages and threads were placed, and launches of one session share the mood of
-//! the hour. Taking them for independent where they are not makes every interval too narrow, so the unit is the
-//! smallest one that the data allow.
+//! Samples of one process share the placement of its pages and threads, and process runs of one session the conditions of
+//! the hour. Treating them as independent makes every interval too narrow, so the unit is the smallest that the data allow.
 
 use model::sample::{Metric, Sample};
 
 use super::matching::Pair;
 
-/// So many sessions on both sides are enough to be the units: below, no 95 % interval of a median exists.
+/// The least sessions on both sides to be the units: with fewer no 95 % interval of a median exists.
 const SESSIONS_NEEDED: usize = stats::NEEDED_FOR_INTERVAL;
 
-/// What is independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Units {
     Samples,
@@ -39,7 +37,6 @@ impl Units {
         }
     }
 
-    /// Its word in the document.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Samples => "samples",
@@ -88,7 +85,7 @@ fn launches_differ(metric: &Metric) -> bool {
     stats::components(&values, &launches).is_some_and(|found| found.differ())
 }
 
-/// The median; `None` of nothing, or of what is no number.
+/// The median; `None` without values, or where one is no number.
 pub(super) fn median(values: &[f64]) -> Option<f64> {
     stats::Observations::new(values).ok().map(|values| values.median())
 }

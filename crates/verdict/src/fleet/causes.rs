@@ -1,7 +1,5 @@
-//! Why a node is slow, as far as its own documents tell: a table of causes, each a pure look at what was seen on the node
-//! and what was usual among its equals. What was measured stands before what is merely set otherwise.
-//!
-//! A cause is a probable one: that something differs on a slow node does not prove that it made it slow.
+//! Probable causes of a slow node: a table of rules that compare the node with its equals, measurements before settings.
+//! That something differs on a slow node does not prove that it made it slow.
 
 use model::cluster::Cause;
 use model::number::{clock, percent_whole as percent};
@@ -15,15 +13,15 @@ use super::seen::Seen;
 pub(super) struct Case<'a> {
     /// The parts of the machine that the area depends on.
     pub(super) uses: &'static [Resource],
-    /// The node over its equals in the area, below 1.
+    /// The node's rate in the area over that of its equals, below 1.
     pub(super) of_median: f64,
-    /// What was seen on the node.
+    /// The conditions on the node.
     pub(super) own: &'a dyn Fn(Seen) -> Option<f64>,
-    /// What is usual among its equals.
+    /// The usual conditions on its equals.
     pub(super) usual: &'a dyn Fn(Seen) -> Option<f64>,
-    /// What the node is.
+    /// The facts about the node.
     pub(super) words: &'a Words,
-    /// What most of its equals are.
+    /// The facts about most of its equals.
     pub(super) majority: &'a Words,
 }
 
@@ -44,15 +42,14 @@ const fn rule(code: &'static str, slows: Option<Resource>, find: fn(&Case) -> Op
     Rule { code, slows, find }
 }
 
-/// A share of the time by which a node must exceed its equals: less is noise of the counters, and costs less than the
-/// least drop that makes a node slow.
+/// A share of the time by which a node must exceed its equals: less is noise of the counters.
 const MORE: f64 = 0.02;
-/// A clock lower by less than this explains nothing: a third of the least drop.
+/// The share of the usual clock above which the clock explains nothing: a third of the least drop.
 const CLOCK_LOWER: f64 = 0.98;
-/// Share of a slowdown (of its logarithm) that the clock must account for to be its cause: most of it.
+/// The share of a slowdown (of its logarithm) that the clock must account for to be its cause.
 const EXPLAINED: f64 = 0.6;
 
-/// The likeliest first.
+/// The most likely first.
 const RULES: &[Rule] = &[
     rule("cpu_quota", ALL, |case| {
         let stopped = more(case, Seen::Throttled)?;
@@ -135,29 +132,28 @@ const RULES: &[Rule] = &[
     }),
 ];
 
-/// The causes of a slow node over all areas in which it is slow, each once, the likeliest first.
+/// The causes of a slow node over all areas in which it is slow, each once, the most likely first.
 pub(super) fn causes(cases: &[Case]) -> Vec<Cause> {
     let found = |rule: &Rule| {
-        let text =
-            cases.iter().filter(|case| rule.slows.is_none_or(|part| case.uses.contains(&part))).find_map(rule.find)?;
+        let concerns = |case: &&Case| rule.slows.is_none_or(|part| case.uses.contains(&part));
+        let text = cases.iter().filter(concerns).find_map(rule.find)?;
         Some(Cause { code: rule.code.to_owned(), text })
     };
     RULES.iter().filter_map(found).collect()
 }
 
-/// A share of the time that exceeds the usual one by enough.
+/// A share of the time that clearly exceeds the usual one.
 fn more(case: &Case, seen: Seen) -> Option<f64> {
     let own = (case.own)(seen)?;
     (own > (case.usual)(seen).unwrap_or(0.0) + MORE).then_some(own)
 }
 
-/// A count where the usual one is none, or less than half.
+/// A count that is more than twice the usual one.
 fn more_often(case: &Case, seen: Seen) -> Option<String> {
     let own = (case.own)(seen)?;
     (own > 2.0 * (case.usual)(seen).unwrap_or(0.0)).then(|| format!("{own:.0}"))
 }
 
-/// A fact with a number that is smaller than the usual one.
 fn less(case: &Case, fact: &str, what: &str) -> Option<String> {
     let (own, usual) = (case.words.get(fact)?, case.majority.get(fact)?);
     let number = |text: &str| text.split(' ').next().and_then(|word| word.parse::<f64>().ok());

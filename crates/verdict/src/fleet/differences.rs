@@ -1,4 +1,4 @@
-//! What is not as it is on most nodes of the same group.
+//! Facts that differ from those of most nodes of the same group.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use model::cluster::Difference;
 
 use super::facts::Words;
 
-/// What most nodes of a group have: of each fact the value that more than half of those have who know it.
+/// The value of each fact that more than half of the nodes that know it have.
 pub(super) fn majority(nodes: &[(&str, &Words)]) -> Words {
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
     for (_, words) in nodes {
@@ -22,7 +22,7 @@ pub(super) fn majority(nodes: &[(&str, &Words)]) -> Words {
     counts.into_iter().filter_map(winner).collect()
 }
 
-/// Who differs from the majority, by fact and value.
+/// The nodes that differ from the majority, by fact and value.
 pub(super) fn differences(group: u32, nodes: &[(&str, &Words)], majority: &Words) -> Vec<Difference> {
     let mut found: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
     for (node, words) in nodes {

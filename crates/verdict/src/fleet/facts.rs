@@ -1,25 +1,24 @@
-//! What a node is and how it is set, as names and words that can be compared: one table.
+//! The hardware and settings of a node as comparable words: one table.
 
 use std::collections::BTreeMap;
 
 use model::machine::Machine;
 use model::number::UnitScale;
 
-/// Name to value. What is not known is not there.
+/// Name to value; unknown facts are absent.
 pub(super) type Words = BTreeMap<String, String>;
 
-/// What is known of a node.
+/// The facts about a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Facts {
-    /// What makes nodes equals, by the names of [`HARDWARE`]; see `groups`.
+    /// Facts that make nodes equal, by the names of [`HARDWARE`]; see `groups`.
     pub(super) hardware: Words,
-    /// What may differ between equals.
+    /// Facts that may differ between equals.
     pub(super) words: Words,
     /// Main memory, B.
     pub(super) memory_bytes: Option<u64>,
 }
 
-/// A fact and where it is.
 pub(super) struct Fact {
     pub(super) name: &'static str,
     read: fn(&Machine) -> Option<String>,
@@ -33,11 +32,15 @@ fn text<T: ToString>(value: Option<T>) -> Option<String> {
     value.map(|value| value.to_string())
 }
 
+fn count(count: usize) -> Option<String> {
+    (count > 0).then(|| count.to_string())
+}
+
 fn switch(on: Option<bool>) -> Option<String> {
     on.map(|on| if on { "on" } else { "off" }.to_owned())
 }
 
-/// What nodes must share to be equals at all.
+/// Facts that equals share.
 pub(super) const HARDWARE: &[Fact] = &[
     fact("processor", |machine| Some(machine.cpu.model_name.as_ref()?.trim().to_owned())),
     fact("family", |machine| {
@@ -51,11 +54,11 @@ pub(super) const HARDWARE: &[Fact] = &[
     }),
 ];
 
-/// What a fault may take from a node, so that it alone makes no other kind of node; see `groups`.
+/// Sizes that a fault may reduce, so they alone make no other kind of node; see `groups`.
 pub(super) const SIZE: &[Fact] =
     &[fact("cores", |machine| text(machine.cpu.cores)), fact("CPUs", |machine| text(machine.cpu.threads))];
 
-/// What may differ between equals, and be the reason why one is slow.
+/// Facts that may differ between equals and make one slow.
 pub(super) const FACTS: &[Fact] = &[
     fact("kernel", |machine| machine.os.kernel.clone()),
     fact("system", |machine| machine.os.name.clone()),
@@ -68,27 +71,20 @@ pub(super) const FACTS: &[Fact] = &[
     fact("cpu_quota", |machine| {
         Some(machine.cpu.quota_cpus.map_or("none".to_owned(), |quota| format!("{quota:.2} CPUs")))
     }),
-    fact("usable_cpus", |machine| {
-        Some(machine.cpu.available_cpus.len()).filter(|count| *count > 0).map(|count| count.to_string())
-    }),
+    fact("usable_cpus", |machine| count(machine.cpu.available_cpus.len())),
     fact("cores", |machine| text(machine.cpu.cores)),
     fact("CPUs", |machine| text(machine.cpu.threads)),
     fact("memory_channels", |machine| text(machine.memory.channels)),
-    fact("memory_modules", |machine| {
-        Some(machine.memory.dimms.len()).filter(|count| *count > 0).map(|count| count.to_string())
-    }),
+    fact("memory_modules", |machine| count(machine.memory.dimms.len())),
     fact("memory_speed", |machine| machine.memory.mts.map(|mts| format!("{mts:.0} MT/s"))),
     fact("memory_limit", |machine| {
         Some(machine.memory.limit_bytes.map_or("none".to_owned(), |bytes| format!("{} MiB", bytes >> 20)))
     }),
-    fact("numa_nodes", |machine| Some(machine.numa.len()).filter(|count| *count > 0).map(|count| count.to_string())),
+    fact("numa_nodes", |machine| count(machine.numa.len())),
     fact("numa_balancing", |machine| switch(machine.memory.numa_balancing)),
     fact("transparent_huge_pages", |machine| machine.memory.huge_pages.transparent.clone()),
     fact("huge_page_defrag", |machine| machine.memory.huge_pages.defrag.clone()),
-    fact("disk_models", |machine| {
-        let models: Vec<&str> = machine.disks.iter().filter_map(|disk| disk.model.as_deref()).collect();
-        joined(models.into_iter().map(str::to_owned))
-    }),
+    fact("disk_models", |machine| joined(machine.disks.iter().filter_map(|disk| disk.model.clone()))),
     fact("disk_links", |machine| {
         joined(machine.disks.iter().filter_map(|disk| Some(disk.link.as_ref()?.detail.clone())))
     }),
@@ -106,14 +102,14 @@ pub(super) const FACTS: &[Fact] = &[
     fact("adapter_bus", |machine| joined(machine.nics.iter().filter_map(|nic| Some(nic.bus.as_ref()?.detail.clone())))),
 ];
 
-/// Several words as one, in an order of their own; `None` for none.
+/// Several words as one, sorted; `None` without any.
 fn joined(words: impl Iterator<Item = String>) -> Option<String> {
     let mut words: Vec<String> = words.collect();
     words.sort();
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// What is known of a node.
+/// The facts about a node.
 pub(super) fn facts_of(machine: &Machine, settings: &Words) -> Facts {
     let take = |facts: &[Fact]| -> Words {
         facts.iter().filter_map(|fact| Some((fact.name.to_owned(), (fact.read)(machine)?))).collect()

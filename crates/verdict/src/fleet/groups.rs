@@ -1,8 +1,8 @@
-//! Nodes of equal hardware. Kernel and settings make no group: between equals they are differences, and reasons.
+//! Groups of nodes of equal hardware. Kernel and settings make no group: they are differences between equals.
 //!
-//! A module that is gone, or a core that is switched off, must not make a node its own kind, for then nobody would miss
-//! what it lacks. So sizes (memory, cores, CPUs) make a kind only where enough nodes have them; the few are counted
-//! among the largest kind with the same processor, and what they lack is told of as a difference.
+//! A missing memory module or an offline core must not make a node its own group, or nobody would notice. So sizes
+//! (memory, cores, CPUs) make a group only where enough nodes have them; the few join the largest group with the same
+//! processor, and what they lack is a difference.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use stats::fleet::ENOUGH_NODES;
 
 use super::facts::{Facts, HARDWARE, SIZE, Words};
 
-/// Memory that differs by more than this share is another size: kernels and firmware keep up to some per cent for
-/// themselves, and one module of 24 is 4 %.
+/// The share by which another size of memory differs: kernels and firmware reserve up to some per cent, and one module of
+/// 24 is 4 %.
 const MEMORY_APART: f64 = 0.03;
 
-/// The group of each node, and the groups, largest first. A node of which nothing is known has none.
+/// The group of each node, and the groups, largest first. A node without facts has none.
 pub(super) fn groups(nodes: &[Option<&Facts>]) -> (Vec<Option<u32>>, Vec<Group>) {
     let mut kinds: BTreeMap<Words, Vec<usize>> = BTreeMap::new();
     for (index, facts) in nodes.iter().enumerate() {
@@ -47,7 +47,7 @@ fn of(facts: &Facts, table: &[super::facts::Fact]) -> Words {
     known.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Nodes with the same processor by their sizes, where enough have them.
+/// Nodes with the same processor by their sizes, where enough nodes have them.
 fn sizes(nodes: &[Option<&Facts>], members: &[usize]) -> Vec<(Words, Vec<usize>)> {
     let memory = memory_sizes(nodes, members);
     let mut sizes: BTreeMap<Words, Vec<usize>> = BTreeMap::new();
@@ -68,7 +68,7 @@ fn sizes(nodes: &[Option<&Facts>], members: &[usize]) -> Vec<(Words, Vec<usize>)
     sizes
 }
 
-/// Each node's size of memory in words: nodes between whose sizes there is no gap have the same one.
+/// The memory size of each node in words; nodes between whose sizes there is no gap have the same.
 pub(super) fn memory_sizes(nodes: &[Option<&Facts>], members: &[usize]) -> BTreeMap<usize, String> {
     let bytes = |member: &usize| Some((nodes[*member]?.memory_bytes.filter(|bytes| *bytes > 0)?, *member));
     let mut known: Vec<(u64, usize)> = members.iter().filter_map(bytes).collect();

@@ -1,4 +1,4 @@
-//! One group of equal nodes judged: its figures as distributions, its slow nodes with their causes.
+//! One group of equal nodes judged: its distributions, and its slow nodes with their causes.
 
 use model::cluster::{Deviation, Difference, Distribution, Group, NodeValue, SlowNode, Standing};
 use model::experiment::Area;
@@ -14,10 +14,10 @@ use super::facts::Words;
 use super::results::{Catalogue, NodeResults};
 use super::seen::{AreaConditions, usual};
 
-/// Figures that are shown of an area that stands out as a whole.
+/// The most results shown of an area in which a node is slow as a whole.
 const SHOWN_OF_AREA: usize = 5;
 
-/// What comes of a group.
+/// The judgement of a group.
 pub(super) struct Judged {
     pub(super) distributions: Vec<Distribution>,
     pub(super) standings: Vec<Standing>,
@@ -25,7 +25,7 @@ pub(super) struct Judged {
     pub(super) differences: Vec<Difference>,
 }
 
-/// A figure's values over the group's nodes, by their places in the group.
+/// The values of one result over the nodes, by their index in the group.
 struct Held {
     catalogue: usize,
     figure: Figure,
@@ -81,7 +81,7 @@ fn held(nodes: &[&NodeResults], catalogue: &Catalogue, rules: &[AreaRules]) -> V
     };
     let mut held: Vec<Option<Held>> = (0..catalogue.figures.len()).map(|_| None).collect();
     for (node, results) in nodes.iter().enumerate() {
-        // What is no positive number is no figure that a ratio could be formed with.
+        // A ratio needs positive numbers.
         for measured in results.first.iter().filter(|measured| measured.value > 0.0) {
             let one = held[measured.figure].get_or_insert_with(|| empty(measured.figure));
             one.figure.first[node] = Some(measured.value);
@@ -155,7 +155,7 @@ fn remark(spread: &Spread) -> Option<String> {
     }
 }
 
-/// What a slow node is seen against.
+/// What a slow node is compared with.
 struct Bench<'a> {
     nodes: &'a [&'a NodeResults],
     held: &'a [Held],
@@ -216,7 +216,7 @@ impl Bench<'_> {
         deviations
     }
 
-    /// The node's lowest figures of an area.
+    /// The node's lowest results of an area.
     fn lowest_of(&self, node: usize, area: usize) -> Vec<usize> {
         let ratio = |figure: usize| {
             let held = &self.held[figure].figure;

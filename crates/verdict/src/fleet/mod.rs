@@ -1,8 +1,6 @@
-//! What the results of a cluster say of its nodes: who is equal to whom, how each value is distributed over them, which
-//! node is slow, and why.
+//! Judges the nodes of a cluster: which are equal, how each value is distributed over them, which node is slow, and why.
 //!
-//! A caller reads the documents of each node one after the other into [`NodeResults`], which keep medians and a few
-//! conditions; the rest is a pure function of these.
+//! A caller reads the documents of each node into [`NodeResults`]; the rest is a pure function of these.
 
 mod causes;
 mod differences;
@@ -23,7 +21,7 @@ use judged::Judged;
 pub use results::{Catalogue, NodeResults, Run};
 
 /// Evaluates the results of a plan's nodes, in the plan's order. `suite` is the name of the suite, and `assay` the program
-/// that asks: it need not be the one that made the plan.
+/// that evaluates, which need not be the one that made the plan.
 #[must_use]
 pub fn evaluate(
     plan: &Plan,
@@ -50,14 +48,14 @@ pub fn evaluate(
     document
 }
 
-/// What is known of a node by the time at which all meet.
+/// What is known of a node before HPL runs across nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standpoint {
     /// The node.
     pub node: String,
-    /// Its group of equal hardware; `None` while nothing is known of it.
+    /// Its group of equal hardware; `None` while unknown.
     pub group: Option<u32>,
-    /// Most flop/s in fp64 that it has shown: of its own LINPACK, else what its units can sustain.
+    /// Its rate in fp64, flop/s: of its own LINPACK, else its sustained peak.
     pub rate: Option<f64>,
 }
 
@@ -78,7 +76,7 @@ fn members(group_of: &[Option<u32>], group: u32) -> Vec<usize> {
     (0..group_of.len()).filter(|node| group_of[*node] == Some(group)).collect()
 }
 
-/// Size of memory as a fact: nodes of a group have the same one unless there is a gap between them.
+/// Adds the memory size as a fact: nodes of a group have the same one unless there is a gap between them.
 fn name_memory(nodes: &mut [NodeResults], members: &[Vec<usize>]) {
     for members in members {
         let facts: Vec<Option<&Facts>> = nodes.iter().map(|node| node.facts.as_ref()).collect();

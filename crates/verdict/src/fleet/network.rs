@@ -1,4 +1,4 @@
-//! Figures between nodes, and HPL across them.
+//! Results between nodes, and of HPL across them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use stats::Observations;
 
 use super::results::{Between, NodeResults};
 
-/// The matrices of all figures between nodes. A pair that could not be measured is missing from each of them.
+/// The matrices of all results between nodes. A pair that failed has its reason in each of them.
 pub(super) fn pairs(nodes: &[NodeResults]) -> Vec<PairMatrix> {
     let mut matrices: BTreeMap<(bool, String, String), PairMatrix> = BTreeMap::new();
     let all = || nodes.iter().flat_map(|node| node.between.iter().map(move |between| (node.name.as_str(), between)));
@@ -37,7 +37,6 @@ pub(super) fn pairs(nodes: &[NodeResults]) -> Vec<PairMatrix> {
     matrices
 }
 
-/// What a pair's task says of a matrix's figure.
 fn pair(from: &str, between: &Between, matrix: &PairMatrix) -> Option<PairValue> {
     let (value, reason) = match &between.value {
         Ok((key, _, _, value)) if key.experiment == matrix.experiment && key.metric == matrix.metric => {

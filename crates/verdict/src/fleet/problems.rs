@@ -1,4 +1,4 @@
-//! What went wrong, or stands in the way of a judgement.
+//! Problems of a cluster's results: what failed, and what prevents a judgement.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use stats::fleet::ENOUGH_NODES;
 
 use super::results::NodeResults;
 
-/// A node's clock this far from the file system's makes times in its documents misleading, in seconds.
+/// How far a node's clock may be from the file system's, in seconds, before times in its documents mislead.
 const SKEWED: f64 = 5.0;
 
 /// All problems of a plan's results.
@@ -17,14 +17,20 @@ pub(super) fn problems(
     groups: &[Group],
     members: &[Vec<&str>],
 ) -> Vec<Problem> {
+    let results: Vec<&NodeResults> = nodes.iter().map(|(_, node)| *node).collect();
     let mut problems = Vec::new();
     problems.extend(never_came_up(nodes));
-    problems.extend(versions(plan, nodes));
-    problems.extend(broken(nodes));
-    problems.extend(without(nodes));
-    problems.extend(failed_rows(nodes));
-    problems.extend(skew(nodes));
-    problems.extend(shared_machines(nodes));
+    problems.extend(versions(plan, &results));
+    problems.extend(results.iter().flat_map(|node| {
+        let of = |(path, why): &(String, String)| {
+            problem("broken_result", format!("'{path}' cannot be read: {why}"), vec![node.name.clone()])
+        };
+        node.broken.iter().map(of)
+    }));
+    problems.extend(without(&results));
+    problems.extend(failed_rows(&results));
+    problems.extend(skew(&results));
+    problems.extend(shared_machines(&results));
     problems.extend(hardware(groups, members));
     problems
 }
@@ -33,83 +39,74 @@ fn problem(code: &str, text: String, nodes: Vec<String>) -> Problem {
     Problem { code: code.to_owned(), text, nodes }
 }
 
-/// Nodes of which there is nothing at all, while others are done.
+/// The names of the nodes that have the same key.
+fn by_key<'a, K: Ord, I: IntoIterator<Item = K>>(
+    nodes: &[&'a NodeResults],
+    keys: impl Fn(&'a NodeResults) -> I,
+) -> BTreeMap<K, Vec<String>> {
+    let mut found: BTreeMap<K, Vec<String>> = BTreeMap::new();
+    for node in nodes {
+        for key in keys(node) {
+            found.entry(key).or_default().push(node.name.clone());
+        }
+    }
+    found
+}
+
+/// Nodes of which nothing is known, while others are done.
 fn never_came_up(nodes: &[(NodeState, &NodeResults)]) -> Option<Problem> {
-    let anybody = nodes.iter().any(|(state, _)| matches!(state, NodeState::Done | NodeState::Partly));
-    let silent = |state: NodeState, node: &NodeResults| {
-        let over = matches!(state, NodeState::Failed) || (anybody && state == NodeState::Waiting);
+    let any_done = nodes.iter().any(|(state, _)| matches!(state, NodeState::Done | NodeState::Partly));
+    let silent = |(state, node): &&(NodeState, &NodeResults)| {
+        let over = *state == NodeState::Failed || (any_done && *state == NodeState::Waiting);
         over && node.facts.is_none() && node.ok == 0
     };
-    let silent: Vec<String> =
-        nodes.iter().filter(|(state, node)| silent(*state, node)).map(|(_, node)| node.name.clone()).collect();
+    let silent: Vec<String> = nodes.iter().filter(silent).map(|(_, node)| node.name.clone()).collect();
     (!silent.is_empty()).then(|| {
         let text = format!("{} never came up: nothing of them is known", count(silent.len(), "node"));
         problem("never_came_up", text, silent)
     })
 }
 
-fn versions(plan: &Plan, nodes: &[(NodeState, &NodeResults)]) -> Vec<Problem> {
-    let mut other: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (_, node) in nodes {
-        let Some(program) = &node.program else { continue };
-        if program.version != plan.program.version || program.git != plan.program.git {
-            other.entry(version(program)).or_default().push(node.name.clone());
-        }
-    }
+fn versions(plan: &Plan, nodes: &[&NodeResults]) -> Vec<Problem> {
+    let version = |program: &model::document::Program| {
+        format!("{} ({})", program.version, program.git.as_deref().unwrap_or("no commit known"))
+    };
+    let own = version(&plan.program);
+    let other = |node: &NodeResults| node.program.as_ref().map(version).filter(|theirs| *theirs != own);
     let sentence = |(theirs, nodes): (String, Vec<String>)| {
+        let count = count(nodes.len(), "node");
         let text = format!(
-            "{} measured with assay {theirs}, the plan was made with {}: their figures may mean something else",
-            count(nodes.len(), "node"),
-            version(&plan.program)
+            "{count} measured with assay {theirs}, the plan was made with {own}: their figures may mean something else"
         );
         problem("mixed_versions", text, nodes)
     };
-    other.into_iter().map(sentence).collect()
-}
-
-fn version(program: &model::document::Program) -> String {
-    format!("{} ({})", program.version, program.git.as_deref().unwrap_or("no commit known"))
-}
-
-fn broken(nodes: &[(NodeState, &NodeResults)]) -> Vec<Problem> {
-    let all = nodes.iter().flat_map(|(_, node)| node.broken.iter().map(move |(path, why)| (node, path, why)));
-    let one = |(node, path, why): (&&NodeResults, &String, &String)| {
-        problem("broken_result", format!("'{path}' cannot be read: {why}"), vec![node.name.clone()])
-    };
-    all.map(one).collect()
+    by_key(nodes, other).into_iter().map(sentence).collect()
 }
 
 /// Tasks without a result, by their reasons.
-fn without(nodes: &[(NodeState, &NodeResults)]) -> Vec<Problem> {
-    let mut reasons: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
-    for (_, node) in nodes {
-        for (task, reason) in &node.without {
-            reasons.entry((task, reason)).or_default().push(node.name.clone());
-        }
-    }
-    let sentence = |((task, reason), nodes): ((&str, &str), Vec<String>)| {
+fn without(nodes: &[&NodeResults]) -> Vec<Problem> {
+    let sentence = |((task, reason), nodes): (&(String, String), Vec<String>)| {
         problem("task_failed", format!("'{task}' has no result on {}: {reason}", count(nodes.len(), "node")), nodes)
     };
-    reasons.into_iter().map(sentence).collect()
+    by_key(nodes, |node| &node.without).into_iter().map(sentence).collect()
 }
 
-/// Experiments that failed inside documents that there are.
-fn failed_rows(nodes: &[(NodeState, &NodeResults)]) -> Vec<Problem> {
-    let mut rows: BTreeMap<&str, (&str, Vec<String>)> = BTreeMap::new();
-    for (_, node) in nodes {
-        for (id, reason) in &node.failed_rows {
-            rows.entry(id).or_insert((reason, Vec::new())).1.push(node.name.clone());
-        }
-    }
-    let sentence = |(id, (reason, nodes)): (&str, (&str, Vec<String>))| {
-        problem("experiment_failed", format!("{id} failed on {}: {reason}", count(nodes.len(), "node")), nodes)
+/// Benchmarks that failed in runs with a document; the reason is that of the first node.
+fn failed_rows(nodes: &[&NodeResults]) -> Vec<Problem> {
+    let reason = |id: &str| {
+        let mut all = nodes.iter().flat_map(|node| &node.failed_rows);
+        all.find(|(failed, _)| failed == id).map_or("", |(_, reason)| reason)
     };
-    rows.into_iter().map(sentence).collect()
+    let sentence = |(id, nodes): (&String, Vec<String>)| {
+        let text = format!("{id} failed on {}: {}", count(nodes.len(), "node"), reason(id));
+        problem("experiment_failed", text, nodes)
+    };
+    by_key(nodes, |node| node.failed_rows.iter().map(|(id, _)| id)).into_iter().map(sentence).collect()
 }
 
-fn skew(nodes: &[(NodeState, &NodeResults)]) -> Option<Problem> {
-    let skewed = |node: &NodeResults| node.clock_skew.is_some_and(|skew| skew.abs() > SKEWED);
-    let skewed: Vec<&NodeResults> = nodes.iter().map(|(_, node)| *node).filter(|node| skewed(node)).collect();
+fn skew(nodes: &[&NodeResults]) -> Option<Problem> {
+    let skewed = |node: &&&NodeResults| node.clock_skew.is_some_and(|skew| skew.abs() > SKEWED);
+    let skewed: Vec<&&NodeResults> = nodes.iter().filter(skewed).collect();
     let most = skewed.iter().filter_map(|node| node.clock_skew).map(f64::abs).max_by(f64::total_cmp)?;
     let text = format!(
         "the clocks of {} are up to {most:.0} s from the file system's: times in their documents mislead, figures do not",
@@ -118,14 +115,8 @@ fn skew(nodes: &[(NodeState, &NodeResults)]) -> Option<Problem> {
     Some(problem("clock_skew", text, skewed.into_iter().map(|node| node.name.clone()).collect()))
 }
 
-/// Several nodes of the plan on one machine, as where a cluster is only tried out.
-fn shared_machines(nodes: &[(NodeState, &NodeResults)]) -> Vec<Problem> {
-    let mut on: BTreeMap<&(String, String), Vec<String>> = BTreeMap::new();
-    for (_, node) in nodes {
-        for machine in &node.machines {
-            on.entry(machine).or_default().push(node.name.clone());
-        }
-    }
+/// Several nodes of the plan on one machine, as when a cluster is only tried out.
+fn shared_machines(nodes: &[&NodeResults]) -> Vec<Problem> {
     let sentence = |((host, _), nodes): (&(String, String), Vec<String>)| {
         let text = format!(
             "{} are one machine, '{host}': they share its CPUs and its memory, so what they measured at the same time is \
@@ -135,7 +126,8 @@ fn shared_machines(nodes: &[(NodeState, &NodeResults)]) -> Vec<Problem> {
         );
         problem("shared_machine", text, nodes)
     };
-    on.into_iter().filter(|(_, nodes)| nodes.len() > 1).map(sentence).collect()
+    let shared = by_key(nodes, |node| &node.machines).into_iter().filter(|(_, nodes)| nodes.len() > 1);
+    shared.map(sentence).collect()
 }
 
 fn hardware(groups: &[Group], members: &[Vec<&str>]) -> Vec<Problem> {

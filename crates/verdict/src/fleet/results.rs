@@ -1,4 +1,4 @@
-//! The results of one node, reduced to what a judgement needs: of each document the medians and a few conditions.
+//! The results of one node, reduced to what a judgement needs: medians and a few conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::facts::{Facts, facts_of};
 use super::seen::AreaConditions;
 
-/// The parts of a run's document that are looked at; the rest, samples above all, is passed over.
+/// The parts of a run's document that are read; the rest, mostly samples, is skipped.
 #[derive(Debug, Deserialize)]
 pub struct Run {
     schema: String,
@@ -33,15 +33,12 @@ struct Row {
     metrics: Vec<Figure>,
 }
 
-/// What a row computes, and the type of element that it computes with, where it does.
 #[derive(Debug, Deserialize)]
 struct RowParameters {
     #[serde(default, rename = "type")]
     element: Option<String>,
-    /// What a row computes.
     #[serde(default)]
     op: Option<String>,
-    /// By how many threads.
     #[serde(default)]
     threads: Option<u32>,
 }
@@ -71,14 +68,14 @@ impl std::fmt::Display for UnknownSchema {
     }
 }
 
-/// A figure that some node has: the headline metric of an experiment.
+/// The headline metric of a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FigureKey {
     pub(super) experiment: String,
     pub(super) metric: String,
 }
 
-/// All figures in the order in which they were first seen, which is the suite's.
+/// All headline metrics, in the order of the suite.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     places: BTreeMap<FigureKey, usize>,
@@ -96,22 +93,22 @@ impl Catalogue {
     }
 }
 
-/// One figure of one node.
+/// One value of one node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
-    /// Its place in the [`Catalogue`].
+    /// Its index in the [`Catalogue`].
     pub(super) figure: usize,
     pub(super) value: f64,
     pub(super) efficiency: Option<f64>,
 }
 
-/// One figure between two nodes.
+/// One result between two nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Between {
     pub(super) to: String,
     pub(super) together: bool,
     pub(super) at_once: u32,
-    /// Experiment, metric, unit, direction and value, or why there is none.
+    /// Benchmark, metric, unit, direction and value, or the reason why there is no value.
     pub(super) value: Result<(FigureKey, Unit, Better, f64), String>,
 }
 
@@ -135,13 +132,13 @@ pub struct NodeResults {
     pub(super) seconds: f64,
     /// Tasks without a result: name and reason.
     pub(super) without: Vec<(String, String)>,
-    /// Rows that failed in documents that there are: id and reason.
+    /// Benchmarks that failed in runs with a document: id and reason.
     pub(super) failed_rows: Vec<(String, String)>,
-    /// Files that cannot be read: path and why.
+    /// Files that cannot be read: path and reason.
     pub(super) broken: Vec<(String, String)>,
-    /// Most fp64 flop/s that its units could do, as far as its documents know.
+    /// The highest sustained peak of the node in fp64, flop/s.
     pub(super) peak: Option<f64>,
-    /// Most flop/s of its own LINPACK in fp64.
+    /// The highest rate of its own LINPACK in fp64, flop/s.
     pub(super) linpack: Option<f64>,
     pub(super) between: Vec<Between>,
     pub(super) hpl: Vec<Outcome>,
@@ -150,7 +147,7 @@ pub struct NodeResults {
 }
 
 impl NodeResults {
-    /// Tasks that nobody has finished.
+    /// Tasks that are not finished.
     pub(super) const fn left(&self) -> u64 {
         self.waiting + self.running
     }
@@ -160,13 +157,13 @@ impl NodeResults {
         self.ok + self.failed + self.skipped + self.left()
     }
 
-    /// Those of a node of which nothing is known yet.
+    /// A node without results.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
     }
 
-    /// Adds what its worker reported of the node.
+    /// Adds what its worker reported about the node.
     pub fn add_facts(&mut self, facts: NodeFacts) {
         self.facts = Some(facts_of(&facts.machine, &facts.settings));
         self.program = Some(facts.program);
@@ -178,7 +175,7 @@ impl NodeResults {
         self.broken.push((path, why));
     }
 
-    /// Sets the tasks that are not finished, by the names of those that wait and those that a worker has claimed.
+    /// Sets how many tasks wait, and how many a worker has claimed.
     pub fn set_open(&mut self, waiting: usize, running: usize) {
         (self.waiting, self.running) = (waiting as u64, running as u64);
     }
@@ -189,7 +186,7 @@ impl NodeResults {
         self.without.push((task.to_owned(), reason.to_owned()));
     }
 
-    /// Adds the outcome of a finished task; whether it has a document as well.
+    /// Adds the outcome of a finished task; returns whether it has a document as well.
     pub fn add_outcome(&mut self, task: &str, outcome: &Outcome) -> bool {
         if let Some(boot) = outcome.claim.boot.as_deref().and_then(|boot| boot.split(' ').next()) {
             self.machines.insert((outcome.claim.host.clone(), boot.to_owned()));
@@ -226,7 +223,7 @@ impl NodeResults {
     /// Adds the document of a task, by its path in the plan's folder.
     ///
     /// # Errors
-    /// Its schema, where it is not the one that this program reads.
+    /// The schema is not the one that this program reads.
     pub fn add_run(
         &mut self,
         path: &str,
@@ -257,7 +254,7 @@ impl NodeResults {
     }
 
     fn take_row(&mut self, row: Row, cores: Option<u32>, outcome: &Outcome, catalogue: &mut Catalogue) {
-        // What some of its cores can do is not what the node can.
+        // Some of the cores do not show what the node can do.
         let by_all = row.params.threads.zip(cores).is_none_or(|(threads, cores)| threads >= cores);
         let of_node_in_fp64 = by_all && row.params.element.as_deref() == Some("fp64");
         let Some(figure) = row.metrics.into_iter().next() else { return };

@@ -1,9 +1,9 @@
-//! What was seen while an area of a node was measured, in one table: which condition, and what of many rows counts.
+//! Conditions of a node while an area was measured: which there are, and which of many results counts.
 
 use model::document::Conditions;
 use stats::Observations;
 
-/// Something that was seen, in base units.
+/// A condition, in base units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     Clock,
@@ -23,7 +23,7 @@ pub(super) enum Seen {
     NetOthers,
 }
 
-/// Which of the rows of an area counts.
+/// Which result of an area counts.
 #[derive(Clone, Copy, Debug)]
 enum Counts {
     Median,
@@ -62,21 +62,21 @@ const COLUMNS: [Column; 15] = [
     column(Seen::NetOthers, Counts::Median, |seen| seen.net.as_ref()?.other_share),
 ];
 
-/// The conditions of an area's rows, or of the same over nodes.
+/// The conditions of an area's results on one node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AreaConditions {
     rows: [Vec<f64>; COLUMNS.len()],
 }
 
 impl AreaConditions {
-    /// Adds a row's.
+    /// Adds those of a result.
     pub(super) fn add(&mut self, conditions: &Conditions) {
         for (column, values) in COLUMNS.iter().zip(&mut self.rows) {
             values.extend((column.read)(conditions).filter(|value| value.is_finite()));
         }
     }
 
-    /// What counts of it.
+    /// The value that counts.
     pub(super) fn of(&self, seen: Seen) -> Option<f64> {
         let place = COLUMNS.iter().position(|column| column.seen == seen)?;
         let values = Observations::new(&self.rows[place]).ok()?;
@@ -88,7 +88,7 @@ impl AreaConditions {
     }
 }
 
-/// The same thing over nodes: their median of what counts on each.
+/// The median of a condition over nodes.
 pub(super) fn usual<'a>(nodes: impl Iterator<Item = &'a AreaConditions>, seen: Seen) -> Option<f64> {
     let values: Vec<f64> = nodes.filter_map(|node| node.of(seen)).collect();
     Observations::new(&values).ok().map(|values| values.median())

@@ -1,4 +1,4 @@
-//! Time and rate that others took from the threads of a row, each cause once.
+//! Time and rate that interference took from the threads, each cause once.
 
 use model::document::Conditions;
 use model::number::percent_tenths as percent;
@@ -7,59 +7,16 @@ use model::warning::{Warning, WarningCode};
 
 use super::surroundings::Scale;
 
-/// From this loss on the worst thread speaks for the row. Below it, it is what a machine's own housekeeping takes from
+/// A loss of the worst thread from which it counts for the result. Below it, a machine's own housekeeping takes that from
 /// some thread of many.
 const WORST_THREAD: f64 = 0.05;
 
-/// A neighbour has a CPU to itself while our threads there sleep or are not yet born, so that over a whole launch it
-/// uses up to this many times what it took from them inside samples: samples are about a third of a short launch.
+/// Other programs have a CPU to themselves between samples, so over a whole process run they use up to this many times
+/// what they took inside samples: samples are about a third of a short process run.
 const BETWEEN_SAMPLES: f64 = 3.0;
 
-/// Shares of the time that each cause took.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Taken {
-    throttled: f64,
-    /// By other programs on the same CPUs.
-    neighbours: f64,
-    steal: f64,
-    /// While the threads were running.
-    invisible: f64,
-    /// In gaps that nothing accounts for.
-    unexplained: f64,
-    /// By other programs on other CPUs.
-    elsewhere: f64,
-}
-
-impl Taken {
-    pub(super) fn of(planned: &Planned, conditions: &Conditions, scale: &Scale) -> Self {
-        let throttled = conditions.throttled.unwrap_or(0.0);
-        let steal = conditions.steal.unwrap_or(0.0);
-        let gaps = conditions.lost_in_gaps.unwrap_or(0.0);
-        let not_ours = lost(conditions.cpu_share);
-        // With more threads than CPUs the others on the CPU are our own, which is another warning.
-        let own_turns = own_turns(planned);
-        let named = throttled + steal;
-        let mean = if own_turns { 0.0 } else { scale.by_programs((not_ours - named).max(0.0)) };
-        let worst = Some(lost(conditions.least_cpu_share)).filter(|worst| !own_turns && *worst >= WORST_THREAD);
-        let worst = worst.map_or(0.0, |worst| scale.by_programs((worst - named).max(0.0)));
-        let neighbours = mean.max(worst);
-        let ours = if own_turns { not_ours } else { mean };
-        let explained = scale.part_of_cpus * (BETWEEN_SAMPLES * neighbours).min(1.0);
-        let is_named = Warning::when(WarningCode::CpuShared, neighbours, String::new).is_some();
-        let other_load = conditions.other_load.unwrap_or(0.0);
-        Self {
-            throttled,
-            neighbours,
-            steal,
-            invisible: (conditions.lost_share.unwrap_or(0.0) - gaps.max(not_ours)).max(0.0),
-            unexplained: (gaps.max(not_ours) - ours - named).max(0.0),
-            elsewhere: if is_named { (other_load - explained).max(0.0) } else { other_load },
-        }
-    }
-}
-
-/// Whether the threads of the row take turns on its CPUs.
-pub(super) fn own_turns(planned: &Planned) -> bool {
+/// Whether the threads share CPUs among themselves.
+fn own_turns(planned: &Planned) -> bool {
     planned.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed)
 }
 
@@ -67,49 +24,60 @@ fn lost(share: Option<f64>) -> f64 {
     (1.0 - share.unwrap_or(1.0)).max(0.0)
 }
 
-/// The warnings of what others took.
+/// The warnings about interference.
 pub(super) fn warnings(planned: &Planned, conditions: &Conditions, scale: &Scale) -> Vec<Warning> {
-    let Taken { throttled, neighbours, steal, invisible, unexplained, elsewhere } =
-        Taken::of(planned, conditions, scale);
+    let throttled = conditions.throttled.unwrap_or(0.0);
+    let steal = conditions.steal.unwrap_or(0.0);
+    let gaps = conditions.lost_in_gaps.unwrap_or(0.0);
+    let not_ours = lost(conditions.cpu_share);
+    // Threads that share CPUs lose time to each other, which is another warning.
+    let own_turns = own_turns(planned);
+    let named = throttled + steal;
+    let mean = if own_turns { 0.0 } else { scale.by_programs((not_ours - named).max(0.0)) };
+    let worst = Some(lost(conditions.least_cpu_share)).filter(|worst| !own_turns && *worst >= WORST_THREAD);
+    let worst = worst.map_or(0.0, |worst| scale.by_programs((worst - named).max(0.0)));
+    let on_our_cpus = mean.max(worst);
+    let ours = if own_turns { not_ours } else { mean };
+    let while_running = (conditions.lost_share.unwrap_or(0.0) - gaps.max(not_ours)).max(0.0);
+    let unexplained = (gaps.max(not_ours) - ours - named).max(0.0);
     let switches = conditions.involuntary_switches.unwrap_or(0);
-    let quota = conditions.quota_cpus.map_or_else(String::new, |cpus| format!(" of {cpus} CPUs"));
-    let share = percent(conditions.cpu_share.unwrap_or(1.0).min(1.0));
-    let worst = conditions.least_cpu_share.filter(|worst| planned.cpus.len() > 1 && 1.0 - worst >= WORST_THREAD);
-    let worst = worst.map_or_else(String::new, |worst| format!(", the worst of them for {}", percent(worst)));
-    let found: Vec<Warning> = [
-        Warning::when(WarningCode::CpuQuota, throttled, || {
-            format!("A control group's quota{quota} stopped the threads for {} of the time.", percent(throttled))
-        }),
-        Warning::when(WarningCode::CpuShared, neighbours, || {
-            format!("The threads had their CPUs for {share} of the time{worst} ({switches} involuntary switches).")
-        }),
+    let shared = Warning::when(WarningCode::CpuShared, on_our_cpus, || {
+        let share = percent(conditions.cpu_share.unwrap_or(1.0).min(1.0));
+        let worst = conditions.least_cpu_share.filter(|worst| planned.cpus.len() > 1 && 1.0 - worst >= WORST_THREAD);
+        let worst = worst.map_or_else(String::new, |worst| format!(", the worst of them for {}", percent(worst)));
+        format!("The threads had their CPUs for {share} of the time{worst} ({switches} involuntary switches).")
+    });
+    let explained = scale.part_of_cpus * (BETWEEN_SAMPLES * on_our_cpus).min(1.0);
+    let other_load = conditions.other_load.unwrap_or(0.0);
+    let elsewhere = if shared.is_some() { (other_load - explained).max(0.0) } else { other_load };
+    let quota = Warning::when(WarningCode::CpuQuota, throttled, || {
+        let quota = conditions.quota_cpus.map_or_else(String::new, |cpus| format!(" of {cpus} CPUs"));
+        format!("A control group's quota{quota} stopped the threads for {} of the time.", percent(throttled))
+    });
+    let gone = Warning::when(WarningCode::TimeLost, unexplained, || {
+        format!("{} of the time vanished in gaps that the kernel does not account for.", percent(unexplained))
+    });
+    // Interruptions too short to cost much time may cost more by what they leave in the caches. Threads that wait have no
+    // share of a CPU: there the kernel works for us in between.
+    let stopped = quota.is_some() || shared.is_some() || gone.is_some();
+    let counts = !stopped && !own_turns && conditions.cpu_share.is_some() && scale.timed_seconds > 0.0;
+    let rate = if counts { switches as f64 / scale.timed_seconds } else { 0.0 };
+    let found = [
+        quota,
+        shared,
         Warning::when(WarningCode::Steal, steal, || format!("{} of the time was stolen.", percent(steal))),
-        Warning::when(WarningCode::VcpuShared, invisible, || {
-            format!("{} of the rate was lost while the threads were running.", percent(invisible))
+        Warning::when(WarningCode::VcpuShared, while_running, || {
+            format!("{} of the rate was lost while the threads were running.", percent(while_running))
         }),
-        Warning::when(WarningCode::TimeLost, unexplained, || {
-            format!("{} of the time vanished in gaps that the kernel does not account for.", percent(unexplained))
-        }),
+        gone,
         Warning::when(WarningCode::OtherLoad, elsewhere, || {
             format!("Other programs used {} of the time of all CPUs.", percent(elsewhere))
         }),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let stopped = [WarningCode::CpuQuota, WarningCode::CpuShared, WarningCode::TimeLost];
-    let is_named = found.iter().any(|warning| stopped.iter().any(|code| warning.code == *code));
-    // Rows that wait have no share of a CPU: there the kernel works for us in between.
-    let counts = !is_named && !own_turns(planned) && conditions.cpu_share.is_some();
-    found.into_iter().chain(counts.then(|| interrupted(switches, scale)).flatten()).collect()
-}
-
-/// Interruptions too short to cost much time: what they leave in the caches may cost more.
-fn interrupted(switches: u64, scale: &Scale) -> Option<Warning> {
-    let rate = if scale.timed_seconds > 0.0 { switches as f64 / scale.timed_seconds } else { 0.0 };
-    Warning::when(WarningCode::InvoluntarySwitches, rate, || {
-        format!("Each thread lost its CPU against its will {rate:.0} times a second.")
-    })
+        Warning::when(WarningCode::InvoluntarySwitches, rate, || {
+            format!("Each thread lost its CPU against its will {rate:.0} times a second.")
+        }),
+    ];
+    found.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

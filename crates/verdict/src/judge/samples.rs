@@ -1,4 +1,4 @@
-//! What the samples of a result say of themselves: their spread, and a clock that moved.
+//! Warnings that follow from the samples alone: their spread, and a clock that moved.
 
 use model::document::Row;
 use model::number::percent_tenths as percent;
@@ -8,21 +8,19 @@ use model::warning::{Warning, WarningCode};
 
 use super::values::median;
 
-/// A clock that moved, or that the two chains do not agree on.
+/// A clock that moved, or on which the two chains disagree.
 pub(super) fn clock(row: &Row) -> Vec<Warning> {
     let disagreement = row.conditions.clock_disagreement.unwrap_or(0.0);
     let moved = row.metric(MetricName::Clock).map_or(0.0, |clock| first_to_last_third(&clock.samples));
-    [
+    let found = [
         Warning::when(WarningCode::ClockChainsDisagree, disagreement, || {
             format!("The two clock chains differ by {}.", percent(disagreement))
         }),
         Warning::when(WarningCode::ClockMoved, moved, || {
             format!("The clock moved by {} from the first samples to the last.", percent(moved))
         }),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    found.into_iter().flatten().collect()
 }
 
 /// Relative change of the median from the first third of the samples to the last.
@@ -33,7 +31,7 @@ fn first_to_last_third(samples: &[Sample]) -> f64 {
     first.zip(last).map_or(0.0, |(first, last)| (last - first).abs() / first.max(last))
 }
 
-/// What the samples say, whatever their interval should be.
+/// The warnings about the samples, without that of a wide interval.
 pub(super) fn of_samples(headline: &Metric) -> Vec<Warning> {
     let summary = summary(headline);
     summary.iter().flat_map(|found| &found.warnings).filter_map(|found| of_values(found, headline.better)).collect()
@@ -45,7 +43,7 @@ fn summary(headline: &Metric) -> Option<stats::Summary> {
     stats::summarise_grouped(&values, &launches).ok()
 }
 
-/// What the samples say, of which the interval should be as narrow as this.
+/// The warnings about the samples; `target` is the relative half-width that their interval should have.
 pub(super) fn spread(target: f64, headline: &Metric) -> Vec<Warning> {
     let half_width = summary(headline).and_then(|summary| summary.relative_half_width()).unwrap_or(0.0);
     let wide = Warning::when(WarningCode::WideInterval, half_width / target, || {
@@ -54,20 +52,19 @@ pub(super) fn spread(target: f64, headline: &Metric) -> Vec<Warning> {
     of_samples(headline).into_iter().chain(wide).collect()
 }
 
-/// A warning of `stats` in the document's words.
+/// A warning of `stats` as one of the document.
 fn of_values(found: &stats::Warning, better: Better) -> Option<Warning> {
     let (code, figure) = match found {
         stats::Warning::TooFew { n, needed } => (WarningCode::FewSamples, needed.saturating_sub(*n) as f64),
         stats::Warning::Drifting { .. } => (WarningCode::Drifting, 1.0),
         stats::Warning::Bimodal(_) => (WarningCode::Bimodal, 1.0),
-        // A first value that is better than the rest is no slow start; if it is the start of a decline, that is a
-        // drift.
+        // A first value that is better than the rest is no slow start.
         stats::Warning::FirstApart { ratio } if (*ratio < 1.0) != (better == Better::Higher) => return None,
         stats::Warning::FirstApart { .. } => (WarningCode::SlowFirst, 1.0),
         stats::Warning::Outliers { indices } => (WarningCode::Outliers, indices.len() as f64),
         stats::Warning::Autocorrelated { r, .. } => (WarningCode::Autocorrelated, *r),
         stats::Warning::GroupsDiffer { ratio, .. } => (WarningCode::LaunchesDiffer, *ratio),
-        // The interval's width says it, against the area's own target.
+        // The width of the interval shows it.
         stats::Warning::HighSpread { .. } => return None,
     };
     let sentence = found.to_string();

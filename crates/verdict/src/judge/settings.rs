@@ -1,4 +1,6 @@
-//! What is set so that a number is not the machine's best: CPUs withheld, priority, memory limit, governor, turbo.
+//! Settings that keep a number below the machine's best: CPUs withheld, priority, governor.
+
+use std::collections::BTreeSet;
 
 use model::number::percent_tenths as percent;
 use model::plan::Planned;
@@ -7,13 +9,13 @@ use model::warning::{Warning, WarningCode};
 
 use crate::process_run::ProcessRun;
 
-/// The settings as the last launch saw them, but the worst priority that any had.
-pub fn of(launches: &[&ProcessRun]) -> Settings {
-    let nice = launches.iter().filter_map(|launch| launch.seen.settings.nice).max();
-    launches.last().map_or_else(Settings::default, |last| Settings { nice, ..last.seen.settings.clone() })
+/// The settings that the last process run saw, with the worst priority of any.
+pub fn of(runs: &[&ProcessRun]) -> Settings {
+    let nice = runs.iter().filter_map(|run| run.seen.settings.nice).max();
+    runs.last().map_or_else(Settings::default, |last| Settings { nice, ..last.seen.settings.clone() })
 }
 
-/// The warnings that follow from settings for this row.
+/// The warnings that follow from the settings.
 pub(super) fn warnings(planned: &Planned, settings: &Settings) -> Vec<Warning> {
     let nice = settings.nice.unwrap_or(0);
     let found = [
@@ -29,18 +31,16 @@ pub(super) fn warnings(planned: &Planned, settings: &Settings) -> Vec<Warning> {
     found.into_iter().flatten().chain(cpus(planned, settings)).collect()
 }
 
-/// CPUs that are missing, for rows that stand for the whole machine: those whose threads use all CPUs allowed.
+/// Missing CPUs matter to benchmarks of the whole machine: those whose threads use all CPUs allowed.
 fn cpus(planned: &Planned, settings: &Settings) -> Vec<Warning> {
-    let mut used = planned.cpus.clone();
-    used.sort_unstable();
-    used.dedup();
+    let used: BTreeSet<u32> = planned.cpus.iter().copied().collect();
     if settings.allowed_cpus.is_empty() || used.len() < settings.allowed_cpus.len() {
         return Vec::new();
     }
     let withheld = settings.cpus_withheld().unwrap_or(0.0);
     let offline = settings.cpus_offline().unwrap_or(0.0);
     let (allowed, online) = (settings.allowed_cpus.len(), settings.online_cpus.len());
-    [
+    let found = [
         Warning::when(WarningCode::Affinity, withheld, || {
             format!("Affinity or a cpuset allows {allowed} of {online} CPUs ({} withheld).", percent(withheld))
         }),
@@ -48,10 +48,8 @@ fn cpus(planned: &Planned, settings: &Settings) -> Vec<Warning> {
             let off = settings.offline_cpus().len();
             format!("{off} of {} CPUs are switched off ({}).", off + online, percent(offline))
         }),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    found.into_iter().flatten().collect()
 }
 
 fn governor(settings: &Settings) -> Option<Warning> {

@@ -1,7 +1,5 @@
-//! Rounds of writes that went on until the drive was steady: which of them are the result, and whether there is one.
-//!
-//! The rule is that of `stats::steadiness`. The rounds before count like all samples in the row's summary, since nothing
-//! is ever removed; the steady state itself is among the conditions.
+//! Rounds of writes until the drive is steady, by the rule of `stats::steadiness`. The rounds before count in the summary,
+//! since no sample is ever removed; the steady state is among the conditions.
 
 use model::document::{Row, Stop};
 use model::sample::{Metric, MetricName};
@@ -11,7 +9,7 @@ use stats::STEADY_ROUNDS;
 /// The mark of a round before the drive was steady.
 const BEFORE: &str = "before_steady";
 
-/// Sets what the rounds of a row tell of the drive's state, and marks those before it was steady.
+/// Sets the conditions of the steady state, and marks the rounds before it.
 pub fn set(row: &mut Row) {
     let Some(values) = row.metrics.first().map(values) else { return };
     let steady = stats::first_steady(&values);
@@ -34,12 +32,12 @@ pub fn set(row: &mut Row) {
     }
 }
 
-/// Whether a result is of rounds that go on until the drive is steady.
+/// Whether a result consists of rounds until the drive is steady.
 pub(crate) fn is_of_rounds(row: &Row) -> bool {
     row.method.starts_with("disk-steady/")
 }
 
-/// Whether the rounds of a row have no steady state, or left it again, or are too few to have one.
+/// The warning for rounds that have no steady state, that left it, or that are too few to have one.
 pub(super) fn warning(row: &Row) -> Option<Warning> {
     let values = row.metrics.first().map(values).unwrap_or_default();
     let (rounds, state) = (values.len(), WarningCode::NoSteadyState);
@@ -52,7 +50,6 @@ pub(super) fn warning(row: &Row) -> Option<Warning> {
             (state, found.excess(), format!("After {rounds} rounds the drive was not steady: {found}."))
         }
         (None, None) => {
-            // So few may be what was asked for.
             let planned = row.conditions.stop == Some(Stop::Planned);
             let code = if planned { WarningCode::FewSamples } else { state };
             (code, 1.0, format!("{rounds} of the {STEADY_ROUNDS} rounds were made that it takes to be steady."))

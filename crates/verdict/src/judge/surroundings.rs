@@ -1,7 +1,9 @@
-//! What went on all over the machine while a row was measured: programs, swap, heat, traffic of others.
+//! What happened all over the machine during the process runs: other programs, swap, heat, traffic of other programs.
 //!
-//! The kernel counts CPU time in ticks, and what is counted of all programs less what is counted of ours is off by a
-//! tick or so at each look. So launches are added up before anything is judged, and the uncertainty is taken off.
+//! The kernel counts CPU time in ticks, so the difference between all programs' time and ours is off by about a tick at
+//! each look. So process runs are added up before anything is judged, and the uncertainty is subtracted.
+
+use std::collections::BTreeSet;
 
 use model::document::{Conditions, DiskConditions, NetConditions};
 use model::number::{UnitScale, percent_tenths as percent};
@@ -9,41 +11,35 @@ use model::plan::Planned;
 use model::surroundings::Change;
 use model::warning::{Warning, WarningCode};
 
+use super::TICK_SECONDS;
 use crate::process_run::ProcessRun;
-
-/// A tick of /proc/stat: what a sum may be off by at each look, and once more for what a launch leaves to be done.
-const TICK_SECONDS: f64 = 0.01;
 
 /// What shares are shares of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Scale {
     /// Seconds inside samples, all threads.
     pub(super) timed_seconds: f64,
-    /// CPUs of the row over CPUs online.
+    /// CPUs of the benchmark over CPUs online.
     pub(super) part_of_cpus: f64,
-    /// CPU seconds that other programs used during the launches: at least, and at most.
+    /// CPU seconds that other programs used during the process runs: at least, and at most.
     pub(super) others_seconds: Option<(f64, f64)>,
 }
 
 impl Scale {
-    pub(super) fn of(planned: &Planned, launches: &[&ProcessRun]) -> Self {
-        let online = launches.iter().map(|launch| launch.surroundings.cpus).max().filter(|cpus| *cpus > 0);
-        let mut cpus = planned.cpus.clone();
-        cpus.sort_unstable();
-        cpus.dedup();
-        let seconds = other_seconds(launches, |around| around.other_load);
+    pub(super) fn of(planned: &Planned, runs: &[&ProcessRun]) -> Self {
+        let online = runs.iter().map(|run| run.surroundings.cpus).max().filter(|cpus| *cpus > 0);
+        let cpus = planned.cpus.iter().collect::<BTreeSet<_>>().len();
+        let seconds = other_seconds(runs, |around| around.other_load);
+        let uncertain = uncertain_seconds(runs);
         Self {
-            timed_seconds: launches.iter().map(|launch| launch.seen.timed_seconds).sum(),
-            part_of_cpus: online.map_or(0.0, |online| (cpus.len() as f64 / f64::from(online)).min(1.0)),
-            others_seconds: seconds.map(|seconds| {
-                let uncertain = uncertain_seconds(launches);
-                ((seconds - uncertain).max(0.0), seconds + uncertain)
-            }),
+            timed_seconds: runs.iter().map(|run| run.seen.timed_seconds).sum(),
+            part_of_cpus: online.map_or(0.0, |online| (cpus as f64 / f64::from(online)).min(1.0)),
+            others_seconds: seconds.map(|seconds| ((seconds - uncertain).max(0.0), seconds + uncertain)),
         }
     }
 
-    /// How much of a share of the threads' time other programs can have taken: all of it, where they used as many CPU
-    /// seconds at most; else what they certainly used.
+    /// How much of a share of the threads' time other programs can have taken: all of it, where they used that many CPU
+    /// seconds; else what they certainly used.
     pub(super) fn by_programs(&self, share: f64) -> f64 {
         match self.others_seconds {
             Some((at_least, at_most)) if share * self.timed_seconds > at_most => at_least / self.timed_seconds,
@@ -52,42 +48,40 @@ impl Scale {
     }
 }
 
-/// By how much the CPU seconds of others may be off.
-fn uncertain_seconds(launches: &[&ProcessRun]) -> f64 {
-    TICK_SECONDS * (launches.len() + 1) as f64
+/// The error of the CPU seconds of other programs: a tick at each look, and one for the work that a process run leaves.
+fn uncertain_seconds(runs: &[&ProcessRun]) -> f64 {
+    TICK_SECONDS * (runs.len() + 1) as f64
 }
 
-/// CPU seconds of others over all launches; `None` where one of them does not say.
-fn other_seconds(launches: &[&ProcessRun], share: fn(&Change) -> Option<f64>) -> Option<f64> {
-    let of = |launch: &&ProcessRun| Some(share(&launch.surroundings)? * room(&launch.surroundings));
-    launches.iter().map(of).sum::<Option<f64>>().filter(|_| !launches.is_empty())
+/// CPU seconds of other programs over all process runs; `None` where one of them does not know.
+fn other_seconds(runs: &[&ProcessRun], share: fn(&Change) -> Option<f64>) -> Option<f64> {
+    let of = |run: &&ProcessRun| Some(share(&run.surroundings)? * available_seconds(&run.surroundings));
+    runs.iter().map(of).sum::<Option<f64>>().filter(|_| !runs.is_empty())
 }
 
-/// CPU seconds that there were.
-fn room(around: &Change) -> f64 {
+/// CPU seconds of all CPUs.
+fn available_seconds(around: &Change) -> f64 {
     around.seconds * f64::from(around.cpus.max(1))
 }
 
-/// Puts into the conditions what all launches saw around them.
-pub(super) fn conditions(launches: &[&ProcessRun], conditions: &mut Conditions) {
-    let waiting = launches.iter().any(|launch| launch.seen.waiting);
-    // For rows that wait the kernel works, and nobody says for whom.
+/// Adds what happened around the process runs to the conditions.
+pub(super) fn conditions(runs: &[&ProcessRun], conditions: &mut Conditions) {
+    // For benchmarks that wait the kernel works, and does not count for whom.
+    let waiting = runs.iter().any(|run| run.seen.waiting);
     let share: fn(&Change) -> Option<f64> =
         if waiting { |around| around.other_user_load } else { |around| around.other_load };
-    let rooms: f64 = launches.iter().map(|launch| room(&launch.surroundings)).sum();
-    let seconds: f64 = launches.iter().map(|launch| launch.surroundings.seconds).sum();
-    conditions.other_load = other_seconds(launches, share)
-        .filter(|_| rooms > 0.0)
-        .map(|others| (others - uncertain_seconds(launches)).max(0.0) / rooms);
-    let swapped =
-        |launch: &&ProcessRun| Some(launch.surroundings.swapped_bytes_per_second? * launch.surroundings.seconds);
-    let swapped: Option<f64> = launches.iter().map(swapped).sum();
+    let around = || runs.iter().map(|run| &run.surroundings);
+    let available: f64 = around().map(available_seconds).sum();
+    let seconds: f64 = around().map(|around| around.seconds).sum();
+    conditions.other_load = other_seconds(runs, share)
+        .filter(|_| available > 0.0)
+        .map(|others| (others - uncertain_seconds(runs)).max(0.0) / available);
+    let swapped: Option<f64> =
+        around().map(|around| Some(around.swapped_bytes_per_second? * around.seconds)).sum();
     conditions.swapped_bytes_per_second = swapped.filter(|_| seconds > 0.0).map(|bytes| bytes / seconds);
-    let events =
-        |of: fn(&Change) -> Option<u64>| launches.iter().map(|launch| of(&launch.surroundings)).sum::<Option<u64>>();
-    let any = !launches.is_empty();
-    conditions.thermal_events = events(|around| around.thermal_events).filter(|_| any);
-    conditions.power_events = events(|around| around.power_events).filter(|_| any);
+    let events = |of: fn(&Change) -> Option<u64>| around().map(of).sum::<Option<u64>>().filter(|_| !runs.is_empty());
+    conditions.thermal_events = events(|around| around.thermal_events);
+    conditions.power_events = events(|around| around.power_events);
 }
 
 /// The share of a device's traffic that other programs caused over all process runs, from the bytes of other programs and
@@ -102,7 +96,7 @@ pub fn others_share(runs: &[&ProcessRun], bytes: impl Fn(&ProcessRun) -> Option<
     (all > 0).then(|| others as f64 / all as f64)
 }
 
-/// The warnings of what went on around, but for the programs beside it.
+/// The warnings about the surroundings, except the load of other programs.
 pub(super) fn warnings(conditions: &Conditions) -> Vec<Warning> {
     let threads = conditions.cpus.len() * conditions.launches.unwrap_or(1).max(1) as usize;
     let migrated = conditions.migrated_threads.unwrap_or(0);
@@ -112,7 +106,7 @@ pub(super) fn warnings(conditions: &Conditions) -> Vec<Warning> {
     let disk = conditions.disk.as_ref().and_then(|disk: &DiskConditions| disk.other_share).unwrap_or(0.0);
     let net = conditions.net.as_ref().and_then(|net: &NetConditions| net.other_share).unwrap_or(0.0);
     let interface = conditions.net.as_ref().and_then(|net| net.interface.as_deref()).unwrap_or("the interface");
-    [
+    let found = [
         Warning::when(WarningCode::Migrated, f64::from(migrated) / threads.max(1) as f64, || {
             format!("{migrated} of {threads} threads were no longer on the CPU that they had been pinned to.")
         }),
@@ -132,10 +126,8 @@ pub(super) fn warnings(conditions: &Conditions) -> Vec<Warning> {
         Warning::when(WarningCode::OtherNetTraffic, net, || {
             format!("{} of the bytes on {interface} were not ours.", percent(net))
         }),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    found.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

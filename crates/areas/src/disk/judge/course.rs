@@ -1,4 +1,4 @@
-//! What the samples of a disk row tell in the order in which they were taken, and why a device may have slowed down.
+//! How the rate of a device changed over the samples, and why the device may have slowed down.
 
 use model::document::{DiskConditions, Row};
 use model::experiment::DiskParams;
@@ -8,15 +8,15 @@ use model::unit::{Unit, format_size};
 use model::warning::{Warning, WarningCode};
 use verdict::judge::median;
 
-/// Samples on each side of a moment, at least.
+/// Samples on each side of a cliff, at least.
 const EACH_SIDE: usize = 3;
 
-/// Samples from which on a spread is worth a figure: as many as an interval needs.
+/// The least samples for a spread: as many as an interval needs.
 const LEAST_SAMPLES: u32 = 6;
 
 pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = throttled(conditions).into_iter().collect();
-    // A load is what was asked for, and rounds until a drive is steady have a rule of their own.
+    // A load sets the rate, and rounds until a drive is steady have their own rule.
     let free = params.load_percent.is_none() && conditions.steady_range.is_none();
     let Some(headline) = row.metrics.first().filter(|_| free) else { return warnings };
     let values: Vec<f64> = headline.samples.iter().map(|sample| sample.value).collect();
@@ -44,13 +44,12 @@ pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &R
     warnings
 }
 
-/// A rate for a reader.
 fn rate(unit: Unit, value: f64) -> String {
     if unit == Unit::BytePerSecond { byte_rate(value) } else { request_rate(value) }
 }
 
-/// Bytes that were written in the samples before this one: what went into a cache, less the warm-up and what lies between
-/// samples. `None` where a row does not write, or reads as well.
+/// Bytes that were written in the samples before this one, without the warm-up and the time between samples; `None` for
+/// benchmarks that do not only write.
 fn written_before(params: &DiskParams, row: &Row, index: usize) -> Option<u64> {
     let moved = row.metric(MetricName::Throughput).filter(|_| params.op.writes() && !params.op.reads())?;
     let bytes: f64 = moved.samples.iter().take(index).map(|sample| sample.work).sum::<Option<f64>>()?;
@@ -58,10 +57,9 @@ fn written_before(params: &DiskParams, row: &Row, index: usize) -> Option<u64> {
     Some(bytes as u64).filter(|bytes| *bytes > 0)
 }
 
-/// Where in a row of rates they fall for good, and by which share of their median: from that sample on every one is
-/// slower than every one before, and the gap between the two groups is at least as wide as the wider group. Of noise,
-/// which puts fast and slow samples in any order, that is one in some hundred rows of six samples; and those that fall
-/// by less than the warning's threshold are not told. Of several such moments the one with the widest gap.
+/// The sample from which the rates fall for good, and the share of the median that they lose: from there every one is
+/// slower than every one before, and the gap between the two groups is at least as wide as the wider group. Noise does
+/// that in one of some hundred results of six samples. Of several such samples the one with the widest gap.
 fn cliff(values: &[f64]) -> Option<(usize, f64)> {
     let ends = |part: &[f64]| {
         let least = part.iter().copied().fold(f64::INFINITY, f64::min);
@@ -79,7 +77,7 @@ fn cliff(values: &[f64]) -> Option<(usize, f64)> {
     (before > 0.0).then(|| (index, 1.0 - after / before))
 }
 
-/// Whether the device had reason to slow down: it was as hot as it may be, or its link was trained down meanwhile.
+/// A reason for the device to slow down: it reached its temperature limit, or its link was trained down.
 fn throttled(conditions: &DiskConditions) -> Option<Warning> {
     let heat = conditions.device_celsius.zip(conditions.device_limit_celsius).filter(|(now, limit)| now >= limit);
     let link = conditions.link_share.filter(|share| *share < 1.0);

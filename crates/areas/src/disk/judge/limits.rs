@@ -1,14 +1,12 @@
-//! A disk row against what limits it: the link, what a control group or a provider allows, the rest of the disk, and
-//! the other rows of the run.
-//!
-//! Here, after the peaks are known; what is above what can be loses its efficiency, since the peak is right and the
-//! figure is not the device's.
+//! Results of the disk compared with what limits them: the link, a control group, a provider, the rest of the disk, and
+//! the other results of the run. A result above what is possible loses its efficiency: its value is not the device's.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use model::disk_target::{DiskTarget, IoLimits};
 use model::document::{Row, Status};
-use model::experiment::{DiskParams, Params};
+use model::experiment::DiskParams;
 use model::io::{DiskCache, DiskLayout, DiskOp, DiskPattern};
 use model::machine::Machine;
 use model::number::{UnitScale, byte_rate, percent_hundredths, percent_tenths as percent, request_rate};
@@ -17,66 +15,63 @@ use model::sample::{Metric, MetricName};
 use model::warning::{self, Warning, WarningCode};
 use verdict::efficiency::{is_impossible, withdraw_impossible};
 
-/// By so much a figure may be above the link's and still be its: what two clocks and a window's ends make.
+use crate::disk::label::params;
+
+/// How far a value may exceed the link's: the error of two clocks and of a window's ends.
 const ABOVE_LINK: f64 = 1.02;
 
-/// No request reaches a device and comes back in less, in seconds: a crossing of PCI Express alone takes about half of it
-/// each way.
+/// The least time in which a device answers, in seconds: crossing PCI Express alone takes about half of it each way.
 const FASTEST_SECONDS: f64 = 1e-6;
 
-/// So far a figure without an interval, which is one of fewer than six samples, is above all of another's to be above it
-/// for certain: rows stand minutes apart, and a device that is shared is another one by then. A choice, not a law.
+/// How far a value without an interval, from fewer than six samples, exceeds all of another's to be above it for certain:
+/// they were measured minutes apart, and a shared device may have changed by then. A choice, not a law.
 const ABOVE_RANGE: f64 = 1.5;
 
-/// So far from a limit a rate is held to be the limit's: what a throttle's time slices and a sample's ends make.
-const AT_LIMIT: std::ops::RangeInclusive<f64> = 0.95..=1.05;
+/// How close to a limit a rate is at it: the error of a throttle's time slices and of a sample's ends.
+const AT_LIMIT: RangeInclusive<f64> = 0.95..=1.05;
 
-/// Below this share of a disk that spins its arm moves noticeably less than over all of it.
+/// Below this share of a spinning disk its arm moves noticeably less than over all of it.
 const SHORT_SPAN: f64 = 0.05;
 
-/// How disks are attached that say truly whether they spin.
+/// Transports of disks that report truly whether they spin.
 const OF_DISKS: &[&str] = &["sata", "sas"];
 
-/// From this block on, in bytes, requests one after the other are as fast as a device makes them.
+/// The block size, in bytes, from which requests one after the other are as fast as the device.
 const LARGE_BLOCK_BYTES: u64 = 128 << 10;
 
-/// What disk rows are held against.
+/// What results of the disk are compared with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits<'a> {
     /// Where they were measured.
-    pub target: &'a DiskTarget,
+    pub(crate) target: &'a DiskTarget,
     /// The machine.
-    pub machine: &'a Machine,
+    pub(crate) machine: &'a Machine,
     /// What its owner declared.
-    pub declared: &'a BTreeMap<String, f64>,
+    pub(crate) declared: &'a BTreeMap<String, f64>,
 }
 
-/// Adds to a disk row whose peaks are known what its limits say of it.
+/// Adds the warnings about its limits to a result whose peaks are known.
 pub(crate) fn hold_against(row: &mut Row, limits: Limits<'_>) {
-    let Params::Disk(params) = row.params.clone() else { return };
-    if !params.has_device() {
-        return;
-    }
-    row.warnings.extend(impossible(&params, row));
-    row.warnings.extend(capped_by_cgroup(&params, row, &limits.target.limits));
-    row.warnings.extend(capped_by_provider(&params, row, limits));
-    let size = row.conditions.disk.as_ref().and_then(|disk| disk.file_bytes).unwrap_or(params.size);
-    row.warnings.extend(short_span(&DiskParams { size, ..params }, limits));
+    let Some(params) = params(row).filter(|params| params.has_device()).cloned() else { return };
+    let rates = rates(&params, row);
+    let found = [
+        impossible(&params, row),
+        rates.iter().find_map(|rate| capped_by_cgroup(*rate, &limits.target.limits)),
+        rates.iter().find_map(|rate| capped_by_provider(*rate, limits)),
+        short_span(&params, row, limits),
+    ];
+    row.warnings.extend(found.into_iter().flatten());
     withdraw_impossible(row);
 }
 
-/// Adds to rows of reads at random what faster rows of the same run say of them: no device reads small blocks at random
-/// faster than large ones in their order (the IO500 benchmark's own check, github.com/IO500/io500/issues/109). Only where
-/// both intervals agree, by far where there are none, and only against rows that had as many bytes in flight. May be done
-/// again.
+/// Adds a warning to random reads that are faster than sequential reads of larger blocks, which no device is (the IO500
+/// benchmark's own check, github.com/IO500/io500/issues/109). Only where both intervals agree, by far where there are
+/// none, and only against results with as many bytes in flight. May be done again.
 pub(crate) fn hold_against_each_other(rows: &mut [Row], _: &Machine) {
-    let reads = |row: &Row| match &row.params {
-        Params::Disk(params) if row.status == Status::Ok && params.op == DiskOp::Read => {
-            (params.bypasses_cache() && params.load_percent.is_none()).then(|| params.clone())
-        }
-        _ => None,
+    let reads = |row: &Row| {
+        let params = params(row).filter(|params| row.status == Status::Ok && params.op == DiskOp::Read)?;
+        (params.bypasses_cache() && params.load_percent.is_none()).then(|| params.clone())
     };
-    let in_flight = |params: &DiskParams| params.block * u64::from(params.depth) * u64::from(params.threads);
     let sequential: Vec<(DiskParams, String, f64)> = rows
         .iter()
         .filter_map(|row| Some((reads(row)?, row.id.clone(), at_most(row.metric(MetricName::Throughput)?))))
@@ -85,43 +80,37 @@ pub(crate) fn hold_against_each_other(rows: &mut [Row], _: &Machine) {
     for row in rows {
         let Some(params) = reads(row).filter(|params| params.pattern == DiskPattern::Random) else { continue };
         let Some(least) = row.metric(MetricName::Throughput).map(at_least) else { continue };
-        let comparable = sequential
-            .iter()
-            .filter(|(other, ..)| other.block > params.block && in_flight(other) >= in_flight(&params));
+        let comparable = sequential.iter().filter(|(other, ..)| {
+            other.block > params.block && other.bytes_in_flight() >= params.bytes_in_flight()
+        });
         let Some((_, id, most)) = comparable.max_by(|one, other| one.2.total_cmp(&other.2)) else { continue };
         if least <= *most || row.warnings.iter().any(is_impossible) {
             continue;
         }
-        let seen = format!(
-            "At random it is {:.2} times as fast as {id}, or more, which reads larger blocks in order.",
-            least / most
-        );
-        row.warnings.push(Warning::new(WarningCode::Impossible, least / most, &seen));
+        let times = least / most;
+        let seen =
+            format!("At random it is {times:.2} times as fast as {id}, or more, which reads larger blocks in order.");
+        row.warnings.push(Warning::new(WarningCode::Impossible, times, &seen));
         withdraw_impossible(row);
         row.grade = row.grade.map(|_| warning::grade(&row.warnings));
     }
 }
 
-/// What a metric is for certain: the low end of its interval, or far below all that was seen of it.
+/// The least that a metric is for certain: the low end of its interval, or far below all samples.
 fn at_least(metric: &Metric) -> f64 {
     metric.summary.ci95.map_or(metric.summary.min / ABOVE_RANGE.sqrt(), |[low, _]| low)
 }
 
-/// The same from above.
+/// The most that a metric is for certain.
 fn at_most(metric: &Metric) -> f64 {
     metric.summary.ci95.map_or(metric.summary.max * ABOVE_RANGE.sqrt(), |[_, high]| high)
 }
 
-/// A direct row above its link, or with reads that come back sooner than any device answers.
+/// A direct result above its link, or reads that come back sooner than any device answers.
 fn impossible(params: &DiskParams, row: &Row) -> Option<Warning> {
-    if !params.bypasses_cache() {
-        return None;
-    }
-    let headline = row.metrics.first()?;
+    let headline = row.metrics.first().filter(|_| params.bypasses_cache())?;
     let link = headline.peaks.iter().find(|peak| peak.kind == PeakKind::Link);
-    if let Some(link) = link
-        && headline.summary.median > ABOVE_LINK * link.value
-    {
+    if let Some(link) = link.filter(|link| headline.summary.median > ABOVE_LINK * link.value) {
         let times = headline.summary.median / link.value;
         let seen = format!("Measured {times:.2} times what the link carries ({}).", link.formula);
         return Some(Warning::new(WarningCode::Impossible, times, &seen));
@@ -135,17 +124,15 @@ fn impossible(params: &DiskParams, row: &Row) -> Option<Warning> {
     })
 }
 
-/// A row's rate of bytes or of requests in one direction.
+/// A rate of bytes (B/s) or of requests (1/s) in one direction.
 #[derive(Clone, Copy, Debug)]
 struct Rate {
-    /// Of bytes (B/s), not of requests (1/s).
     of_bytes: bool,
     reads: bool,
     value: f64,
 }
 
 impl Rate {
-    /// What it is, for a reader.
     fn words(self) -> String {
         let Self { of_bytes, reads, value } = self;
         let way = if reads { "read" } else { "written" };
@@ -153,7 +140,7 @@ impl Rate {
     }
 }
 
-/// The rates of a row whose requests reach the device, as medians.
+/// The median rates of a result whose requests reach the device.
 fn rates(params: &DiskParams, row: &Row) -> Vec<Rate> {
     let cold = params.cache == DiskCache::Cold && params.op == DiskOp::Read;
     if !params.bypasses_cache() && !cold {
@@ -175,51 +162,46 @@ fn rates(params: &DiskParams, row: &Row) -> Vec<Rate> {
     rates
 }
 
-fn capped_by_cgroup(params: &DiskParams, row: &Row, limits: &IoLimits) -> Option<Warning> {
-    rates(params, row).into_iter().find_map(|rate| {
-        let limit = match (rate.of_bytes, rate.reads) {
-            (true, true) => &limits.read_bytes_per_second,
-            (true, false) => &limits.write_bytes_per_second,
-            (false, true) => &limits.reads_per_second,
-            (false, false) => &limits.writes_per_second,
-        };
-        let limit = limit.as_ref()?;
-        let share = rate.value / limit.value;
-        AT_LIMIT.contains(&share).then(|| {
-            let seen = format!("{} are {} of what {} allows.", rate.words(), percent(share), limit.source);
-            Warning::new(WarningCode::CappedByCgroup, share, &seen)
-        })
+fn capped_by_cgroup(rate: Rate, limits: &IoLimits) -> Option<Warning> {
+    let limit = match (rate.of_bytes, rate.reads) {
+        (true, true) => &limits.read_bytes_per_second,
+        (true, false) => &limits.write_bytes_per_second,
+        (false, true) => &limits.reads_per_second,
+        (false, false) => &limits.writes_per_second,
+    };
+    let limit = limit.as_ref()?;
+    let share = rate.value / limit.value;
+    AT_LIMIT.contains(&share).then(|| {
+        let seen = format!("{} are {} of what {} allows.", rate.words(), percent(share), limit.source);
+        Warning::new(WarningCode::CappedByCgroup, share, &seen)
     })
 }
 
-/// What was declared of a disk that a provider makes is what he sells; of a disk of one's own it is what it can do.
-fn capped_by_provider(params: &DiskParams, row: &Row, limits: Limits<'_>) -> Option<Warning> {
+/// A declared rate is what a provider sells of a virtual or remote disk; of a physical disk it is what the disk can do.
+fn capped_by_provider(rate: Rate, limits: Limits<'_>) -> Option<Warning> {
     let Limits { target, machine, declared } = limits;
     let named = |name: &String| machine.disks.iter().find(|disk| disk.name == *name);
     let disks: Vec<_> = target.storage.disks().iter().filter_map(named).collect();
-    let made = !disks.is_empty() && disks.iter().all(|disk| disk.is_virtual == Some(true));
-    if !made && !target.remote && machine.virtualization.is_none() {
-        return None;
-    }
-    rates(params, row).into_iter().find_map(|rate| {
-        let key = match (rate.of_bytes, rate.reads) {
-            (true, true) => "disk.read_bps",
-            (true, false) => "disk.write_bps",
-            (false, true) => "disk.read_iops",
-            (false, false) => "disk.write_iops",
-        };
-        let share = rate.value / declared.get(key).copied().filter(|limit| *limit > 0.0)?;
-        AT_LIMIT.contains(&share).then(|| {
-            let seen = format!("{} are {} of {key} as declared.", rate.words(), percent(share));
-            Warning::new(WarningCode::CappedByProvider, share, &seen)
-        })
+    let is_virtual = !disks.is_empty() && disks.iter().all(|disk| disk.is_virtual == Some(true));
+    let key = match (rate.of_bytes, rate.reads) {
+        (true, true) => "disk.read_bps",
+        (true, false) => "disk.write_bps",
+        (false, true) => "disk.read_iops",
+        (false, false) => "disk.write_iops",
+    };
+    let share = rate.value / declared.get(key).copied().filter(|limit| *limit > 0.0)?;
+    let is_sold = is_virtual || target.remote || machine.virtualization.is_some();
+    (is_sold && AT_LIMIT.contains(&share)).then(|| {
+        let seen = format!("{} are {} of {key} as declared.", rate.words(), percent(share));
+        Warning::new(WarningCode::CappedByProvider, share, &seen)
     })
 }
 
-/// A small file on a disk that certainly spins: disks of hypervisors and the bridges of USB sticks say so too, unless told
-/// otherwise, so the disk must know how fast, or be attached as only disks are.
-fn short_span(params: &DiskParams, limits: Limits<'_>) -> Option<Warning> {
+/// A small file on a disk that certainly spins: disks of hypervisors and bridges of USB sticks may report that too, so the
+/// disk must report its speed or be attached as only disks are.
+fn short_span(params: &DiskParams, row: &Row, limits: Limits<'_>) -> Option<Warning> {
     let files = if params.layout == DiskLayout::PerThread { u64::from(params.threads) } else { 1 };
+    let size = row.conditions.disk.as_ref().and_then(|disk| disk.file_bytes).unwrap_or(params.size);
     let seeks = params.pattern != DiskPattern::Sequential && params.cache != DiskCache::Warm;
     let disks = limits.target.storage.disks();
     let [disk] = disks.as_slice() else { return None };
@@ -228,7 +210,7 @@ fn short_span(params: &DiskParams, limits: Limits<'_>) -> Option<Warning> {
         disk.rotations_per_minute.is_some() || disk.transport.as_deref().is_some_and(|by| OF_DISKS.contains(&by));
     let spins = disk.rotational == Some(true) && disk.is_virtual == Some(false) && certain;
     let bytes = disk.bytes.filter(|bytes| *bytes > 0 && spins && seeks)?;
-    let span = params.size.saturating_mul(files) as f64 / bytes as f64;
+    let span = size.saturating_mul(files) as f64 / bytes as f64;
     (span < SHORT_SPAN).then(|| {
         let seen = format!("The file takes up {} of {}, which spins.", percent_hundredths(span), disk.name);
         Warning::new(WarningCode::ShortSpan, 1.0 - span, &seen)
@@ -239,6 +221,7 @@ fn short_span(params: &DiskParams, limits: Limits<'_>) -> Option<Warning> {
 mod tests {
     use model::disk_target::IoLimit;
     use model::document::DiskConditions;
+    use model::experiment::Params;
     use model::machine::{Disk, Storage, StorageDevice, Virtualization};
     use model::peak::{Efficiency, Peak};
     use model::sample::Percentiles;

@@ -8,12 +8,14 @@ mod queue;
 mod reached;
 
 use model::document::{Conditions, DiskConditions, Row};
-use model::experiment::{DiskParams, Params};
+use model::experiment::DiskParams;
 use model::io::DiskCache;
 use model::plan::Planned;
 use model::surroundings::{Change, DiskHeat};
 use model::warning::Warning;
 use verdict::judge::{ProcessRun, median, others_share};
+
+use crate::disk::label::params;
 
 /// Bytes that a benchmark must have moved before its share of the device's traffic is worth a value.
 const LEAST_COUNTED_BYTES: u64 = 4 << 20;
@@ -36,17 +38,16 @@ pub(super) fn conditions(planned: &Planned, runs: &[&ProcessRun], conditions: &m
     }
 }
 
-/// What all launches of a disk row saw: facts from the last, measurements from all.
-fn of_disk(params: &DiskParams, launches: &[&ProcessRun], cpu_busy: Option<f64>) -> Option<DiskConditions> {
-    let all: Vec<&DiskConditions> = launches.iter().filter_map(|launch| launch.seen.disk.as_ref()).collect();
+/// The conditions of all process runs: facts from the last, measurements from all.
+fn of_disk(params: &DiskParams, runs: &[&ProcessRun], cpu_busy: Option<f64>) -> Option<DiskConditions> {
+    let all: Vec<&DiskConditions> = runs.iter().filter_map(|run| run.seen.disk.as_ref()).collect();
     let values = |of: fn(&DiskConditions) -> Option<f64>| all.iter().filter_map(|one| of(one)).collect::<Vec<f64>>();
     let middle = |of: fn(&DiskConditions) -> Option<f64>| median(&values(of));
-    let sum =
-        |of: fn(&DiskConditions) -> Option<u64>| all.iter().filter_map(|one| of(one)).reduce(|one, other| one + other);
+    let sum = |of: fn(&DiskConditions) -> Option<u64>| all.iter().filter_map(|one| of(one)).reduce(std::ops::Add::add);
     let most = |values: Vec<f64>| values.into_iter().reduce(f64::max);
     let least = |values: Vec<f64>| values.into_iter().reduce(f64::min);
     let before = values(|one| one.cached_share_before);
-    let heat = launches.iter().filter_map(|launch| launch.surroundings.disk_heat);
+    let heat = runs.iter().filter_map(|run| run.surroundings.disk_heat);
     let heat: Option<DiskHeat> = heat.min_by(|one, other| one.headroom().total_cmp(&other.headroom()));
     Some(DiskConditions {
         laid_out_bytes: sum(|one| one.laid_out_bytes),
@@ -63,10 +64,10 @@ fn of_disk(params: &DiskParams, launches: &[&ProcessRun], cpu_busy: Option<f64>)
         late_share: middle(|one| one.late_share),
         depth_achieved: middle(|one| one.depth_achieved),
         storage_share: middle(|one| one.storage_share),
-        device_share: device_share(params, launches),
+        device_share: device_share(params, runs),
         device_celsius: heat.map(|heat| heat.celsius),
         device_limit_celsius: heat.map(|heat| heat.limit_celsius),
-        link_share: least(launches.iter().filter_map(|launch| launch.surroundings.disk_link_share).collect()),
+        link_share: least(runs.iter().filter_map(|run| run.surroundings.disk_link_share).collect()),
         flush_seconds: middle(|one| one.flush_seconds),
         cpu_seconds_per_request: middle(|one| one.cpu_seconds_per_request),
         loop_iops: middle(|one| one.loop_iops),
@@ -76,22 +77,22 @@ fn of_disk(params: &DiskParams, launches: &[&ProcessRun], cpu_busy: Option<f64>)
     })
 }
 
-/// Bytes that the device moved in the row's direction over those that we moved, all launches together. What a file
-/// system may write on its own account is not counted as more than ours.
-fn device_share(params: &DiskParams, launches: &[&ProcessRun]) -> Option<f64> {
+/// Bytes that the device moved in the benchmark's direction over those that we moved, all process runs together. What a
+/// file system may write on its own account does not count.
+fn device_share(params: &DiskParams, runs: &[&ProcessRun]) -> Option<f64> {
     if !params.bypasses_cache() {
         return None;
     }
     let (mut device, mut ours) = (0, 0);
-    for launch in launches {
-        let (of_device, own) = in_direction(params, &launch.surroundings)?;
-        device += own.min(of_device).max(of_device.saturating_sub(journal_bytes(&launch.surroundings)));
+    for run in runs {
+        let (of_device, own) = in_direction(params, &run.surroundings)?;
+        device += own.min(of_device).max(of_device.saturating_sub(journal_bytes(&run.surroundings)));
         ours += own;
     }
     (ours >= LEAST_COUNTED_BYTES).then(|| device as f64 / ours as f64)
 }
 
-/// Bytes that the device moved, and those that we moved, in the row's direction: of a mixed row in both.
+/// Bytes that the device moved, and those that we moved, in the benchmark's direction; both directions for a mix.
 fn in_direction(params: &DiskParams, around: &Change) -> Option<(u64, u64)> {
     let (all, written) = (around.disk_bytes?, around.disk_written_bytes?);
     let (own, own_written) = (around.own_disk_bytes, around.own_disk_written_bytes);
@@ -113,26 +114,24 @@ fn journal_bytes(around: &Change) -> u64 {
 /// Bytes that the device moved for other programs over all that it moved; `None` for benchmarks without a device, and for
 /// those that the page cache may serve: their own bytes reach the device at any time. Where the device wrote so much more
 /// than we did that the result is called amplified, only what it read counts as other programs'.
-fn other_share(params: &DiskParams, launches: &[&ProcessRun]) -> Option<f64> {
+fn other_share(params: &DiskParams, runs: &[&ProcessRun]) -> Option<f64> {
     if !params.bypasses_cache() {
         return None;
     }
     let writes_alone = params.op.writes() && !params.op.reads();
-    let amplified = writes_alone && device_share(params, launches).is_some_and(|share| share >= reached::AMPLIFIED);
-    others_share(launches, |launch| {
-        let around = &launch.surroundings;
+    let amplified = writes_alone && device_share(params, runs).is_some_and(|share| share >= reached::AMPLIFIED);
+    others_share(runs, |run| {
+        let around = &run.surroundings;
         let written = around.disk_written_bytes.filter(|_| amplified).unwrap_or(0);
         let others = around.other_disk_bytes?.saturating_sub(written.saturating_sub(around.own_disk_written_bytes));
         Some((others.saturating_sub(journal_bytes(around)), around.disk_bytes?))
     })
 }
 
-/// The warnings of a disk row whose metrics and conditions are set.
+/// The warnings of a result whose metrics and conditions are set.
 pub(super) fn warnings(row: &Row, _: &[ProcessRun]) -> Vec<Warning> {
-    let (Params::Disk(params), Some(conditions)) = (&row.params, &row.conditions.disk) else { return Vec::new() };
-    if !params.has_device() {
-        return Vec::new();
-    }
+    let params = params(row).filter(|params| params.has_device());
+    let (Some(params), Some(conditions)) = (params, &row.conditions.disk) else { return Vec::new() };
     let mut warnings = reached::warnings(params, conditions);
     warnings.extend(queue::warnings(params, conditions, row));
     warnings.extend(course::warnings(params, conditions, row));

@@ -1,4 +1,4 @@
-//! Whether requests were made as the row says: so many at once, at such a load, and by a thread that had time left.
+//! Whether requests were made as planned: at the queue depth, at the load, and by threads with CPU time left.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use model::number::{UnitScale, percent_tenths as percent, request_rate};
 use model::sample::MetricName;
 use model::warning::{Warning, WarningCode};
 
-/// From this share on a thread's CPU was busy all the time: what is left is a tick of the scheduler's here and there.
+/// The share from which a thread's CPU was busy all the time: the rest is ticks of the scheduler.
 const BUSY: f64 = 0.95;
 
-/// From this share of our own loop's rate on the loop, not the device, takes most of a request's time.
+/// The share of our own loop's rate from which the loop, not the device, takes most of a request's time.
 const OF_LOOP: f64 = 0.80;
 
-/// What an engine says of itself that asks the device again and again instead of waiting: its threads are always busy.
+/// The feature of an engine that polls the device instead of waiting: its threads are always busy.
 const POLLED: &str = "polled";
 
 pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Vec<Warning> {
@@ -23,11 +23,11 @@ pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &R
         return load_not_kept(conditions, row).into_iter().collect();
     }
     if params.cache == DiskCache::Warm {
-        // What memory answers at once is never in flight, however many were asked for at once.
+        // Requests that memory serves are never in flight.
         return cpu_bound(params, conditions, row).into_iter().collect();
     }
     let depth = depth_not_reached(params, conditions);
-    // Where fewer were in flight the product is that of the fewer.
+    // At a lower depth rate times latency is that depth.
     let little = if depth.is_none() { little(params, conditions, row) } else { None };
     [depth, little, cpu_bound(params, conditions, row)].into_iter().flatten().collect()
 }
@@ -39,8 +39,8 @@ fn depth_not_reached(params: &DiskParams, conditions: &DiskConditions) -> Option
     })
 }
 
-/// Requests per second times mean latency is the number of requests in flight (Little's law). Both are taken over all
-/// windows together, however long each is: samples of a rate that varies have another mean.
+/// Requests per second times mean latency is the queue depth (Little's law). Both are means over all windows together:
+/// the mean of samples of a varying rate is another one.
 fn little(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Option<Warning> {
     let latency = conditions.mean_latency_seconds?;
     let samples = &row.metric(MetricName::Iops)?.samples;
@@ -65,7 +65,7 @@ fn cpu_bound(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Opt
         let seen = format!("The row's threads kept a CPU busy for {} of the time.", percent(busy));
         return Some(Warning::new(WarningCode::CpuBound, busy, &seen));
     }
-    // Threads that share CPUs make together what these can.
+    // Threads that share CPUs reach together what these CPUs can.
     let cpus = row.conditions.cpus.iter().collect::<BTreeSet<_>>().len();
     let loops = (params.threads.max(1) as usize).min(if cpus > 0 { cpus } else { usize::MAX });
     let each = row.metric(MetricName::Iops)?.summary.median / loops as f64;
@@ -77,7 +77,7 @@ fn cpu_bound(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Opt
     })
 }
 
-/// Requests that began late, and such as never did.
+/// Requests that began late or never.
 fn load_not_kept(conditions: &DiskConditions, row: &Row) -> Option<Warning> {
     let late = conditions.late_share.unwrap_or(0.0);
     let made = row.metric(MetricName::Iops).map(|metric| metric.summary.median);

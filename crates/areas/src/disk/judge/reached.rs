@@ -1,4 +1,4 @@
-//! Whether what was asked for reached the device, and nothing else did.
+//! Whether the requests reached the device, and nothing else did.
 
 use model::document::DiskConditions;
 use model::experiment::DiskParams;
@@ -6,11 +6,11 @@ use model::io::{DiskCache, DiskOp};
 use model::number::percent_tenths as percent;
 use model::warning::{Warning, WarningCode};
 
-/// Below this share of the bytes, storage was not reached for all of them: some per cent are read ahead of a window's
-/// begin, or after its end.
+/// The share of the bytes below which not all reached storage: some per cent are read ahead of a window's begin, or after
+/// its end.
 const REACHED: f64 = 0.95;
 
-/// From this many times our bytes on the device wrote more than we asked for: the threshold of the warning.
+/// How many times our bytes the device writes at least to be called amplified: the threshold of the warning.
 pub(super) const AMPLIFIED: f64 = 1.1;
 
 pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions) -> Vec<Warning> {
@@ -36,9 +36,8 @@ pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions) -> Vec<
     .collect()
 }
 
-/// Whether something was cached although direct I/O was asked for: by what the page cache holds of the file, by what
-/// the kernel says reached storage, and by what is known of file systems that copy on write. These buffer a write and
-/// flush it at once, which shows in neither of the figures.
+/// Direct I/O that was cached: by what the page cache holds of the file, by what reached storage according to the kernel,
+/// and by file systems that copy on write, which buffer a write and flush it at once, so that neither number shows it.
 fn not_direct(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
     if params.op.writes() && conditions.in_place == Some(false) {
         let seen =
@@ -56,8 +55,8 @@ fn not_direct(params: &DiskParams, conditions: &DiskConditions) -> Option<Warnin
     })
 }
 
-/// Whether the device moved less than was asked for: what the kernel let through to storage, and of that what the
-/// device says it moved. More than all of the one does not make up for less of the other.
+/// A device that moved less than was requested: what the kernel passed to storage, and of that what the device counted.
+/// More than all of the one does not make up for less of the other.
 fn cached(conditions: &DiskConditions) -> Option<Warning> {
     let share = |share: Option<f64>| share.unwrap_or(1.0).min(1.0);
     let moved = share(conditions.storage_share) * share(conditions.device_share);
@@ -66,14 +65,14 @@ fn cached(conditions: &DiskConditions) -> Option<Warning> {
     })
 }
 
-/// Whether the page cache held what it was to hold before each sample.
+/// A page cache that was not as cold or as warm before each sample as planned.
 fn kept_as_asked(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
     let before = conditions.cached_share_before?;
     match params.cache {
         DiskCache::Cold => Warning::when(WarningCode::NotCold, before, || {
             format!("{} of the file was in the page cache before a sample.", percent(before))
         }),
-        // What is written need not have been there.
+        // Writes need no warm cache.
         DiskCache::Warm if params.op.reads() => Warning::when(WarningCode::NotWarm, 1.0 - before, || {
             format!("Only {} of the file was in the page cache before a sample.", percent(before))
         }),
@@ -81,7 +80,7 @@ fn kept_as_asked(params: &DiskParams, conditions: &DiskConditions) -> Option<War
     }
 }
 
-/// What share of the file these bytes are; 0 of what is not known.
+/// The share of the file that these bytes are; 0 where unknown.
 fn share_of_file(bytes: Option<u64>, params: &DiskParams, conditions: &DiskConditions) -> f64 {
     bytes.unwrap_or(0) as f64 / conditions.file_bytes.unwrap_or(params.size).max(1) as f64
 }
@@ -99,7 +98,6 @@ fn compressed(params: &DiskParams, conditions: &DiskConditions) -> Option<Warnin
 
 fn amplified(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
     let writes_alone = matches!(params.op, DiskOp::Write | DiskOp::Rewrite);
-    // What the file system or the page cache made of it, and what the device made of that.
     let asked = conditions.storage_share.unwrap_or(1.0).max(1.0);
     let times = asked * conditions.device_share.filter(|_| writes_alone)?;
     Warning::when(WarningCode::Amplified, times, || format!("The device wrote {times:.2} times what was asked of it."))
