@@ -130,9 +130,9 @@ pub(crate) fn metrics(row: &Row) -> impl Iterator<Item = &Metric> {
     let derived = if headline == MetricName::Iops.name() { MetricName::Throughput } else { MetricName::Iops };
     let wanted = move |metric: &&Metric| {
         let name = metric.name.as_str();
-        let known = metric.name == MetricName::Throughput
-            // A latency without percentiles is the time of a whole sample, so the rate again.
-            || metric.name == MetricName::Latency && metric.summary.percentiles.is_some();
+        // A latency that is the duration of its samples, as LINPACK has, is the rate again.
+        let is_duration = || metric.samples.iter().all(|one| one.value.to_bits() == one.seconds.to_bits());
+        let known = metric.name == MetricName::Throughput || metric.name == MetricName::Latency && !is_duration();
         (known && name != derived.name()) || name == headline
     };
     row.metrics.iter().filter(wanted)

@@ -546,4 +546,9 @@ fn derived_metrics_are_not_compared() {
     assert_eq!(names(["iops", "throughput", "latency", "clock"]), ["iops", "latency"]);
     assert_eq!(names(["latency", "iops", "clock", "sunshine"]), ["latency"]);
     assert_eq!(names(["sunshine", "iops", "clock", "latency"]), ["sunshine", "latency"]);
+    let mut solution = one_row(1, &[1.0; 9]);
+    solution.experiments[0].metrics.push(metric("latency", Better::Lower, &[1.0; 9]));
+    let again = Document { run: run(2, Vec::new()).run, ..solution.clone() };
+    let metrics: Vec<String> = compared(&solution, &again).experiments.into_iter().map(|row| row.metric).collect();
+    assert_eq!(metrics, ["throughput"], "the duration of a sample is its rate again");
 }
