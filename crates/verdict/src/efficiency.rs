@@ -1,4 +1,4 @@
-//! How close a value is to the tightest limit that is known.
+//! Efficiency: a value over the tightest known limit.
 
 use model::document::Row;
 use model::machine::Machine;
@@ -10,22 +10,21 @@ use model::warning::{Warning, WarningCode};
 
 use crate::rules::{AreaRules, LimitRules};
 
-/// The most by which an efficiency may exceed 1 before the peak is held to be wrong; so much too where too few samples
-/// tell how far the clock is known.
+/// How far an efficiency may exceed 1 before the peak counts as wrong, also where too few samples show the error of the clock.
 const MOST_UNCERTAINTY: f64 = 0.02;
 
-/// The most of its data sheet's figure that a drive is believed to do. Makers round down and state what the slowest of a
-/// series does, by a few per cent; what is further above is another drive, or no drive.
+/// How far a drive may exceed its data sheet. Makers round down and state the slowest of a series, by a few per cent; beyond
+/// that it is another drive, or no drive.
 const MOST_OF_DATASHEET: f64 = 1.1;
 
-/// How far the clock's median is known: half its interval, 2 % at most.
+/// The error of the clock's median: half its interval, 2 % at most.
 fn clock_uncertainty(row: &Row) -> Option<f64> {
     let clock = &row.metric(MetricName::Clock)?.summary;
     let [low, high] = clock.ci95?;
     Some(((high - low) / 2.0 / clock.median).min(MOST_UNCERTAINTY))
 }
 
-/// A peak that rests on the clock beside the work is known as well as that clock; others do not depend on it.
+/// The peak with its error: that of the measured clock, where it depends on that clock.
 fn known_within(peak: Peak, clock_uncertainty: Option<f64>) -> Peak {
     let of_other_clock = matches!(peak.kind, PeakKind::Boost | PeakKind::Base);
     let of_clock = !of_other_clock && peak.inputs.iter().any(|input| input.name.starts_with("clock_hz"));

@@ -1,4 +1,4 @@
-//! From pairs of documents to a comparison: for each row the ratio of its pairs, whether it changed, and why.
+//! A live comparison, from pairs of documents: for each result the ratio of its pairs, whether it changed, and why.
 
 use model::comparison::{Change, Compared, Comparison, NotCompared, PerCycle, SCHEMA, Side};
 use model::document::{Document, Row, Status};
@@ -7,30 +7,30 @@ use model::warning::Warning;
 
 use crate::compare::{self, THRESHOLD};
 
-/// Numbers of pairs at which the verdicts are looked at: at each of them the comparison may end, if none is open. A rule
-/// that looks five times would five times be fooled by chance, so each look asks for a fifth of the probability.
+/// The numbers of pairs at which the comparison may end, if it has all verdicts. Five looks give chance five opportunities,
+/// so each needs a fifth of the probability.
 pub const LOOKS: [u32; 5] = [8, 12, 16, 24, 40];
 
-/// One side as the user named it.
+/// One side, as the user named it.
 #[derive(Clone, Debug)]
 pub struct SideName {
-    /// As it was given on the command line.
+    /// The name on the command line.
     pub name: String,
     /// The command that switches the machine to this side.
     pub switch: Option<String>,
 }
 
-/// What is compared of a row: its places in both documents.
+/// The indices of a result in both documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct Indices {
     base: usize,
     new: usize,
 }
 
-/// Compares all pairs so far. `fixed` says that their number was given, so that the verdicts are looked at once.
+/// Compares all pairs so far. `fixed`: their number was given, so the verdicts are looked at once.
 ///
 /// # Errors
-/// One sentence: nothing was measured on both sides, or nothing that can be compared.
+/// One sentence: nothing that can be compared was measured on both sides.
 pub fn compare(sides: &[SideName; 2], fixed: bool, pairs: &[[Document; 2]]) -> Result<Comparison, String> {
     let first = pairs.first().ok_or("no pair is complete")?;
     let places = places(first)?;
@@ -73,19 +73,19 @@ pub fn compare(sides: &[SideName; 2], fixed: bool, pairs: &[[Document; 2]]) -> R
     })
 }
 
-/// Which rows stand beside which: those of the same id; where no id is on both sides, those at the same place.
-fn places([base, new]: &[Document; 2]) -> Result<Vec<Place>, String> {
+/// The results to compare: those of the same id; where no id is on both sides, those of the same index.
+fn places([base, new]: &[Document; 2]) -> Result<Vec<Indices>, String> {
     let (base, new) = (&base.experiments, &new.experiments);
-    let by_id: Vec<Place> = base
+    let by_id: Vec<Indices> = base
         .iter()
         .enumerate()
-        .filter_map(|(index, row)| Some(Place { base: index, new: new.iter().position(|other| other.id == row.id)? }))
+        .filter_map(|(index, row)| Some(Indices { base: index, new: new.iter().position(|other| other.id == row.id)? }))
         .collect();
     if !by_id.is_empty() {
         return Ok(by_id);
     }
     if base.len() == new.len() {
-        return Ok((0..base.len()).map(|index| Place { base: index, new: index }).collect());
+        return Ok((0..base.len()).map(|index| Indices { base: index, new: index }).collect());
     }
     Err(format!(
         "A measures {} experiments and B {}, of which none has the same id: choose options that measure as many on both \
@@ -95,8 +95,8 @@ fn places([base, new]: &[Document; 2]) -> Result<Vec<Place>, String> {
     ))
 }
 
-/// The pairs of a row that was measured on both sides; what becomes of one that was not.
-fn rows(pairs: &[[Document; 2]], place: Place) -> Result<Vec<[&Row; 2]>, String> {
+/// The pairs of a result that was measured on both sides; the reason where it was not.
+fn rows(pairs: &[[Document; 2]], place: Indices) -> Result<Vec<[&Row; 2]>, String> {
     let both = pairs
         .iter()
         .filter_map(|[base, new]| Some([base.experiments.get(place.base)?, new.experiments.get(place.new)?]));
@@ -106,7 +106,7 @@ fn rows(pairs: &[[Document; 2]], place: Place) -> Result<Vec<[&Row; 2]>, String>
         let reason = both.flatten().find_map(|row| row.reason.clone());
         return Err(reason.unwrap_or_else(|| "it was not measured on both sides".to_owned()));
     };
-    // Two settings may well differ in their parameters; what they measure must be the same kind of figure.
+    // The parameters of two settings may differ; their metric must not.
     let headline = |row: &Row| row.metrics.first().map(|metric| (metric.name.clone(), metric.unit));
     if headline(base) == headline(new) {
         Ok(measured)
@@ -115,7 +115,7 @@ fn rows(pairs: &[[Document; 2]], place: Place) -> Result<Vec<[&Row; 2]>, String>
     }
 }
 
-/// The metrics of a row, not judged yet.
+/// The metrics of a result, not judged yet.
 fn of_row(rows: &[[&Row; 2]]) -> Vec<Compared> {
     let [base, new] = rows[0];
     let compared = |metric: &Metric| {
@@ -151,7 +151,7 @@ fn of_row(rows: &[[&Row; 2]]) -> Vec<Compared> {
     compare::metrics(base).filter_map(compared).collect()
 }
 
-/// New and base of each pair that has this metric.
+/// The new and the base value of each pair that has this metric.
 fn pairs_of(rows: &[[&Row; 2]], name: &str) -> Vec<(f64, f64)> {
     let value =
         |row: &Row| row.metrics.iter().find(|metric| metric.name.as_str() == name).map(|metric| metric.summary.median);
@@ -162,8 +162,7 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     stats::summarise(&values.collect::<Vec<f64>>()).ok().map(|summary| summary.median)
 }
 
-/// One side of all pairs as one row: its samples together, the warnings that most of its halves carry, the clock of
-/// them all. For explanations: the ratio does not rest on it.
+/// One side of all pairs as one row for explanations: all samples, the warnings of most pairs, the median clock.
 fn together(rows: &[&Row]) -> Row {
     let mut all = rows[0].clone();
     let most = |code| 2 * rows.iter().filter(|row| row.warnings.iter().any(|w| &w.code == code)).count() > rows.len();
@@ -183,13 +182,13 @@ fn together(rows: &[&Row]) -> Row {
     all
 }
 
-/// The probability of such differences within pairs by chance; `None` where there are too few.
+/// The probability of such differences by chance; `None` for too few pairs.
 fn chance(pairs: &[(f64, f64)]) -> Option<f64> {
     let differences: Vec<f64> = pairs.iter().map(|(new, base)| (new / base).ln()).collect();
     stats::signed_rank(&differences).ok().map(|test| test.p)
 }
 
-/// The same of operations per cycle, where every half knows its clock.
+/// The comparison of operations per cycle, where every clock is known.
 fn per_cycle(rows: &[[&Row; 2]]) -> Option<PerCycle> {
     let of = |row: &Row| {
         let rate = row.metric(MetricName::Throughput)?.summary.median;
@@ -202,7 +201,7 @@ fn per_cycle(rows: &[[&Row; 2]]) -> Option<PerCycle> {
     Some(PerCycle { ratio: found.ratio, ratio_ci95: found.interval, verdict })
 }
 
-/// Judges all rows together: their probabilities are corrected for their number, and for the looks taken.
+/// Judges all results together: their probabilities are corrected for their number, and for the looks.
 fn decide(looks: usize, rows: &mut [Compared]) {
     let known: Vec<f64> = rows.iter().map(|row| row.p.map_or(1.0, |p| (p * looks as f64).min(1.0))).collect();
     for (row, p) in rows.iter_mut().zip(stats::holm(&known)) {
@@ -217,7 +216,6 @@ fn decide(looks: usize, rows: &mut [Compared]) {
     }
 }
 
-/// What a reader must know of the whole.
 fn warnings(sides: &[SideName; 2], [base, new]: &[Document; 2]) -> Vec<String> {
     let mut warnings = compare::differences(base, new);
     if sides[0].switch.is_none() && sides[1].switch.is_some() {

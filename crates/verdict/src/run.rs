@@ -1,4 +1,4 @@
-//! A whole run judged: what its results say of each other, and a stored run judged again.
+//! Judges a whole run, and a stored run again.
 
 use model::document::{Document, Row, Status};
 use model::machine::Machine;
@@ -11,10 +11,8 @@ use crate::{efficiency, findings, judge, samples, scaling};
 /// Warnings of an efficiency.
 const OF_EFFICIENCY: &[WarningCode] = &[WarningCode::PeakUnknown, WarningCode::AbovePeak, WarningCode::AboveDatasheet];
 
-/// Judges a run again from the evidence in its document: from samples, conditions and limits to summaries, efficiencies,
-/// warnings, grades, scaling and findings. By the rules that the run was judged by nothing changes.
-///
-/// Warnings of what is not in a document are kept: what a worker saw, what was planned, the directory of a disk.
+/// Judges a run again from the samples, conditions and limits in its document. By the same rules nothing changes. Warnings
+/// that rest on what is not in a document are kept.
 pub fn judge_again(document: &mut Document, rules: &[AreaRules]) {
     let machine = document.machine.clone();
     let measured = |row: &&mut Row| row.status == Status::Ok && !row.metrics.is_empty();
@@ -26,7 +24,7 @@ pub fn judge_again(document: &mut Document, rules: &[AreaRules]) {
     judge_together(document, rules);
 }
 
-/// Judges what the results of a run say of each other, and the run as a whole.
+/// Judges what only the results of a run together show: grade, scaling, findings.
 pub fn judge_together(document: &mut Document, rules: &[AreaRules]) {
     let (rows, machine) = (&mut document.experiments, &document.machine);
     rules.iter().for_each(|rules| (rules.judge.together)(rows, machine));
@@ -35,7 +33,7 @@ pub fn judge_together(document: &mut Document, rules: &[AreaRules]) {
     document.findings = findings::findings(rows, machine, rules);
 }
 
-/// The worst grade of the headline rows: all that were measured but the scalar ones, which only stand beside.
+/// The worst grade of the headline results: all but the scalar ones, which are for comparison only.
 #[must_use]
 pub fn headline_grade(rows: &[Row]) -> Option<Grade> {
     let is_headline = |row: &&Row| !row.id.contains("/scalar/");
@@ -52,7 +50,6 @@ fn judge_result(rules: &AreaRules, row: &mut Row, machine: &Machine) {
     };
     let mut renewed = judge::warnings_of_stored(rules, row);
     renewed.retain(is_renewed);
-    // Whether something is impossible is judged with the limits.
     renewed.extend(efficiency::judge(rules, row, machine));
     let mut warnings = Vec::new();
     for warning in std::mem::take(&mut row.warnings) {
@@ -70,7 +67,7 @@ fn judge_result(rules: &AreaRules, row: &mut Row, machine: &Machine) {
     row.grade = Some(warning::grade(&row.warnings));
 }
 
-/// Works out a summary from its samples once more; percentiles are of a histogram, which is not in the document.
+/// Computes a summary from the samples again. Percentiles come from a histogram, which is not in the document.
 fn summarise(metric: &mut Metric) {
     let samples = std::mem::take(&mut metric.samples);
     if let Some(found) = samples::metric(metric.name.as_str(), metric.unit, metric.better, samples.clone()) {

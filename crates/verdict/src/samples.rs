@@ -5,7 +5,7 @@ use model::unit::{Better, Unit};
 
 use crate::judge::{DISTURBED, ProcessRun};
 
-/// The mark of a sample that lies far from the others.
+/// The mark of an outlier.
 const OUTLIER: &str = "outlier";
 
 /// A metric of these samples, outliers marked; `None` without one.
@@ -38,7 +38,7 @@ pub fn metric(name: &str, unit: Unit, better: Better, mut samples: Vec<Sample>) 
     })
 }
 
-/// The document's summary from that of `stats`.
+/// The summary of the document from that of `stats`.
 fn summary(found: &stats::Summary, better: Better) -> Summary {
     Summary {
         n: u32::try_from(found.n).unwrap_or(u32::MAX),
@@ -56,12 +56,10 @@ fn summary(found: &stats::Summary, better: Better) -> Summary {
     }
 }
 
-/// Marks the samples of process runs that other processes or VMs disturbed, and of those that repeat such a run. They count
-/// like all samples.
+/// Marks the samples of process runs with interference, and of those that repeat such a run. They count like all samples.
 pub fn mark(metrics: &mut [Metric], runs: &[ProcessRun], disturbed: &[bool]) {
     for metric in metrics {
         for (run, disturbed) in runs.iter().zip(disturbed) {
-            // Of a run that was cut off nothing but its samples is known.
             for sample in metric.samples.iter_mut().filter(|sample| sample.launch == run.number) {
                 let marks = [(DISTURBED, *disturbed), ("repeat", run.repeat)];
                 sample.flags.extend(marks.iter().filter(|(_, is)| *is).map(|(mark, _)| (*mark).to_owned()));

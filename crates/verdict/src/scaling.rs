@@ -1,7 +1,4 @@
-//! How rates grow with their threads: speed-up and parallel efficiency of each row against the one of the same experiment
-//! with the fewest threads.
-//!
-//! Plain arithmetic on the medians of measured rows; what it means is said in `findings`.
+//! Scaling: speed-up and parallel efficiency of each result against that of the same benchmark with the fewest threads.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +8,7 @@ use model::sample::MetricName;
 
 use crate::rules::AreaRules;
 
-/// Sets the scaling of every measured row that has a row to be compared with.
+/// Sets the scaling of every measured result that has one to compare with.
 pub fn set(rows: &mut [Row], rules: &[AreaRules]) {
     let mut fewest: BTreeMap<String, (String, u32, f64)> = BTreeMap::new();
     for row in rows.iter() {
@@ -32,7 +29,7 @@ pub(crate) fn stem(row: &Row) -> String {
     id_without_threads(&row.id)
 }
 
-/// The rate that scales, of a measured row.
+/// The rate of a measured result, where it can scale.
 fn rate(row: &Row, rules: &[AreaRules]) -> Option<f64> {
     let scales = row.grade.is_some() && (AreaRules::of(rules, row.area).scales)(&row.params);
     row.metric(MetricName::Throughput).filter(|_| scales).map(|metric| metric.summary.median)

@@ -24,23 +24,14 @@ fn around(centre: f64, spread: f64, n: usize, seed: u64) -> Vec<f64> {
     (0..n).map(|_| centre * (1.0 + spread * (2.0 * random.unit() - 1.0))).collect()
 }
 
-fn samples(values: &[f64], per_launch: usize) -> Vec<Sample> {
-    let numbered = values.iter().enumerate();
-    numbered
-        .map(|(index, value)| {
-            let launch = u32::try_from(index / per_launch + 1).unwrap();
-            Sample { launch, start: index as f64, ..tests::metric_sample(*value).sample }
-        })
-        .collect()
-}
-
 fn metric(name: &str, better: Better, values: &[f64]) -> Metric {
-    let (unit, template) = match better {
-        Better::Higher => (Unit::FlopPerSecond, tests::document()),
-        Better::Lower => (Unit::Second, tests::document()),
-    };
-    let samples = samples(values, 3);
-    Metric { name: name.into(), unit, better, samples, ..template.experiments[0].metrics[0].clone() }
+    let unit = if better == Better::Higher { Unit::FlopPerSecond } else { Unit::Second };
+    let numbered = values.iter().enumerate().map(|(index, value)| {
+        let launch = u32::try_from(index / 3 + 1).unwrap();
+        Sample { launch, start: index as f64, ..tests::metric_sample(*value).sample }
+    });
+    let samples = numbered.collect();
+    Metric { name: name.into(), unit, better, samples, ..tests::document().experiments[0].metrics[0].clone() }
 }
 
 /// A row of the cpu area with these values of throughput, three a launch.
@@ -141,27 +132,39 @@ fn a_small_change_is_the_same_and_one_at_the_limit_cannot_be_told() {
 }
 
 #[test]
-fn a_wide_interval_says_how_many_more_are_needed() {
-    let base = one_row(1, &around(100.0, 0.05, 9, 3));
-    let new = one_row(2, &around(100.0, 0.05, 9, 4));
-    let comparison = compared(&base, &new);
+fn without_a_verdict_the_explanation_says_what_is_needed() {
+    let wide = |day: u32| one_row(day, &around(100.0, 0.05, 9, u64::from(day) + 2));
+    let comparison = compared(&wide(1), &wide(2));
     let row = &comparison.experiments[0];
     assert_eq!(row.verdict, Change::Inconclusive, "{row:?}");
-    let more = row.needed.unwrap();
-    assert!(
-        explanation(&comparison).contains(&format!("About {more} more samples of each side than these 9")),
-        "{row:?}"
-    );
+    let more = format!("About {} more samples of each side than these 9", row.needed.unwrap());
+    assert!(explanation(&comparison).contains(&more), "{row:?}");
+
+    let mut bimodal = wide(2);
+    warn(&mut bimodal, WarningCode::Bimodal, 1.0, "Two groups.");
+    let comparison = compared(&wide(1), &bimodal);
+    assert!(explanation(&comparison).starts_with("The samples of NEW fall into two groups. About "), "{comparison:?}");
+
+    let comparison = compared(&one_row(1, &[100.0]), &one_row(2, &[50.0]));
+    let row = &comparison.experiments[0];
+    assert_eq!((comparison.verdict, row.p, row.ratio_ci95), (Change::Inconclusive, None, None));
+    assert!((row.ratio - 0.5).abs() < 1e-12);
+    let few = "1 sample of each side is too few: about 5 more of each are needed (--repeat).";
+    assert_eq!(explanation(&comparison), few);
+    let comparison = compared(&one_row(1, &around(100.0, 0.004, 9, 1)), &one_row(2, &[100.0, 100.1, 99.9]));
+    assert_eq!(explanation(&comparison), "3 samples of NEW are too few: about 3 more are needed (--repeat).");
+}
+
+/// A run of the month before.
+fn earlier(day: u32, centre: f64) -> Document {
+    let mut earlier = one_row(day, &around(centre, 0.004, 9, u64::from(day)));
+    earlier.run.started = format!("2026-10-{day:02}T12:00:00Z");
+    earlier
 }
 
 #[test]
 fn noise_between_earlier_runs_widens_the_limit() {
     let (base, new) = against(92.0);
-    let earlier = |day: u32, centre: f64| {
-        let mut earlier = one_row(day, &around(centre, 0.004, 9, u64::from(day)));
-        earlier.run.started = format!("2026-10-{day:02}T12:00:00Z");
-        earlier
-    };
     let noisy: Vec<Document> =
         [100.0, 93.0, 104.0, 96.0, 101.0].into_iter().zip(1..).map(|(c, day)| earlier(day, c)).collect();
     let row = compare(&base, &new, &noisy).unwrap().experiments.remove(0);
@@ -182,18 +185,11 @@ fn noise_between_earlier_runs_widens_the_limit() {
 #[test]
 fn only_whole_earlier_undisturbed_runs_of_the_same_machine_tell_its_noise() {
     let (base, new) = against(92.0);
-    let noisy = |spoil: fn(&mut Document)| {
-        let runs = [100.0, 50.0, 100.0, 50.0, 100.0, 50.0].into_iter().zip(1..);
-        let made = runs.map(|(centre, day)| {
-            let mut document = one_row(day, &around(centre, 0.004, 9, 5));
-            document.run.started = format!("2026-10-{day:02}T12:00:00Z");
-            spoil(&mut document);
-            document
-        });
-        made.collect::<Vec<_>>()
-    };
     let told = |spoil: fn(&mut Document)| {
-        let row = compare(&base, &new, &noisy(spoil)).unwrap().experiments.remove(0);
+        let centres = [100.0, 50.0, 100.0, 50.0, 100.0, 50.0];
+        let mut noisy: Vec<Document> = (1..).zip(centres).map(|(day, centre)| earlier(day, centre)).collect();
+        noisy.iter_mut().for_each(spoil);
+        let row = compare(&base, &new, &noisy).unwrap().experiments.remove(0);
         row.noise_source.unwrap().starts_with("6 earlier runs")
     };
     assert!(told(|_| {}));
@@ -329,13 +325,8 @@ fn a_clock_lengthens_seconds() {
     }
     let comparison = compared(&base, &new);
     assert_eq!(explanation(&comparison), "The clock fell by 20 %, so the latency rose; per cycle nothing changed.");
-}
-
-#[test]
-fn without_a_clock_of_every_sample_there_is_nothing_per_cycle() {
-    let (mut base, new) = against(100.0);
     base.experiments[0].metrics[0].samples[4].clock_hz = None;
-    assert_eq!(compared(&base, &new).experiments[0].per_cycle, None);
+    assert_eq!(compared(&base, &new).experiments[0].per_cycle, None, "without a clock of every sample");
 }
 
 #[test]
@@ -371,24 +362,6 @@ fn sessions_are_the_units_where_both_sides_have_enough() {
 }
 
 #[test]
-fn one_sample_each_cannot_be_told() {
-    let comparison = compared(&one_row(1, &[100.0]), &one_row(2, &[50.0]));
-    let row = &comparison.experiments[0];
-    assert_eq!((comparison.verdict, row.p, row.ratio_ci95), (Change::Inconclusive, None, None));
-    assert!((row.ratio - 0.5).abs() < 1e-12);
-    assert_eq!(
-        explanation(&comparison),
-        "1 sample of each side is too few: about 5 more of each are needed (--repeat)."
-    );
-}
-
-#[test]
-fn the_side_with_too_few_samples_is_named() {
-    let comparison = compared(&one_row(1, &around(100.0, 0.004, 9, 1)), &one_row(2, &[100.0, 100.1, 99.9]));
-    assert_eq!(explanation(&comparison), "3 samples of NEW are too few: about 3 more are needed (--repeat).");
-}
-
-#[test]
 fn a_clock_that_hardly_moved_explains_no_uncertainty() {
     let (base, mut new) = (one_row(1, &around(100.0, 0.05, 9, 3)), one_row(2, &around(97.0, 0.05, 9, 4)));
     let mut moved = |clock: f64| {
@@ -421,15 +394,6 @@ fn probabilities_are_corrected_for_the_number_of_rows() {
     }
     assert_eq!(comparison.geometric_means[0].n, 20);
     assert!((comparison.geometric_means[0].ratio - 0.9).abs() < 0.002);
-}
-
-#[test]
-fn groups_and_trends_are_told_where_there_is_no_verdict() {
-    let base = one_row(1, &around(100.0, 0.05, 9, 3));
-    let mut new = one_row(2, &around(100.0, 0.05, 9, 4));
-    warn(&mut new, WarningCode::Bimodal, 1.0, "Two groups.");
-    let comparison = compared(&base, &new);
-    assert!(explanation(&comparison).starts_with("The samples of NEW fall into two groups. About "), "{comparison:?}");
 }
 
 /// Two runs of one row that differ by what is done to the new one; why the row was not compared.

@@ -7,7 +7,7 @@ use model::number::{clock, percent_whole as percent};
 use crate::rules::Resource;
 
 use super::facts::Words;
-use super::seen::Seen;
+use super::seen::{AreaConditions, Seen, usual};
 
 /// A slow node in one area.
 pub(super) struct Case<'a> {
@@ -16,13 +16,19 @@ pub(super) struct Case<'a> {
     /// The node's rate in the area over that of its equals, below 1.
     pub(super) of_median: f64,
     /// The conditions on the node.
-    pub(super) own: &'a dyn Fn(Seen) -> Option<f64>,
-    /// The usual conditions on its equals.
-    pub(super) usual: &'a dyn Fn(Seen) -> Option<f64>,
+    pub(super) own: &'a AreaConditions,
+    /// The conditions on its equals.
+    pub(super) equals: Vec<&'a AreaConditions>,
     /// The facts about the node.
     pub(super) words: &'a Words,
     /// The facts about most of its equals.
     pub(super) majority: &'a Words,
+}
+
+impl Case<'_> {
+    fn usual(&self, seen: Seen) -> Option<f64> {
+        usual(&self.equals, seen)
+    }
 }
 
 struct Rule {
@@ -53,7 +59,7 @@ const EXPLAINED: f64 = 0.6;
 const RULES: &[Rule] = &[
     rule("cpu_quota", ALL, |case| {
         let stopped = more(case, Seen::Throttled)?;
-        let quota = (case.own)(Seen::Quota).map_or(String::new(), |quota| format!(" (quota of {quota:.2} CPUs)"));
+        let quota = case.own.of(Seen::Quota).map_or(String::new(), |quota| format!(" (quota of {quota:.2} CPUs)"));
         Some(format!("its control group was stopped for {} of the time{quota}", percent(stopped)))
     }),
     rule("other_load", ALL, |case| {
@@ -69,7 +75,7 @@ const RULES: &[Rule] = &[
         Some(format!("its processor ran into its power limit {} times", more_often(case, Seen::Power)?))
     }),
     rule("clock_low", CORES, |case| {
-        let (own, usual) = ((case.own)(Seen::Clock)?, (case.usual)(Seen::Clock)?);
+        let (own, usual) = (case.own.of(Seen::Clock)?, case.usual(Seen::Clock)?);
         let share = own / usual;
         let explains = share < CLOCK_LOWER && share.ln() <= EXPLAINED * case.of_median.ln();
         let (own, usual) = (clock(own), clock(usual));
@@ -84,7 +90,7 @@ const RULES: &[Rule] = &[
     rule("less_memory", MEMORY, |case| less(case, "memory", "of memory")),
     rule("slower_memory", MEMORY, |case| less(case, "memory_speed", "is how fast its memory is set")),
     rule("huge_pages", MEMORY, |case| {
-        let (own, usual) = ((case.own)(Seen::HugePages)?, (case.usual)(Seen::HugePages)?);
+        let (own, usual) = (case.own.of(Seen::HugePages)?, case.usual(Seen::HugePages)?);
         (own < usual - MORE)
             .then(|| format!("it got {} of its huge pages where {} are usual", percent(own), percent(usual)))
     }),
@@ -97,11 +103,11 @@ const RULES: &[Rule] = &[
     rule("fewer_cores", CORES, |case| less(case, "cores", "cores")),
     rule("disk_hot", DISK, |case| {
         let hot =
-            (case.own)(Seen::DiskHeadroom)? <= 0.0 && (case.usual)(Seen::DiskHeadroom).is_none_or(|usual| usual > 0.0);
+            case.own.of(Seen::DiskHeadroom)? <= 0.0 && case.usual(Seen::DiskHeadroom).is_none_or(|usual| usual > 0.0);
         hot.then(|| "its disk is as hot as it may be and slows itself down".to_owned())
     }),
     rule("disk_link", DISK, |case| {
-        let share = (case.own)(Seen::DiskLink).filter(|share| *share < 1.0 - MORE)?;
+        let share = case.own.of(Seen::DiskLink).filter(|share| *share < 1.0 - MORE)?;
         Some(format!("the link of its disk fell to {} of its rate", percent(share)))
     }),
     rule("other_disk_load", DISK, |case| {
@@ -144,14 +150,14 @@ pub(super) fn causes(cases: &[Case]) -> Vec<Cause> {
 
 /// A share of the time that clearly exceeds the usual one.
 fn more(case: &Case, seen: Seen) -> Option<f64> {
-    let own = (case.own)(seen)?;
-    (own > (case.usual)(seen).unwrap_or(0.0) + MORE).then_some(own)
+    let own = case.own.of(seen)?;
+    (own > case.usual(seen).unwrap_or(0.0) + MORE).then_some(own)
 }
 
 /// A count that is more than twice the usual one.
 fn more_often(case: &Case, seen: Seen) -> Option<String> {
-    let own = (case.own)(seen)?;
-    (own > 2.0 * (case.usual)(seen).unwrap_or(0.0)).then(|| format!("{own:.0}"))
+    let own = case.own.of(seen)?;
+    (own > 2.0 * case.usual(seen).unwrap_or(0.0)).then(|| format!("{own:.0}"))
 }
 
 fn less(case: &Case, fact: &str, what: &str) -> Option<String> {

@@ -12,7 +12,7 @@ use super::causes::{Case, causes};
 use super::differences::{differences, majority};
 use super::facts::Words;
 use super::results::{Catalogue, NodeResults};
-use super::seen::{AreaConditions, usual};
+use super::seen::AreaConditions;
 
 /// The most results shown of an area in which a node is slow as a whole.
 const SHOWN_OF_AREA: usize = 5;
@@ -30,6 +30,14 @@ struct Held {
     catalogue: usize,
     figure: Figure,
     efficiency: Vec<Option<f64>>,
+}
+
+impl Held {
+    /// The values of a node, of all passes.
+    fn values(&self, node: usize) -> Vec<f64> {
+        let again = self.figure.second.iter().filter(|(other, _)| *other == node).map(|(_, value)| *value);
+        self.figure.first[node].into_iter().chain(again).collect()
+    }
 }
 
 /// Judges a group.
@@ -82,15 +90,15 @@ fn held(nodes: &[&NodeResults], catalogue: &Catalogue, rules: &[AreaRules]) -> V
     let mut held: Vec<Option<Held>> = (0..catalogue.figures.len()).map(|_| None).collect();
     for (node, results) in nodes.iter().enumerate() {
         // A ratio needs positive numbers.
-        for measured in results.first.iter().filter(|measured| measured.value > 0.0) {
+        let passes = results.first.iter().map(|one| (one, true)).chain(results.second.iter().map(|one| (one, false)));
+        for (measured, is_first) in passes.filter(|(measured, _)| measured.value > 0.0) {
             let one = held[measured.figure].get_or_insert_with(|| empty(measured.figure));
-            one.figure.first[node] = Some(measured.value);
-            one.efficiency[node] = measured.efficiency;
-        }
-        for measured in results.second.iter().filter(|measured| measured.value > 0.0) {
-            let one = held[measured.figure].get_or_insert_with(|| empty(measured.figure));
-            one.figure.second.retain(|(other, _)| *other != node);
-            one.figure.second.push((node, measured.value));
+            if is_first {
+                (one.figure.first[node], one.efficiency[node]) = (Some(measured.value), measured.efficiency);
+            } else {
+                one.figure.second.retain(|(other, _)| *other != node);
+                one.figure.second.push((node, measured.value));
+            }
         }
     }
     held.into_iter().flatten().filter(|held| held.figure.first.iter().any(Option::is_some)).collect()
@@ -104,16 +112,13 @@ fn distribution(
     catalogue: &Catalogue,
 ) -> Distribution {
     let (key, area, unit, better) = &catalogue.figures[held.catalogue];
-    let mut values: Vec<NodeValue> = Vec::with_capacity(spread.n);
-    for (node, first) in held.figure.first.iter().enumerate() {
-        let Some(first) = first else { continue };
-        let again = held.figure.second.iter().filter(|(other, _)| *other == node).map(|(_, value)| *value);
-        values.push(NodeValue {
-            node: nodes[node].name.clone(),
-            values: std::iter::once(*first).chain(again).collect(),
-            efficiency: held.efficiency[node],
-        });
-    }
+    let measured = (0..nodes.len()).filter(|node| held.figure.first[*node].is_some());
+    let value = |node: usize| NodeValue {
+        node: nodes[node].name.clone(),
+        values: held.values(node),
+        efficiency: held.efficiency[node],
+    };
+    let mut values: Vec<NodeValue> = measured.map(value).collect();
     values.sort_by(|a, b| match better {
         Better::Higher => a.values[0].total_cmp(&b.values[0]),
         Better::Lower => b.values[0].total_cmp(&a.values[0]),
@@ -231,12 +236,11 @@ impl Bench<'_> {
     fn deviation(&self, node: usize, figure: usize) -> Deviation {
         let held = &self.held[figure];
         let (key, ..) = &self.catalogue.figures[held.catalogue];
-        let again = held.figure.second.iter().filter(|(other, _)| *other == node).map(|(_, value)| *value);
         let ratio = |value: f64| self.spreads[figure].as_ref().ok().and_then(|spread| spread.ratio(value));
         Deviation {
             experiment: key.experiment.clone(),
             metric: key.metric.clone(),
-            of_median: held.figure.first[node].into_iter().chain(again).filter_map(ratio).collect(),
+            of_median: held.values(node).into_iter().filter_map(ratio).collect(),
             efficiency: held.efficiency[node],
         }
     }
@@ -244,30 +248,15 @@ impl Bench<'_> {
     fn causes(&self, node: usize, areas: &[(f64, Area)]) -> Vec<model::cluster::Cause> {
         let nothing = (AreaConditions::default(), Words::new());
         let words = self.nodes[node].facts.as_ref().map_or(&nothing.1, |facts| &facts.words);
-        let seen: Vec<_> = areas
-            .iter()
-            .map(|(_, area)| {
-                let own = self.nodes[node].conditions.get(area).unwrap_or(&nothing.0);
-                let own = move |seen| own.of(seen);
-                let others = move |seen| {
-                    let others = self.nodes.iter().enumerate().filter(move |(other, _)| *other != node);
-                    usual(others.filter_map(|(_, other)| other.conditions.get(area)), seen)
-                };
-                (own, others)
-            })
-            .collect();
-        let cases: Vec<Case> = areas
-            .iter()
-            .zip(&seen)
-            .map(|((of_median, area), (own, usual))| Case {
-                uses: AreaRules::of(self.rules, *area).uses,
-                of_median: *of_median,
-                own,
-                usual,
-                words,
-                majority: self.majority,
-            })
-            .collect();
-        causes(&cases)
+        let equals = || self.nodes.iter().enumerate().filter(|(other, _)| *other != node).map(|(_, other)| other);
+        let case = |(of_median, area): &(f64, Area)| Case {
+            uses: AreaRules::of(self.rules, *area).uses,
+            of_median: *of_median,
+            own: self.nodes[node].conditions.get(area).unwrap_or(&nothing.0),
+            equals: equals().filter_map(|other| other.conditions.get(area)).collect(),
+            words,
+            majority: self.majority,
+        };
+        causes(&areas.iter().map(case).collect::<Vec<_>>())
     }
 }

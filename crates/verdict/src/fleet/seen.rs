@@ -89,7 +89,7 @@ impl AreaConditions {
 }
 
 /// The median of a condition over nodes.
-pub(super) fn usual<'a>(nodes: impl Iterator<Item = &'a AreaConditions>, seen: Seen) -> Option<f64> {
-    let values: Vec<f64> = nodes.filter_map(|node| node.of(seen)).collect();
+pub(super) fn usual(nodes: &[&AreaConditions], seen: Seen) -> Option<f64> {
+    let values: Vec<f64> = nodes.iter().filter_map(|node| node.of(seen)).collect();
     Observations::new(&values).ok().map(|values| values.median())
 }

@@ -85,14 +85,6 @@ mod tests {
     use super::*;
     use crate::tests::planned;
 
-    fn codes_with(conditions: &Conditions, scale: &Scale) -> Vec<String> {
-        warnings(&planned(), conditions, scale).into_iter().map(|warning| warning.code.to_string()).collect()
-    }
-
-    fn codes(conditions: &Conditions) -> Vec<String> {
-        codes_with(conditions, &Scale::default())
-    }
-
     fn quiet() -> Conditions {
         Conditions {
             cpu_share: Some(0.999),
@@ -105,97 +97,75 @@ mod tests {
         }
     }
 
-    /// Half of the time of one of two CPUs taken.
+    /// Conditions with half of the time of one of two CPUs taken.
     fn shared() -> Conditions {
-        Conditions {
-            cpu_share: Some(0.5),
-            least_cpu_share: Some(0.5),
-            lost_in_gaps: Some(0.5),
-            lost_share: Some(0.5),
-            ..quiet()
-        }
+        let half = Some(0.5);
+        Conditions { cpu_share: half, least_cpu_share: half, lost_in_gaps: half, lost_share: half, ..quiet() }
     }
 
-    /// Of a row of a second on one of two CPUs, beside which others used so many seconds.
+    /// One second on one of two CPUs, during which other programs used this many CPU seconds.
     fn scale(others_seconds: f64) -> Scale {
         Scale { timed_seconds: 1.0, part_of_cpus: 0.5, others_seconds: Some((others_seconds, others_seconds + 0.02)) }
     }
 
     #[test]
-    fn a_quiet_row_has_nothing_to_say() {
-        assert!(codes(&quiet()).is_empty());
-        assert!(codes_with(&quiet(), &scale(0.0)).is_empty());
-    }
-
-    #[test]
-    fn a_quota_is_not_also_a_neighbour() {
+    fn each_cause_is_named_once() {
+        let unknown = Scale::default();
         let throttled = Conditions { throttled: Some(0.5), quota_cpus: Some(0.5), ..shared() };
-        for scale in [Scale::default(), scale(0.0)] {
-            assert_eq!(codes_with(&throttled, &scale), ["cpu_quota"]);
-        }
-        let text = &warnings(&planned(), &throttled, &Scale::default())[0].text;
-        assert!(text.contains("0.5 CPUs") && text.contains("50.0 %"), "{text}");
-    }
-
-    #[test]
-    fn a_neighbour_on_the_same_cpu_is_named_once() {
-        assert_eq!(codes(&shared()), ["cpu_shared"]);
-        let busy = Conditions { other_load: Some(0.4), involuntary_switches: Some(500), ..shared() };
-        assert_eq!(codes_with(&busy, &scale(0.8)), ["cpu_shared"]);
-        let both = Conditions { other_load: Some(0.9), ..busy };
-        assert_eq!(codes_with(&both, &scale(1.8)), ["cpu_shared", "other_load"], "and one on the other CPU too");
-    }
-
-    #[test]
-    fn a_process_that_was_stopped_had_no_neighbour() {
-        let found = warnings(&planned(), &shared(), &scale(0.0));
-        assert_eq!(found.iter().map(|warning| warning.code.as_str()).collect::<Vec<_>>(), ["time_lost"]);
-        assert!(found[0].figure.unwrap() > 0.45, "{found:?}");
-    }
-
-    #[test]
-    fn two_threads_on_one_cpu_are_not_averaged_away() {
-        let of_many = Conditions { cpu_share: Some(0.995), least_cpu_share: Some(0.5), ..quiet() };
-        assert_eq!(codes_with(&of_many, &Scale { timed_seconds: 64.0, ..scale(5.0) }), ["cpu_shared"]);
-        assert!(codes(&Conditions { least_cpu_share: Some(0.97), ..quiet() }).is_empty(), "some thread is always last");
-        let mut turns = planned();
-        turns.warnings = vec![Warning::new(WarningCode::Oversubscribed, 2.0, "x")];
-        let many = Conditions { involuntary_switches: Some(10_000), ..of_many };
-        assert!(warnings(&turns, &many, &scale(0.0)).is_empty(), "asked for");
-    }
-
-    #[test]
-    fn stolen_time_is_not_also_a_neighbours() {
-        let stolen = Conditions { steal: Some(0.5), ..shared() };
-        assert_eq!(codes(&stolen), ["steal"], "some kernels take it off a thread's time");
-    }
-
-    #[test]
-    fn an_invisible_sibling_shows_in_operations_per_cycle_alone() {
-        assert_eq!(codes(&Conditions { lost_share: Some(0.3), ..quiet() }), ["vcpu_shared"]);
-        assert!(codes(&Conditions { lost_share: Some(0.015), ..quiet() }).is_empty());
-    }
-
-    #[test]
-    fn gaps_that_nobody_accounts_for_are_lost_time() {
+        let busy = |other_load| Conditions { other_load, involuntary_switches: Some(500), ..shared() };
+        let one_of_many = Conditions { cpu_share: Some(0.995), least_cpu_share: Some(0.5), ..quiet() };
         let gaps = Conditions { lost_in_gaps: Some(0.2), lost_share: Some(0.2), ..quiet() };
-        assert_eq!(codes(&gaps), ["time_lost"]);
-        assert_eq!(codes(&Conditions { steal: Some(0.2), ..gaps }), ["steal"]);
+        let switches = |switches| Conditions { involuntary_switches: Some(switches), ..quiet() };
+        let long = |others| Scale { timed_seconds: 64.0, ..scale(others) };
+        for (conditions, scale, expected) in [
+            (quiet(), unknown, ""),
+            (quiet(), scale(0.0), ""),
+            (throttled.clone(), unknown, "cpu_quota"),
+            (throttled, scale(0.0), "cpu_quota"),
+            (shared(), unknown, "cpu_shared"),
+            (busy(Some(0.4)), scale(0.8), "cpu_shared"),
+            // And one on the other CPU too.
+            (busy(Some(0.9)), scale(1.8), "cpu_shared other_load"),
+            // A process that was stopped shared no CPU.
+            (shared(), scale(0.0), "time_lost"),
+            // The mean over many threads does not hide the worst, but some thread is always last.
+            (one_of_many, long(5.0), "cpu_shared"),
+            (Conditions { least_cpu_share: Some(0.97), ..quiet() }, unknown, ""),
+            // Some kernels subtract stolen time from a thread's time.
+            (Conditions { steal: Some(0.5), ..shared() }, unknown, "steal"),
+            // A busy SMT sibling shows in the operations per cycle alone.
+            (Conditions { lost_share: Some(0.3), ..quiet() }, unknown, "vcpu_shared"),
+            (Conditions { lost_share: Some(0.015), ..quiet() }, unknown, ""),
+            (gaps.clone(), unknown, "time_lost"),
+            (Conditions { steal: Some(0.2), ..gaps }, unknown, "steal"),
+            (Conditions { other_load: Some(0.02), ..quiet() }, unknown, "other_load"),
+            (switches(40), scale(0.0), ""),
+            (switches(150), scale(0.0), "involuntary_switches"),
+            (switches(150), long(0.0), ""),
+            // A benchmark that waits.
+            (Conditions { cpu_share: None, ..switches(150) }, scale(0.0), ""),
+        ] {
+            let found = warnings(&planned(), &conditions, &scale);
+            let codes: Vec<&str> = found.iter().map(|warning| warning.code.as_str()).collect();
+            assert_eq!(codes.join(" "), expected, "{conditions:?} {scale:?}");
+        }
     }
 
     #[test]
-    fn a_load_on_other_cpus_is_named_by_its_share() {
-        assert_eq!(codes(&Conditions { other_load: Some(0.02), ..quiet() }), ["other_load"]);
-        let found = warnings(&planned(), &Conditions { other_load: Some(0.5), ..quiet() }, &scale(1.0));
-        assert!(found[0].text.contains("50.0 %") && found[0].grade == model::warning::Grade::C, "{found:?}");
+    fn a_warning_names_the_size_of_the_loss() {
+        let of = |conditions: Conditions, scale: Scale| warnings(&planned(), &conditions, &scale).remove(0);
+        let quota = of(Conditions { throttled: Some(0.5), quota_cpus: Some(0.5), ..shared() }, Scale::default());
+        assert!(quota.text.contains("0.5 CPUs") && quota.text.contains("50.0 %"), "{quota:?}");
+        assert!(of(shared(), scale(0.0)).figure.unwrap() > 0.45);
+        let load = of(Conditions { other_load: Some(0.5), ..quiet() }, scale(1.0));
+        assert!(load.text.contains("50.0 %") && load.grade == model::warning::Grade::C, "{load:?}");
     }
 
     #[test]
-    fn interruptions_count_by_their_rate() {
-        let often = Conditions { involuntary_switches: Some(150), ..quiet() };
-        assert!(codes_with(&Conditions { involuntary_switches: Some(40), ..quiet() }, &scale(0.0)).is_empty());
-        assert_eq!(codes_with(&often, &scale(0.0)), ["involuntary_switches"]);
-        assert!(codes_with(&often, &Scale { timed_seconds: 10.0, ..scale(0.0) }).is_empty());
-        assert!(codes_with(&Conditions { cpu_share: None, ..often }, &scale(0.0)).is_empty(), "a row that waits");
+    fn threads_that_share_cpus_among_themselves_have_no_interference() {
+        let mut planned = planned();
+        planned.warnings = vec![Warning::new(WarningCode::Oversubscribed, 2.0, "x")];
+        let many = Conditions { involuntary_switches: Some(10_000), ..shared() };
+        assert_eq!(warnings(&planned, &Conditions { lost_in_gaps: None, ..many }, &scale(0.0)), []);
     }
 }
