@@ -5,16 +5,13 @@ use model::machine::Machine;
 use model::plan::{PlanError, Planned};
 
 use crate::label::parts::Labels;
-use crate::request::{Choices, Request};
-use crate::suite::Suite;
+use crate::request::Request;
 
 /// What is known of one area.
 #[derive(Debug)]
 pub struct Area {
     /// Its name.
     pub name: Name,
-    /// The suite of its own command, narrowed to the user's choices; an error if no benchmark is left.
-    pub suite: fn(&Choices) -> Result<Suite, PlanError>,
     /// The benchmarks of a request on a machine; an error if a choice of the user is not possible there.
     pub expand: fn(&Request, &Machine) -> Result<Vec<Planned>, PlanError>,
     /// Kernel and counting rule by which this version measures a benchmark; `None` if it cannot.

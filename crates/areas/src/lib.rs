@@ -28,7 +28,7 @@ pub use area::Area;
 pub use features::CoreFeatures;
 pub use fields::{IsaChoice, MOST_THREADS, Threads};
 pub use filter::matches_id;
-pub use plan::{AREAS, RULES, method, plan, rules, suite_of};
+pub use plan::{AREAS, RULES, method, plan, rules};
 pub use request::{Choices, References, Request};
 pub use suite::{Suite, SuiteReferences};
 pub use threads::place;

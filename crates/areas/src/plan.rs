@@ -8,7 +8,7 @@ use verdict::rules::AreaRules;
 
 use crate::area::Area;
 use crate::filter::matches_id;
-use crate::request::{Choices, Request};
+use crate::request::Request;
 use crate::suite::Suite;
 use crate::{cpu, disk, linpack, memory, net};
 
@@ -26,14 +26,6 @@ pub fn rules(name: Name) -> AreaRules {
 /// What is known of the area of this name.
 pub(crate) fn area(name: Name) -> &'static Area {
     &AREAS[name as usize]
-}
-
-/// The suite of an area's own command, narrowed to what the user chose.
-///
-/// # Errors
-/// No benchmark has what was chosen.
-pub fn suite_of(name: Name, choices: &Choices) -> Result<Suite, PlanError> {
-    (area(name).suite)(choices)
 }
 
 /// Kernel and counting rule by which this version measures a benchmark; `None` where it has none for it.

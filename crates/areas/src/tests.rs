@@ -46,14 +46,7 @@ pub(crate) fn machine_with_cpus(count: u32) -> Machine {
 /// A planned benchmark of the area `cpu` on one thread.
 pub(crate) fn planned() -> Planned {
     let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx2, threads: 1 };
-    let experiment = Experiment {
-        id: "cpu/fma/fp64/avx2/t1".into(),
-        area: Area::Cpu,
-        params: Params::Cpu(params),
-        method: "cpu-fma/1".into(),
-        classic: None,
-        kernel: None,
-    };
+    let experiment = Experiment::new("cpu/fma/fp64/avx2/t1".into(), params, "cpu-fma/1");
     Planned { setup_seconds: 0.01, ..Planned::new(experiment, vec![0], Sampling::default()) }
 }
 

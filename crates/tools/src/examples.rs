@@ -1,7 +1,7 @@
 //! Small benchmarks to try tools with.
 
 use model::experiment::{
-    Area, DiskChoices, DiskParams, Experiment, MemoryChoices, MemoryParams, NetParams, Params, disk_id, memory_id,
+    DiskChoices, DiskParams, Experiment, MemoryChoices, MemoryParams, NetParams, disk_id, memory_id,
     net_id,
 };
 use model::io::{Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
@@ -10,7 +10,11 @@ use model::linpack::{LinpackChoices, LinpackEngine, LinpackOp, LinpackParams, li
 
 /// Straight through memory.
 pub fn memory(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> Experiment {
-    let params = MemoryParams {
+    of_memory(through_memory(op, isa, working_set, threads))
+}
+
+fn through_memory(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> MemoryParams {
+    MemoryParams {
         pattern: MemoryPattern::Sequential,
         op,
         block: None,
@@ -24,37 +28,22 @@ pub fn memory(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> Experim
         group: None,
         background: None,
         placement: None,
-    };
-    Experiment {
-        id: memory_id(&params, MemoryChoices::default()),
-        area: Area::Memory,
-        params: Params::Memory(params),
-        method: "memory-read/1".to_owned(),
-        classic: None,
-        kernel: None,
     }
+}
+
+fn of_memory(params: MemoryParams) -> Experiment {
+    Experiment::new(memory_id(&params, MemoryChoices::default()), params, "memory-read/1")
 }
 
 /// A chase of one chain through a whole buffer in huge pages.
 pub fn chase(working_set: u64) -> Experiment {
-    let mut experiment = memory(MemoryOp::Load, Isa::Scalar, working_set, 1);
-    if let Params::Memory(params) = &mut experiment.params {
-        (params.pattern, params.pages, params.chains) = (MemoryPattern::Chase, Pages::Huge2M, Some(1));
-        experiment.id = memory_id(params, MemoryChoices::default());
-    }
-    experiment
+    let params = through_memory(MemoryOp::Load, Isa::Scalar, working_set, 1);
+    of_memory(MemoryParams { pattern: MemoryPattern::Chase, pages: Pages::Huge2M, chains: Some(1), ..params })
 }
 
 /// Requests to a disk.
 pub fn disk(params: DiskParams) -> Experiment {
-    Experiment {
-        id: disk_id(&params, DiskChoices::default()),
-        area: Area::Disk,
-        params: Params::Disk(params),
-        method: "disk-random/1".to_owned(),
-        classic: None,
-        kernel: None,
-    }
+    Experiment::new(disk_id(&params, DiskChoices::default()), params, "disk-random/1")
 }
 
 /// Over the loopback interface, from the near end to the far one.
@@ -71,14 +60,7 @@ pub fn net(protocol: Protocol, mode: NetMode, block: u64, threads: u32) -> Exper
         loss_goal_per_million: None,
         wait: None,
     };
-    Experiment {
-        id: net_id(&params),
-        area: Area::Net,
-        params: Params::Net(params),
-        method: "net-stream/1".to_owned(),
-        classic: None,
-        kernel: None,
-    }
+    Experiment::new(net_id(&params), params, "net-stream/1")
 }
 
 /// Random direct reads of 4 KiB of a file of 1 MiB, so many at a time.
@@ -113,12 +95,5 @@ pub fn linpack(n: u64, threads: u32) -> Experiment {
         element: Element::Fp64,
         isa: Some(Isa::Avx512),
     };
-    Experiment {
-        id: linpack_id(&params, LinpackChoices { n: true, ..LinpackChoices::default() }),
-        area: Area::Linpack,
-        params: Params::Linpack(params),
-        method: "linpack-lu/1".to_owned(),
-        classic: None,
-        kernel: None,
-    }
+    Experiment::new(linpack_id(&params, LinpackChoices { n: true, ..LinpackChoices::default() }), params, "linpack-lu/1")
 }

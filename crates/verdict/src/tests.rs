@@ -42,8 +42,7 @@ pub(crate) fn machine_with_cpus(count: u32) -> Machine {
 
 pub(crate) fn experiment() -> Experiment {
     let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx2, threads: 1 };
-    let (area, method, classic) = (Area::Cpu, "cpu-fma/1".into(), None);
-    Experiment { id: "cpu/fma/fp64/avx2/t1".into(), area, params: Params::Cpu(params), method, classic, kernel: None }
+    Experiment::new("cpu/fma/fp64/avx2/t1".into(), params, "cpu-fma/1")
 }
 
 /// Random reads of 4 KiB at this depth.

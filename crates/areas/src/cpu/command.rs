@@ -70,7 +70,7 @@ fn chosen_words(choice: &CpuChoice) -> String {
 ///
 /// # Errors
 /// There is no kernel for any combination of what was chosen.
-pub(super) fn suite(choice: &CpuChoice) -> Result<Suite, PlanError> {
+pub fn suite(choice: &CpuChoice) -> Result<Suite, PlanError> {
     let mut cpu: Vec<CpuChoice> = Vec::new();
     for &element in Element::ALL.iter().filter(|one| choice.elements.is_empty() || choice.elements.contains(one)) {
         for &op in CpuOp::ALL.iter().filter(|op| choice.op.is_empty() || choice.op.contains(op)) {

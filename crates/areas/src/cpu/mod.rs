@@ -14,6 +14,7 @@ use verdict::judge::{ProcessRun, settings};
 use verdict::rules::{AreaRules, JudgeRules, Resource};
 
 pub use choice::CpuChoice;
+pub use command::suite;
 pub use expand::NOP;
 
 use crate::area::Area;
@@ -36,7 +37,6 @@ fn turbo_off(_: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
 /// The area.
 pub(crate) const AREA: Area = Area {
     name: Name::Cpu,
-    suite: |choices| command::suite(&choices.cpu),
     expand: |request, machine| expand::expand(request, machine, &|cpus| request.features.common(machine, cpus)),
     method,
     labels: label::LABELS,

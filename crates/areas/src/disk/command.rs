@@ -13,7 +13,7 @@ const DISK: &str = include_str!("../../../../suites/disk.toml");
 ///
 /// # Errors
 /// No benchmark has what was chosen.
-pub(super) fn suite(choice: &DiskChoice) -> Result<Suite, PlanError> {
+pub fn suite(choice: &DiskChoice) -> Result<Suite, PlanError> {
     let suite = Suite::parse(DISK, "disk")?;
     let disk: Vec<DiskChoice> = suite.disk.iter().filter_map(|block| choice.narrowed(block)).collect();
     if disk.is_empty() {

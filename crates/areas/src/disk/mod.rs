@@ -15,11 +15,15 @@ pub mod stretch;
 pub mod words;
 
 use model::experiment::{Area as Name, Params};
+use model::plan::Plan;
 use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
 pub use choice::DiskChoice;
+pub use command::suite;
 
 use crate::area::Area;
+use crate::request::Request;
+use crate::suite::Suite;
 
 /// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
@@ -41,10 +45,20 @@ pub(crate) const RULES: AreaRules = AreaRules {
     ..AreaRules::new(Name::Disk)
 };
 
+/// Whether a request for these areas, or all, measures a disk with this suite.
+pub fn is_wanted(suite: &Suite, areas: &[Name]) -> bool {
+    !suite.disk.is_empty() && (areas.is_empty() || areas.contains(&Name::Disk))
+}
+
+/// Why the plan of a request cannot measure any disk, although the user chose a disk or how to measure it.
+pub fn impossible<'p>(plan: &'p Plan, request: &Request) -> Option<&'p str> {
+    let chosen = !request.choices.disk.is_open() || request.disk.as_ref().is_some_and(|target| target.named);
+    plan.impossible(Name::Disk).filter(|_| chosen)
+}
+
 /// The area.
 pub(crate) const AREA: Area = Area {
     name: Name::Disk,
-    suite: |choices| command::suite(&choices.disk),
     expand: expand::expand,
     method: |experiment| {
         let Params::Disk(params) = &experiment.params else { return None };

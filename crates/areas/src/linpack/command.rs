@@ -15,7 +15,7 @@ const LINPACK: &str = include_str!("../../../../suites/linpack.toml");
 ///
 /// # Errors
 /// No benchmark has what was chosen.
-pub(super) fn suite(choice: &LinpackChoice) -> Result<Suite, PlanError> {
+pub fn suite(choice: &LinpackChoice) -> Result<Suite, PlanError> {
     let has_factors = choice.op.is_empty() || choice.op.contains(&LinpackOp::LuMixed);
     let refused = choice.elements.iter().find_map(|element| refused_factors(*element));
     if let Some(sentence) = refused.filter(|_| has_factors) {

@@ -14,6 +14,7 @@ use model::experiment::{Area as Name, Params};
 use verdict::rules::{AreaRules, JudgeRules, Resource};
 
 pub use choice::LinpackChoice;
+pub use command::suite;
 
 use crate::area::Area;
 
@@ -33,7 +34,6 @@ pub(crate) const RULES: AreaRules = AreaRules {
 /// The area.
 pub(crate) const AREA: Area = Area {
     name: Name::Linpack,
-    suite: |choices| command::suite(&choices.linpack),
     expand: |request, machine| expand::expand(request, machine, &|cpus| request.features.common(machine, cpus)),
     method: |experiment| {
         let Params::Linpack(params) = &experiment.params else { return None };

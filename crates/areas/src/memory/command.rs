@@ -14,7 +14,7 @@ const MEMORY: &str = include_str!("../../../../suites/memory.toml");
 ///
 /// # Errors
 /// No benchmark has what was chosen.
-pub(super) fn suite(choice: &MemoryChoice) -> Result<Suite, PlanError> {
+pub fn suite(choice: &MemoryChoice) -> Result<Suite, PlanError> {
     let suite = Suite::parse(MEMORY, "memory")?;
     let memory: Vec<MemoryChoice> = suite.memory.iter().filter_map(|block| choice.narrowed(block)).collect();
     if memory.is_empty() {

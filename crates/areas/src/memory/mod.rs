@@ -22,6 +22,7 @@ use verdict::judge::{ProcessRun, settings};
 use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
 pub use choice::MemoryChoice;
+pub use command::suite;
 pub use working_sets::is_beyond_caches;
 
 use crate::area::Area;
@@ -61,7 +62,6 @@ fn together(rows: &mut [Row], machine: &Machine) {
 /// The area.
 pub(crate) const AREA: Area = Area {
     name: Name::Memory,
-    suite: |choices| command::suite(&choices.memory),
     expand: expand::expand,
     method: |experiment| {
         let Params::Memory(params) = &experiment.params else { return None };

@@ -13,7 +13,7 @@ const NET: &str = include_str!("../../../../suites/net.toml");
 ///
 /// # Errors
 /// No benchmark has what was chosen.
-pub(super) fn suite(choice: &NetChoice) -> Result<Suite, PlanError> {
+pub fn suite(choice: &NetChoice) -> Result<Suite, PlanError> {
     let suite = Suite::parse(NET, "net")?;
     let net = choice.narrowed(&suite.net);
     if net.is_empty() {

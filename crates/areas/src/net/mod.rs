@@ -13,6 +13,7 @@ use model::io::NetMode;
 use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
 pub use choice::NetChoice;
+pub use command::suite;
 
 use crate::area::Area;
 
@@ -39,7 +40,6 @@ fn is_mode(params: &Params, mode: NetMode) -> bool {
 /// The area.
 pub(crate) const AREA: Area = Area {
     name: Name::Net,
-    suite: |choices| command::suite(&choices.net),
     expand: expand::expand,
     method: |experiment| {
         let Params::Net(params) = &experiment.params else { return None };

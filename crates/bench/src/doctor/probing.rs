@@ -4,10 +4,9 @@
 //! about the samples say nothing of the machine: there are too few of them on purpose.
 
 use areas::cpu::CpuChoice;
-use areas::{Choices, IsaChoice, Request, Threads, plan, suite_of};
+use areas::{IsaChoice, Request, Threads, cpu, plan};
 use model::doctor::Check;
 use model::document::{Conditions, Row, Status};
-use model::experiment::Area;
 use model::isa::{CpuOp, Element};
 use model::machine::Machine;
 use model::number::percent_tenths as percent;
@@ -38,8 +37,8 @@ const PER_LAUNCH: u32 = 3;
 /// One sentence: this CPU has no kernel for it.
 pub(super) fn plan_of(machine: &Machine) -> Result<Plan, String> {
     let (op, elements, isa) = (vec![CpuOp::Fma], vec![Element::Fp64], vec![IsaChoice::Vector]);
-    let choices = Choices { cpu: CpuChoice { op, elements, isa, ..CpuChoice::default() }, ..Choices::default() };
-    let suite = suite_of(Area::Cpu, &choices).map_err(|error| error.to_string())?;
+    let choice = CpuChoice { op, elements, isa, ..CpuChoice::default() };
+    let suite = cpu::suite(&choice).map_err(|error| error.to_string())?;
     let threads = vec![Threads::Count(1), Threads::All];
     let request = Request { threads, ..crate::host::request(suite, machine) };
     let mut plan = plan(&request, machine).map_err(|error| error.to_string())?;

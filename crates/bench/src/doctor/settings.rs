@@ -4,7 +4,6 @@
 //! do, and nothing else.
 
 use model::doctor::Check;
-use model::experiment::Params;
 use model::machine::Machine;
 use model::number::{percent_whole as percent, size_rounded as rounded};
 use model::surroundings::{IDLE_NICE, Settings};
@@ -152,11 +151,7 @@ fn clock_settings(settings: &Settings) -> Vec<Check> {
 
 fn memory(facts: &Facts<'_>) -> Vec<Check> {
     let memory = &facts.machine.memory;
-    let working_sets = facts.rows.iter().filter_map(|row| match &row.experiment.params {
-        Params::Memory(params) => Some(params.working_set),
-        _ => None,
-    });
-    let largest = working_sets.max();
+    let largest = facts.rows.iter().filter_map(|row| Some(row.experiment.memory()?.working_set)).max();
     let limit = match facts.settings.memory_limit_below_machine() {
         None => told(WarningCode::MemoryLimit.name(), "No control group limits the memory."),
         Some(limit) => {
@@ -217,11 +212,11 @@ fn room(facts: &Facts<'_>, disk: &DiskTarget) -> Check {
     if disk.obstacle.is_some() || disk.no_direct.is_some() {
         return told("store_room", "Not looked at: disk rows are impossible there.");
     }
-    let rows = facts.rows.iter().filter_map(|row| match &row.experiment.params {
-        Params::Disk(params) => Some((params.size, row.obstacle.is_some())),
-        _ => None,
+    let sizes = facts.rows.iter().filter_map(|row| {
+        let size = row.experiment.disk()?.size;
+        Some(if row.obstacle.is_some() { 0 } else { size })
     });
-    let size = rows.map(|(size, impossible)| if impossible { 0 } else { size }).min();
+    let size = sizes.min();
     let Some(size) = size else { return told("store_room", "Not known: no row of the plan needs a disk.") };
     let missing = 1.0 - (size as f64 / facts.file_bytes.max(1) as f64).min(1.0);
     let free = rounded(disk.available_bytes);

@@ -2,7 +2,7 @@
 
 use areas::{References, Request, Suite, plan};
 use model::disk_target::DiskTarget;
-use model::experiment::{Area, DiskParams, Params};
+use model::experiment::{DiskParams, Experiment};
 use model::io::{DiskEngine, DiskLayout, DiskOp};
 use model::machine::{Cache, Machine};
 use model::plan::{Plan, Planned, Writes};
@@ -33,7 +33,7 @@ fn the_classic_suite_keeps_within_its_time_beside_every_tool() {
     for row in of_suite.rows.iter().filter(|row| !row.beside.is_empty()) {
         let (id, samples) = (&row.experiment.id, row.sampling.samples);
         // Of systems of equations the series says how many trials each order has.
-        let least = if row.experiment.area == Area::Linpack { 1 } else { 3 };
+        let least = if row.experiment.linpack().is_some() { 1 } else { 3 };
         assert!(row.experiment.params.threads() <= 2 && (least..=6).contains(&samples), "{id}: {samples}");
         assert!(!id.contains("/8MiB/") || !id.starts_with("disk/"), "{id} is excepted");
     }
@@ -43,8 +43,8 @@ fn the_classic_suite_keeps_within_its_time_beside_every_tool() {
 }
 
 fn row(params: DiskParams, exact_work: Option<f64>) -> Planned {
-    let mut row = Planned { exact_work, ..planned() };
-    (row.experiment.area, row.experiment.params) = (Area::Disk, Params::Disk(params));
+    let experiment = Experiment::new(String::new(), params, "");
+    let mut row = Planned { exact_work, experiment, ..planned() };
     row.sampling.samples = 4;
     (row.sampling.per_launch, row.sampling.sample_seconds, row.sampling.warm_up_seconds) = (2, 0.5, [0.0, 0.25]);
     row
@@ -90,7 +90,7 @@ fn tools_stand_beside_the_step_of_each_cache_level_and_beside_all_that_a_filter_
         cache(3, "unified", 100 << 20),
         cache(3, "unified", 64 << 20),
     ];
-    let suite = areas::suite_of(Area::Memory, &areas::Choices::default()).unwrap();
+    let suite = areas::memory::suite(&areas::memory::MemoryChoice::default()).unwrap();
     let mut references = crate::host::request(suite, &machine);
     references.references.tools = ["likwid-bench", "stream", "pmbw"].map(str::to_owned).to_vec();
     let beside = |request: &Request| -> Vec<String> {

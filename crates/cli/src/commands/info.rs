@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use areas::cpu::CpuChoice;
-use areas::{Choices, IsaChoice, Request, Threads, plan, suite_of};
+use areas::{IsaChoice, Request, Threads, cpu, plan};
 use bench::probe::Probing;
 use bench::references::detect::Places;
 use bench::runner::{self, Event, Setting, Watcher};
 use machine::{Declared, Sysroot};
 use model::disk_target::IoLimits;
 use model::document::Row;
-use model::experiment::Area;
 use model::isa::CpuOp;
 use model::machine::{Machine, Storage};
 use model::peak::{InfoPeak, Peak, PeakKind};
@@ -89,8 +88,7 @@ const HEADLINES: [CpuOp; 4] = [CpuOp::Fma, CpuOp::Dot, CpuOp::Matrix, CpuOp::Pla
 fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak> {
     // Of each operation the widest kernel: all of them would take ten seconds.
     let headlines = CpuChoice { op: HEADLINES.to_vec(), isa: vec![IsaChoice::Vector], ..CpuChoice::default() };
-    let choices = Choices { cpu: headlines, ..Choices::default() };
-    let (Ok(suite), Ok(worker)) = (suite_of(Area::Cpu, &choices), worker_command()) else { return Vec::new() };
+    let (Ok(suite), Ok(worker)) = (cpu::suite(&headlines), worker_command()) else { return Vec::new() };
     let threads = vec![Threads::Count(1), Threads::All];
     // The user chose none of it: what this CPU lacks is left out.
     let request = Request { threads, ..bench::host::request(suite, machine) };

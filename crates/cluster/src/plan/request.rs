@@ -8,6 +8,7 @@ use model::disk_target::DiskTarget;
 use model::document::Program;
 use model::experiment::Area;
 use model::machine::Machine;
+use verdict::rules::Resource;
 
 use super::suite::suite;
 use super::write::PROGRAM;
@@ -82,8 +83,10 @@ pub fn expected(request: &Request, machine: &Machine, disk: DiskTarget) -> Resul
         *areas.entry(row.experiment.area).or_insert(AROUND_SECONDS + pauses) +=
             row.expected_seconds(plan.repeat.or(row.sampling.most));
     }
-    if !request.areas.contains(&Area::Net) && areas.len() > 1 {
-        areas.remove(&Area::Net);
+    if areas.len() > 1 {
+        // A network between nodes needs two of them.
+        let on_node = |area: &Area| !areas::rules(*area).uses.contains(&Resource::Network);
+        areas.retain(|area, _| request.areas.contains(area) || on_node(area));
     }
     for seconds in areas.values_mut() {
         *seconds = seconds.min(budget.map_or(f64::INFINITY, |budget| budget + AROUND_SECONDS));

@@ -187,6 +187,28 @@ pub enum Params {
     Other(serde_json::Map<String, serde_json::Value>),
 }
 
+/// Parameters of one area, which determine it.
+pub trait AreaParams: Into<Params> {
+    /// The area.
+    const AREA: Area;
+}
+
+macro_rules! area_params {
+    ($($area:ident: $params:ty,)+) => {$(
+        impl From<$params> for Params {
+            fn from(params: $params) -> Self {
+                Self::$area(params)
+            }
+        }
+
+        impl AreaParams for $params {
+            const AREA: Area = Area::$area;
+        }
+    )+};
+}
+
+area_params! { Cpu: CpuParams, Linpack: LinpackParams, Memory: MemoryParams, Disk: DiskParams, Net: NetParams, }
+
 impl Params {
     /// Threads of the experiment, 1 where unknown.
     pub fn threads(&self) -> u32 {
@@ -253,6 +275,11 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// A benchmark without a place in the classic tables.
+    pub fn new<P: AreaParams>(id: String, params: P, method: &str) -> Self {
+        Self { id, area: P::AREA, params: params.into(), method: method.to_owned(), classic: None, kernel: None }
+    }
+
     /// The parameters of a cpu benchmark; `None` in every other area.
     pub const fn cpu(&self) -> Option<&CpuParams> {
         if let Params::Cpu(params) = &self.params { Some(params) } else { None }

@@ -1,6 +1,6 @@
 //! Which rows are compared over veth, on which CPUs, and how a comparison's figures are put into words. Pure.
 
-use model::experiment::{Area, Experiment, LOOPBACK, NetParams, Params, net_id};
+use model::experiment::{Experiment, LOOPBACK, NetParams, net_id};
 use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
 use model::unit::{format_size, parse_size};
 use serde_json::{Value, json};
@@ -76,14 +76,7 @@ impl Row {
 
     /// What adapters are asked beside: the row on loopback, since only the address differs.
     pub(super) fn experiment(&self) -> Experiment {
-        Experiment {
-            id: self.id(),
-            area: Area::Net,
-            method: String::new(),
-            classic: None,
-            kernel: None,
-            params: Params::Net(self.0.clone()),
-        }
+        Experiment::new(self.id(), self.0.clone(), "")
     }
 
     /// The program's arguments for one sample of it.

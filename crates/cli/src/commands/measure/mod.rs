@@ -5,13 +5,12 @@ mod request;
 mod resume;
 mod server;
 
-use areas::{Choices, Request, Suite, plan, suite_of};
+use areas::{Choices, Request, Suite, plan};
 use bench::host;
 use bench::runner::{self, Finished, Setting};
 use bench::store::RunFolder;
 use bench::suite_file;
 use machine::{Declared, Sysroot};
-use model::experiment::Area;
 use model::machine::Machine;
 use model::plan::Plan;
 
@@ -53,25 +52,25 @@ pub(crate) fn suite(arguments: &Run, began: f64) -> Result {
 /// `assay cpu`.
 pub(crate) fn cpu(arguments: &Cpu, began: f64) -> Result {
     let choices = Choices { cpu: arguments.choice.clone(), ..Choices::default() };
-    measure(suite_of(Area::Cpu, &choices)?, choices, None, &arguments.measure, began)
+    measure(areas::cpu::suite(&choices.cpu)?, choices, None, &arguments.measure, began)
 }
 
 /// `assay linpack`.
 pub(crate) fn linpack(arguments: &Linpack, began: f64) -> Result {
     let choices = Choices { linpack: arguments.choice.clone(), ..Choices::default() };
-    measure(suite_of(Area::Linpack, &choices)?, choices, None, &arguments.measure, began)
+    measure(areas::linpack::suite(&choices.linpack)?, choices, None, &arguments.measure, began)
 }
 
 /// `assay memory`.
 pub(crate) fn memory(arguments: &Memory, began: f64) -> Result {
     let choices = Choices { memory: arguments.choice.clone(), ..Choices::default() };
-    measure(suite_of(Area::Memory, &choices)?, choices, None, &arguments.measure, began)
+    measure(areas::memory::suite(&choices.memory)?, choices, None, &arguments.measure, began)
 }
 
 /// `assay disk`.
 pub(crate) fn disk(arguments: &Disk, began: f64) -> Result {
     let choices = Choices { disk: arguments.choice.clone(), ..Choices::default() };
-    measure(suite_of(Area::Disk, &choices)?, choices, None, &arguments.measure, began)
+    measure(areas::disk::suite(&choices.disk)?, choices, None, &arguments.measure, began)
 }
 
 /// `assay net`.
@@ -82,7 +81,7 @@ pub(crate) fn net(arguments: &Net, began: f64) -> Result {
     }
     let there = arguments.to.as_ref().map(|target| There { target, key });
     let choices = Choices { net: arguments.choice.clone(), ..Choices::default() };
-    measure(suite_of(Area::Net, &choices)?, choices, there.as_ref(), &arguments.measure, began)
+    measure(areas::net::suite(&choices.net)?, choices, there.as_ref(), &arguments.measure, began)
 }
 
 fn measure(suite: Suite, choices: Choices, there: Option<&There<'_>>, options: &Measure, began: f64) -> Result {
@@ -120,7 +119,7 @@ fn measure(suite: Suite, choices: Choices, there: Option<&There<'_>>, options: &
         }
         return Ok(Outcome::Done);
     }
-    if let Some(why) = no_disk(&plan, &request) {
+    if let Some(why) = areas::disk::impossible(&plan, &request) {
         return Err(why.to_owned());
     }
     check_json(options)?;
@@ -152,13 +151,6 @@ fn measure(suite: Suite, choices: Choices, there: Option<&There<'_>>, options: &
     // Others wait for the server; whoever reads our output may take its time.
     drop(server);
     end(&finished.0, finished.1.as_ref(), options)
-}
-
-/// Why nothing can be measured of what was named of disks, a directory or requests. Where nothing was, rows are skipped, and
-/// other areas go on.
-fn no_disk<'p>(plan: &'p Plan, request: &Request) -> Option<&'p str> {
-    let named = !request.choices.disk.is_open() || request.disk.as_ref().is_some_and(|target| target.named);
-    plan.impossible(Area::Disk).filter(|_| named)
 }
 
 /// The seconds that were asked for, else the suite's, where it is measured as it is.

@@ -4,7 +4,6 @@ use areas::{Choices, References, Request, Suite};
 use bench::references::detect::usable;
 use bench::target::look;
 use model::disk_target::DiskTarget;
-use model::experiment::Area;
 use model::machine::Machine;
 
 use crate::args::measure::Measure;
@@ -14,9 +13,8 @@ use crate::exit::Result;
 
 /// The directory that disks are measured in: the one that was named, else the store's, else the run's.
 fn disk_target(suite: &Suite, options: &Measure) -> Option<DiskTarget> {
-    let wanted = !suite.disk.is_empty() && (options.area.is_empty() || options.area.contains(&Area::Disk));
     let own = || environment::store().ok().map(|store| store.root().to_owned()).or_else(|| options.out.clone());
-    let directory = options.dir.clone().or_else(own).filter(|_| wanted)?;
+    let directory = options.dir.clone().or_else(own).filter(|_| areas::disk::is_wanted(suite, &options.area))?;
     let directory = std::path::absolute(&directory).unwrap_or(directory);
     Some(look(directory, options.dir.is_some()))
 }
