@@ -1,8 +1,7 @@
 //! Small benchmarks to try tools with.
 
 use model::experiment::{
-    DiskChoices, DiskParams, Experiment, MemoryChoices, MemoryParams, NetParams, disk_id, memory_id,
-    net_id,
+    DiskChoices, DiskParams, Experiment, MemoryChoices, MemoryParams, NetParams, disk_id, memory_id, net_id,
 };
 use model::io::{Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
 use model::isa::{Element, Isa, MemoryOp, MemoryPattern, Pages};
@@ -95,5 +94,9 @@ pub fn linpack(n: u64, threads: u32) -> Experiment {
         element: Element::Fp64,
         isa: Some(Isa::Avx512),
     };
-    Experiment::new(linpack_id(&params, LinpackChoices { n: true, ..LinpackChoices::default() }), params, "linpack-lu/1")
+    Experiment::new(
+        linpack_id(&params, LinpackChoices { n: true, ..LinpackChoices::default() }),
+        params,
+        "linpack-lu/1",
+    )
 }

@@ -110,11 +110,7 @@ pub(super) fn warnings(row: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
             let text = || format!("{} of the probes left late.", percent(late));
             Warning::when(WarningCode::ProbesLate, late, text)
         }),
-        limited(
-            WarningCode::ReceiverLimited,
-            |tcp| tcp.receiver_limited_seconds,
-            "the receiver's window was full",
-        ),
+        limited(WarningCode::ReceiverLimited, |tcp| tcp.receiver_limited_seconds, "the receiver's window was full"),
         limited(WarningCode::BufferLimited, |tcp| tcp.buffer_limited_seconds, "the send buffer was full"),
         busy(row, params, seen),
     ];
@@ -229,10 +225,8 @@ fn busy(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Warning> 
     let seconds: f64 = bytes(row)?.1.samples.iter().map(|sample| sample.seconds).sum();
     let both = if params.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
     let keeps_to_a_rate = params.mode == NetMode::NoDrop;
-    let ends = [
-        ("sending", seen.sending_cpu_seconds.filter(|_| !keeps_to_a_rate)),
-        ("receiving", seen.receiving_cpu_seconds),
-    ];
+    let ends =
+        [("sending", seen.sending_cpu_seconds.filter(|_| !keeps_to_a_rate)), ("receiving", seen.receiving_cpu_seconds)];
     let shares = ends.map(|(end, used)| (end, used.unwrap_or(0.0) / (seconds * f64::from(params.threads) * both)));
     let (end, share) = shares.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other))?;
     (streams && seconds > 0.0 && share >= BUSY).then(|| {

@@ -76,8 +76,7 @@ pub(super) fn conditions(runs: &[&ProcessRun], conditions: &mut Conditions) {
     conditions.other_load = other_seconds(runs, share)
         .filter(|_| available > 0.0)
         .map(|others| (others - uncertain_seconds(runs)).max(0.0) / available);
-    let swapped: Option<f64> =
-        around().map(|around| Some(around.swapped_bytes_per_second? * around.seconds)).sum();
+    let swapped: Option<f64> = around().map(|around| Some(around.swapped_bytes_per_second? * around.seconds)).sum();
     conditions.swapped_bytes_per_second = swapped.filter(|_| seconds > 0.0).map(|bytes| bytes / seconds);
     let events = |of: fn(&Change) -> Option<u64>| around().map(of).sum::<Option<u64>>().filter(|_| !runs.is_empty());
     conditions.thermal_events = events(|around| around.thermal_events);

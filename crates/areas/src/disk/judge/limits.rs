@@ -80,9 +80,9 @@ pub(crate) fn hold_against_each_other(rows: &mut [Row], _: &Machine) {
     for row in rows {
         let Some(params) = reads(row).filter(|params| params.pattern == DiskPattern::Random) else { continue };
         let Some(least) = row.metric(MetricName::Throughput).map(at_least) else { continue };
-        let comparable = sequential.iter().filter(|(other, ..)| {
-            other.block > params.block && other.bytes_in_flight() >= params.bytes_in_flight()
-        });
+        let comparable = sequential
+            .iter()
+            .filter(|(other, ..)| other.block > params.block && other.bytes_in_flight() >= params.bytes_in_flight());
         let Some((_, id, most)) = comparable.max_by(|one, other| one.2.total_cmp(&other.2)) else { continue };
         if least <= *most || row.warnings.iter().any(is_impossible) {
             continue;
