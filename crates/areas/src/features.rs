@@ -1,4 +1,4 @@
-//! What the cores of the machine can do.
+//! What a machine offers: the features of its cores, and memory to allocate.
 
 use std::collections::BTreeMap;
 
@@ -32,4 +32,11 @@ impl CoreFeatures {
         let binds = used.iter().all(|features| features.binds_at_renaming());
         Features::having(&Feature::ALL.iter().filter(everywhere).copied().collect::<Vec<_>>()).on_binding_core(binds)
     }
+}
+
+/// Bytes that can be allocated: what is available, or what the control group still allows.
+pub(crate) fn obtainable_bytes(machine: &Machine) -> Option<u64> {
+    let memory = &machine.memory;
+    let in_group = memory.limit_bytes.map(|limit| limit.saturating_sub(memory.limit_used_bytes.unwrap_or(0)));
+    memory.available_bytes.into_iter().chain(in_group).min()
 }

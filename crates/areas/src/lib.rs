@@ -1,21 +1,21 @@
-//! What is known of each area: which benchmarks a request expands to, their ids, their methods, and what each is expected
-//! to cost.
+//! What is known of each area: which benchmarks a request expands to, their ids, their methods, what each is expected to
+//! cost, and its charts.
 //!
 //! Pure: no I/O and no clock. What a plan needs to know of the operating system comes in as values: the machine, the
 //! directory that a disk is measured in, and the features of its cores. The arrows between modules:
-//! `fields` <- `cpus` <- each area's `choice` <- `suite` <- `request` <- `threads` <- each area's other modules <- `plan`.
+//! `fields` <- `cpus` <- each area's `choice` <- `suite` <- `request` <- `threads` <- each area's other modules <- `plan`
+//! <- `label` <- `chart` <- each area's `charts` <- the table of charts.
 #![forbid(unsafe_code)]
 
 mod area;
-mod available;
 mod features;
 mod fields;
-mod filter;
 mod plan;
 mod request;
 mod suite;
 mod threads;
 
+pub mod chart;
 pub mod cpu;
 pub mod disk;
 pub mod label;
@@ -27,10 +27,9 @@ pub mod net;
 pub use area::Area;
 pub use features::CoreFeatures;
 pub use fields::{IsaChoice, MOST_THREADS, Threads};
-pub use filter::matches_id;
 pub use plan::{AREAS, RULES, method, plan, rules};
 pub use request::{Choices, References, Request};
-pub use suite::{Suite, SuiteReferences};
+pub use suite::{Suite, SuiteReferences, matches_id};
 pub use threads::place;
 
 #[cfg(test)]

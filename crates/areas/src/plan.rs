@@ -7,9 +7,8 @@ use model::warning::{Warning, WarningCode};
 use verdict::rules::AreaRules;
 
 use crate::area::Area;
-use crate::filter::matches_id;
 use crate::request::Request;
-use crate::suite::Suite;
+use crate::suite::{Suite, matches_id};
 use crate::{cpu, disk, linpack, memory, net};
 
 /// Every area; a new one is a folder and one line here.

@@ -14,7 +14,6 @@ use serde::Deserialize;
 use crate::cpu::choice::CpuChoice;
 use crate::disk::choice::DiskChoice;
 use crate::fields::{check_sampling, sampling_of_areas, seconds, some_seconds, some_size};
-use crate::filter::matches_id;
 use crate::linpack::choice::LinpackChoice;
 use crate::memory::choice::MemoryChoice;
 use crate::net::choice::NetChoice;
@@ -207,6 +206,17 @@ fn describe(error: &toml::de::Error, text: &str, origin: &str) -> String {
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |tail| tail.chars().count()) + 1;
     format!("suite '{origin}', line {line}, column {column}: {message}")
+}
+
+/// Whether an id matches a glob, in which `*` does not cross `/` and `**` does.
+///
+/// # Errors
+/// The text is not a glob.
+pub fn matches_id(glob: &str, id: &str) -> Result<bool, String> {
+    let pattern = glob::Pattern::new(glob)
+        .map_err(|error| format!("'{glob}' is no filter: {} at position {}", error.msg, error.pos))?;
+    let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::default() };
+    Ok(pattern.matches_with(id, options))
 }
 
 #[cfg(test)]

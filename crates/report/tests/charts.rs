@@ -13,7 +13,7 @@ use model::sample::{Metric, Sample};
 use model::warning::Grade;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use report::chart::{Chart, charts, sparkline, standalone, text_width};
+use report::chart::{DrawnChart, charts, standalone, text_width};
 use roxmltree::{Document as Xml, Node};
 
 /// LINPACK over sizes, made of arithmetic.
@@ -202,7 +202,7 @@ fn figures_of(row: &Row) -> Vec<f64> {
 }
 
 /// What a chart says otherwise than its document, in words; empty where it says nothing so.
-fn faults_of_figures(chart: &Chart, document: &Document) -> Vec<String> {
+fn faults_of_figures(chart: &DrawnChart, document: &Document) -> Vec<String> {
     let mut faults = Vec::new();
     let xml = Xml::parse(&chart.svg).unwrap();
     for node in xml.descendants().filter(|node| node.has_attribute("data-id")) {
@@ -241,7 +241,7 @@ fn faults_of_figures(chart: &Chart, document: &Document) -> Vec<String> {
 }
 
 /// Everything that must hold of the charts of a document.
-fn check(name: &str, document: &Document) -> Vec<Chart> {
+fn check(name: &str, document: &Document) -> Vec<DrawnChart> {
     let all = charts(document);
     let mut names = BTreeSet::new();
     for chart in &all {
@@ -290,7 +290,7 @@ fn every_kind_of_chart_is_made_of_some_fixture() {
 }
 
 /// The chart of this name.
-fn chart(document: &Document, name: &str) -> Chart {
+fn chart(document: &Document, name: &str) -> DrawnChart {
     charts(document).into_iter().find(|chart| chart.name == name).unwrap()
 }
 
@@ -432,15 +432,6 @@ fn a_thousand_rows_are_drawn_as_few() {
 }
 
 #[test]
-fn a_sparkline_shows_samples_and_nothing_for_one() {
-    assert_eq!(sparkline(&[1.0], Area::Cpu), "");
-    assert_eq!(sparkline(&[1.0, f64::NAN], Area::Cpu), "");
-    for values in [vec![1.0, 2.0, 1.5], vec![3.0, 3.0], vec![0.0, 1e300, -1e300], vec![1e-300, 2e-300]] {
-        assert_eq!(faults_of_layout(&sparkline(&values, Area::Cpu)), Vec::<String>::new(), "{values:?}");
-    }
-}
-
-#[test]
 fn charts_look_as_they_did() {
     let shown = vec![
         (fixture::good(), "cpu-throughput-over-threads"),
@@ -466,7 +457,7 @@ fn charts_look_as_they_did() {
 }
 
 /// A chart in a few lines: its title, its texts in order, how much it shows.
-fn told(chart: &Chart) -> String {
+fn told(chart: &DrawnChart) -> String {
     let xml = Xml::parse(&chart.svg).unwrap();
     let texts: Vec<&str> =
         xml.descendants().filter(|node| node.has_tag_name("text")).filter_map(|node| node.text()).collect();

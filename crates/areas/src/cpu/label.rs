@@ -12,6 +12,7 @@ use crate::memory::label as memory;
 pub(super) const LABELS: Labels = Labels {
     title: "CPU",
     in_sentence: "the processor",
+    colours: ["#1f6feb", "#6ea8fe"],
     before: "",
     label: |row, _| Some(label(params(row)?, &row.method, row.kernel.as_ref())),
     aspects: |_, _| Vec::new(),

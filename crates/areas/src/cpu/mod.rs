@@ -1,5 +1,6 @@
 //! The area `cpu`: arithmetic.
 
+pub(crate) mod charts;
 pub mod choice;
 mod command;
 mod expand;

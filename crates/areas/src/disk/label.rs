@@ -12,6 +12,7 @@ use model::number::{counted, size};
 pub(super) const LABELS: Labels = Labels {
     title: "Disk",
     in_sentence: "the disk",
+    colours: ["#b35900", "#f0a35e"],
     before: "disk ",
     label: |row, _| params(row).map(label),
     aspects: |row, axis| params(row).map_or_else(Vec::new, |own| aspects(row, own, axis)),

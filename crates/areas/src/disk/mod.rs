@@ -1,5 +1,6 @@
 //! The area `disk`: block storage.
 
+pub(crate) mod charts;
 mod beforehand;
 pub mod choice;
 mod command;

@@ -12,6 +12,9 @@ pub struct Labels {
     pub title: &'static str,
     /// Its name inside a sentence.
     pub in_sentence: &'static str,
+    /// The colour of its charts in the light and in the dark theme. On the paper of the theme it has a contrast of at
+    /// least 4.5:1 (WCAG 2.2, 1.4.3).
+    pub colours: [&'static str; 2],
     /// What stands before the label of a row in a sentence; empty where the label says it.
     pub(crate) before: &'static str,
     /// The label of a row, without its aspects; `None` where its parameters are of a later version.

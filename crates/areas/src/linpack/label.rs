@@ -12,6 +12,7 @@ use crate::label::parts::{Axis, Label, Labels, TableRules};
 pub(super) const LABELS: Labels = Labels {
     title: "LINPACK",
     in_sentence: "LINPACK",
+    colours: ["#8250df", "#b79bf5"],
     before: "",
     label: |row, _| Some(label(row, params(row)?)),
     aspects: |_, _| Vec::new(),

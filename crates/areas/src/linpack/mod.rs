@@ -1,5 +1,6 @@
 //! The area `linpack`: dense systems of equations and products of matrices.
 
+pub(crate) mod charts;
 pub mod choice;
 mod command;
 mod cost;

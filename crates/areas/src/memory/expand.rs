@@ -18,7 +18,7 @@ use super::working_sets::{
     working_sets,
 };
 use crate::area;
-use crate::available::obtainable_bytes;
+use crate::features::obtainable_bytes;
 use crate::fields::each;
 use crate::request::{Request, exact};
 

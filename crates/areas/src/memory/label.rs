@@ -11,6 +11,7 @@ use model::number::{counted, size};
 pub(super) const LABELS: Labels = Labels {
     title: "Memory",
     in_sentence: "memory",
+    colours: ["#1a7f5a", "#4cc38a"],
     before: "memory ",
     label: |row, common| Some(label(params(row)?, common, row.conditions.c_library.as_deref())),
     aspects: |_, _| Vec::new(),

@@ -1,5 +1,6 @@
 //! The area `memory`: memory and caches.
 
+pub(crate) mod charts;
 pub mod blocks;
 pub mod choice;
 mod command;

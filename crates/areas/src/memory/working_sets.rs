@@ -13,7 +13,7 @@ use model::unit::format_size;
 
 use super::blocks::parts;
 use super::choice::{MemoryChoice, WorkingSets};
-use crate::available::obtainable_bytes;
+use crate::features::obtainable_bytes;
 use crate::request::Request;
 
 /// Lines that each of the two threads of a pair brings.

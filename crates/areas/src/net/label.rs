@@ -12,6 +12,7 @@ use crate::label::parts::{Axis, Label, Labels, TableRules, Workload, block_words
 pub(super) const LABELS: Labels = Labels {
     title: "Network",
     in_sentence: "the network",
+    colours: ["#0b7285", "#4fc3d9"],
     before: "",
     label: |row, _| params(row).map(label),
     aspects: |row, _| params(row).map_or_else(Vec::new, |own| aspects(own).into_iter().map(Some).collect()),

@@ -1,5 +1,6 @@
 //! The area `net`: the network.
 
+pub(crate) mod charts;
 pub mod choice;
 mod command;
 pub mod expand;

@@ -1,64 +1,36 @@
-//! A chart: what it says, and what is drawn of it.
+//! From a chart as data to the drawn chart: two drawings, its table, and the results that it shows.
 
+use areas::chart::{Body, Chart, Mark, Panel};
 use model::experiment::Area;
 
 use super::svg::escape;
-use super::{style, svg};
-use crate::grid::value::{Column, Grid, GridLine};
+use super::{dots, matrix, plot, style, svg};
+use crate::grid::value::{Cell, Column, Grid, GridLine};
 
-/// A chart of a document.
+/// A drawn chart of a document.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Chart {
-    /// Unique in a document and the same in every run; small letters, digits and hyphens, so that it can be a file name or
-    /// an anchor.
+pub struct DrawnChart {
+    /// Unique in a document and the same in every run: lower-case letters, digits and hyphens, for file names and anchors.
     pub name: String,
-    /// The area it is about; `None` for the run as a whole.
+    /// The area; `None` for a chart of the whole run.
     pub area: Option<Area>,
     /// The question that it answers: `Does arithmetic scale with threads?`
     pub title: String,
-    /// What is drawn, in a sentence, for those who do not see it.
+    /// A sentence that describes the drawing, for readers who do not see it.
     pub about: String,
-    /// The chart for a page: an `<svg role="img">` with title and description, to be styled by [`style()`].
+    /// An `<svg role="img">` with title and description, to be styled by [`style()`].
     pub svg: String,
-    /// The same for a phone, 360 px wide, its marks without titles. A page shows the one or the other.
+    /// The same 360 px wide, its marks without titles. The HTML report shows one or the other.
     pub narrow: String,
-    /// Width and height of `svg`, in units of its view box: pixels where text is to be as large as it is meant.
+    /// Width and height of `svg` in units of its view box, which are pixels at the intended text size.
     pub size: [f64; 2],
-    /// The figures that are drawn.
+    /// The values that are drawn.
     pub table: Grid,
-    /// Ids of the rows that it rests on.
+    /// Ids of the results that it shows.
     pub evidence: Vec<String>,
 }
 
-/// What a chart says besides its drawing.
-#[derive(Clone, Debug)]
-pub(super) struct Head {
-    pub(super) area: Option<Area>,
-    pub(super) name: String,
-    pub(super) title: String,
-    pub(super) about: String,
-    /// What the limit of a point is called.
-    pub(super) peak: String,
-    /// The columns of its table behind those that name a point.
-    pub(super) columns: Vec<Column>,
-    pub(super) notes: Vec<String>,
-}
-
-impl Head {
-    pub(super) fn new(area: Option<Area>, name: &str, title: &str) -> Self {
-        let peak = "theoretical peak".to_owned();
-        let [name, title] = [name, title].map(str::to_owned);
-        Self { area, name, title, about: String::new(), peak, columns: Vec::new(), notes: Vec::new() }
-    }
-
-    /// Its table.
-    pub(super) fn grid(&self, columns: Vec<Column>, lines: Vec<GridLine>) -> Grid {
-        let name = format!("chart-{}", self.name);
-        Grid { name, area: self.area, title: self.title.clone(), columns, lines, notes: self.notes.clone() }
-    }
-}
-
-/// What was drawn at one width.
+/// A drawing at one width.
 #[derive(Clone, Debug)]
 pub(super) struct Drawing {
     pub(super) width: f64,
@@ -66,23 +38,72 @@ pub(super) struct Drawing {
     pub(super) body: String,
 }
 
-/// A chart of its parts.
-pub(super) fn finish(head: Head, [wide, narrow]: [&Drawing; 2], table: Grid, evidence: Vec<String>) -> Chart {
-    let size = [wide.width, wide.height].map(|side| (side * 10.0).round() / 10.0);
+/// The widths of the two drawings.
+const WIDTHS: [f64; 2] = [720.0, 360.0];
+
+/// Both drawings of a chart as SVG.
+pub(super) fn svgs(area: Option<Area>, [name, title, about]: [&str; 3], drawings: &[Drawing; 2]) -> [String; 2] {
+    let [title, about, class] = [escape(title), escape(about), style::class(area)];
     let whole = |drawing: &Drawing, suffix: &str| {
-        let id = format!("chart-{}{suffix}", head.name);
+        let id = format!("chart-{name}{suffix}");
         let (width, height) = (svg::px(drawing.width), svg::px(drawing.height));
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{}\" role=\"img\" viewBox=\"0 0 {width} {height}\" \
-             aria-labelledby=\"{id}-title {id}-about\"><title id=\"{id}-title\">{}</title><desc id=\"{id}-about\">{}\
-             </desc>\n{}</svg>",
-            style::class(head.area),
-            escape(&head.title),
-            escape(&head.about),
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{class}\" role=\"img\" viewBox=\"0 0 {width} {height}\" \
+             aria-labelledby=\"{id}-title {id}-about\"><title id=\"{id}-title\">{title}</title><desc id=\"{id}-about\">\
+             {about}</desc>\n{}</svg>",
             drawing.body
         )
     };
-    let (svg, narrow) = (whole(wide, ""), whole(narrow, "-narrow"));
-    let Head { area, name, title, about, .. } = head;
-    Chart { name, area, title, about, svg, narrow, size, table, evidence }
+    [whole(&drawings[0], ""), whole(&drawings[1], "-narrow")]
+}
+
+/// What `draw` makes at both widths.
+pub(super) fn at_both_widths(draw: impl Fn(f64) -> Drawing) -> [Drawing; 2] {
+    WIDTHS.map(draw)
+}
+
+/// A line of a chart's table: the cells that name a mark, and the mark.
+pub(super) type MarkLine<'a> = (Vec<Cell>, &'a Mark);
+
+/// The drawn chart; `None` where there is nothing to draw.
+pub(super) fn draw(chart: Chart) -> Option<DrawnChart> {
+    let Chart { name, area, title, about, columns, mut body } = chart;
+    if let Body::Plot(plot) = &mut body
+        && let [Panel { series, .. }] = &mut plot.panels[..]
+        && let [only] = &mut series[..]
+        && only.name.eq_ignore_ascii_case(plot.y.title)
+    {
+        // The axis has this title already.
+        only.name.clear();
+    }
+    let (mut headings, lines): (Vec<Column>, Vec<MarkLine<'_>>) = match &body {
+        Body::Plot(plot) => plot::table(plot),
+        Body::Dots(dots) => dots::table(dots),
+        Body::Matrix(matrix) => matrix::table(matrix),
+    };
+    headings.extend(columns);
+    let mut evidence: Vec<String> = Vec::new();
+    for (_, mark) in &lines {
+        if !evidence.contains(&mark.id) {
+            evidence.push(mark.id.clone());
+        }
+    }
+    // A matrix of one cell shows nothing.
+    if evidence.len() < if matches!(body, Body::Matrix(_)) { 2 } else { 1 } {
+        return None;
+    }
+    let lines = lines.into_iter().map(|(mut cells, mark)| {
+        cells.extend(mark.cells.iter().cloned());
+        GridLine { id: Some(mark.id.clone()), cells, grade: mark.grade }
+    });
+    let lines = lines.collect();
+    let table = Grid { lines, ..Grid::new(format!("chart-{name}"), area, title.clone(), headings) };
+    let drawings = at_both_widths(|width| match &body {
+        Body::Plot(plot) => plot::draw(plot, width),
+        Body::Dots(dots) => dots::draw(dots, width),
+        Body::Matrix(matrix) => matrix::draw(matrix, width),
+    });
+    let size = [drawings[0].width, drawings[0].height].map(|side| (side * 10.0).round() / 10.0);
+    let [svg, narrow] = svgs(area, [name, &title, &about], &drawings);
+    Some(DrawnChart { name: name.to_owned(), area, title, about, svg, narrow, size, table, evidence })
 }

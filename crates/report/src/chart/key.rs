@@ -1,6 +1,8 @@
-//! The key above a chart: what signs mean that are not named beside what they stand for.
+//! The key above a chart: the signs that have no name next to them.
 
-use super::svg::{Anchor, Canvas, LINE, Shape, TEXT, cut, text_width};
+use areas::chart::Shape;
+
+use super::svg::{Anchor, At, Canvas, LINE, SHAPES, TEXT, cut, text_width};
 
 /// A sign and its meaning.
 #[derive(Clone, Debug, PartialEq)]
@@ -8,7 +10,7 @@ pub(super) enum Item {
     /// A series.
     Series { look: usize, joined: bool, name: String },
     /// A kind of mark.
-    Mark { class: &'static str, shape: Shape, name: String },
+    Mark { tone: Option<usize>, shape: Shape, name: String },
     /// The limit of a point.
     Peak(String),
     /// An interval.
@@ -17,13 +19,22 @@ pub(super) enum Item {
     Hollow(String),
     /// Single samples.
     Sample(String),
-    /// Words without a sign.
+    /// Text without a sign.
     Note(String),
 }
 
-/// The classes that a number of a series comes to: tone and dashes, beside its shape.
+/// Tone, dashes and shape of a series.
 pub(super) const fn look(number: usize) -> (usize, usize, Shape) {
-    (number % 3, number / 3 % 4, Shape::OF_SERIES[number % Shape::OF_SERIES.len()])
+    (number % 3, number / 3 % 4, SHAPES[number % SHAPES.len()])
+}
+
+/// The class of a mark of this tone; without a tone, of a limit.
+pub(super) fn mark_class(tone: Option<usize>, hollow: bool) -> String {
+    match tone {
+        None => "limit".to_owned(),
+        Some(tone) if hollow => format!("mark hollow h{tone}"),
+        Some(tone) => format!("mark m{tone}"),
+    }
 }
 
 /// Room for a sign.
@@ -32,6 +43,11 @@ const SIGN: f64 = 22.0;
 const GAP: f64 = 18.0;
 
 impl Item {
+    /// The meaning of hollow marks.
+    pub(super) fn hollow() -> Self {
+        Self::Hollow("hollow: grade C".to_owned())
+    }
+
     fn name(&self) -> &str {
         match self {
             Self::Series { name, .. }
@@ -44,30 +60,30 @@ impl Item {
         }
     }
 
-    /// Draws the sign about a point.
-    fn draw(&self, canvas: &mut Canvas, (x, y): (f64, f64)) {
+    /// Draws the sign with its centre at a point.
+    fn draw(&self, canvas: &mut Canvas, (x, y): At) {
         match self {
             Self::Series { look: number, joined, .. } => {
                 let (tone, dash, shape) = look(*number);
                 if *joined {
                     canvas.line(&format!("line t{tone} d{dash}"), (x - 9.0, y), (x + 9.0, y));
                 }
-                canvas.sign(&format!("mark m{tone}"), shape, (x, y));
+                canvas.sign(&mark_class(Some(tone), false), shape, (x, y));
             }
-            Self::Mark { class, shape, .. } => canvas.sign(class, *shape, (x, y)),
+            Self::Mark { tone, shape, .. } => canvas.sign(&mark_class(*tone, false), *shape, (x, y)),
             Self::Peak(_) => canvas.line("peak", (x - 8.0, y), (x + 8.0, y)),
             Self::Interval(_) => {
                 canvas.rect("band b2", (x - 8.0, y - 5.0), (16.0, 10.0));
                 canvas.line("whisker t2", (x, y - 5.0), (x, y + 5.0));
             }
-            Self::Hollow(_) => canvas.sign("mark hollow h1", Shape::Circle, (x, y)),
+            Self::Hollow(_) => canvas.sign(&mark_class(Some(1), true), Shape::Circle, (x, y)),
             Self::Note(_) => {}
             Self::Sample(_) => canvas.dots(&[(x - 5.0, y), (x, y), (x + 5.0, y)], 2.2),
         }
     }
 }
 
-/// Draws the key in as many lines as it takes, and says where it ends.
+/// Draws the key and returns its height.
 pub(super) fn draw(canvas: &mut Canvas, items: &[Item], width: f64) -> f64 {
     let (mut x, mut line) = (0.0, 0.0);
     for item in items {

@@ -1,19 +1,14 @@
-//! Charts as SVG, designed as a set: the same scales, marks and words in all of them, one accent colour per area, direct
-//! labels where they fit, and nothing said by colour alone.
+//! Charts as SVG: common scales, marks and text, one accent colour per area, direct labels where they fit, and no meaning
+//! carried by colour alone.
 //!
-//! [`charts`] gives those that a document has data for. A chart is drawn twice: for a page and, for 360 px, for a phone.
-//! It is styled by classes and custom properties ([`style()`]), so that a page can theme and print it; [`standalone`] makes
-//! a file of its own. Every chart has its table, and every mark says what it is: value, interval, samples and grade, in a
-//! `<title>` and in `data-*` attributes.
-//!
-//! Nothing is measured or estimated here: every figure is the document's. What is not a finite number is not drawn.
+//! A chart is drawn twice: for wide screens, and 360 px wide for phones. Classes and custom properties ([`style()`]) style
+//! it, so that the HTML report can theme and print it; [`standalone`] makes a single file. Every mark has its value,
+//! interval, samples and grade in a `<title>` and in `data-*` attributes. What is charted is in `areas::chart`.
 
-mod areas;
 mod dots;
 mod drawing;
-mod figure;
-mod heat;
 mod key;
+mod matrix;
 pub(crate) mod pairs;
 mod plot;
 mod scale;
@@ -22,58 +17,25 @@ mod style;
 mod svg;
 
 use model::document::Document;
-use model::experiment::Area;
 
-pub use drawing::Chart;
-pub use style::{DARK, LIGHT, colours, style};
+pub use drawing::DrawnChart;
+pub use style::{Theme, colours, style};
 pub use svg::{escape, text_width};
 
 /// The charts that a document has data for, area by area.
-pub fn charts(document: &Document) -> Vec<Chart> {
-    areas::all(document)
+pub fn charts(document: &Document) -> Vec<DrawnChart> {
+    areas::chart::charts(document).into_iter().filter_map(drawing::draw).collect()
 }
 
-/// Width of a sparkline, in units of the view box.
-const SPARK_WIDTH: f64 = 96.0;
-/// Its height.
-const SPARK_HEIGHT: f64 = 20.0;
-
-/// The samples of a row in the order in which they were taken, as a line as small as a word; empty for fewer than two.
-/// It repeats what a table says, and is hidden from screen readers.
-pub fn sparkline(values: &[f64], area: Area) -> String {
-    let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-    if values.len() < 2 {
-        return String::new();
-    }
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let (inset, last) = (2.0, (values.len() - 1) as f64);
-    let place = |(index, value): (usize, &f64)| {
-        let share = value / (high - low) - low / (high - low);
-        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.5 };
-        let x = inset + index as f64 / last * (SPARK_WIDTH - 2.0 * inset);
-        (x, SPARK_HEIGHT - inset - share * (SPARK_HEIGHT - 2.0 * inset))
-    };
-    let points: Vec<(f64, f64)> = values.iter().enumerate().map(place).collect();
-    let mut canvas = svg::Canvas::of(SPARK_WIDTH);
-    canvas.polyline("line t0", &points);
-    let class = style::class(Some(area));
-    format!(
-        "<svg class=\"{class} spark\" viewBox=\"0 0 {SPARK_WIDTH} {SPARK_HEIGHT}\" width=\"{SPARK_WIDTH}\" \
-         height=\"{SPARK_HEIGHT}\" aria-hidden=\"true\">{}</svg>",
-        canvas.into_body()
-    )
-}
-
-/// Room about a chart in a file of its own.
+/// Margin around a chart in a file of its own.
 const MARGIN: f64 = 28.0;
-/// Room for its title there.
+/// Height of its title there.
 const TITLE: f64 = 34.0;
-/// The size of the title.
+/// Text size of the title.
 const TITLE_SIZE: f64 = 16.0;
 
-/// A chart as a file of its own: with its title above it, in the light theme.
-pub fn standalone(chart: &Chart) -> String {
+/// A chart as a single SVG file with its title above it, in the light theme.
+pub fn standalone(chart: &DrawnChart) -> String {
     let [width, height] = chart.size;
     let [whole_width, whole_height] = [width + 2.0 * MARGIN, height + 2.0 * MARGIN + TITLE].map(svg::px);
     let place = format!(
@@ -83,7 +45,7 @@ pub fn standalone(chart: &Chart) -> String {
         svg::px(height)
     );
     let title = svg::cut(&chart.title, width * svg::TEXT / TITLE_SIZE);
-    let paper = LIGHT[0].1;
+    let paper = style::PAPER;
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{}\" \
          width=\"{whole_width}\" height=\"{whole_height}\" viewBox=\"0 0 {whole_width} {whole_height}\">\n<style>\n{}\

@@ -1,83 +1,17 @@
-//! Charts of points over an axis: lines with bands, limits, zones, in one panel or in several that share their axes.
+//! Charts of points over an axis: lines with bands, limits and zones, in one panel or in several that share their axes.
 
 use std::collections::BTreeSet;
 
-use model::experiment::Area;
-
-use super::drawing::{Chart, Drawing, Head, finish};
-use super::key::{self, Item, look};
-use super::scale::{Reading, Scale, Tick, is_drawable};
-use super::svg::{Anchor, Canvas, Facts, RADIUS, Segment, TEXT, cut, text_width};
-use crate::grid::value::{Cell, Column, Grid, GridLine};
+use areas::chart::{Panel, Plot, Point, Series, Zone, is_drawable};
 use model::number::quantity;
 
-/// A chart of points over an axis.
-#[derive(Clone, Debug)]
-pub(super) struct Plot {
-    pub(super) head: Head,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
-    pub(super) panels: Vec<Panel>,
-}
+use super::drawing::{Drawing, MarkLine};
+use super::key::{self, Item, look, mark_class};
+use super::scale::{Scale, Tick};
+use super::svg::{Anchor, At, Canvas, NARROW, RADIUS, Segment, TEXT, cut, text_width, widest};
+use crate::grid::value::{Cell, Column};
 
-/// An axis: its name, without a unit, and how it is read.
-#[derive(Clone, Debug)]
-pub(super) struct Axis {
-    pub(super) title: String,
-    pub(super) reading: Reading,
-}
-
-/// One of several drawings side by side.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Panel {
-    /// Empty where there is one alone.
-    pub(super) title: String,
-    pub(super) series: Vec<Series>,
-    /// Stretches of the horizontal axis that have a name, ascending.
-    pub(super) zones: Vec<Zone>,
-}
-
-/// A stretch of the horizontal axis.
-#[derive(Clone, Debug)]
-pub(super) struct Zone {
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) name: String,
-}
-
-/// Points that belong together.
-#[derive(Clone, Debug)]
-pub(super) struct Series {
-    pub(super) name: String,
-    /// Which of the ways to draw it: the same number looks alike in every panel.
-    pub(super) look: usize,
-    /// Whether what lies between two points follows from them.
-    pub(super) joined: bool,
-    /// Ascending by `x`.
-    pub(super) points: Vec<Point>,
-    /// A line beside the points that rests on their values.
-    pub(super) guide: Vec<(f64, f64)>,
-    /// Whether its name stands above its last point, and not beside it.
-    pub(super) is_named_above: bool,
-}
-
-/// A point.
-#[derive(Clone, Debug)]
-pub(super) struct Point {
-    pub(super) x: f64,
-    /// Its place on the axis in words, for the table.
-    pub(super) place: String,
-    pub(super) y: f64,
-    /// What the value could be at most.
-    pub(super) peak: Option<f64>,
-    pub(super) is_hollow: bool,
-    /// The cells of the table behind series and place.
-    pub(super) cells: Vec<Cell>,
-    pub(super) line: GridLine,
-    pub(super) facts: Facts,
-}
-
-/// A limit beyond so many times the largest value is left out of a linear axis: it would press all else to the floor.
+/// A linear axis leaves out limits beyond this multiple of the largest value, which would flatten everything else.
 const FAR_LINEAR: f64 = 2.5;
 /// The same on a logarithmic axis.
 const FAR_LOG: f64 = 100.0;
@@ -90,14 +24,14 @@ const LABEL_SHARE: f64 = 0.36;
 const LABEL_STEP: f64 = 16.0;
 /// From the last point to its label.
 const LABEL_GAP: f64 = 14.0;
-/// Free room about points inside the frame.
+/// Free room around points inside the frame.
 const INSET: f64 = 12.0;
 
-/// The sizes that a drawing has.
+/// The sizes of a drawing.
 struct Frame {
     width: f64,
     columns: usize,
-    /// Of one panel, without what stands about it.
+    /// Width and height of one panel without its surroundings.
     plot: (f64, f64),
     left: f64,
     top: f64,
@@ -107,191 +41,171 @@ struct Frame {
     stride: f64,
 }
 
-impl Plot {
-    /// The chart; `None` where there is nothing to draw.
-    pub(super) fn chart(mut self) -> Option<Chart> {
-        if let [Panel { series, .. }] = &mut self.panels[..]
-            && let [only] = &mut series[..]
-            && only.name.eq_ignore_ascii_case(&self.y.title)
-        {
-            // The axis says it already.
-            only.name.clear();
-        }
-        let drawn = self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
-        drawn.clone().next()?;
-        let mut seen = BTreeSet::new();
-        let evidence = drawn.map(|point| point.facts.id.clone()).filter(|id| seen.insert(id.clone())).collect();
-        let table = self.table();
-        let (wide, narrow) = (self.draw(720.0), self.draw(360.0));
-        Some(finish(self.head, [&wide, &narrow], table, evidence))
-    }
-
-    fn table(&self) -> Grid {
-        let several = self.panels.len() > 1;
-        let mut columns = vec![Column::text("Series"), Column::text(self.x.title.clone())];
-        if several {
-            columns.insert(0, Column::text("Panel"));
-        }
-        columns.extend(self.head.columns.iter().cloned());
-        let lines = self.panels.iter().flat_map(|panel| {
-            panel.series.iter().flat_map(move |series| {
-                series.points.iter().map(move |point| {
-                    let first = several.then(|| Cell::text(panel.title.clone()));
-                    let places = [Cell::text(series.name.clone()), Cell::text(point.place.clone())];
-                    let cells = first.into_iter().chain(places).chain(point.cells.iter().cloned()).collect();
-                    GridLine { cells, ..point.line.clone() }
-                })
+/// The lines of the table.
+pub(super) fn table(plot: &Plot) -> (Vec<Column>, Vec<MarkLine<'_>>) {
+    let several = plot.panels.len() > 1;
+    let panel = several.then(|| Column::text("Panel"));
+    let columns = panel.into_iter().chain([Column::text("Series"), Column::text(plot.x.title)]);
+    let lines = plot.panels.iter().flat_map(|panel| {
+        panel.series.iter().flat_map(move |series| {
+            series.points.iter().map(move |point| {
+                let names = [&series.name, &point.place].into_iter();
+                let names = several.then_some(&panel.title).into_iter().chain(names);
+                (names.map(|name| Cell::text(name.clone())).collect(), &point.mark)
             })
-        });
-        self.head.grid(columns, lines.collect())
-    }
+        })
+    });
+    (columns.collect(), lines.collect())
+}
 
-    fn draw(&self, width: f64) -> Drawing {
-        let mut canvas = Canvas::of(width);
-        let direct = self.labels_fit(width);
-        let y = self.scale_y((1.0, 0.0));
-        let top = key::draw(&mut canvas, &self.key(direct, &y), width);
-        let frame = self.frame(width, top, direct, &y);
-        let unit = y.titled(&self.y.title);
-        canvas.text("unit", (0.0, top + TEXT), Anchor::Start, &cut(&unit, width));
-        for (index, panel) in self.panels.iter().enumerate() {
-            self.panel(&mut canvas, &frame, index, panel, direct);
-        }
-        let rows = self.panels.len().div_ceil(frame.columns);
-        let bottom = frame.top + rows as f64 * frame.step;
-        let title = cut(&self.scale_x((0.0, width), width).titled(&self.x.title), width - frame.left);
-        let columns = frame.columns.min(self.panels.len()) as f64;
-        let middle = frame.left + f64::midpoint(0.0, (columns - 1.0) * frame.stride + frame.plot.0);
-        canvas.text("unit", (middle.max(text_width(&title) / 2.0), bottom + 2.0), Anchor::Middle, &title);
-        Drawing { width, height: bottom + 12.0, body: canvas.into_body() }
+/// The drawing.
+pub(super) fn draw(plot: &Plot, width: f64) -> Drawing {
+    let mut canvas = Canvas::of(width);
+    let direct = labels_fit(plot, width);
+    let y = scale_y(plot, (1.0, 0.0));
+    let top = key::draw(&mut canvas, &items(plot, direct, &y), width);
+    let frame = frame(plot, width, top, direct, &y);
+    let unit = y.titled(plot.y.title);
+    canvas.text("unit", (0.0, top + TEXT), Anchor::Start, &cut(&unit, width));
+    for (index, panel) in plot.panels.iter().enumerate() {
+        draw_panel(plot, &mut canvas, &frame, (index, panel), direct);
     }
+    let rows = plot.panels.len().div_ceil(frame.columns);
+    let bottom = frame.top + rows as f64 * frame.step;
+    let title = cut(&scale_x(plot, (0.0, width), width).titled(plot.x.title), width - frame.left);
+    let columns = frame.columns.min(plot.panels.len()) as f64;
+    let middle = frame.left + f64::midpoint(0.0, (columns - 1.0) * frame.stride + frame.plot.0);
+    canvas.text("unit", (middle.max(text_width(&title) / 2.0), bottom + 2.0), Anchor::Middle, &title);
+    Drawing { width, height: bottom + 12.0, body: canvas.into_body() }
+}
 
-    fn points(&self) -> impl Iterator<Item = &Point> {
-        self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points)
-    }
+fn all_series(plot: &Plot) -> impl Iterator<Item = &Series> {
+    plot.panels.iter().flat_map(|panel| &panel.series)
+}
 
-    /// Whether each series can be named beside its last point.
-    fn labels_fit(&self, width: f64) -> bool {
-        let [panel] = &self.panels[..] else { return false };
-        let fits = panel.series.iter().all(|series| text_width(&series.name) + LABEL_GAP < width * LABEL_SHARE);
-        fits && panel.series.len() <= MOST_LABELS
-    }
+fn points(plot: &Plot) -> impl Iterator<Item = &Point> {
+    all_series(plot).flat_map(|series| &series.points)
+}
 
-    fn frame(&self, width: f64, top: f64, direct: bool, y: &Scale) -> Frame {
-        let count = self.panels.len();
-        let wide = width > 500.0;
-        let columns = match (wide, count) {
-            (_, 0 | 1) | (false, _) => 1,
-            (true, 2 | 4) => 2,
-            (true, _) => 3,
-        };
-        let left = y.widest() + 12.0;
-        let names = self.panels.iter().flat_map(|panel| &panel.series).map(|series| text_width(&series.name));
-        let right = if direct { names.fold(0.0, f64::max) + LABEL_GAP + 6.0 } else { 12.0 };
-        let gap = 34.0;
-        let inner = width - left - right - gap * (columns as f64 - 1.0);
-        let across = inner / columns as f64;
-        let labels = if direct { self.panels.iter().map(|panel| panel.series.len()).max().unwrap_or(0) } else { 0 };
-        let usual = match (count, wide) {
-            (0 | 1, true) => 270.0,
-            (0 | 1, false) => 220.0,
-            (_, true) => 150.0,
-            (_, false) => 130.0,
-        };
-        let down = f64::max(usual, labels as f64 * LABEL_STEP);
-        let is_above = |panel: &Panel| panel.series.iter().any(|series| series.is_named_above);
-        let has_names = self.panels.iter().any(|panel| !panel.zones.is_empty() || is_above(panel));
-        let heads = if count > 1 { 20.0 } else { 0.0 } + if has_names { 18.0 } else { 0.0 };
-        let step = heads + down + 36.0;
-        Frame { width, columns, plot: (across, down), left, top: top + TEXT + 13.0, step, stride: across + gap }
-    }
+/// Whether each series can be named next to its last point.
+fn labels_fit(plot: &Plot, width: f64) -> bool {
+    let [panel] = &plot.panels[..] else { return false };
+    let fits = panel.series.iter().all(|series| text_width(&series.name) + LABEL_GAP < width * LABEL_SHARE);
+    fits && panel.series.len() <= MOST_LABELS
+}
 
-    fn scale_x(&self, ends: (f64, f64), width: f64) -> Scale {
-        let guides = self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.guide);
-        let values: Vec<f64> = self.points().map(|point| point.x).chain(guides.map(|(x, _)| *x)).collect();
-        Scale::new(&self.x.reading, &values, ends, 10).thinned((0.0, width))
-    }
+fn frame(plot: &Plot, width: f64, top: f64, direct: bool, y: &Scale) -> Frame {
+    let count = plot.panels.len();
+    let wide = width > NARROW;
+    let columns = match (wide, count) {
+        (_, 0 | 1) | (false, _) => 1,
+        (true, 2 | 4) => 2,
+        (true, _) => 3,
+    };
+    let left = y.widest() + 12.0;
+    let names = widest(all_series(plot).map(|series| &series.name));
+    let right = if direct { names + LABEL_GAP + 6.0 } else { 12.0 };
+    let gap = 34.0;
+    let inner = width - left - right - gap * (columns as f64 - 1.0);
+    let across = inner / columns as f64;
+    let labels = if direct { plot.panels.iter().map(|panel| panel.series.len()).max().unwrap_or(0) } else { 0 };
+    let usual = match (count, wide) {
+        (0 | 1, true) => 270.0,
+        (0 | 1, false) => 220.0,
+        (_, true) => 150.0,
+        (_, false) => 130.0,
+    };
+    let down = f64::max(usual, labels as f64 * LABEL_STEP);
+    let is_above = |panel: &Panel| panel.series.iter().any(|series| series.is_named_above);
+    let has_names = plot.panels.iter().any(|panel| !panel.zones.is_empty() || is_above(panel));
+    let heads = if count > 1 { 20.0 } else { 0.0 } + if has_names { 18.0 } else { 0.0 };
+    let step = heads + down + 36.0;
+    Frame { width, columns, plot: (across, down), left, top: top + TEXT + 13.0, step, stride: across + gap }
+}
 
-    /// The scale of all values, of their intervals, and of the limits that are near.
-    fn scale_y(&self, ends: (f64, f64)) -> Scale {
-        let guides = self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.guide);
-        let mut values: Vec<f64> = self.points().map(|point| point.y).chain(guides.map(|(_, y)| *y)).collect();
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = values.iter().copied().fold(0.0, f64::max);
-        let near = |low: f64, high: f64| move |value: &f64| is_drawable(*value) && *value >= low && *value <= high;
-        let intervals = self.points().filter_map(|point| point.facts.interval).flatten();
-        let with_intervals = intervals.filter(near(least / 2.0, most * 1.5)).collect::<Vec<_>>();
-        values.extend(with_intervals);
-        let most_ticks = if self.panels.len() > 1 { 4 } else { 6 };
-        let bare = Scale::new(&self.y.reading, &values, ends, most_ticks);
-        let far = if bare.is_logarithmic() { FAR_LOG } else { FAR_LINEAR };
-        values.extend(self.points().filter_map(|point| point.peak).filter(near(least, most * far)));
-        Scale::new(&self.y.reading, &values, ends, most_ticks)
-    }
+fn scale_x(plot: &Plot, ends: (f64, f64), width: f64) -> Scale {
+    let guides = all_series(plot).flat_map(|series| &series.guide);
+    let values: Vec<f64> = points(plot).map(|point| point.x).chain(guides.map(|(x, _)| *x)).collect();
+    Scale::new(plot.x.reading, &values, ends, 10).thinned((0.0, width))
+}
 
-    /// What the signs mean that are not named beside what they stand for.
-    fn key(&self, direct: bool, y: &Scale) -> Vec<Item> {
-        let mut items: Vec<Item> = Vec::new();
-        let has_peaks = self.points().any(|point| point.peak.is_some_and(|peak| y.at(peak).is_some()));
-        if !direct {
-            let mut seen = BTreeSet::new();
-            for series in self.panels.iter().flat_map(|panel| &panel.series) {
-                if seen.insert(series.look) {
-                    items.push(Item::Series { look: series.look, joined: series.joined, name: series.name.clone() });
-                }
+/// The scale of all values, of their intervals, and of the limits that are near.
+fn scale_y(plot: &Plot, ends: (f64, f64)) -> Scale {
+    let guides = all_series(plot).flat_map(|series| &series.guide);
+    let mut values: Vec<f64> = points(plot).map(|point| point.y).chain(guides.map(|(_, y)| *y)).collect();
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let near = |low: f64, high: f64| move |value: &f64| is_drawable(*value) && *value >= low && *value <= high;
+    let intervals = points(plot).filter_map(|point| point.mark.interval).flatten();
+    values.extend(intervals.filter(near(least / 2.0, most * 1.5)));
+    let most_ticks = if plot.panels.len() > 1 { 4 } else { 6 };
+    let bare = Scale::new(plot.y.reading, &values, ends, most_ticks);
+    let far = if bare.is_logarithmic() { FAR_LOG } else { FAR_LINEAR };
+    values.extend(points(plot).filter_map(|point| point.limit).filter(near(least, most * far)));
+    Scale::new(plot.y.reading, &values, ends, most_ticks)
+}
+
+/// The signs that have no name next to them.
+fn items(plot: &Plot, direct: bool, y: &Scale) -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    let has_peaks = points(plot).any(|point| point.limit.is_some_and(|peak| y.at(peak).is_some()));
+    if !direct {
+        let mut seen = BTreeSet::new();
+        for series in all_series(plot) {
+            if seen.insert(series.look) {
+                items.push(Item::Series { look: series.look, joined: series.joined, name: series.name.clone() });
             }
         }
-        items.extend(has_peaks.then(|| Item::Peak(self.head.peak.clone())));
-        let beyond = self.points().filter_map(|point| point.peak).filter(|peak| y.at(*peak).is_none());
-        let beyond = beyond.reduce(f64::max).zip(self.y.reading.notation());
-        items.extend(beyond.map(|(peak, notation)| {
-            Item::Note(format!("{} beyond the axis: {}", self.head.peak, quantity(peak, notation)))
-        }));
-        let bands = self.points().any(|point| point.facts.interval.is_some());
-        items.extend(bands.then(|| Item::Interval("95 % interval of the median".to_owned())));
-        items.extend(self.points().any(|point| point.is_hollow).then(|| Item::Hollow("hollow: grade C".to_owned())));
-        items
     }
+    items.extend(has_peaks.then(|| Item::Peak(plot.limit.to_owned())));
+    let beyond = points(plot).filter_map(|point| point.limit).filter(|peak| y.at(*peak).is_none());
+    let beyond = beyond.reduce(f64::max).zip(plot.y.reading.notation());
+    items.extend(
+        beyond.map(|(peak, notation)| {
+            Item::Note(format!("{} beyond the axis: {}", plot.limit, quantity(peak, notation)))
+        }),
+    );
+    let bands = points(plot).any(|point| point.mark.interval.is_some());
+    items.extend(bands.then(|| Item::Interval("95 % interval of the median".to_owned())));
+    items.extend(points(plot).any(|point| point.mark.is_doubtful()).then(Item::hollow));
+    items
+}
 
-    fn panel(&self, canvas: &mut Canvas, frame: &Frame, index: usize, panel: &Panel, direct: bool) {
-        let (across, down) = frame.plot;
-        let (column, row) = (index % frame.columns, index / frame.columns);
-        let left = frame.left + column as f64 * frame.stride;
-        let above = frame.top + row as f64 * frame.step;
-        let top = above + frame.step - 36.0 - down;
-        let (right, bottom) = (left + across, top + down);
-        let y = self.scale_y((bottom, top));
-        let x = self.scale_x((left + INSET, right - INSET), frame.width);
-        if self.panels.len() > 1 {
-            canvas.text("head", (left, above + TEXT), Anchor::Start, &cut(&panel.title, across));
-        }
-        zones(canvas, &panel.zones, &x, (left, top, right, bottom));
-        let levels: Vec<f64> = y.ticks.iter().filter_map(|tick| y.at(tick.value)).collect();
-        canvas.segments("grid", &levels.iter().map(|at| ((left, *at), (right, *at))).collect::<Vec<_>>());
-        for Tick { value, text } in y.ticks.iter().filter(|_| column == 0) {
-            let Some(at) = y.at(*value) else { continue };
-            canvas.text("tick", (left - 8.0, at + 4.0), Anchor::End, text);
-        }
-        let notches = x.ticks.iter().filter_map(|tick| x.at(tick.value));
-        let notches = notches.map(|at| ((at, bottom), (at, bottom + 4.0)));
-        let axis: Vec<Segment> = std::iter::once(((left, bottom), (right, bottom))).chain(notches).collect();
-        canvas.segments("frame", &axis);
-        let is_last = index + frame.columns >= self.panels.len();
-        for tick in &x.ticks {
-            let Some(middle) = x.middle(tick, (0.0, frame.width)) else { continue };
-            if is_last {
-                canvas.text("tick", (middle, bottom + 17.0), Anchor::Middle, &tick.text);
-            }
-        }
-        for series in &panel.series {
-            lines(canvas, series, panel.series.len(), (&x, &y));
-        }
-        for series in &panel.series {
-            marks(canvas, series, &x, &y);
-        }
-        if direct {
-            labels(canvas, panel, (&x, &y), (left, top, right, bottom));
-        }
+fn draw_panel(plot: &Plot, canvas: &mut Canvas, frame: &Frame, (index, panel): (usize, &Panel), direct: bool) {
+    let (across, down) = frame.plot;
+    let (column, row) = (index % frame.columns, index / frame.columns);
+    let left = frame.left + column as f64 * frame.stride;
+    let above = frame.top + row as f64 * frame.step;
+    let top = above + frame.step - 36.0 - down;
+    let (right, bottom) = (left + across, top + down);
+    let y = scale_y(plot, (bottom, top));
+    let x = scale_x(plot, (left + INSET, right - INSET), frame.width);
+    if plot.panels.len() > 1 {
+        canvas.text("head", (left, above + TEXT), Anchor::Start, &cut(&panel.title, across));
+    }
+    zones(canvas, &panel.zones, &x, (left, top, right, bottom));
+    let levels = y.ticks.iter().filter_map(|tick| y.at(tick.value)).map(|at| ((left, at), (right, at)));
+    canvas.segments("grid", &levels.collect::<Vec<_>>());
+    for Tick { value, text } in y.ticks.iter().filter(|_| column == 0) {
+        let Some(at) = y.at(*value) else { continue };
+        canvas.text("tick", (left - 8.0, at + 4.0), Anchor::End, text);
+    }
+    let notches = x.ticks.iter().filter_map(|tick| x.at(tick.value)).map(|at| ((at, bottom), (at, bottom + 4.0)));
+    let axis: Vec<Segment> = std::iter::once(((left, bottom), (right, bottom))).chain(notches).collect();
+    canvas.segments("frame", &axis);
+    let is_last = index + frame.columns >= plot.panels.len();
+    for tick in x.ticks.iter().filter(|_| is_last) {
+        let Some(middle) = x.middle(tick, (0.0, frame.width)) else { continue };
+        canvas.text("tick", (middle, bottom + 17.0), Anchor::Middle, &tick.text);
+    }
+    for series in &panel.series {
+        lines(canvas, series, panel.series.len(), (&x, &y));
+    }
+    for series in &panel.series {
+        marks(canvas, series, &x, &y);
+    }
+    if direct {
+        labels(canvas, panel, (&x, &y), (left, top, right, bottom));
     }
 }
 
@@ -313,28 +227,28 @@ fn zones(canvas: &mut Canvas, zones: &[Zone], x: &Scale, (left, top, right, bott
 fn lines(canvas: &mut Canvas, series: &Series, count: usize, (x, y): (&Scale, &Scale)) {
     let (tone, dash, _) = look(series.look);
     let place = |point: &Point| Some((x.at(point.x)?, y.at(point.y)?));
-    for stretch in series.points.split(|point| point.facts.interval.is_none()).filter(|_| has_band(series, count)) {
+    for stretch in series.points.split(|point| point.mark.interval.is_none()).filter(|_| has_band(series, count)) {
         let edge = |which: usize| {
-            stretch.iter().filter_map(move |point| Some((x.at(point.x)?, y.clamped(point.facts.interval?[which]))))
+            stretch.iter().filter_map(move |point| Some((x.at(point.x)?, y.clamped(point.mark.interval?[which]))))
         };
-        let corners: Vec<(f64, f64)> = edge(0).chain(edge(1).collect::<Vec<_>>().into_iter().rev()).collect();
+        let corners: Vec<At> = edge(0).chain(edge(1).collect::<Vec<_>>().into_iter().rev()).collect();
         if stretch.len() > 1 {
             canvas.polygon(&format!("band b{tone}"), &corners);
         }
     }
     if series.joined {
-        let points: Vec<(f64, f64)> = series.points.iter().filter_map(place).collect();
+        let points: Vec<At> = series.points.iter().filter_map(place).collect();
         canvas.polyline(&format!("line t{tone} d{dash}"), &points);
     }
-    let guide: Vec<(f64, f64)> = series.guide.iter().map(|(at, value)| (x.clamped(*at), y.clamped(*value))).collect();
+    let guide: Vec<At> = series.guide.iter().map(|(at, value)| (x.clamped(*at), y.clamped(*value))).collect();
     canvas.polyline(&format!("line t{tone} d{dash}"), &guide);
     let peak = |point: &Point| {
-        let ((at, _), height) = (place(point)?, y.at(point.peak?)?);
+        let ((at, _), height) = (place(point)?, y.at(point.limit?)?);
         Some(((at - 9.0, height), (at + 9.0, height)))
     };
     canvas.segments("peak", &series.points.iter().filter_map(peak).collect::<Vec<_>>());
     let whisker = |point: &Point| {
-        let ((at, middle), [low, high]) = (place(point)?, point.facts.interval?);
+        let ((at, middle), [low, high]) = (place(point)?, point.mark.interval?);
         let ends = (y.clamped(low), y.clamped(high));
         let is_seen = (ends.0 - middle).abs().max((ends.1 - middle).abs()) > RADIUS;
         is_seen.then_some(((at, ends.0), (at, ends.1)))
@@ -344,12 +258,12 @@ fn lines(canvas: &mut Canvas, series: &Series, count: usize, (x, y): (&Scale, &S
     canvas.segments(&format!("whisker t{tone}"), &whiskers);
 }
 
-/// More series than this would bury each other under their bands: their intervals are whiskers.
+/// The bands of more series than this would cover each other; their intervals are whiskers.
 const MOST_BANDS: usize = 4;
 
-/// Whether the intervals of a series, one of so many, make a band.
+/// Whether the intervals of a series, one of `count`, form a band.
 fn has_band(series: &Series, count: usize) -> bool {
-    let two = |two: &[Point]| two.iter().all(|point| point.facts.interval.is_some());
+    let two = |two: &[Point]| two.iter().all(|point| point.mark.interval.is_some());
     series.joined && count <= MOST_BANDS && series.points.windows(2).any(two)
 }
 
@@ -357,17 +271,17 @@ fn marks(canvas: &mut Canvas, series: &Series, x: &Scale, y: &Scale) {
     let (tone, _, shape) = look(series.look);
     for point in &series.points {
         if let (Some(across), Some(down)) = (x.at(point.x), y.at(point.y)) {
-            let class = if point.is_hollow { format!("mark hollow h{tone}") } else { format!("mark m{tone}") };
-            canvas.mark(&class, shape, (across, down), &point.facts);
+            let class = mark_class(Some(tone), point.mark.is_doubtful());
+            canvas.mark(&class, shape, (across, down), &point.mark);
         }
     }
 }
 
-/// The names of series beside their last points, as near as they can be without touching.
+/// The names of series next to their last points, as near as possible without touching.
 fn labels(canvas: &mut Canvas, panel: &Panel, (x, y): (&Scale, &Scale), frame: (f64, f64, f64, f64)) {
     let (left, top, right, bottom) = frame;
     let last = |series: &Series| series.points.iter().rev().find_map(|point| Some((x.at(point.x)?, y.at(point.y)?)));
-    let named = |above: bool| -> Vec<(&Series, (f64, f64))> {
+    let named = |above: bool| -> Vec<(&Series, At)> {
         let own = panel.series.iter().filter(|series| series.is_named_above == above && !series.name.is_empty());
         own.filter_map(|series| Some((series, last(series)?))).collect()
     };
@@ -384,15 +298,15 @@ fn labels(canvas: &mut Canvas, panel: &Panel, (x, y): (&Scale, &Scale), frame: (
     let mut above = named(true);
     above.sort_by(|one, other| one.1.0.total_cmp(&other.1.0));
     let wanted: Vec<f64> = above.iter().map(|(_, (across, _))| *across).collect();
-    let widest = above.iter().map(|(series, _)| text_width(&series.name)).fold(0.0, f64::max);
-    let placed = spread(&wanted, widest + 8.0, (left + widest / 2.0, right - widest / 2.0));
+    let width = widest(above.iter().map(|(series, _)| &series.name));
+    let placed = spread(&wanted, width + 8.0, (left + width / 2.0, right - width / 2.0));
     for ((series, (_, at)), middle) in above.iter().zip(placed) {
         canvas.text("name", (middle, at - 10.0), Anchor::Middle, &series.name);
     }
 }
 
 /// Ascending places moved apart to at least `step`, inside `ends` as far as there is room.
-pub(super) fn spread(wanted: &[f64], step: f64, (low, high): (f64, f64)) -> Vec<f64> {
+fn spread(wanted: &[f64], step: f64, (low, high): (f64, f64)) -> Vec<f64> {
     let mut placed: Vec<f64> = Vec::with_capacity(wanted.len());
     for at in wanted {
         let least = placed.last().map_or(low, |before: &f64| before + step);
@@ -404,20 +318,6 @@ pub(super) fn spread(wanted: &[f64], step: f64, (low, high): (f64, f64)) -> Vec<
         most = *at - step;
     }
     placed
-}
-
-impl Axis {
-    /// An axis of this name.
-    pub(super) fn new(title: &str, reading: Reading) -> Self {
-        Self { title: title.to_owned(), reading }
-    }
-}
-
-impl Plot {
-    /// An empty chart of this area.
-    pub(super) fn new(area: Option<Area>, name: &str, title: &str, x: Axis, y: Axis) -> Self {
-        Self { head: Head::new(area, name, title), x, y, panels: Vec::new() }
-    }
 }
 
 #[cfg(test)]

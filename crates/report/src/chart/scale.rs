@@ -1,57 +1,21 @@
 //! From values to coordinates: linear and logarithmic scales with ticks at 1, 2 and 5 times a power of ten, at powers of
-//! two for sizes, and at what was measured for counts.
+//! two for sizes, and at each value for counts.
 
-use model::unit::Unit;
-
-use super::svg::text_width;
+use areas::chart::{Reading, is_drawable};
 use model::number::{self, Notation, percent, quantity, size, whole};
 
-/// Where the largest value is more than so many times the smallest, a linear axis would show half of them as nothing.
+use super::svg::{text_width, widest};
+
+/// From this ratio of the largest to the smallest value, a linear axis would show half of the values as 0.
 const LOG_FROM: f64 = 30.0;
 
-/// No figure of a machine is larger, or smaller and not 0; what is, is not drawn.
-const LARGEST: f64 = 1e30;
-
-/// On both sides of a value that stands alone there is at least so much of it, well above what floats of 53 bits tell apart.
+/// The share of a single value that an axis has on both sides, well above the resolution of a double.
 const SMALLEST_REACH: f64 = 1e-9;
 
 /// Between the labels of ticks, in units of the view box.
 const GAP: f64 = 10.0;
 
-/// How an axis is read.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Reading {
-    /// Values from 0 on, or on a logarithmic scale where they differ much.
-    Auto(Notation),
-    /// Values from 0 on.
-    Linear(Notation),
-    /// Values on a logarithmic scale, as long as all are above 0.
-    Log(Notation),
-    /// Shares from 0 to 1, told in per cent.
-    Share,
-    /// Differences as shares, on both sides of 0.
-    Difference,
-    /// Counts: each that was measured has a tick.
-    Counts,
-    /// Bytes, by powers of two.
-    Sizes,
-    /// Plain numbers from 0 on.
-    Numbers,
-    /// Names, one beside the other; values are their places.
-    Steps(Vec<String>),
-}
-
-impl Reading {
-    /// How its values are told, where they have a unit.
-    pub(super) const fn notation(&self) -> Option<Notation> {
-        match self {
-            Self::Auto(notation) | Self::Linear(notation) | Self::Log(notation) => Some(*notation),
-            _ => None,
-        }
-    }
-}
-
-/// A place on an axis that is named.
+/// A labelled place on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
     pub(super) value: f64,
@@ -68,18 +32,13 @@ pub(super) struct Scale {
     to: f64,
     /// Ascending.
     pub(super) ticks: Vec<Tick>,
-    /// What the texts of the ticks are in; empty where each says it.
+    /// The unit of all ticks; empty where each tick has its own.
     pub(super) unit: &'static str,
-}
-
-/// Whether a figure can be drawn at all.
-pub(super) fn is_drawable(value: f64) -> bool {
-    value == 0.0 || (1.0 / LARGEST..LARGEST).contains(&value.abs())
 }
 
 impl Scale {
     /// A scale for these values, from coordinate `from` to `to`, with at most about `most` ticks.
-    pub(super) fn new(reading: &Reading, values: &[f64], (from, to): (f64, f64), most: usize) -> Self {
+    pub(super) fn new(reading: Reading, values: &[f64], (from, to): (f64, f64), most: usize) -> Self {
         let values: Vec<f64> = values.iter().copied().filter(|value| is_drawable(*value)).collect();
         let least = values.iter().copied().reduce(f64::min).unwrap_or(0.0);
         let greatest = values.iter().copied().reduce(f64::max).unwrap_or(1.0);
@@ -88,11 +47,11 @@ impl Scale {
         let plain = Self { is_log: false, low: 0.0, high: 1.0, from, to, ticks: Vec::new(), unit: "" };
         match reading {
             Reading::Auto(notation) if is_positive && greatest / least > LOG_FROM => {
-                plain.logarithmic((least, greatest), *notation, most)
+                plain.logarithmic((least, greatest), notation, most)
             }
-            Reading::Log(notation) if is_positive => plain.logarithmic((least, greatest), *notation, most),
+            Reading::Log(notation) if is_positive => plain.logarithmic((least, greatest), notation, most),
             Reading::Auto(notation) | Reading::Linear(notation) | Reading::Log(notation) => {
-                plain.linear((least, greatest), told(*notation), most).told(*notation)
+                plain.linear((least, greatest), written_factor(notation), most).in_notation(notation)
             }
             Reading::Share => plain.shares((least, greatest.max(1.0)), most),
             Reading::Difference => {
@@ -110,13 +69,13 @@ impl Scale {
         }
     }
 
-    /// The coordinate of a value; `None` for what this scale has no place for.
+    /// The coordinate of a value; `None` outside the scale.
     pub(super) fn at(&self, value: f64) -> Option<f64> {
         let share = self.share(value)?;
         (-1e-9..=1.0 + 1e-9).contains(&share).then(|| self.from + share.clamp(0.0, 1.0) * (self.to - self.from))
     }
 
-    /// The coordinate of a value, or of the end of the scale on its side.
+    /// The coordinate of a value, or of the nearer end of the scale.
     pub(super) fn clamped(&self, value: f64) -> f64 {
         let share = match self.share(value) {
             Some(share) => share.clamp(0.0, 1.0),
@@ -126,7 +85,7 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
-    /// The name of an axis with what its ticks are in.
+    /// The title of an axis with the unit of its ticks.
     pub(super) fn titled(&self, title: &str) -> String {
         if self.unit.is_empty() { title.to_owned() } else { format!("{title}, {}", self.unit) }
     }
@@ -145,24 +104,24 @@ impl Scale {
         share.is_finite().then_some(share)
     }
 
-    /// From 0, or from below it, to the next tick above all values, which are told times `told`.
-    fn linear(mut self, (least, greatest): (f64, f64), told: f64, most: usize) -> Self {
-        let (least, greatest) = (least.min(0.0) * told, greatest.max(0.0) * told);
-        let span = if greatest > least { greatest - least } else { told };
+    /// From 0, or from below it, to the next tick above all values; ticks are round after multiplication by `factor`.
+    fn linear(mut self, (least, greatest): (f64, f64), factor: f64, most: usize) -> Self {
+        let (least, greatest) = (least.min(0.0) * factor, greatest.max(0.0) * factor);
+        let span = if greatest > least { greatest - least } else { factor };
         let step = nice_above(span / most as f64);
         let (first, last) = ((least / step + 1e-9).floor(), (greatest / step - 1e-9).ceil());
         let last = if last > first { last } else { first + 1.0 };
-        (self.low, self.high) = (first * step / told, last * step / told);
+        (self.low, self.high) = (first * step / factor, last * step / factor);
         // The quotients above are bounded by `most`, so there are few.
         let mut index = first;
         while index <= last {
-            self.ticks.push(Tick { value: index * step / told, text: String::new() });
+            self.ticks.push(Tick { value: index * step / factor, text: String::new() });
             index += 1.0;
         }
         self
     }
 
-    /// Shares of a whole: from 0 on, or from the last tenth below them where all are beyond the half.
+    /// Shares of a whole: from 0, or from the last tenth below them where all are above one half.
     fn shares(self, (least, greatest): (f64, f64), most: usize) -> Self {
         let from = if least >= 0.5 { ((least * 10.0 - 1e-9).floor() / 10.0).min(0.9) } else { 0.0 };
         let mut scale = self.linear((least.min(0.0), greatest - from), 100.0, most);
@@ -176,19 +135,19 @@ impl Scale {
 
     /// Between two of 1, 2 and 5 times a power of ten.
     fn logarithmic(mut self, (least, greatest): (f64, f64), notation: Notation, most: usize) -> Self {
-        let told = told(notation);
-        let (low, mut high) = (nice_below(least * told), nice_above(greatest * told));
+        let factor = written_factor(notation);
+        let (low, mut high) = (nice_below(least * factor), nice_above(greatest * factor));
         if high <= low {
             high = nice_above(low * 1.5);
         }
-        (self.is_log, self.low, self.high) = (true, low / told, high / told);
+        (self.is_log, self.low, self.high) = (true, low / factor, high / factor);
         let candidates = [(1, true), (1, false), (2, false), (3, false), (5, false), (10, false)];
         let all = candidates.map(|(every, fine)| decades(low, high, every, fine));
         let chosen = all.iter().find(|ticks| ticks.len() <= most + 2).unwrap_or(&all[all.len() - 1]);
         let ends = [low, high];
         let chosen: &[f64] = if chosen.len() < 2 { &ends } else { chosen };
-        self.ticks = chosen.iter().map(|value| Tick { value: value / told, text: String::new() }).collect();
-        self.told(notation)
+        self.ticks = chosen.iter().map(|value| Tick { value: value / factor, text: String::new() }).collect();
+        self.in_notation(notation)
     }
 
     fn sizes(mut self, (least, greatest): (f64, f64), most: usize) -> Self {
@@ -207,14 +166,14 @@ impl Scale {
         self
     }
 
-    /// By powers of two where all counts are such and differ, else linear.
+    /// Logarithmic where all counts are powers of two and differ, else linear.
     fn counts(mut self, mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         values.dedup();
         let (low, high) = match (values.first(), values.last()) {
             (Some(low), Some(high)) if high > low => (*low, *high),
             (Some(only), _) => {
-                // Of a count beyond 2^53 its neighbours one away are itself.
+                // Above 2^53, adding 1 changes nothing.
                 let reach = (only * SMALLEST_REACH).max(1.0);
                 (only - reach, only + reach)
             }
@@ -226,10 +185,10 @@ impl Scale {
         self
     }
 
-    fn steps(mut self, names: &[String]) -> Self {
+    fn steps(mut self, names: &[&str]) -> Self {
         (self.low, self.high) = (-0.5, names.len().max(1) as f64 - 0.5);
         let ticks = names.iter().enumerate();
-        self.ticks = ticks.map(|(index, name)| Tick { value: index as f64, text: name.clone() }).collect();
+        self.ticks = ticks.map(|(index, name)| Tick { value: index as f64, text: (*name).to_owned() }).collect();
         self
     }
 
@@ -240,8 +199,8 @@ impl Scale {
         self
     }
 
-    /// Texts of ticks in one unit where that reads well.
-    fn told(mut self, notation: Notation) -> Self {
+    /// Texts of ticks, in one unit where possible.
+    fn in_notation(mut self, notation: Notation) -> Self {
         let values: Vec<f64> = self.ticks.iter().map(|tick| tick.value).collect();
         match number::UnitScale::common(&values, notation) {
             Some(scale) => {
@@ -252,8 +211,7 @@ impl Scale {
         }
     }
 
-    /// With only so many ticks that the texts of none, centred below it between the `edges` of the drawing, touches the
-    /// next.
+    /// With every n-th tick only, so that their texts, centred below them between the `edges` of the drawing, do not touch.
     pub(super) fn thinned(mut self, edges: (f64, f64)) -> Self {
         let mut every = 1;
         while every < self.ticks.len() && !self.fits(every, edges) {
@@ -267,7 +225,7 @@ impl Scale {
         self
     }
 
-    /// Where the text of a tick below an axis has its middle: at the tick, as far as it stays between the edges.
+    /// The middle of a tick's text below an axis, which stays between the edges.
     pub(super) fn middle(&self, tick: &Tick, (low, high): (f64, f64)) -> Option<f64> {
         let half = (text_width(&tick.text) / 2.0).min((high - low) / 2.0);
         Some(self.at(tick.value)?.clamp(low + half, high - half))
@@ -281,20 +239,17 @@ impl Scale {
 
     /// The width of the widest text of a tick.
     pub(super) fn widest(&self) -> f64 {
-        self.ticks.iter().map(|tick| text_width(&tick.text)).fold(0.0, f64::max)
+        widest(self.ticks.iter().map(|tick| &tick.text))
     }
 }
 
-/// What a value in base units is multiplied by so that its powers of ten are round: links are told in bits.
-const fn told(notation: Notation) -> f64 {
+/// The factor from base units to written units, whose powers of ten are round: links are rated in bits.
+const fn written_factor(notation: Notation) -> f64 {
     match notation {
         Notation::Bits => 8.0,
         Notation::Plain(_) => 1.0,
     }
 }
-
-/// A plain number as an axis has it.
-pub(super) const PLAIN: Notation = Notation::Plain(Unit::One);
 
 /// The least of 1, 2 and 5 times a power of ten that is not below a positive value.
 fn nice_above(value: f64) -> f64 {
@@ -306,15 +261,15 @@ fn nice_above(value: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// The greatest of them that is not above it.
+/// The greatest of them that is not above a value.
 fn nice_below(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
     [5.0, 2.0].into_iter().map(|digit| digit * power).find(|nice| *nice <= value * (1.0 + 1e-9)).unwrap_or(power)
 }
 
-/// Every so many powers of ten between two values, with twice and five times them where they are to be `fine`.
+/// Every n-th power of ten between two values; also 2 and 5 times them if `fine`.
 fn decades(low: f64, high: f64, every: i32, fine: bool) -> Vec<f64> {
-    #[expect(clippy::cast_possible_truncation, reason = "logarithms of drawable figures are below 40")]
+    #[expect(clippy::cast_possible_truncation, reason = "logarithms of drawable values are below 40")]
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let digits: &[f64] = if fine { &[1.0, 2.0, 5.0] } else { &[1.0] };
     (first..=last)
@@ -324,7 +279,7 @@ fn decades(low: f64, high: f64, every: i32, fine: bool) -> Vec<f64> {
         .collect()
 }
 
-/// A figure without the zeros behind its point: `20.00 GB/s` is `20 GB/s`.
+/// A number without trailing zeros: `20 GB/s` for `20.00 GB/s`.
 fn trimmed(text: &str) -> String {
     let (digits, rest) = text.split_at(text.find(' ').unwrap_or(text.len()));
     if digits.contains('.') && !digits.contains('e') {
@@ -335,6 +290,7 @@ fn trimmed(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::unit::Unit;
     use proptest::prelude::*;
 
     use super::*;
@@ -349,20 +305,20 @@ mod tests {
 
     #[test]
     fn ticks_are_round_in_the_unit_that_is_told() {
-        let scale = Scale::new(&Reading::Auto(bytes()), &[15.3e9, 28.3e9], (200.0, 0.0), 5);
+        let scale = Scale::new(Reading::Auto(bytes()), &[15.3e9, 28.3e9], (200.0, 0.0), 5);
         assert_eq!((texts(&scale), scale.unit), (vec!["0", "10", "20", "30"], "GB/s"));
-        let scale = Scale::new(&Reading::Auto(Notation::Bits), &[1.83e9, 2.5e9], (200.0, 0.0), 5);
+        let scale = Scale::new(Reading::Auto(Notation::Bits), &[1.83e9, 2.5e9], (200.0, 0.0), 5);
         assert_eq!((texts(&scale), scale.unit), (vec!["0", "5", "10", "15", "20"], "Gb/s"));
-        let scale = Scale::new(&Reading::Auto(bytes()), &[2e7, 28.3e9], (200.0, 0.0), 5);
+        let scale = Scale::new(Reading::Auto(bytes()), &[2e7, 28.3e9], (200.0, 0.0), 5);
         assert_eq!((texts(&scale), scale.unit), (vec!["0.1", "1", "10"], "GB/s"));
-        let scale = Scale::new(&Reading::Auto(bytes()), &[2e3, 28.3e9], (200.0, 0.0), 6);
+        let scale = Scale::new(Reading::Auto(bytes()), &[2e3, 28.3e9], (200.0, 0.0), 6);
         assert_eq!((texts(&scale)[0], scale.unit), ("10 kB/s", ""));
-        let scale = Scale::new(&Reading::Sizes, &[4096.0, 1e9], (0.0, 500.0), 8);
+        let scale = Scale::new(Reading::Sizes, &[4096.0, 1e9], (0.0, 500.0), 8);
         assert_eq!(texts(&scale), ["4 KiB", "32 KiB", "256 KiB", "2 MiB", "16 MiB", "128 MiB", "1 GiB"]);
-        let scale = Scale::new(&Reading::Counts, &[1.0, 2.0, 8.0, 4.0], (0.0, 300.0), 4);
+        let scale = Scale::new(Reading::Counts, &[1.0, 2.0, 8.0, 4.0], (0.0, 300.0), 4);
         assert_eq!((texts(&scale), scale.at(2.0).map(f64::round)), (vec!["1", "2", "4", "8"], Some(100.0)));
         assert_eq!(
-            texts(&Scale::new(&Reading::Share, &[0.4, 0.993], (0.0, 1.0), 5)),
+            texts(&Scale::new(Reading::Share, &[0.4, 0.993], (0.0, 1.0), 5)),
             ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
         );
     }
@@ -370,7 +326,7 @@ mod tests {
     #[test]
     fn a_count_that_stands_alone_is_in_the_middle_however_large_it_is() {
         for count in [0.0, 1.0, 2_f64.powi(53), 2.128_289_918_810_145_6e17, 1e29] {
-            let scale = Scale::new(&Reading::Counts, &[count], (40.0, 640.0), 2);
+            let scale = Scale::new(Reading::Counts, &[count], (40.0, 640.0), 2);
             let at = scale.at(count).expect("a place");
             assert!((at - 340.0).abs() < 1e-3, "{count} {at} {scale:?}");
         }
@@ -378,7 +334,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_placed_is_not() {
-        let scale = Scale::new(&Reading::Log(bytes()), &[1e3, 1e6], (0.0, 100.0), 5);
+        let scale = Scale::new(Reading::Log(bytes()), &[1e3, 1e6], (0.0, 100.0), 5);
         assert_eq!((scale.at(0.0), scale.at(-1.0), scale.at(f64::NAN), scale.at(1e9)), (None, None, None, None));
         assert!((scale.clamped(1e9) - 100.0).abs() < 1e-9 && scale.clamped(-5.0).abs() < 1e-9);
         assert!(!is_drawable(f64::INFINITY) && !is_drawable(1e-300) && is_drawable(0.0));
@@ -404,7 +360,7 @@ mod tests {
             which in 0_usize..8,
             most in 2_usize..9,
         ) {
-            let reading = &readings()[which];
+            let reading = readings()[which];
             let scale = Scale::new(reading, &values, (40.0, 640.0), most);
             for value in &values {
                 let at = scale.at(*value);

@@ -1,77 +1,58 @@
-//! Figures over many nodes, a line each on one axis: every value is told as a share of the median of its figure, so that
-//! figures of any unit stand below one another, and slower is always to the left.
-//!
-//! Few nodes are dots, many are a histogram: what is drawn of a line never grows with the number of nodes.
+//! Metrics over many nodes, a line each on one axis: every value is a share of the median of its metric, slower to the
+//! left. Few nodes are dots, many are a histogram, so that the size of a drawing does not grow with the number of nodes.
 
+use std::collections::BTreeMap;
+
+use areas::chart::{Mark, Reading, Shape};
 use model::experiment::Area;
-use model::number::percent_whole;
+use model::number::{percent, percent_whole};
 
-use super::drawing::{Chart, Drawing, Head, finish};
-use super::scale::{Reading, Scale};
-use super::svg::{Anchor, Canvas, Facts, Shape, TEXT, cut, text_width};
-use model::number::percent;
+use super::drawing::{Drawing, at_both_widths, svgs};
+use super::scale::Scale;
+use super::svg::{Anchor, At, Canvas, NARROW, TEXT, cut, text_width, widest};
 
-/// A figure.
+/// A metric over nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Strip {
-    /// What was measured.
+    /// The name of the metric.
     pub(crate) name: String,
-    /// Its id.
+    /// Id of the benchmark.
     pub(crate) id: String,
-    /// The median, told.
+    /// The median as text.
     pub(crate) median: String,
     /// The median in its base unit.
     pub(crate) value: f64,
-    /// The sentence of the line.
+    /// The tooltip of the line.
     pub(crate) text: String,
     /// Each node's share of the median, 1 being the median, less being slower.
     pub(crate) shares: Vec<f64>,
     /// First and third quartile as such shares, the slower one first.
     pub(crate) quartiles: [f64; 2],
-    /// A share below this stands out.
+    /// A node below this share is an outlier.
     pub(crate) limit: Option<f64>,
-    /// Nodes that do, worst first: name and share.
+    /// The outliers, worst first: name and share.
     pub(crate) outliers: Vec<(String, f64)>,
 }
 
-/// What a chart of figures is called.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Words<'a> {
-    /// Unique on its page.
-    pub(crate) name: &'a str,
-    /// The question.
-    pub(crate) title: &'a str,
-    /// What is drawn.
-    pub(crate) about: &'a str,
-}
-
-/// Up to so many nodes are dots.
+/// Up to this number, nodes are dots.
 const MOST_DOTS: usize = 64;
 /// Width of a bin of a histogram, in units of the view box.
 const BIN: f64 = 4.0;
 /// Half of the height of what is drawn in a line.
 const HALF: f64 = 8.0;
-/// No share beyond these is drawn where it is: it stands at the end of the axis, and its text says how much it is. One
-/// node that does nearly nothing would leave no room to tell the others apart.
+/// A share beyond these is drawn at the end of the axis, so that the other nodes stay apart; its tooltip has the value.
 const SHARES: (f64, f64) = (0.5, 1.5);
-/// Marked outliers of a line; the others are in its bins or dots as every value is.
+/// Marked outliers of a line.
 const MOST_MARKED: usize = 12;
 /// Named outliers of a line.
 const MOST_NAMED: usize = 2;
-/// From this width on, names stand beside the lines, else above them.
-const BESIDE: f64 = 500.0;
 
-/// The chart.
-pub(crate) fn strips(words: Words<'_>, area: Option<Area>, strips: &[Strip]) -> Chart {
-    let mut head = Head::new(area, words.name, words.title);
-    words.about.clone_into(&mut head.about);
-    let table = head.grid(Vec::new(), Vec::new());
-    let (wide, narrow) = (draw(strips, 720.0), draw(strips, 360.0));
-    let evidence = strips.iter().map(|strip| strip.id.clone()).collect();
-    finish(head, [&wide, &narrow], table, evidence)
+/// Both drawings.
+pub(crate) fn strips(words: [&str; 3], area: Option<Area>, strips: &[Strip]) -> [String; 2] {
+    svgs(area, words, &at_both_widths(|width| draw(strips, width)))
 }
 
-/// Where things stand at one width.
+/// The sizes of a drawing. Names are left of the lines in a wide one, else above them.
 struct Frame {
     is_wide: bool,
     left: f64,
@@ -83,7 +64,7 @@ struct Frame {
 
 impl Frame {
     fn of(width: f64) -> Self {
-        let is_wide = width >= BESIDE;
+        let is_wide = width >= NARROW;
         let (left, right, step) = if is_wide { (252.0, width - 100.0, 26.0) } else { (4.0, width - 4.0, 44.0) };
         Self { is_wide, left, right, width, top: TEXT + 14.0, step }
     }
@@ -99,12 +80,12 @@ fn draw(strips: &[Strip], width: f64) -> Drawing {
     let frame = Frame::of(width);
     let most_label = if frame.is_wide { 130.0 } else { 96.0 };
     let labels: Vec<String> = strips.iter().map(|strip| cut(&outlier_names(strip), most_label)).collect();
-    // Left of the slowest value there is nothing: its name stands there, and the axis leaves the room.
-    let room = labels.iter().map(|label| text_width(label)).fold(0.0, f64::max);
+    // The name of the slowest node is to the left of its value.
+    let room = widest(&labels);
     let ends = (frame.left + if room > 0.0 { room + 12.0 } else { 8.0 }, frame.right - 10.0);
     let drawn = strips.iter().flat_map(|strip| strip.shares.iter().chain(&strip.limit));
     let drawn: Vec<f64> = drawn.map(|share| share.clamp(SHARES.0, SHARES.1)).collect();
-    let scale = Scale::new(&Reading::Share, &drawn, ends, if frame.is_wide { 6 } else { 4 });
+    let scale = Scale::new(Reading::Share, &drawn, ends, if frame.is_wide { 6 } else { 4 });
     let height = frame.top + strips.len() as f64 * frame.step + 6.0;
     axis(&mut canvas, &scale, &frame, strips.len());
     for (index, (strip, label)) in strips.iter().zip(&labels).enumerate() {
@@ -113,7 +94,7 @@ fn draw(strips: &[Strip], width: f64) -> Drawing {
     Drawing { width, height, body: canvas.into_body() }
 }
 
-/// Shares above, and a line down for each; where names stand above the lines, not through them.
+/// Shares at the top with a vertical line each, which does not cross names above the lines.
 fn axis(canvas: &mut Canvas, scale: &Scale, frame: &Frame, lines: usize) {
     let reach = if frame.is_wide { frame.step / 2.0 } else { HALF + 4.0 };
     for tick in &scale.ticks {
@@ -130,6 +111,11 @@ fn axis(canvas: &mut Canvas, scale: &Scale, frame: &Frame, lines: usize) {
     }
 }
 
+/// The coordinate of a share, inside [`SHARES`].
+fn place(scale: &Scale, share: f64) -> f64 {
+    scale.clamped(share.clamp(SHARES.0, SHARES.1))
+}
+
 fn line(canvas: &mut Canvas, scale: &Scale, frame: &Frame, index: usize, (strip, label): (&Strip, &str)) {
     let y = frame.middle(index);
     if frame.is_wide {
@@ -141,7 +127,7 @@ fn line(canvas: &mut Canvas, scale: &Scale, frame: &Frame, index: usize, (strip,
         canvas.text("name", (0.0, above), Anchor::Start, &cut(&strip.name, room));
         canvas.text("tick", (frame.width, above), Anchor::End, &strip.median);
     }
-    let x = |share: f64| scale.clamped(share.clamp(SHARES.0, SHARES.1));
+    let x = |share: f64| place(scale, share);
     let [low, high] = strip.quartiles.map(x);
     canvas.rect("band b1", (low, y - HALF), (high - low, 2.0 * HALF));
     if strip.shares.len() > MOST_DOTS {
@@ -152,19 +138,18 @@ fn line(canvas: &mut Canvas, scale: &Scale, frame: &Frame, index: usize, (strip,
     if let Some(limit) = strip.limit {
         canvas.line("edge", (x(limit), y - HALF - 2.0), (x(limit), y + HALF + 2.0));
     }
-    let facts = Facts { id: strip.id.clone(), value: strip.value, text: strip.text.clone(), ..Facts::default() };
-    canvas.mark("limit", Shape::Bar, (x(1.0), y), &facts);
+    let mark = |value, text| Mark { id: strip.id.clone(), value, text, ..Mark::default() };
+    canvas.mark("limit", Shape::Bar, (x(1.0), y), &mark(strip.value, strip.text.clone()));
     for (node, share) in strip.outliers.iter().take(MOST_MARKED) {
         let text = format!("{node}: {} of the median, {}", percent(*share), strip.name);
-        let facts = Facts { id: strip.id.clone(), value: *share, text, ..Facts::default() };
-        canvas.mark("mark m1", Shape::Diamond, (x(*share), y), &facts);
+        canvas.mark("mark m1", Shape::Diamond, (x(*share), y), &mark(*share, text));
     }
     if let Some((_, worst)) = strip.outliers.first() {
         canvas.text("name", (x(*worst) - 9.0, y + 4.0), Anchor::End, label);
     }
 }
 
-/// The outliers of a line in a few words: one by its share, more by their names.
+/// The label of outliers: a single one with its share.
 fn outlier_names(strip: &Strip) -> String {
     if let [(node, share)] = strip.outliers.as_slice() {
         return format!("{node} {}", percent_whole(*share));
@@ -180,20 +165,16 @@ fn outlier_names(strip: &Strip) -> String {
 fn dots(canvas: &mut Canvas, scale: &Scale, y: f64, shares: &[f64]) {
     const LANES: [f64; 3] = [0.0, -4.0, 4.0];
     let lanes = if shares.len() > 12 { &LANES[..] } else { &LANES[..1] };
-    let place = |(index, share): (usize, &f64)| {
-        (scale.clamped(share.clamp(SHARES.0, SHARES.1)), y + lanes[index % lanes.len()])
-    };
-    let at: Vec<(f64, f64)> = shares.iter().enumerate().map(place).collect();
-    canvas.dots(&at, 2.6);
+    let at = shares.iter().enumerate().map(|(index, share)| (place(scale, *share), y + lanes[index % lanes.len()]));
+    canvas.dots(&at.collect::<Vec<At>>(), 2.6);
 }
 
-/// Bins as one outline; whoever is alone in a bin is still seen.
+/// Bins as one outline; a bin of one node is still visible.
 fn histogram(canvas: &mut Canvas, scale: &Scale, y: f64, shares: &[f64]) {
-    let mut bins = std::collections::BTreeMap::new();
+    let mut bins = BTreeMap::new();
     for share in shares {
-        let x = scale.clamped(share.clamp(SHARES.0, SHARES.1));
-        #[expect(clippy::cast_possible_truncation, reason = "a place in a drawing of some hundred units")]
-        let bin = (x / BIN).floor() as i32;
+        #[expect(clippy::cast_possible_truncation, reason = "a coordinate of some hundred units")]
+        let bin = (place(scale, *share) / BIN).floor() as i32;
         *bins.entry(bin).or_insert(0_u32) += 1;
     }
     let most = f64::from(bins.values().copied().max().unwrap_or(1));
@@ -228,23 +209,23 @@ mod tests {
         }
     }
 
-    fn drawn(nodes: usize) -> Chart {
-        strips(Words { name: "s", title: "Equal?", about: "About" }, Some(Area::Cpu), &[strip(nodes)])
+    fn drawn(nodes: usize) -> String {
+        let [wide, _] = strips(["s", "Equal?", "About"], Some(Area::Cpu), &[strip(nodes)]);
+        wide
     }
 
     #[test]
     fn a_line_does_not_grow_with_the_nodes() {
-        let (some, many) = (drawn(1000).svg.len(), drawn(20_000).svg.len());
+        let (some, many) = (drawn(1000).len(), drawn(20_000).len());
         assert!(many <= some + 64, "{some} {many}");
         assert!(many < 6000, "{many}");
     }
 
     #[test]
-    fn an_outlier_is_marked_and_named_beside_it() {
-        let svg = drawn(8).svg;
+    fn an_outlier_is_marked_and_named() {
+        let svg = drawn(8);
         assert!(svg.contains(">n17 62 %</text>") && svg.contains("n17: 62.0 % of the median"), "{svg}");
-        let quiet =
-            strips(Words { name: "s", title: "", about: "" }, None, &[Strip { outliers: Vec::new(), ..strip(8) }]);
-        assert!(!quiet.svg.contains("n17"));
+        let quiet = strips(["s", "", ""], None, &[Strip { outliers: Vec::new(), ..strip(8) }]);
+        assert!(!quiet[0].contains("n17"));
     }
 }

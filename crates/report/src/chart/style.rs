@@ -1,74 +1,67 @@
-//! How charts look: one set of rules for all, colours by name, so that a page can theme them and a file of its own has
-//! them resolved.
+//! The style of charts: one set of rules, with colours by name, so that the HTML report has themes and a single file has
+//! the colours themselves.
 
 use std::fmt::Write as _;
 
+use areas::label::labels;
 use model::experiment::Area;
 
-/// Colours of the light theme, by the name of their custom property without `--chart-`. Text on paper has at least 4.5:1,
-/// lines and marks at least 3:1 (WCAG 2.2, 1.4.3 and 1.4.11).
-pub const LIGHT: &[(&str, &str)] = &[
-    ("paper", "#ffffff"),
-    ("ink", "#1d2329"),
-    ("quiet", "#59636e"),
-    ("grid", "#e4e7ea"),
-    ("frame", "#9aa4ae"),
-    ("second", "#3d4752"),
-    ("third", "#7b8794"),
-    ("cpu", "#1f6feb"),
-    ("linpack", "#8250df"),
-    ("memory", "#1a7f5a"),
-    ("disk", "#b35900"),
-    ("net", "#0b7285"),
+/// A theme's colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Theme {
+    /// Dark text on white.
+    Light,
+    /// Light text on black.
+    Dark,
+}
+
+/// The common colours by the name of their custom property without `--chart-`: light, then dark. On paper, text has a
+/// contrast of at least 4.5:1, lines and marks of 3:1 (WCAG 2.2, 1.4.3 and 1.4.11).
+const COMMON: [(&str, [&str; 2]); 7] = [
+    ("paper", ["#ffffff", "#14181d"]),
+    ("ink", ["#1d2329", "#e6eaee"]),
+    ("quiet", ["#59636e", "#9aa6b2"]),
+    ("grid", ["#e4e7ea", "#272e36"]),
+    ("frame", ["#9aa4ae", "#5a6673"]),
+    ("second", ["#3d4752", "#c4cdd6"]),
+    ("third", ["#7b8794", "#8d99a6"]),
 ];
 
-/// The same of the dark theme.
-pub const DARK: &[(&str, &str)] = &[
-    ("paper", "#14181d"),
-    ("ink", "#e6eaee"),
-    ("quiet", "#9aa6b2"),
-    ("grid", "#272e36"),
-    ("frame", "#5a6673"),
-    ("second", "#c4cdd6"),
-    ("third", "#8d99a6"),
-    ("cpu", "#6ea8fe"),
-    ("linpack", "#b79bf5"),
-    ("memory", "#4cc38a"),
-    ("disk", "#f0a35e"),
-    ("net", "#4fc3d9"),
-];
+/// The paper of the light theme.
+pub(super) const PAPER: &str = COMMON[0].1[0];
 
-/// What a chart's elements look like. Every colour is a custom property of [`LIGHT`], or `--chart-accent`, which is that
-/// of the chart's area.
+/// The names and colours of a theme: the common ones, then each area's.
+fn palette(theme: Theme) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let areas = Area::ALL.iter().filter_map(|area| Some((area.name(), labels(*area)?.colours)));
+    COMMON.into_iter().chain(areas).map(move |(name, colours)| (name, colours[theme as usize]))
+}
+
+/// The rules. Every colour is a custom property of [`palette`], or `--chart-accent`, the colour of the chart's area.
 const RULES: &str = include_str!("chart.css");
 
-/// The style sheet of a page with charts: the light colours, the rules, and each area's accent. A page in the dark theme
-/// sets the colours of [`DARK`] over them; [`colours`] writes them.
+/// The style sheet of a report with charts: the light colours, the rules, and each area's accent. The dark theme sets its
+/// own [`colours`].
 pub fn style() -> String {
-    let mut out = format!(":root{{{}}}\n", colours(LIGHT));
+    let mut out = format!(":root{{{}}}\n", colours(Theme::Light));
     for area in Area::ALL {
         let _ = writeln!(out, ".chart-{area}{{--chart-accent:var(--chart-{area})}}");
     }
     out.push_str(".chart-run{--chart-accent:var(--chart-ink)}\n");
-    out.push_str("svg.chart{display:block;width:100%;height:auto}\nsvg.spark{display:inline;width:8em;height:1.6em}\n");
+    out.push_str("svg.chart{display:block;width:100%;height:auto}\n");
     out.push_str(RULES);
     out
 }
 
 /// Declarations of custom properties: `--chart-paper:#ffffff;…`.
-pub fn colours(theme: &[(&str, &str)]) -> String {
-    theme.iter().fold(String::new(), |mut out, (name, value)| {
-        let _ = write!(out, "--chart-{name}:{value};");
-        out
-    })
+pub fn colours(theme: Theme) -> String {
+    palette(theme).map(|(name, value)| format!("--chart-{name}:{value};")).collect()
 }
 
-/// The rules for a file of its own: the light colours in the place of custom properties, which not every program that
-/// draws SVG knows.
+/// The rules for a single SVG file: with the light colours instead of custom properties, which some programs do not know.
 pub(super) fn resolved(area: Option<Area>) -> String {
     let accent = area.map_or("ink", Area::name);
     let rules = RULES.replace("var(--chart-accent)", &format!("var(--chart-{accent})"));
-    LIGHT.iter().fold(rules, |rules, (name, value)| rules.replace(&format!("var(--chart-{name})"), value))
+    palette(Theme::Light).fold(rules, |rules, (name, value)| rules.replace(&format!("var(--chart-{name})"), value))
 }
 
 /// The class of a chart of this area.
@@ -81,17 +74,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_its_own_needs_no_custom_property() {
+    fn a_single_file_has_no_custom_properties() {
         for area in Area::ALL.iter().map(|area| Some(*area)).chain([None]) {
             assert!(!resolved(area).contains("var("), "{}", resolved(area));
         }
-        assert!(resolved(Some(Area::Disk)).contains("#b35900"));
-    }
-
-    #[test]
-    fn both_themes_have_the_same_colours() {
-        let names = |theme: &[(&'static str, &str)]| theme.iter().map(|(name, _)| *name).collect::<Vec<_>>();
-        assert_eq!(names(LIGHT), names(DARK));
+        assert!(resolved(Some(Area::Disk)).contains("#b35900"), "the area's colour");
     }
 
     /// Relative luminance by WCAG 2.2.
@@ -104,13 +91,13 @@ mod tests {
     }
 
     #[test]
-    fn what_carries_meaning_stands_out_from_the_paper() {
-        for theme in [LIGHT, DARK] {
-            let paper = luminance(theme[0].1);
-            for (name, value) in &theme[1..] {
+    fn colours_have_contrast_on_paper() {
+        for theme in [Theme::Light, Theme::Dark] {
+            let paper = luminance(COMMON[0].1[theme as usize]);
+            for (name, value) in palette(theme).skip(1) {
                 let (light, dark) = (luminance(value).max(paper), luminance(value).min(paper));
                 let contrast = (light + 0.05) / (dark + 0.05);
-                let least = match *name {
+                let least = match name {
                     "grid" => 1.1,
                     "frame" => 2.0,
                     "third" => 3.0,

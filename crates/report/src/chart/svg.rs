@@ -1,6 +1,9 @@
-//! SVG as text: elements, escaping, coordinates, and how wide a text is likely to be.
+//! SVG as text: elements, escaping, coordinates, and estimated text widths.
 
+use std::f64::consts::FRAC_1_SQRT_2;
 use std::fmt::Write as _;
+
+use areas::chart::{Mark, Shape};
 
 /// Size of ordinary text, in units of the view box.
 pub(super) const TEXT: f64 = 12.0;
@@ -8,85 +11,47 @@ pub(super) const TEXT: f64 = 12.0;
 /// Height of a line of text, over its size.
 pub(super) const LINE: f64 = 1.35;
 
-/// What is written into a drawing.
-#[derive(Debug, Default)]
-pub(super) struct Canvas {
-    out: String,
-    /// Whether marks have titles, which browsers show to a pointer.
-    has_titles: bool,
-}
+/// Drawings narrower than this are for phones, which have no pointer: their marks have attributes and no titles.
+pub(super) const NARROW: f64 = 500.0;
 
-/// Drawings narrower than this are made for phones, which have no pointer: what their marks say is in their attributes
-/// alone, for a script to show.
-const LEAST_WITH_POINTER: f64 = 500.0;
+/// A point of a drawing: from the left and from the top.
+pub(super) type At = (f64, f64);
 
-/// From one point to another.
-pub(super) type Segment = ((f64, f64), (f64, f64));
+/// Both ends of a straight line.
+pub(super) type Segment = (At, At);
 
-/// Where a text begins, has its middle or ends.
+/// The end of a text that its coordinate refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
-    /// Begins.
     Start,
-    /// Has its middle.
     Middle,
-    /// Ends.
     End,
 }
 
-impl Anchor {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Middle => "middle",
-            Self::End => "end",
+/// The shapes of series, the plainest first.
+pub(super) const SHAPES: [Shape; 7] =
+    [Shape::Circle, Shape::Square, Shape::Triangle, Shape::Diamond, Shape::Down, Shape::Plus, Shape::Cross];
+
+/// The outline of a shape with its centre at `x` and `y`, as a path.
+fn outline(shape: Shape, (x, y): (f64, f64)) -> String {
+    let r = RADIUS;
+    let polygon = |corners: &[(f64, f64)]| {
+        let corners: Vec<(f64, f64)> = corners.iter().map(|(dx, dy)| (x + dx * r, y + dy * r)).collect();
+        through(&corners) + "Z"
+    };
+    match shape {
+        Shape::Circle => {
+            let (left, right, radius) = (px(x - r), px(x + r), px(r));
+            let y = px(y);
+            format!("M{left} {y}A{radius} {radius} 0 1 1 {right} {y}A{radius} {radius} 0 1 1 {left} {y}Z")
         }
-    }
-}
-
-/// The shapes of marks, told apart without any colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    Circle,
-    Square,
-    Triangle,
-    Diamond,
-    Down,
-    Plus,
-    Cross,
-    /// An upright bar, for limits.
-    Bar,
-}
-
-impl Shape {
-    /// The shapes of series, the plainest first.
-    pub(super) const OF_SERIES: [Self; 7] =
-        [Self::Circle, Self::Square, Self::Triangle, Self::Diamond, Self::Down, Self::Plus, Self::Cross];
-
-    /// Its outline about a point, as a path.
-    fn outline(self, x: f64, y: f64, r: f64) -> String {
-        let polygon = |corners: &[(f64, f64)]| {
-            let mut path = String::new();
-            for (index, (dx, dy)) in corners.iter().enumerate() {
-                let letter = if index == 0 { 'M' } else { 'L' };
-                let _ = write!(path, "{letter}{} {}", px(x + dx * r), px(y + dy * r));
-            }
-            path + "Z"
-        };
-        match self {
-            Self::Circle => {
-                let (left, right, radius) = (px(x - r), px(x + r), px(r));
-                let y = px(y);
-                format!("M{left} {y}A{radius} {radius} 0 1 1 {right} {y}A{radius} {radius} 0 1 1 {left} {y}Z")
-            }
-            Self::Square => polygon(&[(-0.88, -0.88), (0.88, -0.88), (0.88, 0.88), (-0.88, 0.88)]),
-            Self::Triangle => polygon(&[(0.0, -1.15), (1.1, 0.8), (-1.1, 0.8)]),
-            Self::Diamond => polygon(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
-            Self::Down => polygon(&[(0.0, 1.15), (-1.1, -0.8), (1.1, -0.8)]),
-            Self::Plus => polygon(&PLUS),
-            Self::Cross => polygon(&PLUS.map(|(dx, dy)| ((dx - dy) * HALF_SQRT, (dx + dy) * HALF_SQRT))),
-            Self::Bar => polygon(&[(-0.3, -1.9), (0.3, -1.9), (0.3, 1.9), (-0.3, 1.9)]),
-        }
+        Shape::Square => polygon(&[(-0.88, -0.88), (0.88, -0.88), (0.88, 0.88), (-0.88, 0.88)]),
+        Shape::Triangle => polygon(&[(0.0, -1.15), (1.1, 0.8), (-1.1, 0.8)]),
+        Shape::Diamond => polygon(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
+        Shape::Down => polygon(&[(0.0, 1.15), (-1.1, -0.8), (1.1, -0.8)]),
+        Shape::Plus => polygon(&PLUS),
+        Shape::Cross => polygon(&PLUS.map(|(dx, dy)| ((dx - dy) * FRAC_1_SQRT_2, (dx + dy) * FRAC_1_SQRT_2))),
+        Shape::Bar => polygon(&[(-0.3, -1.9), (0.3, -1.9), (0.3, 1.9), (-0.3, 1.9)]),
     }
 }
 
@@ -106,186 +71,183 @@ const PLUS: [(f64, f64); 12] = [
     (-0.4, -0.4),
 ];
 
-/// Sine of 45 degrees.
-const HALF_SQRT: f64 = std::f64::consts::FRAC_1_SQRT_2;
-
 /// Radius of a mark.
 pub(super) const RADIUS: f64 = 4.4;
 
-/// What a reader learns of a mark, and the page's script.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Facts {
-    /// Id of the row.
-    pub(super) id: String,
-    /// The value that is drawn, in its base unit.
-    pub(super) value: f64,
-    /// Samples behind it; 0 where none are counted.
-    pub(super) n: u32,
-    /// The 95 % interval of the median.
-    pub(super) interval: Option<[f64; 2]>,
-    /// The sentence of the tooltip.
-    pub(super) text: String,
+/// A mark's values as attributes.
+fn data_attributes(mark: &Mark) -> String {
+    let mut out = format!(" data-id=\"{}\" data-value=\"{}\"", escape(&mark.id), mark.value);
+    if mark.n > 0 {
+        let _ = write!(out, " data-n=\"{}\"", mark.n);
+    }
+    if let Some([low, high]) = mark.interval.filter(|ends| ends.iter().all(|end| end.is_finite())) {
+        let _ = write!(out, " data-low=\"{low}\" data-high=\"{high}\"");
+    }
+    let _ = write!(out, " data-text=\"{}\"", escape(&mark.text));
+    out
 }
 
-impl Facts {
-    /// As attributes.
-    fn attributes(&self) -> String {
-        let mut out = format!(" data-id=\"{}\" data-value=\"{}\"", escape(&self.id), self.value);
-        if self.n > 0 {
-            let _ = write!(out, " data-n=\"{}\"", self.n);
-        }
-        if let Some([low, high]) = self.interval.filter(|ends| ends.iter().all(|end| end.is_finite())) {
-            let _ = write!(out, " data-low=\"{low}\" data-high=\"{high}\"");
-        }
-        let _ = write!(out, " data-text=\"{}\"", escape(&self.text));
-        out
-    }
+/// A drawing that is being written.
+#[derive(Debug, Default)]
+pub(super) struct Canvas {
+    out: String,
+    /// Whether marks have titles, which browsers show to a pointer.
+    has_titles: bool,
 }
 
 impl Canvas {
-    /// An empty drawing of this width.
     pub(super) fn of(width: f64) -> Self {
-        Self { out: String::new(), has_titles: width >= LEAST_WITH_POINTER }
+        Self { out: String::new(), has_titles: width >= NARROW }
     }
 
-    /// The end of a mark: its title, where it is to have one.
-    fn end(&self, element: &str, facts: &Facts) -> String {
-        if self.has_titles { format!("><title>{}</title></{element}>", escape(&facts.text)) } else { "/>".to_owned() }
-    }
-
-    /// What has been drawn.
     pub(super) fn into_body(self) -> String {
         self.out
     }
 
-    /// A straight line of a class.
-    pub(super) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+    /// A path of a class; nothing for an empty one.
+    fn path(&mut self, class: &str, path: &str, more: &str) {
+        if !path.is_empty() {
+            let _ = writeln!(self.out, "<path class=\"{class}\"{more} d=\"{path}\"/>");
+        }
+    }
+
+    /// An element of a mark, with its title where it has one.
+    fn element(&mut self, name: &str, attributes: &str, mark: &Mark) {
+        let end =
+            if self.has_titles { format!("><title>{}</title></{name}>", escape(&mark.text)) } else { "/>".to_owned() };
+        let _ = writeln!(self.out, "<{name} {attributes}{}{end}", data_attributes(mark));
+    }
+
+    pub(super) fn line(&mut self, class: &str, (x1, y1): At, (x2, y2): At) {
         let (x1, y1, x2, y2) = (px(x1), px(y1), px(x2), px(y2));
         let _ = writeln!(self.out, "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>");
     }
 
-    /// Straight lines of a class that say nothing each by itself, as one path.
+    /// Straight lines as one path.
     pub(super) fn segments(&mut self, class: &str, lines: &[Segment]) {
-        let mut path = String::new();
-        for ((x1, y1), (x2, y2)) in lines {
-            let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(|value| px(*value));
-            let _ = write!(path, "M{x1} {y1}L{x2} {y2}");
-        }
-        if !path.is_empty() {
-            let _ = writeln!(self.out, "<path class=\"{class}\" d=\"{path}\"/>");
-        }
+        self.path(class, &lines.iter().map(|(from, to)| through(&[*from, *to])).collect::<String>(), "");
     }
 
-    /// A rectangle of a class.
-    pub(super) fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
-        let (x, y, width, height) = (px(x), px(y), px(width.max(0.0)), px(height.max(0.0)));
-        let _ =
-            writeln!(self.out, "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>");
+    pub(super) fn rect(&mut self, class: &str, at: At, size: At) {
+        let _ = writeln!(self.out, "<rect {}/>", rect(class, at, size));
     }
 
-    /// A cell of a heat map: a rectangle as strong as `share` (0 to 1), with what it shows.
-    pub(super) fn cell(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), share: f64, facts: &Facts) {
-        let (strength, end, facts) = (strength(share), self.end("rect", facts), facts.attributes());
-        let (x, y, width, height) = (px(x), px(y), px(width.max(0.0)), px(height.max(0.0)));
-        let _ = writeln!(
-            self.out,
-            "<rect class=\"cell\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" \
-             fill-opacity=\"{strength:.3}\"{facts}{end}"
-        );
+    /// A cell of a heat map, its colour as strong as `share` (0 to 1).
+    pub(super) fn cell(&mut self, at: At, size: At, share: f64, mark: &Mark) {
+        let attributes = format!("{} {}", rect("cell", at, size), strength(share));
+        self.element("rect", &attributes, mark);
     }
 
-    /// A sample of the colour of cells of this share.
-    pub(super) fn swatch(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), share: f64) {
-        let strength = strength(share);
-        let (x, y, width, height) = (px(x), px(y), px(width), px(height));
-        let _ = writeln!(
-            self.out,
-            "<rect class=\"cell\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill-opacity=\"{strength:.3}\"/>"
-        );
-    }
-
-    /// Cells of one share that say nothing by themselves, as one path.
-    pub(super) fn tiles(&mut self, at: &[(f64, f64)], side: f64, share: f64) {
-        let (strength, side) = (strength(share), px(side));
-        let tile = |(x, y): &(f64, f64)| format!("M{} {}h{side}v{side}h-{side}z", px(*x), px(*y));
+    /// Cells of one share as one path.
+    pub(super) fn tiles(&mut self, at: &[At], side: f64, share: f64) {
+        let side = px(side);
+        let tile = |(x, y): &At| format!("M{} {}h{side}v{side}h-{side}z", px(*x), px(*y));
         let path: String = at.iter().map(tile).collect();
-        if !path.is_empty() {
-            let _ = writeln!(self.out, "<path class=\"cell\" d=\"{path}\" fill-opacity=\"{strength:.3}\"/>");
-        }
+        self.path("cell", &path, &format!(" {}", strength(share)));
     }
 
-    /// Crosses about these points as one path, for cells without a value.
-    pub(super) fn crosses(&mut self, class: &str, at: &[(f64, f64)], reach: f64) {
+    /// Crosses as one path, for cells without a value.
+    pub(super) fn crosses(&mut self, class: &str, at: &[At], reach: f64) {
         let side = px(2.0 * reach);
-        let cross = |(x, y): &(f64, f64)| {
-            format!("M{} {}l{side} {side}m0 -{side}l-{side} {side}", px(x - reach), px(y - reach))
-        };
-        let path: String = at.iter().map(cross).collect();
-        if !path.is_empty() {
-            let _ = writeln!(self.out, "<path class=\"{class}\" d=\"{path}\"/>");
-        }
+        let cross =
+            |(x, y): &At| format!("M{} {}l{side} {side}m0 -{side}l-{side} {side}", px(x - reach), px(y - reach));
+        self.path(class, &at.iter().map(cross).collect::<String>(), "");
     }
 
     /// A line through points; nothing for fewer than two.
-    pub(super) fn polyline(&mut self, class: &str, points: &[(f64, f64)]) {
+    pub(super) fn polyline(&mut self, class: &str, points: &[At]) {
         if points.len() > 1 {
-            let _ = writeln!(self.out, "<path class=\"{class}\" d=\"{}\"/>", through(points));
+            self.path(class, &through(points), "");
         }
     }
 
-    /// The area inside these corners.
-    pub(super) fn polygon(&mut self, class: &str, corners: &[(f64, f64)]) {
+    /// The area inside these corners; nothing for fewer than three.
+    pub(super) fn polygon(&mut self, class: &str, corners: &[At]) {
         if corners.len() > 2 {
-            let _ = writeln!(self.out, "<path class=\"{class}\" d=\"{}Z\"/>", through(corners));
+            self.path(class, &(through(corners) + "Z"), "");
         }
     }
 
-    /// A mark of a row.
-    pub(super) fn mark(&mut self, class: &str, shape: Shape, (x, y): (f64, f64), facts: &Facts) {
-        let attributes = facts.attributes();
-        let _ = if shape == Shape::Circle {
-            let (x, y, end) = (px(x), px(y), self.end("circle", facts));
-            writeln!(self.out, "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{RADIUS}\"{attributes}{end}")
+    /// A mark of a result.
+    pub(super) fn mark(&mut self, class: &str, shape: Shape, at: At, mark: &Mark) {
+        if shape == Shape::Circle {
+            let (x, y) = (px(at.0), px(at.1));
+            self.element("circle", &format!("class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{RADIUS}\""), mark);
         } else {
-            let (outline, end) = (shape.outline(x, y, RADIUS), self.end("path", facts));
-            writeln!(self.out, "<path class=\"{class}\" d=\"{outline}\"{attributes}{end}")
-        };
-    }
-
-    /// A mark that explains others, in a key.
-    pub(super) fn sign(&mut self, class: &str, shape: Shape, (x, y): (f64, f64)) {
-        let _ = writeln!(self.out, "<path class=\"{class}\" d=\"{}\"/>", shape.outline(x, y, RADIUS));
-    }
-
-    /// Samples of one row as one path: a line without a length is the round cap of its pen.
-    pub(super) fn dots(&mut self, at: &[(f64, f64)], radius: f64) {
-        let mut path = String::new();
-        for (x, y) in at {
-            let _ = write!(path, "M{} {}h0", px(*x), px(*y));
-        }
-        if !path.is_empty() {
-            let width = px(2.0 * radius);
-            let _ = writeln!(self.out, "<path class=\"dots\" stroke-width=\"{width}\" d=\"{path}\"/>");
+            self.element("path", &format!("class=\"{class}\" d=\"{}\"", outline(shape, at)), mark);
         }
     }
 
-    /// A text of a class, its baseline at `y`.
-    pub(super) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+    /// A mark in a key.
+    pub(super) fn sign(&mut self, class: &str, shape: Shape, at: At) {
+        self.path(class, &outline(shape, at), "");
+    }
+
+    /// Samples as one path: a line of length 0 is the round cap of its pen.
+    pub(super) fn dots(&mut self, at: &[At], radius: f64) {
+        let path: String = at.iter().map(|(x, y)| format!("M{} {}h0", px(*x), px(*y))).collect();
+        self.path("dots", &path, &format!(" stroke-width=\"{}\"", px(2.0 * radius)));
+    }
+
+    /// A text with its baseline at `y`.
+    pub(super) fn text(&mut self, class: &str, (x, y): At, anchor: Anchor, text: &str) {
         if text.is_empty() {
             return;
         }
-        let (x, y, anchor) = (px(x), px(y), anchor.name());
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let (x, y, text) = (px(x), px(y), escape(text));
         let _ = writeln!(
             self.out,
-            "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" font-size=\"{TEXT}\">{}</text>",
-            escape(text)
+            "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" font-size=\"{TEXT}\">{text}</text>"
         );
+    }
+
+    /// The names of the rows and columns of a heat map with its corner at `left` and `top`, as many as do not touch.
+    pub(super) fn sides(&mut self, [rows, columns]: [&[String]; 2], (left, top): At, (width, height): At) {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive quotient")]
+        let every = |needed: f64, room: f64| (needed / room).ceil().max(1.0) as usize;
+        for (index, name) in columns.iter().enumerate().step_by(every(widest(columns) + 6.0, width)) {
+            self.text("tick", (left + (index as f64 + 0.5) * width, top - 7.0), Anchor::Middle, name);
+        }
+        for (index, name) in rows.iter().enumerate().step_by(every(TEXT + 4.0, height)) {
+            self.text("tick", (left - 8.0, top + (index as f64 + 0.5) * height + 4.0), Anchor::End, name);
+        }
+    }
+
+    /// The colours of a heat map between the texts of their ends.
+    pub(super) fn ramp(&mut self, (x, y): At, ends: [&str; 2]) {
+        let from = x + text_width(ends[0]) + 8.0;
+        self.text("tick", (x, y + TEXT), Anchor::Start, ends[0]);
+        for step in 0..RAMP_STEPS {
+            let at = (from + f64::from(step) * RAMP_STEP, y);
+            let share = strength(f64::from(step) / f64::from(RAMP_STEPS - 1));
+            let _ = writeln!(self.out, "<rect {} {share}/>", rect("cell", at, (RAMP_STEP, TEXT + 2.0)));
+        }
+        self.text("tick", (from + f64::from(RAMP_STEPS) * RAMP_STEP + 8.0, y + TEXT), Anchor::Start, ends[1]);
     }
 }
 
-/// How strong the colour of a cell is: never so strong that a figure on it could not be read.
-fn strength(share: f64) -> f64 {
-    0.06 + 0.5 * share.clamp(0.0, 1.0)
+/// The colours of a ramp, and the width of each.
+const RAMP_STEPS: u32 = 5;
+const RAMP_STEP: f64 = 22.0;
+
+/// The width of a ramp between texts.
+pub(super) fn ramp_width(ends: [&str; 2]) -> f64 {
+    ends.map(text_width).iter().sum::<f64>() + f64::from(RAMP_STEPS) * RAMP_STEP + 16.0
+}
+
+fn rect(class: &str, (x, y): At, (width, height): At) -> String {
+    let (x, y, width, height) = (px(x), px(y), px(width.max(0.0)), px(height.max(0.0)));
+    format!("class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"")
+}
+
+/// The strength of a cell's colour, which leaves the text on it readable.
+fn strength(share: f64) -> String {
+    format!("fill-opacity=\"{:.3}\"", 0.06 + 0.5 * share.clamp(0.0, 1.0))
 }
 
 fn through(points: &[(f64, f64)]) -> String {
@@ -296,15 +258,15 @@ fn through(points: &[(f64, f64)]) -> String {
     path
 }
 
-/// A coordinate to a tenth of a unit. Whoever draws has made sure that it is a number; were it none, 0 still is.
+/// A coordinate to a tenth of a unit; 0 for what is not finite.
 pub(super) fn px(value: f64) -> String {
     let value = if value.is_finite() { (value * 10.0).round() / 10.0 } else { 0.0 };
     // A negative zero would print its sign.
     format!("{}", if value == 0.0 { 0.0 } else { value })
 }
 
-/// Text as XML has it, in ASCII: markup and everything beyond ASCII as references; what XML forbids, and what turns the
-/// direction of writing, as a space.
+/// Text as ASCII for XML: markup and other characters as references; characters that XML forbids, or that change the
+/// writing direction, as spaces.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -324,14 +286,14 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// Whether a character is no text: controls, marks of direction, non-characters.
+/// Whether a character is a control, a direction mark or a non-character.
 fn is_unseen(c: char) -> bool {
     let direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || direction || matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// How wide a text is likely to be in a system's sans serif, in units of the view box: that of `DejaVu` Sans, the widest
-/// of those in use, by classes of characters.
+/// The estimated width of a text in units of the view box: in `DejaVu` Sans, the widest common sans serif, by classes of
+/// characters.
 pub fn text_width(text: &str) -> f64 {
     let share = |c: char| match c {
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' => 0.33,
@@ -346,7 +308,12 @@ pub fn text_width(text: &str) -> f64 {
     text.chars().map(share).sum::<f64>() * TEXT
 }
 
-/// As much of a text as fits, with an ellipsis where some is left out.
+/// The width of the widest of some texts.
+pub(super) fn widest<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> f64 {
+    texts.into_iter().map(|text| text_width(text.as_ref())).fold(0.0, f64::max)
+}
+
+/// As much of a text as fits, with an ellipsis if it was cut.
 pub(super) fn cut(text: &str, width: f64) -> String {
     let text: String = text.chars().map(|c| if is_unseen(c) { ' ' } else { c }).collect();
     if text_width(&text) <= width {

@@ -4,7 +4,7 @@ mod loads;
 mod measured;
 mod peaks;
 mod references;
-pub(crate) mod value;
+pub(crate) use areas::chart::grid as value;
 mod warnings;
 
 use model::document::{Document, Row};

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::tables::{Anchors, Table, is_late};
 use super::text;
-use crate::chart::Chart;
+use crate::chart::DrawnChart;
 use crate::grid::value::Grid;
 use areas::label::Label;
 
@@ -60,7 +60,7 @@ struct Evidence {
 pub(super) fn sections(
     document: &Document,
     grids: &[Grid],
-    charts: Vec<Chart>,
+    charts: Vec<DrawnChart>,
     anchors: &mut Anchors<'_>,
 ) -> (Vec<Section>, Vec<Figure>) {
     let is_table = |grid: &&Grid| {
@@ -122,7 +122,7 @@ const OF_TRUST: [&str; 2] = ["disturbed", "what_to_try"];
 
 /// For each finding the chart of its area that shows most of its evidence; `None` where none shows any, and where it is
 /// of the area as a whole.
-fn shown(findings: &[Finding], charts: &[Chart]) -> Vec<Option<usize>> {
+fn shown(findings: &[Finding], charts: &[DrawnChart]) -> Vec<Option<usize>> {
     let rows: Vec<std::collections::HashSet<&str>> =
         charts.iter().map(|chart| chart.evidence.iter().map(String::as_str).collect()).collect();
     let mut beside = vec![0; charts.len()];
@@ -172,9 +172,9 @@ impl<'a> Words<'a> {
 }
 
 impl Figure {
-    fn of(chart: Chart, findings: Vec<Said>) -> Self {
+    fn of(chart: DrawnChart, findings: Vec<Said>) -> Self {
         let table = Table::of(&chart.table);
-        let Chart { name, title, about, svg, narrow, .. } = chart;
+        let DrawnChart { name, title, about, svg, narrow, .. } = chart;
         let [svg, narrow] = [svg, narrow].map(|drawing| without_data(&drawing));
         Self { name, title, about, svg, narrow, table, findings }
     }

@@ -163,7 +163,7 @@ impl Page {
 
 /// The style sheet: that of the charts with both themes, then the page's own.
 pub(crate) fn style() -> String {
-    let dark = chart::colours(chart::DARK);
+    let dark = chart::colours(chart::Theme::Dark);
     let themes = format!(
         ":root[data-theme=\"dark\"]{{{dark}}}\n\
          @media screen and (prefers-color-scheme:dark){{:root:not([data-theme=\"light\"]){{{dark}}}}}\n"

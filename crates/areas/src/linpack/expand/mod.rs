@@ -17,7 +17,7 @@ use super::cost::{self, Bounds};
 use super::series::SERIES;
 use super::solver;
 use crate::area;
-use crate::available::obtainable_bytes;
+use crate::features::obtainable_bytes;
 use crate::fields::{IsaChoice, each};
 use crate::request::{LEAST_SAMPLES, Request};
 use crate::threads::{place, thread_counts};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bench::store::write_whole;
 use model::document::Document;
-use report::chart::{Chart, charts, standalone};
+use report::chart::{DrawnChart, charts, standalone};
 
 #[cfg(feature = "png")]
 use super::png::images;
@@ -61,7 +61,7 @@ fn usable(folder: &Path) -> Result<bool> {
 type File = (String, Vec<u8>);
 
 /// Every chart as SVG and, where possible, as PNG; and why not where it is not possible.
-fn files(charts: &[Chart]) -> Result<(Vec<File>, Option<String>)> {
+fn files(charts: &[DrawnChart]) -> Result<(Vec<File>, Option<String>)> {
     let drawn = charts.iter().map(|chart| (chart.name.as_str(), standalone(chart)));
     let drawn: Vec<(&str, String)> = drawn.collect();
     let (images, remark) = images(&drawn)?;

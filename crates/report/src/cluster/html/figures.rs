@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::tables::{Table, cell, figure_cell};
 use crate::chart::pairs::{MOST_SIDES, Pair, matrix, sharing};
-use crate::chart::strips::{Strip, Words, strips};
+use crate::chart::strips::{Strip, strips};
 use crate::cluster::labels::{figure, notation, of_median, outliers, share, some_of, title};
 use crate::formats::escape::one_line;
 use model::number::{UnitScale, counted, percent, quantity};
@@ -90,7 +90,7 @@ fn of_group(document: &ClusterDocument, place: FigurePlace<'_>, id: u32, all: &[
     let about = if is_first { ABOUT } else { ABOUT_AGAIN };
     let drawn: Vec<Strip> = all.iter().map(|figure| strip(figure)).collect();
     let name = format!("area{number}-group{id}");
-    let chart = strips(Words { name: &name, title: &heading, about }, area.parse().ok(), &drawn);
+    let [svg, narrow] = strips([&name, &heading, about], area.parse().ok(), &drawn);
     let mut remarks: Vec<String> = Vec::new();
     for (figure, strip) in all.iter().zip(&drawn) {
         let Some(remark) = &figure.remark else { continue };
@@ -105,8 +105,8 @@ fn of_group(document: &ClusterDocument, place: FigurePlace<'_>, id: u32, all: &[
         name,
         title: heading,
         about: about.to_owned(),
-        svg: chart.svg,
-        narrow: chart.narrow,
+        svg,
+        narrow,
         table: table(all, &drawn),
         notes: remarks,
         fold: "The figures of this chart",
@@ -210,13 +210,13 @@ fn square(document: &ClusterDocument, place: usize, of: &PairMatrix) -> Option<F
         .iter()
         .filter_map(|pair| {
             let value = pair.value.filter(|value| value.is_finite());
-            let told = value.map(|value| scale.map_or_else(|| quantity(value, notation), |scale| scale.digits(value)));
+            let text = value.map(|value| scale.map_or_else(|| quantity(value, notation), |scale| scale.digits(value)));
             let share = value.zip(of.median).and_then(|(value, median)| of_median(value, median, of.better));
             Some(Pair {
                 from: *places.get(pair.from.as_str())?,
                 to: *places.get(pair.to.as_str())?,
                 share: value.map(|_| share.unwrap_or(1.0)),
-                told: told.unwrap_or_default(),
+                value: text.unwrap_or_default(),
                 text: pair_text(pair, share, notation),
             })
         })
@@ -226,14 +226,15 @@ fn square(document: &ClusterDocument, place: usize, of: &PairMatrix) -> Option<F
     let heading = format!("{what}: {how}");
     let about = about(names.len(), of.better);
     let name = format!("pairs{place}");
-    let words = Words { name: &name, title: &heading, about: &about };
-    let chart = matrix(words, &names, scale.map_or("", UnitScale::unit), &pairs)?;
+    let area = of.experiment.split('/').next().and_then(|area| area.parse().ok());
+    let unit = scale.map_or("", UnitScale::unit);
+    let [svg, narrow] = matrix(area, [&name, &heading, &about], &names, unit, &pairs)?;
     let median = of
         .median
         .map(|median| format!("Median over {}: {}.", counted(values.len() as u64, "pair"), quantity(median, notation)));
     Some(Figure {
-        svg: chart.svg,
-        narrow: chart.narrow,
+        svg,
+        narrow,
         table: slowest_pairs(of),
         notes: median.into_iter().chain(holes(of)).collect(),
         fold: "The slowest pairs",

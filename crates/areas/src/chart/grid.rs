@@ -160,7 +160,7 @@ impl Grid {
 
     /// The same without the columns that say nothing in any line, those with one of the `kept` headings excepted.
     #[must_use]
-    pub(crate) fn without_empty_columns(mut self, kept: &[&str]) -> Self {
+    pub fn without_empty_columns(mut self, kept: &[&str]) -> Self {
         let says = |index: usize| self.lines.iter().any(|line| !line.cells[index].is_absent());
         let keep: Vec<bool> = self
             .columns

@@ -1,0 +1,295 @@
+//! A chart as plain data: what it shows, on which axes. `report` lays it out and draws it.
+
+use model::experiment::Area;
+use model::number::Notation;
+use model::unit::Unit;
+use model::warning::Grade;
+
+use super::grid::{Cell, Column};
+
+/// A chart of a document.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// Unique in a document and the same in every run: lower-case letters, digits and hyphens.
+    pub name: &'static str,
+    /// The area; `None` for a chart of the whole run.
+    pub area: Option<Area>,
+    /// The question that it answers.
+    pub title: String,
+    /// A sentence that describes the drawing, for readers who do not see it.
+    pub about: String,
+    /// The columns of its table, after those that name a mark.
+    pub columns: Vec<Column>,
+    /// What is drawn.
+    pub body: Body,
+}
+
+/// The three kinds of charts.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// Points over an axis.
+    Plot(Plot),
+    /// Marks on one axis, a row of them for each result.
+    Dots(Dots),
+    /// A heat map.
+    Matrix(Matrix),
+}
+
+/// Points over an axis, in one panel or in several that share their axes.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// The horizontal axis.
+    pub x: ChartAxis,
+    /// The vertical axis.
+    pub y: ChartAxis,
+    /// The name of the limits of points.
+    pub limit: &'static str,
+    /// At least one.
+    pub panels: Vec<Panel>,
+}
+
+/// An axis of a chart: its title without a unit, and its scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChartAxis {
+    /// `Threads`, `Latency`.
+    pub title: &'static str,
+    /// How values are placed and written.
+    pub reading: Reading,
+}
+
+impl ChartAxis {
+    /// Counts of threads.
+    pub const THREADS: Self = Self::new("Threads", Reading::Counts);
+    /// Shares of a limit.
+    pub const EFFICIENCY: Self = Self::new("Of the peak", Reading::Share);
+
+    /// An axis of this title.
+    pub const fn new(title: &'static str, reading: Reading) -> Self {
+        Self { title, reading }
+    }
+
+    /// An axis from 0, or a logarithmic one where the values differ much.
+    pub const fn auto(title: &'static str, unit: Unit) -> Self {
+        Self::new(title, Reading::Auto(Notation::Plain(unit)))
+    }
+
+    /// A logarithmic axis.
+    pub const fn log(title: &'static str, unit: Unit) -> Self {
+        Self::new(title, Reading::Log(Notation::Plain(unit)))
+    }
+}
+
+/// The scale of an axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reading {
+    /// Values from 0, or on a logarithmic scale where they differ much.
+    Auto(Notation),
+    /// Values from 0.
+    Linear(Notation),
+    /// Values on a logarithmic scale, if all are above 0.
+    Log(Notation),
+    /// Shares from 0 to 1, as percentages.
+    Share,
+    /// Differences as shares, on both sides of 0.
+    Difference,
+    /// Counts; each that occurs has a tick.
+    Counts,
+    /// Bytes, by powers of two.
+    Sizes,
+    /// Plain numbers from 0.
+    Numbers,
+    /// Names in order; values are their indices.
+    Steps(&'static [&'static str]),
+}
+
+impl Reading {
+    /// How values are written, where they have a unit.
+    pub const fn notation(self) -> Option<Notation> {
+        match self {
+            Self::Auto(notation) | Self::Linear(notation) | Self::Log(notation) => Some(notation),
+            _ => None,
+        }
+    }
+}
+
+/// One of several drawings side by side.
+#[derive(Clone, Debug, Default)]
+pub struct Panel {
+    /// Empty for a single panel.
+    pub title: String,
+    /// Its lines and points.
+    pub series: Vec<Series>,
+    /// Named stretches of the horizontal axis, ascending.
+    pub zones: Vec<Zone>,
+}
+
+/// A named stretch of the horizontal axis.
+#[derive(Clone, Debug)]
+pub struct Zone {
+    /// Its lower end.
+    pub from: f64,
+    /// Its upper end.
+    pub to: f64,
+    /// `L2`.
+    pub name: String,
+}
+
+/// Points that belong together.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// Its name in the key or next to its last point.
+    pub name: String,
+    /// Number of its colour, dashes and shape: equal numbers look alike in every panel.
+    pub look: usize,
+    /// Whether a line joins the points.
+    pub joined: bool,
+    /// Ascending by `x`.
+    pub points: Vec<Point>,
+    /// A second line, derived from the values of the points.
+    pub guide: Vec<(f64, f64)>,
+    /// Whether its name is above its last point and not to the right.
+    pub is_named_above: bool,
+}
+
+impl Series {
+    /// Points joined by a line.
+    pub fn line(name: String, look: usize, points: Vec<Point>) -> Self {
+        Self { name, look, joined: true, points, ..Self::default() }
+    }
+}
+
+/// A point of a series.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// On the horizontal axis.
+    pub x: f64,
+    /// The same as text, for the table.
+    pub place: String,
+    /// On the vertical axis.
+    pub y: f64,
+    /// The limit of the value.
+    pub limit: Option<f64>,
+    /// What it shows.
+    pub mark: Mark,
+}
+
+/// What a mark shows: in its tooltip, in attributes, and in the chart's table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mark {
+    /// Id of the result.
+    pub id: String,
+    /// Grade of the result; `None` for values that were not measured.
+    pub grade: Option<Grade>,
+    /// The value in its base unit.
+    pub value: f64,
+    /// Number of samples; 0 where they are not counted.
+    pub n: u32,
+    /// The 95 % interval of the median.
+    pub interval: Option<[f64; 2]>,
+    /// The tooltip.
+    pub text: String,
+    /// Its cells in the table, after those that name it.
+    pub cells: Vec<Cell>,
+}
+
+impl Mark {
+    /// Whether the value must not be quoted.
+    pub fn is_doubtful(&self) -> bool {
+        self.grade == Some(Grade::C)
+    }
+}
+
+/// Marks on one axis, a row of them for each result.
+#[derive(Clone, Debug)]
+pub struct Dots {
+    /// The horizontal axis.
+    pub axis: ChartAxis,
+    /// The kinds of marks, in the order of the key.
+    pub kinds: Vec<DotKind>,
+    /// From top to bottom.
+    pub lines: Vec<DotLine>,
+    /// Whether a bar spans the marks of each line.
+    pub spanned: bool,
+}
+
+/// A kind of mark.
+#[derive(Clone, Debug)]
+pub struct DotKind {
+    /// Its name in the key.
+    pub name: String,
+    /// Its shape.
+    pub shape: Shape,
+    /// 0 the area's colour, 1 dark, 2 grey; `None` for a limit.
+    pub tone: Option<usize>,
+}
+
+/// The shape of a mark; shapes differ without colour too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names of shapes")]
+pub enum Shape {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+    Down,
+    Plus,
+    Cross,
+    /// An upright bar, for limits.
+    Bar,
+}
+
+/// The marks of one result.
+#[derive(Clone, Debug, Default)]
+pub struct DotLine {
+    /// The result's name.
+    pub label: String,
+    /// Text at the end of the line: `88x`.
+    pub note: String,
+    /// Its marks.
+    pub marks: Vec<DotMark>,
+    /// Single samples, drawn as small dots.
+    pub samples: Vec<f64>,
+}
+
+/// A mark on a line.
+#[derive(Clone, Debug)]
+pub struct DotMark {
+    /// Index of its kind.
+    pub kind: usize,
+    /// Its place on the axis.
+    pub at: f64,
+    /// Ends of its whisker on the axis.
+    pub interval: Option<[f64; 2]>,
+    /// What it shows.
+    pub mark: Mark,
+}
+
+/// A heat map.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    /// The names of both sides: `from CPU`, `to CPU`.
+    pub sides: [&'static str; 2],
+    /// How the values are written.
+    pub notation: Notation,
+    /// Ascending by place, each place once.
+    pub cells: Vec<MatrixCell>,
+}
+
+/// A cell of a heat map.
+#[derive(Clone, Debug)]
+pub struct MatrixCell {
+    /// Its row.
+    pub from: u32,
+    /// Its column.
+    pub to: u32,
+    /// What it shows.
+    pub mark: Mark,
+}
+
+/// No value of a machine is larger, or smaller and not 0; what is beyond is not drawn.
+const LARGEST: f64 = 1e30;
+
+/// Whether a value can be drawn.
+pub fn is_drawable(value: f64) -> bool {
+    value == 0.0 || (1.0 / LARGEST..LARGEST).contains(&value.abs())
+}

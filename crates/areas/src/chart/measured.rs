@@ -1,0 +1,279 @@
+//! From results to points and marks: what a mark shows, and which results form a curve.
+
+use model::document::{Document, Row, Status};
+use model::experiment::Area;
+use model::number::{Notation, percent, quantity, spread};
+use model::reference::Reference;
+use model::sample::{Metric, MetricName};
+use model::unit::Unit;
+
+use super::data::{DotMark, Mark, Point, Series, is_drawable};
+use crate::disk::label as disk;
+use super::grid::{Cell, Column};
+use crate::label::{Axis, Common, Label, stem_of};
+
+/// A metric of a result that was measured and can be drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured<'a> {
+    pub(crate) row: &'a Row,
+    pub(crate) metric: &'a Metric,
+}
+
+impl<'a> Measured<'a> {
+    /// The metric of this name; `None` where the result has none that can be drawn.
+    pub(crate) fn find(row: &'a Row, name: MetricName) -> Option<Self> {
+        let metric = row.metric(name)?;
+        let drawable = row.status == Status::Ok && is_drawable(metric.summary.median);
+        drawable.then_some(Self { row, metric })
+    }
+
+    /// The metric of this name in each result of an area.
+    pub(crate) fn all(document: &'a Document, area: Area, name: MetricName) -> Vec<Self> {
+        let rows = document.experiments.iter().filter(|row| row.area == area);
+        rows.filter_map(|row| Self::find(row, name)).collect()
+    }
+
+    /// The median.
+    pub(crate) const fn value(&self) -> f64 {
+        self.metric.summary.median
+    }
+
+    pub(crate) fn threads(&self) -> u32 {
+        self.row.params.threads()
+    }
+
+    pub(crate) const fn notation(&self) -> Notation {
+        Notation::of(self.row.area, self.metric.unit)
+    }
+
+    /// The 95 % interval of the median.
+    pub(crate) fn interval(&self) -> Option<[f64; 2]> {
+        self.metric.summary.ci95.filter(|ends| ends.iter().all(|end| is_drawable(*end)) && ends[0] <= ends[1])
+    }
+
+    /// The limit that its efficiency refers to.
+    pub(crate) fn limit(&self) -> Option<f64> {
+        let kind = self.metric.efficiency?.of;
+        let peak = self.metric.peaks.iter().find(|peak| peak.kind == kind)?;
+        Some(peak.value).filter(|value| is_drawable(*value))
+    }
+
+    pub(crate) fn efficiency(&self) -> Option<f64> {
+        self.metric.efficiency.map(|efficiency| efficiency.value).filter(|value| is_drawable(*value))
+    }
+
+    /// The reference tools that measured this result too, with their medians.
+    pub(crate) fn references(&self) -> impl Iterator<Item = (&'a Reference, f64)> + use<'a> {
+        let ok = self.metric.references.iter().filter(|reference| reference.status == Status::Ok);
+        ok.filter_map(|reference| Some((reference, reference.median.filter(|median| is_drawable(*median))?)))
+    }
+
+    fn cell(&self, value: Option<f64>) -> Cell {
+        Cell::figure(value, |value| quantity(value, self.notation()))
+    }
+
+    /// The mark of the median, with the cells of [`median_columns`].
+    pub(crate) fn mark(&self) -> Mark {
+        let (summary, interval) = (&self.metric.summary, self.interval());
+        let mut text = format!("{}: {}", Label::sentence(self.row), quantity(summary.median, self.notation()));
+        if interval.is_some() {
+            text = format!("{text} {}", spread(summary, "\u{b1}"));
+        }
+        text = format!("{text}, n={}", summary.n);
+        if let (Some(share), Some(limit)) = (self.efficiency(), self.limit()) {
+            text = format!("{text}, {} of {}", percent(share), quantity(limit, self.notation()));
+        }
+        if let Some(grade) = self.row.grade {
+            text = format!("{text}, grade {}", grade.name());
+        }
+        let ends = [0, 1].map(|end| self.cell(interval.map(|ends| ends[end])));
+        let [low, high] = ends;
+        let cells = vec![self.cell(Some(self.value())), low, high, Cell::count(summary.n), self.cell(self.limit())];
+        let (id, grade) = (self.row.id.clone(), self.row.grade);
+        Mark { id, grade, value: summary.median, n: summary.n, interval, text, cells }
+    }
+
+    /// The mark of another value of the result, with the cells of [`value_columns`].
+    pub(crate) fn other_mark(&self, value: f64, n: u32, text: &str) -> Mark {
+        let count = if n == 0 { Cell::absent() } else { Cell::count(n) };
+        let cells = vec![self.cell(Some(value)), Cell::absent(), Cell::absent(), count];
+        let text = format!("{}{text}", Label::sentence(self.row));
+        Mark { id: self.row.id.clone(), value, n, text, cells, ..Mark::default() }
+    }
+
+    /// The mark of what a reference tool measured.
+    pub(crate) fn reference_mark(&self, reference: &Reference, value: f64, what: &str) -> Mark {
+        let n = u32::try_from(reference.samples.len()).unwrap_or(u32::MAX);
+        let version = reference.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
+        self.other_mark(value, n, &format!(", {}{version}: {what}, n={n}", reference.tool))
+    }
+
+    /// The point of the median.
+    pub(crate) fn point(&self, x: f64, place: String) -> Point {
+        Point { x, place, y: self.value(), limit: self.limit(), mark: self.mark() }
+    }
+
+    /// The point of a share of the limit, with the cells of [`efficiency_columns`].
+    pub(crate) fn share_point(&self, x: f64, place: String, mark: Mark) -> Point {
+        let cells = vec![Cell::share(Some(mark.value)), Cell::count(mark.n)];
+        let mark = Mark { grade: self.row.grade, interval: None, cells, ..mark };
+        Point { x, place, y: mark.value, limit: None, mark }
+    }
+
+    /// The median as a mark on a line.
+    pub(crate) fn dot(&self, kind: usize) -> DotMark {
+        let mut mark = self.mark();
+        mark.cells.pop();
+        DotMark { kind, at: mark.value, interval: mark.interval, mark }
+    }
+
+    /// The limit as a mark on a line.
+    pub(crate) fn limit_dot(&self, kind: usize) -> Option<DotMark> {
+        let limit = self.limit()?;
+        let text = format!(": at most {}", quantity(limit, self.notation()));
+        Some(dot(kind, self.other_mark(limit, 0, &text)))
+    }
+}
+
+/// A mark of a value without an interval.
+pub(crate) fn dot(kind: usize, mark: Mark) -> DotMark {
+    DotMark { kind, at: mark.value, interval: None, mark }
+}
+
+/// The columns of single values; without a unit where it differs from line to line.
+pub(crate) fn value_columns(value: &str, unit: Option<Unit>) -> Vec<Column> {
+    let based = |heading: &str| match unit {
+        Some(unit) => Column::number(heading).base(unit),
+        None => Column::number(heading),
+    };
+    vec![based(value), based("Lower end"), based("Upper end"), Column::number("Samples")]
+}
+
+/// The columns of [`Measured::mark`].
+pub(crate) fn median_columns(unit: Option<Unit>) -> Vec<Column> {
+    let mut columns = value_columns("Median", unit);
+    columns.push(Column { heading: "Peak".to_owned(), ..columns[0].clone() });
+    columns
+}
+
+/// The columns of [`Measured::share_point`].
+pub(crate) fn efficiency_columns() -> Vec<Column> {
+    vec![Column::number("Of the peak"), Column::number("Samples")]
+}
+
+/// Results that differ in one thing only, ascending by it.
+#[derive(Clone, Debug)]
+pub(crate) struct Curve<'a> {
+    pub(crate) points: Vec<(f64, Measured<'a>)>,
+}
+
+impl<'a> Curve<'a> {
+    /// The first result, which names the curve.
+    pub(crate) fn first(&self) -> &'a Row {
+        self.points[0].1.row
+    }
+
+    pub(crate) fn series(&self, name: String, look: usize, place: impl Fn(f64) -> String) -> Series {
+        let points = self.points.iter().map(|(x, measured)| measured.point(*x, place(*x)));
+        Series::line(name, look, points.collect())
+    }
+}
+
+/// Items by key, in the order in which the keys first occur.
+pub(crate) fn by_key<T, K: PartialEq>(
+    items: impl IntoIterator<Item = T>,
+    key: impl Fn(&T) -> Option<K>,
+) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for item in items {
+        let Some(own) = key(&item) else { continue };
+        match groups.iter_mut().find(|(other, _)| *other == own) {
+            Some((_, group)) => group.push(item),
+            None => groups.push((own, vec![item])),
+        }
+    }
+    groups
+}
+
+/// Curves of at least `least` points; `place` gives what the results of a curve have in common, and the point's place.
+/// Of two results at one place the first counts.
+pub(crate) fn curves<'a>(
+    all: &[Measured<'a>],
+    least: usize,
+    place: impl Fn(&Row) -> Option<(String, f64)>,
+) -> Vec<Curve<'a>> {
+    let placed = all.iter().filter_map(|measured| {
+        let (key, x) = place(measured.row).filter(|(_, x)| is_drawable(*x))?;
+        Some((key, x, *measured))
+    });
+    let groups = by_key(placed, |(key, ..)| Some(key.clone())).into_iter().map(|(_, group)| {
+        let mut points: Vec<_> = group.into_iter().map(|(_, x, measured)| (x, measured)).collect();
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        points.dedup_by(|one, other| one.0.total_cmp(&other.0).is_eq());
+        Curve { points }
+    });
+    groups.filter(|curve| curve.points.len() >= least).collect()
+}
+
+/// The number of threads of a result, and its id without it.
+#[expect(clippy::unnecessary_wraps, reason = "a place as `curves` takes it, and not every result has every place")]
+pub(crate) fn by_threads(row: &Row) -> Option<(String, f64)> {
+    Some((stem_of(row), f64::from(row.params.threads())))
+}
+
+/// Of results that differ in their threads only, the one with the most.
+pub(crate) fn widest<'a>(all: &[Measured<'a>]) -> Vec<Measured<'a>> {
+    curves(all, 1, by_threads).into_iter().filter_map(|curve| curve.points.last().map(|(_, last)| *last)).collect()
+}
+
+/// The shortest distinct names of results that are drawn together.
+pub(crate) fn names(rows: &[&Row], axis: Axis) -> Vec<String> {
+    let common = Common::of(rows, axis);
+    let labels: Vec<Label> = rows.iter().map(|row| Label::of(row, &common, axis)).collect();
+    let whats: Vec<String> = labels.iter().map(|label| label.what.clone()).collect();
+    if is_distinct(&whats) {
+        return whats;
+    }
+    let all: Vec<Vec<&str>> = labels.iter().map(|label| label.how.split(", ").collect()).collect();
+    let hows: Vec<String> = all.iter().map(|own| unshared(own, &all)).collect();
+    if is_distinct(&hows) && whats.iter().all(|what| *what == whats[0]) && hows.iter().all(|how| !how.is_empty()) {
+        return hows;
+    }
+    // The pattern and the block of a disk come first; without them the rest is not part of what is done.
+    let apart = |own: &[&str]| {
+        rows.iter().all(|row| disk::params(row).is_some()) && own.first().is_some_and(|first| is_shared(first, &all))
+    };
+    let named = whats.iter().zip(&hows).zip(&all).map(|((what, how), own)| match how.as_str() {
+        "" => what.clone(),
+        how if apart(own) => format!("{what}, {how}"),
+        how => format!("{what} {how}"),
+    });
+    named.map(|name| name.trim().to_owned()).collect()
+}
+
+/// The tokens that not all have, joined.
+pub(crate) fn unshared<T: AsRef<str> + PartialEq>(own: &[T], all: &[Vec<T>]) -> String {
+    let kept = own.iter().filter(|token| !is_shared(*token, all));
+    kept.map(AsRef::as_ref).collect::<Vec<&str>>().join(", ")
+}
+
+fn is_shared<T: PartialEq>(token: &T, all: &[Vec<T>]) -> bool {
+    all.len() > 1 && all.iter().all(|other| other.contains(token))
+}
+
+fn is_distinct(names: &[String]) -> bool {
+    names.iter().enumerate().all(|(index, name)| !names[..index].contains(name))
+}
+
+/// The shortest distinct names of results in a list; with their threads where these differ.
+pub(crate) fn list_names(all: &[Measured<'_>]) -> Vec<String> {
+    let rows: Vec<&Row> = all.iter().map(|measured| measured.row).collect();
+    let Some(first) = rows.first() else { return Vec::new() };
+    let axis = Axis::of(first.area, &rows);
+    let differ = rows.iter().any(|row| axis.position(row) != axis.position(first));
+    let named = rows
+        .iter()
+        .zip(names(&rows, axis))
+        .map(|(row, name)| if differ { format!("{name}, {}", axis.words(axis.position(row))) } else { name });
+    named.collect()
+}

@@ -1,0 +1,31 @@
+//! The charts of a document as data: which results form a chart, on which axes, under which title. `report` draws them.
+
+pub(crate) mod builders;
+mod data;
+pub mod grid;
+pub(crate) mod measured;
+mod roofline;
+
+pub use data::{
+    Body, Chart, ChartAxis, DotKind, DotLine, DotMark, Dots, Mark, Matrix, MatrixCell, Panel, Plot, Point, Reading,
+    Series, Shape, Zone, is_drawable,
+};
+
+use model::document::Document;
+
+use crate::{cpu, disk, linpack, memory, net};
+
+/// The charts of each area in reading order, then those of the whole run.
+const CHARTS: &[fn(&Document) -> Vec<Chart>] = &[
+    cpu::charts::charts,
+    linpack::charts::charts,
+    memory::charts::charts,
+    disk::charts::charts,
+    net::charts::charts,
+    roofline::charts,
+];
+
+/// The charts that a document has results for; some of them may have nothing to draw.
+pub fn charts(document: &Document) -> Vec<Chart> {
+    CHARTS.iter().flat_map(|charts| charts(document)).collect()
+}

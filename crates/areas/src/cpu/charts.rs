@@ -1,0 +1,135 @@
+//! Charts of arithmetic: scaling, share of the peak, gain by vectors.
+
+use model::document::{Document, Row};
+use model::experiment::Area;
+use model::isa::{CpuOp, Element, Isa};
+use model::number::Notation;
+use model::sample::MetricName;
+use model::unit::Unit;
+
+use super::label::{order, params, precision};
+use crate::chart::builders::{Over, PEAK, kind, samples, sides};
+use crate::chart::measured::{Curve, Measured, by_threads, curves, value_columns, widest};
+use crate::chart::{Body, Chart, ChartAxis, DotLine, Dots, Reading, Shape};
+use crate::label::{Axis, same, threads};
+
+/// Operations of any type: a chart has integers as well as floating point.
+const OPERATIONS: ChartAxis =
+    ChartAxis::new("Operations per second", Reading::Auto(Notation::Plain(Unit::OpPerSecond)));
+
+const THROUGHPUT: Over = Over {
+    area: Area::Cpu,
+    words: [
+        "cpu-throughput-over-threads",
+        "Does arithmetic scale with threads?",
+        "Operations per second over threads, a line for the best kernel of each precision, with the theoretical peak as a \
+         dash at each point.",
+    ],
+    x: ChartAxis::THREADS,
+    y: OPERATIONS,
+    places: Axis::Threads,
+    limit: PEAK,
+};
+
+const EFFICIENCY: Over = Over {
+    words: [
+        "cpu-efficiency-over-threads",
+        "How much of the peak does arithmetic reach?",
+        "The share of the theoretical peak that was reached over threads, for the best kernel of each precision.",
+    ],
+    y: ChartAxis::EFFICIENCY,
+    ..THROUGHPUT
+};
+
+const SIDES: [&str; 3] = [
+    "cpu-sides",
+    "Measured and theory, kernel by kernel",
+    "Operations per second of each kernel with the most threads, beside its theoretical peak and what trusted tools \
+     measured.",
+];
+
+pub(crate) fn charts(document: &Document) -> Vec<Chart> {
+    let mut all = Measured::all(document, Area::Cpu, MetricName::Throughput);
+    all.retain(|measured| params(measured.row).is_some_and(|params| params.op != CpuOp::AllPipes));
+    let mut best = best_of_each(curves(&all, 1, by_threads));
+    let headline: Vec<Measured<'_>> =
+        best.iter().filter_map(|curve| curve.points.last()).map(|(_, own)| *own).collect();
+    best.retain(|curve| curve.points.len() > 1);
+    let mut peaks = widest(&all);
+    peaks.sort_by_key(|measured| order(measured.row));
+    let charts = [
+        THROUGHPUT.medians(best.clone()),
+        EFFICIENCY.efficiencies(best),
+        Some(plain_and_vector(&all)),
+        sides(Area::Cpu, SIDES, PEAK, &peaks),
+        samples("cpu-samples", &headline),
+    ];
+    charts.into_iter().flatten().collect()
+}
+
+/// Of each precision the kernel that does most at a time, in the order of the table; ordinary loops only where there is
+/// no other.
+fn best_of_each(mut curves: Vec<Curve<'_>>) -> Vec<Curve<'_>> {
+    curves.sort_by_key(|curve| order(curve.first()));
+    let mut seen: Vec<Element> = Vec::new();
+    curves.retain(|curve| {
+        let element = params(curve.first()).filter(|params| params.op != CpuOp::Add).map(|params| params.element);
+        let is_new = element.filter(|element| !seen.contains(element));
+        seen.extend(is_new);
+        is_new.is_some()
+    });
+    curves
+}
+
+fn is_plain(row: &Row) -> bool {
+    params(row).is_some_and(|params| params.op == CpuOp::Plain || params.isa == Isa::Scalar)
+}
+
+/// The ordinary loop and the best vector kernel of a precision, with the most threads that both have.
+fn plain_and_best<'a>(all: &[Measured<'a>], element: Element) -> Option<(Measured<'a>, Measured<'a>)> {
+    let of = |plain: bool| {
+        let is_its = move |row: &Row| is_plain(row) == plain && params(row).is_some_and(|own| own.element == element);
+        all.iter().copied().filter(move |measured| is_its(measured.row))
+    };
+    let both = of(true).flat_map(|plain| {
+        let same = of(false).filter(move |vector| vector.threads() == plain.threads());
+        same.map(move |vector| (plain, vector))
+    });
+    // After the threads: the loop as compilers make it rather than one instruction at a time; the best vectors.
+    let is_loop = |plain: &Measured<'_>| params(plain.row).is_some_and(|params| params.op == CpuOp::Plain);
+    both.max_by(|(plain, vector), (other_plain, other_vector)| {
+        let rank = |plain: &Measured<'_>| (plain.threads(), is_loop(plain));
+        rank(plain).cmp(&rank(other_plain)).then(vector.value().total_cmp(&other_vector.value()))
+    })
+}
+
+fn plain_and_vector(all: &[Measured<'_>]) -> Chart {
+    let pairs = Element::ALL.iter().filter_map(|element| Some((*element, plain_and_best(all, *element)?)));
+    let pairs: Vec<_> = pairs.collect();
+    let common = same(pairs.iter().map(|(_, (plain, _))| plain.threads()));
+    let lines = pairs.into_iter().map(|(element, (plain, vector))| {
+        let ratio = vector.value() / plain.value();
+        let note = if ratio.is_finite() { format!("{ratio:.1}x") } else { String::new() };
+        let precision = precision(element);
+        let label = if common.is_some() { precision } else { format!("{precision}, {}", threads(plain.threads())) };
+        let marks = [Some(plain.dot(0)), Some(vector.dot(1)), vector.limit_dot(2), plain.limit_dot(2)];
+        DotLine { label, note, marks: marks.into_iter().flatten().collect(), samples: Vec::new() }
+    });
+    let kinds = vec![
+        kind("scalar", Shape::Square, Some(1)),
+        kind("vector", Shape::Circle, Some(0)),
+        kind(PEAK, Shape::Bar, None),
+    ];
+    let body = Body::Dots(Dots { axis: OPERATIONS, kinds, lines: lines.collect(), spanned: true });
+    let words = [
+        "cpu-plain-and-vector",
+        "What do vectors bring?",
+        "Operations per second of an ordinary scalar loop and of the best vector kernel of each precision, with the \
+         theoretical peak of each; how many times faster vectors are stands at the end of each line.",
+    ];
+    let mut chart = Chart::new(Area::Cpu, words, value_columns("Value", Some(Unit::OpPerSecond)), body);
+    if let Some(common) = common {
+        chart.title = format!("{} ({})", chart.title, threads(common));
+    }
+    chart
+}

@@ -1,0 +1,192 @@
+//! Charts of disks: depth, threads, blocks, the slowest requests, and the share of the page cache.
+
+use model::document::{Document, Row};
+use model::experiment::{Area, DiskParams};
+use model::io::{DiskCache, DiskEngine, DiskPattern};
+use model::sample::MetricName;
+use model::unit::Unit;
+
+use super::label::params;
+use crate::chart::builders::{
+    Over, PEAK, at_best_block, at_smallest_block, axis_title, kinds, percentiles, samples, side_by_side, sides,
+};
+use crate::chart::measured::{Curve, Measured, by_key, curves, names, value_columns, widest};
+use crate::chart::{Chart, ChartAxis, Reading};
+use crate::label::Axis;
+
+const REQUESTS: ChartAxis = ChartAxis::auto("Requests completed", Unit::PerSecond);
+const LATENCY: ChartAxis = ChartAxis::auto("Latency", Unit::Second);
+const THROUGHPUT: ChartAxis = ChartAxis::auto("Throughput", Unit::BytePerSecond);
+
+const IOPS_OVER_DEPTH: Over = Over {
+    area: Area::Disk,
+    words: [
+        "disk-iops-over-depth",
+        "How many requests in flight does the disk need?",
+        "Random requests completed per second over the requests in flight, a line for each workload.",
+    ],
+    x: ChartAxis::new("Requests in flight per thread", Reading::Counts),
+    y: REQUESTS,
+    places: Axis::Depth,
+    limit: PEAK,
+};
+const LATENCY_OVER_DEPTH: Over = Over {
+    words: [
+        "disk-latency-over-depth",
+        "Where does latency start to climb?",
+        "Median latency of random requests over the requests in flight, a line for each workload.",
+    ],
+    y: LATENCY,
+    ..IOPS_OVER_DEPTH
+};
+const IOPS_OVER_THREADS: Over = Over {
+    words: [
+        "disk-iops-over-threads",
+        "Do more threads complete more requests?",
+        "Random requests completed per second over threads, each workload at its best block.",
+    ],
+    x: ChartAxis::THREADS,
+    places: Axis::Threads,
+    ..IOPS_OVER_DEPTH
+};
+const THROUGHPUT_OVER_THREADS: Over = Over {
+    words: [
+        "disk-throughput-over-threads",
+        "Does the disk grow with threads?",
+        "Bytes per second over threads, each workload at its best block.",
+    ],
+    y: THROUGHPUT,
+    ..IOPS_OVER_THREADS
+};
+const LATENCY_OVER_THREADS: Over = Over {
+    words: [
+        "disk-latency-over-threads",
+        "Does a request take longer with more threads?",
+        "Median latency of random requests over threads, each workload at its smallest block.",
+    ],
+    y: LATENCY,
+    ..IOPS_OVER_THREADS
+};
+const THROUGHPUT_OVER_BLOCKS: Over = Over {
+    words: [
+        "disk-throughput-over-blocks",
+        "Which block does the disk need?",
+        "Bytes per second over the size of blocks, both on logarithmic axes, a panel for each workload and a line for each \
+         number of threads.",
+    ],
+    x: ChartAxis::new("Block", Reading::Sizes),
+    y: ChartAxis::log("Throughput", Unit::BytePerSecond),
+    ..IOPS_OVER_THREADS
+};
+const LATENCY_OVER_BLOCKS: Over = Over {
+    words: [
+        "disk-latency-over-blocks",
+        "How long does a block take?",
+        "Median latency over the size of blocks, both on logarithmic axes, a panel for each workload and a line for each \
+         number of threads.",
+    ],
+    y: ChartAxis::log("Latency", Unit::Second),
+    ..THROUGHPUT_OVER_BLOCKS
+};
+
+const ABOUT_SIDES: &str =
+    "Each row beside what its device can do at most, where that is known, and what trusted tools measured.";
+const SIDES_THROUGHPUT: [&str; 3] =
+    ["disk-sides-throughput", "Disk throughput beside its limit and other tools", ABOUT_SIDES];
+const SIDES_IOPS: [&str; 3] = ["disk-sides-iops", "Requests per second beside the limit and other tools", ABOUT_SIDES];
+
+const CACHES: [&str; 3] = [
+    "disk-caches",
+    "How much of it is the page cache?",
+    "Bytes per second of the same requests past the page cache, through it when it was empty, and from it.",
+];
+
+pub(crate) fn charts(document: &Document) -> Vec<Chart> {
+    let of_device = |metric| {
+        let mut all = Measured::all(document, Area::Disk, metric);
+        all.retain(|measured| is_of_device(measured.row));
+        all
+    };
+    let rates = of_device(MetricName::Throughput);
+    let requests = of_device(MetricName::Iops);
+    let times = of_device(MetricName::Latency);
+    let (random, sequential) = (only(&requests, true), only(&rates, false));
+    let waits = only(&times, true);
+    let headline: Vec<Measured<'_>> = firsts(&sequential).into_iter().chain(firsts(&random)).collect();
+    let charts = [
+        IOPS_OVER_DEPTH.medians(over_depth(&random)),
+        LATENCY_OVER_DEPTH.medians(over_depth(&waits)),
+        IOPS_OVER_THREADS.medians(at_best_block(&random)),
+        THROUGHPUT_OVER_THREADS.medians(at_best_block(&sequential)),
+        LATENCY_OVER_THREADS.medians(at_smallest_block(&waits)),
+        THROUGHPUT_OVER_BLOCKS.blocks(&rates),
+        LATENCY_OVER_BLOCKS.blocks(&times),
+        Some(percentiles(
+            Area::Disk,
+            "disk-latency-percentiles",
+            "How slow are the slowest requests?",
+            &of_smallest_block(&waits),
+        )),
+        Some(caches(document)),
+        sides(Area::Disk, SIDES_THROUGHPUT, PEAK, &firsts(&rates)),
+        sides(Area::Disk, SIDES_IOPS, PEAK, &firsts(&requests)),
+        samples("disk-samples", &widest(&headline)),
+    ];
+    charts.into_iter().flatten().collect()
+}
+
+/// Whether a result is about a device, past the page cache, at full load.
+fn is_of_device(row: &Row) -> bool {
+    params(row).is_some_and(|params| {
+        params.engine != DiskEngine::Null && params.load_percent.is_none() && params.cache == DiskCache::Bypassed
+    })
+}
+
+/// The results of random or of sequential requests.
+fn only<'a>(all: &[Measured<'a>], random: bool) -> Vec<Measured<'a>> {
+    let is_random = |row: &Row| params(row).is_some_and(|params| params.pattern == DiskPattern::Random);
+    all.iter().filter(|measured| is_random(measured.row) == random).copied().collect()
+}
+
+/// The values that are their result's first metric.
+fn firsts<'a>(all: &[Measured<'a>]) -> Vec<Measured<'a>> {
+    let is_first = |own: &&Measured<'_>| own.row.metrics.first().is_some_and(|first| first.name == own.metric.name);
+    all.iter().filter(is_first).copied().collect()
+}
+
+fn of_smallest_block<'a>(all: &[Measured<'a>]) -> Vec<Measured<'a>> {
+    let block = |measured: &Measured<'_>| params(measured.row).map(|params| params.block);
+    let least = all.iter().filter_map(block).min();
+    let mut finest: Vec<Measured<'a>> = all.iter().filter(|measured| block(measured) == least).copied().collect();
+    finest.sort_by_key(|measured| (measured.threads(), params(measured.row).map(|params| params.depth)));
+    finest
+}
+
+fn over_depth<'a>(all: &[Measured<'a>]) -> Vec<Curve<'a>> {
+    curves(all, 2, |row| {
+        let params = params(row)?;
+        Some((format!("{:?}", DiskParams { depth: 0, size: 0, ..params.clone() }), f64::from(params.depth)))
+    })
+}
+
+/// The same requests past the page cache, after it was emptied, and served by it.
+fn caches(document: &Document) -> Chart {
+    let all = Measured::all(document, Area::Disk, MetricName::Throughput);
+    // Requests through a cache and past it differ in more than the cache; what the program asks for is the same.
+    let key = |(_, measured): &(usize, Measured<'_>)| {
+        let own = params(measured.row).filter(|own| own.engine != DiskEngine::Null && own.load_percent.is_none())?;
+        Some((own.pattern, own.op, own.block, own.depth, own.threads, own.sync, own.layout))
+    };
+    let state = |measured: &Measured<'_>| {
+        let own = params(measured.row).map(|params| params.cache);
+        DiskCache::ALL.iter().position(|state| Some(*state) == own).unwrap_or(0)
+    };
+    let groups = by_key(all.into_iter().map(|measured| (state(&measured), measured)), key).into_iter();
+    let differ = |group: &Vec<(usize, Measured<'_>)>| group.iter().any(|(state, _)| *state != group[0].0);
+    let groups: Vec<_> = groups.map(|(_, group)| group).filter(differ).take(12).collect();
+    let rows: Vec<&Row> = groups.iter().map(|group| group[0].1.row).collect();
+    let kinds = kinds(&["past the page cache", "cold page cache", "warm page cache"]);
+    let axis = ChartAxis::auto(axis_title(Unit::BytePerSecond), Unit::BytePerSecond);
+    let body = side_by_side(axis, kinds, &groups, names(&rows, Axis::Depth));
+    Chart::new(Area::Disk, CACHES, value_columns("Value", Some(Unit::BytePerSecond)), body)
+}

@@ -1,0 +1,290 @@
+//! Charts of memory: bandwidth over threads, levels of the caches, latency under load, distances between nodes and cores.
+
+use model::document::{Document, Row};
+use model::experiment::{Area, MemoryParams};
+use model::isa::{MemoryOp, MemoryPattern};
+use model::number::{Notation, quantity, size};
+use model::sample::MetricName;
+use model::unit::{Better, Unit};
+
+use super::label::params;
+use crate::chart::builders::{Over, PEAK, at_smallest_block, bytes_words, is_of_curve, over_threads, samples, sides};
+use crate::chart::measured::{Curve, Measured, by_key, curves, median_columns, names, widest};
+use crate::chart::{Body, Chart, ChartAxis, Matrix, MatrixCell, Plot, Reading, Series, Zone};
+use crate::label::{Axis, Label};
+
+const THROUGHPUT: Over = Over {
+    area: Area::Memory,
+    words: [
+        "memory-throughput-over-threads",
+        "Does memory bandwidth grow with threads?",
+        "Bytes per second through all of the memory over threads, a line for each operation, with the theoretical peak as a \
+         dash at each point where it is known.",
+    ],
+    x: ChartAxis::THREADS,
+    y: ChartAxis::auto("Throughput", Unit::BytePerSecond),
+    places: Axis::Threads,
+    limit: PEAK,
+};
+const EFFICIENCY: Over = Over {
+    words: [
+        "memory-efficiency-over-threads",
+        "How much of its bandwidth does memory reach?",
+        "The share of the theoretical peak over threads, for each operation and for the tools beside it.",
+    ],
+    y: ChartAxis::EFFICIENCY,
+    ..THROUGHPUT
+};
+const THROUGHPUT_OVER_BLOCKS: Over = Over {
+    words: [
+        "memory-throughput-over-blocks",
+        "Which block size does memory need?",
+        "Bytes per second over the size of blocks, both on logarithmic axes, a panel for each workload and a line for each \
+         number of threads.",
+    ],
+    x: ChartAxis::new("Block", Reading::Sizes),
+    y: ChartAxis::log("Throughput", Unit::BytePerSecond),
+    ..THROUGHPUT
+};
+const LATENCY_OVER_BLOCKS: Over = Over {
+    words: [
+        "memory-latency-over-blocks",
+        "How long does a block take?",
+        "Time of a visit over the size of blocks, both on logarithmic axes, a panel for each workload and a line for each \
+         number of threads.",
+    ],
+    y: ChartAxis::log("Time of a visit", Unit::Second),
+    ..THROUGHPUT_OVER_BLOCKS
+};
+const LATENCY_OVER_THREADS: Over = Over {
+    words: [
+        "memory-latency-over-threads",
+        "Does a visit take longer with more threads?",
+        "Time that a thread sees for a visit of the smallest block, over threads, a line for each workload.",
+    ],
+    y: ChartAxis::auto("Time of a visit", Unit::Second),
+    ..THROUGHPUT
+};
+const CHAINS: Over = Over {
+    words: [
+        "memory-chains",
+        "How many misses can a core have in flight?",
+        "Dependent loads per second over the number of independent chains of them in one thread; it levels off where the \
+         core can have no more misses in flight.",
+    ],
+    x: ChartAxis::new("Chains", Reading::Counts),
+    y: ChartAxis::auto("Loads", Unit::PerSecond),
+    ..THROUGHPUT
+};
+
+const SIDES: [&str; 3] = [
+    "memory-sides",
+    "Measured and theory, operation by operation",
+    "Bytes per second of each operation with the most threads, beside the theoretical peak and what trusted tools \
+     measured.",
+];
+
+/// Words, vertical axis and unit of a curve over working sets.
+type CurveWords = ([&'static str; 3], &'static str, Unit);
+
+const LATENCY_CURVE: CurveWords = (
+    [
+        "memory-latency-curve",
+        "Where do the caches end?",
+        "Latency over the working set, both on logarithmic axes; the stretches that one cache or the memory serves, as found \
+         in the data, are named above.",
+    ],
+    "Latency",
+    Unit::Second,
+);
+const THROUGHPUT_CURVE: CurveWords = (
+    [
+        "memory-throughput-curve",
+        "What does each cache let through?",
+        "Throughput over the working set, both on logarithmic axes; the stretches that one cache or the memory serves, as \
+         found in the data, are named above.",
+    ],
+    "Throughput",
+    Unit::BytePerSecond,
+);
+
+const LOADED: [&str; 3] = [
+    "memory-loaded-latency",
+    "What does a load cost the latency of memory?",
+    "Latency of dependent loads in one thread over the bandwidth that the other threads use meanwhile; each point is another \
+     pause between their accesses.",
+];
+
+pub(crate) fn charts(document: &Document) -> Vec<Chart> {
+    let rates = Measured::all(document, Area::Memory, MetricName::Throughput);
+    let times = Measured::all(document, Area::Memory, MetricName::Latency);
+    let streams = only(&rates, |own, row| is_plain(own, MemoryPattern::Sequential) && !is_of_curve(row));
+    let idle = only(&times, |own, row| {
+        own.pattern == MemoryPattern::Chase && own.background.is_none() && own.nodes.is_none() && !is_of_curve(row)
+    });
+    let of_blocks = [&rates, &times].map(|all| only(all, |own, _| own.block.is_some()));
+    let widest = widest(&streams);
+    let headline: Vec<Measured<'_>> = widest.iter().copied().chain(idle).collect();
+    let charts = [
+        THROUGHPUT.medians(over_threads(&streams)),
+        EFFICIENCY.efficiencies(over_threads(&streams)),
+        sides(Area::Memory, SIDES, PEAK, &widest),
+        Some(curve(LATENCY_CURVE, &only_better(&times, Better::Lower))),
+        Some(curve(THROUGHPUT_CURVE, &only_better(&rates, Better::Higher))),
+        THROUGHPUT_OVER_BLOCKS.blocks(&of_blocks[0]),
+        LATENCY_OVER_BLOCKS.blocks(&of_blocks[1]),
+        LATENCY_OVER_THREADS.medians(at_smallest_block(&of_blocks[1])),
+        CHAINS.medians(curves(&rates, 2, by_chains)),
+        Some(loaded(&times)),
+        matrix(CORES, &times),
+        matrix(NODE_BANDWIDTH, &rates),
+        matrix(NODE_LATENCY, &times),
+        samples("memory-samples", &headline),
+    ];
+    charts.into_iter().flatten().collect()
+}
+
+fn only<'a>(all: &[Measured<'a>], holds: impl Fn(&MemoryParams, &Row) -> bool) -> Vec<Measured<'a>> {
+    let holds = |row: &Row| params(row).is_some_and(|own| holds(own, row));
+    all.iter().filter(|measured| holds(measured.row)).copied().collect()
+}
+
+fn only_better<'a>(all: &[Measured<'a>], better: Better) -> Vec<Measured<'a>> {
+    all.iter().filter(|measured| measured.metric.better == better).copied().collect()
+}
+
+/// Whether nothing but the pattern and the threads was chosen.
+pub(crate) fn is_plain(params: &MemoryParams, pattern: MemoryPattern) -> bool {
+    params.pattern == pattern && params.block.is_none() && params.placement.is_none() && params.nodes.is_none()
+}
+
+/// The working set of a point of a curve, and what it shares with the other points.
+fn by_working_set(row: &Row) -> Option<(String, f64)> {
+    let params = params(row).filter(|_| is_of_curve(row))?;
+    let same = MemoryParams { working_set: 0, level: None, ..params.clone() };
+    Some((format!("{same:?}"), params.working_set as f64))
+}
+
+/// The number of independent chains of an idle chase, and what it shares with the others.
+fn by_chains(row: &Row) -> Option<(String, f64)> {
+    let params = params(row).filter(|own| own.pattern == MemoryPattern::Chase && !is_of_curve(row))?;
+    let chains = params.chains.filter(|_| params.background.is_none())?;
+    Some((format!("{:?}", MemoryParams { chains: None, ..params.clone() }), f64::from(chains)))
+}
+
+/// Latency or throughput over working sets, with the levels that were found.
+fn curve((words, title, unit): CurveWords, all: &[Measured<'_>]) -> Chart {
+    let mut curves = curves(all, 3, by_working_set);
+    curves.truncate(6);
+    let rows: Vec<&Row> = curves.iter().map(Curve::first).collect();
+    let series = curves.iter().zip(names(&rows, Axis::Threads)).enumerate().map(|(look, (curve, name))| {
+        // The working set of the first point is not part of the name.
+        let own = params(curve.first()).map(|params| size(params.working_set)).unwrap_or_default();
+        let name = name.split(", ").filter(|token| *token != own).collect::<Vec<_>>().join(", ");
+        curve.series(name, look, bytes_words)
+    });
+    let mut plot =
+        Plot::single(ChartAxis::new("Working set", Reading::Sizes), ChartAxis::log(title, unit), series.collect());
+    plot.panels[0].zones = curves.first().map(levels).unwrap_or_default();
+    Chart::new(Area::Memory, words, median_columns(Some(unit)), Body::Plot(plot))
+}
+
+/// The stretches of a curve that are in one level: from the first to the last of consecutive points.
+fn levels(curve: &Curve<'_>) -> Vec<Zone> {
+    let level = |measured: &Measured<'_>| params(measured.row).and_then(|params| params.level.clone());
+    let stretches = curve.points.chunk_by(|(_, one), (_, next)| level(one) == level(next)).filter_map(|points| {
+        let (first, last) = (points.first()?, points.last()?);
+        let zone = Zone { from: first.0, to: last.0, name: level(&first.1)?.to_uppercase() };
+        (zone.to > zone.from).then_some(zone)
+    });
+    stretches.collect()
+}
+
+/// Latency over the bandwidth that the other threads use.
+fn loaded(times: &[Measured<'_>]) -> Chart {
+    let with_load = times.iter().filter_map(|measured| {
+        params(measured.row)?.background?;
+        Some((Measured::find(measured.row, MetricName::Throughput)?.value(), *measured))
+    });
+    let op = |measured: &Measured<'_>| params(measured.row)?.background.map(|load| load.op);
+    let groups = by_key(with_load, |(_, measured)| {
+        let same = MemoryParams { background: None, ..params(measured.row)?.clone() };
+        Some((op(measured), format!("{same:?}")))
+    });
+    let bandwidth = Notation::Plain(Unit::BytePerSecond);
+    let series = groups.into_iter().enumerate().map(|(look, (_, mut points))| {
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let name = op(&points[0].1).map_or_else(String::new, |op| format!("while others {op}"));
+        let points = points.iter().map(|(at, measured)| measured.point(*at, quantity(*at, bandwidth)));
+        Series::line(name, look, points.collect())
+    });
+    let x = ChartAxis::new("Bandwidth that the other threads use", Reading::Linear(bandwidth));
+    let y = ChartAxis::new("Latency", Reading::Linear(Notation::Plain(Unit::Second)));
+    let body = Body::Plot(Plot::single(x, y, series.collect()));
+    Chart::new(Area::Memory, LOADED, median_columns(Some(Unit::Second)), body)
+}
+
+/// A matrix from each node or core to each other.
+struct MatrixWords {
+    name: &'static str,
+    title: &'static str,
+    /// What it goes from and to, in its description.
+    ends: &'static str,
+    sides: [&'static str; 2],
+    pattern: MemoryPattern,
+}
+
+const CORES: MatrixWords = MatrixWords {
+    name: "memory-core-to-core",
+    title: "Which cores are close to each other?",
+    ends: "a line handed from one CPU to another and back",
+    sides: ["from CPU", "to CPU"],
+    pattern: MemoryPattern::Pair,
+};
+const NODE_BANDWIDTH: MatrixWords = MatrixWords {
+    name: "memory-node-bandwidth",
+    title: "How much of each node's memory reaches each node?",
+    ends: "CPUs of one node, memory of another",
+    sides: ["CPUs of node", "memory of node"],
+    pattern: MemoryPattern::Sequential,
+};
+const NODE_LATENCY: MatrixWords = MatrixWords {
+    name: "memory-node-latency",
+    title: "How far is each node's memory?",
+    pattern: MemoryPattern::Chase,
+    ..NODE_BANDWIDTH
+};
+
+/// The two ends of a result: `0-1`, `cpu0-cpu1`.
+fn ends(row: &Row) -> Option<(u32, u32)> {
+    let (from, to) = params(row)?.nodes.as_deref()?.split_once('-')?;
+    let number = |text: &str| text.trim_start_matches("cpu").parse().ok();
+    Some((number(from)?, number(to)?))
+}
+
+/// The matrix of one operation; between cores each result holds in both directions.
+fn matrix(words: MatrixWords, all: &[Measured<'_>]) -> Option<Chart> {
+    let MatrixWords { name, title, ends: about, sides, pattern } = words;
+    let op = |measured: &Measured<'_>| -> Option<MemoryOp> { params(measured.row).map(|params| params.op) };
+    let own = only(all, |own, row| own.pattern == pattern && ends(row).is_some());
+    let first = *own.first()?;
+    let unit = first.metric.unit;
+    let mut cells: Vec<MatrixCell> = Vec::new();
+    for measured in own.iter().filter(|own| op(own) == op(&first) && own.metric.unit == unit) {
+        let Some((from, to)) = ends(measured.row) else { continue };
+        let mark = measured.mark();
+        if pattern == MemoryPattern::Pair && from != to {
+            cells.push(MatrixCell { from: to, to: from, mark: mark.clone() });
+        }
+        cells.push(MatrixCell { from, to, mark });
+    }
+    cells.sort_by_key(|cell| (cell.from, cell.to));
+    cells.dedup_by_key(|cell| (cell.from, cell.to));
+    let body = Body::Matrix(Matrix { sides, notation: first.notation(), cells });
+    let mut chart = Chart::new(Area::Memory, [name, title, ""], median_columns(Some(unit)), body);
+    chart.about = format!(
+        "A matrix of {} ({about}): the stronger the colour, the more; the figures stand in the cells where there is room.",
+        Label::alone(first.row).what
+    );
+    Some(chart)
+}
