@@ -169,11 +169,11 @@ fn every_form_has_a_name_and_a_file_of_its_own() {
 #[test]
 fn the_document_reads_back_and_what_is_no_number_is_refused() {
     let document = fixture::troubled();
-    let back: ClusterDocument = serde_json::from_str(&json::render(&document).unwrap()).unwrap();
+    let back: ClusterDocument = serde_json::from_str(&json(&document).unwrap()).unwrap();
     assert_eq!(back, document);
     let mut odd = document;
     odd.distributions[0].median = f64::NAN;
-    assert!(json::render(&odd).is_err());
+    assert!(json(&odd).is_err());
     assert!(html::render(&odd).is_err());
 }
 
@@ -245,12 +245,14 @@ fn a_case_is_there_for_every_node_whatever_its_name() {
 
 #[test]
 fn the_drain_list_holds_names_and_nothing_else() {
-    assert_eq!(drain::render(&fixture::healthy()), "");
-    assert_eq!(drain::render(&fixture::troubled()), "n3\n", "a suspect is not to be drained");
+    assert_eq!(drain(&fixture::healthy()), "");
+    assert_eq!(drain(&fixture::troubled()), "n3\n", "a suspect is not to be drained");
     let mut document = hostile();
-    document.drain = HOSTILE.iter().map(|text| (*text).to_owned()).chain(["n1".to_owned()]).collect();
+    let harmful = ["", "a b", "--all", ".", "n1;halt", "n[1-9]"];
+    let all = HOSTILE.iter().chain(&harmful).chain(&["n1", "node-07.rack_3"]);
+    document.drain = all.map(|text| (*text).to_owned()).collect();
     let long = HOSTILE[HOSTILE.len() - 1];
-    assert_eq!(drain::render(&document), format!("{long}\nn1\n"));
+    assert_eq!(drain(&document), format!("{long}\nn1\nnode-07.rack_3\n"));
 }
 
 #[test]

@@ -1,6 +1,5 @@
-//! Tidy CSV: one line per node, figure and pass, then one per pair of nodes, then those of HPL across nodes; base units, absent facts are empty fields.
-//! Quoted and made harmless for spreadsheets as [`crate::formats::csv`] is. The lines come one by one: a million of them need no
-//! memory.
+//! Tidy CSV: one line per node, metric and pass, then one per pair of nodes, then those of HPL across nodes; in base units,
+//! absent values as empty fields, harmless for spreadsheets. Lines are made one by one, since there may be a million.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -11,7 +10,7 @@ use model::unit::{Better, Unit};
 use super::labels::of_median;
 use crate::formats::csv::line;
 
-/// The columns. New ones come last, so that a column keeps its place.
+/// The columns. New ones are added at the end, so that a column keeps its index.
 const COLUMNS: &[&str] = &[
     "node",
     "state",
@@ -35,7 +34,7 @@ const COLUMNS: &[&str] = &[
     "nodes",
 ];
 
-/// The lines, the heading first, each with its end.
+/// The lines with their newlines, the heading first.
 pub fn lines(document: &ClusterDocument) -> impl Iterator<Item = String> + '_ {
     let nodes: Known<'_> = Rc::new(document.nodes.iter().map(|node| (node.name.as_str(), node)).collect());
     let heading = line(&COLUMNS.iter().map(|column| (*column).to_owned()).collect::<Vec<_>>());
@@ -79,7 +78,7 @@ fn of_figure<'a>(figure: &'a Distribution, nodes: Known<'a>) -> impl Iterator<It
     })
 }
 
-/// The lines of a run of HPL: its rate, or why there is none, and what that stands beside, as far as it is known.
+/// The lines of a run of HPL: its rate, or the reason why there is none, and the known values to compare it with.
 fn of_hpl(hpl: &ClusterHpl) -> Vec<String> {
     let ClusterHpl { n, nb, p, q, .. } = hpl;
     let share = hpl.rate.zip(hpl.peak).map(|(rate, peak)| rate / peak).filter(|share| share.is_finite());

@@ -1,6 +1,5 @@
-//! Nodes as `JUnit` XML, as CI systems read it: a suite for each area, a case for each node that was measured in it.
-//! A node that is slow there, or suspected to be, is a failure; one that cannot be judged is skipped. Nodes without any
-//! result stand in a suite of their own, `measured`: failed ones fail, others are skipped.
+//! Nodes as `JUnit` XML for CI systems: a suite for each area, a case for each node that was measured in it. Slow and
+//! suspect nodes are failures, nodes without a judgement are skipped. Nodes without results are in the suite `measured`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
@@ -9,12 +8,13 @@ use model::cluster::{ClusterDocument, FleetNode, NodeState, SlowNode, Standing};
 
 use super::labels::{figure, passes, share};
 use crate::formats::junit::{attribute, content};
+use crate::grouped::grouped;
 use model::number::percent;
 
 /// The suite of nodes without results.
 const MEASURED: &str = "measured";
 
-/// What came of a case.
+/// The outcome of a case.
 enum Verdict<'a> {
     Passed,
     Failed { kind: &'static str, message: String, body: String },
@@ -25,7 +25,7 @@ enum Verdict<'a> {
 struct Case<'a> {
     node: &'a str,
     verdict: Verdict<'a>,
-    /// The node's slowest figure of the area as a share of the median.
+    /// The node's slowest result of the area as a share of the median.
     slowest: Option<f64>,
 }
 
@@ -46,26 +46,20 @@ pub fn pieces(document: &ClusterDocument) -> impl Iterator<Item = String> + '_ {
 fn suites(document: &ClusterDocument) -> Vec<(&str, Vec<Case<'_>>)> {
     let nodes: HashMap<&str, &FleetNode> = document.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
     let slow: HashMap<&str, &SlowNode> = document.slow.iter().map(|slow| (slow.node.as_str(), slow)).collect();
-    let mut areas: Vec<&str> = Vec::new();
-    let mut slowest: HashMap<&str, BTreeMap<&str, Option<f64>>> = HashMap::new();
-    for figure in &document.distributions {
-        if !areas.contains(&figure.area.as_str()) {
-            areas.push(&figure.area);
-        }
-        let of_area = slowest.entry(&figure.area).or_default();
-        for value in &figure.values {
-            let least = of_area.entry(&value.node).or_insert(None);
-            let share = share(value, figure);
-            *least = [*least, share].into_iter().flatten().reduce(f64::min);
-        }
-    }
-    let measured: HashSet<&str> = slowest.values().flat_map(|nodes| nodes.keys().copied()).collect();
+    let mut measured: HashSet<&str> = HashSet::new();
     let mut suites: Vec<(&str, Vec<Case<'_>>)> = Vec::new();
-    for area in areas {
-        let cases = slowest.get(area).into_iter().flatten().map(|(node, slowest)| Case {
+    for (area, figures) in grouped(document.distributions.iter().map(|figure| (figure.area.as_str(), figure))) {
+        let mut slowest: BTreeMap<&str, Option<f64>> = BTreeMap::new();
+        for (figure, value) in figures.iter().flat_map(|figure| figure.values.iter().map(move |value| (figure, value)))
+        {
+            let least = slowest.entry(&value.node).or_insert(None);
+            *least = [*least, share(value, figure)].into_iter().flatten().reduce(f64::min);
+        }
+        measured.extend(slowest.keys());
+        let cases = slowest.into_iter().map(|(node, slowest)| Case {
             node,
             verdict: judged(area, slow.get(node).copied(), nodes.get(node).copied()),
-            slowest: *slowest,
+            slowest,
         });
         suites.push((area, cases.collect()));
     }
@@ -78,7 +72,7 @@ fn suites(document: &ClusterDocument) -> Vec<(&str, Vec<Case<'_>>)> {
     suites
 }
 
-/// What is thought of a node in an area.
+/// The verdict on a node in an area.
 fn judged<'a>(area: &str, slow: Option<&SlowNode>, node: Option<&FleetNode>) -> Verdict<'a> {
     let in_area = slow.filter(|slow| slow.areas.iter().any(|own| own == area));
     if let Some(slow) = in_area {
@@ -103,7 +97,7 @@ fn judged<'a>(area: &str, slow: Option<&SlowNode>, node: Option<&FleetNode>) -> 
     }
 }
 
-/// What came of a node that has no result.
+/// The verdict on a node without results.
 fn unmeasured(node: &FleetNode) -> Verdict<'_> {
     let why = node.why.as_deref();
     match node.state {
@@ -129,7 +123,7 @@ fn counts<'a>(cases: impl Iterator<Item = &'a Case<'a>>) -> String {
 }
 
 fn suite(area: &str, cases: &[Case<'_>], document: &ClusterDocument) -> String {
-    // The schema wants a moment without a zone.
+    // The schema requires a time without a zone.
     let created = document.plan.created.trim_end_matches('Z');
     let mut text = format!(
         "  <testsuite name=\"{}\"{} timestamp=\"{}\" hostname=\"\">\n",

@@ -1,4 +1,6 @@
-//! Words about nodes and figures that all forms share.
+//! Texts about nodes and metrics that all formats share.
+
+use std::collections::HashMap;
 
 use model::cluster::{ClusterDocument, Distribution, NodeState, NodeValue, Standing};
 use model::experiment::Area;
@@ -9,37 +11,27 @@ use crate::html::text::{capital, listed};
 use areas::label::area_title;
 use model::number::{Notation, counted, percent};
 
-/// What a figure's id begins with where it stands for many figures of an area together.
+/// The start of an id that refers to all metrics of an area.
 const OF_AREA: &str = "area:";
 
-/// A figure in words, from its id: `fma fp64 avx512, 2 threads`. The metric is told where it is not the throughput.
+/// A metric as text, from its id: `fma fp64 avx512, 2 threads`, with its name if that is not `throughput`.
 pub(super) fn figure(experiment: &str, metric: &str) -> String {
     if let Some(area) = experiment.strip_prefix(OF_AREA) {
         return format!("all figures of {}", one_line(area));
     }
     let experiment = one_line(experiment);
     let parts: Vec<&str> = experiment.split('/').collect();
-    // The area stands above or beside it.
+    // The area is in the heading.
     let parts = if parts.len() > 1 { &parts[1..] } else { &parts[..] };
-    let mut plain = Vec::new();
-    let mut placed = Vec::new();
-    for part in parts {
-        match place(part) {
-            Some(words) => placed.push(words),
-            None => plain.push((*part).to_owned()),
-        }
-    }
-    let mut words: Vec<String> = vec![plain.join(" ")];
-    words.retain(|words| !words.is_empty());
-    words.extend(placed);
-    if metric != "throughput" && !metric.is_empty() {
-        words.push(one_line(metric));
-    }
-    words.join(", ")
+    let (counts, plain): (Vec<&str>, Vec<&str>) = parts.iter().copied().partition(|part| count(part).is_some());
+    let metric = if metric == "throughput" { String::new() } else { one_line(metric) };
+    let counts = counts.into_iter().filter_map(count);
+    let words = [plain.join(" ")].into_iter().chain(counts).chain([metric]);
+    words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// A part of an id that says how many: `t2`, `d32`.
-fn place(part: &str) -> Option<String> {
+/// A count in an id as text: `t2`, `d32`.
+fn count(part: &str) -> Option<String> {
     let number = |digits: &str| digits.parse::<u64>().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
     match (part.strip_prefix('t').and_then(number), part.strip_prefix('d').and_then(number)) {
         (Some(threads), _) => Some(counted(threads, "thread")),
@@ -48,7 +40,7 @@ fn place(part: &str) -> Option<String> {
     }
 }
 
-/// How a figure's values are told.
+/// How values of a unit are written in an area.
 pub(super) fn notation(area: &str, unit: Unit) -> Notation {
     area.parse::<Area>().map_or(Notation::Plain(unit), |area| Notation::of(area, unit))
 }
@@ -58,7 +50,7 @@ pub(super) fn title(area: &str) -> String {
     area.parse::<Area>().map_or_else(|_| capital(&one_line(area)), |area| area_title(area).to_owned())
 }
 
-/// A value as a share of the median: below 1 is worse, whichever way the figure counts. `None` where that is no number.
+/// A value as a share of the median, below 1 being worse; `None` where that is not finite.
 pub(super) fn of_median(value: f64, median: f64, better: Better) -> Option<f64> {
     let share = match better {
         Better::Higher => value / median,
@@ -67,12 +59,12 @@ pub(super) fn of_median(value: f64, median: f64, better: Better) -> Option<f64> 
     share.is_finite().then_some(share)
 }
 
-/// A node's first pass as a share of the median.
+/// The first pass of a node as a share of the median.
 pub(super) fn share(value: &NodeValue, figure: &Distribution) -> Option<f64> {
     of_median(*value.values.first()?, figure.median, figure.better)
 }
 
-/// Nodes that stand out in a figure, worst first, with their share of the median.
+/// The outliers of a metric, worst first, with their shares of the median.
 pub(super) fn outliers(figure: &Distribution) -> Vec<(String, f64)> {
     let Some(limit) = figure.limit else { return Vec::new() };
     let is_worse = |value: f64| match figure.better {
@@ -83,7 +75,7 @@ pub(super) fn outliers(figure: &Distribution) -> Vec<(String, f64)> {
     beyond.filter_map(|value| Some((one_line(&value.node), share(value, figure)?))).collect()
 }
 
-/// How far a node is, as the word of a list.
+/// The state of a node.
 pub(super) const fn state(state: NodeState) -> &'static str {
     match state {
         NodeState::Done => "measured",
@@ -94,7 +86,7 @@ pub(super) const fn state(state: NodeState) -> &'static str {
     }
 }
 
-/// What is thought of a node, and on how much that rests.
+/// The judgement of a node with its number of passes.
 pub(super) const fn standing(standing: Standing) -> &'static str {
     match standing {
         Standing::Healthy => "healthy",
@@ -104,12 +96,12 @@ pub(super) const fn standing(standing: Standing) -> &'static str {
     }
 }
 
-/// Names, of which the first few are told: `n1, n2, n3 and 7 more`.
+/// The first names of a list: `n1, n2, n3 and 7 more`.
 pub(super) fn some_of(names: &[String], most: usize) -> String {
-    let told: Vec<String> = names.iter().take(most).map(|name| one_line(name)).collect();
+    let first: Vec<String> = names.iter().take(most).map(|name| one_line(name)).collect();
     match names.len().saturating_sub(most) {
-        0 => listed(&told),
-        more => format!("{} and {more} more", told.join(", ")),
+        0 => listed(&first),
+        more => format!("{} and {more} more", first.join(", ")),
     }
 }
 
@@ -118,9 +110,9 @@ pub(super) fn passes(shares: &[f64]) -> String {
     shares.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ")
 }
 
-/// Each node's slowest first-pass figure as a share of the median.
-pub(super) fn slowest_shares(document: &ClusterDocument) -> std::collections::HashMap<&str, f64> {
-    let mut slowest = std::collections::HashMap::with_capacity(document.nodes.len());
+/// Each node's slowest first-pass result as a share of the median.
+pub(super) fn slowest_shares(document: &ClusterDocument) -> HashMap<&str, f64> {
+    let mut slowest = HashMap::with_capacity(document.nodes.len());
     for figure in &document.distributions {
         for value in &figure.values {
             let Some(share) = share(value, figure) else { continue };
@@ -145,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn below_one_is_worse_whichever_way_a_figure_counts() {
+    fn a_share_below_one_is_worse_in_both_directions() {
         assert_eq!(of_median(50.0, 100.0, Better::Higher), Some(0.5));
         assert_eq!(of_median(200.0, 100.0, Better::Lower), Some(0.5));
         assert_eq!((of_median(1.0, 0.0, Better::Higher), of_median(0.0, 1.0, Better::Lower)), (None, None));
     }
 
     #[test]
-    fn only_some_names_are_told() {
+    fn long_lists_of_names_are_cut() {
         let names: Vec<String> = (1..=9).map(|node| format!("n{node}")).collect();
         assert_eq!(some_of(&names, 3), "n1, n2, n3 and 6 more");
         assert_eq!(some_of(&names[..2], 3), "n1 and n2");

@@ -1,13 +1,8 @@
-//! What a plan's results say of its nodes, from a [`ClusterDocument`] to bytes: a page, text for a terminal, tables
-//! for programs, a list of nodes to drain. Beside it, how far a plan is (`status`).
-//!
-//! Nothing is judged here: who is slow and why is the document's. What never grows with the nodes is drawn; what grows
-//! with them (the list of nodes, the table of values) is text, a line each.
+//! The results of a cluster's plan, from a [`ClusterDocument`] to bytes: HTML, text for a terminal, tables for programs, and
+//! the nodes to drain; also the progress of a plan ([`status`]). Judgements are the document's.
 
 pub mod csv;
-pub mod drain;
 pub mod html;
-pub mod json;
 pub mod junit;
 mod labels;
 pub mod status;
@@ -16,19 +11,20 @@ mod verdict;
 
 use model::cluster::ClusterDocument;
 
+use crate::formats::json::pretty;
 use crate::render::RenderError;
 use crate::style::Style;
 
-/// A form of the report.
+/// A format of the report.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     /// Its name, as `--format` takes it.
     pub name: &'static str,
-    /// The file in the plan's `report` folder; `None` for what is only printed.
+    /// The file in the plan's `report` folder; `None` for text that is only printed.
     pub file: Option<&'static str>,
-    /// What it is, for `--help`.
+    /// Its description for `--help`.
     pub about: &'static str,
-    /// The renderer: the pieces of the file in their order, so that a large one is never held whole.
+    /// The renderer; its pieces need not fit into memory together.
     pub render: fn(&ClusterDocument) -> Result<Pieces<'_>, RenderError>,
 }
 
@@ -39,19 +35,38 @@ fn whole<'a>(text: String) -> Pieces<'a> {
     Box::new(std::iter::once(text))
 }
 
-/// Every form.
+/// Every format.
 #[rustfmt::skip]
 pub const FORMS: &[Form] = &[
     Form { name: "html", file: Some("index.html"), about: "a page of its own for a browser and for paper", render: |document| html::render(document).map(whole) },
-    Form { name: "json", file: Some("cluster.json"), about: "the document itself", render: |document| json::render(document).map(whole) },
+    Form { name: "json", file: Some("cluster.json"), about: "the document itself", render: |document| json(document).map(whole) },
     Form { name: "csv", file: Some("values.csv"), about: "one line per node, figure and pass, in base units", render: |document| Ok(Box::new(csv::lines(document))) },
     Form { name: "junit", file: Some("junit.xml"), about: "a test case per node and area, for CI systems", render: |document| Ok(Box::new(junit::pieces(document))) },
-    Form { name: "drain", file: Some("drain.txt"), about: "the nodes confirmed to be slow, a name a line", render: |document| Ok(whole(drain::render(document))) },
+    Form { name: "drain", file: Some("drain.txt"), about: "the nodes confirmed to be slow, a name a line", render: |document| Ok(whole(drain(document))) },
     Form { name: "terminal", file: None, about: "the summary, in plain ASCII", render: |document| Ok(whole(terminal::render(document, &Style::PLAIN))) },
 ];
 
-/// The form of this name.
+/// The format of this name.
 #[must_use]
 pub fn form(name: &str) -> Option<&'static Form> {
     FORMS.iter().find(|form| form.name == name)
+}
+
+/// The document as JSON.
+///
+/// # Errors
+/// A value is not finite, which JSON cannot express.
+pub fn json(document: &ClusterDocument) -> Result<String, RenderError> {
+    pretty(document, "document")
+}
+
+/// The names of the nodes that are confirmed to be slow, one a line. Names that a shell or an option parser could
+/// misread are left out, since the list is made for commands; no plan has such a node.
+#[must_use]
+pub fn drain(document: &ClusterDocument) -> String {
+    let is_plain = |name: &&String| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        !name.is_empty() && !name.starts_with(['-', '.']) && name.bytes().all(plain)
+    };
+    document.drain.iter().filter(is_plain).flat_map(|name| [name.as_str(), "\n"]).collect()
 }

@@ -1,86 +1,84 @@
-//! How far a plan is, for people and programs: tasks, nodes and why they wait, jobs, the time left. The folder's files
-//! are where the figures are from, the queue where the reasons are from; both are read by others.
+//! The progress of a plan, for people and programs: tasks, nodes and why they wait, jobs, the time left.
 
 use model::cluster::NodeState;
 use serde::Serialize;
 
 use super::labels;
+use super::terminal::{WIDEST, block};
 use crate::formats::escape::one_line;
-use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, width, wrap};
+use crate::layout::{Align, Cell, cut, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
 use model::number::{counted, duration};
 
-/// No wider than this, whatever there is room for.
-const WIDEST: usize = 100;
-/// Nodes that are shown: those that something can be said of come first.
+/// The most nodes, those that need attention first.
 const MOST_NODES: usize = 24;
-/// No more of a reason is told.
+/// The most characters of a reason.
 const MOST_REASON: usize = 300;
-/// Jobs that are shown.
+/// The most jobs.
 const MOST_JOBS: usize = 12;
 
-/// How far a plan is.
+/// The progress of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Progress {
     /// The plan's name.
     pub plan: String,
-    /// Tasks by what became of them.
+    /// Tasks by state.
     pub tasks: TaskCounts,
-    /// Expected seconds of measuring that are left, over all nodes; by what was measured where that is known.
+    /// Expected seconds of measuring left over all nodes, by measured times where known.
     pub node_seconds_left: f64,
-    /// Expected seconds until all is over, with as many nodes at work as there are now; `None` where none is.
+    /// Expected seconds until the end with the present number of working nodes; `None` where no node works.
     pub seconds_left: Option<f64>,
     /// Every node of the plan, in its order.
     pub nodes: Vec<NodeProgress>,
-    /// Jobs of this plan that the scheduler still has.
+    /// Jobs of this plan in the scheduler.
     pub jobs: Vec<JobProgress>,
-    /// What else is to be known, such as that the scheduler cannot be asked; sentences.
+    /// Further sentences, such as that the scheduler does not answer.
     pub notes: Vec<String>,
 }
 
-/// Tasks by what became of them.
+/// Tasks by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskCounts {
-    /// Nobody has got to them.
+    /// No worker has taken them.
     pub waiting: u64,
-    /// A worker is at them.
+    /// A worker is measuring them.
     pub running: u64,
-    /// There is a result.
+    /// They have a result.
     pub done: u64,
-    /// Tried for the last time, without one.
+    /// Every attempt failed.
     pub failed: u64,
-    /// Cannot be done.
+    /// They are impossible.
     pub skipped: u64,
 }
 
 impl TaskCounts {
-    /// All of them.
+    /// All tasks.
     #[must_use]
     pub const fn all(self) -> u64 {
         self.waiting + self.running + self.over()
     }
 
-    /// Those that nobody has to look at any more.
+    /// Tasks that are finished.
     #[must_use]
     pub const fn over(self) -> u64 {
         self.done + self.failed + self.skipped
     }
 }
 
-/// How far a node is.
+/// The progress of a node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NodeProgress {
     /// Its name.
     pub name: String,
-    /// How far it is.
+    /// Its state.
     pub state: NodeState,
     /// Its tasks.
     pub tasks: TaskCounts,
-    /// Expected seconds of measuring that are left on it.
+    /// Expected seconds of measuring left.
     pub seconds_left: f64,
-    /// The task that a worker is at.
+    /// The task that is running.
     pub doing: Option<String>,
-    /// Why it waits or failed, in a sentence.
+    /// Why it waits or failed.
     pub why: Option<String>,
 }
 
@@ -89,42 +87,38 @@ pub struct NodeProgress {
 pub struct JobProgress {
     /// The scheduler's id.
     pub id: String,
-    /// Its state, in the scheduler's word.
+    /// Its state, as the scheduler names it.
     pub state: String,
-    /// Its nodes, or those that it asks for.
+    /// Its nodes, or the nodes that it requests.
     pub nodes: Vec<String>,
     /// Why it waits.
     pub why: Option<String>,
 }
 
 impl Progress {
-    /// Nodes in this state.
-    fn count(&self, state: NodeState) -> usize {
-        self.nodes.iter().filter(|node| node.state == state).count()
-    }
-
-    /// Whether nothing is left to be done.
+    /// Whether every task is finished.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.tasks.over() == self.tasks.all()
     }
 }
 
-/// One line, fit for a log: `41 of 50 tasks are over (1 failed); nodes: 8 done, 2 running; 3 min 10 s left`.
+/// One line for a log: `41 of 50 tasks are over (1 failed); nodes: 8 done, 2 running; 3 min 10 s left`.
 #[must_use]
 pub fn summary(progress: &Progress) -> String {
     let tasks = progress.tasks;
-    let bad: Vec<String> = [(tasks.failed, "failed"), (tasks.skipped, "skipped")]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format!("{count} {word}"))
-        .collect();
-    let bad = if bad.is_empty() { String::new() } else { format!(" ({})", bad.join(", ")) };
+    let listed = |counts: &[(u64, &str)]| {
+        let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+        counts.collect::<Vec<_>>().join(", ")
+    };
+    let bad = listed(&[(tasks.failed, "failed"), (tasks.skipped, "skipped")]);
+    let bad = if bad.is_empty() { bad } else { format!(" ({bad})") };
     let states = [NodeState::Done, NodeState::Partly, NodeState::Running, NodeState::Waiting, NodeState::Failed];
-    let nodes = states.into_iter().map(|state| (progress.count(state), labels::state(state)));
-    let nodes: Vec<String> =
-        nodes.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-    let nodes = if nodes.is_empty() { String::new() } else { format!("; nodes: {}", nodes.join(", ")) };
+    let nodes =
+        listed(&states.map(|state| {
+            (progress.nodes.iter().filter(|node| node.state == state).count() as u64, labels::state(state))
+        }));
+    let nodes = if nodes.is_empty() { nodes } else { format!("; nodes: {nodes}") };
     let left = match progress.seconds_left {
         _ if progress.is_over() => String::new(),
         Some(seconds) if seconds <= 0.0 => "; it takes longer than was expected".to_owned(),
@@ -149,29 +143,20 @@ pub fn render(progress: &Progress, style: &Style) -> String {
     format!("{}\n", paragraphs.collect::<Vec<_>>().join("\n\n"))
 }
 
-/// What there is to do about a node comes first, what is over last.
-const fn rank(state: NodeState) -> u8 {
+/// The order and the tone of nodes in a state: nodes that need attention first, finished nodes last.
+const fn look(state: NodeState) -> (u8, Tone) {
     match state {
-        NodeState::Running => 0,
-        NodeState::Failed => 1,
-        NodeState::Partly => 2,
-        NodeState::Waiting => 3,
-        NodeState::Done => 4,
-    }
-}
-
-const fn tone(state: NodeState) -> Tone {
-    match state {
-        NodeState::Done => Tone::Good,
-        NodeState::Partly | NodeState::Waiting => Tone::Plain,
-        NodeState::Running => Tone::Accent,
-        NodeState::Failed => Tone::Bad,
+        NodeState::Running => (0, Tone::Accent),
+        NodeState::Failed => (1, Tone::Bad),
+        NodeState::Partly => (2, Tone::Plain),
+        NodeState::Waiting => (3, Tone::Plain),
+        NodeState::Done => (4, Tone::Good),
     }
 }
 
 fn nodes(progress: &Progress, style: &Style) -> Vec<String> {
     let mut shown: Vec<&NodeProgress> = progress.nodes.iter().collect();
-    shown.sort_by_key(|node| rank(node.state));
+    shown.sort_by_key(|node| look(node.state).0);
     shown.truncate(MOST_NODES);
     if shown.is_empty() {
         return Vec::new();
@@ -179,32 +164,28 @@ fn nodes(progress: &Progress, style: &Style) -> Vec<String> {
     let texts = |of: &dyn Fn(&NodeProgress) -> String, to: usize| -> Vec<Cell> {
         shown.iter().map(|node| Cell::plain(cut(&style.clean(&of(node)), to, style))).collect()
     };
-    let column = |heading: &str, align: Align, cells: Vec<Cell>| {
-        let of_heading = if align == Align::Left { Align::Left } else { Align::Right };
-        Block::new(heading, of_heading, vec![Column::new(align, cells)])
-    };
-    let states = shown.iter().map(|node| Cell::new(labels::state(node.state), tone(node.state)));
+    let states = shown.iter().map(|node| Cell::new(labels::state(node.state), look(node.state).1));
     let left = |node: &NodeProgress| match node.tasks.over() == node.tasks.all() {
         true => String::new(),
         false if node.seconds_left <= 0.0 => "overdue".to_owned(),
         false => duration(node.seconds_left),
     };
     let mut blocks = vec![
-        column("Node", Align::Left, texts(&|node| one_line(&node.name), 20)),
-        column("state", Align::Left, states.collect()),
-        column("tasks", Align::Right, texts(&|node| format!("{}/{}", node.tasks.over(), node.tasks.all()), 10)),
-        column("left", Align::Right, texts(&left, 12)),
+        block("Node", Align::Left, texts(&|node| one_line(&node.name), 20)),
+        block("state", Align::Left, states.collect()),
+        block("tasks", Align::Right, texts(&|node| format!("{}/{}", node.tasks.over(), node.tasks.all()), 10)),
+        block("left", Align::Right, texts(&left, 12)),
     ];
     let whole = |node: &NodeProgress| {
         let doing = node.doing.as_deref().map(one_line);
         let text = doing.into_iter().chain(node.why.as_deref().map(one_line)).collect::<Vec<_>>().join("; ");
         cut(&style.clean(&text), MOST_REASON, style)
     };
-    // A reason that is too long for the line stands whole below it: cut, it would tell nothing.
+    // A reason that is too long for the line is below it.
     let room = style.width.saturating_sub(table_width(&blocks, 2) + 2);
     let fits = |text: &str| width(text) <= room;
-    let beside = |node: &NodeProgress| Some(whole(node)).filter(|text| fits(text)).unwrap_or_default();
-    blocks.push(column("what, or why", Align::Left, texts(&beside, room)));
+    let inline = |node: &NodeProgress| Some(whole(node)).filter(|text| fits(text)).unwrap_or_default();
+    blocks.push(block("what, or why", Align::Left, texts(&inline, room)));
     let mut rows = table(&blocks, 2, style).into_iter();
     let mut lines: Vec<String> = rows.next().into_iter().collect();
     for (node, row) in shown.iter().zip(rows) {

@@ -1,24 +1,26 @@
-//! The summary for a terminal, within 100 columns: the answer, slow nodes with their causes, each group's figures,
-//! problems, what to drain. It prints nothing and decides nothing.
+//! The summary for a terminal: the answer, slow nodes with their causes, each group's results, problems, nodes to drain.
 
-use model::cluster::{ClusterDocument, Distribution, SlowNode, Standing};
+use model::cluster::{
+    ClusterDocument, ClusterHpl, Deviation, Difference, Distribution, PairMatrix, Problem, SlowNode, Standing,
+};
 
-use super::labels::{figure, notation, of_median, passes, some_of, standing, title};
+use super::labels::{figure, notation, of_median, passes, share, some_of, standing, title};
 use super::verdict::{Outlook, Verdict};
 use crate::formats::escape::one_line;
 use crate::layout::{Align, Block, Cell, Column, cut, table, wrap};
 use crate::style::{Style, Tone};
 use model::number::{counted, percent, quantity};
+use model::unit::Unit;
 
-/// No wider than this, whatever there is room for.
-const WIDEST: usize = 100;
-/// Slow nodes that are told; the others are in the page.
+/// The most columns of a terminal that are used.
+pub(super) const WIDEST: usize = 100;
+/// The most slow nodes; the HTML report has all.
 const MOST_SLOW: usize = 20;
-/// Figures that are told.
+/// The most metrics.
 const MOST_FIGURES: usize = 60;
-/// Names beside a problem or a difference.
+/// The most names in a line.
 const MOST_NAMES: usize = 6;
-/// Problems and differences that are told.
+/// The most lines below a heading.
 const MOST_LINES: usize = 12;
 
 /// The whole summary, ending in a newline.
@@ -39,7 +41,7 @@ pub fn render(document: &ClusterDocument, style: &Style) -> String {
     let answer = answer.map(|(place, line)| if place == 1 { paint(line) } else { line });
     let next = verdict.next.iter().map(|command| format!("  {}", style.clean(command)));
     let answer = answer.chain(next).collect();
-    let paragraphs: Vec<Vec<String>> = [
+    let paragraphs: [Vec<String>; 9] = [
         head(document, style),
         answer,
         slow(document, style),
@@ -49,12 +51,9 @@ pub fn render(document: &ClusterDocument, style: &Style) -> String {
         differences(document, style),
         problems(document, style),
         drain(document, style),
-    ]
-    .into_iter()
-    .filter(|lines: &Vec<String>| !lines.is_empty())
-    .collect();
-    let paragraphs: Vec<String> = paragraphs.iter().map(|lines| lines.join("\n")).collect();
-    format!("{}\n", paragraphs.join("\n\n"))
+    ];
+    let paragraphs = paragraphs.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n"));
+    format!("{}\n", paragraphs.collect::<Vec<_>>().join("\n\n"))
 }
 
 fn head(document: &ClusterDocument, style: &Style) -> Vec<String> {
@@ -74,7 +73,7 @@ fn head(document: &ClusterDocument, style: &Style) -> Vec<String> {
 }
 
 /// A block of one column.
-fn block(heading: &str, align: Align, cells: Vec<Cell>) -> Block {
+pub(super) fn block(heading: &str, align: Align, cells: Vec<Cell>) -> Block {
     let of_heading = if align == Align::Left { Align::Left } else { Align::Right };
     Block::new(heading, of_heading, vec![Column::new(align, cells)])
 }
@@ -91,31 +90,29 @@ fn slow(document: &ClusterDocument, style: &Style) -> Vec<String> {
         let tone = if slow.standing == Standing::Slow { Tone::Bad } else { Tone::Fair };
         Cell::new(standing(slow.standing), tone)
     });
-    let worst = |slow: &SlowNode| {
-        slow.deviations.first().map_or_else(String::new, |worst| figure(&worst.experiment, &worst.metric))
+    let of_worst = |text: &dyn Fn(&Deviation) -> String, to: usize| {
+        cells(&|slow| slow.deviations.first().map_or_else(String::new, text), to)
     };
-    let median = |slow: &SlowNode| slow.deviations.first().map_or_else(String::new, |worst| passes(&worst.of_median));
-    let peak =
-        |slow: &SlowNode| slow.deviations.first().and_then(|worst| worst.efficiency).map_or_else(String::new, percent);
+    let peak = |worst: &Deviation| worst.efficiency.map_or_else(String::new, percent);
     let blocks = [
         block("Slow nodes", Align::Left, cells(&|slow| one_line(&slow.node), 20)),
         block("standing", Align::Left, standing_cells.collect()),
-        block("worst figure", Align::Left, cells(&worst, 34)),
-        block("of the median", Align::Decimal, cells(&median, 20)),
-        block("of peak", Align::Decimal, cells(&peak, 10)),
+        block("worst figure", Align::Left, of_worst(&|worst| figure(&worst.experiment, &worst.metric), 34)),
+        block("of the median", Align::Decimal, of_worst(&|worst| passes(&worst.of_median), 20)),
+        block("of peak", Align::Decimal, of_worst(&peak, 10)),
     ];
     let mut lines = table(&blocks, 2, style).into_iter();
-    let mut told: Vec<String> = lines.next().into_iter().collect();
+    let mut shown_lines: Vec<String> = lines.next().into_iter().collect();
     for (slow, line) in shown.iter().zip(lines) {
-        told.push(line);
+        shown_lines.push(line);
         for cause in &slow.causes {
             let text = format!("cause: {}", style.clean(&one_line(&cause.text)));
-            told.extend(wrap(&text, "    ", style.width).into_iter().map(|line| style.paint(&line, Tone::Dim)));
+            shown_lines.extend(wrap(&text, "    ", style.width).into_iter().map(|line| style.paint(&line, Tone::Dim)));
         }
     }
     let more = document.slow.len() - shown.len();
-    told.extend((more > 0).then(|| format!("and {more} more, on the page")));
-    told
+    shown_lines.extend((more > 0).then(|| format!("and {more} more, on the page")));
+    shown_lines
 }
 
 fn figures(document: &ClusterDocument, style: &Style) -> Vec<String> {
@@ -137,7 +134,7 @@ fn figures(document: &ClusterDocument, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The figures of an area in a group.
+/// The metrics of an area in a group.
 fn of_group(document: &ClusterDocument, shown: &[Distribution], style: &Style) -> Vec<String> {
     let first = &shown[0];
     let area = title(&first.area);
@@ -145,15 +142,13 @@ fn of_group(document: &ClusterDocument, shown: &[Distribution], style: &Style) -
     let cells = |of: &dyn Fn(&Distribution) -> String, to: usize| -> Vec<Cell> {
         shown.iter().map(|figure| Cell::plain(cut(&style.clean(&of(figure)), to, style))).collect()
     };
-    let told = |of: &Distribution| quantity(of.median, notation(&of.area, of.unit));
-    let slowest_share = |of: &Distribution| {
-        let share = of.values.first().and_then(|value| of_median(*value.values.first()?, of.median, of.better));
-        share.map_or_else(String::new, percent)
-    };
+    let median = |of: &Distribution| quantity(of.median, notation(&of.area, of.unit));
+    let slowest_share =
+        |of: &Distribution| of.values.first().and_then(|value| share(value, of)).map_or_else(String::new, percent);
     let slowest = |of: &Distribution| of.values.first().map_or_else(String::new, |value| one_line(&value.node));
     let blocks = [
         block(&style.clean(&heading), Align::Left, cells(&|of| figure(&of.experiment, &of.metric), 38)),
-        block("median", Align::Decimal, cells(&told, 18)),
+        block("median", Align::Decimal, cells(&median, 18)),
         block("spread", Align::Decimal, cells(&|of| format!("{}{}", style.plus_minus(), percent(of.spread)), 10)),
         block("nodes", Align::Right, cells(&|of| of.n.to_string(), 8)),
         block("slowest", Align::Decimal, cells(&slowest_share, 10)),
@@ -163,7 +158,7 @@ fn of_group(document: &ClusterDocument, shown: &[Distribution], style: &Style) -
 }
 
 fn pairs(document: &ClusterDocument, style: &Style) -> Vec<String> {
-    let line = |of: &model::cluster::PairMatrix| {
+    let line = |of: &PairMatrix| {
         let values: Vec<f64> = of.pairs.iter().filter_map(|pair| pair.value).collect();
         let notation = notation("net", of.unit);
         let how = if of.together { "all at once" } else { "each alone" };
@@ -186,31 +181,27 @@ fn pairs(document: &ClusterDocument, style: &Style) -> Vec<String> {
 }
 
 fn hpl(document: &ClusterDocument, style: &Style) -> Vec<String> {
-    let line = |of: &model::cluster::ClusterHpl| {
+    let line = |of: &ClusterHpl| {
         let nodes = counted(of.nodes.len() as u64, "node");
         let Some(rate) = of.rate else {
             let reason = of.reason.as_deref().map_or_else(|| "no reason was recorded".to_owned(), one_line);
             return format!("{nodes}: no result: {reason}");
         };
-        let rate_told = quantity(rate, model::unit::Unit::FlopPerSecond);
+        let flops = |value: f64| quantity(value, Unit::FlopPerSecond);
         let peak = of.peak.filter(|peak| *peak > 0.0).map_or_else(
             || "the sum of peaks is not known".to_owned(),
-            |peak| {
-                let sum = quantity(peak, model::unit::Unit::FlopPerSecond);
-                format!("{} of the sum of peaks, {sum}", percent(rate / peak))
-            },
+            |peak| format!("{} of the sum of peaks, {}", percent(rate / peak), flops(peak)),
         );
         let own = of.linpack.filter(|sum| *sum > 0.0).map_or_else(String::new, |sum| {
-            let told = quantity(sum, model::unit::Unit::FlopPerSecond);
-            format!("; {} of the sum of the nodes' own LINPACK, {told}", percent(rate / sum))
+            format!("; {} of the sum of the nodes' own LINPACK, {}", percent(rate / sum), flops(sum))
         });
-        format!("{nodes}, N = {}, NB = {}, {} x {}: {rate_told}; {peak}{own}.", of.n, of.nb, of.p, of.q)
+        format!("{nodes}, N = {}, NB = {}, {} x {}: {}; {peak}{own}.", of.n, of.nb, of.p, of.q, flops(rate))
     };
     listed("HPL across nodes", &document.hpl.iter().map(line).collect::<Vec<_>>(), style)
 }
 
 fn differences(document: &ClusterDocument, style: &Style) -> Vec<String> {
-    let line = |of: &model::cluster::Difference| {
+    let line = |of: &Difference| {
         let nodes = some_of(&of.nodes, MOST_NAMES);
         format!("{}: {} on {nodes}, most have {}", one_line(&of.fact), one_line(&of.value), one_line(&of.majority))
     };
@@ -218,7 +209,7 @@ fn differences(document: &ClusterDocument, style: &Style) -> Vec<String> {
 }
 
 fn problems(document: &ClusterDocument, style: &Style) -> Vec<String> {
-    let line = |of: &model::cluster::Problem| {
+    let line = |of: &Problem| {
         let nodes = if of.nodes.is_empty() { String::new() } else { format!(" ({})", some_of(&of.nodes, MOST_NAMES)) };
         format!("{}{nodes}", one_line(&of.text))
     };
@@ -226,12 +217,11 @@ fn problems(document: &ClusterDocument, style: &Style) -> Vec<String> {
 }
 
 fn drain(document: &ClusterDocument, style: &Style) -> Vec<String> {
-    let names: Vec<String> =
-        (!document.drain.is_empty()).then(|| some_of(&document.drain, MOST_SLOW)).into_iter().collect();
-    listed("To drain, if you agree", &names, style)
+    let names = (!document.drain.is_empty()).then(|| some_of(&document.drain, MOST_SLOW));
+    listed("To drain, if you agree", names.as_slice(), style)
 }
 
-/// A heading with an item a line.
+/// A heading with one item a line.
 fn listed(heading: &str, items: &[String], style: &Style) -> Vec<String> {
     if items.is_empty() {
         return Vec::new();

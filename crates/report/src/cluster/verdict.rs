@@ -1,19 +1,19 @@
-//! The answer in three sentences: how many nodes were measured, whether they are equal, and why not and what to do.
+//! The answer in three sentences: how many nodes were measured, whether they are equal, and the cause and next step.
 
 use model::cluster::{ClusterDocument, NodeState, SlowNode, Standing};
-use model::number::counted;
+use model::number::{counted, percent};
 
-use super::labels::{passes, some_of, title};
+use super::labels::{some_of, title};
 use crate::formats::escape::one_line;
 use crate::html::text::{capital, command, listed};
 
-/// Nodes that are named in a sentence.
+/// The most nodes in a sentence.
 const MOST_NAMED: usize = 3;
 
-/// How it looks, for a mark beside the sentences.
+/// The overall answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outlook {
-    /// Nothing stands out, and nothing is missing.
+    /// All nodes are measured and equal.
     Equal,
     /// Something is missing, suspect or cannot be judged.
     Open,
@@ -21,16 +21,16 @@ pub(super) enum Outlook {
     Slow,
 }
 
-/// The answer.
+/// The answer with its sentences.
 #[derive(Clone, Debug)]
 pub(super) struct Verdict {
     pub(super) outlook: Outlook,
     pub(super) sentences: Vec<String>,
-    /// The command that the last sentence ends in.
+    /// The command at the end of the last sentence.
     pub(super) next: Option<String>,
 }
 
-/// How many nodes are in each state.
+/// The number of nodes in each state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) all: usize,
@@ -43,7 +43,7 @@ pub(super) struct Counts {
     pub(super) healthy: usize,
     pub(super) slow: usize,
     pub(super) suspect: usize,
-    /// Measured, but nothing can be said.
+    /// Measured but not judged.
     pub(super) unknown: usize,
 }
 
@@ -99,16 +99,11 @@ fn are(count: usize, what: &str) -> Option<String> {
     (count > 0).then(|| format!("{count} {} {what}", if count == 1 { "is" } else { "are" }))
 }
 
-/// How many nodes there are results of, and what of the others.
+/// The number of measured nodes, and the states of the other nodes.
 fn measured(document: &ClusterDocument, counts: Counts) -> String {
-    let others: Vec<String> = [
-        are(counts.running, "running"),
-        are(counts.waiting, "waiting"),
-        (counts.failed > 0).then(|| format!("{} failed", counts.failed)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let failed = (counts.failed > 0).then(|| format!("{} failed", counts.failed));
+    let others = [are(counts.running, "running"), are(counts.waiting, "waiting"), failed].into_iter().flatten();
+    let others: Vec<String> = others.collect();
     let first = match (counts.all, counts.measured) {
         (0, _) => return "The plan has no nodes.".to_owned(),
         (all, 0) => format!("Nothing was measured yet: of {}, {}", counted(all as u64, "node"), listed(&others)),
@@ -131,7 +126,7 @@ fn measured(document: &ClusterDocument, counts: Counts) -> String {
     format!("{first}{partly}{groups}.")
 }
 
-/// Who is slow, and in what.
+/// Which nodes are slow, and in which areas.
 fn equal(document: &ClusterDocument, counts: Counts) -> String {
     if counts.measured == 0 && document.slow.is_empty() {
         return String::new();
@@ -157,13 +152,13 @@ fn equal(document: &ClusterDocument, counts: Counts) -> String {
     }
     let mut parts = Vec::new();
     if !slow.is_empty() {
-        parts.push(format!("{} slow: {}", number_of(slow.len(), "node is", "nodes are"), told(&slow)));
+        parts.push(format!("{} slow: {}", number_of(slow.len(), "node is", "nodes are"), first_of(&slow)));
     }
     if !suspect.is_empty() {
         parts.push(format!(
             "{} suspected after one pass: {}",
             number_of(suspect.len(), "node is", "nodes are"),
-            told(&suspect)
+            first_of(&suspect)
         ));
     }
     let rest = if counts.healthy > 0 {
@@ -178,18 +173,16 @@ fn number_of(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// The first few of them with their areas and how slow they are.
-fn told(slow: &[&SlowNode]) -> String {
-    let tell = |slow: &&SlowNode| {
+/// The first nodes with their areas and shares of the median.
+fn first_of(slow: &[&SlowNode]) -> String {
+    let node = |slow: &&SlowNode| {
         let areas: Vec<String> = slow.areas.iter().map(|area| in_words(area)).collect();
-        let share = slow.deviations.first().map(|worst| passes(&worst.of_median[..worst.of_median.len().min(1)]));
-        let share = share
-            .filter(|share| !share.is_empty())
-            .map_or_else(String::new, |share| format!(" ({share} of the median)"));
+        let share = slow.deviations.first().and_then(|worst| worst.of_median.first());
+        let share = share.map_or_else(String::new, |share| format!(" ({} of the median)", percent(*share)));
         let place = if areas.is_empty() { String::new() } else { format!(" in {}", some_of(&areas, 3)) };
         format!("{}{place}{share}", one_line(&slow.node)).replace(" %", "\u{a0}%")
     };
-    let names: Vec<String> = slow.iter().map(tell).collect();
+    let names: Vec<String> = slow.iter().map(node).collect();
     some_of(&names, MOST_NAMED)
 }
 
@@ -205,7 +198,7 @@ fn in_words(area: &str) -> String {
     }
 }
 
-/// The likeliest cause of the slowest, and what to do next, with the command for it.
+/// The most probable cause, the next step, and the command for it.
 fn to_do(document: &ClusterDocument, counts: Counts) -> (String, Option<String>) {
     let go_on = format!("assay cluster run {}", command(&[one_line(&document.plan.name)]));
     let mut sentences: Vec<String> = document.slow.first().map(cause).into_iter().collect();

@@ -1,6 +1,4 @@
-//! A change as a line of characters: where its interval lies beside no change and the limits.
-//!
-//! Every row has its own scale, in limits: what lies between the dotted marks is no change, whatever the row.
+//! A change as a line of characters: its interval, no change, and the limits. Each result has its own scale, in limits.
 
 use model::comparison::Compared;
 

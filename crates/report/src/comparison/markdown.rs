@@ -1,23 +1,24 @@
-//! A comparison for a pull request: the verdict, a table of what changed and what cannot be told, and the rest folded.
+//! A comparison for a pull request: the verdict, a table of changed and inconclusive results, and the rest folded.
 
-use model::number::counted;
 use std::fmt::Write;
 
 use model::comparison::{Change, Compared, Comparison, Side};
+use model::number::{change, counted};
 
-use super::parts::{Notes, name, reasons, rows_of};
+use super::parts::{
+    Notes, chance, figures, interval, legend, limit_words, means, name, reasons, rows_of, summary, verdict_words,
+};
 use crate::formats::markdown::{code, escaped, folded};
 
 /// The comparison as Markdown (GitHub's tables), ending in a newline.
 pub fn markdown(comparison: &Comparison) -> String {
     let notes = Notes::of(comparison);
-    let mut parts = vec![format!("**{}**", escaped(&super::parts::summary(comparison, "…")))];
+    let mut parts = vec![format!("**{}**", escaped(&summary(comparison, "…")))];
     parts.push(format!("{}\n{}", side("BASE", &comparison.base), side("NEW", &comparison.new)));
     let warnings: Vec<String> = comparison.warnings.iter().map(|warning| format!("> {}", escaped(warning))).collect();
     parts.push(warnings.join("\n>\n"));
-    let told: Vec<&Compared> =
-        [Change::Changed, Change::Inconclusive].into_iter().flat_map(|verdict| rows_of(comparison, verdict)).collect();
-    parts.push(table(comparison, &told, &notes));
+    let shown = [Change::Changed, Change::Inconclusive].map(|verdict| rows_of(comparison, verdict)).concat();
+    parts.push(table(comparison, &shown, &notes));
     let numbered = notes.texts.iter().enumerate();
     let numbered: Vec<String> = numbered.map(|(index, text)| format!("{}. {}", index + 1, escaped(text))).collect();
     parts.push(numbered.join("\n"));
@@ -31,10 +32,7 @@ pub fn markdown(comparison: &Comparison) -> String {
         let title = format!("{} not compared", counted(comparison.not_compared.len() as u64, "row"));
         parts.push(folded(&title, &left_out(comparison)));
     }
-    let foot: Vec<String> = super::parts::means(&comparison.geometric_means)
-        .into_iter()
-        .chain([super::parts::legend(comparison)])
-        .collect();
+    let foot: Vec<String> = means(&comparison.geometric_means).into_iter().chain([legend(comparison)]).collect();
     parts.push(format!("<sub>{}</sub>", escaped(&foot.join(" "))));
     parts.retain(|part| !part.is_empty());
     format!("{}\n", parts.join("\n\n"))
@@ -56,21 +54,21 @@ fn table(comparison: &Comparison, rows: &[&Compared], notes: &Notes<'_>) -> Stri
          |---|--:|--:|--:|:-:|--:|--:|---|\n",
     );
     for row in rows {
-        let [base, new, unit] = super::parts::figures(row);
+        let [base, new, unit] = figures(row);
         let mark = notes.number(row).map_or_else(String::new, |number| format!(" ({number})"));
         let verdict = match row.verdict {
-            Change::Changed => format!("**{}**{mark}", super::parts::verdict_words(row)),
-            Change::Inconclusive | Change::Same => format!("{}{mark}", super::parts::verdict_words(row)),
+            Change::Changed => format!("**{}**{mark}", verdict_words(row)),
+            Change::Inconclusive | Change::Same => format!("{}{mark}", verdict_words(row)),
         };
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
             "| {} | {base} {unit} | {new} {unit} | {} % | {} | {} | {} | {verdict} |",
             code(&name(row, comparison)),
-            model::number::change(row.ratio),
-            super::parts::interval(row, "…"),
-            super::parts::limit_words(row),
-            super::parts::chance(row),
+            change(row.ratio),
+            interval(row, "…"),
+            limit_words(row),
+            chance(row),
         );
     }
     text.trim_end().to_owned()

@@ -1,7 +1,5 @@
-//! A comparison as a table for a terminal, as Markdown for a pull request, and as JSON.
-//!
-//! Verdicts and explanations are the comparison's own. Here is only said how many there are of each, and how figures
-//! are written.
+//! A comparison as a table for a terminal, as Markdown for a pull request, and as JSON. Verdicts and explanations are the
+//! comparison's own.
 
 mod bar;
 mod markdown;
@@ -10,20 +8,16 @@ mod text;
 
 use model::comparison::Comparison;
 
+use crate::formats::json::pretty;
 use crate::render::RenderError;
 
 pub use markdown::markdown;
 pub use text::text;
 
-/// The comparison as JSON, indented, one trailing newline.
+/// The comparison as JSON.
 ///
 /// # Errors
-/// Where it holds a figure that is not finite: JSON has no word for one.
+/// A value is not finite, which JSON cannot express.
 pub fn json(comparison: &Comparison) -> Result<String, RenderError> {
-    let refuse =
-        |error: serde_json::Error| RenderError::new(format!("the comparison cannot be written as JSON: {error}"));
-    let mut text = serde_json::to_string_pretty(comparison).map_err(refuse)?;
-    serde_json::from_str::<Comparison>(&text).map_err(refuse)?;
-    text.push('\n');
-    Ok(text)
+    pretty(comparison, "comparison")
 }

@@ -1,41 +1,30 @@
-//! What a comparison has in common in every form.
+//! The texts of a comparison that all formats share.
 
 use std::fmt::Write;
 
 use model::comparison::{AreaMean, Change, Compared, Comparison, Direction, NotCompared};
 use model::experiment::Area;
-use model::number::{change, percent_short};
+use model::number::{Notation, UnitScale, change, counted, percent, percent_short};
 use model::unit::Unit;
 
+use crate::grouped::grouped;
 use areas::label::area_title;
-use model::number::{Notation, UnitScale, counted, percent};
 
-/// The order in which verdicts are told: what changed, what cannot be told, what stayed.
+/// The order of verdicts.
 pub(super) const ORDER: [Change; 3] = [Change::Changed, Change::Inconclusive, Change::Same];
 
-/// The rows of a verdict, area by area in the order in which areas first appear.
+/// The results with a verdict, area by area in the order of the first result of each area.
 pub(super) fn rows_of(comparison: &Comparison, verdict: Change) -> Vec<&Compared> {
-    let mut areas: Vec<&str> = Vec::new();
-    for row in &comparison.experiments {
-        if !areas.contains(&area_word(&row.id)) {
-            areas.push(area_word(&row.id));
-        }
-    }
-    let of_area = |area| comparison.experiments.iter().filter(move |row| area_word(&row.id) == area);
-    areas.into_iter().flat_map(of_area).filter(|row| row.verdict == verdict).collect()
+    let areas = grouped(comparison.experiments.iter().map(|row| (area_word(&row.id), row))).into_iter();
+    areas.flat_map(|(_, rows)| rows).filter(|row| row.verdict == verdict).collect()
 }
 
-/// The area that an id begins with.
-pub(super) fn area_word(id: &str) -> &str {
+/// The area at the start of an id.
+fn area_word(id: &str) -> &str {
     id.split('/').next().unwrap_or_default()
 }
 
-/// An area's title; the word itself where this version does not know it.
-pub(super) fn area_words(word: &str) -> String {
-    word.parse::<Area>().map_or_else(|_| word.to_owned(), |area| area_title(area).to_owned())
-}
-
-/// A verdict above its rows.
+/// A verdict above its results.
 pub(super) const fn verdict_title(verdict: Change) -> &'static str {
     match verdict {
         Change::Changed => "Changed",
@@ -44,7 +33,7 @@ pub(super) const fn verdict_title(verdict: Change) -> &'static str {
     }
 }
 
-/// A verdict beside its row.
+/// A verdict in the line of its result.
 pub(super) const fn verdict_words(row: &Compared) -> &'static str {
     match (row.verdict, row.direction) {
         (Change::Changed, Some(Direction::Worse)) => "worse",
@@ -80,22 +69,19 @@ pub(super) fn summary(comparison: &Comparison, ellipsis: &str) -> String {
     format!("{}.", parts.join("; "))
 }
 
-/// In which directions rows changed: `both for the worse`, `2 for the worse and 1 for the better`.
-pub(super) fn directions(rows: &[Compared]) -> String {
+/// The directions of changes: `both for the worse`, `2 for the worse and 1 for the better`.
+fn directions(rows: &[Compared]) -> String {
     let count = |direction| rows.iter().filter(|row| row.direction == Some(direction)).count();
+    let all = |count: usize| ["", "", "both "].get(count).copied().unwrap_or("all ");
     match (count(Direction::Worse), count(Direction::Better)) {
-        (1, 0) => "for the worse".to_owned(),
-        (2, 0) => "both for the worse".to_owned(),
-        (_, 0) => "all for the worse".to_owned(),
-        (0, 1) => "for the better".to_owned(),
-        (0, 2) => "both for the better".to_owned(),
-        (0, _) => "all for the better".to_owned(),
+        (worse, 0) => format!("{}for the worse", all(worse)),
+        (0, better) => format!("{}for the better", all(better)),
         (worse, better) => format!("{worse} for the worse and {better} for the better"),
     }
 }
 
-/// The thresholds of rows: `2 %`, `2 … 10 %`.
-pub(super) fn limits<'a>(rows: impl Iterator<Item = &'a Compared> + Clone, ellipsis: &str) -> String {
+/// The thresholds of results: `2 %`, `2 … 10 %`.
+fn limits<'a>(rows: impl Iterator<Item = &'a Compared> + Clone, ellipsis: &str) -> String {
     let least = rows.clone().map(|row| row.threshold).fold(f64::INFINITY, f64::min);
     let most = rows.map(|row| row.threshold).fold(0.0, f64::max);
     let (low, high) = (limit(least), limit(most));
@@ -103,12 +89,11 @@ pub(super) fn limits<'a>(rows: impl Iterator<Item = &'a Compared> + Clone, ellip
 }
 
 /// A threshold in percent, without the sign.
-pub(super) fn limit(threshold: f64) -> String {
+fn limit(threshold: f64) -> String {
     percent_short(threshold).trim_end_matches(" %").to_owned()
 }
 
-/// How far a row must move to be called changed, in words for a cell: `10 %`, `10 + 4 %` with what disturbances may
-/// account for.
+/// The least change that counts: `10 %`; `10 + 4 %` with the possible effect of interference.
 pub(super) fn limit_words(row: &Compared) -> String {
     if row.allowance > 0.0005 {
         format!("{} + {} %", limit(row.threshold), limit(row.allowance))
@@ -117,12 +102,12 @@ pub(super) fn limit_words(row: &Compared) -> String {
     }
 }
 
-/// The ends of an interval as changes: `-9.0 … -7.2`; empty where there is none.
+/// The ends of an interval as changes: `-9.0 … -7.2`; empty without an interval.
 pub(super) fn interval(row: &Compared, ellipsis: &str) -> String {
     row.ratio_ci95.map_or_else(String::new, |[low, high]| format!("{} {ellipsis} {}", change(low), change(high)))
 }
 
-/// Both figures of a row in one prefix, and the unit.
+/// Both values of a result with one prefix, and the unit.
 pub(super) fn figures(row: &Compared) -> [String; 3] {
     let area = area_word(&row.id).parse::<Area>();
     let notation = area.map_or(Notation::Plain(row.unit), |area| Notation::of(area, row.unit));
@@ -130,7 +115,7 @@ pub(super) fn figures(row: &Compared) -> [String; 3] {
     [scale.digits(row.base), scale.digits(row.new), scale.unit().to_owned()]
 }
 
-/// What a row is: its experiment, the other side's where it is another one, and its metric where the id has several.
+/// The name of a result: its id, the id of the other side if it differs, and its metric if the id has several.
 pub(super) fn name(row: &Compared, comparison: &Comparison) -> String {
     let mut name = row.id.clone();
     if let Some(new) = &row.id_new {
@@ -138,14 +123,19 @@ pub(super) fn name(row: &Compared, comparison: &Comparison) -> String {
     }
     let several = comparison.experiments.iter().filter(|other| other.id == row.id).count() > 1;
     let usual = if row.unit == Unit::Second { "latency" } else { "throughput" };
-    // Two rows of one experiment differ by their units; a name that the unit does not suggest is always said.
+    // Two results of one benchmark differ in their units; a metric that the unit does not imply is always shown.
     if several && row.metric == "latency" || row.metric != usual && row.metric != "iops" {
         name = format!("{name} {}", row.metric);
     }
     name
 }
 
-/// Explanations, numbered in the order of reading; equal ones are one.
+/// Texts without repetition, in order.
+fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    grouped(texts.map(|text| (text, ()))).into_iter().map(|(text, _)| text).collect()
+}
+
+/// Distinct explanations, numbered in reading order.
 #[derive(Debug, Default)]
 pub(super) struct Notes<'a> {
     pub(super) texts: Vec<&'a str>,
@@ -153,14 +143,8 @@ pub(super) struct Notes<'a> {
 
 impl<'a> Notes<'a> {
     pub(super) fn of(comparison: &'a Comparison) -> Self {
-        let mut texts: Vec<&str> = Vec::new();
         let rows = ORDER.into_iter().flat_map(|verdict| rows_of(comparison, verdict));
-        for text in rows.filter_map(|row| row.explanation.as_deref()) {
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
-        Self { texts }
+        Self { texts: distinct(rows.filter_map(|row| row.explanation.as_deref())) }
     }
 
     pub(super) fn number(&self, row: &Compared) -> Option<usize> {
@@ -169,19 +153,12 @@ impl<'a> Notes<'a> {
     }
 }
 
-/// What was not compared, one entry for each reason, in the order in which they appear.
+/// The ids of results that were not compared, by reason.
 pub(super) fn reasons(not_compared: &[NotCompared]) -> Vec<(&str, Vec<&str>)> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for row in not_compared {
-        match reasons.iter_mut().find(|(reason, _)| *reason == row.reason) {
-            Some((_, ids)) => ids.push(&row.id),
-            None => reasons.push((&row.reason, vec![&row.id])),
-        }
-    }
-    reasons
+    grouped(not_compared.iter().map(|row| (row.reason.as_str(), row.id.as_str())))
 }
 
-/// What must be known to read the table: what the figures are, what the limit is, and what the samples cannot show.
+/// The legend: the meaning of the values and of the limit, and what samples cannot show.
 pub(super) fn legend(comparison: &Comparison) -> String {
     let mut text = if comparison.live {
         "Change: NEW over BASE, the ratio of the medians of pairs measured in turn, with its 95 % interval.".to_owned()
@@ -195,19 +172,13 @@ pub(super) fn legend(comparison: &Comparison) -> String {
     if comparison.experiments.iter().any(|row| limit_words(row).contains('+')) {
         text.push_str(" After the plus: what disturbances may account for.");
     }
-    let mut sources: Vec<&str> = Vec::new();
-    for source in comparison.experiments.iter().filter_map(|row| row.noise_source.as_deref()) {
-        if !sources.contains(&source) {
-            sources.push(source);
-        }
-    }
+    let sources = distinct(comparison.experiments.iter().filter_map(|row| row.noise_source.as_deref()));
     if !sources.is_empty() {
         // Writing to a String cannot fail.
         let _ = write!(text, " Noise known from: {}.", sources.join("; "));
     }
-    let one_session = |row: &&Compared| matches!(row.units.as_str(), "samples" | "launches");
     let launches = comparison.experiments.iter().filter(|row| row.units == "launches").count();
-    if comparison.experiments.iter().any(|row| one_session(&row)) {
+    if comparison.experiments.iter().any(|row| matches!(row.units.as_str(), "samples" | "launches")) {
         text.push_str(" Intervals are of samples within one session; what sessions differ by is in the limit.");
     }
     if launches > 0 {
@@ -220,7 +191,8 @@ pub(super) fn legend(comparison: &Comparison) -> String {
 /// `CPU -8.0 % (12 rows)`, for the foot of a table.
 pub(super) fn means(means: &[AreaMean]) -> Option<String> {
     let words = |mean: &AreaMean| {
-        format!("{} {} % ({})", area_words(&mean.area), change(mean.ratio), counted(u64::from(mean.n), "row"))
+        let area = mean.area.parse().map_or_else(|_| mean.area.clone(), |area| area_title(area).to_owned());
+        format!("{area} {} % ({})", change(mean.ratio), counted(u64::from(mean.n), "row"))
     };
     let all: Vec<String> = means.iter().map(words).collect();
     (!all.is_empty()).then(|| format!("Geometric mean of all rows, more is better: {}.", all.join(", ")))

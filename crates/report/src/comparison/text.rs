@@ -1,24 +1,25 @@
 //! A comparison for a terminal.
 
 use model::comparison::{Change, Compared, Comparison, Direction};
-use model::number::counted;
+use model::number::{change, counted};
 
 use super::bar;
-use super::parts::{Notes, name, reasons, rows_of};
+use super::parts::{
+    Notes, ORDER, figures, legend, limit_words, means, name, reasons, rows_of, summary, verdict_title, verdict_words,
+};
 use crate::layout::{Align, Block, Cell, Column, flow, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
 
 /// Between the blocks of a table.
 const GAP: usize = 2;
-/// What the name of a side takes before its line.
+/// The width of the name of a side.
 const WORD: usize = 6;
 
-/// The comparison as text, ending in a newline: the verdict, what must be known of the two sides, what changed, what
-/// cannot be told, what stayed the same, and why.
+/// The comparison as text, ending in a newline: the verdict, both sides, the results by verdict, and explanations.
 pub fn text(comparison: &Comparison, style: &Style) -> String {
     let notes = Notes::of(comparison);
     let mut paragraphs = vec![head(comparison, style), warnings(comparison, style)];
-    paragraphs.extend(super::parts::ORDER.map(|verdict| section(comparison, verdict, &notes, style)));
+    paragraphs.extend(ORDER.map(|verdict| section(comparison, verdict, &notes, style)));
     paragraphs.extend([note_lines(&notes, style), left_out(comparison, style), foot(comparison, style)]);
     let paragraphs: Vec<String> =
         paragraphs.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
@@ -32,12 +33,12 @@ fn head(comparison: &Comparison, style: &Style) -> Vec<String> {
     } else {
         Tone::Strong
     };
-    let verdict = wrap(&super::parts::summary(comparison, style.ellipsis()), "", style.width);
+    let verdict = wrap(&summary(comparison, style.ellipsis()), "", style.width);
     let verdict = verdict.iter().map(|line| style.paint(line, tone));
     verdict.chain(side_lines(comparison, style)).collect()
 }
 
-/// Both sides, and once what they have in common.
+/// Both sides; what they have in common is a line of its own.
 fn side_lines(comparison: &Comparison, style: &Style) -> Vec<String> {
     let [base, new] = [&comparison.base, &comparison.new].map(|side| {
         let switch = side.switch.as_ref().map_or_else(String::new, |command| format!("switched by '{command}'"));
@@ -62,17 +63,16 @@ fn warnings(comparison: &Comparison, style: &Style) -> Vec<String> {
     comparison.warnings.iter().flat_map(|warning| wrap(&style.clean(warning), "! ", style.width)).collect()
 }
 
-/// The rows of a verdict under their heading.
+/// The results with a verdict under their heading.
 fn section(comparison: &Comparison, verdict: Change, notes: &Notes<'_>, style: &Style) -> Vec<String> {
     let rows = rows_of(comparison, verdict);
     if rows.is_empty() {
         return Vec::new();
     }
-    let title = format!("{}: {}", super::parts::verdict_title(verdict), counted(rows.len() as u64, "row"));
+    let title = format!("{}: {}", verdict_title(verdict), counted(rows.len() as u64, "row"));
     let set = Table { comparison, rows, notes, style };
     let same = verdict == Change::Same;
-    // A row that stayed the same is told in one line at any width; the others in one where there is room.
-    // Its limit is in the first line then.
+    // An unchanged result has one line at any width, without its limit in a narrow terminal.
     let mut forms = vec![set.wide(same, true, true), set.wide(same, true, false)];
     forms.extend(same.then(|| set.wide(same, false, false)));
     let fitting = forms.iter().find(|blocks| table_width(blocks, GAP) <= style.width);
@@ -80,7 +80,7 @@ fn section(comparison: &Comparison, verdict: Change, notes: &Notes<'_>, style: &
     std::iter::once(style.paint(&title, Tone::Strong)).chain(lines).collect()
 }
 
-/// Rows that are told in the same form.
+/// The results of a table.
 struct Table<'a> {
     comparison: &'a Comparison,
     rows: Vec<&'a Compared>,
@@ -101,10 +101,10 @@ impl Table<'_> {
         Block::new("", Align::Left, vec![self.plain(Align::Left, |row| name(row, self.comparison))])
     }
 
-    /// Base, new and their unit; of what stayed the same, new alone.
+    /// Base, new and their unit; of unchanged results new only.
     fn figures(&self, same: bool) -> Vec<Block> {
-        let figure = |index: usize| self.plain(Align::Decimal, move |row| super::parts::figures(row)[index].clone());
-        let unit = self.plain(Align::Left, |row| super::parts::figures(row)[2].clone());
+        let figure = |index: usize| self.plain(Align::Decimal, move |row| figures(row)[index].clone());
+        let unit = self.plain(Align::Left, |row| figures(row)[2].clone());
         let new = Block::new("new", Align::Left, vec![figure(1), unit]);
         if same { vec![new] } else { vec![Block::new("base", Align::Left, vec![figure(0)]), new] }
     }
@@ -116,15 +116,15 @@ impl Table<'_> {
         };
         let between = self
             .plain(Align::Left, |row| row.ratio_ci95.map_or_else(String::new, |_| self.style.ellipsis().to_owned()));
-        let change = vec![
-            self.plain(Align::Decimal, |row| format!("{} %", model::number::change(row.ratio))),
-            end(Align::Right, |[low, _]| format!("({}", model::number::change(low))),
+        let parts = vec![
+            self.plain(Align::Decimal, |row| format!("{} %", change(row.ratio))),
+            end(Align::Right, |[low, _]| format!("({}", change(low))),
             between,
-            end(Align::Left, |[_, high]| format!("{})", model::number::change(high))),
+            end(Align::Left, |[_, high]| format!("{})", change(high))),
         ];
-        let mut blocks = vec![Block::new("change", Align::Left, change)];
+        let mut blocks = vec![Block::new("change", Align::Left, parts)];
         if with_limit {
-            blocks.push(Block::new("limit", Align::Left, vec![self.plain(Align::Left, super::parts::limit_words)]));
+            blocks.push(Block::new("limit", Align::Left, vec![self.plain(Align::Left, limit_words)]));
         }
         blocks
     }
@@ -136,8 +136,8 @@ impl Table<'_> {
             None => Tone::Plain,
         };
         let words = |row: &Compared| match row.verdict {
-            Change::Changed => super::parts::verdict_words(row).to_owned(),
-            // The heading says it.
+            Change::Changed => verdict_words(row).to_owned(),
+            // The heading has the verdict.
             Change::Inconclusive | Change::Same => String::new(),
         };
         let mark = Column::new(Align::Left, self.rows.iter().map(|row| Cell::plain(self.mark(row))));
@@ -153,7 +153,7 @@ impl Table<'_> {
         Block::new("", Align::Left, vec![Column::new(Align::Left, bars)])
     }
 
-    /// One line for each row.
+    /// One line for each result.
     fn wide(&self, same: bool, with_limit: bool, with_bar: bool) -> Vec<Block> {
         let mut blocks = vec![self.names()];
         blocks.extend(self.figures(same));
@@ -165,7 +165,7 @@ impl Table<'_> {
         blocks
     }
 
-    /// Two lines for each row, where one is too narrow: its name and verdict, then its figures.
+    /// Two lines for each result, in a narrow terminal: its name and verdict, then its values.
     fn narrow(&self, same: bool) -> Vec<String> {
         let mut figures = self.figures(same);
         figures.extend(self.changes(true));
@@ -175,7 +175,7 @@ impl Table<'_> {
         let mut all: Vec<String> = lines.next().into_iter().collect();
         for (row, line) in self.rows.iter().zip(lines) {
             let name = self.style.clean(&name(row, self.comparison));
-            let words = if row.verdict == Change::Changed { super::parts::verdict_words(row) } else { "" };
+            let words = if row.verdict == Change::Changed { verdict_words(row) } else { "" };
             let verdict = format!("{words} {}", self.mark(row));
             let line_of = format!("{name}  {}", verdict.trim());
             if width(line_of.trim_end()) <= self.style.width {
@@ -211,7 +211,7 @@ fn left_out(comparison: &Comparison, style: &Style) -> Vec<String> {
 }
 
 fn foot(comparison: &Comparison, style: &Style) -> Vec<String> {
-    let lines = super::parts::means(&comparison.geometric_means).into_iter().chain([super::parts::legend(comparison)]);
+    let lines = means(&comparison.geometric_means).into_iter().chain([legend(comparison)]);
     let lines = lines.flat_map(|text| wrap(&style.clean(&text), "", style.width));
     lines.map(|line| style.paint(&line, Tone::Dim)).collect()
 }

@@ -1,6 +1,8 @@
 //! The document as JSON, indented, one trailing newline.
 
 use model::document::Document;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::render::{Render, RenderError};
 
@@ -17,13 +19,16 @@ impl Render for Json {
 /// The document as text.
 ///
 /// # Errors
-/// Where it holds a figure that is not finite: JSON has no word for one, and a document that does not load again must
-/// not be written. (Where a fact may be absent, a figure that is none becomes `null`, which is what it is.)
+/// A value that may not be absent is not finite, which JSON cannot express.
 pub fn render(document: &Document) -> Result<String, RenderError> {
-    let refuse =
-        |error: serde_json::Error| RenderError::new(format!("the document cannot be written as JSON: {error}"));
+    pretty(document, "document")
+}
+
+/// Any document as indented JSON that loads again, with a newline at the end.
+pub(crate) fn pretty<T: Serialize + DeserializeOwned>(document: &T, what: &str) -> Result<String, RenderError> {
+    let refuse = |error: serde_json::Error| RenderError::new(format!("the {what} cannot be written as JSON: {error}"));
     let mut text = serde_json::to_string_pretty(document).map_err(refuse)?;
-    serde_json::from_str::<Document>(&text).map_err(refuse)?;
+    serde_json::from_str::<T>(&text).map_err(refuse)?;
     text.push('\n');
     Ok(text)
 }

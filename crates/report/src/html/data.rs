@@ -1,6 +1,5 @@
-//! The raw data inside the page: the document and its table, packed, so that whoever has the page has the run.
-//!
-//! A browser without scripts saves the packed file; with them it saves what is in it.
+//! The raw data inside the report: the document and its table, packed. A browser without scripts saves the packed file,
+//! with scripts the unpacked one.
 
 use std::io::Write as _;
 
@@ -15,44 +14,43 @@ use crate::formats::csv;
 use crate::render::RenderError;
 use model::number::size;
 
-/// Most characters of packed files in a page, all of them together. Chromium refuses to save from an address of more than 2 MiB
-/// (`url::kMaxURLChars` in `url/url_constants.h`), and a page has to stay light enough to be sent.
+/// The most characters of all packed files together. Chromium refuses to save from an address of more than 2 MiB
+/// (`url::kMaxURLChars` in `url/url_constants.h`), and a report must remain small enough to be sent.
 const MOST: usize = 1_600_000;
 
-/// A file inside the page.
+/// A file inside a report.
 #[derive(Debug, Serialize)]
 pub(crate) struct File {
     name: &'static str,
     media: &'static str,
     about: &'static str,
-    /// Its size once unpacked.
+    /// Its unpacked size.
     size: String,
-    /// Packed by gzip, in base64.
+    /// The content, compressed by gzip, in base64.
     packed: String,
 }
 
 /// The files that fit: the document with every sample, and its table of summaries.
 ///
 /// # Errors
-/// Where the document cannot be written as JSON, since a figure is not finite.
+/// A value of the document is not finite, which JSON cannot express.
 pub(super) fn files(document: &Document) -> Result<Vec<File>, RenderError> {
     let refuse = |error: serde_json::Error| RenderError::new(format!("the document cannot be packed: {error}"));
     let json = serde_json::to_vec(document).map_err(refuse)?;
     let table = csv::render(document).into_bytes();
-    let files = [
+    fitting([
         ("run.json", "application/json", "the document with every sample", json),
         ("run.csv", "text/csv", "one line per metric of each row", table),
-    ];
-    fitting(files)
+    ])
 }
 
-/// A file before it is packed: name, kind of media, what it is, what is in it.
+/// A file before it is packed: name, media type, description, content.
 pub(crate) type Unpacked = (&'static str, &'static str, &'static str, Vec<u8>);
 
-/// Those of the files that fit into a page, in their order.
+/// The files that fit into a report, in their order.
 ///
 /// # Errors
-/// Where one cannot be packed.
+/// A file cannot be packed.
 pub(crate) fn fitting(files: impl IntoIterator<Item = Unpacked>) -> Result<Vec<File>, RenderError> {
     let refuse = |error: std::io::Error| RenderError::new(format!("the document cannot be packed: {error}"));
     let mut kept: Vec<File> = Vec::new();

@@ -1,8 +1,7 @@
-//! One figure per area that a reader looks for first, with the share of its limit as a bar.
-//!
-//! Which row stands for an area is a rule, not a choice by the result: the first of its preferences that was measured,
-//! and of rows alike the one with the most. A disturbed row stands for its area only where there is no other.
+//! One value per area, with its share of the limit as a bar. A rule chooses it: the first of the area's preferences that
+//! was measured, of equals the highest; a disturbed result only where there is no other.
 
+use minijinja::{Value, context};
 use model::document::{Document, Row, Status};
 use model::experiment::Area;
 use model::peak::PeakKind;
@@ -15,43 +14,34 @@ use super::tables::Anchors;
 use areas::label::{Label, area_title, labels};
 use model::number::{Notation, percent, quantity, spread};
 
-/// What is said of a figure that no peak allows.
+/// The text for a value above its limit.
 const ABOVE: &str = "more than its peak allows, so the peak or the clock in it is wrong";
 
-/// What stands for an area.
+/// The value of an area.
 #[derive(Debug, Serialize)]
 pub(super) struct Gauge {
-    /// The area's colour and section.
     pub(super) accent: &'static str,
     title: &'static str,
     pub(super) value: String,
     spread: String,
     pub(super) what: String,
-    /// The part of the bar that is filled, in hundredths; `None` where no limit is known.
+    /// The filled part of the bar in percent; `None` without a limit.
     filled: Option<f64>,
-    /// The same in words: `96.1 %`.
+    /// The same as text: `96.1 %`.
     pub(super) share: Option<String>,
-    /// What it is a share of: `of its sustained peak`.
+    /// The kind of the limit: `of the sustained peak`.
     pub(super) of: Option<&'static str>,
-    /// Why there is no share, where there is none.
+    /// Why there is no share.
     why: &'static str,
     grade: Option<&'static str>,
-    /// What one thing takes: `174.1 ns`, and which.
-    latency: Option<Latency>,
+    /// The time of a single access, request or round trip.
+    latency: Option<Value>,
     anchor: Option<String>,
     #[serde(skip)]
     pub(super) area: Area,
 }
 
-/// The time of a single access, request or round trip.
-#[derive(Debug, Serialize)]
-struct Latency {
-    value: String,
-    what: String,
-    anchor: Option<String>,
-}
-
-/// The areas that something was measured of, in their order.
+/// The values of the areas that were measured.
 pub(super) fn gauges(document: &Document, anchors: &Anchors<'_>) -> Vec<Gauge> {
     Area::ALL.iter().filter_map(|area| gauge(*area, document, anchors)).collect()
 }
@@ -62,6 +52,7 @@ fn gauge(area: Area, document: &Document, anchors: &Anchors<'_>) -> Option<Gauge
     let row = first_of(area, &rows)?;
     let metric = headline(row)?;
     let share = metric.efficiency.filter(|efficiency| efficiency.value.is_finite());
+    let is_above = row.warnings.iter().any(|warning| warning.code == WarningCode::AbovePeak);
     Some(Gauge {
         accent: area.name(),
         title: area_title(area),
@@ -71,7 +62,7 @@ fn gauge(area: Area, document: &Document, anchors: &Anchors<'_>) -> Option<Gauge
         filled: share.map(|share| (share.value * 100.0).clamp(0.0, 100.0)),
         share: share.map(|share| percent(share.value)),
         of: share.map(|share| kind_words(share.of)),
-        why: if is_above(row) { ABOVE } else { "no known limit" },
+        why: if is_above { ABOVE } else { "no known limit" },
         grade: row.grade.map(Grade::name),
         latency: latency(area, &rows, anchors),
         anchor: anchors.link(&row.id),
@@ -79,28 +70,24 @@ fn gauge(area: Area, document: &Document, anchors: &Anchors<'_>) -> Option<Gauge
     })
 }
 
-/// Whether more was measured than the peak that is known allows.
-fn is_above(row: &Row) -> bool {
-    row.warnings.iter().any(|warning| warning.code == WarningCode::AbovePeak)
-}
-
 impl Gauge {
-    /// Whether there is nothing that its figure could be held against.
+    /// Whether no limit is known.
     pub(super) fn is_without_limit(&self) -> bool {
         self.share.is_none() && self.why != ABOVE
     }
 }
 
-/// The metric that a row stands for.
-pub(super) fn headline(row: &Row) -> Option<&Metric> {
+/// The metric that names a result.
+fn headline(row: &Row) -> Option<&Metric> {
     row.metrics.first().filter(|metric| metric.summary.median.is_finite())
 }
 
-/// The row that stands for an area.
+/// The result whose value is shown for an area.
 fn first_of<'a>(area: Area, rows: &[&'a Row]) -> Option<&'a Row> {
     let most = |of: &dyn Fn(&Row) -> bool, quoted: bool| {
         let fit = rows.iter().copied().filter(|row| of(row) && (!quoted || row.grade != Some(Grade::C)));
-        fit.reduce(|best, other| if figure(other) > figure(best) { other } else { best })
+        let value = |row: &Row| headline(row).map_or(f64::NEG_INFINITY, |metric| metric.summary.median);
+        fit.reduce(|best, other| if value(other) > value(best) { other } else { best })
     };
     let leading = labels(area).leading;
     let preferred = [true, false]
@@ -109,27 +96,23 @@ fn first_of<'a>(area: Area, rows: &[&'a Row]) -> Option<&'a Row> {
     preferred.or_else(|| rows.first().copied())
 }
 
-fn figure(row: &Row) -> f64 {
-    headline(row).map_or(f64::NEG_INFINITY, |metric| metric.summary.median)
-}
-
 fn is_rate(row: &Row) -> bool {
     headline(row).is_some_and(|metric| metric.better == Better::Higher)
 }
 
-/// The time of one thing at a time: the longest chase, a random read, a round trip.
-fn latency(area: Area, rows: &[&Row], anchors: &Anchors<'_>) -> Option<Latency> {
+/// The time of the longest chase, a random read, or a round trip.
+fn latency(area: Area, rows: &[&Row], anchors: &Anchors<'_>) -> Option<Value> {
     let single = labels(area).single;
     let fit = rows.iter().copied().filter(|row| row.params.threads() == 1);
     let timed = fit.filter_map(|row| Some((single(row)?, (row, row.metric(MetricName::Latency)?))));
     let longest = timed.reduce(|best, other| if other.0 > best.0 { other } else { best }).map(|(_, found)| found);
     let (row, metric) = longest.filter(|(_, metric)| metric.summary.median.is_finite())?;
     let value = quantity(metric.summary.median, Notation::of(area, metric.unit));
-    Some(Latency { value, what: Label::sentence(row), anchor: anchors.link(&row.id) })
+    Some(context! { value, what => Label::sentence(row), anchor => anchors.link(&row.id) })
 }
 
-/// A kind of peak in a sentence, after a share.
-pub(super) const fn kind_words(kind: PeakKind) -> &'static str {
+/// A kind of limit in a sentence, after a share.
+const fn kind_words(kind: PeakKind) -> &'static str {
     match kind {
         PeakKind::Sustained => "of the sustained peak",
         PeakKind::Boost => "of the boost peak",

@@ -1,6 +1,9 @@
-//! The validity log: every warning with its cause, its figure, its advice and its rows; and every row that has no
-//! figures, with the reason.
+//! The validity log: every warning with its cause, its advice and its results; and every result without values, with the
+//! reason.
 
+use std::cmp::Reverse;
+
+use minijinja::{Value, context};
 use model::document::{Document, Row, Status};
 use model::number::counted;
 use model::warning::{Cause, Grade, WARNINGS, Warning};
@@ -8,39 +11,33 @@ use serde::Serialize;
 
 use super::tables::Anchors;
 use super::text::{capital, code_anchor, warning_words};
+use crate::grouped::grouped;
 use crate::reason;
 use crate::terminal::without_words;
 use areas::label::Label;
 
-/// All remarks of one kind.
+/// All warnings of one code.
 #[derive(Debug, Serialize)]
 pub(super) struct WarningKind {
     /// The end of its anchor.
     anchor: String,
-    pub(super) title: String,
-    /// The same inside a sentence.
+    title: String,
+    /// The title inside a sentence.
     #[serde(skip)]
     pub(super) words: String,
     cause: Option<&'static str>,
-    /// What it does to a number.
     consequence: Option<&'static str>,
     /// `27 rows`.
-    pub(super) rows: String,
-    /// What it did to them: `7 not to be quoted, 20 usable`.
-    pub(super) effect: String,
-    /// The worst that was seen.
-    pub(super) worst: String,
-    pub(super) advice: String,
+    rows: String,
+    /// `7 not to be quoted, 20 usable`.
+    effect: String,
+    /// The text of the worst warning.
+    worst: String,
+    advice: String,
     parts: Vec<Part>,
-    #[serde(skip)]
-    pub(super) disturbed: usize,
-    #[serde(skip)]
-    pub(super) doubtful: usize,
-    #[serde(skip)]
-    figure: f64,
 }
 
-/// The rows that it did the same to.
+/// The results that a warning left at the same grade.
 #[derive(Debug, Serialize)]
 struct Part {
     effect: &'static str,
@@ -49,102 +46,84 @@ struct Part {
     grade: Grade,
 }
 
-/// One row's remark, or the reason why it has no figures.
+/// A result with its remark.
 #[derive(Debug, Serialize)]
-pub(super) struct LogLine {
+struct LogLine {
     anchor: Option<String>,
     what: String,
     text: String,
 }
 
-/// Rows that were not measured for the same reason.
-#[derive(Debug, Serialize)]
-pub(super) struct Absence {
-    pub(super) status: &'static str,
-    pub(super) reason: String,
-    pub(super) rows: Vec<LogLine>,
+impl LogLine {
+    fn new(row: &Row, text: String, anchors: &Anchors<'_>) -> Self {
+        Self { anchor: anchors.link(&row.id), what: Label::sentence(row), text }
+    }
 }
 
-/// Every kind of warning that was raised: those that lowered most grades first.
+/// Every kind of warning; those that lowered most grades first.
 pub(super) fn kinds(document: &Document, anchors: &Anchors<'_>) -> Vec<WarningKind> {
-    let mut kinds: Vec<WarningKind> = Vec::new();
-    let mut places = std::collections::HashMap::new();
-    for row in &document.experiments {
-        for warning in &row.warnings {
-            let place = *places.entry(warning.code.as_str()).or_insert_with(|| {
-                kinds.push(WarningKind::new(warning));
-                kinds.len() - 1
-            });
-            kinds[place].add(row, warning, anchors);
-        }
-    }
-    for kind in &mut kinds {
-        kind.finish();
-    }
-    kinds.sort_by_key(|kind| std::cmp::Reverse((kind.disturbed, kind.doubtful, kind.count())));
+    let warnings = document.experiments.iter().flat_map(|row| row.warnings.iter().map(move |warning| (row, warning)));
+    let groups = grouped(warnings.map(|(row, warning)| (warning.code.as_str(), (row, warning)))).into_iter();
+    let mut kinds: Vec<WarningKind> =
+        groups.map(|(code, warnings)| WarningKind::new(code, &warnings, anchors)).collect();
+    kinds.sort_by_key(|kind| {
+        let count = |grade| kind.count(grade);
+        Reverse((count(Grade::C), count(Grade::B), count(Grade::A)))
+    });
     kinds
 }
 
 impl WarningKind {
-    fn new(warning: &Warning) -> Self {
-        let rule = WARNINGS.iter().find(|rule| warning.code == rule.code);
+    fn new(code: &str, warnings: &[(&Row, &Warning)], anchors: &Anchors<'_>) -> Self {
+        let rule = WARNINGS.iter().find(|rule| warnings[0].1.code == rule.code);
+        let consequence = rule.map(|rule| rule.consequence);
+        let line = |(row, warning): &(&Row, &Warning)| {
+            // The consequence is the same for all, and above them.
+            let own = consequence.and_then(|consequence| warning.text.strip_suffix(consequence));
+            LogLine::new(row, own.unwrap_or(&warning.text).trim_end().to_owned(), anchors)
+        };
+        let parts = [Grade::C, Grade::B, Grade::A].map(|grade| {
+            let own = warnings.iter().filter(|(_, warning)| warning.grade == grade);
+            Part { effect: effect(grade), lines: own.map(line).collect(), grade }
+        });
+        let mut parts: Vec<Part> = parts.into_iter().filter(|part| !part.lines.is_empty()).collect();
+        let lowered = parts.iter().filter(|part| part.grade > Grade::A);
+        let lowered =
+            lowered.map(|part| format!("{} {}", part.lines.len(), part.effect)).collect::<Vec<_>>().join(", ");
+        let mut lines = parts.iter().flat_map(|part| &part.lines).map(|line| &line.text);
+        let first = lines.next();
+        if lines.all(|text| Some(text) == first) {
+            parts.iter_mut().flat_map(|part| &mut part.lines).for_each(|line| line.text.clear());
+        }
+        let figure = |warning: &Warning| warning.figure.unwrap_or(f64::NEG_INFINITY);
+        let worst = warnings.iter().map(|(_, warning)| *warning);
+        let worst = worst.reduce(|worst, other| if figure(other) > figure(worst) { other } else { worst });
+        let (worst, advice) = worst.map(|worst| (worst.text.clone(), worst.advice.clone())).unwrap_or_default();
         Self {
-            anchor: code_anchor(warning.code.as_str()),
-            title: title(warning.code.as_str()),
-            words: warning_words(warning.code.as_str()),
+            anchor: code_anchor(code),
+            title: title(code),
+            words: warning_words(code),
             cause: rule.map(|rule| cause_words(rule.cause)),
-            consequence: rule.map(|rule| rule.consequence),
-            rows: String::new(),
-            effect: String::new(),
-            worst: String::new(),
-            advice: String::new(),
-            parts: Vec::new(),
-            disturbed: 0,
-            doubtful: 0,
-            figure: f64::NEG_INFINITY,
+            consequence: consequence.filter(|consequence| !worst.contains(consequence)),
+            rows: counted(warnings.len() as u64, "row"),
+            effect: if lowered.is_empty() { effect(Grade::A).to_owned() } else { lowered },
+            worst,
+            advice,
+            parts,
         }
     }
 
-    fn add(&mut self, row: &Row, warning: &Warning, anchors: &Anchors<'_>) {
-        self.disturbed += usize::from(warning.grade == Grade::C);
-        self.doubtful += usize::from(warning.grade == Grade::B);
-        let figure = warning.figure.unwrap_or(f64::NEG_INFINITY);
-        if self.parts.is_empty() || figure > self.figure {
-            (self.figure, self.worst, self.advice) = (figure, warning.text.clone(), warning.advice.clone());
-        }
-        // What follows for a number is the same for all of a kind, and told above them.
-        let own = self.consequence.and_then(|consequence| warning.text.strip_suffix(consequence));
-        let text = own.unwrap_or(&warning.text).trim_end().to_owned();
-        let line = LogLine { anchor: anchors.link(&row.id), what: Label::sentence(row), text };
-        match self.parts.iter_mut().find(|part| part.grade == warning.grade) {
-            Some(part) => part.lines.push(line),
-            None => self.parts.push(Part { effect: effect(warning.grade), lines: vec![line], grade: warning.grade }),
-        }
+    fn count(&self, grade: Grade) -> usize {
+        self.parts.iter().find(|part| part.grade == grade).map_or(0, |part| part.lines.len())
     }
 
-    fn count(&self) -> usize {
-        self.parts.iter().map(|part| part.lines.len()).sum()
-    }
-
-    /// What can be said once all rows are there. What every one of them says is not said again beside each.
-    fn finish(&mut self) {
-        self.parts.sort_by_key(|part| std::cmp::Reverse(part.grade));
-        self.rows = counted(self.count() as u64, "row");
-        let parts = [(self.disturbed, effect(Grade::C)), (self.doubtful, effect(Grade::B))];
-        let parts: Vec<String> =
-            parts.iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
-        self.effect = if parts.is_empty() { effect(Grade::A).to_owned() } else { parts.join(", ") };
-        let mut lines = self.parts.iter().flat_map(|part| &part.lines);
-        let first = lines.next().map(|line| line.text.clone()).unwrap_or_default();
-        if lines.all(|line| line.text == first) {
-            self.parts.iter_mut().flat_map(|part| &mut part.lines).for_each(|line| line.text.clear());
-        }
-        // The worst says it already, as a rule.
-        self.consequence = self.consequence.filter(|consequence| !self.worst.contains(consequence));
+    /// The number of results whose grade it lowered.
+    pub(super) fn lowered(&self) -> usize {
+        self.count(Grade::C) + self.count(Grade::B)
     }
 }
 
-/// What a warning did to a row that it left at this grade.
+/// The effect of a warning that left a result at this grade.
 const fn effect(grade: Grade) -> &'static str {
     match grade {
         Grade::A => "changes no grade",
@@ -153,7 +132,7 @@ const fn effect(grade: Grade) -> &'static str {
     }
 }
 
-/// The same as a heading.
+/// A warning's code as a heading.
 fn title(code: &str) -> String {
     let words = warning_words(code);
     if words.starts_with("vCPU") { words } else { capital(&words) }
@@ -169,38 +148,28 @@ const fn cause_words(cause: Cause) -> &'static str {
     }
 }
 
-/// Rows without figures, by what became of them and why.
-pub(super) fn absences(document: &Document, anchors: &Anchors<'_>) -> Vec<Absence> {
-    let mut alike: Vec<Vec<(&Row, String)>> = Vec::new();
-    let mut places = std::collections::HashMap::new();
-    for row in document.experiments.iter().filter(|row| row.status != Status::Ok) {
-        let reason = without_words(row);
-        let place = *places.entry(reason::shape(&reason)).or_insert_with(|| {
-            alike.push(Vec::new());
-            alike.len() - 1
-        });
-        alike[place].push((row, reason));
-    }
-    let mut absences: Vec<Absence> = alike.iter().filter_map(|rows| absence(rows, anchors)).collect();
-    absences.sort_by_key(|absence| (absence.status != Status::Failed.name(), std::cmp::Reverse(absence.rows.len())));
-    absences
+/// Results without values, by status and reason.
+pub(super) fn absences(document: &Document, anchors: &Anchors<'_>) -> Vec<Value> {
+    let without = document.experiments.iter().filter(|row| row.status != Status::Ok);
+    let without = without.map(|row| (row, without_words(row)));
+    let mut alike = grouped(without.map(|(row, reason)| (reason::shape(&reason), (row, reason))));
+    alike.sort_by_key(|(_, rows)| (rows[0].0.status.name() != Status::Failed.name(), Reverse(rows.len())));
+    alike.iter().map(|(_, rows)| absence(rows, anchors)).collect()
 }
 
-/// Rows whose reasons differ in their figures at most; where they do, each row tells its own.
-fn absence(rows: &[(&Row, String)], anchors: &Anchors<'_>) -> Option<Absence> {
-    let (first, _) = rows.first()?;
-    let status = first.status.name();
+/// Results whose reasons differ in their numbers only; where they do, each has its own.
+fn absence(rows: &[(&Row, String)], anchors: &Anchors<'_>) -> Value {
+    let status = rows[0].0.status.name();
     let reasons: Vec<&str> = rows.iter().map(|(_, reason)| reason.as_str()).collect();
     let all = reason::merged(&reasons);
-    let line = |(row, reason): &(&Row, String)| LogLine {
-        anchor: anchors.link(&row.id),
-        what: Label::sentence(row),
-        text: if *reason == all { String::new() } else { after_status(reason, status) },
-    };
-    Some(Absence { status, reason: after_status(&all, status), rows: rows.iter().map(line).collect() })
+    let lines = rows.iter().map(|(row, reason)| {
+        let own = if *reason == all { String::new() } else { after_status(reason, status) };
+        LogLine::new(row, own, anchors)
+    });
+    context! { status, reason => after_status(&all, status), rows => lines.collect::<Vec<_>>() }
 }
 
-/// A reason without the status that it begins with, which stands before it.
+/// A reason without the status at its beginning, which is printed before it.
 fn after_status(reason: &str, status: &str) -> String {
     let rest = reason.strip_prefix(capital(status).as_str()).map(|rest| rest.trim_start_matches([':', ' ']));
     rest.map_or_else(|| reason.to_owned(), capital)

@@ -1,40 +1,28 @@
-//! The peaks with their arithmetic: for each series of rows what it could reach at best, the formula, and every figure in
-//! it with its source.
+//! The limits with their arithmetic: for each series of results the limit, its formula, and every input with its source.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
-use model::document::Document;
+use minijinja::{Value, context};
+use model::document::{Document, Row};
 use model::experiment::Area;
-use model::peak::{Peak, PeakInput};
+use model::number::{Notation, percent, quantity};
+use model::peak::Peak;
+use model::sample::Metric;
 use serde::Serialize;
 
 use super::text;
 use crate::commands::info::input_words;
-use areas::label::{Axis, Label, area_title, stem, threads};
-use model::number::{Notation, percent, quantity};
+use crate::grouped::grouped;
+use areas::label::{Label, area_title, stem_of, threads};
 
-/// As many different figures of one source are listed; of more the least and the most are told.
+/// The most values of one input that are listed; of more, the least and the greatest.
 const LISTED: usize = 3;
 
-/// The peaks of an area.
-#[derive(Debug, Serialize)]
-pub(super) struct OfArea {
-    accent: &'static str,
-    title: &'static str,
-    /// Of each series the greatest of each kind.
-    greatest: Vec<Series>,
-    /// Every peak, where there are more.
-    every: Vec<Series>,
-    inputs: Vec<Input>,
-}
-
-/// The peaks of the rows that differ in their threads alone.
+/// The limits of results that differ in their threads only.
 #[derive(Clone, Debug, Serialize)]
 struct Series {
     what: String,
     lines: Vec<PeakLine>,
-    #[serde(skip)]
-    stem: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -45,101 +33,89 @@ struct PeakLine {
     uncertainty: String,
     formula: String,
     #[serde(skip)]
-    figure: f64,
+    number: f64,
 }
 
-/// The figures of one name that come from one source.
-#[derive(Debug, Serialize)]
-struct Input {
-    name: String,
-    values: String,
-    source: String,
-    #[serde(skip)]
-    figures: Vec<(f64, String)>,
-}
-
-/// The peaks of every area that has some.
-pub(super) fn areas(document: &Document) -> Vec<OfArea> {
+/// The limits of every area that has some.
+pub(super) fn areas(document: &Document) -> Vec<Value> {
     Area::ALL.iter().filter_map(|area| of_area(*area, document)).collect()
 }
 
-fn of_area(area: Area, document: &Document) -> Option<OfArea> {
+fn of_area(area: Area, document: &Document) -> Option<Value> {
+    let rows = document.experiments.iter().filter(|row| row.area == area);
+    let rows = rows.filter_map(|row| Some((row, row.metrics.first().filter(|metric| !metric.peaks.is_empty())?)));
+    let series = grouped(rows.map(|(row, metric)| (stem_of(row), (row, metric))));
+    let what = |(row, _): &(&Row, &Metric)| {
+        let label = Label::alone(row);
+        format!("{} {}", label.what, label.how)
+    };
+    let names: Vec<String> = series.iter().map(|(_, results)| what(&results[0])).collect();
     let mut every: Vec<Series> = Vec::new();
-    let mut places = HashMap::new();
-    let mut inputs = Inputs::default();
-    for row in document.experiments.iter().filter(|row| row.area == area) {
-        let Some(metric) = row.metrics.first().filter(|metric| !metric.peaks.is_empty()) else { continue };
-        let stem = stem(row, Axis::Threads);
-        let place = *places.entry(stem.clone()).or_insert_with(|| {
-            let label = Label::alone(row);
-            every.push(Series { what: format!("{} {}", label.what, label.how), lines: Vec::new(), stem });
-            every.len() - 1
-        });
-        for peak in &metric.peaks {
-            every[place].lines.push(PeakLine::of(row.params.threads(), peak, Notation::of(area, metric.unit)));
-            peak.inputs.iter().for_each(|input| inputs.add(input));
-        }
+    let mut inputs = Vec::new();
+    for ((stem, results), what) in series.iter().zip(&names) {
+        let is_unique = names.iter().filter(|name| *name == what).count() == 1;
+        let what = if is_unique { what.clone() } else { format!("{what} ({stem})") };
+        let peaks = results.iter().flat_map(|(row, metric)| metric.peaks.iter().map(move |peak| (row, metric, peak)));
+        inputs.extend(peaks.clone().flat_map(|(.., peak)| &peak.inputs));
+        let line = |(row, metric, peak): (&&Row, &&Metric, &Peak)| {
+            PeakLine::new(row.params.threads(), peak, Notation::of(area, metric.unit))
+        };
+        every.push(Series { what, lines: peaks.map(line).collect() });
     }
-    tell_apart(&mut every);
-    let greatest = alike_together(every.iter().map(Series::greatest).collect());
+    let greatest = merged(every.iter().map(Series::greatest));
     let count = |all: &[Series]| all.iter().map(|series| series.lines.len()).sum::<usize>();
     if count(&every) == count(&greatest) {
         every.clear();
     }
-    let (accent, title) = (text::accent(Some(area)), area_title(area));
-    (!greatest.is_empty()).then(|| OfArea { accent, title, greatest, every, inputs: inputs.told() })
-}
-
-/// Series of one peak and one formula as one: a bus has the same limit whatever is copied over it.
-fn alike_together(all: Vec<Series>) -> Vec<Series> {
-    let mut groups: Vec<(Series, usize)> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    for series in all {
-        let lines = series.lines.iter().map(|line| [&line.kind, &line.value, &line.uncertainty, &line.formula]);
-        let same = lines.map(|parts| parts.map(String::as_str).join("\n")).collect::<Vec<_>>().join("\n");
-        if let Some(place) = places.get(&same) {
-            groups[*place].1 += 1;
-        } else {
-            places.insert(same, groups.len());
-            groups.push((series, 0));
+    let inputs = grouped(inputs.into_iter().map(|input| {
+        let (name, value) = input_words(input);
+        ((name, input.source.as_str()), (value, input.value))
+    }));
+    let inputs = inputs.into_iter().map(|((name, source), values)| context! { name, values => listed(values), source });
+    (!greatest.is_empty()).then(|| {
+        context! {
+            accent => text::accent(Some(area)),
+            title => area_title(area),
+            greatest,
+            every,
+            inputs => inputs.collect::<Vec<_>>(),
         }
-    }
-    let told = |(series, others): (Series, usize)| match others {
-        0 => series,
-        1 => Series { what: format!("{} and one kind of row more", series.what), ..series },
-        _ => Series { what: format!("{} and {others} kinds of rows more", series.what), ..series },
-    };
-    groups.into_iter().map(told).collect()
+    })
 }
 
-/// Where labels are alike, the ids are not.
-fn tell_apart(all: &mut [Series]) {
-    let mut named: HashMap<String, usize> = HashMap::new();
-    for series in all.iter() {
-        *named.entry(series.what.clone()).or_default() += 1;
-    }
-    for series in all.iter_mut().filter(|series| named.get(&series.what).is_some_and(|count| *count > 1)) {
-        series.what = format!("{} ({})", series.what, series.stem);
-    }
+/// Series with the same limits and formulas as one.
+fn merged(all: impl Iterator<Item = Series>) -> Vec<Series> {
+    let same = |series: &Series| -> Vec<[String; 4]> {
+        let parts = |line: &PeakLine| [&line.kind, &line.value, &line.uncertainty, &line.formula].map(String::clone);
+        series.lines.iter().map(parts).collect()
+    };
+    let groups = grouped(all.map(|series| (same(&series), series))).into_iter();
+    let named = groups.filter_map(|(_, group)| {
+        let others = group.len() - 1;
+        let first = group.into_iter().next()?;
+        let what = match others {
+            0 => first.what,
+            1 => format!("{} and one kind of row more", first.what),
+            _ => format!("{} and {others} kinds of rows more", first.what),
+        };
+        Some(Series { what, ..first })
+    });
+    named.collect()
 }
 
 impl Series {
-    /// The greatest of each kind, the first of equals.
+    /// The greatest limit of each kind, the first of equals.
     fn greatest(&self) -> Self {
-        let mut lines: Vec<PeakLine> = Vec::new();
-        for line in &self.lines {
-            match lines.iter_mut().find(|other| other.kind == line.kind) {
-                Some(other) if line.figure > other.figure => *other = line.clone(),
-                Some(_) => {}
-                None => lines.push(line.clone()),
-            }
-        }
-        Self { lines, ..self.clone() }
+        let kinds = grouped(self.lines.iter().map(|line| (&line.kind, line))).into_iter();
+        let lines = kinds.filter_map(|(_, lines)| {
+            lines.into_iter().reduce(|best, other| if other.number > best.number { other } else { best })
+        });
+        Self { what: self.what.clone(), lines: lines.cloned().collect() }
     }
 }
 
 impl PeakLine {
-    fn of(count: u32, peak: &Peak, notation: Notation) -> Self {
+    fn new(count: u32, peak: &Peak, notation: Notation) -> Self {
         let uncertainty = peak.uncertainty.filter(|part| *part > 0.0).map(|part| format!("±{}", percent(part)));
         Self {
             threads: threads(count),
@@ -147,41 +123,19 @@ impl PeakLine {
             value: quantity(peak.value, notation),
             uncertainty: uncertainty.unwrap_or_default(),
             formula: peak.formula.clone(),
-            figure: peak.value,
+            number: peak.value,
         }
     }
 }
 
-/// The figures of all formulas, those of one name and source together, in the order of their first appearance.
-#[derive(Debug, Default)]
-struct Inputs {
-    all: Vec<Input>,
-    places: HashMap<(String, String), usize>,
-}
-
-impl Inputs {
-    fn add(&mut self, input: &PeakInput) {
-        let (name, value) = input_words(input);
-        let place = *self.places.entry((name.clone(), input.source.clone())).or_insert_with(|| {
-            let source = input.source.clone();
-            self.all.push(Input { name, values: String::new(), source, figures: Vec::new() });
-            self.all.len() - 1
-        });
-        let figures = &mut self.all[place].figures;
-        if !figures.iter().any(|(_, told)| *told == value) {
-            figures.push((input.value, value));
-        }
-    }
-
-    fn told(mut self) -> Vec<Input> {
-        for input in &mut self.all {
-            input.figures.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-            let told: Vec<&str> = input.figures.iter().map(|(_, told)| told.as_str()).collect();
-            input.values = match &told[..] {
-                [first, .., last] if told.len() > LISTED => format!("{first} to {last}"),
-                all => all.join(", "),
-            };
-        }
-        self.all
+/// The distinct values of an input, ascending: all, or the least and the greatest.
+fn listed(mut values: Vec<(String, f64)>) -> String {
+    let mut seen = HashSet::new();
+    values.retain(|(text, _)| seen.insert(text.clone()));
+    values.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+    let texts: Vec<String> = values.into_iter().map(|(text, _)| text).collect();
+    match &texts[..] {
+        [first, .., last] if texts.len() > LISTED => format!("{first} to {last}"),
+        all => all.join(", "),
     }
 }

@@ -1,7 +1,8 @@
-//! Tables as the template sets them: each line with the anchor of its row, each figure with the value it is sorted by.
+//! Tables for the template: each line with the anchor of its result, each number with its sort key.
 
 use std::collections::{HashMap, HashSet};
 
+use minijinja::{Value, context};
 use model::document::{Document, Row};
 use model::warning::Grade;
 use serde::Serialize;
@@ -11,13 +12,13 @@ use crate::grid;
 use crate::grid::value::Grid;
 use areas::label::area_title;
 
-/// A table of at most so many lines is taken in at a glance.
+/// The most lines of a table before the charts.
 const AT_A_GLANCE: usize = 24;
 
-/// A cell of at most so many characters stays on one line.
+/// The most characters of a cell on one line.
 const UNBROKEN: usize = 28;
 
-/// At most so many reasons stand beside a grade; all of them are in the log.
+/// The most reasons next to a grade; all of them are in the log.
 const MOST_REASONS: usize = 2;
 
 /// A table on the page.
@@ -25,57 +26,45 @@ const MOST_REASONS: usize = 2;
 pub(super) struct Table {
     name: String,
     title: String,
-    /// The title below the heading of its area; empty where it would say the same.
+    /// The title without the area; empty where it repeats the heading.
     caption: String,
-    columns: Vec<Column>,
+    columns: Vec<String>,
     lines: Vec<TableLine>,
-    /// Classes of the columns that hold figures, `n3 n4`: said once, not in each cell.
+    /// Classes of the numeric columns: `n3 n4`.
     numeric: String,
-    /// What columns would say in every line: `Rests on: sustained peak`.
+    /// Columns with the same text in every line: `Rests on: sustained peak`.
     common: Vec<String>,
     notes: Vec<String>,
-    /// Whether it only repeats, row by row, what tables beside it say.
+    /// Whether it is folded, because it repeats other tables line by line.
     folded: bool,
-    /// Whether it comes after the charts, which would else be out of sight.
+    /// Whether it is after the charts.
     late: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct Column {
-    title: String,
-}
-
-#[derive(Debug, Serialize)]
 struct TableLine {
-    /// Only the first line of a row has its anchor, since an anchor is unique.
+    /// Only the first line of a result has its anchor, since an anchor is unique.
     anchor: Option<String>,
     grade: Option<&'static str>,
-    /// What made the grade less than A.
-    reasons: Vec<Reason>,
+    /// The warnings that lowered the grade.
+    reasons: Vec<Value>,
     cells: Vec<TableCell>,
-}
-
-/// A kind of warning beside a grade, with the place of its entry in the log.
-#[derive(Debug, Serialize)]
-struct Reason {
-    code: String,
-    words: String,
 }
 
 #[derive(Debug, Serialize)]
 struct TableCell {
     text: String,
-    /// What it is sorted by, where the text would not do.
+    /// The sort key, where it is not the text.
     value: Option<String>,
-    /// The part of a bar behind it that is filled, in hundredths, for a share.
+    /// The filled part of the bar behind a share.
     share: Option<String>,
-    /// Whether it may be broken into several lines.
+    /// Whether it may have several lines.
     long: bool,
     /// Whether it is the line's grade.
     grade: bool,
 }
 
-/// Gives lines their anchors, each once.
+/// The anchors of results, each given to one line.
 #[derive(Debug)]
 pub(super) struct Anchors<'a> {
     places: HashMap<&'a str, (usize, &'a Row)>,
@@ -88,7 +77,7 @@ impl<'a> Anchors<'a> {
         Self { places: rows.map(|(index, row)| (row.id.as_str(), (index, row))).collect(), given: HashSet::new() }
     }
 
-    /// Where a row is on the page, if anywhere.
+    /// The anchor of a result, if a line has it.
     pub(super) fn link(&self, id: &str) -> Option<String> {
         let (index, _) = self.places.get(id)?;
         self.given.contains(index).then(|| row_anchor(*index))
@@ -99,44 +88,43 @@ impl<'a> Anchors<'a> {
         self.given.insert(*index).then(|| row_anchor(*index))
     }
 
-    /// What made the grade of a row less than A.
-    fn reasons(&self, id: &str) -> Vec<Reason> {
+    /// The warnings that lowered the grade of a result, each with its entry in the log.
+    fn reasons(&self, id: &str) -> Vec<Value> {
         let Some((_, row)) = self.places.get(id) else { return Vec::new() };
         let Some(grade) = row.grade.filter(|grade| *grade > Grade::A) else { return Vec::new() };
-        let causes = row.warnings.iter().filter(|warning| warning.grade == grade).take(MOST_REASONS);
-        causes
-            .map(|cause| Reason { code: code_anchor(cause.code.as_str()), words: warning_words(cause.code.as_str()) })
-            .collect()
+        let codes = row.warnings.iter().filter(|warning| warning.grade == grade).map(|warning| warning.code.as_str());
+        let codes = codes.take(MOST_REASONS);
+        codes.map(|code| context! { code => code_anchor(code), words => warning_words(code) }).collect()
     }
 }
 
 impl Table {
-    /// A table whose lines are where links to its rows lead.
+    /// A table whose lines have the anchors of its results.
     pub(super) fn anchored(grid: &Grid, anchors: &mut Anchors<'_>) -> Self {
         let mut table = Self::of(grid);
         for (line, own) in table.lines.iter_mut().zip(&grid.lines) {
             let Some(id) = own.id.as_deref() else { continue };
             line.anchor = anchors.give(id);
-            // What repeats a line does not repeat its reasons.
+            // Only the line with the anchor has the reasons.
             line.reasons = line.anchor.as_ref().map_or_else(Vec::new, |_| anchors.reasons(id));
         }
         table
     }
 
-    /// The same, to be unfolded by whoever wants it, or not.
+    /// The same, folded or not.
     pub(super) fn folded(self, folded: bool) -> Self {
         Self { folded, late: self.late || folded, ..self }
     }
 
-    /// The same, after the charts or where it would be.
+    /// The same, after the charts if `late`.
     pub(super) fn after(self, late: bool) -> Self {
         Self { late: self.late || late, ..self }
     }
 
-    /// A table that repeats what others have.
+    /// A table without anchors.
     pub(super) fn of(grid: &Grid) -> Self {
         let (common, kept) = common(grid);
-        let columns: Vec<Column> = kept.iter().map(|index| Column { title: grid.columns[*index].title() }).collect();
+        let columns = kept.iter().map(|index| grid.columns[*index].title()).collect();
         let numeric = kept.iter().enumerate().filter(|(_, index)| grid.columns[**index].numeric);
         let numeric: Vec<String> = numeric.map(|(place, _)| format!("n{}", place + 1)).collect();
         let lines = grid.lines.iter().map(|line| TableLine {
@@ -160,7 +148,7 @@ impl Table {
     }
 }
 
-/// Whether a table is too long to stand before the charts.
+/// Whether a table is too long for the place before the charts.
 pub(super) const fn is_late(grid: &Grid) -> bool {
     grid.lines.len() > AT_A_GLANCE
 }
@@ -170,7 +158,7 @@ impl TableCell {
         let value = cell.value.filter(|_| column.numeric);
         Self {
             text: if cell.is_absent() { "–".to_owned() } else { cell.text.clone() },
-            // A count is its own text; of others six digits are enough to tell them apart.
+            // A count is its own sort key.
             value: value.filter(|value| value.to_string() != cell.text).map(short),
             share: cell.value.filter(|_| is_share(&column.heading)).map(part),
             long: cell.text.chars().count() > UNBROKEN,
@@ -179,7 +167,7 @@ impl TableCell {
     }
 }
 
-/// A figure in a few characters, for sorting.
+/// A number in a few characters, as a sort key.
 pub(super) fn short(value: f64) -> String {
     let text = format!("{value:.5e}");
     match text.split_once('e') {
@@ -194,24 +182,24 @@ pub(super) fn part(share: f64) -> String {
     format!("{percent:.0}%")
 }
 
-/// What is the same in every line is said once, and its column left out; the columns that stay, by their places. The first
-/// column names the lines, and grades are looked for.
+/// The texts of columns with the same text in every line, and the indices of the other columns. The first column and the
+/// grade always stay.
 fn common(grid: &Grid) -> (Vec<String>, Vec<usize>) {
-    let mut said = Vec::new();
+    let mut common = Vec::new();
     let mut kept = Vec::new();
     for (index, column) in grid.columns.iter().enumerate() {
         let mut cells = grid.lines.iter().map(|line| &line.cells[index]);
         let first = cells.next().filter(|first| !first.is_absent() && cells.all(|cell| cell.text == first.text));
         let may_go = index > 0 && grid.lines.len() > 1 && !column.numeric && !is_grade(&column.heading);
         match first.filter(|_| may_go) {
-            Some(cell) => said.push(format!("{}: {}", column.title(), cell.text)),
+            Some(cell) => common.push(format!("{}: {}", column.title(), cell.text)),
             None => kept.push(index),
         }
     }
-    (said, kept)
+    (common, kept)
 }
 
-/// A title without the area that it stands below.
+/// A title without its area.
 fn caption(grid: &Grid) -> String {
     let area = grid.area.map_or("", area_title);
     let rest = grid.title.strip_prefix(area).unwrap_or(&grid.title);
@@ -222,7 +210,7 @@ fn caption(grid: &Grid) -> String {
     }
 }
 
-/// Whether a column holds parts of a whole.
+/// Whether a column has shares.
 fn is_share(heading: &str) -> bool {
     heading == "Of peak" || heading.to_ascii_lowercase().contains("efficiency")
 }
@@ -236,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_short_and_keep_their_order() {
+    fn sort_keys_are_short_and_keep_their_order() {
         let values = [-1e300, -2.5, 0.0, 1e-300, 0.1, 1.0, 87_265_089_551.879_7, 87_266_089_551.0, 1e18, f64::MAX];
         let short: Vec<String> = values.iter().map(|value| short(*value)).collect();
         assert_eq!((short[2].as_str(), short[5].as_str(), short[6].as_str()), ("0e0", "1e0", "8.72651e10"));

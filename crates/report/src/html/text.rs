@@ -1,20 +1,16 @@
-//! Text from elsewhere on a page: names, reasons, command lines. Whatever it holds, it stays text, on its line and in
-//! its own reading direction.
-
-use std::fmt::Write as _;
+//! Text from a document in HTML: names, reasons, command lines. It stays text, on its line and in its reading direction.
 
 use areas::label::area_title;
 use model::experiment::Area;
 
-/// Characters that turn the reading direction of what follows them (Unicode 16.0, UAX 9: marks, embeddings, overrides
-/// and isolates). A page shows that there was one and does not obey it.
+/// Characters that change the reading direction (Unicode 16.0, UAX 9: marks, embeddings, overrides and isolates).
 const TURNS: [std::ops::RangeInclusive<char>; 4] =
     ['\u{61c}'..='\u{61c}', '\u{200e}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
 
-/// What stands for a character that is not shown as it is.
+/// The replacement of controls and of [`TURNS`].
 const REPLACED: char = '\u{fffd}';
 
-/// Text as it may stand between tags and in quoted attributes.
+/// Text for use between tags and in quoted attributes.
 pub(crate) fn escaped(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len() + raw.len() / 8);
     for c in raw.chars() {
@@ -32,7 +28,7 @@ pub(crate) fn escaped(raw: &str) -> String {
     text
 }
 
-/// A command line as a shell takes it: arguments that need it are in single quotes.
+/// A command line for a shell, arguments in single quotes where needed.
 pub(crate) fn command(arguments: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%^".contains(c);
     let quoted = arguments.iter().map(|argument| {
@@ -44,34 +40,21 @@ pub(crate) fn command(arguments: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// `2026-11-20T12:00:00Z` as `20 November 2026, 12:00 UTC`; anything else as it is.
+/// `20 November 2026, 12:00 UTC` for `2026-11-20T12:00:00Z`; other text is unchanged.
 pub(crate) fn moment(stamp: &str) -> String {
-    const MONTHS: [&str; 12] = [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ];
+    const MONTHS: &str = "January February March April May June July August September October November December";
     let parse = || {
         let (date, time) = stamp.strip_suffix('Z')?.split_once('T')?;
         let mut date = date.splitn(3, '-');
         let (year, month, day) = (date.next()?, date.next()?.parse::<usize>().ok()?, date.next()?.parse::<u32>().ok()?);
-        let month = MONTHS.get(month.checked_sub(1)?)?;
+        let month = MONTHS.split(' ').nth(month.checked_sub(1)?)?;
         let minutes = time.get(..5).filter(|minutes| minutes.as_bytes()[2] == b':')?;
         Some(format!("{day} {month} {year}, {minutes} UTC"))
     };
     parse().unwrap_or_else(|| stamp.to_owned())
 }
 
-/// The heading of a section: an area, or what concerns none alone.
+/// The heading of an area's section, or of the whole machine's.
 pub(super) fn heading(area: Option<Area>) -> &'static str {
     match area {
         Some(area) => area_title(area),
@@ -79,7 +62,7 @@ pub(super) fn heading(area: Option<Area>) -> &'static str {
     }
 }
 
-/// The name of an area's colour, and of its section.
+/// The name of an area's colour and section.
 pub(super) const fn accent(area: Option<Area>) -> &'static str {
     match area {
         Some(area) => area.name(),
@@ -87,7 +70,7 @@ pub(super) const fn accent(area: Option<Area>) -> &'static str {
     }
 }
 
-/// A sentence that begins with a capital letter.
+/// The text with a capital first letter.
 pub(crate) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
@@ -98,15 +81,11 @@ pub(crate) fn listed(items: &[String]) -> String {
     match items {
         [] => String::new(),
         [only] => only.clone(),
-        [first @ .., last] => {
-            let mut text = first.join(", ");
-            let _ = write!(text, " and {last}");
-            text
-        }
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 
-/// The anchor of a row: its place in the document, since an id may hold anything.
+/// The anchor of a result: its index, since an id may contain any character.
 pub(super) fn row_anchor(index: usize) -> String {
     format!("r{}", index + 1)
 }
@@ -116,7 +95,7 @@ pub(super) fn warning_words(code: &str) -> String {
     code.replace('_', " ").replace("cpu", "CPU")
 }
 
-/// The end of the anchor of a kind's entry: a code of a later version may hold anything.
+/// The end of the anchor of a code's log entry; a code of a later version may contain any character.
 pub(super) fn code_anchor(code: &str) -> String {
     let place =
         |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_string() } else { format!("-{:x}", u32::from(c)) };
@@ -144,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_read_or_left_alone() {
+    fn a_moment_is_parsed_or_unchanged() {
         assert_eq!(moment("2026-11-20T12:00:00Z"), "20 November 2026, 12:00 UTC");
         for odd in ["", "yesterday", "2026-13-01T00:00:00Z", "2026-11-20", "2026-00-20T12:00:00Z", "2026-1-1TabéZ"] {
             assert_eq!(moment(odd), odd);
@@ -152,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_reads_as_one_says_it() {
+    fn a_list_has_commas_and_an_and() {
         let list = |items: &[&str]| listed(&items.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>());
         assert_eq!(
             [list(&[]), list(&["a"]), list(&["a", "b"]), list(&["a", "b", "c"])],

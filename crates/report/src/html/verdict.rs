@@ -1,66 +1,33 @@
-//! The answer in three sentences: how close the machine comes to its limits, what limits are known, and how far the
-//! figures can be trusted. Each follows from the document by a rule; the warnings that matter most stand below.
+//! The answer in three sentences: how close the machine comes to its limits, which limits are known, and how far the
+//! values can be trusted; below it, the most important warnings.
 
+use minijinja::{Value, context};
 use model::document::{Document, Status};
 use model::number::counted;
 use model::warning::Grade;
-use serde::Serialize;
 
 use super::gauge::Gauge;
 use super::log::WarningKind;
 use super::text::{capital, listed};
 use areas::label::area_words;
 
-/// At most so many warnings are told at the top; all of them are in the log.
+/// The most warnings at the top; all of them are in the log.
 const MOST_WARNINGS: usize = 4;
 
-/// The first thing that is read.
-#[derive(Debug, Serialize)]
-pub(super) struct Verdict {
-    sentences: Vec<String>,
-    grade: Option<&'static str>,
-    /// What the grade means.
-    meaning: &'static str,
-    warnings: Vec<WarningSummary>,
-    /// How many rows have no figures: `1 failed, 4 skipped`; empty where all have.
-    absent: String,
-}
-
-/// A kind of warning at the top of the page.
-#[derive(Debug, Serialize)]
-struct WarningSummary {
-    title: String,
-    rows: String,
-    effect: String,
-    worst: String,
-    advice: String,
-}
-
-impl Verdict {
-    pub(super) fn of(document: &Document, gauges: &[Gauge], kinds: &[WarningKind]) -> Self {
-        let matter = kinds.iter().filter(|kind| kind.disturbed + kind.doubtful > 0).take(MOST_WARNINGS);
-        Self {
-            sentences: closeness(gauges).into_iter().chain(limits(gauges)).chain([trust(document, kinds)]).collect(),
-            grade: document.run.grade.map(Grade::name),
-            meaning: meaning(document.run.grade),
-            warnings: matter.map(WarningSummary::of).collect(),
-            absent: absent(document),
-        }
+/// The sentences, the grade, the warnings, and the number of results without values.
+pub(super) fn verdict(document: &Document, gauges: &[Gauge], kinds: &[WarningKind]) -> Value {
+    let sentences = closeness(gauges).into_iter().chain(limits(gauges)).chain([trust(document, kinds)]);
+    let warnings = kinds.iter().filter(|kind| kind.lowered() > 0).take(MOST_WARNINGS);
+    context! {
+        sentences => sentences.collect::<Vec<_>>(),
+        grade => document.run.grade.map(Grade::name),
+        meaning => meaning(document.run.grade),
+        warnings => warnings.collect::<Vec<_>>(),
+        absent => absent(document),
     }
 }
 
-impl WarningSummary {
-    fn of(kind: &WarningKind) -> Self {
-        Self {
-            title: kind.title.clone(),
-            rows: kind.rows.clone(),
-            effect: kind.effect.clone(),
-            worst: kind.worst.clone(),
-            advice: kind.advice.clone(),
-        }
-    }
-}
-
+/// `1 failed, 4 skipped`; empty where all results have values.
 fn absent(document: &Document) -> String {
     let count = |status: Status| document.experiments.iter().filter(|row| row.status == status).count();
     let counts = [Status::Failed, Status::Skipped].map(|status| (count(status), status.name()));
@@ -77,7 +44,7 @@ const fn meaning(grade: Option<Grade>) -> &'static str {
     }
 }
 
-/// What each area reaches of its limit.
+/// The share of its limit that each area reaches.
 fn closeness(gauges: &[Gauge]) -> Option<String> {
     let share = |gauge: &Gauge| {
         let (share, of) = (gauge.share.as_ref()?, gauge.of?);
@@ -88,12 +55,12 @@ fn closeness(gauges: &[Gauge]) -> Option<String> {
     (!shares.is_empty()).then(|| format!("{}.", capital(&listed(&shares))))
 }
 
-/// A figure that stays on one line with its unit.
-fn unbroken(figure: &str) -> String {
-    figure.replace(' ', "\u{a0}")
+/// A value that stays on one line with its unit.
+fn unbroken(value: &str) -> String {
+    value.replace(' ', "\u{a0}")
 }
 
-/// What can be held against a limit at all.
+/// Which areas have a limit.
 fn limits(gauges: &[Gauge]) -> Option<String> {
     let unknown: Vec<String> =
         gauges.iter().filter(|gauge| gauge.is_without_limit()).map(|gauge| area_words(gauge.area).to_owned()).collect();
@@ -115,7 +82,7 @@ fn limits(gauges: &[Gauge]) -> Option<String> {
     ))
 }
 
-/// How many of the rows can be trusted, and what spoilt most of the others.
+/// How many results can be trusted, and the most frequent warning.
 fn trust(document: &Document, kinds: &[WarningKind]) -> String {
     let rows = &document.experiments;
     if rows.is_empty() {
@@ -131,25 +98,24 @@ fn trust(document: &Document, kinds: &[WarningKind]) -> String {
         (with(Status::Skipped), "were skipped"),
     ];
     let parts: Vec<(usize, &str)> = parts.into_iter().filter(|(count, _)| *count > 0).collect();
-    let lowered = |kind: &&WarningKind| kind.disturbed + kind.doubtful;
     // The first of equals.
-    let worst = kinds.iter().rev().max_by_key(lowered).filter(|kind| lowered(kind) > 0);
+    let worst = kinds.iter().rev().max_by_key(|kind| kind.lowered()).filter(|kind| kind.lowered() > 0);
     let why = worst.map_or_else(String::new, |kind| {
-        format!("; the commonest reason is {} ({})", kind.words, counted(lowered(&kind) as u64, "row"))
+        format!("; the commonest reason is {} ({})", kind.words, counted(kind.lowered() as u64, "row"))
     });
     let cut = if document.run.complete { "" } else { "This run was cut off. " };
     format!("{cut}{}{why}.", of_rows(rows.len(), &parts))
 }
 
-/// How many rows are how: `All 9 rows were skipped`, `Of 9 rows 1 failed and 8 were skipped`.
+/// `All 9 rows were skipped`, `Of 9 rows 1 failed and 8 were skipped`.
 fn of_rows(all: usize, parts: &[(usize, &str)]) -> String {
     match (all, parts) {
         (1, [(_, words)]) => format!("The row {}", for_count(1, words)),
         (2, [(_, words)]) => format!("Both rows {words}"),
         (_, [(count, words)]) if *count == all => format!("All {all} rows {words}"),
         _ => {
-            let told = parts.iter().map(|(count, words)| format!("{count} {}", for_count(*count, words)));
-            format!("Of {} {}", counted(all as u64, "row"), listed(&told.collect::<Vec<_>>()))
+            let counts = parts.iter().map(|(count, words)| format!("{count} {}", for_count(*count, words)));
+            format!("Of {} {}", counted(all as u64, "row"), listed(&counts.collect::<Vec<_>>()))
         }
     }
 }
@@ -168,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_that_are_all_alike_are_told_as_all() {
+    fn equal_results_are_counted_as_all() {
         let bad = "were disturbed and must not be quoted";
         assert_eq!(of_rows(26, &[(26, bad)]), "All 26 rows were disturbed and must not be quoted");
         assert_eq!(of_rows(2, &[(2, "can be trusted as they are")]), "Both rows can be trusted as they are");

@@ -1,4 +1,4 @@
-//! The tables of a cluster's page.
+//! The tables of a cluster's HTML report.
 
 use model::cluster::{ClusterDocument, Deviation, NodeState, SlowNode, Standing};
 use serde::Serialize;
@@ -9,18 +9,18 @@ use crate::html::text::capital;
 use model::number::{counted, digits, percent, quantity};
 use model::unit::Unit;
 
-/// Names that are told in a cell.
+/// The most names in a cell.
 const MOST_NAMES: usize = 12;
-/// Deviations of all slow nodes together that are told.
+/// The most deviations of all slow nodes together.
 const MOST_DEVIATIONS: usize = 500;
-/// Nodes that are listed whatever there is to say of them; of more, only those that stand out or have no result.
-pub(super) const MOST_LISTED: usize = 20_000;
+/// With more nodes than this, only outliers and nodes without results are listed.
+const MOST_LISTED: usize = 20_000;
 
 /// A table that can be sorted.
 #[derive(Debug, Serialize)]
 pub(super) struct Table {
     title: String,
-    /// The classes of its columns of figures.
+    /// The classes of its numeric columns.
     numeric: &'static str,
     columns: Vec<String>,
     lines: Vec<Vec<Cell>>,
@@ -30,21 +30,31 @@ pub(super) struct Table {
 #[derive(Debug, Serialize)]
 pub(super) struct Cell {
     text: String,
-    /// What it is sorted by, where that is not its text.
+    /// The sort key, where it is not the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     long: bool,
 }
 
-/// A cell with words.
+/// A cell with text.
 pub(super) fn cell(text: String) -> Cell {
     Cell { value: None, long: text.chars().count() > 28, text }
 }
 
-/// A cell with a figure that is told.
+/// A long text, which may have several lines.
+fn long(text: String) -> Cell {
+    Cell { long: true, ..cell(text) }
+}
+
+/// A cell with a number.
 pub(super) fn figure_cell(value: f64, text: String) -> Cell {
     Cell { value: value.is_finite().then(|| value.to_string()), long: false, text }
+}
+
+/// A cell with a share; empty where it is unknown.
+pub(super) fn share_cell(share: Option<f64>) -> Cell {
+    share.map_or_else(|| cell(String::new()), |share| figure_cell(share, percent(share)))
 }
 
 impl Table {
@@ -52,13 +62,9 @@ impl Table {
         let columns = columns.iter().map(|column| (*column).to_owned()).collect();
         Self { title: title.to_owned(), numeric, columns, lines }
     }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
 }
 
-/// Slow nodes, the slowest first: one line each, with its worst figure.
+/// Slow nodes, the slowest first, each with its worst metric.
 pub(super) fn slow(document: &ClusterDocument) -> Table {
     let line = |slow: &SlowNode| {
         let worst = slow.deviations.first();
@@ -77,13 +83,10 @@ pub(super) fn slow(document: &ClusterDocument) -> Table {
             cell(one_line(&slow.node)),
             cell(standing(slow.standing).to_owned()),
             cell(areas.join(", ")),
-            Cell {
-                long: true,
-                ..cell(worst.map_or_else(String::new, |worst| figure(&worst.experiment, &worst.metric) + &more))
-            },
+            long(worst.map_or_else(String::new, |worst| figure(&worst.experiment, &worst.metric) + &more)),
             of_median(worst),
             of_peak(worst),
-            Cell { long: true, ..cell(causes) },
+            long(causes),
         ]
     };
     let columns =
@@ -101,7 +104,7 @@ fn of_peak(of: Option<&Deviation>) -> Cell {
         .map_or_else(|| cell("\u{2013}".to_owned()), |share| figure_cell(share, percent(share)))
 }
 
-/// Every figure in which a slow node stands out, and how many are left out.
+/// The metrics in which slow nodes are outliers, and how many are left out.
 pub(super) fn deviations(document: &ClusterDocument) -> (Table, usize) {
     let all = document.slow.iter().flat_map(|slow| slow.deviations.iter().map(move |of| (slow, of)));
     let lines = all.clone().take(MOST_DEVIATIONS).map(|(slow, of)| {
@@ -117,7 +120,6 @@ pub(super) fn deviations(document: &ClusterDocument) -> (Table, usize) {
     (table, all.count().saturating_sub(MOST_DEVIATIONS))
 }
 
-/// A group's hardware, name by name.
 fn hardware_words(group: &model::cluster::Group) -> String {
     let facts = group.hardware.iter().map(|(name, value)| format!("{} {}", one_line(name), one_line(value)));
     facts.collect::<Vec<_>>().join(", ")
@@ -131,8 +133,8 @@ pub(super) fn groups(document: &ClusterDocument) -> Table {
         vec![
             cell(of.id.to_string()),
             figure_cell(of.nodes as f64, of.nodes.to_string()),
-            Cell { long: true, ..cell(hardware_words(of)) },
-            Cell { long: true, ..cell(some_of(&names, MOST_NAMES)) },
+            long(hardware_words(of)),
+            long(some_of(&names, MOST_NAMES)),
         ]
     };
     let columns = ["Group", "Nodes", "Hardware", "Which"];
@@ -145,10 +147,10 @@ pub(super) fn differences(document: &ClusterDocument) -> Table {
         vec![
             cell(one_line(&of.fact)),
             cell(of.group.to_string()),
-            Cell { long: true, ..cell(one_line(&of.majority)) },
-            Cell { long: true, ..cell(one_line(&of.value)) },
+            long(one_line(&of.majority)),
+            long(one_line(&of.value)),
             figure_cell(of.nodes.len() as f64, of.nodes.len().to_string()),
-            Cell { long: true, ..cell(some_of(&of.nodes, MOST_NAMES)) },
+            long(some_of(&of.nodes, MOST_NAMES)),
         ]
     };
     let columns = ["Fact", "Group", "Most nodes have", "These have", "Nodes", "Which"];
@@ -156,7 +158,7 @@ pub(super) fn differences(document: &ClusterDocument) -> Table {
     Table::new("Settings and facts in which nodes differ from most of their group", &columns, "n5", lines)
 }
 
-/// Nodes with their states; how many that have nothing to be said of are left out.
+/// Nodes with their states, and how many are left out.
 pub(super) fn nodes(document: &ClusterDocument) -> (Table, usize) {
     let slowest = slowest_shares(document);
     let stands_out = |node: &model::cluster::FleetNode| {
@@ -172,14 +174,12 @@ pub(super) fn nodes(document: &ClusterDocument) -> (Table, usize) {
             cell(node.group.map_or_else(String::new, |group| group.to_string())),
             cell(standing(node.standing).to_owned()),
             cell(share.unwrap_or_default()),
-            Cell { long: true, ..cell(node.why.as_deref().map_or_else(String::new, one_line)) },
+            long(node.why.as_deref().map_or_else(String::new, one_line)),
         ]
     };
-    let lines: Vec<Vec<Cell>> = listed.map(line).collect();
+    let mut lines: Vec<Vec<Cell>> = listed.map(line).collect();
     let left_out = all - lines.len();
-    // A column that is empty throughout says nothing.
     let mut columns = vec!["Node", "State", "Group", "Standing", "Slowest figure, % of the median", "Why"];
-    let mut lines = lines;
     if lines.iter().all(|line| line[5].text.is_empty()) {
         columns.pop();
         for line in &mut lines {
@@ -201,7 +201,7 @@ pub(super) fn hpl(document: &ClusterDocument) -> Table {
         let share = of.rate.zip(of.peak).map(|(rate, peak)| rate / peak).filter(|share| share.is_finite());
         let of_linpack = of.rate.zip(of.linpack).map(|(rate, sum)| rate / sum).filter(|share| share.is_finite());
         let rate = of.rate.map_or_else(
-            || Cell { long: true, ..cell(of.reason.as_deref().map_or_else(|| "no result".to_owned(), one_line)) },
+            || long(of.reason.as_deref().map_or_else(|| "no result".to_owned(), one_line)),
             |rate| figure_cell(rate, quantity(rate, Unit::FlopPerSecond)),
         );
         vec![
@@ -211,11 +211,11 @@ pub(super) fn hpl(document: &ClusterDocument) -> Table {
             cell(format!("{} x {}", of.p, of.q)),
             rate,
             told(of.peak),
-            share.map_or_else(|| cell(String::new()), |share| figure_cell(share, percent(share))),
+            share_cell(share),
             told(of.linpack),
-            of_linpack.map_or_else(|| cell(String::new()), |share| figure_cell(share, percent(share))),
+            share_cell(of_linpack),
             of.residual.map_or_else(|| cell(String::new()), |residual| figure_cell(residual, digits(residual))),
-            Cell { long: true, ..cell(some_of(&of.nodes, MOST_NAMES)) },
+            long(some_of(&of.nodes, MOST_NAMES)),
         ]
     };
     let columns = [

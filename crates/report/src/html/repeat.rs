@@ -1,47 +1,48 @@
-//! How to do it again: the command that made the run, and those that look at it, compare with it and draw it anew.
+//! The commands that repeat the run, compare with it, and render it again.
 
 use model::document::Document;
 use serde::Serialize;
 
 use super::text;
 
-/// A command with what it does.
+/// A command and its purpose.
 #[derive(Debug, Serialize)]
-pub(super) struct Command {
+pub(crate) struct Command {
     about: &'static str,
     command: String,
 }
 
+/// The commands that are not empty.
+pub(crate) fn listed(all: impl IntoIterator<Item = (&'static str, String)>) -> Vec<Command> {
+    let all = all.into_iter().map(|(about, command)| Command { about, command });
+    all.filter(|command| !command.command.is_empty()).collect()
+}
+
 /// The commands of this run.
 pub(super) fn commands(document: &Document) -> Vec<Command> {
-    let run = &document.run;
-    let name = text::command(std::slice::from_ref(&run.id));
-    let mut commands = vec![Command { about: "This run was made by", command: text::command(&document.assay.argv) }];
-    if let Some(command) = again(document) {
-        commands.push(Command { about: "The same again, in the same order and with the same data", command });
-    }
-    let of_run = [
+    let name = text::command(std::slice::from_ref(&document.run.id));
+    listed([
+        ("This run was made by", text::command(&document.assay.argv)),
+        ("The same again, in the same order and with the same data", again(document).unwrap_or_default()),
         ("Compare a later run with this one", format!("assay compare {name} NEW")),
         ("Every figure as a table for other programs", format!("assay report {name} --format csv -o run.csv")),
         ("What this machine is, and its peaks", "assay info".to_owned()),
         ("Whether numbers taken now can be trusted", "assay doctor".to_owned()),
-    ];
-    commands.extend(of_run.map(|(about, command)| Command { about, command }));
-    commands.retain(|command| !command.command.is_empty());
-    commands
+    ])
 }
 
-/// The command line of the run for somebody else: the program by its name, the seed named, and no place of its own.
+/// The command line on another machine: the program by its name, with the seed, without output paths.
 fn again(document: &Document) -> Option<String> {
-    /// Options that say where the result goes, which are not repeated, with a value after them.
-    const PLACES: [&str; 3] = ["--out", "--json", "--resume"];
+    /// Options with an output path as value.
+    const OUTPUTS: [&str; 3] = ["--out", "--json", "--resume"];
     let mut arguments = vec!["assay".to_owned()];
     let mut given = document.assay.argv.iter().skip(1);
     document.assay.argv.first()?;
     while let Some(argument) = given.next() {
-        if PLACES.contains(&argument.as_str()) {
+        if OUTPUTS.contains(&argument.as_str()) {
             given.next();
-        } else if !PLACES.iter().any(|place| argument.strip_prefix(place).is_some_and(|rest| rest.starts_with('='))) {
+        } else if !OUTPUTS.iter().any(|option| argument.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')))
+        {
             arguments.push(argument.clone());
         }
     }
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_made_again_elsewhere_with_its_seed() {
+    fn the_repeated_command_has_the_seed_and_no_output_paths() {
         let argv = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let again = |words: &[&str]| {
             let mut document: Document = serde_json::from_str(EMPTY).unwrap();

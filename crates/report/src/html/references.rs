@@ -1,0 +1,109 @@
+//! Comparison with reference tools: both values, the ratio with its interval, why they may differ, and each command line.
+//! Ratios and verdicts are the document's.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use minijinja::{Value, context};
+use model::document::{Document, Row, Status};
+use model::number::{Notation, UnitScale, counted, digits};
+use model::reference::{Reference, Verdict};
+use model::sample::Metric;
+
+use super::tables::{Anchors, short};
+use super::text;
+use crate::terminal::reason_words;
+use areas::label::Label;
+
+/// Every value of a reference tool, in the order of the results.
+pub(super) fn lines(document: &Document, anchors: &Anchors<'_>) -> Vec<Value> {
+    all(document).map(|(row, metric, reference)| line(row, metric, reference, anchors)).collect()
+}
+
+/// Every tool that was started, with its command lines.
+pub(super) fn tools(document: &Document) -> Vec<Value> {
+    let started = all(document).filter(|(_, _, reference)| !reference.argv.is_empty());
+    let mut tools: BTreeMap<&str, (&str, Vec<Value>)> = BTreeMap::new();
+    for (row, _, reference) in started {
+        let version = reference.version.as_deref().unwrap_or_default();
+        let (_, calls) = tools.entry(&reference.tool).or_insert_with(|| (version, Vec::new()));
+        let call = context! {
+            what => Label::sentence(row),
+            command => with_environment(&reference.env, &reference.argv),
+            server => text::command(&reference.server_argv),
+        };
+        // A tool that gives two values of a result was called once.
+        if calls.last() != Some(&call) {
+            calls.push(call);
+        }
+    }
+    tools.into_iter().map(|(name, (version, calls))| context! { name, version, calls }).collect()
+}
+
+fn all(document: &Document) -> impl Iterator<Item = (&Row, &Metric, &Reference)> {
+    let metrics = document.experiments.iter().flat_map(|row| row.metrics.iter().map(move |metric| (row, metric)));
+    metrics.flat_map(|(row, metric)| metric.references.iter().map(move |reference| (row, metric, reference)))
+}
+
+/// A command line with its environment.
+fn with_environment(environment: &BTreeMap<String, String>, arguments: &[String]) -> String {
+    let set = environment.iter().map(|(name, value)| format!("{name}={value}"));
+    if environment.is_empty() {
+        return text::command(arguments);
+    }
+    let words: Vec<String> = ["env".to_owned(), "-i".to_owned()].into_iter().chain(set).collect();
+    format!("{} {}", text::command(&words), text::command(arguments))
+}
+
+fn line(row: &Row, metric: &Metric, reference: &Reference, anchors: &Anchors<'_>) -> Value {
+    // Our value is that of the same pairs, not of the whole result.
+    let ours = reference.ratio.zip(reference.median).map(|(ratio, median)| ratio * median);
+    let notation = Notation::of(row.area, metric.unit);
+    let values: Vec<f64> = ours.into_iter().chain(reference.median).collect();
+    let scale = UnitScale::common(&values, notation).or_else(|| Some(UnitScale::of(*values.first()?, notation)));
+    let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
+    let written = |value: Option<f64>| {
+        let value = finite(value).zip(scale);
+        value.map_or_else(String::new, |(value, scale)| format!("{} {}", scale.digits(value), scale.unit()))
+    };
+    let words = Label::sentence(row);
+    let is_first = row.metrics.first().is_some_and(|first| std::ptr::eq(first, metric));
+    let is_ok = reference.status == Status::Ok;
+    let remark = if is_ok {
+        reference.explanation.as_deref()
+    } else {
+        Some(reference.reason.as_deref().unwrap_or("no reason was recorded"))
+    };
+    let interval = reference.ratio_ci95.map(|[low, high]| format!("{} to {}", digits(low), digits(high)));
+    context! {
+        accent => text::accent(Some(row.area)),
+        anchor => anchors.link(&row.id),
+        what => if is_first { words } else { format!("{words}, {}", metric.name.as_str().replace('_', " ")) },
+        tool => reference.tool,
+        version => reference.version.as_deref().unwrap_or_default(),
+        ours => written(ours),
+        theirs => written(reference.median),
+        ours_value => finite(ours).map(short),
+        theirs_value => finite(reference.median).map(short),
+        ratio_value => finite(reference.ratio).map(short),
+        ratio => reference.ratio.map_or_else(String::new, digits),
+        interval,
+        pairs => reference.samples.len(),
+        verdict => if is_ok { verdict_words(reference.verdict) } else { reference.status.name() },
+        remark => remark.map_or_else(String::new, |remark| text::capital(&reason_words(remark))),
+    }
+}
+
+const fn verdict_words(verdict: Option<Verdict>) -> &'static str {
+    match verdict {
+        Some(Verdict::AtLeast) => "at least as fast",
+        Some(Verdict::Below) => "slower",
+        Some(Verdict::Inconclusive) | None => "cannot tell",
+    }
+}
+
+/// `3 tools beside 12 rows`.
+pub(super) fn summary(document: &Document) -> String {
+    let tools: BTreeSet<&str> = all(document).map(|(_, _, reference)| reference.tool.as_str()).collect();
+    let rows: BTreeSet<&str> = all(document).map(|(row, ..)| row.id.as_str()).collect();
+    format!("{} beside {}", counted(tools.len() as u64, "tool"), counted(rows.len() as u64, "row"))
+}
