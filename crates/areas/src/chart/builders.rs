@@ -10,11 +10,11 @@ use model::unit::Unit;
 use super::data::{
     Body, Chart, ChartAxis, DotKind, DotLine, Dots, Mark, Panel, Plot, Point, Reading, Series, Shape, is_drawable,
 };
+use super::grid::{Cell, Column};
 use super::measured::{
     Curve, Measured, by_key, by_threads, curves, dot, efficiency_columns, list_names, median_columns, names,
     value_columns,
 };
-use super::grid::{Cell, Column};
 use crate::label::{Axis, Workload, block_words, stem_of, workload};
 use crate::memory::label::{params as memory, without_block};
 

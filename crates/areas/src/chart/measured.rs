@@ -8,8 +8,8 @@ use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
 use super::data::{DotMark, Mark, Point, Series, is_drawable};
-use crate::disk::label as disk;
 use super::grid::{Cell, Column};
+use crate::disk::label as disk;
 use crate::label::{Axis, Common, Label, stem_of};
 
 /// A metric of a result that was measured and can be drawn.

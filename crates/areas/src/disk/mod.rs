@@ -1,7 +1,7 @@
 //! The area `disk`: block storage.
 
-pub(crate) mod charts;
 mod beforehand;
+pub(crate) mod charts;
 pub mod choice;
 mod command;
 mod expand;

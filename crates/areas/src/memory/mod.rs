@@ -1,7 +1,7 @@
 //! The area `memory`: memory and caches.
 
-pub(crate) mod charts;
 pub mod blocks;
+pub(crate) mod charts;
 pub mod choice;
 mod command;
 mod core_ceiling;

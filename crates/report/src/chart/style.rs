@@ -32,7 +32,7 @@ pub(super) const PAPER: &str = COMMON[0].1[0];
 
 /// The names and colours of a theme: the common ones, then each area's.
 fn palette(theme: Theme) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let areas = Area::ALL.iter().filter_map(|area| Some((area.name(), labels(*area)?.colours)));
+    let areas = Area::ALL.iter().map(|area| (area.name(), labels(*area).colours));
     COMMON.into_iter().chain(areas).map(move |(name, colours)| (name, colours[theme as usize]))
 }
 
