@@ -106,7 +106,8 @@ fn comments(file: &File) -> Vec<Passage> {
         let marked = ["///", "//!", "//"].iter().find_map(|mark| Some((*mark, trimmed.strip_prefix(mark)?.trim())));
         let Some((mark, comment)) = marked else {
             before = None;
-            if let Some((_, comment)) = line.split_once("; // ").or_else(|| line.split_once(", // ")) {
+            let ends = ["; // ", ", // ", "} // ", "{ // "];
+            if let Some((_, comment)) = ends.iter().find_map(|end| line.split_once(end)) {
                 passages.push(Passage { text: comment.to_owned(), line: index + 1, source: Source::Comment });
             }
             continue;
