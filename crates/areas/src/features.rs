@@ -1,26 +1,26 @@
-//! What a machine offers: the features of its cores, and memory to allocate.
+//! What a machine offers: features of its cores, and memory to allocate.
 
 use std::collections::BTreeMap;
 
 use kernels::features::{Feature, Features};
 use model::machine::Machine;
 
-/// The features of the cores of a machine, as they were detected.
+/// The detected features of a machine's cores.
 #[derive(Clone, Debug)]
 pub struct CoreFeatures {
-    /// Those of the core that the program runs on.
+    /// Features of the core that the program runs on.
     pub here: Features,
-    /// Those of each kind of core, by the index of the kind; empty where all cores are of one kind.
+    /// Features of each core type by its index; empty if all cores are of one type.
     pub by_type: BTreeMap<usize, Features>,
 }
 
 impl CoreFeatures {
-    /// The features of a machine whose cores are all of one kind.
+    /// The features of a machine whose cores are all of one type.
     pub fn of_one_kind(here: Features) -> Self {
         Self { here, by_type: BTreeMap::new() }
     }
 
-    /// What all of these CPUs can do.
+    /// The features that all of these CPUs have.
     pub fn common(&self, machine: &Machine, cpus: &[u32]) -> Features {
         let uses = |index: usize| machine.cpu.core_types[index].cpus.iter().any(|cpu| cpus.contains(cpu));
         let used: Vec<Features> =

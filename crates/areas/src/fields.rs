@@ -1,4 +1,4 @@
-//! The values of a suite's fields and of a command's options: how each is written, and how it is read.
+//! How the values of a suite's fields and of a command's options are read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,27 +14,27 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 /// The most threads of a benchmark.
 pub const MOST_THREADS: u32 = 1024;
 
-/// An instruction set as a suite names it.
+/// A choice of instruction sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsaChoice {
-    /// The widest vectors that this CPU has for the kernel; for streams through memory, up to 256 bits.
+    /// The widest vectors of this CPU for the kernel; for streams through memory, up to 256 bits.
     Vector,
-    /// Every one that this CPU has for the kernel.
+    /// Every one of this CPU for the kernel.
     All,
     /// This one.
     Named(Isa),
 }
 
-/// A number of threads as a suite names it.
+/// A choice of thread counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
     /// One per available physical core.
     All,
     /// 1, 2, 4 and so on, up to one per available physical core.
     Doubling,
-    /// One per available hardware thread, where cores have several; nothing elsewhere.
+    /// One per available hardware thread; nothing if cores have only one.
     Smt,
-    /// So many.
+    /// This many.
     Count(u32),
 }
 
@@ -66,7 +66,7 @@ impl std::str::FromStr for Threads {
     }
 }
 
-/// Deserialises by `FromStr`, so that a suite file and an option are read by the same rule.
+/// Deserialises by `FromStr`, so that suite files and options follow one rule.
 macro_rules! from_text {
     ($($type:ty),+) => {$(
         impl<'de> Deserialize<'de> for $type {
@@ -93,7 +93,7 @@ pub(crate) fn two_durations<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
     if pair[0] > pair[1] { Err(D::Error::custom("the least warm-up is longer than the most")) } else { Ok(pair) }
 }
 
-/// [`Sampling`] as a suite has it.
+/// [`Sampling`] in a suite.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct SamplingTable {
@@ -128,12 +128,10 @@ pub(crate) fn sampling_of_areas<'de, D: Deserializer<'de>>(
     Ok(tables.into_iter().map(|(area, table)| (area, table.into())).collect())
 }
 
-/// The sampling of a stanza that has its own.
 pub(crate) fn some_sampling<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Sampling>, D::Error> {
     SamplingTable::deserialize(deserializer).map(|table| Some(table.into()))
 }
 
-/// Whether a sampling makes sense.
 pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), String> {
     if sampling.samples == 0 || sampling.per_launch == 0 {
         return Err("samples and per_launch must be at least 1".into());
@@ -150,7 +148,7 @@ pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), String> {
     Ok(())
 }
 
-/// `chosen`, or `otherwise` where nothing was chosen.
+/// `chosen`, or `otherwise` if it is empty.
 pub(crate) fn or<T: Clone>(chosen: &[T], otherwise: &[T]) -> Vec<T> {
     if chosen.is_empty() { otherwise.to_vec() } else { chosen.to_vec() }
 }
@@ -177,12 +175,12 @@ pub(crate) fn some_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Op
     size(deserializer).map(Some)
 }
 
-/// A size, or a list of them.
+/// A size, or a list of sizes.
 pub(crate) fn sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
     one_or_more::<Size, D>(deserializer).map(|sizes| sizes.into_iter().map(|size| size.0).collect())
 }
 
-/// A word, or a list of them.
+/// A word, or a list of words.
 pub(crate) fn one_or_more<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     struct OneOrMore<T>(PhantomData<T>);
     impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMore<T> {

@@ -1,10 +1,8 @@
-//! What is known of each area: which benchmarks a request expands to, their ids, their methods, what each is expected to
-//! cost, and its charts.
+//! What is known of each area: the benchmarks of a request, their ids, methods, expected cost and labels, the rules by which
+//! results are judged, and charts.
 //!
-//! Pure: no I/O and no clock. What a plan needs to know of the operating system comes in as values: the machine, the
-//! directory that a disk is measured in, and the features of its cores. The arrows between modules:
-//! `fields` <- `cpus` <- each area's `choice` <- `suite` <- `request` <- `threads` <- each area's other modules <- `plan`
-//! <- `label` <- `chart` <- each area's `charts` <- the table of charts.
+//! Pure: no I/O and no clock. Order of the modules, each using only those before it: `fields`, each area's `choice`, `suite`,
+//! `request`, `threads`, each area's other modules, `plan`, `label`, `chart`, each area's `charts`, the table of charts.
 #![forbid(unsafe_code)]
 
 mod area;

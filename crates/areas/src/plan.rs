@@ -1,4 +1,4 @@
-//! From a request to the plan, over the table of areas.
+//! From a request to the plan.
 
 use model::experiment::{Area as Name, Experiment};
 use model::machine::Machine;
@@ -11,7 +11,7 @@ use crate::request::Request;
 use crate::suite::{Suite, matches_id};
 use crate::{cpu, disk, linpack, memory, net};
 
-/// Every area; a new one is a folder and one line here.
+/// Every area, in the order of [`Name`]; a new one is a folder and one line here.
 pub static AREAS: &[Area] = &[cpu::AREA, linpack::AREA, memory::AREA, disk::AREA, net::AREA];
 
 /// How the results of every area are judged.
@@ -27,18 +27,18 @@ pub(crate) fn area(name: Name) -> &'static Area {
     &AREAS[name as usize]
 }
 
-/// Kernel and counting rule by which this version measures a benchmark; `None` where it has none for it.
+/// Kernel and counting rule by which this version measures a benchmark; `None` if it cannot.
 pub fn method(experiment: &Experiment) -> Option<String> {
     (area(experiment.area).method)(experiment)
 }
 
-/// The period of CPU quotas unless somebody chose another: kernel documentation, `scheduler/sched-bwc.rst`.
+/// The default period of CPU quotas [kernel documentation, `scheduler/sched-bwc.rst`].
 const QUOTA_PERIOD_SECONDS: f64 = 0.1;
 
-/// Periods in a sample under a quota at least.
+/// The fewest periods in a sample under a quota.
 const QUOTA_PERIODS: f64 = 3.0;
 
-/// Share of a suite's time in which test files are laid out.
+/// Share of a suite's time for laying out test files.
 const LAYOUT_SHARE: f64 = 1.0 / 3.0;
 
 /// The plan of a request on a machine.
@@ -50,7 +50,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
     let mut rows: Vec<Planned> = Vec::new();
     for area in AREAS {
         for row in (area.expand)(request, machine)? {
-            // Two stanzas may ask for the same row, and "vector" may be what another stanza names.
+            // Two blocks may ask for the same benchmark.
             if !rows.iter().any(|other| other.experiment.id == row.experiment.id) {
                 rows.push(row);
             }
@@ -71,7 +71,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
         row.sampling.sample_seconds = under_quota(row.sampling.sample_seconds, row.cpus.len(), machine.cpu.quota_cpus);
     }
     for row in &mut rows {
-        put_tools_beside(row, request);
+        set_tools(row, request);
     }
     if cfg!(debug_assertions) {
         let warning = || Warning::new(WarningCode::DebugBuild, 1.0, "This is a debug build.");
@@ -85,7 +85,6 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
         rows,
         seed: request.seed,
         repeat: request.repeat,
-        // A session without a sample is none.
         sessions: request.repeat.map_or(*sessions, |repeat| repeat.min(*sessions)),
         pause_seconds: *pause,
         repeat_share: *repeat_share,
@@ -94,7 +93,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
     })
 }
 
-/// How long a test file may be laid out: for a part of the suite's time, where that is kept to.
+/// The most seconds for laying out a test file, if the suite has a time budget that applies.
 fn layout_seconds(request: &Request) -> Option<u32> {
     let in_full =
         !request.choices.disk.size.is_empty() || request.exact_workload || !request.references.tools.is_empty();
@@ -103,16 +102,15 @@ fn layout_seconds(request: &Request) -> Option<u32> {
     Some(seconds.max(1.0) as u32)
 }
 
-/// Notes which of the wanted tools stand beside a row. Each sample is then paired with a run of each tool, so it comes
-/// from a launch of its own and is as long as theirs.
-fn put_tools_beside(row: &mut Planned, request: &Request) {
+/// Sets the reference tools of a benchmark. Each sample is paired with a run of each tool, so it has a process run of its own
+/// and their length.
+fn set_tools(row: &mut Planned, request: &Request) {
     let of_suite = request.suite.references.as_ref().filter(|_| request.references.of_suite);
-    // A curve has steps by the dozen, and a tool says the same beside most of them.
+    // A tool shows the same at most steps of a curve.
     if row.alone && request.filter.is_none() {
         return;
     }
-    // Rounds follow each other without a pause.
-    if row.sampling.until_steady || of_suite.is_some_and(|wanted| !wanted.stand_beside(row)) {
+    if row.sampling.until_steady || of_suite.is_some_and(|wanted| !wanted.apply_to(row)) {
         return;
     }
     let wanted = |tool: &&String| of_suite.is_none_or(|suite| suite.has(tool));
@@ -121,15 +119,13 @@ fn put_tools_beside(row: &mut Planned, request: &Request) {
     if !row.beside.is_empty() {
         let sampling = row.sampling.clone();
         let samples = of_suite.map_or(sampling.samples, |wanted| sampling.samples.min(wanted.pairs));
-        // What has an end of its own is as long as it is.
         let whole = row.exact_work.is_some() || row.experiment.area == Name::Linpack;
         let sample_seconds = if whole { sampling.sample_seconds } else { TOOL_RUN_SECONDS };
         row.sampling = Sampling { samples, most: None, per_launch: 1, sample_seconds, ..sampling };
     }
 }
 
-/// The length of a sample where a quota will stop its threads: a few whole periods, so that each sample has its fair
-/// share of both running and standing still. Otherwise as it is.
+/// The length of a sample: whole periods of a quota that will stop its threads, so that each sample runs and pauses equally.
 fn under_quota(seconds: f64, threads: usize, quota_cpus: Option<f64>) -> f64 {
     if quota_cpus.is_none_or(|cpus| cpus >= threads as f64) {
         return seconds;

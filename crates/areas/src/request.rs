@@ -1,4 +1,4 @@
-//! What the user asks for.
+//! The user's request.
 
 use model::disk_target::DiskTarget;
 use model::experiment::{Area, Experiment};
@@ -13,38 +13,38 @@ use crate::memory::choice::MemoryChoice;
 use crate::net::choice::NetChoice;
 use crate::suite::Suite;
 
-/// What the user asks for.
+/// The user's request.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The suite.
     pub suite: Suite,
     /// Only these areas.
     pub areas: Vec<Area>,
-    /// Only ids that match this glob.
+    /// Only benchmarks whose id matches this glob.
     pub filter: Option<String>,
     /// These thread counts instead of the suite's.
     pub threads: Vec<Threads>,
-    /// Exactly so many samples per benchmark, and no stop rule.
+    /// Exactly this many samples per benchmark, without a stop rule.
     pub repeat: Option<u32>,
-    /// Do the totals that the suite states in full, however long it takes.
+    /// Do the suite's totals in full, however long it takes.
     pub exact_workload: bool,
-    /// Bytes that may be written to disks in all, where the user set a limit.
+    /// The most bytes to write to disks, if the user set a limit.
     pub write_budget: Option<u64>,
     /// Seed of order, data and permutations.
     pub seed: u64,
-    /// What the user chose with the options of an area's own command.
+    /// The options of an area's own command.
     pub choices: Choices,
-    /// What the cores of this machine can do.
+    /// The features of this machine's cores.
     pub features: CoreFeatures,
-    /// The directory that disks are measured in; `None` where no directory is known.
+    /// The directory to measure disks in, if known.
     pub disk: Option<DiskTarget>,
-    /// The host name of the server; `None` where client and server are on this machine.
+    /// The host name of the server; `None` if client and server are on this machine.
     pub peer: Option<String>,
     /// The reference tools to run as well.
     pub references: References,
 }
 
-/// What the user chose with the options of an area's own command: a list that is empty was not given.
+/// The options of an area's own command; an empty list was not given.
 #[derive(Clone, Debug, Default)]
 pub struct Choices {
     /// `assay cpu`.
@@ -64,7 +64,7 @@ pub struct Choices {
 pub struct References {
     /// Their ids.
     pub tools: Vec<String>,
-    /// Whether they were found because the suite asks for those that are installed: they run only where the suite has them.
+    /// Whether the suite asked for those that are installed; they then run only with benchmarks that it selects.
     pub of_suite: bool,
     /// Whether a tool can run alongside a benchmark.
     pub can_run: fn(tool: &str, experiment: &Experiment) -> bool,
@@ -90,7 +90,7 @@ impl Request {
         own.cloned().unwrap_or_else(|| self.suite.sampling(area))
     }
 
-    /// A whole suite as it is, on cores with these features.
+    /// A whole suite on cores with these features.
     pub fn new(suite: Suite, features: CoreFeatures) -> Self {
         let (areas, threads) = (Vec::new(), Vec::new());
         Self {

@@ -1,7 +1,5 @@
-//! Suites: which benchmarks, and how each area is sampled, as TOML. `quick`, `standard`, `rigorous`, `classic` and `steady`
-//! are part of the program; any other is a file of the same form.
-//!
-//! A suite names no machine: "vector" and "all" become an instruction set and a number of threads only in the plan.
+//! Suites in TOML: which benchmarks, and how each area is sampled. A suite is independent of the machine: "vector" and "all"
+//! are resolved by the plan.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +16,7 @@ use crate::linpack::choice::LinpackChoice;
 use crate::memory::choice::MemoryChoice;
 use crate::net::choice::NetChoice;
 
-/// The suites inside the program: name and text.
+/// The embedded suites: name and text.
 const EMBEDDED: &[(&str, &str)] = &[
     ("quick", include_str!("../../../suites/quick.toml")),
     ("standard", include_str!("../../../suites/standard.toml")),
@@ -33,75 +31,72 @@ const EMBEDDED: &[(&str, &str)] = &[
 pub struct Suite {
     /// Its name.
     pub name: String,
-    /// What it is for, in a line.
+    /// Its purpose in one line.
     #[serde(default)]
     pub about: String,
-    /// Sessions that the samples of every row are spread over: passes over all rows, each some time after the one before.
+    /// Passes over all benchmarks that the samples are spread over.
     #[serde(default = "one_session")]
     pub sessions: u32,
     /// Seconds between two sessions.
     #[serde(default, deserialize_with = "seconds")]
     pub pause: f64,
-    /// Share of the expected time that may be spent on repeating what others have disturbed, where nobody names a
-    /// time budget.
+    /// Share of the expected time for repeating disturbed process runs, without a time budget of the user.
     #[serde(default)]
     pub repeat_share: f64,
-    /// Seconds that all of it may take where nothing else is asked for; rows for which none are left are skipped.
+    /// Seconds for all of it, unless the user says otherwise; the remaining benchmarks are skipped.
     #[serde(default, deserialize_with = "some_seconds")]
     pub time_budget: Option<f64>,
-    /// Bytes that may be written to disks where nothing else is asked for: test files, warm-ups and samples together.
+    /// Bytes to write to disks at most, unless the user says otherwise: test files, warm-ups and samples.
     #[serde(default, deserialize_with = "some_size")]
     pub write_budget: Option<u64>,
-    /// Where trusted tools stand that are found, unless others are asked for; `None` where none do.
+    /// Which benchmarks run installed reference tools alongside; `None` for none.
     #[serde(default)]
     pub references: Option<SuiteReferences>,
     /// How each area is sampled.
     #[serde(default, deserialize_with = "sampling_of_areas")]
     pub sampling: BTreeMap<Area, Sampling>,
-    /// Rows of the cpu area.
+    /// Benchmarks of the area `cpu`.
     #[serde(default)]
     pub cpu: Vec<CpuChoice>,
-    /// Rows of the LINPACK area.
+    /// Benchmarks of the area `linpack`.
     #[serde(default)]
     pub linpack: Vec<LinpackChoice>,
-    /// Rows of the memory area.
+    /// Benchmarks of the area `memory`.
     #[serde(default)]
     pub memory: Vec<MemoryChoice>,
-    /// Rows of the disk area.
+    /// Benchmarks of the area `disk`.
     #[serde(default)]
     pub disk: Vec<DiskChoice>,
-    /// Rows of the network area.
+    /// Benchmarks of the area `net`.
     #[serde(default)]
     pub net: Vec<NetChoice>,
 }
 
-/// Where a suite has trusted tools that are found, so that all of it keeps within its time.
+/// Which benchmarks of a suite run installed reference tools alongside, so that it keeps to its time.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteReferences {
-    /// The most pairs of a row.
+    /// The most pairs of a benchmark.
     pub pairs: u32,
-    /// The longest sample of ours that they stand beside, in seconds.
+    /// The longest sample of a benchmark with reference tools, in seconds.
     #[serde(rename = "longest", deserialize_with = "seconds")]
     pub longest_seconds: f64,
-    /// The tools, by name; empty for all that are found.
+    /// The tools by name; empty for all that are installed.
     #[serde(default)]
     pub tools: Vec<String>,
-    /// Rows that they do not stand beside: globs of ids, as `--filter` takes them.
+    /// Benchmarks without reference tools: globs of ids.
     #[serde(default)]
     pub not_beside: Vec<String>,
 }
 
 impl SuiteReferences {
-    /// Whether tools stand beside a row: one whose threads have a CPU each, whose samples are not too long, and which is
-    /// not excepted.
-    pub(crate) fn stand_beside(&self, row: &Planned) -> bool {
+    /// Whether tools run alongside a benchmark: its threads have a CPU each, its samples are short enough, and it is not excepted.
+    pub(crate) fn apply_to(&self, row: &Planned) -> bool {
         let oversubscribed = row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed);
         let excepted = || self.not_beside.iter().any(|glob| matches_id(glob, &row.experiment.id).unwrap_or(false));
         !oversubscribed && row.sampling.sample_seconds <= self.longest_seconds && !excepted()
     }
 
-    /// Whether this tool is one of them.
     pub(crate) fn has(&self, tool: &str) -> bool {
         self.tools.is_empty() || self.tools.iter().any(|wanted| wanted == tool)
     }
@@ -122,15 +117,15 @@ const fn one_session() -> u32 {
 }
 
 impl Suite {
-    /// The names of the suites inside the program.
+    /// The names of the embedded suites.
     pub fn names() -> impl Iterator<Item = &'static str> {
         EMBEDDED.iter().map(|(name, _)| *name)
     }
 
-    /// The suite of this name inside the program.
+    /// The embedded suite of this name.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub fn embedded(name: &str) -> Result<Self, PlanError> {
         if let Some((_, text)) = EMBEDDED.iter().find(|(embedded, _)| *embedded == name) {
             return Self::parse(text, name);
@@ -154,7 +149,7 @@ impl Suite {
         Ok(suite)
     }
 
-    /// Where in the suite something makes no sense, and what.
+    /// The location and the sentence of the first error.
     fn check(&self) -> Result<(), (String, String)> {
         if self.sessions == 0 || !(0.0..=1.0).contains(&self.repeat_share) {
             let problem = "sessions must be at least 1, and repeat_share between 0 and 1";
@@ -171,7 +166,6 @@ impl Suite {
         self.disk.iter().try_for_each(DiskChoice::check).map_err(|problem| (", [[disk]] steady".to_owned(), problem))
     }
 
-    /// The samplings that single blocks have of their own.
     fn own_samplings(&self) -> impl Iterator<Item = (Area, &Sampling)> {
         let linpack = self.linpack.iter().map(|block| (Area::Linpack, &block.sampling));
         let memory = self.memory.iter().map(|block| (Area::Memory, &block.sampling));
@@ -180,7 +174,6 @@ impl Suite {
         linpack.chain(memory).chain(disk).chain(net).filter_map(|(area, sampling)| Some((area, sampling.as_ref()?)))
     }
 
-    /// Whether it has no rows.
     fn is_empty(&self) -> bool {
         let Self { cpu, linpack, memory, disk, net, .. } = self;
         cpu.is_empty() && linpack.is_empty() && memory.is_empty() && disk.is_empty() && net.is_empty()
@@ -191,7 +184,7 @@ impl Suite {
         self.sampling.get(&area).cloned().unwrap_or_default()
     }
 
-    /// The suite without its benchmarks, under another name.
+    /// The suite without its benchmarks, named after an area.
     pub(crate) fn without_benchmarks(self, name: Area) -> Self {
         let (cpu, linpack, memory, disk, net) = Default::default();
         Self { name: name.to_string(), cpu, linpack, memory, disk, net, ..self }

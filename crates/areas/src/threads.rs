@@ -1,4 +1,4 @@
-//! How many threads a benchmark has on a machine, and the CPU of each.
+//! Thread counts on a machine, and the CPU of each thread.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use model::warning::{Warning, WarningCode};
 use crate::fields::{MOST_THREADS, Threads};
 use crate::request::Request;
 
-/// The thread counts of a stanza on this machine, ascending and each once: the request's, else the suite's.
+/// The thread counts on this machine, ascending: the request's, else the suite's.
 pub(crate) fn thread_counts(request: &Request, suite: &[Threads], machine: &Machine) -> Vec<u32> {
     thread_counts_on(request, suite, machine, &machine.cpu.available_cpus)
 }
 
-/// The same where only these CPUs are to be used.
+/// The same on these CPUs only.
 pub(crate) fn thread_counts_on(request: &Request, suite: &[Threads], machine: &Machine, available: &[u32]) -> Vec<u32> {
     let count = |cpus: usize| u32::try_from(cpus).unwrap_or(u32::MAX).max(1);
     let (all, smt) = (count(machine.cpu.one_per_core(available).len()), count(available.len()));
@@ -38,8 +38,8 @@ pub(crate) fn thread_counts_on(request: &Request, suite: &[Threads], machine: &M
     counts
 }
 
-/// The CPU of each of so many threads: one per physical core first, fast cores before slow ones, then SMT siblings,
-/// then round again with a warning.
+/// The CPU of each thread: one per physical core first, fast cores before slow ones, then SMT siblings, then all over again
+/// with a warning.
 pub fn place(threads: u32, machine: &Machine) -> (Vec<u32>, Option<Warning>) {
     place_on(threads, machine.cpu.placement_order())
 }
@@ -57,14 +57,13 @@ pub(crate) fn place_on(threads: u32, mut order: Vec<u32>) -> (Vec<u32>, Option<W
     (cpus, warning)
 }
 
-/// The available CPUs in the order of a placement, by the groups that share a last-level cache: `compact` fills one
-/// group's cores and goes on to the next; `scatter` takes a core of each group in turn, groups of different memory
-/// nodes first. Either way SMT siblings come last, and within a group fast cores first.
+/// The available CPUs in the order of a placement, by groups that share a last-level cache: `compact` fills one group after
+/// the other; `scatter` takes a core of each in turn, groups of different memory nodes first. SMT siblings are last.
 pub(crate) fn placed_order(placement: Placement, machine: &Machine) -> Vec<u32> {
     let order = machine.cpu.placement_order();
     let cores = machine.cpu.one_per_core(&order);
     let groups = groups_of(&order, machine);
-    // One group of each node in turn: a group's turn is its place among those of its node.
+    // A group's turn is its position among those of its node.
     let turn = |rank: usize| groups[..rank].iter().filter(|other| other.node == groups[rank].node).count();
     let turns: Vec<usize> = (0..groups.len()).map(turn).collect();
     let place = |cpu: u32| {
@@ -84,13 +83,11 @@ pub(crate) fn placed_order(placement: Placement, machine: &Machine) -> Vec<u32> 
 
 /// CPUs that share a last-level cache, in the order of placement.
 struct CacheGroup {
-    /// The kernel's number of the cache's group, unknown where sysfs says nothing.
     llc: Option<u32>,
     node: Option<u32>,
     cpus: Vec<u32>,
 }
 
-/// The groups of these CPUs, in the order of their first one.
 fn groups_of(order: &[u32], machine: &Machine) -> Vec<CacheGroup> {
     let mut groups: Vec<CacheGroup> = Vec::new();
     for &cpu in order {
@@ -104,8 +101,7 @@ fn groups_of(order: &[u32], machine: &Machine) -> Vec<CacheGroup> {
     groups
 }
 
-/// Whether so many threads sit on other CPUs by one placement than by the other: there are several groups, and neither
-/// one thread nor all cores.
+/// Whether the two placements put this many threads on different CPUs.
 pub(crate) fn placement_matters(threads: u32, machine: &Machine) -> bool {
     let taken =
         |placement| -> BTreeSet<u32> { place_on(threads, placed_order(placement, machine)).0.into_iter().collect() };
@@ -126,7 +122,7 @@ mod tests {
         assert!(place(2, &machine).1.is_none());
     }
 
-    /// Eight cores in four groups of two, on two nodes, and a sibling of each core: CPU 8 + n is that of core n.
+    /// Eight cores in four groups of two on two nodes; CPU 8 + n is the sibling of core n.
     fn machine_of_groups() -> Machine {
         let mut machine = machine_with_cpus(16);
         for place in &mut machine.cpu.topology {

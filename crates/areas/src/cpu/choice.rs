@@ -1,4 +1,4 @@
-//! The benchmarks of arithmetic that a suite has, or that the user chooses.
+//! The CPU benchmarks that a suite or the user chooses.
 
 use clap::Args;
 use model::isa::{CpuOp, Element};
@@ -32,7 +32,7 @@ pub struct CpuChoice {
 }
 
 impl CpuChoice {
-    /// Whether the user chose nothing.
+    /// Whether nothing was chosen.
     pub(super) fn is_open(&self) -> bool {
         self.op.is_empty() && self.elements.is_empty() && self.isa.is_empty()
     }

@@ -10,20 +10,18 @@ use super::expand::known_kernels;
 use crate::fields::{IsaChoice, Threads};
 use crate::suite::Suite;
 
-/// One thread, all cores, and all hardware threads.
 const FEW_RUNGS: [Threads; 3] = [Threads::Count(1), Threads::All, Threads::Smt];
 
-/// From one thread to all hardware threads.
 const ALL_RUNGS: [Threads; 2] = [Threads::Doubling, Threads::Smt];
 
-/// How `assay cpu` samples its eighty rows: as few and as short samples as an interval needs, no launch twice, and warm-ups
-/// that end before a busy host has settled, so that all of it takes less than a minute on two cores.
+/// How `assay cpu` samples its 80 benchmarks in less than a minute on two cores: as few and short samples as an interval needs,
+/// and short warm-ups.
 fn survey() -> Sampling {
     let (warm_up_seconds, target) = ([0.02, 0.08], 0.01);
     Sampling { samples: 6, per_launch: 1, sample_seconds: 0.04, warm_up_seconds, target, ..Sampling::default() }
 }
 
-/// The stanzas of one operation on one element type.
+/// The blocks of one operation on one element type.
 fn rungs(op: CpuOp, element: Element, choice: &CpuChoice) -> Vec<CpuChoice> {
     let stanza = |isa: Vec<IsaChoice>, threads: &[Threads]| CpuChoice {
         op: vec![op],
@@ -33,7 +31,7 @@ fn rungs(op: CpuOp, element: Element, choice: &CpuChoice) -> Vec<CpuChoice> {
         total: None,
     };
     if !choice.isa.is_empty() {
-        // A set that was named is meant for the operations that have it.
+        // A named instruction set applies to the operations that have it.
         let exists = |choice: &IsaChoice| match choice {
             IsaChoice::Named(isa) => {
                 KERNELS.iter().any(|kernel| (kernel.op, kernel.element, kernel.isa) == (op, element, *isa))
@@ -44,12 +42,12 @@ fn rungs(op: CpuOp, element: Element, choice: &CpuChoice) -> Vec<CpuChoice> {
         return if isa.is_empty() { Vec::new() } else { vec![stanza(isa, &ALL_RUNGS)] };
     }
     let widest = stanza(vec![IsaChoice::Vector], &ALL_RUNGS);
-    // What is no headline is shown in full to whom asks for it.
+    // These are shown in full only on request.
     let in_passing = matches!(op, CpuOp::MulAdd | CpuOp::Add | CpuOp::AllPipes) && choice.op.is_empty();
     if in_passing { vec![widest] } else { vec![widest, stanza(vec![IsaChoice::All], &FEW_RUNGS)] }
 }
 
-/// What was chosen, as a sentence has it: `plain with sse2`.
+/// The choice in a sentence: `plain with sse2`.
 fn chosen_words(choice: &CpuChoice) -> String {
     fn joined<T>(items: &[T], word: impl Fn(&T) -> &'static str) -> Option<String> {
         (!items.is_empty()).then(|| items.iter().map(word).collect::<Vec<_>>().join(" or "))
@@ -65,11 +63,11 @@ fn chosen_words(choice: &CpuChoice) -> String {
     format!("{ops}{}{}", elements.unwrap_or_default(), sets.unwrap_or_default())
 }
 
-/// By element type, the widest kernel of each operation at every rung of the thread counts, its other instruction sets on
-/// one thread and on all cores.
+/// By element type, the widest kernel of each operation at all thread counts, its other instruction sets on one thread and
+/// on all cores.
 ///
 /// # Errors
-/// There is no kernel for any combination of what was chosen.
+/// No kernel matches the choice.
 pub fn suite(choice: &CpuChoice) -> Result<Suite, PlanError> {
     let mut cpu: Vec<CpuChoice> = Vec::new();
     for &element in Element::ALL.iter().filter(|one| choice.elements.is_empty() || choice.elements.contains(one)) {

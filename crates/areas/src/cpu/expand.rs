@@ -1,7 +1,6 @@
-//! Which cpu experiments a request comes to on a machine: the kernels of a stanza, by what the CPUs of each row can do.
+//! The CPU benchmarks of a request on a machine.
 //!
-//! Pure. A row that cannot be measured is planned all the same, with the reason; only what is asked for as "everything
-//! that this CPU has" leaves out what it lacks.
+//! A benchmark that cannot run here is planned with the reason; only "all instruction sets" leaves out missing ones.
 
 use kernels::features::Features;
 use kernels::table::{KERNELS, Kernel};
@@ -17,17 +16,15 @@ use crate::fields::IsaChoice;
 use crate::request::{Request, exact};
 use crate::threads::{place, thread_counts};
 
-/// Expected seconds of preparation per launch: calibration of timer, chains and chunks.
+/// Expected seconds to calibrate timer, chains and chunks, per process run.
 const SETUP_SECONDS: f64 = 0.03;
 
-/// Operations per second and thread that a slow core of today makes of an ordinary scalar loop: a guess, for the
-/// expected length of a total that is done in full.
+/// Operations per second and thread of a scalar loop on a slow core of today, for the expected length of a total.
 const PLAIN_RATE: f64 = 3e9;
-/// The same of a loop over vectors.
+/// The same of a vector loop.
 const VECTOR_RATE: f64 = 2e10;
 
-/// The operations that use an element type's fastest instructions, the fastest first: those that a classic table's
-/// `vector` rows stand for.
+/// The operations with an element type's fastest instructions, the fastest first: the `vector` rows of the classic table.
 const fn fastest(element: Element) -> &'static [CpuOp] {
     match element {
         Element::Int8 | Element::Bf16 => &[CpuOp::Matrix, CpuOp::Dot],
@@ -38,12 +35,11 @@ const fn fastest(element: Element) -> &'static [CpuOp] {
     }
 }
 
-/// The names of all kernels, for messages.
 pub(super) fn known_kernels() -> String {
     KERNELS.iter().map(|kernel| kernel.name).collect::<Vec<_>>().join(", ")
 }
 
-/// One cell of a stanza: an element type, a choice of instruction sets, a number of threads.
+/// One combination of a block's lists.
 struct Cell<'a> {
     stanza: &'a CpuChoice,
     element: Element,
@@ -51,17 +47,15 @@ struct Cell<'a> {
     threads: u32,
 }
 
-/// A kernel that a cell asks for; without its row where this machine cannot run it, and then why.
+/// A wanted kernel, or why this machine cannot run it.
 struct Wanted {
     op: CpuOp,
     isa: Isa,
     kernel: Result<&'static Kernel, String>,
 }
 
-/// All rows of a request. `features_of` tells what a set of CPUs can do.
-///
-/// # Errors
-/// A kernel that does not exist; an instruction set that was named and is missing.
+/// All benchmarks of a request; `features_of` gives the features of a set of CPUs. An error if a named kernel or instruction
+/// set does not exist here.
 pub(super) fn expand(
     request: &Request,
     machine: &Machine,
@@ -99,11 +93,10 @@ impl Cell<'_> {
         Ok(wanted.iter().map(row).collect())
     }
 
-    /// The kernels that the cell asks for on CPUs that can do so much.
     fn wanted(&self, features: Features, machine: &Machine) -> Result<Vec<Wanted>, PlanError> {
         let runs = |kernel: &&'static Kernel| features.has_all(kernel.requires);
         let wanted = |kernel: &'static Kernel| Wanted { op: kernel.op, isa: kernel.isa, kernel: Ok(kernel) };
-        // Of an operation that exists and cannot run here the widest row says what is missing.
+        // If none can run here, the widest one names what is missing.
         let refused =
             |kernel: &'static Kernel| Wanted { op: kernel.op, isa: kernel.isa, kernel: Err(missing(kernel, machine)) };
         let found: Vec<Wanted> = match self.choice {
@@ -129,7 +122,7 @@ impl Cell<'_> {
         if found.is_empty() { Err(self.unknown()) } else { Ok(found) }
     }
 
-    /// The rows of the table for the stanza's operations on the element type, in the stanza's order.
+    /// The kernels for the block's operations on the element type, in the block's order.
     fn kernels(&self) -> impl Iterator<Item = &'static Kernel> + Clone {
         let of = |op: CpuOp| {
             let element = self.element;
@@ -179,7 +172,7 @@ impl Cell<'_> {
     }
 }
 
-/// Why a kernel cannot run here, naming who is in the way: CPU, operating system or hypervisor.
+/// Why a kernel cannot run here: CPU, operating system or hypervisor.
 fn missing(kernel: &Kernel, machine: &Machine) -> String {
     let Kernel { op, element, isa, .. } = *kernel;
     let why = machine::lacking(machine, machine::CpuKernel { op, element, isa })
@@ -187,7 +180,7 @@ fn missing(kernel: &Kernel, machine: &Machine) -> String {
     format!("{op} of {element} needs {isa}: {why}")
 }
 
-/// The classic table's label: of plain loops, and of the fastest kernel that these CPUs have for the element type.
+/// The classic label of plain loops, and of the fastest kernel of these CPUs for the element type.
 fn classic(kernel: &Kernel, features: Features, total: Option<f64>) -> Option<Classic> {
     let workload = match kernel.element {
         Element::Int8 => "QP",
@@ -206,10 +199,10 @@ fn classic(kernel: &Kernel, features: Features, total: Option<f64>) -> Option<Cl
     Some(Classic { class: Some(class.into()), ..area::classic(Area::Cpu, workload, total) })
 }
 
-/// Among the instructions of a step: one that does nothing, and by that keeps others apart.
+/// An instruction of a step that only separates others.
 pub const NOP: &str = "nop";
 
-/// What a reader needs to know of a kernel on CPUs with these features.
+/// The documented properties of a kernel on CPUs with these features.
 fn facts(kernel: &'static Kernel, features: Features) -> Loop {
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let nops = std::iter::repeat_n(NOP, kernel.nops_per_step(&features));

@@ -1,5 +1,4 @@
-//! Arithmetic in the words of the field: operation, instruction set, accumulator, and the order in which its rows are
-//! read. Figures and notes are not made here.
+//! Labels of CPU results, and the order in which they are listed.
 
 use model::document::Row;
 use model::experiment::{CpuParams, Loop, Params};
@@ -8,7 +7,7 @@ use model::isa::{CpuOp, Element, Isa};
 use crate::label::parts::{Axis, Label, Labels, TableRules};
 use crate::memory::label as memory;
 
-/// How the area names its rows, and what is shown of them.
+/// The names of the area and its results.
 pub(super) const LABELS: Labels = Labels {
     title: "CPU",
     in_sentence: "the processor",
@@ -33,11 +32,11 @@ fn is_fma_fp64(row: &Row) -> bool {
     is_fma(row) && params(row).is_some_and(|own| own.element == Element::Fp64)
 }
 
-/// Within a precision: what does most at a time first, bounds and ordinary loops last.
+/// Order within a precision: the most operations per instruction first, bounds and plain loops last.
 const OPS: [CpuOp; 7] =
     [CpuOp::Matrix, CpuOp::Dot, CpuOp::Fma, CpuOp::MulAdd, CpuOp::Add, CpuOp::AllPipes, CpuOp::Plain];
 
-/// The widest first; of one width, the one made for the purpose first.
+/// The widest first; of one width, the specialised one first.
 const ISAS: [Isa; 15] = [
     Isa::Amx,
     Isa::Avx512Vnni,
@@ -56,7 +55,7 @@ const ISAS: [Isa; 15] = [
     Isa::Scalar,
 ];
 
-/// The parameters of a cpu row; `None` for what is no cpu row of this version.
+/// The parameters of a CPU result of this version.
 pub fn params(row: &Row) -> Option<&CpuParams> {
     match &row.params {
         Params::Cpu(params) => Some(params),
@@ -64,15 +63,15 @@ pub fn params(row: &Row) -> Option<&CpuParams> {
     }
 }
 
-/// The place of a row in its table: by precision, operation and instruction set. Rows of a later version come last.
+/// The position of a result in its table: by precision, operation and instruction set; later versions last.
 pub fn order(row: &Row) -> Order {
     order_of(params(row))
 }
 
-/// A place in the order of reading.
+/// A position in the list.
 pub type Order = (usize, usize, usize);
 
-/// The place of an experiment; the last for one of a later version.
+/// The position of a benchmark; the last for one of a later version.
 pub fn order_of(params: Option<&CpuParams>) -> Order {
     let Some(CpuParams { op, element, isa, threads: _ }) = params else { return (usize::MAX, 0, 0) };
     (place(Element::ALL, element), place(&OPS, op), place(&ISAS, isa))
@@ -87,8 +86,7 @@ pub fn precision(element: Element) -> String {
     element.name().to_uppercase()
 }
 
-/// `FP64`, `FMA, AVX-512`. On a CPU that cannot fuse them, FMA is a multiplication and an addition, which the method
-/// says.
+/// `FP64`, `FMA, AVX-512`. Without fused instructions FMA is a multiplication and an addition, as the method shows.
 pub fn label(params: &CpuParams, method: &str, kernel: Option<&Loop>) -> Label {
     let op = match params.op {
         CpuOp::Fma if params.isa == Isa::Sse2 || method.starts_with("cpu-mul-add") => "multiply + add",
@@ -105,7 +103,7 @@ pub fn label(params: &CpuParams, method: &str, kernel: Option<&Loop>) -> Label {
     Label { what: precision(params.element), how: format!("{op}, {}", params.isa.title()), detail }
 }
 
-/// `s32 ← u8 × s8`: what is summed into what, where that is not the element's own type.
+/// `s32 ← u8 × s8`: the accumulator, if it is not the element's own type.
 pub fn sums(element: Element, kernel: Option<&Loop>) -> String {
     let own = match element {
         Element::Fp64 => "fp64",
@@ -121,16 +119,14 @@ pub fn sums(element: Element, kernel: Option<&Loop>) -> String {
     if accumulator == own { String::new() } else { accumulator.replace(" <- ", " ← ").replace(" x ", " × ") }
 }
 
-/// Operation, element and instruction set of an experiment's id without its threads; `None` where it is no cpu
-/// experiment of this version.
+/// The parameters in an id without its threads; `None` if it is no CPU benchmark of this version.
 pub fn of_stem(stem: &str) -> Option<CpuParams> {
     let parts: Vec<&str> = stem.split('/').collect();
     let ["cpu", op, element, isa] = parts[..] else { return None };
     Some(CpuParams { op: op.parse().ok()?, element: element.parse().ok()?, isa: isa.parse().ok()?, threads: 1 })
 }
 
-/// What an experiment's id without its threads is about, or a peak's name: `FP64 FMA, AVX-512`, `DRAM bandwidth`; the
-/// id itself where it is none of this version.
+/// The label of an id without threads or of a limit: `FP64 FMA, AVX-512`, `DRAM bandwidth`; else the id itself.
 pub fn stem_words(stem: &str) -> String {
     let Some(params) = of_stem(stem) else { return memory::peak_words(stem).unwrap_or(stem).to_owned() };
     let Label { what, how, .. } = label(&params, "", None);

@@ -1,6 +1,4 @@
-//! What is to be said of a row before it is measured, by what its directory stands on.
-//!
-//! Pure: what stands there was found out before ([`DiskTarget`]). What shows only while measuring is the judge's.
+//! Warnings about a disk benchmark that follow from its directory, before anything is measured.
 
 use model::disk_target::DiskTarget;
 use model::experiment::DiskParams;
@@ -9,15 +7,14 @@ use model::machine::{Disk, Machine, StorageDevice};
 use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
 
-/// From this share in use on a file system is told to be nearly full. A choice: from where on room has to be made first is
-/// each drive's and each file system's own.
+/// The share in use from which on a file system is nearly full: a choice, since it depends on drive and file system.
 const NEARLY_FULL: f64 = 0.80;
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// The warnings of a row on a device that are known beforehand.
+/// The warnings about a benchmark on a device.
 pub(super) fn warnings(
     target: &DiskTarget,
     machine: &Machine,
@@ -37,8 +34,7 @@ pub(super) fn warnings(
     .collect()
 }
 
-/// Whether nobody counts what the device under a row past the page cache moves. With somebody else there is no device of
-/// ours, which is said already.
+/// The warning if the kernel does not count what the device moves. A network file system has no device here.
 fn unaccounted(target: &DiskTarget, machine: &Machine, params: &DiskParams) -> Option<Warning> {
     if target.remote || !params.direct {
         return None;
@@ -56,7 +52,7 @@ fn unaccounted(target: &DiskTarget, machine: &Machine, params: &DiskParams) -> O
     Some(Warning::new(WarningCode::Unaccounted, 1.0, &seen))
 }
 
-/// What is to be known of the disks behind a directory: that they may be somebody's memory.
+/// The warning that the disks behind a directory may be a cache in memory.
 fn behind(target: &DiskTarget, machine: &Machine) -> Option<Warning> {
     let mut seen = Vec::new();
     if target.remote {
@@ -75,8 +71,7 @@ fn behind(target: &DiskTarget, machine: &Machine) -> Option<Warning> {
     (!seen.is_empty()).then(|| Warning::new(WarningCode::HostCache, 1.0, &seen.join(" ")))
 }
 
-/// What is to be said of a loop device: requests past the page cache end in the page cache of the file system below,
-/// unless the device was set up to go past that too.
+/// A loop device whose requests end in the page cache of the file system below.
 fn cached_below(device: &StorageDevice) -> Option<String> {
     let file = device.backing_file.as_ref().filter(|_| device.kind == "loop" && device.direct != Some(true))?;
     Some(format!(
@@ -85,11 +80,10 @@ fn cached_below(device: &StorageDevice) -> Option<String> {
     ))
 }
 
-/// Whether blocks are written that are no whole physical sectors of a device. Through the page cache whole pages are.
+/// The warning for direct writes of partial physical sectors.
 fn part_of_sector(target: &DiskTarget, machine: &Machine, params: &DiskParams) -> Option<Warning> {
     let (disk, sector) = largest_sector(target, machine).filter(|_| params.op.writes() && params.direct)?;
     (!params.block.is_multiple_of(sector)).then(|| {
-        // A hypervisor says what it was told to say.
         let unseen = if disk.is_virtual == Some(true) && !is_kernels_own(disk) {
             "; what the disk behind it has cannot be seen from here"
         } else {
@@ -105,7 +99,7 @@ fn part_of_sector(target: &DiskTarget, machine: &Machine, params: &DiskParams) -
     })
 }
 
-/// That little room is left where a row writes: reads do not ask for any.
+/// The warning for writes on a file system with little room.
 fn nearly_full(target: &DiskTarget, params: &DiskParams) -> Option<Warning> {
     let total = Some(target.total_bytes).filter(|bytes| *bytes > 0 && params.op.writes())?;
     let used = 1.0 - target.available_bytes as f64 / total as f64;
@@ -115,8 +109,7 @@ fn nearly_full(target: &DiskTarget, params: &DiskParams) -> Option<Warning> {
     })
 }
 
-/// The largest physical sector that direct requests come to, and whose it is: of devices that say the same, the lowest's,
-/// from which those above it have it.
+/// The largest physical sector that direct requests reach, with its disk: the lowest of several with the same.
 fn largest_sector<'m>(target: &DiskTarget, machine: &'m Machine) -> Option<(&'m Disk, u64)> {
     let named = |name: &String| machine.disks.iter().find(|disk| disk.name == *name);
     let reached = past_the_cache(&target.storage.chain).filter_map(|device| named(device.disk.as_ref()?));
@@ -124,8 +117,7 @@ fn largest_sector<'m>(target: &DiskTarget, machine: &'m Machine) -> Option<(&'m 
     reached.filter_map(sector).max_by_key(|(_, bytes)| *bytes)
 }
 
-/// The devices of a chain that direct requests come to as they are: what lies below a loop device does not, unless that
-/// goes past the page cache too.
+/// The devices of a chain that direct requests reach: not those below a cached loop device.
 fn past_the_cache(chain: &[StorageDevice]) -> impl Iterator<Item = &StorageDevice> {
     let mut cached_below: Option<u32> = None;
     chain.iter().filter(move |device| {
@@ -137,8 +129,8 @@ fn past_the_cache(chain: &[StorageDevice]) -> impl Iterator<Item = &StorageDevic
     })
 }
 
-/// Who makes up the disks that are built on no other, where somebody does. Layers above them (LVM, LUKS, arrays, loop
-/// devices) are this kernel's own, on whatever machine.
+/// Who provides the lowest disks, if a hypervisor or a driver does. Layers above them (LVM, LUKS, arrays, loop devices) belong
+/// to this kernel.
 fn made_up(target: &DiskTarget, machine: &Machine) -> Option<String> {
     let ends = target.storage.disks();
     let ends: Vec<&Disk> = machine.disks.iter().filter(|disk| ends.contains(&disk.name)).collect();
@@ -162,12 +154,12 @@ fn made_up(target: &DiskTarget, machine: &Machine) -> Option<String> {
     hypervisor.map(|_| format!("{name} is made by {whose}, or passed through by it."))
 }
 
-/// Whether a disk is made by a driver of this kernel out of something else (`loop0`, `nbd0`, `zd0`): it hangs on no bus.
+/// Whether a driver of this kernel makes up a disk (`loop0`, `nbd0`, `zd0`): it is on no bus.
 fn is_kernels_own(disk: &Disk) -> bool {
     disk.is_virtual == Some(true) && disk.transport.is_none() && disk.driver.is_none()
 }
 
-/// That another engine is used than the fastest, and why.
+/// The warning that io_uring is not used, and why.
 fn stepped_down(target: &DiskTarget, engine: DiskEngine) -> Option<Warning> {
     let why = target.no_io_uring.as_ref()?;
     let used = if engine == DiskEngine::Libaio { "Native asynchronous I/O is" } else { "Blocking calls are" };

@@ -1,4 +1,4 @@
-//! The disk benchmarks that a suite has, or that the user chooses.
+//! The disk benchmarks that a suite or the user chooses.
 
 use clap::Args;
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
@@ -8,13 +8,13 @@ use serde::Deserialize;
 
 use crate::fields::{Threads, one_or_more, or, seconds, sizes, some_sampling};
 
-/// The deepest queue that can be asked for.
+/// The deepest queue.
 pub(super) const MOST_DEPTH: u32 = 1024;
 
-/// Rounds of which five in a row are to be steady: the fewest that can be, and four times those of the specification.
+/// Rounds of which five in a row must be steady: up to four times those of the specification.
 const ROUNDS: std::ops::RangeInclusive<u32> = 5..=100;
 
-/// The shortest round, in seconds: shorter ones tell the noise of a device, not its state.
+/// The shortest round in seconds: shorter ones show noise, not the state of the device.
 const LEAST_ROUND_SECONDS: f64 = 0.1;
 
 /// Rounds of writes until a drive is steady.
@@ -109,10 +109,10 @@ pub struct DiskChoice {
 }
 
 impl DiskChoice {
-    /// Whether what it says of a steady state makes sense.
+    /// Checks the steady state.
     ///
     /// # Errors
-    /// Why it does not, and what would.
+    /// What is wrong, and what would be right.
     pub(crate) fn check(&self) -> Result<(), String> {
         let Some(Steady { rounds, round_seconds }) = self.steady else { return Ok(()) };
         if !ROUNDS.contains(&rounds) {
@@ -138,28 +138,28 @@ impl DiskChoice {
         Ok(())
     }
 
-    /// Whether the user chose nothing that narrows the benchmarks down: a size alone does not.
+    /// Whether nothing was chosen that narrows the benchmarks down, which a size does not.
     pub fn is_open(&self) -> bool {
         let lists = [self.pattern.is_empty(), self.op.is_empty(), self.block.is_empty(), self.depth.is_empty()];
         let more = [self.engine.is_empty(), self.sync.is_empty(), self.caches().is_empty(), self.layout.is_empty()];
         lists.into_iter().chain(more).all(|open| open) && self.load_percent.is_empty()
     }
 
-    /// What the page cache may do, as the user named it or as whether it is bypassed.
+    /// The states of the page cache by `--cache` or `--direct`.
     fn caches(&self) -> Vec<DiskCache> {
         let of_direct =
             |direct: &bool| if *direct { vec![DiskCache::Bypassed] } else { vec![DiskCache::Cold, DiskCache::Warm] };
         self.cache.iter().copied().chain(self.direct.iter().flat_map(of_direct)).collect()
     }
 
-    /// What these options leave of a block; `None` where it is not meant.
+    /// A block narrowed to these options; `None` if nothing is left.
     pub(super) fn narrowed(&self, block: &Self) -> Option<Self> {
         let wanted = |op: &&DiskOp| self.op.is_empty() || self.op.contains(op);
         let op: Vec<DiskOp> = block.op.iter().filter(wanted).copied().collect();
         let has_pattern = |pattern: &&DiskPattern| self.pattern.is_empty() || self.pattern.contains(pattern);
         let pattern: Vec<DiskPattern> = block.pattern.iter().filter(has_pattern).copied().collect();
         let named = !self.pattern.is_empty() && !pattern.is_empty() || !self.op.is_empty() && !op.is_empty();
-        // Those who ask for a kind of write mean what writes.
+        // A kind of write selects writes.
         let op = if self.sync.iter().any(|sync| *sync != DiskSync::None) && self.op.is_empty() {
             op.into_iter().filter(|op| op.writes()).collect()
         } else {

@@ -1,4 +1,4 @@
-//! Whether a disk benchmark can be measured: its requests, its test file, the page cache.
+//! Reasons why a disk benchmark cannot be measured: its requests, its test file, the page cache.
 
 use model::disk_target::DiskTarget;
 use model::experiment::DiskParams;
@@ -14,16 +14,16 @@ use super::room::{files_of, rounded};
 /// The smallest part of a file that direct I/O reads or writes.
 const SECTOR_BYTES: u64 = 512;
 
-/// The largest request, in bytes: what the kernel registers as one buffer.
+/// The largest request in bytes: what the kernel registers as one buffer.
 const MOST_BLOCK_BYTES: u64 = 1 << 30;
 
-/// Blocks of the file for each request in flight at least, so that two requests seldom meet.
+/// The fewest blocks of the file for each request in flight, so that two requests seldom meet.
 const BLOCKS_PER_REQUEST: u64 = 2;
 
-/// Share of the available memory that a file in the page cache may take.
+/// A file in the page cache takes at most half of the available memory.
 const CACHE_SHARE: u64 = 2;
 
-/// Whether requests of this kind make sense at all.
+/// Checks block, depth and load.
 pub(super) fn check_request(params: &DiskParams) -> Result<(), PlanError> {
     let DiskParams { block, depth, .. } = *params;
     if block == 0 || params.direct && !block.is_multiple_of(SECTOR_BYTES) {
@@ -43,8 +43,7 @@ pub(super) fn check_request(params: &DiskParams) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Whether the file is too small for the requests in flight: an error where that was asked for, an obstacle where the
-/// file had to be smaller than was `wanted`.
+/// Whether the file is too small for the requests in flight: an error if the `wanted` size is, an obstacle if there was no room.
 pub(super) fn too_small(params: &DiskParams, wanted: u64) -> Result<Option<String>, PlanError> {
     let size = params.size;
     match too_small_for(params, wanted).map(|sentence| format!("{sentence}; choose a larger --size")) {
@@ -55,7 +54,7 @@ pub(super) fn too_small(params: &DiskParams, wanted: u64) -> Result<Option<Strin
     }
 }
 
-/// Why a file of so many bytes is too small for the requests in flight on it, if it is.
+/// Why a file of this many bytes is too small for the requests in flight.
 pub fn too_small_for(params: &DiskParams, size: u64) -> Option<String> {
     let DiskParams { block, depth, threads, layout, .. } = *params;
     let threads = threads / files_of(layout, threads).max(1);
@@ -72,7 +71,7 @@ pub fn too_small_for(params: &DiskParams, size: u64) -> Option<String> {
     })
 }
 
-/// Why a row past the page cache cannot be measured where the file system has no direct I/O. Those through it can.
+/// Why direct I/O is impossible on the file system.
 pub(super) fn no_direct(params: &DiskParams, target: Option<&DiskTarget>) -> Option<String> {
     let target = target.filter(|_| params.direct && params.engine != DiskEngine::Null)?;
     let why = target.no_direct.as_ref()?;
@@ -84,7 +83,7 @@ pub(super) fn no_direct(params: &DiskParams, target: Option<&DiskTarget>) -> Opt
     ))
 }
 
-/// Whether memory cannot keep what is to be found in the page cache.
+/// Why memory cannot keep a file in the page cache.
 pub(super) fn too_little_cache(params: &DiskParams, machine: &Machine) -> Option<String> {
     let bytes = params.size.saturating_mul(files_of(params.layout, params.threads).into());
     let available = footprint::available_bytes(machine).filter(|_| params.cache == DiskCache::Warm)?;
@@ -99,7 +98,7 @@ pub(super) fn too_little_cache(params: &DiskParams, machine: &Machine) -> Option
     })
 }
 
-/// Whether a total that is to be done in full is more than a file whose cache is cold has once.
+/// Why a total cannot be done with a cold cache: it exceeds one pass over the file.
 pub(super) fn more_than_a_pass(params: &DiskParams, exact_work: Option<f64>) -> Option<String> {
     let requests = exact_work.filter(|_| params.cache == DiskCache::Cold)?;
     let files = files_of(params.layout, params.threads);

@@ -1,7 +1,6 @@
-//! The memory of a row beyond what every worker takes: buffers of its requests, pools to write from, what reads back, and
-//! what counts.
+//! The memory of a disk benchmark: buffers of requests, pools of data to write, read-back, histograms.
 //!
-//! Pure. Lanes take what is said here, and the plan skips a row for which there is not enough of it.
+//! Lanes allocate these sizes, and the plan skips a benchmark for which memory is too small.
 
 use model::experiment::DiskParams;
 use model::io::{DiskEngine, DiskOp};
@@ -14,57 +13,55 @@ use super::stretch;
 /// Bytes of a huge page.
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
-/// Bytes up to which memory for blocking calls is in base pages.
+/// The largest arena of blocking calls in base pages.
 const MOST_BASE_PAGES_BYTES: u64 = 256 << 10;
 
-/// Bytes of a histogram of durations: 32 ranges, each twice as wide as the one before it, of 1024 counts, the first of 2048.
+/// Bytes of a histogram of durations: 32 ranges of 1024 counts, the first of 2048.
 pub const HISTOGRAM_BYTES: u64 = (32 + 1) * 1024 * size_of::<u64>() as u64;
 
-/// The most that is read back at a time, in bytes.
+/// The most bytes that are read back at a time.
 pub const READ_BACK_BYTES: usize = 1 << 20;
 
-/// Bytes of one write of the layout of a test file, except for the first ones.
+/// Bytes of one write while laying out a test file, except for the first ones.
 pub const LAYOUT_CHUNK_BYTES: u64 = 1 << 20;
 
 /// Writes of a layout in flight.
 pub const LAYOUT_DEPTH: u32 = 8;
 
-/// Chunks of a layout in memory: see [`POOL_BYTES`].
+/// Chunks of the pool of a layout.
 const LAYOUT_POOL_CHUNKS: u64 = 64;
 
-/// Files that are laid out at the same time at most, each with memory of its own.
+/// The most files that are laid out at the same time, each with its own memory.
 pub const FILES_AT_ONCE: u32 = 8;
 
-/// Memory to write from, over all lanes of a launch: more than any file system compresses or compares at once (`ZFS`
-/// records end at 16 MiB).
+/// The pool of data to write, over all lanes: more than any file system compresses at once (ZFS records have up to 16 MiB).
 const POOL_BYTES: usize = 64 << 20;
 
-/// The least of it for one thread, over its lanes.
+/// The least pool of one thread, over its lanes.
 const LEAST_POOL_BYTES: usize = 2 << 20;
 
-/// What a thread touches of its stack, and what the allocator keeps for it, in bytes: 40 KiB were seen on the build machine.
+/// Stack and allocator memory of a thread: 40 KiB on the build machine.
 const THREAD_BYTES: u64 = 64 << 10;
 
-/// What a row may take of the memory that is available: half.
+/// A benchmark takes at most half of the available memory.
 const MEMORY_SHARE: u64 = 2;
 
-/// The most threads that blocking calls may take, over all threads of a row. Each takes memory and a place among the
-/// processes of this system, of which it has some ten thousands (`kernel.threads-max`).
+/// The most threads for blocking calls, well below the system's limit (`kernel.threads-max`).
 const MOST_BLOCKING_THREADS: u64 = 4096;
 
-/// The lanes of a row.
+/// The lanes of a benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes {
-    /// Threads of the row.
+    /// Threads.
     pub threads: u32,
-    /// Lanes of each of them.
+    /// Lanes of each thread.
     pub of_thread: u32,
-    /// Requests in flight of each lane.
+    /// Queue depth of each lane.
     pub depth: u32,
 }
 
 impl Lanes {
-    /// Those of a row: one of the whole depth for each thread, or by blocking calls one for each request in flight.
+    /// One lane of the whole depth per thread, or one per request in flight for blocking calls.
     pub fn of(params: &DiskParams, blocking: bool) -> Self {
         let (of_thread, depth) = if blocking { (params.depth, 1) } else { (1, params.depth) };
         Self { threads: params.threads, of_thread, depth }
@@ -75,13 +72,13 @@ impl Lanes {
     }
 }
 
-/// Bytes from one block in memory to the next: whole pages, since devices may want that of addresses.
+/// Bytes from one block in memory to the next: whole pages, since devices may require aligned addresses.
 pub fn stride(block: u64) -> usize {
     usize::try_from(block).unwrap_or(usize::MAX).next_multiple_of(PAGE_BYTES)
 }
 
-/// Sizes of a lane's memory, the best first: a buffer for each read in flight; for writes a pool that is not used up
-/// soon, or a smaller one that more limits let us register. Of both in turn the buffers of reads are a part of it.
+/// Sizes of a lane's memory, the best first: a buffer for each read in flight; for writes a large pool, or a small one that
+/// more limits allow to register. Mixed operations have their read buffers in the pool.
 pub fn arenas(op: DiskOp, block: u64, lanes: Lanes) -> Vec<usize> {
     let in_flight = lanes.depth as usize * stride(block);
     if !op.writes() {
@@ -93,20 +90,19 @@ pub fn arenas(op: DiskOp, block: u64, lanes: Lanes) -> Vec<usize> {
     if share > least { vec![share, least] } else { vec![least] }
 }
 
-/// The same for a lane that looks at what the loop costs without a device: the least, since nothing compresses it.
+/// The same for a lane that measures the loop without a device.
 pub fn arenas_of_loop(op: DiskOp, block: u64, depth: u32) -> Vec<usize> {
     let mut all = arenas(op, block, Lanes { threads: 1, of_thread: 1, depth });
     all.split_off(all.len().saturating_sub(1))
 }
 
-/// Bytes of the memory from which a file of so many bytes is laid out.
+/// Bytes of the pool for laying out a file of this many bytes.
 pub fn layout_pool_bytes(file_bytes: u64) -> usize {
     let chunks = LAYOUT_POOL_CHUNKS.min(file_bytes.div_ceil(LAYOUT_CHUNK_BYTES)).max(u64::from(LAYOUT_DEPTH));
     usize::try_from(chunks * LAYOUT_CHUNK_BYTES).unwrap_or(usize::MAX)
 }
 
-/// Bytes of memory that an arena takes: rounded up to a huge page or, where small ones for blocking calls are in base pages,
-/// to one of those.
+/// Bytes of memory of an arena: in huge pages, or in base pages if it is small and for blocking calls.
 pub fn arena_takes(engine: DiskEngine, arena_bytes: usize) -> u64 {
     let bytes = arena_bytes.max(1) as u64;
     let in_base_pages = engine == DiskEngine::Sync && bytes <= MOST_BASE_PAGES_BYTES;
@@ -114,7 +110,7 @@ pub fn arena_takes(engine: DiskEngine, arena_bytes: usize) -> u64 {
     bytes.checked_next_multiple_of(page).unwrap_or(u64::MAX)
 }
 
-/// Why a row of blocking calls cannot be: it takes a thread for each request in flight.
+/// Why blocking calls are impossible: they take a thread for each request in flight.
 pub fn too_many_threads(params: &DiskParams) -> Option<String> {
     let DiskParams { threads, depth, .. } = *params;
     (Lanes::of(params, true).all() > MOST_BLOCKING_THREADS).then(|| {
@@ -125,7 +121,7 @@ pub fn too_many_threads(params: &DiskParams) -> Option<String> {
     })
 }
 
-/// Why there is not enough memory for a row.
+/// Why memory is too small.
 pub(super) fn too_little_memory(params: &DiskParams, machine: &Machine) -> Option<String> {
     let needed = of_row(params);
     let available = available_bytes(machine)?;
@@ -134,13 +130,13 @@ pub(super) fn too_little_memory(params: &DiskParams, machine: &Machine) -> Optio
     })
 }
 
-/// Memory that a row can have: what is available, and no more than its control group may have in all. What that has used
-/// already is not taken off: most of it may be page cache, which makes room.
+/// Memory that a benchmark can use: what is available, within its control group's limit. What the group uses already is not
+/// subtracted: most of it may be page cache.
 pub(super) fn available_bytes(machine: &Machine) -> Option<u64> {
     machine.memory.available_bytes.into_iter().chain(machine.memory.limit_bytes).min()
 }
 
-/// Bytes that a row takes at most at the same time: while its files are laid out, or while it measures.
+/// The most bytes at the same time: while files are laid out, or while it measures.
 fn of_row(params: &DiskParams) -> u64 {
     let files = files_of(params.layout, params.threads).min(FILES_AT_ONCE);
     let laying_out = u64::from(files) * layout_pool_bytes(params.size) as u64;
@@ -149,7 +145,7 @@ fn of_row(params: &DiskParams) -> u64 {
 
 fn while_measuring(params: &DiskParams) -> u64 {
     let lanes = Lanes::of(params, params.engine == DiskEngine::Sync);
-    // Of a ring the smaller one is tried while the larger is there.
+    // A ring tries the small arena while it still holds the large one.
     let tried = if params.engine == DiskEngine::IoUring { 2 } else { 1 };
     let arenas: u64 =
         arenas(params.op, params.block, lanes).iter().take(tried).map(|bytes| arena_takes(params.engine, *bytes)).sum();
@@ -160,7 +156,7 @@ fn while_measuring(params: &DiskParams) -> u64 {
     let read_back = if params.op.writes() && device { arena_takes(DiskEngine::Sync, reader) } else { 0 };
     let first_visit =
         stretch::pool_bytes(params).filter(|_| device).map_or(0, |bytes| arena_takes(DiskEngine::Sync, bytes));
-    // What the loop costs without a device is looked at while the lanes are there; pages at most are moved.
+    // The loop without a device is measured while the lanes exist, with at most a page per request.
     let of_loop = arenas_of_loop(params.op, params.block.min(PAGE_BYTES as u64), lanes.depth);
     let of_loop: u64 = of_loop.iter().map(|bytes| arena_takes(DiskEngine::Null, *bytes)).sum();
     let of_thread = read_back + first_visit + of_loop + 2 * HISTOGRAM_BYTES;

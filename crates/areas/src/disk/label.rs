@@ -1,4 +1,4 @@
-//! Disks in the words of the field. Figures and notes are not made here.
+//! Labels of disk results.
 
 use model::document::{Row, Status};
 use model::experiment::{DiskParams, Params};
@@ -8,7 +8,7 @@ use model::machine::Disk;
 use crate::label::parts::{Axis, Common, Label, Labels, TableRules, Workload, block_words, same, threads};
 use model::number::{counted, size};
 
-/// How the area names its rows, and what is shown of them.
+/// The names of the area and its results.
 pub(super) const LABELS: Labels = Labels {
     title: "Disk",
     in_sentence: "the disk",
@@ -31,18 +31,16 @@ fn workload(row: &Row) -> Option<Workload> {
     Some(Workload { key: format!("{same:?}"), block: Some(own.block) })
 }
 
-/// Whether a row reads past the page cache.
 fn reads(row: &Row, pattern: DiskPattern) -> bool {
     params(row).is_some_and(|own| own.pattern == pattern && own.op == DiskOp::Read && own.cache == DiskCache::Bypassed)
 }
 
-/// One random read at a time, all alike.
 fn single(row: &Row) -> Option<u64> {
     let alone = params(row).is_some_and(|own| own.depth == 1 && own.load_percent.is_none());
     (alone && reads(row, DiskPattern::Random)).then_some(0)
 }
 
-/// Whether anything that one could declare limits a row: not memory's rate, our own loop's, or what was offered.
+/// Whether a device's limit applies: not memory's, our own loop's or the offered load.
 fn has_ceiling(params: &DiskParams) -> bool {
     params.cache != DiskCache::Warm && params.engine != DiskEngine::Null && params.load_percent.is_none()
 }
@@ -57,14 +55,14 @@ const fn declaration(params: &DiskParams) -> &'static str {
     }
 }
 
-/// Disks are read by depth, unless only their threads differ.
+// Depth, unless only the threads differ.
 fn axis(rows: &[&Row]) -> Axis {
     let depths = || rows.iter().map(|row| depth(row));
     let only_threads = same(depths()).is_some() && same(rows.iter().map(|row| row.params.threads())).is_none();
     if !only_threads && depths().all(|depth| depth.is_some()) { Axis::Depth } else { Axis::Threads }
 }
 
-/// What is unusual about the row; directory, engine and file are the same for nearly all rows of a run.
+/// Keeps the unusual aspects; directory, engine and file are the same for nearly all results of a run.
 fn say(_: &Row, common: &mut Common) {
     let of_row = common.aspects.iter_mut().take(ASPECTS_OF_A_ROW.end).skip(ASPECTS_OF_A_ROW.start);
     for aspect in of_row.filter(|aspect| aspect.as_deref() != Some(DIRECT)) {
@@ -72,15 +70,15 @@ fn say(_: &Row, common: &mut Common) {
     }
 }
 
-/// Up to so many disks are named; more are counted.
+/// The most disks that are named; more are counted.
 const FEW: usize = 2;
 
-/// The parameters of a row of the disk; `None` for what is none of this version.
+/// The parameters of a disk result of this version.
 pub fn params(row: &Row) -> Option<&DiskParams> {
     if let Params::Disk(params) = &row.params { Some(params) } else { None }
 }
 
-/// Requests in flight per thread; `None` for what is no disk row of this version.
+/// The queue depth per thread of a disk result of this version.
 pub fn depth(row: &Row) -> Option<u32> {
     params(row).map(|params| params.depth)
 }
@@ -91,11 +89,11 @@ pub fn label(params: &DiskParams) -> Label {
     Label { what: params.op.to_string(), how, detail: String::new() }
 }
 
-/// Which aspects set a row apart from others of its run: what a sentence about it says as well, where it is unusual.
+/// The aspects that differ within a run: sentences name them if unusual.
 pub const ASPECTS_OF_A_ROW: std::ops::Range<usize> = 2..6;
 
-/// Directory, engine, cache, load, synchronous writes, layout, size, and of threads and depth the one that is not the
-/// axis. Without a device there is neither a directory nor a file; how large a file is shows only when it is there.
+/// Directory, engine, cache, load, synchronous writes, layout, file size, and threads or depth, whichever is not the axis.
+/// Without a device there is no file; an unmeasured result has no file size.
 pub fn aspects(row: &Row, params: &DiskParams, axis: Axis) -> Vec<Option<String>> {
     let other = match axis {
         Axis::Depth if params.threads == 1 => String::new(),
@@ -116,21 +114,19 @@ pub fn aspects(row: &Row, params: &DiskParams, axis: Axis) -> Vec<Option<String>
     .into()
 }
 
-/// The file as it was, which is smaller than planned where laying out all of it would have taken too long.
 fn file_words(row: &Row, params: &DiskParams) -> String {
     let planned = size(params.size);
     cut_file(row).map_or_else(|| format!("{planned} file"), |bytes| format!("{} file ({planned} planned)", size(bytes)))
 }
 
-/// Bytes of the file of a measured row, where it is not as large as planned.
+/// Bytes of the file of a measured result, if it is smaller than planned.
 pub(super) fn cut_file(row: &Row) -> Option<u64> {
     let planned = params(row)?.size;
     let laid_out = row.conditions.disk.as_ref()?.file_bytes?;
     (row.status == Status::Ok && laid_out < planned).then_some(laid_out)
 }
 
-/// The file system and the devices behind these rows, as far as all that were measured have the same:
-/// `ext4 on vda (virtio)`, `ext4 on loop0 on vda (virtio)`.
+/// The file system and the devices that all measured results share: `ext4 on loop0 on vda (virtio)`.
 pub fn below(rows: &[&Row], disks: &[Disk]) -> Option<String> {
     let conditions = || rows.iter().filter_map(|row| row.conditions.disk.as_ref());
     let mut upper = same(conditions().filter_map(|disk| disk.filesystem.clone()))?;
@@ -150,7 +146,7 @@ pub fn below(rows: &[&Row], disks: &[Disk]) -> Option<String> {
     })
 }
 
-/// How requests are handed over: `io_uring`, `sync threads`.
+/// The interface of requests: `io_uring`, `sync threads`.
 pub const fn engine_words(engine: DiskEngine) -> &'static str {
     match engine {
         DiskEngine::IoUring => "io_uring",
@@ -160,7 +156,7 @@ pub const fn engine_words(engine: DiskEngine) -> &'static str {
     }
 }
 
-/// The state of the page cache above a column.
+/// The state of the page cache as the title of a column.
 pub const fn cache_column(cache: DiskCache) -> &'static str {
     match cache {
         DiskCache::Bypassed => "past it",
@@ -169,7 +165,7 @@ pub const fn cache_column(cache: DiskCache) -> &'static str {
     }
 }
 
-/// What is unusual about how a row reaches its files, if anything.
+/// An unusual page cache or layout of files.
 pub fn other_words(params: &DiskParams) -> Option<String> {
     let cache = if params.direct { "" } else { cache_words(params) };
     let layout = layout_words(params.layout);
@@ -184,7 +180,7 @@ const fn layout_words(layout: DiskLayout) -> &'static str {
     }
 }
 
-/// Past the page cache, as one expects.
+/// Past the page cache, the usual case.
 pub const DIRECT: &str = "direct";
 
 const fn cache_words(params: &DiskParams) -> &'static str {
@@ -196,7 +192,7 @@ const fn cache_words(params: &DiskParams) -> &'static str {
     }
 }
 
-/// What a write waits for; nothing where it is the device alone.
+/// What a write waits for; empty if only for the device.
 pub const fn sync_words(sync: DiskSync) -> &'static str {
     match sync {
         DiskSync::None => "",

@@ -1,6 +1,4 @@
-//! How large the test files of a plan are: as large as is wished for, if all that are there at the same time have room.
-//!
-//! Pure: what room there is was found out before ([`DiskTarget`]).
+//! The size of a plan's test files: as wanted, if all files that exist at the same time have room.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Sentences below a table about the rows of the disk in it.
+//! Notes below a table of disk results.
 
 use model::document::Row;
 use model::experiment::Area;
@@ -9,12 +9,12 @@ use model::unit::Unit;
 use super::label::cut_file;
 use crate::label::Label;
 
-/// CPU time that a request of a measured row took.
+/// CPU seconds per request of a measured result.
 pub fn cpu_seconds_per_request(row: &Row) -> Option<f64> {
     row.conditions.disk.as_ref()?.cpu_seconds_per_request
 }
 
-/// What the CPU time of a request is; nothing where it is known of none.
+/// What the CPU time of a request includes, if any is known.
 pub fn cpu_words(rows: &[&Row]) -> Option<String> {
     rows.iter().any(|row| cpu_seconds_per_request(row).is_some()).then(|| {
         "CPU per request: a thread's processor time over its requests, in the kernel and for checks of the data too. What \
@@ -23,7 +23,7 @@ pub fn cpu_words(rows: &[&Row]) -> Option<String> {
     })
 }
 
-/// What our own loop makes of requests for nothing, and how near rows come to it; nothing where that was not tried.
+/// The rate of our own loop without a device, and how close results come to it.
 pub fn loop_words(rows: &[&Row]) -> Option<String> {
     let with_loop = |row: &&Row| {
         let alone = row.conditions.disk.as_ref()?.loop_iops.filter(|rate| *rate > 0.0)?;
@@ -43,7 +43,7 @@ pub fn loop_words(rows: &[&Row]) -> Option<String> {
     ))
 }
 
-/// Why files are smaller than planned, and what to do about it; nothing where none is.
+/// Why files are smaller than planned, and what to do about it.
 pub fn cut_words(rows: &[&Row]) -> Option<String> {
     let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.area == Area::Disk).collect();
     let cut = rows.iter().filter(|row| cut_file(row).is_some()).count() as u64;

@@ -1,4 +1,4 @@
-//! What a row measured, in the words of the field: `FP64`, `FMA, AVX-512`; `read`, `random 4 KiB`.
+//! Labels of results: `FP64`, `FMA, AVX-512`; `read`, `random 4 KiB`.
 
 pub(crate) mod parts;
 
@@ -15,7 +15,7 @@ use crate::memory;
 use crate::plan::area;
 
 impl Common {
-    /// What these rows have in common, `axis` being what the slots of their table differ in.
+    /// What these results have in common; the slots of their table differ in `axis`.
     pub fn of(rows: &[&Row], axis: Axis) -> Self {
         let memory = || rows.iter().filter_map(|row| memory::label::params(row));
         let aspects: Vec<Vec<Option<String>>> = rows.iter().map(|row| aspects(row, axis)).collect();
@@ -29,13 +29,13 @@ impl Common {
         }
     }
 
-    /// With the file system and the disks of a machine that all these rows stand on.
+    /// With the file system and the disks that all these results share.
     #[must_use]
     pub fn on(self, rows: &[&Row], machine: &Machine) -> Self {
         Self { below: below(rows, &machine.disks), ..self }
     }
 
-    /// It in words: `1 GiB in 2 MiB pages`; `/data on ext4 on sda (sata), io_uring, direct`; `loopback`.
+    /// In words: `1 GiB in 2 MiB pages`; `/data on ext4 on sda (sata), io_uring, direct`; `loopback`.
     pub fn words(&self) -> Option<String> {
         let sayable = if self.planned { 1 } else { self.aspects.len() };
         let aspects = self.aspects.iter().take(sayable).flatten().filter(|words| !words.is_empty());
@@ -55,7 +55,7 @@ impl Common {
         (!words.is_empty()).then(|| words.join(", "))
     }
 
-    /// The aspects of a row that are not said above its table.
+    /// The aspects of a result that are not shown above its table.
     fn remaining(&self, row: &Row, axis: Axis) -> impl Iterator<Item = String> {
         let said: Vec<bool> = self.aspects.iter().map(Option::is_some).collect();
         let aspects = aspects(row, axis).into_iter().enumerate();
@@ -65,12 +65,12 @@ impl Common {
 }
 
 impl Axis {
-    /// The axis of an area's rows.
+    /// The axis of an area's results.
     pub fn of(area: Area, rows: &[&Row]) -> Self {
         (labels(area).axis)(rows)
     }
 
-    /// Where a row stands on it.
+    /// The position of a result.
     pub fn position(self, row: &Row) -> u32 {
         match self {
             Self::Depth => depth(row).unwrap_or(1),
@@ -88,7 +88,7 @@ impl Axis {
         }
     }
 
-    /// Its name above a column.
+    /// The title of a column.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -98,14 +98,14 @@ impl Axis {
         }
     }
 
-    /// The part of an id that says the position.
+    /// The part of an id with the position.
     fn part(self, row: &Row) -> String {
         let letter = if self == Self::Depth { 'd' } else { 't' };
         format!("{letter}{}", self.position(row))
     }
 }
 
-/// How an area names its rows, and what is shown of them.
+/// The names of an area and its results, and what is shown of them.
 pub fn labels(name: Area) -> &'static Labels {
     &area(name).labels
 }
@@ -115,7 +115,7 @@ fn aspects(row: &Row, axis: Axis) -> Vec<Option<String>> {
 }
 
 impl Label {
-    /// The label of a row in a table that says `common` above it and `axis` in its slots.
+    /// The label of a result in a table that shows `common` above it and `axis` in its slots.
     pub fn of(row: &Row, common: &Common, axis: Axis) -> Self {
         let mut label = (labels(row.area).label)(row, common).unwrap_or_else(|| by_id(row, axis));
         for words in common.remaining(row, axis) {
@@ -124,14 +124,13 @@ impl Label {
         label
     }
 
-    /// The label of a row by itself.
+    /// The label of a single result.
     pub fn alone(row: &Row) -> Self {
         let axis = Axis::of(row.area, &[row]);
         Self::of(row, &Common::of(&[row], axis), axis)
     }
 
-    /// The label and the place of the row in a sentence: `FP64 FMA, AVX-512, 2 threads`; `disk read random 4 KiB,
-    /// depth 32`.
+    /// A result in a sentence: `FP64 FMA, AVX-512, 2 threads`; `disk read random 4 KiB, depth 32`.
     pub fn sentence(row: &Row) -> String {
         let axis = Axis::of(row.area, &[row]);
         let mut common = Common::of(&[row], axis);
@@ -145,38 +144,38 @@ impl Label {
     }
 }
 
-/// The name of an area above its table.
+/// The title of an area.
 pub fn area_title(area: Area) -> &'static str {
     labels(area).title
 }
 
-/// What a row does, whatever its block and its threads; `None` where its blocks are not compared.
+/// The workload of a result; `None` if blocks are not compared.
 pub fn workload(row: &Row) -> Option<Workload> {
     (labels(row.area).workload)(row)
 }
 
-/// What the tables of an area show.
+/// Contents of an area's tables.
 pub fn table_rules(area: Area) -> TableRules {
     labels(area).table
 }
 
-/// The name of an area inside a sentence: `the processor`.
+/// An area inside a sentence: `the processor`.
 pub fn area_words(area: Area) -> &'static str {
     labels(area).in_sentence
 }
 
-/// The id without its place on the axis: the same for the rows that stand on one line.
+/// The id without its position on the axis.
 pub fn stem(row: &Row, axis: Axis) -> String {
     let place = axis.part(row);
     row.id.split('/').filter(|part| *part != place).collect::<Vec<_>>().join("/")
 }
 
-/// The id without its threads: the same for one experiment with any number of them.
+/// The id without its threads.
 pub fn stem_of(row: &Row) -> String {
     stem(row, Axis::Threads)
 }
 
-/// Where the parameters are of a later version, the id says it.
+/// The label of a result whose parameters are of a later version.
 fn by_id(row: &Row, axis: Axis) -> Label {
     let stem = stem(row, axis);
     let mut parts = stem.split('/').skip(1);

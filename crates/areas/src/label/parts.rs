@@ -1,103 +1,102 @@
-//! What the labels of every area have in common.
+//! The types of labels.
 
 use model::document::Row;
 use model::isa::Pages;
 use model::number::counted;
 use model::unit::format_size;
 
-/// How an area names its rows, and what is shown of them.
+/// The names of an area and its results, and what is shown of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels {
-    /// The area's name above its table.
+    /// The title of the area.
     pub title: &'static str,
-    /// Its name inside a sentence.
+    /// The area inside a sentence.
     pub in_sentence: &'static str,
     /// The colour of its charts in the light and in the dark theme. On the paper of the theme it has a contrast of at
     /// least 4.5:1 (WCAG 2.2, 1.4.3).
     pub colours: [&'static str; 2],
-    /// What stands before the label of a row in a sentence; empty where the label says it.
+    /// The word before a label in a sentence.
     pub(crate) before: &'static str,
-    /// The label of a row, without its aspects; `None` where its parameters are of a later version.
+    /// The label of a result, without its aspects; `None` if its parameters are of a later version.
     pub(crate) label: fn(&Row, &Common) -> Option<Label>,
-    /// What there is to say of a row besides what is done; an empty text where it is what one expects, `None` for what
-    /// is not known of it.
+    /// Further aspects of a result: empty if usual, `None` if unknown.
     pub(crate) aspects: fn(&Row, Axis) -> Vec<Option<String>>,
-    /// What the slots of a table of these rows differ in.
+    /// What the slots of a table of these results differ in.
     pub(crate) axis: fn(&[&Row]) -> Axis,
-    /// Takes out of what a row has in common with others what a sentence about it says all the same.
+    /// Removes from the common properties those that a sentence about a result names all the same.
     pub(crate) say: fn(&Row, &mut Common),
-    /// Which rows stand for the area, the best first; after them any rate at all does.
+    /// Which results represent the area, the best first; then any rate.
     pub leading: &'static [fn(&Row) -> bool],
-    /// Of rows of one access, request or round trip at a time, by what the one that stands for them is the largest.
+    /// The size of a result of one access, request or round trip at a time; the largest represents the area.
     pub single: fn(&Row) -> Option<u64>,
-    /// The option that makes a row's invisible limit known; `None` where there is nothing to declare.
+    /// The option that declares a result's limit, if there is one.
     pub declaration: fn(&Row) -> Option<&'static str>,
-    /// What a row does, whatever its block and its threads; `None` where its blocks are not compared.
+    /// The workload of a result; `None` if blocks are not compared.
     pub workload: fn(&Row) -> Option<Workload>,
-    /// What its tables show.
+    /// Contents of its tables.
     pub table: TableRules,
 }
 
-/// What a row does, apart from its threads and the block that it works in.
+/// What a result measured, apart from its threads and its block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
-    /// The same for rows that differ in block and threads alone.
+    /// Equal for results that differ only in block and threads.
     pub key: String,
-    /// The block, where there is one.
+    /// The block, if any.
     pub block: Option<u64>,
 }
 
-/// What the tables of an area show.
+/// Contents of an area's tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableRules {
-    /// Operations of a core by precision: with the clock, operations per cycle and what others took.
+    /// Operations of a core by precision, with clock, operations per cycle and interference.
     pub per_core: bool,
-    /// Requests of a device or a network, timed one by one; the clock does not set the figures.
+    /// Requests of a device or a network, timed one by one.
     pub requests: bool,
-    /// The area's heading even where all rows are in tables of their own.
+    /// The area's heading even if all results are in tables of their own.
     pub always_heading: bool,
 }
 
-/// What a row measured, what its table varies from slot to slot left out.
+/// What a result measured, without what its table varies from slot to slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The short word: `FP64`, `copy`, `latency`.
     pub what: String,
     /// The rest: `FMA, AVX-512`, `random, 2 MiB pages`.
     pub how: String,
-    /// What else must be known to read its figures: `s32 ← u8 × s8`; mostly empty.
+    /// A detail needed to read its values: `s32 ← u8 × s8`; mostly empty.
     pub detail: String,
 }
 
-/// What the rows of a table have in common, said once above it and not again in each.
+/// What the results of a table have in common: shown once above it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Common {
-    /// Working set of every row of memory.
+    /// The working set of every memory result.
     pub(crate) working_set: Option<u64>,
-    /// Page size of every row of memory but the chases, which always name theirs.
+    /// The page size of every memory result but chases, which always name it.
     pub(crate) pages: Option<Pages>,
-    /// Aspects of disk and network that are the same in every row, in the order of `aspects`.
+    /// Aspects that all results share, in the order of [`Labels::aspects`].
     pub(crate) aspects: Vec<Option<String>>,
-    /// File system and disks behind every row of the disk that was measured.
+    /// File system and disks of every measured disk result.
     pub(crate) below: Option<String>,
-    /// Whether none of the rows was measured: then only where they would have been can be said of all.
+    /// Whether no result was measured.
     pub(crate) planned: bool,
 }
 
 /// What the slots of a table differ in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// Threads that work at the same time.
+    /// Threads.
     Threads,
     /// Streams of a network.
     Streams,
-    /// Connections of a network, where not all of them are streams.
+    /// Connections of a network that are not all streams.
     Connections,
     /// Requests in flight per thread.
     Depth,
 }
 
-/// What all have in common.
+/// The value of all, if they are equal.
 pub fn same<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)
@@ -108,7 +107,7 @@ pub fn threads(count: u32) -> String {
     counted(u64::from(count), "thread")
 }
 
-/// A block's size, exactly: it is a name, and 65507 B are not 64 KiB.
+/// The exact size of a block: 65507 B are not 64 KiB.
 pub fn block_words(bytes: u64) -> String {
     let text = format_size(bytes);
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));

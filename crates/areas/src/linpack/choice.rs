@@ -1,4 +1,4 @@
-//! The LINPACK benchmarks that a suite has, or that the user chooses.
+//! The LINPACK benchmarks that a suite or the user chooses.
 
 use clap::Args;
 use model::isa::Element;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use super::solver::computes;
 use crate::fields::{IsaChoice, Threads, from_text, or, seconds, some_sampling, some_seconds};
 
-/// The largest order that can be asked for: a matrix of 8 TB, and far from what its indices can hold.
+/// The largest order: a matrix of 8 TB.
 pub(crate) const MOST_N: u64 = 1 << 20;
 
 /// LINPACK benchmarks: every combination of the lists. Options of `assay linpack` and a `[[linpack]]` block of a suite have
@@ -81,38 +81,38 @@ pub struct LinpackChoice {
     pub role: Role,
 }
 
-/// What the rows of a stanza are to the others of its suite.
+/// The role of a block among the others of its suite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// What the suite is about.
+    /// The subject of the suite.
     #[default]
     Subject,
-    /// Stands beside it: where a chosen order does not fit it is left out, and does not refuse the order.
+    /// Shown next to it: left out if a chosen order does not fit, without an error.
     Beside,
-    /// What it cannot exceed: an order that is chosen for the subject is not its own.
+    /// Its limit: a chosen order does not apply to it.
     Ceiling,
-    /// Another experiment, which is left out unless its element type is asked for.
+    /// Left out unless its element type is chosen.
     OnRequest,
 }
 
 /// The order of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// What memory and the stanza's time allow.
+    /// As large as memory and the block's time allow.
     Auto,
-    /// So many equations.
+    /// This many equations.
     Count(u64),
 }
 
 /// The leading dimension of a matrix: elements from one column to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leading {
-    /// As many as a column has.
+    /// The order.
     Order,
-    /// So many that columns do not fall on each other in the caches.
+    /// Padded so that columns do not conflict in the caches.
     Padded,
-    /// So many.
+    /// This many.
     Count(u64),
 }
 
@@ -147,13 +147,13 @@ impl std::str::FromStr for Leading {
 
 from_text!(Order, Leading);
 
-/// The largest alignment: that of the memory that we map.
+/// The largest alignment: that of mapped memory.
 const MOST_ALIGN: u64 = 2 << 20;
 
-/// Reads an alignment: a power of two from the size of an element on.
+/// Parses an alignment: a power of two, at least an element's size.
 ///
 /// # Errors
-/// It is none.
+/// It is invalid.
 pub fn parse_alignment(text: &str) -> Result<u64, String> {
     let bytes = parse_size(text)?;
     if bytes.is_power_of_two() && (8..=MOST_ALIGN).contains(&bytes) {
@@ -180,13 +180,13 @@ fn widest() -> Vec<IsaChoice> {
     vec![IsaChoice::Vector]
 }
 
-/// A few seconds: long against what disturbs, short enough to be repeated.
+/// Long compared with disturbances, short enough to repeat.
 const fn aim() -> f64 {
     4.0
 }
 
 impl LinpackChoice {
-    /// What these options leave of a block; `None` where it is not meant.
+    /// A block narrowed to these options; `None` if nothing is left.
     pub(super) fn narrowed(&self, block: &Self) -> Option<Self> {
         let op: Vec<LinpackOp> =
             block.op.iter().copied().filter(|op| self.op.is_empty() || self.op.contains(op)).collect();
@@ -197,14 +197,13 @@ impl LinpackChoice {
         let isa = or(&self.isa, &block.isa);
         let mut engine = or(&self.engine, &block.engine);
         if self.op.is_empty() {
-            // An operation that nobody asked for is of the solvers that have it.
+            // An operation that was not chosen applies to the solvers that have it.
             engine.retain(|engine| op.iter().all(|op| computes(*engine, *op)));
         }
         if engine.is_empty() {
             return None;
         }
         if block.role == Role::Ceiling && self.op.is_empty() {
-            // Shown for what is measured here, and with the same solver.
             let shown = self.elements.is_empty() && self.nb.is_empty() && self.lda.is_empty() && self.align.is_empty();
             return shown.then(|| Self { op, engine, isa, ..block.clone() });
         }
@@ -221,17 +220,13 @@ impl LinpackChoice {
             role: if self.op.is_empty() && !is_requested { block.role } else { Role::Subject },
             ..block.clone()
         };
-        // Of an operation's blocks for several types each keeps its own.
-        let has_type = self.elements.is_empty()
-            || block.elements.is_empty()
-            || block.elements.iter().any(|element| self.elements.contains(element));
-        let kept = |own: &Vec<Element>| own.iter().copied().filter(|one| self.elements.contains(one)).collect();
-        let elements = if block.elements.is_empty() || self.elements.is_empty() {
-            chosen.elements.clone()
-        } else {
-            kept(&block.elements)
-        };
-        has_type.then_some(Self { elements, ..chosen })
+        if block.elements.is_empty() || self.elements.is_empty() {
+            return Some(chosen);
+        }
+        // Blocks of one operation for several types keep their own types.
+        let kept: Vec<Element> =
+            block.elements.iter().copied().filter(|element| self.elements.contains(element)).collect();
+        is_requested.then_some(Self { elements: kept, ..chosen })
     }
 }
 

@@ -8,13 +8,12 @@ use super::choice::LinpackChoice;
 use super::solver::refused_factors;
 use crate::suite::Suite;
 
-/// The benchmarks of which the options choose.
 const LINPACK: &str = include_str!("../../../../suites/linpack.toml");
 
-/// The suite, narrowed to what was chosen.
+/// The suite, narrowed to the choice.
 ///
 /// # Errors
-/// No benchmark has what was chosen.
+/// No benchmark is left.
 pub fn suite(choice: &LinpackChoice) -> Result<Suite, PlanError> {
     let has_factors = choice.op.is_empty() || choice.op.contains(&LinpackOp::LuMixed);
     let refused = choice.elements.iter().find_map(|element| refused_factors(*element));

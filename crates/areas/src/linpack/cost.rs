@@ -1,8 +1,6 @@
-//! What a LINPACK row takes: bytes and seconds, expected before anything is measured; and the order that memory and time
-//! allow.
+//! Expected bytes and seconds of a LINPACK benchmark, and the order that memory and time allow.
 //!
-//! Seconds are guesses for `--list`, for the time left and for the choice of an order; nothing that is measured rests on
-//! them.
+//! Seconds are guesses for `--list`, the remaining time and the choice of an order; no measurement depends on them.
 
 use model::isa::{CpuOp, Element, Isa};
 use model::linpack::{LinpackOp, LinpackParams};
@@ -11,30 +9,29 @@ use model::peak::PeakKind;
 
 use super::choice::MOST_N;
 
-/// The largest share of the memory that can be had which a system of our own choice takes: a half.
+/// An order of our own choice takes at most half of the obtainable memory.
 const AVAILABLE_SHARE: u64 = 2;
 
-/// Orders of our own choice are multiples of this.
+/// The step of orders of our own choice.
 const STEP: u64 = 1000;
 
-/// How much longer than with the most threads a system of the same order may take with fewer, before those are given a
-/// smaller one: up to four cores all thread counts then solve the same system.
+/// How much longer fewer threads may take before they get a smaller order: up to four cores all thread counts solve the same
+/// system.
 const LONGER_WITH_FEWER: f64 = 4.0;
 
-/// Share of the rate of multiply-adds that a solver of today reaches.
+/// The share of the rate of multiply-adds that today's solvers reach.
 const REACHED: f64 = 0.8;
 
-/// The clock where the machine does not say one, in Hz.
+/// The clock in Hz if the machine's is unknown.
 const USUAL_HZ: f64 = 2.5e9;
 
-/// Bytes per second at which a hypervisor gives memory to a guest that has not used it before: a cautious guess, for the
-/// expected time alone.
+/// Bytes per second at which a hypervisor provides fresh memory to a guest, a cautious guess.
 const TOUCH_BYTES_PER_SECOND: f64 = 0.4e9;
 
-/// Seconds in which a thread makes an entry, or checks it by making it once more.
+/// Seconds in which a thread generates an entry, or generates it again to check it.
 const ENTRY_SECONDS: f64 = 1.5e-9;
 
-/// Bytes of an element as it lies in memory; 0 of a type that no solver has. Factors whose products are of bf16 are fp32.
+/// Bytes of an element in memory, 0 if no solver has the type; factors with bf16 products are stored as fp32.
 pub(super) const fn element_bytes(element: Element) -> u64 {
     match element {
         Element::Fp64 => 8,
@@ -43,7 +40,6 @@ pub(super) const fn element_bytes(element: Element) -> u64 {
     }
 }
 
-/// Matrices that are drawn.
 const fn matrices(op: LinpackOp) -> u64 {
     match op {
         LinpackOp::Lu | LinpackOp::LuMixed => 1,
@@ -51,7 +47,7 @@ const fn matrices(op: LinpackOp) -> u64 {
     }
 }
 
-/// Bytes in memory of an entry of each matrix: beside factors of lower precision the system is kept in fp64.
+/// Bytes of an entry of each matrix: with factors of lower precision the system is kept in fp64 as well.
 const fn entry_bytes(op: LinpackOp, element: Element) -> u64 {
     match op {
         LinpackOp::Lu | LinpackOp::Gemm => element_bytes(element),
@@ -59,14 +55,13 @@ const fn entry_bytes(op: LinpackOp, element: Element) -> u64 {
     }
 }
 
-/// The most bytes that a solver takes: its matrices, and beside them the larger of 5 % and 64 MiB.
+/// The most bytes that a solver takes: its matrices, and the larger of 5 % and 64 MiB.
 pub(super) fn most_bytes(op: LinpackOp, element: Element, n: u64, lda: u64) -> u64 {
     let matrices = matrices(op).saturating_mul(n).saturating_mul(lda).saturating_mul(entry_bytes(op, element));
     matrices.saturating_add((matrices / 20).max(64 << 20))
 }
 
-/// The largest order whose system fits into so many bytes, `lda_of` being the leading dimension of each; 0 where none
-/// does.
+/// The largest order that fits into this many bytes, with the leading dimension `lda_of`; 0 if none fits.
 pub(super) fn largest_order(op: LinpackOp, element: Element, bytes: u64, lda_of: impl Fn(u64) -> u64) -> u64 {
     let fits = |n: u64| most_bytes(op, element, n, lda_of(n)) <= bytes;
     let (mut fitting, mut beyond) = (0, MOST_N + 1);
@@ -77,11 +72,10 @@ pub(super) fn largest_order(op: LinpackOp, element: Element, bytes: u64, lda_of:
     fitting
 }
 
-/// Operations per cycle of a core that multiplies and adds with this set, where the machine's table has none: two units,
-/// or one where it is not a vector unit.
+/// Operations per cycle of a core that the machine's table lacks: two vector units, or one scalar unit.
 fn usual_flop_per_cycle(isa: Option<Isa>, element: Element) -> f64 {
     let vector_bytes = match isa {
-        // Two products in place of one of fp32, by one unit.
+        // bf16: two products instead of one, in one unit.
         Some(Isa::Avx512 | Isa::Avx512Bf16) => 64,
         None | Some(Isa::Avx2) => 32,
         Some(Isa::Sse2 | Isa::Neon) => 16,
@@ -90,7 +84,7 @@ fn usual_flop_per_cycle(isa: Option<Isa>, element: Element) -> f64 {
     4.0 * vector_bytes as f64 / element_bytes(element).max(1) as f64
 }
 
-/// The rate that is expected of a row on these CPUs, in flop/s.
+/// The expected rate on these CPUs in flop/s.
 pub(super) fn expected_rate(machine: &Machine, isa: Option<Isa>, element: Element, cpus: &[u32]) -> f64 {
     let cores = machine.cpu.one_per_core(cpus).len().max(1) as f64;
     let known = isa.and_then(|isa| {
@@ -103,32 +97,31 @@ pub(super) fn expected_rate(machine: &Machine, isa: Option<Isa>, element: Elemen
     REACHED * known.unwrap_or_else(|| cores * USUAL_HZ * usual_flop_per_cycle(isa, element))
 }
 
-/// Seconds that one sample of a row is expected to take, with its data and its check.
+/// Expected seconds of a sample, with generating and checking its data.
 pub(super) fn sample_seconds(params: &LinpackParams, rate: f64) -> f64 {
     let entries = (matrices(params.op) * params.n) as f64 * params.n as f64;
     params.op.operations(params.n) / rate + 2.0 * entries * ENTRY_SECONDS / f64::from(params.threads)
 }
 
-/// Seconds of the preparation of a launch: the pages of the buffers are touched for the first time.
+/// Expected seconds to touch the pages of the buffers, per process run.
 pub(super) fn setup_seconds(params: &LinpackParams) -> f64 {
     most_bytes(params.op, params.element, params.n, params.lda) as f64 / TOUCH_BYTES_PER_SECOND
 }
 
-/// What an order of our own choice has to fit.
+/// The bounds of an order of our own choice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     pub(super) op: LinpackOp,
     pub(super) element: Element,
-    /// Memory that can be had, where that is known.
+    /// Memory that can be allocated, if known.
     pub(super) obtainable_bytes: Option<u64>,
-    /// What a sample with the most threads may take.
+    /// The most seconds of a sample with the most threads.
     pub(super) aim_seconds: f64,
 }
 
 impl Bounds {
-    /// The order for threads that are expected to reach `rate`, where the most threads reach `most_rate`: the largest
-    /// multiple of 1000 that half of the memory holds and that the most threads solve in the time aimed at; fewer threads
-    /// have the same where they take at most four times as long, and else what they solve in that time.
+    /// The order for threads with the expected `rate`, if the most threads reach `most_rate`: the largest that fits into half of
+    /// the memory and that the most threads solve in time; smaller if these threads would take more than four times as long.
     pub(super) fn order(&self, rate: f64, most_rate: f64) -> u64 {
         let seconds = self.aim_seconds;
         let of_all = self.largest(most_rate * seconds);

@@ -24,14 +24,6 @@ const LADDER: Rule = Rule::new(
     "the product and the solution",
 );
 
-const SHARE: Rule = Rule::new(
-    "linpack_share",
-    "figures",
-    "LINPACK on {threads}: a solution (N = {n}) reaches {rate}, {share} of multiply-adds alone.",
-    "likewise, where no product was measured",
-    "the solution",
-);
-
 const CORE_TYPE: Rule = Rule::new(
     "linpack_core_type",
     "figures",
@@ -44,7 +36,7 @@ const CORE_TYPE: Rule = Rule::new(
 pub(super) const FINDINGS: FindingRules = FindingRules {
     describe,
     table_slot,
-    rules: &[LADDER, SHARE, CORE_TYPE],
+    rules: &[LADDER, CORE_TYPE],
     results: |quiet, _, machine| findings(quiet, machine),
     ..FindingRules::new(LABELS.title)
 };
@@ -102,20 +94,16 @@ fn ladder(all: &[Known<'_>], count: u32) -> Option<Finding> {
         adds.and_then(sane).map(|adds| (adds, one.rate.median / adds))
     };
     let solution = of(LinpackOp::Lu)?;
-    let (_, share) = of_multiply_adds(solution)?;
-    let mut fields = vec![
+    let product = of(LinpackOp::Gemm)?;
+    let ((_, share), (adds, of_adds)) = (of_multiply_adds(solution)?, of_multiply_adds(product)?);
+    let fields = [
         ("threads", counted(count.into(), "thread")),
         ("n", solution.params.n.to_string()),
-        ("rate", flops(solution.rate.median)),
         ("share", percent(share)),
-    ];
-    let product = of(LinpackOp::Gemm).and_then(|product| Some((product, of_multiply_adds(product)?)));
-    let Some((product, (adds, of_adds))) = product else { return SHARE.finding(&fields, &[solution.row]) };
-    fields.extend([
         ("product", percent(of_adds)),
         ("fma", flops(adds)),
         ("of_product", percent(solution.rate.median / product.rate.median)),
-    ]);
+    ];
     LADDER.finding(&fields, &[product.row, solution.row])
 }
 
@@ -220,11 +208,7 @@ mod tests {
         let expected = "LINPACK on 2 threads: DGEMM reaches 92 % of multiply-adds alone (100 GFLOP/s), a solution \
                         (N = 10000) 87 %; 95 % of DGEMM's rate.";
         assert_eq!(text[0], expected);
-        let alone = found(&rows[1..], "linpack_share");
-        assert_eq!(
-            alone,
-            ["LINPACK on 2 threads: a solution (N = 10000) reaches 87.0 GFLOP/s, 87 % of multiply-adds alone."]
-        );
+        assert!(found(&rows[1..], "linpack_ladder").is_empty());
         assert!(found(&[product(92e9)], "linpack_ladder").is_empty(), "a ladder needs all rungs");
         let of_others = [product(92e9), row(10_000, 1, 87e9, |_| {})];
         assert!(found(&of_others, "linpack_ladder").is_empty(), "of the same number of threads");

@@ -1,5 +1,4 @@
-//! LINPACK in the words of the field: `LINPACK`, `N = 10000`; `DGEMM`, `N = 5000, AVX2`. What solves HPL-MxP's matrix is
-//! called so, and not LINPACK. Figures and notes are not made here.
+//! Labels of LINPACK results: `LINPACK`, `N = 10000`; `DGEMM`, `N = 5000, AVX2`; HPL-MxP for its own matrix.
 
 use model::document::Row;
 use model::experiment::{Area, Params};
@@ -8,7 +7,7 @@ use model::linpack::{LinpackChoices, LinpackEngine, LinpackMatrix, LinpackOp, Li
 
 use crate::label::parts::{Axis, Label, Labels, TableRules};
 
-/// How the area names its rows, and what is shown of them.
+/// The names of the area and its results.
 pub(super) const LABELS: Labels = Labels {
     title: "LINPACK",
     in_sentence: "LINPACK",
@@ -25,19 +24,19 @@ pub(super) const LABELS: Labels = Labels {
     table: TableRules { per_core: false, requests: false, always_heading: false },
 };
 
-/// Whether a row solves as HPL does: our own solver, in fp64 throughout. Of a later version only the area is known.
+/// Whether a result solves as HPL does: our own solver, in fp64 throughout.
 pub fn solves_as_hpl(row: &Row) -> bool {
     params(row).map_or(row.area == Area::Linpack, |own| {
         (own.op, own.engine, own.element) == (LinpackOp::Lu, LinpackEngine::Own, Element::Fp64)
     })
 }
 
-/// The parameters of such a row; `None` for what is none of this version.
+/// The parameters of a LINPACK result of this version.
 pub fn params(row: &Row) -> Option<&LinpackParams> {
     if let Params::Linpack(params) = &row.params { Some(params) } else { None }
 }
 
-/// The letter by which BLAS names a routine for such elements.
+/// The letter of such elements in the names of BLAS routines.
 const fn letter(element: Element) -> &'static str {
     match element {
         Element::Fp32 => "S",
@@ -46,7 +45,6 @@ const fn letter(element: Element) -> &'static str {
     }
 }
 
-/// What a row computes: `LINPACK`, `LINPACK mixed`, `HPL-MxP`, `DGEMM`.
 fn what(params: &LinpackParams) -> String {
     match params.op {
         LinpackOp::Lu => "LINPACK".to_owned(),
@@ -56,19 +54,19 @@ fn what(params: &LinpackParams) -> String {
     }
 }
 
-/// Whether the system is HPL-MxP's, and not HPL's.
+/// Whether the matrix is HPL-MxP's, not HPL's.
 pub fn is_dominant(params: &LinpackParams) -> bool {
     params.matrix() == Some(LinpackMatrix::DiagonallyDominant)
 }
 
-/// What is said of factors of lower precision: `FP32 factors`; `BF16 factors, dominant matrix`.
+/// Factors of lower precision: `FP32 factors`; `BF16 factors, dominant matrix`.
 fn factors(params: &LinpackParams) -> impl Iterator<Item = String> {
     let element =
         (params.op == LinpackOp::LuMixed).then(|| format!("{} factors", params.element.name().to_uppercase()));
     element.into_iter().chain(is_dominant(params).then(|| "dominant matrix".to_owned()))
 }
 
-/// What a curve over orders is of: `LINPACK over N`; `LINPACK mixed over N, FP32 factors, AVX-512`.
+/// The title of a curve over orders: `LINPACK over N`; `LINPACK mixed over N, FP32 factors, AVX-512`.
 pub fn curve_title(params: &LinpackParams) -> String {
     let mut words = vec![format!("{} over N", what(params))];
     words.extend(factors(params));
@@ -81,9 +79,8 @@ pub fn curve_title(params: &LinpackParams) -> String {
     words.join(", ")
 }
 
-/// What the id of a row shows because it was chosen.
+/// The parameters that the id of a result shows.
 fn chosen(row: &Row, params: &LinpackParams) -> LinpackChoices {
-    // Of thirty-two ids one is the row's.
     let bit = |bits: u32, index: u32| bits >> index & 1 == 1;
     let choices = (0..1_u32 << 5).map(|bits| LinpackChoices {
         n: bit(bits, 0),
@@ -95,7 +92,7 @@ fn chosen(row: &Row, params: &LinpackParams) -> LinpackChoices {
     choices.into_iter().find(|choices| linpack_id(params, *choices) == row.id).unwrap_or_default()
 }
 
-/// `N = 10000`, and what was chosen besides.
+/// `N = 10000`, and the other chosen parameters.
 pub fn label(row: &Row, params: &LinpackParams) -> Label {
     let chosen = chosen(row, params);
     let mut how = vec![format!("N = {}", params.n)];

@@ -1,15 +1,13 @@
-//! The classic series of systems: the orders, leading dimensions, trials and alignments of Intel's LINPACK benchmark.
+//! The series of Intel's LINPACK benchmark.
 
-/// One of the series.
+/// One system of the series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Order of the system.
     pub(super) n: u64,
     /// Elements from one column to the next.
     pub(super) lda: u64,
     /// How often it is solved.
     pub(super) trials: u32,
-    /// Alignment of the matrix, in KiB.
     pub(super) align_kib: u64,
 }
 

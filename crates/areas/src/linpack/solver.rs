@@ -1,4 +1,4 @@
-//! Which solver can do what, and how our own cuts a problem: the one place that knows the numerics' tables.
+//! The operations of each solver, and how our own blocks a problem.
 
 use kernels::dense::{self, Blocking, Caches, Real, Tile};
 use kernels::features::Feature;
@@ -6,7 +6,7 @@ use model::isa::{Element, Isa};
 use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
 use model::machine::Machine;
 
-/// What a solver can compute.
+/// An operation of a solver.
 struct Ability {
     engine: LinpackEngine,
     op: LinpackOp,
@@ -15,7 +15,7 @@ struct Ability {
     method: &'static str,
 }
 
-/// Every solver and what it has. One table: the plan, the refusals and the methods go by it.
+/// Every operation of every solver.
 const ABILITIES: &[Ability] = &[
     Ability { engine: LinpackEngine::Own, op: LinpackOp::Lu, elements: &[Element::Fp64], method: "linpack-lu/1" },
     Ability {
@@ -24,7 +24,7 @@ const ABILITIES: &[Ability] = &[
         elements: &[Element::Fp32],
         method: "linpack-lu-mixed/1",
     },
-    // Of another matrix, so another method.
+    // Another matrix, hence another method.
     Ability {
         engine: LinpackEngine::Own,
         op: LinpackOp::LuMixed,
@@ -62,17 +62,17 @@ fn abilities(engine: LinpackEngine, op: LinpackOp) -> impl Iterator<Item = &'sta
     ABILITIES.iter().filter(move |one| (one.engine, one.op) == (engine, op))
 }
 
-/// Whether a solver has an operation for any type of elements.
+/// Whether a solver has an operation for any element type.
 pub(super) fn computes(engine: LinpackEngine, op: LinpackOp) -> bool {
     abilities(engine, op).next().is_some()
 }
 
-/// Whether a solver has an operation for a type of elements.
+/// Whether a solver has an operation for this element type.
 pub(super) fn has(engine: LinpackEngine, op: LinpackOp, element: Element) -> bool {
     abilities(engine, op).any(|one| one.elements.contains(&element))
 }
 
-/// What a solver has, for messages: `lu of fp64, gemm of fp64 and fp32`.
+/// The operations of a solver: `lu of fp64, gemm of fp64 and fp32`.
 pub(super) fn known(engine: LinpackEngine) -> String {
     let of = |one: &Ability| {
         let elements: Vec<&str> = one.elements.iter().map(|element| element.name()).collect();
@@ -82,12 +82,12 @@ pub(super) fn known(engine: LinpackEngine) -> String {
     if all.is_empty() { "nothing in this version".to_owned() } else { all.join(", ") }
 }
 
-/// The method of an operation by a solver on such elements.
+/// The method of an operation.
 pub(super) fn method(engine: LinpackEngine, op: LinpackOp, element: Element) -> &'static str {
     abilities(engine, op).find(|one| one.elements.contains(&element)).map_or("linpack/1", |one| one.method)
 }
 
-/// Why no solver has factors of this type, where there is a reason that a user may ask for.
+/// Why no solver has factors of this type.
 pub(super) const fn refused_factors(element: Element) -> Option<&'static str> {
     match element {
         Element::Fp16 => Some(
@@ -98,7 +98,7 @@ pub(super) const fn refused_factors(element: Element) -> Option<&'static str> {
     }
 }
 
-/// Why a solver cannot be had in this program, if it cannot.
+/// Why this program lacks a solver.
 pub fn refused(engine: LinpackEngine) -> Option<String> {
     let is_missing = engine == LinpackEngine::Faer && cfg!(not(feature = "faer"));
     is_missing.then(|| {
@@ -107,16 +107,16 @@ pub fn refused(engine: LinpackEngine) -> Option<String> {
     })
 }
 
-/// An instruction set that our own solver has kernels for.
+/// An instruction set of our own solver.
 #[derive(Clone, Copy, Debug)]
 pub struct Set {
-    /// Which.
+    /// The instruction set.
     pub isa: Isa,
-    /// What the processor must have for them.
+    /// The CPU features that it needs.
     pub requires: &'static [Feature],
 }
 
-/// The instruction sets of our own solver for a type of elements, the widest first.
+/// The instruction sets of our own solver for an element type, the widest first.
 pub fn sets(element: Element) -> Vec<Set> {
     fn of<T: Real>(tiles: &[Tile<T>]) -> Vec<Set> {
         tiles.iter().map(|tile| Set { isa: tile.isa, requires: tile.requires }).collect()
@@ -129,7 +129,7 @@ pub fn sets(element: Element) -> Vec<Set> {
     }
 }
 
-/// The instruction set of what is done in fp64 beside factors of lower precision: the one that theirs is an extension of.
+/// The instruction set for fp64 work next to factors of lower precision.
 pub const fn beside_factors(isa: Isa) -> Isa {
     match isa {
         Isa::Avx512Bf16 => Isa::Avx512,
@@ -137,7 +137,7 @@ pub const fn beside_factors(isa: Isa) -> Isa {
     }
 }
 
-/// The leading dimension for columns of so many elements that do not fall on each other in the caches.
+/// The leading dimension with which columns do not conflict in the caches.
 pub(super) fn padded(element: Element, n: u64) -> u64 {
     let rows = usize::try_from(n).unwrap_or(usize::MAX / 2);
     let lda = match element {
@@ -147,10 +147,10 @@ pub(super) fn padded(element: Element, n: u64) -> u64 {
     lda as u64
 }
 
-/// Columns that our own solver factors at a time unless it is told; `None` of other solvers, and of products.
+/// The default width of our own solver's panels; `None` for other solvers and for products.
 pub(super) fn panel(params: &LinpackParams, machine: &Machine, cpus: &[u32]) -> Option<u32> {
     fn of<T: Real>(params: &LinpackParams, caches: Caches) -> Option<u32> {
-        // The plan may be of another machine: what this one lacks is no reason not to say how it would be cut.
+        // The plan may be for another machine, so a missing feature does not matter here.
         let tile = T::tiles().iter().chain(T::paired_tiles()).find(|tile| Some(tile.isa) == params.isa)?;
         u32::try_from(blocking(params, tile, caches).panel).ok()
     }
@@ -163,7 +163,7 @@ pub(super) fn panel(params: &LinpackParams, machine: &Machine, cpus: &[u32]) -> 
     }
 }
 
-/// How a problem is cut for the caches, in panels of the width that was asked for, if one was.
+/// How a problem is blocked for the caches, in panels of the chosen width if there is one.
 pub fn blocking<T: Real>(params: &LinpackParams, tile: &Tile<T>, caches: Caches) -> Blocking {
     let n = usize::try_from(params.n).unwrap_or(usize::MAX / 2);
     let blocking = match params.op {
@@ -176,7 +176,7 @@ pub fn blocking<T: Real>(params: &LinpackParams, tile: &Tile<T>, caches: Caches)
     }
 }
 
-/// What of each level of data cache a thread on the least endowed of these CPUs can count on, with the others on theirs.
+/// The share of each level of data cache that every thread on these CPUs has.
 pub fn caches(machine: &Machine, cpus: &[u32]) -> Caches {
     let share = |level: u32, cpu: &u32| {
         let data = machine.caches.iter().filter(|cache| cache.kind != "instruction" && cache.level == level);

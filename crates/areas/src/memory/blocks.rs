@@ -1,14 +1,14 @@
-//! How a working set is divided into parts, shares of threads, and blocks.
+//! Parts, shares of threads, and blocks of a working set.
 
 use kernels::visits::WORD_BYTES;
 use model::experiment::MemoryParams;
 use model::isa::{MemoryOp, MemoryPattern};
 use model::unit::format_size;
 
-/// From this length on a random order is listed, not generated: four bytes of index are then a thousandth of a block.
+/// The least block whose random order is stored, not generated: 4 bytes of index are then a thousandth of a block.
 pub const LEAST_LISTED_BYTES: usize = 4 << 10;
 
-/// Parts of equal length that the working set of an operation consists of.
+/// The number of equal parts of the working set of an operation.
 pub const fn parts(op: MemoryOp) -> u64 {
     match op {
         MemoryOp::Read
@@ -43,12 +43,12 @@ pub const fn is_visits(params: &MemoryParams) -> bool {
         || matches!(params.pattern, MemoryPattern::Sequential) && params.block.is_some()
 }
 
-/// Why the blocks of a row cannot be visited, where it is about blocks.
+/// Why the blocks of a benchmark of blocks cannot be visited.
 pub fn unfit_blocks(params: &MemoryParams) -> Option<String> {
     obstacle(params).filter(|_| is_visits(params))
 }
 
-/// Why these visits cannot be made, in a sentence; `None` where they can.
+/// Why these visits are impossible.
 pub fn obstacle(params: &MemoryParams) -> Option<String> {
     let block = block_bytes(params);
     if block == 0 || !block.is_multiple_of(WORD_BYTES) {
@@ -69,8 +69,8 @@ pub fn obstacle(params: &MemoryParams) -> Option<String> {
     None
 }
 
-/// The working set in which each thread's part is a power of two of blocks, where a generated order asks for that:
-/// rounded up if that is at most `most` bytes, else down. Otherwise the working set that was given.
+/// The working set, for a generated order rounded to a power of two of blocks in each thread's part: up if that is at most
+/// `most` bytes, else down.
 pub fn whole_orders(params: &MemoryParams, most: Option<u64>) -> u64 {
     let block = block_bytes(params);
     if params.pattern != MemoryPattern::Random || block >= LEAST_LISTED_BYTES || obstacle(params).is_some() {
@@ -82,7 +82,7 @@ pub fn whole_orders(params: &MemoryParams, most: Option<u64>) -> u64 {
     up.filter(fits).unwrap_or_else(|| power_of_two_within(params.working_set / unit) * unit)
 }
 
-/// The largest power of two that is not larger; 0 of 0.
+/// The largest power of two up to a number; 0 for 0.
 pub const fn power_of_two_within(number: u64) -> u64 {
     match number.checked_ilog2() {
         Some(bits) => 1 << bits,
@@ -90,7 +90,7 @@ pub const fn power_of_two_within(number: u64) -> u64 {
     }
 }
 
-/// Bytes of a block; increments are of single words.
+/// Bytes of a block; a word for increments.
 pub fn block_bytes(params: &MemoryParams) -> usize {
     params.block.map_or(WORD_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
 }

@@ -1,4 +1,4 @@
-//! The memory benchmarks that a suite has, or that the user chooses.
+//! The memory benchmarks that a suite or the user chooses.
 
 use std::fmt;
 use std::str::FromStr;
@@ -129,16 +129,16 @@ impl FromStr for NodePair {
     }
 }
 
-/// The working sets of a stanza.
+/// The working sets of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkingSets {
-    /// One, of at least so many bytes, and as many as the caches ask for.
+    /// One of at least this many bytes, beyond the caches.
     Least(u64),
-    /// One of so many bytes, or of what memory allows.
+    /// One of this many bytes, or of what memory allows.
     About(u64),
     /// Exactly these.
     Exactly(Vec<u64>),
-    /// From so many bytes on up to the least working set beyond the caches.
+    /// A curve up to a working set beyond the caches.
     Sweep {
         /// The first.
         from: u64,
@@ -148,17 +148,16 @@ pub enum WorkingSets {
 }
 
 impl MemoryChoice {
-    /// The same for each of its patterns by itself.
+    /// One choice for each pattern.
     pub(super) fn of_each_pattern(&self) -> Vec<Self> {
         self.pattern.iter().map(|pattern| Self { pattern: vec![*pattern], ..self.clone() }).collect()
     }
 
-    /// The pattern of a choice of one.
+    /// The pattern of a choice with one.
     pub(super) fn only_pattern(&self) -> MemoryPattern {
         self.pattern.first().copied().unwrap_or(MemoryPattern::Sequential)
     }
 
-    /// Whether it is about chases.
     fn is_chase(&self) -> bool {
         self.pattern == [MemoryPattern::Chase]
     }
@@ -173,25 +172,25 @@ impl MemoryChoice {
         }
     }
 
-    /// Whether nothing was chosen that narrows the rows down.
+    /// Whether nothing was chosen that narrows the benchmarks down.
     fn is_open(&self) -> bool {
         self.op.is_empty() && self.pattern.is_empty() && self.block.is_empty()
     }
 
-    /// What these options leave of a block; `None` where it is not meant.
+    /// A block narrowed to these options; `None` if nothing is left.
     pub(super) fn narrowed(&self, block: &Self) -> Option<Self> {
         let has = |list: &[MemoryOp], op: &MemoryOp| list.is_empty() || list.contains(op);
         let op: Vec<MemoryOp> = block.op.iter().copied().filter(|op| has(&self.op, op)).collect();
         let has_pattern = |pattern: &&MemoryPattern| self.pattern.is_empty() || self.pattern.contains(pattern);
         let pattern: Vec<MemoryPattern> = block.pattern.iter().filter(has_pattern).copied().collect();
-        // A curve, a load, a matrix of nodes or a comparison of vectors is more than one operation at one size.
+        // Curves, loads, matrices of nodes and comparisons of vectors are more than one operation at one size.
         let compared = block.isa.iter().any(|isa| matches!(isa, IsaChoice::Named(_)));
         let of_nodes = block.nodes && self.node_pairs.is_empty();
         let plain = block.sweep_from.is_none() && block.background.is_empty() && !of_nodes && !compared;
         let wanted = [
             !op.is_empty() && !pattern.is_empty(),
             !block.on_request || !self.is_open(),
-            // Blocks are asked for by their size, or by their order.
+            // Blocks are chosen by their size or their order.
             if self.block.is_empty() {
                 block.block.is_empty() || self.pattern.contains(&MemoryPattern::Random)
             } else {

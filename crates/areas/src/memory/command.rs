@@ -7,13 +7,12 @@ use model::plan::PlanError;
 use super::choice::MemoryChoice;
 use crate::suite::Suite;
 
-/// The benchmarks of which the options choose.
 const MEMORY: &str = include_str!("../../../../suites/memory.toml");
 
-/// The suite, narrowed to what was chosen.
+/// The suite, narrowed to the choice.
 ///
 /// # Errors
-/// No benchmark has what was chosen.
+/// No benchmark is left.
 pub fn suite(choice: &MemoryChoice) -> Result<Suite, PlanError> {
     let suite = Suite::parse(MEMORY, "memory")?;
     let memory: Vec<MemoryChoice> = suite.memory.iter().filter_map(|block| choice.narrowed(block)).collect();

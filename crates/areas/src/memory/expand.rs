@@ -1,4 +1,4 @@
-//! The rows of memory: which working sets, CPUs and nodes a stanza comes to on a machine, and what each costs.
+//! The memory benchmarks of a request on a machine.
 
 use kernels::chase::MOST_CHAINS;
 use kernels::lines::CacheLine;
@@ -22,22 +22,21 @@ use crate::features::obtainable_bytes;
 use crate::fields::each;
 use crate::request::{Request, exact};
 
-/// Filling speed for the expected cost, in bytes per second: between memory that was just freed and memory that a
-/// hypervisor has to find first. A guess for `--list` and the time left; nothing that is measured rests on it.
+/// Expected bytes per second of filling memory, for `--list` and the remaining time: between memory that was just freed and
+/// memory that a hypervisor must provide.
 const FILL_BYTES_PER_SECOND: f64 = 3e9;
-/// Cost of drawing and linking one node of a chase, in seconds, for the expected cost: two misses, of which some are in
-/// flight at a time.
+/// Expected seconds to draw and link one node of a chase: two misses, some of them in flight at a time.
 const LINK_SECONDS: f64 = 30e-9;
 
-/// The smallest page: a group of lines is a number of them.
+/// The smallest page: groups of a chase are multiples of it.
 const PAGE_BYTES: u64 = 4 << 10;
 
-/// One combination of a stanza's lists.
+/// One combination of a block's lists.
 #[derive(Clone, Debug)]
 struct Combination {
     op: MemoryOp,
     isa: Isa,
-    /// Whether the stanza names the instruction set.
+    /// Whether the block names the instruction set.
     isa_named: bool,
     obstacle: Option<String>,
     pages: Pages,
@@ -46,7 +45,6 @@ struct Combination {
     background: Option<Background>,
 }
 
-/// The rows of a request on a machine.
 pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
     let mut rows = Vec::new();
     for stanza in &request.suite.memory.iter().flat_map(MemoryChoice::of_each_pattern).collect::<Vec<_>>() {
@@ -61,7 +59,7 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
     Ok(rows)
 }
 
-/// Every combination of a stanza's lists; an empty list is a parameter that does not apply.
+/// Every combination of a block's lists; an empty list is a parameter that does not apply.
 fn combinations(request: &Request, stanza: &MemoryChoice) -> Result<Vec<Combination>, PlanError> {
     let mut all = Vec::new();
     check_chase(stanza)?;
@@ -76,7 +74,7 @@ fn combinations(request: &Request, stanza: &MemoryChoice) -> Result<Vec<Combinat
     Ok(all)
 }
 
-/// The combinations of all other lists of a stanza.
+/// The combinations of all other lists of a block.
 fn spread(first: &Combination, stanza: &MemoryChoice) -> Vec<Combination> {
     let mut all = vec![first.clone()];
     let mut vary = |change: &dyn Fn(&Combination) -> Vec<Combination>| all = all.iter().flat_map(change).collect();
@@ -98,7 +96,6 @@ fn spread(first: &Combination, stanza: &MemoryChoice) -> Vec<Combination> {
     all
 }
 
-/// There is a chase of so many chains and in such groups.
 fn check_chase(stanza: &MemoryChoice) -> Result<(), PlanError> {
     let possible = |chains: &&u32| (1..=MOST_CHAINS).contains(&(**chains as usize));
     if let Some(chains) = stanza.chains.iter().find(|chains| !possible(chains)) {
@@ -114,7 +111,6 @@ fn check_chase(stanza: &MemoryChoice) -> Result<(), PlanError> {
     }
 }
 
-/// There is a kernel for this operation in this order.
 fn check_pattern(stanza: &MemoryChoice, op: MemoryOp) -> Result<(), PlanError> {
     let known = match (stanza.only_pattern(), stanza.block.is_empty()) {
         (MemoryPattern::Sequential, true) => MemoryOp::STREAMS,
@@ -130,7 +126,7 @@ fn check_pattern(stanza: &MemoryChoice, op: MemoryOp) -> Result<(), PlanError> {
     Err(PlanError(format!("there is no kernel for {op} in the pattern {}{blocks}", stanza.only_pattern())))
 }
 
-/// The rows of one combination on these CPUs: one per working set.
+/// The benchmarks of one combination on these CPUs: one per working set.
 fn rows_of(
     request: &Request,
     machine: &Machine,
@@ -154,7 +150,7 @@ fn rows_of(
     }
 }
 
-/// One row but for its working set.
+/// A benchmark without its working set.
 struct One<'a> {
     request: &'a Request,
     machine: &'a Machine,
@@ -162,9 +158,9 @@ struct One<'a> {
     combination: &'a Combination,
     seats: &'a Seats,
     cache_bytes: Option<u64>,
-    /// Whether the working set was asked for by its size.
+    /// Whether the working set was chosen by its size.
     varied: bool,
-    /// Of a curve, the working sets that stand for a cache level each.
+    /// The working sets of a curve that represent a cache level each.
     levels: Option<Vec<u64>>,
 }
 
@@ -208,8 +204,7 @@ impl One<'_> {
         if !is_visits(&params) {
             return params;
         }
-        // A generated random order is one of a power of two of blocks: so that all blocks have the same working set, it
-        // is one for each of them where memory allows.
+        // A generated random order has a power of two of blocks. One working set serves all blocks if memory allows.
         let most = most_bytes(self.machine);
         let whole = |working_set: u64, block: Option<u64>| {
             whole_orders(&MemoryParams { block, working_set, ..params.clone() }, most)
@@ -239,14 +234,13 @@ impl One<'_> {
         }
     }
 
-    /// How it is sampled, and the work of each sample where the total is to be done in full.
+    /// The sampling, and the work of each sample if the total is done in full.
     fn sampling(&self, params: &MemoryParams) -> (Sampling, Option<f64>) {
         let sampling = self.request.sampling(Area::Memory, self.stanza.sampling.as_ref());
         let Some(total) = self.stanza.total.filter(|_| self.request.exact_workload) else { return (sampling, None) };
         (exact(sampling, total / (expected_rate(params) * f64::from(params.threads))), Some(total))
     }
 
-    /// Why it cannot be measured here.
     fn obstacle(&self, params: &MemoryParams) -> Option<String> {
         let known = self.combination.obstacle.clone().or_else(|| self.seats.obstacle.clone());
         let unfit = || unfit_blocks(params);
@@ -261,7 +255,7 @@ impl One<'_> {
         Some(does_not_fit(working_set, obtainable))
     }
 
-    /// The sizes of a suite's own curve are meant to be in the caches or not, as it comes.
+    /// The warning for a working set that caches may hold, except on a suite's own curve.
     fn possibly_cached(&self, params: &MemoryParams) -> Option<Warning> {
         let of_curve = self.varied && self.request.choices.memory.working_sets.is_empty();
         let bytes = self.cache_bytes.filter(|_| !of_curve && self.stanza.beyond_caches)?;
@@ -280,13 +274,12 @@ impl One<'_> {
     }
 }
 
-/// Bytes that all chases of an experiment go through: half of them where the other half is a load's.
+/// Bytes that all chases visit: half of them under load.
 const fn chased(params: &MemoryParams) -> u64 {
     if params.background.is_some() { params.working_set / 2 } else { params.working_set }
 }
 
-/// Work per second and thread that an ordinary machine of today does: a guess, for the expected length of a total that
-/// is done in full.
+/// Work per second and thread of an ordinary machine of today, for the expected length of a total.
 const fn expected_rate(params: &MemoryParams) -> f64 {
     match params.op {
         MemoryOp::Load => 1e7,

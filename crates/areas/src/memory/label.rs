@@ -1,4 +1,4 @@
-//! What a row of memory measured.
+//! Labels of memory results.
 
 use model::document::Row;
 use model::experiment::{MemoryParams, Params, memory_id_names_working_set};
@@ -7,7 +7,7 @@ use model::isa::{MemoryOp, MemoryPattern, Placement};
 use crate::label::parts::{Axis, Common, Label, Labels, TableRules, Workload, block_words, page_words};
 use model::number::{counted, size};
 
-/// How the area names its rows, and what is shown of them.
+/// The names of the area and its results.
 pub(super) const LABELS: Labels = Labels {
     title: "Memory",
     in_sentence: "memory",
@@ -24,14 +24,14 @@ pub(super) const LABELS: Labels = Labels {
     table: TableRules { per_core: false, requests: false, always_heading: false },
 };
 
-/// Rows of one workload have the working sets that their blocks ask for.
+// The blocks of one workload need different working sets.
 fn workload(row: &Row) -> Option<Workload> {
     let own = params(row)?;
     let same = MemoryParams { block: None, working_set: 0, level: None, threads: 0, ..own.clone() };
     Some(Workload { key: format!("{same:?}"), block: own.block })
 }
 
-/// The row without its block and the working set that follows from it.
+/// The result without its block and the working set that follows from it.
 pub fn without_block(row: &Row) -> Row {
     let mut bare = row.clone();
     if let Params::Memory(params) = &mut bare.params {
@@ -40,7 +40,7 @@ pub fn without_block(row: &Row) -> Row {
     bare
 }
 
-/// Whether a row streams through memory itself, past every cache.
+/// Whether a result is a stream through memory beyond the caches.
 fn streams(row: &Row, op: MemoryOp) -> bool {
     params(row).is_some_and(|own| {
         let beyond_caches = own.level.as_deref().is_none_or(|level| level == "dram");
@@ -48,24 +48,22 @@ fn streams(row: &Row, op: MemoryOp) -> bool {
     })
 }
 
-/// The working set of a chase.
 fn single(row: &Row) -> Option<u64> {
     params(row).filter(|own| own.pattern == MemoryPattern::Chase && own.background.is_none()).map(|own| own.working_set)
 }
 
-/// The parameters of such a row; `None` for what is none of this version.
+/// The parameters of a memory result of this version.
 pub fn params(row: &Row) -> Option<&MemoryParams> {
     if let Params::Memory(params) = &row.params { Some(params) } else { None }
 }
 
-/// The working set, where the row's id names it.
 fn say(row: &Row, common: &mut Common) {
     if params(row).is_some_and(|params| memory_id_names_working_set(&row.id, params)) {
         common.working_set = None;
     }
 }
 
-/// What an operation is called, what else there is to say of it, and whether its vectors matter.
+/// The name of an operation, a detail, and whether its instruction set matters.
 const fn words(op: MemoryOp) -> (&'static str, Option<&'static str>, bool) {
     const PAST: Option<&str> = Some("non-temporal");
     match op {
@@ -99,12 +97,12 @@ pub fn op_words(op: MemoryOp) -> String {
     detail.map_or_else(|| what.to_owned(), |detail| format!("{what}, {detail}"))
 }
 
-/// What a peak of memory is called, which has no experiment of that name; `None` where it is none of this version.
+/// The name of a memory limit that is not the id of a benchmark.
 pub fn peak_words(what: &str) -> Option<&'static str> {
     (what == "memory/dram").then_some("DRAM bandwidth")
 }
 
-/// The label of a row; `library` is the C library whose copy it measured, where it says so.
+/// The label of a result; `library` is the C library of a `memcpy`.
 pub fn label(params: &MemoryParams, common: &Common, library: Option<&str>) -> Label {
     let (what, detail, has_vectors) = words(params.op);
     let chase = params.pattern == MemoryPattern::Chase;

@@ -1,5 +1,4 @@
-//! Where the threads of a memory experiment sit: on so many cores in the usual order, by a placement, on one memory
-//! node with their memory on another, or in pairs. Pure.
+//! The CPUs of a memory benchmark: in the usual order, by a placement, on one memory node with memory on another, or in pairs.
 
 use model::isa::MemoryPattern;
 use model::machine::{Machine, NumaNode};
@@ -10,28 +9,27 @@ use super::choice::{MemoryChoice, NodePair};
 use crate::request::Request;
 use crate::threads::{place, place_on, placed_order, placement_matters, thread_counts, thread_counts_on};
 
-/// The CPUs of one row.
+/// The CPUs of one benchmark.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Seats {
     /// The CPU of each thread.
     pub(super) cpus: Vec<u32>,
-    /// By which placement they were chosen.
+    /// The placement that chose them.
     pub(super) placement: Option<model::isa::Placement>,
-    /// Nodes of threads and memory, or the two CPUs of a pair, where the row is about them.
+    /// Nodes of threads and memory, or the two CPUs of a pair.
     pub(super) nodes: Option<String>,
-    /// Threads share CPUs.
+    /// The warning if threads share CPUs.
     pub(super) oversubscribed: Option<Warning>,
-    /// Why nobody can sit there.
+    /// Why it cannot run.
     pub(super) obstacle: Option<String>,
 }
 
-/// Up to so many CPUs all pairs of them are measured.
+/// The most CPUs of which all pairs are measured.
 const CPUS_IN_ALL_PAIRS: usize = 8;
 
-/// Pairs of each kind beyond that: three kinds, and one pair of siblings, are 64 rows at most.
+/// The most pairs of each kind beyond that: three kinds and one pair of siblings are at most 64 benchmarks.
 const PAIRS_OF_A_KIND: usize = 21;
 
-/// All seats of a stanza on a machine.
 pub(super) fn seats(request: &Request, machine: &Machine, stanza: &MemoryChoice) -> Vec<Seats> {
     if stanza.only_pattern() == MemoryPattern::Pair {
         return of_pairs(machine);
@@ -61,10 +59,7 @@ pub(super) fn seats(request: &Request, machine: &Machine, stanza: &MemoryChoice)
     all
 }
 
-/// Whether this machine has the nodes that were chosen: the threads' with CPUs, the other with memory.
-///
-/// # Errors
-/// It has not.
+/// Checks that the chosen nodes exist: those of threads with CPUs, the others with memory.
 pub(super) fn check_nodes(machine: &Machine, stanza: &MemoryChoice) -> Result<(), PlanError> {
     let nodes = |of: &dyn Fn(&NumaNode) -> bool| -> Vec<u32> {
         machine.numa.iter().filter(|node| of(node)).map(|node| node.node).collect()
@@ -89,13 +84,13 @@ pub(super) fn check_nodes(machine: &Machine, stanza: &MemoryChoice) -> Result<()
     Ok(())
 }
 
-/// A node of which nothing is known has memory, as nearly all have.
+// A node of unknown size has memory, as nearly all do.
 fn has_memory(node: &NumaNode) -> bool {
     node.total_bytes != Some(0)
 }
 
-/// Threads on each node that has CPUs, memory on each that has memory, or on those that were chosen; nothing where
-/// there is one node, unless it was chosen.
+/// Threads on each node with CPUs, memory on each node with memory, or on the chosen ones; nothing on a machine with one node,
+/// unless it was chosen.
 fn on_nodes(request: &Request, machine: &Machine, stanza: &MemoryChoice) -> Vec<Seats> {
     let with_memory = || machine.numa.iter().filter(|node| has_memory(node)).map(|node| node.node);
     let chosen = |threads: u32, memory: u32| {
@@ -121,7 +116,7 @@ fn on_nodes(request: &Request, machine: &Machine, stanza: &MemoryChoice) -> Vec<
     all
 }
 
-/// Pairs of CPUs; one that cannot be measured where there is one CPU.
+/// Pairs of CPUs; an impossible one if there is one CPU.
 fn of_pairs(machine: &Machine) -> Vec<Seats> {
     let pair =
         |(a, b): (u32, u32)| Seats { cpus: vec![a, b], nodes: Some(format!("cpu{a}-cpu{b}")), ..Seats::default() };
@@ -134,10 +129,9 @@ fn of_pairs(machine: &Machine) -> Vec<Seats> {
     vec![Seats { cpus, obstacle, ..Seats::default() }]
 }
 
-/// The pairs of CPUs that lines are handed between: all of them where there are few. Elsewhere a sample: one pair of
-/// SMT siblings, each core with the first core of its own last-level cache, the first cores of the caches with each
-/// other, and each core with the first core of another cache; of each of these three kinds at most so many, evenly
-/// spread.
+/// The pairs of CPUs to measure: all if there are few, else a sample: one pair of SMT siblings, each core with the first core
+/// of its own last-level cache, the first cores of the caches with each other, and each core with the first core of another
+/// cache.
 fn pairs(machine: &Machine) -> Vec<(u32, u32)> {
     let mut cpus = machine.cpu.available_cpus.clone();
     cpus.sort_unstable();
@@ -169,7 +163,7 @@ fn pairs(machine: &Machine) -> Vec<(u32, u32)> {
     siblings.into_iter().chain(kinds.iter().flat_map(|kind| spread_out(kind))).collect()
 }
 
-/// At most [`PAIRS_OF_A_KIND`] of these, evenly spread over them.
+/// At most [`PAIRS_OF_A_KIND`] of these, evenly spread.
 fn spread_out(pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
     let count = pairs.len().min(PAIRS_OF_A_KIND);
     (0..count).map(|index| pairs[index * pairs.len() / count]).collect()

@@ -1,4 +1,4 @@
-//! Which instruction sets an operation on memory can be measured with here, and what each measurement is called.
+//! The instruction sets and the methods of memory benchmarks.
 
 use kernels::features::Features;
 use kernels::memory::{self, MEMORY_KERNELS, MemoryKernel};
@@ -9,17 +9,14 @@ use model::plan::PlanError;
 use crate::fields::IsaChoice;
 use crate::request::Request;
 
-/// The widest vectors that a stream uses unless others are named. Memory is slower than any vector, and on cores that
-/// lower their clock for 512-bit units (Skylake-SP, Cascade Lake) those are the slower ones: `assay memory --isa
-/// avx2,avx512` shows it.
+/// The widest vectors of a stream unless others are named. Memory is slower than any vector, and Skylake-SP and Cascade Lake
+/// lower their clock for 512-bit units: `assay memory --isa avx2,avx512` shows it.
 const USUAL_VECTOR_BYTES: usize = 32;
 
-/// Operations that are no stream of the table: loads and stores of single words, lines handed over, and the C
-/// library's copy.
+/// Operations without a kernel in the table of streams.
 const WITHOUT_A_ROW: &[MemoryOp] = &[MemoryOp::Load, MemoryOp::Increment, MemoryOp::Handoff, MemoryOp::Memcpy];
 
-/// Kernel and counting rule: what it does, in which order, and a revision that changes whenever a figure would mean
-/// something else.
+/// Kernel and counting rule, with a revision that changes when values would mean something else.
 pub(super) fn method(params: &MemoryParams) -> String {
     let what = params.op.name().replace('_', "-");
     match (params.pattern, params.block) {
@@ -31,7 +28,6 @@ pub(super) fn method(params: &MemoryParams) -> String {
     }
 }
 
-/// The same of a chase: what it counts differs with how many there are, and with what goes on beside it.
 fn chase_method(params: &MemoryParams) -> String {
     match (&params.background, params.group, params.chains) {
         (Some(background), _, _) => format!("memory-loaded-{}/1", background.op.name().replace('_', "-")),
@@ -41,23 +37,22 @@ fn chase_method(params: &MemoryParams) -> String {
     }
 }
 
-/// The loop that a stream uses on a CPU with these features unless an instruction set is named.
+/// The default loop of a stream on a CPU with these features.
 pub fn usual(op: MemoryOp, features: Features) -> Option<&'static MemoryKernel> {
     memory::usable(op, &features).find(|kernel| kernel.vector_bytes <= USUAL_VECTOR_BYTES)
 }
 
-/// An instruction set to measure an operation with.
+/// An instruction set for an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InstructionSet {
-    /// Which.
     pub(super) isa: Isa,
     /// Whether it was named.
     pub(super) named: bool,
-    /// Why it cannot be had, if it cannot.
+    /// Why it cannot be used.
     pub(super) obstacle: Option<String>,
 }
 
-/// The instruction sets that choices come to for an operation, each once.
+/// The chosen instruction sets for an operation, each once.
 pub(super) fn instruction_sets(
     request: &Request,
     op: MemoryOp,
@@ -74,7 +69,6 @@ pub(super) fn instruction_sets(
     Ok(sets)
 }
 
-/// Those that one choice comes to on a CPU with these features.
 fn chosen(
     request: &Request,
     op: MemoryOp,
@@ -84,7 +78,7 @@ fn chosen(
     let plain = |isa| InstructionSet { isa, named: false, obstacle: None };
     let rows = || MEMORY_KERNELS.iter().filter(|kernel| kernel.op == op);
     if WITHOUT_A_ROW.contains(&op) || rows().any(|kernel| kernel.isa == Isa::Scalar) {
-        // There is one loop, which has no vectors: no choice applies.
+        // The only loop has no vectors.
         return Ok(vec![plain(Isa::Scalar)]);
     }
     if rows().next().is_none() {
@@ -94,7 +88,7 @@ fn chosen(
     match choice {
         IsaChoice::Vector => {
             let usual = usual(op, features);
-            // The narrowest is what every CPU of the architecture has.
+            // Every CPU of the architecture has the narrowest.
             Ok(usual.or_else(|| rows().next_back()).map(|kernel| plain(kernel.isa)).into_iter().collect())
         }
         IsaChoice::All => Ok(memory::usable(op, &features).map(|kernel| plain(kernel.isa)).collect()),

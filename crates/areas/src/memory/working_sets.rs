@@ -16,28 +16,26 @@ use super::choice::{MemoryChoice, WorkingSets};
 use crate::features::obtainable_bytes;
 use crate::request::Request;
 
-/// Lines that each of the two threads of a pair brings.
+/// Cache lines of each thread of a pair.
 pub const LINES_OF_EACH: usize = 16;
 
-/// Bytes that a pair hands over in turn.
+/// Bytes that a pair exchanges.
 pub const PAIR_BYTES: u64 = (2 * LINES_OF_EACH * size_of::<HandoffLine>()) as u64;
 
 /// The least size of a working set that belongs to memory, in multiples of the last-level caches: a quarter may still hit
 /// them.
 pub(super) const CACHES_PER_WORKING_SET: u64 = 4;
 
-/// Whether a benchmark moves bytes to and from memory: a rate of bytes, and a working set that the caches hold little of.
-/// What is in a cache, and the time of a single access, have no limit in the memory's transfers.
+/// Whether a benchmark is a stream with a working set that the caches hold little of, so that memory's rate limits it.
 #[must_use]
 pub fn is_beyond_caches(params: &MemoryParams, cpus: &[u32], machine: &Machine) -> bool {
     let caches = machine.last_level_caches_behind(cpus).unwrap_or(0);
     MemoryOp::STREAMS.contains(&params.op) && params.working_set >= caches.saturating_mul(CACHES_PER_WORKING_SET)
 }
 
-/// The share of the available memory that a working set of our own choice takes at most.
+/// A working set of our own choice takes at most half of the obtainable memory.
 const AVAILABLE_SHARE: u64 = 2;
 
-/// Working sets of our own choice are whole numbers of these.
 const MIB: u64 = 1 << 20;
 
 pub(super) fn does_not_fit(working_set: u64, obtainable: u64) -> String {
@@ -48,13 +46,13 @@ pub(super) fn does_not_fit(working_set: u64, obtainable: u64) -> String {
     )
 }
 
-/// The most that a working set of our own choice takes.
+/// The largest working set of our own choice.
 pub(super) fn most_bytes(machine: &Machine) -> Option<u64> {
     obtainable_bytes(machine).map(|obtainable| obtainable / AVAILABLE_SHARE)
 }
 
-/// What blocks ask of the working set of an operation on so many threads: that the largest of them fits into each
-/// thread's share of each array, in whole MiB. Blocks for which memory does not suffice ask for nothing.
+/// The least working set in which the largest block fits into each thread's share of each array, in whole MiB; blocks that
+/// memory cannot hold are ignored.
 pub(super) fn room_for_blocks(stanza: &MemoryChoice, op: MemoryOp, threads: usize, most: Option<u64>) -> u64 {
     let times = parts(op).saturating_mul(threads as u64);
     let room = |block: &u64| block.saturating_mul(times).checked_next_multiple_of(MIB);
@@ -62,16 +60,16 @@ pub(super) fn room_for_blocks(stanza: &MemoryChoice, op: MemoryOp, threads: usiz
     rooms.filter(|bytes| most.is_none_or(|most| *bytes <= most)).max().unwrap_or(0)
 }
 
-/// What a working set of our own choice has to be for, in bytes.
+/// The bytes that a working set of our own choice must exceed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Asked {
-    /// The last-level caches that it is to be beyond.
+    /// The last-level caches.
     pub(super) cache_bytes: Option<u64>,
-    /// What its blocks take.
+    /// What its blocks need.
     pub(super) room: u64,
 }
 
-/// The working sets of a stanza, in bytes; those of our own choice fit.
+/// The working sets of a block, in bytes.
 pub(super) fn working_sets(
     request: &Request,
     machine: &Machine,
@@ -79,7 +77,7 @@ pub(super) fn working_sets(
     asked: Asked,
 ) -> Result<Vec<u64>, PlanError> {
     let obtainable = obtainable_bytes(machine);
-    // Under load the chase has half of the working set, and is to be beyond the caches with that.
+    // Under load the chase has half of the working set, which must exceed the caches.
     let caches = if stanza.background.is_empty() { CACHES_PER_WORKING_SET } else { 2 * CACHES_PER_WORKING_SET };
     let caches_ask = asked.cache_bytes.unwrap_or(0).saturating_mul(caches);
     let beyond = |least: u64| within(least.max(caches_ask).max(asked.room), obtainable);
@@ -98,14 +96,14 @@ pub(super) fn working_sets(
     }
 }
 
-/// So many bytes, or what half of the memory there is allows, in whole MiB.
+/// The wanted bytes within half of the memory, in whole MiB.
 fn within(wanted: u64, obtainable: Option<u64>) -> u64 {
     let bounded = obtainable.map_or(wanted, |obtainable| wanted.min(obtainable / AVAILABLE_SHARE));
     (bounded / MIB * MIB).max(MIB)
 }
 
-/// Sizes from the first on, two in each octave (powers of two, and half as much again), and the last; none that is
-/// within an eighth of the last, which tells the same.
+/// Sizes from the first to the last, two in each octave (powers of two, and 1.5 times those); none within an eighth of the
+/// last.
 fn octaves(first: u64, last: u64) -> Vec<u64> {
     let powers = iter::successors(Some(first.next_power_of_two()), |bytes| bytes.checked_mul(2));
     let sizes = powers.flat_map(|bytes| [bytes, bytes / 2 * 3]);
@@ -113,7 +111,7 @@ fn octaves(first: u64, last: u64) -> Vec<u64> {
     below.chain([last]).collect()
 }
 
-/// The size of each level's data cache behind these CPUs, in bytes; of several caches of a level, the smallest.
+/// The size of each level's smallest data cache behind these CPUs, in bytes.
 pub(super) fn level_bytes(machine: &Machine, cpus: &[u32]) -> Vec<u64> {
     let data = machine.caches.iter().filter(|cache| cache.kind != "instruction");
     let behind = data.filter(|cache| cpus.iter().any(|cpu| cache.cpus.contains(cpu)));
@@ -124,8 +122,7 @@ pub(super) fn level_bytes(machine: &Machine, cpus: &[u32]) -> Vec<u64> {
     smallest.into_values().collect()
 }
 
-/// Of a curve's working sets the one that stands for each cache level: the largest that half of the level holds, so that
-/// all of it is there whatever else is.
+/// The working set of a curve that represents each cache level: the largest that fits into half of it.
 pub(super) fn steps_of_levels(sets: &[u64], levels: &[u64]) -> Vec<u64> {
     let largest = |level: &u64| sets.iter().copied().filter(|bytes| *bytes <= level / 2).max();
     levels.iter().filter_map(largest).collect()

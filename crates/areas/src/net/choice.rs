@@ -1,4 +1,4 @@
-//! The network benchmarks that a suite has, or that the user chooses.
+//! The network benchmarks that a suite or the user chooses.
 
 use clap::Args;
 use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
@@ -114,25 +114,25 @@ impl NetChoice {
         .all(|(open, has)| open || has)
     }
 
-    /// The same for each of its modes by itself.
+    /// One choice for each mode.
     fn of_each_mode(&self) -> Vec<Self> {
         self.mode.iter().map(|mode| Self { mode: vec![*mode], ..self.clone() }).collect()
     }
 
-    /// What these options leave of the blocks of a suite.
+    /// The blocks of a suite narrowed to these options.
     pub(super) fn narrowed(&self, blocks: &[Self]) -> Vec<Self> {
         let left = blocks.iter().flat_map(Self::of_each_mode).filter_map(|block| self.left_of(&block));
         self.put_blocks(left.collect())
     }
 
-    /// What is left of a block of one mode, its sizes apart; `None` where it is not meant.
+    /// A block of one mode narrowed to these options except sizes; `None` if nothing is left.
     fn left_of(&self, block: &Self) -> Option<Self> {
         if self.is_open() {
             return (!block.on_request).then(|| block.clone());
         }
         let mode = *block.mode.first()?;
         let named = self.mode.contains(&mode);
-        // What only some modes have names them as well.
+        // A parameter of some modes selects them.
         let named_by_parameter = !self.segmentation.is_empty() || !self.loss_goal.is_empty();
         let meant = block.base && (named || self.mode.is_empty()) && (named || named_by_parameter || !block.on_request);
         let wanted = |protocol: &Protocol| {
@@ -150,8 +150,8 @@ impl NetChoice {
         })
     }
 
-    /// Gives the stanzas the blocks that were chosen. A block that some of them can have is none of the others'; one that
-    /// none can have stays, so that the plan refuses it with what there is.
+    /// Sets the chosen sizes wherever they are possible; a size that is possible nowhere stays everywhere, so that the plan
+    /// refuses it.
     fn put_blocks(&self, stanzas: Vec<Self>) -> Vec<Self> {
         if self.block.is_empty() {
             return stanzas;
@@ -175,7 +175,7 @@ impl NetChoice {
         filled.filter(|stanza| !stanza.block.is_empty()).collect()
     }
 
-    /// Why nothing is left.
+    /// The error if nothing is left.
     pub(super) fn refusal(&self) -> String {
         let options = [
             ("--direction", self.direction.is_empty(), (|traits: Traits| traits.direction) as fn(Traits) -> bool),

@@ -6,13 +6,12 @@ use model::plan::PlanError;
 use super::choice::NetChoice;
 use crate::suite::Suite;
 
-/// The benchmarks of which the options choose.
 const NET: &str = include_str!("../../../../suites/net.toml");
 
-/// The suite, narrowed to what was chosen.
+/// The suite, narrowed to the choice.
 ///
 /// # Errors
-/// No benchmark has what was chosen.
+/// No benchmark is left.
 pub fn suite(choice: &NetChoice) -> Result<Suite, PlanError> {
     let suite = Suite::parse(NET, "net")?;
     let net = choice.narrowed(&suite.net);

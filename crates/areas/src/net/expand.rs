@@ -1,4 +1,4 @@
-//! Which network rows there are: what can be measured, on which CPUs, at what cost.
+//! The network benchmarks of a request on a machine.
 
 use model::experiment::{Area, Experiment, LOOPBACK, NetParams, Params, net_id};
 use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
@@ -14,39 +14,28 @@ use crate::fields::MOST_THREADS;
 use crate::request::{Request, exact};
 use crate::threads::{place, thread_counts};
 
-/// How long the round trips of an idle network are measured before it is loaded, in seconds.
+/// Seconds of round trips on an idle network before it is loaded.
 pub const IDLE_SECONDS: f64 = 0.25;
 
-/// Expected seconds per launch beside samples and warm-up: starting the second process, and finding each other.
+// Expected seconds per process run besides samples and warm-up: client and server on one machine; on two hosts; for the limit
+// of a stream; for the search of the no-drop rate.
 const SETUP_SECONDS: f64 = 0.05;
-
-/// The same where the other end is another host: as much, and some round trips of a long way.
 const PEER_SETUP_SECONDS: f64 = 0.3;
-
-/// The same for the ceiling of a stream.
 const CEILING_SECONDS: f64 = 0.06;
-
-/// The same for the search of the highest rate: some dozen trials.
 const SEARCH_SECONDS: f64 = 1.0;
 
-/// What a transfer comes to where its stanza does not say, in bytes: 100 MB there and as much back over TCP, and 1 GB
-/// each way over UDP, as the classic programs have it.
+// Default bytes of a transfer: 100 MB each way over TCP, 1 GB each way over UDP, as in the classic programs.
 const TCP_TRANSFER_BYTES: f64 = 200e6;
 const UDP_TRANSFER_BYTES: f64 = 2e9;
 
-/// Speeds for the expected length of a total that is done in full: of loopback and of a network, in bytes per second,
-/// and the seconds of a round trip. Guesses, on the slow side: a worker that is ten times slower counts as hanging.
+// For the expected length of a total, on the slow side: a worker that is ten times slower counts as hanging.
 const LOOPBACK_BYTES_PER_SECOND: f64 = 500e6;
 const NETWORK_BYTES_PER_SECOND: f64 = 50e6;
 const ROUND_TRIP_SECONDS: f64 = 50e-6;
 
-/// A million datagrams: a goal of as many is none.
 const MILLION: u32 = 1_000_000;
 
-/// The rows of a request on a machine.
-///
-/// # Errors
-/// What the user named and cannot be done.
+/// The benchmarks of a request; an error if the user chose something impossible.
 pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
     let mut rows = Vec::new();
     for stanza in &request.suite.net {
@@ -61,7 +50,7 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
     Ok(rows)
 }
 
-/// Every combination of a stanza's lists, threads apart. Of a list that the mode does not have there is one row.
+/// Every combination of a block's lists except threads; a list that the mode does not have is ignored.
 fn kinds(stanza: &NetChoice, path: &str) -> Vec<NetParams> {
     let mut kinds = Vec::new();
     for &protocol in &stanza.protocol {
@@ -149,7 +138,7 @@ pub fn check(params: &NetParams) -> Result<(), String> {
     }
 }
 
-/// The parameters of a row over loopback, what can be chosen further being what it is where nobody chooses.
+/// The parameters of a benchmark over loopback, with defaults.
 pub fn params(protocol: Protocol, mode: NetMode, block: u64, direction: Direction, threads: u32) -> NetParams {
     let has = |has: fn(&Traits) -> bool| traits(protocol, mode).is_some_and(|traits| has(&traits));
     NetParams {
@@ -188,18 +177,17 @@ fn row(request: &Request, machine: &Machine, stanza: &NetChoice, params: &NetPar
     }
 }
 
-/// The CPU of each flow's thread at the near end.
+/// The CPU of each flow's thread at the client.
 fn near_cpus(params: &NetParams, machine: &Machine) -> (Vec<u32>, Option<Warning>) {
     let probes = u32::from(params.mode == NetMode::Load);
     let (mut cpus, oversubscribed) = place(params.threads + probes, machine);
-    // Where both directions are measured at once each has threads of its own, on the same CPUs.
+    // Both directions have threads of their own on the same CPUs.
     if params.direction == Some(Direction::Both) {
         cpus.extend_from_within(probes as usize..);
     }
     (cpus, oversubscribed)
 }
 
-/// Expected seconds of a launch beside samples and warm-up.
 fn setup_seconds(params: &NetParams) -> f64 {
     match (params.path.as_str(), params.mode) {
         (LOOPBACK, NetMode::Stream | NetMode::Blast) => SETUP_SECONDS + CEILING_SECONDS,
@@ -212,7 +200,7 @@ fn setup_seconds(params: &NetParams) -> f64 {
     }
 }
 
-/// What a transfer comes to where nobody says, in bytes both ways.
+/// The default bytes of a transfer, both ways.
 fn transfer_bytes(params: &NetParams) -> Option<f64> {
     (params.mode == NetMode::Transfer).then_some(match params.protocol {
         Protocol::Tcp => TCP_TRANSFER_BYTES,
@@ -220,8 +208,7 @@ fn transfer_bytes(params: &NetParams) -> Option<f64> {
     })
 }
 
-/// How a row is sampled, and the work of each sample where it does its total in full: bytes of all threads, or their
-/// round trips. A transfer is always of so many bytes.
+/// The sampling, and the bytes or round trips of each sample if the total is done in full, as a transfer always does.
 fn sampling(request: &Request, stanza: &NetChoice, params: &NetParams) -> (Sampling, Option<f64>) {
     let sampling = request.sampling(Area::Net, stanza.sampling.as_ref());
     let speed = if params.path == LOOPBACK { LOOPBACK_BYTES_PER_SECOND } else { NETWORK_BYTES_PER_SECOND };
@@ -237,16 +224,15 @@ fn sampling(request: &Request, stanza: &NetChoice, params: &NetParams) -> (Sampl
     (exact(sampling, sample_seconds), Some(total))
 }
 
-/// The way of counting. Streams of the first revision went from the far end to the near one and were called `up`; jitter of
-/// datagrams was by the receiving program's clock, and of those alone that it received one by one.
+/// The counting rule. Revision 1 of streams went from server to client and was called `up`; its jitter was by the receiver's
+/// clock.
 pub(super) fn method(params: &NetParams) -> String {
     let revision = if matches!(params.mode, NetMode::Stream | NetMode::Blast | NetMode::NoDrop) { 2 } else { 1 };
     format!("net-{}-{}/{revision}", params.protocol, params.mode)
 }
 
-/// The CPUs of the other end on this machine. Each end of a connection has a CPU of its own; of streams over TCP only as
-/// long as there are enough for all of them. From then on both ends of a stream share one: a CPU has two threads either
-/// way, and what one of them sends is in its cache when the other fetches it.
+/// The CPUs of a server on this machine: its own, except that both ends of a TCP stream share one if there are too few. A CPU
+/// has two threads either way, and what one sends is then in its cache.
 fn far_cpus(params: &NetParams, cpus: &[u32], machine: &Machine) -> Vec<u32> {
     let taken = cpus.iter().collect::<std::collections::BTreeSet<_>>().len();
     let are_streams = params.protocol == Protocol::Tcp && matches!(params.mode, NetMode::Stream | NetMode::Transfer);
@@ -254,7 +240,7 @@ fn far_cpus(params: &NetParams, cpus: &[u32], machine: &Machine) -> Vec<u32> {
     if are_streams && !suffice && taken > 1 { cpus.to_vec() } else { opposite(cpus, machine) }
 }
 
-/// The CPUs of the other end: the next ones in the order of placement, and never a thread's own where there are two.
+/// The next CPUs in the order of placement, never a thread's own if there are two.
 pub(super) fn opposite(cpus: &[u32], machine: &Machine) -> Vec<u32> {
     let mut order = machine.cpu.placement_order();
     if order.is_empty() {
@@ -262,7 +248,6 @@ pub(super) fn opposite(cpus: &[u32], machine: &Machine) -> Vec<u32> {
     }
     let place = |cpu: &u32| order.iter().position(|other| other == cpu).unwrap_or(0);
     let taken = cpus.iter().collect::<std::collections::BTreeSet<_>>().len();
-    // As many CPUs further as are taken; where that goes round to a thread's own, one more.
     let further = taken + usize::from(taken.is_multiple_of(order.len()));
     cpus.iter().map(|cpu| order[(place(cpu) + further) % order.len()]).collect()
 }

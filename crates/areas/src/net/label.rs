@@ -1,4 +1,4 @@
-//! Networks in the words of the field. Figures and notes are not made here.
+//! Labels of network results.
 
 use model::document::{Row, Status};
 use model::experiment::{NetParams, Params};
@@ -8,7 +8,7 @@ use model::unit::Better;
 
 use crate::label::parts::{Axis, Label, Labels, TableRules, Workload, block_words};
 
-/// How the area names its rows, and what is shown of them.
+/// The names of the area and its results.
 pub(super) const LABELS: Labels = Labels {
     title: "Network",
     in_sentence: "the network",
@@ -31,7 +31,7 @@ fn workload(row: &Row) -> Option<Workload> {
     Some(Workload { key: format!("{same:?}"), block: Some(own.block) })
 }
 
-/// Whether what a row sends never leaves the machine.
+/// Whether a result is over loopback.
 pub fn is_loopback(row: &Row) -> bool {
     params(row).is_some_and(|own| own.path == LOOPBACK)
 }
@@ -43,23 +43,21 @@ fn declaration(row: &Row) -> Option<&'static str> {
     Some(if timed { "--declare net.latency_s=1e-6" } else { "--declare net.link_bps=25e9" })
 }
 
-/// Streams, or connections where not all are.
 fn axis(rows: &[&Row]) -> Axis {
     if rows.iter().all(|row| is_stream(row)) { Axis::Streams } else { Axis::Connections }
 }
 
-/// The path of everything that stays within the machine.
+/// The path of benchmarks within one machine.
 pub const LOOPBACK: &str = "loopback";
 
-/// Datagrams of a million, and of a hundred.
 const MILLION: f64 = 1e6;
 
-/// The parameters of a row of the network; `None` for what is none of this version.
+/// The parameters of a network result of this version.
 pub fn params(row: &Row) -> Option<&NetParams> {
     if let Params::Net(params) = &row.params { Some(params) } else { None }
 }
 
-/// Whether each connection of a row carries as much as goes.
+/// Whether each connection carries a stream.
 pub fn is_stream(row: &Row) -> bool {
     params(row).is_some_and(|own| matches!(own.mode, NetMode::Stream | NetMode::NoDrop | NetMode::Blast))
 }
@@ -69,7 +67,6 @@ pub fn protocol(params: &NetParams) -> String {
     params.protocol.name().to_uppercase()
 }
 
-/// What a stream's bytes do besides going to the other end.
 const fn direction_words(direction: Option<Direction>) -> &'static str {
     match direction {
         None | Some(Direction::Up) => "",
@@ -78,7 +75,7 @@ const fn direction_words(direction: Option<Direction>) -> &'static str {
     }
 }
 
-/// The loss that a no-drop rate may have: `none lost`, `at most 0.1 % lost`.
+/// The loss goal of a no-drop rate: `none lost`, `at most 0.1 % lost`.
 fn goal_words(per_million: u32) -> String {
     match per_million {
         0 => "none lost".to_owned(),
@@ -86,7 +83,7 @@ fn goal_words(per_million: u32) -> String {
     }
 }
 
-/// What is unusual about how bytes are sent or waited for.
+/// Unusual ways of sending and waiting.
 pub fn how_words(params: &NetParams) -> Vec<&'static str> {
     let words = [
         (params.zero_copy == Some(true), "zero-copy"),
@@ -113,7 +110,7 @@ pub fn label(params: &NetParams) -> Label {
     Label { what: protocol(params), how, detail: String::new() }
 }
 
-/// Of the aspects so many, the first, are the same for all rows of a run.
+/// The first aspects, which all results of a run share.
 pub const ASPECTS_OF_A_RUN: usize = 1;
 
 /// Path, copies, segments, waiting.

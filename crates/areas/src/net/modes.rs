@@ -1,4 +1,4 @@
-//! Which modes there are over which protocol, and which parameters each has.
+//! The modes of network benchmarks and their parameters.
 
 use std::ops::RangeInclusive;
 
@@ -10,32 +10,32 @@ pub const MOST_BLOCK_BYTES: u64 = 1 << 20;
 /// The largest UDP payload over IPv4: 65535 bytes less 20 of IP header and 8 of UDP header.
 pub const MOST_DATAGRAM_BYTES: u64 = 65_507;
 
-/// The smallest datagram of a stream: its header of 24 bytes, and something to check.
+/// The smallest datagram of a stream: a header of 24 bytes, and data to check.
 pub const LEAST_STREAM_DATAGRAM_BYTES: u64 = 64;
 
-/// The smallest probe beside a load: the number by which its answer is known.
+/// The smallest probe under load: its number.
 pub const LEAST_PROBE_BYTES: u64 = 8;
 
-/// Datagrams of a million that may be lost where a suite does not say.
+/// The default loss goal in datagrams per million.
 pub const LOSS_GOAL_PER_MILLION: u32 = 1000;
 
-/// Which parameters of a network experiment a mode has. One table: the plan, the choice and the refusals go by it.
+/// The parameters of a mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each says of one parameter whether the mode has it")]
 pub struct Traits {
-    /// The bytes go one way, the other, or both.
+    /// Up, down, or both ways.
     pub direction: bool,
-    /// Sends can be asked to spare their copy.
+    /// `MSG_ZEROCOPY`.
     pub zero_copy: bool,
-    /// Large sends can be cut into datagrams by the kernel or the device.
+    /// Segmentation offload.
     pub segmentation: bool,
-    /// The loss that the rate may have is a parameter.
+    /// The loss goal of a no-drop rate.
     pub loss_goal: bool,
-    /// The way of waiting is a parameter.
+    /// Blocking or spinning.
     pub wait: bool,
 }
 
-/// The parameters of a mode over a protocol, beside block and threads; `None` where there is no such experiment.
+/// The parameters of a mode over a protocol, besides block and threads; `None` if there is no such benchmark.
 pub fn traits(protocol: Protocol, mode: NetMode) -> Option<Traits> {
     let none = Traits { direction: false, zero_copy: false, segmentation: false, loss_goal: false, wait: false };
     match (mode, protocol) {
@@ -52,7 +52,7 @@ pub fn traits(protocol: Protocol, mode: NetMode) -> Option<Traits> {
     }
 }
 
-/// What there is, for messages: `stream over tcp, pingpong over tcp and udp …`.
+/// `stream over tcp, pingpong over tcp and udp …`.
 pub fn known_modes() -> String {
     let over = |mode: &NetMode| {
         let protocols = Protocol::ALL.iter().filter(|protocol| traits(**protocol, *mode).is_some());
@@ -61,15 +61,15 @@ pub fn known_modes() -> String {
     NetMode::ALL.iter().map(over).collect::<Vec<_>>().join(", ")
 }
 
-/// The bytes that a block of such an experiment may have.
+/// The possible bytes of a block.
 pub fn block_range(protocol: Protocol, mode: NetMode) -> RangeInclusive<u64> {
     match (mode, protocol) {
-        // One byte there and back shows that the connection works; more would be a ping-pong.
+        // One byte each way shows that the connection works.
         (NetMode::Connect, _) => 1..=1,
         (NetMode::NoDrop | NetMode::Blast | NetMode::Transfer, Protocol::Udp) => {
             LEAST_STREAM_DATAGRAM_BYTES..=MOST_DATAGRAM_BYTES
         }
-        // Of a probe: its number, and no longer than a datagram over either.
+        // The size of a probe.
         (NetMode::Load, _) => LEAST_PROBE_BYTES..=MOST_DATAGRAM_BYTES,
         (_, Protocol::Udp) => 1..=MOST_DATAGRAM_BYTES,
         (_, Protocol::Tcp) => 1..=MOST_BLOCK_BYTES,

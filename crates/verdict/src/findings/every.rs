@@ -16,7 +16,7 @@ use super::words::{LONGEST, any_of, joined, rows_of};
 use crate::rules::AreaRules;
 
 /// The least share of a limit at which it is reached.
-pub const BINDS: f64 = 0.9;
+const BINDS: f64 = 0.9;
 
 /// The least low end of that share's span.
 const BINDS_LOW: f64 = 0.85;
@@ -32,9 +32,7 @@ pub(super) fn findings(rows: &[&Row], area: &AreaRules) -> Vec<Finding> {
     let measured: Vec<&Row> = rows.iter().copied().filter(|row| is_measured(row)).collect();
     let quiet: Vec<&Row> = measured.iter().copied().filter(|row| is_quiet(row)).collect();
     let mut findings: Vec<Finding> = disturbed(&measured, area).into_iter().collect();
-    if area.findings.reports_limits {
-        findings.extend(limits(&quiet, area));
-    }
+    findings.extend(limits(&quiet, area));
     findings.extend(references(&quiet, area));
     findings
 }
@@ -143,8 +141,7 @@ pub(super) const fn peak_words(kind: PeakKind, area: &AreaRules) -> (&'static st
 }
 
 /// The efficiency of a result's first metric, with its span and the kind of the peak.
-#[must_use]
-pub fn efficiency(row: &Row) -> Option<(Figure, PeakKind)> {
+pub(super) fn efficiency(row: &Row) -> Option<(Figure, PeakKind)> {
     let metric = row.metrics.first()?;
     let known = metric.efficiency.filter(|known| known.value > 0.0)?;
     let ours = Figure::of_metric(metric)?;

@@ -13,7 +13,7 @@ use crate::rules::AreaRules;
 use crate::scaling::stem;
 use figure::is_quiet;
 
-pub mod every;
+mod every;
 pub mod figure;
 pub mod rules;
 mod scaling;

@@ -14,8 +14,6 @@ pub struct FindingRules {
     pub describe: fn(&Row) -> String,
     /// What works at the same time: `thread`, `connection`.
     pub parallel: &'static str,
-    /// Whether a limit that results reach is a finding.
-    pub reports_limits: bool,
     /// What limits a result that reaches its data sheet.
     pub datasheet_limit: &'static str,
     /// The series over threads that show how the area scales, and as far as they show it.
@@ -38,7 +36,6 @@ impl FindingRules {
             title,
             describe: |row| row.id.clone(),
             parallel: "thread",
-            reports_limits: true,
             datasheet_limit: "the device does what its maker says",
             scaling_series: |series, _| series.to_vec(),
             scaling_limit: |_, _, _| None,
@@ -143,8 +140,6 @@ pub const EVERY_AREA: &[Rule] = &[
     TABLE_BEST,
     TABLE_EFFICIENCY,
     SCALING_MANY,
-    SCALING_LINEAR,
-    SCALING_SUBLINEAR,
     SCALING_LIMITED,
     SCALING_NONE,
     LIMIT_BINDS,
@@ -205,22 +200,6 @@ pub(super) const SCALING_MANY: Rule = Rule::new(
     "more than three series (rows that differ in their threads alone), from the fewest threads to the most: \
      linear, or below 80 % of the ideal",
     "the first and the last row of every series that is told",
-);
-
-pub(super) const SCALING_LINEAR: Rule = Rule::new(
-    "scaling_linear",
-    "bound",
-    "{what}: {factor} from {few} to {many}, {share} of the ideal: linear.",
-    "the ratio is at least 95 % of the ideal, and its span above 80 %",
-    "the rows with the fewest and the most threads",
-);
-
-pub(super) const SCALING_SUBLINEAR: Rule = Rule::new(
-    "scaling_sublinear",
-    "bound",
-    "{what}: {factor} from {few} to {many}, no more than {share} of the ideal{why}.",
-    "the ratio grows, its span ends below 95 % of the ideal, and it is at least 80 %",
-    "the rows with the fewest and the most threads",
 );
 
 pub(super) const SCALING_LIMITED: Rule = Rule::new(

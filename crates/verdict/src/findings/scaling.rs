@@ -7,7 +7,7 @@ use model::number::counted;
 use model::warning::WarningCode;
 
 use super::figure::{Against, Figure, rate};
-use super::rules::{SCALING_LIMITED, SCALING_LINEAR, SCALING_MANY, SCALING_NONE, SCALING_SUBLINEAR};
+use super::rules::{SCALING_LIMITED, SCALING_MANY, SCALING_NONE};
 use crate::rules::AreaRules;
 
 /// The least share of the ideal that is linear scaling.
@@ -59,8 +59,7 @@ pub(super) fn findings(series: &[Vec<&Row>], machine: &Machine, area: &AreaRules
     }
     let finding = |step: &Step<'_>| {
         let rule = match step.verdict {
-            Verdict::Linear => SCALING_LINEAR,
-            Verdict::Sublinear => SCALING_SUBLINEAR,
+            Verdict::Linear | Verdict::Sublinear => return None,
             Verdict::Limited => SCALING_LIMITED,
             Verdict::None => SCALING_NONE,
         };

@@ -1,4 +1,4 @@
-//! Which disk benchmarks a request expands to: engine, size of the file, and what stands in the way.
+//! The disk benchmarks of a request on a machine.
 
 use std::collections::BTreeMap;
 
@@ -19,38 +19,31 @@ use crate::fields::each;
 use crate::request::{Request, exact};
 use crate::threads::{place, thread_counts};
 
-/// Requests that a sample holds at least, on a disk of a speed as below: one more or less is then 5 %.
+/// The fewest requests of a sample on a disk of the speed below: one more or less is then 5 %.
 const REQUESTS_PER_SAMPLE: f64 = 20.0;
-/// The speed of a common solid-state disk, in bytes per second. Faster ones hold more, slower ones fewer.
+/// Bytes per second of a common SSD.
 const BYTES_PER_SECOND: f64 = 1e9;
 
-/// Writing speed for the expected cost of the layout, in bytes per second. A guess for `--list` and the time left;
-/// nothing that is measured rests on it.
+/// Expected bytes per second of laying out a file, for `--list` and the remaining time.
 const LAYOUT_BYTES_PER_SECOND: f64 = 500e6;
-/// A total below this is a number of requests, and from it on a number of bytes: no table has 10 MB or less.
+/// Totals below this are requests, larger ones bytes: no table has 10 MB or less.
 const MOST_TOTAL_REQUESTS: f64 = 1e7;
-/// Speeds for the expected length of a total that is done in full: seconds for each request of one after the other and
-/// bytes per second of a slow disk, and seconds for each request to the page cache. Guesses, on the slow side: a worker
-/// that is ten times slower counts as hanging.
+// For the expected length of a total, on the slow side: a worker that is ten times slower counts as hanging.
 const REQUEST_SECONDS: f64 = 1e-3;
 const CACHED_REQUEST_SECONDS: f64 = 10e-6;
 const SLOW_BYTES_PER_SECOND: f64 = 200e6;
 
-/// The method of writes that go on until the drive is steady.
+/// The method of writes until the drive is steady.
 const STEADY: &str = "disk-steady/3";
 
-/// Memory that has not been used for a while, in bytes per second, for the expected cost: a guest gives such pages back to
-/// its host, and has them again at 2.8 s a GiB (seen on the build machine).
+/// Expected bytes per second of fresh memory: a guest gets pages from its host at 2.8 s per GiB (on the build machine).
 const FRESH_MEMORY_BYTES_PER_SECOND: f64 = 400e6;
 
-/// Preparation of a launch, in seconds, for the expected cost: of reads, and of writes with their pool.
+// Expected seconds of preparation per process run; writes fill their pool.
 const READ_SETUP_SECONDS: f64 = 0.03;
 const WRITE_SETUP_SECONDS: f64 = 0.1;
 
-/// The benchmarks of a request.
-///
-/// # Errors
-/// What the user named and cannot be done here.
+/// The benchmarks of a request; an error if the user chose something impossible.
 pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
     let blocks = &request.suite.disk;
     if blocks.is_empty() || !request.areas.is_empty() && !request.areas.contains(&Area::Disk) {
@@ -82,8 +75,7 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
     Ok(rows)
 }
 
-/// Adds to the first row of each file what laying it out is expected to take. The plan counts set-up for each launch of
-/// a row.
+/// Adds the expected seconds of laying out each file to the first benchmark that uses it, spread over its process runs.
 fn add_layouts(request: &Request, rows: &mut [Planned]) {
     let mut laid_out: BTreeMap<(u64, Grain), u32> = BTreeMap::new();
     for row in rows.iter_mut().filter(|row| row.obstacle.is_none()) {
@@ -97,18 +89,17 @@ fn add_layouts(request: &Request, rows: &mut [Planned]) {
     }
 }
 
-/// Every combination of the lists of a block, but for thread counts, sizes and engines.
+/// Every combination of a block's lists except thread counts, sizes and engines.
 fn combinations(block_of: &DiskChoice) -> Vec<DiskParams> {
     let loads = each(&block_of.load_percent);
     let mut all = Vec::new();
     for &op in &block_of.op {
-        // What does not write waits for no medium.
         let syncs = if op.writes() { block_of.sync.as_slice() } else { &[DiskSync::None] };
         for &block in &block_of.block {
             for &depth in &block_of.depth {
                 for &load_percent in &loads {
                     for &sync in syncs {
-                        // What has been written lies in the cache, and what is read again does after the first time.
+                        // Data that was just written or read is in the cache.
                         let possible = |cache: &&DiskCache| **cache != DiskCache::Cold || op == DiskOp::Read;
                         for &cache in block_of.cache.iter().filter(possible) {
                             let base = DiskParams { op, block, depth, load_percent, sync, cache, ..nothing() };
@@ -122,7 +113,6 @@ fn combinations(block_of: &DiskChoice) -> Vec<DiskParams> {
     all
 }
 
-/// Parameters before anything was chosen.
 fn nothing() -> DiskParams {
     DiskParams {
         pattern: DiskPattern::Sequential,
@@ -141,19 +131,18 @@ fn nothing() -> DiskParams {
     }
 }
 
-/// What the benchmarks of one block, size and engine have in common.
+/// The benchmarks of one block, size and engine.
 struct Row<'a> {
     request: &'a Request,
     machine: &'a Machine,
     ground: &'a Ground<'a>,
     block: &'a DiskChoice,
     wanted_size: u64,
-    /// The engine that is named.
+    /// The named engine.
     engine: Option<DiskEngine>,
 }
 
 impl Row<'_> {
-    /// One benchmark, but for what the ground and the engine say.
     fn planned(&self, params: &DiskParams) -> Result<Planned, PlanError> {
         let Self { request, machine, ground, block, .. } = *self;
         let (engine, no_engine) = engine(request, ground.target, self.engine, params.cache)?;
@@ -209,14 +198,14 @@ impl Row<'_> {
         }
     }
 
-    /// Expected seconds in which the files are written over once more, where the drive is to become steady.
+    /// Expected seconds to overwrite the files before rounds until the drive is steady.
     fn write_over_seconds(&self, params: &DiskParams) -> f64 {
         let files = if self.block.steady.is_some() { files_of(params.layout, params.threads) } else { 0 };
         f64::from(files) * params.size as f64 / LAYOUT_BYTES_PER_SECOND
     }
 }
 
-/// What a launch prepares before it measures, in seconds: buffers for all requests in flight, and a warm cache.
+/// Expected seconds to prepare buffers and a warm cache.
 fn preparation_seconds(params: &DiskParams) -> f64 {
     let in_flight = f64::from(params.threads) * f64::from(params.depth) * params.block as f64;
     let cached = if params.cache == DiskCache::Warm { params.size as f64 } else { 0.0 };
@@ -224,14 +213,13 @@ fn preparation_seconds(params: &DiskParams) -> f64 {
     fixed + (in_flight + cached) / FRESH_MEMORY_BYTES_PER_SECOND
 }
 
-/// How the suite samples disks, but long enough for some requests of this size: what counts is whole requests. And the
-/// requests of each sample, where the total is to be done in full.
+/// The sampling, long enough for some requests of this size, and the requests of each sample if the total is done in full.
 fn sampling(request: &Request, stanza: &DiskChoice, params: &DiskParams) -> (Sampling, Option<f64>) {
     let sampling = request.sampling(Area::Disk, stanza.sampling.as_ref());
     if let Some(steady) = stanza.steady {
         return (rounds(request, &sampling, steady), None);
     }
-    // At a load it is the moments that count.
+    // An offered load has no total.
     let in_full = request.exact_workload && params.load_percent.is_none();
     let Some(total) = stanza.total.filter(|_| in_full) else {
         let least_seconds = REQUESTS_PER_SAMPLE * params.block as f64 / BYTES_PER_SECOND;
@@ -243,7 +231,7 @@ fn sampling(request: &Request, stanza: &DiskChoice, params: &DiskParams) -> (Sam
     (exact(sampling, sample_seconds), Some(requests))
 }
 
-/// Rounds of one launch, one after the other. The first ones are all the warm-up there is.
+/// Consecutive rounds of one process run, without a warm-up.
 fn rounds(request: &Request, sampling: &Sampling, steady: Steady) -> Sampling {
     Sampling {
         samples: steady.rounds,
@@ -256,13 +244,12 @@ fn rounds(request: &Request, sampling: &Sampling, steady: Steady) -> Sampling {
     }
 }
 
-/// The method of an experiment whose plan names this one: whether writes go on until they are steady is no parameter.
+/// The method of a benchmark with this planned method: writing until steady is no parameter.
 pub(super) fn method_of(params: &DiskParams, planned: &str) -> &'static str {
     if planned == STEADY { STEADY } else { method(params).0 }
 }
 
-/// The method of a row, and a sentence for what is refused. The order of the visits, what a write waits for and
-/// how threads share files are parameters of one method; what is done, through which cache and at which moments are not.
+/// The method, and a sentence if the combination is refused.
 fn method(params: &DiskParams) -> (&'static str, Option<String>) {
     let bypassed = params.cache == DiskCache::Bypassed;
     let method = match params.op {
@@ -288,7 +275,7 @@ fn method(params: &DiskParams) -> (&'static str, Option<String>) {
     (method, of_cache.then_some(refusal))
 }
 
-/// The engine of a benchmark: the one that is named, else the fastest that works here; and why that cannot be had.
+/// The named engine, else the fastest that works here; and why a named one does not.
 fn engine(
     request: &Request,
     target: Option<&DiskTarget>,
@@ -299,7 +286,7 @@ fn engine(
     let no_libaio = target.and_then(|target| target.no_libaio.as_ref());
     let engine = named.unwrap_or(match (no_io_uring, no_libaio) {
         (None, _) => DiskEngine::IoUring,
-        // Through the page cache its requests would be carried out one by one.
+        // Through the page cache libaio handles requests one by one.
         (Some(_), None) if cache == DiskCache::Bypassed => DiskEngine::Libaio,
         (Some(_), _) => DiskEngine::Sync,
     });

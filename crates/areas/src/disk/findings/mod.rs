@@ -1,32 +1,15 @@
-//! What disk results show together: the gain of the page cache and of a deeper queue, latency under load, and the steady state
-//! of a drive.
+//! What disk results show together: deep queues without a gain, latency under load, and the steady state of a drive.
 
 use model::document::{DiskConditions, Finding, Row};
 use model::experiment::DiskParams;
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskSync};
-use model::number::brief::{bytes, percent, requests, time, times};
+use model::number::brief::{percent, requests, time, times};
 use model::number::size_exact as size;
 use model::sample::MetricName;
 use verdict::findings::figure::{Against, Figure, rate, sane};
 use verdict::findings::rules::{FindingRules, Rule, TableSlot};
 
 use super::label::{LABELS, params as disk};
-
-const PAGE_CACHE_GAIN: Rule = Rule::new(
-    "page_cache_gain",
-    "difference",
-    "{what} through a {state} page cache: {through}, {factor} the {past} past it.",
-    "rows that differ in the page cache alone, which was in that state",
-    "the two rows",
-);
-
-const DEPTH_GAIN: Rule = Rule::new(
-    "depth_gain",
-    "difference",
-    "{what}: {depth} requests in flight bring {factor} the rate of one, and each waits {waits} as long.",
-    "the deepest queue is faster than one request at a time",
-    "the two rows",
-);
 
 const DEPTH_NO_GAIN: Rule = Rule::new(
     "depth_no_gain",
@@ -61,11 +44,10 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
     },
     scaling_limit: |_, _, is_limited| is_limited.then(|| ": the path to the device is the limit".to_owned()),
     table_slot,
-    rules: &[PAGE_CACHE_GAIN, DEPTH_GAIN, DEPTH_NO_GAIN, LOAD_KNEE, DISK_STEADY],
+    rules: &[DEPTH_NO_GAIN, LOAD_KNEE, DISK_STEADY],
     results: |quiet, _, _| {
         let rows: Vec<&Row> = quiet.iter().copied().filter(|row| is_on_device(row)).collect();
-        let mut found = caches(&rows);
-        found.extend(depths(&rows));
+        let mut found = depths(&rows);
         found.extend(loads(&rows));
         found.extend(quiet.iter().copied().filter_map(steady));
         found
@@ -75,9 +57,6 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
 
 /// Requests of at most this many bytes are in the tables of latency and IOPS, larger ones in that of throughput.
 const IOPS_BLOCK: u64 = 1024;
-
-/// The most of a file that a cold page cache holds before a sample, and the most that a warm one lacks.
-const STATE: f64 = 0.05;
 
 /// The ratio to the p99 of the least load at which a load curve has its knee.
 const KNEE: f64 = 2.0;
@@ -156,56 +135,12 @@ fn is_free(params: &DiskParams) -> bool {
     params.load_percent.is_none()
 }
 
-/// The result with exactly these parameters but the engine, which may differ between buffered and direct.
-fn with<'a>(rows: &[&'a Row], wanted: &DiskParams) -> Option<&'a Row> {
-    let common = |params: &DiskParams| DiskParams { engine: DiskEngine::Sync, ..params.clone() };
-    rows.iter().copied().find(|row| disk(row).map(common) == Some(common(wanted)))
-}
-
-/// The same with and without the page cache, warm or cold; the largest gain first.
-fn caches(rows: &[&Row]) -> Vec<Finding> {
-    let past = |row: &&Row| disk(row).is_some_and(|params| params.cache == DiskCache::Bypassed && is_free(params));
-    let through = |past: &Row, cache: DiskCache| {
-        let params = DiskParams { cache, direct: false, ..disk(past)?.clone() };
-        let row = with(rows, &params).filter(|row| was_in_state(row, cache))?;
-        let (direct, cached) = (rate(past)?, rate(row)?);
-        let factor = cached.differs(direct)?;
-        let fields = [
-            ("what", FINDINGS.describe_with_threads(past)),
-            ("state", cache.to_string()),
-            ("through", bytes(cached.median)),
-            ("factor", times(factor)),
-            ("past", bytes(direct.median)),
-        ];
-        Some((factor, PAGE_CACHE_GAIN.finding(&fields, &[past, row])?))
-    };
-    let mut found: Vec<(f64, Finding)> = rows
-        .iter()
-        .copied()
-        .filter(past)
-        .flat_map(|row| [DiskCache::Warm, DiskCache::Cold].into_iter().filter_map(move |cache| through(row, cache)))
-        .collect();
-    found.sort_by(|a, b| b.0.total_cmp(&a.0));
-    found.into_iter().map(|(_, finding)| finding).collect()
-}
-
-/// Whether the page cache was in this state, as far as known.
-fn was_in_state(row: &Row, cache: DiskCache) -> bool {
-    let writes = disk(row).is_some_and(|params| params.op.writes());
-    let share = conditions(row).and_then(|seen| seen.cached_share_before).filter(|_| !writes);
-    share.is_none_or(|share| match cache {
-        DiskCache::Bypassed => true,
-        DiskCache::Cold => share <= STATE,
-        DiskCache::Warm => share >= 1.0 - STATE,
-    })
-}
-
-/// The gain of a deeper queue, the largest first.
+/// Queues that gain nothing from their depth, the worst first.
 fn depths(rows: &[&Row]) -> Vec<Finding> {
     let shallow = |row: &&Row| disk(row).is_some_and(|params| params.depth == 1 && is_free(params));
     let pairs = rows.iter().copied().filter(shallow).filter_map(|row| Some((row, deepest(row, rows)?)));
     let mut found: Vec<(f64, Finding)> = pairs.filter_map(|(shallow, deep)| depth(shallow, deep)).collect();
-    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
@@ -221,7 +156,7 @@ fn deepest<'a>(shallow: &Row, rows: &[&'a Row]) -> Option<&'a Row> {
 
 fn depth(shallow: &Row, deep: &Row) -> Option<(f64, Finding)> {
     let (one, many) = (rate(shallow)?, rate(deep)?);
-    let rule = if many.against(one)? == Against::More { DEPTH_GAIN } else { DEPTH_NO_GAIN };
+    (many.against(one)? != Against::More).then_some(())?;
     let factor = many.median / one.median;
     let fields = [
         ("what", FINDINGS.describe_with_threads(shallow)),
@@ -229,7 +164,7 @@ fn depth(shallow: &Row, deep: &Row) -> Option<(f64, Finding)> {
         ("factor", times(factor)),
         ("waits", times(latency(deep)?.median / latency(shallow)?.median)),
     ];
-    Some((factor, rule.finding(&fields, &[shallow, deep])?))
+    Some((factor, DEPTH_NO_GAIN.finding(&fields, &[shallow, deep])?))
 }
 
 /// Where latency climbs, for each benchmark with two loads or more.

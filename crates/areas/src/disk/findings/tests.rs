@@ -61,36 +61,17 @@ fn has(rows: &[Row], code: &str) -> bool {
     told(rows).iter().any(|(other, _)| other == code)
 }
 
-fn through(cache: DiskCache) -> DiskParams {
-    params(|params| (params.cache, params.direct) = (cache, false))
-}
-
 #[test]
-fn a_deeper_queue_is_compared_with_one_request() {
+fn a_deeper_queue_without_a_gain_is_reported() {
     let row = |depth: u32, iops: f64| row(disk_params(depth), iops);
-    let rows = [row(1, 14_000.0), row(8, 50_000.0), row(32, 70_000.0)];
-    let sentence = text(&rows, "depth_gain");
-    assert!(sentence.contains("32 requests in flight bring 5.00x the rate of one, and each waits 6.40x"), "{sentence}");
+    let rows = [row(1, 14_000.0), row(8, 14_200.0), row(32, 14_100.0)];
+    let sentence = text(&rows, "depth_no_gain");
+    assert!(sentence.contains("32 requests in flight bring no more than one (1.01x), and each waits"), "{sentence}");
     let mut disturbed = rows.clone();
     disturbed[2].grade = Some(Grade::C);
-    assert!(text(&disturbed, "depth_gain").contains("8 requests in flight"), "the deepest that was not disturbed");
-    assert!(!has(&rows[1..], "depth_gain"));
-    assert!(text(&[row(1, 14_000.0), row(32, 14_100.0)], "depth_no_gain").contains("bring no more than one (1.01x)"));
-}
-
-#[test]
-fn the_page_cache_is_told_cold_and_warm_against_past_it() {
-    let past = row(params(|_| {}), 10_000.0);
-    let cold = |share| seen(row(through(DiskCache::Cold), 10_050.0), |disk| disk.cached_share_before = Some(share));
-    let warm = |share| seen(row(through(DiskCache::Warm), 1e6), |disk| disk.cached_share_before = Some(share));
-    let sentence = text(&[past.clone(), cold(0.01), warm(1.0)], "page_cache_gain");
-    assert_eq!(sentence, "Random reads of 4 KiB through a warm page cache: 4.10 GB/s, 100x the 41.0 MB/s past it.");
-    let slow = seen(row(through(DiskCache::Cold), 5_000.0), |disk| disk.cached_share_before = Some(0.01));
-    assert!(text(&[past.clone(), slow.clone()], "page_cache_gain").contains("a cold page cache: 20.5 MB/s, 0.50x the"));
-    let held = seen(slow, |disk| disk.cached_share_before = Some(0.2));
-    assert!(!has(&[past.clone(), held], "page_cache_gain"), "what was not cold is not told as such");
-    assert!(!has(&[past.clone(), cold(0.01), warm(0.5)], "page_cache_gain"));
-    assert!(!has(&[past, row(params(|params| params.block = 8192), 1e6)], "page_cache_gain"));
+    assert!(text(&disturbed, "depth_no_gain").contains("8 requests in flight"), "the deepest that was not disturbed");
+    assert!(!has(&rows[1..], "depth_no_gain"));
+    assert!(!has(&[row(1, 14_000.0), row(32, 70_000.0)], "depth_no_gain"));
 }
 
 #[test]
@@ -99,8 +80,7 @@ fn rates_grow_with_threads_or_do_not() {
         row(params(|params| (params.block, params.threads) = (block, threads)), iops)
     };
     let two = |factor: f64| [with(4096, 1, 10_000.0), with(4096, 2, 10_000.0 * factor)];
-    assert!(text(&two(1.98), "scaling_linear").contains("Random reads of 4 KiB: 1.98x from 1 to 2 threads, 99 %"));
-    assert!(text(&two(1.7), "scaling_sublinear").contains("85 % of the ideal"));
+    assert!([1.98, 1.7].iter().all(|factor| told(&two(*factor)).is_empty()));
     let limited = text(&two(1.2), "scaling_limited");
     assert!(limited.ends_with("60 % of the ideal: the path to the device is the limit."), "{limited}");
     assert!(text(&two(1.0), "scaling_none").contains("no gain from more at a time, 1.00x from 1 to 2 threads"));
@@ -120,7 +100,6 @@ fn rates_grow_with_threads_or_do_not() {
     let sentence = text(&many, "scaling_many");
     assert!(sentence.contains("Of 4 kinds of work 1 scales, 3 stay below 80 %"), "{sentence}");
     assert!(sentence.contains("least Random reads of 512 B: 1.20x from 1 to 2 threads"), "{sentence}");
-    assert!(!has(&many, "scaling_linear"));
 }
 
 #[test]
@@ -146,7 +125,7 @@ fn disturbed_rows_and_our_own_loop_take_no_part() {
     let mut rows: Vec<Row> = [DiskOp::Read, DiskOp::Write, DiskOp::Mixed, DiskOp::Reread, DiskOp::Rewrite]
         .map(|op| of(op, DiskEngine::Sync))
         .into();
-    rows.push(row(through(DiskCache::Warm), 1e6));
+    rows.push(row(params(|params| params.depth = 32), 1e4));
     assert!(!told(&rows).is_empty());
     for row in &mut rows {
         row.grade = Some(Grade::C);
@@ -172,7 +151,7 @@ fn a_steady_state_is_told_with_its_rounds_and_no_other_rule_takes_the_median_ove
     assert!(!has(&[disturbed], "disk_steady"));
     let never = seen(steady.clone(), |disk| (disk.steady_rounds, disk.steady_iops) = (None, None));
     assert!(!has(&[never], "disk_steady"));
-    let deeper = row(DiskParams { depth: 32, ..writes.clone() }, 70_000.0);
-    assert!(!has(&[steady.clone(), deeper.clone()], "depth_gain"));
-    assert!(has(&[row(writes, 40_000.0), deeper], "depth_gain"));
+    let deeper = row(DiskParams { depth: 32, ..writes.clone() }, 40_000.0);
+    assert!(!has(&[steady.clone(), deeper.clone()], "depth_no_gain"));
+    assert!(has(&[row(writes, 40_000.0), deeper], "depth_no_gain"));
 }

@@ -1,7 +1,6 @@
-//! Which LINPACK experiments a request comes to on a machine: operations, solvers, sizes, CPUs, and what each costs.
+//! The LINPACK benchmarks of a request on a machine.
 //!
-//! Pure. A row that cannot be measured is planned all the same, with the reason; what the user named and cannot be had is
-//! an error.
+//! A benchmark that cannot run here is planned with the reason, unless the user named what is missing: that is an error.
 
 use kernels::features::Features;
 use model::experiment::{Area, Experiment, Params};
@@ -22,48 +21,45 @@ use crate::fields::{IsaChoice, each};
 use crate::request::{LEAST_SAMPLES, Request};
 use crate::threads::{place, thread_counts};
 
-/// Alignment of the first element where nobody chose one: that of the memory that is mapped.
+/// The default alignment: that of mapped memory.
 const USUAL_ALIGN: u64 = 2 << 20;
 
 /// Seconds beyond which a sample is repeated [`LEAST_SAMPLES`] times.
 const LONG_SECONDS: f64 = 5.0;
 
-/// The threads of a row, and where they are.
+/// The CPUs of a number of threads.
 struct Seats {
     threads: u32,
     cpus: Vec<u32>,
     oversubscribed: Option<Warning>,
 }
 
-/// What one operation is done with.
+/// An operation with solver, element type and instruction set.
 #[derive(Clone)]
 struct Means {
     op: LinpackOp,
     engine: LinpackEngine,
     element: Element,
-    /// The instruction set, where the solver has a choice.
+    /// The instruction set, if the solver has a choice.
     isa: Option<Isa>,
     isa_named: bool,
-    /// Why it cannot be done here.
+    /// Why it cannot run here.
     obstacle: Option<String>,
 }
 
-/// How large a problem is and how it lies in memory.
+/// Size and layout of a problem.
 #[derive(Clone, Copy)]
 struct Shape {
     n: Order,
     lda: Option<Leading>,
     align: Option<u64>,
     nb: Option<u32>,
-    /// How often it is solved, where the series says it.
+    /// How often the series solves it.
     trials: Option<u32>,
 }
 
-/// All rows of a request. `features_of` tells what a set of CPUs can do.
-///
-/// # Errors
-/// What the user named and cannot be had: an order beyond memory, a leading dimension below the order, an instruction set
-/// that is missing, an operation that a solver has not.
+/// All benchmarks of a request; `features_of` gives the features of a set of CPUs. An error if the user chose something
+/// impossible.
 pub(super) fn expand(
     request: &Request,
     machine: &Machine,
@@ -83,7 +79,7 @@ pub(super) fn expand(
             for shape in shapes(stanza, means.op) {
                 for seats in &seats {
                     let row = Row { request, machine, stanza, means: &means, shape, seats, most }.planned()?;
-                    // Columns of some orders are padded by being as long as they are.
+                    // Some orders need no padding, so padded and unpadded are the same.
                     if !rows.iter().any(|other: &Planned| other.experiment.id == row.experiment.id) {
                         rows.push(row);
                     }
@@ -94,7 +90,7 @@ pub(super) fn expand(
     Ok(rows)
 }
 
-/// Every combination of operation, solver, type and instruction set that a stanza asks for.
+/// Every combination of operation, solver, type and instruction set of a block.
 fn means(
     request: &Request,
     machine: &Machine,
@@ -165,7 +161,7 @@ fn of_sets(
         }
     }
     if all.is_empty() && !choices.is_empty() {
-        // A type that needs an instruction set, of which this machine has none.
+        // The type needs an instruction set that this machine lacks.
         let isa = sets.first().map_or(Isa::Avx512Bf16, |set| set.isa);
         if !request.choices.linpack.elements.is_empty() {
             return Err(PlanError(format!("{}; leave --type out for factors in fp32", needs(isa))));
@@ -175,7 +171,7 @@ fn of_sets(
     Ok(all)
 }
 
-/// Every combination of a stanza's sizes and layouts.
+/// Every combination of a block's sizes and layouts.
 fn shapes(stanza: &LinpackChoice, op: LinpackOp) -> Vec<Shape> {
     if stanza.series {
         let of = |entry: &super::series::Entry| Shape {
@@ -187,7 +183,7 @@ fn shapes(stanza: &LinpackChoice, op: LinpackOp) -> Vec<Shape> {
         };
         return SERIES.iter().map(of).collect();
     }
-    // Products are of one depth: there is nothing to choose.
+    // Products have no panels.
     let nbs = if op == LinpackOp::Gemm { vec![None] } else { each(&stanza.nb) };
     let mut all = Vec::new();
     for &n in &stanza.n {
@@ -200,7 +196,7 @@ fn shapes(stanza: &LinpackChoice, op: LinpackOp) -> Vec<Shape> {
     all
 }
 
-/// One row before it is planned.
+/// A benchmark before it is planned.
 struct Row<'a> {
     request: &'a Request,
     machine: &'a Machine,
@@ -208,7 +204,7 @@ struct Row<'a> {
     means: &'a Means,
     shape: Shape,
     seats: &'a Seats,
-    /// The seats of the stanza's most threads.
+    /// The CPUs of the block's most threads.
     most: &'a Seats,
 }
 
@@ -218,11 +214,10 @@ impl Row<'_> {
         let rate = self.rate(self.means.element, &self.seats.cpus);
         let sample_seconds = cost::sample_seconds(&params, rate);
         let obstacle = match self.means.obstacle.clone().or_else(|| self.too_large(&params)) {
-            // A matrix that the user asked for and that does not fit is bad input.
             Some(sentence)
                 if self.means.obstacle.is_none()
                     && !self.request.choices.linpack.n.is_empty()
-                    && self.is_asked_for() =>
+                    && self.stanza.role == Role::Subject =>
             {
                 return Err(PlanError(sentence));
             }
@@ -252,11 +247,6 @@ impl Row<'_> {
             warnings: self.seats.oversubscribed.clone().into_iter().collect(),
             ..Planned::new(experiment, self.seats.cpus.clone(), self.sampling(sample_seconds))
         })
-    }
-
-    /// Whether it is what the command is about, and not what stands beside it.
-    fn is_asked_for(&self) -> bool {
-        self.stanza.role == Role::Subject
     }
 
     fn params(&self) -> Result<LinpackParams, PlanError> {
@@ -296,8 +286,7 @@ impl Row<'_> {
         cost::expected_rate(self.machine, isa, element, cpus)
     }
 
-    /// The order that memory and time allow. In mixed precision it is that of the solution in fp64, where memory allows
-    /// it, so that the two are of one system.
+    /// The order that memory and time allow; in mixed precision that of fp64 if memory allows, so that both solve one system.
     fn order(&self) -> u64 {
         let timed =
             if self.means.op == LinpackOp::LuMixed { LinpackOp::Lu.usual_element() } else { self.means.element };
@@ -310,11 +299,9 @@ impl Row<'_> {
         bounds.order(self.rate(timed, &self.seats.cpus), self.rate(timed, &self.most.cpus))
     }
 
-    /// Why it does not fit into memory.
     fn too_large(&self, params: &LinpackParams) -> Option<String> {
         let obtainable = obtainable_bytes(self.machine)?;
         let bytes = cost::most_bytes(params.op, params.element, params.n, params.lda);
-        // A wider column than its order asks for stays so much wider.
         let (excess, padded) = (params.lda - params.n, self.shape.lda.is_none_or(|lda| lda == Leading::Padded));
         let lda_of = |n: u64| if padded { solver::padded(params.element, n) } else { n + excess };
         let largest = || cost::largest_order(params.op, params.element, obtainable, lda_of);
@@ -329,7 +316,6 @@ impl Row<'_> {
         })
     }
 
-    /// Why it is not worth its time.
     fn too_long(&self, seconds: f64) -> Option<String> {
         let longest = self.stanza.longest.filter(|_| !self.request.exact_workload && self.request.repeat.is_none())?;
         (seconds > longest).then(|| {
@@ -340,12 +326,12 @@ impl Row<'_> {
         })
     }
 
-    /// How it is sampled. The length of a sample is that of the work: it is what is expected of it.
+    /// The sampling, with the expected length of a sample.
     fn sampling(&self, sample_seconds: f64) -> Sampling {
         let sampling = self.request.sampling(Area::Linpack, self.stanza.sampling.as_ref());
         let sampling = Sampling { sample_seconds, ..sampling };
         match self.shape.trials {
-            // One launch: making room for the matrix takes longer than a trial.
+            // One process run: allocating the matrix takes longer than a trial.
             Some(trials) => Sampling { samples: trials, most: None, per_launch: trials, ..sampling },
             None if sample_seconds > LONG_SECONDS => {
                 Sampling { samples: sampling.samples.min(LEAST_SAMPLES), most: None, ..sampling }

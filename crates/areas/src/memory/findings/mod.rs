@@ -31,14 +31,6 @@ const LOAD_BENDS: Rule = Rule::new(
     "the points",
 );
 
-const LOADED_LATENCY: Rule = Rule::new(
-    "loaded_latency",
-    "difference",
-    "A load takes {least} beside {little} of traffic and {most} beside {much}, the most.",
-    "the chase beside the least and the most traffic, where no such point stands out",
-    "the points",
-);
-
 const TRANSLATION_COST: Rule = Rule::new(
     "translation_cost",
     "difference",
@@ -69,7 +61,7 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
         (of_memory && is_limited).then(|| ": the memory that all share is the limit".to_owned())
     },
     table_slot,
-    rules: &[MEMORY_LEVELS, LOAD_BENDS, LOADED_LATENCY, TRANSLATION_COST, REMOTE_MEMORY],
+    rules: &[MEMORY_LEVELS, LOAD_BENDS, TRANSLATION_COST, REMOTE_MEMORY],
     results: |quiet, _, machine| {
         let curve = curves(quiet, machine).into_iter().next().filter(slows_down);
         let mut found: Vec<Finding> = curve.and_then(|curve| levels_found(&curve)).into_iter().collect();
@@ -176,7 +168,7 @@ struct Loaded<'a> {
     latency: Figure,
 }
 
-/// Latency under load: where it starts to climb, or its lowest and highest.
+/// The traffic at which latency starts to climb.
 fn under_load(rows: &[&Row]) -> Option<Finding> {
     let is_loaded = |row: &&Row| memory(row).is_some_and(|own| own.background.is_some() && own.nodes.is_none());
     let loaded = || rows.iter().copied().filter(is_loaded);
@@ -191,23 +183,14 @@ fn under_load(rows: &[&Row]) -> Option<Finding> {
     let climbs = points.len() > 2 && last.bytes_per_second > first.bytes_per_second;
     (climbs && last.latency.against(first.latency)? == Against::More).then_some(())?;
     let evidence: Vec<&Row> = points.iter().map(|point| point.row).collect();
-    if let Some(knee) = knee(&points) {
-        let fields = [
-            ("rate", bytes(knee.bytes_per_second)),
-            ("share", percent(knee.bytes_per_second / last.bytes_per_second)),
-            ("latency", time(knee.latency.median)),
-            ("most", time(last.latency.median)),
-        ];
-        LOAD_BENDS.finding(&fields, &evidence)
-    } else {
-        let fields = [
-            ("least", time(first.latency.median)),
-            ("little", bytes(first.bytes_per_second)),
-            ("most", time(last.latency.median)),
-            ("much", bytes(last.bytes_per_second)),
-        ];
-        LOADED_LATENCY.finding(&fields, &evidence)
-    }
+    let knee = knee(&points)?;
+    let fields = [
+        ("rate", bytes(knee.bytes_per_second)),
+        ("share", percent(knee.bytes_per_second / last.bytes_per_second)),
+        ("latency", time(knee.latency.median)),
+        ("most", time(last.latency.median)),
+    ];
+    LOAD_BENDS.finding(&fields, &evidence)
 }
 
 /// Where the curve bends: the point farthest below the line from the first point to the last, as a share of both ranges.

@@ -1,15 +1,11 @@
-//! What network results show together: what limits streams, datagrams compared with streams and where loss starts, what a load
-//! adds to a round trip, and that loopback does not use the network.
+//! What network results show together: what limits streams, what a load adds to a round trip, and that loopback does not use
+//! the network.
 
 use model::document::{Finding, NetConditions, Row};
-use model::experiment::NetParams;
 use model::io::{Direction, NetMode, Segmentation, Wait};
 use model::number::brief::{bits, percent, time, times};
 use model::number::size_exact as size;
-use model::peak::PeakKind;
 use model::sample::MetricName;
-use model::warning::WarningCode;
-use verdict::findings::every::{BINDS, efficiency};
 use verdict::findings::figure::{Figure, highest, rate, sane};
 use verdict::findings::rules::{FindingRules, Rule, TableSlot};
 
@@ -23,20 +19,12 @@ const LOOPBACK: Rule = Rule::new(
     "that row",
 );
 
-const LIMITED_BY_LINK: Rule = Rule::new(
-    "limited_by_link",
-    "bound",
-    "{what}, {rate}, are held back by the path: {share} of what it can carry.",
-    "one connection, largest block: efficiency of 90 % against a physical limit; then by the first of the \
-     next four that holds",
-    "that row",
-);
-
 const LIMITED_BY_RECEIVER: Rule = Rule::new(
     "limited_by_receiver_cpu",
     "bound",
     "{what}, {rate}, are held back by the receiver's CPU: {share} of a core.",
-    "the receiving thread uses 90 % of a core or more",
+    "one connection, largest block, by the first of these four that holds: the receiving thread uses 90 % of a \
+     core or more",
     "that row",
 );
 
@@ -64,23 +52,6 @@ const LIMITED_BY_BUFFER: Rule = Rule::new(
     "that row",
 );
 
-const LOSS_ONSET: Rule = Rule::new(
-    "loss_onset",
-    "figures",
-    "{what}: loss sets in above {rate}, the most within {goal}.",
-    "of each segmentation and block the highest rate on the fewest connections within the least loss that \
-     was asked for and kept to",
-    "that row",
-);
-
-const UDP_AGAINST_TCP: Rule = Rule::new(
-    "udp_against_tcp",
-    "difference",
-    "{what} come to {rate}, {factor} the {stream_rate} of {stream}.",
-    "the fastest datagrams of one connection against the fastest stream of one",
-    "the two rows",
-);
-
 const LONG_QUEUES: Rule = Rule::new(
     "load_delays_long_queues",
     "bound",
@@ -89,20 +60,10 @@ const LONG_QUEUES: Rule = Rule::new(
     "that row",
 );
 
-const QUEUES: Rule = Rule::new(
-    "load_delays_queues",
-    "bound",
-    "{what}: {latency}, {added} more than without: queues that a conversation does not feel.",
-    "on a path, by 5 ms or more",
-    "that row",
-);
-
 /// The findings of the area.
 pub(super) const FINDINGS: FindingRules = FindingRules {
     describe,
     parallel: "connection",
-    // The rules below say what limits a stream.
-    reports_limits: false,
     scaling_series: |series, _| {
         // What a blast sends is not received, and of round trips each connection waits for its own.
         let scales = |rows: &&Vec<&Row>| {
@@ -113,23 +74,10 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
     },
     scaling_limit: |first, last, _| copies_scale(first, last),
     table_slot,
-    rules: &[
-        LOOPBACK,
-        LIMITED_BY_LINK,
-        LIMITED_BY_RECEIVER,
-        LIMITED_BY_SENDER,
-        LIMITED_BY_WINDOW,
-        LIMITED_BY_BUFFER,
-        LOSS_ONSET,
-        UDP_AGAINST_TCP,
-        LONG_QUEUES,
-        QUEUES,
-    ],
+    rules: &[LOOPBACK, LIMITED_BY_RECEIVER, LIMITED_BY_SENDER, LIMITED_BY_WINDOW, LIMITED_BY_BUFFER, LONG_QUEUES],
     results: |quiet, _, _| {
         let mut found: Vec<Finding> = loopback(quiet).into_iter().collect();
         found.extend(limits(quiet));
-        found.extend(loss_onsets(quiet));
-        found.extend(udp_against_tcp(quiet));
         found.extend(under_load(quiet));
         found
     },
@@ -141,9 +89,6 @@ const BUSY: f64 = 0.9;
 
 /// The least share of the time for which TCP waits for what limits it.
 const WAITING: f64 = 0.5;
-
-/// Seconds that queues add to a round trip, below which they are short.
-const SHORT_QUEUE_SECONDS: f64 = 5e-3;
 
 /// Seconds from which on added latency disturbs a conversation ("bufferbloat").
 const LONG_QUEUE_SECONDS: f64 = 30e-3;
@@ -233,12 +178,10 @@ fn limits(rows: &[&Row]) -> Vec<Finding> {
     findings
 }
 
-/// What limits a result, by the first of these that holds: a physical limit, a busy CPU, what TCP waited for.
+/// What limits a result, by the first of these that holds: a busy CPU, what TCP waited for.
 fn limit(row: &Row) -> Option<Finding> {
     let rate = rate(row)?;
     let seen = conditions(row)?;
-    let physical =
-        efficiency(row).filter(|(_, kind)| *kind != PeakKind::MeasuredCeiling).map(|(share, _)| share.median);
     let busy = |used: Option<f64>| busy(row, used?).filter(|share| *share >= BUSY);
     let waited = |seconds: Option<f64>| {
         let tcp = seen.tcp.as_ref()?;
@@ -248,7 +191,6 @@ fn limit(row: &Row) -> Option<Finding> {
     let window = seen.tcp.as_ref().and_then(|tcp| tcp.receiver_limited_seconds);
     let buffer = seen.tcp.as_ref().and_then(|tcp| tcp.buffer_limited_seconds);
     let limits = [
-        (LIMITED_BY_LINK, physical.filter(|share| *share >= BINDS)),
         (LIMITED_BY_RECEIVER, busy(seen.receiving_cpu_seconds)),
         (LIMITED_BY_SENDER, busy(seen.sending_cpu_seconds)),
         (LIMITED_BY_WINDOW, waited(window)),
@@ -277,54 +219,8 @@ fn load(row: &Row) -> Option<Finding> {
     let loaded = Figure::of_result(row, MetricName::Latency)?;
     (loaded.span?[0] > idle).then_some(())?;
     let added = loaded.median - idle;
-    (added >= SHORT_QUEUE_SECONDS).then_some(())?;
-    let rule = if added >= LONG_QUEUE_SECONDS { LONG_QUEUES } else { QUEUES };
     let fields = [("what", describe_with_threads(row)), ("latency", time(loaded.median)), ("added", time(added))];
-    rule.finding(&fields, &[row])
-}
-
-/// The fastest datagrams of one connection against the fastest stream of one.
-fn udp_against_tcp(rows: &[&Row]) -> Option<Finding> {
-    let one = |mode| {
-        fastest(of_mode(rows, mode).filter(|row| {
-            net(row).is_some_and(|params| params.threads == 1 && params.direction == Some(Direction::Up))
-        }))
-    };
-    let ((stream, tcp), (datagrams, udp)) = (one(NetMode::Stream)?, one(NetMode::NoDrop)?);
-    let fields = [
-        ("what", describe_with_threads(udp)),
-        ("rate", bits(datagrams.median)),
-        ("factor", times(datagrams.differs(stream)?)),
-        ("stream_rate", bits(stream.median)),
-        ("stream", describe_with_threads(tcp)),
-    ];
-    UDP_AGAINST_TCP.finding(&fields, &[tcp, udp])
-}
-
-/// Where datagrams start to be lost: of each kind the highest rate within the least loss goal that was kept, on the fewest
-/// connections; the largest blocks first.
-fn loss_onsets(rows: &[&Row]) -> Vec<Finding> {
-    let lost_too_much = |row: &Row| row.warnings.iter().any(|warning| warning.code == WarningCode::LossAboveGoal);
-    let mut found: Vec<(&NetParams, u32, &Row)> = of_mode(rows, NetMode::NoDrop)
-        .filter_map(|row| net(row).and_then(|params| Some((params, params.loss_goal_per_million?, row))))
-        .filter(|(_, _, row)| !lost_too_much(row))
-        .collect();
-    found.sort_by_key(|(params, goal, _)| (params.threads, std::cmp::Reverse(params.block), *goal));
-    let mut seen: Vec<(u64, Option<Direction>, Option<Segmentation>)> = Vec::new();
-    let mut findings = Vec::new();
-    for (params, goal, row) in found {
-        let kind = (params.block, params.direction, params.segmentation);
-        let Some(rate) = rate(row).filter(|_| !seen.contains(&kind)) else { continue };
-        seen.push(kind);
-        let goal = match goal {
-            0 => "no loss".to_owned(),
-            few if few < 1000 => format!("a loss of {few} of a million"),
-            many => format!("a loss of {}", percent(f64::from(many) / 1e6)),
-        };
-        let fields = [("what", describe_with_threads(row)), ("rate", bits(rate.median)), ("goal", goal)];
-        findings.extend(LOSS_ONSET.finding(&fields, &[row]));
-    }
-    findings
+    LONG_QUEUES.finding(&fields, &[row]).filter(|_| added >= LONG_QUEUE_SECONDS)
 }
 
 #[cfg(test)]

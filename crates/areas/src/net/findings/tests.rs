@@ -4,9 +4,8 @@ use model::document::TcpConditions;
 use model::experiment::{Area, LOOPBACK, Params, net_id};
 use model::io::Protocol;
 use model::machine::Machine;
-use model::peak::Efficiency;
 use model::unit::{Better, Unit};
-use model::warning::{Grade, Warning};
+use model::warning::Grade;
 
 use super::*;
 use crate::tests::{findings_of, known, only, row as measured};
@@ -140,9 +139,9 @@ fn rates_grow_with_connections_or_do_not() {
         seen(row, |net| net.two_copy_bytes_per_second = Some(copies))
     };
     let two = |factor: f64| [with(KIB, 1, 1e9), with(KIB, 2, factor * 1e9)];
-    holds(&text(&two(1.97), "scaling_linear"), &["TCP streams of 1 KiB: 1.97x from 1 to 2 connections, 98 %"]);
-    holds(&text(&two(1.7), "scaling_sublinear"), &["85 % of the ideal; copies in memory grow 1.41x."]);
-    assert!(has(&two(1.2), "scaling_limited") && has(&two(1.0), "scaling_none"));
+    let limited = "TCP streams of 1 KiB: saturated, 1.20x from 1 to 2 connections, 60 % of the ideal; copies in memory grow 1.41x.";
+    assert_eq!(text(&two(1.2), "scaling_limited"), limited);
+    assert!(has(&two(1.0), "scaling_none"));
     let [first, second] = two(1.1);
     assert!(!told(&[first, disturbed(second)]).iter().any(|(code, _)| code.starts_with("scaling")));
     let many: Vec<Row> = [(64, 1.2), (KIB, 1.4), (32 * KIB, 1.9), (128 * KIB, 1.5)]
@@ -176,10 +175,6 @@ fn what_held_a_stream_back_is_the_first_that_binds() {
             });
         })
     };
-    let of = |mut row: Row, of, value| {
-        row.metrics[0].efficiency = Some(Efficiency { value, of });
-        [row]
-    };
     holds(&text(&[used(0.5, 0.97)], "limited_by_receiver_cpu"), &["held back by the receiver's CPU: 97 % of a core."]);
     assert!(has(&[used(0.95, 0.5)], "limited_by_sender_cpu"));
     assert!(
@@ -191,34 +186,7 @@ fn what_held_a_stream_back_is_the_first_that_binds() {
     assert!(has(&[waited(used(0.5, 0.4), 0.1, 0.7)], "limited_by_send_buffer"));
     let unseen = told(&[waited(used(0.5, 0.4), 0.1, 0.1)]);
     assert!(!unseen.iter().any(|(code, _)| code.starts_with("limited_by")), "what is not seen is not said: {unseen:?}");
-    assert!(has(&of(used(0.5, 0.97), PeakKind::Link, 0.96), "limited_by_link"));
-    assert!(!has(&of(used(0.5, 0.97), PeakKind::MeasuredCeiling, 0.96), "limited_by_link"), "copies are no link");
     assert!(told(&[moving(stream(|own| own.path = HOST.into()), 4e9)]).is_empty(), "nothing known, nothing said");
-}
-
-#[test]
-fn datagrams_are_held_against_streams_and_told_with_what_is_lost() {
-    let lossy = |params, rate, loss| and(moving(params, rate), MetricName::Loss, loss);
-    let mut blast = no_drop(0, Segmentation::Off);
-    (blast.mode, blast.loss_goal_per_million) = (NetMode::Blast, None);
-    let rows = [
-        moving(stream(|_| {}), 4e9),
-        lossy(no_drop(1000, Segmentation::Off), 0.4e9, 0.0005),
-        lossy(no_drop(0, Segmentation::Off), 0.3e9, 0.0),
-        lossy(blast, 0.5e9, 0.23),
-    ];
-    let sentence = text(&rows, "loss_onset");
-    holds(&sentence, &["UDP datagrams of 1472 B: loss sets in above 2.40 Gb/s, the most within no loss."]);
-    holds(&text(&rows[..2], "loss_onset"), &["above 3.20 Gb/s, the most within a loss of 0.1 %."]);
-    let missed = |goal| {
-        let mut row = lossy(no_drop(goal, Segmentation::Off), 0.5e9, 0.0029);
-        row.warnings.push(Warning::new(WarningCode::LossAboveGoal, 0.0019, "Seen."));
-        row
-    };
-    assert!(!has(&[missed(1000)], "loss_onset"), "more was lost than the goal allows");
-    holds(&text(&[missed(0), rows[1].clone()], "loss_onset"), &["3.20 Gb/s, the most within a loss of 0.1 %."]);
-    holds(&text(&rows, "udp_against_tcp"), &["come to 3.20 Gb/s, 0.10x the 32.0 Gb/s of TCP streams of 128 KiB."]);
-    assert!(!has(&rows[1..], "udp_against_tcp"));
 }
 
 #[test]
@@ -232,8 +200,7 @@ fn what_a_load_adds_on_a_path_is_queues() {
         "TCP round trips under load of 1 B both ways: 200 ms, 200 ms more than without: long queues on the way \
          (bufferbloat)."
     );
-    assert!(has(&under(HOST, 12e-3), "load_delays_queues"));
-    assert!(told(&under(HOST, 1e-3)).is_empty() && told(&under(LOOPBACK, 12e-3)).is_empty());
-    let unknown = under(HOST, 12e-3).map(|row| seen(row, |net| net.idle_latency_seconds = None));
+    assert!(told(&under(HOST, 12e-3)).is_empty() && told(&under(LOOPBACK, 200e-3)).is_empty());
+    let unknown = under(HOST, 200e-3).map(|row| seen(row, |net| net.idle_latency_seconds = None));
     assert!(told(&unknown).is_empty());
 }
