@@ -1,7 +1,7 @@
 //! Values that the tests of several modules need.
 
 use model::document::{Document, MachineStates, Program, Row, RunInfo, SCHEMA, Status};
-use model::experiment::{Area, CpuParams, DiskParams, Experiment, Params};
+use model::experiment::{Area, CpuParams, DiskParams, Experiment};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::{Cache, Cpu, LogicalCpu, Machine, Memory};

@@ -16,16 +16,16 @@ const PLAIN_BEHIND_VECTOR: Rule = Rule::new(
     "plain_behind_vector",
     "difference",
     "SIMD gain over a plain loop of the same type, one thread: {gains}.",
-    "for each type the vector row against the plain one, on one thread",
-    "these rows",
+    "the vector kernel compared with the plain loop of each type, on one thread",
+    "these results",
 );
 
 const SECOND_THREADS: Rule = Rule::new(
     "second_threads",
     "figures",
-    "Second threads on the {cores} cores change the vector rates by {least} to {most}.",
-    "the fewest threads beyond the cores against as many as there are cores",
-    "the rows of the least and of the most change",
+    "SMT: a second thread on each of the {cores} cores changes vector rates by {least} to {most}.",
+    "the fewest threads beyond the cores compared with one thread per core",
+    "the results with the least and the most change",
 );
 
 /// The findings of the area.
@@ -166,7 +166,8 @@ mod tests {
             rows.extend([row(element, "vector", 1, 100.0), row(element, "vector", 2, 100.0 * factor)]);
         }
         let told = text(&rows, 2, "scaling_many");
-        let expected = "Of 4 kinds of work 3 scale, 1 stays below 80 %, least INT8 FMA: 1.40x from 1 to 2 threads.";
+        let expected = "Scaling with threads: 3 of 4 benchmarks are linear, 1 below 80 %. Least: INT8 FMA, 1.40x from 1 to 2 \
+                        threads.";
         assert_eq!(told, expected);
         rows[5].conditions.clock_hz = Some(2.1e9);
         rows[4].conditions.clock_hz = Some(3e9);
@@ -185,7 +186,7 @@ mod tests {
         let found = verdict::findings::findings(&rows, &machine, crate::RULES);
         let text = |code: &str| found.iter().find(|one| one.code == code).unwrap().text.clone();
         assert!(!found.iter().any(|one| one.code.starts_with("scaling")), "{found:?}");
-        assert!(text("second_threads").contains("on the 2 cores") && text("second_threads").contains("+2.0 %"));
+        assert!(text("second_threads").contains("of the 2 cores") && text("second_threads").contains("+2.0 %"));
     }
 
     #[test]

@@ -18,18 +18,19 @@ use super::label::{LABELS, params};
 const LADDER: Rule = Rule::new(
     "linpack_ladder",
     "figures",
-    "LINPACK on {threads}: DGEMM reaches {product} of multiply-adds alone ({fma}), a solution (N = {n}) \
-     {share}; {of_product} of DGEMM's rate.",
-    "the fastest product and the fastest solution of a thread count, each against the multiply-adds beside it",
+    "LINPACK on {threads}: DGEMM reaches {product} of the FMA rate ({fma}); the solution (N = {n}) reaches \
+     {share}, which is {of_product} of DGEMM.",
+    "the fastest product and solution of a thread count, each compared with the FMA rate just before it",
     "the product and the solution",
 );
 
 const CORE_TYPE: Rule = Rule::new(
     "linpack_core_type",
     "figures",
-    "The system's library runs as {kernel}, without the {isa} that this machine has: its rows show the library.",
-    "the core type that the library names has a narrower instruction set than the machine",
-    "the rows of that library",
+    "The system's BLAS runs as {kernel}, without the {isa} of this machine: its results show the library, not the \
+     machine. Install a newer library.",
+    "the library's core type has a narrower instruction set than the machine",
+    "the results of that library",
 );
 
 /// The findings of the area.
@@ -57,7 +58,7 @@ fn describe(row: &Row) -> String {
         LinpackOp::LuMixed if params.matrix() == Some(LinpackMatrix::DiagonallyDominant) => {
             format!("HPL-MxP with factors in {} (N = {})", params.element, params.n)
         }
-        LinpackOp::LuMixed => format!("LINPACK of mixed precision (N = {})", params.n),
+        LinpackOp::LuMixed => format!("mixed-precision LINPACK (N = {})", params.n),
     }
 }
 
@@ -205,8 +206,8 @@ mod tests {
         let rows = [product(92e9), row(10_000, 2, 87e9, |_| {}), row(1000, 2, 40e9, |_| {})];
         let text = found(&rows, "linpack_ladder");
         assert_eq!(text.len(), 1);
-        let expected = "LINPACK on 2 threads: DGEMM reaches 92 % of multiply-adds alone (100 GFLOP/s), a solution \
-                        (N = 10000) 87 %; 95 % of DGEMM's rate.";
+        let expected = "LINPACK on 2 threads: DGEMM reaches 92 % of the FMA rate (100 GFLOP/s); the solution (N = 10000) \
+                        reaches 87 %, which is 95 % of DGEMM.";
         assert_eq!(text[0], expected);
         assert!(found(&rows[1..], "linpack_ladder").is_empty());
         assert!(found(&[product(92e9)], "linpack_ladder").is_empty(), "a ladder needs all rungs");

@@ -62,7 +62,7 @@ fn rows_not_to_be_quoted_are_counted_by_their_causes() {
         warned(row(3, 3e9), Grade::C, WarningCode::TimeLost),
         row(4, 4e9),
     ];
-    let expected = "CPU: do not quote 3 of the 4 rows measured: wide interval (2), time lost (1).";
+    let expected = "CPU: low confidence in 3 of the 4 results: wide interval (2), time lost (1).";
     assert_eq!(texts(&rows, "disturbed"), [expected]);
     let disturbed = found(&rows).into_iter().find(|finding| finding.code == "disturbed").unwrap();
     assert_eq!(disturbed.evidence, [&rows[0], &rows[1], &rows[2]].map(|row| row.id.clone()));
@@ -90,9 +90,9 @@ fn what_several_areas_need_is_said_once() {
 #[test]
 fn a_table_has_its_fewest_threads_that_are_as_fast_as_any() {
     let rows = [classic(1, 100.0), classic(2, 190.0), classic(4, 191.0)];
-    assert_eq!(texts(&rows, "table_best"), ["CPU, vector: as fast as any with 2 threads (DP fp64)."]);
+    assert_eq!(texts(&rows, "table_best"), ["CPU, vector: the best rate needs 2 threads (DP fp64)."]);
     let grows = [classic(1, 100.0), classic(2, 190.0), classic(4, 300.0)];
-    assert_eq!(texts(&grows, "table_best"), ["CPU, vector: as fast as any with 4 threads (DP fp64)."]);
+    assert_eq!(texts(&grows, "table_best"), ["CPU, vector: the best rate needs 4 threads (DP fp64)."]);
     assert!(texts(&rows[..1], "table_best").is_empty(), "there is no choice");
     assert!(texts(&[row(1, 100.0), row(2, 190.0)], "table_best").is_empty(), "outside the classic tables");
 }
@@ -101,17 +101,18 @@ fn a_table_has_its_fewest_threads_that_are_as_fast_as_any() {
 fn a_table_has_its_highest_efficiency_and_where_it_occurs() {
     let of = |threads, share| with_efficiency(classic(threads, 100.0), PeakKind::Sustained, share);
     let rows = [of(1, 0.97), of(2, 0.99), of(4, 0.85)];
-    let expected = "CPU, vector: the highest efficiency is 99 % of the sustained peak, FP64 FMA on 2 threads.";
+    let expected =
+        "CPU, vector: the highest efficiency is 99 % of the limit at the measured clock (FP64 FMA on 2 threads).";
     assert_eq!(texts(&rows, "table_efficiency"), [expected]);
     let disturbed = [of(1, 0.97), warned(of(2, 0.99), Grade::C, WarningCode::TimeLost)];
-    assert!(texts(&disturbed, "table_efficiency")[0].contains("97 % of the sustained peak, FP64 FMA."));
+    assert!(texts(&disturbed, "table_efficiency")[0].contains("97 % of the limit at the measured clock (FP64 FMA)."));
 }
 
 #[test]
 fn a_limit_binds_from_nine_tenths_of_it_on() {
     let of = |threads, share| with_efficiency(row(threads, 100.0), PeakKind::Sustained, share);
-    let expected = "CPU: 92 % to 98 % of the sustained peak in 2 of the 3 rows held against it: the pipes, at the clock \
-                    that the cores had, are the limit.";
+    let expected = "CPU: 92 % to 98 % of the limit at the measured clock in 2 of the 3 results: the execution units are \
+                    the limit.";
     assert_eq!(texts(&[of(1, 0.98), of(2, 0.92), of(4, 0.7)], "limit_binds"), [expected]);
     assert!(texts(&[of(1, 0.89)], "limit_binds").is_empty());
     let mut wide = of(1, 0.98);
@@ -152,8 +153,8 @@ fn beside(threads: u32, ratio: f64, explanation: &str) -> Row {
 fn of_each_tool_the_row_farthest_off_is_told_with_the_reasons_that_fit() {
     let long = format!("{}.", "x".repeat(200));
     let rows = [beside(1, 1.1, ""), beside(2, 1.5, "it stops for output; its loop is scalar.")];
-    let expected = "FP64 FMA (AVX2) on 2 threads: ours is 1.50x the figure of likwid-bench (150 GFLOP/s against 100 \
-                    GFLOP/s): it stops for output; its loop is scalar.";
+    let expected = "FP64 FMA (AVX2) on 2 threads: 1.50x the result of likwid-bench (150 GFLOP/s versus 100 GFLOP/s): it \
+                    stops for output; its loop is scalar.";
     assert_eq!(texts(&rows, "reference_differs"), [expected]);
     let cut = texts(&[beside(2, 1.5, &format!("it stops for output; {long}"))], "reference_differs");
     assert!(cut[0].ends_with("100 GFLOP/s): it stops for output."), "{cut:?}");
@@ -163,7 +164,7 @@ fn of_each_tool_the_row_farthest_off_is_told_with_the_reasons_that_fit() {
 #[test]
 fn a_tool_agrees_within_a_tenth() {
     let rows = [beside(1, 1.03, ""), beside(2, 0.98, ""), beside(4, 1.5, "")];
-    let expected = "likwid-bench agrees with ours within 3.0 % in 2 of the 3 rows beside it.";
+    let expected = "likwid-bench agrees within 3.0 % in 2 of the 3 results.";
     assert_eq!(texts(&rows, "reference_agrees"), [expected]);
     assert!(texts(&rows[2..], "reference_agrees").is_empty());
 }

@@ -12,7 +12,7 @@ use model::warning::{Grade, WARNINGS, WarningCode, WarningRule};
 
 use super::figure::{Figure, TENTH, is_quiet};
 use super::rules::{DISTURBED, LIMIT_BINDS, REFERENCE_AGREES, REFERENCE_DIFFERS, WHAT_TO_TRY};
-use super::words::{LONGEST, any_of, joined, rows_of};
+use super::words::{LONGEST, joined, results_of};
 use crate::rules::AreaRules;
 
 /// The least share of a limit at which it is reached.
@@ -50,7 +50,7 @@ fn disturbed(measured: &[&Row], area: &AreaRules) -> Option<Finding> {
             row.warnings.iter().any(|warning| warning.code == rule.code && warning.grade == Grade::C)
         };
         let name = |rule: &WarningRule| rule.code.name().replace('_', " ").replace("cpu", "CPU");
-        let cause = WARNINGS.iter().find(is_cause).map_or_else(|| "grade C".to_owned(), name);
+        let cause = WARNINGS.iter().find(is_cause).map_or_else(|| "no warning".to_owned(), name);
         *causes.entry(cause).or_default() += 1;
     }
     let mut causes: Vec<(String, usize)> = causes.into_iter().collect();
@@ -61,7 +61,7 @@ fn disturbed(measured: &[&Row], area: &AreaRules) -> Option<Finding> {
     let causes: Vec<String> = causes.iter().map(|(cause, count)| format!("{cause} ({count})")).collect();
     let fields = [
         ("area", area.findings.title.to_owned()),
-        ("rows", any_of(rows.len(), measured.len())),
+        ("results", results_of(rows.len(), measured.len())),
         ("causes", causes.join(", ")),
     ];
     DISTURBED.finding(&fields, &rows)
@@ -117,7 +117,7 @@ impl Advice<'_> {
         let titles: Vec<String> = self.areas.iter().enumerate().map(title).collect();
         let fields = [
             ("area", joined(&titles)),
-            ("rows", rows_of(self.rows.len(), self.all)),
+            ("results", results_of(self.rows.len(), self.all)),
             ("advice", self.rule.advice.trim_end_matches('.').to_owned()),
         ];
         WHAT_TO_TRY.finding(&fields, &self.rows)
@@ -125,17 +125,17 @@ impl Advice<'_> {
 }
 
 /// What a kind of peak is called, and what limits a result that reaches it.
-pub(super) const fn peak_words(kind: PeakKind, area: &AreaRules) -> (&'static str, &'static str) {
+pub(super) const fn peak_words(kind: PeakKind) -> (&'static str, &'static str) {
     match kind {
-        PeakKind::Sustained => ("sustained peak", "the pipes, at the clock that the cores had, are the limit"),
-        PeakKind::Inferred => ("inferred peak", "nothing binds, since measurements are its source"),
-        PeakKind::Declared => ("declared peak", "what was declared is the limit"),
-        PeakKind::Datasheet => ("data-sheet peak", area.findings.datasheet_limit),
-        PeakKind::Link => ("link peak", "the link is the limit"),
+        PeakKind::Sustained => ("limit at the measured clock", "the execution units are the limit"),
+        PeakKind::Inferred => ("inferred limit", "it follows from measurements"),
+        PeakKind::Declared => ("declared limit", "the declared value is the limit"),
+        PeakKind::Datasheet => ("data sheet", "the hardware is the limit"),
+        PeakKind::Link => ("link rate", "the link is the limit"),
         PeakKind::Limit => ("configured limit", "a setting is the limit, not the hardware"),
-        PeakKind::MeasuredCeiling => ("measured ceiling", "what else was measured here reaches no more"),
-        PeakKind::Boost => ("boost peak", "the pipes at their highest clock are the limit"),
-        PeakKind::Base => ("base peak", "the pipes at their guaranteed clock are the limit"),
+        PeakKind::MeasuredCeiling => ("measured limit", "another measurement here reaches no more"),
+        PeakKind::Boost => ("limit at the boost clock", "the execution units are the limit"),
+        PeakKind::Base => ("limit at the base clock", "the execution units are the limit"),
         PeakKind::PlatformMaximum => ("platform maximum", "the platform is the limit"),
     }
 }
@@ -169,13 +169,13 @@ fn limits(quiet: &[&Row], area: &AreaRules) -> Vec<Finding> {
         let near = |share: &Figure| share.median >= BINDS && share.span.is_some_and(|[low, _]| low >= BINDS_LOW);
         let (shares, rows): (Vec<Figure>, Vec<&Row>) = all.iter().filter(|(share, _)| near(share)).copied().unzip();
         let medians = || shares.iter().map(|share| share.median);
-        let (name, limit) = peak_words(kind, area);
+        let (name, limit) = peak_words(kind);
         let [least, most] = [medians().reduce(f64::min)?, medians().reduce(f64::max)?].map(percent);
         let fields = [
             ("area", area.findings.title.to_owned()),
             ("share", if least == most { most } else { format!("{least} to {most}") }),
             ("kind", name.to_owned()),
-            ("rows", rows_of(rows.len(), all.len())),
+            ("results", results_of(rows.len(), all.len())),
             ("limit", limit.to_owned()),
         ];
         LIMIT_BINDS.finding(&fields, &rows)
@@ -251,6 +251,7 @@ fn agreement(tool: &str, all: &[Compared<'_>]) -> Option<Finding> {
     let agreeing = || all.iter().filter(|one| one.agrees());
     let within = agreeing().map(|one| (one.ratio.median - 1.0).abs()).reduce(f64::max)?;
     let rows: Vec<&Row> = agreeing().map(|one| one.row).collect();
-    let fields = [("tool", tool.to_owned()), ("within", percent(within)), ("rows", rows_of(rows.len(), all.len()))];
+    let fields =
+        [("tool", tool.to_owned()), ("within", percent(within)), ("results", results_of(rows.len(), all.len()))];
     REFERENCE_AGREES.finding(&fields, &rows)
 }

@@ -14,8 +14,6 @@ pub struct FindingRules {
     pub describe: fn(&Row) -> String,
     /// What works at the same time: `thread`, `connection`.
     pub parallel: &'static str,
-    /// What limits a result that reaches its data sheet.
-    pub datasheet_limit: &'static str,
     /// The series over threads that show how the area scales, and as far as they show it.
     pub scaling_series: for<'a> fn(&[Vec<&'a Row>], &Machine) -> Vec<Vec<&'a Row>>,
     /// What limits the rate of the last result compared with the first; the flag says whether it stays far below the ideal.
@@ -36,7 +34,6 @@ impl FindingRules {
             title,
             describe: |row| row.id.clone(),
             parallel: "thread",
-            datasheet_limit: "the device does what its maker says",
             scaling_series: |series, _| series.to_vec(),
             scaling_limit: |_, _, _| None,
             table_slot: |_| None,
@@ -152,9 +149,9 @@ pub(super) const DISTURBED: Rule = Rule {
     ..Rule::new(
         "disturbed",
         "count",
-        "{area}: do not quote {rows} measured: {causes}.",
-        "rows of grade C, by the first of their warnings that leaves no better grade",
-        "these rows",
+        "{area}: low confidence in {results}: {causes}.",
+        "results with low confidence, by the first of their warnings that allows no more",
+        "these results",
     )
 };
 
@@ -163,10 +160,10 @@ pub(super) const WHAT_TO_TRY: Rule = Rule {
     ..Rule::new(
         "what_to_try",
         "count",
-        "{area}: for {rows} measured, try this: {advice}.",
-        "the advice of the warning that keeps the most rows of an area below grade A (of as many rows the cause \
-         before the symptom); areas with the same advice are told together",
-        "these rows",
+        "{area}: to improve {results}: {advice}.",
+        "the advice of the warning that keeps the most results of an area below high confidence (a cause before \
+         its symptom); areas with the same advice share one finding",
+        "these results",
     )
 };
 
@@ -175,10 +172,10 @@ pub(super) const TABLE_BEST: Rule = Rule {
     ..Rule::new(
         "table_best",
         "figures",
-        "{table}: as fast as any with {best}.",
-        "of each workload the fewest threads, then the smallest block (of LINPACK: order), whose figure is not \
-         less than the fastest one",
-        "of each workload the row told and the fastest",
+        "{table}: the best rate needs {best}.",
+        "the fewest threads of each workload, then the smallest block (LINPACK: order), whose rate is not lower than \
+         the highest",
+        "that result and the fastest of each workload",
     )
 };
 
@@ -187,58 +184,58 @@ pub(super) const TABLE_EFFICIENCY: Rule = Rule {
     ..Rule::new(
         "table_efficiency",
         "figures",
-        "{table}: the highest efficiency is {share} of the {kind}, {what}.",
-        "the highest efficiency of a table's rows",
-        "that row",
+        "{table}: the highest efficiency is {share} of the {kind} ({what}).",
+        "the highest efficiency in a table",
+        "that result",
     )
 };
 
 pub(super) const SCALING_MANY: Rule = Rule::new(
     "scaling_many",
     "bound",
-    "Of {count} kinds of work {linear}, {limited}, least {what}: {factor} from {few} to {many}{why}.",
-    "more than three series (rows that differ in their threads alone), from the fewest threads to the most: \
-     linear, or below 80 % of the ideal",
-    "the first and the last row of every series that is told",
+    "Scaling with threads: {linear} of {count} benchmarks are linear, {limited} below {bound}. Least: {what}, {factor} \
+     from {few} to {many}{why}.",
+    "more than three series (results that differ only in their threads), from the fewest threads to the most: \
+     at least 95 % of the ideal, or below 80 %",
+    "the first and the last result of every series",
 );
 
 pub(super) const SCALING_LIMITED: Rule = Rule::new(
     "scaling_limited",
     "bound",
-    "{what}: saturated, {factor} from {few} to {many}, {share} of the ideal{why}.",
+    "{what}: {factor} from {few} to {many}, {share} of linear scaling{why}.",
     "the ratio grows, and its span ends below 80 % of the ideal",
-    "the rows with the fewest and the most threads",
+    "the results with the fewest and the most threads",
 );
 
 pub(super) const SCALING_NONE: Rule = Rule::new(
     "scaling_none",
     "bound",
-    "{what}: no gain from more at a time, {factor} from {few} to {many}{why}.",
-    "the figure with the most threads is less, or alike",
-    "the rows with the fewest and the most threads",
+    "{what}: no gain from {few} to {many} ({factor}){why}.",
+    "the rate with the most threads is lower, or alike",
+    "the results with the fewest and the most threads",
 );
 
 pub(super) const LIMIT_BINDS: Rule = Rule::new(
     "limit_binds",
     "bound",
-    "{area}: {share} of the {kind} in {rows} held against it: {limit}.",
-    "rows whose efficiency is at least 90 %, its span at least 85 %, by the kind of their peak",
-    "these rows",
+    "{area}: {share} of the {kind} in {results}: {limit}.",
+    "results with an efficiency of at least 90 %, its span at least 85 %, by the kind of their limit",
+    "these results",
 );
 
 pub(super) const REFERENCE_DIFFERS: Rule = Rule::new(
     "reference_differs",
     "difference",
-    "{what}: ours is {ratio} the figure of {tool} ({ours} against {theirs}){explanation}.",
-    "the ratio of ours to theirs and its span leave 1 on one side by 5 % or more; of each tool the row \
-     farthest off",
-    "that row",
+    "{what}: {ratio} the result of {tool} ({ours} versus {theirs}){explanation}.",
+    "the whole span of the ratio is at least 5 % above or below 1; the largest difference of each tool",
+    "that result",
 );
 
 pub(super) const REFERENCE_AGREES: Rule = Rule::new(
     "reference_agrees",
     "likeness",
-    "{tool} agrees with ours within {within} in {rows} beside it.",
-    "the span of the ratio of ours to theirs is within a tenth of 1",
-    "the rows that agree",
+    "{tool} agrees within {within} in {results}.",
+    "the span of the ratio is within 10 % of 1",
+    "the results that agree",
 );

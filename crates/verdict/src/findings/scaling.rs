@@ -103,15 +103,6 @@ fn fields(step: &Step<'_>, machine: &Machine, area: &AreaRules) -> Vec<(&'static
     ]
 }
 
-/// `3 scale`, `1 scales`, `none scales`.
-fn count_words(count: usize, verb: &str) -> String {
-    match count {
-        0 => format!("none {verb}s"),
-        1 => format!("1 {verb}s"),
-        several => format!("{several} {verb}"),
-    }
-}
-
 /// One sentence for all: how many scale, how many do not, and the one that scales least.
 fn together(steps: &[Step<'_>], machine: &Machine, area: &AreaRules) -> Option<Finding> {
     let least = steps.iter().min_by(|a, b| a.share().total_cmp(&b.share()))?;
@@ -120,8 +111,9 @@ fn together(steps: &[Step<'_>], machine: &Machine, area: &AreaRules) -> Option<F
     let mut fields = fields(least, machine, area);
     fields.extend([
         ("count", steps.len().to_string()),
-        ("linear", count_words(linear, "scale")),
-        ("limited", format!("{} below {}", count_words(limited, "stay"), percent(LIMITED))),
+        ("linear", linear.to_string()),
+        ("limited", limited.to_string()),
+        ("bound", percent(LIMITED)),
     ]);
     let evidence: Vec<&Row> = steps.iter().flat_map(|step| [step.first, step.last]).collect();
     SCALING_MANY.finding(&fields, &evidence)
@@ -134,9 +126,9 @@ fn why(step: &Step<'_>, machine: &Machine, area: &AreaRules) -> String {
     let clocks = step.first.conditions.clock_hz.zip(step.last.conditions.clock_hz);
     let falls = clocks.filter(|(first, last)| *first > 0.0 && *last > 0.0 && last / first < CLOCK_FALLS);
     if has(WarningCode::CpuQuota) {
-        ": a CPU quota stops them".to_owned()
+        ": a CPU quota is the limit".to_owned()
     } else if has(WarningCode::VcpuShared) || has(WarningCode::Steal) {
-        ": others share the virtual CPUs".to_owned()
+        ": other VMs use the same cores".to_owned()
     } else if area.computes() && cores > 0 && step.last.params.threads() as usize > cores {
         format!(": the machine has {}", counted(cores as u64, "core"))
     } else if let Some((first, last)) = falls.filter(|_| area.computes()) {

@@ -92,7 +92,7 @@ fn efficient(table: &str, entries: &[Entry<'_>], area: &AreaRules) -> Option<Fin
     let fields = [
         ("table", table.to_owned()),
         ("share", percent(share.median)),
-        ("kind", peak_words(kind, area).0.to_owned()),
+        ("kind", peak_words(kind).0.to_owned()),
         ("what", area.findings.describe_with_threads(row)),
     ];
     TABLE_EFFICIENCY.finding(&fields, &[row])

@@ -14,25 +14,25 @@ use super::label::{LABELS, params as disk};
 const DEPTH_NO_GAIN: Rule = Rule::new(
     "depth_no_gain",
     "likeness",
-    "{what}: {depth} requests in flight bring no more than one ({factor}), and each waits {waits} as long.",
-    "it is alike, or slower",
-    "the two rows",
+    "{what} do not gain from queue depth {depth}: {factor} the rate of depth 1, {waits} the latency.",
+    "the deepest queue is not faster than one request at a time",
+    "the two results",
 );
 
 const LOAD_KNEE: Rule = Rule::new(
     "load_knee",
     "figures",
-    "{what}: p99 has at least doubled at {load} of the highest rate, {knee} after {least} at {from}.",
+    "{what}: the p99 latency has at least doubled at a load of {load} ({knee}), compared with {least} at {from}.",
     "the first load at which p99 is at least twice that of the least load",
-    "the two rows",
+    "the two results",
 );
 
 const DISK_STEADY: Rule = Rule::new(
     "disk_steady",
     "figures",
-    "{what} are steady after {rounds} rounds at {rate}, {share} of the first round's.",
-    "a row that went on until the drive was steady",
-    "that row",
+    "{what} reached steady state after {rounds} rounds: {rate}, {share} of the first round.",
+    "a benchmark that writes until the drive is steady",
+    "that result",
 );
 
 /// The findings of the area.
@@ -42,7 +42,7 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
         let is_free = |row: &&Row| is_on_device(row) && disk(row).is_some_and(is_free);
         series.iter().filter(|rows| rows.iter().all(is_free)).cloned().collect()
     },
-    scaling_limit: |_, _, is_limited| is_limited.then(|| ": the path to the device is the limit".to_owned()),
+    scaling_limit: |_, _, is_limited| is_limited.then(|| ": the device, or the path to it, is the limit".to_owned()),
     table_slot,
     rules: &[DEPTH_NO_GAIN, LOAD_KNEE, DISK_STEADY],
     results: |quiet, _, _| {

@@ -66,10 +66,10 @@ fn a_deeper_queue_without_a_gain_is_reported() {
     let row = |depth: u32, iops: f64| row(disk_params(depth), iops);
     let rows = [row(1, 14_000.0), row(8, 14_200.0), row(32, 14_100.0)];
     let sentence = text(&rows, "depth_no_gain");
-    assert!(sentence.contains("32 requests in flight bring no more than one (1.01x), and each waits"), "{sentence}");
+    assert!(sentence.contains("do not gain from queue depth 32: 1.01x the rate of depth 1"), "{sentence}");
     let mut disturbed = rows.clone();
     disturbed[2].grade = Some(Grade::C);
-    assert!(text(&disturbed, "depth_no_gain").contains("8 requests in flight"), "the deepest that was not disturbed");
+    assert!(text(&disturbed, "depth_no_gain").contains("queue depth 8:"), "the deepest that was not disturbed");
     assert!(!has(&rows[1..], "depth_no_gain"));
     assert!(!has(&[row(1, 14_000.0), row(32, 70_000.0)], "depth_no_gain"));
 }
@@ -82,8 +82,8 @@ fn rates_grow_with_threads_or_do_not() {
     let two = |factor: f64| [with(4096, 1, 10_000.0), with(4096, 2, 10_000.0 * factor)];
     assert!([1.98, 1.7].iter().all(|factor| told(&two(*factor)).is_empty()));
     let limited = text(&two(1.2), "scaling_limited");
-    assert!(limited.ends_with("60 % of the ideal: the path to the device is the limit."), "{limited}");
-    assert!(text(&two(1.0), "scaling_none").contains("no gain from more at a time, 1.00x from 1 to 2 threads"));
+    assert!(limited.ends_with("60 % of linear scaling: the device, or the path to it, is the limit."), "{limited}");
+    assert!(text(&two(1.0), "scaling_none").contains("no gain from 1 to 2 threads (1.00x)"));
     let mut wide = two(1.5);
     wide[1]
         .metrics
@@ -98,8 +98,8 @@ fn rates_grow_with_threads_or_do_not() {
         .flat_map(|(block, factor)| [with(*block, 1, 10_000.0), with(*block, 2, 10_000.0 * factor)])
         .collect();
     let sentence = text(&many, "scaling_many");
-    assert!(sentence.contains("Of 4 kinds of work 1 scales, 3 stay below 80 %"), "{sentence}");
-    assert!(sentence.contains("least Random reads of 512 B: 1.20x from 1 to 2 threads"), "{sentence}");
+    assert!(sentence.contains("1 of 4 benchmarks are linear, 3 below 80 %"), "{sentence}");
+    assert!(sentence.contains("Least: Random reads of 512 B, 1.20x from 1 to 2 threads"), "{sentence}");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_load_curve_has_a_knee_where_p99_doubles() {
     let curve = [load(25, 100e-6), load(50, 150e-6), load(75, 220e-6), load(90, 900e-6)];
     let sentence = text(&curve, "load_knee");
     assert!(
-        sentence.contains("p99 has at least doubled at 75 % of the highest rate, 220 us after 100 us at 25 %."),
+        sentence.contains("at least doubled at a load of 75 % (220 us), compared with 100 us at 25 %."),
         "{sentence}"
     );
     assert!(!has(&curve[..2], "load_knee"));
@@ -145,7 +145,7 @@ fn a_steady_state_is_told_with_its_rounds_and_no_other_rule_takes_the_median_ove
         (disk.steady_range, disk.steady_drift) = (Some(0.06), Some(0.021));
     });
     let sentence = text(std::slice::from_ref(&steady), "disk_steady");
-    assert!(sentence.contains("steady after 9 rounds at 0.50 requests/s, 50 % of the first round's."), "{sentence}");
+    assert!(sentence.contains("steady state after 9 rounds: 0.50 requests/s, 50 % of the first round."), "{sentence}");
     let mut disturbed = steady.clone();
     disturbed.grade = Some(Grade::C);
     assert!(!has(&[disturbed], "disk_steady"));

@@ -25,7 +25,7 @@ const MEMORY_LEVELS: Rule = Rule::new(
 const LOAD_BENDS: Rule = Rule::new(
     "load_bends",
     "bound",
-    "Latency starts to climb at {rate}, {share} of the most traffic: {latency} there, {most} at the most.",
+    "Memory latency climbs beyond {rate} of traffic ({share} of the peak): {latency} there, {most} at the peak.",
     "the point of three or more farthest below the line from the least to the most traffic, by a tenth of \
      both ranges at least",
     "the points",
@@ -37,13 +37,13 @@ const TRANSLATION_COST: Rule = Rule::new(
     "A random access takes {small} with 4 KiB pages and {large} with 2 MiB pages: address translation costs \
      {cost}.",
     "small pages take 5 % longer or more",
-    "the two rows",
+    "the two results",
 );
 
 const REMOTE_MEMORY: Rule = Rule::new(
     "remote_memory",
     "difference",
-    "{figure} on another node's memory is {factor} that on the own: {far} against {near}.",
+    "{figure} of remote memory is {factor} that of local memory: {far} versus {near}.",
     "the medians over pairs of nodes; the ranges do not meet",
     "all pairs",
 );
@@ -51,14 +51,13 @@ const REMOTE_MEMORY: Rule = Rule::new(
 /// The findings of the area.
 pub(super) const FINDINGS: FindingRules = FindingRules {
     describe,
-    datasheet_limit: "the memory modules are the limit",
     scaling_series: |series, _| {
         let shows = |rows: &&Vec<&Row>| rows.first().is_some_and(|row| shows_scaling(row));
         series.iter().filter(shows).cloned().collect()
     },
     scaling_limit: |first, _, is_limited| {
         let of_memory = memory(first).is_some_and(|params| params.level.as_deref() == Some(DRAM));
-        (of_memory && is_limited).then(|| ": the memory that all share is the limit".to_owned())
+        (of_memory && is_limited).then(|| ": memory is the limit".to_owned())
     },
     table_slot,
     rules: &[MEMORY_LEVELS, LOAD_BENDS, TRANSLATION_COST, REMOTE_MEMORY],
@@ -84,10 +83,10 @@ const LEAST_BEND: f64 = 0.1;
 fn describe(row: &Row) -> String {
     let Some(params) = memory(row) else { return row.id.clone() };
     let op = params.op.name();
-    let op = op.strip_suffix("_nt").map_or_else(|| op.replace('_', " "), |op| format!("{op} past the cache"));
+    let op = op.strip_suffix("_nt").map_or_else(|| op.replace('_', " "), |op| format!("non-temporal {op}"));
     let what = match params.pattern {
         MemoryPattern::Chase => "Dependent loads from memory".to_owned(),
-        MemoryPattern::Pair => "Handing a line over between two cores".to_owned(),
+        MemoryPattern::Pair => "Cache line handoff between two cores".to_owned(),
         MemoryPattern::Random => format!("Random memory {op}"),
         MemoryPattern::Sequential => format!("Memory {op}"),
     };

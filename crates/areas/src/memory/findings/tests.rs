@@ -159,7 +159,7 @@ fn latency_under_load_is_told_at_shares_of_the_most_bandwidth_with_its_knee() {
     let told = text(&rows, &machine(32 * MIB), "load_bends");
     assert_eq!(
         told,
-        "Latency starts to climb at 40.0 GB/s, 80 % of the most traffic: 120 ns there, 300 ns at the most."
+        "Memory latency climbs beyond 40.0 GB/s of traffic (80 % of the peak): 120 ns there, 300 ns at the peak."
     );
     // A straight line has no knee, and two points are no curve.
     for (index, row) in rows[..4].iter_mut().enumerate() {
@@ -174,10 +174,7 @@ fn memory_of_another_node_stands_beside_the_own() {
     let of = |nodes: &str, value| plain(MemoryParams { nodes: Some(nodes.into()), ..params(MemoryOp::Load, 1) }, value);
     let rows = [of("0-0", 100e-9), of("0-1", 160e-9), of("1-0", 160e-9), of("1-1", 100e-9)];
     let told = text(&rows, &machine(32 * MIB), "remote_memory");
-    assert!(
-        told.contains("Latency on another node's memory is 1.60x that on the own: 160 ns against 100 ns."),
-        "{told}"
-    );
+    assert!(told.contains("Latency of remote memory is 1.60x that of local memory: 160 ns versus 100 ns."), "{told}");
     assert!(!has(&rows[..1], &machine(32 * MIB), "remote_memory"));
 }
 
@@ -189,7 +186,7 @@ fn many_kinds_of_access_share_a_sentence_about_their_growth() {
         .flat_map(|(op, factor)| [plain(params(*op, 1), 20e9), plain(params(*op, 2), 20e9 * factor)])
         .collect();
     let told = text(&rows, &machine(32 * MIB), "scaling_many");
-    assert!(told.starts_with("Of 4 kinds of work 1 scales, 2 stay below 80 %, least Memory write: 1.20x"), "{told}");
+    assert!(told.contains("1 of 4 benchmarks are linear, 2 below 80 %. Least: Memory write, 1.20x"), "{told}");
     assert!(!has(&rows, &machine(32 * MIB), "scaling_limited"));
     // What is of memory, and not of a cache, is held back by it.
     let mut one = rows[2..4].to_vec();
@@ -198,7 +195,7 @@ fn many_kinds_of_access_share_a_sentence_about_their_growth() {
         params.level = Some("dram".into());
     }
     let told = text(&one, &machine(32 * MIB), "scaling_limited");
-    assert!(told.ends_with("60 % of the ideal: the memory that all share is the limit."), "{told}");
+    assert!(told.ends_with("60 % of linear scaling: memory is the limit."), "{told}");
 }
 
 #[test]

@@ -14,50 +14,50 @@ use super::label::{LABELS, is_loopback, params as net, protocol};
 const LOOPBACK: Rule = Rule::new(
     "loopback_is_no_network",
     "figures",
-    "Loopback is no network: two copies in memory, two wake-ups. The fastest: {what}, {rate}{copies}.",
+    "Loopback does not use the network: the kernel copies every byte twice. Fastest: {what}, {rate}{copies}.",
     "the fastest stream over loopback",
-    "that row",
+    "that result",
 );
 
 const LIMITED_BY_RECEIVER: Rule = Rule::new(
     "limited_by_receiver_cpu",
     "bound",
-    "{what}, {rate}, are held back by the receiver's CPU: {share} of a core.",
+    "{what}, {rate}: the receiver's CPU is the limit ({share} of a core).",
     "one connection, largest block, by the first of these four that holds: the receiving thread uses 90 % of a \
      core or more",
-    "that row",
+    "that result",
 );
 
 const LIMITED_BY_SENDER: Rule = Rule::new(
     "limited_by_sender_cpu",
     "bound",
-    "{what}, {rate}, are held back by the sender's CPU: {share} of a core.",
-    "the sending thread does",
-    "that row",
+    "{what}, {rate}: the sender's CPU is the limit ({share} of a core).",
+    "the sending thread uses 90 % of a core or more",
+    "that result",
 );
 
 const LIMITED_BY_WINDOW: Rule = Rule::new(
     "limited_by_receiver_window",
     "bound",
-    "{what}, {rate}, are held back by the receiver's window for {share} of the time.",
-    "it was full for half of the time or more",
-    "that row",
+    "{what}, {rate}: the receive window is the limit for {share} of the time. Raise net.ipv4.tcp_rmem.",
+    "it was full for at least half of the time",
+    "that result",
 );
 
 const LIMITED_BY_BUFFER: Rule = Rule::new(
     "limited_by_send_buffer",
     "bound",
-    "{what}, {rate}, are held back by the send buffer for {share} of the time.",
-    "it was",
-    "that row",
+    "{what}, {rate}: the send buffer is the limit for {share} of the time. Raise net.ipv4.tcp_wmem.",
+    "it was full for at least half of the time",
+    "that result",
 );
 
 const LONG_QUEUES: Rule = Rule::new(
     "load_delays_long_queues",
     "bound",
-    "{what}: {latency}, {added} more than without: long queues on the way (bufferbloat).",
-    "on a path, by 30 ms or more",
-    "that row",
+    "{what}: {latency}, {added} more than without load, from long queues on the path (bufferbloat).",
+    "between two hosts, by 30 ms or more",
+    "that result",
 );
 
 /// The findings of the area.
@@ -150,7 +150,7 @@ fn fastest<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<(Figure, &'a Row)>
 fn copies_scale(first: &Row, last: &Row) -> Option<String> {
     let ceiling = |row: &Row| conditions(row)?.two_copy_bytes_per_second.and_then(sane);
     let growth = ceiling(last)? / ceiling(first)?;
-    growth.is_finite().then(|| format!("; copies in memory grow {}", times(growth)))
+    growth.is_finite().then(|| format!("; memory copies scale {}", times(growth)))
 }
 
 /// The fastest stream over loopback, which moves no byte over any wire.
@@ -158,7 +158,7 @@ fn loopback(rows: &[&Row]) -> Option<Finding> {
     let (rate, row) = fastest(of_mode(rows, NetMode::Stream).filter(|row| is_loopback(row)))?;
     let ceiling = conditions(row)?.two_copy_bytes_per_second.and_then(sane);
     let copies = ceiling.map_or_else(String::new, |ceiling| {
-        format!(", {} of two copies' {}", percent(rate.median / ceiling), bits(ceiling))
+        format!(", {} of the {} of two memory copies", percent(rate.median / ceiling), bits(ceiling))
     });
     let fields = [("what", describe_with_threads(row)), ("rate", bits(rate.median)), ("copies", copies)];
     LOOPBACK.finding(&fields, &[row])

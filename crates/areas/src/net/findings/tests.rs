@@ -1,7 +1,7 @@
 //! The rules on rows made up by hand, each on both of its sides.
 
 use model::document::TcpConditions;
-use model::experiment::{Area, LOOPBACK, Params, net_id};
+use model::experiment::{Area, LOOPBACK, NetParams, Params, net_id};
 use model::io::Protocol;
 use model::machine::Machine;
 use model::unit::{Better, Unit};
@@ -31,13 +31,6 @@ fn stream(change: impl FnOnce(&mut NetParams)) -> NetParams {
     };
     change(&mut params);
     params
-}
-
-fn no_drop(goal: u32, segmentation: Segmentation) -> NetParams {
-    stream(|own| {
-        (own.protocol, own.mode, own.block, own.zero_copy) = (Protocol::Udp, NetMode::NoDrop, 1472, None);
-        (own.segmentation, own.loss_goal_per_million) = (Some(segmentation), Some(goal));
-    })
 }
 
 fn round_trip(wait: Option<Wait>, mode: NetMode) -> NetParams {
@@ -126,7 +119,7 @@ fn loopback_is_said_to_be_no_network_and_a_host_is_not() {
     let ceiling = |rate| move |net: &mut NetConditions| net.two_copy_bytes_per_second = Some(rate);
     let rows = [seen(moving(stream(|_| {}), 4e9), ceiling(5e9)), moving(stream(|own| own.block = KIB), 1e9)];
     let sentence = text(&rows, "loopback_is_no_network");
-    holds(&sentence, &["The fastest: TCP streams of 128 KiB, 32.0 Gb/s, 80 % of two copies' 40.0 Gb/s."]);
+    holds(&sentence, &["Fastest: TCP streams of 128 KiB, 32.0 Gb/s, 80 % of the 40.0 Gb/s of two memory copies."]);
     assert!(!has(&[moving(stream(|own| own.path = HOST.into()), 4e9)], "loopback_is_no_network"));
     assert!(!has(&[disturbed(moving(stream(|_| {}), 4e9))], "loopback_is_no_network"));
 }
@@ -139,7 +132,8 @@ fn rates_grow_with_connections_or_do_not() {
         seen(row, |net| net.two_copy_bytes_per_second = Some(copies))
     };
     let two = |factor: f64| [with(KIB, 1, 1e9), with(KIB, 2, factor * 1e9)];
-    let limited = "TCP streams of 1 KiB: saturated, 1.20x from 1 to 2 connections, 60 % of the ideal; copies in memory grow 1.41x.";
+    let limited =
+        "TCP streams of 1 KiB: 1.20x from 1 to 2 connections, 60 % of linear scaling; memory copies scale 1.41x.";
     assert_eq!(text(&two(1.2), "scaling_limited"), limited);
     assert!(has(&two(1.0), "scaling_none"));
     let [first, second] = two(1.1);
@@ -149,7 +143,7 @@ fn rates_grow_with_connections_or_do_not() {
         .flat_map(|(block, factor)| [with(*block, 1, 1e9), with(*block, 2, factor * 1e9)])
         .collect();
     let sentence = text(&many, "scaling_many");
-    holds(&sentence, &["Of 4 kinds", "least TCP streams of 64 B: 1.20x from 1 to 2 connections; copies"]);
+    holds(&sentence, &["of 4 benchmarks", "Least: TCP streams of 64 B, 1.20x from 1 to 2 connections; memory copies"]);
     let trips = [1, 2].map(|threads| {
         let mut params = round_trip(Some(Wait::Blocking), NetMode::Pingpong);
         params.threads = threads;
@@ -175,14 +169,14 @@ fn what_held_a_stream_back_is_the_first_that_binds() {
             });
         })
     };
-    holds(&text(&[used(0.5, 0.97)], "limited_by_receiver_cpu"), &["held back by the receiver's CPU: 97 % of a core."]);
+    holds(&text(&[used(0.5, 0.97)], "limited_by_receiver_cpu"), &["the receiver's CPU is the limit (97 % of a core)."]);
     assert!(has(&[used(0.95, 0.5)], "limited_by_sender_cpu"));
     assert!(
         has(&[waited(used(0.5, 0.97), 0.8, 0.0)], "limited_by_receiver_cpu"),
         "a window is full since nobody reads"
     );
     let sentence = text(&[waited(used(0.5, 0.4), 0.8, 0.0)], "limited_by_receiver_window");
-    holds(&sentence, &["held back by the receiver's window for 80 % of the time."]);
+    holds(&sentence, &["the receive window is the limit for 80 % of the time."]);
     assert!(has(&[waited(used(0.5, 0.4), 0.1, 0.7)], "limited_by_send_buffer"));
     let unseen = told(&[waited(used(0.5, 0.4), 0.1, 0.1)]);
     assert!(!unseen.iter().any(|(code, _)| code.starts_with("limited_by")), "what is not seen is not said: {unseen:?}");
@@ -197,8 +191,8 @@ fn what_a_load_adds_on_a_path_is_queues() {
     };
     assert_eq!(
         text(&under(HOST, 200e-3), "load_delays_long_queues"),
-        "TCP round trips under load of 1 B both ways: 200 ms, 200 ms more than without: long queues on the way \
-         (bufferbloat)."
+        "TCP round trips under load of 1 B both ways: 200 ms, 200 ms more than without load, from long queues on the \
+         path (bufferbloat)."
     );
     assert!(told(&under(HOST, 12e-3)).is_empty() && told(&under(LOOPBACK, 200e-3)).is_empty());
     let unknown = under(HOST, 200e-3).map(|row| seen(row, |net| net.idle_latency_seconds = None));
