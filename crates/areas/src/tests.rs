@@ -29,7 +29,7 @@ pub(crate) fn request_of(suite: Suite) -> Request {
     Request::new(suite, CoreFeatures::of_one_kind(Features::detect()))
 }
 
-/// A machine of so many single-threaded cores, 16 GiB available and an L3 of 32 MiB.
+/// A machine of this many single-threaded cores, 16 GiB available and an L3 of 32 MiB.
 pub(crate) fn machine_with_cpus(count: u32) -> Machine {
     let cpus: Vec<u32> = (0..count).collect();
     let place = |cpu: &u32| LogicalCpu { cpu: *cpu, core: *cpu, siblings: vec![*cpu], ..LogicalCpu::default() };

@@ -48,7 +48,7 @@ pub fn judge(rules: &AreaRules, row: &mut Row, machine: &Machine) -> Option<Warn
     applies.then(|| set_efficiency(metric, &rules.limit)).flatten()
 }
 
-/// Sets the efficiency against the tightest limit that carries one; the warning, where there is none or it is exceeded.
+/// Sets the efficiency against the tightest limit that carries one; the warning, where none is known or it is exceeded.
 fn set_efficiency(metric: &mut Metric, limit: &LimitRules) -> Option<Warning> {
     metric.efficiency = None;
     let median = metric.summary.median;
@@ -80,7 +80,7 @@ fn set_efficiency(metric: &mut Metric, limit: &LimitRules) -> Option<Warning> {
         let seen = format!("Measured {} of the {what} ({}).", percent_tenths(value), peak.formula);
         let mut warning = Warning::new(WarningCode::AbovePeak, value, &seen);
         if peak.kind == PeakKind::Declared {
-            "Correct what was declared (--declare), if that was too low.".clone_into(&mut warning.advice);
+            "Correct the declared value (--declare) if it is too low.".clone_into(&mut warning.advice);
         }
         return Some(warning);
     }
@@ -88,8 +88,8 @@ fn set_efficiency(metric: &mut Metric, limit: &LimitRules) -> Option<Warning> {
     None
 }
 
-/// The warning for a drive that does a little more than its data sheet says, which is no limit. `None` where another peak
-/// is as tight, or where it is so much more that the data sheet cannot be this drive's.
+/// The warning for a drive that exceeds its data sheet by a few per cent, which is no limit. `None` where another peak is
+/// as tight, or where the data sheet cannot be this drive's.
 fn exceeded_datasheet(metric: &Metric) -> Option<Warning> {
     let carrying = metric.peaks.iter().filter(|peak| peak.kind.carries_efficiency());
     let tightest = carrying.min_by(|a, b| a.value.total_cmp(&b.value))?;
@@ -172,7 +172,7 @@ mod tests {
         assert!(metric.efficiency.is_none());
         let mut metric = metric_with(&[(PeakKind::Declared, 100.0)], 103.0, Better::Higher);
         let above = set_efficiency(&mut metric, &LimitRules::DEFAULT).unwrap();
-        assert!(above.advice.contains("--declare"), "whoever declared it can correct it: {above:?}");
+        assert!(above.advice.contains("--declare"), "the user can correct it: {above:?}");
     }
 
     #[test]

@@ -88,8 +88,7 @@ fn places([base, new]: &[Document; 2]) -> Result<Vec<Indices>, String> {
         return Ok((0..base.len()).map(|index| Indices { base: index, new: index }).collect());
     }
     Err(format!(
-        "A measures {} experiments and B {}, of which none has the same id: choose options that measure as many on both \
-         sides",
+        "A measures {} benchmarks and B {}, and no id is the same: choose options that measure as many on both sides",
         base.len(),
         new.len()
     ))
@@ -220,9 +219,7 @@ fn warnings(sides: &[SideName; 2], [base, new]: &[Document; 2]) -> Vec<String> {
     let mut warnings = compare::differences(base, new);
     if sides[0].switch.is_none() && sides[1].switch.is_some() {
         warnings.push(
-            "Only B has a switch command: what it sets stays for A, unless it undoes itself; name the way back with \
-             --switch-a."
-                .to_owned(),
+            "Only B has a switch command, so its setting remains for A. Use --switch-a to set it back.".to_owned(),
         );
     }
     warnings

@@ -97,7 +97,7 @@ impl LimitRules {
         applies: |_, _, _| true,
         measured_ceiling: true,
         exceeds_datasheet: false,
-        unknown: "No peak is known.",
+        unknown: "No limit is known.",
     };
 }
 

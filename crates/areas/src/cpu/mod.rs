@@ -31,7 +31,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
 /// The warning for a clock that may not exceed the base.
 fn turbo_off(_: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
     let off = settings::of(&runs.iter().collect::<Vec<_>>()).turbo == Some(false);
-    let warning = || Warning::new(WarningCode::TurboOff, 1.0, "Clocks above the base are switched off.");
+    let warning = || Warning::new(WarningCode::TurboOff, 1.0, "Turbo is off.");
     off.then(warning).into_iter().collect()
 }
 

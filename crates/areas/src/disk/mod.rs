@@ -38,7 +38,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
     limit: LimitRules {
         applies: |params, _, _| matches!(params, Params::Disk(params) if params.has_device() && params.load_percent.is_none()),
         exceeds_datasheet: true,
-        unknown: "The device says nothing of its speed.",
+        unknown: "The device does not report its speed.",
         ..LimitRules::DEFAULT
     },
     noise: Noise { shared: 0.15, dedicated: 0.08 },

@@ -48,7 +48,7 @@ fn memory_limit(row: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
     let limit = settings.memory_limit_below_machine().filter(|limit| *limit > 0);
     let warning = |(params, limit): (&MemoryParams, u64)| {
         let needed = params.working_set as f64 / limit as f64;
-        let seen = format!("The row needs {} of the {} allowed.", percent_tenths(needed), format_size(limit));
+        let seen = format!("The benchmark needs {} of the {} allowed.", percent_tenths(needed), format_size(limit));
         Warning::new(WarningCode::MemoryLimit, needed, &seen)
     };
     label::params(row).zip(limit).map(warning).into_iter().collect()

@@ -102,12 +102,12 @@ pub(super) fn warnings(row: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
         fragmented(params, seen),
         small_buffer(params, seen),
         copied.and_then(|copied| {
-            let text = || format!("{} of the sends were copied all the same.", percent(copied));
+            let text = || format!("The kernel copied {} of the zero-copy sends.", percent(copied));
             Warning::when(WarningCode::CopyNotSpared, copied, text)
         }),
         no_offload(params, seen),
         late.and_then(|late| {
-            let text = || format!("{} of the probes left late.", percent(late));
+            let text = || format!("{} of the probes were sent late.", percent(late));
             Warning::when(WarningCode::ProbesLate, late, text)
         }),
         limited(WarningCode::ReceiverLimited, |tcp| tcp.receiver_limited_seconds, "the receiver's window was full"),
@@ -123,7 +123,7 @@ fn lost(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Warning> 
     let lost = seen.lost.filter(|_| is_round_trips).unwrap_or(0);
     let came = row.metric(MetricName::Latency)?.summary.percentiles.map_or(0, |percentiles| percentiles.count);
     let share = lost as f64 / (lost + came).max(1) as f64;
-    Warning::when(WarningCode::DatagramsLost, share, || format!("{lost} datagrams never came back."))
+    Warning::when(WarningCode::DatagramsLost, share, || format!("{lost} datagrams were lost."))
 }
 
 /// A loss above the goal at the highest rate.
@@ -132,7 +132,7 @@ fn above_goal(row: &Row, params: &NetParams) -> Option<Warning> {
     let loss = row.metric(MetricName::Loss)?.summary.median;
     Warning::when(WarningCode::LossAboveGoal, loss - goal, || {
         let loss = if loss > 0.01 { percent(loss) } else { percent_exact(loss) };
-        format!("{loss} of the datagrams were lost, and the goal is {}.", percent_exact(goal))
+        format!("{loss} of the datagrams were lost; the goal is {}.", percent_exact(goal))
     })
 }
 
@@ -149,7 +149,7 @@ fn retransmits(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Wa
     let segments = (bytes(row)?.0 / f64::from(segment)).max(1.0);
     let share = again as f64 / (segments + again as f64);
     Warning::when(WarningCode::Retransmits, share, || {
-        format!("{again} segments were sent again, {} of all.", percent(share))
+        format!("{again} segments were retransmitted, {} of all.", percent(share))
     })
 }
 
@@ -163,7 +163,7 @@ fn black_hole(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<War
     let empty = metric.samples.iter().filter(|sample| sample.work.is_some_and(|work| work <= 0.0)).count();
     let share = if fills && is_stream { empty as f64 / metric.samples.len().max(1) as f64 } else { 0.0 };
     Warning::when(WarningCode::MtuBlackHole, share, || {
-        format!("In {} of the samples nothing that fills a packet came through.", percent(share))
+        format!("In {} of the samples no full packet arrived.", percent(share))
     })
 }
 
@@ -198,7 +198,7 @@ fn pieces(params: &NetParams, seen: &NetConditions) -> Option<u64> {
 fn fragmented(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
     let pieces = pieces(params, seen).filter(|pieces| *pieces > 1)?;
     let mtu = seen.mtu.unwrap_or_default();
-    let text = format!("A datagram of {} B travels in {pieces} packets of at most {mtu} B.", params.block);
+    let text = format!("A datagram of {} B is sent in {pieces} packets of at most {mtu} B.", params.block);
     Some(Warning::new(WarningCode::Fragmented, pieces as f64, &text))
 }
 
@@ -206,7 +206,7 @@ fn fragmented(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
 fn small_buffer(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
     let is_stream = params.protocol == Protocol::Udp && matches!(params.mode, NetMode::NoDrop | NetMode::Blast);
     let bytes = seen.receive_buffer_bytes.filter(|bytes| is_stream && *bytes < RECEIVE_BUFFER_BYTES)?;
-    let text = format!("Datagrams are received into {bytes} B, and {RECEIVE_BUFFER_BYTES} B were wanted.");
+    let text = format!("The receive buffer has {bytes} B instead of the requested {RECEIVE_BUFFER_BYTES} B.");
     Some(Warning::new(WarningCode::ReceiveBufferCapped, 1.0 - bytes as f64 / RECEIVE_BUFFER_BYTES as f64, &text))
 }
 
@@ -214,7 +214,7 @@ fn small_buffer(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
 fn no_offload(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
     let is_used = seen.batching.iter().any(|way| way == Segmentation::Gso.name());
     (params.segmentation == Some(Segmentation::Gso) && !is_used && !seen.batching.is_empty()).then(|| {
-        let text = format!("Datagrams went by {} instead.", seen.batching.join(", "));
+        let text = format!("Datagrams were sent with {} instead.", seen.batching.join(", "));
         Warning::new(WarningCode::NoOffload, 1.0, &text)
     })
 }
@@ -246,7 +246,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::tests::{metric, planned, planned_with, sample};
 
-    /// A row of one network experiment, with two samples of half a second and so many bytes each.
+    /// A row of one network experiment, with two samples of half a second and this many bytes each.
     pub(crate) fn row(params: NetParams, seen: NetConditions, bytes: f64) -> Row {
         let mut row = Row::planned(&planned_with(Area::Net, Params::Net(params)).experiment, "");
         let rate = Metric {

@@ -15,7 +15,7 @@ use verdict::judge::{self, ProcessRun};
 use super::{disk_params, machine_with_cpus, planned, planned_with, sample};
 use crate::{disk, memory, net, rules};
 
-/// What a launch of an undisturbed row sees: one thread on one of two CPUs for half a second, 0.3 s of it in samples.
+/// What a run of an undisturbed row sees: one thread on one of two CPUs for half a second, 0.3 s of it in samples.
 fn quiet() -> ProcessRun {
     let settings = Settings {
         present_cpus: vec![0, 1],
@@ -103,46 +103,46 @@ fn named(row: &Row) -> Vec<String> {
 }
 
 fn codes(area: Area, params: Params, launches: &[ProcessRun]) -> Vec<String> {
-    named(&judged(area, params, launches))
+    named(&judged(area, params, runs))
 }
 
 fn cpu(launches: &[ProcessRun]) -> Vec<String> {
-    codes(Area::Cpu, planned().experiment.params, launches)
+    codes(Area::Cpu, planned().experiment.params, runs)
 }
 
-/// Three launches, of which the change was made to the last.
+/// Three runs, of which the change was made to the last.
 fn last_of_three(change: impl Fn(&mut ProcessRun)) -> Vec<ProcessRun> {
-    let mut launches = vec![quiet(); 3];
-    change(&mut launches[2]);
-    launches
+    let mut runs = vec![quiet(); 3];
+    change(&mut runs[2]);
+    runs
 }
 
 fn all(change: impl Fn(&mut ProcessRun)) -> Vec<ProcessRun> {
-    let mut launches = vec![quiet(); 3];
-    launches.iter_mut().for_each(change);
-    launches
+    let mut runs = vec![quiet(); 3];
+    runs.iter_mut().for_each(change);
+    runs
 }
 
 #[test]
 fn a_load_is_not_taken_for_a_rate_that_has_not_settled() {
-    let launches = all(|launch| (launch.seen.warm_up_change, launch.seen.waiting) = (Some(0.8), true));
-    let free = codes(Area::Disk, Params::Disk(disk_params(32)), &launches);
+    let runs = all(|run| (run.seen.warm_up_change, run.seen.waiting) = (Some(0.8), true));
+    let free = codes(Area::Disk, Params::Disk(disk_params(32)), &runs);
     assert!(free.iter().any(|code| code == WarningCode::NotSteady.name()), "{free:?}");
     let loaded = DiskParams { load_percent: Some(50), ..disk_params(32) };
-    let loaded = codes(Area::Disk, Params::Disk(loaded), &launches);
+    let loaded = codes(Area::Disk, Params::Disk(loaded), &runs);
     assert!(loaded.iter().all(|code| code != WarningCode::NotSteady.name()), "{loaded:?}");
 }
 
 #[test]
 fn what_is_said_of_the_warm_up_is_what_was_seen_of_it() {
     let text = |change| {
-        let launches = all(|launch| (launch.seen.warm_up_change, launch.seen.waiting) = (change, true));
-        let found = judged(Area::Disk, Params::Disk(disk_params(32)), &launches);
+        let runs = all(|run| (run.seen.warm_up_change, run.seen.waiting) = (change, true));
+        let found = judged(Area::Disk, Params::Disk(disk_params(32)), &runs);
         found.warnings.into_iter().find(|warning| warning.code.as_str() == "not_steady").map(|warning| warning.text)
     };
-    // Of a device a fifth is usual; beyond it all of it is told.
-    let told = text(Some(0.55)).unwrap();
-    assert!(told.contains("changed by 55.0 %"), "{told}");
+    // Of a device a fifth is usual; beyond it the text has all of it.
+    let found = text(Some(0.55)).unwrap();
+    assert!(found.contains("changed by 55.0 %"), "{found}");
     assert_eq!((text(Some(0.22)), text(None)), (None, None), "of one slice there is nothing to compare");
 }
 
@@ -157,18 +157,18 @@ fn of_a_row_whose_launch_was_cut_off_nothing_is_made_up() {
 fn a_quiet_row_of_every_area_has_nothing_to_say() {
     assert_eq!(cpu(&vec![quiet(); 3]), Vec::<String>::new());
     assert_eq!(codes(Area::Memory, memory_params(), &vec![quiet(); 3]), Vec::<String>::new());
-    let disk = all(|launch| {
-        (launch.seen.waiting, launch.seen.cpu_seconds) = (true, 0.1);
-        launch.seen.disk = Some(DiskConditions { storage_share: Some(1.0), ..DiskConditions::default() });
-        (launch.surroundings.disk_bytes, launch.surroundings.other_disk_bytes) = (Some(100 << 20), Some(300 << 10));
+    let disk = all(|run| {
+        (run.seen.waiting, run.seen.cpu_seconds) = (true, 0.1);
+        run.seen.disk = Some(DiskConditions { storage_share: Some(1.0), ..DiskConditions::default() });
+        (run.surroundings.disk_bytes, run.surroundings.other_disk_bytes) = (Some(100 << 20), Some(300 << 10));
         // Half of the CPUs' time in the kernel: for us.
-        launch.surroundings.other_load = Some(0.5);
+        run.surroundings.other_load = Some(0.5);
     });
     assert_eq!(codes(Area::Disk, Params::Disk(disk_params(1)), &disk), Vec::<String>::new());
-    let net = all(|launch| {
-        launch.seen.waiting = true;
-        launch.seen.net = Some(NetConditions { link_bytes: Some(10 << 20), ..NetConditions::default() });
-        (launch.surroundings.net_bytes, launch.surroundings.other_load) = (Some((10 << 20) + 9000), Some(0.5));
+    let net = all(|run| {
+        run.seen.waiting = true;
+        run.seen.net = Some(NetConditions { link_bytes: Some(10 << 20), ..NetConditions::default() });
+        (run.surroundings.net_bytes, run.surroundings.other_load) = (Some((10 << 20) + 9000), Some(0.5));
     });
     assert_eq!(codes(Area::Net, net_params(), &net), Vec::<String>::new());
 }
@@ -176,26 +176,26 @@ fn a_quiet_row_of_every_area_has_nothing_to_say() {
 #[test]
 fn one_stop_in_one_launch_of_three_is_flagged() {
     let stopped = |launch: &mut ProcessRun| {
-        launch.seen.timed_seconds += 0.5;
-        launch.seen.gap_seconds += 0.5;
-        launch.seen.least_cpu_share = Some(0.37);
-        launch.surroundings.seconds += 0.5;
+        run.seen.timed_seconds += 0.5;
+        run.seen.gap_seconds += 0.5;
+        run.seen.least_cpu_share = Some(0.37);
+        run.surroundings.seconds += 0.5;
     };
     assert_eq!(cpu(&last_of_three(stopped)), ["time_lost"]);
-    let launch = &last_of_three(stopped)[2];
-    let share = disturbed(&planned(), launch, None).unwrap();
+    let run = &last_of_three(stopped)[2];
+    let share = disturbed(&planned(), run, None).unwrap();
     assert!((share - 0.5 / 0.8).abs() < 0.05, "{share}");
 }
 
 /// Three long process runs, one of which stopped for a moment.
 fn small_stop() -> Vec<ProcessRun> {
-    let mut launches = all(|launch| {
-        (launch.seen.timed_seconds, launch.seen.cpu_seconds, launch.seen.gap_seconds) = (9.5, 9.49, 0.01);
-        (launch.surroundings.seconds, launch.surroundings.other_load) = (10.0, Some(0.0005));
+    let mut runs = all(|run| {
+        (run.seen.timed_seconds, run.seen.cpu_seconds, run.seen.gap_seconds) = (9.5, 9.49, 0.01);
+        (run.surroundings.seconds, run.surroundings.other_load) = (10.0, Some(0.0005));
     });
-    launches[1].seen.gap_seconds = 0.5;
-    launches[1].seen.cpu_seconds = 9.0;
-    launches
+    runs[1].seen.gap_seconds = 0.5;
+    runs[1].seen.cpu_seconds = 9.0;
+    runs
 }
 
 #[test]
@@ -208,30 +208,26 @@ fn a_stop_that_is_small_in_a_long_row_is_flagged_as_a_disturbed_launch() {
 #[test]
 fn a_launch_is_disturbed_by_what_others_do_and_by_nothing_else() {
     let of = |change: &dyn Fn(&mut ProcessRun)| {
-        let mut launch = quiet();
-        change(&mut launch);
-        disturbed(&planned(), &launch, Some(32.0))
+        let mut run = quiet();
+        change(&mut run);
+        disturbed(&planned(), &run, Some(32.0))
     };
     assert_eq!(of(&|_| {}), None);
-    assert_eq!(of(&|launch| launch.seen.steal_seconds = Some(0.01)), None, "a single tick");
-    assert!(of(&|launch| launch.seen.steal_seconds = Some(0.03)).is_some());
-    assert!(of(&|launch| launch.seen.cpu_seconds = 0.15).unwrap() > 0.4);
-    assert!(of(&|launch| launch.surroundings.other_load = Some(0.5)).unwrap() > 0.4);
-    assert!((of(&|launch| launch.seen.ops_per_cycle = vec![16.0; 9]).unwrap() - 0.5).abs() < 0.01);
-    assert_eq!(of(&|launch| launch.surroundings.swapped_bytes_per_second = Some(1e6)), Some(0.0));
-    assert_eq!(of(&|launch| launch.seen.migrated_threads = 1), Some(0.0));
-    assert_eq!(
-        of(&|launch| launch.seen.throttled_seconds = Some(0.2)),
-        None,
-        "a setting, which a repetition meets again"
-    );
-    assert_eq!(of(&|launch| launch.seen.settings.nice = Some(19)), None);
+    assert_eq!(of(&|run| run.seen.steal_seconds = Some(0.01)), None, "a single tick");
+    assert!(of(&|run| run.seen.steal_seconds = Some(0.03)).is_some());
+    assert!(of(&|run| run.seen.cpu_seconds = 0.15).unwrap() > 0.4);
+    assert!(of(&|run| run.surroundings.other_load = Some(0.5)).unwrap() > 0.4);
+    assert!((of(&|run| run.seen.ops_per_cycle = vec![16.0; 9]).unwrap() - 0.5).abs() < 0.01);
+    assert_eq!(of(&|run| run.surroundings.swapped_bytes_per_second = Some(1e6)), Some(0.0));
+    assert_eq!(of(&|run| run.seen.migrated_threads = 1), Some(0.0));
+    assert_eq!(of(&|run| run.seen.throttled_seconds = Some(0.2)), None, "a setting, which a repetition meets again");
+    assert_eq!(of(&|run| run.seen.settings.nice = Some(19)), None);
     assert_eq!(disturbed(&planned(), &ProcessRun::default(), None), None);
 }
 
 #[test]
 fn what_the_row_is_already_blamed_for_is_not_said_of_its_launches() {
-    let busy = all(|launch| launch.surroundings.other_load = Some(0.5));
+    let busy = all(|run| run.surroundings.other_load = Some(0.5));
     assert_eq!(cpu(&busy), ["other_load"]);
 }
 
@@ -256,22 +252,22 @@ fn the_slowest_thread_is_held_against_the_fastest() {
 }
 
 #[test]
-fn a_clock_that_a_neighbour_slows_makes_no_operations_per_cycle() {
+fn a_clock_that_interference_slows_makes_no_operations_per_cycle() {
     let of = |clock_source: &str, clocks: [f64; 3]| {
-        let mut launches = [quiet(), quiet(), quiet()];
-        for (number, launch) in (0..).zip(&mut launches) {
-            (launch.number, launch.seen.clock_source) = (number, clock_source.to_owned());
-            launch.seen.ops_per_cycle = vec![32.0 * 3e9 / clocks[number as usize]; 100];
+        let mut runs = [quiet(), quiet(), quiet()];
+        for (number, run) in (0..).zip(&mut runs) {
+            (run.number, run.seen.clock_source) = (number, clock_source.to_owned());
+            run.seen.ops_per_cycle = vec![32.0 * 3e9 / clocks[number as usize]; 100];
         }
-        let mut metrics = metrics(&planned(), &launches);
+        let mut metrics = metrics(&planned(), &runs);
         for sample in &mut metrics[0].samples {
             let clock_hz = Some(clocks[sample.launch as usize]);
             sample.per_thread = vec![ThreadShare { work: 1.0, seconds: 1.0, clock_hz }];
         }
-        let seen = judged_as(&planned(), metrics, &launches).conditions;
+        let seen = judged_as(&planned(), metrics, &runs).conditions;
         (seen.ops_per_cycle.unwrap(), seen.ops_per_cycle_p90.unwrap())
     };
-    assert_eq!(of("paced", [3e9, 2.4e9, 2.4e9]), (32.0, 32.0), "two of three launches had a neighbour");
+    assert_eq!(of("paced", [3e9, 2.4e9, 2.4e9]), (32.0, 32.0), "two of three runs had interference");
     assert_eq!(of("chains", [2.4e9, 3e9, 3e9]), (32.0, 32.0));
     assert_eq!(of("paced", [2.4e9; 3]), (40.0, 40.0), "all alike: that is the clock, as far as one can see");
     assert_eq!(of("counter", [3e9, 2.4e9, 2.4e9]), (40.0, 40.0), "counted cycles are cycles");
@@ -279,10 +275,10 @@ fn a_clock_that_a_neighbour_slows_makes_no_operations_per_cycle() {
 
 #[test]
 fn starts_are_apart_by_the_most_of_all_launches() {
-    let mut launches = vec![quiet(), quiet(), quiet()];
-    launches[0].seen.start_spread_seconds = Some(2e-6);
-    launches[2].seen.start_spread_seconds = Some(1e-6);
-    let row = judged(Area::Memory, memory_params(), &launches);
+    let mut runs = vec![quiet(), quiet(), quiet()];
+    runs[0].seen.start_spread_seconds = Some(2e-6);
+    runs[2].seen.start_spread_seconds = Some(1e-6);
+    let row = judged(Area::Memory, memory_params(), &runs);
     assert_eq!(row.conditions.start_spread_seconds, Some(2e-6));
 }
 
@@ -292,11 +288,11 @@ fn launches_that_differ_widen_the_interval() {
         let metric = verdict::samples::metric("throughput", Unit::FlopPerSecond, Better::Higher, samples).unwrap();
         named(&judged_as(&planned(), vec![metric], &[quiet()]))
     };
-    let sample = |launch: u32, value: f64| Sample { launch, ..sample(value) };
+    let sample = |launch: u32, value: f64| Sample { run, ..sample(value) };
     let at = [10.0, 13.0, 9.0, 12.0, 8.5, 11.0, 14.0, 9.5];
-    let apart = (1..).zip(at).flat_map(|(launch, at)| [0.0, 0.1, -0.1].map(|x| sample(launch, at + x))).collect();
+    let apart = (1..).zip(at).flat_map(|(run, at)| [0.0, 0.1, -0.1].map(|x| sample(run, at + x))).collect();
     assert!(found(apart).contains(&"launches_differ".to_owned()));
-    let alike = (1..=8).flat_map(|launch| [10.0, 10.3, 9.7].map(|x| sample(launch, x))).collect();
+    let alike = (1..=8).flat_map(|run| [10.0, 10.3, 9.7].map(|x| sample(run, x))).collect();
     assert!(!found(alike).contains(&"launches_differ".to_owned()));
 }
 
@@ -318,39 +314,39 @@ const ELSEWHERE: &[WarningCode] = &[
     WarningCode::OtherPath,
 ];
 
-/// One change to launches for every code that they can raise in a row of computing or of memory.
+/// One change to runs for every code that they can raise in a row of computing or of memory.
 fn of_threads() -> Vec<(WarningCode, Vec<ProcessRun>)> {
     use WarningCode as Code;
-    let all_cpus = |launch: &mut ProcessRun| launch.seen.settings.allowed_cpus = vec![0];
+    let all_cpus = |launch: &mut ProcessRun| run.seen.settings.allowed_cpus = vec![0];
     vec![
-        (Code::CpuQuota, all(|launch| launch.seen.throttled_seconds = Some(0.1))),
-        (Code::CpuShared, all(|launch| launch.seen.cpu_seconds = 0.28)),
-        (Code::Steal, all(|launch| launch.seen.steal_seconds = Some(0.03))),
-        (Code::TimeLost, all(|launch| launch.seen.gap_seconds = 0.1)),
-        (Code::OtherLoad, all(|launch| launch.surroundings.other_load = Some(0.3))),
-        (Code::InvoluntarySwitches, all(|launch| launch.seen.involuntary_switches = 50)),
-        (Code::ClockChainsDisagree, all(|launch| launch.seen.clock_disagreement = vec![0.1])),
-        (Code::Migrated, last_of_three(|launch| launch.seen.migrated_threads = 1)),
-        (Code::Swapping, last_of_three(|launch| launch.surroundings.swapped_bytes_per_second = Some(1e6))),
-        (Code::RemotePages, last_of_three(|launch| launch.seen.remote_pages = Some(0.3))),
-        (Code::ThermalLimit, all(|launch| launch.surroundings.thermal_events = Some(1))),
-        (Code::PowerLimit, all(|launch| launch.surroundings.power_events = Some(1))),
-        (Code::LowPriority, all(|launch| launch.seen.settings.nice = Some(10))),
+        (Code::CpuQuota, all(|run| run.seen.throttled_seconds = Some(0.1))),
+        (Code::CpuShared, all(|run| run.seen.cpu_seconds = 0.28)),
+        (Code::Steal, all(|run| run.seen.steal_seconds = Some(0.03))),
+        (Code::TimeLost, all(|run| run.seen.gap_seconds = 0.1)),
+        (Code::OtherLoad, all(|run| run.surroundings.other_load = Some(0.3))),
+        (Code::InvoluntarySwitches, all(|run| run.seen.involuntary_switches = 50)),
+        (Code::ClockChainsDisagree, all(|run| run.seen.clock_disagreement = vec![0.1])),
+        (Code::Migrated, last_of_three(|run| run.seen.migrated_threads = 1)),
+        (Code::Swapping, last_of_three(|run| run.surroundings.swapped_bytes_per_second = Some(1e6))),
+        (Code::RemotePages, last_of_three(|run| run.seen.remote_pages = Some(0.3))),
+        (Code::ThermalLimit, all(|run| run.surroundings.thermal_events = Some(1))),
+        (Code::PowerLimit, all(|run| run.surroundings.power_events = Some(1))),
+        (Code::LowPriority, all(|run| run.seen.settings.nice = Some(10))),
         (Code::Affinity, all(all_cpus)),
         (
             Code::CpusOffline,
-            all(|launch| {
-                all_cpus(launch);
-                launch.seen.settings.online_cpus = vec![0];
+            all(|run| {
+                all_cpus(run);
+                run.seen.settings.online_cpus = vec![0];
             }),
         ),
-        (Code::MemoryLimit, all(|launch| launch.seen.settings.memory_limit_bytes = Some(3 << 29))),
-        (Code::Governor, all(|launch| launch.seen.settings.governors = vec!["powersave".into()])),
-        (Code::TurboOff, all(|launch| launch.seen.settings.turbo = Some(false))),
-        (Code::Timer, all(|launch| launch.seen.counter_timer = false)),
-        (Code::PagesRefused, all(|launch| launch.seen.pages_obtained = Some(0.5))),
-        (Code::PageFaults, all(|launch| launch.seen.page_faults = 1000)),
-        (Code::NotSteady, all(|launch| launch.seen.warm_up_change = Some(0.3))),
+        (Code::MemoryLimit, all(|run| run.seen.settings.memory_limit_bytes = Some(3 << 29))),
+        (Code::Governor, all(|run| run.seen.settings.governors = vec!["powersave".into()])),
+        (Code::TurboOff, all(|run| run.seen.settings.turbo = Some(false))),
+        (Code::Timer, all(|run| run.seen.counter_timer = false)),
+        (Code::PagesRefused, all(|run| run.seen.pages_obtained = Some(0.5))),
+        (Code::PageFaults, all(|run| run.seen.page_faults = 1000)),
+        (Code::NotSteady, all(|run| run.seen.warm_up_change = Some(0.3))),
     ]
 }
 
@@ -377,10 +373,10 @@ fn of_waiting() -> Vec<(WarningCode, DiskParams, DiskConditions)> {
 
 /// What the device's own counts and its heat raise, and rates that do not fit.
 fn of_devices(check: &mut impl FnMut(WarningCode, &[String])) {
-    let launches = |change: Change| {
-        all(move |launch| {
-            (launch.seen.waiting, launch.surroundings) = (true, change);
-            launch.seen.disk = Some(DiskConditions::default());
+    let runs = |change: Change| {
+        all(move |run| {
+            (run.seen.waiting, run.surroundings) = (true, change);
+            run.seen.disk = Some(DiskConditions::default());
         })
     };
     let hot = DiskHeat { celsius: 82.0, limit_celsius: 81.0 };
@@ -392,7 +388,7 @@ fn of_devices(check: &mut impl FnMut(WarningCode, &[String])) {
         disk_heat: Some(hot),
         ..Change::default()
     };
-    let found = codes(Area::Disk, Params::Disk(DiskParams { op: DiskOp::Write, ..disk_params(1) }), &launches(change));
+    let found = codes(Area::Disk, Params::Disk(DiskParams { op: DiskOp::Write, ..disk_params(1) }), &runs(change));
     check(WarningCode::Amplified, &found);
     check(WarningCode::DeviceThrottled, &found);
     let slow = DiskConditions { mean_latency_seconds: Some(1e-3), ..DiskConditions::default() };
@@ -412,20 +408,20 @@ fn every_code_about_a_measurement_can_be_raised_by_what_is_seen() {
         assert!(found.iter().any(|one| one == code.name()), "{code}: {found:?}");
         reached.push(code);
     };
-    for (code, launches) in of_threads() {
+    for (code, runs) in of_threads() {
         let of_memory = matches!(code, WarningCode::MemoryLimit | WarningCode::RemotePages);
         let (area, params) =
             if of_memory { (Area::Memory, memory_params()) } else { (Area::Cpu, planned().experiment.params) };
-        check(code, &codes(area, params, &launches));
+        check(code, &codes(area, params, &runs));
     }
-    let best = all(|launch| launch.seen.ops_per_cycle = [vec![40.0; 50], vec![20.0; 50]].concat());
+    let best = all(|run| run.seen.ops_per_cycle = [vec![40.0; 50], vec![20.0; 50]].concat());
     check(WarningCode::VcpuShared, &cpu(&best));
     let waiting = |disk: Option<DiskConditions>, net: Option<NetConditions>| {
-        all(move |launch| {
-            launch.seen.waiting = true;
-            (launch.seen.disk, launch.seen.net) = (disk.clone(), net.clone());
-            (launch.surroundings.disk_bytes, launch.surroundings.other_disk_bytes) = (Some(100 << 20), Some(50 << 20));
-            launch.surroundings.net_bytes = Some(100 << 20);
+        all(move |run| {
+            run.seen.waiting = true;
+            (run.seen.disk, run.seen.net) = (disk.clone(), net.clone());
+            (run.surroundings.disk_bytes, run.surroundings.other_disk_bytes) = (Some(100 << 20), Some(50 << 20));
+            run.surroundings.net_bytes = Some(100 << 20);
         })
     };
     for (code, params, conditions) in of_waiting() {

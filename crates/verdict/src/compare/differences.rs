@@ -139,7 +139,7 @@ fn programs(base: &Document, new: &Document) -> Option<String> {
 
 fn suites(base: &Document, new: &Document) -> Option<String> {
     let suite = differing("suite", Some(&base.run.suite), Some(&new.run.suite));
-    suite.map(|suite| format!("The suites differ: {suite}; the same row may be sampled longer in one of them."))
+    suite.map(|suite| format!("The suites differ: {suite}; a benchmark may be sampled longer in one of them."))
 }
 
 /// Test files of different sizes although the same size was planned: laying one out was cut short. The parameters are the
@@ -158,7 +158,7 @@ fn files(base: &Document, new: &Document) -> Option<String> {
     };
     Some(format!(
         "The test files of the disk differ in size: {} against {} for {id}{others}, since laying one out was cut short; \
-         more of a small file may be kept in a device's own memory.",
+         a device caches more of a small file.",
         in_words(one),
         in_words(two)
     ))
@@ -172,22 +172,21 @@ fn in_words(bytes: u64) -> String {
 fn declared(base: &BTreeMap<String, f64>, new: &BTreeMap<String, f64>) -> Option<String> {
     let keys = base.keys().chain(new.keys().filter(|key| !base.contains_key(*key)));
     let all = keys.map(|key| differing_or_none(key, base.get(key).copied(), new.get(key).copied()));
-    sentence("The declared limits differ", all, "; figures do not depend on them")
+    sentence("The declared limits differ", all, "; results do not depend on them")
 }
 
 fn cut_off(document: &Document, side: &str) -> Option<String> {
     let measured = document.experiments.iter().filter(|row| row.status == Status::Ok).count();
     let planned = document.experiments.len();
-    (!document.run.complete).then(|| format!("{side} was cut off: {measured} of {planned} rows were measured."))
+    (!document.run.complete).then(|| format!("{side} was cut off: {measured} of {planned} benchmarks were measured."))
 }
 
 /// A new run that began before its base. Times in this format sort as text.
 fn order(base: &Document, new: &Document) -> Option<String> {
     let (before, after) = (&base.run.started, &new.run.started);
     let known = !before.is_empty() && !after.is_empty();
-    (known && after < before).then(|| {
-        format!("NEW ({after}) began before BASE ({before}): they are swapped, or the machine's clock was set back.")
-    })
+    (known && after < before)
+        .then(|| format!("NEW ({after}) began before BASE ({before}): swap them, or check the machine's clock."))
 }
 
 fn grades(base: &Document, new: &Document) -> Option<String> {

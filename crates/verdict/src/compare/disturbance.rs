@@ -34,7 +34,7 @@ pub(super) fn most<'a>(pair: &Pair<'a>, direction: Direction, clock_counts: bool
     let all = sides(pair).into_iter().flat_map(|(side, row)| row.warnings.iter().map(move |warning| (side, warning)));
     let seen = all.filter_map(|(side, warning)| {
         let code = warning.code.known()?;
-        let share = warning.figure.filter(|figure| figure.is_finite() && *figure > 0.0)?.min(MOST_SHARE);
+        let share = warning.figure.filter(|share| share.is_finite() && *share > 0.0)?.min(MOST_SHARE);
         let change = if code == WarningCode::ClockMoved {
             clock_counts.then_some(share)?
         } else {

@@ -60,10 +60,10 @@ const DONE_OTHERWISE: &[WarningCode] = &[
 const DISAGREEING: &[(WarningCode, &str)] = &[
     (WarningCode::Bimodal, "fall into two groups"),
     (WarningCode::Drifting, "rise or fall with time"),
-    (WarningCode::LaunchesDiffer, "differ from launch to launch"),
+    (WarningCode::LaunchesDiffer, "differ between process runs"),
     (WarningCode::NotSteady, "had not settled when timing began"),
-    (WarningCode::Autocorrelated, "resemble their neighbours, so that there are fewer of them than it seems"),
-    (WarningCode::DisturbedBlocks, "were disturbed in part"),
+    (WarningCode::Autocorrelated, "are autocorrelated, so the effective number is smaller"),
+    (WarningCode::DisturbedBlocks, "had interference in part"),
 ];
 
 /// The explanation of a verdict; `None` where there is nothing to explain, or no rule that does.
@@ -72,7 +72,7 @@ pub(super) fn explain(pair: &Pair<'_>, row: &Compared, known: &Known<'_>) -> Opt
         return None;
     }
     let parts: Vec<String> = if let Some(hidden) = hidden(known) {
-        let again = || "Repeat it when nothing else runs, or use --live.".to_owned();
+        let again = || "Repeat it on an idle machine, or use --live.".to_owned();
         settings(pair).map_or_else(|| vec![hidden.clone(), again()], |setting| vec![setting, hidden.clone()])
     } else if row.verdict == Change::Changed {
         settings(pair).or_else(|| clock(pair, row)).into_iter().collect()
@@ -125,24 +125,24 @@ fn only_here<'a>(row: &'a Row, other: &Row) -> Option<&'a Warning> {
 }
 
 fn setting(side: &str, warning: &Warning) -> String {
-    let figure = warning.figure.unwrap_or(0.0);
+    let value = warning.figure.unwrap_or(0.0);
     match warning.code.known() {
         Some(WarningCode::CpuQuota) => {
-            format!("A quota stopped the threads of {side} for {} of the time.", percent(figure))
+            format!("A CPU quota throttled the threads of {side} for {} of the time.", percent(value))
         }
-        Some(WarningCode::LowPriority) => format!("{side} ran at a lower priority (nice {figure:.0})."),
+        Some(WarningCode::LowPriority) => format!("{side} ran at a lower priority (nice {value:.0})."),
         Some(WarningCode::Affinity) => {
-            format!("{side} was not allowed to use {} of the CPUs.", percent(figure))
+            format!("{side} could not use {} of the CPUs.", percent(value))
         }
-        Some(WarningCode::CpusOffline) => format!("In {side} {} of the CPUs were switched off.", percent(figure)),
-        Some(WarningCode::DebugBuild) => format!("{side} was measured by a program that was not optimised."),
+        Some(WarningCode::CpusOffline) => format!("In {side} {} of the CPUs were offline.", percent(value)),
+        Some(WarningCode::DebugBuild) => format!("{side} was measured by a debug build."),
         Some(WarningCode::PagesRefused) => {
-            format!("{} of the buffer of {side} was not in pages of the size asked for.", percent(figure))
+            format!("{} of the buffer of {side} was not in pages of the requested size.", percent(value))
         }
         Some(WarningCode::NotDirect) => {
-            format!("{} of the requests of {side} were served by the page cache.", percent(figure))
+            format!("{} of the requests of {side} were served by the page cache.", percent(value))
         }
-        _ => format!("Only of {side} it is said: {}", first_sentence(&warning.text)),
+        _ => format!("Only {side} has this warning: {}", first_sentence(&warning.text)),
     }
 }
 
@@ -178,7 +178,7 @@ fn facts(base: &Row, new: &Row) -> Option<String> {
             format!("{what} {base} against {new}")
         })
         .collect();
-    (!differing.is_empty()).then(|| format!("The surroundings differ: {}.", differing.join(", ")))
+    (!differing.is_empty()).then(|| format!("The conditions differ: {}.", differing.join(", ")))
 }
 
 /// The clock, where it moved the way the result did.
@@ -207,9 +207,7 @@ fn clock(pair: &Pair<'_>, row: &Compared) -> Option<String> {
     Some(match per_cycle.verdict {
         Change::Same => format!("The clock {verb} by {percent_moved}, {with_it}; per cycle nothing changed."),
         Change::Inconclusive => {
-            format!(
-                "The clock {verb} by {percent_moved}, {with_it}; whether anything changed per cycle cannot be told."
-            )
+            format!("The clock {verb} by {percent_moved}, {with_it}; per cycle the result is inconclusive.")
         }
         Change::Changed => {
             let less = if per_cycle.ratio < 1.0 { "less" } else { "more" };
@@ -221,7 +219,7 @@ fn clock(pair: &Pair<'_>, row: &Compared) -> Option<String> {
 
 fn hidden(known: &Known<'_>) -> Option<String> {
     let (side, warning) = known.hiding?;
-    Some(format!("{side} was disturbed too much for a verdict: {}", first_sentence(&warning.text)))
+    Some(format!("{side} had too much interference for a verdict: {}", first_sentence(&warning.text)))
 }
 
 /// Interference that may account for the whole change.
@@ -230,7 +228,7 @@ fn allowed(row: &Compared, known: &Known<'_>) -> Option<String> {
     let beyond = row.ratio_ci95.is_some_and(|interval| is_beyond(interval, row.threshold));
     let much = percent(seen.change);
     let sentence = first_sentence(&seen.warning.text);
-    beyond.then(|| format!("Disturbances of {} may account for {much} of it: {sentence}", seen.side))
+    beyond.then(|| format!("Interference in {} may account for {much} of it: {sentence}", seen.side))
 }
 
 fn disagreeing(pair: &Pair<'_>) -> Option<String> {
@@ -254,17 +252,17 @@ fn remedy(row: &Compared, known: &Known<'_>) -> String {
         Some(more) if pairs => format!("About {more} more {} than these {n} are needed (--pairs).", words(row, more)),
         Some(more) if row.ratio_ci95.is_none() => too_few(row, n, more),
         Some(more) if more > MOST_NEEDED => format!(
-            "About {more} more {} of each side would be needed, as the change is about as large as the limit: use --live.",
+            "About {more} more {} of each side are needed, since the change is close to the threshold: use --live.",
             row.units
         ),
         Some(more) => {
             format!("About {more} more {} of each side than these {n} are needed{}.", words(row, more), how(row))
         }
-        None if pairs => "The change is about as large as the limit, so that more pairs would hardly tell.".to_owned(),
+        None if pairs => "The change is close to the threshold, so more pairs would hardly decide it.".to_owned(),
         None if !known.noise_is_own => {
-            "How much this machine differs from run to run is not known: repeat BASE and NEW, or use --live.".to_owned()
+            "The noise of this machine from run to run is unknown: repeat BASE and NEW, or use --live.".to_owned()
         }
-        None => "The change is about as large as what this machine differs by from run to run: use --live.".to_owned(),
+        None => "The change is as large as the noise of this machine from run to run: use --live.".to_owned(),
     }
 }
 

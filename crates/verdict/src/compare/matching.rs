@@ -45,7 +45,7 @@ pub(super) fn has_measured(document: &Document, side: &str) -> Result<(), String
     }
     let rows = document.experiments.len();
     Err(format!(
-        "{side}, the run '{}', has nothing that was measured ({rows} row{} planned); name another run",
+        "{side}, the run '{}', has no measured result ({rows} row{} planned); name another run",
         document.run.id,
         if rows == 1 { "" } else { "s" }
     ))

@@ -91,7 +91,7 @@ impl<'a> History<'a> {
         let own = (medians.len() >= RUNS_NEEDED).then(|| stats::noise_between(&medians)).flatten();
         let least = usual * LEAST_PART_OF_USUAL;
         if let Some(deviation) = own {
-            let floor = if deviation < least { ", and no less than a third of what is usual" } else { "" };
+            let floor = if deviation < least { ", but at least a third of the typical noise" } else { "" };
             let source = format!("{} earlier runs of this machine{floor}", medians.len());
             return Noise { deviation: deviation.max(least), source, is_own: true };
         }
@@ -104,8 +104,8 @@ impl<'a> History<'a> {
     }
 
     fn usual_words(&self, why: &str) -> String {
-        let kind = if self.is_virtual { "shared virtual machines" } else { "machines of their own" };
-        format!("{why}: what {kind} show")
+        let kind = if self.is_virtual { "shared virtual machines" } else { "dedicated machines" };
+        format!("{why}: typical for {kind}")
     }
 }
 

@@ -1,4 +1,4 @@
-//! Comparisons of runs that were made up: their figures are known, so the verdict is.
+//! Comparisons of runs that were made up: their values are known, so the verdict is.
 
 use model::comparison::{Change, Comparison, Direction};
 use model::document::{DiskConditions, Document, Row};
@@ -18,7 +18,7 @@ fn compare(base: &Document, new: &Document, history: &[Document]) -> Result<Comp
     super::compare(base, new, history, tests::AREAS)
 }
 
-/// So many values around a centre, evenly spread over this part of it on either side.
+/// This many values around a centre, evenly spread over this part of it on either side.
 fn around(centre: f64, spread: f64, n: usize, seed: u64) -> Vec<f64> {
     let mut random = Random::new(seed);
     (0..n).map(|_| centre * (1.0 + spread * (2.0 * random.unit() - 1.0))).collect()
@@ -34,7 +34,7 @@ fn metric(name: &str, better: Better, values: &[f64]) -> Metric {
     Metric { name: name.into(), unit, better, samples, ..tests::document().experiments[0].metrics[0].clone() }
 }
 
-/// A row of the cpu area with these values of throughput, three a launch.
+/// A row of the cpu area with these values of throughput, three a process run.
 fn row(id: &str, values: &[f64]) -> Row {
     let mut row = tests::document().experiments.remove(0);
     row.id = id.into();
@@ -84,7 +84,7 @@ fn two_runs_of_the_same_are_the_same() {
     assert!((row.ratio - 1.0).abs() < 0.004 && row.p.unwrap() > 0.01, "{row:?}");
     assert_eq!((row.n_base, row.n_new, row.units.as_str(), row.needed), (9, 9, "samples", None));
     assert_eq!((row.threshold, row.allowance, row.noise), (0.02, 0.0, Some(0.01)));
-    assert_eq!(row.noise_source.as_deref(), Some("no earlier runs: what machines of their own show"));
+    assert_eq!(row.noise_source.as_deref(), Some("no earlier runs: typical for dedicated machines"));
     assert_eq!(row.explanation, None);
     assert_eq!(comparison.warnings, Vec::<String>::new());
 }
@@ -120,7 +120,7 @@ fn of_seconds_more_is_worse() {
 }
 
 #[test]
-fn a_small_change_is_the_same_and_one_at_the_limit_cannot_be_told() {
+fn a_small_change_is_the_same_and_one_at_the_limit_is_inconclusive() {
     let (base, new) = against(101.0);
     let row = compared(&base, &new).experiments.remove(0);
     assert_eq!(row.verdict, Change::Same, "however clear it is: {row:?}");
@@ -175,34 +175,34 @@ fn noise_between_earlier_runs_widens_the_limit() {
     let quiet: Vec<Document> = (1..=8).map(|day| earlier(day, 100.0)).collect();
     let row = compare(&base, &new, &quiet).unwrap().experiments.remove(0);
     assert!((row.noise.unwrap() - 0.01 / 3.0).abs() < 1e-12, "never below a third of what is usual: {row:?}");
-    assert!(row.noise_source.as_deref().unwrap().starts_with("8 earlier runs of this machine, and no less"));
+    assert!(row.noise_source.as_deref().unwrap().starts_with("8 earlier runs of this machine, but at least"));
     assert_eq!((row.threshold, row.verdict), (0.02, Change::Changed));
 
     let row = compare(&base, &new, &noisy[..3]).unwrap().experiments.remove(0);
-    assert_eq!(row.noise_source.as_deref(), Some("only 3 earlier runs: what machines of their own show"));
+    assert_eq!(row.noise_source.as_deref(), Some("only 3 earlier runs: typical for dedicated machines"));
 }
 
 #[test]
-fn only_whole_earlier_undisturbed_runs_of_the_same_machine_tell_its_noise() {
+fn only_whole_earlier_undisturbed_runs_of_the_same_machine_show_its_noise() {
     let (base, new) = against(92.0);
-    let told = |spoil: fn(&mut Document)| {
+    let used = |spoil: fn(&mut Document)| {
         let centres = [100.0, 50.0, 100.0, 50.0, 100.0, 50.0];
         let mut noisy: Vec<Document> = (1..).zip(centres).map(|(day, centre)| earlier(day, centre)).collect();
         noisy.iter_mut().for_each(spoil);
         let row = compare(&base, &new, &noisy).unwrap().experiments.remove(0);
         row.noise_source.unwrap().starts_with("6 earlier runs")
     };
-    assert!(told(|_| {}));
-    assert!(told(|run| run.machine.memory.total_bytes = Some((16 << 30) - (100 << 20))), "a boot's difference");
-    assert!(!told(|run| run.run.complete = false));
-    assert!(!told(|run| run.run.started = "2026-12-01T12:00:00Z".into()));
-    assert!(!told(|run| run.machine.cpu.cores = Some(4)));
-    assert!(!told(|run| run.machine.cpu.model_name = Some("Another".into())));
-    assert!(!told(|run| run.machine.memory.total_bytes = Some(8 << 30)));
-    assert!(!told(|run| run.assay.profile = "debug".into()));
-    assert!(!told(|run| run.experiments[0].method = "cpu-fma/9".into()));
-    assert!(!told(|run| run.experiments[0].grade = Some(Grade::C)));
-    assert!(!told(|run| run.experiments[0].id = "cpu/fma/fp64/avx2/t2".into()));
+    assert!(used(|_| {}));
+    assert!(used(|run| run.machine.memory.total_bytes = Some((16 << 30) - (100 << 20))), "a boot's difference");
+    assert!(!used(|run| run.run.complete = false));
+    assert!(!used(|run| run.run.started = "2026-12-01T12:00:00Z".into()));
+    assert!(!used(|run| run.machine.cpu.cores = Some(4)));
+    assert!(!used(|run| run.machine.cpu.model_name = Some("Another".into())));
+    assert!(!used(|run| run.machine.memory.total_bytes = Some(8 << 30)));
+    assert!(!used(|run| run.assay.profile = "debug".into()));
+    assert!(!used(|run| run.experiments[0].method = "cpu-fma/9".into()));
+    assert!(!used(|run| run.experiments[0].grade = Some(Grade::C)));
+    assert!(!used(|run| run.experiments[0].id = "cpu/fma/fp64/avx2/t2".into()));
 }
 
 #[test]
@@ -212,12 +212,12 @@ fn a_shared_virtual_machine_has_its_usual_noise() {
         document.machine.virtualization = Some(Virtualization { hypervisor: Some("KVM".into()), signature: None });
     }
     let row = compared(&base, &new).experiments.remove(0);
-    assert_eq!(row.noise_source.as_deref(), Some("no earlier runs: what shared virtual machines show"));
+    assert_eq!(row.noise_source.as_deref(), Some("no earlier runs: typical for shared virtual machines"));
     assert_eq!((row.threshold, row.verdict), (0.1, Change::Same));
 }
 
-fn warn(document: &mut Document, code: WarningCode, figure: f64, seen: &str) {
-    let warning = Warning::new(code, figure, seen);
+fn warn(document: &mut Document, code: WarningCode, value: f64, seen: &str) {
+    let warning = Warning::new(code, value, seen);
     let row = &mut document.experiments[0];
     row.grade = row.grade.max(Some(warning.grade));
     row.warnings.push(warning);
@@ -260,9 +260,9 @@ fn a_clock_that_moved_is_allowed_for_in_either_direction_and_a_share_of_samples_
 
 #[test]
 fn a_row_that_others_disturbed_to_grade_c_is_never_the_same_and_changed_only_by_more_than_they_took() {
-    let disturbed = |code: WarningCode, figure: f64, centre: f64| {
+    let disturbed = |code: WarningCode, value: f64, centre: f64| {
         let (mut base, mut new) = against(centre);
-        warn(if centre > 90.0 { &mut base } else { &mut new }, code, figure, "Others did something.");
+        warn(if centre > 90.0 { &mut base } else { &mut new }, code, value, "Others did something.");
         compared(&base, &new)
     };
     let same = disturbed(WarningCode::Steal, 0.2, 100.0);
@@ -282,7 +282,7 @@ fn a_quota_hides_no_change_and_explains_it() {
     warn(&mut new, WarningCode::CpuQuota, 0.5, "A control group's quota of 0.5 CPUs stopped the threads.");
     let comparison = compared(&base, &new);
     assert_eq!(comparison.experiments[0].direction, Some(Direction::Worse));
-    assert_eq!(explanation(&comparison), "A quota stopped the threads of NEW for 50 % of the time.");
+    assert_eq!(explanation(&comparison), "A CPU quota throttled the threads of NEW for 50 % of the time.");
     // The same quota on both sides explains nothing.
     let (mut base, mut new) = against(50.0);
     warn(&mut base, WarningCode::CpuQuota, 0.5, "A quota.");
@@ -330,7 +330,7 @@ fn a_clock_lengthens_seconds() {
 }
 
 #[test]
-fn launches_are_the_units_where_they_differ() {
+fn process_runs_are_the_units_where_they_differ() {
     let levels = [100.0, 104.0, 98.0, 102.0, 96.0, 101.0];
     let values = |seed: u64| -> Vec<f64> {
         levels.iter().enumerate().flat_map(|(i, level)| around(*level, 0.001, 3, seed + i as u64)).collect()
@@ -338,7 +338,7 @@ fn launches_are_the_units_where_they_differ() {
     let comparison = compared(&one_row(1, &values(1)), &one_row(2, &values(50)));
     let row = &comparison.experiments[0];
     assert_eq!((row.units.as_str(), row.n_base, row.n_new), ("launches", 6, 6));
-    // Three launches are too few, however many samples they have.
+    // Three process runs are too few, however many samples they have.
     let comparison = compared(&one_row(1, &values(1)[..9]), &one_row(2, &values(50)[..9]));
     let row = &comparison.experiments[0];
     assert_eq!((row.units.as_str(), row.n_base, row.verdict), ("launches", 3, Change::Inconclusive));
@@ -467,7 +467,7 @@ fn parameters_that_an_id_does_not_show_must_agree_too() {
     let error = compare(&run(1, vec![memory_row(1 << 30, None)]), &run(2, vec![memory_row(2 << 30, None)]), &[]);
     assert_eq!(
         error.unwrap_err(),
-        "the two runs have no experiment that can be compared: memory/sequential-read/t1 was measured with other \
+        "the two runs have no benchmark that can be compared: memory/sequential-read/t1 was measured with other \
          parameters: working set 1GiB against 2GiB"
     );
     // What was found from the data is no setting.
@@ -477,7 +477,7 @@ fn parameters_that_an_id_does_not_show_must_agree_too() {
 }
 
 #[test]
-fn test_files_that_were_cut_to_other_sizes_are_told() {
+fn test_files_that_were_cut_to_other_sizes_are_a_difference() {
     let with = |day: u32, mebibytes: &[u64]| {
         let rows = mebibytes.iter().enumerate().map(|(index, bytes)| {
             let mut row = row(&format!("disk/{index}"), &around(100.0, 0.004, 9, u64::from(day)));
@@ -487,9 +487,9 @@ fn test_files_that_were_cut_to_other_sizes_are_told() {
         });
         run(day, rows.collect())
     };
-    let told = |base: &[u64], new: &[u64]| compared(&with(1, base), &with(2, new)).warnings.join(" ");
-    assert!(!told(&[1024, 512], &[1024, 512]).contains("test files"));
-    let text = told(&[1024, 512, 64], &[1024, 1024, 128]);
+    let used = |base: &[u64], new: &[u64]| compared(&with(1, base), &with(2, new)).warnings.join(" ");
+    assert!(!used(&[1024, 512], &[1024, 512]).contains("test files"));
+    let text = used(&[1024, 512, 64], &[1024, 1024, 128]);
     assert!(text.contains("differ in size: 512 MiB against 1024 MiB for disk/1 and 1 more"), "{text}");
 }
 

@@ -60,42 +60,42 @@ const RULES: &[Rule] = &[
     rule("cpu_quota", ALL, |case| {
         let stopped = more(case, Seen::Throttled)?;
         let quota = case.own.of(Seen::Quota).map_or(String::new(), |quota| format!(" (quota of {quota:.2} CPUs)"));
-        Some(format!("its control group was stopped for {} of the time{quota}", percent(stopped)))
+        Some(format!("its control group was throttled for {} of the time{quota}", percent(stopped)))
     }),
     rule("other_load", ALL, |case| {
-        Some(format!("other programs used {} of its processor time", percent(more(case, Seen::OtherLoad)?)))
+        Some(format!("other processes used {} of its CPU time", percent(more(case, Seen::OtherLoad)?)))
     }),
     rule("stolen_time", ALL, |case| {
-        Some(format!("its hypervisor gave {} of its processor time to others", percent(more(case, Seen::Steal)?)))
+        Some(format!("its hypervisor stole {} of its CPU time", percent(more(case, Seen::Steal)?)))
     }),
     rule("throttled_heat", CORES, |case| {
-        Some(format!("its processor was too hot {} times", more_often(case, Seen::Thermal)?))
+        Some(format!("its processor reached its temperature limit {} times", more_often(case, Seen::Thermal)?))
     }),
     rule("throttled_power", CORES, |case| {
-        Some(format!("its processor ran into its power limit {} times", more_often(case, Seen::Power)?))
+        Some(format!("its processor reached its power limit {} times", more_often(case, Seen::Power)?))
     }),
     rule("clock_low", CORES, |case| {
         let (own, usual) = (case.own.of(Seen::Clock)?, case.usual(Seen::Clock)?);
         let share = own / usual;
         let explains = share < CLOCK_LOWER && share.ln() <= EXPLAINED * case.of_median.ln();
         let (own, usual) = (clock(own), clock(usual));
-        explains.then(|| format!("its clock is {own} where {usual} is usual; what it does in a cycle is not less"))
+        explains.then(|| format!("its clock is {own} where {usual} is usual; its work per cycle is not lower"))
     }),
     rule("swapping", ALL, |case| {
         let rate = more_often(case, Seen::Swapped)?;
-        Some(format!("it moved {rate} bytes to or from swap in a second"))
+        Some(format!("its swap traffic was {rate} bytes per second"))
     }),
     rule("fewer_channels", MEMORY, |case| less(case, "memory_channels", "memory channels in use")),
     rule("fewer_modules", MEMORY, |case| less(case, "memory_modules", "memory modules found")),
     rule("less_memory", MEMORY, |case| less(case, "memory", "of memory")),
-    rule("slower_memory", MEMORY, |case| less(case, "memory_speed", "is how fast its memory is set")),
+    rule("slower_memory", MEMORY, |case| less(case, "memory_speed", "memory speed")),
     rule("huge_pages", MEMORY, |case| {
         let (own, usual) = (case.own.of(Seen::HugePages)?, case.usual(Seen::HugePages)?);
         (own < usual - MORE)
             .then(|| format!("it got {} of its huge pages where {} are usual", percent(own), percent(usual)))
     }),
     rule("remote_pages", MEMORY, |case| {
-        Some(format!("{} of its pages were on another memory node", percent(more(case, Seen::RemotePages)?)))
+        Some(format!("{} of its pages were on another NUMA node", percent(more(case, Seen::RemotePages)?)))
     }),
     rule("cpus_withheld", CORES, |case| {
         Some(format!("{} of its CPUs may not be used", percent(more(case, Seen::CpusWithheld)?)))
@@ -104,19 +104,22 @@ const RULES: &[Rule] = &[
     rule("disk_hot", DISK, |case| {
         let hot =
             case.own.of(Seen::DiskHeadroom)? <= 0.0 && case.usual(Seen::DiskHeadroom).is_none_or(|usual| usual > 0.0);
-        hot.then(|| "its disk is as hot as it may be and slows itself down".to_owned())
+        hot.then(|| "its disk reached its temperature limit and throttles".to_owned())
     }),
     rule("disk_link", DISK, |case| {
         let share = case.own.of(Seen::DiskLink).filter(|share| *share < 1.0 - MORE)?;
         Some(format!("the link of its disk fell to {} of its rate", percent(share)))
     }),
     rule("other_disk_load", DISK, |case| {
-        Some(format!("{} of what its disk moved was for others", percent(more(case, Seen::DiskOthers)?)))
+        Some(format!("other processes caused {} of the traffic of its disk", percent(more(case, Seen::DiskOthers)?)))
     }),
     rule("other_disk", DISK, |case| differs(case, "disk_models", "disk")),
     rule("disk_link_speed", DISK, |case| differs(case, "disk_links", "link of the disk")),
     rule("other_net_load", NETWORK, |case| {
-        Some(format!("{} of what its interface carried was for others", percent(more(case, Seen::NetOthers)?)))
+        Some(format!(
+            "other processes caused {} of the traffic of its interface",
+            percent(more(case, Seen::NetOthers)?)
+        ))
     }),
     rule("link_speed", NETWORK, |case| differs(case, "link_speed", "network link")),
     rule("adapter_bus", NETWORK, |case| differs(case, "adapter_bus", "bus of the network adapter")),

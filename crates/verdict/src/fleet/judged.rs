@@ -28,24 +28,24 @@ pub(super) struct Judged {
 /// The values of one result over the nodes, by their index in the group.
 struct Held {
     catalogue: usize,
-    figure: Figure,
+    series: Figure,
     efficiency: Vec<Option<f64>>,
 }
 
 impl Held {
     /// The values of a node, of all passes.
     fn values(&self, node: usize) -> Vec<f64> {
-        let again = self.figure.second.iter().filter(|(other, _)| *other == node).map(|(_, value)| *value);
-        self.figure.first[node].into_iter().chain(again).collect()
+        let again = self.series.second.iter().filter(|(other, _)| *other == node).map(|(_, value)| *value);
+        self.series.first[node].into_iter().chain(again).collect()
     }
 }
 
 /// Judges a group.
 pub(super) fn judge(group: &Group, nodes: &[&NodeResults], catalogue: &Catalogue, rules: &[AreaRules]) -> Judged {
     let held = held(nodes, catalogue, rules);
-    let figures: Vec<Figure> = held.iter().map(|held| held.figure.clone()).collect();
-    let verdict = judge_fleet(nodes.len(), &figures);
-    drop(figures);
+    let series: Vec<Figure> = held.iter().map(|held| held.series.clone()).collect();
+    let verdict = judge_fleet(nodes.len(), &series);
+    drop(series);
     let facts: Vec<(&str, &Words)> =
         nodes.iter().filter_map(|node| Some((node.name.as_str(), &node.facts.as_ref()?.words))).collect();
     let majority = majority(&facts);
@@ -74,10 +74,10 @@ const fn standing(standing: NodeStanding) -> Standing {
 
 fn held(nodes: &[&NodeResults], catalogue: &Catalogue, rules: &[AreaRules]) -> Vec<Held> {
     let empty = |place: usize| {
-        let (_, area, _, better) = &catalogue.figures[place];
+        let (_, area, _, better) = &catalogue.metrics[place];
         Held {
             catalogue: place,
-            figure: Figure {
+            series: Figure {
                 area: Area::ALL.iter().position(|known| known == area).unwrap_or(0),
                 sort: if AreaRules::of(rules, *area).computes() { Sort::Core } else { Sort::Device },
                 better: if *better == Better::Higher { stats::Better::Higher } else { stats::Better::Lower },
@@ -87,21 +87,21 @@ fn held(nodes: &[&NodeResults], catalogue: &Catalogue, rules: &[AreaRules]) -> V
             efficiency: vec![None; nodes.len()],
         }
     };
-    let mut held: Vec<Option<Held>> = (0..catalogue.figures.len()).map(|_| None).collect();
+    let mut held: Vec<Option<Held>> = (0..catalogue.metrics.len()).map(|_| None).collect();
     for (node, results) in nodes.iter().enumerate() {
         // A ratio needs positive numbers.
         let passes = results.first.iter().map(|one| (one, true)).chain(results.second.iter().map(|one| (one, false)));
         for (measured, is_first) in passes.filter(|(measured, _)| measured.value > 0.0) {
-            let one = held[measured.figure].get_or_insert_with(|| empty(measured.figure));
+            let one = held[measured.metric].get_or_insert_with(|| empty(measured.metric));
             if is_first {
-                (one.figure.first[node], one.efficiency[node]) = (Some(measured.value), measured.efficiency);
+                (one.series.first[node], one.efficiency[node]) = (Some(measured.value), measured.efficiency);
             } else {
-                one.figure.second.retain(|(other, _)| *other != node);
-                one.figure.second.push((node, measured.value));
+                one.series.second.retain(|(other, _)| *other != node);
+                one.series.second.push((node, measured.value));
             }
         }
     }
-    held.into_iter().flatten().filter(|held| held.figure.first.iter().any(Option::is_some)).collect()
+    held.into_iter().flatten().filter(|held| held.series.first.iter().any(Option::is_some)).collect()
 }
 
 fn distribution(
@@ -111,8 +111,8 @@ fn distribution(
     spread: &Spread,
     catalogue: &Catalogue,
 ) -> Distribution {
-    let (key, area, unit, better) = &catalogue.figures[held.catalogue];
-    let measured = (0..nodes.len()).filter(|node| held.figure.first[*node].is_some());
+    let (key, area, unit, better) = &catalogue.metrics[held.catalogue];
+    let measured = (0..nodes.len()).filter(|node| held.series.first[*node].is_some());
     let value = |node: usize| NodeValue {
         node: nodes[node].name.clone(),
         values: held.values(node),
@@ -145,17 +145,17 @@ fn distribution(
 
 fn remark(spread: &Spread) -> Option<String> {
     match (spread.limit_ratio, spread.n) {
-        (Err(TooWide::FewNodes), 1) => Some("only one node has it: there is nothing to compare it with".to_owned()),
+        (Err(TooWide::FewNodes), 1) => Some("only one node has it, so there is nothing to compare it with".to_owned()),
         (Err(TooWide::FewNodes), n) => {
             let apart = percent_tenths(spread.most / spread.least - 1.0);
-            Some(format!("{n} equal nodes, {apart} apart: too few to tell which of them is slow"))
+            Some(format!("{n} equal nodes, {apart} apart: too few to decide which is slow"))
         }
         (Err(TooWide::Everything), _) => {
-            Some(format!("the nodes differ so much ({}) that none stands out", percent_whole(spread.scale)))
+            Some(format!("the nodes differ too much ({}) for an outlier", percent_whole(spread.scale)))
         }
         (Ok(_), _) => spread.is_wide().then(|| {
             let scale = percent_tenths(spread.scale);
-            format!("equal nodes differ by {scale}; above 2 % a limit finds only what is gross")
+            format!("equal nodes differ by {scale}; above 2 % only gross outliers are found")
         }),
     }
 }
@@ -193,7 +193,7 @@ impl Bench<'_> {
     const fn area(&self, subject: Subject) -> Area {
         match subject {
             Subject::Area(area) => Area::ALL[area],
-            Subject::Figure(figure) => Area::ALL[self.held[figure].figure.area],
+            Subject::Figure(index) => Area::ALL[self.held[index].index.area],
         }
     }
 
@@ -202,7 +202,7 @@ impl Bench<'_> {
         let mut shown: Vec<usize> = Vec::new();
         for evidence in &verdict.evidence {
             match evidence.subject {
-                Subject::Figure(figure) => shown.push(figure),
+                Subject::Figure(index) => shown.push(index),
                 Subject::Area(area) => {
                     deviations.push(Deviation {
                         experiment: format!("area:{}", Area::ALL[area].name()),
@@ -216,27 +216,27 @@ impl Bench<'_> {
         }
         shown.sort_unstable();
         shown.dedup();
-        deviations.extend(shown.into_iter().map(|figure| self.deviation(node, figure)));
+        deviations.extend(shown.into_iter().map(|index| self.deviation(node, index)));
         deviations.sort_by(|a, b| a.of_median[0].total_cmp(&b.of_median[0]));
         deviations
     }
 
     /// The node's lowest results of an area.
     fn lowest_of(&self, node: usize, area: usize) -> Vec<usize> {
-        let ratio = |figure: usize| {
-            let held = &self.held[figure].figure;
-            let ratio = self.spreads[figure].as_ref().ok()?.ratio(held.first[node]?)?;
-            (held.area == area && ratio < 1.0 - held.sort.least_drop()).then_some((ratio, figure))
+        let ratio = |index: usize| {
+            let held = &self.held[index].index;
+            let ratio = self.spreads[index].as_ref().ok()?.ratio(held.first[node]?)?;
+            (held.area == area && ratio < 1.0 - held.sort.least_drop()).then_some((ratio, index))
         };
         let mut low: Vec<(f64, usize)> = (0..self.held.len()).filter_map(ratio).collect();
         low.sort_by(|a, b| a.0.total_cmp(&b.0));
-        low.into_iter().take(SHOWN_OF_AREA).map(|(_, figure)| figure).collect()
+        low.into_iter().take(SHOWN_OF_AREA).map(|(_, index)| index).collect()
     }
 
-    fn deviation(&self, node: usize, figure: usize) -> Deviation {
-        let held = &self.held[figure];
-        let (key, ..) = &self.catalogue.figures[held.catalogue];
-        let ratio = |value: f64| self.spreads[figure].as_ref().ok().and_then(|spread| spread.ratio(value));
+    fn deviation(&self, node: usize, index: usize) -> Deviation {
+        let held = &self.held[index];
+        let (key, ..) = &self.catalogue.metrics[held.catalogue];
+        let ratio = |value: f64| self.spreads[index].as_ref().ok().and_then(|spread| spread.ratio(value));
         Deviation {
             experiment: key.experiment.clone(),
             metric: key.metric.clone(),

@@ -55,7 +55,7 @@ pub struct Standpoint {
     pub node: String,
     /// Its group of equal hardware; `None` while unknown.
     pub group: Option<u32>,
-    /// Its rate in fp64, flop/s: of its own LINPACK, else its sustained peak.
+    /// Its rate in fp64, flop/s: of its own LINPACK, else its limit at the measured clock.
     pub rate: Option<f64>,
 }
 
@@ -172,7 +172,7 @@ fn why(state: NodeState, node: &NodeResults) -> Option<String> {
     match state {
         NodeState::Done => None,
         NodeState::Partly | NodeState::Failed => reason(),
-        NodeState::Running => Some(format!("{} of {} tasks are left", node.left(), node.tasks())),
+        NodeState::Running => Some(format!("{} of {} tasks remain", node.left(), node.tasks())),
         NodeState::Waiting if node.tasks() == 0 => Some("it has no tasks".to_owned()),
         NodeState::Waiting => Some(format!("{} of {} tasks wait for a worker", node.waiting, node.tasks())),
     }

@@ -56,13 +56,13 @@ pub(super) fn hpl(nodes: &[NodeResults]) -> Vec<ClusterHpl> {
 
 fn one_hpl(outcome: &Outcome, known: &BTreeMap<&str, &NodeResults>) -> Option<ClusterHpl> {
     let Work::Hpl(task) = &outcome.task.work else { return None };
-    let figure = |name: &str| outcome.figures.get(name).copied().filter(|value| value.is_finite());
+    let value = |name: &str| outcome.figures.get(name).copied().filter(|value| value.is_finite());
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts that HPL printed")]
-    let count = |name: &str| figure(name).unwrap_or(0.0) as u64;
+    let count = |name: &str| value(name).unwrap_or(0.0) as u64;
     let sum = |of: fn(&NodeResults) -> Option<f64>| {
         task.nodes.iter().map(|node| known.get(node.as_str()).and_then(|node| of(node))).sum::<Option<f64>>()
     };
-    let rate = figure("flop_per_s").filter(|_| outcome.status == OutcomeStatus::Ok);
+    let rate = value("flop_per_s").filter(|_| outcome.status == OutcomeStatus::Ok);
     Some(ClusterHpl {
         nodes: task.nodes.clone(),
         n: count("n"),
@@ -70,7 +70,7 @@ fn one_hpl(outcome: &Outcome, known: &BTreeMap<&str, &NodeResults>) -> Option<Cl
         p: count("p"),
         q: count("q"),
         rate,
-        residual: figure("residual"),
+        residual: value("residual"),
         peak: sum(|node| node.peak),
         linpack: sum(|node| node.linpack),
         reason: rate.is_none().then(|| outcome.reason.clone().unwrap_or_else(|| "it printed no rate".to_owned())),

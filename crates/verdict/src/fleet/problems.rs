@@ -53,7 +53,7 @@ fn by_key<'a, K: Ord, I: IntoIterator<Item = K>>(
     found
 }
 
-/// Nodes of which nothing is known, while others are done.
+/// Nodes of which nothing is known, while another node is done.
 fn never_came_up(nodes: &[(NodeState, &NodeResults)]) -> Option<Problem> {
     let any_done = nodes.iter().any(|(state, _)| matches!(state, NodeState::Done | NodeState::Partly));
     let silent = |(state, node): &&(NodeState, &NodeResults)| {
@@ -62,7 +62,7 @@ fn never_came_up(nodes: &[(NodeState, &NodeResults)]) -> Option<Problem> {
     };
     let silent: Vec<String> = nodes.iter().filter(silent).map(|(_, node)| node.name.clone()).collect();
     (!silent.is_empty()).then(|| {
-        let text = format!("{} never came up: nothing of them is known", count(silent.len(), "node"));
+        let text = format!("{} never reported anything", count(silent.len(), "node"));
         problem("never_came_up", text, silent)
     })
 }
@@ -76,7 +76,7 @@ fn versions(plan: &Plan, nodes: &[&NodeResults]) -> Vec<Problem> {
     let sentence = |(theirs, nodes): (String, Vec<String>)| {
         let count = count(nodes.len(), "node");
         let text = format!(
-            "{count} measured with assay {theirs}, the plan was made with {own}: their figures may mean something else"
+            "{count} measured with assay {theirs}, the plan was made with {own}: their results may mean something else"
         );
         problem("mixed_versions", text, nodes)
     };
@@ -109,7 +109,7 @@ fn skew(nodes: &[&NodeResults]) -> Option<Problem> {
     let skewed: Vec<&&NodeResults> = nodes.iter().filter(skewed).collect();
     let most = skewed.iter().filter_map(|node| node.clock_skew).map(f64::abs).max_by(f64::total_cmp)?;
     let text = format!(
-        "the clocks of {} are up to {most:.0} s from the file system's: times in their documents mislead, figures do not",
+        "the clocks of {} are up to {most:.0} s from the file system's: times in their documents are wrong, results are not",
         count(skewed.len(), "node")
     );
     Some(problem("clock_skew", text, skewed.into_iter().map(|node| node.name.clone()).collect()))
@@ -119,8 +119,8 @@ fn skew(nodes: &[&NodeResults]) -> Option<Problem> {
 fn shared_machines(nodes: &[&NodeResults]) -> Vec<Problem> {
     let sentence = |((host, _), nodes): (&(String, String), Vec<String>)| {
         let text = format!(
-            "{} are one machine, '{host}': they share its CPUs and its memory, so what they measured at the same time is \
-             no figure of a node, and a sum over them counts the machine {} times",
+            "{} are one machine, '{host}': they share its CPUs and memory, so simultaneous \
+             results are not those of a node, and a sum counts the machine {} times",
             count(nodes.len(), "node"),
             nodes.len()
         );
@@ -134,12 +134,12 @@ fn hardware(groups: &[Group], members: &[Vec<&str>]) -> Vec<Problem> {
     let names = |id: usize| members.get(id).into_iter().flatten().map(|name| (*name).to_owned()).collect();
     let mut problems = Vec::new();
     if groups.len() > 1 {
-        let text = format!("{} kinds of hardware: nodes are only compared with their equals", groups.len());
+        let text = format!("{} kinds of hardware: nodes are compared with their equals only", groups.len());
         problems.push(problem("mixed_hardware", text, Vec::new()));
     }
     for (id, group) in groups.iter().enumerate().filter(|(_, group)| group.nodes < ENOUGH_NODES as u64) {
         let text = format!(
-            "{} of equal hardware: fewer than {ENOUGH_NODES} cannot tell which of them is slow",
+            "{} of equal hardware: at least {ENOUGH_NODES} are needed to decide which is slow",
             count(usize::try_from(group.nodes).unwrap_or(usize::MAX), "node")
         );
         problems.push(problem("small_group", text, names(id)));

@@ -30,7 +30,7 @@ struct Row {
     status: Status,
     reason: Option<String>,
     conditions: Conditions,
-    metrics: Vec<Figure>,
+    metrics: Vec<HeadlineMetric>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -44,7 +44,7 @@ struct RowParameters {
 }
 
 #[derive(Debug, Deserialize)]
-struct Figure {
+struct HeadlineMetric {
     name: String,
     unit: Unit,
     better: Better,
@@ -79,15 +79,15 @@ pub(super) struct FigureKey {
 #[derive(Debug, Default)]
 pub struct Catalogue {
     places: BTreeMap<FigureKey, usize>,
-    pub(super) figures: Vec<(FigureKey, Area, Unit, Better)>,
+    pub(super) metrics: Vec<(FigureKey, Area, Unit, Better)>,
 }
 
 impl Catalogue {
     fn place(&mut self, key: FigureKey, area: Area, unit: Unit, better: Better) -> usize {
-        let next = self.figures.len();
+        let next = self.metrics.len();
         let place = *self.places.entry(key.clone()).or_insert(next);
         if place == next {
-            self.figures.push((key, area, unit, better));
+            self.metrics.push((key, area, unit, better));
         }
         place
     }
@@ -97,7 +97,7 @@ impl Catalogue {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
     /// Its index in the [`Catalogue`].
-    pub(super) figure: usize,
+    pub(super) metric: usize,
     pub(super) value: f64,
     pub(super) efficiency: Option<f64>,
 }
@@ -136,7 +136,7 @@ pub struct NodeResults {
     pub(super) failed_rows: Vec<(String, String)>,
     /// Files that cannot be read: path and reason.
     pub(super) broken: Vec<(String, String)>,
-    /// The highest sustained peak of the node in fp64, flop/s.
+    /// The highest limit at the measured clock of the node in fp64, flop/s.
     pub(super) peak: Option<f64>,
     /// The highest rate of its own LINPACK in fp64, flop/s.
     pub(super) linpack: Option<f64>,
@@ -257,35 +257,35 @@ impl NodeResults {
         // Some of the cores do not show what the node can do.
         let by_all = row.params.threads.zip(cores).is_none_or(|(threads, cores)| threads >= cores);
         let of_node_in_fp64 = by_all && row.params.element.as_deref() == Some("fp64");
-        let Some(figure) = row.metrics.into_iter().next() else { return };
-        let sustained = figure.peaks.iter().find(|peak| peak.kind == PeakKind::Sustained);
-        if let Some(peak) = sustained.filter(|_| of_node_in_fp64 && figure.unit == Unit::FlopPerSecond) {
+        let Some(metric) = row.metrics.into_iter().next() else { return };
+        let sustained = metric.peaks.iter().find(|peak| peak.kind == PeakKind::Sustained);
+        if let Some(peak) = sustained.filter(|_| of_node_in_fp64 && metric.unit == Unit::FlopPerSecond) {
             self.peak = Some(self.peak.map_or(peak.value, |known| known.max(peak.value)));
         }
-        let Some(value) = figure.summary.median.filter(|value| value.is_finite()) else { return };
+        let Some(value) = metric.summary.median.filter(|value| value.is_finite()) else { return };
         let solves = row.params.op.as_deref() == Some("lu");
-        if solves && of_node_in_fp64 && figure.unit == Unit::FlopPerSecond {
+        if solves && of_node_in_fp64 && metric.unit == Unit::FlopPerSecond {
             self.linpack = Some(self.linpack.map_or(value, |known| known.max(value)));
         }
-        let key = FigureKey { experiment: row.id, metric: figure.name };
+        let key = FigureKey { experiment: row.id, metric: metric.name };
         if let Work::Pair(pair) = &outcome.task.work {
             self.between.push(Between {
                 to: pair.to.clone(),
                 together: pair.together,
                 at_once: outcome.at_once.unwrap_or(1),
-                value: Ok((key, figure.unit, figure.better, value)),
+                value: Ok((key, metric.unit, metric.better, value)),
             });
             return;
         }
-        let figure = Measured {
-            figure: catalogue.place(key, row.area, figure.unit, figure.better),
+        let metric = Measured {
+            metric: catalogue.place(key, row.area, metric.unit, metric.better),
             value,
-            efficiency: figure.efficiency.map(|efficiency| efficiency.value),
+            efficiency: metric.efficiency.map(|efficiency| efficiency.value),
         };
         if outcome.task.pass > 1 {
-            self.second.push(figure);
+            self.second.push(metric);
         } else {
-            self.first.push(figure);
+            self.first.push(metric);
             self.conditions.entry(row.area).or_default().add(&row.conditions);
         }
     }

@@ -44,8 +44,8 @@ pub(super) fn warnings(planned: &Planned, conditions: &Conditions, scale: &Scale
     let shared = Warning::when(WarningCode::CpuShared, on_our_cpus, || {
         let share = percent(conditions.cpu_share.unwrap_or(1.0).min(1.0));
         let worst = conditions.least_cpu_share.filter(|worst| planned.cpus.len() > 1 && 1.0 - worst >= WORST_THREAD);
-        let worst = worst.map_or_else(String::new, |worst| format!(", the worst of them for {}", percent(worst)));
-        format!("The threads had their CPUs for {share} of the time{worst} ({switches} involuntary switches).")
+        let worst = worst.map_or_else(String::new, |worst| format!(", the slowest thread for {}", percent(worst)));
+        format!("The threads ran for {share} of the time{worst} ({switches} involuntary context switches).")
     });
     let explained = scale.part_of_cpus * (BETWEEN_SAMPLES * on_our_cpus).min(1.0);
     let other_load = conditions.other_load.unwrap_or(0.0);
@@ -55,7 +55,7 @@ pub(super) fn warnings(planned: &Planned, conditions: &Conditions, scale: &Scale
         format!("A control group's quota{quota} stopped the threads for {} of the time.", percent(throttled))
     });
     let gone = Warning::when(WarningCode::TimeLost, unexplained, || {
-        format!("{} of the time vanished in gaps that the kernel does not account for.", percent(unexplained))
+        format!("The threads paused for {} of the time for reasons the kernel does not report.", percent(unexplained))
     });
     // Interruptions too short to cost much time may cost more by what they leave in the caches. Threads that wait have no
     // share of a CPU: there the kernel works for us in between.
@@ -65,16 +65,18 @@ pub(super) fn warnings(planned: &Planned, conditions: &Conditions, scale: &Scale
     let found = [
         quota,
         shared,
-        Warning::when(WarningCode::Steal, steal, || format!("{} of the time was stolen.", percent(steal))),
+        Warning::when(WarningCode::Steal, steal, || {
+            format!("The hypervisor stole {} of the CPU time.", percent(steal))
+        }),
         Warning::when(WarningCode::VcpuShared, while_running, || {
             format!("{} of the rate was lost while the threads were running.", percent(while_running))
         }),
         gone,
         Warning::when(WarningCode::OtherLoad, elsewhere, || {
-            format!("Other programs used {} of the time of all CPUs.", percent(elsewhere))
+            format!("Other processes used {} of the time of all CPUs.", percent(elsewhere))
         }),
         Warning::when(WarningCode::InvoluntarySwitches, rate, || {
-            format!("Each thread lost its CPU against its will {rate:.0} times a second.")
+            format!("Each thread was preempted {rate:.0} times per second.")
         }),
     ];
     found.into_iter().flatten().collect()

@@ -104,7 +104,7 @@ fn seen_by(rules: &AreaRules, planned: &Planned, runs: &[&ProcessRun]) -> Condit
         clock_source: seen.first().map(|one| one.clock_source.clone()),
         clock_disagreement: median(&disagreement),
         cpu_share: (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed),
-        // Some thread is last in every process run: what counts is how far, as a rule.
+        // Some thread is last in every process run: what counts is the median distance.
         least_cpu_share: median(&some(|one| one.least_cpu_share)),
         steal: per_watched(|one| one.steal_seconds),
         throttled: per_watched(|one| one.throttled_seconds),
@@ -249,7 +249,7 @@ fn disturbed_runs(headline: &Metric, found: &[Warning], runs: usize) -> Option<W
     let marked = headline.samples.iter().filter(|sample| sample.flags.iter().any(|flag| flag == DISTURBED));
     let share = marked.count() as f64 / headline.samples.len().max(1) as f64;
     Warning::when(WarningCode::DisturbedBlocks, share, || {
-        format!("{} of the samples, from {runs} launches, were disturbed by others.", percent(share))
+        format!("{} of the samples, from {runs} process runs, had interference.", percent(share))
     })
 }
 
@@ -292,10 +292,10 @@ fn set_up(conditions: &Conditions, runs: &[ProcessRun]) -> Vec<Warning> {
             "The time-stamp counter is missing or not invariant.".to_owned()
         }),
         Warning::when(WarningCode::PagesRefused, refused, || {
-            format!("{} of the buffer is not in pages of the size asked for.", percent(refused))
+            format!("{} of the buffer is not in pages of the requested size.", percent(refused))
         }),
         Warning::when(WarningCode::PageFaults, faults_per_second, || {
-            format!("{faults} page faults, {faults_per_second:.0} a second.")
+            format!("{faults} page faults, {faults_per_second:.0} per second.")
         }),
         Warning::when(WarningCode::NotSteady, beyond, || {
             format!("The rate still changed by {} when the warm-up ended.", percent(change))

@@ -47,14 +47,14 @@ fn summary(headline: &Metric) -> Option<stats::Summary> {
 pub(super) fn spread(target: f64, headline: &Metric) -> Vec<Warning> {
     let half_width = summary(headline).and_then(|summary| summary.relative_half_width()).unwrap_or(0.0);
     let wide = Warning::when(WarningCode::WideInterval, half_width / target, || {
-        format!("The 95 % interval is ±{}, the aim ±{}.", percent(half_width), percent(target))
+        format!("The 95 % confidence interval is ±{}, the target ±{}.", percent(half_width), percent(target))
     });
     of_samples(headline).into_iter().chain(wide).collect()
 }
 
 /// A warning of `stats` as one of the document.
 fn of_values(found: &stats::Warning, better: Better) -> Option<Warning> {
-    let (code, figure) = match found {
+    let (code, value) = match found {
         stats::Warning::TooFew { n, needed } => (WarningCode::FewSamples, needed.saturating_sub(*n) as f64),
         stats::Warning::Drifting { .. } => (WarningCode::Drifting, 1.0),
         stats::Warning::Bimodal(_) => (WarningCode::Bimodal, 1.0),
@@ -70,7 +70,7 @@ fn of_values(found: &stats::Warning, better: Better) -> Option<Warning> {
     let sentence = found.to_string();
     let mut letters = sentence.chars();
     let capital = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
-    Some(Warning::new(code, figure, &format!("{capital}{}.", letters.as_str())))
+    Some(Warning::new(code, value, &format!("{capital}{}.", letters.as_str())))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(super) fn warnings(planned: &Planned, settings: &Settings) -> Vec<Warning> {
     let found = [
         Warning::when(WarningCode::LowPriority, f64::from(nice), || {
             if nice >= IDLE_NICE {
-                "The scheduling policy is the idle one.".to_owned()
+                "The scheduling policy is SCHED_IDLE.".to_owned()
             } else {
                 format!("The nice value is {nice}.")
             }
@@ -46,7 +46,7 @@ fn cpus(planned: &Planned, settings: &Settings) -> Vec<Warning> {
         }),
         Warning::when(WarningCode::CpusOffline, offline, || {
             let off = settings.offline_cpus().len();
-            format!("{off} of {} CPUs are switched off ({}).", off + online, percent(offline))
+            format!("{off} of {} CPUs are offline ({}).", off + online, percent(offline))
         }),
     ];
     found.into_iter().flatten().collect()

@@ -41,21 +41,25 @@ pub(crate) fn is_of_rounds(row: &Row) -> bool {
 pub(super) fn warning(row: &Row) -> Option<Warning> {
     let values = row.metrics.first().map(values).unwrap_or_default();
     let (rounds, state) = (values.len(), WarningCode::NoSteadyState);
-    let (code, figure, seen) = match (stats::first_steady(&values), stats::steadiness(&values)) {
+    let (code, value, seen) = match (stats::first_steady(&values), stats::steadiness(&values)) {
         (Some(steady), _) => {
             let left = 1 + stats::left_steady(&values, &steady)?;
-            (state, 1.0, format!("The drive was steady after {} rounds, and no more in round {left}.", steady.end))
+            (
+                state,
+                1.0,
+                format!("The drive reached steady state after {} rounds and left it in round {left}.", steady.end),
+            )
         }
         (None, Some(found)) => {
-            (state, found.excess(), format!("After {rounds} rounds the drive was not steady: {found}."))
+            (state, found.excess(), format!("The drive had no steady state after {rounds} rounds: {found}."))
         }
         (None, None) => {
             let planned = row.conditions.stop == Some(Stop::Planned);
             let code = if planned { WarningCode::FewSamples } else { state };
-            (code, 1.0, format!("{rounds} of the {STEADY_ROUNDS} rounds were made that it takes to be steady."))
+            (code, 1.0, format!("Only {rounds} of the {STEADY_ROUNDS} rounds needed for steady state completed."))
         }
     };
-    Some(Warning::new(code, figure, &seen))
+    Some(Warning::new(code, value, &seen))
 }
 
 /// A metric's values, in the order of the rounds.
@@ -75,7 +79,7 @@ mod tests {
     use crate::samples::metric;
     use crate::tests::{document, metric_sample};
 
-    /// What is known of a row whose launch was cut off.
+    /// What is known of a row whose process run was cut off.
     fn without(row: &Row) -> Conditions {
         Conditions { stop: row.conditions.stop, ..Conditions::default() }
     }
@@ -129,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_rounds_are_told_and_worse_where_more_were_wanted() {
+    fn too_few_rounds_are_a_warning_and_worse_where_more_were_wanted() {
         for (stop, code, grade) in [(Stop::Planned, "few_samples", Grade::B), (Stop::Time, "no_steady_state", Grade::C)]
         {
             let warning = judged(&[1e5; 3], stop).1.unwrap();

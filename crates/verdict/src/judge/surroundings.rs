@@ -107,30 +107,32 @@ pub(super) fn warnings(conditions: &Conditions) -> Vec<Warning> {
     let interface = conditions.net.as_ref().and_then(|net| net.interface.as_deref()).unwrap_or("the interface");
     let found = [
         Warning::when(WarningCode::Migrated, f64::from(migrated) / threads.max(1) as f64, || {
-            format!("{migrated} of {threads} threads were no longer on the CPU that they had been pinned to.")
+            format!("{migrated} of {threads} threads left the CPU that they were pinned to.")
         }),
         Warning::when(WarningCode::Swapping, swapped, || {
-            format!("{} a second went to or came from swap.", UnitScale::KIBIBYTES.fixed(swapped, 0))
+            format!("Swap traffic was {} per second.", UnitScale::KIBIBYTES.fixed(swapped, 0))
         }),
         Warning::when(WarningCode::RemotePages, remote, || {
-            format!("{} of the buffers' pages are on another node.", percent(remote))
+            format!("{} of the buffers' pages are on another NUMA node.", percent(remote))
         }),
-        Warning::when(WarningCode::ThermalLimit, hot as f64, || format!("Cores or packages were too hot {hot} times.")),
+        Warning::when(WarningCode::ThermalLimit, hot as f64, || {
+            format!("Cores or packages reached their temperature limit {hot} times.")
+        }),
         Warning::when(WarningCode::PowerLimit, power as f64, || {
-            format!("Cores or packages ran into their power limit {power} times.")
+            format!("Cores or packages reached their power limit {power} times.")
         }),
         Warning::when(WarningCode::OtherDiskTraffic, disk, || {
-            format!("{} of the device's bytes were not ours.", percent(disk))
+            format!("Other processes caused {} of the device's traffic.", percent(disk))
         }),
         Warning::when(WarningCode::OtherNetTraffic, net, || {
-            format!("{} of the bytes on {interface} were not ours.", percent(net))
+            format!("Other processes caused {} of the traffic on {interface}.", percent(net))
         }),
     ];
     found.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "figures that are exact")]
+#[expect(clippy::float_cmp, reason = "exact values")]
 mod tests {
     use model::wire::Observations;
 
@@ -188,7 +190,7 @@ mod tests {
         assert_eq!(with(Some(0.5)).by_programs(0.9), 0.9);
         assert_eq!(with(Some(0.0)).by_programs(0.9), 0.0);
         assert!((with(Some(0.1)).by_programs(0.9) - 0.2).abs() < 1e-12, "0.08 s of 0.4 s");
-        assert_eq!(with(Some(0.0)).by_programs(0.04), 0.04, "too little to tell");
+        assert_eq!(with(Some(0.0)).by_programs(0.04), 0.04, "too little");
         assert_eq!(with(None).by_programs(0.9), 0.9);
     }
 

@@ -26,7 +26,7 @@ pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &R
             let written = written_before(params, row, index)
                 .map_or_else(String::new, |bytes| format!(", after {} in samples", format_size(bytes)));
             format!(
-                "From sample {} of {} on the rate was {} lower: {} before{written}, {} from then on.",
+                "From sample {} of {} the rate was {} lower: {} before{written}, {} after.",
                 index + 1,
                 values.len(),
                 percent(lost),
@@ -38,7 +38,7 @@ pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &R
     let spread = headline.summary.cv_robust.filter(|_| headline.summary.n >= LEAST_SAMPLES).unwrap_or(0.0);
     // Two rates make a spread of their own.
     let unsteady = Warning::when(WarningCode::Unsteady, spread, || {
-        format!("The rate of one sample differs from another's by {} as a rule.", percent(spread))
+        format!("The rate varies by {} from sample to sample.", percent(spread))
     });
     warnings.extend(cliff.or(unsteady));
     warnings
@@ -81,8 +81,8 @@ fn cliff(values: &[f64]) -> Option<(usize, f64)> {
 fn throttled(conditions: &DiskConditions) -> Option<Warning> {
     let heat = conditions.device_celsius.zip(conditions.device_limit_celsius).filter(|(now, limit)| now >= limit);
     let link = conditions.link_share.filter(|share| *share < 1.0);
-    let hot = heat.map(|(now, limit)| format!("The device was at {now:.0} degrees Celsius, its limit is {limit:.0}."));
-    let slow = link.map(|share| format!("Its link fell to {} of the rate that it had before.", percent(share)));
+    let hot = heat.map(|(now, limit)| format!("The device reached {now:.0} degrees Celsius; its limit is {limit:.0}."));
+    let slow = link.map(|share| format!("Its link fell to {} of its previous rate.", percent(share)));
     let seen: Vec<String> = [hot, slow].into_iter().flatten().collect();
     (!seen.is_empty()).then(|| Warning::new(WarningCode::DeviceThrottled, 1.0, &seen.join(" ")))
 }
@@ -141,13 +141,13 @@ mod tests {
         assert_eq!(names(&[1.0, 2.0, 0.5, 1.5, 0.7, 2.2, 1.1]), ["unsteady"]);
         assert_eq!(names(&QUIET), [""; 0]);
         assert_eq!(names(&[1.0, 1.15, 0.85, 1.1, 0.9, 1.2, 0.95]), [""; 0], "a busy host's fifth");
-        assert_eq!(names(&[1.0, 2.0, 0.5]), [""; 0], "too few to tell");
+        assert_eq!(names(&[1.0, 2.0, 0.5]), [""; 0], "too few");
         let load = DiskParams { load_percent: Some(50), ..disk_params(32) };
         assert_eq!(warnings(&load, &good(), &row(load.clone(), good(), &[1.0, 2.0, 0.5, 1.5, 0.7, 2.2])), []);
     }
 
     #[test]
-    fn heat_and_a_slower_link_are_told_at_their_limit() {
+    fn heat_and_a_slower_link_are_warnings_at_their_limit() {
         let of = |conditions: DiskConditions| codes(disk_params(32), conditions);
         assert_eq!(of(DiskConditions { device_celsius: Some(81.85), ..good() }), ["throttled"]);
         assert_eq!(of(DiskConditions { device_celsius: Some(80.0), ..good() }), [""; 0]);

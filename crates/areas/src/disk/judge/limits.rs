@@ -88,8 +88,9 @@ pub(crate) fn hold_against_each_other(rows: &mut [Row], _: &Machine) {
             continue;
         }
         let times = least / most;
-        let seen =
-            format!("At random it is {times:.2} times as fast as {id}, or more, which reads larger blocks in order.");
+        let seen = format!(
+            "Random reads are at least {times:.2} times as fast as {id}, which reads larger blocks sequentially."
+        );
         row.warnings.push(Warning::new(WarningCode::Impossible, times, &seen));
         withdraw_impossible(row);
         row.grade = row.grade.map(|_| warning::grade(&row.warnings));
@@ -119,7 +120,7 @@ fn impossible(params: &DiskParams, row: &Row) -> Option<Warning> {
     let of_all = || row.metric(MetricName::Latency)?.summary.percentiles.map(|percentiles| percentiles.p50);
     let median = if params.op.writes() { of_reads } else { of_reads.or_else(of_all) };
     median.filter(|median| *median > 0.0 && *median < FASTEST_SECONDS).map(|median| {
-        let seen = format!("Half of the reads came back within {}.", UnitScale::NANOSECONDS.fixed(median, 0));
+        let seen = format!("Half of the reads completed within {}.", UnitScale::NANOSECONDS.fixed(median, 0));
         Warning::new(WarningCode::Impossible, FASTEST_SECONDS / median, &seen)
     })
 }
@@ -192,7 +193,7 @@ fn capped_by_provider(rate: Rate, limits: Limits<'_>) -> Option<Warning> {
     let share = rate.value / declared.get(key).copied().filter(|limit| *limit > 0.0)?;
     let is_sold = is_virtual || target.remote || machine.virtualization.is_some();
     (is_sold && AT_LIMIT.contains(&share)).then(|| {
-        let seen = format!("{} are {} of {key} as declared.", rate.words(), percent(share));
+        let seen = format!("{} are {} of the declared {key}.", rate.words(), percent(share));
         Warning::new(WarningCode::CappedByProvider, share, &seen)
     })
 }
@@ -212,7 +213,7 @@ fn short_span(params: &DiskParams, row: &Row, limits: Limits<'_>) -> Option<Warn
     let bytes = disk.bytes.filter(|bytes| *bytes > 0 && spins && seeks)?;
     let span = size.saturating_mul(files) as f64 / bytes as f64;
     (span < SHORT_SPAN).then(|| {
-        let seen = format!("The file takes up {} of {}, which spins.", percent_hundredths(span), disk.name);
+        let seen = format!("The file takes {} of the spinning disk {}.", percent_hundredths(span), disk.name);
         Warning::new(WarningCode::ShortSpan, 1.0 - span, &seen)
     })
 }

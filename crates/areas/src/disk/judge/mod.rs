@@ -112,7 +112,7 @@ fn journal_bytes(around: &Change) -> u64 {
 }
 
 /// Bytes that the device moved for other programs over all that it moved; `None` for benchmarks without a device, and for
-/// those that the page cache may serve: their own bytes reach the device at any time. Where the device wrote so much more
+/// those that the page cache may serve: their own bytes reach the device at any time. Where the device wrote that much more
 /// than we did that the result is called amplified, only what it read counts as other programs'.
 fn other_share(params: &DiskParams, runs: &[&ProcessRun]) -> Option<f64> {
     if !params.bypasses_cache() {
@@ -273,7 +273,7 @@ pub(crate) mod tests {
         assert_eq!(share(DiskOp::Write, around(0, 151, 0, 100)), Some(1.5), "the journal's mebibyte apart");
         assert_eq!(share(DiskOp::Write, around(0, 101, 0, 100)), Some(1.0));
         assert_eq!(share(DiskOp::Mixed, around(50, 50, 50, 50)), Some(1.0));
-        assert_eq!(share(DiskOp::Read, around(1, 0, 1, 0)), None, "too little to tell");
+        assert_eq!(share(DiskOp::Read, around(1, 0, 1, 0)), None, "too little");
         assert_eq!(share(DiskOp::Read, Change { disk_written_bytes: None, ..around(9, 0, 9, 0) }), None);
         let buffered = DiskParams { direct: false, cache: DiskCache::Warm, ..disk_params(32) };
         assert_eq!(merged(buffered, &[launched(good(), around(9, 0, 9, 0))]).unwrap().device_share, None);

@@ -35,7 +35,7 @@ pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &R
 fn depth_not_reached(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
     let achieved = conditions.depth_achieved.filter(|_| params.depth > 1)?;
     Warning::when(WarningCode::DepthNotReached, 1.0 - achieved / f64::from(params.depth), || {
-        format!("{achieved:.1} requests were in flight, not {}.", params.depth)
+        format!("The average queue depth was {achieved:.1}, not {}.", params.depth)
     })
 }
 
@@ -50,7 +50,7 @@ fn little(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Option
     let should = f64::from(params.threads) * f64::from(params.depth);
     Warning::when(WarningCode::LittlesLaw, (rate * latency - should).abs() / should, || {
         format!(
-            "{} times {} are {:.2} requests in flight, not {should}.",
+            "{} times {} are a queue depth of {:.2}, not {should}.",
             request_rate(rate),
             UnitScale::MICROSECONDS.fixed(latency, 1),
             rate * latency
@@ -62,7 +62,7 @@ fn cpu_bound(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Opt
     let polled = conditions.features.iter().any(|feature| feature == POLLED);
     let busy = conditions.cpu_busy.filter(|_| !polled).unwrap_or(0.0);
     if busy >= BUSY {
-        let seen = format!("The row's threads kept a CPU busy for {} of the time.", percent(busy));
+        let seen = format!("The threads kept a CPU busy for {} of the time.", percent(busy));
         return Some(Warning::new(WarningCode::CpuBound, busy, &seen));
     }
     // Threads that share CPUs reach together what these CPUs can.
@@ -72,7 +72,7 @@ fn cpu_bound(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Opt
     let of_loop = each / conditions.loop_iops.filter(|rate| *rate > 0.0)?;
     (of_loop >= OF_LOOP).then(|| {
         let who = if loops < params.threads as usize { "CPU" } else { "thread" };
-        let seen = format!("Each {who} made {} of the requests that it makes without a device.", percent(of_loop));
+        let seen = format!("Each {who} reached {} of its request rate without a device.", percent(of_loop));
         Warning::new(WarningCode::CpuBound, of_loop, &seen)
     })
 }
@@ -83,7 +83,11 @@ fn load_not_kept(conditions: &DiskConditions, row: &Row) -> Option<Warning> {
     let made = row.metric(MetricName::Iops).map(|metric| metric.summary.median);
     let kept = made.zip(conditions.due_iops.filter(|due| *due > 0.0)).map_or(1.0, |(made, due)| made / due);
     Warning::when(WarningCode::LoadNotKept, late.max(1.0 - kept), || {
-        format!("{} of the requests began late, and {} of those due were made.", percent(late), percent(kept.min(1.0)))
+        format!(
+            "{} of the requests started late, and {} of the offered requests were made.",
+            percent(late),
+            percent(kept.min(1.0))
+        )
     })
 }
 
@@ -98,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_in_flight_than_the_row_says_is_told_once() {
+    fn fewer_in_flight_than_the_row_says_is_a_warning_once() {
         let few = DiskConditions { depth_achieved: Some(4.0), mean_latency_seconds: Some(4.0 / 1e5), ..good() };
         assert_eq!(of(32, few), ["depth_not_reached"]);
         assert_eq!(of(32, DiskConditions { depth_achieved: Some(29.5), ..good() }), [""; 0]);
@@ -115,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_and_latency_that_do_not_fit_the_depth_are_told() {
+    fn rate_and_latency_that_do_not_fit_the_depth_are_a_warning() {
         let with = |in_flight: f64| DiskConditions { mean_latency_seconds: Some(in_flight / 1e5), ..good() };
         assert_eq!((of(32, with(30.0)), of(32, with(34.0))), (vec!["little".to_owned()], vec!["little".to_owned()]));
         assert_eq!((of(32, with(31.0)), of(32, with(33.0))), (vec![], vec![]));
@@ -156,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_was_not_kept_is_told_and_nothing_of_depth_is() {
+    fn a_load_that_was_not_kept_is_a_warning_and_the_depth_is_none() {
         let params = DiskParams { load_percent: Some(50), ..disk_params(32) };
         let kept = DiskConditions {
             depth_achieved: Some(3.0),

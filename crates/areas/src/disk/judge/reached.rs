@@ -27,7 +27,7 @@ pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions) -> Vec<
         compressed(params, conditions),
         direct.then(|| amplified(params, conditions)).flatten(),
         (!steps.is_empty()).then(|| {
-            let seen = format!("Not everything that makes requests cheap could be had: {}.", steps.join("; "));
+            let seen = format!("The engine runs without some features: {}.", steps.join("; "));
             Warning::new(WarningCode::EngineSteppedDown, steps.len() as f64, &seen)
         }),
     ]
@@ -40,17 +40,16 @@ pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions) -> Vec<
 /// and by file systems that copy on write, which buffer a write and flush it at once, so that neither number shows it.
 fn not_direct(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
     if params.op.writes() && conditions.in_place == Some(false) {
-        let seen =
-            "The file system copies on write and did not leave it for this file: its checksums are made of a copy.";
+        let seen = "The file system copies on write for this file, since it checksums a copy.";
         return Some(Warning::new(WarningCode::NotDirect, 1.0, seen));
     }
     let cached = conditions.cached_share.unwrap_or(0.0);
     let missing = conditions.storage_share.filter(|share| *share < REACHED).map_or(0.0, |share| 1.0 - share);
     Warning::when(WarningCode::NotDirect, cached.max(missing), || {
         if missing > cached {
-            format!("Storage was reached for {} of the bytes.", percent(1.0 - missing))
+            format!("{} of the bytes reached storage.", percent(1.0 - missing))
         } else {
-            format!("{} of the file was in the page cache afterwards.", percent(cached))
+            format!("{} of the file was in the page cache after the samples.", percent(cached))
         }
     })
 }
@@ -61,7 +60,7 @@ fn cached(conditions: &DiskConditions) -> Option<Warning> {
     let share = |share: Option<f64>| share.unwrap_or(1.0).min(1.0);
     let moved = share(conditions.storage_share) * share(conditions.device_share);
     Warning::when(WarningCode::Cached, 1.0 - moved, || {
-        format!("The device moved {} of the bytes asked for.", percent(moved))
+        format!("The device moved {} of the requested bytes.", percent(moved))
     })
 }
 
@@ -88,7 +87,7 @@ fn share_of_file(bytes: Option<u64>, params: &DiskParams, conditions: &DiskCondi
 fn compressed(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
     let encoded = share_of_file(conditions.encoded_bytes, params, conditions);
     if conditions.compressed == Some(true) {
-        let seen = format!("The file is to be compressed, and {} of it is.", percent(encoded));
+        let seen = format!("Compression is on for the file, and {} of it is compressed.", percent(encoded));
         return Some(Warning::new(WarningCode::Compressed, 1.0, &seen));
     }
     Warning::when(WarningCode::Compressed, encoded, || {
@@ -100,7 +99,7 @@ fn amplified(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning
     let writes_alone = matches!(params.op, DiskOp::Write | DiskOp::Rewrite);
     let asked = conditions.storage_share.unwrap_or(1.0).max(1.0);
     let times = asked * conditions.device_share.filter(|_| writes_alone)?;
-    Warning::when(WarningCode::Amplified, times, || format!("The device wrote {times:.2} times what was asked of it."))
+    Warning::when(WarningCode::Amplified, times, || format!("The device wrote {times:.2} times the requested bytes."))
 }
 
 #[cfg(test)]
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_system_does_to_the_data_is_told() {
+    fn what_the_file_system_does_to_the_data_is_a_warning() {
         assert_eq!(of_read(DiskConditions { compressed: Some(true), ..good() }), ["compressed"]);
         assert_eq!(of_read(DiskConditions { encoded_bytes: Some(1 << 18), ..good() }), ["compressed"]);
         assert_eq!(of_read(DiskConditions { encoded_bytes: None, compressed: None, ..good() }), [""; 0]);
@@ -201,6 +200,6 @@ mod tests {
         assert_eq!(of(DiskOp::Write, Some(false)), ["not_direct"]);
         assert_eq!(of(DiskOp::Mixed, Some(false)), ["not_direct"]);
         assert!(of(DiskOp::Read, Some(false)).is_empty() && of(DiskOp::Write, Some(true)).is_empty());
-        assert!(of(DiskOp::Write, None).is_empty(), "most file systems say nothing of it");
+        assert!(of(DiskOp::Write, None).is_empty(), "most file systems do not report it");
     }
 }

@@ -271,7 +271,7 @@ fn a_run_under_a_quota_is_worse_and_the_quota_is_named() {
         assert!(!worse.is_empty());
         for row in worse {
             assert!(number(row, "ratio") < 0.85, "{row:#}");
-            assert!(text(row, "explanation").starts_with("A quota stopped the threads of NEW for "), "{row:#}");
+            assert!(text(row, "explanation").starts_with("A CPU quota throttled the threads of NEW for "), "{row:#}");
         }
         return;
     }

@@ -7,12 +7,12 @@ fn a_run_with_itself_and_runs_without_results_are_refused() {
     let (base, new) = against(100.0);
     assert_eq!(
         compare(&base, &base.clone(), &[]).unwrap_err(),
-        "'run-1' was given twice: a run cannot be compared with itself"
+        "'run-1' is both runs: a run cannot be compared with itself"
     );
     let empty = run(3, Vec::new());
     assert_eq!(
         compare(&base, &empty, &[]).unwrap_err(),
-        "NEW, the run 'run-3', has nothing that was measured (0 rows planned); name another run"
+        "NEW, the run 'run-3', has no measured result (0 rows planned); name another run"
     );
     let mut failed = new.clone();
     failed.experiments[0].status = model::document::Status::Failed;
@@ -20,12 +20,12 @@ fn a_run_with_itself_and_runs_without_results_are_refused() {
     let other = run(4, vec![row("cpu/z/t1", &[1.0])]);
     assert_eq!(
         compare(&base, &other, &[]).unwrap_err(),
-        "the two runs have no experiment that can be compared: cpu/fma/fp64/avx2/t1 is in BASE only"
+        "the two runs have no benchmark that can be compared: cpu/fma/fp64/avx2/t1 is in BASE only"
     );
 }
 
 #[test]
-fn what_a_reader_must_know_is_told_before_the_rows() {
+fn what_a_reader_must_know_is_shown_before_the_rows() {
     let warned = |change: fn(&mut Document)| {
         let (base, mut new) = against(100.0);
         change(&mut new);
@@ -54,11 +54,11 @@ fn what_a_reader_must_know_is_told_before_the_rows() {
     );
     assert_eq!(
         warned(|new| new.run.suite = "standard".into()),
-        "The suites differ: suite  against standard; the same row may be sampled longer in one of them."
+        "The suites differ: suite  against standard; a benchmark may be sampled longer in one of them."
     );
     assert_eq!(
         warned(|new| new.run.declared = [("memory.channels".to_owned(), 12.0)].into()),
-        "The declared limits differ: memory.channels none against 12; figures do not depend on them."
+        "The declared limits differ: memory.channels none against 12; results do not depend on them."
     );
     assert_eq!(warned(|new| new.run.complete = false), "NEW was cut off: 1 of 1 rows were measured.");
     assert_eq!(
@@ -74,11 +74,11 @@ fn two_machines_have_no_history_in_common() {
     let (base, mut new) = against(92.0);
     new.machine.cpu.cores = Some(64);
     let row = compared(&base, &new).experiments.remove(0);
-    assert_eq!(row.noise_source.as_deref(), Some("two machines: what machines of their own show"));
+    assert_eq!(row.noise_source.as_deref(), Some("two machines: typical for dedicated machines"));
 }
 
 #[test]
-fn surroundings_that_differ_without_a_warning_are_told() {
+fn surroundings_that_differ_without_a_warning_are_differences() {
     let (base, mut new) = against(92.0);
     new.experiments[0].conditions.quota_cpus = Some(1.5);
     let comparison = compared(&base, &new);
