@@ -3,6 +3,8 @@
 //! Samples of one process share the placement of its pages and threads, and process runs of one session the conditions of
 //! the hour. Treating them as independent makes every interval too narrow, so the unit is the smallest that the data allow.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use model::sample::{Metric, Sample};
 
 use super::matching::Pair;
@@ -13,7 +15,7 @@ const SESSIONS_NEEDED: usize = stats::NEEDED_FOR_INTERVAL;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Units {
     Samples,
-    Launches,
+    ProcessRuns,
     Sessions,
 }
 
@@ -28,10 +30,11 @@ impl Units {
     /// The unit of variance of a pair.
     pub(super) fn of(pair: &Pair<'_>) -> Self {
         let metrics = [pair.base_metric, pair.new_metric];
-        if metrics.iter().all(|metric| groups(metric, |sample| sample.session).len() >= SESSIONS_NEEDED) {
+        let sessions = |metric: &Metric| metric.samples.iter().map(|sample| sample.session).collect::<BTreeSet<_>>().len();
+        if metrics.iter().all(|metric| sessions(metric) >= SESSIONS_NEEDED) {
             Self::Sessions
-        } else if metrics.iter().any(|metric| launches_differ(metric)) {
-            Self::Launches
+        } else if metrics.iter().any(|metric| runs_differ(metric)) {
+            Self::ProcessRuns
         } else {
             Self::Samples
         }
@@ -40,7 +43,7 @@ impl Units {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Samples => "samples",
-            Self::Launches => "launches",
+            Self::ProcessRuns => "launches",
             Self::Sessions => "sessions",
         }
     }
@@ -53,36 +56,22 @@ impl Units {
     fn of_side(self, metric: &Metric, of: impl Fn(&Sample) -> Option<f64>) -> Option<Vec<f64>> {
         let key: fn(&Sample) -> u32 = match self {
             Self::Samples => return metric.samples.iter().map(of).collect(),
-            Self::Launches => |sample| sample.launch,
+            Self::ProcessRuns => |sample| sample.launch,
             Self::Sessions => |sample| sample.session,
         };
-        groups(metric, key)
-            .iter()
-            .map(|group| {
-                let values: Option<Vec<f64>> = group.iter().map(|sample| of(sample)).collect();
-                median(&values?)
-            })
-            .collect()
-    }
-}
-
-/// The samples in groups of the same key, in the order of their first samples.
-fn groups(metric: &Metric, key: impl Fn(&Sample) -> u32) -> Vec<Vec<&Sample>> {
-    let mut groups: Vec<(u32, Vec<&Sample>)> = Vec::new();
-    for sample in &metric.samples {
-        match groups.iter_mut().find(|(of, _)| *of == key(sample)) {
-            Some((_, group)) => group.push(sample),
-            None => groups.push((key(sample), vec![sample])),
+        let mut groups: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for sample in &metric.samples {
+            groups.entry(key(sample)).or_default().push(of(sample)?);
         }
+        groups.values().map(|values| median(values)).collect()
     }
-    groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Whether launches differ more than the samples within one.
-fn launches_differ(metric: &Metric) -> bool {
+/// Whether process runs differ more than the samples within one.
+fn runs_differ(metric: &Metric) -> bool {
     let values: Vec<f64> = metric.samples.iter().map(|sample| sample.value).collect();
-    let launches: Vec<u32> = metric.samples.iter().map(|sample| sample.launch).collect();
-    stats::components(&values, &launches).is_some_and(|found| found.differ())
+    let runs: Vec<u32> = metric.samples.iter().map(|sample| sample.launch).collect();
+    stats::components(&values, &runs).is_some_and(|found| found.differ())
 }
 
 /// The median; `None` without values, or where one is no number.

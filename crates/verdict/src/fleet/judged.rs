@@ -193,7 +193,7 @@ impl Bench<'_> {
     const fn area(&self, subject: Subject) -> Area {
         match subject {
             Subject::Area(area) => Area::ALL[area],
-            Subject::Figure(index) => Area::ALL[self.held[index].index.area],
+            Subject::Figure(index) => Area::ALL[self.held[index].series.area],
         }
     }
 
@@ -224,7 +224,7 @@ impl Bench<'_> {
     /// The node's lowest results of an area.
     fn lowest_of(&self, node: usize, area: usize) -> Vec<usize> {
         let ratio = |index: usize| {
-            let held = &self.held[index].index;
+            let held = &self.held[index].series;
             let ratio = self.spreads[index].as_ref().ok()?.ratio(held.first[node]?)?;
             (held.area == area && ratio < 1.0 - held.sort.least_drop()).then_some((ratio, index))
         };
