@@ -30,7 +30,8 @@ impl Units {
     /// The unit of variance of a pair.
     pub(super) fn of(pair: &Pair<'_>) -> Self {
         let metrics = [pair.base_metric, pair.new_metric];
-        let sessions = |metric: &Metric| metric.samples.iter().map(|sample| sample.session).collect::<BTreeSet<_>>().len();
+        let sessions =
+            |metric: &Metric| metric.samples.iter().map(|sample| sample.session).collect::<BTreeSet<_>>().len();
         if metrics.iter().all(|metric| sessions(metric) >= SESSIONS_NEEDED) {
             Self::Sessions
         } else if metrics.iter().any(|metric| runs_differ(metric)) {
