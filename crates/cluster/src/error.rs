@@ -1,6 +1,5 @@
-//! Why something about a plan could not be done.
+//! Errors of this crate. Each message is complete: what failed, on what, and why.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -13,72 +12,82 @@ use crate::scheduler::error::SchedulerError;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why something about a plan could not be done.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message describes it")]
 pub enum Error {
-    /// A file or folder cannot be written.
+    #[error("cannot write '{0}': {1}{}", advice(.1))]
     Write(PathBuf, io::Error),
-    /// A file cannot be read; `what` is in front of its path, empty or such as "the plan ".
+    /// The first field is in front of the path: empty, or such as "the plan ".
+    #[error("cannot read {0}'{1}': {2}")]
     Read(&'static str, PathBuf, io::Error),
-    /// A folder cannot be listed.
+    #[error("cannot list '{0}': {1}")]
     List(PathBuf, io::Error),
-    /// The time of a file cannot be read.
+    #[error("cannot stat '{0}': {1}")]
     Stat(PathBuf, io::Error),
-    /// A value cannot be encoded.
+    #[error("cannot encode {0}: {1}")]
     Encode(String, serde_json::Error),
-    /// The kernel gives no random bytes for this.
+    #[error("cannot get random bytes for {0}: {1}")]
     Random(&'static str, rustix::io::Errno),
-    /// The program cannot be copied into the plan's folder.
+    #[error("cannot copy the program '{0}': {1}")]
     CopyProgram(PathBuf, Box<Error>),
-    /// The folder has no plan.
+    #[error("'{0}' has no plan. Make one with assay cluster plan")]
     NoPlan(PathBuf),
-    /// The plan has another schema.
+    #[error("the plan '{0}' is a '{1}', and this program reads {PLAN_SCHEMA}")]
     PlanSchema(PathBuf, String),
-    /// The folder of a new plan is a file.
+    #[error("'{0}' is a file. Choose a folder for the plan")]
     FolderIsFile(PathBuf),
-    /// The folder of a new plan has a plan.
+    #[error("'{0}' already has a plan. Run it with assay cluster run, or choose another folder")]
     HasPlan(PathBuf),
-    /// The folder of a new plan has a part of a plan.
+    #[error("'{0}' has an incomplete plan. Remove the folder and make the plan again")]
     HasUnfinishedPlan(PathBuf),
-    /// The folder of a new plan has another file.
+    #[error("'{0}' is not empty: it contains '{1}'. Choose a new folder")]
     NotEmpty(PathBuf, String),
-    /// A plan with more nodes than the most that it can have.
+    #[error("{0} nodes are too many: a plan can have at most {1}")]
     TooManyNodes(usize, usize),
-    /// What was asked for is no plan.
+    #[error("{0}")]
     Request(&'static str),
-    /// A node's name cannot be part of a file's name.
+    #[error(
+        "'{}' is not a valid node name: use letters, digits, '-', '_' and '.', no leading dot, at most 200",
+        .0.escape_debug()
+    )]
     NodeName(String),
-    /// A node is listed twice.
+    #[error("the node '{0}' is listed twice. List each node once")]
     DuplicateNode(String),
-    /// The lease is too short or too long, in seconds.
+    #[error("a lease must be between 1 s and a day, not {0} s")]
     LeaseSeconds(f64),
-    /// The suite, or what is asked of it, is invalid.
+    #[error("{0}")]
     Suite(String),
-    /// The plan has no such node.
+    #[error("the plan '{0}' has no node '{1}'. Choose one with --node")]
     NodeNotInPlan(String, String),
-    /// The plan was made by another version than this program.
+    #[error("the plan was made by assay {0}, but this is assay {1}. Run the program in the plan's folder on all nodes")]
     ProgramVersion(String, String),
-    /// The plan's program cannot be started.
+    #[error("cannot start the plan's program '{0}': {1}")]
     StartProgram(String, io::Error),
-    /// The state of a child process cannot be read.
+    #[error("the child is lost: {0}")]
     ChildLost(io::Error),
-    /// The node has no address on the plan's network: node, network, the node's addresses.
+    #[error(
+        "node {0} has no address on '{1}', the plan's network between nodes; it has {2}. Choose an interface or a \
+         subnet that every node has"
+    )]
     NoAddressOn(String, String, String),
-    /// The node has no address.
+    #[error("node {0} has no address that other nodes can reach")]
     NoAddress(String),
-    /// The server of a node cannot be started: program, reason.
+    #[error("cannot start this node's server with '{0}': {1}")]
     StartServer(PathBuf, String),
-    /// The state of the server of a node cannot be read.
+    #[error("this node's server is lost: {0}")]
     ServerLost(io::Error),
-    /// The server of a node has ended.
+    #[error("this node's server has ended ({0})")]
     ServerEnded(ExitStatus),
-    /// Another worker has started a server for this node.
+    #[error("another worker has started a server on this node")]
     ServerReplaced,
-    /// All addresses of a host are also ours: host, addresses.
+    #[error("all addresses of {0} are also addresses of this node: {1}")]
     OwnAddresses(String, String),
-    /// No address of a host accepts a connection: host, addresses with the reasons.
+    #[error(
+        "no address of {0} answers: {1}. Check the firewall, or choose the network with assay cluster plan --network"
+    )]
     Unreachable(String, String),
-    /// The scheduler failed.
-    Scheduler(SchedulerError),
+    #[error(transparent)]
+    Scheduler(#[from] SchedulerError),
 }
 
 /// The error that a file or folder cannot be written.
@@ -96,115 +105,11 @@ pub fn cannot_read(path: &Path) -> impl Fn(io::Error) -> Error {
 /// What to do about a file that cannot be written.
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space there and run it again",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ". Free some space there and run it again",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "; the plan's folder must be writable on every node"
+            ". The plan's folder must be writable on every node"
         }
         _ => "",
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Write(path, error) => write!(f, "cannot write '{}': {error}{}", path.display(), advice(error)),
-            Self::Read(what, path, error) => write!(f, "cannot read {what}'{}': {error}", path.display()),
-            Self::List(path, error) => write!(f, "cannot look through '{}': {error}", path.display()),
-            Self::Stat(path, error) => write!(f, "cannot look at '{}': {error}", path.display()),
-            Self::Encode(what, error) => write!(f, "cannot put {what} into words: {error}"),
-            Self::Random(what, error) => write!(f, "cannot draw {what} from the kernel's random numbers: {error}"),
-            Self::CopyProgram(program, error) => write!(f, "cannot copy the program '{}': {error}", program.display()),
-            Self::StartProgram(program, error) => write!(f, "cannot start the plan's program '{program}': {error}"),
-            Self::ChildLost(error) => write!(f, "the child is lost: {error}"),
-            Self::Scheduler(error) => error.fmt(f),
-            Self::NoAddressOn(..)
-            | Self::NoAddress(_)
-            | Self::StartServer(..)
-            | Self::ServerLost(_)
-            | Self::ServerEnded(_)
-            | Self::ServerReplaced
-            | Self::OwnAddresses(..)
-            | Self::Unreachable(..) => self.fmt_network(f),
-            _ => self.fmt_plan(f),
-        }
-    }
-}
-
-impl Error {
-    /// What is wrong with a plan, its folder or what was asked for.
-    fn fmt_plan(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoPlan(path) => write!(f, "'{}' holds no plan: make one with assay cluster plan", path.display()),
-            Self::PlanSchema(path, schema) => {
-                write!(f, "the plan '{}' is a '{schema}', and this program reads {PLAN_SCHEMA}", path.display())
-            }
-            Self::FolderIsFile(path) => write!(f, "'{}' is a file; name a folder for the plan", path.display()),
-            Self::HasPlan(path) => write!(
-                f,
-                "'{}' holds a plan already: go on with it by assay cluster run, or name another folder",
-                path.display()
-            ),
-            Self::HasUnfinishedPlan(path) => write!(
-                f,
-                "'{}' holds a plan that was cut off while it was made: remove the folder, and make the plan again",
-                path.display()
-            ),
-            Self::NotEmpty(path, other) => {
-                write!(f, "'{}' is not empty: there is '{other}' in it; name a new folder", path.display())
-            }
-            Self::TooManyNodes(count, most) => write!(f, "{count} nodes are more than the {most} that a plan can have"),
-            Self::NodeName(name) => write!(
-                f,
-                "'{}' is no name for a node: letters, digits, '-', '_' and '.', not beginning with a dot, at most 200",
-                name.escape_debug()
-            ),
-            Self::DuplicateNode(name) => write!(f, "the node '{name}' is named twice; name each once"),
-            Self::LeaseSeconds(seconds) => write!(f, "a lease is between 1 s and a day, not {seconds} s"),
-            Self::NodeNotInPlan(plan, node) => {
-                write!(f, "the plan '{plan}' has no node '{node}'; name one with --node")
-            }
-            Self::ProgramVersion(plan, ours) => write!(
-                f,
-                "the plan was made by assay {plan}, and this is assay {ours}: all nodes must run the program in the \
-                 plan's folder"
-            ),
-            Self::Request(sentence) => f.write_str(sentence),
-            Self::Suite(sentence) => f.write_str(sentence),
-            _ => Ok(()),
-        }
-    }
-
-    /// What is wrong with the network between nodes.
-    fn fmt_network(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoAddressOn(node, network, own) => write!(
-                f,
-                "node {node} has no address on '{network}', which the plan names for the network between nodes; it has \
-                 {own}; name an interface or a subnet that every node has"
-            ),
-            Self::NoAddress(node) => write!(f, "node {node} has no address under which others could reach it"),
-            Self::StartServer(program, why) => {
-                write!(f, "cannot open this node's door with '{}': {why}", program.display())
-            }
-            Self::ServerLost(error) => write!(f, "the server of this node's door is lost: {error}"),
-            Self::ServerEnded(status) => write!(f, "the server of this node's door has ended ({status})"),
-            Self::ServerReplaced => f.write_str("another worker has opened this node's door meanwhile"),
-            Self::OwnAddresses(host, addresses) => write!(f, "all addresses of {host} are also ours: {addresses}"),
-            Self::Unreachable(host, tried) => write!(
-                f,
-                "no address of {host} answers: {tried}; a firewall may be in the way, or name the network with assay \
-                 cluster plan --network"
-            ),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<SchedulerError> for Error {
-    fn from(error: SchedulerError) -> Self {
-        Self::Scheduler(error)
     }
 }
 

@@ -1,5 +1,5 @@
-//! A plan's folder: the path of each file, and reading and writing files whole. Who may write what is decided in
-//! [`crate::claims::claim`]; what the files contain is in [`model::cluster`].
+//! A plan's folder: the path of each file, and reading and writing files whole. [`crate::claims::claim`] decides who may
+//! write what; [`model::cluster`] has the contents.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result, cannot_write};
 
-/// Name of the file by which a worker claims a node, without its suffix. Tasks have no names that begin with a dot.
+/// Name of the file by which a worker claims a node, without its suffix. No task's name begins with a dot.
 pub(crate) const NODE: &str = ".node";
 
 /// Name of the file with the outcome of an attempt.
@@ -50,14 +50,14 @@ impl State {
     }
 }
 
-/// A plan's folder.
+/// A plan's folder; it need not exist yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
-    /// The folder at this path, which need not exist yet.
+    /// The folder at this path.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         Self { path: path.to_owned() }
@@ -91,12 +91,12 @@ impl Folder {
         self.path.join(state.name()).join(node)
     }
 
-    /// The files of the tasks of a node that have not been claimed, and of those that have.
+    /// The folders of a node's waiting and running tasks.
     pub(crate) fn open_tasks(&self, node: &str) -> (PathBuf, PathBuf) {
         (self.tasks(State::Waiting, node), self.tasks(State::Running, node))
     }
 
-    /// The file of a task that has not been claimed.
+    /// The file of a waiting task.
     pub(crate) fn waiting_task(&self, node: &str, task: &str) -> PathBuf {
         self.tasks(State::Waiting, node).join(format!("{task}.json"))
     }
@@ -119,13 +119,13 @@ impl Folder {
         self.path.join("jobs")
     }
 
-    /// The folder of probe files, by which a job's nodes show that they see the plan's folder.
+    /// The folder of probe files, with which a job's nodes prove that they see the plan's folder.
     #[must_use]
     pub fn probes(&self) -> PathBuf {
         self.path.join("probe")
     }
 
-    /// The folder of what jobs print.
+    /// The folder of what jobs print, a file for each.
     #[must_use]
     pub fn log(&self) -> PathBuf {
         self.path.join("log")
@@ -138,7 +138,7 @@ impl Folder {
     }
 }
 
-/// The names in a folder, unsorted; a folder that does not exist has none. Names that are not text are left out.
+/// The UTF-8 names in a folder, unsorted; none where it does not exist.
 pub fn names(folder: &Path) -> Result<Vec<String>> {
     let cannot_list = |error: io::Error| Error::List(folder.to_owned(), error);
     let entries = match fs::read_dir(folder) {
@@ -153,7 +153,6 @@ pub fn names(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Makes a folder and those that it is in.
 pub(crate) fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(cannot_write(path))
 }
@@ -172,8 +171,7 @@ pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     made.and_then(|()| write_whole(path, &bytes)).map_err(cannot_write(path))
 }
 
-/// Whether a name can be part of a file's name: letters, digits, `-`, `_` and `.`, not beginning with a dot, at most
-/// 200 bytes.
+/// Whether a name can be part of a file's name: at most 200 letters, digits, `-`, `_` and `.`, no dot in front.
 #[must_use]
 pub fn is_plain_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);

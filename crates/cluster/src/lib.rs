@@ -1,8 +1,7 @@
-//! Many nodes: a plan in a folder that all of them see, workers that do its tasks, and the results of the nodes.
+//! Benchmarks on many nodes: a plan in a shared folder, workers that claim its tasks, and the evaluation of their results.
 //!
-//! There is no server and no database: the folder's files are the truth (their form: [`model::cluster`]), and every step
-//! that several processes could take is a rename that one of them wins. The scheduler only starts workers; which job runs
-//! which task does not matter. Nothing here prints.
+//! The folder's files are the only state (their format: [`model::cluster`]). Steps that several processes could take are
+//! renames, which one process wins. Jobs only start workers; any worker of a node can do any task of that node.
 #![forbid(unsafe_code)]
 
 mod attempt;

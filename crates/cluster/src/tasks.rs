@@ -1,4 +1,4 @@
-//! The tasks of a plan: for each node those that wait, run and are finished, by the names in its folders.
+//! The tasks of a plan: which of each node's wait, run and are finished, by the names in its folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use crate::claims::claim::{self, ClaimId};
 use crate::error::{Error, Result, cannot_write};
 use crate::folder::{Folder, State, names, read};
 
-/// Suffix of a name in `failed` where the attempt's worker was lost.
+/// Suffix of an attempt's name in `failed` whose worker was lost.
 const LOST: &str = ".lost";
 
 /// The progress of a plan.
@@ -23,7 +23,7 @@ pub struct Tally {
     pub nodes: Vec<NodeTally>,
 }
 
-/// Where a node's tasks are, each in one place. Names are sorted.
+/// A node's tasks by their state, each once; names are sorted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeTally {
     /// The node.
@@ -32,32 +32,32 @@ pub struct NodeTally {
     pub waiting: Vec<String>,
     /// Tasks with a claim.
     pub running: Vec<ClaimedTask>,
-    /// Tasks that have a result.
+    /// Tasks with a result.
     pub done: Vec<String>,
-    /// Tasks that failed and are not tried again, each with the reason.
+    /// Tasks that failed in every attempt, each with the reason.
     pub failed: Vec<(String, String)>,
     /// Tasks that cannot be done, each with the reason.
     pub skipped: Vec<(String, String)>,
-    /// Expected seconds of the tasks without a claim.
+    /// Expected seconds of the waiting tasks.
     pub waiting_seconds: f64,
-    /// The worker that has the node, where one does.
+    /// The claim of the node's worker.
     pub worker: Option<ClaimedTask>,
 }
 
-/// Something that is claimed.
+/// A task or node with a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimedTask {
     /// Its name.
     pub name: String,
-    /// Who claimed it, where that can be read.
+    /// The claimer, if it can be read.
     pub by: Option<Claim>,
-    /// Seconds that it is expected to take in all; 0 for a node, which is no task.
+    /// Seconds that the task is expected to take; 0 for a node.
     pub expected_seconds: f64,
-    /// Seconds since it was claimed; `None` where the folder cannot be written, so that its clock cannot be asked.
+    /// Seconds since it was claimed; `None` if the folder cannot be written, so that its clock cannot be read.
     pub since_seconds: Option<f64>,
-    /// Seconds since the claim was renewed, likewise.
+    /// Seconds since the claim was renewed; `None` as above.
     pub silent_seconds: Option<f64>,
-    /// Whether its lease has expired, so that any worker may take it over.
+    /// Whether its lease has expired.
     pub is_expired: bool,
 }
 
@@ -76,25 +76,24 @@ impl NodeTally {
         self.waiting.is_empty() && self.running.is_empty()
     }
 
-    /// How many tasks are over, whatever came of them.
+    /// Finished tasks, whatever their outcome.
     #[must_use]
     pub fn finished(&self) -> usize {
         self.done.len() + self.failed.len() + self.skipped.len()
     }
 
-    /// How many tasks there are.
+    /// All tasks.
     #[must_use]
     pub fn tasks(&self) -> usize {
         self.waiting.len() + self.running.len() + self.finished()
     }
 }
 
-/// What has been read and does not change.
+/// Values already read that do not change, by node and task.
 #[derive(Clone, Debug, Default)]
 pub struct TallyCache {
-    /// What came of tasks that are over, by node and task.
     outcomes: BTreeMap<(String, String), (OutcomeStatus, Option<String>)>,
-    /// Expected seconds of tasks, likewise, where the plan does not say.
+    /// Expected seconds that are not in the plan.
     seconds: BTreeMap<(String, String), f64>,
 }
 
@@ -110,9 +109,9 @@ pub fn tally(folder: &Folder, plan: &Plan) -> Result<Tally> {
     tally_again(folder, plan, &mut TallyCache::default())
 }
 
-/// The same, with the cache of the last call.
+/// The progress of a plan, with the cache of the last call.
 pub fn tally_again(folder: &Folder, plan: &Plan, cache: &mut TallyCache) -> Result<Tally> {
-    // A folder that we may only read tells everything but how old claims are.
+    // In a folder that cannot be written only the age of claims is unknown.
     let now = claim::now_of(folder.path()).ok();
     let lease = lease(plan);
     let nodes = plan.nodes.iter().map(|node| node_tally(folder, plan, &node.name, now, lease, cache));
@@ -122,7 +121,7 @@ pub fn tally_again(folder: &Folder, plan: &Plan, cache: &mut TallyCache) -> Resu
 /// The plan's lease.
 #[must_use]
 pub fn lease(plan: &Plan) -> Duration {
-    // A plan that was damaged by hand has the longest lease that makes sense, and none below a second.
+    // A plan that was edited by hand may have any number here.
     Duration::from_secs_f64(if plan.lease_seconds.is_finite() { plan.lease_seconds.clamp(1.0, 1e6) } else { 1e6 })
 }
 
@@ -135,7 +134,7 @@ fn node_tally(
     cache: &mut TallyCache,
 ) -> Result<NodeTally> {
     let mut tally = NodeTally { node: node.to_owned(), ..NodeTally::default() };
-    // In the order in which tasks move, so that none is missed, and what waits twice, since tasks are returned.
+    // In the order in which tasks move, so that none is missed; what waits is read twice, since tasks are returned.
     let waiting = waiting(folder, node)?;
     let claims = claim::claims(&folder.tasks(State::Running, node))?;
     let again = self::waiting(folder, node)?;
@@ -157,7 +156,7 @@ fn node_tally(
     }
     for name in finished {
         let (status, reason) = outcome(folder, node, &name, cache);
-        let reason = || reason.unwrap_or_else(|| "no reason was given".to_owned());
+        let reason = || reason.unwrap_or_else(|| "unknown reason".to_owned());
         match status {
             OutcomeStatus::Ok => tally.done.push(name),
             OutcomeStatus::Failed => tally.failed.push((name, reason())),
@@ -169,17 +168,17 @@ fn node_tally(
     Ok(tally)
 }
 
-/// The tasks of a node that nobody has claimed.
+/// The waiting tasks of a node.
 pub fn waiting(folder: &Folder, node: &str) -> Result<BTreeSet<String>> {
     let names = names(&folder.tasks(State::Waiting, node))?;
     let task = |name: &String| name.strip_suffix(".json").filter(|name| !name.starts_with('.')).map(str::to_owned);
     Ok(names.iter().filter_map(task).collect())
 }
 
-/// The tasks of a node that are not finished, with their files, and how many are. A worker that was killed between the
-/// publication of a result and the removal of its task's file leaves both: such a task is finished.
+/// The unfinished tasks of a node with their files, and the number of finished ones. A worker killed between publishing a
+/// result and removing its task's file leaves both: such a task is finished.
 pub(crate) fn unfinished(folder: &Folder, node: &str) -> Result<(BTreeMap<String, PathBuf>, usize)> {
-    // In the order in which tasks move, so that none is missed, and what waits twice, since tasks are returned.
+    // In the order in which tasks move, as in `node_tally`.
     let running = folder.tasks(State::Running, node);
     let file = |name: String| (folder.waiting_task(node, &name), name);
     let mut found: Vec<(PathBuf, String)> = waiting(folder, node)?.into_iter().map(file).collect();
@@ -191,13 +190,12 @@ pub(crate) fn unfinished(folder: &Folder, node: &str) -> Result<(BTreeMap<String
     Ok((left.map(|(file, name)| (name, file)).collect(), finished.len()))
 }
 
-/// The tasks of a node that are over.
+/// The finished tasks of a node.
 pub fn finished(folder: &Folder, node: &str) -> Result<BTreeSet<String>> {
     let names = names(&folder.tasks(State::Done, node))?;
     Ok(names.into_iter().filter(|name| !name.starts_with('.')).collect())
 }
 
-/// A claim as it looks from here.
 fn look_at(running: &Path, seen: &ClaimId, now: Option<SystemTime>, lease: Duration) -> ClaimedTask {
     let since = |path: &Path| {
         let time = fs::metadata(path).and_then(|data| data.modified()).ok()?;
@@ -214,7 +212,6 @@ fn look_at(running: &Path, seen: &ClaimId, now: Option<SystemTime>, lease: Durat
     }
 }
 
-/// Expected seconds of a task that is not over.
 fn seconds(folder: &Folder, plan: &Plan, node: &str, name: &str, cache: &mut TallyCache) -> f64 {
     if let Some(seconds) = plan.task_seconds.get(name) {
         return *seconds;
@@ -223,14 +220,13 @@ fn seconds(folder: &Folder, plan: &Plan, node: &str, name: &str, cache: &mut Tal
     if let Some(seconds) = cache.seconds.get(&key) {
         return *seconds;
     }
-    // One that has just moved is found the next time.
+    // A task that has just moved is found in the next call.
     let path = folder.waiting_task(node, name);
     let Ok(task) = read::<Task>(&path) else { return 0.0 };
     cache.seconds.insert(key, task.seconds);
     task.seconds
 }
 
-/// What came of a task that is over.
 fn outcome(folder: &Folder, node: &str, name: &str, cache: &mut TallyCache) -> (OutcomeStatus, Option<String>) {
     let key = (node.to_owned(), name.to_owned());
     if let Some(outcome) = cache.outcomes.get(&key) {
@@ -246,11 +242,11 @@ fn outcome(folder: &Folder, node: &str, name: &str, cache: &mut TallyCache) -> (
     }
 }
 
-/// Adds tasks to a plan's folder, for any worker to claim. None of them may be there already, or be finished.
+/// Adds tasks to a plan's folder. None of them may exist yet.
 pub fn add(folder: &Folder, tasks: &[Task]) -> Result<()> {
     for task in tasks {
         let path = folder.waiting_task(&task.node, &task.name);
-        // Whole or not at all, since workers may be there already. A name with a dot is not a task's.
+        // Written whole, since workers may be running. No task's name begins with a dot.
         let unfinished = path.with_file_name(format!(".{}.unfinished", task.name));
         let bytes = encode(task)?;
         let written = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, &path));
@@ -259,12 +255,11 @@ pub fn add(folder: &Folder, tasks: &[Task]) -> Result<()> {
     Ok(())
 }
 
-/// A task as its file has it.
 pub(crate) fn encode(task: &Task) -> Result<Vec<u8>> {
     serde_json::to_vec(task).map_err(|error| Error::Encode("a task".to_owned(), error))
 }
 
-/// How often a task's attempts have failed, and how often their worker went away in the middle.
+/// How many of a task's attempts failed, and how many lost their worker.
 pub fn tried(folder: &Folder, node: &str, task: &str) -> Result<(u32, u32)> {
     let (mut failed, mut lost) = (0, 0);
     for seen in names(&folder.tasks(State::Failed, node))?.iter().filter_map(|name| ClaimId::parse_folder(name)) {
@@ -275,13 +270,12 @@ pub fn tried(folder: &Folder, node: &str, task: &str) -> Result<(u32, u32)> {
     Ok((failed, lost))
 }
 
-/// The name in `failed` of an attempt whose worker went away.
+/// The name in `failed` of an attempt whose worker was lost.
 pub(crate) fn lost_name(seen: &ClaimId) -> String {
     format!("{}{LOST}", seen.folder_name())
 }
 
-/// The tasks in the order in which this node does them: random, another one on each node, so that the nodes do not all use
-/// shared resources at the same time.
+/// The tasks in this node's order: random and different on each node, so that nodes do not use shared resources in step.
 #[must_use]
 pub fn in_order(tasks: &BTreeSet<String>, node: &str, seed: u64) -> Vec<String> {
     let mut drawn: Vec<(u64, &String)> =
@@ -296,7 +290,7 @@ fn hash(words: &[&str]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Removes what killed workers have left of a node's finished tasks, and what [`claim::sweep`] finds.
+/// Removes what killed workers have left of a node's finished tasks, then calls [`claim::sweep`].
 pub fn sweep(folder: &Folder, plan: &Plan, node: &str) -> Result<()> {
     let finished = finished(folder, node)?;
     let running = folder.tasks(State::Running, node);

@@ -1,4 +1,4 @@
-//! A worker: has its node to itself, does the node's tasks one after another, and ends with a sentence.
+//! A worker: claims its node, does the node's tasks one after another, and ends with a summary.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,24 +23,24 @@ use crate::network::client::measure_pairs;
 use crate::network::idle::{IdleEnd, IdleWorker, Waits};
 use crate::tasks::{in_order, lease, sweep, waiting};
 
-/// How often a worker that waits looks again: a fraction of any sensible lease, and no load on a file system.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How often a waiting worker looks again.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Leases for which a worker waits for another one on its node, which is longer than it takes to know that it is gone.
+/// Leases for which a worker waits for another worker on its node; after one lease a lost worker is known to be lost.
 const WAIT_LEASES: f64 = 1.5;
 
 /// What a worker is started with.
 #[derive(Clone, Debug)]
 pub struct Worker {
-    /// The node, by its name in the plan.
+    /// The node's name in the plan.
     pub node: String,
-    /// The scheduler's job, where there is one.
+    /// The scheduler's job.
     pub job: Option<String>,
-    /// When its time is over, by the raw monotonic clock.
+    /// When its time ends, by the raw monotonic clock.
     pub until: Option<f64>,
     /// This program.
     pub program: Program,
-    /// The variables that children get, and no others.
+    /// All variables that child processes get.
     pub environment: Vec<(String, String)>,
     /// Which tasks it does.
     pub role: WorkerRole,
@@ -54,7 +54,7 @@ pub enum WorkerRole {
     /// All.
     #[default]
     All,
-    /// Parts of the suite.
+    /// Tasks of the suite.
     Suite,
     /// The network between nodes.
     Network,
@@ -63,21 +63,21 @@ pub enum WorkerRole {
 /// How a worker ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerSummary {
-    /// Tasks that it brought to an end.
+    /// Tasks that it finished.
     pub over: u32,
     /// Attempts that failed.
     pub failed: u32,
-    /// Tasks of its node that are left.
+    /// Tasks of its node that still wait.
     pub left: usize,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// All of that in a sentence.
+    /// The summary in a sentence.
     pub sentence: String,
 }
 
-/// Does what is to be done on a node of a plan, and `tell`s what it is at. To be called by the thread that lives as long
-/// as the program: children end with the thread that started them.
-pub fn work(folder: &Folder, worker: &Worker, tell: &mut dyn FnMut(&str)) -> Result<WorkerSummary> {
+/// Does the tasks of a worker's node; `report` gets a sentence for each. To be called by the thread that lives as long as
+/// the program: child processes end with the thread that started them.
+pub fn work(folder: &Folder, worker: &Worker, report: &mut dyn FnMut(&str)) -> Result<WorkerSummary> {
     let plan = folder.plan()?;
     if !plan.nodes.iter().any(|node| node.name == worker.node) {
         return Err(Error::NodeNotInPlan(plan.name, worker.node.clone()));
@@ -91,16 +91,16 @@ pub fn work(folder: &Folder, worker: &Worker, tell: &mut dyn FnMut(&str)) -> Res
     }
     let at = NodeWorker { folder, plan: &plan, worker, us: &us, mark: &mark };
     let ended = match at.have_node()? {
-        NodeClaim::Ours(held) => at.with_node(held, tell),
+        NodeClaim::Ours(held) => at.with_node(held, report),
         NodeClaim::OfAnother(sentence) => Ok(at.ended(&WorkerSummary::default(), Some(sentence))),
     };
     let message = ended.as_ref().map_or_else(ToString::to_string, |ended| ended.sentence.clone());
-    // The error of a folder that cannot be written has been reported already.
+    // A folder that cannot be written has been reported already.
     let _ = mark.set(Role::Ended, Some(&message));
     ended
 }
 
-/// Whether a program may work on a plan: only the one that made it, so that all nodes are measured alike.
+/// Refuses any program but the one that made the plan, so that all nodes are measured alike.
 fn check_version(plan: &Program, ours: &Program) -> Result<()> {
     if plan.version == ours.version && plan.git == ours.git {
         return Ok(());
@@ -112,7 +112,7 @@ fn check_version(plan: &Program, ours: &Program) -> Result<()> {
     Err(Error::ProgramVersion(shown(plan), shown(ours)))
 }
 
-/// The file that says that a worker is there.
+/// The file with the worker's state.
 struct Mark {
     path: PathBuf,
     claim: Claim,
@@ -150,7 +150,7 @@ impl NodeWorker<'_> {
         stop_signal().is_some() || self.worker.until.is_some_and(|until| monotonic_raw_seconds() >= until)
     }
 
-    /// Claims the node, waiting for another worker on it for a while: it may be gone.
+    /// Claims the node; waits a while for another worker on it, which may be lost.
     fn have_node(&self) -> Result<NodeClaim> {
         let (waiting, running) = self.folders();
         let began = monotonic_raw_seconds();
@@ -171,12 +171,12 @@ impl NodeWorker<'_> {
                 let who = other.and_then(|seen| seen.claimer(&running));
                 let node = &self.worker.node;
                 return Ok(NodeClaim::OfAnother(match who {
-                    Some(who) => format!("the node {node} is another worker's: process {} on {}", who.pid, who.host),
-                    None if other.is_some() => format!("the node {node} is another worker's"),
-                    None => format!("the node {node} cannot be claimed: the plan's folder has no {NODE}.json for it"),
+                    Some(who) => format!("another worker has the node {node}: process {} on {}", who.pid, who.host),
+                    None if other.is_some() => format!("another worker has the node {node}"),
+                    None => format!("cannot claim the node {node}: the plan's folder has no {NODE}.json for it"),
                 }));
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -184,11 +184,11 @@ impl NodeWorker<'_> {
         self.folder.open_tasks(&self.worker.node)
     }
 
-    fn with_node(&self, node: HeldClaim, tell: &mut dyn FnMut(&str)) -> Result<WorkerSummary> {
+    fn with_node(&self, node: HeldClaim, report: &mut dyn FnMut(&str)) -> Result<WorkerSummary> {
         let leases = Leases::new(self.lease());
         let node = leases.hold(node);
         let renew_mark = || {
-            // Its time of change says until when we were there.
+            // The file's time of change is when the worker was last alive.
             let _ = claim::touch(&self.mark.path);
         };
         let worked = std::thread::scope(|scope| {
@@ -201,12 +201,12 @@ impl NodeWorker<'_> {
                 leases: &leases,
                 until: self.worker.until,
             };
-            let drained = self.note_facts().and_then(|()| self.drain(&context, &|| node.is_ours(), tell));
+            let drained = self.note_facts().and_then(|()| self.drain(&context, &|| node.is_ours(), report));
             let worked = drained.and_then(|ended| {
                 let is_asked = self.plan.pairing.is_some() || self.plan.hpl.is_some();
                 let is_asked = is_asked && self.worker.role != WorkerRole::Suite;
                 let goes_on = is_asked && node.is_ours() && !self.is_over();
-                if goes_on { self.measure_with_others(&context, ended, tell) } else { Ok(ended) }
+                if goes_on { self.measure_with_others(&context, ended, report) } else { Ok(ended) }
             });
             leases.end();
             worked
@@ -216,7 +216,6 @@ impl NodeWorker<'_> {
         given.map(|_| ended)
     }
 
-    /// Notes what the node is, unless another worker has done it.
     fn note_facts(&self) -> Result<()> {
         let path = self.folder.node(&self.worker.node).join(FACTS);
         if path.exists() {
@@ -235,38 +234,37 @@ impl NodeWorker<'_> {
         write(&path, &facts)
     }
 
-    /// Does the node's tasks until none is left that can be done in the time.
+    /// Does the node's tasks until none is left that fits into the time.
     fn drain(
         &self,
         context: &NodeContext<'_>,
         is_ours: &dyn Fn() -> bool,
-        tell: &mut dyn FnMut(&str),
+        report: &mut dyn FnMut(&str),
     ) -> Result<WorkerSummary> {
         let mut ended = WorkerSummary::default();
         loop {
             sweep(self.folder, self.plan, &self.worker.node)?;
             if !is_ours() {
-                return Ok(self.ended(&ended, Some(format!("the node {} is another worker's now", self.worker.node))));
+                return Ok(self.ended(&ended, Some(format!("another worker now has the node {}", self.worker.node))));
             }
             if self.is_over() {
                 return Ok(self.ended(&ended, None));
             }
             let Some((held, task, part)) = self.next()? else {
                 if self.others_have_tasks()? {
-                    std::thread::sleep(LOOK_AGAIN);
+                    std::thread::sleep(POLL_INTERVAL);
                     continue;
                 }
                 return Ok(self.ended(&ended, None));
             };
-            tell(&format!("{}: {}, about {:.0} s", self.worker.node, task.name, task.seconds));
+            report(&format!("{}: {}, about {:.0} s", self.worker.node, task.name, task.seconds));
             self.mark.set(Role::Measuring, Some(&task.name))?;
-            let lease = context.leases.hold(held);
-            let result = suite_attempt(context, &lease, &task, &part)?;
-            self.count(&mut ended, &task, &result, tell);
+            let result = suite_attempt(context, held, &task, &part)?;
+            self.count(&mut ended, &task, &result, report);
         }
     }
 
-    fn count(&self, summary: &mut WorkerSummary, task: &Task, result: &AttemptResult, tell: &mut dyn FnMut(&str)) {
+    fn count(&self, summary: &mut WorkerSummary, task: &Task, result: &AttemptResult, report: &mut dyn FnMut(&str)) {
         match result {
             AttemptResult::Finished(status) => {
                 summary.over += 1;
@@ -274,37 +272,37 @@ impl NodeWorker<'_> {
             }
             AttemptResult::Failed(reason) => {
                 summary.failed += 1;
-                tell(&format!("{}: {} failed and is tried again: {reason}", self.worker.node, task.name));
+                report(&format!("{}: {} failed, retrying: {reason}", self.worker.node, task.name));
             }
             AttemptResult::Returned | AttemptResult::LeaseLost => {}
         }
     }
 
-    /// Measures the network with other nodes, and HPL across them, as far as they have workers.
+    /// Measures the network with other nodes, then runs HPL across them, as far as they have workers.
     fn measure_with_others(
         &self,
         context: &NodeContext<'_>,
         summary: WorkerSummary,
-        tell: &mut dyn FnMut(&str),
+        report: &mut dyn FnMut(&str),
     ) -> Result<WorkerSummary> {
         self.mark.set(Role::Serving, None)?;
-        let (summary, tell) = (RefCell::new(summary), RefCell::new(tell));
+        let (summary, report) = (RefCell::new(summary), RefCell::new(report));
         let on_result = |task: &Task, result: &AttemptResult| {
-            self.count(&mut summary.borrow_mut(), task, result, *tell.borrow_mut());
+            self.count(&mut summary.borrow_mut(), task, result, *report.borrow_mut());
         };
-        let say = |sentence: &str| (tell.borrow_mut())(sentence);
-        let idle = IdleWorker { context, us: self.us, waits: self.worker.waits, tell: &say, on_result: &on_result };
+        let say = |sentence: &str| (report.borrow_mut())(sentence);
+        let idle = IdleWorker { context, us: self.us, waits: self.worker.waits, report: &say, on_result: &on_result };
         let mut ended = measure_pairs(&idle)?;
         let mut what = "measure the network with";
         if ended == IdleEnd::AllFinished {
             (ended, what) = (run_hpl(&idle)?, "run HPL across");
         }
         let partners_missing = ended == IdleEnd::PartnersMissing;
-        let why = partners_missing.then(|| format!("the nodes to {what} did not come"));
+        let why = partners_missing.then(|| format!("the nodes to {what} did not arrive"));
         Ok(self.ended(&summary.into_inner(), why))
     }
 
-    /// Claims the next task that we do and that fits into the time, one that somebody has left behind first.
+    /// Claims the next task that this worker does and that fits into the time; tasks of lost workers first.
     fn next(&self) -> Result<Option<(HeldClaim, Task, SuiteTask)>> {
         let (waiting_in, running) = self.folders();
         for seen in self.claims_of_others()? {
@@ -323,7 +321,7 @@ impl NodeWorker<'_> {
         Ok(None)
     }
 
-    /// The task in a file, if it is still there, is one that we do, and fits into the time.
+    /// The task in a file, if this worker does it and it fits into the time.
     fn wanted(&self, path: &Path) -> Option<(Task, SuiteTask)> {
         let task: Task = read(path).ok()?;
         let Work::Suite(part) = task.work.clone() else { return None };
@@ -336,18 +334,17 @@ impl NodeWorker<'_> {
         Ok(claim::claims(&self.folders().1)?.into_iter().filter(|seen| !seen.name.starts_with('.')).collect())
     }
 
-    /// Whether another worker has a task that this one could do: that worker may be lost.
+    /// Whether another worker, which may be lost, has a task that this one could do.
     fn others_have_tasks(&self) -> Result<bool> {
         let running = self.folders().1;
         Ok(self.claims_of_others()?.iter().any(|seen| self.wanted(&running.join(seen.file())).is_some()))
     }
 
-    /// Why tasks of the node wait though nobody ended us: those that we do did not fit into our time, which only a
-    /// worker with an end can say; the others are not for a worker of our part.
+    /// Why tasks of the node still wait: too little time, or not for a worker of this role.
     fn why_left(&self) -> Option<String> {
         let folder = self.folder.tasks(State::Waiting, &self.worker.node);
         let names = waiting(self.folder, &self.worker.node).unwrap_or_default();
-        // One that has gone meanwhile is somebody's.
+        // A task that has just been claimed cannot be read.
         let tasks: Vec<Task> =
             names.iter().filter_map(|name| read(&folder.join(format!("{name}.json"))).ok()).collect();
         let (alone, between): (Vec<&Task>, Vec<&Task>) =
@@ -358,11 +355,11 @@ impl NodeWorker<'_> {
             WorkerRole::Network => between.len(),
         };
         if ours > 0 && self.worker.until.is_some() {
-            return Some("the time left is too short for them".to_owned());
+            return Some("the remaining time is too short".to_owned());
         }
         match self.worker.role {
-            WorkerRole::Suite if ours == 0 && !between.is_empty() => Some("they need other nodes too".to_owned()),
-            WorkerRole::Network if ours == 0 && !alone.is_empty() => Some("they are not of the network".to_owned()),
+            WorkerRole::Suite if ours == 0 && !between.is_empty() => Some("they need other nodes".to_owned()),
+            WorkerRole::Network if ours == 0 && !alone.is_empty() => Some("they are not network tasks".to_owned()),
             _ => None,
         }
     }
@@ -374,15 +371,13 @@ impl NodeWorker<'_> {
         let why = why.or_else(|| signal.map(|signal| format!("ended by {}", signal_name(signal))));
         let why = why.or_else(|| self.why_left());
         let rest = why.map_or_else(String::new, |why| format!("; {why}"));
-        let sentence = format!(
-            "{node}: {} tasks brought to an end, {} attempts failed, {left} tasks left{rest}",
-            ended.over, ended.failed
-        );
+        let sentence =
+            format!("{node}: {} tasks ended, {} attempts failed, {left} tasks left{rest}", ended.over, ended.failed);
         WorkerSummary { left, signal, sentence, ..*ended }
     }
 }
 
-/// How a node is set, name to value; what cannot be read is not among it.
+/// The node's settings, name to value, without those that cannot be read.
 fn settings(root: &Sysroot) -> BTreeMap<String, String> {
     let found = machine::settings(root);
     let text = |name: &str, path: &str| Some((name.to_owned(), root.text(path)?.trim().to_owned()));

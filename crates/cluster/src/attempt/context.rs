@@ -1,4 +1,4 @@
-//! Where an attempt is made, what it runs, and how it ends.
+//! What an attempt needs, and how it ends.
 
 use model::cluster::{Claim, Outcome, OutcomeStatus, Plan, Task};
 use std::path::PathBuf;
@@ -6,17 +6,18 @@ use std::process::ExitStatus;
 use sys::clock::monotonic_raw_seconds;
 use sys::process::stop_signal;
 
-use crate::claims::claim::ClaimId;
-use crate::claims::lease::Leases;
+use crate::claims::claim::{ClaimId, HeldClaim};
+use crate::claims::lease::{Lease, Leases};
+use crate::error::Result;
 use crate::folder::{Folder, State};
 
-/// A run may take so many times its expected seconds …
+/// A run may take this many times its expected seconds …
 pub(crate) const MOST_TIMES: f64 = 3.0;
 
-/// … and so many seconds more: the expectation was worked out on another machine.
+/// … plus this many seconds, since the expectation is from another machine.
 pub(crate) const MOST_MORE_SECONDS: f64 = 60.0;
 
-/// After so many workers that were lost during a task the task itself is at fault.
+/// After this many lost workers the task itself is at fault.
 pub(crate) const MOST_LOST: u32 = 10;
 
 /// A worker's node.
@@ -25,7 +26,7 @@ pub(crate) struct NodeContext<'a> {
     pub(crate) folder: &'a Folder,
     pub(crate) plan: &'a Plan,
     pub(crate) node: &'a str,
-    /// The variables that child processes get, and no others.
+    /// All variables that child processes get.
     pub(crate) environment: &'a [(String, String)],
     pub(crate) leases: &'a Leases,
     /// When the worker's time ends, by the raw monotonic clock.
@@ -33,12 +34,31 @@ pub(crate) struct NodeContext<'a> {
 }
 
 impl NodeContext<'_> {
-    /// Whether the worker is to stop: then tasks are returned.
     pub(crate) fn is_over(&self) -> bool {
         stop_signal().is_some() || self.until.is_some_and(|until| monotonic_raw_seconds() >= until)
     }
 
-    /// The folder that an attempt writes in.
+    /// Makes an attempt under the lease of a claim. After an error the task is returned, if possible.
+    pub(crate) fn with_lease(
+        &self,
+        held: HeldClaim,
+        attempt: impl FnOnce(&Lease) -> Result<AttemptResult>,
+    ) -> Result<AttemptResult> {
+        let lease = self.leases.hold(held);
+        let result = attempt(&lease);
+        self.leases.forget(&lease);
+        if result.is_err() {
+            let _ = self.give_back(&lease);
+        }
+        result
+    }
+
+    /// Returns a task to `waiting`; `false` if its claim was lost.
+    pub(crate) fn give_back(&self, lease: &Lease) -> Result<bool> {
+        lease.held().clone().give_back(&self.folder.tasks(State::Waiting, self.node))
+    }
+
+    /// The folder that an attempt writes into.
     pub(crate) fn work_folder(&self, claim: &ClaimId) -> PathBuf {
         let path = self.folder.tasks(State::Work, self.node).join(claim.folder_name());
         // A child process may have another working directory.
@@ -46,43 +66,42 @@ impl NodeContext<'_> {
     }
 }
 
-/// What the plan's program is run with.
+/// How the plan's program is called.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProgramCall {
-    /// The program's arguments, without `--out` and `--quiet`.
+    /// Without `--out` and `--quiet`.
     pub(crate) arguments: Vec<String>,
     /// The suite that its document must be of.
     pub(crate) suite: String,
-    /// The text of the suite's file, where it is one: written to `SUITE` in the attempt's folder.
+    /// The text of a suite's file, written to `SUITE` in the attempt's folder.
     pub(crate) suite_text: Option<String>,
-    /// It is ended after so many seconds.
+    /// Timeout.
     pub(crate) most_seconds: f64,
 }
 
-/// What is checked of a pair of nodes when its run has ended.
+/// What is checked when the run of a pair of nodes has ended.
 #[derive(Clone, Copy)]
 pub(crate) struct PairChecks<'a> {
-    /// Pairs of nodes that were measured at the same time.
+    /// Pairs that were measured at the same time.
     pub(crate) at_once: &'a dyn Fn() -> Option<u32>,
-    /// Whether the partner has left, so that a failure does not count.
+    /// Whether the partner has left: then a failure does not count.
     pub(crate) partner_left: &'a dyn Fn() -> bool,
 }
 
 /// The result of an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum AttemptResult {
-    /// The task is finished: published by us, or before.
+    /// The task is finished, by this attempt or an earlier one.
     Finished(OutcomeStatus),
-    /// The attempt failed, for this reason, and the task waits for another one.
+    /// The attempt failed for this reason; the task waits for the next one.
     Failed(String),
-    /// The worker was to stop, and the task waits for another worker.
+    /// The worker had to stop; the task waits for another worker.
     Returned,
     /// The lease was lost; nothing was published.
     LeaseLost,
 }
 
 impl AttemptResult {
-    /// The result of an attempt whose task was returned, unless its lease was lost.
     pub(crate) const fn returned(is_ours: bool) -> Self {
         if is_ours { Self::Returned } else { Self::LeaseLost }
     }
@@ -95,7 +114,7 @@ pub(crate) enum ProcessEnd {
     LeaseLost,
 }
 
-/// The outcome of an attempt that has just begun, or that failed.
+/// The outcome of an attempt that has just begun; a failure until it is filled in.
 pub(crate) fn outcome(task: &Task, claim: &Claim, failed: u32) -> Outcome {
     Outcome {
         task: Task { tried: failed, ..task.clone() },

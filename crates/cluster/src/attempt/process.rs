@@ -15,24 +15,23 @@ use super::context::{NodeContext, ProcessEnd};
 use crate::claims::lease::Lease;
 use crate::error::{Error, Result, cannot_write};
 
-/// How often the child process is polled: each wake-up costs the measured CPUs some microseconds.
-pub(super) const LOOK_AROUND: Duration = Duration::from_millis(200);
+/// How often a child process is polled: each wake-up costs the measured CPUs some microseconds.
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Seconds between a request to end and the end: a run stores what it has finished meanwhile.
+/// Seconds between SIGTERM and SIGKILL, in which a run stores its finished samples.
 const GRACE_SECONDS: f64 = 10.0;
 
-/// Bytes of a child's messages in which the reason is searched, from the end.
+/// Bytes at the end of a child's messages in which the reason is searched.
 const SAID_BYTES: u64 = 8 << 10;
 
 pub(crate) const SAID: &str = "said.txt";
 
-/// Opens a file of the attempt's folder to append to it.
 pub(crate) fn append_to(work: &Path, name: &str) -> Result<File> {
     let path = work.join(name);
     OpenOptions::new().create(true).append(true).open(&path).map_err(cannot_write(&path))
 }
 
-/// Starts a command of the plan's program in a process group of its own, and waits until it ends or has to.
+/// Starts the plan's program in its own process group, and waits until it ends or has to be ended.
 pub(crate) fn wait_out(
     mut command: Command,
     context: &NodeContext<'_>,
@@ -54,7 +53,7 @@ pub(crate) fn wait_out(
         } else if monotonic_raw_seconds() - began > most_seconds {
             (ProcessEnd::TimedOut, GRACE_SECONDS)
         } else {
-            std::thread::sleep(LOOK_AROUND);
+            std::thread::sleep(POLL_INTERVAL);
             continue;
         };
         end(&mut child, grace);
@@ -62,8 +61,8 @@ pub(crate) fn wait_out(
     }
 }
 
-/// Ends a child process and its group, which may first store what it has.
-fn end(child: &mut Child, grace_seconds: f64) {
+/// Ends a child process and its group.
+pub(crate) fn end(child: &mut Child, grace_seconds: f64) {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let signal = |signal| group.map(|group| kill_process_group(group, signal));
     let began = monotonic_raw_seconds();
@@ -71,16 +70,15 @@ fn end(child: &mut Child, grace_seconds: f64) {
         signal(Signal::TERM);
     }
     while monotonic_raw_seconds() - began < grace_seconds && matches!(child.try_wait(), Ok(None)) {
-        std::thread::sleep(LOOK_AROUND);
+        std::thread::sleep(Duration::from_millis(20));
     }
-    // Until it has been waited for, no other process has its number.
+    // Before `wait` the process number is not reused.
     if matches!(child.try_wait(), Ok(None)) {
         signal(Signal::KILL);
         let _ = child.wait();
     }
 }
 
-/// The last message of a child process.
 pub(crate) fn last_words(work: &Path) -> String {
     let tail = File::open(work.join(SAID)).and_then(|mut file| {
         let length = file.metadata()?.len();
@@ -91,10 +89,9 @@ pub(crate) fn last_words(work: &Path) -> String {
     });
     let tail = tail.unwrap_or_default();
     let last = tail.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    last.map_or_else(|| "the program said nothing".to_owned(), |line| format!("the program said: {line}"))
+    last.map_or_else(|| "the program printed nothing".to_owned(), |line| format!("the program printed: {line}"))
 }
 
-/// How a child process ended, for people.
 pub(super) fn ending(status: ExitStatus) -> String {
     status.signal().map_or_else(|| status.to_string(), |signal| format!("ended by {}", signal_name(signal)))
 }

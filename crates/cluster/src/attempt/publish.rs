@@ -1,4 +1,4 @@
-//! Publishing the outcome of an attempt, and returning tasks whose worker was lost.
+//! Publishing the outcome of an attempt, and taking over tasks of lost workers.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use crate::error::{Error, Result, cannot_write};
 use crate::folder::{Folder, OUTCOME, State, make_folder, read, write};
 use crate::tasks::{self, lost_name};
 
-/// Publishes an outcome with the files of the attempt's folder: of several that try, one succeeds.
+/// Publishes an outcome with the files of the attempt's folder; one of several publishers succeeds.
 pub(crate) fn publish(context: &NodeContext<'_>, lease: &Lease, outcome: &Outcome) -> Result<AttemptResult> {
     let held = lease.held();
     let work = context.work_folder(&held.seen());
@@ -36,18 +36,15 @@ pub(crate) fn publish(context: &NodeContext<'_>, lease: &Lease, outcome: &Outcom
     Ok(AttemptResult::Finished(status))
 }
 
-/// Where the folder of an attempt went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Moved {
-    /// To the finished tasks.
     Done,
-    /// Nowhere: an outcome with this status was there before.
+    /// An outcome with this status was published before.
     DoneBefore(OutcomeStatus),
     /// Another worker has moved it away because the lease had expired.
     LeaseLost,
 }
 
-/// Moves the folder of an attempt to the finished tasks.
 fn move_to_done(folder: &Folder, node: &str, held: &HeldClaim, work: &Path) -> Result<Moved> {
     let all = folder.tasks(State::Done, node);
     let done = all.join(&held.name);
@@ -55,7 +52,7 @@ fn move_to_done(folder: &Folder, node: &str, held: &HeldClaim, work: &Path) -> R
     match fs::rename(work, &done) {
         Ok(()) => Ok(Moved::Done),
         Err(error) => match read::<Outcome>(&done.join(OUTCOME)) {
-            // The answer to a rename that was done can be lost over NFS; or another worker had published before.
+            // Over NFS the reply to a successful rename can get lost; or another worker has published before.
             Ok(there) => {
                 let _ = fs::remove_dir_all(work);
                 Ok(Moved::DoneBefore(there.status))
@@ -66,7 +63,7 @@ fn move_to_done(folder: &Folder, node: &str, held: &HeldClaim, work: &Path) -> R
     }
 }
 
-/// Publishes a task that we hold as skipped; whether it was not published before.
+/// Publishes a claimed task as skipped; `false` if it had been published before.
 pub(crate) fn skip(folder: &Folder, node: &str, held: HeldClaim, why: &str) -> Result<bool> {
     let task = held.task()?;
     let work = folder.tasks(State::Work, node).join(held.seen().folder_name());
@@ -79,7 +76,7 @@ pub(crate) fn skip(folder: &Folder, node: &str, held: HeldClaim, why: &str) -> R
     Ok(is_first)
 }
 
-/// Records an attempt that failed, and returns the task; after the last attempt the failure is published.
+/// Records a failed attempt and returns the task, or publishes the failure after the last attempt.
 pub(crate) fn fail(context: &NodeContext<'_>, lease: &Lease, mut outcome: Outcome) -> Result<AttemptResult> {
     let held = lease.held();
     let work = context.work_folder(&held.seen());
@@ -99,15 +96,15 @@ pub(crate) fn fail(context: &NodeContext<'_>, lease: &Lease, mut outcome: Outcom
     }
     let reason = outcome.reason.clone().unwrap_or_default();
     if outcome.task.tried < context.plan.attempts {
-        let is_ours = held.clone().give_back(&context.folder.tasks(State::Waiting, context.node))?;
+        let is_ours = context.give_back(lease)?;
         return Ok(if is_ours { AttemptResult::Failed(reason) } else { AttemptResult::LeaseLost });
     }
-    outcome.reason = Some(format!("tried {} times, at last: {reason}", outcome.task.tried));
+    outcome.reason = Some(format!("{} attempts failed, the last: {reason}", outcome.task.tried));
     publish(context, lease, &outcome)
 }
 
-/// Records that the worker of a claim was lost, before the claim is taken over. A worker that is only silent may come
-/// back: its folder moves too, so that what it writes is not in the way of another attempt.
+/// Records that the worker of a claim was lost, before the claim is taken over. The folder of a silent worker moves too:
+/// what the worker may still write must not interfere with the next attempt.
 pub(crate) fn note_lost(folder: &Folder, node: &str, seen: &ClaimId, holder: HolderState) -> Result<()> {
     let all = folder.tasks(State::Failed, node);
     let lost = all.join(lost_name(seen));
@@ -120,12 +117,12 @@ pub(crate) fn note_lost(folder: &Folder, node: &str, seen: &ClaimId, holder: Hol
     let running = folder.tasks(State::Running, node);
     let Ok(task) = read::<Task>(&running.join(seen.file())) else { return Ok(()) };
     let claim = seen.claimer(&running).unwrap_or_default();
-    let how = if holder == HolderState::Silent { "was silent for longer than its lease" } else { "is gone" };
+    let how = if holder == HolderState::Silent { "sent no heartbeat for longer than its lease" } else { "is gone" };
     let reason = format!("the worker on {} (process {}) {how}", claim.host, claim.pid);
     write(&lost.join(OUTCOME), &Outcome { reason: Some(reason), ..outcome(&task, &claim, task.tried) })
 }
 
-/// Returns the tasks of a node with such a name whose workers were lost.
+/// Returns the tasks of lost workers of a node to `waiting`.
 pub(crate) fn return_lost_tasks(
     folder: &Folder,
     plan: &Plan,
@@ -142,7 +139,7 @@ pub(crate) fn return_lost_tasks(
     Ok(())
 }
 
-/// Takes over the claim of a task whose worker was lost; `None` where it was not, or another worker was quicker.
+/// Takes over the claim of a lost worker's task; `None` if the worker is alive, or another one was quicker.
 pub(crate) fn take_over_lost(
     folder: &Folder,
     plan: &Plan,

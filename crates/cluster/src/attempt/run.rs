@@ -1,9 +1,8 @@
-//! One attempt at a task that the plan's program does: `assay run`, or `assay net` towards another node.
+//! One attempt at a task with the plan's program: `assay run`, or `assay net` to another node.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
 use areas::Suite;
 use bench::journal::{self, JOURNAL};
@@ -15,19 +14,18 @@ use sys::clock::monotonic_raw_seconds;
 use super::context::{
     AttemptResult, MOST_LOST, MOST_MORE_SECONDS, MOST_TIMES, NodeContext, PairChecks, ProcessEnd, ProgramCall, outcome,
 };
-use super::process::{LOOK_AROUND, SAID, append_to, ending, last_words, wait_out};
+use super::process::{POLL_INTERVAL, SAID, append_to, ending, last_words, wait_out};
 use super::publish::{fail, publish};
-use crate::claims::claim::{ClaimId, claims};
+use crate::claims::claim::{ClaimId, HeldClaim, claims};
 use crate::claims::lease::Lease;
 use crate::error::{Result, cannot_write};
 use crate::folder::{State, make_folder, names};
-use crate::plan::suite::suite;
+use crate::plan::suite;
 use crate::tasks::{finished, tried};
 
-/// Seconds to wait until the processes of a killed worker have released its run.
+/// Timeout for the processes of a killed worker to release its run.
 const LET_GO_SECONDS: f64 = 5.0;
 
-/// The file of a suite that comes with the plan.
 const SUITE: &str = "suite.toml";
 
 const RUN: &str = "run";
@@ -52,35 +50,30 @@ pub(crate) fn suite_call(plan: &Plan, task: &SuiteTask, seconds: f64, suite_file
     Ok(ProgramCall { arguments, suite: name, suite_text, most_seconds: MOST_TIMES * seconds + MOST_MORE_SECONDS })
 }
 
-/// Makes an attempt at a part of the suite. After an error the task has been returned, if that was possible.
+/// Makes an attempt at a task of the suite. After an error the task has been returned, if possible.
 pub(crate) fn suite_attempt(
     context: &NodeContext<'_>,
-    lease: &Arc<Lease>,
+    held: HeldClaim,
     task: &Task,
     part: &SuiteTask,
 ) -> Result<AttemptResult> {
-    let suite_file = context.work_folder(&lease.held().seen()).join(SUITE);
-    attempt(context, lease, task, &suite_call(context.plan, part, task.seconds, &suite_file)?, None)
+    let suite_file = context.work_folder(&held.seen()).join(SUITE);
+    attempt(context, held, task, &suite_call(context.plan, part, task.seconds, &suite_file)?, None)
 }
 
-/// Makes an attempt at a task. With a partner it always begins anew, because the partner's part cannot be resumed.
-/// After an error the task has been returned, if that was possible.
+/// Makes an attempt at a task. With a partner it always restarts, because the partner's part cannot be resumed.
+/// After an error the task has been returned, if possible.
 pub(crate) fn attempt(
     context: &NodeContext<'_>,
-    lease: &Arc<Lease>,
+    held: HeldClaim,
     task: &Task,
     call: &ProgramCall,
     pair: Option<&PairChecks<'_>>,
 ) -> Result<AttemptResult> {
-    let result = Attempt { context, lease, call, pair }.make(task);
-    context.leases.forget(lease);
-    if result.is_err() {
-        let _ = lease.held().clone().give_back(&context.folder.tasks(State::Waiting, context.node));
-    }
-    result
+    context.with_lease(held, |lease| Attempt { context, lease, call, pair }.make(task))
 }
 
-/// What an earlier attempt has left for this one.
+/// What an earlier attempt has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Earlier {
     Nothing,
@@ -112,7 +105,7 @@ impl Attempt<'_> {
             earlier = Earlier::Nothing;
         }
         if lost >= MOST_LOST {
-            outcome.reason = Some(format!("{lost} workers went away in the middle of it"));
+            outcome.reason = Some(format!("{lost} workers were lost during this task"));
             return publish(context, self.lease, &outcome);
         }
         let mut judged = Ok(());
@@ -125,11 +118,11 @@ impl Attempt<'_> {
                 }
                 ProcessEnd::TimedOut => {
                     let seconds = self.call.most_seconds;
-                    judged = Err(format!("ended by us after {seconds:.0} s; {}", last_words(&work)));
+                    judged = Err(format!("timed out after {seconds:.0} s; {}", last_words(&work)));
                 }
-                // A lease that was not renewed in time may still be ours: then no worker need wait for its end.
+                // A lease that was not renewed in time may still be ours: returned, the task need not wait for its end.
                 ProcessEnd::Stopped | ProcessEnd::LeaseLost => {
-                    let is_ours = self.give_back()?;
+                    let is_ours = context.give_back(self.lease)?;
                     if !is_ours {
                         let _ = fs::remove_dir_all(&work);
                     }
@@ -143,7 +136,7 @@ impl Attempt<'_> {
             judged = judged.and_then(|()| all_measured(&work));
             if judged.is_err() && (pair.partner_left)() {
                 let _ = fs::remove_dir_all(&work);
-                return Ok(AttemptResult::returned(self.give_back()?));
+                return Ok(AttemptResult::returned(context.give_back(self.lease)?));
             }
         }
         self.finish(&work, outcome, judged)
@@ -152,7 +145,7 @@ impl Attempt<'_> {
     fn finish(&self, work: &Path, outcome: Outcome, judged: std::result::Result<(), String>) -> Result<AttemptResult> {
         match judged {
             Ok(()) => {
-                // The page can be made again from the document, and is larger.
+                // The HTML report can be made again from the document.
                 let _ = fs::remove_file(work.join(RUN).join(PAGE));
                 publish(self.context, self.lease, &Outcome { status: OutcomeStatus::Ok, ..outcome })
             }
@@ -160,12 +153,8 @@ impl Attempt<'_> {
         }
     }
 
-    fn give_back(&self) -> Result<bool> {
-        self.lease.held().clone().give_back(&self.context.folder.tasks(State::Waiting, self.context.node))
-    }
-
-    /// Makes the folder of this attempt: that of an earlier one that ended or was killed, where it has a run. What
-    /// silent workers may still write in was moved away when their claim was taken over.
+    /// Makes the folder of this attempt, from that of an earlier one with a run if there is one. Folders of silent workers
+    /// were moved away when their claims were taken over.
     fn take_work(&self, ours: &ClaimId) -> Result<Earlier> {
         let all = self.context.folder.tasks(State::Work, self.context.node);
         let path = all.join(ours.folder_name());
@@ -186,7 +175,7 @@ impl Attempt<'_> {
         Ok(found)
     }
 
-    /// Runs the program; where it cannot resume what an earlier attempt has left, from the beginning.
+    /// Runs the program; from the beginning if it cannot resume the earlier attempt.
     fn child(&self, work: &Path, earlier: Earlier) -> Result<ProcessEnd> {
         let run = work.join(RUN);
         let out = run.display().to_string();
@@ -194,7 +183,7 @@ impl Attempt<'_> {
             wait_for_release(&run);
             let words = [&self.call.arguments[0], "--resume", &out, "--quiet"].map(str::to_owned);
             match self.in_child(work, &words)? {
-                // It refused: the document of another version, another machine, a lock.
+                // Refused: the document of another version or machine, or locked.
                 ProcessEnd::Exited(status) if status.code() == Some(2) => {}
                 ended => return Ok(ended),
             }
@@ -209,7 +198,7 @@ impl Attempt<'_> {
         self.in_child(work, &words)
     }
 
-    /// Runs the program with its messages in a file, until it ends or has to.
+    /// Runs the program with its messages in a file, until it ends or has to be ended.
     fn in_child(&self, work: &Path, words: &[String]) -> Result<ProcessEnd> {
         let mut command = Command::new(self.context.folder.program(self.context.plan));
         command.args(["attempt".to_owned(), std::process::id().to_string()]).args(words);
@@ -223,8 +212,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Waits until the journal of a run that was cut off is not locked: the processes of a killed worker may be about to
-/// end.
+/// Waits until the journal of a run that was cut off is unlocked: processes of a killed worker may be about to end.
 fn wait_for_release(run: &Path) {
     let began = monotonic_raw_seconds();
     while monotonic_raw_seconds() - began < LET_GO_SECONDS {
@@ -232,7 +220,7 @@ fn wait_for_release(run: &Path) {
         if !matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)) {
             return;
         }
-        std::thread::sleep(LOOK_AROUND);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -240,8 +228,7 @@ fn document_of(work: &Path) -> PathBuf {
     work.join(RUN).join(DOCUMENT)
 }
 
-/// Whether there is a whole document of the suite, or why not. A child whose exit status says that it has no document
-/// has none.
+/// Whether a complete document of the suite was written, or why not.
 fn judge(work: &Path, suite: &str, ended_well: bool) -> std::result::Result<(), String> {
     let path = document_of(work);
     if !ended_well || !path.exists() {
@@ -249,23 +236,22 @@ fn judge(work: &Path, suite: &str, ended_well: bool) -> std::result::Result<(), 
     }
     let run = load_file(&path)?.run;
     if run.suite != suite {
-        return Err(format!("its document is of the suite '{}', not '{suite}'", run.suite));
+        return Err(format!("its run is of the suite '{}', not '{suite}'", run.suite));
     }
     if !run.complete {
-        return Err(format!("it was cut off: {}", last_words(work)));
+        return Err(format!("it was interrupted: {}", last_words(work)));
     }
     Ok(())
 }
 
-/// Whether every benchmark of an attempt's document was measured, or why not.
 fn all_measured(work: &Path) -> std::result::Result<(), String> {
     let document: Document = load_file(&document_of(work))?;
     match document.experiments.iter().find(|row| row.status != Status::Ok) {
         Some(row) => {
-            let reason = row.reason.as_deref().unwrap_or("no reason was given");
+            let reason = row.reason.as_deref().unwrap_or("unknown reason");
             Err(format!("{}: {reason}", row.id))
         }
-        None if document.experiments.is_empty() => Err("its document has no rows".to_owned()),
+        None if document.experiments.is_empty() => Err("its run has no benchmarks".to_owned()),
         None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! What to do next, from the state of the scheduler, the tasks that are left, and the history. Pure.
+//! What to do next, from the scheduler's state, the remaining tasks and the history. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,19 +9,19 @@ use crate::scheduler::job::{Availability, Job, JobTasks, Phase, SchedulerState};
 /// Options of a campaign.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Most jobs in the queue at a time.
+    /// The most jobs in the queue.
     pub max_jobs: u32,
-    /// Most nodes of a job.
+    /// The most nodes of a job.
     pub nodes_per_job: u32,
-    /// Most nodes measured at the same time.
+    /// The most nodes measured at the same time.
     pub at_once: Option<u32>,
-    /// The time of every job, in seconds; `None` to work it out from what is left.
+    /// The time limit of every job, in seconds; `None`: from the remaining tasks.
     pub job_seconds: Option<f64>,
     /// Whether slow nodes are measured a second time.
     pub confirm: bool,
-    /// A scheduler or node is given up after so many seconds without an answer.
+    /// Timeout for a scheduler or node that does not respond, in seconds.
     pub patience_seconds: f64,
-    /// Seconds between two looks; `None` to begin with 5 and go up to 60.
+    /// Seconds between two polls; `None`: from 5 up to 60.
     pub poll_seconds: Option<f64>,
 }
 
@@ -46,10 +46,10 @@ pub(super) enum Action {
     Cancel {
         id: String,
         why: String,
-        /// Whether the job itself is invalid, so that another one like it would fail too.
+        /// Whether the job is invalid, so that another one like it would fail too.
         at_fault: bool,
     },
-    /// The tasks of a node that are left will not be done.
+    /// The node's remaining tasks will not be done.
     GiveUp {
         node: String,
         why: String,
@@ -70,20 +70,20 @@ pub(super) enum Action {
     },
 }
 
-/// Most jobs for busy nodes in the queue at a time.
+/// The most jobs for busy nodes in the queue.
 const MOST_PINNED: usize = 2;
 
-/// How long a job of several nodes may wait once some of them are busy, in seconds: schedulers need up to half a minute to
-/// start a job.
+/// How long a job of several nodes may wait, in seconds, when some of them are busy; schedulers take up to half a minute
+/// to start a job.
 const STALE_SECONDS: f64 = 60.0;
 
-/// The shortest time limit of a job, in seconds: its start and end take a part of it.
+/// The shortest time limit of a job, in seconds, with its start and end.
 const LEAST_JOB_SECONDS: f64 = 600.0;
 
-/// How much longer than expected a job may take.
+/// Time limit of a job as a multiple of its expected time.
 const LENIENCE: f64 = 1.3;
 
-/// Reasons, in Slurm's words, for which a job would wait for ever: `squeue(1)`, "JOB REASON CODES".
+/// Slurm's reasons for which a job waits forever: `squeue(1)`, "JOB REASON CODES".
 const NEVER: &[&str] = &[
     "PartitionTimeLimit",
     "PartitionNodeLimit",
@@ -99,7 +99,7 @@ const NEVER: &[&str] = &[
     "JobHeldAdmin",
 ];
 
-/// What to do now, in this order; never empty. `now` is in seconds since the campaign began.
+/// The actions to take now, in this order; never empty. `now` is in seconds since the campaign began.
 pub(super) fn decide(
     state: &SchedulerState,
     left: &Remaining,
@@ -132,7 +132,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// Jobs of ours in the queue, with their nodes.
+    /// Our jobs in the queue, with their nodes.
     fn ours(&self) -> impl Iterator<Item = (&str, Phase, &[String])> {
         self.state.queue.iter().filter_map(|job| {
             let own = self.history.jobs.get(&job.id)?;
@@ -141,11 +141,11 @@ impl View<'_> {
     }
 
     fn availability(&self, node: &str) -> Availability {
-        let unknown = || Availability::Down("the scheduler knows no node of this name".to_owned());
+        let unknown = || Availability::Down("the scheduler has no node of this name".to_owned());
         self.state.nodes.get(node).cloned().unwrap_or_else(unknown)
     }
 
-    /// Nodes and tasks that have failed too often, or that cannot be done any more.
+    /// Nodes and tasks that have failed too often, or can no longer be done.
     fn hopeless(&self) -> Vec<Action> {
         let mut actions = Vec::new();
         let has_left = |node: &str| {
@@ -158,7 +158,8 @@ impl View<'_> {
         for meeting in &self.left.meetings {
             let gone = meeting.nodes.iter().find(|node| self.history.was_given_up(node));
             if let Some(node) = gone.filter(|node| **node != meeting.node) {
-                actions.push(Action::Skip { meeting: meeting.clone(), why: format!("the node '{node}' was given up") });
+                actions
+                    .push(Action::Skip { meeting: meeting.clone(), why: format!("the node '{node}' was abandoned") });
             } else if let Some(why) = self.history.meetings_are_hopeless() {
                 actions.push(Action::Skip { meeting: meeting.clone(), why });
             }
@@ -166,7 +167,7 @@ impl View<'_> {
         actions
     }
 
-    /// Pending jobs that cannot start, whose nodes are busy again, or that have nothing left to do.
+    /// Cancels pending jobs that cannot start, whose nodes are busy again, or that have nothing left to do.
     fn stale(&self) -> Vec<Action> {
         let pending = self.state.queue.iter().filter(|job| job.phase == Phase::Pending);
         let waits_in_vain = pending.filter_map(|job| {
@@ -176,7 +177,7 @@ impl View<'_> {
         waits_in_vain.collect()
     }
 
-    /// Why a job that waits should not, and whether the job itself is at fault.
+    /// Why a pending job should be cancelled, and whether the job itself is at fault.
     fn why_stale(&self, reason: &str, job: &OwnJob) -> Option<(String, bool)> {
         let nodes = &job.nodes;
         if NEVER.iter().any(|never| reason.contains(never)) {
@@ -184,12 +185,12 @@ impl View<'_> {
         }
         let is_over = |node: &String| self.left.nodes.get(node).is_none_or(|left| left.alone == 0);
         if job.tasks == Some(JobTasks::Alone) && nodes.iter().all(is_over) {
-            return Some(("waits for nodes on which nothing is left to do".to_owned(), false));
+            return Some(("waits for nodes that have no tasks left".to_owned(), false));
         }
         let taken = nodes.iter().find(|node| self.availability(node) != Availability::Idle);
         let waited = self.now - job.submitted_at;
         if let Some(node) = taken.filter(|_| nodes.len() > 1 && waited > STALE_SECONDS && job.idle) {
-            return Some((format!("waits for '{node}', which is not idle any more: its other nodes need not"), false));
+            return Some((format!("waits for '{node}', which is no longer idle; its other nodes go ahead"), false));
         }
         let down = nodes
             .iter()
@@ -211,7 +212,7 @@ impl View<'_> {
         self.state.room.map_or(own, |room| room.min(own))
     }
 
-    /// Jobs for tasks that nodes do alone: idle nodes first, as few jobs as possible; then busy ones, a few at a time.
+    /// Jobs for tasks of single nodes: idle nodes first, in as few jobs as possible; then busy nodes, a few at a time.
     fn submit_alone(&self) -> Vec<Action> {
         let taken: BTreeSet<&str> = self.ours().flat_map(|(_, _, nodes)| nodes).map(String::as_str).collect();
         let mut budget = self.options.at_once.map_or(usize::MAX, |most| most as usize).saturating_sub(taken.len());
@@ -240,7 +241,7 @@ impl View<'_> {
         }
         let pending = self.ours().filter(|(_, phase, _)| *phase == Phase::Pending).count();
         for node in busy.into_iter().take(MOST_PINNED.saturating_sub(pending)) {
-            // Where a worker is started at once there is no queue to wait in.
+            // A launcher without a queue starts workers at once.
             if room == 0 || budget == 0 || !self.history.queues || !actions.is_empty() {
                 break;
             }
@@ -250,7 +251,7 @@ impl View<'_> {
         actions
     }
 
-    /// The nodes of each job: a node that had trouble gets its own, so that it does not delay others.
+    /// The nodes of each job: one with trouble gets a job of its own, so that it does not delay others.
     fn batches<'n>(&self, nodes: &[&'n str], most: usize) -> Vec<Vec<&'n str>> {
         let (troubled, good): (Vec<&str>, Vec<&str>) = nodes.iter().partition(|node| self.history.is_troubled(node));
         let good = good.chunks(most).map(<[&str]>::to_vec);
@@ -278,8 +279,8 @@ impl View<'_> {
         }
     }
 
-    /// A job for tasks that need several nodes: all idle nodes, if they can do a task; else the nodes of one task. One such
-    /// job at a time, since two would disturb each other.
+    /// A job for tasks that need several nodes: all idle nodes, if they can do a task; else the nodes of one task. Two such
+    /// jobs would disturb each other.
     fn submit_together(&self) -> Vec<Action> {
         if self.room() == 0 || self.ours().next().is_some() {
             return Vec::new();
@@ -314,7 +315,7 @@ impl View<'_> {
         }
     }
 
-    /// Without an action: wait, give up missing nodes, or stop.
+    /// Without another action: wait, give up missing nodes, or stop.
     fn otherwise(&self, meeting: bool) -> Action {
         let ours = self.ours().count();
         let wanted = |node: &&str| {
@@ -334,7 +335,7 @@ impl View<'_> {
         }
         if self.state.room == Some(0) {
             let queued = self.state.queue.len();
-            let why = format!("the queue holds {queued} other jobs of this user, and the limit lets no more in");
+            let why = format!("{queued} other jobs of this user fill the queue limit");
             return Action::Wait { why };
         }
         let down = nodes.iter().find_map(|node| match self.availability(node) {
@@ -344,19 +345,23 @@ impl View<'_> {
         let elsewhere =
             nodes.iter().filter(|node| matches!(self.availability(node), Availability::Elsewhere(_))).count();
         match down {
-            Some((node, why, true)) => Action::GiveUp { node: node.to_owned(), why: format!("never came up: {why}") },
-            Some((node, why, false)) => Action::Wait { why: format!("the node '{node}' is not there: {why}") },
+            Some((node, why, true)) => {
+                Action::GiveUp { node: node.to_owned(), why: format!("never became available: {why}") }
+            }
+            Some((node, why, false)) => Action::Wait { why: format!("the node '{node}' is not available: {why}") },
             None if elsewhere > 0 => Action::Stop {
-                why: format!("{elsewhere} nodes of the plan are not in this allocation; run it again where they are"),
+                why: format!(
+                    "{elsewhere} nodes of the plan are not in this allocation. Run it again in one that has them"
+                ),
             },
-            None if nodes.iter().all(|node| !still_there(&node)) => Action::Wait {
-                why: "nodes that were given up still have workers, which somebody else started".to_owned(),
-            },
+            None if nodes.iter().all(|node| !still_there(&node)) => {
+                Action::Wait { why: "abandoned nodes still have workers that another campaign started".to_owned() }
+            }
             None => Action::Wait { why: format!("{} nodes are busy", nodes.len()) },
         }
     }
 
-    /// The state of our jobs, in a sentence.
+    /// The state of our jobs as a sentence.
     fn waiting_for(&self, ours: usize) -> String {
         let pending = self.state.queue.iter().find(|job| {
             job.phase == Phase::Pending

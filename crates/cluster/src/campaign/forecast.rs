@@ -1,4 +1,4 @@
-//! What a campaign would submit, without submitting it: by the same decisions, as if every node were idle.
+//! What a campaign would submit, by the same decisions, if every node were idle.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use crate::scheduler::job::{Availability, Job, JobLimits, JobTasks, Scheduler, S
 pub struct Forecast {
     /// The script of each job.
     pub scripts: Vec<String>,
-    /// How many jobs could be in the queue at a time now, by the user's limits and what they already have there.
+    /// How many jobs could be in the queue, by the user's limits and other jobs.
     pub at_a_time: u32,
-    /// Seconds until all would be over, if every node were idle and jobs started as they were submitted.
+    /// The makespan in seconds.
     pub seconds: f64,
 }
 
-/// What would be submitted for a plan of these tasks, which need not have been written.
+/// The forecast for a plan, which need not have been written.
 pub fn forecast(
     plan: &Plan,
     tasks: &[Task],
@@ -35,7 +35,7 @@ pub fn forecast(
     let at_a_time = state.room.map_or(options.max_jobs, |room| room.min(options.max_jobs));
     let stages = stages(plan, left.clone(), options, state.bounds);
     let seconds = stages.iter().map(|jobs| {
-        // Those that are together take their turns.
+        // Tasks of several nodes run one after another.
         let seconds = |job: &Job| match job.tasks {
             JobTasks::Alone => longest(&left, job),
             JobTasks::Together => left.meetings.iter().map(|meeting| meeting.seconds).sum(),
@@ -49,7 +49,7 @@ pub fn forecast(
     })
 }
 
-/// The scripts of all jobs that would be submitted if every node were idle and no limit in the way.
+/// The scripts of all jobs that would be submitted without limits.
 pub fn scripts(folder: &Folder, options: &Options, scheduler: &dyn Scheduler) -> Result<Vec<String>> {
     let plan = folder.plan()?;
     let left = remaining::look(folder, &plan, &mut remaining::NeedsCache::default())?;
@@ -57,7 +57,7 @@ pub fn scripts(folder: &Folder, options: &Options, scheduler: &dyn Scheduler) ->
     Ok(stages.iter().flatten().map(|job| scheduler.script(job).text()).collect())
 }
 
-/// The jobs for what nodes do alone, then those for what needs several of them.
+/// The jobs for tasks of single nodes, then those for tasks of several.
 fn stages(plan: &Plan, mut left: Remaining, options: &Options, bounds: BTreeMap<String, JobLimits>) -> Vec<Vec<Job>> {
     let nodes = plan.nodes.iter().map(|node| (node.name.clone(), Availability::Idle));
     let state = SchedulerState { nodes: nodes.collect(), bounds, ..SchedulerState::default() };
@@ -78,14 +78,12 @@ fn stages(plan: &Plan, mut left: Remaining, options: &Options, bounds: BTreeMap<
     stages
 }
 
-/// Seconds that the node of a job with the most to do is expected to take.
 fn longest(left: &Remaining, job: &Job) -> f64 {
     let of = |node: &String| left.nodes.get(node).map_or(0.0, |left| left.seconds);
     job.nodes.iter().map(of).fold(0.0, f64::max)
 }
 
-/// Seconds until jobs of so many seconds are over, of which at most so many run at a time, each as soon as it can. Where
-/// there is no room now, one at a time once there is.
+/// The makespan of jobs of these seconds, at most `at_a_time` of them concurrently; where there is no room now, one by one.
 fn in_turn(jobs: &[f64], at_a_time: u32) -> f64 {
     let places = usize::try_from(at_a_time).unwrap_or(usize::MAX).clamp(1, jobs.len().max(1));
     let mut free_at = vec![0.0; places];
@@ -124,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_submitted_is_told_with_its_time() {
+    fn a_forecast_has_the_scripts_and_the_makespan() {
         // 30 s a node, and 60 + 30 s of HPL across all.
         let (plan, tasks) = plan_of(&["n1", "n2", "n3"], Some(60.0));
         let options = Options { nodes_per_job: 1, ..Options::default() };

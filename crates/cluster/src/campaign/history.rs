@@ -7,13 +7,13 @@ use model::cluster::{PlanNode, SubmittedJob};
 use super::remaining::Remaining;
 use crate::scheduler::job::{Availability, Job, JobTasks, Phase, Refusal, SchedulerState};
 
-/// A node is given up after so many jobs in a row that finished none of its tasks.
+/// Jobs in a row without a finished task after which a node is given up.
 const FRUITLESS_JOBS: u32 = 3;
 
-/// So many refused submissions in a row give up a node if all of them were for it, else the campaign.
+/// Refused submissions in a row after which a node is given up, or the campaign if they were for several nodes.
 const REFUSALS: u32 = 10;
 
-/// The first pause after a refusal, in seconds; it doubles with each refusal in a row.
+/// The first pause after a refusal, in seconds; each further refusal in a row doubles it.
 const FIRST_PAUSE_SECONDS: f64 = 30.0;
 
 const LONGEST_PAUSE_SECONDS: f64 = 300.0;
@@ -25,9 +25,10 @@ pub(super) struct OwnJob {
     pub(super) tasks: Option<JobTasks>,
     pub(super) submitted_at: f64,
     probe: Option<String>,
-    /// Since when it runs, and whether its silent nodes were reported.
+    /// Since when it runs.
     running_since: Option<f64>,
-    pub(super) silence_told: bool,
+    /// Whether its silent nodes were reported.
+    pub(super) silence_reported: bool,
     pub(super) idle: bool,
     /// Finished tasks when it was submitted: of each node, and of the plan.
     over: BTreeMap<String, u32>,
@@ -36,12 +37,12 @@ pub(super) struct OwnJob {
 
 #[derive(Clone, Debug, Default)]
 struct NodeTrouble {
-    /// Jobs in a row that finished none of its tasks, and the last message.
+    /// Jobs in a row without a finished task, and the last message.
     fruitless: u32,
     said: String,
-    /// Whether its last job did not show that it sees the plan's folder.
+    /// Whether it did not answer the probe file of its last job.
     unseen: bool,
-    /// Submissions in a row that were refused, and why.
+    /// Refused submissions in a row, and why.
     refused: u32,
     refusal: String,
     down_since: Option<f64>,
@@ -53,7 +54,7 @@ pub(crate) struct History {
     partitions: BTreeMap<String, Option<String>>,
     pub(super) jobs: BTreeMap<String, OwnJob>,
     nodes: BTreeMap<String, NodeTrouble>,
-    /// Refusals in a row for a limit, and until when nothing is submitted.
+    /// Refusals in a row because of a limit, and until when nothing is submitted.
     limited: u32,
     pub(super) not_before: f64,
     pub(super) last_refusal: String,
@@ -62,21 +63,18 @@ pub(crate) struct History {
     taken: bool,
     /// Jobs of several nodes in a row without progress.
     fruitless_meetings: u32,
-    /// Whether the plan's tasks for several nodes have their turn.
+    /// Whether tasks of several nodes may run now.
     pub(super) may_meet: bool,
-    /// Whether jobs for busy nodes can wait in a queue.
     pub(super) queues: bool,
 }
 
-/// A job of ours that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EndedJob {
     pub(crate) id: String,
-    /// Its nodes on which no task was finished since it was submitted.
+    /// Its nodes without a task finished since it was submitted.
     pub(crate) fruitless: Vec<String>,
     pub(crate) nodes: Vec<String>,
     pub(crate) probe: Option<String>,
-    /// Whether it was for tasks that need several nodes.
     pub(crate) together: bool,
 }
 
@@ -90,7 +88,7 @@ impl History {
         self.partitions.get(node)?.as_deref()
     }
 
-    /// A job in the queue that another campaign submitted for the same plan.
+    /// Adds a queued job that another campaign submitted for the same plan.
     pub(crate) fn remember(&mut self, job: &SubmittedJob, left: &Remaining) {
         self.note(&job.id, &job.nodes, (None, job.probe.clone()), left);
     }
@@ -122,7 +120,7 @@ impl History {
             submitted_at: 0.0,
             probe,
             running_since: None,
-            silence_told: false,
+            silence_reported: false,
             idle: false,
             over,
             over_in_all: left.over(),
@@ -149,10 +147,10 @@ impl History {
         }
     }
 
-    /// A job was cancelled; where it was invalid itself that counts as a refusal.
+    /// A job was cancelled; an invalid one counts as refused.
     pub(crate) fn cancelled(&mut self, id: &str, why: &str, at_fault: bool) {
         let Some(job) = self.jobs.remove(id).filter(|_| at_fault) else { return };
-        // One of its nodes may be the reason: each gets a job of its own from now on.
+        // One of its nodes may be the reason: each gets jobs of its own from now on.
         for node in job.nodes {
             let trouble = self.nodes.entry(node).or_default();
             trouble.refused += 1;
@@ -160,7 +158,7 @@ impl History {
         }
     }
 
-    /// Updates from the queue and the nodes; returns the jobs that ended. `left` was read after the queue.
+    /// Updates from the queue and the nodes, read before `left`; returns the jobs that ended.
     pub(crate) fn observe(&mut self, state: &SchedulerState, left: &Remaining, now: f64) -> Vec<EndedJob> {
         for (node, seat) in &state.nodes {
             self.nodes.entry(node.clone()).or_default().see(matches!(seat, Availability::Down(_)), now);
@@ -183,7 +181,7 @@ impl History {
         let over = |node: &String| left.nodes.get(node).map_or(0, |left| left.over);
         let mut fruitless: Vec<String> =
             job.nodes.iter().filter(|node| over(node) <= job.over[*node]).cloned().collect();
-        // What another campaign's job was for is not known.
+        // The tasks of another campaign's job are unknown.
         let tasks = job.tasks?;
         if tasks == JobTasks::Together {
             let progress = left.over() > job.over_in_all;
@@ -201,14 +199,14 @@ impl History {
                 (trouble.fruitless, trouble.unseen) = (0, false);
             }
         }
-        // A node with nothing left needed no progress: another worker was quicker.
+        // A node with nothing left needed no progress.
         fruitless.retain(|node| left.nodes.get(node).is_some_and(|left| left.alone > 0));
         Some(EndedJob { id, fruitless, nodes: job.nodes, probe: job.probe, together: false })
     }
 
-    /// Running jobs with a probe file whose silent nodes were not reported yet: id, probe, nodes, seconds.
+    /// Running jobs whose silent nodes were not reported yet: id, probe, nodes, seconds.
     pub(super) fn running(&self, now: f64) -> impl Iterator<Item = (&str, &str, &[String], f64)> {
-        self.jobs.iter().filter(|(_, job)| !job.silence_told).filter_map(move |(id, job)| {
+        self.jobs.iter().filter(|(_, job)| !job.silence_reported).filter_map(move |(id, job)| {
             Some((id.as_str(), job.probe.as_deref()?, job.nodes.as_slice(), now - job.running_since?))
         })
     }
@@ -218,7 +216,7 @@ impl History {
         self.nodes.entry(node.to_owned()).or_default().unseen = true;
     }
 
-    /// A job was preempted, which is not its nodes' fault.
+    /// A job was preempted, for which its nodes are not at fault.
     pub(super) fn excuse(&mut self, job: &EndedJob) {
         if job.together {
             self.fruitless_meetings = self.fruitless_meetings.saturating_sub(1);
@@ -230,7 +228,6 @@ impl History {
         }
     }
 
-    /// The message of a job without progress on a node.
     pub(crate) fn said(&mut self, node: &str, said: &str) {
         said.clone_into(&mut self.nodes.entry(node.to_owned()).or_default().said);
     }
@@ -239,8 +236,8 @@ impl History {
         self.nodes.entry(node.to_owned()).or_default().given_up = true;
     }
 
-    /// Another user's worker has the node, so that our jobs cannot make progress there.
-    pub(crate) fn somebody_else_has(&mut self, node: &str) {
+    /// A worker started by another user has the node, so our jobs cannot make progress there.
+    pub(crate) fn has_foreign_worker(&mut self, node: &str) {
         self.nodes.entry(node.to_owned()).or_default().fruitless = 0;
     }
 
@@ -252,7 +249,7 @@ impl History {
         self.nodes.get(node).is_some_and(|trouble| trouble.given_up)
     }
 
-    /// Whether a node had trouble since its last progress. One job without progress may have been cancelled by a user.
+    /// Whether a node had trouble since its last progress. A single job without progress may have been cancelled.
     pub(super) fn is_troubled(&self, node: &str) -> bool {
         self.nodes.get(node).is_some_and(|trouble| trouble.fruitless > 1 || trouble.refused > 0 || trouble.unseen)
     }
@@ -267,7 +264,6 @@ impl History {
         self.nodes.iter().filter_map(move |(node, trouble)| Some((node.as_str(), why(trouble)?)))
     }
 
-    /// Why no further job is submitted: the jobs are invalid, whatever the node.
     pub(super) fn nothing_is_taken(&self) -> Option<String> {
         let why = || format!("{REFUSALS} submissions in a row were refused: {}", self.last_refusal);
         (self.wrong >= REFUSALS).then(why)
@@ -275,9 +271,7 @@ impl History {
 
     pub(super) fn meetings_are_hopeless(&self) -> Option<String> {
         let hopeless = self.may_meet && self.fruitless_meetings >= FRUITLESS_JOBS;
-        hopeless.then(|| {
-            format!("{FRUITLESS_JOBS} jobs of several nodes in a row ended before any task of theirs was over")
-        })
+        hopeless.then(|| format!("{FRUITLESS_JOBS} jobs of several nodes in a row ended before any of their tasks"))
     }
 }
 
@@ -286,11 +280,11 @@ impl NodeTrouble {
         self.down_since = if down { self.down_since.or(Some(now)) } else { None };
     }
 
-    /// `taken`: a job was accepted once, so that the user's account and the partition are valid.
+    /// `taken`: a job was once accepted, so the account and the partition are valid.
     fn why_hopeless(&self, taken: bool) -> Option<String> {
         if self.fruitless >= FRUITLESS_JOBS {
-            let said = if self.said.is_empty() { "they said nothing" } else { &self.said };
-            return Some(format!("{FRUITLESS_JOBS} jobs in a row ended before any task of it was over: {said}"));
+            let said = if self.said.is_empty() { "they printed nothing" } else { &self.said };
+            return Some(format!("{FRUITLESS_JOBS} jobs in a row ended before any of its tasks: {said}"));
         }
         (taken && self.refused >= REFUSALS)
             .then(|| format!("{REFUSALS} submissions in a row were refused: {}", self.refusal))

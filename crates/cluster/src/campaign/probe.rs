@@ -1,6 +1,5 @@
-//! Whether a job's nodes see the plan's folder. Each job has a probe file in it; every node of the job finds that file
-//! and answers it with one beside it before its worker begins (`scheduler::script`). What is told of a job that came to
-//! nothing follows from who has answered, from what the job printed, and from what the scheduler says of its end.
+//! Whether a job's nodes see the plan's folder. Each job has a probe file there, which each of its nodes answers with
+//! another file before its worker begins (`scheduler::script`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,17 +12,16 @@ use crate::folder::{Folder, write};
 use crate::scheduler::job::JobEnd;
 use crate::scheduler::log::{last_line, last_line_of};
 
-/// How long a job runs until it is told that a node of it has not answered, in seconds: longer than a node looks for the
-/// probe file, and than Slurm takes to start a step.
+/// Seconds after which a running job's unanswered probe is reported: longer than a node looks for the file, and than Slurm
+/// takes to start a step.
 const SILENT_SECONDS: f64 = 90.0;
 
 pub(super) fn ask(folder: &Folder, probe: &str, us: &Claim) -> Result<()> {
     write(&file(folder, probe), us)
 }
 
-/// Takes back the probe file of a job that was refused.
 pub(super) fn withdraw(folder: &Folder, probe: &str) {
-    // One that stays does no harm: nobody looks for it.
+    // A leftover is harmless: no node looks for it.
     let _ = fs::remove_file(file(folder, probe));
 }
 
@@ -35,7 +33,7 @@ pub(super) fn is_answered(folder: &Folder, probe: &str, node: &str) -> bool {
     folder.probes().join(format!("{probe}@{node}")).exists()
 }
 
-/// Nodes of a job that runs for so long that they should have answered, and have not; with why that matters.
+/// Reports the nodes of a job that should have answered by now, and have not.
 pub(super) fn silent(folder: &Folder, (id, probe): (&str, &str), nodes: &[String], seconds: f64) -> Option<String> {
     if seconds < SILENT_SECONDS {
         return None;
@@ -44,7 +42,7 @@ pub(super) fn silent(folder: &Folder, (id, probe): (&str, &str), nodes: &[String
     let first = silent.first()?;
     let others = others(silent.len());
     Some(format!(
-        "the job {id} runs for {seconds:.0} s, and '{first}'{others} has not answered its probe file '{}': {}",
+        "the job {id} has run for {seconds:.0} s, but '{first}'{others} has not answered the probe file '{}': {}",
         file(folder, probe).display(),
         not_seen(folder)
     ))
@@ -52,17 +50,15 @@ pub(super) fn silent(folder: &Folder, (id, probe): (&str, &str), nodes: &[String
 
 fn not_seen(folder: &Folder) -> String {
     format!(
-        "the node does not see the plan's folder, or waits for its file system; that must be one that all nodes share \
-         (here it is {})",
+        "the node cannot read the plan's folder, or its file system hangs. The folder must be on a file system that \
+         all nodes share (here it is {})",
         file_system(folder.path())
     )
 }
 
-/// What kind of file system a folder is on.
 fn file_system(path: &Path) -> String {
     let kind = rustix::fs::statfs(path).ok().and_then(|found| u64::try_from(found.f_type).ok());
-    kind.and_then(machine::filesystem_kind)
-        .map_or_else(|| "of a kind that is not known".to_owned(), |kind| kind.name.to_owned())
+    kind.and_then(machine::filesystem_kind).map_or_else(|| "of unknown type".to_owned(), |kind| kind.name.to_owned())
 }
 
 /// ` and N more`.
@@ -70,11 +66,11 @@ pub(super) fn others(nodes: usize) -> String {
     if nodes > 1 { format!(" and {} more", nodes - 1) } else { String::new() }
 }
 
-/// Why a job came to nothing on a node, as far as it can be told.
+/// Why a job finished nothing on a node, as far as it is known.
 pub(super) fn why_nothing(folder: &Folder, job: &EndedJob, node: &str, end: Option<&JobEnd>) -> String {
-    // What several nodes printed is in one file.
+    // Several nodes print into one file.
     let line = if job.nodes.len() > 1 { last_line_of(folder, &job.id, node) } else { last_line(folder, &job.id) };
-    let says = end.map(|end| format!("the scheduler says {end}"));
+    let says = end.map(|end| format!("the scheduler reports {end}"));
     if end.is_some_and(JobEnd::is_from_outside) {
         return [says, line].into_iter().flatten().collect::<Vec<_>>().join("; ");
     }
@@ -93,9 +89,8 @@ pub(super) fn why_nothing(folder: &Folder, job: &EndedJob, node: &str, end: Opti
     [Some(nothing), says].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// The nodes that are to go alone from now on, since they may be why a job came to nothing for others too: those that
-/// have not answered. Where none has, the job did not begin, and that is the matter of the node that its script runs on,
-/// the first.
+/// The nodes that get jobs of their own from now on, since they may have stopped the whole job: those that have not
+/// answered. If none has, the job's script did not begin on its first node.
 pub(super) fn suspects<'j>(folder: &Folder, job: &'j EndedJob, end: Option<&JobEnd>) -> Vec<&'j str> {
     let Some(probe) = job.probe.as_ref().filter(|_| !end.is_some_and(JobEnd::is_from_outside)) else {
         return Vec::new();
@@ -108,28 +103,19 @@ pub(super) fn suspects<'j>(folder: &Folder, job: &'j EndedJob, end: Option<&JobE
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claims::claim::claimer;
+    use crate::tests::support::{Scratch, claim, scratch};
 
-    struct Scratch(Folder);
-
-    impl Scratch {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("assay-probe-{name}-{}", std::process::id()));
-            let _ = fs::remove_dir_all(&path);
-            fs::create_dir_all(path.join("log")).unwrap();
-            ask(&Folder::at(&path), "p-1", &claimer(None).unwrap()).unwrap();
-            Self(Folder::at(&path))
-        }
-
-        fn answers(&self, node: &str) {
-            fs::write(self.0.probes().join(format!("p-1@{node}")), "host\n").unwrap();
-        }
+    /// A plan's folder with the probe file `p-1`.
+    fn probed() -> (Scratch, Folder) {
+        let scratch = scratch();
+        let folder = Folder::at(scratch.path());
+        fs::create_dir_all(folder.log()).unwrap();
+        ask(&folder, "p-1", &claim("a")).unwrap();
+        (scratch, folder)
     }
 
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(self.0.path());
-        }
+    fn answer(folder: &Folder, node: &str) {
+        fs::write(folder.probes().join(format!("p-1@{node}")), "host\n").unwrap();
     }
 
     fn job(nodes: &[&str]) -> EndedJob {
@@ -143,50 +129,51 @@ mod tests {
 
     #[test]
     fn a_node_that_has_not_answered_does_not_see_the_folder() {
-        let plan = Scratch::new("nothing");
-        let why = why_nothing(&plan.0, &job(&["n3"]), "n3", Some(&end("FAILED")));
-        for part in ["has not answered the probe file", "p-1.json", "does not see", "FAILED, exit status 0:53"] {
+        let (_scratch, folder) = probed();
+        let why = why_nothing(&folder, &job(&["n3"]), "n3", Some(&end("FAILED")));
+        for part in ["has not answered the probe file", "p-1.json", "cannot read the plan", "FAILED, exit status 0:53"]
+        {
             assert!(why.contains(part), "{part}: {why}");
         }
-        plan.answers("n3");
-        let why = why_nothing(&plan.0, &job(&["n3"]), "n3", None);
+        answer(&folder, "n3");
+        let why = why_nothing(&folder, &job(&["n3"]), "n3", None);
         assert!(why.starts_with("it printed nothing into '") && why.ends_with("log/7.out'"), "{why}");
     }
 
     #[test]
     fn what_was_printed_is_the_nodes_own() {
-        let plan = Scratch::new("printed");
-        fs::write(plan.0.log().join("7.out"), "assay: n3: it is broken\nassay: n1: 3 tasks\n").unwrap();
-        let why = |nodes: &[&str], node| why_nothing(&plan.0, &job(nodes), node, None);
+        let (_scratch, folder) = probed();
+        fs::write(folder.log().join("7.out"), "assay: n3: it is broken\nassay: n1: 3 tasks\n").unwrap();
+        let why = |nodes: &[&str], node| why_nothing(&folder, &job(nodes), node, None);
         assert_eq!(why(&["n1", "n3"], "n3"), "assay: n3: it is broken");
-        assert!(why(&["n1", "n2"], "n2").contains("does not see"), "{}", why(&["n1", "n2"], "n2"));
+        assert!(why(&["n1", "n2"], "n2").contains("cannot read the plan"), "{}", why(&["n1", "n2"], "n2"));
         assert_eq!(why(&["n2"], "n2"), "assay: n1: 3 tasks", "whatever a job of one node prints is that node's");
     }
 
     #[test]
-    fn a_job_that_somebody_ended_is_not_the_nodes_fault() {
-        let plan = Scratch::new("cancelled");
+    fn a_cancelled_job_is_not_the_nodes_fault() {
+        let (_scratch, folder) = probed();
         let jobs = job(&["n1", "n2"]);
-        assert_eq!(why_nothing(&plan.0, &jobs, "n1", Some(&end("PREEMPTED"))), "the scheduler says PREEMPTED");
-        assert_eq!(suspects(&plan.0, &jobs, Some(&end("PREEMPTED"))), Vec::<&str>::new());
-        assert_eq!(suspects(&plan.0, &jobs, Some(&end("FAILED"))), ["n1"], "the script did not begin");
-        plan.answers("n1");
-        assert_eq!(suspects(&plan.0, &jobs, None), ["n2"]);
-        plan.answers("n2");
-        assert_eq!(suspects(&plan.0, &jobs, None), Vec::<&str>::new());
+        assert_eq!(why_nothing(&folder, &jobs, "n1", Some(&end("PREEMPTED"))), "the scheduler reports PREEMPTED");
+        assert_eq!(suspects(&folder, &jobs, Some(&end("PREEMPTED"))), Vec::<&str>::new());
+        assert_eq!(suspects(&folder, &jobs, Some(&end("FAILED"))), ["n1"], "the script did not begin");
+        answer(&folder, "n1");
+        assert_eq!(suspects(&folder, &jobs, None), ["n2"]);
+        answer(&folder, "n2");
+        assert_eq!(suspects(&folder, &jobs, None), Vec::<&str>::new());
     }
 
     #[test]
     fn a_running_job_has_its_time_to_be_seen() {
-        let plan = Scratch::new("silent");
+        let (_scratch, folder) = probed();
         let nodes = ["n1", "n2", "n3"].map(str::to_owned);
-        let told = |seconds| silent(&plan.0, ("7", "p-1"), &nodes, seconds);
-        assert_eq!(told(30.0), None);
-        plan.answers("n1");
-        let text = told(95.0).unwrap();
+        let report = |seconds| silent(&folder, ("7", "p-1"), &nodes, seconds);
+        assert_eq!(report(30.0), None);
+        answer(&folder, "n1");
+        let text = report(95.0).unwrap();
         assert!(text.starts_with("the job 7 runs for 95 s, and 'n2' and 1 more has not answered"), "{text}");
-        plan.answers("n2");
-        plan.answers("n3");
-        assert_eq!(told(95.0), None);
+        answer(&folder, "n2");
+        answer(&folder, "n3");
+        assert_eq!(report(95.0), None);
     }
 }

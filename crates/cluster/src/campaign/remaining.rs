@@ -1,4 +1,4 @@
-//! What is left of a plan, as its folder says.
+//! The unfinished tasks of a plan, from its folder.
 
 use std::collections::BTreeMap;
 
@@ -8,38 +8,36 @@ use crate::error::Result;
 use crate::folder::{Folder, read};
 use crate::tasks::unfinished;
 
-/// A task that needs several nodes at the same moment.
+/// A task that needs several nodes at the same time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JointTask {
     pub(crate) node: String,
     pub(crate) task: String,
     /// All nodes that it needs, its own first.
     pub(crate) nodes: Vec<String>,
-    /// Seconds that it is expected to take.
+    /// Expected seconds.
     pub(crate) seconds: f64,
 }
 
-/// What is left of a node's tasks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct NodeRemaining {
-    /// Tasks that it does alone and that are not over.
+    /// Unfinished tasks of this node alone.
     pub(crate) alone: u32,
-    /// Seconds that these are expected to take.
+    /// Expected seconds of these.
     pub(crate) seconds: f64,
-    /// Tasks of either kind that are over.
+    /// Finished tasks of all kinds.
     pub(crate) over: u32,
 }
 
-/// What is left of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Remaining {
     pub(crate) nodes: BTreeMap<String, NodeRemaining>,
-    /// Tasks that need several nodes and are not over.
+    /// Unfinished tasks that need several nodes.
     pub(crate) meetings: Vec<JointTask>,
 }
 
 impl Remaining {
-    /// All of a plan that nobody has begun with.
+    /// A plan without results.
     pub(crate) fn of(plan: &Plan, tasks: &[Task]) -> Self {
         let nodes = plan.nodes.iter().map(|node| (node.name.clone(), NodeRemaining::default()));
         let mut left = Self { nodes: nodes.collect(), meetings: Vec::new() };
@@ -61,7 +59,6 @@ impl Remaining {
         }
     }
 
-    /// Tasks that nodes do alone and that are not over.
     pub(crate) fn alone(&self) -> u64 {
         self.nodes.values().map(|node| u64::from(node.alone)).sum()
     }
@@ -75,15 +72,14 @@ impl Remaining {
     }
 }
 
-/// What each task is, by node and name: that never changes, so each file is read once.
+/// What each task needs, by node and name: it never changes, so each file is read once.
 #[derive(Debug, Default)]
 pub(super) struct NeedsCache(BTreeMap<String, BTreeMap<String, TaskNeeds>>);
 
-/// What a task needs.
 #[derive(Clone, Debug)]
 struct TaskNeeds {
     seconds: f64,
-    /// The other nodes that it needs; empty where it needs none.
+    /// The other nodes that it needs.
     with: Vec<String>,
 }
 
@@ -109,7 +105,7 @@ pub(super) fn look(folder: &Folder, plan: &Plan, known: &mut NeedsCache) -> Resu
             if let Some(seconds) = plan.task_seconds.get(&task) {
                 known.insert(task.clone(), TaskNeeds { seconds: *seconds, with: Vec::new() });
             } else if !known.contains_key(&task) {
-                // One that has moved on since the names were read is seen in the next round.
+                // A task that has moved since the names were read is seen in the next round.
                 let Ok(read) = read::<Task>(&file) else { continue };
                 known.insert(task.clone(), read.into());
             }

@@ -1,42 +1,121 @@
-//! From a plan to results: submits jobs for what is left, polls them, and ends when every task is finished or nothing more
-//! can be done.
+//! A campaign: submits jobs for a plan's unfinished tasks and polls them, until every task is finished or nothing more can
+//! be done.
 //!
-//! A pure function decides what to do next ([`super::decide`]); here is the loop that does it. It can be killed at any time
-//! and started again, and run twice at once: what is left is read from the plan's folder every time, and claims decide which
-//! worker does a task.
+//! [`super::decide`] decides; here is the loop that acts. It can be killed at any time, started again, and run twice at
+//! once: the remaining tasks are read from the plan's folder every time, and claims decide which worker does a task.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 use model::cluster::{Claim, Outcome, OutcomeStatus, Plan, SubmittedJob, Task};
-use sys::clock::utc_now;
+use sys::clock::{monotonic_raw_seconds, utc_now};
+use sys::process::stop_signal;
 
-use super::clock::Clock;
 use super::decide::{Action, Options, decide};
-use super::events::{CampaignEnd, CampaignEvent};
 use super::history::{EndedJob, History};
+use super::probe;
 use super::remaining::{self, Remaining};
-use super::{give_up, probe};
-use crate::claims::claim::{claimer, claims, has_worker};
+use crate::attempt::publish::skip;
+use crate::claims::claim::{claim, claimer, claims, has_worker, is_gone, take_over};
 use crate::error::{Result, cannot_read};
 use crate::folder::{Folder, OUTCOME, State, make_folder, read, write};
 use crate::scheduler::error::SchedulerError;
 use crate::scheduler::job::{Job, JobEnd, Phase, Scheduler, SchedulerState};
-use crate::tasks::{add, finished, lease, waiting};
+use crate::tasks::{self, add, finished, lease, unfinished};
 
-/// What a campaign needs besides the plan.
+/// What a campaign reports.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CampaignEvent {
+    /// A job was accepted.
+    Submitted {
+        /// The scheduler's id.
+        id: String,
+        /// Its nodes.
+        nodes: Vec<String>,
+    },
+    /// Something unplanned, after which the campaign continues.
+    Remark(String),
+    /// The progress, in every round.
+    Progress {
+        /// Finished tasks.
+        over: u64,
+        /// Unfinished tasks.
+        left: u64,
+        /// What the campaign waits for.
+        why: String,
+    },
+}
+
+/// How a campaign ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CampaignEnd {
+    /// Every task is finished.
+    AllFinished {
+        /// Tasks that failed or could not be done.
+        without_result: u64,
+    },
+    /// Tasks are left.
+    Stopped {
+        /// Unfinished tasks.
+        left: u64,
+        /// Why, in a sentence.
+        why: String,
+    },
+    /// A signal ended it; its jobs continue.
+    Interrupted {
+        /// The signal.
+        signal: i32,
+        /// Our jobs in the queue.
+        jobs: Vec<String>,
+    },
+}
+
+/// A clock; tests simulate one.
+pub trait Clock {
+    /// Seconds since some moment.
+    fn now(&mut self) -> f64;
+    /// Sleeps this long, or until a signal asks the process to stop, which is returned.
+    fn sleep(&mut self, seconds: f64) -> Option<i32>;
+}
+
+/// The system's clock.
+#[derive(Debug, Default)]
+pub struct SystemClock;
+
+/// How often a sleeper looks for signals.
+const LOOK_SECONDS: f64 = 0.1;
+
+impl Clock for SystemClock {
+    fn now(&mut self) -> f64 {
+        monotonic_raw_seconds()
+    }
+
+    fn sleep(&mut self, seconds: f64) -> Option<i32> {
+        let until = self.now() + seconds;
+        loop {
+            let left = until - self.now();
+            if left <= 0.0 || stop_signal().is_some() {
+                return stop_signal();
+            }
+            std::thread::sleep(Duration::from_secs_f64(left.min(LOOK_SECONDS)));
+        }
+    }
+}
+
+/// What a campaign needs in addition to the plan.
 pub struct CampaignContext<'a> {
-    /// What starts workers.
+    /// The scheduler that starts workers.
     pub scheduler: &'a mut dyn Scheduler,
     /// Whether jobs for busy nodes can wait in its queue.
     pub queues: bool,
-    /// Tasks that confirm slow nodes, once every node has done its own.
+    /// Tasks that confirm slow nodes, asked for when every node has done its own.
     pub second_pass: &'a mut dyn FnMut(&Folder) -> Result<Vec<Task>>,
-    /// Time.
+    /// The clock.
     pub clock: &'a mut dyn Clock,
-    /// Who listens.
-    pub tell: &'a mut dyn FnMut(CampaignEvent),
+    /// Receives the events.
+    pub report: &'a mut dyn FnMut(CampaignEvent),
 }
 
 impl std::fmt::Debug for CampaignContext<'_> {
@@ -45,7 +124,7 @@ impl std::fmt::Debug for CampaignContext<'_> {
     }
 }
 
-/// Submits jobs until every task of a plan is over.
+/// Submits jobs until every task of a plan is finished.
 pub fn run(folder: &Folder, options: &Options, context: &mut CampaignContext<'_>) -> Result<CampaignEnd> {
     let plan = folder.plan()?;
     make_folder(&folder.log())?;
@@ -68,11 +147,11 @@ pub fn run(folder: &Folder, options: &Options, context: &mut CampaignContext<'_>
     campaign.drive()
 }
 
-/// Seconds between two looks: at first, and at most.
+/// Seconds between two polls: at first, and at most.
 const FIRST_INTERVAL_SECONDS: f64 = 5.0;
 const LONGEST_INTERVAL_SECONDS: f64 = 60.0;
 
-/// By how much the time between two looks grows while nothing changes.
+/// Growth of the time between two polls while nothing changes.
 const INTERVAL_GROWTH: f64 = 1.3;
 
 struct Campaign<'a, 'm> {
@@ -86,31 +165,30 @@ struct Campaign<'a, 'm> {
     jobs: u32,
     interval: f64,
     last: Option<(SchedulerState, Remaining)>,
-    /// Since when the scheduler has not answered.
+    /// Since when the scheduler does not respond.
     away_since: Option<f64>,
-    /// Whether slow nodes have been asked for.
+    /// Whether the second pass has been planned.
     confirmed: bool,
 }
 
 impl Campaign<'_, '_> {
     fn remark(&mut self, text: String) {
-        (self.context.tell)(CampaignEvent::Remark(text));
+        (self.context.report)(CampaignEvent::Remark(text));
     }
 
-    /// Says so if somebody else works at this plan too.
+    /// Reports another user who has submitted jobs for this plan.
     fn greet(&mut self) {
         let me = rustix::process::getuid().as_raw();
         let jobs = fs::read_dir(self.folder.jobs()).into_iter().flatten().flatten();
         let owners = jobs.filter_map(|entry| entry.metadata().ok()).map(|data| data.uid());
         if let Some(other) = owners.into_iter().find(|owner| *owner != me) {
             self.remark(format!(
-                "the user {other} has submitted jobs for this plan too: that does no harm, since each task is claimed \
-                 once"
+                "the user {other} has also submitted jobs for this plan; each task still runs only once"
             ));
         }
     }
 
-    /// Jobs in the queue that another campaign noted, before this one or beside it, are ours as well.
+    /// Adds queued jobs that another campaign noted in the plan's folder.
     fn adopt(&mut self, state: &SchedulerState, left: &Remaining) {
         for job in &state.queue {
             let noted = self.folder.jobs().join(format!("{}.json", job.id));
@@ -137,7 +215,7 @@ impl Campaign<'_, '_> {
             if self.away_since.take().is_some() {
                 self.remark("the scheduler answers again".to_owned());
             }
-            // After the queue: what a job that is gone has done is seen.
+            // After the queue, so that tasks finished by an ended job are seen.
             let left = remaining::look(self.folder, &self.plan, &mut self.known)?;
             self.adopt(&state, &left);
             self.note_ends(&state, &left, now);
@@ -161,7 +239,7 @@ impl Campaign<'_, '_> {
 
     fn away(&mut self, error: &SchedulerError, now: f64) -> Result<Option<CampaignEnd>> {
         if self.away_since.is_none() {
-            self.remark(format!("the scheduler does not answer, it is asked again: {error}"));
+            self.remark(format!("the scheduler does not answer, retrying: {error}"));
         }
         let since = *self.away_since.get_or_insert(now);
         if now - since > self.options.patience_seconds {
@@ -180,7 +258,7 @@ impl Campaign<'_, '_> {
         Some(CampaignEnd::Interrupted { signal, jobs: self.history.jobs.keys().cloned().collect() })
     }
 
-    /// Says of jobs that came to nothing why, and remembers whose fault that may be.
+    /// Reports why jobs finished nothing, and remembers which nodes may be at fault.
     fn note_ends(&mut self, state: &SchedulerState, left: &Remaining, now: f64) {
         for ended in self.history.observe(state, left, now) {
             if ended.fruitless.is_empty() {
@@ -196,12 +274,12 @@ impl Campaign<'_, '_> {
             if end.as_ref().is_some_and(JobEnd::is_preempted) {
                 self.history.excuse(&ended);
             }
-            self.tell_of_end(&ended, end.as_ref());
+            self.report_end(&ended, end.as_ref());
         }
     }
 
-    /// A line for the nodes that have answered their probe file and one for the others.
-    fn tell_of_end(&mut self, ended: &EndedJob, end: Option<&JobEnd>) {
+    /// Reports the nodes that answered their probe file and the others, a line each.
+    fn report_end(&mut self, ended: &EndedJob, end: Option<&JobEnd>) {
         let is_answered =
             |node: &&String| ended.probe.as_ref().is_some_and(|probe| probe::is_answered(self.folder, probe, node));
         let (answered, silent): (Vec<&String>, Vec<&String>) = ended.fruitless.iter().partition(is_answered);
@@ -209,11 +287,11 @@ impl Campaign<'_, '_> {
             let Some(first) = nodes.first() else { continue };
             let why = probe::why_nothing(self.folder, ended, first, end);
             let others = probe::others(nodes.len());
-            self.remark(format!("the job {} ended with nothing done on '{first}'{others}: {why}", ended.id));
+            self.remark(format!("the job {} ended without finishing a task on '{first}'{others}: {why}", ended.id));
         }
     }
 
-    /// Says once of each job that runs which of its nodes do not see the plan's folder.
+    /// Reports once for each running job which nodes do not see the plan's folder.
     fn note_silence(&mut self, now: f64) {
         let jobs = self.history.running(now);
         let silent: Vec<(String, String)> = jobs
@@ -223,7 +301,7 @@ impl Campaign<'_, '_> {
             .collect();
         for (id, said) in silent {
             if let Some(job) = self.history.jobs.get_mut(&id) {
-                job.silence_told = true;
+                job.silence_reported = true;
             }
             self.remark(said);
         }
@@ -236,17 +314,17 @@ impl Campaign<'_, '_> {
             Action::Cancel { id, why, at_fault } => {
                 match self.context.scheduler.cancel(&id) {
                     Ok(()) => self.history.cancelled(&id, &why, at_fault),
-                    Err(said) => self.remark(format!("the job {id} could not be cancelled: {said}")),
+                    Err(said) => self.remark(format!("cannot cancel the job {id}: {said}")),
                 }
                 self.remark(format!("cancelled: {why}"));
             }
             Action::GiveUp { node, why } => return self.give_up(&node, &why),
             Action::Skip { meeting, why } => {
                 let of = (meeting.node.as_str(), Some(meeting.task.as_str()));
-                let ended = give_up::give_up(self.folder, &self.plan, of, &why, &self.us)?;
+                let ended = skip_tasks(self.folder, &self.plan, of, &why, &self.us)?;
                 return Ok(if ended > 0 { Next::AtOnce } else { Next::Pause });
             }
-            Action::Wait { why } => (self.context.tell)(CampaignEvent::Progress { over, left, why }),
+            Action::Wait { why } => (self.context.report)(CampaignEvent::Progress { over, left, why }),
             Action::Over => return self.next_stage(left, seen.0),
             Action::Stop { why } => return Ok(Next::End(CampaignEnd::Stopped { left, why })),
         }
@@ -270,11 +348,11 @@ impl Campaign<'_, '_> {
                 };
                 self.history.submitted(&submitted.id, job, seen, now);
                 write(&self.folder.jobs().join(format!("{}.json", submitted.id)), &noted)?;
-                (self.context.tell)(CampaignEvent::Submitted { id: submitted.id, nodes: job.nodes.clone() });
+                (self.context.report)(CampaignEvent::Submitted { id: submitted.id, nodes: job.nodes.clone() });
             }
             Err(refusal) => {
                 probe::withdraw(self.folder, &name);
-                self.remark(format!("a job for '{}' was refused: {}", job.nodes.join(","), refusal.said()));
+                self.remark(format!("the scheduler refused a job for '{}': {}", job.nodes.join(","), refusal.said()));
                 self.history.refused(job, &refusal, now);
             }
         }
@@ -283,29 +361,29 @@ impl Campaign<'_, '_> {
 
     fn give_up(&mut self, node: &str, why: &str) -> Result<Next> {
         if has_worker(self.folder, node, &self.us, lease(&self.plan)) {
-            self.history.somebody_else_has(node);
+            self.history.has_foreign_worker(node);
             return Ok(Next::Pause);
         }
         self.history.gave_up(node);
-        let ended = give_up::give_up(self.folder, &self.plan, (node, None), why, &self.us)?;
+        let ended = skip_tasks(self.folder, &self.plan, (node, None), why, &self.us)?;
         if ended == 0 {
             return Ok(Next::Pause);
         }
-        self.remark(format!("the node '{node}' is given up, with {ended} tasks: {why}"));
+        self.remark(format!("the node '{node}' is abandoned, with {ended} tasks: {why}"));
         Ok(Next::AtOnce)
     }
 
-    /// A stage is over: slow nodes once more, then what needs several nodes, then the end.
+    /// The next stage: the second pass, then tasks of several nodes, then the end.
     fn next_stage(&mut self, left: u64, state: &SchedulerState) -> Result<Next> {
         if self.options.confirm && !std::mem::replace(&mut self.confirmed, true) {
             match (self.context.second_pass)(self.folder) {
                 Ok(tasks) => {
                     let new = self.add(tasks)?;
                     if new > 0 {
-                        self.remark(format!("{new} tasks are done again, to confirm which nodes are slow"));
+                        self.remark(format!("{new} tasks run again to confirm which nodes are slow"));
                     }
                 }
-                Err(said) => self.remark(format!("slow nodes cannot be confirmed: {said}")),
+                Err(said) => self.remark(format!("cannot confirm slow nodes: {said}")),
             }
             return Ok(Next::AtOnce);
         }
@@ -314,7 +392,7 @@ impl Campaign<'_, '_> {
             return Ok(Next::AtOnce);
         }
         for id in self.history.jobs.keys() {
-            // Nothing of ours stays in the queue. What runs has nothing to do any more and ends by itself.
+            // Pending jobs are cancelled; running ones have no tasks left and end by themselves.
             if is_pending(state, id) {
                 let _ = self.context.scheduler.cancel(id);
             }
@@ -322,23 +400,20 @@ impl Campaign<'_, '_> {
         Ok(Next::End(CampaignEnd::AllFinished { without_result: self.without_result()? }))
     }
 
-    /// Adds tasks to the plan, but those that it has.
-    fn add(&self, tasks: Vec<Task>) -> Result<usize> {
-        let mut new = Vec::new();
-        for task in tasks {
-            let claimed = claims(&self.folder.tasks(State::Running, &task.node))?;
-            let is_claimed = claimed.iter().any(|seen| seen.name == task.name);
-            let is_there = |names: BTreeSet<String>| names.contains(&task.name);
-            let is_known = is_there(waiting(self.folder, &task.node)?) || is_there(finished(self.folder, &task.node)?);
-            if !is_claimed && !is_known {
-                new.push(task);
-            }
+    /// Adds tasks to the plan, except those it has.
+    fn add(&self, mut tasks: Vec<Task>) -> Result<usize> {
+        let mut known = BTreeMap::new();
+        for node in tasks.iter().map(|task| &task.node) {
+            let mut names = finished(self.folder, node)?;
+            names.extend(unfinished(self.folder, node)?.0.into_keys());
+            known.insert(node.clone(), names);
         }
-        add(self.folder, &new)?;
-        Ok(new.len())
+        tasks.retain(|task| !known[&task.node].contains(&task.name));
+        add(self.folder, &tasks)?;
+        Ok(tasks.len())
     }
 
-    /// Tasks that are over without a result.
+    /// Finished tasks without a result.
     fn without_result(&self) -> Result<u64> {
         let mut count = 0;
         for node in &self.plan.nodes {
@@ -361,4 +436,25 @@ enum Next {
     Pause,
     AtOnce,
     End(CampaignEnd),
+}
+
+/// Publishes a node's tasks, or only the one of this name, as skipped, unless a living worker has them; returns how many.
+fn skip_tasks(folder: &Folder, plan: &Plan, (node, only): (&str, Option<&str>), why: &str, us: &Claim) -> Result<u32> {
+    let (waiting, running) = folder.open_tasks(node);
+    let is_wanted = |name: &str| !name.starts_with('.') && only.is_none_or(|only| only == name);
+    let mut ended = 0;
+    for seen in claims(&running)?.into_iter().filter(|seen| is_wanted(&seen.name)) {
+        if is_gone(&running, &seen, us, lease(plan))?
+            && let Some(held) = take_over(&running, &seen, us)?
+        {
+            ended += u32::from(skip(folder, node, held, why)?);
+        }
+    }
+    make_folder(&running)?;
+    for name in tasks::waiting(folder, node)?.iter().filter(|name| is_wanted(name)) {
+        if let Some(held) = claim(&waiting, &running, name, us)? {
+            ended += u32::from(skip(folder, node, held, why)?);
+        }
+    }
+    Ok(ended)
 }

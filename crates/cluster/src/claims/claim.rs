@@ -1,13 +1,12 @@
 //! Claims: who may work on what, decided by renames within one file system.
 //!
-//! A claim is a file `NAME@CLAIM.json` in a folder of `running`, made by renaming `NAME.json` out of `waiting`: of all who
-//! try, one succeeds, and no claim's name is ever used twice. Its time of change is a lease that the claimer renews.
-//! Whether a lease is over is told by comparing that time with the time of a file touched just now in the same folder, so
-//! that only the file system's clock counts. Where the claimer's process is known to be gone (same host, same boot)
-//! nobody waits for the lease. Taking over is a rename again, from the old claim's name to the new one's.
+//! A claim is a file `NAME@CLAIM.json` in a folder of `running`, made by renaming `NAME.json` out of `waiting`: one of all
+//! claimers succeeds, and no claim's name is used twice. Its time of change is a lease that the claimer renews. It
+//! is compared with the time of a file just touched in the same folder, so that only the file system's clock counts. The lease of a process known to be gone (same host, same boot) need not expire. Taking
+//! over is another rename, to the new claim's name.
 //!
-//! Killed between any two steps, a claimer leaves one of: a file in `waiting` that has been touched, which is nothing; a
-//! `.who` without a claim, which is swept; a claim, which is taken over.
+//! A claimer killed between any two steps leaves a touched file in `waiting`, which is harmless; a `.who` without a claim,
+//! which is swept; or a claim, which is taken over.
 
 use std::fs::{self, File};
 use std::io;
@@ -25,10 +24,10 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::error::{Error, Result, cannot_read, cannot_write};
 use crate::folder::{self, Folder, NODE, State, read};
 
-/// Separates the name of a task from the claim's; no plain name has it.
+/// Separates the task's name from the claim's; no plain name contains it.
 const MARK: char = '@';
 
-/// This process as other workers read it. Each claim has a name of its own.
+/// A claim of this process, for others to read. Each has its own id.
 pub fn claimer(job: Option<String>) -> Result<Claim> {
     let owner = Owner::of(std::process::id());
     Ok(Claim {
@@ -42,25 +41,25 @@ pub fn claimer(job: Option<String>) -> Result<Claim> {
     })
 }
 
-/// A new unique name: 64 random bits.
+/// A new unique name of 64 random bits.
 fn fresh_name() -> Result<String> {
     random_hex(8, "a name for a claim")
 }
 
-/// So many bytes from the kernel's random numbers, in hexadecimal digits; `what` they are, for errors.
+/// `count` random bytes from the kernel in hexadecimal digits; `what` they are for, in errors.
 pub(crate) fn random_hex(count: usize, what: &'static str) -> Result<String> {
     let mut bytes = vec![0_u8; count];
     getrandom(&mut bytes, GetRandomFlags::empty()).map_err(|error| Error::Random(what, error))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat())
 }
 
-/// A boot and the process namespace: in another one the same number is another process.
+/// A boot and the process namespace: in another namespace the same number is another process.
 fn with_namespace(boot: Option<String>) -> Option<String> {
     let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
     Some(format!("{} {}", boot?, namespace.display()))
 }
 
-/// The boot of a claimer's machine, without the process namespace.
+/// The boot of a claimer's machine without the process namespace.
 pub(crate) fn boot_of(claim: &Claim) -> Option<&str> {
     claim.boot.as_deref()?.split(' ').next()
 }
@@ -68,19 +67,19 @@ pub(crate) fn boot_of(claim: &Claim) -> Option<&str> {
 /// A claim of this process.
 #[derive(Clone, Debug)]
 pub struct HeldClaim {
-    /// Name of what is claimed.
+    /// Name of the task or node.
     pub name: String,
-    /// The claimer: [`Claim::id`] is the claim's own.
+    /// The claimer with this claim's id.
     pub claim: Claim,
     path: PathBuf,
 }
 
-/// A claim as others see it.
+/// A claim as its file's name has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimId {
-    /// Name of what is claimed.
+    /// Name of the task or node.
     pub name: String,
-    /// The claim's own name.
+    /// The claim's id.
     pub id: String,
 }
 
@@ -91,26 +90,25 @@ pub enum HolderState {
     Alive,
     /// Its process has ended.
     Dead,
-    /// Its lease has expired. It may come back, and find its claim lost.
+    /// Its lease has expired. It may come back and find its claim lost.
     Silent,
-    /// The claim has just ended: there is nothing to take over.
+    /// The claim has just ended.
     Ended,
 }
 
 impl ClaimId {
-    /// From the name of a file in `running`.
+    /// Parses the name of a file in `running`.
     #[must_use]
     pub fn parse(file: &str) -> Option<Self> {
         Self::parse_folder(file.strip_suffix(".json")?)
     }
 
-    /// From the name of a folder in `work` or `failed`.
+    /// Parses the name of a folder in `work` or `failed`.
     pub(crate) fn parse_folder(name: &str) -> Option<Self> {
         let (name, id) = name.rsplit_once(MARK)?;
         (!id.is_empty()).then(|| Self { name: name.to_owned(), id: id.to_owned() })
     }
 
-    /// The name of its folder in `work` and `failed`.
     pub(crate) fn folder_name(&self) -> String {
         format!("{}{MARK}{}", self.name, self.id)
     }
@@ -123,19 +121,19 @@ impl ClaimId {
         format!("{}.who", self.folder_name())
     }
 
-    /// The claimer; `None` where its file is missing or cannot be read.
+    /// The claimer; `None` if its file cannot be read.
     pub(crate) fn claimer(&self, running: &Path) -> Option<Claim> {
         read(&running.join(self.who())).ok()
     }
 }
 
-/// Claims `NAME.json` of the folder `waiting`: the file moves to the folder `running`. `None` where another worker was
-/// quicker, or there is no such file.
+/// Claims `NAME.json` by moving it from `waiting` to `running`; `None` if another worker was quicker, or there is no such
+/// file.
 pub fn claim(waiting: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option<HeldClaim>> {
     move_in(&waiting.join(format!("{name}.json")), running, name, us)
 }
 
-/// Takes over a claim whose holder was lost; `None` where another worker was quicker, or the holder has just ended.
+/// Takes over the claim of a lost holder; `None` if another worker was quicker, or the holder has just ended.
 pub fn take_over(running: &Path, seen: &ClaimId, us: &Claim) -> Result<Option<HeldClaim>> {
     let taken = move_in(&running.join(seen.file()), running, &seen.name, us)?;
     if taken.is_some() {
@@ -144,13 +142,13 @@ pub fn take_over(running: &Path, seen: &ClaimId, us: &Claim) -> Result<Option<He
     Ok(taken)
 }
 
-/// Makes a file the file of a claim of ours.
+/// Renames a file to a claim of ours.
 fn move_in(from: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option<HeldClaim>> {
     let claim = Claim { id: fresh_name()?, when: utc_now(), ..us.clone() };
     let ours = ClaimId { name: name.to_owned(), id: claim.id.clone() };
     let (path, who) = (running.join(ours.file()), running.join(ours.who()));
-    // First the time of change, which the rename keeps: a claim must not begin with an expired lease. Then the claimer, since
-    // a claim without it can only expire. Then the claim.
+    // First the time of change, which the rename keeps, since a claim must not begin with an expired lease. Then the
+    // claimer, since a claim without it can only expire.
     match touch(from) {
         Ok(true) => {}
         Ok(false) => return Ok(None),
@@ -167,8 +165,7 @@ fn move_in(from: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option
     Ok(ours?.then_some(held))
 }
 
-/// Renames to a unique name; whether that was done: over NFS the answer can be lost, and the retry then fails with "not
-/// found".
+/// Renames to a unique name; whether it succeeded. Over NFS the reply can get lost, and the retry fails with "not found".
 fn move_to(from: &Path, to: &Path) -> io::Result<bool> {
     match fs::rename(from, to) {
         Ok(()) => Ok(true),
@@ -177,9 +174,9 @@ fn move_to(from: &Path, to: &Path) -> io::Result<bool> {
     }
 }
 
-/// Sets a file's time of change to now by the file system's clock; `false` where it is not there.
+/// Sets a file's time of change to now by the file system's clock; `false` if it does not exist.
 pub(crate) fn touch(path: &Path) -> io::Result<bool> {
-    // This way the kernel, over NFS the server, sets its own time.
+    // With UTIME_NOW the kernel, or the NFS server, sets its own time.
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     match utimensat(CWD, path, &Timestamps { last_access: now, last_modification: now }, AtFlags::empty()) {
         Ok(()) => Ok(true),
@@ -188,8 +185,7 @@ pub(crate) fn touch(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// A file's time of change; `None` where it does not exist. The file is opened, so that an NFS client asks its server
-/// instead of its cache.
+/// A file's time of change; `None` if it does not exist. Opening it makes an NFS client ask the server.
 fn time_of(path: &Path) -> io::Result<Option<SystemTime>> {
     match File::open(path).and_then(|file| file.metadata()?.modified()) {
         Ok(time) => Ok(Some(time)),
@@ -203,19 +199,18 @@ pub fn claims(running: &Path) -> Result<Vec<ClaimId>> {
     Ok(folder::names(running)?.iter().filter_map(|name| ClaimId::parse(name)).collect())
 }
 
-/// Whether the holder of a claim was lost: its process has ended, or its lease has expired.
 pub fn is_gone(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration) -> Result<bool> {
     Ok(matches!(holder(running, seen, us, lease)?, HolderState::Dead | HolderState::Silent))
 }
 
-/// Whether a worker has a node, as far as its claim can be read.
+/// Whether a node has a worker, as far as its claim can be read.
 pub(crate) fn has_worker(folder: &Folder, node: &str, us: &Claim, lease: Duration) -> bool {
     let running = folder.tasks(State::Running, node);
     let mut nodes = claims(&running).unwrap_or_default().into_iter().filter(|seen| seen.name == NODE);
     nodes.any(|seen| !is_gone(&running, &seen, us, lease).unwrap_or(true))
 }
 
-/// What has become of the holder of a claim.
+/// The state of a claim's holder.
 pub fn holder(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration) -> Result<HolderState> {
     let path = running.join(seen.file());
     let time = || time_of(&path).map_err(|error| Error::Stat(path.clone(), error));
@@ -226,17 +221,17 @@ pub fn holder(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration) -> Re
     if !is_over(now_of(running)?, renewed, lease) {
         return Ok(HolderState::Alive);
     }
-    // It may have renewed its claim while we were asking for the time.
+    // The holder may have renewed its claim while the clock was read.
     let Some(renewed) = time()? else { return Ok(HolderState::Ended) };
     Ok(if is_over(now_of(running)?, renewed, lease) { HolderState::Silent } else { HolderState::Alive })
 }
 
-/// Whether a lease renewed then is over by now.
+/// Whether a lease has expired.
 fn is_over(now: SystemTime, renewed: SystemTime, lease: Duration) -> bool {
     now.duration_since(renewed).is_ok_and(|age| age > lease)
 }
 
-/// Whether this claimer's process is known to be gone. Of another host, boot or name space nothing is known.
+/// Whether the claimer's process has certainly ended. Of another host, boot or namespace nothing is known.
 fn has_died(holder: &Claim, us: &Claim) -> bool {
     let comparable = holder.host == us.host && holder.boot.is_some() && holder.boot == us.boot;
     comparable && (Owner::of(holder.pid).started != holder.pid_start || is_zombie(holder.pid))
@@ -248,11 +243,11 @@ fn is_zombie(process: u32) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| matches!(rest.trim_start().chars().next(), Some('Z' | 'X')))
 }
 
-/// The time by the clock of the file system that a folder is on.
+/// The time by the clock of a folder's file system.
 pub(crate) fn now_of(folder: &Path) -> Result<SystemTime> {
     let probe = folder.join(format!(".now{MARK}{}", fresh_name()?));
     let time = File::create(&probe).and_then(|_| {
-        // In the way in which claims are renewed, so that it is the same clock.
+        // By the call that renews claims, so that both use the same clock.
         touch(&probe)?;
         time_of(&probe)?.ok_or_else(|| io::ErrorKind::NotFound.into())
     });
@@ -260,8 +255,8 @@ pub(crate) fn now_of(folder: &Path) -> Result<SystemTime> {
     time.map_err(cannot_write(&probe))
 }
 
-/// Removes what killed claimers have left in a folder of `running`: the `who` of missing claims, probes, unfinished files.
-/// Only what is older than the lease, since a claimer writes its `who` before its claim.
+/// Removes leftovers of killed claimers in a folder of `running`: `who` files without a claim, probes, unfinished files.
+/// They must be older than the lease, since a claimer writes its `who` before its claim.
 pub fn sweep(running: &Path, lease: Duration) -> Result<()> {
     let names = folder::names(running)?;
     let left = |name: &&String| match name.strip_suffix(".who") {
@@ -282,7 +277,7 @@ pub fn sweep(running: &Path, lease: Duration) -> Result<()> {
 }
 
 impl HeldClaim {
-    /// The claim's file: what was claimed.
+    /// The claim's file, with the contents of what was claimed.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -292,18 +287,18 @@ impl HeldClaim {
         read(&self.path).map_err(cannot_read(&self.path))
     }
 
-    /// The claim as others see it.
+    /// The claim as its file's name has it.
     #[must_use]
     pub fn seen(&self) -> ClaimId {
         ClaimId { name: self.name.clone(), id: self.claim.id.clone() }
     }
 
-    /// Renews the lease. `false` where the claim is not ours any more: then nothing may be published.
+    /// Renews the lease; `false` if the claim is lost, so that nothing may be published.
     pub fn renew(&self) -> Result<bool> {
         touch(&self.path).map_err(cannot_write(&self.path))
     }
 
-    /// Gives back what was claimed, under its name, for anybody. `false` where the claim was not ours any more.
+    /// Returns the task or node to `waiting`; `false` if the claim was lost.
     pub fn give_back(self, waiting: &Path) -> Result<bool> {
         let target = waiting.join(format!("{}.json", self.name));
         let given = match fs::rename(&self.path, &target) {
@@ -315,7 +310,7 @@ impl HeldClaim {
         Ok(given)
     }
 
-    /// Ends the claim: what was claimed is over, and its file goes.
+    /// Ends the claim and removes its file.
     pub fn end(self) {
         let _ = fs::remove_file(&self.path);
         self.forget_who();

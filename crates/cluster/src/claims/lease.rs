@@ -1,4 +1,4 @@
-//! Leases that are renewed by a thread while something else goes on.
+//! Leases that a thread renews.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,10 +8,10 @@ use sys::clock::monotonic_raw_seconds;
 
 use super::claim::HeldClaim;
 
-/// How many times in a lease it is renewed.
+/// Renewals per lease.
 const RENEWALS: f64 = 6.0;
 
-/// The share of a lease after which a claim that could not be renewed is not counted on any more.
+/// The share of a lease after which a claim that could not be renewed counts as lost.
 const SURE: f64 = 5.0 / RENEWALS;
 
 /// The leases of a worker. [`Leases::keep`] renews them until [`Leases::end`].
@@ -23,7 +23,6 @@ pub(crate) struct Leases {
     wake: Condvar,
 }
 
-/// One of them.
 #[derive(Debug)]
 pub(crate) struct Lease {
     held: HeldClaim,
@@ -33,7 +32,8 @@ pub(crate) struct Lease {
     sure_seconds: f64,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// The guarded value, also after a panic of another thread.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -42,19 +42,19 @@ impl Lease {
         &self.held
     }
 
-    /// Whether the claim is ours as far as is known, without asking the file system: it may hang.
+    /// Whether the claim is ours, without a call to the file system, which may hang.
     pub(crate) fn is_ours(&self) -> bool {
         !self.lost.load(Ordering::SeqCst) && monotonic_raw_seconds() - *lock(&self.renewed) < self.sure_seconds
     }
 
-    /// Renews it now. `false` where the claim is not ours any more.
+    /// Renews the lease now; `false` if the claim is lost.
     pub(crate) fn renew(&self) -> bool {
-        // The moment before: the file system's own comes later.
+        // The time before the call: the file's own is later.
         let began = monotonic_raw_seconds();
         match self.held.renew() {
             Ok(true) => *lock(&self.renewed) = began,
             Ok(false) => self.lost.store(true, Ordering::SeqCst),
-            // Perhaps the next time: until then the lease runs.
+            // The next renewal may succeed while the lease lasts.
             Err(_) => {}
         }
         self.is_ours()
@@ -67,7 +67,7 @@ impl Leases {
         Self { seconds, kept: Mutex::default(), ended: Mutex::new(false), wake: Condvar::new() }
     }
 
-    /// From here on this claim, which has just been made, is renewed.
+    /// Keeps renewing a claim that has just been made.
     pub(crate) fn hold(&self, held: HeldClaim) -> Arc<Lease> {
         let lease = Lease {
             held,
@@ -84,7 +84,7 @@ impl Leases {
         lock(&self.kept).retain(|other| !Arc::ptr_eq(other, lease));
     }
 
-    /// Renews all that is held, again and again, and calls `also` each time, until [`Leases::end`]: a thread's work.
+    /// Renews all leases and calls `also`, repeatedly, until [`Leases::end`].
     pub(crate) fn keep(&self, also: &dyn Fn()) {
         let mut ended = lock(&self.ended);
         while !*ended {
@@ -94,7 +94,7 @@ impl Leases {
                 return;
             }
             drop(ended);
-            // A file system that hangs must not keep anybody from asking whether a lease is ours.
+            // Not under the lock: a file system that hangs must not block `is_ours`.
             let kept = lock(&self.kept).clone();
             for lease in kept {
                 lease.renew();

@@ -1,17 +1,17 @@
-//! The second pass: what stood out is measured again, beside healthy nodes that tell what changed for all.
+//! The second pass: slow nodes are measured again, with healthy nodes as controls.
 
 use std::collections::BTreeSet;
 
 use model::cluster::{ClusterDocument, Distribution, NodeState, Outcome, Standing, SuiteTask, Task, Work};
 
-use super::read::names;
-use crate::folder::{Folder, State, read};
+use crate::folder::{Folder, OUTCOME, State, read};
+use crate::tasks::{finished, unfinished};
 
-/// Healthy nodes that are measured again beside the suspects of a group.
+/// Healthy nodes per group that are measured again with the suspects.
 const CONTROLS: usize = 2;
 
-/// The tasks of a second pass: for every suspect the areas in which it stood out, and the same for two healthy nodes of
-/// its group. What is planned, under way or done already is left out, so that asking again adds nothing.
+/// The tasks of a second pass: the areas in which each suspect was slow, for it and two healthy nodes of its group.
+/// Tasks that exist already are left out.
 #[must_use]
 pub fn second_pass(folder: &Folder, document: &ClusterDocument) -> Vec<Task> {
     let mut wanted: BTreeSet<(&str, &str)> = BTreeSet::new();
@@ -27,7 +27,7 @@ pub fn second_pass(folder: &Folder, document: &ClusterDocument) -> Vec<Task> {
     wanted.into_iter().filter_map(|(node, area)| again(folder, node, area)).collect()
 }
 
-/// The nodes nearest to the median of the area's first figure that nothing speaks against.
+/// The healthy nodes nearest to the median of the area's first result.
 fn controls<'a>(document: &'a ClusterDocument, group: Option<u32>, area: &str) -> Vec<&'a str> {
     let of_area = |one: &&Distribution| Some(one.group) == group && one.area == area;
     let healthy = |name: &str| {
@@ -37,28 +37,29 @@ fn controls<'a>(document: &'a ClusterDocument, group: Option<u32>, area: &str) -
                 && matches!(node.state, NodeState::Done | NodeState::Partly)
         })
     };
-    let Some(figure) = document.distributions.iter().find(of_area) else { return Vec::new() };
-    let mut near: Vec<(f64, &str)> =
-        figure.values.iter().map(|value| ((value.values[0] - figure.median).abs(), value.node.as_str())).collect();
+    let Some(distribution) = document.distributions.iter().find(of_area) else { return Vec::new() };
+    let mut near: Vec<(f64, &str)> = distribution
+        .values
+        .iter()
+        .map(|value| ((value.values[0] - distribution.median).abs(), value.node.as_str()))
+        .collect();
     near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(b.1)));
     near.into_iter().map(|(_, node)| node).filter(|node| healthy(node)).take(CONTROLS).collect()
 }
 
-/// The task that measured an area of a node, once more; `None` where there is none, or it is there already.
+/// The task that measured an area of a node, for a second pass; `None` if it is missing, or the second exists already.
 fn again(folder: &Folder, node: &str, area: &str) -> Option<Task> {
     let done = folder.tasks(State::Done, node);
-    let first = names(&done).ok()?.into_iter().find_map(|task| {
-        let outcome: Outcome = read(&done.join(task).join("outcome.json")).ok()?;
+    let finished = finished(folder, node).ok()?;
+    let first = finished.iter().find_map(|task| {
+        let outcome: Outcome = read(&done.join(task).join(OUTCOME)).ok()?;
         let Work::Suite(suite) = &outcome.task.work else { return None };
         let holds = suite.areas.iter().any(|one| one == area) || suite.areas.is_empty();
         (outcome.task.pass == 1 && holds).then(|| outcome.task.clone())
     })?;
     let Work::Suite(suite) = &first.work else { return None };
     let name = format!("{area}.pass2");
-    let is_there = [State::Waiting, State::Running, State::Done].into_iter().any(|state| {
-        let files = names(&folder.tasks(state, node)).unwrap_or_default();
-        files.iter().any(|file| file.strip_suffix(".json").unwrap_or(file).split('@').next() == Some(&name))
-    });
+    let is_there = finished.contains(&name) || unfinished(folder, node).is_ok_and(|left| left.0.contains_key(&name));
     let areas = vec![area.to_owned()];
     let seconds = first.seconds / suite.areas.len().max(1) as f64;
     let work = Work::Suite(SuiteTask { areas, filter: suite.filter.clone() });

@@ -1,47 +1,78 @@
-//! What the results in a plan's folder say of its nodes, read from its files; the judgement is [`verdict::fleet`]'s.
+//! The results in a plan's folder, read from its files; [`verdict::fleet`] judges them.
 //!
-//! Results are streamed: a node's documents are read one after the other, medians and a few conditions are kept, and each
-//! is dropped. A node has no document of its own beside those of its tasks, which are whole and stand where they were
-//! published (`done/NODE/TASK/run/run.json`); the cluster's document names them. A file that cannot be read is a problem
-//! with a name, never the end. Nothing is remembered between two calls: the folder is the truth.
+//! Documents are read one after the other: medians and a few conditions are kept. A file that cannot be read becomes a
+//! problem in the report. Nothing is remembered between two calls.
 
 mod again;
-mod read;
 
-use model::cluster::{ClusterDocument, Plan};
+use std::io;
+
+use model::cluster::{ClusterDocument, NodeFacts, Outcome, Plan};
 use model::document::Program;
 use verdict::fleet::{self, Catalogue, NodeResults, Standpoint};
 
 pub use again::second_pass;
 
 use crate::error::Result;
-use crate::folder::Folder;
-use crate::plan::suite::suite;
+use crate::folder::{FACTS, Folder, OUTCOME, read};
+use crate::plan::suite;
+use crate::tasks::{finished, unfinished, waiting};
 
-/// Evaluates what there is in a plan's folder by now. `assay` is the program that asks, which the document names as its
-/// maker: it need not be the one that made the plan.
-///
-/// # Errors
-/// A sentence: there is no plan, or a folder of results cannot be looked through.
+/// Evaluates the results so far. `assay` is this program, which the document names as its maker.
 pub fn evaluate(folder: &Folder, assay: Program) -> Result<ClusterDocument> {
     let plan = folder.plan()?;
     let mut catalogue = Catalogue::default();
     let nodes = nodes(folder, &plan, &mut catalogue)?;
-    // A plan has the text of a suite's file.
+    // The plan may contain the text of a suite's file.
     let suite = suite(&plan.suite).map_or_else(|_| plan.suite.clone(), |suite| suite.name);
     Ok(fleet::evaluate(&plan, suite, assay, nodes, &catalogue, areas::RULES))
 }
 
-/// What is known of each node of a plan by now, in the plan's order.
-///
-/// # Errors
-/// A sentence: a folder of results cannot be looked through.
+/// What is known of each node so far, in the plan's order.
 pub(super) fn standpoints(folder: &Folder, plan: &Plan) -> Result<Vec<Standpoint>> {
     Ok(fleet::standpoints(&nodes(folder, plan, &mut Catalogue::default())?))
 }
 
 fn nodes(folder: &Folder, plan: &Plan, catalogue: &mut Catalogue) -> Result<Vec<NodeResults>> {
-    plan.nodes.iter().map(|node| read::node(folder, &node.name, catalogue)).collect()
+    plan.nodes.iter().map(|node| read_node(folder, &node.name, catalogue)).collect()
+}
+
+/// Reads all results of a node.
+fn read_node(folder: &Folder, node: &str, catalogue: &mut Catalogue) -> Result<NodeResults> {
+    let mut results = NodeResults::new(node);
+    match read::<NodeFacts>(&folder.node(node).join(FACTS)) {
+        Ok(facts) => results.add_facts(facts),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => results.add_broken(format!("nodes/{node}/{FACTS}"), error.to_string()),
+    }
+    for task in finished(folder, node)? {
+        add_task(&mut results, folder, &format!("done/{node}/{task}"), &task, catalogue);
+    }
+    let (left, waiting) = (unfinished(folder, node)?.0, waiting(folder, node)?);
+    let waiting = left.keys().filter(|task| waiting.contains(*task)).count();
+    results.set_open(waiting, left.len() - waiting);
+    Ok(results)
+}
+
+fn add_task(results: &mut NodeResults, folder: &Folder, place: &str, task: &str, catalogue: &mut Catalogue) {
+    let outcome: Outcome = match read(&folder.path().join(place).join(OUTCOME)) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            results.add_lost_task(task, "its outcome cannot be read");
+            results.add_broken(format!("{place}/{OUTCOME}"), error.to_string());
+            return;
+        }
+    };
+    if !results.add_outcome(task, &outcome) {
+        return;
+    }
+    let path = format!("{place}/run/run.json");
+    let run = read(&folder.path().join(&path)).map_err(|error| error.to_string());
+    let added = run.and_then(|run| results.add_run(&path, run, &outcome, catalogue).map_err(|error| error.to_string()));
+    if let Err(error) = added {
+        results.add_lost_task(task, "its document cannot be read");
+        results.add_broken(path, error);
+    }
 }
 
 #[cfg(test)]

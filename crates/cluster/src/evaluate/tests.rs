@@ -9,11 +9,12 @@ use model::machine::Machine;
 
 use super::*;
 use crate::folder::{State, write};
+use crate::tests::support::program;
 use built::{Built, Node, conditions};
 
 /// Evaluated by the program that made the plan.
 fn evaluate(folder: &Folder) -> Result<ClusterDocument> {
-    super::evaluate(folder, built::program())
+    super::evaluate(folder, program())
 }
 
 fn slow_in(area: Area) -> Node {
@@ -32,7 +33,7 @@ fn healthy_nodes_are_one_group_without_a_word() {
     assert!(document.nodes.iter().all(|node| node.state == NodeState::Done && node.standing == Standing::Healthy));
     assert_eq!((document.plan.tasks, document.plan.ok, document.plan.node_seconds), (24, 24, 48.0));
     assert!(document.slow.is_empty() && document.differences.is_empty() && document.problems.is_empty());
-    assert_eq!(document.distributions.len(), built::FIGURES.len());
+    assert_eq!(document.distributions.len(), built::VALUES.len());
     let latency = document.distributions.iter().find(|one| one.experiment == "memory/chase-load/t1").unwrap();
     assert!(latency.limit.unwrap() > latency.median && latency.values[0].values[0].total_cmp(&latency.most).is_eq());
     assert_eq!(document.nodes[2].runs[0], "done/n2/cpu/run/run.json");
@@ -164,13 +165,13 @@ fn every_cause_is_found_where_it_was_planted() {
 }
 
 #[test]
-fn what_differs_from_the_majority_is_told_even_of_fast_nodes() {
+fn differences_from_the_majority_are_reported_even_for_fast_nodes() {
     let mut node = Node::default();
     node.machine.os.kernel = Some("5.4.0".into());
     let document = evaluate(&Built::measured(5, &[(1, node)]).folder).unwrap();
     let [difference] = &document.differences[..] else { panic!("{:?}", document.differences) };
-    let told = (difference.fact.as_str(), difference.majority.as_str(), difference.value.as_str());
-    assert_eq!((told, difference.nodes.join(",")), (("kernel", "6.1.0", "5.4.0"), "n1".to_owned()));
+    let found = (difference.fact.as_str(), difference.majority.as_str(), difference.value.as_str());
+    assert_eq!((found, difference.nodes.join(",")), (("kernel", "6.1.0", "5.4.0"), "n1".to_owned()));
     assert!(document.slow.is_empty());
 }
 
@@ -234,7 +235,7 @@ fn nodes_that_wait_run_fail_or_never_came_say_so() {
     write(&built.folder.tasks(State::Waiting, "n5").join("cpu.json"), &task).unwrap();
     write(&built.folder.tasks(State::Waiting, "n5").join(".node.json"), &task).unwrap();
     write(&built.folder.tasks(State::Running, "n6").join("cpu@0f.json"), &task).unwrap();
-    built.outcome(7, "cpu", 1, work(), (OutcomeStatus::Failed, Some("never came up: 3 jobs ended")));
+    built.outcome(7, "cpu", 1, work(), (OutcomeStatus::Failed, Some("never became available: 3 jobs ended")));
     built.outcome(0, "hpl", 1, work(), (OutcomeStatus::Skipped, Some("no xhpl")));
     // Published, and its worker was killed before it could take the task's file away.
     write(&built.folder.tasks(State::Running, "n1").join("cpu@0f.json"), &task).unwrap();
@@ -245,7 +246,7 @@ fn nodes_that_wait_run_fail_or_never_came_say_so() {
     assert_eq!((document.plan.left, document.plan.failed, document.plan.skipped), (2, 1, 1));
     let silent = document.problems.iter().find(|problem| problem.code == "never_came_up").unwrap();
     assert_eq!(silent.nodes, ["n5", "n7", "n8"]);
-    assert!(document.nodes[7].why.as_deref().unwrap().contains("never came up"));
+    assert!(document.nodes[7].why.as_deref().unwrap().contains("never became available"));
 }
 
 #[test]
@@ -253,7 +254,7 @@ fn skewed_clocks_and_other_versions_are_problems() {
     let built = Built::measured(5, &[]);
     built.facts(2, &Node::default(), Some(-90.0));
     let path = built.folder.path().join("nodes/n3/facts.json");
-    let other = std::fs::read_to_string(&path).unwrap().replace("\"abc\"", "\"def\"");
+    let other = std::fs::read_to_string(&path).unwrap().replace("\"c0ffee\"", "\"def\"");
     std::fs::write(path, other).unwrap();
     let document = evaluate(&built.folder).unwrap();
     assert_eq!(codes(&document), ["mixed_versions", "clock_skew"]);
@@ -293,7 +294,7 @@ fn pairs_become_matrices_with_their_holes() {
     assert_eq!((matrix.median, matrix.pairs.len(), matrix.together), (Some(2e9), 3, false));
     let hole = matrix.pairs.iter().find(|pair| pair.value.is_none()).unwrap();
     assert_eq!((hole.from.as_str(), hole.reason.as_deref()), ("n2", Some("it never answered")));
-    assert!(document.distributions.iter().all(|one| one.experiment != matrix.experiment), "no figure of a node");
+    assert!(document.distributions.iter().all(|one| one.experiment != matrix.experiment), "no value of a node");
 }
 
 #[test]
@@ -303,9 +304,9 @@ fn hpl_stands_against_the_sum_of_peaks() {
     built.outcome(0, "hpl", 1, work(&["n0", "n1"]), (OutcomeStatus::Ok, None));
     built.outcome(1, "hpl", 1, work(&["n1", "n9"]), (OutcomeStatus::Skipped, Some("no xhpl")));
     let document = evaluate(&built.folder).unwrap();
-    let told =
+    let found =
         |index: usize| (document.hpl[index].rate, document.hpl[index].peak, document.hpl[index].reason.as_deref());
-    assert_eq!((told(0), told(1)), ((Some(8e10), Some(2e11), None), (None, None, Some("no xhpl"))));
+    assert_eq!((found(0), found(1)), ((Some(8e10), Some(2e11), None), (None, None, Some("no xhpl"))));
 }
 
 #[test]

@@ -1,6 +1,5 @@
-//! One attempt at HPL across nodes, by the first node's worker: what it is run with, what it printed, what that says.
-//!
-//! In the attempt's folder stay `HPL.dat` as it was read, `hpl.txt` as it was printed, and `said.txt`.
+//! One attempt at HPL across nodes by the first node's worker. `HPL.dat`, `hpl.txt` (its output) and `said.txt` stay in
+//! the attempt's folder.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -8,14 +7,13 @@ use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::sync::Arc;
 
 use model::cluster::{Claim, HplPlan, NodeFacts, OutcomeStatus, Task, Work};
 use sys::clock::monotonic_raw_seconds;
 use tools::{Output, Reading, hpl};
 use verdict::fleet::Standpoint;
 
-use super::launch::{self, Reach, machine, reach, usual};
+use super::launch::{self, Reach, default_launcher, machine, reach};
 use super::size::{Member, Size, size};
 use crate::attempt::context::{
     AttemptResult, MOST_LOST, MOST_MORE_SECONDS, MOST_TIMES, NodeContext, ProcessEnd, outcome,
@@ -33,39 +31,27 @@ use crate::tasks::tried;
 
 const PRINTED: &str = "hpl.txt";
 
-/// The most that is read of what it printed, in bytes: a page for its one result, and what each process may complain of.
+/// The most bytes that are read of its output: one page for the result, the rest for messages of the processes.
 const MOST_PRINTED: u64 = 4 << 20;
 
-/// HPL's number of the standard output.
 const TO_STDOUT: u32 = 6;
 
-/// Claims a task of this name and makes an attempt at it. After an error the task has been returned, if that was
-/// possible.
+/// Claims a task of this name and makes an attempt at it. After an error the task has been returned, if possible.
 pub(super) fn attempt_task(worker: &IdleWorker<'_>, hpl: &HplPlan, name: &str, known: &[Standpoint]) -> Result<()> {
     let context = worker.context;
     let (waiting, running) = context.folder.open_tasks(context.node);
     let Some(held) = claim::claim(&waiting, &running, name, worker.us)? else { return Ok(()) };
     let task = held.task()?;
-    let lease = context.leases.hold(held);
-    let result = attempt(worker, hpl, &task, &lease, known);
-    context.leases.forget(&lease);
-    match result {
-        Ok(result) => {
-            (worker.on_result)(&task, &result);
-            Ok(())
-        }
-        Err(why) => {
-            let _ = lease.held().clone().give_back(&waiting);
-            Err(why)
-        }
-    }
+    let result = context.with_lease(held, |lease| attempt(worker, hpl, &task, lease, known))?;
+    (worker.on_result)(&task, &result);
+    Ok(())
 }
 
 fn attempt(
     worker: &IdleWorker<'_>,
     hpl: &HplPlan,
     task: &Task,
-    lease: &Arc<Lease>,
+    lease: &Lease,
     known: &[Standpoint],
 ) -> Result<AttemptResult> {
     let context = worker.context;
@@ -74,20 +60,20 @@ fn attempt(
     let work = context.work_folder(&lease.held().seen());
     make_folder(&work)?;
     if lost >= MOST_LOST {
-        outcome.reason = Some(format!("{lost} workers went away in the middle of it"));
+        outcome.reason = Some(format!("{lost} workers were lost during this task"));
         return publish(context, lease, &outcome);
     }
     let prepared = match prepare(context, hpl, task, known) {
         Ok(prepared) => prepared,
-        // What is not there will not be there the next time.
+        // What is missing now will be missing in the next attempt.
         Err(why) => {
             (outcome.status, outcome.reason) = (OutcomeStatus::Skipped, Some(why));
             return publish(context, lease, &outcome);
         }
     };
     let size = &prepared.size;
-    outcome.figures = figures(size);
-    (worker.tell)(&format!(
+    outcome.figures = sizes(size);
+    (worker.report)(&format!(
         "{}: {}, N = {}, {} processes on {} nodes, about {:.0} s",
         context.node, task.name, size.params.n, size.params.threads, prepared.nodes, size.seconds
     ));
@@ -99,9 +85,9 @@ fn attempt(
             outcome.exit_status = status.code();
             judge(&work, status, size)
         }
-        ProcessEnd::TimedOut => Err(format!("ended by us after {:.0} s; {}", most_seconds(size), last_words(&work))),
+        ProcessEnd::TimedOut => Err(format!("timed out after {:.0} s; {}", most_seconds(size), last_words(&work))),
         ProcessEnd::Stopped | ProcessEnd::LeaseLost => {
-            let is_ours = lease.held().clone().give_back(&context.folder.tasks(State::Waiting, context.node))?;
+            let is_ours = context.give_back(lease)?;
             let _ = fs::remove_dir_all(&work);
             return Ok(AttemptResult::returned(is_ours));
         }
@@ -119,7 +105,7 @@ fn attempt(
     }
 }
 
-/// A value, or the reason for the outcome of a task that cannot be done.
+/// A value, or why the task cannot be done.
 type Reasoned<T> = std::result::Result<T, String>;
 
 struct Prepared {
@@ -129,15 +115,12 @@ struct Prepared {
     nodes: usize,
 }
 
-/// Finds out what it can be run with.
 fn prepare(context: &NodeContext<'_>, hpl: &HplPlan, task: &Task, known: &[Standpoint]) -> Reasoned<Prepared> {
-    let Work::Hpl(work) = &task.work else { return Err(format!("the task '{}' is none of HPL", task.name)) };
+    let Work::Hpl(work) = &task.work else { return Err(format!("the task '{}' is not an HPL task", task.name)) };
     let environment = Environment::of(&context.environment.iter().cloned().collect());
     let program = found(&hpl.program, &environment).ok_or_else(|| {
-        format!(
-            "'{}' is no program on '{}'; name the path of xhpl with assay cluster plan --hpl",
-            hpl.program, context.node
-        )
+        let node = context.node;
+        format!("'{}' is not a program on '{node}'. Give the path of xhpl with assay cluster plan --hpl", hpl.program)
     })?;
     let workers = work.nodes.iter().map(|node| Ok((node.as_str(), worker(context, node)?)));
     let workers = workers.collect::<Reasoned<Vec<(&str, Claim)>>>()?;
@@ -154,26 +137,24 @@ fn prepare(context: &NodeContext<'_>, hpl: &HplPlan, task: &Task, known: &[Stand
     })
 }
 
-/// The program: a path as it is, a name by the search path.
+/// A path as it is, a name by the search path.
 fn found(program: &str, environment: &Environment) -> Option<PathBuf> {
     let path = Path::new(program);
     if path.is_absolute() { path.is_file().then(|| path.to_owned()) } else { find_program(program, environment) }
 }
 
-/// What starts the processes, with the program's path.
+/// The launcher's words, the first of them a path.
 fn launcher(hpl: &HplPlan, reach: &Reach, environment: &Environment) -> Reasoned<Vec<String>> {
     let mut words = hpl.launcher.clone();
     if words.is_empty() {
-        words.push(usual(reach).to_owned());
-        // Slurm's own default is often none, with which every process would believe to be alone.
+        words.push(default_launcher(reach).to_owned());
+        // Slurm's default is often none, with which every process is a run of its own.
         let has_pmix = matches!(reach, Reach::Job(_)) && mpi_types(environment).iter().any(|kind| kind == "pmix");
         words.extend(has_pmix.then(|| "--mpi=pmix".to_owned()));
     }
     let path = found(&words[0], environment).ok_or_else(|| {
-        format!(
-            "there is no '{}' on this node to start MPI's processes with; name what does with --hpl-launcher",
-            words[0]
-        )
+        let name = &words[0];
+        format!("the MPI launcher '{name}' is not installed on this node. Choose another with --hpl-launcher")
     })?;
     words[0] = path.to_string_lossy().into_owned();
     Ok(words)
@@ -197,22 +178,21 @@ fn member(context: &NodeContext<'_>, node: &str, worker: &Claim, known: &[Standp
         node: node.to_owned(),
         machine: format!("{host} {}", boot.unwrap_or_default()),
         cores: facts.machine.cpu.cores.or(facts.machine.cpu.threads).unwrap_or(1),
-        memory_bytes: memory_bytes.ok_or_else(|| format!("the memory of the node '{node}' is not known"))?,
+        memory_bytes: memory_bytes.ok_or_else(|| format!("the memory size of the node '{node}' is unknown"))?,
         rate: known.iter().find(|standpoint| standpoint.node == node).and_then(|standpoint| standpoint.rate),
     })
 }
 
-/// After so many seconds it is ended.
 fn most_seconds(size: &Size) -> f64 {
     MOST_TIMES * size.seconds + MOST_MORE_SECONDS
 }
 
-/// Runs it in the attempt's folder until it ends or has to.
+/// Runs HPL in the attempt's folder until it ends or has to be ended.
 fn launched(context: &NodeContext<'_>, lease: &Lease, work: &Path, prepared: &Prepared) -> Result<ProcessEnd> {
     let input = work.join(hpl::INPUT);
     fs::write(&input, hpl::input(&prepared.size.params, TO_STDOUT)).map_err(cannot_write(&input))?;
     let (printed, said) = (append_to(work, PRINTED)?, append_to(work, SAID)?);
-    // Through the plan's program, so that the kernel ends the launcher with us, and it what it has started.
+    // Through the plan's program, so that the launcher ends with this worker.
     let mut command = Command::new(context.folder.program(context.plan));
     command
         .args(["attempt", "--program", &prepared.argv[0], &std::process::id().to_string()])
@@ -222,7 +202,7 @@ fn launched(context: &NodeContext<'_>, lease: &Lease, work: &Path, prepared: &Pr
     wait_out(command, context, lease, most_seconds(&prepared.size))
 }
 
-/// What it says, if it came to its end and found its own solution right.
+/// The result, if it ended well and its own check passed.
 fn judge(work: &Path, status: ExitStatus, size: &Size) -> Reasoned<Reading> {
     let text = |name: &str| {
         let path = work.join(name);
@@ -237,8 +217,8 @@ fn judge(work: &Path, status: ExitStatus, size: &Size) -> Reasoned<Reading> {
     Ok(hpl::read("hpl", &output, &size.params)?)
 }
 
-/// What is known before it has run.
-fn figures(size: &Size) -> BTreeMap<String, f64> {
+/// What is known before the run.
+fn sizes(size: &Size) -> BTreeMap<String, f64> {
     let (rows, columns) = size.grid;
     let known = [
         ("n", size.params.n as f64),
@@ -251,6 +231,6 @@ fn figures(size: &Size) -> BTreeMap<String, f64> {
 
 fn measured(reading: &Reading) -> Vec<(String, f64)> {
     let detail = |name: &str| Some((name.to_owned(), reading.details.get(name)?.as_f64()?));
-    let told = ["seconds", "residual", "nb", "p", "q"].into_iter().filter_map(detail);
-    told.chain([("flop_per_s".to_owned(), reading.value)]).collect()
+    let details = ["seconds", "residual", "nb", "p", "q"].into_iter().filter_map(detail);
+    details.chain([("flop_per_s".to_owned(), reading.value)]).collect()
 }

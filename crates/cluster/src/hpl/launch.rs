@@ -1,4 +1,4 @@
-//! What starts HPL's processes on the nodes: `srun` in the allocation that they share, else `mpirun`. Pure.
+//! The command that starts HPL's processes: `srun` in the nodes' common allocation, else `mpirun`. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +9,15 @@ use tools::hpl;
 use super::size::Size;
 use crate::claims::claim::boot_of;
 
-/// How the nodes can be reached together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// All are in this job of Slurm.
+    /// All are in this Slurm job.
     Job(String),
     Hosts,
     OneMachine,
 }
 
-/// How nodes can be reached together, by the workers that have them.
+/// How the workers' nodes can be reached together.
 pub(super) fn reach(workers: &[(&str, &Claim)]) -> Result<Reach, String> {
     let jobs: BTreeSet<Option<&str>> = workers.iter().map(|(_, claim)| claim.job.as_deref()).collect();
     let machines: BTreeSet<(&str, Option<&str>)> = workers.iter().map(|(_, claim)| machine(claim)).collect();
@@ -29,41 +28,41 @@ pub(super) fn reach(workers: &[(&str, &Claim)]) -> Result<Reach, String> {
         _ => {
             let place = |(node, claim): &(&str, &Claim)| match &claim.job {
                 Some(job) => format!("{node} in job {job}"),
-                None => format!("{node} in none"),
+                None => format!("{node} in no job"),
             };
-            // One node of each job is enough to see it.
+            // One node of each job as an example.
             let mut seen = BTreeSet::new();
             let first = workers.iter().filter(|(_, claim)| seen.insert(claim.job.as_deref())).take(4);
             Err(format!(
-                "its nodes are not in one allocation ({}): let a job have as many nodes with --nodes-per-job, or run the \
-                 plan inside an allocation of all of them",
+                "its nodes are not in one allocation ({}). Raise --nodes-per-job, or run the plan in an allocation \
+                 of all of them",
                 first.map(place).collect::<Vec<_>>().join(", ")
             ))
         }
     }
 }
 
-/// The machine that a worker is on: its name, and the boot without the name space behind it.
+/// The machine that a worker is on: its name, and its boot without the process namespace.
 pub(super) fn machine(claim: &Claim) -> (&str, Option<&str>) {
     (&claim.host, boot_of(claim))
 }
 
-/// The launcher that is taken where the plan names none.
-pub(super) const fn usual(reach: &Reach) -> &'static str {
+/// The default launcher.
+pub(super) const fn default_launcher(reach: &Reach) -> &'static str {
     match reach {
         Reach::Job(_) => "srun",
         Reach::Hosts | Reach::OneMachine => "mpirun",
     }
 }
 
-/// The whole command: the launcher's own words, what is said to it, and the program with its variables. These go by
-/// `env`, since every launcher hands on others.
+/// The whole command: the launcher's words, its options, and the program with its variables. These go through `env`,
+/// because launchers differ in what they pass on.
 pub(super) fn command(launcher: &[String], reach: &Reach, nodes: &[String], size: &Size, program: &str) -> Vec<String> {
     let (count, processes, per_node) = (nodes.len(), size.params.threads, size.per_node);
     let is_srun = launcher.first().is_some_and(|word| word.rsplit('/').next() == Some("srun"));
-    let told: Vec<String> = match reach {
+    let options: Vec<String> = match reach {
         Reach::Job(job) if is_srun => vec![
-            // Beside the workers' own step, which has all that the nodes have.
+            // The workers' own step has all resources of the nodes.
             "--overlap".to_owned(),
             format!("--jobid={job}"),
             format!("--nodes={count}"),
@@ -81,18 +80,18 @@ pub(super) fn command(launcher: &[String], reach: &Reach, nodes: &[String], size
             vec!["--host".to_owned(), slots.join(","), "-np".to_owned(), processes.to_string()]
         }
     };
-    let variables = hpl::environment(&size.params).into_iter().filter(|(name, _)| is_the_librarys(name));
-    let words = launcher.iter().cloned().chain(told).chain(["/usr/bin/env".to_owned()]);
+    let variables = hpl::environment(&size.params).into_iter().filter(|(name, _)| is_for_library(name));
+    let words = launcher.iter().cloned().chain(options).chain(["/usr/bin/env".to_owned()]);
     words.chain(variables.map(|(name, value)| format!("{name}={value}"))).chain([program.to_owned()]).collect()
 }
 
-/// Whether a variable is for the program and its library, not for what starts it.
-fn is_the_librarys(name: &str) -> bool {
+/// Whether a variable is for the program and its library rather than for the launcher.
+fn is_for_library(name: &str) -> bool {
     name.starts_with("OMP_") || name.starts_with("OPENBLAS_") || name == "LC_ALL"
 }
 
-/// What the launcher is given besides what the worker's children get: for Open MPI what HPL beside our LINPACK needs too;
-/// only the program by which it reaches other hosts is its own choice here.
+/// The launcher's variables: what Open MPI needs for HPL on one machine, except for the setting that keeps it from
+/// reaching other hosts.
 pub(super) fn environment(params: &LinpackParams, reach: &Reach) -> BTreeMap<String, String> {
     let mut environment = hpl::environment(params);
     environment.retain(|name, _| name.starts_with("OMPI_") || name == "LC_ALL");
@@ -149,13 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_job_it_is_told_hosts_or_nothing_of_them() {
+    fn without_a_job_the_launcher_gets_hosts_or_none() {
         let hosts = words("mpirun", &Reach::Hosts);
         assert!(hosts.starts_with("mpirun --host n1:2,n2:2 -np 4 /usr/bin/env "), "{hosts}");
         let here = words("mpirun --bind-to core", &Reach::OneMachine);
         assert!(here.starts_with("mpirun --bind-to core -np 4 /usr/bin/env "), "{here}");
         assert!(words("/opt/mpirun", &Reach::Job("7".into())).starts_with("/opt/mpirun --host n1:2"));
-        assert_eq!((usual(&Reach::Job("7".into())), usual(&Reach::Hosts)), ("srun", "mpirun"));
+        assert_eq!((default_launcher(&Reach::Job("7".into())), default_launcher(&Reach::Hosts)), ("srun", "mpirun"));
         let size = size(&[member("n1", "a", 2, 1)], None).unwrap();
         let remote = environment(&size.params, &Reach::Hosts);
         let local = environment(&size.params, &Reach::OneMachine);

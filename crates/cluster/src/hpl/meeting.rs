@@ -1,9 +1,8 @@
-//! Running HPL across the nodes of a plan.
+//! Running HPL across the nodes of a plan, whose tasks belong to the first node.
 //!
-//! Its tasks are the plan's first node's. The worker of every node that has no other task left becomes ready for a last
-//! round, after all rounds of pairs, by the same slot (`crate::network::slot`). When all nodes are ready the first one's
-//! worker calls them, waits until each has said that it is idle, and starts HPL on all of them; the others do nothing until
-//! it has ended. So nothing else of the plan is measured at the same time.
+//! Each idle worker becomes ready for a last round after all rounds of pairs, by the same slot (`crate::network::slot`).
+//! When all nodes are ready the first node's worker calls them, waits until each has marked that it is idle, and starts
+//! HPL; the others do nothing until it has ended. So nothing else of the plan is measured at the same time.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -28,14 +27,12 @@ const ROUND: u32 = u32::MAX;
 /// A worker with less time left than this leaves, in seconds.
 const LEAST_SECONDS: f64 = 20.0;
 
-/// How often a waiting worker looks at the other nodes: each look reads a few files.
+/// How often a waiting worker looks at the other nodes, among few nodes and among many.
 const LOOK: Duration = Duration::from_millis(250);
-
-/// The same among many nodes, each of which is another file.
 const MOST_LOOK: Duration = Duration::from_secs(5);
 
-/// Waits for the other nodes and runs HPL on all of them, or is idle while it runs. To be called by the thread that lives as
-/// long as the worker, which has its node to itself.
+/// Waits for the other nodes, then runs HPL on all of them or is idle meanwhile. To be called by the thread that lives as
+/// long as the worker.
 pub(crate) fn run_hpl(worker: &IdleWorker<'_>) -> Result<IdleEnd> {
     let plan = worker.context.plan;
     let (Some(hpl), Some(leader)) = (&plan.hpl, plan.nodes.first()) else { return Ok(IdleEnd::AllFinished) };
@@ -52,15 +49,12 @@ pub(crate) fn run_hpl(worker: &IdleWorker<'_>) -> Result<IdleEnd> {
     ended
 }
 
-/// A worker that waits for the others.
 struct Meeting<'a> {
     worker: &'a IdleWorker<'a>,
     hpl: &'a HplPlan,
-    /// The node whose worker calls and starts.
     leader: &'a str,
     slot: NetworkSlot<'a>,
     ready: ReadyNode,
-    /// Since when the same nodes have been waiting.
     unchanged_since: f64,
     seen: BTreeSet<ReadyNode>,
 }
@@ -71,7 +65,10 @@ impl Meeting<'_> {
     }
 
     fn go_on(&mut self) -> Result<IdleEnd> {
-        (self.worker.tell)(&format!("{}: waits for the other nodes, for HPL across all", self.worker.context.node));
+        (self.worker.report)(&format!(
+            "{}: waiting for the other nodes, to run HPL across all",
+            self.worker.context.node
+        ));
         loop {
             if let Some(ended) = self.look()? {
                 return Ok(ended);
@@ -90,7 +87,7 @@ impl Meeting<'_> {
         }
     }
 
-    /// One look around, and what there is to do; how it ended, if it did.
+    /// Does what can be done now; returns the reason to end, if there is one.
     fn look(&mut self) -> Result<Option<IdleEnd>> {
         let context = self.worker.context;
         if let Some(ended) = self.leaving() {
@@ -103,12 +100,12 @@ impl Meeting<'_> {
         self.slot.renew(&self.ready)?;
         if let Some(call) = self.slot.called(&self.ready).filter(|_| !self.leads()) {
             self.stay_idle(&call)?;
-            self.wait_anew()?;
+            self.wait_again()?;
             return Ok(None);
         }
         let ready = self.slot.ready(claim::now_of(&context.folder.node(context.node))?)?;
         let time = monotonic_raw_seconds();
-        // A node that measures the network becomes ready when it has ended.
+        // A node that still measures pairs becomes ready when it has finished.
         if ready != self.seen || self.slot.is_taken()? {
             (self.seen, self.unchanged_since) = (ready, time);
         }
@@ -116,13 +113,13 @@ impl Meeting<'_> {
         let missing: Vec<&str> = self.nodes().filter(|node| !here.contains(node)).collect();
         if missing.is_empty() {
             if self.leads() && self.lead()? {
-                self.wait_anew()?;
+                self.wait_again()?;
             }
             return Ok(None);
         }
         if time - self.unchanged_since > self.worker.waits.linger {
             let first = missing.iter().take(4).copied().collect::<Vec<_>>().join(", ");
-            (self.worker.tell)(&format!("{}: HPL waits in vain for {} nodes: {first}", context.node, missing.len()));
+            (self.worker.report)(&format!("{}: {} nodes are missing for HPL: {first}", context.node, missing.len()));
             return Ok(Some(IdleEnd::PartnersMissing));
         }
         Ok(None)
@@ -132,25 +129,24 @@ impl Meeting<'_> {
         self.worker.context.plan.nodes.iter().map(|node| node.name.as_str())
     }
 
-    /// The nodes that are ready for HPL.
     fn ready_nodes(&self) -> impl Iterator<Item = &ReadyNode> {
         self.seen.iter().filter(|ready| ready.round == ROUND)
     }
 
-    /// Becomes ready again, for another call.
-    fn wait_anew(&mut self) -> Result<()> {
+    /// Becomes ready again for another call.
+    fn wait_again(&mut self) -> Result<()> {
         self.slot.withdraw(&self.ready);
         self.ready = self.slot.wait_for(ROUND, self.worker.context.node)?;
         self.unchanged_since = monotonic_raw_seconds();
         Ok(())
     }
 
-    /// Does nothing until the caller has ended, or is lost.
+    /// Does nothing until the caller has ended or is lost.
     fn stay_idle(&self, call: &RoundCall) -> Result<()> {
         let node = self.worker.context.node;
         self.slot.withdraw(&self.ready);
         self.slot.mark(call, node, BEGUN);
-        (self.worker.tell)(&format!("{node}: holds still while HPL runs"));
+        (self.worker.report)(&format!("{node}: idle while HPL runs"));
         let mut taken_at = monotonic_raw_seconds();
         while self.leaving().is_none() && !self.slot.has_ended(call, self.leader) {
             std::thread::sleep(LOOK.mul_f64(2.0));
@@ -159,7 +155,7 @@ impl Meeting<'_> {
             if self.slot.is_taken()? {
                 taken_at = now;
             } else if now - taken_at > BEGIN_SECONDS {
-                // An NFS client may be late to see it taken; by now it would have.
+                // By now even a caching NFS client would have seen it taken.
                 break;
             }
         }
@@ -182,7 +178,7 @@ impl Meeting<'_> {
         self.slot.release(token.held().clone()).and(ran).map(|()| true)
     }
 
-    /// Waits until every node is idle; `false` where one is not: they are called again.
+    /// Waits until every node is idle; `false` on timeout.
     fn all_have_begun(&self, call: &RoundCall) -> bool {
         let until = monotonic_raw_seconds() + 2.0 * BEGIN_SECONDS;
         while monotonic_raw_seconds() < until && self.leaving().is_none() {
@@ -194,7 +190,7 @@ impl Meeting<'_> {
         self.slot.all_have(call, BEGUN)
     }
 
-    /// Makes an attempt at each task that is left.
+    /// Makes an attempt at each remaining task.
     fn all_tasks(&self) -> Result<()> {
         let (folder, plan) = (self.worker.context.folder, self.worker.context.plan);
         let known = standpoints(folder, plan)?;

@@ -1,53 +1,51 @@
-//! How large a matrix HPL solves on several nodes, and by how many processes. Pure.
+//! The size of HPL's matrix on several nodes, and the number of processes. Pure.
 
 use model::isa::Element;
 use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
 use model::number::UnitScale;
 use tools::hpl::{USUAL_PANEL, expected_seconds, grid};
 
-/// The share of the memory that the matrix may take: HPL's own FAQ recommends 80 %, the system needs the rest.
+/// HPL's FAQ recommends 80 % of the memory for the matrix.
 const MEMORY_SHARE: f64 = 0.8;
 
 const ELEMENT_BYTES: f64 = 8.0;
 
-/// What is known of a node that takes part.
+/// A node that takes part.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Member {
     pub(super) node: String,
-    /// The machine that it is: several nodes of a plan may be one, where a plan is only tried out.
+    /// The machine it is on: several nodes of a trial plan may be on one.
     pub(super) machine: String,
-    /// Physical cores; where these are not known, CPUs.
+    /// Physical cores, or CPUs if these are unknown.
     pub(super) cores: u32,
-    /// Main memory that may be used, B.
+    /// Usable main memory in bytes.
     pub(super) memory_bytes: u64,
-    /// Most flop/s in fp64 that was measured on it.
+    /// The highest measured rate in fp64, flop/s.
     pub(super) rate: Option<f64>,
 }
 
-/// How HPL is run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Size {
-    /// The system, and the number of all processes.
+    /// The system of equations, and the number of all processes.
     pub(super) params: LinpackParams,
     pub(super) per_node: u32,
-    /// Rows and columns of the grid of processes.
+    /// Rows and columns of the process grid.
     pub(super) grid: (u32, u32),
-    /// Seconds that it is expected to take.
     pub(super) seconds: f64,
 }
 
-/// As many processes on every node as the one with the fewest cores has (each has the same share of the matrix, so the
-/// weakest decides), and the largest system that fits into the least memory times nodes and into the time.
+/// As many processes per node as the smallest node has cores (all get an equal share of the matrix), and the largest
+/// system that fits into the smallest node's memory times the nodes, and into the time.
 pub(super) fn size(members: &[Member], most_seconds: Option<f64>) -> Result<Size, String> {
     let on_machine_of = |member: &Member| members.iter().filter(|other| other.machine == member.machine).count();
     let share = |member: &Member| (member.cores / u32::try_from(on_machine_of(member)).unwrap_or(u32::MAX)).max(1);
     let memory = |member: &Member| member.memory_bytes as f64 / on_machine_of(member) as f64;
     let per_node = members.iter().map(share).min().ok_or("HPL needs nodes")?;
-    let nodes = u32::try_from(members.len()).map_err(|_| "these are too many nodes for HPL".to_owned())?;
+    let nodes = u32::try_from(members.len()).map_err(|_| "too many nodes for HPL".to_owned())?;
     let processes = per_node.checked_mul(nodes).filter(|processes| i32::try_from(*processes).is_ok());
     let processes = processes.ok_or_else(|| format!("{nodes} nodes of {per_node} processes are too many for HPL"))?;
     let bytes = members.iter().map(memory).fold(f64::INFINITY, f64::min) * f64::from(nodes) * MEMORY_SHARE;
-    // The slowest one decides as well.
+    // The slowest node decides as well.
     let rate = |member: &Member| Some(member.rate? / on_machine_of(member) as f64);
     let rates = members.iter().map(rate).collect::<Option<Vec<f64>>>();
     let rate = rates.map(|rates| rates.into_iter().fold(f64::INFINITY, f64::min) * f64::from(nodes));
@@ -57,7 +55,7 @@ pub(super) fn size(members: &[Member], most_seconds: Option<f64>) -> Result<Size
     let n = largest(fits).ok_or_else(|| {
         let least = u64::from(USUAL_PANEL);
         format!(
-            "no system fits: the smallest, of order {least}, takes {:.0} s, and {} of the {} that it may have",
+            "no problem size fits: the smallest, N = {least}, takes {:.0} s and {} of the {} available",
             seconds(least),
             UnitScale::MEGABYTES.fixed((least * least) as f64 * ELEMENT_BYTES, 0),
             UnitScale::MEGABYTES.fixed(bytes, 0)
@@ -66,7 +64,7 @@ pub(super) fn size(members: &[Member], most_seconds: Option<f64>) -> Result<Size
     Ok(Size { params: params(n, processes), per_node, grid: grid(processes), seconds: seconds(n) })
 }
 
-/// The largest order that fits, in whole panels; what fits must fit for all smaller ones.
+/// The largest order in whole panels for which `fits` holds; it must hold for all smaller ones.
 fn largest(fits: impl Fn(u64) -> bool) -> Option<u64> {
     let panel = u64::from(USUAL_PANEL);
     // HPL counts in `int`.
@@ -78,7 +76,7 @@ fn largest(fits: impl Fn(u64) -> bool) -> Option<u64> {
     (good > 0).then_some(good * panel)
 }
 
-/// HPL's system of this order, by so many processes of one thread each.
+/// HPL's parameters for this order and number of single-threaded processes.
 const fn params(n: u64, processes: u32) -> LinpackParams {
     LinpackParams {
         op: LinpackOp::Lu,
@@ -124,7 +122,7 @@ pub(super) mod tests {
             let two = [member("n1", "a", cores, 1000), member("n2", machine, cores, 1000)];
             size(&two.map(|member| Member { rate: Some(1e11), ..member }), Some(60.0)).unwrap().params.n as f64
         };
-        // As many processes at half the rate: so many times fewer operations, which are as the cube of the order.
+        // As many processes at half the rate: that many times fewer operations, which grow with the cube of the order.
         let ratio = (rated("b", 4) / rated("a", 8)).powi(3);
         assert!((1.8..2.2).contains(&ratio), "{ratio}");
         let crowded = size(&[member("n1", "a", 1, 8), member("n2", "a", 1, 8)], None).unwrap();
@@ -151,8 +149,8 @@ pub(super) mod tests {
     fn what_cannot_be_solved_is_refused() {
         assert!(size(&[], None).unwrap_err().contains("needs nodes"));
         let error = size(&[member("n1", "a", 1, 0), member("n2", "b", 1, 8)], None).unwrap_err();
-        assert!(error.contains("no system fits") && error.contains("order 192"), "{error}");
-        assert!(size(&[member("n1", "a", 1, 1)], Some(0.1)).unwrap_err().contains("no system fits"));
+        assert!(error.contains("no problem size fits") && error.contains("N = 192"), "{error}");
+        assert!(size(&[member("n1", "a", 1, 1)], Some(0.1)).unwrap_err().contains("no problem size fits"));
         let error = size(&[member("n1", "a", u32::MAX, 1), member("n2", "b", u32::MAX, 1)], None).unwrap_err();
         assert!(error.contains("too many"), "{error}");
     }

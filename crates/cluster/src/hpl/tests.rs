@@ -23,16 +23,16 @@ use crate::tests::support::{Scratch, install, scratch};
 const ASSAY: &str =
     "#!/bin/sh\n[ \"$1 $2\" = 'attempt --program' ] || exit 2\nprogram=$3\nshift 4\nexec \"$program\" \"$@\"\n";
 
-/// Notes what it was called with, and whether anybody else was at work, then does what is behind.
+/// Records its arguments, then runs the commands after it.
 const LAUNCHER: &str = "#!/bin/sh\nhere=$(dirname \"$0\")\necho \"$*\" >> \"$here/called\"\n";
 
-/// Solves the system that it is told of, at once: the order is the sixth line, the grid the eleventh and twelfth.
+/// Prints a result for the system in `HPL.dat`: the order is in line 6, the grid in lines 11 and 12.
 const SOLVES: &str = "line() { sed -n \"$1p\" HPL.dat | cut -d' ' -f1; }\nn=$(line 6)\nseconds=100.00\n\
     rate=$(awk -v n=$n 'BEGIN { printf \"%.6e\", (2 / 3 * n * n * n + 1.5 * n * n) / 100 / 1e9 }')\n\
     echo \"WR11C2R4 $n 192 $(line 11) $(line 12) $seconds $rate\"\n\
     echo '||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   2.5e-03 ...... PASSED'\necho 'End of Tests.'\n";
 
-/// A plan whose nodes have done the rest, with these cores.
+/// A plan whose nodes have finished all tasks but HPL.
 struct World {
     scratch: Scratch,
     folder: Folder,
@@ -87,7 +87,7 @@ impl World {
                     let (folder, plan) = (&self.folder, &self.plan);
                     let context = NodeContext { folder, plan, node: &node, environment, leases: &leases, until: None };
                     let waits = Waits { linger, ..Waits::default() };
-                    run_hpl(&IdleWorker { context: &context, us: &us, waits, tell: &|_| {}, on_result: &|_, _| {} })
+                    run_hpl(&IdleWorker { context: &context, us: &us, waits, report: &|_| {}, on_result: &|_, _| {} })
                         .unwrap()
                 })
             };
@@ -119,18 +119,18 @@ fn all_nodes_meet_and_one_launches() {
     assert_eq!(world.all(), [const { IdleEnd::AllFinished }; 3]);
     let outcome = world.outcome("hpl");
     assert_eq!((outcome.status, outcome.reason.as_deref()), (OutcomeStatus::Ok, None));
-    let figure = |name: &str| outcome.figures[name];
+    let value = |name: &str| outcome.figures[name];
     // All three are this machine, whose two cores they share: one process each.
-    assert_eq!((figure("p"), figure("q"), figure("nb"), figure("residual")), (1.0, 3.0, 192.0, 2.5e-3));
-    assert!(figure("n") % 192.0 == 0.0 && figure("flop_per_s") > 0.0, "{outcome:?}");
+    assert_eq!((value("p"), value("q"), value("nb"), value("residual")), (1.0, 3.0, 192.0, 2.5e-3));
+    assert!(value("n") % 192.0 == 0.0 && value("flop_per_s") > 0.0, "{outcome:?}");
     let called = world.called();
     assert!(called.len() == 1 && called[0].starts_with("-np 3 /usr/bin/env "), "{called:?}");
     let marks = fs::read_to_string(world.scratch.path().join("marks")).unwrap();
     assert_eq!(marks.split_whitespace().collect::<Vec<_>>(), ["n1.begun", "n2.begun", "n3.begun"]);
     let done = world.folder.tasks(State::Done, "n1").join("hpl");
     assert!(["HPL.dat", "hpl.txt"].iter().all(|name| done.join(name).is_file()), "kept as it was");
-    let told = evaluate(&world.folder, world.plan.program.clone()).unwrap().hpl;
-    assert_eq!((told.len(), told[0].rate, told[0].nodes.len()), (1, Some(figure("flop_per_s")), 3));
+    let evaluated = evaluate(&world.folder, world.plan.program.clone()).unwrap().hpl;
+    assert_eq!((evaluated.len(), evaluated[0].rate, evaluated[0].nodes.len()), (1, Some(value("flop_per_s")), 3));
     assert_eq!(world.all(), [const { IdleEnd::AllFinished }; 3], "there is nothing to meet for any more");
     assert_eq!(world.called().len(), 1);
 }
@@ -163,10 +163,13 @@ fn what_fails_is_a_sentence() {
         let outcome = world.outcome("hpl");
         let reason = outcome.reason.unwrap();
         assert_eq!(outcome.status, OutcomeStatus::Failed, "{reason}");
-        assert!(reason.contains("tried 2 times") && reason.contains(why), "{reason}");
+        assert!(reason.contains("2 attempts failed") && reason.contains(why), "{reason}");
         assert_eq!(world.called().len(), 2, "as often as the plan says");
-        let told = &evaluate(&world.folder, world.plan.program.clone()).unwrap().hpl[0];
-        assert!(told.rate.is_none() && told.n > 0 && told.reason.as_ref().unwrap().contains(why), "{told:?}");
+        let evaluated = &evaluate(&world.folder, world.plan.program.clone()).unwrap().hpl[0];
+        assert!(
+            evaluated.rate.is_none() && evaluated.n > 0 && evaluated.reason.as_ref().unwrap().contains(why),
+            "{evaluated:?}"
+        );
     }
 }
 
@@ -174,9 +177,9 @@ fn what_fails_is_a_sentence() {
 fn what_is_not_there_is_said_and_not_tried() {
     type Change = fn(&mut HplPlan);
     let cases: [(Change, &str); 3] = [
-        (|hpl| hpl.program = "/no/such/xhpl".into(), "'/no/such/xhpl' is no program on 'n1'"),
-        (|hpl| hpl.launcher = vec!["/no/such/mpirun".into()], "there is no '/no/such/mpirun'"),
-        (|hpl| hpl.most_seconds = Some(0.5), "no system fits"),
+        (|hpl| hpl.program = "/no/such/xhpl".into(), "'/no/such/xhpl' is not a program on 'n1'"),
+        (|hpl| hpl.launcher = vec!["/no/such/mpirun".into()], "'/no/such/mpirun' is not installed"),
+        (|hpl| hpl.most_seconds = Some(0.5), "no problem size fits"),
     ];
     for (change, why) in cases {
         let mut world = world(&[("n1", "a"), ("n2", "a")], SOLVES);

@@ -1,4 +1,4 @@
-//! Which of a node's addresses other nodes are offered. Pure.
+//! Which of a node's addresses other nodes use. Pure.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,8 +8,8 @@ use model::cluster::{Claim, ServerRecord};
 use crate::claims::claim::boot_of;
 use crate::error::{Error, Result};
 
-/// The addresses that a node offers to others: those of the plan's network, an interface or a subnet; otherwise all but
-/// loopback, and loopback where there is nothing else. Of one version of the protocol, 4 where there is one.
+/// The addresses that a node offers: those on the plan's network (an interface or a subnet), else all but loopback, else
+/// loopback. All are of one protocol version, IPv4 if there is one.
 pub(super) fn offered(own: &[OwnAddress], network: Option<&str>, node: &str) -> Result<Vec<IpAddr>> {
     let wanted = |own: &&OwnAddress| match network {
         Some(network) => own.interface.as_deref() == Some(network) || is_within(own.address, network),
@@ -19,19 +19,19 @@ pub(super) fn offered(own: &[OwnAddress], network: Option<&str>, node: &str) -> 
     if found.is_empty() && network.is_none() {
         found = own.iter().map(|own| own.address).collect();
     }
-    let has = || own.iter().map(|own| own.address.to_string()).collect::<Vec<_>>().join(", ");
-    let family = match (found.first(), network) {
-        (Some(_), _) => found.iter().any(IpAddr::is_ipv4),
-        (None, Some(network)) => {
-            return Err(Error::NoAddressOn(node.to_owned(), network.to_owned(), has()));
-        }
-        (None, None) => return Err(Error::NoAddress(node.to_owned())),
-    };
+    if found.is_empty() {
+        let has = own.iter().map(|own| own.address.to_string()).collect::<Vec<_>>().join(", ");
+        return Err(match network {
+            Some(network) => Error::NoAddressOn(node.to_owned(), network.to_owned(), has),
+            None => Error::NoAddress(node.to_owned()),
+        });
+    }
+    let family = found.iter().any(IpAddr::is_ipv4);
     found.retain(|address| address.is_ipv4() == family);
     Ok(found)
 }
 
-/// Whether an address lies in a subnet such as `10.1.0.0/16`, or is the address that is written there.
+/// Whether an address is in a subnet such as `10.1.0.0/16`, or equals the address given.
 fn is_within(address: IpAddr, network: &str) -> bool {
     let (base, length) = network.split_once('/').map_or((network, None), |(base, length)| (base, Some(length)));
     let Ok(base) = base.parse::<IpAddr>() else { return false };
@@ -46,7 +46,7 @@ fn is_within(address: IpAddr, network: &str) -> bool {
     (one ^ other).checked_shr(bits - length).unwrap_or(0) == 0
 }
 
-/// Where a server listens: on its only address, or on all of that version.
+/// Where a server listens: on its only address, or on all of its protocol version.
 pub(super) fn listen_at(addresses: &[IpAddr]) -> IpAddr {
     match addresses {
         [only] => *only,
@@ -55,8 +55,8 @@ pub(super) fn listen_at(addresses: &[IpAddr]) -> IpAddr {
     }
 }
 
-/// The addresses to try. One that is ours as well, such as that of a bridge which every host has, leads to this host,
-/// unless both are the same machine.
+/// The addresses to try. An address that this host has as well, such as a bridge's, would lead back here, unless both
+/// nodes are one machine.
 pub(super) fn candidates<'a>(record: &'a ServerRecord, us: &Claim, own: &[OwnAddress]) -> Vec<&'a str> {
     let same_machine = boot_of(us).is_some() && boot_of(us) == boot_of(&record.claim);
     let ours = |text: &str| {
@@ -80,19 +80,19 @@ mod tests {
     }
 
     #[test]
-    fn a_node_tells_the_addresses_that_the_plan_means() {
+    fn a_node_offers_the_addresses_of_the_plans_network() {
         let own = own(&[("198.51.100.7", "ib0"), ("192.0.2.2", "eth0"), ("fd00::2", "eth0"), ("127.0.0.1", "lo")]);
-        let told = |network: Option<&str>| {
-            let told = offered(&own, network, "n1")?;
-            Ok::<_, Error>(told.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(" "))
+        let chosen = |network: Option<&str>| {
+            let chosen = offered(&own, network, "n1")?;
+            Ok::<_, Error>(chosen.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(" "))
         };
-        assert_eq!(told(None).unwrap(), "198.51.100.7 192.0.2.2");
-        assert_eq!(told(Some("eth0")).unwrap(), "192.0.2.2");
-        assert_eq!(told(Some("192.0.0.0/16")).unwrap(), "192.0.2.2");
-        assert_eq!(told(Some("fd00::/64")).unwrap(), "fd00::2");
-        assert_eq!(told(Some("127.0.0.0/8")).unwrap(), "127.0.0.1");
+        assert_eq!(chosen(None).unwrap(), "198.51.100.7 192.0.2.2");
+        assert_eq!(chosen(Some("eth0")).unwrap(), "192.0.2.2");
+        assert_eq!(chosen(Some("192.0.0.0/16")).unwrap(), "192.0.2.2");
+        assert_eq!(chosen(Some("fd00::/64")).unwrap(), "fd00::2");
+        assert_eq!(chosen(Some("127.0.0.0/8")).unwrap(), "127.0.0.1");
         for wrong in ["ib1", "10.0.0.0/8", "192.0.2.2/33", "192.0.2.2/x", ""] {
-            let error = told(Some(wrong)).unwrap_err().to_string();
+            let error = chosen(Some(wrong)).unwrap_err().to_string();
             assert!(error.contains("node n1") && error.contains("192.0.2.2"), "{wrong}: {error}");
         }
         assert!(offered(&[], None, "n1").unwrap_err().to_string().contains("no address"));

@@ -1,9 +1,9 @@
-//! Measuring the network with other nodes: an idle worker starts a server ([`super::server`]), and measures the pairs
-//! that it sends in when it has the network slot ([`super::slot`]).
+//! Measuring pairs of nodes: an idle worker starts a server ([`super::server`]), and measures the pairs in which its node
+//! is the client whenever it has the network slot ([`super::slot`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, SystemTime};
 
 use sys::clock::monotonic_raw_seconds;
@@ -17,45 +17,41 @@ use crate::attempt::context::{PairChecks, ProgramCall};
 use crate::attempt::publish::return_lost_tasks;
 use crate::attempt::run::attempt;
 use crate::claims::claim;
-use crate::claims::lease::Lease;
+use crate::claims::lease::{Lease, lock};
 use crate::error::Result;
 use crate::folder::State;
 use crate::tasks::lease;
 
-/// What is measured of a pair, as `assay net` takes it. Five samples show how the values vary. On a network so slow that
-/// the time is over, a value of one benchmark is better than none.
+/// What is measured of a pair. The time budget is for networks so slow that one sample is all there is time for.
 const OPTIONS: &str = "--protocol tcp --mode stream,pingpong --threads 1 --repeat 5 --time-budget 60s";
 
-/// The longest that a run may take, in seconds: its budget, and what is around it.
+/// Timeout of a run in seconds: its budget and its overhead.
 const MOST_SECONDS: f64 = 75.0;
 
-/// A worker with less time left than this measures no further pair, in seconds: a few times what one takes.
+/// A worker with less time left than this, in seconds, measures no further pair.
 const LEAST_SECONDS: f64 = 3.0 * PAIR_SECONDS;
 
-/// How long the caller of a round waits at most for its end, in seconds.
+/// Timeout of a round for its caller, in seconds.
 const ROUND_SECONDS: f64 = BEGIN_SECONDS + MOST_SECONDS;
 
-/// The name of the suite that `assay net` measures.
 const SUITE: &str = "net";
 
-/// How often a waiting worker looks whether its round was called, in seconds, among few nodes and among many: the pairs of
-/// a round begin at most so far apart.
+/// Seconds between two looks of a waiting worker for a call, among few nodes and among many. The pairs of a round start up
+/// to this far apart.
 const CALL_LOOK: (f64, f64) = (0.1, 1.0);
 
-/// With more nodes than this workers look less often, so that all of them together open a few thousand files a second.
+/// With more nodes than this workers look less often, so that all together open a few thousand files a second.
 const FEW_NODES: f64 = 200.0;
 
-/// The program's arguments that measure a pair, without `--out` and `--quiet`: the address of the other node's server, and
-/// the file with its key.
+/// The program's arguments that measure a pair, without `--out` and `--quiet`.
 fn arguments(address: &str, key_file: &Path) -> Vec<String> {
     let key_file = key_file.display().to_string();
     let to = ["net", "--to", address, "--key-file", &key_file].into_iter();
     to.chain(OPTIONS.split(' ')).map(str::to_owned).collect()
 }
 
-/// Starts this node's server, measures the pairs that begin here and serves those that end here, as long as there are
-/// other nodes to do it with; then ends the server. To be called by the thread that lives as long as the worker: child
-/// processes end with the thread that started them.
+/// Starts this node's server and measures and serves pairs while there are other nodes to do it with. To be called by the
+/// thread that lives as long as the worker: child processes end with the thread that started them.
 pub(crate) fn measure_pairs(worker: &IdleWorker<'_>) -> Result<IdleEnd> {
     let mut client = PairClient::new(worker)?;
     client.drop_finished();
@@ -66,14 +62,14 @@ pub(crate) fn measure_pairs(worker: &IdleWorker<'_>) -> Result<IdleEnd> {
     let (folder, plan) = (context.folder, context.plan);
     let program = folder.program(plan);
     let server = NodeServer::start(folder, context.node, plan.network.as_deref(), &program, worker.us)?;
-    (worker.tell)(&format!("{}: other nodes are served at {}", context.node, server.record.addresses.join(", ")));
+    (worker.report)(&format!("{}: serving other nodes at {}", context.node, server.record.addresses.join(", ")));
     let (server, trouble) = (Mutex::new(server), Mutex::new(None));
-    let (over, told) = mpsc::channel::<()>();
+    let (over, end) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
-        // Renews the server's file while a pair is measured. It ends when `over` is dropped, in whatever way.
+        // Renews the server's file also while a pair is measured; ends when `over` is dropped.
         let (server, trouble) = (&server, &trouble);
         scope.spawn(move || {
-            while told.recv_timeout(lease(context.plan) / 6) == Err(mpsc::RecvTimeoutError::Timeout) {
+            while end.recv_timeout(lease(context.plan) / 6) == Err(mpsc::RecvTimeoutError::Timeout) {
                 if let Err(why) = lock(server).renew() {
                     lock(trouble).get_or_insert(why);
                 }
@@ -85,11 +81,7 @@ pub(crate) fn measure_pairs(worker: &IdleWorker<'_>) -> Result<IdleEnd> {
     })
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The servers of other nodes that run now.
+/// The running servers of other nodes.
 type Servers = BTreeMap<String, PeerServer>;
 
 /// What a worker knows of the other nodes.
@@ -99,20 +91,19 @@ struct PairClient<'a> {
     rounds: Vec<Vec<(String, String)>>,
     /// This node's pairs that are not finished.
     pairs: Vec<Pair>,
-    /// Since when there has been nothing to do, and since when the nodes that are ready for a round have not changed.
+    /// Since when there has been nothing to do, and since when the set of ready nodes has not changed.
     idle_since: f64,
     unchanged_since: f64,
     seen_ready: BTreeSet<ReadyNode>,
     ready: Option<ReadyNode>,
     called: Option<CalledRound>,
-    /// Nodes whose server could not be reached, with the time of its renewal then.
+    /// Nodes whose server could not be reached, with the time of its last renewal then.
     unreached: BTreeMap<String, SystemTime>,
 }
 
 struct CalledRound {
     call: RoundCall,
     slot_lease: Arc<Lease>,
-    /// How long we wait for its end.
     until: f64,
 }
 
@@ -144,7 +135,6 @@ impl<'a> PairClient<'a> {
         self.pairs.retain(|pair| !folder.tasks(State::Done, &pair.from).join(pair.task_name()).exists());
     }
 
-    /// Whether the task of a pair can be claimed.
     fn can_be_claimed(&self, from: &str, to: &str, together: bool) -> bool {
         self.worker.context.folder.waiting_task(from, &name(to, together)).exists()
     }
@@ -153,7 +143,7 @@ impl<'a> PairClient<'a> {
         find_server(self.worker.context.folder, node, now, lease(self.worker.context.plan))
     }
 
-    /// The servers that run now of all nodes of this node's pairs.
+    /// The running servers of this node's partners.
     fn servers(&self, now: SystemTime) -> Servers {
         let nodes: BTreeSet<&String> = self.pairs.iter().flat_map(|pair| [&pair.from, &pair.to]).collect();
         let others = nodes.into_iter().filter(|node| *node != self.node());
@@ -175,8 +165,7 @@ impl<'a> PairClient<'a> {
         ended.and_then(|ended| returned.map(|()| ended))
     }
 
-    /// Waits until the next step, or until a round is called: four steps a second among few nodes, and so few among many
-    /// that a worker opens some dozens of files a second.
+    /// Waits until the next step or a call: four steps a second among few nodes, fewer among many.
     fn pause(&self) {
         let nodes = self.worker.context.plan.nodes.len() as f64;
         let until = monotonic_raw_seconds() + (nodes / 32.0).clamp(0.25, 5.0);
@@ -189,7 +178,7 @@ impl<'a> PairClient<'a> {
         }
     }
 
-    /// Looks at the other nodes and does what can be done now; the reason to end, if there is one.
+    /// Does what can be done now; returns the reason to end, if there is one.
     fn step(&mut self) -> Result<Option<IdleEnd>> {
         if stop_signal().is_some() {
             return Ok(Some(IdleEnd::Stopped));
@@ -228,7 +217,7 @@ impl<'a> PairClient<'a> {
         served.find(|pair| self.can_be_claimed(&pair.from, &pair.to, together)).cloned()
     }
 
-    /// Measures a pair while no other is measured; whether it did.
+    /// Measures a pair while no other is measured, if possible.
     fn measure_alone(&mut self, servers: &Servers) -> Result<bool> {
         if self.called.is_some() {
             return Ok(false);
@@ -250,7 +239,7 @@ impl<'a> PairClient<'a> {
         self.slot.release(slot_lease.held().clone())
     }
 
-    /// Measures our pair of the round that we were called for; whether it did.
+    /// Measures our pair of the round that was called, if it was.
     fn measure_called(&mut self, servers: &Servers) -> Result<bool> {
         let Some(ready) = self.ready.take() else { return Ok(false) };
         let Some(call) = self.slot.called(&ready) else {
@@ -262,24 +251,22 @@ impl<'a> PairClient<'a> {
         let ours = |pair: &&Pair| pair.together && pair.from == node && pair.round == call.round;
         let pair = self.pairs.iter().find(ours).cloned();
         let measured = match pair.as_ref().and_then(|pair| Some((pair, servers.get(&pair.to)?))) {
-            Some((pair, server)) => self.measure_in(&call, pair, server),
+            Some((pair, server)) => {
+                let slot = self.slot.clone();
+                slot.mark(&call, node, BEGUN);
+                self.measure(pair, server, &|| {
+                    slot.mark(&call, node, ENDED);
+                    slot.at_once(&call, node)
+                })
+            }
             None => Ok(false),
         };
-        // Without a result too: the caller waits for this mark.
+        // The caller waits for this mark, also without a result.
         self.slot.mark(&call, node, ENDED);
         measured
     }
 
-    fn measure_in(&mut self, call: &RoundCall, pair: &Pair, server: &PeerServer) -> Result<bool> {
-        let (slot, node) = (self.slot.clone(), self.node());
-        slot.mark(call, node, BEGUN);
-        self.measure(pair, server, &|| {
-            slot.mark(call, node, ENDED);
-            slot.at_once(call, node)
-        })
-    }
-
-    /// Becomes ready for the first round in which this node can send.
+    /// Becomes ready for the first round in which this node is a client.
     fn wait_for_round(&mut self, servers: &Servers) -> Result<()> {
         let round = match self.next(false, servers) {
             Some(_) => None,
@@ -298,7 +285,7 @@ impl<'a> PairClient<'a> {
         Ok(())
     }
 
-    /// Calls a round, if that is for this node to do and it is time.
+    /// Calls a round, if this node is the caller and it is time.
     fn call_round(&mut self, now: SystemTime) -> Result<()> {
         if self.ready.is_none() || self.called.is_some() {
             return Ok(());
@@ -309,7 +296,7 @@ impl<'a> PairClient<'a> {
             (self.seen_ready, self.unchanged_since) = (ready.clone(), time);
         }
         let patience = self.worker.waits.patience;
-        // The first ready node calls, so that not all try to take the slot; the others do if the first does not.
+        // The first ready node is the caller, so that not all try to take the slot; if it fails, any other.
         let is_first = ready.first().is_some_and(|first| first.node == self.node());
         if !is_first && time - self.unchanged_since < 2.0 * patience {
             return Ok(());
@@ -328,7 +315,7 @@ impl<'a> PairClient<'a> {
         Ok(())
     }
 
-    /// The nodes that can send in a round: their task waits, and both servers run.
+    /// The clients of a round whose task waits and whose servers both run.
     fn expected(&self, round: u32, now: SystemTime) -> BTreeSet<String> {
         let serves = |node: &str| self.server_of(node, now).is_some();
         let pairs = usize::try_from(round).ok().and_then(|round| self.rounds.get(round)).into_iter().flatten();
@@ -336,7 +323,7 @@ impl<'a> PairClient<'a> {
         can.map(|(from, _)| from.clone()).collect()
     }
 
-    /// Releases the slot once the round that we called has ended, or has taken too long, or at once.
+    /// Releases the slot when the round that we called has ended or timed out, or at once.
     fn end_called_round(&mut self, at_once: bool) -> Result<()> {
         let has_ended = |called: &CalledRound| {
             at_once || monotonic_raw_seconds() > called.until || self.slot.all_have(&called.call, ENDED)
@@ -348,20 +335,19 @@ impl<'a> PairClient<'a> {
         self.called.take().map_or(Ok(()), |called| self.release(&called.slot_lease))
     }
 
-    /// Claims a pair's task and makes an attempt at it; whether it did.
+    /// Claims a pair's task and makes an attempt at it, if possible.
     fn measure(&mut self, pair: &Pair, server: &PeerServer, at_once: &dyn Fn() -> Option<u32>) -> Result<bool> {
-        let IdleWorker { context, us, tell, on_result, .. } = *self.worker;
+        let IdleWorker { context, us, report, on_result, .. } = *self.worker;
         let Some(address) = self.address(pair, server) else { return Ok(false) };
         let (waiting, running) = context.folder.open_tasks(context.node);
         let Some(held) = claim::claim(&waiting, &running, &pair.task_name(), us)? else { return Ok(false) };
         let task = held.task()?;
-        tell(&format!("{}: {}", context.node, task.name));
+        report(&format!("{}: {}", context.node, task.name));
         let partner_left = || {
             let now = claim::now_of(&context.folder.node(context.node)).ok();
             let seen = now.and_then(|now| self.server_of(&pair.to, now));
             !seen.is_some_and(|seen| seen.record.claim.id == server.record.claim.id && reach(&seen, us).is_ok())
         };
-        let lease = context.leases.hold(held);
         let call = ProgramCall {
             arguments: arguments(&address, &server.key),
             suite: SUITE.to_owned(),
@@ -369,13 +355,12 @@ impl<'a> PairClient<'a> {
             most_seconds: MOST_SECONDS,
         };
         let checks = PairChecks { at_once, partner_left: &partner_left };
-        on_result(&task, &attempt(context, &lease, &task, &call, Some(&checks))?);
+        on_result(&task, &attempt(context, held, &task, &call, Some(&checks))?);
         Ok(true)
     }
 
-    /// The address of a server that accepts a connection. A server that is renewed after it could not be reached runs and
-    /// cannot be reached: then the first address is taken, and the attempt reports it. One that is not renewed may be that
-    /// of a worker that was just killed.
+    /// An address of a server that accepts a connection. A server that renews its file but cannot be reached gets its first
+    /// address, so that the attempt reports the reason. One that does not renew may be that of a killed worker.
     fn address(&mut self, pair: &Pair, server: &PeerServer) -> Option<String> {
         match reach(server, self.worker.us) {
             Ok(address) => {
@@ -385,7 +370,7 @@ impl<'a> PairClient<'a> {
             Err(why) => {
                 let first = *self.unreached.entry(pair.to.clone()).or_insert(server.renewed);
                 let address = server.record.addresses.first().filter(|_| server.renewed > first)?;
-                (self.worker.tell)(&format!("{}: {}: {why}", self.node(), pair.to));
+                (self.worker.report)(&format!("{}: {}: {why}", self.node(), pair.to));
                 Some(address.clone())
             }
         }

@@ -1,17 +1,16 @@
-//! A worker that has no task of its own left: it measures with other nodes.
+//! What a worker without a waiting task needs to measure with other nodes.
 
 use model::cluster::{Claim, Task};
 
 use crate::attempt::context::{AttemptResult, NodeContext};
 
-/// A worker that has no task of its own left.
+/// A worker without a waiting task.
 #[derive(Clone, Copy)]
 pub(crate) struct IdleWorker<'a> {
     pub(crate) context: &'a NodeContext<'a>,
     pub(crate) us: &'a Claim,
-    /// How long it waits for other nodes.
     pub(crate) waits: Waits,
-    pub(crate) tell: &'a dyn Fn(&str),
+    pub(crate) report: &'a dyn Fn(&str),
     pub(crate) on_result: &'a dyn Fn(&Task, &AttemptResult),
 }
 
@@ -25,19 +24,19 @@ pub struct Waits {
 }
 
 impl Default for Waits {
-    /// Nodes that were started together and do the same end within minutes of each other; a round is called once the
-    /// nodes that are there have had the time to see it.
+    /// Nodes that were started together become idle within minutes of each other. A round is called when the ready nodes
+    /// have had time to see it.
     fn default() -> Self {
         Self { linger: 300.0, patience: 20.0 }
     }
 }
 
-/// Why a worker stopped to measure with other nodes.
+/// Why a worker stopped measuring with other nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum IdleEnd {
-    /// All tasks that this node is part of are finished.
+    /// All tasks that need this node are finished.
     AllFinished,
-    /// The other nodes of the tasks that are left have no worker.
+    /// The other nodes of the remaining tasks have no worker.
     PartnersMissing,
     OutOfTime,
     Stopped,

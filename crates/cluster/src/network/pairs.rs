@@ -1,17 +1,14 @@
-//! The tasks of the network between nodes.
-//!
-//! A pair is measured alone, while no other pair of the plan is, and again together with its whole round. Both take the
-//! same benchmarks of `assay net`, a TCP stream and round trips of a byte, for a few seconds.
+//! The tasks of the network between nodes: each pair is measured alone and again with its whole round, by the same two
+//! benchmarks of `assay net`, a TCP stream and one-byte round trips.
 
 use model::cluster::{PairTask, Pairing, Plan, PlanNode, Task, Work};
 
 use super::rounds::{Ordered, rounds};
 
-/// Expected seconds of a pair: five samples of each of two benchmarks, the session, and the start of a worker process for
-/// each process run.
+/// Expected seconds of a pair: five samples of two benchmarks, each in a new worker process.
 pub(crate) const PAIR_SECONDS: f64 = 5.0;
 
-/// The most pairs that are measured alone, one after the other: an hour and a half. Whole rounds are, as many as fit.
+/// The most pairs that are measured alone, which take an hour and a half; whole rounds only.
 const MOST_ALONE: usize = 1024;
 
 /// A pair of nodes in a round.
@@ -20,7 +17,7 @@ pub(super) struct Pair {
     pub(super) round: u32,
     pub(super) from: String,
     pub(super) to: String,
-    /// Whether the whole round is measured at the same time.
+    /// Whether the whole round measures at the same time.
     pub(super) together: bool,
 }
 
@@ -29,13 +26,13 @@ impl Pair {
         if self.from == node { &self.to } else { &self.from }
     }
 
-    /// The name of its task, which is its sender's.
+    /// The name of its task, which belongs to the client.
     pub(super) fn task_name(&self) -> String {
         name(&self.to, self.together)
     }
 }
 
-/// The tasks of all pairs, in the order of their rounds: each is its sender's.
+/// The tasks of all pairs in the order of their rounds; each belongs to its client.
 pub(crate) fn tasks(nodes: &[PlanNode], pairing: Pairing, seed: u64) -> Vec<Task> {
     let rounds = rounds(nodes.len(), pairing, seed);
     let alone = rounds_alone(rounds.iter().map(Vec::len));
@@ -62,12 +59,12 @@ fn task(from: &str, to: &str, round: u32, together: bool) -> Task {
     }
 }
 
-/// Name of the task towards a node.
+/// Name of the task with a server.
 pub(super) fn name(to: &str, together: bool) -> String {
     format!("to-{to}.{}", if together { "together" } else { "alone" })
 }
 
-/// The rounds of a plan: the names of sender and receiver of each pair.
+/// The rounds of a plan: the names of client and server of each pair.
 pub(super) fn named_rounds(plan: &Plan) -> Vec<Vec<(String, String)>> {
     let Some(pairing) = plan.pairing else { return Vec::new() };
     let named = |&(from, to): &Ordered| (plan.nodes[from].name.clone(), plan.nodes[to].name.clone());
@@ -75,7 +72,7 @@ pub(super) fn named_rounds(plan: &Plan) -> Vec<Vec<(String, String)>> {
     rounds.iter().map(|round| round.iter().map(named).collect()).collect()
 }
 
-/// The pairs that a node is part of: first those that are measured alone, each kind by round.
+/// The pairs of a node: first those measured alone, then those measured with their round.
 pub(super) fn pairs_of(node: &str, rounds: &[Vec<(String, String)>]) -> Vec<Pair> {
     let alone = rounds_alone(rounds.iter().map(Vec::len));
     let mut pairs = Vec::new();
@@ -95,7 +92,7 @@ pub(super) fn pairs_of(node: &str, rounds: &[Vec<(String, String)>]) -> Vec<Pair
     pairs
 }
 
-/// How many of the first rounds are measured alone too.
+/// How many of the first rounds are also measured alone.
 fn rounds_alone(pairs_of_rounds: impl Iterator<Item = usize>) -> usize {
     let so_far = pairs_of_rounds.scan(0, |pairs, more| {
         *pairs += more;

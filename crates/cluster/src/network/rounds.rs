@@ -1,18 +1,18 @@
-//! Which pairs of nodes the network is measured between, round by round. Pure: nodes are numbers from 0.
+//! Which pairs of nodes are measured in which round. Pure: nodes are numbers from 0.
 //!
-//! In a round every node sends at most once and receives at most once, so that a whole round can be measured at the same
-//! moment without two pairs asking the same node for the same thing. A ring of shift d has every node send to the one d
-//! places further: the shifts 1 … n - 1 together are every ordered pair exactly once, for odd n as for even n.
+//! In a round every node is a client at most once and a server at most once, so that a whole round can measure at the same
+//! time. In a ring of shift d every node is the client of the node d places further: the shifts 1 … n - 1 together are
+//! every ordered pair exactly once, for odd n as for even n.
 
 use std::collections::BTreeSet;
 
 use model::cluster::Pairing;
 use stats::random::Random;
 
-/// A pair: who sends, and to whom.
+/// Client and server.
 pub(crate) type Ordered = (usize, usize);
 
-/// The rounds, none of them empty. No ordered pair is in two of them.
+/// The rounds, none empty; no ordered pair is in two of them.
 pub(crate) fn rounds(nodes: usize, pairing: Pairing, seed: u64) -> Vec<Vec<Ordered>> {
     let mut rounds: Vec<Vec<Ordered>> = match pairing {
         Pairing::All => (1..nodes).map(|shift| ring(nodes, shift)).collect(),
@@ -27,17 +27,15 @@ pub(crate) fn rounds(nodes: usize, pairing: Pairing, seed: u64) -> Vec<Vec<Order
     rounds
 }
 
-/// Every node sends to the one `shift` places further.
 fn ring(nodes: usize, shift: usize) -> Vec<Ordered> {
     (0..nodes).map(|from| (from, (from + shift) % nodes)).collect()
 }
 
-/// 1, 2, 4 … below n.
 fn doubling(nodes: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(1_usize), |shift| shift.checked_mul(2)).take_while(move |shift| *shift < nodes)
 }
 
-/// As many random matchings as there are doubling shifts, in both directions; of an odd number of nodes one sits out.
+/// As many random matchings as there are doubling shifts, in both directions; of an odd number of nodes one is left out.
 fn matchings(nodes: usize, seed: u64) -> impl Iterator<Item = Vec<Ordered>> {
     let mut random = Random::new(seed);
     doubling(nodes).map(move |_| {
@@ -51,7 +49,7 @@ fn matchings(nodes: usize, seed: u64) -> impl Iterator<Item = Vec<Ordered>> {
 mod tests {
     use super::*;
 
-    /// Every round is a matching: nobody sends twice or receives twice, or to itself.
+    /// Checks that in every round no node is a client twice, a server twice, or its own partner.
     fn check(nodes: usize, rounds: &[Vec<Ordered>]) {
         for round in rounds {
             let senders: BTreeSet<usize> = round.iter().map(|pair| pair.0).collect();

@@ -1,7 +1,7 @@
-//! A node's server: `assay net serve` as a child of the node's worker, the file with its addresses, and its key, which
-//! is made anew for each server and removed when it ends.
+//! A node's server: `assay net serve` as a child of the node's worker, a file with its addresses, and a key that is new
+//! for each server.
 //!
-//! A server runs while its file is renewed. It ends with its worker, however that ends.
+//! The server's file is renewed like a lease. The server ends with its worker, however that ends.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -15,33 +15,31 @@ use std::time::{Duration, SystemTime};
 
 use machine::{Sysroot, own_addresses};
 use model::cluster::{Claim, ServerRecord};
-use rustix::process::{Pid, Signal, kill_process};
 use sys::clock::monotonic_raw_seconds;
 
 use super::addresses::{candidates, listen_at, offered};
+use crate::attempt::process::end;
 use crate::claims::claim::random_hex;
 use crate::error::{Error, Result, cannot_write};
 use crate::folder::{self, Folder, make_folder, read};
 
-/// The file with the addresses of a server.
 const DOOR: &str = "door.json";
-/// What the name of a key's file begins and ends with; between them is the claim's name.
+/// The name of a key's file begins and ends with these; between them is the claim's id.
 const KEY: (&str, &str) = ("door-", ".key");
-/// Bytes of a key: 256 bits.
+/// 256 bits.
 const KEY_BYTES: usize = 32;
-/// How long a server may take until it listens. It needs milliseconds on an idle machine.
-const LISTEN_TIME: Duration = Duration::from_secs(30);
-/// How long a server may take to end.
+/// Timeout for a server to listen; it needs milliseconds on an idle machine.
+const LISTEN_SECONDS: f64 = 30.0;
+/// Grace period of a server.
 const END_SECONDS: f64 = 3.0;
-/// How long a connection may take: between nodes of a cluster a connection takes milliseconds, and what a firewall
-/// drops is never answered.
+/// Timeout of a connection: what a firewall drops is never answered.
 const REACH_TIME: Duration = Duration::from_secs(2);
 
 /// This node's server, which ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct NodeServer {
     process: Child,
-    /// Kept open: a server that cannot write its messages would end.
+    /// Kept open: a server that cannot write its messages ends.
     _messages: Receiver<String>,
     file: PathBuf,
     key: PathBuf,
@@ -64,7 +62,6 @@ impl NodeServer {
         let key_file = format!("{}{}{}", KEY.0, us.id, KEY.1);
         let key = folder.join(&key_file);
         write_key(&key)?;
-        // From here on the key is removed, whatever happens.
         let started = start(program, listen_at(&addresses), &key).inspect_err(|_| {
             let _ = fs::remove_file(&key);
         });
@@ -84,7 +81,7 @@ impl NodeServer {
         if read::<ServerRecord>(&self.file).is_ok_and(|record| record.claim.id != self.record.claim.id) {
             return Err(Error::ServerReplaced);
         }
-        // A new time and a new file are the same to the reader, and this also restores a file that was removed.
+        // Writing it again also restores a file that was removed.
         folder::write(&self.file, &self.record)
     }
 }
@@ -95,45 +92,27 @@ impl Drop for NodeServer {
         if ours {
             let _ = fs::remove_file(&self.file);
         }
-        end(&mut self.process);
+        end(&mut self.process, END_SECONDS);
         let _ = fs::remove_file(&self.key);
     }
 }
 
-/// Asks a server to end, and ends it when it does not.
-fn end(server: &mut Child) {
-    // It has not been waited for, so its number is still its own.
-    if let Some(pid) = i32::try_from(server.id()).ok().and_then(Pid::from_raw)
-        && matches!(server.try_wait(), Ok(None))
-    {
-        let _ = kill_process(pid, Signal::TERM);
-        let until = monotonic_raw_seconds() + END_SECONDS;
-        while matches!(server.try_wait(), Ok(None)) && monotonic_raw_seconds() < until {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-    let _ = server.kill();
-    let _ = server.wait();
-}
-
-/// Removes the keys of earlier servers that were killed. The node is ours: no other worker has a server here.
+/// Removes the keys of servers that were killed; no other worker has a server on a claimed node.
 fn sweep(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        if name.to_str().is_some_and(|name| name.starts_with(KEY.0) && name.ends_with(KEY.1)) {
-            let _ = fs::remove_file(entry.path());
-        }
+    let is_key = |name: &&String| name.starts_with(KEY.0) && name.ends_with(KEY.1);
+    for name in folder::names(folder).unwrap_or_default().iter().filter(is_key) {
+        let _ = fs::remove_file(folder.join(name));
     }
 }
 
-/// Writes a key from the kernel's random numbers into a file that only this user can read.
+/// Writes a random key into a file that only this user can read.
 fn write_key(path: &Path) -> Result<()> {
     let text = random_hex(KEY_BYTES, "a key")?;
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     file.and_then(|mut file| writeln!(file, "{text}")).map_err(cannot_write(path))
 }
 
-/// Starts a server: its process, its messages, and its port.
+/// Starts a server; returns its process, its messages and its port.
 fn start(program: &Path, listen: IpAddr, key: &Path) -> Result<(Child, Receiver<String>, u16)> {
     let mut command = Command::new(program);
     // As an attempt's child it ends with the worker.
@@ -142,34 +121,34 @@ fn start(program: &Path, listen: IpAddr, key: &Path) -> Result<(Child, Receiver<
     command.env_clear().process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let cannot = |why: String| Error::StartServer(program.to_owned(), why);
     let mut server = command.spawn().map_err(|error| cannot(error.to_string()))?;
-    let heard = server.stderr.take().map(hear).ok_or_else(|| cannot("it cannot be heard".to_owned()));
-    let listening = heard.and_then(|said| {
-        let until = monotonic_raw_seconds() + LISTEN_TIME.as_secs_f64();
-        let mut last = "it says nothing".to_owned();
+    let heard = server.stderr.take().map(hear).ok_or_else(|| cannot("its output cannot be read".to_owned()));
+    let listening = heard.and_then(|messages| {
+        let until = monotonic_raw_seconds() + LISTEN_SECONDS;
+        let mut last = "it printed nothing".to_owned();
         loop {
             let left = Duration::try_from_secs_f64(until - monotonic_raw_seconds()).unwrap_or_default();
-            let Ok(line) = said.recv_timeout(left) else { return Err(cannot(last)) };
+            let Ok(line) = messages.recv_timeout(left) else { return Err(cannot(last)) };
             match port_in(&line) {
-                Some(port) => return Ok((said, port)),
+                Some(port) => return Ok((messages, port)),
                 None => last = line,
             }
         }
     });
     match listening {
-        Ok((said, port)) => Ok((server, said, port)),
+        Ok((messages, port)) => Ok((server, messages, port)),
         Err(why) => {
-            end(&mut server);
+            end(&mut server, END_SECONDS);
             Err(why)
         }
     }
 }
 
-/// The lines that a server says, on a thread that ends with it.
+/// A server's messages, read by a thread that ends with it.
 fn hear(stream: ChildStderr) -> Receiver<String> {
     let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(stream).lines().map_while(std::result::Result::ok) {
-            // Who does not listen any more does not want to hear it; the stream is read to its end all the same.
+            // Read to its end also when nobody receives any more.
             let _ = sender.send(line);
         }
     });
@@ -187,22 +166,22 @@ fn port_in(line: &str) -> Option<u16> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PeerServer {
     pub(super) record: ServerRecord,
-    /// When it was renewed, by the file system's clock.
+    /// Time of the last renewal, by the file system's clock.
     pub(super) renewed: SystemTime,
     pub(super) key: PathBuf,
 }
 
-/// A node's server; `None` where it has none, or has not renewed its file for the lease's time before `now`.
+/// A node's server; `None` if it has none, or its file was not renewed within the lease before `now`.
 pub(super) fn find_server(folder: &Folder, node: &str, now: SystemTime, lease: Duration) -> Option<PeerServer> {
     let place = folder.node(node);
-    // Opened, so that an NFS client asks its server.
+    // Opened, so that an NFS client asks the server.
     let file = File::open(place.join(DOOR)).ok()?;
     let renewed = file.metadata().and_then(|data| data.modified()).ok()?;
     if now.duration_since(renewed).is_ok_and(|age| age > lease) {
         return None;
     }
     let record: ServerRecord = serde_json::from_reader(BufReader::new(file)).ok()?;
-    // What names a file in the folder is a name and no path.
+    // A name in the folder, never a path out of it.
     let key = folder::is_plain_name(&record.key_file).then(|| place.join(&record.key_file))?;
     Some(PeerServer { record, renewed, key })
 }
@@ -292,7 +271,7 @@ mod tests {
         assert!(keys.iter().all(|key| fs::metadata(key).unwrap().mode() & 0o777 == 0o600));
         assert!(
             write_key(&keys[0]).unwrap_err().to_string().contains("door-a.key"),
-            "a file that is there is not written over"
+            "an existing file is not overwritten"
         );
         fs::write(scratch.path().join("door.json"), "{}").unwrap();
         sweep(scratch.path());

@@ -1,15 +1,15 @@
-//! The network slot of a plan: one pair measures alone, or one round together.
+//! The network slot of a plan: either one pair measures alone, or one round together.
 //!
-//! Both hold the plan's one token, a file that is claimed by rename like a task: a node that measures alone while it
-//! measures, and the caller of a round until all of its nodes have ended. A node calls a round when all nodes that can be
-//! ready are, or when nothing has changed for a while, so that a missing node delays the others little. The times of the
-//! marks that each node leaves, by the file system's clock, show what was measured at the same time.
+//! Both hold the plan's only token, a file that is claimed by rename like a task: a node that measures alone, and the
+//! caller of a round until all of its nodes have ended. A round is called when all nodes that can be ready are, or when
+//! nothing has changed for a while. The times of each node's marks, by the file system's clock, show which pairs were
+//! measured at the same time.
 //!
 //! ```text
 //! PLAN/waiting/.net/token.json     the token; claimed: PLAN/running/.net/token@CLAIM.json
 //! PLAN/net/ready/rROUND.NODE@NONCE a node waits to be called for this round; renewed as a lease
-//! PLAN/net/go.json                 the last call: a Call
-//! PLAN/net/call-ID/NODE.begun      a node that was called has begun to measure; NODE.ended: it is over
+//! PLAN/net/go.json                 the last call: a RoundCall
+//! PLAN/net/call-ID/NODE.begun      a called node has begun to measure; NODE.ended: it has finished
 //! ```
 
 use std::collections::BTreeSet;
@@ -25,22 +25,21 @@ use crate::claims::claim::{self, HeldClaim, random_hex};
 use crate::error::{Error, Result, cannot_write};
 use crate::folder::{self, Folder, make_folder, read};
 
-/// Where the token waits and runs: no node's name begins with a dot.
+/// Folder of the token in `waiting` and `running`: no node's name begins with a dot.
 const NET: &str = ".net";
 const TOKEN: &str = "token";
-/// Keeps the token's folder from being empty while the token is claimed: an empty folder could be replaced by another one
-/// with a second token.
+/// Keeps the token's folder from being empty while the token is claimed: a rename could replace an empty folder, which
+/// would make a second token.
 const KEEPER: &str = ".made";
-/// A node has to begin within this time of its call, in seconds; later it would disturb other pairs. An NFS client may
-/// cache a folder for some seconds.
+/// A node that starts later than this after its call, in seconds, would disturb other pairs. An NFS client may cache a
+/// folder for some seconds.
 pub(crate) const BEGIN_SECONDS: f64 = 10.0;
-/// The most marks that are read to count the pairs that were measured at the same time; of more, as many are read at equal
-/// distances.
+/// The most marks that are read to count the pairs measured at the same time; of more, an equally spaced part.
 const MOST_MARKS: usize = 128;
 
-/// The mark of a node that was called and has begun to measure.
+/// Mark of a called node that has begun to measure.
 pub(crate) const BEGUN: &str = "begun";
-/// The mark of one for which the call is over.
+/// Mark of a called node that has finished.
 pub(crate) const ENDED: &str = "ended";
 
 /// The network slot of a plan as one worker sees it.
@@ -58,7 +57,7 @@ pub(crate) struct NetworkSlot<'a> {
 pub(crate) struct ReadyNode {
     pub(crate) round: u32,
     pub(crate) node: String,
-    /// Unique each time that a node becomes ready, so that a call is used once.
+    /// Unique each time a node becomes ready, so that a call is used once.
     pub(crate) nonce: String,
 }
 
@@ -67,7 +66,7 @@ pub(crate) struct ReadyNode {
 pub(crate) struct RoundCall {
     pub(crate) id: String,
     pub(crate) round: u32,
-    /// The nodes that are called, each with its nonce.
+    /// The called nodes, each with its nonce.
     pub(crate) members: Vec<(String, String)>,
 }
 
@@ -75,12 +74,11 @@ pub(crate) struct RoundCall {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Span {
     begun: SystemTime,
-    /// `None`: it is still being measured.
+    /// `None` while it is being measured.
     ended: Option<SystemTime>,
 }
 
-/// The ready nodes to call: those of the lowest round, if all that are expected for it are ready or the patience is over.
-/// Pure.
+/// The nodes to call: the ready ones of the lowest round, if all expected ones are ready or the timeout has passed. Pure.
 pub(crate) fn nodes_to_call(
     ready: &BTreeSet<ReadyNode>,
     expected: impl Fn(u32) -> BTreeSet<String>,
@@ -105,7 +103,7 @@ impl ReadyNode {
 }
 
 impl<'a> NetworkSlot<'a> {
-    /// The slot of the plan in a folder; makes the token where there is none yet.
+    /// The slot of a plan; makes the token if it is missing.
     pub(crate) fn new(folder: &Folder, us: &'a Claim, lease: Duration) -> Result<Self> {
         let path = |parts: [&str; 2]| folder.path().join(parts[0]).join(parts[1]);
         let slot = Self {
@@ -122,7 +120,7 @@ impl<'a> NetworkSlot<'a> {
         Ok(slot)
     }
 
-    /// The token comes with its folder, by one rename: there is one, whoever else makes it at the same moment.
+    /// Makes the token with its folder by one rename, so that only one exists.
     fn make_token(&self, parent: &Path) -> Result<()> {
         if self.waiting.exists() {
             return Ok(());
@@ -133,7 +131,7 @@ impl<'a> NetworkSlot<'a> {
         let moved = fs::rename(&made, &self.waiting);
         if let Err(error) = moved {
             let _ = fs::remove_dir_all(&made);
-            // Somebody else has made it meanwhile: theirs is not empty, and stays.
+            // Another worker was quicker: its folder is not empty, and stays.
             if !self.waiting.join(KEEPER).exists() {
                 return Err(Error::Write(self.waiting.clone(), error));
             }
@@ -141,16 +139,16 @@ impl<'a> NetworkSlot<'a> {
         Ok(())
     }
 
-    /// Takes the token if nobody has it.
+    /// Takes the token if it is free.
     pub(crate) fn take(&self) -> Result<Option<HeldClaim>> {
-        // Looked at first: to claim is to write a file.
+        // Checked first, because a claim writes a file.
         if !self.waiting.join(format!("{TOKEN}.json")).exists() {
             return Ok(None);
         }
         claim::claim(&self.waiting, &self.running, TOKEN, self.us)
     }
 
-    /// Gives the token back for a holder that is gone.
+    /// Returns the token of a lost holder.
     pub(crate) fn release_lost(&self) -> Result<()> {
         for seen in claim::claims(&self.running)? {
             if claim::is_gone(&self.running, &seen, self.us, self.lease)?
@@ -182,7 +180,7 @@ impl<'a> NetworkSlot<'a> {
         let _ = fs::remove_file(self.net.join("ready").join(ready.file()));
     }
 
-    /// Who waits now. Takes away what the gone have left.
+    /// The ready nodes; removes those of lost workers.
     pub(crate) fn ready(&self, now: SystemTime) -> Result<BTreeSet<ReadyNode>> {
         let place = self.net.join("ready");
         let entries = fs::read_dir(&place).map_err(|error| Error::List(place.clone(), error))?;
@@ -192,7 +190,7 @@ impl<'a> NetworkSlot<'a> {
             let renewed = entry.metadata().and_then(|data| data.modified());
             match renewed.map(|renewed| now.duration_since(renewed)) {
                 Ok(Ok(age)) if age > self.lease => self.withdraw(&found),
-                // It has withdrawn just now.
+                // It has just withdrawn.
                 Err(_) => {}
                 Ok(_) => {
                     ready.insert(found);
@@ -202,7 +200,7 @@ impl<'a> NetworkSlot<'a> {
         Ok(ready)
     }
 
-    /// Calls these, whose turn it is as long as we hold the token.
+    /// Calls nodes; the caller holds the token.
     pub(crate) fn call(&self, whom: &[&ReadyNode]) -> Result<Option<RoundCall>> {
         let Some(first) = whom.first() else { return Ok(None) };
         let members = whom.iter().map(|ready| (ready.node.clone(), ready.nonce.clone())).collect();
@@ -214,7 +212,7 @@ impl<'a> NetworkSlot<'a> {
         Ok(Some(call))
     }
 
-    /// Takes away the marks of earlier calls: we hold the token, so they are over.
+    /// Removes the marks of earlier calls, which have ended since we hold the token.
     fn sweep(&self) {
         let entries = fs::read_dir(&self.net).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("call-")) {
@@ -222,7 +220,7 @@ impl<'a> NetworkSlot<'a> {
         }
     }
 
-    /// The last call, if it calls this waiting and is so young that it is still worth beginning.
+    /// The last call, if it is for this ready node and recent enough.
     pub(crate) fn called(&self, ready: &ReadyNode) -> Option<RoundCall> {
         let path = self.net.join("go.json");
         let call: RoundCall = read(&path).ok()?;
@@ -233,7 +231,7 @@ impl<'a> NetworkSlot<'a> {
         let made = fs::metadata(&path).and_then(|data| data.modified()).ok()?;
         let age = claim::now_of(&self.net).ok()?.duration_since(made).unwrap_or_default();
         if age.as_secs_f64() > BEGIN_SECONDS {
-            // Whoever called does not wait for us.
+            // The caller must not wait for us.
             self.mark(&call, &ready.node, ENDED);
             return None;
         }
@@ -244,18 +242,17 @@ impl<'a> NetworkSlot<'a> {
         self.net.join(format!("call-{}", call.id))
     }
 
-    /// Leaves a mark: `begun` or `ended`. One that cannot be left is not missed but by those who count.
+    /// Leaves a mark; a missing one only counts as a pair less.
     pub(crate) fn mark(&self, call: &RoundCall, node: &str, what: &str) {
         let _ = fs::write(self.marks(call).join(format!("{node}.{what}")), b".");
     }
 
-    /// Whether all nodes of a call have this mark.
     pub(crate) fn all_have(&self, call: &RoundCall, what: &str) -> bool {
         let marks = self.marks(call);
         call.members.iter().all(|(node, _)| marks.join(format!("{node}.{what}")).exists())
     }
 
-    /// Calls these nodes with the token held, which is released again where there are none or that fails.
+    /// Calls nodes with the token held, which is released if the list is empty or the call fails.
     pub(crate) fn call_with(&self, held: HeldClaim, nodes: &[&ReadyNode]) -> Result<Option<(RoundCall, HeldClaim)>> {
         match self.call(nodes) {
             Ok(Some(call)) => Ok(Some((call, held))),
@@ -264,13 +261,13 @@ impl<'a> NetworkSlot<'a> {
         }
     }
 
-    /// Whether a call is over for one who was called; one whose marks were taken away is over for all.
+    /// Whether a call has ended for a node; a call whose marks were removed has ended for all.
     pub(crate) fn has_ended(&self, call: &RoundCall, node: &str) -> bool {
         let marks = self.marks(call);
         !marks.exists() || marks.join(format!("{node}.{ENDED}")).exists()
     }
 
-    /// Whether somebody who is there has the token.
+    /// Whether a living worker has the token.
     pub(crate) fn is_taken(&self) -> Result<bool> {
         for seen in claim::claims(&self.running)? {
             if !claim::is_gone(&self.running, &seen, self.us, self.lease)? {
@@ -280,12 +277,12 @@ impl<'a> NetworkSlot<'a> {
         Ok(false)
     }
 
-    /// How many pairs of a call were measured for at least half of the time that this node's was, this one included. `None`
-    /// where that cannot be told.
+    /// How many pairs of a call were measured during at least half of this node's time, this one included. `None` if that
+    /// is unknown.
     pub(crate) fn at_once(&self, call: &RoundCall, node: &str) -> Option<u32> {
         let marks = self.marks(call);
         let time = |node: &str, what: &str| {
-            // Opened, so that an NFS client asks its server.
+            // Opened, so that an NFS client asks the server.
             let file = File::open(marks.join(format!("{node}.{what}")))?;
             file.metadata()?.modified()
         };
@@ -308,7 +305,7 @@ impl<'a> NetworkSlot<'a> {
     }
 }
 
-/// Whether another pair was measured during half of the time, or more, that ours was.
+/// Whether another pair was measured during at least half of our time.
 fn is_half_of(ours: Span, other: Span) -> bool {
     let Some(our_end) = ours.ended else { return false };
     let from = ours.begun.max(other.begun);
@@ -352,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_told_by_names_of_files() {
+    fn file_names_list_the_waiting_nodes() {
         for node in ["n1", "node-7.rack_3", "r1.n2"] {
             let ready = ReadyNode { round: 12, node: node.into(), nonce: "0f".into() };
             assert_eq!(ReadyNode::parse(&ready.file()), Some(ready));
@@ -368,7 +365,7 @@ mod tests {
         let folder = Folder::at(scratch.path());
         let claims: Vec<Claim> = (0..8).map(|number| claim(&format!("c{number}"))).collect();
         for _ in 0..20 {
-            // All at the same moment, on a plan without a token, and while somebody has it.
+            // All at once, on a plan without a token and while one has it.
             let taken: Vec<HeldClaim> = std::thread::scope(|scope| {
                 let folder = &folder;
                 let one = |us| scope.spawn(move || NetworkSlot::new(folder, us, LEASE).unwrap().take().unwrap());
@@ -384,7 +381,7 @@ mod tests {
                 slot.release(held).unwrap();
             }
         }
-        // The holder goes without a word: after the lease others have it again.
+        // The holder is lost: after the lease another worker gets the token.
         let slot = NetworkSlot::new(&folder, &claims[0], Duration::from_millis(50)).unwrap();
         let lost = slot.take().unwrap().unwrap();
         std::thread::sleep(Duration::from_millis(200));
@@ -407,14 +404,14 @@ mod tests {
         assert_eq!((slot.called(&one), slot.called(&other)), (Some(call.clone()), None));
         slot.withdraw(&one);
         let again = slot.wait_for(3, "n1").unwrap();
-        assert_eq!(slot.called(&again), None, "the same node, waiting anew");
-        // The call is an hour old: too late, and whoever called must not wait.
+        assert_eq!(slot.called(&again), None, "the same node, waiting again");
+        // An hour later: too late to begin, and the caller must not wait.
         let go = File::options().write(true).open(slot.net.join("go.json")).unwrap();
         go.set_modified(now - Duration::from_hours(1)).unwrap();
         assert!(!slot.all_have(&call, ENDED));
         assert_eq!(slot.called(&one), None);
         assert!(slot.all_have(&call, ENDED));
-        // Who has not renewed its waiting is gone.
+        // A node that has not renewed is lost.
         assert_eq!(slot.ready(now + 2 * LEASE).unwrap(), BTreeSet::new());
         assert_eq!(slot.ready(now).unwrap(), BTreeSet::new(), "and its mark with it");
         for broken in ["", "{", "[1]"] {
@@ -444,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_tell_how_many_were_measured_at_once() {
+    fn marks_count_the_pairs_measured_at_once() {
         let scratch = scratch();
         let (folder, us) = (Folder::at(scratch.path()), claim("a"));
         let slot = NetworkSlot::new(&folder, &us, LEASE).unwrap();
@@ -461,12 +458,12 @@ mod tests {
         assert_eq!(slot.at_once(&call, "n0"), Some(1), "nobody else has begun");
         let began = sys::clock::monotonic_raw_seconds();
         all(BEGUN);
-        // However slow this file system is, all have begun in the first tenth of the time.
+        // All have begun in the first tenth of the time, however slow the file system is.
         std::thread::sleep(Duration::from_secs_f64(10.0 * (sys::clock::monotonic_raw_seconds() - began)));
         all(ENDED);
-        assert_eq!(slot.at_once(&call, "n0"), Some(300), "told from a part of them");
+        assert_eq!(slot.at_once(&call, "n0"), Some(300), "estimated from some of them");
         assert!(slot.all_have(&call, ENDED));
-        // The next call takes the marks away.
+        // The next call removes the marks.
         slot.call(&[&waiting[0]]).unwrap();
         assert_eq!(slot.at_once(&call, "n0"), None);
     }

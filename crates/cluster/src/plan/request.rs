@@ -1,4 +1,4 @@
-//! From a request to a plan and its tasks.
+//! Makes a plan and its tasks from a request.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,21 +10,21 @@ use model::experiment::Area;
 use model::machine::Machine;
 use verdict::rules::Resource;
 
-use super::suite::suite;
+use super::suite;
 use super::write::PROGRAM;
 use crate::error::{Error, Result};
 use crate::folder::is_plain_name;
 use crate::hpl;
 use crate::network::pairs;
 
-/// The most nodes of a plan: ten times the largest cluster that the paths are built for.
+/// Ten times the largest cluster that the paths are built for.
 const MOST_NODES: usize = 100_000;
 
-/// Seconds that an `assay run` takes besides its rows: the program's start, the look at the machine before and after, the
-/// page. A guess, of the size of what a debug build takes on a slow disk.
+/// Seconds of an `assay run` outside its benchmarks: start, discovery, HTML report. Estimated for a debug build on a slow
+/// disk.
 const AROUND_SECONDS: f64 = 3.0;
 
-/// What was asked for.
+/// What a plan is made from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// The plan's name.
@@ -33,17 +33,17 @@ pub struct Request {
     pub created: String,
     /// The program that makes the plan.
     pub program: Program,
-    /// The program that nodes run, where another one than a copy of this is wanted: an absolute path on every node.
+    /// The program that nodes run, as an absolute path on every node; `None`: a copy of this one.
     pub program_path: Option<String>,
     /// The suite's name, or the text of a suite's file.
     pub suite: String,
-    /// Only these areas; the network of a node with itself is measured only where it is among them.
+    /// Only these areas. The network of a node with itself is measured only if it is among them.
     pub areas: Vec<Area>,
-    /// Only ids that match.
+    /// Only benchmark ids that match.
     pub filter: Option<String>,
-    /// Exactly so many samples a row.
+    /// Exactly this many samples per benchmark.
     pub repeat: Option<u32>,
-    /// What else each `assay run` is called with, word by word.
+    /// Further arguments of each `assay run`.
     pub options: Vec<String>,
     /// Directory on each node in which disks are measured.
     pub directory: Option<String>,
@@ -51,21 +51,20 @@ pub struct Request {
     pub nodes: Vec<PlanNode>,
     /// How pairs of nodes are chosen for the network between them.
     pub pairing: Option<Pairing>,
-    /// Which of a node's addresses the network is measured between: an interface's name, or a subnet.
+    /// Which of a node's addresses the network is measured between: the name of an interface, or a subnet.
     pub network: Option<String>,
-    /// How HPL is run across all nodes together, where it is.
+    /// How HPL is run across all nodes.
     pub hpl: Option<HplPlan>,
-    /// The lease, in seconds.
+    /// The lease in seconds.
     pub lease_seconds: f64,
-    /// How often a task is tried.
+    /// Attempts per task.
     pub attempts: u32,
     /// Seed of orders and pairs.
     pub seed: u64,
 }
 
-/// Expected seconds of each area of what is asked for, by the suite's own plan on this machine; for rows that end when
-/// their intervals are narrow enough, until they must end. On other nodes it will take another time: more threads, more
-/// rows.
+/// Expected seconds of each requested area on this machine, with the most samples of each benchmark. Other nodes will
+/// differ: more threads, more benchmarks.
 pub fn expected(request: &Request, machine: &Machine, disk: DiskTarget) -> Result<BTreeMap<Area, f64>> {
     let suite = suite(&request.suite)?;
     let budget = suite.time_budget.filter(|_| request.repeat.is_none());
@@ -94,11 +93,13 @@ pub fn expected(request: &Request, machine: &Machine, disk: DiskTarget) -> Resul
     Ok(areas)
 }
 
-/// The plan that was asked for and its tasks: on every node one for each area, and those of the pairs.
+/// Makes the plan and its tasks: one for each node and area, and those of pairs and HPL.
 pub fn make(request: &Request, expected: &BTreeMap<Area, f64>) -> Result<(Plan, Vec<Task>)> {
     check_nodes(&request.nodes)?;
     if expected.is_empty() {
-        return Err(Error::Request("of this suite nothing is measured on a node alone; name other areas with --area"));
+        return Err(Error::Request(
+            "this suite has no benchmark for single nodes in these areas. Choose other areas with --area",
+        ));
     }
     if !(request.lease_seconds >= 1.0 && request.lease_seconds <= 86_400.0) {
         return Err(Error::LeaseSeconds(request.lease_seconds));
@@ -119,7 +120,7 @@ pub fn make(request: &Request, expected: &BTreeMap<Area, f64>) -> Result<(Plan, 
     }
     if let Some(pairing) = request.pairing {
         if request.nodes.len() < 2 {
-            return Err(Error::Request("there is no network between nodes where there is one node; leave --pairs out"));
+            return Err(Error::Request("one node has no network between nodes. Omit --pairs"));
         }
         tasks.extend(pairs::tasks(&request.nodes, pairing, request.seed));
     }
@@ -152,7 +153,7 @@ pub fn make(request: &Request, expected: &BTreeMap<Area, f64>) -> Result<(Plan, 
 
 fn check_nodes(nodes: &[PlanNode]) -> Result<()> {
     if nodes.is_empty() {
-        return Err(Error::Request("a plan needs at least one node; name some with --nodes or --hosts"));
+        return Err(Error::Request("a plan needs at least one node. List nodes with --nodes or --hosts"));
     }
     if nodes.len() > MOST_NODES {
         return Err(Error::TooManyNodes(nodes.len(), MOST_NODES));
@@ -172,7 +173,7 @@ fn check_nodes(nodes: &[PlanNode]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::support::{expected_seconds as two, machine_with_cpus, request};
+    use crate::tests::support::{expected_seconds as two, request};
 
     #[test]
     fn every_node_has_a_task_for_each_area() {
@@ -191,8 +192,8 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         for (nodes, why) in [
             (&[][..], "at least one node"),
-            (&["n1", "n2", "n1"][..], "named twice"),
-            (&["../n1"][..], "no name for a node"),
+            (&["n1", "n2", "n1"][..], "listed twice"),
+            (&["../n1"][..], "not a valid node name"),
             (&["a\nb"][..], "'a\\nb'"),
             (&many[..], "more than the 100000"),
         ] {
@@ -207,7 +208,8 @@ mod tests {
 
     #[test]
     fn loopback_is_measured_only_where_it_is_asked_for() {
-        let machine = machine_with_cpus(2);
+        let recorded = "../machine/tests/machines/intel-raptor-lake-core-i7-1370p";
+        let machine = machine::discover(&machine::Sysroot::folder(recorded.as_ref()).unwrap());
         let disk = || bench::target::look(std::env::temp_dir(), false);
         let areas = |areas: Vec<Area>| expected(&Request { areas, ..request(&["n1"]) }, &machine, disk());
         let all = areas(Vec::new()).unwrap();

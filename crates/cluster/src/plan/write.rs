@@ -1,4 +1,4 @@
-//! Writing a plan and its tasks into its folder.
+//! Writes a plan and its tasks into its folder.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,17 +20,16 @@ const PROGRAM_FOLDER: &str = "program";
 /// The other folders of a plan's folder.
 const FOLDERS: &[&str] = &["running", "work", "done", "failed", "nodes", "jobs", "probe", "log"];
 
-/// Threads that write a new plan: on a shared file system each file costs a round trip to its server.
+/// Threads that write a new plan: on a shared file system each file costs a round trip to the server.
 const WRITERS: usize = 8;
 
-/// Writes a plan into its folder, which must be absent or empty, and a copy of `program` unless the plan names another
-/// one. The plan itself comes last: a folder without it holds none. That all of it is on the disk is asked for once, at
-/// the end. Where it cannot be written whole, nothing of it stays.
+/// Writes a plan into its folder, which must be absent or empty, and copies `program` unless the plan names another one.
+/// `plan.json` comes last, after one sync of everything else. After an error nothing stays.
 pub fn write(folder: &Folder, plan: &Plan, tasks: &[Task], program: &Path) -> Result<()> {
     check_empty(folder)?;
     let was_there = folder.path().exists();
     fill(folder, plan, tasks, program).inspect_err(|_| {
-        // It was empty: all that is in it is ours.
+        // The folder was empty, so everything in it is ours.
         for name in [PROGRAM_FOLDER, State::Waiting.name()].iter().chain(FOLDERS) {
             let _ = fs::remove_dir_all(folder.path().join(name));
         }
@@ -57,7 +56,7 @@ fn fill(folder: &Folder, plan: &Plan, tasks: &[Task], program: &Path) -> Result<
     std::thread::scope(|scope| {
         let part = |nodes| scope.spawn(move || fill_nodes(folder, nodes));
         let writers: Vec<_> = nodes.chunks(nodes.len().div_ceil(WRITERS).max(1)).map(part).collect();
-        // All are waited for: what is still being written could not be taken away.
+        // All are waited for: files still being written could not be removed.
         let ended: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         ended.into_iter().try_for_each(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })?;
@@ -66,8 +65,7 @@ fn fill(folder: &Folder, plan: &Plan, tasks: &[Task], program: &Path) -> Result<
     folder::write(&folder.path().join("plan.json"), plan)
 }
 
-/// Makes the folders of these nodes and writes their tasks, as they are to stay: nobody looks for tasks where there is no
-/// plan yet.
+/// Makes the folders of these nodes and writes their tasks in place: no worker looks before `plan.json` exists.
 fn fill_nodes(folder: &Folder, nodes: &[(&str, Vec<&Task>)]) -> Result<()> {
     for (node, tasks) in nodes {
         let waiting = folder.tasks(State::Waiting, node);
@@ -98,7 +96,7 @@ pub fn check_empty(folder: &Folder) -> Result<()> {
     found.into_iter().next().map_or(Ok(()), |other| Err(Error::NotEmpty(path, other)))
 }
 
-/// Copies a program, so that nodes run what the plan was made with, whatever is installed on them.
+/// Copies the program, so that nodes run the one that made the plan.
 fn copy_program(from: &Path, to: &Path) -> Result<()> {
     to.parent().map_or(Ok(()), make_folder)?;
     let copied = fs::copy(from, to)
@@ -120,16 +118,16 @@ mod tests {
         let program = scratch.path().join("assay-here");
         fs::write(&program, "#!/bin/sh\n").unwrap();
         let (plan, tasks) = make(&request(&["n1", "n2"]), &two()).unwrap();
-        assert!(folder.plan().unwrap_err().to_string().contains("holds no plan"));
+        assert!(folder.plan().unwrap_err().to_string().contains("has no plan"));
         write(&folder, &plan, &tasks, &program).unwrap();
         assert_eq!(folder.plan().unwrap(), plan);
         let copy = folder.program(&plan);
         assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o755);
         let task: Task = folder::read(&folder.path().join("waiting/n2/cpu.json")).unwrap();
         assert_eq!(task, tasks[2]);
-        assert!(write(&folder, &plan, &tasks, &program).unwrap_err().to_string().contains("holds a plan already"));
+        assert!(write(&folder, &plan, &tasks, &program).unwrap_err().to_string().contains("already has a plan"));
         fs::remove_file(folder.path().join("plan.json")).unwrap();
-        assert!(write(&folder, &plan, &tasks, &program).unwrap_err().to_string().contains("cut off"));
+        assert!(write(&folder, &plan, &tasks, &program).unwrap_err().to_string().contains("incomplete plan"));
         let other = Folder::at(scratch.path());
         assert!(write(&other, &plan, &tasks, &program).unwrap_err().to_string().contains("not empty"));
         let missing = Folder::at(&scratch.path().join("other"));

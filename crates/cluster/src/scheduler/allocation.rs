@@ -1,5 +1,4 @@
-//! Inside an allocation of Slurm (`salloc`, a job of the user's own): workers start at once, on its nodes and no
-//! others.
+//! Workers inside an allocation of Slurm (`salloc`, or a job of the user's own), on its nodes only.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +12,7 @@ use super::{script, slurm};
 use crate::error::Result;
 use crate::tasks::lease;
 
-/// An allocation.
+/// An allocation of Slurm.
 #[derive(Debug)]
 pub struct Allocation {
     settings: JobSettings,
@@ -25,7 +24,7 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// The allocation of this job, whose nodes Slurm writes as `node_list`.
+    /// The allocation of a job with these nodes, in Slurm's notation.
     pub fn new(
         settings: JobSettings,
         environment: Environment,
@@ -38,7 +37,7 @@ impl Allocation {
     }
 }
 
-/// A step beside whatever else runs in the allocation, such as the shell that we were called from.
+/// A step that shares the allocation with other steps, such as the user's shell.
 fn overlapping(settings: &JobSettings, job: &Job, allocation: &str) -> Vec<String> {
     let mut words = script::step(settings, job);
     words.splice(1..1, [format!("--jobid={allocation}"), "--overlap".to_owned(), "--mem=0".to_owned()]);
@@ -52,7 +51,7 @@ impl Scheduler for Allocation {
 
     fn submit(&mut self, job: &Job) -> std::result::Result<Submitted, Refusal> {
         let command = self.script(job).command;
-        // One process of ours for all of them: srun. It is named by the first node; the others are known by `jobs/`.
+        // One process, srun, for all nodes, named by the first.
         let first = job.nodes.first().cloned().unwrap_or_default();
         let id = self.children.start("srun", &[(first, command.clone())], &self.environment)?;
         Ok(Submitted { id, launcher: "srun", command })

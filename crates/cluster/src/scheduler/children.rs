@@ -1,5 +1,5 @@
-//! Workers that are our own children, or whose connections are: each in its own process group, with what they print in
-//! the plan's folder.
+//! Workers (or their ssh connections) as child processes, each in its own process group, with their output in the plan's
+//! folder.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -20,13 +20,12 @@ use crate::claims::claim::{claimer, has_worker};
 use crate::error::Result;
 use crate::folder::Folder;
 
-/// How long workers have to end what they measure and put their tasks back.
+/// Timeout for workers to end their measurement and return their tasks.
 const GRACE_SECONDS: f64 = 15.0;
 
-/// How often we look whether they have.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Jobs that are children of ours.
+/// Jobs that are child processes.
 #[derive(Debug)]
 pub(super) struct Children {
     folder: Folder,
@@ -39,13 +38,13 @@ pub(super) struct Children {
 }
 
 impl Children {
-    /// None yet. `bound`: they end when this is dropped.
+    /// No jobs yet. `bound`: workers end when this is dropped.
     pub(super) fn new(plan: &Path, lease: Duration, bound: bool) -> Result<Self> {
         let us = claimer(None)?;
         Ok(Self { folder: Folder::at(plan), lease, us, jobs: BTreeMap::new(), started: 0, bound })
     }
 
-    /// Starts a job's workers: a command for each node, or one for all of them, which then is named by the first.
+    /// Starts a job's workers: a command for each node, or one for all, which is named by the first node.
     pub(super) fn start(
         &mut self,
         launcher: &str,
@@ -69,7 +68,7 @@ impl Children {
         Ok(id)
     }
 
-    /// What is known of these nodes: those with a child, or with a worker that somebody else started, are busy.
+    /// The state of these nodes: busy if they have a child, or a worker that was started elsewhere.
     pub(super) fn state<'a>(&mut self, nodes: impl Iterator<Item = &'a str>) -> SchedulerState {
         for job in self.jobs.values_mut() {
             job.retain_mut(|(_, child)| matches!(child.try_wait(), Ok(None)));
@@ -85,16 +84,15 @@ impl Children {
 
     fn availability(&self, node: &str) -> Availability {
         if self.jobs.values().flatten().any(|(of, _)| of == node) {
-            return Availability::Busy("a worker of ours is there".to_owned());
+            return Availability::Busy("this campaign's worker is running".to_owned());
         }
         if has_worker(&self.folder, node, &self.us, self.lease) {
-            return Availability::Busy("a worker that somebody else started is there".to_owned());
+            return Availability::Busy("another campaign's worker is running".to_owned());
         }
         Availability::Idle
     }
 
-    /// The same, where each job is for one node of the plan: a node whose worker has ended can start again while others go
-    /// on.
+    /// The state where each job is for one node, so that a node whose worker has ended can start again.
     pub(super) fn state_of_single_nodes(&mut self, nodes: &[PlanNode]) -> SchedulerState {
         let partitions = nodes.iter().filter_map(|node| node.partition.clone()).chain([String::new()]);
         let one_node = JobLimits { seconds: None, nodes: Some(1) };
@@ -129,11 +127,10 @@ fn start(argv: &[String], environment: &Environment, log: &Path) -> std::result:
     command.spawn().map_err(|error| SchedulerError::Start(program.clone(), error))
 }
 
-/// Ends workers: asks them first, so that they put their tasks back.
+/// Ends workers; SIGTERM first, so that they return their tasks.
 fn end(job: &mut [(String, Child)]) {
     for (_, child) in &*job {
         if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            // One that is gone is what was wanted.
             let _ = kill_process_group(group, Signal::TERM);
         }
     }
@@ -159,7 +156,6 @@ mod tests {
     use crate::scheduler::log::last_line;
     use crate::tests::support::{Scratch, scratch};
 
-    /// A plan's folder with a place for logs.
     fn plan() -> (Scratch, Folder) {
         let scratch = scratch();
         let folder = Folder::at(scratch.path());
@@ -194,7 +190,7 @@ mod tests {
             [shell("n1", "echo first; echo; echo 'the reason ' >&2; echo 'srun: error: x'"), shell("n2", "sleep 1000")];
         let id = children.start("here", &workers, &environment()).unwrap();
         let began = monotonic_raw_seconds();
-        // The first ends; the job and the second stay.
+        // The first worker ends; the job and the second worker stay.
         while children.state(["n1", "n2"].into_iter()).nodes["n1"] != Availability::Idle
             && monotonic_raw_seconds() - began < 60.0
         {
@@ -230,13 +226,13 @@ mod tests {
     }
 
     #[test]
-    fn a_node_with_a_worker_of_somebody_else_is_busy_until_its_lease_is_over() {
+    fn a_node_with_a_foreign_worker_is_busy_until_its_lease_ends() {
         let (_scratch, folder) = plan();
         let (waiting, running) = (folder.tasks(State::Waiting, "n1"), folder.tasks(State::Running, "n1"));
         fs::create_dir_all(&waiting).unwrap();
         fs::create_dir_all(&running).unwrap();
         fs::write(waiting.join(".node.json"), "{}").unwrap();
-        // Of another host, so that only the lease can tell.
+        // Of another host, so that only the lease counts.
         let other = Claim { host: "elsewhere".into(), boot: None, ..claimer(None).unwrap() };
         crate::claims::claim::claim(&waiting, &running, NODE, &other).unwrap().unwrap();
         let mut children = Children::new(folder.path(), Duration::from_hours(1), true).unwrap();

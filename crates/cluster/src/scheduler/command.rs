@@ -1,5 +1,4 @@
-//! Calling a scheduler's commands: with nothing of our environment but what is named, alone in their process group, and
-//! no longer than they may.
+//! Calls of a scheduler's commands, with a timeout, in their own process group, and with selected variables only.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -15,16 +14,16 @@ use sys::clock::monotonic_raw_seconds;
 
 use super::error::SchedulerError;
 
-/// The variables that a scheduler's commands are given; `cli` takes them from its own environment.
+/// The variables for a scheduler's commands; `cli` takes them from its own environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment(BTreeMap<String, String>);
 
-/// Variables that commands of Slurm and ssh need to find their configuration, their programs and the user's agent, and
-/// that change nothing about a job. `SBATCH_…` and the other `SLURM_…` would change what is asked for.
+/// Variables with which commands of Slurm and ssh find their configuration, programs and agent. `SBATCH_…` and the other
+/// `SLURM_…` would change the job.
 const KEPT: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SLURM_CONF", "SSH_AUTH_SOCK", "KRB5CCNAME"];
 
 impl Environment {
-    /// What is to be kept of all variables.
+    /// The selected ones of all variables.
     #[must_use]
     pub fn of(all: &BTreeMap<String, String>) -> Self {
         let kept = all.iter().filter(|(name, _)| KEPT.contains(&name.as_str()));
@@ -42,7 +41,7 @@ impl Environment {
     }
 }
 
-/// Where a program is, by the search path of an environment.
+/// The path of a program in the environment's search path.
 #[must_use]
 pub fn find_program(name: &str, environment: &Environment) -> Option<PathBuf> {
     let folders = environment.get("PATH")?.split(':').filter(|folder| folder.starts_with('/'));
@@ -53,7 +52,6 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// What came of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CommandOutput {
     pub(super) succeeded: bool,
@@ -68,14 +66,13 @@ impl CommandOutput {
     }
 }
 
-/// How long a command of a scheduler may take. They wait ten seconds, or as long as the site says, for a controller
-/// that is busy, and try again a few times.
+/// Timeout of a command. Slurm's commands wait ten seconds or longer for a busy controller, and retry.
 const PATIENCE_SECONDS: f64 = 60.0;
 
-/// How often we look whether a command has ended.
+/// How often a running command is polled.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The most that is read of a stream: ten thousand nodes in ten partitions are 10 MB.
+/// The most bytes read of a stream: ten thousand nodes in ten partitions are 10 MB.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// Runs a command with this input and waits for it.
@@ -96,7 +93,7 @@ fn call_within(
     let (program, rest) = argv.split_first().ok_or(SchedulerError::NoCommand)?;
     let program = program.as_ref();
     let mut command = Command::new(find_program(program, environment).unwrap_or_else(|| PathBuf::from(program)));
-    // English answers: they are parsed.
+    // English, because the output is parsed.
     command
         .args(rest.iter().map(AsRef::as_ref))
         .env_clear()
@@ -108,7 +105,7 @@ fn call_within(
     let mut child = command.spawn().map_err(|error| SchedulerError::Start(program.to_owned(), error))?;
     let (stdout, stderr) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
     let writer = child.stdin.take().zip(input.map(str::to_owned)).map(|(mut stdin, text)| {
-        // A program that does not read all of it reports what it misses.
+        // A program that does not read all of it reports what is missing.
         std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())))
     });
     let ended = wait(&mut child, program, patience_seconds);
@@ -183,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_told_of() {
+    fn a_missing_program_is_reported() {
         let sentence = call(&["assay-no-such-program"], None, &environment()).unwrap_err().to_string();
         assert!(sentence.contains("cannot start 'assay-no-such-program'"), "{sentence}");
         assert_eq!(find_program("assay-no-such-program", &environment()), None);

@@ -13,15 +13,14 @@ use super::words::command_line;
 use crate::error;
 use crate::tasks::lease;
 
-/// Options of ssh: it never asks; a node that does not answer within 15 s is down; a connection that is dead for two minutes
-/// ends.
+/// ssh never prompts; a node that does not respond within 15 s is down; a connection dead for two minutes ends.
 const SSH_OPTIONS: &str = "-T -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=30 -o ServerAliveCountMax=4";
 
-/// How long a worker on this host waits for others, as `assay agent` takes it. All of them are started at the same time:
-/// one that is missing after half a minute does not come, and another job does what is left.
+/// How long a worker on this host waits for other nodes: all workers are started at the same time, and another job does
+/// what is left.
 const LINGER: &str = "30s";
 
-/// Starts workers without a queue.
+/// A scheduler without a queue.
 #[derive(Debug)]
 pub struct Direct {
     settings: JobSettings,
@@ -33,19 +32,19 @@ pub struct Direct {
 
 #[derive(Debug)]
 enum Launcher {
-    /// All on this host, one after another, to try a plan out: the results are this host's.
+    /// All on this host, one after another, as a trial of the plan.
     Here,
-    /// Over ssh, with this configuration of ssh where there is one. Other users are not kept away from the nodes.
+    /// Over ssh, with this configuration file. Other users may use the nodes meanwhile.
     Ssh(Option<PathBuf>),
 }
 
 impl Direct {
-    /// This host for the jobs of a plan.
+    /// Workers on this host.
     pub fn here(settings: JobSettings, environment: Environment, plan: &Plan) -> error::Result<Self> {
         Self::new(settings, environment, plan, Launcher::Here)
     }
 
-    /// The nodes of a plan over ssh.
+    /// Workers on the plan's nodes over ssh.
     pub fn ssh(
         settings: JobSettings,
         environment: Environment,
@@ -56,7 +55,7 @@ impl Direct {
     }
 
     fn new(settings: JobSettings, environment: Environment, plan: &Plan, launcher: Launcher) -> error::Result<Self> {
-        // A worker over ssh continues without its connection, as a job does without its submitter.
+        // A worker continues without its ssh connection, as a job does without its submitter.
         let children = Children::new(&settings.plan, lease(plan), matches!(launcher, Launcher::Here))?;
         Ok(Self { settings, environment, nodes: plan.nodes.clone(), launcher, children })
     }
@@ -77,7 +76,7 @@ fn worker_here(settings: &JobSettings, job: &Job, node: &str) -> Vec<String> {
     words
 }
 
-/// A worker's command as ssh takes it: the shell of the node reads it.
+/// A worker's command over ssh, quoted for the node's shell.
 fn over_ssh(config: Option<&Path>, worker: &[String], node: &str) -> Vec<String> {
     let mut words = vec!["ssh".to_owned()];
     words.extend(config.into_iter().flat_map(|path| ["-F".to_owned(), path.to_string_lossy().into_owned()]));
@@ -101,7 +100,7 @@ impl Scheduler for Direct {
     fn poll(&mut self) -> Result<SchedulerState, SchedulerError> {
         let mut state = self.children.state_of_single_nodes(&self.nodes);
         if matches!(self.launcher, Launcher::Here) {
-            // One after another: at the same time they would measure each other.
+            // At the same time they would disturb each other.
             state.room = Some(u32::from(state.queue.is_empty()));
         }
         Ok(state)

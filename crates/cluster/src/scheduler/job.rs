@@ -1,4 +1,4 @@
-//! Jobs, what a scheduler knows of them and of nodes, and the trait of schedulers.
+//! Jobs, what a scheduler knows, and the trait of schedulers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::error::SchedulerError;
 use super::words::command_line;
 
-/// What every job of a plan has in common.
+/// Settings of all jobs of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobSettings {
     /// The plan's folder, absolute.
@@ -15,58 +15,57 @@ pub struct JobSettings {
     pub name: String,
     /// The program that nodes run, absolute.
     pub program: PathBuf,
-    /// Lines that the user wants in every script, without `#SBATCH`.
+    /// The user's options for every script, without `#SBATCH`.
     pub lines: Vec<String>,
 }
 
 /// Which tasks a job's workers do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobTasks {
-    /// Those that a node does alone.
+    /// Tasks of a single node.
     Alone,
-    /// Those that need several nodes at the same moment.
+    /// Tasks that need several nodes at the same time.
     Together,
 }
 
 impl JobTasks {
-    /// As `assay agent --role` takes it.
+    /// The value for `assay agent --role`.
     #[must_use]
     pub const fn role(self) -> &'static str {
         match self {
             Self::Alone => "suite",
-            // What is done together includes HPL, which a worker takes as it takes a suite's task.
+            // HPL is among the tasks of several nodes, and is done by any role but `suite`.
             Self::Together => "all",
         }
     }
 }
 
-/// A job: a worker on each of these nodes.
+/// A job: a worker on each of its nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// The nodes; at least one.
     pub nodes: Vec<String>,
-    /// Where it is queued; `None` for the scheduler's default.
+    /// Its partition; `None` for the scheduler's default.
     pub partition: Option<String>,
-    /// How long it may take, from its start, in seconds.
+    /// Its time limit in seconds.
     pub seconds: f64,
     /// Which tasks its workers do.
     pub tasks: JobTasks,
-    /// Name of the file in the plan's `probe/` that each of its nodes has to find, and to answer, before its worker
-    /// begins; `None` where the job is only shown.
+    /// Name of its probe file in the plan's `probe/`; `None` if the job is only shown.
     pub probe: Option<String>,
 }
 
-/// How a job would be started: what a person would type.
+/// How a job is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     /// The command, word by word.
     pub command: Vec<String>,
-    /// What it reads from its standard input: the batch script, where there is one.
+    /// The batch script on its standard input.
     pub input: Option<String>,
 }
 
 impl Script {
-    /// The script as a person reads it.
+    /// The script as it could be typed.
     #[must_use]
     pub fn text(&self) -> String {
         let command = command_line(&self.command);
@@ -74,30 +73,30 @@ impl Script {
     }
 }
 
-/// A job that was taken.
+/// An accepted job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submitted {
     /// The scheduler's id.
     pub id: String,
-    /// Which scheduler, as `jobs/ID.json` has it.
+    /// The scheduler, for `jobs/ID.json`.
     pub launcher: &'static str,
     /// The command, word by word.
     pub command: Vec<String>,
 }
 
-/// Why a job was not taken.
+/// Why a job was not accepted, as the scheduler reported it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The user has as many jobs as they may have: later it will be taken.
+    /// The user has too many jobs: accepted later.
     Limit(String),
-    /// The scheduler could not be reached: later it may be.
+    /// The scheduler did not respond: perhaps accepted later.
     Unreachable(String),
-    /// Something is wrong with the job itself.
+    /// The job itself is invalid.
     Wrong(String),
 }
 
 impl Refusal {
-    /// What was said.
+    /// The scheduler's message.
     #[must_use]
     pub fn said(&self) -> &str {
         match self {
@@ -106,25 +105,25 @@ impl Refusal {
     }
 }
 
-/// What a scheduler knows of a node.
+/// The state of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Availability {
     /// A job for it would start now.
     Idle,
-    /// Others have it, or a job of ours: a job for it would wait.
+    /// A job for it would wait.
     Busy(String),
-    /// It is not there, and nobody knows when it will be.
+    /// It is down, and nobody knows for how long.
     Down(String),
-    /// It cannot be reached from where we are, whatever happens (it is not in the allocation that we are in).
+    /// It is not in the allocation that this campaign runs in.
     Elsewhere(String),
 }
 
-/// Whether a job has begun.
+/// Whether a job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It waits.
+    /// Not yet.
     Pending,
-    /// It has nodes.
+    /// Yes.
     Running,
 }
 
@@ -133,48 +132,48 @@ pub enum Phase {
 pub struct Queued {
     /// The scheduler's id.
     pub id: String,
-    /// How far it is.
+    /// Whether it runs.
     pub phase: Phase,
-    /// Why it waits, in the scheduler's words.
+    /// Why it is pending, in the scheduler's words.
     pub reason: String,
 }
 
-/// What a scheduler knows at a moment.
+/// What a scheduler knows now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchedulerState {
-    /// Its nodes; a node of the plan that is not here is unknown to it.
+    /// Its nodes; a node of the plan that is missing here is unknown to it.
     pub nodes: BTreeMap<String, Availability>,
-    /// All jobs of this user, ours and others; each task of an array is one.
+    /// All jobs of this user; each task of an array is one.
     pub queue: Vec<Queued>,
-    /// How many more jobs its limits let this user have now; `None` where there is no limit.
+    /// How many more jobs this user may submit; `None`: no limit.
     pub room: Option<u32>,
-    /// Bounds of jobs by partition; one that is not here has none. The default one's name is empty.
+    /// Limits of jobs by partition; the name of the default one is empty.
     pub bounds: BTreeMap<String, JobLimits>,
 }
 
-/// What a job may be at most; each `None` where there is no limit.
+/// Limits of a job; `None`: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobLimits {
-    /// How long it may take, in seconds.
+    /// Time in seconds.
     pub seconds: Option<u64>,
-    /// How many nodes it may have, where they need not be together.
+    /// Nodes, if they need not be together.
     pub nodes: Option<u32>,
 }
 
 impl SchedulerState {
-    /// The bounds of jobs in a partition.
+    /// The limits of jobs in a partition.
     #[must_use]
     pub fn bounds(&self, partition: Option<&str>) -> JobLimits {
         self.bounds.get(partition.unwrap_or_default()).copied().unwrap_or_default()
     }
 }
 
-/// How a scheduler says that a job ended.
+/// How a job ended, by the scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobEnd {
-    /// Its word for it: Slurm's job states, such as `FAILED`, `CANCELLED`, `PREEMPTED`, `NODE_FAIL`, `TIMEOUT`.
+    /// Slurm's job state, such as `FAILED`, `CANCELLED`, `PREEMPTED`, `NODE_FAIL`, `TIMEOUT`.
     pub state: String,
-    /// The exit status, as it writes it.
+    /// The exit status as Slurm writes it.
     pub exit: String,
 }
 
@@ -185,7 +184,7 @@ impl JobEnd {
         self.state == "PREEMPTED"
     }
 
-    /// The job did not end by itself: its nodes may never have begun.
+    /// The job did not end by itself, and may never have begun.
     #[must_use]
     pub fn is_from_outside(&self) -> bool {
         ["CANCELLED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "REVOKED"].contains(&self.state.as_str())
@@ -194,7 +193,7 @@ impl JobEnd {
 
 impl std::fmt::Display for JobEnd {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Of a job that something else ended the exit status says nothing.
+        // The exit status of a job ended from outside means nothing.
         if self.is_from_outside() {
             write!(formatter, "{}", self.state)
         } else {
@@ -203,21 +202,21 @@ impl std::fmt::Display for JobEnd {
     }
 }
 
-/// What starts workers.
+/// Starts workers.
 pub trait Scheduler {
     /// How a job would be started.
     fn script(&self, job: &Job) -> Script;
 
-    /// Starts a job, or has it queued.
+    /// Starts or queues a job.
     fn submit(&mut self, job: &Job) -> Result<Submitted, Refusal>;
 
-    /// What it knows now.
+    /// The present state.
     fn poll(&mut self) -> Result<SchedulerState, SchedulerError>;
 
-    /// Takes a job out of the queue, or ends it.
+    /// Cancels a job, pending or running.
     fn cancel(&mut self, id: &str) -> Result<(), SchedulerError>;
 
-    /// How a job ended that has left the queue; `None` where the scheduler does not know.
+    /// How a job that has left the queue ended; `None` if unknown.
     fn end_of(&mut self, _id: &str) -> Option<JobEnd> {
         None
     }

@@ -1,11 +1,10 @@
-//! How many jobs a user may still have queued, out of every limit that Slurm lets us read.
+//! Slurm's limits of a user's jobs.
 
-/// Limits of jobs that apply to a user; each `None` where there is none, or none that can be read.
+/// A user's limits; `None`: no limit, or none that can be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UserLimits {
-    /// Jobs that may be in the queue, waiting or running.
+    /// Jobs in the queue, pending or running.
     pub(crate) submitted: Option<u32>,
-    /// Jobs that may run at a time.
     pub(crate) running: Option<u32>,
 }
 
@@ -19,7 +18,6 @@ impl UserLimits {
     }
 }
 
-/// The lesser, where `None` is no limit.
 fn least(one: Option<u32>, other: Option<u32>) -> Option<u32> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
@@ -27,11 +25,11 @@ fn least(one: Option<u32>, other: Option<u32>) -> Option<u32> {
     }
 }
 
-/// Above this limit one place stays free, so that a user who wants to submit something else meanwhile can. A limit of
-/// two leaves no place to give away: one job to measure, one to wait.
+/// Above this limit one place stays free for another job of the user. A limit of two is used up: one job measures, one
+/// waits.
 const SPARED_ABOVE: u32 = 2;
 
-/// How many more jobs may be submitted by a user who has so many in the queue; `None` where there is no limit.
+/// How many more jobs a user with this many in the queue may submit; `None`: no limit.
 pub(crate) fn room(limits: UserLimits, queued: u32) -> Option<u32> {
     let limit = limits.tightest()?;
     Some(limit.saturating_sub(u32::from(limit > SPARED_ABOVE)).saturating_sub(queued))

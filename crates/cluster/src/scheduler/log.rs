@@ -1,28 +1,28 @@
-//! The last lines that jobs printed.
+//! The last lines in the logs of jobs.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use crate::folder::Folder;
 
-/// The end of a log in which the last line is looked for: some hundred lines, as many nodes may have printed into it.
+/// Bytes at the end of a log in which the last line is searched: some hundred lines from as many nodes.
 const TAIL_BYTES: i64 = 32_768;
 
-/// What srun's own lines begin with.
+/// Prefix of srun's own lines.
 const BY_SRUN: &str = "srun: ";
 
-/// The last line that a job printed, which tells why it ended; `None` where it printed nothing.
+/// The last line that a job printed, which usually has the reason for its end.
 pub(crate) fn last_line(plan: &Folder, id: &str) -> Option<String> {
     let text = tail(plan, id)?;
     let mut lines = lines(&text);
-    // What srun says of the end of a worker's process is less than what the worker said itself.
+    // What a worker printed says more than srun's message about its end.
     if !lines.iter().all(|line| line.starts_with(BY_SRUN)) {
         lines.retain(|line| !line.starts_with(BY_SRUN));
     }
     lines.last().map(|line| shown(line))
 }
 
-/// The last line of what a job of several nodes printed that names this one; srun's own where no other does.
+/// The last line of a job of several nodes with this node's name; one of srun's only if there is no other.
 pub(crate) fn last_line_of(plan: &Folder, id: &str, node: &str) -> Option<String> {
     let text = tail(plan, id)?;
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);

@@ -1,8 +1,7 @@
 //! What starts workers: Slurm, an allocation of Slurm, ssh, or this host.
 //!
-//! A scheduler only starts workers and reports what it knows of nodes and of our jobs. Claims in the plan's folder decide
-//! which worker does which task, so that a job more or less, early or late, changes only the time. The campaign decides
-//! when to submit which job ([`crate::campaign`]).
+//! A scheduler starts workers and reports the state of nodes and of our jobs. Claims in the plan's folder decide which
+//! worker does which task; the campaign decides when to submit which job ([`crate::campaign`]).
 
 pub mod allocation;
 mod children;

@@ -1,7 +1,7 @@
-//! What Slurm's commands print, as values. Pure: the commands themselves are in `slurm.rs`.
+//! Parsers of what Slurm's commands print. Pure.
 //!
-//! Forms are from the manual pages of Slurm 20.11 to 25.05; outputs recorded from a real one are in `recorded/`. A line
-//! that is not of the form asked for is left out where it is a remark, and is an error where a whole answer has none.
+//! Formats are from the manual pages of Slurm 20.11 to 25.05; `recorded/` has output of a real one. A line of another
+//! format is skipped as a remark; an output without any good line is an error.
 
 use super::error::SchedulerError;
 use super::job::{Availability, JobEnd, Phase, Queued, Refusal};
@@ -10,7 +10,7 @@ use super::limits::UserLimits;
 /// Arguments of `sinfo` for [`nodes`]: a line for each node in each partition.
 pub(super) const NODES: &[&str] = &["sinfo", "--noheader", "-N", "-o", "%N|%R|%t|%E"];
 
-/// A node in a partition.
+/// A node in one of its partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NodeLine {
     pub(super) name: String,
@@ -24,7 +24,7 @@ pub(super) fn nodes(text: &str) -> Result<Vec<NodeLine>, SchedulerError> {
 }
 
 fn node(line: &str) -> Option<NodeLine> {
-    // The reason comes last, since people write it and may use any character.
+    // The reason comes last, because people write it with any character.
     let mut words = line.trim().splitn(4, '|');
     let (name, partition, state) = (words.next()?, words.next()?, words.next()?);
     let reason = words.next().unwrap_or("none");
@@ -34,11 +34,11 @@ fn node(line: &str) -> Option<NodeLine> {
     Some(NodeLine { name: name.into(), partition: partition.into(), availability: availability(state, reason) })
 }
 
-/// Compact states in which a node is not there: `sinfo(1)`, "NODE STATE CODES".
+/// Compact states of unavailable nodes: `sinfo(1)`, "NODE STATE CODES".
 const DOWN: &[&str] =
     &["down", "drain", "drng", "fail", "failg", "inval", "unk", "unknown", "futr", "err", "boot", "no_respond"];
 
-/// A node by its compact state and the reason that the site gave for it.
+/// A node's availability by its compact state and the site's reason.
 fn availability(state: &str, reason: &str) -> Availability {
     let word = state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let mark = &state[word.len()..];
@@ -50,18 +50,17 @@ fn availability(state: &str, reason: &str) -> Availability {
     if DOWN.contains(&word) || mark.contains('*') {
         return Availability::Down(format!("{state}{because}"));
     }
-    // Other marks of an idle node: asleep, waking, about to be rebooted, planned for another job. It will not start at
-    // once.
+    // Other marks: powered down, powering up, about to reboot, planned for another job. A job would not start at once.
     if word == "idle" && mark.is_empty() { Availability::Idle } else { Availability::Busy(format!("{state}{because}")) }
 }
 
-/// The format of `squeue` for [`queue`]. `-r` gives a line to each task of an array, since limits count them so.
+/// The format of `squeue` for [`queue`], with `-r`: a line for each task of an array, as limits count them.
 pub(super) const QUEUE: &str = "%i|%t|%r";
 
-/// States, compact, of jobs that are over but still shown: `squeue(1)`, "JOB STATE CODES".
+/// Compact states of jobs that have ended but are still shown: `squeue(1)`, "JOB STATE CODES".
 const OVER: &[&str] = &["BF", "CA", "CD", "DL", "F", "NF", "OOM", "PR", "RV", "TO"];
 
-/// States of jobs that wait, for nodes or for somebody.
+/// Compact states of pending jobs.
 const WAITING: &[&str] = &["PD", "RD", "RF", "RH", "RQ"];
 
 pub(super) fn queue(text: &str) -> Result<Vec<Queued>, SchedulerError> {
@@ -72,7 +71,7 @@ pub(super) fn queue(text: &str) -> Result<Vec<Queued>, SchedulerError> {
     Ok(lines.into_iter().filter(|(_, is_over)| !is_over).map(|(job, _)| job).collect())
 }
 
-/// A line of the queue, and whether the job is over.
+/// A line of the queue, and whether the job has ended.
 fn queued(line: &str) -> Option<(Queued, bool)> {
     let mut words = line.trim().splitn(3, '|');
     let (id, state) = (words.next()?, words.next()?);
@@ -84,19 +83,18 @@ fn queued(line: &str) -> Option<(Queued, bool)> {
     Some((Queued { id: id.into(), phase, reason }, OVER.contains(&state)))
 }
 
-/// A partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Partition {
     pub(super) name: String,
     pub(super) default: bool,
     pub(super) qos: Option<String>,
-    /// The longest that a job may take, in seconds.
+    /// The longest time limit, in seconds.
     pub(super) longest: Option<u64>,
-    /// The most nodes that a job may have.
+    /// The most nodes of a job.
     pub(super) most_nodes: Option<u32>,
 }
 
-/// Reads what `scontrol show partition -o` printed.
+/// Parses the output of `scontrol show partition -o`.
 pub(super) fn partitions(text: &str) -> Result<Vec<Partition>, SchedulerError> {
     let partitions: Vec<Partition> = text.lines().filter_map(partition).collect();
     if partitions.is_empty() { Err(unread("scontrol show partition", text)) } else { Ok(partitions) }
@@ -117,8 +115,8 @@ fn partition(line: &str) -> Option<Partition> {
     (!found.name.is_empty()).then_some(found)
 }
 
-/// A duration as Slurm writes it, in seconds: `MIN`, `MIN:SS`, `H:MM:SS`, `D-H`, `D-HH:MM`, `D-HH:MM:SS`. `None` for
-/// one without an end (`UNLIMITED`, `INFINITE`), or none at all.
+/// A duration of Slurm in seconds: `MIN`, `MIN:SS`, `H:MM:SS`, `D-H`, `D-HH:MM`, `D-HH:MM:SS`. `None` if it has no end
+/// (`UNLIMITED`, `INFINITE`) or is none.
 pub(super) fn duration(text: &str) -> Option<u64> {
     let number = |text: &str| text.parse::<u64>().ok();
     let (days, rest) = match text.split_once('-') {
@@ -145,15 +143,14 @@ pub(super) const ASSOCIATION: &str = "format=Account,Partition,DefaultQOS,QOS,Ma
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Association {
     pub(super) account: String,
-    /// The partition it is for; `None` for all.
+    /// Its partition; `None` for all.
     pub(super) partition: Option<String>,
     pub(super) default_qos: Option<String>,
     pub(super) qos: Vec<String>,
     pub(super) limits: UserLimits,
 }
 
-/// Reads a user's associations: none where nothing is accounted for. What a group may have counts as if we were all of
-/// it.
+/// Parses a user's associations; none without accounting. A group's limits count as if this user were alone in it.
 pub(super) fn associations(text: &str) -> Vec<Association> {
     text.lines().filter_map(association).collect()
 }
@@ -164,21 +161,19 @@ fn association(line: &str) -> Option<Association> {
         return None;
     };
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let own = UserLimits { running: jobs.parse().ok(), submitted: submit.parse().ok() };
-    let group = UserLimits { running: group_jobs.parse().ok(), submitted: group_submit.parse().ok() };
     Some(Association {
         account: some(account)?,
         partition: some(partition),
         default_qos: some(default_qos),
         qos: qos.split(',').filter_map(some).collect(),
-        limits: own.and(group),
+        limits: limits([jobs, submit, group_jobs, group_submit]),
     })
 }
 
 /// The format of `sacctmgr show qos` for [`qualities`].
 pub(super) const QUALITY: &str = "format=Name,MaxJobsPU,MaxSubmitPU,GrpJobs,GrpSubmit";
 
-/// Reads the limits of each quality of service, by its name.
+/// Parses the limits of each quality of service.
 pub(super) fn qualities(text: &str) -> Vec<(String, UserLimits)> {
     text.lines().filter_map(quality).collect()
 }
@@ -186,29 +181,33 @@ pub(super) fn qualities(text: &str) -> Vec<(String, UserLimits)> {
 fn quality(line: &str) -> Option<(String, UserLimits)> {
     let words: Vec<&str> = line.trim_end().split('|').collect();
     let [name, jobs, submit, group_jobs, group_submit, ..] = words.as_slice() else { return None };
-    let own = UserLimits { running: jobs.parse().ok(), submitted: submit.parse().ok() };
-    let group = UserLimits { running: group_jobs.parse().ok(), submitted: group_submit.parse().ok() };
-    (!name.is_empty()).then(|| ((*name).to_owned(), own.and(group)))
+    (!name.is_empty()).then(|| ((*name).to_owned(), limits([jobs, submit, group_jobs, group_submit])))
 }
 
-/// How a job ended, from what `scontrol show job -o` printed of it.
+/// The tighter of a user's own and a group's limits: running and submitted jobs of each.
+fn limits(words: [&str; 4]) -> UserLimits {
+    let [running, submitted, group_running, group_submitted] = words.map(|word| word.parse().ok());
+    UserLimits { running, submitted }.and(UserLimits { running: group_running, submitted: group_submitted })
+}
+
+/// How a job ended, from the output of `scontrol show job -o`.
 pub(super) fn job_end(text: &str) -> Option<JobEnd> {
     let value = |key: &str| text.split_whitespace().find_map(|word| word.strip_prefix(key));
     let (state, exit) = (value("JobState=")?, value("ExitCode=")?);
-    // One that was requeued is not over, nor is one that completes.
+    // A job that is requeued or completing has not ended.
     let is_over = !["PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUED"].contains(&state);
     is_over.then(|| JobEnd { state: state.to_owned(), exit: exit.to_owned() })
 }
 
-/// The id that `sbatch --parsable` printed: `ID` or `ID;CLUSTER`, after any remarks of the site.
+/// The id that `sbatch --parsable` printed: `ID` or `ID;CLUSTER`, after remarks of the site.
 pub(super) fn submitted(text: &str) -> Option<String> {
     let last = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
     let id = last.split(';').next()?;
     (!id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())).then(|| id.to_owned())
 }
 
-/// What `sbatch` says when a user, an account or the whole cluster has as many jobs as it may: Slurm's words for
-/// reasons (`squeue(1)`, "JOB REASON CODES") and sentences of `slurm_strerror(3)`.
+/// Refusals because of the number of jobs: Slurm's reasons (`squeue(1)`, "JOB REASON CODES") and messages of
+/// `slurm_strerror(3)`.
 const LIMITED: &[&str] = &[
     "MaxSubmit",
     "GrpSubmit",
@@ -218,11 +217,11 @@ const LIMITED: &[&str] = &[
     "Resource temporarily unavailable",
 ];
 
-/// The sentence for any limit of an association or a quality; alone it is taken for one of the number of jobs, beside a
-/// reason of another kind (size, time) it is not.
+/// The message for any limit of an association or a quality of service. Alone it counts as a limit of the number of jobs,
+/// with another reason (size, time) it does not.
 const POLICY: &str = "Job violates accounting/QOS policy";
 
-/// What it says when the controller cannot be asked.
+/// Messages when the controller cannot be reached.
 const UNREACHABLE: &[&str] = &[
     "Unable to contact slurm controller",
     "Socket timed out",
@@ -234,7 +233,7 @@ const UNREACHABLE: &[&str] = &[
     "system is shutting down",
 ];
 
-/// What a refusal by `sbatch` or `srun` means.
+/// The kind of a refusal by `sbatch` or `srun`.
 pub(super) fn refusal(said: &str) -> Refusal {
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let other_limit = ["Assoc", "QOS"].iter().any(|start| {
@@ -256,7 +255,7 @@ fn unread(command: &'static str, text: &str) -> SchedulerError {
     SchedulerError::Unreadable(command, line)
 }
 
-/// The kinds in the answer to `srun --mpi=list`: words that stand alone on their lines, below or behind a heading.
+/// The MPI types in the output of `srun --mpi=list`: single words on their lines, below or after a heading.
 pub(super) fn mpi_types(text: &str) -> Vec<String> {
     let plain = |line: &str| line.strip_prefix("srun:").unwrap_or(line).trim().to_owned();
     let is_kind = |word: &String| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

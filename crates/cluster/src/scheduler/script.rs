@@ -1,78 +1,76 @@
-//! What jobs run: the batch script for Slurm, and a worker's command on a node. Pure.
+//! What jobs run: the batch script for Slurm, and a worker's command. Pure.
 
 use super::job::{Job, JobSettings};
 use super::words::{command_line, quoted};
 
-/// Where a worker finds programs: nothing of the user's own set-up changes what is measured.
+/// The search path of a worker, so that the user's set-up does not change results.
 pub(super) const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// How long before the end of its time a job is told: a worker ends what it measures within seconds and puts its task
-/// back; Slurm itself may be a minute late or early.
-const TOLD_BEFORE_SECONDS: u64 = 120;
+/// Seconds before its time limit at which a job gets a signal: a worker ends its measurement and returns its task within
+/// seconds, and Slurm may be a minute late or early.
+const SIGNAL_BEFORE_SECONDS: u64 = 120;
 
-/// What Slurm says to each of a job's processes that a worker needs: which node and job it is, how to reach Slurm for
-/// steps across nodes, when the job ends. `HOME` is for programs that will not start without one.
-const TOLD_BY_SLURM: &[&str] =
+/// Variables from Slurm that a worker needs: its node and job, how to reach Slurm for steps across nodes, when the job
+/// ends. `HOME` is for programs that do not start without it.
+const SLURM_VARIABLES: &[&str] =
     &["HOME", "SLURM_CONF", "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURMD_NODENAME"];
 
-/// How long a node looks for its job's probe file, in seconds: a client of NFS may believe for `acdirmax` seconds that
-/// a file is not there which another host has just written (60 where nobody has said otherwise, nfs(5)).
+/// Seconds for which a node looks for its probe file: NFS clients cache missing entries for up to `acdirmax` seconds, by
+/// default 60 (nfs(5)).
 const PROBE_SECONDS: u32 = 60;
 
-/// What a node does before it becomes a worker, since the program itself may be in the plan's folder: it finds the probe
-/// file that the submitting host has written there, and writes its own name beside it. Its words are the plan's folder,
-/// the probe's name, the seconds, the node's name, then the worker's command.
+/// What a node does first: it finds the probe file and answers it with its own name, since the worker's program may be in
+/// the plan's folder. The arguments are the plan's folder, the probe's name, the seconds, the node's name, the worker's
+/// command.
 const PROBE: &str = "plan=$1; probe=$2; left=$3; node=$4; shift 4; \
     until [ -e \"$plan/probe/$probe.json\" ]; do \
-    if [ \"$left\" -le 0 ]; then echo \"assay: $node does not see the plan's folder: it has no file \
-    '$plan/probe/$probe.json', which the submitting host has written; the plan must be on a file system that all nodes \
-    share\" >&2; exit 1; fi; left=$((left - 1)); sleep 1; done; \
-    uname -n > \"$plan/probe/$probe@$node\" || { echo \"assay: $node sees the plan's folder '$plan' and cannot write \
-    there\" >&2; exit 1; }; exec \"$@\"";
+    if [ \"$left\" -le 0 ]; then echo \"assay: $node cannot read the plan's folder: it has no file \
+    '$plan/probe/$probe.json', which the submitting host wrote. Put the plan on a file system that all nodes share\" \
+    >&2; exit 1; fi; left=$((left - 1)); sleep 1; done; \
+    uname -n > \"$plan/probe/$probe@$node\" || { echo \"assay: $node cannot write to the plan's folder '$plan'\" >&2; \
+    exit 1; }; exec \"$@\"";
 
-/// Seconds before the end of a job's time at which it is told; a short job is told later.
-fn told_before(seconds: u64) -> u64 {
-    TOLD_BEFORE_SECONDS.min(seconds / 4)
+/// Seconds before a job's time limit at which it gets a signal; later in a short job.
+fn signal_before(seconds: u64) -> u64 {
+    SIGNAL_BEFORE_SECONDS.min(seconds / 4)
 }
 
-/// A job's time in Slurm's minutes.
 fn minutes(job: &Job) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "minutes of a year at most")]
     let minutes = (job.seconds / 60.0).ceil().clamp(1.0, 366.0 * 24.0 * 60.0) as u64;
     minutes
 }
 
-/// The script that `sbatch` reads.
+/// The script for `sbatch`.
 ///
-/// `--no-requeue`: a job that lost its node is not started again by Slurm, unasked and perhaps when nobody waits for it
-/// any more: what it did not get done is submitted anew, for the nodes that are there then. `--no-kill`: the other
-/// nodes' workers go on when one node fails.
+/// `--no-requeue`: tasks of a job that lost its node are submitted again, for the nodes available then. `--no-kill`:
+/// the workers of the other nodes continue when a node fails.
 pub(super) fn batch(settings: &JobSettings, job: &Job) -> String {
     let minutes = minutes(job);
     let mut options = vec![format!("--job-name=assay-{}", job_name(&settings.name))];
     options.extend(job.partition.as_ref().map(|partition| format!("--partition={partition}")));
     options.extend([format!("--nodes={}", job.nodes.len()), format!("--nodelist={}", job.nodes.join(","))]);
     options.extend(["--ntasks-per-node=1", "--exclusive", "--mem=0"].map(str::to_owned));
-    options.extend([format!("--time={minutes}"), format!("--signal=B:USR1@{}", told_before(minutes * 60))]);
+    options.extend([format!("--time={minutes}"), format!("--signal=B:USR1@{}", signal_before(minutes * 60))]);
     options.extend(["--no-requeue", "--no-kill", "--open-mode=append", "--export=NONE"].map(str::to_owned));
     options.push("--output=log/%j.out".to_owned());
     options.extend(settings.lines.iter().cloned());
     let options = options.iter().map(|option| format!("#SBATCH {option}\n")).collect::<Vec<_>>().concat();
-    // The shell becomes srun, which passes the signal on to the workers.
+    // The shell becomes srun, which forwards the signal to the workers.
     let step = command_line(&step(settings, job));
     format!("#!/bin/sh\n{options}PATH={SEARCH_PATH}:$PATH\nexport PATH\nexec {step}\n")
 }
 
-/// A name that squeue shows in full and that needs no quoting.
+/// A job name without quoting that squeue shows in full.
 fn job_name(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).take(40).collect()
 }
 
-/// The step that starts a worker on each of a job's nodes.
+/// The step that starts a worker on each node of a job.
 pub(super) fn step(settings: &JobSettings, job: &Job) -> Vec<String> {
     let mut words = vec!["srun".to_owned(), format!("--nodes={}", job.nodes.len())];
     words.push(format!("--nodelist={}", job.nodes.join(",")));
-    // Workers choose their CPUs themselves, and one that ends takes none of the others with it.
+    // Workers pin themselves, and one that ends must not stop the others.
     let rest =
         ["--ntasks-per-node=1", "--cpu-bind=none", "--mem-bind=none", "--kill-on-bad-exit=0", "--wait=0", "--no-kill"];
     words.extend(rest.map(str::to_owned));
@@ -80,34 +78,35 @@ pub(super) fn step(settings: &JobSettings, job: &Job) -> Vec<String> {
     words
 }
 
-/// What each process of a step does: a shell that knows what Slurm told this node becomes the worker.
+/// The command of each process of a step: a shell that reads Slurm's variables and becomes the worker.
 fn in_a_step(settings: &JobSettings, job: &Job) -> String {
-    // What is not set stays so: an empty `SLURM_CONF` would be one that is not there.
-    let told: Vec<String> = TOLD_BY_SLURM.iter().map(|name| format!("${{{name}:+{name}=\"${name}\"}}")).collect();
+    // Unset variables stay unset: an empty `SLURM_CONF` would name a missing file.
+    let variables: Vec<String> =
+        SLURM_VARIABLES.iter().map(|name| format!("${{{name}:+{name}=\"${name}\"}}")).collect();
     let seconds = minutes(job) * 60;
-    let margin = told_before(seconds);
+    let margin = signal_before(seconds);
     let worker = command_line(&worker(settings, job, None));
     let probe: String = probe(settings, job).iter().map(|word| quoted(word) + " ").collect();
-    // The node's name is the shell's to tell.
+    // Only the shell on the node knows its name.
     let probe = if probe.is_empty() { probe } else { format!("{probe}\"$SLURMD_NODENAME\" ") };
-    // Slurm before 22.05 does not say when a job ends: then its time counts from now.
+    // Slurm before 22.05 does not report when a job ends: its time limit counts from now.
     format!(
         "if [ -n \"$SLURM_JOB_END_TIME\" ]; then limit=\"--until $((SLURM_JOB_END_TIME - {margin}))\"; \
          else limit='--for {}'; fi; exec {probe}/usr/bin/env -i PATH={SEARCH_PATH}:\"$PATH\" {} {} $limit",
         seconds - margin,
-        told.join(" "),
+        variables.join(" "),
         worker,
     )
 }
 
-/// What stands before a node's name and its worker's command where the node is to show that it sees the plan's folder.
+/// The probe's command in front of a node's name and its worker's command.
 fn probe(settings: &JobSettings, job: &Job) -> Vec<String> {
     let Some(name) = &job.probe else { return Vec::new() };
     let plan = settings.plan.to_string_lossy();
     ["/bin/sh", "-c", PROBE, "sh", &plan, name, &PROBE_SECONDS.to_string()].map(str::to_owned).to_vec()
 }
 
-/// A worker's own command: on a node that it is told of, or on the one that Slurm says.
+/// A worker's command for this node, or for the node that Slurm names.
 fn worker(settings: &JobSettings, job: &Job, node: Option<&str>) -> Vec<String> {
     let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
     let mut words = vec![text(&settings.program), "agent".into(), "--plan".into(), text(&settings.plan)];
@@ -116,7 +115,7 @@ fn worker(settings: &JobSettings, job: &Job, node: Option<&str>) -> Vec<String> 
     words
 }
 
-/// A worker for one node, without Slurm.
+/// A worker's command without Slurm.
 pub(super) fn alone(settings: &JobSettings, job: &Job, node: &str) -> Vec<String> {
     let mut words = probe(settings, job);
     if !words.is_empty() {
@@ -174,13 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn a_short_job_is_not_told_to_end_before_it_begins() {
+    fn a_short_job_gets_its_signal_after_its_start() {
         let script = batch(&settings(), &job(&["n1"], 60.0));
         assert!(script.contains("--time=1\n") && script.contains("B:USR1@15\n"), "{script}");
     }
 
-    /// Runs a script with an `srun` that does on this host what the real one does on nodes, and a worker that prints
-    /// what it was called with.
+    /// With an `srun` that runs its command on this host, and a worker that prints its arguments and environment.
     #[test]
     fn a_script_calls_the_worker_with_exactly_its_words_and_its_environment() {
         let folder = std::env::temp_dir().join(format!("assay script's test {}", std::process::id()));
@@ -226,7 +224,7 @@ mod tests {
         let named = format!("[{}]", plan.display());
         assert_eq!(words, ["[agent]", "[--plan]", &named, "[--role]", "[suite]", "[--until]", "[880]"], "{with}");
         assert!(without.contains("[--for]\n[480]\n"), "{without}");
-        assert!(blind.0.is_empty() && blind.1.starts_with("assay: n1 does not see the plan's folder"), "{blind:?}");
+        assert!(blind.0.is_empty() && blind.1.starts_with("assay: n1 cannot read the plan's folder"), "{blind:?}");
         assert_eq!(seeing.0, with, "{seeing:?}");
         assert_eq!(answer.unwrap().trim(), rustix::system::uname().nodename().to_string_lossy());
         assert!(with.contains("SLURMD_NODENAME=n1\n") && with.contains("SLURM_JOB_ID=7\n"), "{with}");

@@ -1,4 +1,4 @@
-//! Slurm, by its commands: they are what every site has, and what its users are allowed.
+//! Slurm through its commands, which every site has and every user may call.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,22 +13,22 @@ use super::limits::{UserLimits, room};
 use super::parse::{self, Association, Partition};
 use super::script;
 
-/// Rounds after which limits and partitions are read again: they change when somebody changes them.
+/// Polls after which limits and partitions are read again.
 const ROUNDS_BETWEEN_LIMITS: u32 = 30;
 
-/// Slurm, as a user sees it.
+/// Slurm for the jobs of one plan.
 #[derive(Debug)]
 pub struct Slurm {
     settings: JobSettings,
     environment: Environment,
     user: String,
-    /// The plan's partitions: a job in one of them is bound by its limits.
+    /// The plan's partitions, whose limits apply to its jobs.
     partitions: Vec<Option<String>>,
-    /// What bounds jobs, with the rounds since it was read.
+    /// Limits of jobs, with the polls since they were read.
     known: Option<(u32, Known)>,
 }
 
-/// What bounds jobs.
+/// Limits of jobs.
 #[derive(Clone, Debug, Default)]
 struct Known {
     limits: UserLimits,
@@ -45,7 +45,7 @@ impl Slurm {
         Ok(Self { settings, environment, user: called.stdout.trim().to_owned(), partitions, known: None })
     }
 
-    /// What bounds jobs: read now and then.
+    /// Limits of jobs, which are read again every [`ROUNDS_BETWEEN_LIMITS`] polls.
     fn known(&mut self) -> Result<Known, SchedulerError> {
         if let Some((rounds, known)) = &mut self.known
             && *rounds < ROUNDS_BETWEEN_LIMITS
@@ -55,7 +55,7 @@ impl Slurm {
         }
         let text = ask(&["scontrol", "show", "partition", "-o"], &self.environment)?.stdout;
         let partitions = parse::partitions(&text)?;
-        // Without accounting there are no limits, and these commands fail.
+        // Without accounting these commands fail: no limits.
         let accounted = |what: &[&str]| ask(what, &self.environment).map(|called| called.stdout).unwrap_or_default();
         let user = format!("user={}", self.user);
         let associations = accounted(&["sacctmgr", "-nP", "show", "assoc", &user, parse::ASSOCIATION]);
@@ -74,7 +74,7 @@ impl Slurm {
     }
 }
 
-/// Those of the partitions that a plan's jobs go to.
+/// The partitions that a plan's jobs use.
 fn used<'a>(partitions: &'a [Partition], wanted: &[Option<String>]) -> Vec<&'a Partition> {
     let is_wanted = |partition: &&Partition| {
         wanted.iter().any(|name| name.as_ref().map_or(partition.default, |name| *name == partition.name))
@@ -82,7 +82,7 @@ fn used<'a>(partitions: &'a [Partition], wanted: &[Option<String>]) -> Vec<&'a P
     partitions.iter().filter(is_wanted).collect()
 }
 
-/// The value of an option of sbatch among the user's lines.
+/// The value of an option of sbatch in the user's lines.
 fn option_of<'a>(lines: &'a [String], names: &[&str]) -> Option<&'a str> {
     let value = |line: &'a str| {
         let (name, value) = line.split_once(['=', ' '])?;
@@ -91,8 +91,7 @@ fn option_of<'a>(lines: &'a [String], names: &[&str]) -> Option<&'a str> {
     lines.iter().rev().find_map(|line| value(line))
 }
 
-/// The tightest limits of all that can apply: those of the user's associations, of the quality of service that a job
-/// gets, and of the partitions'.
+/// The tightest of all limits that can apply: of the user's associations, the job's quality of service, the partitions.
 fn limits(
     associations: &[Association],
     qualities: &BTreeMap<String, UserLimits>,
@@ -114,7 +113,7 @@ fn limits(
     found
 }
 
-/// The quality of service that a job gets where nobody says: `normal` where the user may have it, else the only one.
+/// The default quality of service: `normal` if allowed, else the only one.
 fn default_quality(allowed: &[String]) -> Option<&str> {
     let normal = allowed.iter().find(|name| *name == "normal");
     normal.or_else(|| allowed.first().filter(|_| allowed.len() == 1)).map(String::as_str)
@@ -128,7 +127,7 @@ fn bounds(partitions: &[Partition]) -> BTreeMap<String, JobLimits> {
     named.chain(default).collect()
 }
 
-/// Runs a command; what it printed if it succeeded.
+/// Runs a command that must succeed.
 fn ask(argv: &[&str], environment: &Environment) -> Result<CommandOutput, SchedulerError> {
     let output = call(argv, None, environment)?;
     if output.succeeded { Ok(output) } else { Err(SchedulerError::Failed(argv[0].to_owned(), output.complaint())) }
@@ -179,26 +178,26 @@ impl Scheduler for Slurm {
     }
 
     fn end_of(&mut self, id: &str) -> Option<JobEnd> {
-        // The controller forgets jobs after `MinJobAge`, five minutes where nobody has said otherwise.
+        // The controller forgets jobs after `MinJobAge`, by default five minutes.
         parse::job_end(&ask(&["scontrol", "show", "job", "-o", id], &self.environment).ok()?.stdout)
     }
 }
 
-/// Which nodes are wanted.
+/// A selection of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeSelection {
-    /// Those of an expression, such as `n[1-4],gpu7`.
+    /// By an expression such as `n[1-4],gpu7`.
     Expression(String),
     /// All of a partition.
     Partition(String),
-    /// All that there are.
+    /// All.
     All,
-    /// All that are idle now.
+    /// All idle ones.
     Idle,
 }
 
-/// The nodes of Slurm that are wanted, each with a partition to queue its jobs in: the one that was asked for, else
-/// `None` where the default one has it, else the first that has it.
+/// The selected nodes of Slurm, each with the partition for its jobs: the requested one, `None` for the default one, else
+/// the first that has it.
 pub fn choose(wanted: &NodeSelection, environment: &Environment) -> Result<Vec<PlanNode>, SchedulerError> {
     let lines = parse::nodes(&ask(parse::NODES, environment)?.stdout)?;
     let partitions = parse::partitions(&ask(&["scontrol", "show", "partition", "-o"], environment)?.stdout)?;
@@ -209,7 +208,7 @@ pub fn choose(wanted: &NodeSelection, environment: &Environment) -> Result<Vec<P
     chosen(wanted, &expression, &lines, &partitions)
 }
 
-/// The names that an expression of Slurm stands for.
+/// The names in a node expression of Slurm.
 pub fn expand(expression: &str, environment: &Environment) -> Result<Vec<String>, SchedulerError> {
     if expression.starts_with('-') {
         return Err(SchedulerError::NotNodes(expression.to_owned(), None));
@@ -219,15 +218,15 @@ pub fn expand(expression: &str, environment: &Environment) -> Result<Vec<String>
     Ok(called.stdout.lines().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 
-/// The kinds of MPI that `srun` can start processes of; none where it does not say.
+/// The MPI types of `srun`; empty if unknown.
 #[must_use]
 pub(crate) fn mpi_types(environment: &Environment) -> Vec<String> {
-    // Older ones say it where they complain.
+    // Older versions print them as an error.
     let said = ask(&["srun", "--mpi=list"], environment).map(|called| called.stdout + "\n" + &called.stderr);
     parse::mpi_types(&said.unwrap_or_default())
 }
 
-/// Pure: which of the nodes, in which partition.
+/// Selects nodes and their partitions. Pure.
 fn chosen(
     wanted: &NodeSelection,
     named: &[String],
@@ -244,7 +243,7 @@ fn chosen(
         let partition = if in_default { None } else { of.first().map(|line| line.partition.clone()) };
         PlanNode { name: name.to_owned(), partition }
     };
-    // In Slurm's own order, which sorts n10 after n9.
+    // In Slurm's order, which has n10 after n9.
     let mut seen = BTreeSet::new();
     let order = lines.iter().map(|line| line.name.as_str()).filter(|name| seen.insert(*name));
     let with_home = order.map(|name| (name, &homes[name]));
@@ -313,11 +312,7 @@ mod tests {
 
     #[test]
     fn the_tightest_of_all_limits_that_apply() {
-        let associations = parse::associations(
-            "a|||normal,low||10||
-a|gpu||normal||1||
-",
-        );
+        let associations = parse::associations("a|||normal,low||10||\na|gpu||normal||1||\n");
         let qualities = BTreeMap::from([
             ("normal".to_owned(), UserLimits { submitted: Some(8), running: None }),
             ("low".to_owned(), UserLimits { submitted: Some(4), running: None }),
@@ -360,20 +355,7 @@ a|gpu||normal||1||
             probe: None,
         };
         let text = slurm.script(&job).text();
-        assert!(
-            text.starts_with(
-                "sbatch --parsable '--chdir=/a b' <<'END'
-#!/bin/sh
-#SBATCH"
-            ),
-            "{text}"
-        );
-        assert!(
-            text.ends_with(
-                "END
-"
-            ) && !text.contains("--partition"),
-            "{text}"
-        );
+        assert!(text.starts_with("sbatch --parsable '--chdir=/a b' <<'END'\n#!/bin/sh\n#SBATCH"), "{text}");
+        assert!(text.ends_with("END\n") && !text.contains("--partition"), "{text}");
     }
 }

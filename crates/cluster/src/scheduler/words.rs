@@ -1,4 +1,4 @@
-//! Words of shell scripts, and which paths and lines can be in one.
+//! Quoting words for shell scripts, and checking paths and lines for them.
 
 use std::path::Path;
 
@@ -6,22 +6,20 @@ use super::error::SchedulerError;
 
 /// A word as a POSIX shell reads it back.
 pub(super) fn quoted(word: &str) -> String {
-    // The crate also quotes `=`, `,` and `%`, which every option of sbatch and srun has.
+    // shlex also quotes `=`, `,` and `%`, which most options of sbatch and srun contain.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,+@%".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
         return word.to_owned();
     }
-    // An argument of a program has no NUL, the only byte that cannot be quoted.
+    // Only a NUL cannot be quoted, and no argument contains one.
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), Into::into)
 }
 
-/// Words as one line of a shell script.
 pub(super) fn command_line(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// A path that can be in a script: absolute, UTF-8, and without control characters, which some programs do not accept even
-/// when quoted.
+/// A path for scripts: absolute, UTF-8, without control characters, which some programs reject even when quoted.
 pub fn checked_path(path: &Path) -> Result<&str, SchedulerError> {
     let text = path.to_str().ok_or_else(|| SchedulerError::NotUtf8(path.to_owned()))?;
     if text.chars().any(char::is_control) {
@@ -30,7 +28,7 @@ pub fn checked_path(path: &Path) -> Result<&str, SchedulerError> {
     if path.is_absolute() { Ok(text) } else { Err(SchedulerError::NotAbsolute(text.to_owned())) }
 }
 
-/// The user's own lines for scripts, without `#SBATCH` in front: each one line, and an option.
+/// The user's options for scripts without `#SBATCH`, each checked to be one line and one option.
 pub fn checked_lines(lines: &[String]) -> Result<Vec<String>, SchedulerError> {
     lines.iter().map(|line| checked_line(line)).collect()
 }
@@ -45,28 +43,20 @@ fn checked_line(line: &str) -> Result<String, SchedulerError> {
         return Err(SchedulerError::NotAnOption(line.to_owned()));
     }
     let name = text.trim_start_matches('-').split(['=', ' ']).next().unwrap_or_default();
-    match RESERVED.iter().find(|(reserved, _)| *reserved == name) {
+    match RESERVED.iter().find(|(reserved, _)| reserved.contains(&name)) {
         Some((_, why)) => Err(SchedulerError::ReservedOption(line.to_owned(), why)),
         None => Ok(text.to_owned()),
     }
 }
 
 /// Options that the program sets, and why.
-const RESERVED: &[(&str, &str)] = &[
-    ("nodelist", "which nodes a job has is the plan's matter"),
-    ("w", "which nodes a job has is the plan's matter"),
-    ("nodes", "which nodes a job has is the plan's matter"),
-    ("N", "which nodes a job has is the plan's matter"),
-    ("array", "each task of an array counts as a job, and a worker drains any number of tasks"),
-    ("a", "each task of an array counts as a job, and a worker drains any number of tasks"),
-    ("time", "use --time"),
-    ("t", "use --time"),
-    ("output", "what jobs print is looked for in the plan's folder"),
-    ("o", "what jobs print is looked for in the plan's folder"),
-    ("chdir", "what jobs print is looked for in the plan's folder"),
-    ("D", "what jobs print is looked for in the plan's folder"),
-    ("signal", "workers are told two minutes before their time is over"),
-    ("ntasks-per-node", "there is one worker a node"),
+const RESERVED: &[(&[&str], &str)] = &[
+    (&["nodelist", "w", "nodes", "N"], "the plan chooses the nodes"),
+    (&["array", "a"], "array jobs are not needed: one worker runs all tasks of its node"),
+    (&["time", "t"], "use --time"),
+    (&["output", "o", "chdir", "D"], "the jobs' output must be in the plan's folder"),
+    (&["signal"], "workers need the signal two minutes before the time limit"),
+    (&["ntasks-per-node"], "each node has one worker"),
 ];
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use model::cluster::{Claim, HplPlan, Outcome, OutcomeStatus, Plan, Task};
 use model::document::Program;
+use model::machine::Machine;
 use sys::clock::monotonic_raw_seconds;
 
 use crate::attempt::context::{AttemptResult, NodeContext, ProgramCall};
@@ -34,7 +35,7 @@ const SCRIPT: &str = "#!/bin/sh\nhere=$(dirname \"$0\")\nwords=\"$*\"\necho \"$w
 /// Measures at once.
 const MEASURES: &str = "cp \"$here/document\" \"$out/run.json\"\n";
 
-/// A plan of two tasks for each node, 30 s together, and its tasks; with HPL that may take so many seconds.
+/// A plan of two tasks for each node, 30 s together, and its tasks; with HPL of this run time.
 pub(super) fn plan_of(nodes: &[&str], hpl_seconds: Option<f64>) -> (Plan, Vec<Task>) {
     let hpl = |seconds| HplPlan { program: "/opt/xhpl".into(), launcher: Vec::new(), most_seconds: Some(seconds) };
     let request = Request { hpl: hpl_seconds.map(hpl), ..request(nodes) };
@@ -45,9 +46,7 @@ pub(super) fn plan_of(nodes: &[&str], hpl_seconds: Option<f64>) -> (Plan, Vec<Ta
 fn plan(nodes: &[&str], script: &str) -> (Scratch, Folder, Plan) {
     let scratch = scratch();
     let path = install(&scratch, "assay", &format!("{SCRIPT}{script}"));
-    let mut whole = document();
-    whole.run.suite = "quick".into();
-    whole.run.complete = true;
+    let whole = document(&Machine::default(), Vec::new());
     fs::write(scratch.path().join("document"), serde_json::to_vec(&whole).unwrap()).unwrap();
     let program_path = Some(path.display().to_string());
     let request = Request { program_path, lease_seconds: LEASE.as_secs_f64(), attempts: 2, ..request(nodes) };
@@ -80,7 +79,7 @@ fn seen(running: &Path, name: &str) -> ClaimId {
     found.remove(0)
 }
 
-/// Makes a claim's lease begin so long ago.
+/// Makes a claim's lease begin this long ago.
 fn age(running: &Path, seen: &ClaimId, age: Duration) {
     let file = File::options().append(true).open(running.join(seen.file())).unwrap();
     file.set_modified(SystemTime::UNIX_EPOCH + filesystem_now(running) - age).unwrap();
@@ -90,7 +89,7 @@ fn filesystem_now(folder: &Path) -> Duration {
     now_of(folder).unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap()
 }
 
-/// Makes one attempt at a task of `n1`, in a child that may take so long.
+/// Makes one attempt at a task of `n1`, in a child with this timeout.
 fn one_attempt(folder: &Folder, plan: &Plan, name: &str, most_seconds: f64, until: Option<f64>) -> AttemptResult {
     let (waiting, running) = sides(folder);
     let held = claim(&waiting, &running, name, &us()).unwrap().unwrap();
@@ -104,7 +103,7 @@ fn one_attempt(folder: &Folder, plan: &Plan, name: &str, most_seconds: f64, unti
         suite_text: None,
         most_seconds,
     };
-    attempt(&context, &leases.hold(held), &task, &call, None).unwrap()
+    attempt(&context, held, &task, &call, None).unwrap()
 }
 
 fn outcome(folder: &Folder, name: &str) -> Outcome {
@@ -133,7 +132,7 @@ fn of_many_that_claim_and_take_over_the_same_one_has_it() {
                 scope.spawn(|| {
                     let us = us();
                     for name in &names {
-                        // First out of what waits, then from whoever had it.
+                        // First from the waiting tasks, then from the last holder.
                         let had = if round == 0 {
                             claim(&waiting, &running, name, &us).unwrap()
                         } else {
@@ -159,7 +158,7 @@ fn of_many_that_claim_and_take_over_the_same_one_has_it() {
 }
 
 #[test]
-fn who_is_gone_is_told_by_process_and_lease() {
+fn lost_holders_are_found_by_process_and_lease() {
     let (_scratch, folder, _) = plan(&["n1"], MEASURES);
     let (waiting, running) = sides(&folder);
     let us = us();
@@ -234,9 +233,9 @@ fn a_document_is_published_once_and_what_is_wrong_with_one_is_said() {
         (MEASURES, None),
         ("echo no such thing >&2; exit 2\n", Some("exit status: 2; the program said: no such thing")),
         ("kill -9 $$\n", Some("SIGKILL")),
-        ("exit 0\n", Some("the program said nothing")),
+        ("exit 0\n", Some("the program printed nothing")),
         ("sed s/quick/other/ $here/document > $out/run.json\n", Some("is of the suite 'other'")),
-        ("sed 's/\"complete\":true/\"complete\":false/' $here/document > $out/run.json\n", Some("it was cut off")),
+        ("sed 's/\"complete\":true/\"complete\":false/' $here/document > $out/run.json\n", Some("it was interrupted")),
         ("echo '{' > $out/run.json\n", Some("is no run")),
         ("cp $here/document $out/run.json; exit 2\n", Some("exit status: 2")),
     ] {
@@ -255,7 +254,7 @@ fn a_document_is_published_once_and_what_is_wrong_with_one_is_said() {
         assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), AttemptResult::Finished(OutcomeStatus::Failed));
         let outcome = outcome(&folder, "cpu");
         let reason = outcome.reason.unwrap();
-        assert!(reason.starts_with("tried 2 times") && reason.contains(why) && outcome.task.tried == 2, "{reason}");
+        assert!(reason.starts_with("2 attempts failed") && reason.contains(why) && outcome.task.tried == 2, "{reason}");
         let tally = &tally(&folder, &plan).unwrap().nodes[0];
         assert_eq!((tally.failed.len(), tally.waiting.len(), tally.tasks()), (1, 1, 2));
     }
@@ -267,7 +266,7 @@ fn a_child_that_takes_too_long_is_ended_and_so_is_one_whose_time_is_over() {
     let AttemptResult::Failed(reason) = one_attempt(&folder, &plan, "cpu", 0.3, None) else {
         panic!("it cannot have ended")
     };
-    assert!(reason.contains("ended by us after 0 s"), "{reason}");
+    assert!(reason.contains("timed out after 0 s"), "{reason}");
     let until = Some(monotonic_raw_seconds() + 0.3);
     assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, until), AttemptResult::Returned);
     assert_eq!(tried(&folder, "n1", "cpu").unwrap(), (1, 0), "that it was given back is no failure");
@@ -275,7 +274,7 @@ fn a_child_that_takes_too_long_is_ended_and_so_is_one_whose_time_is_over() {
 }
 
 #[test]
-fn a_task_that_somebody_has_taken_over_is_not_published() {
+fn a_task_that_was_taken_over_is_not_published() {
     let (_scratch, folder, plan) = plan(&["n1"], &format!("while [ ! -e $here/go ]; do sleep 0.1; done\n{MEASURES}"));
     let (_, running) = sides(&folder);
     std::thread::scope(|scope| {
@@ -311,7 +310,7 @@ fn what_a_dead_worker_has_left_is_gone_on_with() {
         let resumed = fs::read_to_string(scratch.path().join("resumed")).unwrap_or_default();
         assert_eq!(resumed, if called { "resume=1\n" } else { "" }, "a complete one is only published");
     }
-    // One that cannot be gone on with is measured afresh.
+    // One that cannot be resumed is measured again.
     let (_scratch, folder, plan) = plan(&["n1"], &format!("[ -z \"$resume\" ] || exit 2\n{MEASURES}"));
     let work = folder.tasks(State::Work, "n1").join("cpu@0/run");
     fs::create_dir_all(&work).unwrap();
@@ -357,17 +356,17 @@ fn workers_refuse_what_they_cannot_do() {
     let short = Worker { until: Some(monotonic_raw_seconds() + 19.0), ..worker("n1") };
     let ended = work(&folder, &short, &mut |_| ()).unwrap();
     assert_eq!((ended.over, ended.left), (1, 1), "{ended:?}");
-    assert!(ended.sentence.contains("the time left is too short"), "{ended:?}");
+    assert!(ended.sentence.contains("the remaining time is too short"), "{ended:?}");
     let again = tally(&folder, &plan).unwrap();
     assert_eq!(again.nodes[0].waiting, ["memory"], "what does not fit stays");
     // Without a limit no time is too short: what is left is another worker's.
     let net = Worker { role: WorkerRole::Network, ..worker("n1") };
     let ended = work(&folder, &net, &mut |_| ()).unwrap();
     assert_eq!((ended.over, ended.left), (0, 1), "{ended:?}");
-    assert!(ended.sentence.ends_with("1 tasks left; they are not of the network"), "{ended:?}");
+    assert!(ended.sentence.ends_with("1 tasks left; they are not network tasks"), "{ended:?}");
     let net = Worker { until: short.until, ..net };
     let ended = work(&folder, &net, &mut |_| ()).unwrap();
-    assert!(ended.sentence.ends_with("; they are not of the network"), "nor is it with one: {ended:?}");
+    assert!(ended.sentence.ends_with("; they are not network tasks"), "nor is it with one: {ended:?}");
 }
 
 #[test]

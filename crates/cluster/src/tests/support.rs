@@ -1,4 +1,4 @@
-//! Values that the tests of several modules need.
+//! Values for the tests of several modules.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::cluster::{Claim, PlanNode};
-use model::document::{Document, MachineStates, Program, Row, RunInfo, SCHEMA, Status};
-use model::experiment::{Area, CpuParams, Experiment, Params};
-use model::isa::{CpuOp, Element, Isa};
-use model::machine::{Cache, Cpu, LogicalCpu, Machine, Memory};
-use model::warning::Grade;
+use model::document::{Document, MachineStates, Program, Row, RunInfo, SCHEMA};
+use model::experiment::Area;
+use model::machine::Machine;
 
 use crate::plan::request::Request;
 
@@ -37,52 +35,26 @@ pub(crate) fn scratch() -> Scratch {
     Scratch(path)
 }
 
-/// A claimer of whom nothing is known but its name.
+/// A claimer that is only known by name.
 pub(crate) fn claim(id: &str) -> Claim {
     Claim { id: id.to_owned(), host: format!("host-of-{id}"), ..Claim::default() }
 }
 
-/// A machine of so many single-threaded cores, 16 GiB available and an L3 of 32 MiB.
-pub(crate) fn machine_with_cpus(count: u32) -> Machine {
-    let cpus: Vec<u32> = (0..count).collect();
-    let place = |cpu: &u32| LogicalCpu { cpu: *cpu, core: *cpu, siblings: vec![*cpu], ..LogicalCpu::default() };
-    let cache =
-        Cache { level: 3, kind: "unified".into(), bytes: Some(32 << 20), cpus: cpus.clone(), ..Cache::default() };
-    Machine {
-        cpu: Cpu { topology: cpus.iter().map(place).collect(), available_cpus: cpus, ..Cpu::default() },
-        caches: vec![cache],
-        memory: Memory { available_bytes: Some(16 << 30), ..Memory::default() },
-        ..Machine::default()
-    }
-}
-
-/// An unfinished run with one measured benchmark.
-pub(crate) fn document() -> Document {
-    let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx2, threads: 1 };
-    let (area, method, classic) = (Area::Cpu, "cpu-fma/1".into(), None);
-    let experiment = Experiment {
-        id: "cpu/fma/fp64/avx2/t1".into(),
-        area,
-        params: Params::Cpu(params),
-        method,
-        classic,
-        kernel: None,
-    };
-    let mut row = Row::planned(&experiment, "");
-    (row.status, row.reason, row.verified, row.grade) = (Status::Ok, None, Some(true), Some(Grade::A));
+/// A complete run of the suite `quick` with these results.
+pub(crate) fn document(machine: &Machine, experiments: Vec<Row>) -> Document {
     Document {
         schema: SCHEMA.into(),
-        assay: Program::default(),
-        run: RunInfo { grade: Some(Grade::A), ..RunInfo::default() },
-        machine: Machine::default(),
+        assay: program(),
+        run: RunInfo { suite: "quick".into(), complete: true, ..RunInfo::default() },
+        machine: machine.clone(),
         peer: None,
         conditions: MachineStates::default(),
-        experiments: vec![row],
+        experiments,
         findings: Vec::new(),
     }
 }
 
-/// What a plan for these nodes is made from.
+/// A request for a plan of these nodes.
 pub(crate) fn request(nodes: &[&str]) -> Request {
     Request {
         name: "p".into(),
@@ -101,16 +73,16 @@ pub(crate) fn program() -> Program {
     Program { version: "0.1.0".into(), git: Some("c0ffee".into()), profile: "debug".into(), argv: Vec::new() }
 }
 
-/// Expected seconds of two areas, 30 s together.
+/// Expected seconds of two areas, 30 s in all.
 pub(crate) fn expected_seconds() -> BTreeMap<Area, f64> {
     [(Area::Cpu, 10.0), (Area::Memory, 20.0)].into()
 }
 
-/// Writes a program with this text.
+/// Installs a script.
 pub(crate) fn install(scratch: &Scratch, name: &str, text: &str) -> PathBuf {
     let (from, to) = (scratch.path().join("text"), scratch.path().join(name));
     std::fs::write(&from, text).unwrap();
-    // By another process: a file that this one has open for writing cannot be run, and its children inherit it.
+    // By another process: a file that is open for writing cannot be run, and child processes inherit open files.
     assert!(Command::new("install").args(["-m", "755"]).args([&from, &to]).status().unwrap().success());
     to
 }

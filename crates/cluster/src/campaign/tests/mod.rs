@@ -9,16 +9,55 @@ use std::fs;
 use model::cluster::{Outcome, OutcomeStatus, SuiteTask, Task, Work};
 
 use super::decide::Options;
-use super::events::CampaignEnd;
-use crate::folder::read;
-use simulated::{Fate, TASK_SECONDS, World, drive, places, plan, shared, troubled, world};
+use super::run::CampaignEnd;
+use crate::folder::{Folder, read};
+use crate::tests::support::Scratch;
+use simulated::{Fate, Shared, TASK_SECONDS, World, drive, places, plan, shared, troubled, world};
+
+/// A finished campaign.
+struct Campaign {
+    _scratch: Scratch,
+    folder: Folder,
+    world: Shared,
+    reports: Vec<String>,
+}
+
+impl Campaign {
+    /// A campaign on nodes of which some have these fates; this many tasks have no result.
+    #[track_caller]
+    fn finish(nodes: usize, pairs: bool, fates: &[(&str, Fate)], without_result: u64) -> Self {
+        let (scratch, folder) = plan(nodes, pairs);
+        let mut world = world(&folder, nodes);
+        world.fates.extend(fates.iter().map(|(node, fate)| ((*node).to_owned(), *fate)));
+        let world = shared(world);
+        let (finished, reports) = drive(&world, &Options::default(), None, &[]);
+        assert_eq!(finished, CampaignEnd::AllFinished { without_result }, "{reports:?}");
+        Self { _scratch: scratch, folder, world, reports }
+    }
+
+    /// Asserts that the tasks of this node were skipped, and those of the other nodes measured.
+    #[track_caller]
+    fn skipped_only(&self, skipped: &str) {
+        for ((node, task), status) in places(&self.folder) {
+            let expected = if node == skipped { OutcomeStatus::Skipped } else { OutcomeStatus::Ok };
+            assert_eq!(status, Some(expected), "{node} {task}");
+        }
+    }
+
+    /// Asserts that one report has all these parts.
+    #[track_caller]
+    fn reported(&self, parts: &[&str]) {
+        let found = self.reports.iter().any(|report| parts.iter().all(|part| report.contains(part)));
+        assert!(found, "no {parts:?} in {:?}", self.reports);
+    }
+}
 
 #[test]
 fn idle_nodes_are_one_job_and_it_ends() {
     let (_scratch, folder) = plan(5, false);
     let world = shared(World { limit: Some(2), ..world(&folder, 5) });
-    let (finished, told) = drive(&world, &Options::default(), None, &[]);
-    assert_eq!(finished, CampaignEnd::AllFinished { without_result: 0 }, "{told:?}");
+    let (finished, reports) = drive(&world, &Options::default(), None, &[]);
+    assert_eq!(finished, CampaignEnd::AllFinished { without_result: 0 }, "{reports:?}");
     assert_eq!(world.borrow().taken.len(), 1, "{:?}", world.borrow().taken);
     assert_eq!(places(&folder).len(), 15);
     assert_eq!(fs::read_dir(folder.jobs()).unwrap().count(), 1);
@@ -37,76 +76,43 @@ fn nodes_at_once_are_no_more_than_the_user_wants() {
 
 #[test]
 fn a_node_that_is_not_there_is_given_up_and_one_that_comes_back_is_not() {
-    let (_scratch, folder) = plan(4, false);
-    let mut world = world(&folder, 4);
-    world.fates.insert("n2".into(), Fate::Never);
-    world.fates.insert("n3".into(), Fate::DownBetween(30.0, 500.0));
-    world.fates.insert("n4".into(), Fate::BusyUntil(3000.0));
-    let world = shared(world);
-    let (finished, told) = drive(&world, &Options::default(), None, &[]);
-    assert_eq!(finished, CampaignEnd::AllFinished { without_result: 3 }, "{told:?}");
-    for ((node, task), status) in places(&folder) {
-        let expected = if node == "n2" { OutcomeStatus::Skipped } else { OutcomeStatus::Ok };
-        assert_eq!(status, Some(expected), "{node} {task}");
-    }
-    assert!(told.iter().any(|text| text.contains("'n2' is given up") && text.contains("never came up")), "{told:?}");
+    let fates = [("n2", Fate::Never), ("n3", Fate::DownBetween(30.0, 500.0)), ("n4", Fate::BusyUntil(3000.0))];
+    let campaign = Campaign::finish(4, false, &fates, 3);
+    campaign.skipped_only("n2");
+    campaign.reported(&["'n2' is abandoned", "never became available"]);
 }
-
 #[test]
-fn a_node_whose_jobs_come_to_nothing_is_given_up_with_what_they_said() {
-    let (_scratch, folder) = plan(2, false);
-    let mut world = world(&folder, 2);
-    world.fates.insert("n1".into(), Fate::Broken);
-    let world = shared(world);
-    let (finished, told) = drive(&world, &Options::default(), None, &[]);
-    assert_eq!(finished, CampaignEnd::AllFinished { without_result: 3 }, "{told:?}");
-    assert!(told.iter().any(|text| text.contains("'n1' is given up") && text.contains("3 jobs in a row")), "{told:?}");
-    assert!(told.iter().any(|text| text.contains("ended with nothing done on 'n1'")), "{told:?}");
+fn a_node_whose_jobs_come_to_nothing_is_given_up_with_their_output() {
+    let campaign = Campaign::finish(2, false, &[("n1", Fate::Broken)], 3);
+    campaign.reported(&["'n1' is abandoned", "3 jobs in a row"]);
+    campaign.reported(&["ended without finishing a task on 'n1'"]);
 }
-
 #[test]
 fn a_node_that_does_not_see_the_plan_goes_alone_and_is_given_up() {
-    // The first node's are jobs whose script does not begin; the other's are those of which a part does not.
+    // On the first node of a job its script runs.
     for blind in ["n1", "n3"] {
-        let (_scratch, folder) = plan(4, false);
-        let mut world = world(&folder, 4);
-        world.fates.insert(blind.into(), Fate::Blind);
-        let world = shared(world);
-        let (finished, told) = drive(&world, &Options::default(), None, &[]);
-        assert_eq!(finished, CampaignEnd::AllFinished { without_result: 3 }, "{told:?}");
-        for ((node, task), status) in places(&folder) {
-            let expected = if node == blind { OutcomeStatus::Skipped } else { OutcomeStatus::Ok };
-            assert_eq!(status, Some(expected), "{node} {task}");
-        }
-        let taken = world.borrow().taken.clone();
+        let campaign = Campaign::finish(4, false, &[(blind, Fate::Blind)], 3);
+        campaign.skipped_only(blind);
+        let taken = campaign.world.borrow().taken.clone();
         assert!(taken[1..].iter().filter(|nodes| nodes.contains(&blind.to_owned())).all(|nodes| nodes.len() == 1));
-        assert!(taken.len() <= 5, "the others have two jobs at most: {taken:?}");
-        let given_up = format!("'{blind}' is given up");
-        let told = told.iter().find(|text| text.contains(&given_up)).unwrap();
-        assert!(told.contains("has not answered the probe file") && told.contains("does not see"), "{told}");
+        assert!(taken.len() <= 5, "the other nodes have two jobs at most: {taken:?}");
+        campaign.reported(&[
+            &format!("'{blind}' is abandoned"),
+            "has not answered the probe file",
+            "cannot read the plan",
+        ]);
     }
 }
-
 #[test]
-fn jobs_that_are_ended_for_others_are_no_nodes_fault() {
-    let (_scratch, folder) = plan(2, false);
-    let mut world = world(&folder, 2);
-    world.fates.insert("n2".into(), Fate::WantedUntil(400.0));
-    let world = shared(world);
-    let (finished, told) = drive(&world, &Options::default(), None, &[]);
-    assert_eq!(finished, CampaignEnd::AllFinished { without_result: 0 }, "{told:?}");
-    assert!(world.borrow().preempted.len() > 3, "more often than a node may fail");
-    assert!(told.iter().any(|text| text.contains("the scheduler says PREEMPTED")), "{told:?}");
+fn preempted_jobs_do_not_count_against_their_nodes() {
+    let campaign = Campaign::finish(2, false, &[("n2", Fate::WantedUntil(400.0))], 0);
+    assert!(campaign.world.borrow().preempted.len() > 3, "more often than a node may fail");
+    campaign.reported(&["the scheduler reports PREEMPTED"]);
 }
-
 #[test]
 fn a_node_whose_jobs_are_refused_holds_up_nobody_and_is_given_up() {
-    let (_scratch, folder) = plan(4, false);
-    let mut some = world(&folder, 4);
-    some.fates.insert("n2".into(), Fate::Refused);
-    let (finished, told) = drive(&shared(some), &Options::default(), None, &[]);
-    assert_eq!(finished, CampaignEnd::AllFinished { without_result: 3 }, "{told:?}");
-    assert!(told.iter().any(|text| text.contains("'n2' is given up") && text.contains("not available")), "{told:?}");
+    let campaign = Campaign::finish(4, false, &[("n2", Fate::Refused)], 3);
+    campaign.reported(&["'n2' is abandoned", "not available"]);
     // Where every job is refused it is not the nodes' fault, and they keep their tasks.
     let (_scratch, folder) = plan(4, false);
     let mut all = world(&folder, 4);
@@ -120,9 +126,9 @@ fn a_node_whose_jobs_are_refused_holds_up_nobody_and_is_given_up() {
 fn a_user_whose_own_jobs_fill_the_limit_waits_and_never_submits_above_it() {
     let (_scratch, folder) = plan(3, false);
     let world = shared(World { limit: Some(4), others: (3, 2000.0), ..world(&folder, 3) });
-    let (finished, told) = drive(&world, &Options::default(), None, &[]);
+    let (finished, reports) = drive(&world, &Options::default(), None, &[]);
     assert_eq!(finished, CampaignEnd::AllFinished { without_result: 0 });
-    assert!(told.iter().any(|text| text.contains("3 other jobs of this user")), "{told:?}");
+    assert!(reports.iter().any(|text| text.contains("3 other jobs of this user")), "{reports:?}");
     assert!(world.borrow().now > 2000.0);
     assert!(world.borrow().most_queued <= 3, "one place stays free");
 }
@@ -131,10 +137,10 @@ fn a_user_whose_own_jobs_fill_the_limit_waits_and_never_submits_above_it() {
 fn a_scheduler_that_is_away_is_asked_again_and_in_the_end_left() {
     let (_scratch, folder) = plan(2, false);
     let short = shared(World { away: (10.0, 300.0), ..world(&folder, 2) });
-    let (finished, told) = drive(&short, &Options::default(), None, &[]);
+    let (finished, reports) = drive(&short, &Options::default(), None, &[]);
     assert_eq!(finished, CampaignEnd::AllFinished { without_result: 0 });
-    assert!(told.iter().any(|text| text.contains("does not answer")), "{told:?}");
-    assert!(told.iter().any(|text| text.contains("answers again")), "{told:?}");
+    assert!(reports.iter().any(|text| text.contains("does not answer")), "{reports:?}");
+    assert!(reports.iter().any(|text| text.contains("answers again")), "{reports:?}");
     let (_scratch, folder) = plan(2, false);
     let long = shared(World { away: (0.0, 1e9), ..world(&folder, 2) });
     let (finished, _) = drive(&long, &Options::default(), None, &[]);
@@ -169,8 +175,8 @@ fn slow_nodes_are_measured_again_once_and_then_pairs() {
         tried: 0,
         work: Work::Suite(SuiteTask { areas: vec!["cpu".into()], filter: None }),
     };
-    let (finished, told) = drive(&world, &Options::default(), None, std::slice::from_ref(&again));
-    assert_eq!(finished, CampaignEnd::AllFinished { without_result: 0 }, "{told:?}");
+    let (finished, reports) = drive(&world, &Options::default(), None, std::slice::from_ref(&again));
+    assert_eq!(finished, CampaignEnd::AllFinished { without_result: 0 }, "{reports:?}");
     let taken = world.borrow().taken.clone();
     let expected = [&["n1", "n2", "n3"][..], &["n2"], &["n1", "n2", "n3"]];
     assert_eq!(taken, expected, "all, the one that is confirmed, then all together");
@@ -181,18 +187,12 @@ fn slow_nodes_are_measured_again_once_and_then_pairs() {
 }
 
 #[test]
-fn pairs_with_a_node_that_never_came_up_are_skipped_and_say_so() {
-    let (_scratch, folder) = plan(3, true);
-    let mut world = world(&folder, 3);
-    world.fates.insert("n3".into(), Fate::Never);
-    let world = shared(world);
-    let (finished, told) = drive(&world, &Options::default(), None, &[]);
-    // Its three parts of the suite, its two pairs, and the two towards it.
-    assert_eq!(finished, CampaignEnd::AllFinished { without_result: 7 }, "{told:?}");
-    let outcome: Outcome = read(&folder.outcome("n1", "to-n3")).unwrap();
-    assert!(outcome.reason.as_deref().unwrap().contains("'n3' was given up"), "{outcome:?}");
+fn pairs_with_a_node_that_never_came_up_are_skipped_with_the_reason() {
+    // The node's three parts of the suite and two pairs, and the two pairs towards it.
+    let campaign = Campaign::finish(3, true, &[("n3", Fate::Never)], 7);
+    let outcome: Outcome = read(&campaign.folder.outcome("n1", "to-n3")).unwrap();
+    assert!(outcome.reason.as_deref().unwrap().contains("'n3' was abandoned"), "{outcome:?}");
 }
-
 #[test]
 fn in_whatever_trouble_every_task_is_over_once_and_nothing_of_ours_stays() {
     for seed in 0..40_u32 {

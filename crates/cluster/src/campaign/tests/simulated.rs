@@ -10,10 +10,8 @@ use model::experiment::Area;
 use stats::random::Random;
 
 use crate::attempt::context::outcome;
-use crate::campaign::clock::Clock;
 use crate::campaign::decide::Options;
-use crate::campaign::events::{CampaignEnd, CampaignEvent};
-use crate::campaign::run::{CampaignContext, run};
+use crate::campaign::run::{CampaignContext, CampaignEnd, CampaignEvent, Clock, run};
 use crate::claims::claim::{claim, claimer, claims};
 use crate::folder::{Folder, State, read, write};
 use crate::plan::request::make;
@@ -29,22 +27,22 @@ use crate::tests::support::{Scratch, request, scratch};
 /// Seconds that a task takes.
 pub(super) const TASK_SECONDS: f64 = 20.0;
 
-/// What becomes of a node, as a function of time.
+/// The state of a node over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
     Up,
-    /// Somebody else's until then.
+    /// Another user has it until then.
     BusyUntil(f64),
-    /// Not there from the first to the second moment.
+    /// Down between these times.
     DownBetween(f64, f64),
     Never,
-    /// It takes jobs, and they end at once.
+    /// Its jobs end at once.
     Broken,
-    /// Jobs for it are refused for what they are.
+    /// Its jobs are refused as invalid.
     Refused,
-    /// It does not see the plan's folder: its worker never begins, nor does a job whose script runs there.
+    /// It cannot read the plan's folder: no worker and no job script starts there.
     Blind,
-    /// Until then its jobs are ended at once for the sake of others.
+    /// Its jobs are preempted at once until then.
     WantedUntil(f64),
 }
 
@@ -55,7 +53,7 @@ pub(super) struct SimJob {
     probe: String,
     limit_seconds: f64,
     pub(super) started: Option<f64>,
-    /// When it ends by itself, as jobs do that are killed.
+    /// When it is killed.
     killed_at: Option<f64>,
     last_done: f64,
 }
@@ -66,21 +64,21 @@ pub(super) struct World {
     pub(super) now: f64,
     pub(super) fates: BTreeMap<String, Fate>,
     pub(super) jobs: BTreeMap<u32, SimJob>,
-    /// Those that were ended for the sake of others.
+    /// Preempted jobs.
     pub(super) preempted: BTreeSet<u32>,
     pub(super) next: u32,
-    /// Jobs that the user may have in the queue.
+    /// The user's limit of queued jobs.
     pub(super) limit: Option<u32>,
-    /// Jobs that the user has there for something else, until when.
+    /// Other queued jobs of the user, until when.
     pub(super) others: (u32, f64),
     /// The scheduler does not answer between these moments.
     pub(super) away: (f64, f64),
     pub(super) random: Random,
-    /// One in so many submissions is refused, for no good reason.
+    /// One in N submissions is refused without a reason.
     pub(super) refuses_one_in: u64,
-    /// One in so many jobs is killed after a while.
+    /// One in N jobs is killed after a while.
     pub(super) kills_one_in: u64,
-    /// Submissions that were taken, as the nodes that they asked for.
+    /// The nodes of each accepted job.
     pub(super) taken: Vec<Vec<String>>,
     pub(super) most_queued: u32,
     pub(super) us: Claim,
@@ -92,7 +90,7 @@ struct Sim(Shared);
 
 struct SimClock {
     world: Shared,
-    /// When a signal comes.
+    /// When a signal arrives.
     signal_at: Option<f64>,
 }
 
@@ -114,7 +112,7 @@ impl World {
         }
     }
 
-    /// Lets so much time pass.
+    /// Lets time pass.
     fn pass(&mut self, seconds: f64) {
         let until = self.now + seconds;
         while self.now < until {
@@ -146,7 +144,7 @@ impl World {
         }
     }
 
-    /// A job's workers go on.
+    /// The workers of a job continue.
     fn work(&mut self, id: u32) {
         let job = self.jobs[&id].clone();
         let Some(started) = job.started else { return };
@@ -291,7 +289,7 @@ impl Clock for SimClock {
 
 const TASKS: [&str; 3] = ["cpu", "disk", "memory"];
 
-/// A plan of so many nodes, with pairs or without.
+/// A plan of N nodes, with or without pairs.
 pub(super) fn plan(nodes: usize, pairs: bool) -> (Scratch, Folder) {
     let scratch = scratch();
     let folder = Folder::at(scratch.path());
@@ -345,7 +343,7 @@ pub(super) fn world(folder: &Folder, nodes: usize) -> World {
     }
 }
 
-/// Runs a campaign, and what it told.
+/// Runs a campaign; returns its end and its reports.
 pub(super) fn drive(
     world: &Shared,
     options: &Options,
@@ -353,7 +351,7 @@ pub(super) fn drive(
     confirm: &[Task],
 ) -> (CampaignEnd, Vec<String>) {
     let folder = world.borrow().folder.clone();
-    let (mut told, mut rounds) = (Vec::new(), 0_u32);
+    let (mut reports, mut rounds) = (Vec::new(), 0_u32);
     let finished = run(
         &folder,
         options,
@@ -362,21 +360,21 @@ pub(super) fn drive(
             queues: true,
             second_pass: &mut |_| Ok(confirm.to_vec()),
             clock: &mut SimClock { world: Rc::clone(world), signal_at },
-            tell: &mut |said| {
+            report: &mut |said| {
                 rounds += 1;
                 assert!(rounds < 20_000, "it does not end");
                 match said {
-                    CampaignEvent::Remark(text) => told.push(text),
-                    CampaignEvent::Progress { why, .. } if told.last() != Some(&why) => told.push(why),
+                    CampaignEvent::Remark(text) => reports.push(text),
+                    CampaignEvent::Progress { why, .. } if reports.last() != Some(&why) => reports.push(why),
                     CampaignEvent::Progress { .. } | CampaignEvent::Submitted { .. } => {}
                 }
             },
         },
     );
-    (finished.unwrap(), told)
+    (finished.unwrap(), reports)
 }
 
-/// Where each task is: its state, for each node and name; a task in two places is told of.
+/// Where each task is: its state, for each node and name; no task may be in two places.
 pub(super) fn places(folder: &Folder) -> BTreeMap<(String, String), Option<OutcomeStatus>> {
     let mut found = BTreeMap::new();
     for node in folder.plan().unwrap().nodes {

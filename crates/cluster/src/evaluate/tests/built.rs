@@ -1,20 +1,20 @@
-//! Plan folders with synthetic results: real words, real files, made-up figures.
+//! Plan folders with synthetic results.
 
 use std::fs;
 use std::path::Path;
 
 use model::cluster::{Claim, NodeFacts, Outcome, OutcomeStatus, PLAN_SCHEMA, PairTask, Plan, SuiteTask, Task, Work};
-use model::document::{Conditions, Document, MachineStates, Program, Row, RunInfo, SCHEMA as RUN_SCHEMA, Status};
+use model::document::{Conditions, Row, Status};
 use model::experiment::{Area, Params};
 use model::machine::{Disk, Machine, Nic};
 use model::sample::{Metric, Summary};
 use model::unit::{Better, Unit};
 
 use crate::folder::{Folder, State, write};
-use crate::tests::support::{Scratch, scratch};
+use crate::tests::support::{Scratch, document, program, scratch};
 
-/// Figures of an area of a healthy node: id, unit, direction, value.
-pub(super) const FIGURES: &[(Area, &str, Unit, Better, f64)] = &[
+/// Values of a healthy node: area, id, unit, direction, value.
+pub(super) const VALUES: &[(Area, &str, Unit, Better, f64)] = &[
     (Area::Cpu, "cpu/fma/fp64/avx2/t1", Unit::FlopPerSecond, Better::Higher, 5e10),
     (Area::Cpu, "cpu/fma/fp32/avx2/t1", Unit::FlopPerSecond, Better::Higher, 1e11),
     (Area::Cpu, "cpu/add/int32/avx2/t1", Unit::OpPerSecond, Better::Higher, 7e10),
@@ -23,10 +23,6 @@ pub(super) const FIGURES: &[(Area, &str, Unit, Better, f64)] = &[
     (Area::Disk, "disk/random-read/4KiB/d32/t1", Unit::PerSecond, Better::Higher, 2e5),
     (Area::Net, "net/tcp-stream/128KiB/t1", Unit::BytePerSecond, Better::Higher, 3e9),
 ];
-
-pub(super) fn program() -> Program {
-    Program { version: "0.1.0".into(), git: Some("abc".into()), profile: "release".into(), argv: Vec::new() }
-}
 
 /// A node like any other.
 pub(super) fn machine() -> Machine {
@@ -138,7 +134,7 @@ impl Built {
         let name = if pass == 1 { area.name().to_owned() } else { format!("{}.pass{pass}", area.name()) };
         let place = self.outcome(index, &name, pass, work, (OutcomeStatus::Ok, None));
         let speed = node.slow.iter().find(|(slow, _)| *slow == area).map_or(1.0, |(_, speed)| *speed);
-        let rows = FIGURES.iter().filter(|figure| figure.0 == area).map(|(area, id, unit, better, value)| {
+        let rows = VALUES.iter().filter(|value| value.0 == area).map(|(area, id, unit, better, value)| {
             // A healthy difference from node to node of up to half a per cent.
             let own = speed * (1.0 + 0.001 * ((index * 7 + id.len()) % 11) as f64 - 0.005);
             let value = if *better == Better::Higher { value * own } else { value / own };
@@ -242,18 +238,5 @@ fn row(area: Area, id: &str, unit: Unit, better: Better, value: f64, conditions:
             efficiency: None,
             references: Vec::new(),
         }],
-    }
-}
-
-fn document(machine: &Machine, experiments: Vec<Row>) -> Document {
-    Document {
-        schema: RUN_SCHEMA.into(),
-        assay: program(),
-        run: RunInfo { complete: true, ..RunInfo::default() },
-        machine: machine.clone(),
-        peer: None,
-        conditions: MachineStates::default(),
-        experiments,
-        findings: Vec::new(),
     }
 }

@@ -44,7 +44,7 @@ fn the_queue_counts_every_task_of_an_array_and_nothing_that_is_over() {
     ];
     assert_eq!(short, expected);
     assert_eq!(queue("").unwrap(), []);
-    assert_eq!(queue("9|CD|None\n").unwrap(), [], "a job that is over is an answer");
+    assert_eq!(queue("9|CD|None\n").unwrap(), [], "an ended job is an answer");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn what_a_refusal_means() {
 }
 
 #[test]
-fn answers_that_are_broken_are_told_of_and_never_end_the_program() {
+fn broken_answers_are_errors_and_never_panic() {
     let garbage = ["\u{0}\u{1}|||", "|", "slurm_load_node error: Unable to contact", "||||\n||||", "ä|ö|ü"];
     for text in garbage {
         let _ = (nodes(text), queue(text), partitions(text), associations(text), qualities(text), submitted(text));
@@ -201,12 +201,12 @@ fn kinds_of_mpi_are_words_on_their_own() {
 
 #[test]
 fn how_jobs_of_a_real_slurm_ended() {
-    let told = |text| job_end(text).map(|end| (end.to_string(), end.is_from_outside(), end.is_preempted()));
+    let ended = |text| job_end(text).map(|end| (end.to_string(), end.is_from_outside(), end.is_preempted()));
     let failed = "FAILED, exit status 0:53".to_owned();
-    assert_eq!(told(recorded!("show_job_failed")), Some((failed, false, false)), "its folder was not there");
-    assert_eq!(told(recorded!("show_job_cancelled")), Some(("CANCELLED".to_owned(), true, false)));
-    assert_eq!(told(recorded!("show_job_preempted")), Some(("PREEMPTED".to_owned(), true, true)));
+    assert_eq!(ended(recorded!("show_job_failed")), Some((failed, false, false)), "its folder was not there");
+    assert_eq!(ended(recorded!("show_job_cancelled")), Some(("CANCELLED".to_owned(), true, false)));
+    assert_eq!(ended(recorded!("show_job_preempted")), Some(("PREEMPTED".to_owned(), true, true)));
     for unended in [recorded!("show_job_running"), recorded!("show_job_pending"), recorded!("show_job_unknown"), ""] {
-        assert_eq!(told(unended), None);
+        assert_eq!(ended(unended), None);
     }
 }
