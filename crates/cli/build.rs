@@ -1,4 +1,4 @@
-//! Notes the commit that the program is built from. No logic beyond that.
+//! Notes the commit that the program is built from.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What the program takes from its environment: where the store is, and what the terminal can show.
+//! What the program reads from its environment: variables, the command line, and what the terminal can show.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,41 +9,41 @@ use std::sync::OnceLock;
 use bench::store::Store;
 use report::Style;
 
-/// The widest that a table is made, in columns.
+/// The widest table, in columns.
 const MOST_COLUMNS: usize = 120;
 
-/// Reads one variable; an empty one counts as absent.
+/// One variable; an empty one counts as absent.
 #[expect(clippy::disallowed_methods, reason = "this is the place where the environment is read")]
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// One variable as text; one that is absent or no text is `None`.
+/// One variable as text.
 pub(crate) fn text(name: &str) -> Option<String> {
     variable(name)?.into_string().ok()
 }
 
-/// All of it, for programs that measure as if they had been called by hand.
+/// All variables, for programs that are started as if by hand.
 #[expect(clippy::disallowed_methods, reason = "this is the place where the environment is read")]
 pub(crate) fn everything() -> BTreeMap<String, String> {
     let text = |text: OsString| text.to_string_lossy().into_owned();
     std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
 }
 
-/// The folders in which programs are looked for.
+/// The folders of the search path.
 pub(crate) fn search_path() -> Vec<PathBuf> {
     variable("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
-/// The command line that the answers to questions came to.
+/// The command line to which the answers of `assay guide` amount.
 static CALLED_AS: OnceLock<Vec<String>> = OnceLock::new();
 
-/// From here on it is as if the program had been called with these words.
+/// Records this command line in place of the given one.
 pub(crate) fn called_as(words: Vec<String>) {
     let _ = CALLED_AS.set(words);
 }
 
-/// The folders in which fonts are kept: the user's, then the system's.
+/// The folders of fonts: the user's, then the system's.
 #[cfg(feature = "png")]
 pub(crate) fn font_folders() -> Vec<PathBuf> {
     let home = variable("HOME").map(PathBuf::from);
@@ -52,7 +52,7 @@ pub(crate) fn font_folders() -> Vec<PathBuf> {
     own.chain(["/usr/local/share/fonts", "/usr/share/fonts"].map(PathBuf::from)).collect()
 }
 
-/// The command line as it was given, for the record.
+/// The command line, for the document.
 #[expect(clippy::disallowed_methods, reason = "only cli reads argv; clap has parsed it already")]
 pub(crate) fn command_line() -> Vec<String> {
     let given = || std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
@@ -60,36 +60,32 @@ pub(crate) fn command_line() -> Vec<String> {
 }
 
 /// The store: `$ASSAY_STORE`, else `$XDG_DATA_HOME/assay`, else `~/.local/share/assay`.
-///
-/// # Errors
-/// None of these variables is set.
 pub(crate) fn store() -> Result<Store, String> {
     let root = variable("ASSAY_STORE")
         .map(PathBuf::from)
         .or_else(|| variable("XDG_DATA_HOME").map(|data| PathBuf::from(data).join("assay")))
         .or_else(|| variable("HOME").map(|home| PathBuf::from(home).join(".local/share/assay")));
     root.map(Store::at).ok_or_else(|| {
-        "there is no place for the store: neither ASSAY_STORE nor XDG_DATA_HOME nor HOME is set; name a folder with --out"
+        "no folder for the store: ASSAY_STORE, XDG_DATA_HOME and HOME are not set. Use --out to choose a folder"
             .to_owned()
     })
 }
 
-/// Whether there is a person at standard input who can be asked.
+/// Whether a person can answer on standard input.
 pub(crate) fn asks() -> bool {
     std::io::stdin().is_terminal()
 }
 
-/// A stream that text goes to.
+/// An output stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
-    /// Standard output: results.
+    /// Standard output, for results.
     Output,
-    /// Standard error: progress.
+    /// Standard error, for progress.
     Error,
 }
 
 impl Stream {
-    /// Whether a person watches it.
     pub(crate) fn is_terminal(self) -> bool {
         match self {
             Self::Output => std::io::stdout().is_terminal(),
@@ -97,8 +93,7 @@ impl Stream {
         }
     }
 
-    /// What can be shown on it: colour only on a terminal that has not been told otherwise, Unicode only in a UTF-8
-    /// locale.
+    /// What it can show: colour only on a terminal without `NO_COLOR`, Unicode only in a UTF-8 locale.
     pub(crate) fn style(self) -> Style {
         let terminal = self.is_terminal();
         let dumb = variable("TERM").is_none_or(|term| term == "dumb");
@@ -112,7 +107,7 @@ impl Stream {
     }
 }
 
-/// Whether the locale is a UTF-8 one, by the variables in their order of precedence.
+/// Whether the locale is UTF-8, by the variables in their order of precedence.
 fn is_utf8() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).unwrap_or_default();
     let locale = locale.to_string_lossy().to_lowercase();

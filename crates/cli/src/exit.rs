@@ -1,4 +1,4 @@
-//! How the program ends: every outcome, and the one place that turns it into an exit status.
+//! How a command ends, its exit status, and printing.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -7,26 +7,26 @@ use std::process::ExitCode;
 /// How a command ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// As it should: 0.
+    /// 0.
     Done,
-    /// Some row failed, or the run could not be stored: 1. What there is to say has been said.
+    /// 1: some benchmark or task failed, or the run could not be stored; already reported.
     SomeFailed,
-    /// A comparison found something worse than before: 1.
+    /// 1: a comparison found a regression.
     Regressed,
-    /// A diagnosis says that numbers taken now should not be quoted: 1.
+    /// 1: the diagnosis advises against measuring now.
     NotQuotable,
-    /// Bad usage or input, in one sentence: 2.
+    /// 2: bad usage or input.
     Unusable(String),
-    /// A comparison found nothing worse, but cannot tell of every row: 3.
+    /// 3: a comparison found no regression, but some result is inconclusive.
     Inconclusive,
-    /// Stopped by a signal: 128 and its number.
+    /// 128 plus the signal that stopped it.
     Interrupted(i32),
 }
 
-/// A command's outcome, or bad input in one sentence.
+/// A command's outcome, or a sentence about bad usage or input.
 pub(crate) type Result<T = Outcome> = std::result::Result<T, String>;
 
-/// The exit status of an outcome; bad input is told of here, once.
+/// The exit status of an outcome; bad usage is reported here.
 pub(crate) fn status(outcome: Outcome) -> ExitCode {
     match outcome {
         Outcome::Done => ExitCode::SUCCESS,
@@ -40,20 +40,17 @@ pub(crate) fn status(outcome: Outcome) -> ExitCode {
     }
 }
 
-/// Writes an error or a remark to standard error; if nobody reads that either, there is nobody left to tell.
+/// Writes an error or a remark to standard error; failure to do so is ignored.
 pub(crate) fn complain(sentence: &str) {
     let _ = writeln!(io::stderr(), "assay: {sentence}");
 }
 
-/// Why a file could not be written.
+/// The error that a file cannot be written.
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> String {
     format!("cannot write '{}': {error}", path.display())
 }
 
-/// Writes a result to standard output. A reader that has closed the pipe has read enough: that is no error.
-///
-/// # Errors
-/// One sentence, if it could not be written for another reason.
+/// Writes a result to standard output. A reader that has closed the pipe is no error.
 pub(crate) fn print(bytes: &[u8]) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {

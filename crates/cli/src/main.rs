@@ -1,7 +1,4 @@
 //! `assay`: the command line. The only crate that reads arguments and environment, prints, and exits.
-//!
-//! What a command does is said in `commands`; here is how the program begins, and the one place where its exit status
-//! is decided.
 #![forbid(unsafe_code)]
 
 mod args;

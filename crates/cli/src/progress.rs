@@ -1,6 +1,5 @@
-//! What a person sees while a run goes on: on a terminal a line that says what is measured now, how far and how long
-//! still, above it every finished row as it comes; elsewhere one line per row, fit for a log. All of it on standard
-//! error.
+//! The progress of a run on standard error: on a terminal a live line with the results above it, elsewhere a line per
+//! result for a log.
 
 use model::number::rough_duration;
 use std::io::Write;
@@ -12,10 +11,9 @@ use report::terminal::{provisional_line, row_line};
 
 use crate::environment::Stream;
 
-/// Steps of the bar.
 const STEPS: u64 = 1000;
 
-/// A bar of this form on standard error; `None` where that is not a terminal.
+/// A bar of this template on standard error; `None` if that is no terminal. It is cleared when it is dropped.
 pub(crate) fn bar(template: &str) -> Option<ProgressBar> {
     let bar = || ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(form(template));
     Stream::Error.is_terminal().then(bar)
@@ -26,38 +24,38 @@ fn form(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars(ticks)
 }
 
-/// Watches a run for a person.
+/// Shows the events of a run.
 pub(crate) struct Progress {
     form: Form,
     style: Style,
 }
 
 enum Form {
-    /// `--quiet`: only what went wrong.
+    /// `--quiet`: errors only.
     Quiet,
-    /// A terminal.
+    /// On a terminal.
     Live(Live),
-    /// A file or a pipe.
+    /// In a file or a pipe.
     Log(Log),
 }
 
-/// What a log has been told.
+/// What a log contains so far.
 #[derive(Default)]
 struct Log {
-    /// Rows that have had their first say.
+    /// Benchmarks with a first result.
     seen: Vec<String>,
-    /// Steps of the whole that it has been told of.
+    /// Steps of the progress.
     steps: u32,
 }
 
-/// Steps of the whole after which a log is told how far a run is.
+/// A log gets the progress in this many steps.
 const LOG_STEPS: f64 = 20.0;
 
-/// The least time left that a log is told of, in seconds: what is shorter is over before anybody looks.
+/// The least remaining time, in seconds, for which a log gets the progress.
 const LEAST_LEFT_SECONDS: f64 = 60.0;
 
 impl Log {
-    /// What it is told of how far a run is, if the time for it has come.
+    /// The progress, if it has advanced a step.
     fn outlook(&mut self, seconds_left: f64, done: f64, (over, rows): (usize, usize)) -> Option<String> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the steps")]
         let steps = (done.clamp(0.0, 1.0) * LOG_STEPS) as u32;
@@ -65,12 +63,11 @@ impl Log {
             return None;
         }
         self.steps = steps;
-        Some(format!("{over} of {rows} rows done, {}", left(seconds_left)))
+        Some(format!("{over} of {rows} benchmarks done, {}", left(seconds_left)))
     }
 }
 
 impl Progress {
-    /// The form that fits standard error.
     pub(crate) fn new(quiet: bool) -> Self {
         let style = Stream::Error.style();
         let form = if quiet {
@@ -83,16 +80,15 @@ impl Progress {
         Self { form, style }
     }
 
-    /// Takes the live line away.
+    /// Clears the live lines.
     pub(crate) fn end(&self) {
         if let Form::Live(live) = &self.form {
             let _ = live.lines.clear();
         }
     }
 
-    /// A launch of a row begins.
     fn launching(&mut self, id: &str, seconds_left: f64, done: f64, rows: (usize, usize)) {
-        let told = match &mut self.form {
+        let text = match &mut self.form {
             Form::Quiet => None,
             Form::Live(Live { bar, .. }) => {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the steps")]
@@ -103,12 +99,12 @@ impl Progress {
             }
             Form::Log(log) => log.outlook(seconds_left, done, rows),
         };
-        if let Some(told) = told {
-            self.line(&told);
+        if let Some(text) = text {
+            self.line(&text);
         }
     }
 
-    /// A line that stays.
+    /// Prints a line above the live ones.
     fn line(&self, text: &str) {
         match &self.form {
             Form::Live(live) => {
@@ -124,9 +120,9 @@ impl Progress {
 /// The two lines at the bottom of a terminal.
 struct Live {
     lines: MultiProgress,
-    /// The figure that came last, of a row that is not finished.
+    /// The latest value of an unfinished benchmark.
     latest: ProgressBar,
-    /// How far, how long still, and what is measured now.
+    /// The progress, the remaining time, and the running benchmark.
     bar: ProgressBar,
 }
 
@@ -139,7 +135,7 @@ impl Live {
     }
 }
 
-/// Seconds left as a person says it, in few steps, so that it does not flicker.
+/// The remaining time, rounded so that it does not flicker.
 fn left(seconds: f64) -> String {
     format!("{} left", rough_duration(seconds.max(1.0)))
 }
@@ -154,7 +150,7 @@ impl Watcher for Progress {
                 let text = provisional_line(row, of, &self.style);
                 match &mut self.form {
                     Form::Live(live) => live.latest.set_message(text),
-                    // In a log only a row's first figure: the rest is still to come.
+                    // A log gets only the first of a benchmark's provisional results.
                     Form::Log(Log { seen, .. }) if !seen.contains(&row.id) => {
                         seen.push(row.id.clone());
                         self.line(&text);
@@ -164,11 +160,11 @@ impl Watcher for Progress {
             }
             Event::Waiting { at_most } => {
                 if let Form::Live(live) = &self.form {
-                    live.bar.set_message(format!("waits for a quiet machine, at most {}", left(at_most)));
+                    live.bar.set_message(format!("waiting for a quiet machine, at most {}", left(at_most)));
                 }
             }
             Event::NotQuiet { because } => {
-                self.line(&format!("The machine did not become quiet: {because} Measuring all the same."));
+                self.line(&format!("The machine did not become quiet: {because} Measuring anyway."));
             }
             Event::Finished { row } => self.line(&row_line(row, &self.style)),
         }
@@ -180,19 +176,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_is_told_in_steps_how_far_a_long_run_is() {
+    fn a_log_gets_progress_lines_in_steps() {
         let mut log = Log::default();
         assert_eq!(log.outlook(2000.0, 0.01, (1, 484)), None, "nothing is known yet");
-        assert_eq!(log.outlook(1800.0, 0.06, (30, 484)).unwrap(), "30 of 484 rows done, 30 min left");
+        assert_eq!(log.outlook(1800.0, 0.06, (30, 484)).unwrap(), "30 of 484 benchmarks done, 30 min left");
         assert_eq!(log.outlook(1790.0, 0.07, (31, 484)), None);
         assert!(log.outlook(900.0, 0.5, (250, 484)).is_some());
-        assert_eq!(log.outlook(30.0, 0.99, (480, 484)), None, "it is over in a moment");
-    }
-
-    #[test]
-    fn time_left_is_told_in_whole_numbers() {
-        assert_eq!(left(0.2), "1 s left");
-        assert_eq!(left(59.6), "60 s left");
-        assert_eq!(left(121.0), "2 min left");
+        assert_eq!(log.outlook(30.0, 0.99, (480, 484)), None, "it ends in a moment");
+        assert_eq!((left(0.2), left(59.6), left(121.0)), ("1 s left".into(), "60 s left".into(), "2 min left".into()));
     }
 }

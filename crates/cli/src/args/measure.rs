@@ -1,4 +1,4 @@
-//! `assay run`, and the options of every measuring command.
+//! `assay run`, and the options of every measuring command, with those of single areas.
 
 use std::path::PathBuf;
 
@@ -6,6 +6,34 @@ use areas::Threads;
 use clap::Args;
 use model::experiment::Area;
 use model::unit::{parse_seconds, parse_size};
+
+pub(super) const CPU_EXAMPLES: &str = "\
+Examples:
+  assay cpu                                 every precision and instruction set
+  assay cpu --op fma --type fp64 --isa avx2 one kernel
+  assay cpu --type int8,bf16 --threads 1,2,4
+";
+
+pub(super) const LINPACK_EXAMPLES: &str = "\
+Examples:
+  assay linpack                             LINPACK and DGEMM, on 1 and all cores
+  assay linpack --n 2000,5000,10000 --threads 1,2
+  assay linpack --n 10000 --lda n,padded    with and without padded columns
+";
+
+pub(super) const MEMORY_EXAMPLES: &str = "\
+Examples:
+  assay memory                              bandwidth and latency
+  assay memory --pattern chase --pages 4KiB latency with small pages
+  assay memory --op read,copy_nt --working-set 4GiB
+";
+
+pub(super) const DISK_EXAMPLES: &str = "\
+Examples:
+  assay disk --dir /data                    the disk under /data, direct I/O
+  assay disk --pattern random --op read --depth 1,8,32,128
+  assay disk --references fio               alternating with fio
+";
 
 pub(super) const RUN_EXAMPLES: &str = "\
 Examples:
@@ -18,6 +46,16 @@ Examples:
 pub(crate) struct Run {
     /// quick (default), standard, rigorous, classic, steady, or a file that ends in .toml.
     pub(crate) suite: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) measure: Measure,
+}
+
+/// Options of the command of one area, whose own options are `C`.
+#[derive(Debug, Args)]
+pub(crate) struct OneArea<C: Args> {
+    #[command(flatten, next_help_heading = WORKLOAD)]
+    pub(crate) choice: C,
 
     #[command(flatten)]
     pub(crate) measure: Measure,

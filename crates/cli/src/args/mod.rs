@@ -1,25 +1,21 @@
 //! The command line: names, values and help. What the values lead to is in `commands`.
 
 pub(crate) mod cluster;
-pub(crate) mod cpu;
-pub(crate) mod disk;
-pub(crate) mod linpack;
 pub(crate) mod machine;
 pub(crate) mod measure;
-pub(crate) mod memory;
 pub(crate) mod net;
 pub(crate) mod results;
 
 use self::cluster::{AgentArgs, AttemptArgs, CLUSTER_EXAMPLES, Cluster};
 use self::machine::{DOCTOR_EXAMPLES, Doctor, INFO_EXAMPLES, Info, REFERENCES_EXAMPLES, References};
+use areas::cpu::CpuChoice;
+use areas::disk::DiskChoice;
+use areas::linpack::LinpackChoice;
+use areas::memory::MemoryChoice;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource::CommandLine;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-use cpu::{CPU_EXAMPLES, Cpu};
-use disk::{DISK_EXAMPLES, Disk};
-use linpack::{LINPACK_EXAMPLES, Linpack};
-use measure::{Measure, RUN_EXAMPLES, Run};
-use memory::{MEMORY_EXAMPLES, Memory};
+use measure::{CPU_EXAMPLES, DISK_EXAMPLES, LINPACK_EXAMPLES, MEMORY_EXAMPLES, Measure, OneArea, RUN_EXAMPLES, Run};
 use net::{NET_EXAMPLES, Net};
 use results::{COMPARE_EXAMPLES, Compare, REPORT_EXAMPLES, Report, Runs, SchemaArgs};
 
@@ -67,16 +63,16 @@ pub(crate) enum Command {
     Run(Run),
     /// Measure arithmetic.
     #[command(before_help = CPU_EXAMPLES)]
-    Cpu(Cpu),
+    Cpu(OneArea<CpuChoice>),
     /// Measure LINPACK and matrix products.
     #[command(before_help = LINPACK_EXAMPLES)]
-    Linpack(Linpack),
+    Linpack(OneArea<LinpackChoice>),
     /// Measure memory bandwidth and latency.
     #[command(before_help = MEMORY_EXAMPLES)]
-    Memory(Memory),
+    Memory(OneArea<MemoryChoice>),
     /// Measure a disk: sequential and random reads and writes.
     #[command(before_help = DISK_EXAMPLES)]
-    Disk(Disk),
+    Disk(OneArea<DiskChoice>),
     /// Measure a network: streams, datagrams, round trips.
     #[command(before_help = NET_EXAMPLES)]
     Net(Net),

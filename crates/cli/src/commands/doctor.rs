@@ -1,4 +1,4 @@
-//! `assay doctor`: whether numbers taken now can be trusted, and what to change.
+//! `assay doctor`: whether results taken now can be trusted, and what to change.
 
 use bench::doctor::{Patient, diagnose};
 use bench::host;
@@ -11,20 +11,19 @@ use crate::args::machine::Doctor;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
 
-/// Examines this machine and says what was found.
 pub(crate) fn doctor(arguments: &Doctor, began: f64) -> Result {
     let patient = Patient {
         worker: worker_command()?,
         program: program(),
         places: Places { search_path: environment::search_path(), ..Places::default() },
-        // Without a place for the store there is none to measure disks in: that is for the diagnosis to say.
+        // Without a store the diagnosis reports that no disk can be measured.
         store: environment::store().ok().map(|store| store.root().to_owned()),
         began,
     };
     host::note_stop_signals();
     let watched = Stream::Error.is_terminal().then(Term::stderr);
-    // What cannot be said to whoever watches is no reason not to go on.
-    let _ = watched.as_ref().map(|terminal| terminal.write_str("Looking at this machine for five seconds ..."));
+    // Failure to write this is no reason to stop.
+    let _ = watched.as_ref().map(|terminal| terminal.write_str("Observing this machine for five seconds ..."));
     let diagnosis = diagnose(&patient);
     let _ = watched.as_ref().map(Term::clear_line);
     if let Some(signal) = host::stop_signal() {

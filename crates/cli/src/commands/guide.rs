@@ -1,7 +1,4 @@
-//! `assay guide`: asks what to measure, shows the plan and the command that comes to the same, and runs it.
-//!
-//! What is asked depends on a terminal; what the answers come to does not, and is all that this command knows: from there
-//! on it is that command line.
+//! `assay guide`: asks what to measure, shows the plan and the equivalent command, and runs it.
 
 use areas::Threads;
 use bench::host;
@@ -13,29 +10,30 @@ use inquire::validator::{ErrorMessage, Validation};
 use inquire::{Confirm, InquireError, MultiSelect, Select, Text};
 use model::experiment::Area;
 use model::unit::{parse_seconds, parse_size};
+use verdict::rules::Resource;
 
-use super::tools::places;
+use super::references::places;
 use crate::args::Arguments;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, complain};
 
-/// What can be measured: the area, and what it is to somebody who has not read the manual.
-const AREAS: &[(Area, &str)] = &[
-    (Area::Cpu, "cpu: arithmetic, each precision and instruction set"),
-    (Area::Linpack, "linpack: dense systems of equations"),
-    (Area::Memory, "memory: bandwidth and latency"),
-    (Area::Disk, "disk: throughput, requests per second and latency"),
-    (Area::Net, "net: TCP and UDP"),
+/// The areas, each with its description, and whether its command has the option `--block`.
+const AREAS: &[(&str, bool)] = &[
+    ("cpu: arithmetic, each precision and instruction set", false),
+    ("linpack: dense systems of equations", false),
+    ("memory: bandwidth and latency", true),
+    ("disk: bandwidth, IOPS and latency", true),
+    ("net: TCP and UDP", true),
 ];
 
-/// How thoroughly: the suite, and what it is.
+/// The suites, each with its description.
 const SUITES: &[(&str, &str)] = &[
-    ("quick", "quick: the headline figures, at most two minutes"),
-    ("standard", "standard: until the intervals are narrow"),
+    ("quick", "quick: the main results, at most two minutes"),
+    ("standard", "standard: until the confidence intervals are narrow"),
     ("classic", "classic: the classic tables, at most 45 minutes"),
 ];
 
-/// What was answered. An empty text stands for what the plan has by itself.
+/// The answers; an empty text means the plan's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Answers {
     areas: Vec<Area>,
@@ -49,12 +47,12 @@ struct Answers {
 }
 
 impl Answers {
-    /// The only area, if it is one: it has parameters of its own.
+    /// The only area, which has parameters of its own.
     fn only_area(&self) -> Option<Area> {
         if let [area] = self.areas[..] { Some(area) } else { None }
     }
 
-    /// The words of the command that comes to the same, the program's name first.
+    /// The words of the equivalent command.
     fn command_line(&self) -> Vec<String> {
         let mut words = vec!["assay".to_owned()];
         if let Some(area) = self.only_area() {
@@ -82,7 +80,7 @@ impl Answers {
     }
 }
 
-/// Why there are no answers: the user went away, or the terminal did.
+/// Why there are no answers: the user cancelled, or the terminal failed.
 enum Stopped {
     Left,
     Broken(String),
@@ -94,22 +92,18 @@ impl From<InquireError> for Stopped {
             InquireError::OperationCanceled | InquireError::OperationInterrupted => Self::Left,
             InquireError::IO(error) if error.kind() == std::io::ErrorKind::Interrupted => Self::Left,
             other => {
-                Self::Broken(format!("cannot ask on this terminal: {other}; the options are in 'assay run --help'"))
+                Self::Broken(format!("cannot ask on this terminal: {other}. See 'assay run --help' for the options"))
             }
         }
     }
 }
 
-/// Asks, shows, and measures.
-///
-/// `carry_out` carries out a command line.
+/// Asks, shows the plan, and measures by `carry_out`.
 pub(super) fn guide(carry_out: fn(Arguments, f64) -> Result) -> Result {
     if !(environment::asks() && Stream::Error.is_terminal()) {
-        return Err(
-            "there is nobody to ask: 'assay guide' needs a terminal; see 'assay run --help' for the options".into()
-        );
+        return Err("'assay guide' needs a terminal. See 'assay run --help' for the options".into());
     }
-    // A signal ends the questions, not this program in the middle of one.
+    // A signal ends the questions, not the program in the middle of one.
     host::note_stop_signals();
     match asked(carry_out) {
         Ok(Some(arguments)) => carry_out(arguments, host::monotonic_raw_seconds()),
@@ -119,10 +113,10 @@ pub(super) fn guide(carry_out: fn(Arguments, f64) -> Result) -> Result {
     }
 }
 
-/// The signal of Ctrl-C, which leaving by Esc is like: POSIX.1-2017, `kill`.
+/// Cancelling with Esc counts as Ctrl-C: POSIX.1-2017, `kill`.
 const SIGINT: i32 = 2;
 
-/// What is to be measured, once the user has seen the plan and said yes.
+/// The confirmed command line; `None` if the user declined.
 fn asked(carry_out: fn(Arguments, f64) -> Result) -> std::result::Result<Option<Arguments>, Stopped> {
     let answers = answers()?;
     let words = answers.command_line();
@@ -134,7 +128,7 @@ fn asked(carry_out: fn(Arguments, f64) -> Result) -> std::result::Result<Option<
     complain("the plan:");
     carry_out(plan, host::monotonic_raw_seconds()).map_err(Stopped::Broken)?;
     let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
-    complain(&format!("the same without questions: {line}"));
+    complain(&format!("the equivalent command: {line}"));
     if host::stop_signal().is_some() {
         return Err(Stopped::Left);
     }
@@ -158,21 +152,31 @@ fn answers() -> std::result::Result<Answers, Stopped> {
         let validator = move |text: &str| Ok(wrong(text).map_or(Validation::Valid, invalid));
         Ok(Text::new(question).with_help_message(help).with_validator(validator).prompt()?.trim().to_owned())
     };
-    answers.threads = text("Threads?", "such as 1,2,4 or all; Enter for what the plan has", wrong_threads)?;
-    if matches!(only, Some(Area::Memory | Area::Disk | Area::Net)) {
-        answers.blocks = text("Blocks?", "such as 4KiB,1MiB; Enter for what the plan has", wrong_blocks)?;
+    answers.threads = text("Threads?", "such as 1,2,4 or all; Enter for the plan's default", wrong_threads)?;
+    if only.is_some_and(|area| AREAS.iter().any(|(text, has_blocks)| *has_blocks && area_of(text) == Some(area))) {
+        answers.blocks = text("Blocks?", "such as 4KiB,1MiB; Enter for the plan's default", wrong_blocks)?;
     }
-    if answers.areas.contains(&Area::Disk) {
+    if answers.areas.iter().any(|area| uses(*area, Resource::Disk)) {
         let store = environment::store().map(|store| format!("; Enter for {}", store.root().display()));
-        let help = format!("a test file is written there, and gone afterwards{}", store.unwrap_or_default());
+        let help = format!("a test file is written there and removed afterwards{}", store.unwrap_or_default());
         answers.directory = text("Directory on the disk?", &help, wrong_directory)?;
     }
-    if only == Some(Area::Net) {
+    if only.is_some_and(|area| uses(area, Resource::Network)) {
         answers.peer = text("Host with 'assay net serve'?", "HOST or HOST:PORT; Enter for loopback", wrong_peer)?;
     }
-    answers.budget = text("At most how long?", "such as 90s or 5m; Enter for what the plan takes", wrong_budget)?;
+    answers.budget = text("Time limit?", "such as 90s or 5m; Enter for none", wrong_budget)?;
     answers.references = references(&answers)?;
     Ok(answers)
+}
+
+/// Whether an area's benchmarks depend on this part of the machine.
+fn uses(area: Area, resource: Resource) -> bool {
+    areas::rules(area).uses.contains(&resource)
+}
+
+/// The area that a description begins with.
+fn area_of(text: &str) -> Option<Area> {
+    text.split_once(':')?.0.parse().ok()
 }
 
 fn areas() -> std::result::Result<Vec<Area>, Stopped> {
@@ -181,22 +185,20 @@ fn areas() -> std::result::Result<Vec<Area>, Stopped> {
         let nothing = chosen.is_empty().then(|| "choose at least one, with the space bar".to_owned());
         Ok(nothing.map_or(Validation::Valid, invalid))
     };
-    let chosen = MultiSelect::new("What is to be measured?", names)
-        .with_all_selected_by_default()
-        .with_validator(some)
-        .raw_prompt()?;
-    Ok(chosen.iter().map(|option| AREAS[option.index].0).collect())
+    let chosen =
+        MultiSelect::new("Which areas?", names).with_all_selected_by_default().with_validator(some).raw_prompt()?;
+    Ok(chosen.iter().filter_map(|option| area_of(AREAS[option.index].0)).collect())
 }
 
-/// The trusted tools that are wanted, of those that are here; the classic suite has them by itself.
+/// The selected reference tools of those installed; the classic suite has its own.
 fn references(answers: &Answers) -> std::result::Result<Vec<String>, Stopped> {
     let places = places(&[]).map_err(Stopped::Broken)?;
     let found = usable(&places);
     if found.is_empty() || answers.only_area().is_none() && answers.suite == "classic" {
         return Ok(Vec::new());
     }
-    let help = "none is usual; each makes the run longer";
-    let chosen = MultiSelect::new("Trusted tools beside it?", found).with_help_message(help).prompt()?;
+    let help = "usually none; each makes the run longer";
+    let chosen = MultiSelect::new("Reference tools alongside?", found).with_help_message(help).prompt()?;
     Ok(chosen.into_iter().map(str::to_owned).collect())
 }
 
@@ -204,7 +206,7 @@ fn invalid(sentence: String) -> Validation {
     Validation::Invalid(ErrorMessage::Custom(sentence))
 }
 
-/// What is wrong with a text, if anything; an empty one is right.
+/// What is wrong with a text, if anything; an empty one is fine.
 type Check = fn(&str) -> Option<String>;
 
 fn wrong_items(text: &str, check: &dyn Fn(&str) -> Option<String>) -> Option<String> {
@@ -244,7 +246,7 @@ mod tests {
     }
 
     fn all() -> Vec<Area> {
-        AREAS.iter().map(|(area, _)| *area).collect()
+        AREAS.iter().filter_map(|(text, _)| area_of(text)).collect()
     }
 
     #[test]
@@ -279,7 +281,7 @@ mod tests {
         for (name, text) in SUITES {
             assert!(areas::Suite::embedded(name).is_ok() && text.starts_with(name));
         }
-        assert!(AREAS.iter().all(|(area, text)| text.starts_with(&format!("{area}: "))));
+        assert_eq!(all(), Area::ALL);
     }
 
     #[test]
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_is_told_from_a_terminal_that_breaks() {
+    fn a_user_who_leaves_is_not_a_broken_terminal() {
         let interrupted = InquireError::IO(std::io::ErrorKind::Interrupted.into());
         assert!(matches!(Stopped::from(interrupted), Stopped::Left));
         assert!(matches!(Stopped::from(InquireError::OperationCanceled), Stopped::Left));

@@ -1,5 +1,5 @@
-//! `assay info`: what a machine is and what it could do at best. Of this machine it also measures the clock that each
-//! kernel runs at, for without it there is no sustained peak.
+//! `assay info`: what a machine is, and its peaks. On this machine it also measures the clock of each kernel, which
+//! sustained peaks need.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,6 @@ use crate::args::machine::Info;
 use crate::environment::Stream;
 use crate::exit::{Outcome, Result, print};
 
-/// Prints the machine.
 pub(crate) fn info(arguments: &Info, began: f64) -> Result {
     let declared = Declared::parse(&arguments.declare)?;
     let machine = read_machine(arguments)?;
@@ -54,10 +53,9 @@ pub(crate) fn info(arguments: &Info, began: f64) -> Result {
     Ok(Outcome::Done)
 }
 
-/// What is behind a directory, and what control groups allow of it: of this machine, or of a recorded one, where the
-/// path is taken as it is.
+/// The devices behind a directory of this machine, or of a recorded one, with the limits of their control groups.
 fn storage_behind(dir: &Path, arguments: &Info) -> Result<(Storage, IoLimits)> {
-    let cannot = |error: std::io::Error| format!("cannot look behind the directory '{}': {error}", dir.display());
+    let cannot = |error: std::io::Error| format!("cannot inspect the directory '{}': {error}", dir.display());
     let (root, dir) = match &arguments.sysroot {
         Some(folder) => (Sysroot::folder(folder).map_err(cannot)?, dir.to_owned()),
         None => (Sysroot::host(), dir.canonicalize().map_err(cannot)?),
@@ -80,17 +78,16 @@ fn read_machine(arguments: &Info) -> Result<Machine> {
     }
 }
 
-/// The operations whose sustained peaks are worth a run.
+/// The operations whose sustained peaks are shown.
 const HEADLINES: [CpuOp; 4] = [CpuOp::Fma, CpuOp::Dot, CpuOp::Matrix, CpuOp::Plain];
 
-/// The sustained peaks of this machine, each from the clock beside a brief run of its kernel. None where that cannot be
-/// done: the rest is worth printing all the same.
+/// The sustained peaks of this machine, from a brief run of each kernel; none if that is impossible.
 fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak> {
-    // Of each operation the widest kernel: all of them would take ten seconds.
+    // The widest kernel of each operation: all of them would take ten seconds.
     let headlines = CpuChoice { op: HEADLINES.to_vec(), isa: vec![IsaChoice::Vector], ..CpuChoice::default() };
     let (Ok(suite), Ok(worker)) = (cpu::suite(&headlines), worker_command()) else { return Vec::new() };
     let threads = vec![Threads::Count(1), Threads::All];
-    // The user chose none of it: what this CPU lacks is left out.
+    // The user has chosen nothing, so kernels that this CPU lacks are left out.
     let request = Request { threads, ..bench::host::request(suite, machine) };
     let Ok(plan) = plan(&request, machine) else { return Vec::new() };
     let setting = Setting {
@@ -114,14 +111,14 @@ fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak
     finished.map(|finished| finished.document.experiments.iter().flat_map(of_row).collect()).unwrap_or_default()
 }
 
-/// Nobody watches.
+/// Ignores all events.
 struct Unwatched;
 
 impl Watcher for Unwatched {
     fn event(&mut self, _: Event<'_>) {}
 }
 
-/// The measured peaks of a row, as `info` lists them.
+/// The measured peaks of a result.
 fn of_row(row: &Row) -> Vec<InfoPeak> {
     let Some(metric) = row.metrics.first() else { return Vec::new() };
     let measured = |peak: &&Peak| matches!(peak.kind, PeakKind::Sustained | PeakKind::Inferred);

@@ -1,4 +1,4 @@
-//! What each command does, a file each.
+//! The commands, a file each.
 
 mod cluster;
 mod compare;
@@ -11,24 +11,34 @@ mod program;
 mod references;
 mod report;
 mod runs;
-mod tools;
 
 use std::io::{self, BufReader};
 
+use areas::Choices;
+
+use crate::args::measure::OneArea;
 use crate::args::net::NetCommand;
 use crate::args::results::SchemaArgs;
 use crate::args::{Arguments, Command};
 use crate::exit::{Outcome, Result, print};
 
-/// Carries out a command line. `began` is when the program began, or the last question was answered.
+/// Carries out a command line. `began` is the time at which the program began, or the last question was answered.
 pub(crate) fn carry_out(arguments: Arguments, began: f64) -> Result {
     match arguments.command {
         None => measure::quick(&arguments.measure, began),
         Some(Command::Run(run)) => measure::suite(&run, began),
-        Some(Command::Cpu(cpu)) => measure::cpu(&cpu, began),
-        Some(Command::Linpack(linpack)) => measure::linpack(&linpack, began),
-        Some(Command::Memory(memory)) => measure::memory(&memory, began),
-        Some(Command::Disk(disk)) => measure::disk(&disk, began),
+        Some(Command::Cpu(OneArea { choice: cpu, measure })) => {
+            measure::area(areas::cpu::suite(&cpu), Choices { cpu, ..Choices::default() }, &measure, began)
+        }
+        Some(Command::Linpack(OneArea { choice: linpack, measure })) => {
+            measure::area(areas::linpack::suite(&linpack), Choices { linpack, ..Choices::default() }, &measure, began)
+        }
+        Some(Command::Memory(OneArea { choice: memory, measure })) => {
+            measure::area(areas::memory::suite(&memory), Choices { memory, ..Choices::default() }, &measure, began)
+        }
+        Some(Command::Disk(OneArea { choice: disk, measure })) => {
+            measure::area(areas::disk::suite(&disk), Choices { disk, ..Choices::default() }, &measure, began)
+        }
         Some(Command::Net(net)) => match &net.command {
             Some(NetCommand::Serve(serve)) => net_serve::serve(serve),
             None => measure::net(&net, began),
@@ -48,18 +58,17 @@ pub(crate) fn carry_out(arguments: Arguments, began: f64) -> Result {
     }
 }
 
-/// Carries out one launch of one experiment: the task comes on standard input.
+/// Runs one process run of one benchmark; the task is on standard input.
 fn worker() -> Outcome {
     let mut input = BufReader::new(io::stdin().lock());
-    // If nobody listens any more there is nothing left to do, and nobody to tell.
+    // If the parent no longer reads, there is nothing left to do.
     let _ = bench::worker::serve(&mut input, &mut io::stdout());
     Outcome::Done
 }
 
-/// Prints the schema of a form of document.
 fn schema(arguments: &SchemaArgs) -> Result {
-    let form =
-        ::report::schema::form(&arguments.form).ok_or_else(|| format!("there is no form '{}'", arguments.form))?;
+    let form = ::report::schema::form(&arguments.form)
+        .ok_or_else(|| format!("unknown kind of document '{}'", arguments.form))?;
     let text = serde_json::to_string_pretty(&form.schema()).map_err(|error| error.to_string())?;
     print(format!("{text}\n").as_bytes())?;
     Ok(Outcome::Done)

@@ -1,4 +1,4 @@
-//! `assay net serve`: the far end of network experiments of other hosts.
+//! `assay net serve`: the server for network benchmarks of other hosts.
 
 use std::path::Path;
 
@@ -9,15 +9,12 @@ use bench::server::{ServerOptions, serve as serve_clients};
 use crate::args::net::Serve;
 use crate::exit::{Outcome, Result, complain};
 
-/// The key in this file, or on standard input.
-///
-/// # Errors
-/// A sentence: it cannot be read, or is no key.
+/// The key in this file, or on standard input for `-`.
 pub(crate) fn key(file: Option<&Path>) -> Result<Option<Key>> {
     file.map(|file| Key::read(file, &mut std::io::stdin())).transpose()
 }
 
-/// Serves until a signal, or the end of the first client with `--once`. Notices go to standard error.
+/// Serves until a signal, or until the first client ends with `--once`.
 pub(crate) fn serve(arguments: &Serve) -> Result {
     let listen = arguments.listen.map_or_else(|| listen_address(None), Ok)?;
     let key = key(arguments.key_file.as_deref())?;

@@ -1,4 +1,4 @@
-//! This program: as a worker process, and as a document records it.
+//! This program: as a worker process, and in documents.
 
 use std::path::PathBuf;
 
@@ -9,22 +9,16 @@ use crate::environment;
 use crate::exit::Result;
 
 /// The program's own file.
-///
-/// # Errors
-/// It cannot be found.
 pub(crate) fn own_file() -> Result<PathBuf> {
     std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))
 }
 
 /// This program as a worker process.
-///
-/// # Errors
-/// The program's own file cannot be found.
 pub(crate) fn worker_command() -> Result<WorkerCommand> {
     Ok(WorkerCommand { program: own_file()?, arguments: vec!["worker".into()] })
 }
 
-/// Which program this is, for the record.
+/// This program, for documents.
 pub(crate) fn program() -> Program {
     Program {
         version: env!("CARGO_PKG_VERSION").to_owned(),

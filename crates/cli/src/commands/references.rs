@@ -1,19 +1,40 @@
-//! `assay references`: which trusted tools are known, which are here, and whether each does what its adapter says.
+//! `assay references`: which reference tools are known and installed, and whether each works as its adapter expects.
 
 use std::io::Write;
 
 use bench::host;
 use bench::references::catalogue::{self, Trying, VERSION_SECONDS};
+use bench::references::detect::Places;
 use indicatif::ProgressBar;
 use model::reference::{CATALOGUE_SCHEMA, Catalogue, CheckOutcome, ToolCheck};
 
-use super::tools::places;
 use crate::args::machine::References;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
 use crate::progress;
 
-/// Lists the tools, and tries them if that was asked for.
+/// The id of a known tool of this name.
+pub(crate) fn known_tool(name: &str) -> Option<&'static str> {
+    tools::ids().find(|id| *id == name)
+}
+
+pub(crate) fn unknown_tool(name: &str) -> String {
+    let known: Vec<_> = tools::ids().collect();
+    format!("unknown reference tool '{name}'; known: {}, all, none", known.join(", "))
+}
+
+/// Where reference tools are looked for.
+pub(crate) fn places(named: &[String]) -> Result<Places> {
+    let mut places = Places { search_path: environment::search_path(), ..Places::default() };
+    for item in named {
+        let (name, path) =
+            item.split_once('=').ok_or_else(|| format!("'{item}' is not NAME=PATH, such as fio=/opt/fio/bin/fio"))?;
+        let tool = known_tool(name).ok_or_else(|| unknown_tool(name))?;
+        places.overrides.insert(tool.to_owned(), path.into());
+    }
+    Ok(places)
+}
+
 pub(crate) fn references(arguments: &References) -> Result {
     let places = places(&arguments.tool)?;
     let mut tools = catalogue::known(&places, VERSION_SECONDS);
@@ -24,8 +45,8 @@ pub(crate) fn references(arguments: &References) -> Result {
             None => environment::store()?.root().to_owned(),
         };
         let mut progress = Progress::new();
-        catalogue::check(&mut tools, &places, &directory, &mut |trying| progress.tell(trying));
-        progress.end();
+        catalogue::check(&mut tools, &places, &directory, &mut |trying| progress.show(trying));
+        drop(progress);
         if let Some(signal) = host::stop_signal() {
             return Ok(Outcome::Interrupted(signal));
         }
@@ -42,11 +63,9 @@ pub(crate) fn references(arguments: &References) -> Result {
     Ok(if any_failed { Outcome::SomeFailed } else { Outcome::Done })
 }
 
-/// What a person sees on standard error while tools are tried: a line that changes on a terminal, elsewhere one for each
-/// tool that has ended.
+/// The progress on standard error: a live line on a terminal, elsewhere a line for each finished tool.
 struct Progress {
     bar: Option<ProgressBar>,
-    /// The tools that are running.
     running: Vec<String>,
     count: usize,
     ended: usize,
@@ -58,7 +77,7 @@ impl Progress {
         Self { bar, running: Vec::new(), count: 0, ended: 0 }
     }
 
-    fn tell(&mut self, trying: Trying<'_>) {
+    fn show(&mut self, trying: Trying<'_>) {
         let line = match trying {
             Trying::Tools(count, seconds) => {
                 self.count = count;
@@ -83,7 +102,7 @@ impl Progress {
                 bar.set_message(line.filter(|_| running.is_empty()).unwrap_or_else(|| format!("{running} …")));
             }
             (None, Some(line)) => {
-                // Nobody to tell is no reason to stop.
+                // Failure to write this is no reason to stop.
                 let _ = writeln!(std::io::stderr(), "{line}");
             }
             (None, None) => {}
@@ -92,16 +111,10 @@ impl Progress {
 
     fn ended_line(&self, tool: &str, seconds: f64, check: &ToolCheck) -> String {
         let what = match check.status {
-            CheckOutcome::Ok => "ran and was read",
+            CheckOutcome::Ok => "works",
             CheckOutcome::Failed => "FAILED",
         };
         let (ended, count, took) = (self.ended, self.count, model::number::duration(seconds));
         format!("{ended} of {count}: {tool} {what}, {took}")
-    }
-
-    fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
     }
 }

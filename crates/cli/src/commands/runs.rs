@@ -1,4 +1,4 @@
-//! `assay runs`: what is in the store.
+//! `assay runs`: the runs in the store.
 
 use std::fmt::Write;
 
@@ -10,7 +10,6 @@ use crate::args::results::Runs;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
 
-/// Lists the store, or shows one run of it.
 pub(crate) fn runs(arguments: &Runs) -> Result {
     let store = environment::store()?;
     let text = match &arguments.name {
@@ -24,10 +23,9 @@ pub(crate) fn runs(arguments: &Runs) -> Result {
     Ok(Outcome::Done)
 }
 
-/// A line per run: name, grade, rows measured, and whether it was finished.
 fn list(runs: &[Listed]) -> String {
     if runs.is_empty() {
-        return "The store is empty: no run has been stored yet.\n".to_owned();
+        return "The store is empty.\n".to_owned();
     }
     let width = runs.iter().map(|run| run.name.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -37,9 +35,9 @@ fn list(runs: &[Listed]) -> String {
                 let grade = document.run.grade.map_or("-", model::warning::Grade::name);
                 let measured = document.experiments.iter().filter(|row| row.grade.is_some()).count();
                 let rows = document.experiments.len();
-                let end = if document.run.complete { "" } else { ", cut off" };
+                let end = if document.run.complete { "" } else { ", interrupted" };
                 format!(
-                    "grade {grade}   {measured} of {rows} rows, {}{end}",
+                    "confidence {grade}   {measured} of {rows} benchmarks, {}{end}",
                     model::number::duration(document.run.seconds)
                 )
             }

@@ -1,4 +1,4 @@
-//! What runs on the nodes: `assay agent` does a node's tasks, `assay attempt` is one of its children.
+//! The commands that run on nodes: `assay agent` does a node's tasks, `assay attempt` is its child process.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -13,11 +13,10 @@ use crate::commands::program::{own_file, program};
 use crate::environment;
 use crate::exit::{Outcome, Result, complain};
 
-/// The variables of ours that an agent's children get: where programs are, where the store is, and how `srun` finds
-/// Slurm.
+/// The variables of an agent's child processes: the search path, the store, the configuration of Slurm.
 const KEPT: &[&str] = &["PATH", "HOME", "ASSAY_STORE", "XDG_DATA_HOME", "SLURM_CONF"];
 
-/// Seconds before a job's end at which its agent has ended: the child has stored its run, the task is given back.
+/// Seconds before a job's end at which its agent ends: the child process has to store its run.
 const MARGIN_SECONDS: f64 = 60.0;
 
 /// Does a node's tasks.
@@ -26,7 +25,7 @@ pub(crate) fn agent(arguments: &AgentArgs) -> Result {
     host::note_warning_signal();
     let slurm = |name| environment::text(name);
     let node = arguments.node.clone().or_else(|| slurm("SLURMD_NODENAME")).or_else(host::name);
-    let node = node.ok_or("this host has no name; name the node with --node")?;
+    let node = node.ok_or("this host has no name. Choose the node with --node")?;
     let end = slurm("SLURM_JOB_END_TIME").and_then(|text| text.parse::<f64>().ok()).map(|end| end - MARGIN_SECONDS);
     let seconds = match (arguments.for_time, arguments.until.or(end)) {
         (Some(seconds), _) => Some(seconds),
@@ -51,10 +50,10 @@ pub(crate) fn agent(arguments: &AgentArgs) -> Result {
     Ok(ended.signal.map_or(Outcome::Done, Outcome::Interrupted))
 }
 
-/// Becomes another command of this program, or another program, which the kernel ends as soon as the agent that started it is gone: what is
-/// left of a node's measurement would disturb the next one, and still write.
+/// Becomes another command of this program, or another program, which the kernel ends with the agent that started it, so
+/// that it cannot disturb or overwrite the node's next measurement.
 pub(crate) fn attempt(arguments: &AttemptArgs) -> Result {
-    host::die_with_parent(arguments.parent).map_err(|error| format!("the agent's child cannot begin: {error}"))?;
+    host::die_with_parent(arguments.parent).map_err(|error| format!("cannot start the agent's child: {error}"))?;
     let program = arguments.program.clone().map_or_else(own_file, Ok)?;
     let error = Command::new(&program).args(&arguments.words).exec();
     Err(format!("cannot start '{}': {error}", program.display()))

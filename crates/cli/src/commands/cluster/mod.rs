@@ -1,5 +1,4 @@
-//! `assay cluster`: the same experiments on many nodes. Each command is a file with its own options; what they do with a
-//! plan's folder is in the crate `cluster`, what is printed in `report::cluster`.
+//! `assay cluster`: the crate `cluster` works on a plan's folder, `report::cluster` renders.
 
 pub(crate) mod agent;
 mod plan;
@@ -10,7 +9,6 @@ mod status;
 use crate::args::cluster::ClusterCommand;
 use crate::exit::Result;
 
-/// Carries out a command on a cluster.
 pub(crate) fn cluster(command: &ClusterCommand) -> Result {
     match command {
         ClusterCommand::Plan(arguments) => plan::plan(arguments),

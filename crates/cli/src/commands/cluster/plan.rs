@@ -1,4 +1,4 @@
-//! `assay cluster plan`: what is to be measured on which nodes, in a folder that all of them see.
+//! `assay cluster plan`: which benchmarks to run on which nodes, in a folder that all nodes see.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,13 +24,12 @@ use crate::commands::program::{own_file, program};
 use crate::environment;
 use crate::exit::{Outcome, Result, print};
 
-/// `assay cluster plan`.
 pub(crate) fn plan(arguments: &PlanArgs) -> Result {
     let folder = Folder::at(&arguments.folder);
     check_empty(&folder)?;
     let request = request(arguments)?;
     let directory = arguments.dir.clone().or_else(|| environment::store().ok().map(|store| store.root().to_owned()));
-    // A directory of the nodes may be nowhere here; one that is here was named.
+    // A directory of the nodes need not exist here.
     let named = arguments.dir.as_ref().is_some_and(|directory| directory.is_dir());
     let disk = look(directory.unwrap_or_else(|| ".".into()), named);
     let seconds = expected(&request, &machine::discover(&Sysroot::host()), disk)?;
@@ -40,10 +39,10 @@ pub(crate) fn plan(arguments: &PlanArgs) -> Result {
     }
     let mut text = summary(&plan, &tasks, &seconds, folder.path(), arguments.dry_run);
     if arguments.dry_run {
-        // What the plan comes to is known even where what would run it does not answer.
+        // The plan is shown even if the scheduler does not respond.
         match forecast(folder.path(), &plan, &tasks) {
             Ok((by, jobs)) => text.push_str(&ahead(by, &jobs, unix_seconds())),
-            Err(why) => text.extend(["jobs   cannot be told: ", &why, "\n"]),
+            Err(why) => text.extend(["jobs   unknown: ", &why, "\n"]),
         }
     }
     print(text.as_bytes())?;
@@ -53,7 +52,7 @@ pub(crate) fn plan(arguments: &PlanArgs) -> Result {
 fn request(arguments: &PlanArgs) -> Result<Request> {
     let nodes = nodes(arguments)?;
     check_options(&arguments.options)?;
-    // A file's text goes with the plan: the file may be nowhere but here.
+    // The text of a suite's file becomes part of the plan: the nodes may not have the file.
     let is_file = Path::new(&arguments.suite).extension().is_some_and(|extension| extension == "toml");
     let suite = if is_file {
         std::fs::read_to_string(&arguments.suite)
@@ -64,7 +63,7 @@ fn request(arguments: &PlanArgs) -> Result<Request> {
     };
     let absolute = |path: &PathBuf| {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        path.to_str().map(str::to_owned).ok_or_else(|| format!("the path '{}' is no text", path.display()))
+        path.to_str().map(str::to_owned).ok_or_else(|| format!("the path '{}' is not UTF-8", path.display()))
     };
     let name = arguments.folder.file_name().map_or_else(|| "plan".into(), |name| name.to_string_lossy().into_owned());
     Ok(Request {
@@ -88,21 +87,20 @@ fn request(arguments: &PlanArgs) -> Result<Request> {
     })
 }
 
-/// How HPL is run across nodes, where it is.
+/// How HPL is run across nodes.
 fn hpl(arguments: &PlanArgs) -> Result<Option<HplPlan>> {
     let Some(program) = &arguments.hpl else { return Ok(None) };
-    // A bare name is looked for on the nodes, which may have programs that this host has not.
+    // A bare name is searched on the nodes, which may have other programs than this host.
     if program.is_empty() || program.contains('/') && !program.starts_with('/') {
-        return Err(format!("'{program}' is neither an absolute path on every node nor a name to look for there"));
+        return Err(format!("'{program}' is neither an absolute path nor the name of a program in PATH"));
     }
     let launcher = arguments.hpl_launcher.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned);
     Ok(Some(HplPlan { program: program.clone(), launcher: launcher.collect(), most_seconds: Some(arguments.hpl_time) }))
 }
 
-/// The nodes that were named.
 fn nodes(arguments: &PlanArgs) -> Result<Vec<PlanNode>> {
     let Some(path) = &arguments.hosts else { return of_slurm(arguments) };
-    let cannot_read = |error: std::io::Error| format!("cannot read the hosts' file '{}': {error}", path.display());
+    let cannot_read = |error: std::io::Error| format!("cannot read the file of hosts '{}': {error}", path.display());
     let text = if path == Path::new("-") {
         std::io::read_to_string(std::io::stdin()).map_err(cannot_read)?
     } else {
@@ -111,7 +109,7 @@ fn nodes(arguments: &PlanArgs) -> Result<Vec<PlanNode>> {
     Ok(named(hosts(&text)))
 }
 
-/// The nodes that Slurm knows; without Slurm those that were named.
+/// The nodes by Slurm's names; without Slurm those of `--nodes`.
 fn of_slurm(arguments: &PlanArgs) -> Result<Vec<PlanNode>> {
     let environment = Environment::of(&environment::everything());
     let has_slurm = find_program("scontrol", &environment).is_some();
@@ -125,45 +123,47 @@ fn of_slurm(arguments: &PlanArgs) -> Result<Vec<PlanNode>> {
         (None, None) => NodeSelection::All,
     };
     if !has_slurm {
-        return Err("there is no Slurm here (no scontrol in PATH); name the nodes with --nodes or --hosts".to_owned());
+        return Err(
+            "Slurm is not installed here (no scontrol in PATH). List the nodes with --nodes or --hosts".to_owned()
+        );
     }
     Ok(choose(&wanted, &environment)?)
 }
 
-/// Nodes of these names, of no partition.
+/// Nodes without a partition.
 fn named(names: Vec<String>) -> Vec<PlanNode> {
     names.into_iter().map(|name| PlanNode { name, partition: None }).collect()
 }
 
-/// The names in a file, one a line.
+/// The names in a hosts file, one a line.
 fn hosts(text: &str) -> Vec<String> {
     let name = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
     text.lines().map(name).filter(|name| !name.is_empty()).collect()
 }
 
-/// Makes sure here that every node's `assay run` will take these options.
+/// Checks that `assay run` accepts these options.
 fn check_options(options: &[String]) -> Result<()> {
     let words = ["assay", "run"].into_iter().chain(options.iter().map(String::as_str));
     let shown = options.join(" ");
     let read = Arguments::try_parse_from(words).map_err(|error| {
         let sentence = error.to_string();
         let first = sentence.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        format!("'{shown}' is nothing that assay run can be called with: {first}")
+        format!("'{shown}' is not a valid option list of assay run: {first}")
     })?;
     let Some(Command::Run(run)) = read.command else { return Ok(()) };
     let measure = &run.measure;
-    let told = run.suite.is_some() || measure.filter.is_some() || !measure.area.is_empty() || measure.dir.is_some();
+    let in_plan = run.suite.is_some() || measure.filter.is_some() || !measure.area.is_empty() || measure.dir.is_some();
     let ours = measure.out.is_some() || measure.json.is_some() || measure.resume.is_some();
-    if told || ours || measure.list || measure.verify {
+    if in_plan || ours || measure.list || measure.verify {
         return Err(format!(
-            "'{shown}': suite, areas, filter and directory are options of the plan; where results go, and whether \
-             anything is measured, is not for options to say"
+            "'{shown}': suite, areas, filter and directory are options of assay cluster plan; options for output, \
+             --list and --verify are not allowed"
         ));
     }
     Ok(())
 }
 
-/// What the plan comes to.
+/// The plan in a few lines.
 fn summary(plan: &Plan, tasks: &[Task], seconds: &BTreeMap<Area, f64>, folder: &Path, dry: bool) -> String {
     let nodes = plan.nodes.len();
     let alone: f64 = seconds.values().sum();
@@ -174,31 +174,31 @@ fn summary(plan: &Plan, tasks: &[Task], seconds: &BTreeMap<Area, f64>, folder: &
     let mut lines = vec![
         format!("plan   {}{written}", folder.display()),
         format!("nodes  {nodes}"),
-        format!("tasks  {}, a node: {}", tasks.len(), areas.join(", ")),
+        format!("tasks  {}, per node: {}", tasks.len(), areas.join(", ")),
     ];
     lines.extend((pairs > 0).then(|| format!("pairs  {pairs} tasks of the network between nodes")));
-    lines.extend(hpl.map(|task| format!("HPL    across all nodes, at most about {}", span(task.seconds))));
-    // What nodes do one after another, and what all do at once.
+    lines.extend(hpl.map(|task| format!("HPL    across all nodes, up to about {}", span(task.seconds))));
+    // HPL uses all nodes at once; other tasks one node each.
     let together = hpl.map_or(0.0, |task| task.seconds);
     let total = tasks.iter().map(|task| task.seconds).sum::<f64>() - together;
     lines.push(format!(
-        "time   {} a node, {:.1} node-hours; one job of all nodes ends after {}, a job for each node in turn after {}",
+        "time   {} per node, {:.1} node-hours; {} as one job of all nodes, {} as one job per node in turn",
         span(alone),
         (total + together * nodes as f64) / 3600.0,
         span(total / nodes as f64 + together),
         span(total + together)
     ));
-    lines.push("       (as this machine would take it; other nodes may take longer)".to_owned());
+    lines.push("       (estimated on this machine; other nodes may take longer)".to_owned());
     lines.extend((!dry).then(|| format!("next   assay cluster run {}", folder.display())));
     lines.join("\n") + "\n"
 }
 
-/// What would be submitted, and its scripts; `now` is in seconds since 1970.
+/// What would be submitted, with the scripts; `now` is in seconds since 1970.
 fn ahead(by: &str, forecast: &Forecast, now: f64) -> String {
     let Forecast { scripts, at_a_time, seconds } = forecast;
     let jobs = scripts.len();
     let room = match at_a_time {
-        0 => "none of which your limits let in now".to_owned(),
+        0 => "none of which your limits allow now".to_owned(),
         room => format!("at most {room} at a time by your limits and --max-jobs"),
     };
     format!(
@@ -209,7 +209,7 @@ fn ahead(by: &str, forecast: &Forecast, now: f64) -> String {
     )
 }
 
-/// A moment as people say it: the time of the day, and in how many days.
+/// A time of the day and in how many days it is.
 fn moment(then: f64, now: f64) -> String {
     const DAY_SECONDS: f64 = 86_400.0;
     let days = (then / DAY_SECONDS).floor() - (now / DAY_SECONDS).floor();
@@ -235,9 +235,9 @@ mod tests {
         assert_eq!(moment(now + 60.0, now), "at 00:00 UTC tomorrow");
         assert_eq!(moment(now + 2.0 * 86_400.0, now), "at 23:59 UTC in 2 days");
         let forecast = Forecast { scripts: vec!["#!/bin/sh".into(), "true".into()], at_a_time: 2, seconds: 7200.0 };
-        let told = ahead("Slurm", &forecast, now);
-        assert!(told.starts_with("jobs   2 through Slurm, at most 2 at a time"), "{told}");
-        assert!(told.contains("after 2.0 h, at 01:59 UTC tomorrow") && told.ends_with("#!/bin/sh\ntrue\n"), "{told}");
+        let text = ahead("Slurm", &forecast, now);
+        assert!(text.starts_with("jobs   2 through Slurm, at most 2 at a time"), "{text}");
+        assert!(text.contains("after 2.0 h, at 01:59 UTC tomorrow") && text.ends_with("#!/bin/sh\ntrue\n"), "{text}");
         assert!(ahead("Slurm", &Forecast { at_a_time: 0, ..forecast }, now).contains("none of which"));
     }
 

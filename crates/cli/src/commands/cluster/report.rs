@@ -1,4 +1,4 @@
-//! `assay cluster report`: what the results of a plan say of its nodes, as files in the plan's folder or as one form.
+//! `assay cluster report`: the evaluation of a plan, as files in its folder or in one format.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,12 +15,11 @@ use crate::commands::program::program;
 use crate::environment::Stream;
 use crate::exit::{Outcome, Result, print};
 
-/// `assay cluster report`.
 pub(crate) fn report(arguments: &ReportArgs) -> Result {
     let folder = Folder::at(&arguments.folder);
     let document = evaluate(&folder, program())?;
     let Some(name) = &arguments.format else { return everything(&folder, &document) };
-    let form = form(name).ok_or_else(|| format!("there is no form '{name}'"))?;
+    let form = form(name).ok_or_else(|| format!("unknown format '{name}'"))?;
     match &arguments.output {
         Some(path) if path != Path::new("-") => write(form, &document, path)?,
         _ => show(form, &document)?,
@@ -28,10 +27,10 @@ pub(crate) fn report(arguments: &ReportArgs) -> Result {
     Ok(Outcome::Done)
 }
 
-/// Every form that is a file, beside one another in the plan's folder, and the summary on standard output.
+/// Writes every format with a file name into the plan's folder, and prints the summary.
 fn everything(folder: &Folder, document: &ClusterDocument) -> Result {
     let target = folder.report();
-    // Whoever may only read the plan still learns what it says.
+    // The summary is printed even if the folder cannot be written.
     let written = std::fs::create_dir_all(&target)
         .map_err(|error| cannot_write(&target)(error).to_string())
         .and_then(|()| write_all(&target, document));
@@ -40,7 +39,7 @@ fn everything(folder: &Folder, document: &ClusterDocument) -> Result {
     let place = if written.is_ok() { format!("\nReport: {}\n", place.display()) } else { String::new() };
     print((summary + &place).as_bytes())?;
     written.map(|()| Outcome::Done).map_err(|why| {
-        format!("{why}; the summary is above, and --format FORM -o FILE writes the report somewhere else")
+        format!("{why}. The summary is above; write the report to another place with --format FORMAT -o FILE")
     })
 }
 
@@ -58,7 +57,7 @@ fn write(form: &Form, document: &ClusterDocument, path: &Path) -> Result<()> {
     write_pieces(path, pieces).map_err(|error| format!("cannot write '{}': {error}", path.display()))
 }
 
-/// A form on standard output, piece by piece; the summary is made for the terminal, if it goes to one.
+/// Prints a format piece by piece; the summary is styled for the terminal.
 fn show(form: &Form, document: &ClusterDocument) -> Result<()> {
     if form.name == "terminal" {
         return print(terminal::render(document, &Stream::Output.style()).as_bytes());
@@ -66,7 +65,7 @@ fn show(form: &Form, document: &ClusterDocument) -> Result<()> {
     let mut stdout = io::BufWriter::new(io::stdout().lock());
     let mut pieces = (form.render)(document).map_err(|error| error.to_string())?;
     match pieces.try_for_each(|piece| stdout.write_all(piece.as_bytes())).and_then(|()| stdout.flush()) {
-        // A reader that has closed the pipe has read enough.
+        // A reader that has closed the pipe is no error.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(format!("cannot write to standard output: {error}"))
         }

@@ -1,14 +1,12 @@
-//! `assay cluster run`: workers on the nodes of a plan, until every task is over.
+//! `assay cluster run`: starts workers on the nodes of a plan until every task is finished.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bench::host;
-use cluster::campaign::clock::SystemClock;
 use cluster::campaign::decide::Options;
-use cluster::campaign::events::{CampaignEnd, CampaignEvent};
 use cluster::campaign::forecast::{self, Forecast};
-use cluster::campaign::run::{CampaignContext, run as run_campaign};
+use cluster::campaign::run::{CampaignContext, CampaignEnd, CampaignEvent, SystemClock, run as run_campaign};
 use cluster::evaluate::{evaluate, second_pass};
 use cluster::folder::Folder;
 use cluster::scheduler::allocation::Allocation;
@@ -26,22 +24,21 @@ use crate::environment;
 use crate::exit::{Outcome, Result, complain, print};
 use crate::progress;
 
-/// Jobs in the queue at a time, unless the user says otherwise: few, since any number drains the plan.
+/// The default of `--max-jobs`: any number of jobs does all tasks.
 const JOBS: u32 = 4;
 
-/// What starts workers, and how.
+/// A scheduler with its defaults.
 struct Chosen {
     scheduler: Box<dyn Scheduler>,
-    /// Jobs at a time, unless the user says otherwise.
+    /// The most jobs in the queue by default.
     jobs: u32,
     /// Whether jobs for busy nodes can wait in its queue.
     queues: bool,
 }
 
-/// `assay cluster run`.
 pub(crate) fn run(arguments: &RunArgs) -> Result {
     let path = std::fs::canonicalize(&arguments.folder)
-        .map_err(|error| format!("there is no plan in '{}': {error}", arguments.folder.display()))?;
+        .map_err(|error| format!("cannot open the plan in '{}': {error}", arguments.folder.display()))?;
     let folder = Folder::at(&path);
     let plan = folder.plan()?;
     let settings = JobSettings {
@@ -72,15 +69,15 @@ pub(crate) fn run(arguments: &RunArgs) -> Result {
         queues,
         second_pass: &mut confirm,
         clock: &mut SystemClock,
-        tell: &mut |event| watch.show(event),
+        report: &mut |event| watch.show(event),
     };
     let finished = run_campaign(&folder, &options, &mut means);
-    watch.end();
+    drop(watch);
     Ok(outcome(finished?, &arguments.folder, queues))
 }
 
 impl RunArgs {
-    /// How a plan is run where nothing else is said.
+    /// The defaults, with `--dry-run`.
     fn usual(folder: PathBuf, launcher: Launcher) -> Self {
         let Options { nodes_per_job, patience_seconds, .. } = Options::default();
         Self {
@@ -100,13 +97,11 @@ impl RunArgs {
     }
 }
 
-/// What `assay cluster run` would submit for a plan that need not have been written, with what would start it: Slurm
-/// where it is, else ssh, else this host.
-///
-/// # Errors
-/// A sentence: a path that no job could be given, or Slurm does not answer.
+/// What `assay cluster run` would submit for a plan, which need not have been written, and the scheduler's name: Slurm if
+/// installed, else ssh, else this host.
 pub(super) fn forecast(folder: &Path, plan: &Plan, tasks: &[Task]) -> Result<(&'static str, Forecast)> {
-    let path = std::path::absolute(folder).map_err(|error| format!("no path '{}': {error}", folder.display()))?;
+    let path = std::path::absolute(folder)
+        .map_err(|error| format!("cannot resolve the path '{}': {error}", folder.display()))?;
     let program = path.join(&plan.program_path);
     let settings = JobSettings {
         plan: checked_path(&path)?.into(),
@@ -118,8 +113,8 @@ pub(super) fn forecast(folder: &Path, plan: &Plan, tasks: &[Task]) -> Result<(&'
     let has = |name: &str| find_program(name, &environment).is_some();
     let (launcher, name) = match () {
         () if has("sbatch") => (Launcher::Auto, "Slurm"),
-        () if has("ssh") => (Launcher::Ssh, "ssh, as there is no Slurm here"),
-        () => (Launcher::Here, "this host, as there is neither Slurm nor ssh here"),
+        () if has("ssh") => (Launcher::Ssh, "ssh (no Slurm here)"),
+        () => (Launcher::Here, "this host (no Slurm and no ssh here)"),
     };
     let arguments = RunArgs::usual(path, launcher);
     let Chosen { mut scheduler, jobs, .. } = choose(&arguments, settings, plan)?;
@@ -127,12 +122,12 @@ pub(super) fn forecast(folder: &Path, plan: &Plan, tasks: &[Task]) -> Result<(&'
     Ok((name, forecast::forecast(plan, tasks, &options, scheduler.as_mut())?))
 }
 
-/// The tasks that confirm slow nodes.
+/// The tasks of the second pass.
 fn confirm(folder: &Folder) -> cluster::error::Result<Vec<Task>> {
     Ok(second_pass(folder, &evaluate(folder, program())?))
 }
 
-/// What starts workers here.
+/// The scheduler to use.
 fn choose(arguments: &RunArgs, settings: JobSettings, plan: &Plan) -> Result<Chosen> {
     let environment = Environment::of(&environment::everything());
     let has = |program: &str| find_program(program, &environment).is_some();
@@ -143,10 +138,10 @@ fn choose(arguments: &RunArgs, settings: JobSettings, plan: &Plan) -> Result<Cho
         }
         (Launcher::Ssh, _) => {
             if !has("ssh") {
-                return Err("there is no ssh in the search path".to_owned());
+                return Err("ssh is not in PATH".to_owned());
             }
             let config = arguments.ssh_config.as_ref().map(std::fs::canonicalize).transpose();
-            let config = config.map_err(|error| format!("cannot read the configuration for ssh: {error}"))?;
+            let config = config.map_err(|error| format!("cannot read the ssh configuration: {error}"))?;
             let jobs = arguments.max_concurrent.unwrap_or(arguments.nodes_per_job);
             Chosen { scheduler: Box::new(Direct::ssh(settings, environment, plan, config)?), jobs, queues: false }
         }
@@ -157,8 +152,8 @@ fn choose(arguments: &RunArgs, settings: JobSettings, plan: &Plan) -> Result<Cho
         (Launcher::Auto | Launcher::Slurm, _) => {
             if let Some(missing) = ["sbatch", "squeue", "sinfo", "scontrol"].into_iter().find(|name| !has(name)) {
                 return Err(format!(
-                    "there is no Slurm here ('{missing}' is not in the search path): run it where jobs are submitted, \
-                     or reach the nodes with --launcher ssh, or try the plan out on this host with --launcher here"
+                    "Slurm is not installed here ('{missing}' is not in PATH). Run it on a submit host, or use \
+                     --launcher ssh, or --launcher here to try the plan on this host"
                 ));
             }
             let slurm = Slurm::new(settings, environment, &plan.nodes)?;
@@ -167,40 +162,42 @@ fn choose(arguments: &RunArgs, settings: JobSettings, plan: &Plan) -> Result<Cho
     })
 }
 
-/// Says how it ended.
+/// Reports how the campaign ended.
 fn outcome(finished: CampaignEnd, folder: &Path, queues: bool) -> Outcome {
     let folder = folder.display();
     match finished {
         CampaignEnd::AllFinished { without_result: 0 } => {
-            complain(&format!("every task is over; assay cluster report {folder}"));
+            complain(&format!("every task has ended; next: assay cluster report {folder}"));
             Outcome::Done
         }
         CampaignEnd::AllFinished { without_result } => {
-            complain(&format!("every task is over, {without_result} without a result; assay cluster report {folder}"));
+            complain(&format!(
+                "every task has ended, {without_result} without a result; next: assay cluster report {folder}"
+            ));
             Outcome::SomeFailed
         }
         CampaignEnd::Stopped { left, why } => {
-            complain(&format!("{left} tasks are left: {why}. assay cluster run {folder} goes on with them"));
+            complain(&format!("{left} tasks are left: {why}. To continue: assay cluster run {folder}"));
             Outcome::SomeFailed
         }
         CampaignEnd::Interrupted { signal, jobs } => {
             if queues && !jobs.is_empty() {
                 let jobs = jobs.join(" ");
                 complain(&format!(
-                    "the jobs go on; assay cluster status {folder} shows how far; scancel {jobs} ends them"
+                    "the jobs continue; progress: assay cluster status {folder}; to end them: scancel {jobs}"
                 ));
             } else {
-                complain(&format!("assay cluster run {folder} goes on with what is left"));
+                complain(&format!("to continue: assay cluster run {folder}"));
             }
             Outcome::Interrupted(signal)
         }
     }
 }
 
-/// What a person sees while it goes on: lines that stay, and on a terminal one that says how far it is.
+/// The progress on standard error: lines that stay, and on a terminal a live line.
 struct Watch {
     live: Option<ProgressBar>,
-    /// What a log was told last of how far it is.
+    /// The last progress in a log.
     last: String,
 }
 
@@ -229,7 +226,7 @@ impl Watch {
                     bar.set_message(why);
                     return;
                 }
-                let line = format!("{over} of {} tasks are over: {why}", over + left);
+                let line = format!("{over} of {} tasks have ended: {why}", over + left);
                 if line != self.last {
                     self.line(&line);
                     self.last = line;
@@ -242,12 +239,6 @@ impl Watch {
         match &self.live {
             Some(bar) => bar.println(text),
             None => complain(text),
-        }
-    }
-
-    fn end(&self) {
-        if let Some(bar) = &self.live {
-            bar.finish_and_clear();
         }
     }
 }

@@ -1,5 +1,4 @@
-//! `assay cluster status`: how far a plan is. The folder's files are the truth; the queue, where there is one, says why
-//! nodes wait.
+//! `assay cluster status`: the progress of a plan by its folder's files, and by the queue why nodes wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,13 +16,12 @@ use crate::args::cluster::StatusArgs;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
 
-/// The scheduler is asked once in so many looks at the folder: it serves everybody on the cluster.
+/// The scheduler is asked once in this many looks at the folder, to keep its load low.
 const LOOKS_PER_QUESTION: u32 = 6;
 
-/// Outcomes that are read to learn how long tasks really take.
+/// The most outcomes that are read to compare tasks' times with their expected times.
 const MOST_OUTCOMES: usize = 64;
 
-/// `assay cluster status`.
 pub(crate) fn status(arguments: &StatusArgs) -> Result {
     let mut source = Source::open(&arguments.folder)?;
     let mut shown = Shown::default();
@@ -41,7 +39,6 @@ pub(crate) fn status(arguments: &StatusArgs) -> Result {
     }
 }
 
-/// What is on the screen.
 #[derive(Default)]
 struct Shown {
     lines: usize,
@@ -49,7 +46,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// Tells a state: on a terminal in the place of the one before, elsewhere what has changed.
+    /// Shows the progress: on a terminal over the previous one, elsewhere if it has changed.
     fn show(&mut self, progress: &Progress, arguments: &StatusArgs) -> Result<()> {
         if arguments.json {
             let text = serde_json::to_string(progress).map_err(|error| error.to_string())?;
@@ -65,7 +62,7 @@ impl Shown {
             return if is_new { print(format!("{line}\n").as_bytes()) } else { Ok(()) };
         }
         let text = render(progress, &Stream::Output.style());
-        // Only what fits can be taken back; the rest would scroll away.
+        // Only lines that fit on the screen can be cleared again.
         let term = console::Term::stdout();
         let room = usize::from(term.size().0).saturating_sub(1).max(1);
         let text: Vec<&str> = text.lines().take(room).collect();
@@ -75,12 +72,12 @@ impl Shown {
     }
 }
 
-/// Where a state is from.
+/// What the progress is read from.
 struct Source {
     folder: Folder,
     plan: Plan,
     known: TallyCache,
-    /// Looks since the scheduler was asked, and what it said.
+    /// The scheduler's last answer, and the looks since.
     asked: Option<(u32, std::result::Result<SchedulerState, String>)>,
 }
 
@@ -99,13 +96,13 @@ impl Source {
             self.ask();
         }
         let standing = self.asked.as_ref().map(|(_, said)| said).filter(|_| is_queued);
-        // A folder that cannot be read answers nothing, and the tally has failed before.
+        // If the folder could not be read, the tally would have failed before.
         let answers = names(&self.folder.probes()).unwrap_or_default().into_iter().collect();
         let queue = Queue::of(&jobs, standing.and_then(|said| said.as_ref().ok()), &answers);
         Ok(progress(&self.plan, &tally, &queue, standing, pace(&self.folder, &tally)))
     }
 
-    /// Asks the scheduler, now and then.
+    /// Asks the scheduler every [`LOOKS_PER_QUESTION`] looks.
     fn ask(&mut self) {
         match &mut self.asked {
             Some((looks, _)) if *looks + 1 < LOOKS_PER_QUESTION => *looks += 1,
@@ -125,7 +122,7 @@ fn question(folder: &Folder, plan: &Plan) -> std::result::Result<SchedulerState,
     Ok(Slurm::new(settings, environment, &plan.nodes)?.poll()?)
 }
 
-/// The jobs that were submitted for a plan; one whose file cannot be read is passed over: its node's tasks tell.
+/// The jobs submitted for a plan, without those whose file cannot be read.
 fn jobs(folder: &Folder) -> Vec<SubmittedJob> {
     let entries = std::fs::read_dir(folder.jobs()).into_iter().flatten().flatten();
     let files = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json"));
@@ -134,7 +131,7 @@ fn jobs(folder: &Folder) -> Vec<SubmittedJob> {
     jobs
 }
 
-/// How long tasks take over how long they were expected to, by the first that are done; 1 where none is.
+/// The duration of finished tasks over their expected duration; 1 if none is finished.
 fn pace(folder: &Folder, tally: &Tally) -> f64 {
     let done = tally.nodes.iter().flat_map(|node| node.done.iter().map(move |task| (node, task)));
     let (mut took, mut expected) = (0.0, 0.0);
@@ -149,7 +146,7 @@ fn pace(folder: &Folder, tally: &Tally) -> f64 {
     if took > 0.0 && expected > 0.0 { took / expected } else { 1.0 }
 }
 
-/// The state, from what was read.
+/// The progress, from what was read.
 fn progress(
     plan: &Plan,
     tally: &Tally,
@@ -173,13 +170,13 @@ fn progress(
         tasks,
         node_seconds_left,
         seconds_left: seconds_left(&nodes, node_seconds_left),
-        jobs: queue.told(),
-        notes: note.map(|why| format!("The queue cannot be asked: {why}")).into_iter().collect(),
+        jobs: queue.progress(),
+        notes: note.map(|why| format!("Cannot query the queue: {why}")).into_iter().collect(),
         nodes,
     }
 }
 
-/// Until all is over, with as many nodes at work as there are now: no sooner than the slowest of these.
+/// The time until all tasks are finished by as many nodes as are running now, but at least that of the slowest of these.
 fn seconds_left(nodes: &[NodeProgress], all: f64) -> Option<f64> {
     let at_work = nodes.iter().filter(|node| node.state == NodeState::Running);
     let (count, longest) =
@@ -187,14 +184,14 @@ fn seconds_left(nodes: &[NodeProgress], all: f64) -> Option<f64> {
     (count > 0).then(|| longest.max(all / f64::from(count)))
 }
 
-/// What the scheduler knows of this plan's jobs and nodes.
+/// The scheduler's state of this plan's jobs and nodes.
 struct Queue<'a> {
     standing: Option<&'a SchedulerState>,
-    /// Jobs that the queue still has, with their place in it.
+    /// The plan's jobs that are in the queue.
     jobs: Vec<(&'a SubmittedJob, Phase, &'a str)>,
-    /// The last of them for each node.
+    /// The index of the last of them for each node.
     by_node: BTreeMap<&'a str, usize>,
-    /// Files in the folder of probes: which nodes have shown that they see the plan.
+    /// File names in the folder of probes.
     answers: &'a BTreeSet<String>,
 }
 
@@ -212,37 +209,37 @@ impl<'a> Queue<'a> {
         Self { standing, jobs, by_node, answers }
     }
 
-    /// Why a node that nobody is at waits.
+    /// Why a node without a worker waits.
     fn why(&self, node: &str) -> String {
         if let Some((job, phase, reason)) = self.by_node.get(node).map(|place| self.jobs[*place]) {
             return match phase {
                 Phase::Pending => format!("job {} waits: {reason}", job.id),
                 Phase::Running => match &job.probe {
                     Some(probe) if !self.answers.contains(&format!("{probe}@{node}")) => {
-                        format!("job {} runs, and the node has not shown yet that it sees the plan's folder", job.id)
+                        format!("job {} runs, but the node has not yet answered the probe file", job.id)
                     }
-                    _ => format!("job {} runs, and its worker has not begun yet", job.id),
+                    _ => format!("job {} runs, but its worker has not started yet", job.id),
                 },
             };
         }
         match self.standing.map(|standing| standing.nodes.get(node)) {
-            None => "no worker is there".to_owned(),
-            Some(None) => "the scheduler does not know it".to_owned(),
-            Some(Some(Availability::Idle)) => "idle, and no job for it is queued".to_owned(),
-            Some(Some(Availability::Busy(state))) => format!("busy ({state}), and no job for it is queued"),
+            None => "no worker runs".to_owned(),
+            Some(None) => "the scheduler has no such node".to_owned(),
+            Some(Some(Availability::Idle)) => "idle, no job queued for it".to_owned(),
+            Some(Some(Availability::Busy(state))) => format!("busy ({state}), no job queued for it"),
             Some(Some(Availability::Down(state))) => format!("not available: {state}"),
             Some(Some(Availability::Elsewhere(why))) => why.clone(),
         }
     }
 
-    fn told(&self) -> Vec<JobProgress> {
-        let tell = |(job, phase, reason): &(&SubmittedJob, Phase, &str)| JobProgress {
+    fn progress(&self) -> Vec<JobProgress> {
+        let progress = |(job, phase, reason): &(&SubmittedJob, Phase, &str)| JobProgress {
             id: job.id.clone(),
             state: if *phase == Phase::Pending { "pending" } else { "running" }.to_owned(),
             nodes: job.nodes.clone(),
             why: (*phase == Phase::Pending && !reason.is_empty()).then(|| (*reason).to_owned()),
         };
-        self.jobs.iter().map(tell).collect()
+        self.jobs.iter().map(progress).collect()
     }
 }
 
@@ -268,14 +265,14 @@ fn of_node(node: &NodeTally, queue: &Queue<'_>, pace: f64) -> NodeProgress {
     let why = match state {
         NodeState::Done => None,
         NodeState::Waiting => Some(match lost {
-            Some(lost) => format!("the worker that had {} is gone; {}", lost.name, queue.why(&node.node)),
+            Some(lost) => format!("the worker that ran {} is lost; {}", lost.name, queue.why(&node.node)),
             None => queue.why(&node.node),
         }),
         NodeState::Running | NodeState::Partly | NodeState::Failed => {
             bad().next().map(|((task, reason), what)| format!("{task} {what}: {reason}"))
         }
     };
-    // What is measured just now is partly done; what its worker has left behind begins anew.
+    // A running task is partly done; a lost worker's task restarts.
     let of_running = |running: &ClaimedTask| {
         let since = running.since_seconds.filter(|_| !running.is_expired).unwrap_or(0.0);
         (running.expected_seconds * pace - since).max(0.0)
@@ -342,18 +339,18 @@ mod tests {
         let answers = BTreeSet::from(["probe-8@n5".to_owned()]);
         let queue = Queue::of(&jobs, Some(&standing), &answers);
         let why = ["n1", "n2", "n3", "n4", "n5"].map(|node| queue.why(node));
-        assert_eq!(why[0], "idle, and no job for it is queued");
+        assert_eq!(why[0], "idle, no job queued for it");
         assert_eq!(why[1], "job 7 waits: Resources");
         assert_eq!(why[2], "not available: drained: fan");
-        assert_eq!(why[3], "the scheduler does not know it");
-        assert_eq!(why[4], "job 8 runs, and its worker has not begun yet");
+        assert_eq!(why[3], "the scheduler has no such node");
+        assert_eq!(why[4], "job 8 runs, but its worker has not started yet");
         let silent = BTreeSet::from(["probe-8.json".to_owned(), "probe-6@n5".to_owned()]);
         let why = Queue::of(&jobs, Some(&standing), &silent).why("n5");
-        assert_eq!(why, "job 8 runs, and the node has not shown yet that it sees the plan's folder");
-        assert_eq!(Queue::of(&jobs, None, &answers).why("n1"), "no worker is there");
-        let told = queue.told();
-        assert_eq!(told.len(), 2, "a job of somebody else's and one that is gone are not told of");
-        assert_eq!((told[0].why.as_deref(), told[1].why.as_deref()), (Some("Resources"), None));
+        assert_eq!(why, "job 8 runs, but the node has not yet answered the probe file");
+        assert_eq!(Queue::of(&jobs, None, &answers).why("n1"), "no worker runs");
+        let listed = queue.progress();
+        assert_eq!(listed.len(), 2, "jobs of other plans and finished jobs are not listed");
+        assert_eq!((listed[0].why.as_deref(), listed[1].why.as_deref()), (Some("Resources"), None));
     }
 
     #[test]
@@ -369,7 +366,7 @@ mod tests {
         assert_eq!(state(&NodeTally { running: vec![running(false)], ..node("n1", 1, 0) }), NodeState::Running);
         let lost = of_node(&NodeTally { running: vec![running(true)], ..node("n1", 1, 0) }, &queue, 1.0);
         assert_eq!((lost.state, lost.doing), (NodeState::Waiting, None));
-        assert_eq!(lost.why.as_deref(), Some("the worker that had memory is gone; no worker is there"));
+        assert_eq!(lost.why.as_deref(), Some("the worker that ran memory is lost; no worker runs"));
         let failed = of_node(&NodeTally { failed: bad, ..node("n1", 0, 2) }, &queue, 1.0);
         assert_eq!(failed.why.as_deref(), Some("disk failed: it is full"));
     }
@@ -381,21 +378,21 @@ mod tests {
         let plan = Plan { name: "p".into(), ..plan() };
         let answers = BTreeSet::new();
         let nothing = Queue::of(&[], None, &answers);
-        let told = progress(&plan, &tally, &nothing, None, 2.0);
-        // 30 s at half the pace, 4 of them done; and 3 tasks of 10 s likewise.
-        assert!((told.node_seconds_left - (56.0 + 60.0)).abs() < 1e-9);
-        assert_eq!(told.seconds_left, Some(116.0), "one node is at work, and has the other's tasks before it");
-        assert_eq!((told.tasks.all(), told.tasks.over()), (10, 4));
+        let found = progress(&plan, &tally, &nothing, None, 2.0);
+        // 30 s at half the pace, of which 4 s have passed; and 3 tasks of 10 s at half the pace.
+        assert!((found.node_seconds_left - (56.0 + 60.0)).abs() < 1e-9);
+        assert_eq!(found.seconds_left, Some(116.0), "one node is at work, and has the other's tasks before it");
+        assert_eq!((found.tasks.all(), found.tasks.over()), (10, 4));
         let late = ClaimedTask { since_seconds: Some(500.0), ..running(false) };
         let late = of_node(&NodeTally { running: vec![late], ..node("n1", 2, 0) }, &nothing, 2.0);
         assert!((late.seconds_left - 40.0).abs() < 1e-9, "one that takes too long eats nothing of the others' time");
         let lost = of_node(&NodeTally { running: vec![running(true)], ..node("n1", 2, 0) }, &nothing, 2.0);
-        assert!((lost.seconds_left - 60.0).abs() < 1e-9, "what a worker left behind begins anew");
+        assert!((lost.seconds_left - 60.0).abs() < 1e-9, "a lost worker's task restarts");
         let idle = Tally { nodes: vec![node("n2", 3, 0)] };
         let unreachable = Err("squeue: connection refused".to_owned());
-        let told = progress(&plan, &idle, &nothing, Some(&unreachable), 1.0);
-        assert_eq!(told.seconds_left, None);
-        assert_eq!(told.notes, ["The queue cannot be asked: squeue: connection refused"]);
+        let found = progress(&plan, &idle, &nothing, Some(&unreachable), 1.0);
+        assert_eq!(found.seconds_left, None);
+        assert_eq!(found.notes, ["Cannot query the queue: squeue: connection refused"]);
     }
 
     fn plan() -> Plan {

@@ -1,4 +1,4 @@
-//! `assay compare --live A B`: two sets of options, or two builds of the program, measured in turn.
+//! `assay compare --live A B`: two sets of options, or two builds of the program, measured alternately.
 
 use std::path::{Path, PathBuf};
 
@@ -8,18 +8,17 @@ use clap::Parser;
 use indicatif::ProgressBar;
 
 use super::output::show;
-use crate::args::measure::Measure;
+use crate::args::Arguments;
 use crate::args::results::Compare;
-use crate::args::{Arguments, Command};
 use crate::commands::program::own_file;
 use crate::environment;
 use crate::exit::{Outcome, Result, complain};
 use crate::progress;
 
-/// What is measured where neither side says what.
+/// What is measured if neither side has options.
 const DEFAULT_OPTIONS: &str = "run quick --area cpu,memory";
 
-/// Measures both in turn and shows what came of it.
+/// Measures both sides and shows the comparison.
 pub(super) fn live(arguments: &Compare, began: f64) -> Result {
     let sides = sides(arguments)?;
     host::note_stop_signals();
@@ -33,11 +32,11 @@ pub(super) fn live(arguments: &Compare, began: f64) -> Result {
         began,
     };
     let mut progress = Progress::new(arguments.quiet);
-    let end = measure(&comparison, &mut |now| progress.tell(now));
-    progress.end();
+    let end = measure(&comparison, &mut |now| progress.show(now));
+    drop(progress);
     let end = match end {
         Ok(end) => end,
-        // What stopped it, not what it came to, decides the exit status.
+        // A signal decides the exit status, not the error that it caused.
         Err(sentence) => {
             return host::stop_signal().map_or(Err(sentence.clone()), |signal| {
                 complain(&sentence);
@@ -58,11 +57,11 @@ pub(super) fn live(arguments: &Compare, began: f64) -> Result {
     }
 }
 
-/// Both sides as they are to be called.
+/// Both sides with their options.
 fn sides(arguments: &Compare) -> Result<[LiveSide; 2]> {
     let mut sides =
         [side(&arguments.base, arguments.switch_a.as_ref())?, side(&arguments.new, arguments.switch_b.as_ref())?];
-    // A program without options is called with those of the other side.
+    // A side without options gets those of the other.
     let options = [sides[1].options.clone(), sides[0].options.clone()];
     for (side, others) in sides.iter_mut().zip(options) {
         if side.options.is_empty() {
@@ -89,20 +88,18 @@ fn other_program(path: &str) -> Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let metadata = Path::new(path).metadata().map_err(|error| format!("cannot use '{path}' as an assay: {error}"))?;
     if !metadata.is_file() || metadata.permissions().mode() & 0o111 == 0 {
-        return Err(format!("cannot use '{path}' as an assay: it is no program"));
+        return Err(format!("cannot use '{path}' as an assay: it is not a program"));
     }
     std::path::absolute(path).map_err(|error| format!("cannot use '{path}' as an assay: {error}"))
 }
 
-/// Whether the options of a side can be carried out again and again. Those of another build are its own to judge, but
-/// the ones that we set must be left to us in any case.
+/// Checks the options of a side: those that compare sets itself are refused; all others only if the program is this one,
+/// since another build may have other options.
 fn check(side: &LiveSide) -> Result<()> {
     let name = &side.name;
     for option in ["--out", "--json", "--quiet", "--seed", "--list", "--verify", "--time-budget"] {
         if side.options.iter().any(|word| word == option || word.starts_with(&format!("{option}="))) {
-            return Err(format!(
-                "'{name}': {option} cannot be part of a side; give it to compare itself, or leave it out"
-            ));
+            return Err(format!("'{name}': {option} cannot be part of a side. Give it to compare itself, or omit it"));
         }
     }
     let given = std::iter::once("assay".to_owned()).chain(side.options.iter().cloned());
@@ -110,30 +107,18 @@ fn check(side: &LiveSide) -> Result<()> {
     if !own {
         return Ok(());
     }
-    let arguments = Arguments::try_parse_from(given).map_err(|error| {
+    let mut arguments = Arguments::try_parse_from(given).map_err(|error| {
         let text = error.to_string();
         let sentence = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         format!("'{name}': {sentence}")
     })?;
-    measured(&arguments)
-        .map(|_| ())
-        .ok_or_else(|| format!("'{name}' measures nothing; name run, cpu, memory, disk or net, with their options"))
-}
-
-/// The options of a measuring command.
-fn measured(arguments: &Arguments) -> Option<&Measure> {
-    match &arguments.command {
-        None => Some(&arguments.measure),
-        Some(Command::Run(run)) => Some(&run.measure),
-        Some(Command::Cpu(cpu)) => Some(&cpu.measure),
-        Some(Command::Memory(memory)) => Some(&memory.measure),
-        Some(Command::Disk(disk)) => Some(&disk.measure),
-        Some(Command::Net(net)) => Some(&net.measure),
-        Some(_) => None,
+    if arguments.measure_mut().is_none() {
+        return Err(format!("'{name}' is not a measuring command. Use run, cpu, linpack, memory, disk or net"));
     }
+    Ok(())
 }
 
-/// What a person sees meanwhile: a line on a terminal, elsewhere one per look.
+/// The progress on standard error: a live line on a terminal, elsewhere a line per look.
 struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
@@ -143,12 +128,12 @@ impl Progress {
     fn new(quiet: bool) -> Self {
         let bar = progress::bar("{bar:20} {wide_msg}").filter(|_| !quiet);
         if let Some(bar) = &bar {
-            bar.set_message("the first pair is being measured");
+            bar.set_message("measuring the first pair");
         }
         Self { bar, quiet }
     }
 
-    fn tell(&mut self, now: LiveProgress) {
+    fn show(&mut self, now: LiveProgress) {
         let text = line(now);
         match &self.bar {
             Some(bar) => {
@@ -163,24 +148,19 @@ impl Progress {
             None => {}
         }
     }
-
-    fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
 }
 
-/// How far it is, in a line.
+/// The progress in a line.
 fn line(now: LiveProgress) -> String {
     let left = model::number::duration(now.seconds_left);
-    let open = now.open.map_or_else(String::new, |open| format!(", {open} rows open"));
-    format!("{} of at most {} pairs of {} rows{open}, at most {left} left", now.pairs, now.of, now.rows)
+    let open = now.open.map_or_else(String::new, |open| format!(", {open} undecided"));
+    format!("{} of at most {} pairs of {} benchmarks{open}, at most {left} left", now.pairs, now.of, now.rows)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Command;
 
     fn compare(base: &str, new: &str) -> Compare {
         let arguments = Arguments::try_parse_from(["assay", "compare", "--live", base, new]).unwrap();
@@ -208,12 +188,12 @@ mod tests {
     fn what_cannot_be_measured_is_refused_in_a_sentence() {
         for (side, expected) in [
             ("cpu 'unclosed", "not closed"),
-            ("info", "measures nothing"),
+            ("info", "not a measuring command"),
             ("cpu --threads x", "no number of threads"),
             ("cpu --out /tmp/x", "--out cannot be part"),
             ("cpu --json=-", "--json cannot be part"),
             ("/no/such/assay cpu", "/no/such/assay"),
-            ("/tmp cpu", "no program"),
+            ("/tmp cpu", "not a program"),
         ] {
             let error = sides(&compare("cpu", side)).unwrap_err();
             assert!(error.contains(expected) && error.lines().count() == 1, "{side}: {error}");
@@ -223,6 +203,6 @@ mod tests {
     #[test]
     fn progress_is_a_line() {
         let now = LiveProgress { pairs: 10, of: 40, open: Some(3), rows: 12, seconds_left: 63.0 };
-        assert!(line(now).starts_with("10 of at most 40 pairs of 12 rows, 3 rows open"), "{}", line(now));
+        assert!(line(now).starts_with("10 of at most 40 pairs of 12 benchmarks, 3 undecided"), "{}", line(now));
     }
 }

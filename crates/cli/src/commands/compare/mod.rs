@@ -1,4 +1,4 @@
-//! `assay compare`: what changed between two runs, what did not, and what cannot be told.
+//! `assay compare`: what changed between two runs, what is unchanged, and what is inconclusive.
 
 mod live;
 mod output;
@@ -12,10 +12,10 @@ use crate::environment;
 use crate::exit::{Result, cannot_write};
 use output::show;
 
-/// Earlier runs that are taken to tell how much the machine differs from run to run: more of them are of another age.
+/// The most earlier runs from which the machine's noise is estimated; older ones may not apply.
 const HISTORY: usize = 20;
 
-/// Compares two runs, or measures two things in turn and compares those.
+/// Compares two stored runs, or measures two sides alternately.
 pub(crate) fn compare(arguments: &Compare, began: f64) -> Result {
     if let Some(path) = &arguments.output {
         check_writable(path).map_err(|error| cannot_write(path, &error))?;
@@ -24,7 +24,7 @@ pub(crate) fn compare(arguments: &Compare, began: f64) -> Result {
         return live::live(arguments, began);
     }
     let store = environment::store();
-    // Runs may be named by their files alone, on a machine without a store.
+    // Runs may be named by their files, without a store.
     let reader = store.clone().unwrap_or_else(|_| Store::at("/nonexistent".into()));
     let base = reader.load(&arguments.base)?;
     let new = reader.load(&arguments.new)?;
@@ -32,7 +32,7 @@ pub(crate) fn compare(arguments: &Compare, began: f64) -> Result {
     show(&verdict::compare::compare(&base, &new, &history, areas::RULES)?, arguments)
 }
 
-/// The latest runs of the store that tell something of the machine's noise.
+/// The latest runs in the store from which the machine's noise can be estimated.
 fn history(store: &Store, base: &Document, new: &Document) -> Vec<Document> {
     let documents = store.latest_first().filter_map(|run| run.document.ok());
     documents.filter(|document| serves_as_history(document, base, new)).take(HISTORY).collect()

@@ -1,4 +1,4 @@
-//! How a comparison is shown, and its exit status.
+//! The output of a comparison, and its exit status.
 
 use bench::store::write_whole;
 use model::comparison::{Change, Comparison, Direction};
@@ -8,7 +8,7 @@ use crate::args::results::Compare;
 use crate::environment::Stream;
 use crate::exit::{Outcome, Result, cannot_write, print};
 
-/// Shows a comparison in the form that was asked for, and says what it comes to.
+/// Shows a comparison in the chosen format.
 pub(super) fn show(found: &Comparison, arguments: &Compare) -> Result {
     let format = if arguments.json { "json" } else { arguments.format.as_str() };
     let text = match format {
@@ -28,7 +28,6 @@ pub(super) fn show(found: &Comparison, arguments: &Compare) -> Result {
     Ok(outcome(found))
 }
 
-/// Whether something became worse, else whether something cannot be told.
 fn outcome(found: &Comparison) -> Outcome {
     let rows = &found.experiments;
     if rows.iter().any(|row| row.direction == Some(Direction::Worse)) {

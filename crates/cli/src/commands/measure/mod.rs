@@ -1,4 +1,4 @@
-//! The measuring commands: from options to a request, from the request to a plan, from the plan to a stored document.
+//! The measuring commands: from options to a request, then a plan, then a stored document.
 
 mod output;
 mod request;
@@ -12,16 +12,12 @@ use bench::store::RunFolder;
 use bench::suite_file;
 use machine::{Declared, Sysroot};
 use model::machine::Machine;
-use model::plan::Plan;
+use model::plan::{Plan, PlanError};
 
 use super::net_serve;
 use super::program::{program, worker_command};
-use super::tools::places;
-use crate::args::cpu::Cpu;
-use crate::args::disk::Disk;
-use crate::args::linpack::Linpack;
+use super::references::places;
 use crate::args::measure::{Measure, Run};
-use crate::args::memory::Memory;
 use crate::args::net::Net;
 use crate::environment;
 use crate::exit::{Outcome, Result, complain, print};
@@ -41,7 +37,7 @@ pub(crate) fn quick(options: &Measure, began: f64) -> Result {
 /// `assay run`.
 pub(crate) fn suite(arguments: &Run, began: f64) -> Result {
     let options = &arguments.measure;
-    // One that goes on needs its suite's file no more.
+    // A resumed run does not need its suite's file.
     if let Some(run) = &options.resume {
         return resume::resume(run, arguments.suite.as_deref(), None, options, began);
     }
@@ -49,28 +45,14 @@ pub(crate) fn suite(arguments: &Run, began: f64) -> Result {
     measure(suite, Choices::default(), None, options, began)
 }
 
-/// `assay cpu`.
-pub(crate) fn cpu(arguments: &Cpu, began: f64) -> Result {
-    let choices = Choices { cpu: arguments.choice.clone(), ..Choices::default() };
-    measure(areas::cpu::suite(&choices.cpu)?, choices, None, &arguments.measure, began)
-}
-
-/// `assay linpack`.
-pub(crate) fn linpack(arguments: &Linpack, began: f64) -> Result {
-    let choices = Choices { linpack: arguments.choice.clone(), ..Choices::default() };
-    measure(areas::linpack::suite(&choices.linpack)?, choices, None, &arguments.measure, began)
-}
-
-/// `assay memory`.
-pub(crate) fn memory(arguments: &Memory, began: f64) -> Result {
-    let choices = Choices { memory: arguments.choice.clone(), ..Choices::default() };
-    measure(areas::memory::suite(&choices.memory)?, choices, None, &arguments.measure, began)
-}
-
-/// `assay disk`.
-pub(crate) fn disk(arguments: &Disk, began: f64) -> Result {
-    let choices = Choices { disk: arguments.choice.clone(), ..Choices::default() };
-    measure(areas::disk::suite(&choices.disk)?, choices, None, &arguments.measure, began)
+/// The command of one area; `choices` are its own options.
+pub(crate) fn area(
+    suite: std::result::Result<Suite, PlanError>,
+    choices: Choices,
+    options: &Measure,
+    began: f64,
+) -> Result {
+    measure(suite?, choices, None, options, began)
 }
 
 /// `assay net`.
@@ -95,11 +77,11 @@ fn measure(suite: Suite, choices: Choices, there: Option<&There<'_>>, options: &
     let request = Request { peer, ..request(suite, choices, options, &machine)? };
     let places = places(&options.tool)?;
     let plan = plan(&request, &machine).map_err(|error| error.to_string())?;
-    // Of all that are known most have no row to stand beside: only what was named is missed.
+    // Most of all known tools fit no benchmark; only those that were named are reported.
     let named = |tool: &&String| options.references.contains(*tool);
     for tool in request.references.tools.iter().filter(named) {
         if !plan.rows.iter().any(|row| row.beside.contains(tool)) {
-            complain(&format!("{tool} stands beside no row of this plan"));
+            complain(&format!("{tool} compares with no benchmark of this plan"));
         }
     }
     if options.list {
@@ -148,18 +130,18 @@ fn measure(suite: Suite, choices: Choices, there: Option<&There<'_>>, options: &
         server: server.as_ref(),
     };
     let finished = carry_out(&plan, &setting, folder, options.quiet)?;
-    // Others wait for the server; whoever reads our output may take its time.
+    // The server is free for other clients while our output is read.
     drop(server);
     end(&finished.0, finished.1.as_ref(), options)
 }
 
-/// The seconds that were asked for, else the suite's, where it is measured as it is.
+/// The user's time budget, else the suite's if it is measured unchanged.
 fn time_budget(suite: &Suite, options: &Measure) -> Option<f64> {
     let as_it_is = options.repeat.is_none() && !options.exact_workload && options.references.is_empty();
     options.time_budget.or(suite.time_budget.filter(|_| as_it_is))
 }
 
-/// Where the run is stored: nowhere for a mere check of results, unless a folder was named.
+/// The run's folder; none for `--verify`, unless one was named.
 fn folder(options: &Measure, id: &str) -> Result<Option<RunFolder>> {
     match &options.out {
         Some(path) => RunFolder::at(path).map(Some),
@@ -172,7 +154,7 @@ fn folder(options: &Measure, id: &str) -> Result<Option<RunFolder>> {
     }
 }
 
-/// Measures; the finished run, and where it is stored.
+/// Measures; returns the finished run and its folder.
 fn carry_out(
     plan: &Plan,
     setting: &Setting<'_>,
@@ -193,7 +175,7 @@ fn carry_out(
     }
 }
 
-/// `2026-11-20T12-00-00Z-host-suite`, fit for a folder's name.
+/// `2026-11-20T12-00-00Z-host-suite`, valid as a folder's name.
 fn run_id(machine: &Machine, suite: &str) -> String {
     let host = machine.host.as_deref().unwrap_or("host");
     let fit = |text: &str| -> String {

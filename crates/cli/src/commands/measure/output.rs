@@ -1,4 +1,4 @@
-//! What a run leaves: its result on the terminal, the HTML report, the document, the exit status.
+//! The output of a run: its results on the terminal, the HTML report, the document, the exit status.
 
 use std::path::{Path, PathBuf};
 
@@ -11,29 +11,28 @@ use crate::args::measure::Measure;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, cannot_write, complain, print};
 
-/// The renderer of the page that every stored run is given.
+/// The renderer of the HTML report in a run's folder.
 const PAGE_FORMAT: &str = "html";
 
-/// Shows the result of a run, and says how the command ends.
+/// Shows the results of a run and returns the outcome.
 pub(super) fn end(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> Result {
     show(finished, folder, options)?;
     Ok(outcome(finished))
 }
 
-/// Where the document is to go besides, if a file was named.
+/// The file for a copy of the document.
 fn json_file(options: &Measure) -> Option<&Path> {
     options.json.as_deref().filter(|path| *path != Path::new("-"))
 }
 
-/// Makes sure, before anything is measured, that the document can go where it is wanted.
+/// Checks before measuring that the copy of the document can be written.
 pub(super) fn check_json(options: &Measure) -> Result<()> {
     let Some(path) = json_file(options) else { return Ok(()) };
     check_writable(path).map_err(|error| cannot_write(path, &error))
 }
 
-/// Shows the result, and writes the page and the document where they are wanted.
 fn show(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> Result<()> {
-    // That it could not be stored has been said when it happened.
+    // A run that could not be stored has been reported already.
     let folder = folder.filter(|_| finished.not_stored.is_none());
     let page = folder.and_then(|folder| write_page(&finished.document, folder));
     if options.json.as_deref() == Some(Path::new("-")) {
@@ -51,8 +50,7 @@ fn show(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> R
     Ok(())
 }
 
-/// Writes the page of a stored run into its folder; where it is. A page that cannot be made or written is complained of:
-/// the run is stored all the same, and `assay report` makes its page at any time.
+/// Writes the HTML report of a stored run; returns its path. A failure is reported only: `assay report` can write it later.
 fn write_page(document: &Document, folder: &RunFolder) -> Option<PathBuf> {
     let renderer = report::renderer(PAGE_FORMAT)?;
     let page = renderer.render.render(document).map_err(|error| error.to_string());
@@ -60,13 +58,13 @@ fn write_page(document: &Document, folder: &RunFolder) -> Option<PathBuf> {
         Ok(path) => Some(path),
         Err(reason) => {
             let again = folder.path().display();
-            complain(&format!("there is no page of this run: {reason}; to try again: assay report '{again}'"));
+            complain(&format!("cannot write the HTML report: {reason}. To try again: assay report '{again}'"));
             None
         }
     }
 }
 
-/// The last words of a run: where it is, and what can be done with it. One line where it fits into so many columns.
+/// The paths of a run's files and the command to compare it, in one line if `columns` suffice.
 fn where_it_is(folder: &Path, page: Option<&Path>, columns: usize) -> String {
     let stored = match page {
         Some(page) => format!("Report: {}", page.display()),

@@ -1,4 +1,4 @@
-//! From options to the request that a plan is made of.
+//! From options to the request for a plan.
 
 use areas::{Choices, References, Request, Suite};
 use bench::references::detect::usable;
@@ -7,11 +7,11 @@ use model::disk_target::DiskTarget;
 use model::machine::Machine;
 
 use crate::args::measure::Measure;
-use crate::commands::tools::{known_tool, places, unknown_tool};
+use crate::commands::references::{known_tool, places, unknown_tool};
 use crate::environment;
 use crate::exit::Result;
 
-/// The directory that disks are measured in: the one that was named, else the store's, else the run's.
+/// The directory of disk benchmarks: the one named, else the store's, else the run's.
 fn disk_target(suite: &Suite, options: &Measure) -> Option<DiskTarget> {
     let own = || environment::store().ok().map(|store| store.root().to_owned()).or_else(|| options.out.clone());
     let directory = options.dir.clone().or_else(own).filter(|_| areas::disk::is_wanted(suite, &options.area))?;
@@ -22,7 +22,7 @@ fn disk_target(suite: &Suite, options: &Measure) -> Option<DiskTarget> {
 pub(super) fn request(suite: Suite, choices: Choices, options: &Measure, machine: &Machine) -> Result<Request> {
     let disk = disk_target(&suite, options);
     let of_suite = has_its_references(&suite, options);
-    let tools = if of_suite { found(options)? } else { references(&options.references)? };
+    let tools = if of_suite { usable(&places(&options.tool)?) } else { references(&options.references)? };
     let tools = tools.into_iter().map(str::to_owned).collect();
     let request = bench::host::request(suite, machine);
     Ok(Request {
@@ -40,20 +40,18 @@ pub(super) fn request(suite: Suite, choices: Choices, options: &Measure, machine
     })
 }
 
-/// Whether a suite is measured beside the trusted tools that it wants.
+/// Whether the suite's own reference tools are run.
 fn has_its_references(suite: &Suite, options: &Measure) -> bool {
     suite.references.is_some() && options.references.is_empty() && !options.exact_workload && !options.verify
 }
 
-/// The trusted tools that are here and can be used.
-fn found(options: &Measure) -> Result<Vec<&'static str>> {
-    Ok(usable(&places(&options.tool)?))
-}
-
-/// The trusted tools of these names; `all` are those that are known, `none` is none.
+/// The reference tools of these names; `all`: every known one.
 fn references(names: &[String]) -> Result<Vec<&'static str>> {
     if names.len() > 1 && names.iter().any(|name| name == "none") {
-        return Err(format!("'none' stands alone, not in '{}': name the tools, all, or none", names.join(",")));
+        return Err(format!(
+            "'none' cannot be combined with others in '{}': list tools, or use all or none",
+            names.join(",")
+        ));
     }
     let mut tools: Vec<&'static str> = Vec::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! `--resume`: a run that was cut off goes on as it was asked.
+//! `--resume`: continues a run that was cut off, with its original settings.
 
 use bench::host;
 use bench::net::{Key, Target};
@@ -10,23 +10,22 @@ use super::output::{check_json, end};
 use super::server::{There, no_session};
 use crate::args::measure::Measure;
 use crate::commands::program::{program, worker_command};
-use crate::commands::tools::places;
+use crate::commands::references::places;
 use crate::environment;
 use crate::exit::{Result, complain};
 use crate::progress::Progress;
 
-/// Goes on with the run that `run` names, which must be of this suite where one was named. A server at the other end that
-/// asks for a key is given this one.
+/// Continues the run `run`, which must be of this suite if one is named. `key` is for its server.
 pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: &Measure, began: f64) -> Result {
     let cut_off = CutOff::open(&environment::store()?, run, options.retry_failed)?;
     let of = &cut_off.plan().suite;
     if let Some(suite) = suite.filter(|suite| suite != of) {
-        return Err(format!("the run '{run}' is of the suite '{of}', not '{suite}'; leave the suite out"));
+        return Err(format!("the run '{run}' is of the suite '{of}', not '{suite}'. Omit the suite"));
     }
     cut_off.check_same(&machine::discover(&Sysroot::host()))?;
     let disk = cut_off.disk().map(|(directory, named)| look(directory.to_owned(), named));
     if let Some(obstacle) = disk.as_ref().and_then(|target| target.obstacle.as_ref()) {
-        return Err(format!("the run '{run}' cannot be gone on with: {obstacle}"));
+        return Err(format!("the run '{run}' cannot be resumed: {obstacle}"));
     }
     check_json(options)?;
     host::note_stop_signals();
@@ -59,13 +58,13 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: 
     };
     if !options.quiet {
         let (left, rows) = (cut_off.left().len(), cut_off.plan().rows.len());
-        complain(&format!("going on with {}: {left} of {rows} rows are left", document.run.id));
+        complain(&format!("resuming {}: {left} of {rows} benchmarks are left", document.run.id));
     }
     let mut progress = Progress::new(options.quiet);
     let finished = runner::go_on(cut_off, &setting, &mut progress);
     progress.end();
     let (finished, folder) = finished?;
-    // Others wait for the server; whoever reads our output may take its time.
+    // The server is free for other clients while our output is read.
     drop(server);
     end(&finished, Some(&folder), options)
 }

@@ -1,28 +1,28 @@
-//! The server that a run measures the network with.
+//! The server of a run's network benchmarks.
 
 use bench::net::{Key, NoSession, ServerSession, Target};
 
 use crate::exit::{Outcome, Result, complain};
 
-/// The server at the other end.
+/// The server, and the key for it.
 pub(super) struct There<'a> {
     pub(super) target: &'a Target,
     pub(super) key: Option<Key>,
 }
 
 impl There<'_> {
-    /// A session with the server, once its turn has come.
+    /// Opens a session, waiting for other clients.
     pub(super) fn connect(&self, quiet: bool) -> std::result::Result<ServerSession, NoSession> {
-        let mut told = None;
+        let mut reported = None;
         ServerSession::begin(self.target, self.key.as_ref(), env!("CARGO_PKG_VERSION"), &mut |ahead| {
-            if !quiet && told.replace(ahead) != Some(ahead) {
-                complain(&format!("{} is busy; visitors before us: {ahead}", self.target));
+            if !quiet && reported.replace(ahead) != Some(ahead) {
+                complain(&format!("{} is busy; clients ahead in the queue: {ahead}", self.target));
             }
         })
     }
 }
 
-/// How a command ends without a session.
+/// The outcome of a command that got no session.
 pub(super) fn no_session(why: NoSession) -> Result {
     match why {
         NoSession::Named(sentence) => Err(sentence),

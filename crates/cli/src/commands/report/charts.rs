@@ -1,4 +1,4 @@
-//! `assay report RUN --charts DIR`: each chart as an SVG file and, with the feature `png`, as a PNG file.
+//! `assay report RUN --charts DIR`: each chart as SVG and, with the feature `png`, as PNG.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,19 +12,19 @@ use report::chart::{DrawnChart, charts, standalone};
 use super::png::images;
 use crate::exit::{Outcome, Result, complain, print};
 
-/// Writes every chart that the document has data for into a folder that is absent or empty.
+/// Writes every chart of the document into an absent or empty folder.
 pub(crate) fn write_charts(document: &Document, folder: &Path) -> Result {
     let charts = charts(document);
     if charts.is_empty() {
-        complain("this run has no rows that a chart could be made of; nothing was written");
+        complain("no chart was written: this run has no results to draw");
         return Ok(Outcome::Done);
     }
     let made = usable(folder)?;
-    // All of them are drawn before the first is written.
+    // All charts are drawn before the first is written.
     let (files, remark) = files(&charts)?;
     let written = write_all(folder, &files).inspect_err(|_| {
         if made {
-            // It was made for them, and is empty again.
+            // We made it, and it is empty again.
             let _ = fs::remove_dir(folder);
         }
     });
@@ -36,31 +36,31 @@ pub(crate) fn write_charts(document: &Document, folder: &Path) -> Result {
     Ok(Outcome::Done)
 }
 
-/// Makes a folder, or says whether one that is there can be used; `true` where it was made.
+/// Makes or checks the folder; `true` if it was made.
 fn usable(folder: &Path) -> Result<bool> {
     let shown = folder.display();
     match fs::read_dir(folder) {
         Ok(mut entries) => match entries.next() {
-            Some(_) => Err(format!("the folder '{shown}' for charts is not empty; name a new one, or empty it")),
+            Some(_) => Err(format!("the folder '{shown}' for charts is not empty. Choose a new or empty one")),
             None => Ok(false),
         },
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let advice = "; name a folder elsewhere";
+            let advice = ". Choose another folder";
             fs::create_dir_all(folder)
                 .map_err(|error| format!("cannot make the folder '{shown}' for charts: {error}{advice}"))?;
             Ok(true)
         }
         Err(error) if error.kind() == ErrorKind::NotADirectory => {
-            Err(format!("'{shown}' is a file; name a folder for charts"))
+            Err(format!("'{shown}' is a file. Choose a folder for charts"))
         }
-        Err(error) => Err(format!("cannot use the folder '{shown}' for charts: {error}; name another")),
+        Err(error) => Err(format!("cannot use the folder '{shown}' for charts: {error}. Choose another")),
     }
 }
 
 /// A file's name and its bytes.
 type File = (String, Vec<u8>);
 
-/// Every chart as SVG and, where possible, as PNG; and why not where it is not possible.
+/// Every chart as SVG and, if possible, as PNG; else why not.
 fn files(charts: &[DrawnChart]) -> Result<(Vec<File>, Option<String>)> {
     let drawn = charts.iter().map(|chart| (chart.name.as_str(), standalone(chart)));
     let drawn: Vec<(&str, String)> = drawn.collect();
@@ -69,7 +69,7 @@ fn files(charts: &[DrawnChart]) -> Result<(Vec<File>, Option<String>)> {
     Ok((vectors.chain(images).collect(), remark))
 }
 
-/// No PNG files: this program was built without the feature for them.
+/// Without the feature `png`: no PNG files.
 #[cfg(not(feature = "png"))]
 #[expect(clippy::unnecessary_wraps, reason = "with the feature drawing can fail")]
 fn images(_drawn: &[(&str, String)]) -> Result<(Vec<File>, Option<String>)> {
@@ -77,7 +77,7 @@ fn images(_drawn: &[(&str, String)]) -> Result<(Vec<File>, Option<String>)> {
     Ok((Vec::new(), Some(remark.to_owned())))
 }
 
-/// Writes all of the files, or takes away those that were written before one could not be.
+/// Writes all files, or none: those written before an error are removed.
 fn write_all(folder: &Path, files: &[File]) -> Result<()> {
     for (index, (name, bytes)) in files.iter().enumerate() {
         let path = folder.join(name);
@@ -86,7 +86,7 @@ fn write_all(folder: &Path, files: &[File]) -> Result<()> {
             for path in written {
                 let _ = fs::remove_file(path);
             }
-            format!("cannot write '{}': {error}; no chart was written; name a folder elsewhere", path.display())
+            format!("cannot write '{}': {error}; no chart was written. Choose another folder", path.display())
         })?;
     }
     Ok(())

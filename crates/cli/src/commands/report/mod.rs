@@ -18,7 +18,7 @@ use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
 use charts::write_charts;
 
-/// The form where none is named.
+/// The default format.
 const USUAL: &str = "html";
 
 /// Where a report goes.
@@ -28,11 +28,11 @@ enum Target {
     Output,
     /// A file that the user named.
     File(PathBuf),
-    /// The page in the run's folder, which is told.
+    /// The HTML report in the run's folder, whose path is printed.
     Page(PathBuf),
 }
 
-/// Renders a run.
+/// Renders a stored run.
 pub(crate) fn report(arguments: &Report) -> Result {
     let store = environment::store()?;
     let document = store.load(&arguments.run)?;
@@ -55,7 +55,7 @@ pub(crate) fn report(arguments: &Report) -> Result {
     Ok(Outcome::Done)
 }
 
-/// Where a report goes: where the user says, else html beside the document and everything else to standard output.
+/// Where the report goes: where the user chose, else html next to the document and other formats to standard output.
 fn target(arguments: &Report, store: &Store) -> Result<Target> {
     let is_page = arguments.table.is_none() && arguments.format.as_deref().is_none_or(|format| format == USUAL);
     match &arguments.output {
@@ -66,41 +66,39 @@ fn target(arguments: &Report, store: &Store) -> Result<Target> {
     }
 }
 
-/// The page in the folder of a run.
 fn page(run: &str, store: &Store) -> Result<PathBuf> {
-    let folder = store.folder(run).map_err(|why| format!("{why}, or say with -o FILE where the page is to go"))?;
+    let folder = store.folder(run).map_err(|why| format!("{why}, or choose the file with -o FILE"))?;
     Ok(folder.path().join(PAGE))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     write_whole(path, bytes).map_err(|error| {
         let advice = match error.kind() {
-            ErrorKind::IsADirectory => "; name a file in it",
-            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "; name a file elsewhere with -o",
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; free some space, or name a file elsewhere with -o",
-            ErrorKind::NotFound => "; make its folder first",
+            ErrorKind::IsADirectory => ". Choose a file in it",
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => ". Choose another file with -o",
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ". Free some space, or choose another file with -o",
+            ErrorKind::NotFound => ". Create its folder first",
             _ => "",
         };
         format!("cannot write '{}': {error}{advice}", path.display())
     })
 }
 
-/// The document in a form of the table of renderers; text is made for the terminal, if it goes to one.
+/// The document in one of the formats; text is styled for the terminal.
 fn rendered(document: &Document, format: &str, target: &Target) -> Result<Vec<u8>> {
-    let found = report::renderer(format).ok_or_else(|| format!("there is no format '{format}'"))?;
+    let found = report::renderer(format).ok_or_else(|| format!("unknown format '{format}'"))?;
     let for_terminal = Terminal { style: Stream::Output.style() };
     let render: &dyn Render = if format == "text" && *target == Target::Output { &for_terminal } else { found.render };
     render.render(document).map_err(|error| error.to_string())
 }
 
-/// One table of the document.
 fn table(document: &Document, name: &str, format: Option<&str>) -> Result<Vec<u8>> {
     let forms = report::TABLE_RENDERERS;
     let usual = forms.first().map(|(name, _)| *name);
     let form = forms.iter().find(|(name, _)| format.or(usual) == Some(*name));
     let (_, render) = form.ok_or_else(|| {
         let names: Vec<&str> = forms.iter().map(|(name, _)| *name).collect();
-        format!("a single table can be had as {}, not as {}", names.join(", "), format.unwrap_or_default())
+        format!("a single table is available as {}, not as {}", names.join(", "), format.unwrap_or_default())
     })?;
     let grids = grids(document);
     let grid = grids.iter().find(|grid| grid.name == name).ok_or_else(|| no_table(name, &grids))?;
@@ -110,7 +108,7 @@ fn table(document: &Document, name: &str, format: Option<&str>) -> Result<Vec<u8
 fn no_table(name: &str, grids: &[Grid]) -> String {
     let names: Vec<&str> = grids.iter().map(|grid| grid.name.as_str()).collect();
     if names.is_empty() {
-        return format!("there is no table '{name}' in this run, nor any other");
+        return format!("this run has no table '{name}', nor any other");
     }
-    format!("there is no table '{name}' in this run; it has {}", names.join(", "))
+    format!("this run has no table '{name}'; it has {}", names.join(", "))
 }

@@ -1,4 +1,4 @@
-//! Charts as PNG: drawn with a sans serif font of the machine. Only in programs built with the feature `png`.
+//! Charts as PNG, with a sans serif font of the machine. Only with the feature `png`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,12 @@ use resvg::usvg::{Options, Tree, fontdb};
 use crate::environment;
 use crate::exit::Result;
 
-/// A file's name and its bytes.
 type File = (String, Vec<u8>);
 
-/// Pixels per unit of a view box: sharp on the displays that there are, and in print.
+/// Pixels per unit of a view box.
 const SCALE: f32 = 2.0;
 
-/// File names of sans serif faces, the best known first: regular, then bold of the same family.
+/// File names of sans serif fonts, regular and bold, in order of preference.
 const FACES: &[[&str; 2]] = &[
     ["DejaVuSans.ttf", "DejaVuSans-Bold.ttf"],
     ["NotoSans-Regular.ttf", "NotoSans-Bold.ttf"],
@@ -32,11 +31,11 @@ const FACES: &[[&str; 2]] = &[
     ["arial.ttf", "arialbd.ttf"],
 ];
 
-/// How deep folders of fonts are looked into, and how many entries of them.
+/// Limits of the search for fonts: depth of folders, and entries.
 const DEPTH: usize = 4;
 const ENTRIES: usize = 20_000;
 
-/// The charts as PNG; none, and why, where this machine has no known font.
+/// The charts as PNG; if no known font is installed, none and the reason.
 pub(super) fn images(drawn: &[(&str, String)]) -> Result<(Vec<File>, Option<String>)> {
     let folders = environment::font_folders();
     let mut options = Options::default();
@@ -53,7 +52,6 @@ pub(super) fn images(drawn: &[(&str, String)]) -> Result<(Vec<File>, Option<Stri
     Ok((images.collect::<Result<_>>()?, None))
 }
 
-/// Loads the first family of [`FACES`] that is there.
 fn load_fonts(options: &mut Options<'_>, folders: &[PathBuf]) -> bool {
     let mut found = Vec::new();
     let mut left = ENTRIES;
@@ -78,7 +76,7 @@ fn load_fonts(options: &mut Options<'_>, folders: &[PathBuf]) -> bool {
     true
 }
 
-/// The files in a folder and in those in it; folders that cannot be read have none.
+/// The files in a folder and its subfolders that can be read.
 fn collect(folder: &Path, depth: usize, left: &mut usize, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
