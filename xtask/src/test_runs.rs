@@ -43,10 +43,9 @@ const ALONE: &[&str] = &[
 /// Tests of the program whose outcome depends on the user's rights: what may be written and read, how much memory may be
 /// locked, what a tool may open, whether every area measures without any right.
 const BY_USER: &[&str] = &[
-    "cluster::forms::a_report_that_cannot_be_written_is_still_told",
-    "cluster::plans::folders_that_are_full_or_cannot_be_written_are_told_of",
+    "cluster::forms::a_report_that_cannot_be_written_is_still_shown",
+    "cluster::plans::folders_that_are_full_or_cannot_be_written_are_reported",
     "cluster::run::an_interrupt_leaves_the_jobs_and_says_how_to_end_them",
-    "disk::device::",
     "disk::engines::little_locked_memory_costs_registered_buffers_and_is_said_to",
     "disk::filesystems::directories_that_cannot_be_measured_in_are_refused_when_named",
     "documents::formats::the_whole_quick_suite_computes_what_it_should",
@@ -54,8 +53,8 @@ const BY_USER: &[&str] = &[
     "documents::machines::this_machine_has_measured_peaks_with_every_input_sourced",
     "documents::report::a_run_s_folder_that_cannot_be_written_to_names_the_way_out",
     "interference::disturbances::huge_pages_that_are_refused_are_named_with_the_share_that_was_obtained",
-    "interference::doctor::every_check_is_there_in_its_order_and_the_exit_status_is_the_verdict",
-    "interruptions::storage::",
+    "interference::doctor::every_check_and_tool_is_there_and_the_exit_status_is_the_verdict",
+    "interruptions::storage::a_folder_that_is_read_only_is_refused",
     "memory::nothing_faults_inside_what_is_timed",
     "references::here::every_tool_is_listed_and_those_that_are_here_are_tried",
 ];

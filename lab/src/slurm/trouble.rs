@@ -121,7 +121,7 @@ fn node_down(rig: &Rig) -> Result<(), String> {
     })?;
     let said = plan.run(&["--no-confirm", "--patience", "20s"]);
     holds(said.status.is_some_and(|status| status != 0), "a node that was not measured is no success", &said)?;
-    says(&said, &["n3", "is given up", "never came up"])?;
+    says(&said, &["n3", "is abandoned", "never became available"])?;
     let report = plan.report()?;
     let state = |node: usize| report["nodes"][node]["state"].as_str().unwrap_or_default().to_owned();
     let others = [0, 1, 3].map(state);
@@ -142,7 +142,7 @@ fn not_shared(rig: &Rig) -> Result<(), String> {
         daemons::kill(&file)?;
         let said = said?;
         holds(said.status == Some(1), "a node that was not measured is no success", &said)?;
-        says(&said, &[&format!("the node '{node}' is given up"), "does not see the plan's folder"])?;
+        says(&said, &[&format!("the node '{node}' is abandoned"), "cannot read the plan's folder"])?;
         let report = plan.report()?;
         let nodes = report["nodes"].as_array().filter(|nodes| nodes.len() == NODES.len());
         for (index, found) in nodes.ok_or("the report does not have all nodes")?.iter().enumerate() {
@@ -159,7 +159,7 @@ fn too_short(rig: &Rig) -> Result<(), String> {
     let plan = Plan::made(rig, "too-short", &[ALL, &["--repeat", "5000"]].concat())?;
     let said = plan.run(&["--no-confirm", "--time", "1m"]);
     holds(!said.well() && said.status.is_some(), "it should have ended with an error", &said)?;
-    says(&said, &["the time left is too short"])
+    says(&said, &["the remaining time is too short"])
 }
 
 /// The limit is taken up by other jobs of the same user: it waits, says so, and goes on when they have ended.
@@ -227,6 +227,6 @@ fn preempted(rig: &Rig) -> Result<(), String> {
     daemons::must(urgent.arg("--wrap=sleep 5"))?;
     let said = run.wait(PATIENCE);
     holds(said.well(), "it should have gone on", &said)?;
-    says(&said, &["ended with nothing done", "the scheduler says PREEMPTED"])?;
+    says(&said, &["ended without finishing a task", "the scheduler reports PREEMPTED"])?;
     whole(&plan, &expected)
 }

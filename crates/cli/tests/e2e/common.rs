@@ -1,4 +1,4 @@
-//! The program under test, scratch folders, documents and their independent check.
+//! The program under test, scratch folders, and documents with their independent check.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::schema::defects;
 
-/// The program: the one that cargo has built, or the one that `ASSAY_TEST_BINARY` names.
+/// The program that cargo has built, or the one that `ASSAY_TEST_BINARY` names.
 #[expect(clippy::disallowed_methods, reason = "the tests' own switch")]
 pub(crate) fn program() -> PathBuf {
     std::env::var_os("ASSAY_TEST_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_assay").into(), PathBuf::from)
@@ -21,7 +21,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Says, loudly, that a test cannot be made here.
+/// Reports that a test cannot run here.
 #[expect(clippy::disallowed_methods, reason = "the tests' own switch")]
 pub(crate) fn skip(what: &str, why: &str) {
     eprintln!("SKIPPED: {what}: {why}");
@@ -31,7 +31,7 @@ pub(crate) fn skip(what: &str, why: &str) {
     }
 }
 
-/// A folder that goes when it is dropped.
+/// A folder that is removed when it is dropped.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -58,7 +58,7 @@ impl Drop for Scratch {
     }
 }
 
-/// The program with these arguments and a store in `scratch`, told nothing else by its environment.
+/// The program with these arguments, a store in `scratch`, and no other environment.
 pub(crate) fn command<A: AsRef<OsStr>>(scratch: &Scratch, arguments: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new(program());
     command.args(arguments).env_clear().env("ASSAY_STORE", scratch.join("store")).env("LANG", "C.UTF-8");
@@ -66,8 +66,7 @@ pub(crate) fn command<A: AsRef<OsStr>>(scratch: &Scratch, arguments: impl IntoIt
     command
 }
 
-/// The arguments of a run of scalar rows, of these element types, whose samples all come from one launch: a worker that
-/// lives for a second after its first sample.
+/// The arguments of a run of scalar rows of these element types, whose samples are all from one process run.
 pub(crate) fn one_launch(scratch: &Scratch, elements: &str, samples: u32) -> String {
     let path = scratch.join("one-launch.toml");
     let text = format!(
@@ -78,7 +77,7 @@ pub(crate) fn one_launch(scratch: &Scratch, elements: &str, samples: u32) -> Str
     format!("run {}", path.display())
 }
 
-/// What came of a run.
+/// How the program ended.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) status: Option<i32>,
@@ -93,9 +92,35 @@ impl From<Output> for Ran {
     }
 }
 
-/// Runs the program to its end; the arguments are separated by spaces.
+/// Runs the program to its end; spaces separate the arguments.
 pub(crate) fn assay(scratch: &Scratch, arguments: &str) -> Ran {
     command(scratch, arguments.split_whitespace()).output().unwrap().into()
+}
+
+/// Runs the program, which must succeed.
+#[track_caller]
+pub(crate) fn succeed(scratch: &Scratch, arguments: &str) -> Ran {
+    let ran = assay(scratch, arguments);
+    assert_eq!(ran.status, Some(0), "'{arguments}': {ran:?}");
+    ran
+}
+
+/// The checked document of a run that succeeds and prints it.
+#[track_caller]
+pub(crate) fn measured(scratch: &Scratch, arguments: &str) -> Value {
+    let document = printed(&succeed(scratch, &format!("{arguments} --json -")));
+    check(&document);
+    document
+}
+
+/// The checked document of a run in which every row is measured and verified.
+#[track_caller]
+pub(crate) fn verified(arguments: &str) -> Value {
+    let document = measured(&Scratch::new(), arguments);
+    for row in rows(&document) {
+        assert!(is_verified(row), "{row:#}");
+    }
+    document
 }
 
 /// The planned ids of a command.
@@ -105,13 +130,34 @@ pub(crate) fn listed(arguments: &str) -> Vec<String> {
     ran.stdout.lines().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect()
 }
 
-/// The document that a finished run left in a folder.
+/// A finished run.
+pub(crate) struct Kept {
+    pub(crate) document: Value,
+    /// Names and contents of its histograms.
+    pub(crate) histograms: Vec<(String, String)>,
+}
+
+impl Kept {
+    /// A run that succeeds and prints these words.
+    #[track_caller]
+    pub(crate) fn measure(scratch: &Scratch, arguments: &str, words: [&str; 2]) -> Self {
+        let ran = succeed(scratch, arguments);
+        assert!(words.iter().all(|word| ran.stdout.contains(word)), "{ran:?}");
+        let folder = only_run(scratch);
+        assert_eq!(left_in(&folder), ["histograms", "run.json"]);
+        let histograms = folder.join("histograms");
+        let read = |name: String| (name.clone(), std::fs::read_to_string(histograms.join(name)).unwrap());
+        Self { document: stored(scratch), histograms: names(&histograms).into_iter().map(read).collect() }
+    }
+}
+
+/// The document in a run's folder.
 pub(crate) fn document(folder: &Path) -> Value {
     let text = std::fs::read_to_string(folder.join("run.json")).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-/// The document that a run printed with `--json -`.
+/// The JSON document on standard output.
 pub(crate) fn printed(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
 }
@@ -120,6 +166,14 @@ pub(crate) fn printed(ran: &Ran) -> Value {
 pub(crate) fn stored_runs(scratch: &Scratch) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(scratch.join("store/runs"));
     entries.map(|entries| entries.map(|entry| entry.unwrap().path()).collect()).unwrap_or_default()
+}
+
+/// The checked document of the only run in the store of `scratch`.
+#[track_caller]
+pub(crate) fn stored(scratch: &Scratch) -> Value {
+    let document = document(&only_run(scratch));
+    check(&document);
+    document
 }
 
 /// The folder of the only run in the store of `scratch`.
@@ -138,7 +192,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The names in a run's folder but the page, sorted.
+/// The names in a run's folder without the HTML report, sorted.
 pub(crate) fn left_in(folder: &Path) -> Vec<String> {
     names(folder).into_iter().filter(|name| name != "report.html").collect()
 }
@@ -148,17 +202,17 @@ pub(crate) fn rows(document: &Value) -> &[Value] {
     document["experiments"].as_array().unwrap()
 }
 
-/// The text of a field that must be one.
+/// The text in a field.
 pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_else(|| panic!("'{key}' is no text in {value:#}"))
 }
 
-/// The number of a field that must be one.
+/// The number in a field.
 pub(crate) fn number(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or_else(|| panic!("'{key}' is no number in {value:#}"))
 }
 
-/// The items of a field that must be a list.
+/// The list in a field.
 pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().unwrap_or_else(|| panic!("'{key}' is no list in {value:#}"))
 }
@@ -168,7 +222,25 @@ pub(crate) fn ids(document: &Value) -> Vec<&str> {
     rows(document).iter().map(|row| text(row, "id")).collect()
 }
 
-/// The samples of a row's headline metric; none where it has none.
+/// The metric of this name.
+#[track_caller]
+pub(crate) fn metric<'a>(row: &'a Value, name: &str) -> &'a Value {
+    list(row, "metrics").iter().find(|metric| metric["name"] == name).unwrap_or_else(|| panic!("no {name}: {row:#}"))
+}
+
+/// The median of a row's metric.
+#[track_caller]
+pub(crate) fn median(row: &Value, name: &str) -> f64 {
+    number(&metric(row, name)["summary"], "median")
+}
+
+/// Asserts that two numbers are equal but for rounding.
+#[track_caller]
+pub(crate) fn same(a: f64, b: f64) {
+    assert!((a - b).abs() <= 1e-9 * a.abs().max(b.abs()), "{a} is not {b}");
+}
+
+/// The samples of a row's headline metric.
 pub(crate) fn samples(row: &Value) -> &[Value] {
     list(row, "metrics").first().map_or(&[], |metric| list(metric, "samples"))
 }
@@ -178,13 +250,12 @@ pub(crate) fn codes(row: &Value) -> Vec<&str> {
     list(row, "warnings").iter().map(|warning| text(warning, "code")).collect()
 }
 
-/// Whether a row was measured and its results were checked.
+/// Whether a row was measured and verified.
 pub(crate) fn is_verified(row: &Value) -> bool {
     row["status"] == "ok" && row["verified"] == true
 }
 
-/// Checks a document against the contract, independently of the program: by `tests/check_document.py`, and by the
-/// committed schema.
+/// Checks a document against the committed schema and, independently of the program, by `tests/check_document.py`.
 pub(crate) fn check(document: &Value) {
     let schema = std::fs::read_to_string(root().join("schema/run-v1.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
@@ -204,7 +275,7 @@ pub(crate) fn is_root() -> bool {
     output.is_ok_and(|output| output.stdout == b"0\n")
 }
 
-/// The one sentence of a refusal: its status is 2, nothing is on standard output, and the sentence is not a backtrace.
+/// The sentence of a refusal: exit status 2, nothing on standard output, no backtrace.
 pub(crate) fn refusal(ran: &Ran) -> &str {
     assert_eq!(ran.status, Some(2), "{ran:?}");
     assert!(ran.stdout.is_empty(), "{ran:?}");

@@ -1,4 +1,4 @@
-//! `assay guide`: questions on a terminal, which `script` of util-linux plays.
+//! `assay guide` on a terminal played by `script` of util-linux.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::common::{Scratch, assay, check, document, list, program, refusal, rows, skip, stored_runs};
 use crate::system::process::{has, wait_for};
 
-/// How long a question may take to come.
+/// Timeout for a question.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The guide on a terminal.
@@ -19,14 +19,14 @@ struct Asking {
 }
 
 impl Asking {
-    /// Starts it; `None` where no terminal can be played.
+    /// Starts it; `None` without `script`.
     fn begin(scratch: &Scratch) -> Option<Self> {
         if !has("script") {
             skip("assay guide on a terminal", "script (util-linux) is missing");
             return None;
         }
         let mut script = Command::new("script");
-        // The status of the guide is that of `script`.
+        // The exit status of `script` is that of the guide.
         script.args(["-q", "-e", "-c", &format!("'{}' guide", program().display()), "/dev/null"]);
         script.env_clear().env("ASSAY_STORE", scratch.join("store")).env("LANG", "C.UTF-8").env("TERM", "xterm");
         script.env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -56,7 +56,7 @@ impl Asking {
         self.keys.flush().unwrap();
     }
 
-    /// Its exit status, and all that was seen.
+    /// Its exit status and its output.
     fn end(mut self) -> (Option<i32>, String) {
         let status = wait_for(PATIENCE, || self.script.try_wait().unwrap());
         let seen = self.seen();
@@ -66,19 +66,20 @@ impl Asking {
         (status.and_then(|status| status.code()), seen)
     }
 
-    /// Answers up to the last question: the processor alone, on one thread, for a moment.
+    /// Answers up to the last question: one area, one thread, one second.
     fn up_to_the_plan(&mut self) {
-        // Left takes all choices away, the space bar takes the first one.
-        self.answer("What is to be measured?", "\x1b[D \r");
+        // Left clears all choices, the space bar selects the first.
+        self.answer("Which areas?", "\x1b[D \r");
         self.answer("Threads?", "0\r");
         self.answer("is no number of threads", "\x7f1\r");
-        self.answer("At most how long?", "1s\r");
+        self.answer("Time limit?", "1s\r");
         if wait_for(PATIENCE, || {
             let seen = self.seen();
-            (seen.contains("Trusted tools") || seen.contains("Measure now?")).then_some(seen.contains("Trusted tools"))
+            (seen.contains("Reference tools") || seen.contains("Measure now?"))
+                .then_some(seen.contains("Reference tools"))
         }) == Some(true)
         {
-            self.answer("Trusted tools", "\r");
+            self.answer("Reference tools", "\r");
         }
     }
 }

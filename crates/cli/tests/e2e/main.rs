@@ -1,7 +1,4 @@
-//! The real program, run end to end on this machine. No test asserts a speed: they assert structure, verified results,
-//! refusals, exit statuses, conservation, and that nothing is lost or left behind.
-//!
-//! * `common`, `system`: the program, documents and their check; processes, mounts and control groups
+//! The real program, run end to end on this machine. No test asserts a speed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "tests")]
 
 mod bad_input;

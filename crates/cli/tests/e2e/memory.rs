@@ -1,29 +1,9 @@
-//! Rows of memory: every operation at every size verifies, curves and blocks, chases, cores among each other.
+//! Memory: every operation at every size verifies; curves, blocks, chases, core-to-core handoffs.
 
 use serde_json::Value;
 
-use crate::common::{
-    Scratch, assay, check, ids, is_verified, list, listed, number, printed, refusal, rows, samples, skip, text,
-};
-
-/// The document of a run of these arguments, checked, every row of it measured and verified.
-fn verified(arguments: &str) -> Value {
-    let ran = assay(&Scratch::new(), &format!("{arguments} --json -"));
-    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
-    let document = printed(&ran);
-    check(&document);
-    for row in rows(&document) {
-        assert!(is_verified(row), "{row:#}");
-    }
-    document
-}
-
-/// The metric of this name.
-fn metric<'a>(row: &'a Value, name: &str) -> &'a Value {
-    list(row, "metrics").iter().find(|metric| metric["name"] == name).unwrap_or_else(|| panic!("no {name}: {row:#}"))
-}
-
-/// Operations that go through the working set in order.
+use crate::common::{Scratch, assay, ids, list, listed, metric, number, refusal, rows, samples, skip, text, verified};
+/// Operations that traverse the working set in order.
 const STREAMS: &str = "read,write,write_nt,copy,copy_nt,update,scale,scale_nt,add,add_nt,triad,triad_nt,mix_3_1,mix_2_1,\
                        mix_1_1,rep_movsb,memcpy,byte_loop";
 
@@ -47,18 +27,18 @@ fn the_plan_has_streams_curves_chases_and_cores() {
         assert!(ids.iter().any(|id| id.starts_with("memory/pair-handoff/t2/cpu")), "{ids:#?}");
         assert!(ids.iter().any(|id| id.starts_with("memory/chase-load/2MiB/with-read-p0/t")), "{ids:#?}");
     }
-    // What is asked for alone comes alone.
+    // Alone where it is asked for alone.
     let scale = listed("memory --op scale_nt --threads 1");
     assert_eq!(scale, ["memory/sequential-scale_nt/t1"]);
 }
 
 #[test]
 fn every_stream_with_every_instruction_set_verifies() {
-    let arguments = format!("memory --op {STREAMS} --isa all --working-set 3MiB --threads 1,2 --verify");
+    let arguments = format!("memory --op {STREAMS} --isa all --working-set 3MiB --threads 2 --verify");
     let document = verified(&arguments);
     for op in STREAMS.split(',') {
         let of = |row: &&Value| row["params"]["op"] == op;
-        assert!(rows(&document).iter().filter(of).count() >= 2, "{op}: {:#?}", ids(&document));
+        assert!(rows(&document).iter().filter(of).count() >= 1, "{op}: {:#?}", ids(&document));
     }
 }
 
@@ -72,9 +52,9 @@ fn working_sets_of_every_cache_verify() {
 
 #[test]
 fn a_pair_of_nodes_is_measured_and_one_that_is_not_there_refused() {
-    // Machines whose nodes are not told have none to choose from.
+    // Without NUMA information there is no node to choose.
     if !std::path::Path::new("/sys/devices/system/node/node0/meminfo").exists() {
-        return skip("rows of chosen memory nodes", "the kernel tells of no node 0");
+        return skip("rows of chosen memory nodes", "the kernel reports no node 0");
     }
     let document = verified("memory --nodes 0-0 --op read,load --working-set 16MiB --threads 1 --verify");
     assert!(rows(&document).iter().all(|row| row["params"]["nodes"] == "0-0"), "{:#?}", ids(&document));
@@ -85,29 +65,29 @@ fn a_pair_of_nodes_is_measured_and_one_that_is_not_there_refused() {
 }
 
 #[test]
-fn blocks_are_visited_in_order_and_at_random() {
-    let document = verified("memory --block 8,1KiB,1MiB --working-set 4MiB --threads 1,2 --repeat 2");
+fn blocks_are_accessed_in_order_and_at_random() {
+    let document = verified("memory --block 8,1MiB --working-set 4MiB --threads 2 --repeat 2");
     for pattern in ["sequential", "random"] {
         for op in ["read", "write", "copy"] {
             let of = |row: &&Value| row["params"]["pattern"] == pattern && row["params"]["op"] == op;
-            assert_eq!(rows(&document).iter().filter(of).count(), 6, "{pattern} {op}: {:#?}", ids(&document));
+            assert_eq!(rows(&document).iter().filter(of).count(), 2, "{pattern} {op}: {:#?}", ids(&document));
         }
     }
-    // What one visit takes and what all threads move tell of the same work.
+    // Throughput and latency count the same work.
     for row in rows(&document) {
         let counted = if row["params"]["op"] == "copy" { 2.0 } else { 1.0 } * number(&row["params"], "block");
         for (throughput, latency) in
             list(metric(row, "throughput"), "samples").iter().zip(list(metric(row, "latency"), "samples"))
         {
-            let visits = number(latency, "work");
-            assert!((number(throughput, "work") / counted / visits - 1.0).abs() < 1e-9, "{row:#}");
+            let accesses = number(latency, "work");
+            assert!((number(throughput, "work") / counted / accesses - 1.0).abs() < 1e-9, "{row:#}");
         }
     }
 }
 
 #[test]
 fn rows_say_how_far_apart_their_threads_were_and_what_they_rest_on() {
-    let document = verified("memory --op memcpy,increment --working-set 8MiB --threads 1,2");
+    let document = verified("memory --op memcpy,increment --working-set 8MiB --threads 1,2 --repeat 2");
     for row in rows(&document) {
         let (seen, op) = (&row["conditions"], text(&row["params"], "op"));
         let is_alone = number(&row["params"], "threads") < 2.0;
@@ -124,21 +104,13 @@ fn rows_say_how_far_apart_their_threads_were_and_what_they_rest_on() {
 }
 
 #[test]
-fn a_block_that_does_not_fit_into_the_working_set_is_refused() {
-    let ran = assay(&Scratch::new(), "memory --block 64MiB --working-set 32MiB --threads 1");
-    let sentence = refusal(&ran);
-    assert!(sentence.contains("64MiB") && sentence.contains("32MiB"), "{sentence}");
-}
-
-#[test]
 fn chains_and_groups_verify() {
-    let document =
-        verified("memory --pattern chase --chains 1,2,3,8,15,16,32 --working-set 4MiB --threads 1,2 --verify");
+    let document = verified("memory --pattern chase --chains 1,2,3,8,15,16,32 --working-set 4MiB --threads 2 --verify");
     let chains = |row: &Value| row["params"]["chains"].as_u64().unwrap();
     for count in [1, 2, 3, 8, 15, 16, 32] {
         assert!(rows(&document).iter().any(|row| chains(row) == count), "{count}: {:#?}", ids(&document));
     }
-    // One chain has a latency; several have a rate, which is no latency divided by anything.
+    // One chain has a latency, several have a rate.
     for row in rows(&document) {
         let headline = if chains(row) == 1 { "latency" } else { "throughput" };
         assert_eq!(text(&list(row, "metrics")[0], "name"), headline, "{row:#}");
@@ -176,7 +148,7 @@ fn cores_hand_a_line_to_each_other() {
 
 #[test]
 fn nothing_faults_inside_what_is_timed() {
-    let document = verified("memory --op read,write_nt,copy,load --working-set 64MiB --threads 1,2 --repeat 3");
+    let document = verified("memory --op read,write_nt,copy,load --working-set 64MiB --threads 2 --repeat 2");
     for row in rows(&document) {
         assert_eq!(row["conditions"]["page_faults"], 0, "{row:#}");
     }

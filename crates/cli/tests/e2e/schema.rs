@@ -1,4 +1,4 @@
-//! Documents against our JSON schemas: the keywords that they use, and no other, so that none goes unchecked.
+//! A validator for the keywords that our JSON schemas use; any other keyword is an error.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! `assay cluster run`: on this host in the place of every node, over ssh to this host, and through a Slurm that is a
-//! few shell scripts, which has the real one's answers and limits.
+//! `assay cluster run`: on this host, over ssh to this host, and through a Slurm of shell scripts with the real one's
+//! answers and limits.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use crate::system::process::{Running, has, reacting, signal, wait_for};
 const SUITE: &str = "name = \"tiny\"\n[sampling.cpu]\nsamples = 2\nper_launch = 2\nsample = \"40ms\"\n\
     warm_up = [\"1ms\", \"2ms\"]\n[[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"scalar\"]\nthreads = [\"1\"]\n";
 
-/// Programs of the system that workers and made-up commands call.
+/// The search path of workers and fake commands.
 pub(crate) const SYSTEM: &str = "/usr/bin:/bin";
 
 /// Makes a plan for these nodes.
@@ -28,7 +28,7 @@ pub(crate) fn plan(scratch: &Scratch, nodes: &str) -> PathBuf {
     folder
 }
 
-/// `assay cluster run` with these options, separated by spaces, and these folders of programs.
+/// `assay cluster run` with these options, separated by spaces, and this search path.
 pub(crate) fn run(scratch: &Scratch, folder: &Path, options: &str, programs: &str) -> Command {
     let mut words = vec!["cluster".to_owned(), "run".to_owned(), folder.display().to_string()];
     words.extend(options.split_whitespace().map(str::to_owned));
@@ -42,7 +42,7 @@ pub(crate) fn ran(mut command: Command) -> Ran {
     command.output().unwrap().into()
 }
 
-/// Asserts that every node has done its one task, exactly once, with a document that holds.
+/// Asserts that every node has done its only task exactly once, with a valid document.
 #[track_caller]
 fn assert_done(folder: &Path, nodes: &[&str]) {
     for node in nodes {
@@ -59,7 +59,7 @@ fn every_node_on_this_host_one_after_another() {
     let folder = plan(&scratch, "n1,n2");
     let first = ran(run(&scratch, &folder, "--launcher here --no-confirm", SYSTEM));
     assert_eq!(first.status, Some(0), "{first:?}");
-    assert!(first.stdout.is_empty() && first.stderr.contains("every task is over"), "{first:?}");
+    assert!(first.stdout.is_empty() && first.stderr.contains("every task has ended"), "{first:?}");
     assert_done(&folder, &["n1", "n2"]);
     assert_eq!(names(&folder.join("jobs")).len(), 2);
     let again = ran(run(&scratch, &folder, "--launcher here --no-confirm", SYSTEM));
@@ -67,7 +67,7 @@ fn every_node_on_this_host_one_after_another() {
     assert_eq!(names(&folder.join("jobs")).len(), 2, "nothing is left to do");
 }
 
-/// An `xhpl` that solves the system of its `HPL.dat` at once, in a hundred seconds as it says.
+/// An `xhpl` that solves the system of its `HPL.dat` at once, and reports a hundred seconds.
 const XHPL: &str = "#!/bin/sh\nline() { sed -n \"$1p\" HPL.dat | cut -d' ' -f1; }\nn=$(line 6)\n\
     rate=$(awk -v n=$n 'BEGIN { printf \"%.6e\", (2 / 3 * n * n * n + 1.5 * n * n) / 100 / 1e9 }')\n\
     echo \"WR11C2R4 $n 192 $(line 11) $(line 12) 100.00 $rate\"\n\
@@ -115,17 +115,17 @@ fn what_cannot_be_run_is_refused() {
         refusal(&ran).to_owned()
     };
     let sentence = refused(&folder, "");
-    assert!(sentence.contains("no Slurm") && sentence.contains("--launcher ssh"), "{sentence}");
-    assert!(refused(&folder, "--launcher ssh").contains("no ssh"));
-    assert!(refused(&scratch.join("elsewhere"), "--launcher here").contains("there is no plan in"));
-    assert!(refused(scratch.path(), "--launcher here").contains("holds no plan"));
-    assert!(refused(&folder, "--launcher here --sbatch account=a").contains("no option of sbatch"));
-    assert!(refused(&folder, "--launcher here --sbatch=--nodelist=n9").contains("the plan's matter"));
+    assert!(sentence.contains("Slurm is not installed") && sentence.contains("--launcher ssh"), "{sentence}");
+    assert!(refused(&folder, "--launcher ssh").contains("ssh is not in PATH"));
+    assert!(refused(&scratch.join("elsewhere"), "--launcher here").contains("cannot open the plan in"));
+    assert!(refused(scratch.path(), "--launcher here").contains("has no plan"));
+    assert!(refused(&folder, "--launcher here --sbatch account=a").contains("not an sbatch option"));
+    assert!(refused(&folder, "--launcher here --sbatch=--nodelist=n9").contains("the plan chooses the nodes"));
     assert!(refused(&folder, "--time 5s").contains("at least 1m"));
     assert!(refused(&folder, "--max-jobs 0").contains("max-jobs"));
 }
 
-/// A Slurm of shell scripts: jobs run on this host, as long as their nodes are free; a user may have two.
+/// A Slurm of shell scripts: jobs run on this host as long as their nodes are free; a user may have two.
 struct MadeUp {
     scratch: Scratch,
 }
@@ -175,7 +175,7 @@ impl MadeUp {
         run(&self.scratch, folder, options, &format!("{}:{SYSTEM}", self.scratch.join("bin").display()))
     }
 
-    /// As long as this file is there, `sbatch` says what is in it.
+    /// As long as this file exists, `sbatch` fails with its contents.
     fn refuses(&self, said: &str) -> PathBuf {
         let file = self.scratch.join("state/refusal");
         fs::write(&file, said).unwrap();
@@ -202,7 +202,7 @@ fn idle_nodes_are_one_job_of_slurm() {
 fn a_node_that_does_not_see_the_plans_folder_is_named() {
     let slurm = MadeUp::new("n1 n2");
     let folder = plan(&slurm.scratch, "n1,n2");
-    // On n2 the plan's folder is elsewhere, as where nobody has mounted it; and nobody waits a minute for it.
+    // On n2 the plan's folder is missing, and nobody waits a minute for it.
     let srun = slurm.scratch.join("bin/srun");
     let text = fs::read_to_string(&srun).unwrap();
     let elsewhere = "if [ $node = n2 ]; then SLURMD_NODENAME=n2 sh -c \"$(printf %s \"$3\" | sed \"s#/the plan#/no plan#g; \
@@ -211,8 +211,8 @@ fn a_node_that_does_not_see_the_plans_folder_is_named() {
     let ran = ran(slurm.run(&folder, "--no-confirm"));
     assert_eq!(ran.status, Some(1), "{ran:?}");
     assert_done(&folder, &["n1"]);
-    assert!(ran.stderr.contains("n2 does not see the plan's folder"), "{ran:?}");
-    assert!(ran.stderr.contains("the node 'n2' is given up"), "{ran:?}");
+    assert!(ran.stderr.contains("n2 cannot read the plan's folder"), "{ran:?}");
+    assert!(ran.stderr.contains("the node 'n2' is abandoned"), "{ran:?}");
     let answers = names(&folder.join("probe"));
     assert!(answers.iter().any(|name| name.ends_with("@n1")), "{answers:?}");
     assert!(!answers.iter().any(|name| name.ends_with("@n2")), "{answers:?}");
@@ -230,9 +230,17 @@ fn a_dry_run_prints_every_script_and_submits_nothing() {
 }
 
 #[test]
-fn jobs_that_slurm_refuses_leave_the_tasks_and_say_why() {
+fn a_slurm_that_is_down_or_refuses_jobs_leaves_the_tasks_for_another_time() {
     let slurm = MadeUp::new("n1 n2");
     let folder = plan(&slurm.scratch, "n1,n2");
+    let sinfo = slurm.scratch.join("bin/sinfo");
+    let works = fs::read_to_string(&sinfo).unwrap();
+    fs::write(&sinfo, "#!/bin/sh\necho 'slurm_load_partitions: Unable to contact slurm controller' >&2; exit 1\n")
+        .unwrap();
+    let away = ran(slurm.run(&folder, "--no-confirm --patience 1s"));
+    assert_eq!(away.status, Some(1), "{away:?}");
+    assert!(away.stderr.contains("2 tasks are left") && away.stderr.contains("Unable to contact"), "{away:?}");
+    fs::write(&sinfo, works).unwrap();
     let refusal = slurm.refuses("sbatch: error: Batch job submission failed: Invalid account specified\n");
     let refused = ran(slurm.run(&folder, "--no-confirm"));
     assert_eq!(refused.status, Some(1), "{refused:?}");
@@ -245,30 +253,13 @@ fn jobs_that_slurm_refuses_leave_the_tasks_and_say_why() {
 }
 
 #[test]
-fn a_slurm_that_is_down_leaves_the_tasks_for_another_time() {
-    let slurm = MadeUp::new("n1");
-    let folder = plan(&slurm.scratch, "n1");
-    let sinfo = slurm.scratch.join("bin/sinfo");
-    let works = fs::read_to_string(&sinfo).unwrap();
-    fs::write(&sinfo, "#!/bin/sh\necho 'slurm_load_partitions: Unable to contact slurm controller' >&2; exit 1\n")
-        .unwrap();
-    let away = ran(slurm.run(&folder, "--no-confirm --patience 1s"));
-    assert_eq!(away.status, Some(1), "{away:?}");
-    assert!(away.stderr.contains("1 tasks are left") && away.stderr.contains("Unable to contact"), "{away:?}");
-    fs::write(&sinfo, works).unwrap();
-    let back = ran(slurm.run(&folder, "--no-confirm"));
-    assert_eq!(back.status, Some(0), "{back:?}");
-    assert_done(&folder, &["n1"]);
-}
-
-#[test]
 fn an_interrupt_leaves_the_jobs_and_says_how_to_end_them() {
     let slurm = MadeUp::new("n1");
     let folder = plan(&slurm.scratch, "n1");
-    // The job takes its time before it begins.
+    // The job takes its time to begin.
     let srun = slurm.scratch.join("bin/srun");
     let text = fs::read_to_string(&srun).unwrap();
-    fs::write(&srun, text.replace("#!/bin/sh\n", "#!/bin/sh\nsleep 5\n")).unwrap();
+    fs::write(&srun, text.replace("#!/bin/sh\n", "#!/bin/sh\nsleep 2\n")).unwrap();
     let mut plain = reacting(&slurm.run(&folder, "--no-confirm"));
     let submitting = Running::start(plain.stdout(Stdio::piped()).stderr(Stdio::piped()));
     let jobs = folder.join("jobs");
@@ -277,21 +268,21 @@ fn an_interrupt_leaves_the_jobs_and_says_how_to_end_them() {
     let ended = submitting.end();
     assert_eq!(ended.status, Some(130), "{ended:?}");
     let id = names(&jobs)[0].replace(".json", "");
-    assert!(ended.stderr.contains("the jobs go on") && ended.stderr.contains(&format!("scancel {id}")), "{ended:?}");
+    assert!(ended.stderr.contains("the jobs continue") && ended.stderr.contains(&format!("scancel {id}")), "{ended:?}");
     let again = ran(slurm.run(&folder, "--no-confirm"));
     assert_eq!(again.status, Some(0), "{again:?}");
     assert_done(&folder, &["n1"]);
     assert_eq!(names(&jobs).len(), 1, "the job that was in the queue was enough");
 }
 
-/// A server of ssh on loopback, with its own keys and port.
+/// An ssh server on loopback with its own keys and port.
 struct Sshd {
     scratch: Scratch,
     _server: Running,
 }
 
 impl Sshd {
-    /// `None` where there is none, told of.
+    /// `None` without sshd.
     fn start() -> Option<Self> {
         let server = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].into_iter().find(|path| Path::new(path).exists());
         let Some(server) = server.filter(|_| has("ssh") && has("ssh-keygen")) else {
@@ -306,7 +297,7 @@ impl Sshd {
             assert!(made.unwrap().success());
         }
         if is_root() {
-            // Where the real one keeps nothing but an empty folder.
+            // sshd's own empty folder.
             fs::create_dir_all("/run/sshd").unwrap();
         }
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -335,7 +326,7 @@ impl Sshd {
         let login = Command::new("ssh").args(["-o", "BatchMode=yes", "-F"]).arg(config).args(["n1", "true"]).output();
         let login = login.unwrap();
         if !login.status.success() && !is_root() {
-            // Accounts such as nobody's are locked.
+            // Locked accounts, such as nobody's, may not.
             let said = String::from_utf8_lossy(&login.stderr).trim().to_owned();
             skip("cluster run over ssh", &format!("this user may not log in here: {said}"));
             return None;
@@ -354,5 +345,5 @@ fn workers_over_ssh_and_a_host_that_does_not_answer() {
     let ran = ran(run(&sshd.scratch, &folder, &options, SYSTEM));
     assert_eq!(ran.status, Some(1), "{ran:?}");
     assert_done(&folder, &["n1", "n2"]);
-    assert!(ran.stderr.contains("'n9' is given up") && ran.stderr.contains("Connection refused"), "{ran:?}");
+    assert!(ran.stderr.contains("'n9' is abandoned") && ran.stderr.contains("Connection refused"), "{ran:?}");
 }

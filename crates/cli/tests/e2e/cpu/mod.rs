@@ -1,4 +1,4 @@
-//! Rows of arithmetic: how they scale, missing instruction sets, CPUs that go offline, older processors under qemu.
+//! Arithmetic: scaling, missing instruction sets, CPUs that go offline, older processors under qemu.
 
 pub(crate) mod emulation;
 mod rows;

@@ -1,9 +1,10 @@
-//! Rows of arithmetic: which there are, what they say of their kernels, how they scale, and totals done in full.
+//! Arithmetic: the plan, kernels, scaling, totals done in full.
 
 use serde_json::Value;
 
 use crate::common::{
-    Scratch, assay, check, codes, ids, is_verified, list, listed, number, printed, refusal, rows, samples, text,
+    Scratch, codes, ids, is_verified, list, listed, measured, median, number, only_run, rows, same, samples, succeed,
+    text,
 };
 
 #[test]
@@ -26,37 +27,17 @@ fn a_set_that_was_named_is_measured_wherever_there_is_a_kernel_for_it() {
     for op in ["fma/fp64", "add/fp32", "dot/int16", "muladd/int64"] {
         assert!(ids.iter().any(|id| id.contains(op)), "{op}: {ids:#?}");
     }
-    let ran = assay(&Scratch::new(), "cpu --op plain --isa sse2");
-    assert!(refusal(&ran).contains("no kernel for plain with sse2"), "{ran:?}");
-}
-
-#[test]
-fn every_kernel_of_this_machine_verifies() {
-    let scratch = Scratch::new();
-    let ran = assay(&scratch, "cpu --isa all --threads 1,all --verify --json -");
-    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
-    let document = printed(&ran);
-    check(&document);
-    for row in rows(&document) {
-        assert!(is_verified(row), "{row:#}");
-        let kernel = &row["kernel"];
-        assert!(!text(kernel, "accumulator").is_empty() && number(kernel, "operations") > 0.0, "{row:#}");
-        assert!(!list(kernel, "instructions").is_empty(), "{row:#}");
-    }
 }
 
 #[test]
 fn low_precisions_on_any_number_of_threads() {
-    let scratch = Scratch::new();
-    let ran = assay(&scratch, "cpu --type int8,bf16 --op dot,matrix --threads 1,2,4 --repeat 1 --json -");
-    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
-    let document = printed(&ran);
-    check(&document);
+    let document = measured(&Scratch::new(), "cpu --type int8,bf16 --op dot,matrix --threads 1,2,4 --repeat 1");
     let dots = || rows(&document).iter().filter(|row| text(row, "id").starts_with("cpu/dot/int8/"));
     for row in dots() {
         assert!(is_verified(row) && text(&row["kernel"], "accumulator").starts_with("s32 <- "), "{row:#}");
+        assert!(number(&row["kernel"], "operations") > 0.0 && !list(&row["kernel"], "instructions").is_empty());
     }
-    // What threads bring is told against the fewest of them, and threads that take turns are told to.
+    // Scaling is relative to the fewest threads; more threads than CPUs are labelled.
     let cpus = crate::system::process::allowed_cpus().len();
     for row in dots() {
         let threads = row["params"]["threads"].as_u64().unwrap();
@@ -64,21 +45,16 @@ fn low_precisions_on_any_number_of_threads() {
         assert_eq!(codes(row).contains(&"oversubscribed"), threads > cpus as u64, "{row:#}");
         if let Some(scaling) = row["scaling"].as_object() {
             let first = rows(&document).iter().find(|one| one["id"] == scaling["from"]).unwrap();
-            let median = |row: &Value| row["metrics"][0]["summary"]["median"].as_f64().unwrap();
-            let speed_up = median(row) / median(first);
-            assert!((scaling["speed_up"].as_f64().unwrap() / speed_up - 1.0).abs() < 1e-9, "{row:#}");
-            let efficiency = speed_up / threads as f64;
-            assert!((scaling["parallel_efficiency"].as_f64().unwrap() / efficiency - 1.0).abs() < 1e-9, "{row:#}");
+            let speed_up = median(row, "throughput") / median(first, "throughput");
+            same(scaling["speed_up"].as_f64().unwrap(), speed_up);
+            same(scaling["parallel_efficiency"].as_f64().unwrap(), speed_up / threads as f64);
         }
     }
 }
 
 #[test]
 fn plain_rows_show_the_scalar_peak_and_what_vectors_could_do() {
-    let scratch = Scratch::new();
-    let ran = assay(&scratch, "cpu --op plain --type fp64 --threads 1 --repeat 3 --json -");
-    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
-    let document = printed(&ran);
+    let document = measured(&Scratch::new(), "cpu --op plain --type fp64 --threads 1 --repeat 3");
     let metric = &rows(&document)[0]["metrics"][0];
     let kinds: Vec<&str> = list(metric, "peaks").iter().map(|peak| text(peak, "kind")).collect();
     let scalar = kinds.iter().any(|kind| ["sustained", "inferred"].contains(kind));
@@ -101,50 +77,33 @@ fn with_total(scratch: &Scratch) -> std::path::PathBuf {
 fn a_total_is_done_in_full_where_that_is_asked_for() {
     let scratch = Scratch::new();
     let suite = with_total(&scratch);
-    let ran = assay(&scratch, &format!("run {} --exact-workload --json -", suite.display()));
-    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
-    let document = printed(&ran);
-    check(&document);
+    let document = measured(&scratch, &format!("run {} --exact-workload", suite.display()));
     for row in rows(&document) {
         assert!(is_verified(row), "{row:#}");
         assert_eq!((samples(row).len(), number(&row["classic"], "total")), (3, 2e8), "{row:#}");
         for sample in samples(row) {
             let work = number(sample, "work");
             assert!((2e8..2.02e8).contains(&work), "{sample:#}");
-            let rate = work / number(sample, "seconds");
-            assert!((number(sample, "value") / rate - 1.0).abs() < 1e-9, "{sample:#}");
-            let parts: f64 = list(sample, "per_thread").iter().map(|part| number(part, "work")).sum();
-            assert!((parts / work - 1.0).abs() < 1e-9, "{sample:#}");
+            same(number(sample, "value"), work / number(sample, "seconds"));
+            same(list(sample, "per_thread").iter().map(|part| number(part, "work")).sum(), work);
         }
     }
-}
-
-#[test]
-fn without_a_total_there_is_none_to_be_done_in_full() {
-    let ran = assay(&Scratch::new(), "cpu --op fma --exact-workload");
-    assert!(refusal(&ran).contains("states no totals"), "{ran:?}");
 }
 
 #[test]
 fn the_classic_table_has_every_workload_plain_and_vector() {
     let scratch = Scratch::new();
-    let ran = assay(&scratch, "run classic --area cpu --threads 1 --repeat 1 --json -");
-    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
-    let document = printed(&ran);
-    check(&document);
+    let document = measured(&scratch, "run classic --area cpu --threads 1 --repeat 1");
     for workload in ["QP", "HP", "SP", "DP"] {
         for class in ["plain", "vector"] {
-            let stands = |row: &&Value| row["classic"]["workload"] == workload && row["classic"]["class"] == class;
-            let row = rows(&document).iter().find(stands).unwrap_or_else(|| panic!("{workload} {class}"));
+            let is_it = |row: &&Value| row["classic"]["workload"] == workload && row["classic"]["class"] == class;
+            let row = rows(&document).iter().find(is_it).unwrap_or_else(|| panic!("{workload} {class}"));
             assert_eq!(row["classic"]["total"].as_f64(), Some(1e12));
         }
     }
-    let again = assay(&scratch, "runs");
-    assert!(again.stdout.contains("classic"), "{again:?}");
-    let name = ids(&document).len();
-    assert!(name >= 10, "{:?}", ids(&document));
-    let run = crate::common::only_run(&scratch);
-    let shown = assay(&scratch, &format!("report {} --format text", run.display()));
+    assert!(succeed(&scratch, "runs").stdout.contains("classic"));
+    assert!(ids(&document).len() >= 10, "{:?}", ids(&document));
+    let shown = succeed(&scratch, &format!("report {} --format text", only_run(&scratch).display()));
     assert!(shown.stdout.contains("The classic CPU table"), "{}", shown.stdout);
     assert!(["QP", "HP", "SP", "DP"].iter().all(|label| shown.stdout.contains(label)), "{}", shown.stdout);
 }

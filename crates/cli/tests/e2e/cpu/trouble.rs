@@ -1,14 +1,11 @@
-//! What can go wrong with the cpu area: instruction sets that are missing on this machine or on one of its CPUs, fewer
-//! CPUs than threads, and CPUs that go away between the plan and a launch.
-//!
-//! Quotas are in `surroundings`, workers that are killed (SIGILL among them) in `trouble`, CPUs that go away under a
-//! launch in `disturbances`, older processors in `emulation`.
+//! Trouble of the cpu area: instruction sets that are missing on this machine or one of its CPUs, fewer CPUs than threads,
+//! CPUs that go offline between the plan and a process run.
 
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, assay, check, codes, command, document, ids, is_verified, list, printed, refusal, rows, samples,
-    skip, text,
+    Ran, Scratch, assay, check, codes, command, document, ids, is_verified, list, measured, printed, refusal, rows,
+    samples, skip, text,
 };
 use crate::cpu::emulation::{cpu, last_word};
 use crate::interference::disturbances::SwitchedOff;
@@ -23,10 +20,10 @@ const RARE: &[[&str; 3]] = &[
     ["fma", "fp64", "avx512"],
 ];
 
-/// Who can be in the way of an instruction set.
+/// What can disable an instruction set.
 const CULPRITS: [&str; 3] = ["CPU", "operating system", "hypervisor"];
 
-/// Those of the rare kernels that this machine lacks; says so if it has them all.
+/// The rare kernels that this machine lacks.
 fn missing(what: &str) -> Vec<[&'static str; 3]> {
     let info = printed(&assay(&Scratch::new(), "info --json"));
     let has = list(&info["machine"]["cpu"], "isa");
@@ -37,7 +34,7 @@ fn missing(what: &str) -> Vec<[&'static str; 3]> {
     missing
 }
 
-/// Asserts that a sentence names the instruction set that is missing and who is in the way.
+/// Asserts that a sentence names the missing instruction set and the cause.
 #[track_caller]
 fn assert_explains(sentence: &str, isa: &str) {
     assert!(sentence.to_lowercase().contains(isa), "{isa}: {sentence}");
@@ -67,10 +64,7 @@ fn an_instruction_set_that_this_machine_lacks_is_a_skipped_row_of_a_suite() {
     };
     let stanzas: String = missing.iter().chain(&[["fma", "fp64", "scalar"]]).map(stanza).collect();
     std::fs::write(&suite, format!("name = \"rare\"\n{stanzas}")).unwrap();
-    let ran = assay(&scratch, &format!("run {} --repeat 1 --json -", suite.display()));
-    assert_eq!(ran.status, Some(0), "what a suite cannot measure here is no failure: {ran:?}");
-    let document = printed(&ran);
-    check(&document);
+    let document = measured(&scratch, &format!("run {} --repeat 1", suite.display()));
     assert_eq!(rows(&document).len(), missing.len() + 1, "{:?}", ids(&document));
     let row = |id: &str| rows(&document).iter().find(|row| row["id"] == id).unwrap_or_else(|| panic!("no '{id}'"));
     for [op, element, isa] in missing {
@@ -82,7 +76,7 @@ fn an_instruction_set_that_this_machine_lacks_is_a_skipped_row_of_a_suite() {
     assert!(is_verified(row("cpu/fma/fp64/scalar/t1")), "the others are measured");
 }
 
-/// As on a machine whose CPUs differ: the plan was made for another kind than the CPU that the worker finds itself on.
+/// As on a machine whose CPUs differ.
 #[test]
 fn a_worker_on_a_cpu_without_the_instruction_set_says_that_it_is_unavailable() {
     for [op, element, isa] in missing("a worker on a CPU without the instruction set") {
@@ -109,7 +103,7 @@ fn more_threads_than_the_affinity_allows_are_measured_and_said_to_share_cpus() {
     assert!(text(row, "grade") > "A", "{row:#}");
 }
 
-/// A row on every CPU, of launches that go on for longer than it takes to switch one off.
+/// A row on every CPU, with enough process runs to switch a CPU off meanwhile.
 fn on_every_cpu(scratch: &Scratch, cpus: usize) -> String {
     let path = scratch.join("every-cpu.toml");
     let text = format!(
@@ -122,7 +116,7 @@ fn on_every_cpu(scratch: &Scratch, cpus: usize) -> String {
 
 #[test]
 fn a_cpu_that_is_switched_off_before_a_launch_is_a_failed_row_that_names_it() {
-    let what = "a CPU that is switched off between plan and launch";
+    let what = "a CPU that is switched off between plan and process run";
     let cpus = allowed_cpus();
     let Some(last) = cpus.last().filter(|_| cpus.len() > 1) else { return skip(what, "there is one CPU") };
     let scratch = Scratch::new();

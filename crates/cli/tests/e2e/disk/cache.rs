@@ -1,5 +1,4 @@
-//! `assay disk` through the page cache and past it: cold, warm, blocks below a sector, a file for each thread, sectors of
-//! 4 KiB, and totals that are done in full.
+//! `assay disk` through the page cache and past it, with small blocks, per-thread files, 4 KiB sectors and exact totals.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,25 +6,16 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::common::{
-    Scratch, assay, check, codes, is_root, is_verified, list, names, number, printed, refusal, rows, samples, skip,
-    text,
+    Scratch, assay, codes, is_root, is_verified, list, names, number, refusal, rows, samples, skip, text,
 };
-use crate::disk::support::directory;
+use crate::disk::support::{directory, seen};
 use crate::system::mounts::LoopDisk;
 
 const MIB: u64 = 1 << 20;
 
-/// The rows of a run that must end well, whatever became of each.
+/// The rows of a run that must succeed, whatever their status.
 fn measured(scratch: &Scratch, arguments: &str) -> Vec<Value> {
-    let ran = assay(scratch, &format!("{arguments} --json -"));
-    assert_eq!(ran.status, Some(0), "{ran:?}");
-    let document = printed(&ran);
-    check(&document);
-    rows(&document).to_vec()
-}
-
-fn seen(row: &Value) -> &Value {
-    &row["conditions"]["disk"]
+    rows(&crate::common::measured(scratch, arguments)).to_vec()
 }
 
 #[test]
@@ -42,7 +32,7 @@ fn a_cold_cache_is_empty_and_a_warm_one_is_full() {
             assert_eq!(row["params"]["direct"], cache == "bypassed");
             let storage_share = seen["storage_share"].as_f64();
             match cache {
-                // What is read ahead reaches the device too.
+                // Readahead reaches the device too.
                 "cold" => {
                     assert!(number(seen, "cached_share_before") <= 0.05, "{seen:#}");
                     assert_eq!(seen["dropped_system_wide"], false, "our own file went: {seen:#}");
@@ -120,7 +110,7 @@ fn threads_have_files_of_their_own_that_are_gone_afterwards() {
 #[test]
 fn without_direct_io_rows_through_the_page_cache_are_measured() {
     let scratch = Scratch::new();
-    // Whose data all goes through the journal, ext4 keeps in the page cache.
+    // With data=journal ext4 keeps all data in the page cache.
     let Some(disk) = LoopDisk::make(&scratch, "ext4", 240, "data=journal") else {
         return skip(
             "a file system without direct I/O",

@@ -1,23 +1,14 @@
-//! What is known of the device below the test file: its own bytes, limits of a control group, compression.
+//! Observations of the device below the test file: its own bytes, limits of a control group, compression.
 
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
-
-use crate::common::{Scratch, assay, codes, is_verified, number, printed, rows, skip};
+use crate::common::{Scratch, assay, codes, is_verified, median, number, printed, rows, skip};
 use crate::disk::later::assert_explained;
 use crate::disk::support::directory;
 use crate::system::cgroup::Cgroup;
 use crate::system::mounts::LoopDisk;
 use crate::system::process::has;
-
-/// The median of a row's metric.
-#[track_caller]
-fn median(row: &Value, name: &str) -> f64 {
-    let metric = row["metrics"].as_array().unwrap().iter().find(|metric| metric["name"] == name);
-    number(&metric.unwrap_or_else(|| panic!("no '{name}' in {row:#}"))["summary"], "median")
-}
 
 #[test]
 fn bytes_of_a_device_that_is_ours_alone_are_ours() {
@@ -33,9 +24,9 @@ fn bytes_of_a_device_that_is_ours_alone_are_ours() {
         assert!(is_verified(row), "{row:#}");
         assert!((0.99..1.05).contains(&number(seen, "device_share")), "{seen:#}");
         assert!(number(seen, "other_share") < 0.01, "{seen:#}");
-        let told = codes(row);
+        let warned = codes(row);
         for code in ["cached", "not_direct", "amplified", "other_disk_traffic", "compressed"] {
-            assert!(!told.contains(&code), "{code}: {row:#}");
+            assert!(!warned.contains(&code), "{code}: {row:#}");
         }
     }
 }
@@ -47,9 +38,9 @@ fn requests_for_nothing_are_not_held_against_a_device() {
     let kind = "disk --pattern random --op read --depth 1,32 --engine null --size 64MiB --repeat 1";
     let shown = printed(&assay(&scratch, &format!("{kind} --dir {} --json -", directory.display())));
     for row in rows(&shown) {
-        let told = codes(row);
+        let warned = codes(row);
         for code in ["depth_not_reached", "other_disk_traffic", "peak_unknown", "little", "cpu_bound", "host_cache"] {
-            assert!(!told.contains(&code), "{code}: {row:#}");
+            assert!(!warned.contains(&code), "{code}: {row:#}");
         }
     }
 }
@@ -90,15 +81,15 @@ fn a_file_that_is_to_be_compressed_is_named() {
     };
     let folder = disk.path().join("compressed");
     std::fs::create_dir(&folder).unwrap();
-    let told = |folder: &Path| {
+    let warned = |folder: &Path| {
         let kind = "disk --pattern random --op read --depth 8 --size 64MiB --verify --json -";
         let shown = printed(&assay(&scratch, &format!("{kind} --dir {}", folder.display())));
         assert_explained(&shown);
         rows(&shown).iter().all(|row| codes(row).contains(&"compressed"))
     };
-    assert!(!told(&folder));
+    assert!(!warned(&folder));
     if !Command::new("chattr").arg("+c").arg(&folder).status().is_ok_and(|status| status.success()) {
         return skip("a compressed file", "chattr +c cannot be done");
     }
-    assert!(told(&folder));
+    assert!(warned(&folder));
 }

@@ -1,4 +1,4 @@
-//! With which engine a disk is measured, and what is used where an engine is not available.
+//! The engines of a disk benchmark, and the fallbacks where one is not available.
 
 use std::process::Command;
 
@@ -21,7 +21,7 @@ fn a_check_is_not_stored_and_blocking_calls_reach_any_depth() {
         assert!(!codes(row).contains(&"engine_stepped_down"), "it was asked for: {row:#}");
     }
     assert!(!scratch.join("store").exists(), "nothing is stored");
-    // Where no directory is named it is the store's, which is there only as long as the test file.
+    // Without --dir it is the store, which exists only as long as the test file.
     let found = checked(&scratch, "disk --pattern random --op read --depth 1 --size 64MiB");
     assert!(text(&found[0]["params"], "path").ends_with("/store"), "{:#}", found[0]["params"]);
     assert!(!scratch.join("store").exists(), "nothing is left behind");
@@ -43,15 +43,15 @@ fn native_requests_reach_the_device_and_requests_for_nothing_do_not() {
             let no_device = engine == "null";
             assert_eq!((seen["filesystem"].is_null(), seen["loop_iops"].is_null()), (no_device, no_device), "{seen:#}");
             assert_eq!(row["method"] == "disk-null/2", no_device);
-            let told = codes(row);
-            assert!(!no_device || !told.contains(&"not_direct") && !told.contains(&"not_written"), "{told:?}");
+            let found = codes(row);
+            assert!(!no_device || !found.contains(&"not_direct") && !found.contains(&"not_written"), "{found:?}");
         }
     }
     assert_eq!(names(&directory), [""; 0]);
 }
 
-/// A program in Python that forbids `io_uring_setup` (425 on every architecture) with an error and becomes another: the
-/// filter loads the number of a system call, compares it, and answers with the error or lets it be.
+/// A Python program that makes `io_uring_setup` (425 on every architecture) fail by a seccomp filter, and becomes another
+/// program.
 const FORBIDDEN: &str = r#"
 import ctypes, os, struct, sys
 NO_NEW_PRIVS, SECCOMP, FILTER = 38, 22, 2
@@ -66,7 +66,7 @@ if libc.prctl(NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero) or libc.prctl(S
 os.execv(sys.argv[2], sys.argv[2:])
 "#;
 
-/// Runs the program where `io_uring` is answered with this error; `None` where no such filter can be had.
+/// Runs the program where `io_uring` fails with this error; `None` where no such filter can be set.
 fn without_io_uring(scratch: &Scratch, error: i32, arguments: &str) -> Option<Ran> {
     if !has("python3") {
         return None;
@@ -107,7 +107,7 @@ fn little_locked_memory_costs_registered_buffers_and_is_said_to() {
     if !has("prlimit") || is_root() && !has("setpriv") {
         return skip("little locked memory", "prlimit or setpriv is missing");
     }
-    // The superuser's right to lock memory counts more than the limit.
+    // CAP_IPC_LOCK would override the limit.
     let without_right = if is_root() { "setpriv --bounding-set=-ipc_lock " } else { "" };
     let line = format!("exec {without_right}prlimit --memlock=65536:65536 \"$@\"");
     let arguments = "disk --pattern sequential --depth 8 --size 64MiB --verify --json -";

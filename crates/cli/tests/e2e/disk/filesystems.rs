@@ -1,4 +1,4 @@
-//! Where a disk is measured: file systems, loop devices, overlays, directories that are refused.
+//! File systems of disk benchmarks: loop devices, overlays, refused directories.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, assay, check, codes, command, is_root, list, names, printed, refusal, rows, skip, text,
+    Ran, Scratch, assay, check, codes, command, is_root, list, measured, names, printed, refusal, rows, skip, text,
 };
 use crate::disk::support::{assert_direct_or_said, brief, checked, directory, is_memory, seen, writes};
 use crate::system::mounts::{Locked, LoopDisk, Overlay, ReadOnly};
@@ -53,18 +53,17 @@ fn a_directory_that_others_may_not_write_to_is_refused() {
     let locked = scratch.join("locked");
     std::fs::create_dir(&locked).unwrap();
     if !is_root() || !has("setpriv") {
-        return skip("somebody else's directory", "becoming somebody else needs the superuser and setpriv");
+        return skip("another user's directory", "becoming another user needs the superuser and setpriv");
     }
     let line = "exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"";
     let ran: Ran =
         through_shell(&scratch, line, &format!("disk --list --dir {}", locked.display())).output().unwrap().into();
     if ran.status == Some(127) || ran.stderr.contains("setpriv:") {
-        return skip("somebody else's directory", "nobody may not run the program");
+        return skip("another user's directory", "nobody may not run the program");
     }
     assert!(refusal(&ran).contains("is not writable for this user"), "{ran:?}");
 }
 
-/// A store in memory; gone when dropped.
 struct StoreInMemory(PathBuf);
 
 impl StoreInMemory {
@@ -101,22 +100,6 @@ fn a_store_in_memory_is_no_disk_and_no_error() {
 }
 
 #[test]
-fn ext4_and_xfs_are_measured_past_the_page_cache() {
-    for (kind, mebibytes) in [("ext4", 160), ("xfs", 320)] {
-        let scratch = Scratch::new();
-        let Some(disk) = LoopDisk::make(&scratch, kind, mebibytes, "") else {
-            skip(kind, "making and mounting it needs the superuser, mkfs and a loop device");
-            continue;
-        };
-        for row in checked(&scratch, &brief(&scratch, disk.path())) {
-            assert_eq!(seen(&row)["filesystem"], kind);
-            assert_direct_or_said(&row);
-            assert!(!codes(&row).contains(&"not_direct"), "{row:#}");
-        }
-    }
-}
-
-#[test]
 fn a_loop_device_is_named_and_said_to_be_a_file() {
     let scratch = Scratch::new();
     let Some(disk) = LoopDisk::make(&scratch, "ext4", 160, "") else {
@@ -133,28 +116,12 @@ fn a_loop_device_is_named_and_said_to_be_a_file() {
         let layers = list(seen(row), "layers").iter().chain(list(seen(row), "devices"));
         assert!(layers.filter_map(Value::as_str).any(|name| name.starts_with("loop")), "{row:#}");
         let warning = list(row, "warnings").iter().find(|warning| warning["code"] == "host_cache");
-        let told = text(warning.expect("a warning"), "text");
+        let sentence = text(warning.expect("a warning"), "text");
         let file = format!(" is the file '{}', which the page cache", disk.image().display());
-        assert!(told.starts_with("loop") && told.contains(&file) && !told.contains("loop0 is made"), "{told}");
-    }
-}
-
-#[test]
-fn writes_of_part_of_a_physical_sector_are_told() {
-    let scratch = Scratch::new();
-    let Some(directory) = directory(&scratch, "blocks of less than a sector") else { return };
-    let kind = "disk --pattern random --op read,write --block 1KiB,4KiB --depth 1 --size 64MiB --verify --json -";
-    let shown = printed(&assay(&scratch, &format!("{kind} --dir {}", directory.display())));
-    check(&shown);
-    for row in rows(&shown).iter().filter(|row| row["status"] == "ok") {
-        if list(seen(row), "layers").iter().filter_map(Value::as_str).any(|name| name.starts_with("loop")) {
-            return skip("blocks of less than a sector", "temporary files are in a file of a loop device here");
-        }
-        let below = list(seen(row), "devices");
-        let disks = list(&shown["machine"], "disks").iter().filter(|disk| below.contains(&disk["name"]));
-        let sector = disks.filter_map(|disk| disk["physical_block_bytes"].as_u64()).max();
-        let in_part = sector.is_some_and(|sector| !row["params"]["block"].as_u64().unwrap().is_multiple_of(sector));
-        assert_eq!(codes(row).contains(&"part_of_sector"), in_part && writes(row), "{row:#}");
+        assert!(
+            sentence.starts_with("loop") && sentence.contains(&file) && !sentence.contains("loop0 is made"),
+            "{sentence}"
+        );
     }
 }
 
@@ -170,16 +137,15 @@ fn btrfs_overwrites_in_place_or_is_said_not_to() {
         assert_direct_or_said(&row);
         assert!(!codes(&row).contains(&"not_direct"), "{row:#}");
     }
-    // It says nothing of what direct requests must be multiples of, and buffers what is no whole block of its own.
-    let small = "disk --pattern random --depth 1 --block 512,1KiB,4KiB --size 64MiB --verify --json - --dir";
-    let shown = printed(&assay(&scratch, &format!("{small} {}", disk.path().display())));
-    check(&shown);
+    // Btrfs reports no alignment for direct requests, and buffers anything smaller than its own blocks.
+    let small = "disk --pattern random --depth 1 --block 512,1KiB,4KiB --size 64MiB --verify";
+    let shown = measured(&scratch, &format!("{small} --dir {}", disk.path().display()));
     for row in rows(&shown) {
         let whole = row["params"]["block"] == 4096;
         assert_eq!(row["status"] == "ok", whole, "{row:#}");
         assert!(whole || text(row, "reason").contains("needs multiples of 4096 bytes"), "{row:#}");
     }
-    // A file that is to be compressed cannot also be overwritten in place.
+    // A compressed file cannot be overwritten in place.
     let compressed = disk.path().join("compressed");
     std::fs::create_dir(&compressed).unwrap();
     if !Command::new("chattr").arg("+c").arg(&compressed).status().is_ok_and(|status| status.success()) {

@@ -1,4 +1,4 @@
-//! A disk that is measured after a row of the cpu area, and checks of runs that did not measure all rows.
+//! A suite with disk rows after a cpu row, and checks of runs that did not measure all rows.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use serde_json::Value;
 use crate::common::{Scratch, check, is_verified, rows, text};
 use crate::system::process::{Running, samples_in_journal};
 
-/// Longer than any of these runs takes, and shorter than a hang.
+/// Longer than any of these runs, shorter than a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How long the kernel may take to give back what an ended process held: rings of `io_uring` are taken down later.
+/// The kernel may take this long to free what an ended process held: io_uring is torn down later.
 pub(crate) const GIVEN_BACK: Duration = Duration::from_secs(2);
 
 pub(crate) const MIB: u64 = 1 << 20;
 
-/// Space that moves for other reasons than the test file: a directory, an inode table.
+/// Space that changes for other reasons than the test file.
 pub(crate) const SLACK_BYTES: u64 = MIB;
 
-/// A row of the cpu area before two of the disk area: the plan is made long before the test file.
+/// A cpu row before two disk rows: the plan is made long before the test file.
 pub(crate) const AFTER_CPU: &str = r#"
 name = "later"
 [sampling.cpu]
@@ -48,7 +48,7 @@ size = "64MiB"
 threads = ["1"]
 "#;
 
-/// Starts a run whose disk rows come later, and waits until it has begun.
+/// Starts a run whose disk rows come later; returns when it has begun.
 pub(crate) fn begun_with_cpu(scratch: &Scratch, directory: &Path) -> Running {
     let suite = scratch.join("later.toml");
     std::fs::write(&suite, AFTER_CPU).unwrap();
@@ -57,12 +57,11 @@ pub(crate) fn begun_with_cpu(scratch: &Scratch, directory: &Path) -> Running {
     run
 }
 
-/// The disk rows of a document.
 pub(crate) fn disk_rows(document: &Value) -> Vec<&Value> {
     rows(document).iter().filter(|row| row["area"] == "disk").collect()
 }
 
-/// Asserts that a document keeps the contract and that every row that was not measured says why.
+/// Asserts that a document keeps the contract and that every row without a result has a reason.
 #[track_caller]
 pub(crate) fn assert_explained(document: &Value) {
     check(document);

@@ -1,4 +1,4 @@
-//! How far a measurement of disks may go: bytes that may be written, and file systems that are somebody else's.
+//! Limits of disk benchmarks: bytes written, memory, time, and file systems of other hosts.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,17 +7,16 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, assay, check, codes, command, document, is_verified, names, number, only_run, printed, refusal, rows,
-    samples, skip, text,
+    Ran, Scratch, assay, check, codes, command, document, is_verified, measured, names, number, only_run, printed,
+    refusal, rows, samples, skip, succeed, text,
 };
 use crate::disk::support::directory;
 use crate::system::cgroup::Cgroup;
 use crate::system::mounts::{Bound, LoopDisk};
-use crate::system::process::{Running, has, through_shell, wait_for};
+use crate::system::process::{Running, has, reacting, signal, through_shell, wait_for};
 
 const FILE_BYTES: u64 = 64 << 20;
 
-/// Reads and writes, briefly, on one small file.
 fn suite(scratch: &Scratch, budget: &str) -> PathBuf {
     let path = scratch.join("small.toml");
     let text = format!(
@@ -43,7 +42,7 @@ threads = ["1"]
     path
 }
 
-/// The suite run with these options.
+/// Runs the suite with these options.
 fn run(scratch: &Scratch, directory: &Path, budget: &str, options: &str) -> Ran {
     let suite = suite(scratch, budget);
     let ran = assay(scratch, &format!("run {} --dir {} {options}", suite.display(), directory.display()));
@@ -52,7 +51,7 @@ fn run(scratch: &Scratch, directory: &Path, budget: &str, options: &str) -> Ran 
     ran
 }
 
-/// What a row's launches wrote: test files, and with requests.
+/// Bytes that a row's process runs wrote: test files, and requests.
 fn written(row: &Value) -> (u64, u64) {
     let of = |key: &str| row["conditions"]["disk"][key].as_u64().unwrap_or(0);
     (of("laid_out_bytes"), of("written_bytes"))
@@ -66,8 +65,7 @@ fn is_out_of_budget(row: &Value) -> bool {
 fn every_byte_that_is_written_is_counted() {
     let scratch = Scratch::new();
     let Some(directory) = directory(&scratch, "bytes written to a disk") else { return };
-    let ran = run(&scratch, &directory, "", "--json -");
-    let document = printed(&ran);
+    let document = printed(&run(&scratch, &directory, "", "--json -"));
     check(&document);
     let laid_out: u64 = rows(&document).iter().map(|row| written(row).0).sum();
     assert_eq!(laid_out, FILE_BYTES, "one file, laid out once, by whichever row came first");
@@ -79,7 +77,7 @@ fn every_byte_that_is_written_is_counted() {
             assert_eq!(by_requests, 0, "{id}");
             continue;
         }
-        // Of both in turn half are writes, one more or less at both ends of a window.
+        // Half of mixed requests are writes, one more or less at both ends of a window.
         let (share, ends) = if id.contains("-mixed/") { (0.5, 6.0 * 8.0) } else { (1.0, 0.0) };
         let blocks = by_requests as f64 / 4096.0;
         assert!(blocks >= share * in_samples - ends, "{id}: {blocks} blocks, {in_samples} requests in samples");
@@ -91,7 +89,7 @@ fn every_byte_that_is_written_is_counted() {
 fn what_the_budget_of_writes_leaves_nothing_for_is_skipped_and_can_be_gone_on_with() {
     let scratch = Scratch::new();
     let Some(directory) = directory(&scratch, "a budget of writes") else { return };
-    // A megabyte beyond the file: no row of writes comes to more than one launch.
+    // 1 MiB more than the file: no write row gets more than one process run.
     let ran = run(&scratch, &directory, "", "--write-budget 65MiB");
     let folder = only_run(&scratch);
     let before = document(&folder);
@@ -104,22 +102,20 @@ fn what_the_budget_of_writes_leaves_nothing_for_is_skipped_and_can_be_gone_on_wi
     assert!(skipped > 0 && !begun.is_empty(), "{writes:#?}");
     for row in &begun {
         let last = samples(row).last().map_or(0.0, |sample| number(sample, "work") * 4096.0);
-        // Around each window requests go on for as long as in it, and before the first one there is a warm-up.
+        // Requests continue around each window for its duration, and there is a warm-up before the first.
         let when_it_began = written(row).1 as f64 - 6.0 * last;
         assert!(is_verified(row) && when_it_began <= f64::from(1 << 20), "no window is begun beyond it: {row:#}");
     }
     let all: Vec<u64> = rows(&before).iter().map(|row| written(row).0 + written(row).1).collect();
     assert!(all.iter().sum::<u64>() <= 65 << 20, "no more in all than was said: {all:?}");
     let most = begun.iter().map(|row| written(row).1).max().unwrap();
-    assert!(all.iter().sum::<u64>() - most <= 65 << 20, "only the last launch that was begun goes beyond: {all:?}");
+    assert!(all.iter().sum::<u64>() - most <= 65 << 20, "only the last process run exceeds it: {all:?}");
     assert!(ran.stdout.contains("the budget of writes was used up; give it more with --write-budget"), "{ran:?}");
 
-    let same = assay(&scratch, &format!("run --resume {}", folder.display()));
-    assert_eq!(same.status, Some(0), "{same:?}");
+    succeed(&scratch, &format!("run --resume {}", folder.display()));
     let still = document(&folder);
     assert_eq!(rows(&still).iter().filter(|row| is_out_of_budget(row)).count(), skipped, "the budget is as it was");
-    let more = assay(&scratch, &format!("run --resume {} --write-budget none", folder.display()));
-    assert_eq!(more.status, Some(0), "{more:?}");
+    succeed(&scratch, &format!("run --resume {} --write-budget none", folder.display()));
     let whole = document(&folder);
     check(&whole);
     assert!(rows(&whole).iter().all(|row| is_verified(row) && samples(row).len() == 6), "{whole:#}");
@@ -138,12 +134,11 @@ fn nothing_is_laid_out_that_the_budget_has_no_room_for() {
 }
 
 #[test]
-fn the_plan_tells_the_budget_and_bad_ones_are_refused() {
+fn the_plan_shows_the_budget_and_bad_ones_are_refused() {
     let scratch = Scratch::new();
     let Some(directory) = directory(&scratch, "a budget of writes in the plan") else { return };
     let said = |options: &str| {
-        let ran = assay(&scratch, &format!("disk --list --dir {} {options}", directory.display()));
-        assert_eq!(ran.status, Some(0), "{ran:?}");
+        let ran = succeed(&scratch, &format!("disk --list --dir {} {options}", directory.display()));
         ran.stderr
     };
     assert!(said("").contains("; in all no more than 93.1 GiB"), "{}", said(""));
@@ -156,7 +151,7 @@ fn the_plan_tells_the_budget_and_bad_ones_are_refused() {
 }
 
 #[test]
-fn what_somebody_else_keeps_is_measured_where_it_is_named_and_nowhere_else() {
+fn a_fuse_directory_is_measured_only_when_named() {
     let scratch = Scratch::new();
     let Some(below) = directory(&scratch, "a file system in user space") else { return };
     let Some(bound) = Bound::mount(&below, &scratch.join("bound")) else {
@@ -169,11 +164,8 @@ fn what_somebody_else_keeps_is_measured_where_it_is_named_and_nowhere_else() {
     let sentence = "is fuse, where somebody else keeps the data: name a directory on a disk with --dir, or this one, to \
                     measure it all the same";
     assert!(ran.stderr.contains(sentence) && ran.stderr.contains(store.to_str().unwrap()), "{ran:?}");
-    let line = "disk --pattern random --op read --block 4KiB --depth 1 --size 64MiB --repeat 1 --cache warm --json -";
-    let ran = assay(&scratch, &format!("{line} --dir {}", bound.path().display()));
-    assert_eq!(ran.status, Some(0), "{ran:?}");
-    let document = printed(&ran);
-    check(&document);
+    let line = "disk --pattern random --op read --block 4KiB --depth 1 --size 64MiB --repeat 1 --cache warm";
+    let document = measured(&scratch, &format!("{line} --dir {}", bound.path().display()));
     let [row] = rows(&document) else { panic!("{document:#}") };
     assert!(is_verified(row) && codes(row).contains(&"host_cache"), "{row:#}");
 }
@@ -183,23 +175,22 @@ fn many_blocking_requests_take_the_memory_that_they_need_and_no_huge_page_each()
     const ROW: &str = "disk --engine sync --threads 8 --depth 64 --pattern random --block 4KiB --size 64MiB --repeat 2";
     let scratch = Scratch::new();
     let Some(directory) = directory(&scratch, "memory of blocking requests") else { return };
-    for op in ["read", "mixed"] {
-        let run = Running::assay(&scratch, &format!("{ROW} --op {op} --json - --dir {}", directory.display()));
-        let (bytes, ran) = run.memory_and_end();
-        let document = printed(&ran);
-        check(&document);
-        let [row] = rows(&document) else { panic!("{document:#}") };
-        assert!(is_verified(row), "{row:#}");
-        // 512 requests: a huge page of 2 MiB each would be 1 GiB, and of both in turn twice that.
-        assert!((1 << 20..768 << 20).contains(&bytes), "{op}: {bytes} bytes");
-    }
+    let op = "mixed";
+    let run = Running::assay(&scratch, &format!("{ROW} --op {op} --json - --dir {}", directory.display()));
+    let (bytes, ran) = run.memory_and_end();
+    let document = printed(&ran);
+    check(&document);
+    let [row] = rows(&document) else { panic!("{document:#}") };
+    assert!(is_verified(row), "{row:#}");
+    // 512 requests: with a huge page of 2 MiB each, or two for mixed requests, 1 GiB or more.
+    assert!((1 << 20..768 << 20).contains(&bytes), "{op}: {bytes} bytes");
     let many = format!("disk --engine sync --threads 64 --depth 65 --list --dir {}", directory.display());
     assert!(refusal(&assay(&scratch, &many)).contains("4096 is the most"));
 }
 
 #[test]
 fn a_very_slow_disk_has_rows_within_the_time() {
-    /// The least file of before would take all of the time and more.
+    /// A file of 64 MiB would take all of the time and more.
     const BYTES_PER_SECOND: u32 = 2_000_000;
     const REQUESTS_PER_SECOND: u32 = 120;
     const BUDGET_SECONDS: f64 = 20.0;
@@ -212,7 +203,7 @@ fn a_very_slow_disk_has_rows_within_the_time() {
     };
     group.allow_little(&disk.device(), REQUESTS_PER_SECOND, BYTES_PER_SECOND);
     let line = format!("disk --time-budget {BUDGET_SECONDS}s --json -");
-    // The store is on that disk too, and where it is is measured.
+    // The store, and so the measured directory, is on that disk.
     let mut command = group.assay(&scratch, &line);
     let ran: Ran = command.env("ASSAY_STORE", disk.path().join("store")).output().unwrap().into();
     let document = printed(&ran);
@@ -265,15 +256,16 @@ fn the_class_of_requests_is_the_callers() {
         return skip("the class of requests", "ionice is not installed");
     }
     let line = format!(
-        "disk --pattern random --op read --block 4KiB --depth 1 --size 64MiB --repeat 20 --quiet --dir {}",
+        "disk --pattern random --op read --block 4KiB --depth 1 --size 64MiB --repeat 1000 --quiet --dir {}",
         directory.display()
     );
-    let mut command = through_shell(&scratch, "exec ionice -c 3 \"$@\"", &line);
-    let run = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let command = through_shell(&scratch, "exec ionice -c 3 \"$@\"", &line);
+    let run = Running::start(reacting(&command).stdout(Stdio::piped()).stderr(Stdio::piped()));
     let class = wait_for(Duration::from_secs(20), || {
         let said = Command::new("ionice").arg("-p").arg(run.worker().to_string()).output().ok()?;
         Some(String::from_utf8_lossy(&said.stdout).trim().to_owned()).filter(|class| !class.is_empty())
     });
-    assert_eq!(class.as_deref(), Some("idle"), "what `ionice` sets goes on to every worker");
-    assert_eq!(run.end().status, Some(0));
+    assert_eq!(class.as_deref(), Some("idle"), "every worker inherits what `ionice` sets");
+    signal(run.id(), "INT");
+    assert_eq!(run.end().status, Some(130));
 }

@@ -1,4 +1,4 @@
-//! `assay disk`: its rows and documents, what its options choose, and requests that are refused.
+//! `assay disk`: its rows and documents, its options, refused requests.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,19 +7,16 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::common::{
-    Scratch, assay, check, codes, document, ids, is_verified, left_in, list, names, number, only_run, refusal, rows,
+    Kept, Scratch, assay, codes, document, ids, is_verified, list, listed, metric, names, number, refusal, rows, same,
     samples, skip, text,
 };
 use crate::disk::support::{assert_direct_or_said, brief, checked, directory, seen, writes};
 use crate::system::mounts::LoopDisk;
 
-/// What counts as equal for figures that were divided.
-const TOLERANCE: f64 = 1e-9;
-
-/// Bytes of the file of [`BRIEF`].
+/// Bytes of the file of [`brief`].
 const BRIEF_BYTES: u64 = 64 << 20;
 
-/// Every operation in every order, some with two threads or waiting for the medium, each over in a moment.
+/// Every operation in every order, some with two threads or waiting for the medium, each in a moment.
 const EVERY: &str = r#"
 name = "every"
 [sampling.disk]
@@ -66,7 +63,7 @@ sync = ["dsync", "sync"]
 threads = ["1"]
 "#;
 
-/// The rows of [`EVERY`]: pattern, operation, and the rest of the id.
+/// The rows of [`EVERY`]: pattern, operation, rest of the id.
 fn every_row() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     let all = ["read", "write", "mixed", "rewrite", "reread"];
     let orders = [
@@ -86,44 +83,20 @@ fn every_row() -> impl Iterator<Item = (&'static str, &'static str, &'static str
     in_order.chain(durable.map(|(op, rest)| ("random", op, rest)))
 }
 
-/// A finished run of [`BRIEF`].
-struct Kept {
-    document: Value,
-    /// Names and contents of its histograms.
-    histograms: Vec<(String, String)>,
-}
-
-/// `None` where there is no disk.
+/// A run of [`brief`]; `None` without a disk.
 static RUN: LazyLock<Option<Kept>> = LazyLock::new(|| {
     let scratch = Scratch::new();
     let directory = directory(&scratch, "documents of disk rows")?;
-    let ran = assay(&scratch, &format!("{} --repeat 6", brief(&scratch, &directory)));
-    assert_eq!(ran.status, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("sequential 1 MiB") && ran.stdout.contains("random 4 KiB"), "{ran:?}");
-    let folder = only_run(&scratch);
+    let arguments = format!("{} --repeat 6", brief(&scratch, &directory));
+    let run = Kept::measure(&scratch, &arguments, ["sequential 1 MiB", "random 4 KiB"]);
     assert_eq!(names(&directory), [""; 0], "the test file is gone");
     assert_eq!(names(&scratch.join("store")), ["runs"]);
-    assert_eq!(left_in(&folder), ["histograms", "run.json"]);
-    let histograms = folder.join("histograms");
-    let read = |name: String| (name.clone(), std::fs::read_to_string(histograms.join(name)).unwrap());
-    Some(Kept { document: document(&folder), histograms: names(&histograms).into_iter().map(read).collect() })
+    Some(run)
 });
-
-#[track_caller]
-fn same(a: f64, b: f64) {
-    assert!((a - b).abs() <= TOLERANCE * a.abs().max(b.abs()), "{a} is not {b}");
-}
-
-/// The metric of this name.
-fn metric<'a>(row: &'a Value, name: &str) -> &'a Value {
-    let found = list(row, "metrics").iter().find(|metric| metric["name"] == name);
-    found.unwrap_or_else(|| panic!("no '{name}' in {row:#}"))
-}
 
 #[test]
 fn every_combination_is_a_row_and_measured() {
     let Some(run) = &*RUN else { return };
-    check(&run.document);
     assert_eq!(run.document["run"]["complete"], true);
     let expected = ["sequential-read/1MiB", "sequential-write/1MiB", "random-read/4KiB", "random-write/4KiB"];
     let expected = expected.iter().flat_map(|kind| [1, 8].map(|depth| format!("disk/{kind}/d{depth}/t1")));
@@ -135,7 +108,7 @@ fn every_combination_is_a_row_and_measured() {
     }
 }
 
-/// Runs [`EVERY`] in a directory and asserts that each row is there, checked, and what its id says.
+/// Runs [`EVERY`] in a directory and checks each row.
 #[track_caller]
 fn check_every(scratch: &Scratch, directory: &Path) -> Vec<Value> {
     let suite = scratch.join("every.toml");
@@ -163,72 +136,29 @@ fn check_every(scratch: &Scratch, directory: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn every_operation_in_every_order_is_measured_and_checked() {
-    let scratch = Scratch::new();
-    let Some(directory) = directory(&scratch, "operations and orders on a disk") else { return };
-    check_every(&scratch, &directory);
-}
-
-#[test]
-fn every_operation_in_every_order_works_on_other_file_systems() {
+fn every_operation_in_every_order_is_measured_and_checked_on_every_file_system() {
+    let mut is_tried = false;
     for (kind, mebibytes) in [("ext4", 160), ("xfs", 320), ("btrfs", 320)] {
         let scratch = Scratch::new();
         let Some(disk) = LoopDisk::make(&scratch, kind, mebibytes, "") else {
             skip(kind, "making and mounting it needs the superuser, mkfs and a loop device");
             continue;
         };
+        is_tried = true;
         for row in check_every(&scratch, disk.path()) {
             assert_eq!(seen(&row)["filesystem"], kind);
+            assert!(!codes(&row).contains(&"not_direct"), "{row:#}");
         }
+    }
+    if !is_tried {
+        let scratch = Scratch::new();
+        let Some(directory) = directory(&scratch, "operations and orders on a disk") else { return };
+        check_every(&scratch, &directory);
     }
 }
 
 #[test]
-fn options_choose_orders_operations_and_what_writes_wait_for() {
-    let scratch = Scratch::new();
-    let Some(directory) = directory(&scratch, "options of disk rows") else { return };
-    let listed = |arguments: &str| {
-        let ran = assay(&scratch, &format!("disk --list --dir {} {arguments}", directory.display()));
-        assert_eq!(ran.status, Some(0), "{ran:?}");
-        ran.stdout.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect::<Vec<String>>()
-    };
-    let kinds = |kinds: &[&str]| kinds.iter().map(|kind| format!("disk/{kind}/t1")).collect::<Vec<_>>();
-    assert_eq!(
-        listed("--pattern backward,strided --op read --depth 4"),
-        kinds(&["backward-read/1MiB/d4", "strided-read/64KiB/d4"])
-    );
-    assert_eq!(
-        listed("--pattern random --op mixed,rewrite,reread --depth 4 --block 8KiB"),
-        kinds(&["random-mixed/8KiB/d4", "random-rewrite/8KiB/d4", "random-reread/8KiB/d4"])
-    );
-    assert_eq!(
-        listed("--pattern random --op write --sync none,dsync,sync --depth 1"),
-        kinds(&["random-write/4KiB/d1", "random-write/4KiB/d1/dsync", "random-write/4KiB/d1/sync"])
-    );
-    assert_eq!(
-        listed("--pattern random --op read --sync dsync,sync --depth 1"),
-        kinds(&["random-read/4KiB/d1"]),
-        "what does not write waits for nothing"
-    );
-    let one = "--pattern random --op read --depth 1";
-    assert_eq!(
-        listed(&format!("{one} --engine io_uring,sync --size 64MiB,128MiB")),
-        kinds(
-            &["64MiB/d1/io_uring", "64MiB/d1/sync", "128MiB/d1/io_uring", "128MiB/d1/sync"]
-                .map(|way| format!("random-read/4KiB/{way}"))
-                .each_ref()
-                .map(String::as_str)
-        )
-    );
-    assert_eq!(
-        listed(&format!("{one} --direct true,false")),
-        kinds(&["random-read/4KiB/d1", "random-read/4KiB/d1/cold", "random-read/4KiB/d1/warm"])
-    );
-    assert!(listed("--sync sync").iter().all(|id| id.contains("/sync/") && !id.contains("read")));
-}
-
-#[test]
-fn three_metrics_tell_the_same_requests() {
+fn three_metrics_agree_on_the_requests() {
     let Some(run) = &*RUN else { return };
     for row in rows(&run.document) {
         let names: Vec<&str> = list(row, "metrics").iter().map(|metric| text(metric, "name")).collect();
@@ -253,7 +183,7 @@ fn three_metrics_tell_the_same_requests() {
         let percentiles = &latency["summary"]["percentiles"];
         let ladder = ["p50", "p90", "p99", "p99.9", "p99.99", "max"].map(|name| number(percentiles, name));
         assert!(ladder.is_sorted() && ladder[0] > 0.0, "{percentiles:#}");
-        // The windows count requests that came back in them, and the histogram those that began in them as well.
+        // The windows count requests that end in them, the histogram also those that begin in them.
         let counted = number(percentiles, "count");
         let depth = number(&row["params"], "depth");
         assert!((counted - requests).abs() <= 6.0 * depth, "{counted} latencies of {requests} requests");
@@ -297,12 +227,7 @@ fn a_histogram_has_a_line_for_each_sample() {
 fn ids_name_what_was_chosen_and_nothing_else() {
     let scratch = Scratch::new();
     let Some(directory) = directory(&scratch, "ids of disk rows") else { return };
-    let listed = |arguments: &str| {
-        let ran = assay(&scratch, &format!("disk --list --dir {} {arguments}", directory.display()));
-        assert_eq!(ran.status, Some(0), "{ran:?}");
-        let ids: Vec<String> = ran.stdout.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect();
-        ids
-    };
+    let listed = |arguments: &str| listed(&format!("disk --dir {} {arguments}", directory.display()));
     let all = listed("");
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "no two rows are the same");
     for kind in ["sequential-read/1MiB", "sequential-write/1MiB", "random-read/4KiB", "random-write/4KiB"] {
@@ -315,7 +240,6 @@ fn ids_name_what_was_chosen_and_nothing_else() {
             .map(|(depth, threads)| format!("disk/random-read/8KiB/64MiB/d{depth}/sync/t{threads}"))
     );
     assert_eq!(names(&directory), [""; 0]);
-    assert!(!scratch.join("store").exists(), "a plan leaves nothing behind");
 }
 
 #[test]
@@ -338,15 +262,11 @@ fn requests_that_cannot_be_are_refused() {
         ("--size 0", &["at least 1 byte"]),
         ("--size=-1", &["'-1'"]),
         ("--block 100", &["100B", "multiples of 512 bytes"]),
-        ("--block 0", &["at least 1 byte"]),
         ("--size 1MiB --block 2MiB", &["is too small", "2MiB", "larger --size"]),
         ("--size 64MiB --block 1MiB --depth 64", &["is too small", "64 requests", "larger --size"]),
         ("--depth 0", &["'0'", "1..=1024"]),
-        ("--depth 100000", &["'100000'", "1..=1024"]),
         ("--engine sync --depth 1024 --threads 5 --block 512", &["too many", "4096"]),
-        ("--engine nonsense", &["'nonsense'", "io_uring"]),
         ("--pattern backward --op mixed", &["no disk experiment of that combination", "backward with read, write"]),
-        ("--pattern nonsense", &["'nonsense'", "sequential"]),
         ("--op nonsense", &["'nonsense'", "read, write"]),
     ] {
         let ran = assay(&scratch, &format!("disk --dir {} {arguments}", directory.display()));

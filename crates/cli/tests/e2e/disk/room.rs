@@ -1,10 +1,10 @@
-//! Disks that are nearly full, in memory or limited by a quota: a smaller file, or rows that say why they were skipped.
+//! Disks that are nearly full, in memory, or under a quota: a smaller file, or rows with a reason.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::common::{
-    Ran, Scratch, assay, codes, command, document, is_verified, names, only_run, printed, refusal, rows, skip, text,
+    Ran, Scratch, assay, command, document, is_verified, measured, names, only_run, printed, refusal, rows, skip, text,
 };
 use crate::disk::later::{
     AFTER_CPU, GIVEN_BACK, MIB, PATIENCE, SLACK_BYTES, assert_explained, begun_with_cpu, disk_rows,
@@ -22,9 +22,7 @@ fn a_disk_that_is_nearly_full_gets_a_smaller_file_or_none() {
     };
     let free_bytes = disk.free_bytes();
     let arguments = format!("disk --pattern random --depth 1 --dir {}", disk.path().display());
-    let ran = assay(&scratch, &format!("{arguments} --verify --json -"));
-    assert_eq!(ran.status, Some(0), "{ran:?}");
-    let shrunk = printed(&ran);
+    let shrunk = measured(&scratch, &format!("{arguments} --verify"));
     assert_explained(&shrunk);
     for row in rows(&shrunk) {
         assert!(is_verified(row) && row["params"]["size"] == 128 * MIB, "{row:#}");
@@ -38,27 +36,6 @@ fn a_disk_that_is_nearly_full_gets_a_smaller_file_or_none() {
     let ran = assay(&scratch, &format!("{arguments} --size 64MiB"));
     let sentence = refusal(&ran);
     assert!(sentence.contains("does not fit") && sentence.contains("60 MiB are free"), "{sentence}");
-}
-
-#[test]
-fn little_room_is_told_where_a_row_writes() {
-    let scratch = Scratch::new();
-    let Some(disk) = LoopDisk::make(&scratch, "ext4", 600, "") else {
-        return skip("little room", "making and mounting such a disk needs the superuser and a loop device");
-    };
-    let told = || {
-        let kind = "disk --pattern random --op read,write --depth 1 --size 64MiB --verify --json -";
-        let shown = printed(&assay(&scratch, &format!("{kind} --dir {}", disk.path().display())));
-        assert_explained(&shown);
-        let rows: Vec<(bool, bool)> = rows(&shown)
-            .iter()
-            .map(|row| (row["params"]["op"] == "write", codes(row).contains(&"nearly_full")))
-            .collect();
-        rows
-    };
-    assert!(told().iter().all(|(_, told)| !told));
-    disk.take(disk.free_bytes() - 105 * MIB);
-    assert!(told().iter().all(|(writes, told)| writes == told), "{:?}", told());
 }
 
 #[test]
@@ -93,13 +70,12 @@ fn what_is_asked_for_and_cannot_be_done_at_all_is_refused() {
     let kind = "disk --pattern random --op read --depth 1 --load-percent 50 --size 64MiB --repeat 1";
     let sentence = refusal(&assay(&scratch, &format!("{kind} --cache warm --dir {}", directory.display()))).to_owned();
     assert!(sentence.contains("not offered") && sentence.contains("leave --load-percent or --cache out"), "{sentence}");
-    let ran = assay(&scratch, &format!("{kind} --cache bypassed,warm --json - --dir {}", directory.display()));
-    assert_eq!(ran.status, Some(0), "what can be done is: {ran:?}");
-    assert!(rows(&printed(&ran)).iter().any(is_verified), "{ran:?}");
+    let document = measured(&scratch, &format!("{kind} --cache bypassed,warm --dir {}", directory.display()));
+    assert!(rows(&document).iter().any(is_verified), "what is possible is measured: {document:#}");
     assert_eq!(names(&directory), [""; 0]);
 }
 
-/// Asserts that nothing of a directory is measured, past the page cache or through it, and that the sentence says why.
+/// Asserts that a directory is refused, past the page cache and through it, with this reason.
 #[track_caller]
 fn assert_is_memory(scratch: &Scratch, directory: &Path, says: &str) {
     for cache in ["bypassed", "warm", "cold"] {
@@ -136,11 +112,11 @@ fn file_systems_that_stand_on_memory_are_refused() {
 }
 
 #[test]
-fn a_disk_that_somebody_else_fills_first_skips_its_rows() {
+fn a_disk_that_another_process_fills_first_skips_its_rows() {
     let scratch = Scratch::new();
     let Some(disk) = LoopDisk::make(&scratch, "ext4", 200, "") else {
         return skip(
-            "a disk that somebody else fills",
+            "a disk that another process fills",
             "making and mounting one needs the superuser and a loop device",
         );
     };
@@ -162,7 +138,7 @@ fn a_disk_that_somebody_else_fills_first_skips_its_rows() {
 #[test]
 fn a_quota_that_is_too_small_skips_the_rows() {
     let scratch = Scratch::new();
-    // Of btrfs, whose quotas are of folders and bind everybody.
+    // Quotas of btrfs are per folder and apply to root too.
     let Some(disk) = LoopDisk::make(&scratch, "btrfs", 320, "") else {
         return skip("a quota", "making and mounting btrfs needs the superuser, mkfs.btrfs and a loop device");
     };
@@ -194,7 +170,7 @@ fn a_limit_of_file_sizes_skips_the_rows() {
     let scratch = Scratch::new();
     let Some(folder) = directory(&scratch, "a limit of file sizes") else { return };
     let disk = "disk --pattern random --op read,write --depth 1 --size 64MiB --verify --json - --dir";
-    // In units of 512 bytes, or of 1024 where `sh` is bash: less than the file in either.
+    // In units of 512 bytes, or of 1024 where `sh` is bash: less than the file in both.
     let line = r#"ulimit -f 40960; exec "$@""#;
     let mut limited = through_shell(&scratch, line, &format!("{disk} {}", folder.display()));
     let shown = printed(&limited.output().unwrap().into());

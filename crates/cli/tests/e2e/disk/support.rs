@@ -1,4 +1,4 @@
-//! Suites, directories and checks that several of the disk tests share.
+//! Suites, directories and checks of the disk tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::common::{Ran, Scratch, assay, check, codes, is_verified, number, printed, rows, skip, text};
 
-/// All kinds of rows, each over in a moment.
+/// All kinds of rows, each measured in a moment.
 pub(crate) const BRIEF: &str = r#"
 name = "brief"
 [sampling.disk]
@@ -44,7 +44,7 @@ pub(crate) fn brief(scratch: &Scratch, directory: &Path) -> String {
     format!("run {} --dir {}", suite.display(), directory.display())
 }
 
-/// An empty directory on a disk; `None`, said loudly, where temporary files are in memory.
+/// An empty directory on a disk; `None` where temporary files are in memory.
 pub(crate) fn directory(scratch: &Scratch, what: &str) -> Option<PathBuf> {
     let directory = scratch.join("disk");
     std::fs::create_dir_all(&directory).unwrap();
@@ -60,17 +60,16 @@ pub(crate) fn is_memory(path: &Path) -> bool {
     ["tmpfs", "ramfs"].contains(&String::from_utf8_lossy(&output.stdout).trim())
 }
 
-/// What was seen of the file, the engine and the device.
+/// The conditions of a disk row.
 pub(crate) fn seen(row: &Value) -> &Value {
     &row["conditions"]["disk"]
 }
 
-/// The rows of a run that must end well and measure all of them; it is not stored.
+/// The rows of a run with `--verify`, all measured.
 pub(crate) fn checked(scratch: &Scratch, arguments: &str) -> Vec<Value> {
     all_measured(&assay(scratch, &format!("{arguments} --verify --json -")))
 }
 
-/// The rows of a printed document, all measured.
 pub(crate) fn all_measured(ran: &Ran) -> Vec<Value> {
     assert_eq!(ran.status, Some(0), "{ran:?}");
     let document = printed(ran);
@@ -81,7 +80,7 @@ pub(crate) fn all_measured(ran: &Ran) -> Vec<Value> {
     rows(&document).to_vec()
 }
 
-/// Asserts that rows went past the page cache, or say that they did not.
+/// Asserts that a row bypassed the page cache or has a warning.
 #[track_caller]
 pub(crate) fn assert_direct_or_said(row: &Value) {
     let disk = seen(row);

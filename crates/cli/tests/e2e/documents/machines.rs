@@ -1,29 +1,25 @@
-//! `assay info` through the real binary: of this machine, of its own capture, of machines recorded elsewhere, and of
-//! folders that tell nothing or nonsense.
+//! `assay info` of this machine, of its capture, of recorded machines, and of folders with nothing or garbage.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Ran, Scratch, assay, list, names, printed, refusal, root, skip, text};
+use crate::common::{Ran, Scratch, assay, list, names, printed, refusal, root, skip, succeed, text};
 use crate::disk::support::is_memory;
 use crate::system::mounts::LoopDisk;
 
-/// `assay info` with these arguments, which must end well.
+/// `assay info` with these arguments, which must succeed.
 fn info(arguments: &str) -> Ran {
-    let ran = assay(&Scratch::new(), &format!("info {arguments}"));
-    assert_eq!(ran.status, Some(0), "'info {arguments}': {ran:?}");
-    ran
+    succeed(&Scratch::new(), &format!("info {arguments}"))
 }
 
-/// What `assay info --json` says of a recorded machine.
 fn recorded(folder: &Path) -> Value {
     let info = printed(&info(&format!("--json --sysroot {}", folder.display())));
     assert_eq!(info["schema"], "assay.info/1");
     info
 }
 
-/// The kinds of the peaks, each as often as it occurs.
+/// The kinds of all peaks.
 fn kinds(info: &Value) -> Vec<&str> {
     list(info, "peaks").iter().map(|peak| text(peak, "kind")).collect()
 }
@@ -35,7 +31,7 @@ fn a_recorded_machine_is_what_its_data_sheet_says() {
     let cpu = &info["machine"]["cpu"];
     assert_eq!(text(cpu, "microarchitecture"), "Raptor Cove + Gracemont");
     assert_eq!(["packages", "cores", "threads"].map(|key| cpu[key].as_u64()), [1, 14, 20].map(Some));
-    assert!(!kinds(&info).contains(&"sustained"), "a sustained peak without a measured clock");
+    assert!(!kinds(&info).contains(&"sustained"), "a limit at the measured clock without a clock");
     let shown = self::info(&format!("--sysroot {}", folder.display())).stdout;
     assert!(shown.contains("Raptor Cove + Gracemont"), "{shown}");
 }
@@ -58,7 +54,7 @@ fn what_is_behind_a_directory_is_shown_when_asked_for() {
 }
 
 #[test]
-fn what_a_measurement_would_find_in_a_directory_is_told_without_a_file_in_it() {
+fn info_shows_a_directory_without_writing_a_file() {
     let scratch = Scratch::new();
     let directory = scratch.join("place");
     std::fs::create_dir(&directory).unwrap();
@@ -86,8 +82,8 @@ fn what_a_measurement_would_find_in_a_directory_is_told_without_a_file_in_it() {
             "making and mounting it needs the superuser and a loop device",
         );
     };
-    let told = info(&format!("--dir {}", disk.path().display()));
-    assert!(told.stdout.contains("none: the file system says that it has none"), "{told:?}");
+    let shown = info(&format!("--dir {}", disk.path().display()));
+    assert!(shown.stdout.contains("none: the file system says that it has none"), "{shown:?}");
 }
 
 #[test]
@@ -108,7 +104,7 @@ fn this_machine_has_measured_peaks_with_every_input_sourced() {
     }
 }
 
-/// The machine without what changes from one moment to the next.
+/// The machine without values that change all the time.
 fn lasting(info: &Value) -> Value {
     let mut machine = info["machine"].clone();
     let memory = machine["memory"].as_object_mut().unwrap();
@@ -131,7 +127,7 @@ fn a_capture_is_the_same_machine() {
     assert!(refusal(&again).contains("capture"), "a capture is not overwritten: {again:?}");
 }
 
-/// Asserts that a folder tells of nothing, and that nothing was made up for it.
+/// Asserts that every fact of a folder is unknown.
 fn assert_unknown(folder: &Path) {
     let info = recorded(folder);
     let cpu = &info["machine"]["cpu"];
@@ -152,13 +148,8 @@ fn assert_unknown(folder: &Path) {
 }
 
 #[test]
-fn a_folder_that_tells_nothing_leaves_everything_unknown() {
-    let scratch = Scratch::new();
-    assert_unknown(scratch.path());
-}
-
-#[test]
-fn leaves_that_are_garbage_leave_everything_unknown() {
+fn folders_with_nothing_or_garbage_leave_everything_unknown() {
+    assert_unknown(Scratch::new().path());
     for garbage in [
         &b""[..],
         b"\x00\xff\xfe\x01\x80",

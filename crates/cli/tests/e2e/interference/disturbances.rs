@@ -1,7 +1,5 @@
-//! Disturbances made on purpose, and the warning that each must leave on the row: the codes of `model::warning`.
-//!
-//! Those of quotas and of neighbours on the same CPU are in `surroundings`. Each disturbance is a strong one, so that a
-//! busy machine cannot hide it; whether a weak one is found is the business of `cargo lab trust`.
+//! Disturbances made on purpose, and the warning that each must leave on the row. Each is strong enough to show on a busy
+//! machine; `cargo lab trust` measures how weak ones are found.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -21,13 +19,13 @@ use crate::disk::support::directory;
 use crate::system::cgroup::Cgroup;
 use crate::system::process::{Running, allowed_cpu, allowed_cpus, has, samples_in_journal, signal, through_shell};
 
-/// A row of one thread that is over in a moment.
+/// A row of one thread, measured in a moment.
 const ROW: &str = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 3 --json -";
 
-/// How often a disturbance is made that may fall between two samples.
+/// Trials of a disturbance that may fall between two samples.
 const TRIALS: u32 = 3;
 
-/// The only row of a run that must end well.
+/// The only row of a run that must succeed.
 fn only_row(ran: &Ran) -> Value {
     assert_eq!(ran.status, Some(0), "{ran:?}");
     let document = printed(ran);
@@ -40,7 +38,7 @@ fn row_of(mut command: Command) -> Value {
     only_row(&command.output().unwrap().into())
 }
 
-/// Asserts that a row was measured and carries a warning, which leaves it this grade or a worse one.
+/// Asserts that a row was measured and has a warning, which limits its confidence to this.
 #[track_caller]
 fn assert_warned(row: &Value, code: &str, at_best: &str) {
     assert!(is_verified(row), "{row:#}");
@@ -80,7 +78,7 @@ fn load_on_another_cpu_is_named() {
         return skip("load on another CPU", "there is one CPU, or taskset is missing");
     };
     let spin = ["-c", &other.to_string(), "sh", "-c", "while :; do :; done"];
-    let _neighbour = Running::start(Command::new("taskset").args(spin).stdin(Stdio::null()));
+    let _other = Running::start(Command::new("taskset").args(spin).stdin(Stdio::null()));
     assert_warned(&only_row(&assay(&scratch, ROW)), "other_load", "B");
 }
 
@@ -91,10 +89,10 @@ fn a_working_set_that_caches_can_hold_is_named() {
     assert_warned(&row, "possibly_cached", "C");
 }
 
-/// A run whose worker is stopped for half a second in the middle of its samples.
+/// The row of a run whose worker is stopped for half a second during its samples.
 fn stopped_and_continued() -> Value {
     let scratch = Scratch::new();
-    // Stored, not printed: the journal says when there is a sample.
+    // Stored, not printed: the journal shows when there is a sample.
     let run = Running::assay(&scratch, &one_launch(&scratch, "\"fp64\"", 4));
     let folder = samples_in_journal(&scratch, 1);
     let worker = run.worker();
@@ -112,7 +110,7 @@ fn stopped_and_continued() -> Value {
 fn a_worker_that_is_stopped_for_a_while_leaves_a_warning() {
     const EXPECTED: [&str; 3] = ["time_lost", "cpu_shared", "disturbed_blocks"];
     let mut seen = Vec::new();
-    // The stop may come after the last sample, where this program is slow to see that there is one.
+    // The stop may come after the last sample if this test is slow.
     for _ in 0..TRIALS {
         let row = stopped_and_continued();
         assert!(is_verified(&row), "{row:#}");
@@ -125,7 +123,7 @@ fn a_worker_that_is_stopped_for_a_while_leaves_a_warning() {
     panic!("none of {EXPECTED:?} in {seen:#?}");
 }
 
-/// Something that another thread of the tests does until the value is dropped.
+/// A thread that works until the value is dropped.
 struct Meanwhile {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -134,8 +132,8 @@ struct Meanwhile {
 impl Meanwhile {
     fn begin(work: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
         let over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&over);
-        Self { over, thread: Some(std::thread::spawn(move || work(&told))) }
+        let end = Arc::clone(&over);
+        Self { over, thread: Some(std::thread::spawn(move || work(&end))) }
     }
 }
 
@@ -154,7 +152,7 @@ fn other_traffic_on_the_disk_is_named() {
     let megabyte = vec![0x5a_u8; 1 << 20];
     let _others = Meanwhile::begin(move |over| {
         while !over.load(Ordering::SeqCst) {
-            // Written again and again, each time down to the device.
+            // Written again and again, each time through to the device.
             let mut file = std::fs::File::create(&filler).unwrap();
             for _ in 0..32 {
                 file.write_all(&megabyte).unwrap();
@@ -188,7 +186,7 @@ fn other_traffic_over_loopback_is_named() {
     assert_warned(&row, "other_net_traffic", "B");
 }
 
-/// Python that gives itself no transparent huge pages (`PR_SET_THP_DISABLE`, 41) and becomes what it is told to be.
+/// Python that disables transparent huge pages for itself (`PR_SET_THP_DISABLE`, 41) and becomes another program.
 const WITHOUT_HUGE_PAGES: &str =
     "import ctypes, os, sys; assert ctypes.CDLL(None).prctl(41, 1, 0, 0, 0) == 0; os.execv(sys.argv[1], sys.argv[1:])";
 
@@ -223,7 +221,7 @@ fn a_memory_limit_that_leaves_little_room_is_named() {
     assert_warned(&row, "memory_limit", "B");
 }
 
-/// A CPU that is switched off while this is held, and on again when it is dropped.
+/// A CPU that is offline until this is dropped.
 pub(crate) struct SwitchedOff(PathBuf);
 
 impl SwitchedOff {
@@ -242,8 +240,7 @@ impl Drop for SwitchedOff {
     }
 }
 
-/// One launch of a second and a half on two CPUs: long enough for one to be switched off and on again in its middle. A
-/// launch that finds it switched off fails, as it should.
+/// One process run of a second and a half on two CPUs, long enough to switch one off and on again meanwhile.
 const ONE_LAUNCH: &str = r#"
 name = "one launch"
 [sampling.cpu]

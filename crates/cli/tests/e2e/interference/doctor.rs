@@ -1,6 +1,4 @@
-//! `assay doctor`: what it looks at, what it finds where something is wrong on purpose, and its exit status.
-//!
-//! Nothing is asserted about what this machine is like otherwise: it is a noisy one.
+//! `assay doctor`: its checks, what it finds where something is wrong on purpose, its exit status.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -12,7 +10,7 @@ use crate::references::support::fake;
 use crate::system::cgroup::Cgroup;
 use crate::system::process::{Running, allowed_cpu, assert_no_orphans, has, signal, through_shell};
 
-/// The diagnosis that was printed; its exit status is what it says.
+/// The printed diagnosis, which must agree with the exit status.
 fn diagnosis(ran: &Ran) -> Value {
     let diagnosis = printed(ran);
     assert_eq!(diagnosis["schema"], "assay.doctor/1");
@@ -26,13 +24,13 @@ fn diagnosis_of(mut command: Command) -> Value {
     diagnosis(&command.output().unwrap().into())
 }
 
-/// The check of this code.
+/// The check with this code.
 fn check<'a>(diagnosis: &'a Value, code: &str) -> &'a Value {
     let checks = list(diagnosis, "checks");
     checks.iter().find(|check| check["code"] == code).unwrap_or_else(|| panic!("no check '{code}' in {diagnosis:#}"))
 }
 
-/// Asserts that something was found, with its figure and with what to do about it.
+/// Asserts that a check found something, with a value and advice.
 #[track_caller]
 fn assert_found(diagnosis: &Value, code: &str, status: &str) {
     let check = check(diagnosis, code);
@@ -42,9 +40,11 @@ fn assert_found(diagnosis: &Value, code: &str, status: &str) {
 }
 
 #[test]
-fn every_check_is_there_in_its_order_and_the_exit_status_is_the_verdict() {
+fn every_check_and_tool_is_there_and_the_exit_status_is_the_verdict() {
     let scratch = Scratch::new();
-    let diagnosis = diagnosis(&assay(&scratch, "doctor --json"));
+    fake(&scratch, "fio", "echo fio-3.33");
+    let line = format!("PATH={} exec \"$@\"", scratch.path().display());
+    let diagnosis = diagnosis_of(through_shell(&scratch, &line, "doctor --json"));
     let codes: Vec<&str> = list(&diagnosis, "checks").iter().map(|check| text(check, "code")).collect();
     assert_eq!(codes, bench::doctor::check_names());
     for check in list(&diagnosis, "checks") {
@@ -56,36 +56,12 @@ fn every_check_is_there_in_its_order_and_the_exit_status_is_the_verdict() {
     let tools: Vec<&str> = list(&diagnosis, "references").iter().map(|tool| text(tool, "tool")).collect();
     let known: Vec<&str> = tools::ids().collect();
     assert_eq!(tools, known);
-    assert!(names(scratch.path()).is_empty(), "it leaves nothing behind");
-}
-
-#[test]
-fn the_text_begins_with_the_verdict() {
-    let scratch = Scratch::new();
-    let ran = assay(&scratch, "doctor");
-    let verdict = match ran.status {
-        Some(0) => "Numbers taken now ",
-        Some(1) => "Do not quote numbers taken now: ",
-        other => panic!("status {other:?}: {ran:?}"),
-    };
-    assert!(ran.stdout.starts_with(verdict) && ran.stderr.is_empty(), "{ran:?}");
-    assert!(!ran.stdout.contains('\x1b'), "no colours where nobody watches");
-    assert!(ran.stdout.contains("Reference tools") && ran.stdout.contains("clock source"), "{ran:?}");
-}
-
-#[test]
-fn a_tool_that_is_there_is_found_and_one_that_is_not_is_missed() {
-    let scratch = Scratch::new();
-    fake(&scratch, "fio", "echo fio-3.33");
-    let line = format!("PATH={} exec \"$@\"", scratch.path().display());
-    let diagnosis = diagnosis_of(through_shell(&scratch, &line, "doctor --json"));
     for tool in list(&diagnosis, "references") {
         let is_fio = tool["tool"] == "fio";
-        assert_eq!(tool["path"].is_string(), is_fio, "{tool:#}");
-        assert_eq!(tool["version"] == "3.33", is_fio, "{tool:#}");
+        assert_eq!((tool["path"].is_string(), tool["version"] == "3.33"), (is_fio, is_fio), "{tool:#}");
     }
+    assert_eq!(names(scratch.path()), ["fio"], "it leaves nothing behind");
 }
-
 #[test]
 fn a_quota_is_bad() {
     let Some(group) = Cgroup::make("cpu") else {
@@ -99,48 +75,31 @@ fn a_quota_is_bad() {
 }
 
 #[test]
-fn one_cpu_of_several_and_a_low_priority_are_named() {
-    let scratch = Scratch::new();
-    let cpu = allowed_cpu();
-    if !has("taskset") || !has("nice") {
-        return skip("the doctor with one CPU and a low priority", "taskset or nice is missing");
-    }
-    let line = format!("exec nice -n 10 taskset -c {cpu} \"$@\"");
-    let diagnosis = diagnosis_of(through_shell(&scratch, &line, "doctor --json"));
-    let nice = check(&diagnosis, "low_priority");
-    assert!(nice["status"] != "ok" && text(nice, "text").contains("nice value"), "{nice:#}");
-    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
-        assert_found(&diagnosis, "affinity", "warning");
-    }
-}
-
-#[test]
-fn a_neighbour_on_the_only_cpu_is_bad() {
+fn another_process_on_the_only_cpu_is_bad() {
     if !has("taskset") {
-        return skip("the doctor beside a neighbour", "taskset is missing");
+        return skip("the doctor alongside another process", "taskset is missing");
     }
     let scratch = Scratch::new();
     let cpu = allowed_cpu().to_string();
     let spin = ["-c", &cpu, "sh", "-c", "while :; do :; done"];
-    let _neighbour = Running::start(Command::new("taskset").args(spin).stdin(Stdio::null()));
+    let _other = Running::start(Command::new("taskset").args(spin).stdin(Stdio::null()));
     let diagnosis = diagnosis_of(through_shell(&scratch, &format!("exec taskset -c {cpu} \"$@\""), "doctor --json"));
     assert_eq!(diagnosis["quotable"], false);
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
+        assert_found(&diagnosis, "affinity", "warning");
+    }
     assert_found(&diagnosis, "cpu_shared", "bad");
     assert_found(&diagnosis, "other_load", "bad");
 }
 
 #[test]
 fn nobody_has_to_listen_and_there_may_be_no_store() {
-    for line in
-        ["\"$@\" >&-; echo $? >status", "{ \"$@\"; echo $? >status; } | :", "\"$@\" 2>&- >/dev/null; echo $? >status"]
-    {
-        let scratch = Scratch::new();
-        let mut command = through_shell(&scratch, line, "doctor");
-        let ran: Ran = command.env_remove("ASSAY_STORE").current_dir(scratch.path()).output().unwrap().into();
-        let status = std::fs::read_to_string(scratch.join("status")).unwrap();
-        assert!(["0\n", "1\n"].contains(&status.as_str()), "{line}: {status} {ran:?}");
-        assert!(!ran.stderr.contains("panicked"), "{line}: {ran:?}");
-    }
+    let scratch = Scratch::new();
+    let mut command = through_shell(&scratch, "{ \"$@\" 2>&-; echo $? >status; } | :", "doctor");
+    let ran: Ran = command.env_remove("ASSAY_STORE").current_dir(scratch.path()).output().unwrap().into();
+    let status = std::fs::read_to_string(scratch.join("status")).unwrap();
+    assert!(["0\n", "1\n"].contains(&status.as_str()), "{status} {ran:?}");
+    assert!(!ran.stderr.contains("panicked"), "{ran:?}");
 }
 
 #[test]

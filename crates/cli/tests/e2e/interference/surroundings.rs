@@ -1,23 +1,22 @@
-//! What disturbs a measurement from outside (quotas, limits, neighbours) and a kernel that shows nothing: measured all
-//! the same where that is possible, and never without a word.
+//! Quotas, memory limits, and a kernel that shows nothing: measured where possible, and always with a warning or reason.
 
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, check, codes, document, is_root, is_verified, list, number, only_run, printed, program, refusal,
-    rows, skip, text,
+    Ran, Scratch, check, codes, document, is_root, is_verified, list, number, printed, program, refusal, rows, skip,
+    stored, text,
 };
 use crate::system::cgroup::Cgroup;
-use crate::system::process::{Running, allowed_cpu, has, samples_in_journal, through_shell, wrapped};
+use crate::system::process::{Running, has, samples_in_journal, wrapped};
 
 const MIB: u64 = 1 << 20;
 
-/// A row of the cpu area that a quota and a neighbour can be seen in.
+/// A row of the cpu area in which a quota shows.
 const ROW: &str = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 5 --json -";
 
-/// The only row of a run that must end well.
+/// The only row of a run that must succeed.
 fn only_row(mut command: Command) -> Value {
     let ran: Ran = command.output().unwrap().into();
     assert_eq!(ran.status, Some(0), "{ran:?}");
@@ -45,24 +44,6 @@ fn a_quota_of_half_a_cpu_is_seen_named_and_not_hidden() {
 }
 
 #[test]
-fn a_neighbour_on_the_same_cpu_is_seen_and_named() {
-    if !has("taskset") {
-        return skip("a neighbour on the same CPU", "taskset is missing");
-    }
-    let scratch = Scratch::new();
-    let cpu = allowed_cpu().to_string();
-    let spin = ["-c", &cpu, "sh", "-c", "while :; do :; done"];
-    let _neighbour = Running::start(Command::new("taskset").args(spin).stdin(Stdio::null()));
-    let row = only_row(through_shell(&scratch, &format!("exec taskset -c {cpu} \"$@\""), ROW));
-    assert!(is_verified(&row));
-    assert!(codes(&row).contains(&"cpu_shared"), "{:#}", row["warnings"]);
-    assert_eq!(row["grade"], "C");
-    // Half of it, unless other tests' neighbours want their part too.
-    assert!((0.1..=0.8).contains(&number(&row["conditions"], "cpu_share")), "{:#}", row["conditions"]);
-    assert!(number(&row["conditions"], "lost_share") > 0.15, "{:#}", row["conditions"]);
-}
-
-#[test]
 fn a_working_set_beyond_the_memory_limit_is_refused() {
     let Some(group) = Cgroup::make("memory") else {
         return skip("a memory limit", "making a control group with a memory controller is not allowed");
@@ -87,22 +68,21 @@ fn a_worker_that_memory_runs_out_for_is_a_failed_row() {
     let mut command = group.assay(&scratch, arguments);
     let run = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     samples_in_journal(&scratch, 1);
-    // A neighbour in the same group takes the rest: `tail` keeps all of a line that does not end.
+    // Another process of the group takes the rest: `tail` keeps all of a line that does not end.
     let mut hog = group.command("sh".as_ref(), "-c");
     hog.arg("head -c 620m /dev/zero | tail >/dev/null");
     let hog = Running::start(hog.stdin(Stdio::null()).stderr(Stdio::null()));
     let ran = run.end();
     drop(hog);
     assert_eq!(ran.status, Some(1), "{ran:?}");
-    let document = document(&only_run(&scratch));
-    check(&document);
+    let document = stored(&scratch);
     let row = &rows(&document)[0];
     assert_eq!(text(row, "status"), "failed");
     assert!(text(row, "reason").contains("out of memory"), "{row:#}");
     assert_eq!(document["run"]["complete"], true);
 }
 
-/// Runs the program where `hide`, a line of shell, has hidden something from it; `None` where that is not allowed.
+/// Runs the program where a shell line has hidden something from it; `None` where that is not allowed.
 fn where_hidden(hide: &str, arguments: &str) -> Option<Ran> {
     if !is_root() || !has("unshare") {
         return None;
@@ -124,7 +104,7 @@ fn a_kernel_that_shows_nothing_is_measured_all_the_same() {
     };
     let document = printed(&ran);
     check(&document);
-    // What this CPU lacks is skipped here as elsewhere.
+    // Kernels that this CPU lacks are skipped.
     let measured: Vec<_> = rows(&document).iter().filter(|row| row["status"] != "skipped").collect();
     assert!(!measured.is_empty() && measured.into_iter().all(is_verified), "{}", ran.stderr);
     let machine = &document["machine"];

@@ -1,5 +1,4 @@
-//! Outputs that cannot be written to: told in one sentence, before anything is measured where that can be known, and
-//! without losing what has been measured where it cannot.
+//! Outputs that cannot be written: refused before measuring if possible, otherwise reported without losing results.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +11,7 @@ use crate::common::{
 use crate::system::mounts::{Locked, Tmpfs};
 use crate::system::process::{Running, journalled, samples_in_journal, through_shell, wait_for};
 
-/// A run of one row that is over in a moment.
+/// A run of one row, measured in a moment.
 const BRIEF: &str = "cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 1";
 
 fn ended(mut command: Command) -> Ran {
@@ -21,9 +20,7 @@ fn ended(mut command: Command) -> Ran {
 
 #[test]
 fn nobody_has_to_listen() {
-    for line in
-        ["\"$@\" >&-", "\"$@\" >&- 2>&-", "\"$@\" <&-", "{ \"$@\"; echo $? >status; } | head -c 1", "\"$@\" | :"]
-    {
+    for line in ["\"$@\" <&- >&- 2>&-", "{ \"$@\"; echo $? >status; } | head -c 1"] {
         let scratch = Scratch::new();
         let mut command = through_shell(&scratch, line, BRIEF);
         let ran: Ran = command.current_dir(scratch.path()).output().unwrap().into();
@@ -42,7 +39,7 @@ fn a_reader_that_has_read_enough_is_no_error_for_any_command() {
     assert_eq!(assay(&scratch, BRIEF).status, Some(0));
     let name = names(&scratch.join("store/runs")).remove(0);
     let report = format!("report {name} --format json");
-    for arguments in ["run --list", "info --json", "info", "schema", "runs", "--help", &report] {
+    for arguments in ["run --list", "info --json", "--help", &report] {
         let line = "{ \"$@\"; echo $? >status; } | :";
         let mut command = through_shell(&scratch, line, arguments);
         let ran: Ran = command.current_dir(scratch.path()).output().unwrap().into();
@@ -75,7 +72,7 @@ fn a_document_that_cannot_go_where_it_is_wanted_is_refused_at_the_start() {
     assert_eq!(names(scratch.path()), ["file"], "nothing was measured, and nothing is left behind");
 }
 
-/// Asserts that nothing can be stored below `folder`, that this is said at once, and that nothing is left behind.
+/// Asserts that nothing can be stored below `folder`, which is refused at once, and that nothing is left behind.
 fn assert_refused_below(scratch: &Scratch, folder: &Path) {
     let before = names(folder);
     let out = format!("{BRIEF} --out {}", folder.join("run").display());
@@ -141,14 +138,14 @@ fn a_disk_that_fills_up_costs_the_store_and_not_the_result() {
     assert_eq!(complaints.len(), 1, "it is said once: {complaints:?}");
     assert!(complaints[0].contains("No space left"), "{complaints:?}");
     assert!(!ran.stdout.contains("Stored:"), "{ran:?}");
-    // What was stored before still loads.
+    // The document stored before still loads.
     let shown = printed(&assay(&scratch, &format!("report {} --format json", folder.display())));
     check(&shown);
     assert_eq!(shown["run"]["complete"], false);
     assert!(rows(&shown).iter().any(|row| is_verified(row) && !samples(row).is_empty()));
 }
 
-/// Waits until so many looks in a row have seen nothing new in the journal: for longer than a launch takes.
+/// Waits until the journal has not changed for longer than a process run takes.
 fn wait_until_still(folder: &Path) {
     const LOOKS: u32 = 150;
     let (mut seen, mut unchanged) = (usize::MAX, 0);

@@ -1,5 +1,4 @@
-//! `assay net serve` and `assay net --to`: two programs that find each other, wait for each other, and end when the other
-//! does; strangers, wrong keys, and a server that is killed.
+//! `assay net serve` and `assay net --to`: sessions, keys, waiting clients, strangers, and ends that are stopped.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,25 +8,24 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, assay, check, command, document, is_root, is_verified, only_run, printed, program, refusal, rows,
-    skip, text,
+    Ran, Scratch, assay, check, command, document, is_root, is_verified, printed, program, refusal, rows, skip, stored,
+    text,
 };
 use crate::system::process::{Running, has, samples_in_journal, signal, wait_for, wrapped};
 
-/// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(25);
 
 /// One short row.
 const ROW: &str = "--protocol tcp --mode pingpong --threads 1 --block 1";
 
-/// A server, and where it listens.
+/// A server and its address.
 struct Server {
     running: Running,
     address: String,
 }
 
 impl Server {
-    /// Starts one on a port that is free.
+    /// Starts one on a free port.
     fn start(scratch: &Scratch, options: &str, host: &str) -> Self {
         let log = scratch.join("serve.log");
         let mut plain = Command::new("env");
@@ -44,12 +42,12 @@ impl Server {
         Self { running, address }
     }
 
-    /// What the program with these options makes of it.
+    /// Runs `assay net --to` this server.
     fn measured(&self, scratch: &Scratch, options: &str) -> Ran {
         assay(scratch, &format!("net --to {} {options}", self.address))
     }
 
-    /// Asks it to end; its status.
+    /// Sends a signal; returns the exit status.
     fn stop(self, name: &str) -> Option<i32> {
         signal(self.running.id(), name);
         self.running.end().status
@@ -68,10 +66,7 @@ fn a_document_holds_the_facts_of_both_hosts() {
     let scratch = Scratch::new();
     let key = key(&scratch, "key", "a key that both ends know\n");
     let server = Server::start(&scratch, &format!("--key-file {key}"), "127.0.0.1");
-    let ran = server.measured(&scratch, &format!("--key-file {key} {ROW} --repeat 2 --json -"));
-    assert_eq!(ran.status, Some(0), "{ran:?}");
-    let document = printed(&ran);
-    check(&document);
+    let document = measured(&scratch, &format!("net --to {} --key-file {key} {ROW} --repeat 2", server.address));
     let row = &rows(&document)[0];
     assert!(is_verified(row), "{row:#}");
     assert_eq!((text(row, "id"), text(&row["params"], "path")), ("net/tcp-pingpong/1B/peer/t1", "127.0.0.1"));
@@ -138,9 +133,9 @@ fn hostile_clients_do_not_keep_a_good_one_out() {
     let scratch = Scratch::new();
     let server = Server::start(&scratch, "--once", "127.0.0.1");
     let connect = || TcpStream::connect(&server.address).unwrap();
-    let visit = [&b"assaynet\x01\x01\0\0\0\0\0\0"[..], &[b'0'; 32]].concat();
+    let greeting = [&b"assaynet\x01\x01\0\0\0\0\0\0"[..], &[b'0'; 32]].concat();
     let mut kept = Vec::new();
-    for attack in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"", &visit, &[&visit[..], &[0xff; 64]].concat(), &[0; 4096]] {
+    for attack in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"", &greeting, &[&greeting[..], &[0xff; 64]].concat(), &[0; 4096]] {
         let mut stream = connect();
         // The server may have closed it already.
         let _ = stream.write_all(attack);
@@ -149,12 +144,12 @@ fn hostile_clients_do_not_keep_a_good_one_out() {
     kept.extend((0..150).map(|_| connect()));
     let ran = server.measured(&scratch, &format!("{ROW} --repeat 2"));
     assert_eq!(ran.status, Some(0), "{ran:?}");
-    assert_eq!(server.running.end().status, Some(0), "one visitor was enough");
+    assert_eq!(server.running.end().status, Some(0), "it ends after one client");
     kept[0].set_read_timeout(Some(PATIENCE)).unwrap();
     assert!(matches!(kept[0].read(&mut [0; 64]), Ok(0) | Err(_)), "closed");
 }
 
-/// A client that measures for long, once it has samples.
+/// A client that measures for long and has samples.
 fn measuring(scratch: &Scratch, server: &Server) -> Running {
     let client = Running::assay(scratch, &format!("net --to {} {ROW} --repeat 2000", server.address));
     samples_in_journal(scratch, 1);
@@ -168,7 +163,7 @@ fn whichever_end_is_stopped_both_end_and_what_was_measured_is_stored() {
     let client = measuring(&scratch, &server);
     signal(client.id(), "INT");
     assert_eq!(client.end().status, Some(130));
-    check(&document(&only_run(&scratch)));
+    stored(&scratch);
     for name in ["INT", "KILL"] {
         let scratch = Scratch::new();
         let server = Server::start(&scratch, "", "127.0.0.1");
@@ -177,8 +172,7 @@ fn whichever_end_is_stopped_both_end_and_what_was_measured_is_stored() {
         assert_eq!(status, (name == "INT").then_some(130));
         let ran = client.end();
         assert_eq!(ran.status, Some(1), "{name}: {ran:?}");
-        let document = document(&only_run(&scratch));
-        check(&document);
+        let document = stored(&scratch);
         assert_eq!(text(&rows(&document)[0], "status"), "failed");
     }
     // The server whose client was stopped serves the next one.
@@ -194,14 +188,13 @@ fn a_client_that_is_stopped_loses_its_turn_and_the_next_is_served() {
     let server = Server::start(&scratch, "", "127.0.0.1");
     let client = measuring(&scratch, &server);
     signal(client.id(), "STOP");
-    // It waits until the server has heard nothing of the other for 5 s.
+    // It waits until the server has received nothing from the other client for 5 s.
     let next = Scratch::new();
     let ran = server.measured(&next, &format!("{ROW} --repeat 2"));
     signal(client.id(), "CONT");
     assert_eq!(ran.status, Some(0), "{ran:?}");
     let ran = client.end();
-    let document = document(&only_run(&scratch));
-    check(&document);
+    let document = stored(&scratch);
     let row = &rows(&document)[0];
     assert_eq!((ran.status, text(row, "status")), (Some(1), "failed"), "{ran:?}");
     assert!(text(row, "reason").contains("; look"), "it says what to look for: {row:#}");
@@ -210,8 +203,8 @@ fn a_client_that_is_stopped_loses_its_turn_and_the_next_is_served() {
     assert_eq!(server.stop("INT"), Some(130));
 }
 
-/// Two networks that a pair of interfaces joins: `near`, where the shell is, and `far`, where the server listens at `$1`
-/// for one visitor. The rest of the arguments is the program that visits it.
+/// Two network namespaces joined by a pair of interfaces: `near`, with the shell and the program in the last arguments, and
+/// `far`, where a server listens at `$1` for one client.
 const JOINED: &str = r#"
     listen=$1 log=$2 key=$3 program=$4; shift 3
     ip link set lo up || exit 99
@@ -248,7 +241,7 @@ fn who_listens_on_all_addresses_is_reached_at_each_of_them() {
     }
     let scratch = Scratch::new();
     let key = key(&scratch, "net.key", "a key that both ends of the pair know");
-    // All of version 6 are those of version 4 too.
+    // A server on all IPv6 addresses also has the IPv4 ones.
     for (listen, to) in [("0.0.0.0", "10.9.0.2"), ("[::]", "[fd09::2]"), ("[::]", "10.9.0.2")] {
         let log = scratch.join(&format!("serve-{}.log", to.replace(['[', ']', ':'], "_"))).display().to_string();
         let mut shell = Command::new("unshare");

@@ -1,21 +1,21 @@
-//! Fake reference tools that are missing, hang, die, print nonsense or leave processes behind.
+//! Fake reference tools that are missing, hang, die, print nonsense, or leave processes behind.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::common::{Scratch, assay, check, document, left_in, only_run, rows, skip, stored_runs};
+use crate::common::{Scratch, assay, document, left_in, only_run, rows, skip, stored, stored_runs};
 use crate::references::support::{
     Group, SAYS_VERSION, SEARCH_PATH, assert_measured, brief, fake, of_no_use, only_one, with_fake, with_tools, words,
 };
 use crate::system::family::ended_within;
 use crate::system::process::{Running, has, signal, wait_for};
 
-/// How iperf3 says its version.
+/// How iperf3 prints its version.
 const IPERF3_SAYS_VERSION: &str = "[ \"$1\" = --version ] && { echo 'iperf 3.12 (a fake)'; exit; }";
 
-/// Longer than any tool may take that was not seen to hang.
+/// Longer than any tool that does not hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
 #[test]
@@ -37,7 +37,6 @@ fn a_tool_that_fails_or_talks_nonsense_loses_its_place() {
         ("printf '\\377\\376 nonsense \\000\\n'", "likwid-bench", "nonsense"),
         ("echo begun; kill -KILL $$", "SIGKILL", "begun"),
         ("head -c 100000000 /dev/zero | tr '\\000' x", "likwid-bench", "xxxxx"),
-        ("exec >&- 2>&-", "likwid-bench", "$ "),
     ] {
         let scratch = Scratch::new();
         let program = fake(&scratch, "likwid-bench", &format!("{SAYS_VERSION}\n{body}"));
@@ -62,14 +61,13 @@ fn a_tool_that_does_not_say_its_version_is_known_by_its_file_or_its_help() {
     fake(&scratch, "stream", &format!("# STREAM version $Revision: 5.10 $\n/bin/cat {recorded}"));
     let ran = assay(&scratch, &with_fake(&scratch, "stream"));
     assert_eq!(ran.status, Some(0), "{ran:?}");
-    let document = document(&only_run(&scratch));
-    check(&document);
+    let document = stored(&scratch);
     assert_measured(&scratch, &rows(&document)[0], 2);
     let (_, reference) = only_one(&rows(&document)[0]);
     assert_eq!((&reference["version"], &reference["env"]["OMP_NUM_THREADS"]), (&json!("5.10"), &json!("1")));
     for tool in ["stream", "likwid-bench", "pmbw"] {
         let scratch = Scratch::new();
-        fake(&scratch, tool, "echo 'somebody else'");
+        fake(&scratch, tool, "echo 'another program'");
         let ran = assay(&scratch, &with_fake(&scratch, tool));
         let reason = of_no_use(&scratch, &ran, "skipped");
         assert!(reason.contains("does not"), "{tool}: {reason}");
@@ -77,7 +75,7 @@ fn a_tool_that_does_not_say_its_version_is_known_by_its_file_or_its_help() {
     }
 }
 
-/// A run with a tool of this name that writes its number to the file `leader` when it begins to hang.
+/// A run with a tool that writes its process number to the file `leader` when it begins to hang.
 fn hanging(scratch: &Scratch, tool: &str, before: &str, how: &str) -> (Running, PathBuf) {
     let leader = scratch.join("leader");
     let path = leader.display();
@@ -98,8 +96,7 @@ fn a_signal_ends_a_tool_and_all_that_it_has_started() {
         let ran = ended_within(run, Duration::from_secs(8));
         assert_eq!(ran.status, Some(status), "{ran:?}");
         group.assert_gone();
-        let document = document(&only_run(&scratch));
-        check(&document);
+        let document = stored(&scratch);
         assert_eq!(document["run"]["complete"], false);
     }
 }
@@ -124,7 +121,7 @@ fn the_next_run_ends_a_tool_that_a_killed_one_left() {
     assert_eq!(stored_runs(&scratch).len(), 2);
 }
 
-/// Waits for a run whose tool hangs; why the tool was of no use.
+/// Waits for a run whose tool hangs; returns why the tool was not used.
 fn ended_hanging(scratch: &Scratch, run: Running, status: &str) -> String {
     let ran = ended_within(run, PATIENCE);
     of_no_use(scratch, &ran, status)
@@ -132,8 +129,8 @@ fn ended_hanging(scratch: &Scratch, run: Running, status: &str) -> String {
 
 #[test]
 fn a_tool_that_hangs_is_ended_with_all_that_it_has_started() {
-    // At once, since all that these do is wait: hanging when asked for the version, as a server that never listens, and
-    // in the middle of a measurement.
+    // At the same time, since they only wait: hanging when asked for the version, as a server that never listens, and
+    // during a measurement.
     let [version, server, client] = [Scratch::new(), Scratch::new(), Scratch::new()];
     let (asked, asked_leader) = hanging(&version, "iperf3", "", "sleep 300");
     let (serving, serving_leader) = hanging(&server, "iperf3", IPERF3_SAYS_VERSION, "sleep 300");
@@ -155,7 +152,7 @@ fn a_tool_that_hangs_is_ended_with_all_that_it_has_started() {
 }
 
 #[test]
-fn a_port_that_somebody_else_took_is_followed_by_another() {
+fn a_port_in_use_is_replaced_by_another() {
     if !has("iperf3") {
         return skip("a server's port that is taken", "iperf3 is not installed");
     }
@@ -171,12 +168,11 @@ fn a_port_that_somebody_else_took_is_followed_by_another() {
     fake(&scratch, "iperf3", &body);
     let ran = assay(&scratch, &with_fake(&scratch, "iperf3"));
     assert_eq!(ran.status, Some(0), "{ran:?}");
-    let document = document(&only_run(&scratch));
-    check(&document);
+    let document = stored(&scratch);
     assert_measured(&scratch, &rows(&document)[0], 2);
     let tried = std::fs::read_to_string(tried).unwrap();
     let ports: Vec<&str> = tried.lines().map(|line| line.rsplit_once("-p").unwrap().1).collect();
     assert_eq!(ports.len(), 4, "two in vain, then one for each pair: {tried}");
     let used = words(only_one(&rows(&document)[0]).1, "server_argv").last().copied().unwrap();
-    assert_eq!(used.strip_prefix("-p"), ports.last().copied(), "the port that was used is the one that is told");
+    assert_eq!(used.strip_prefix("-p"), ports.last().copied(), "the reported port is the one that was used");
 }

@@ -1,5 +1,4 @@
-//! Which trusted tools are here (`assay references`), what reaches them of an environment that is poisoned, and what is
-//! left of one that lays out its own data.
+//! `assay references`, the environment of reference tools, and files that they leave.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use crate::references::support::{Group, fake, words};
 use crate::system::family::ended_within;
 use crate::system::process::{Running, signal};
 
-/// One row with one request at a time.
+/// A row with one request at a time.
 const ONE_AT_A_TIME: &str = r#"
 name = "one"
 about = "one request at a time"
@@ -37,7 +36,7 @@ const IOZONE: &str = "[ \"$1\" = -v ] && { echo '        Version $Revision: 3.50
                       echo '  kB  reclen  write  rewrite  read  reread  read  write'\n\
                       echo '  1024  4  10  20  400  60'";
 
-/// The list of tools with only those of the scratch folder on the search path.
+/// The list of tools with the scratch folder as the search path.
 fn catalogue(scratch: &Scratch, more: &[&str]) -> (Value, Option<i32>) {
     let arguments = ["references", "--json"].into_iter().chain(more.iter().copied());
     let ran = command(scratch, arguments).env("PATH", scratch.path()).output().unwrap();
@@ -150,7 +149,7 @@ fn a_tool_that_lays_out_its_own_data_leaves_none_when_it_is_stopped() {
     assert!(words(reference, "argv").contains(&"-I"), "past the cache: {reference:#}");
 }
 
-/// What docs/reference/reference-tools.md says of every tool, as the table of the program has it.
+/// The lines of docs/reference/reference-tools.md that the program's table implies.
 fn catalogue_of_the_docs() -> Vec<String> {
     let mut lines = Vec::new();
     for tool in TOOLS {
@@ -163,8 +162,8 @@ fn catalogue_of_the_docs() -> Vec<String> {
             VersionSource::Marked { .. } => "known by its file".to_owned(),
             VersionSource::Unsaid { .. } => "known by its help".to_owned(),
         };
-        let [tool, program, beside, equal] = [about.id, about.program, about.compared_with, about.equal];
-        lines.push(format!("| {tool} | `{program}`, {version} | {beside} | {equal} |"));
+        let [tool, program, compared_with, equal] = [about.id, about.program, about.compared_with, about.equal];
+        lines.push(format!("| {tool} | `{program}`, {version} | {compared_with} | {equal} |"));
     }
     for tool in TOOLS {
         let about = tool.description();

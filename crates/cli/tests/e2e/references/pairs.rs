@@ -1,19 +1,18 @@
-//! Installed reference tools in pairs with our rows, and requests for tools that are refused.
+//! Installed reference tools in pairs with our rows, and refused requests for tools.
 
 use serde_json::Value;
 
-use crate::common::{Scratch, assay, check, document, names, only_run, refusal, rows, skip, text};
+use crate::common::{Scratch, assay, check, document, names, only_run, refusal, rows, skip, stored, succeed, text};
 use crate::disk::support;
 use crate::references::support::{
     SEARCH_PATH, assert_measured, brief, brief_rows, fake, only_one, with_fake, with_tools, words,
 };
 use crate::system::process::has;
 
-/// A run of rows of [`BRIEF`] with a real tool, which must end well; the scratch folder that it is stored in, and the document. `None`,
-/// said loudly, where the tool is missing.
-fn beside_the_real(tool: &str, chosen: Option<&str>, more: &str) -> Option<(Scratch, Value)> {
+/// A run of rows of [`BRIEF`] with an installed tool: its scratch folder and document; `None` where the tool is missing.
+fn with_the_real(tool: &str, chosen: Option<&str>, more: &str) -> Option<(Scratch, Value)> {
     if !has(tool) {
-        skip(&format!("{tool} beside our rows"), "it is not installed");
+        skip(&format!("{tool} alongside our rows"), "it is not installed");
         return None;
     }
     let scratch = Scratch::new();
@@ -30,49 +29,49 @@ fn beside_the_real(tool: &str, chosen: Option<&str>, more: &str) -> Option<(Scra
 }
 
 #[test]
-fn real_tools_stand_beside_our_rows() {
-    // All at once, since most of their time is waiting.
+fn real_tools_are_compared_with_our_rows() {
+    // At the same time, since they mostly wait.
     std::thread::scope(|scope| {
-        scope.spawn(likwid_bench_stands_beside_arithmetic);
-        scope.spawn(likwid_bench_stands_beside_memory_and_a_cache);
-        scope.spawn(iperf3_stands_beside_a_stream_with_an_interval_of_six_pairs);
-        scope.spawn(sockperf_stands_beside_a_ping_pong);
-        scope.spawn(fio_stands_beside_requests_and_leaves_the_file_as_it_is);
+        scope.spawn(likwid_bench_is_compared_with_arithmetic);
+        scope.spawn(likwid_bench_is_compared_with_memory_and_a_cache);
+        scope.spawn(iperf3_is_compared_with_a_stream_over_six_pairs);
+        scope.spawn(sockperf_is_compared_with_a_ping_pong);
+        scope.spawn(fio_is_compared_with_requests_and_leaves_the_file_unchanged);
     });
 }
 
-fn likwid_bench_stands_beside_arithmetic() {
-    likwid_bench_stands_beside("cpu/**", "peakflops");
+fn likwid_bench_is_compared_with_arithmetic() {
+    likwid_bench_is_compared("cpu/**", "peakflops");
 }
 
-fn likwid_bench_stands_beside_memory_and_a_cache() {
-    likwid_bench_stands_beside("memory/sequential-read/32MiB/**", "load_");
-    likwid_bench_stands_beside("memory/sequential-read/128KiB/**", "load_");
+fn likwid_bench_is_compared_with_memory_and_a_cache() {
+    likwid_bench_is_compared("memory/sequential-read/32MiB/**", "load_");
+    likwid_bench_is_compared("memory/sequential-read/128KiB/**", "load_");
 }
 
-fn likwid_bench_stands_beside(chosen: &str, its_loop: &str) {
-    let Some((scratch, document)) = beside_the_real("likwid-bench", Some(chosen), "") else { return };
+fn likwid_bench_is_compared(chosen: &str, its_loop: &str) {
+    let Some((scratch, document)) = with_the_real("likwid-bench", Some(chosen), "") else { return };
     assert_measured(&scratch, &rows(&document)[0], 2);
     let (_, reference) = only_one(&rows(&document)[0]);
     assert!(text(&reference["details"], "kernel").starts_with(its_loop), "{reference:#}");
 }
 
-fn iperf3_stands_beside_a_stream_with_an_interval_of_six_pairs() {
-    let Some((scratch, document)) = beside_the_real("iperf3", None, " --repeat 6") else { return };
+fn iperf3_is_compared_with_a_stream_over_six_pairs() {
+    let Some((scratch, document)) = with_the_real("iperf3", None, " --repeat 6") else { return };
     assert_measured(&scratch, &rows(&document)[0], 6);
     let (_, reference) = only_one(&rows(&document)[0]);
     assert!(words(reference, "argv").contains(&"-l131072"), "a block as large as ours: {reference:#}");
     assert!(words(reference, "server_argv").contains(&"-B127.0.0.1"), "nobody else can reach it: {reference:#}");
 }
 
-fn sockperf_stands_beside_a_ping_pong() {
-    let Some((scratch, document)) = beside_the_real("sockperf", None, "") else { return };
+fn sockperf_is_compared_with_a_ping_pong() {
+    let Some((scratch, document)) = with_the_real("sockperf", None, "") else { return };
     let row = &rows(&document)[0];
     assert_measured(&scratch, row, 2);
     assert_eq!(only_one(row).0["name"], "latency");
 }
 
-fn fio_stands_beside_requests_and_leaves_the_file_as_it_is() {
+fn fio_is_compared_with_requests_and_leaves_the_file_unchanged() {
     let scratch = Scratch::new();
     let Some(directory) = support::directory(&scratch, "fio beside our rows") else { return };
     if !has("fio") {
@@ -90,8 +89,7 @@ fn fio_stands_beside_requests_and_leaves_the_file_as_it_is() {
     let place = format!("--dir {} --tool fio={}", directory.display(), fake.display());
     let ran = with_tools(&scratch, &format!("{} {place}", brief(&scratch, "fio")));
     assert_eq!(ran.status, Some(0), "{ran:?}");
-    let document = document(&only_run(&scratch));
-    check(&document);
+    let document = stored(&scratch);
     assert_eq!(rows(&document).len(), 2);
     for row in rows(&document) {
         assert_measured(&scratch, row, 2);
@@ -100,13 +98,6 @@ fn fio_stands_beside_requests_and_leaves_the_file_as_it_is() {
     let seen = std::fs::read_to_string(sizes).unwrap();
     assert_eq!(seen.lines().collect::<Vec<_>>(), ["67108864"; 8], "the file is of one size before and after each run");
     assert!(names(&directory).is_empty(), "{:?}", names(&directory));
-}
-
-#[test]
-fn the_help_names_every_tool() {
-    let help = assay(&Scratch::new(), "memory --help").stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let known: Vec<&str> = tools::ids().collect();
-    assert!(help.contains(&format!("in turn: {}; all; none", known.join(", "))), "{help}");
 }
 
 #[test]
@@ -129,18 +120,17 @@ fn bad_input_about_tools_is_refused() {
 }
 
 #[test]
-fn a_tool_that_stands_beside_no_row_is_said_to_when_it_was_named() {
+fn a_named_tool_without_a_row_is_reported() {
     let scratch = Scratch::new();
     let said = |arguments: &str| {
-        let ran = assay(&scratch, &format!("{arguments} --list"));
-        assert_eq!(ran.status, Some(0), "{ran:?}");
+        let ran = succeed(&scratch, &format!("{arguments} --list"));
         ran.stderr
     };
-    assert!(said("cpu --references fio").contains("fio stands beside no row"));
-    assert!(said("net --block 1 --references sockperf").contains("sockperf stands beside no row"));
-    assert!(said("cpu --op dot --references likwid-bench").contains("likwid-bench stands beside no row"));
+    assert!(said("cpu --references fio").contains("fio compares with no benchmark"));
+    assert!(said("net --block 1 --references sockperf").contains("sockperf compares with no benchmark"));
+    assert!(said("cpu --op dot --references likwid-bench").contains("likwid-bench compares with no benchmark"));
     for quiet in ["cpu --references all", "cpu --references none", "net --references iperf3"] {
-        assert!(!said(quiet).contains("stands beside"), "{quiet}");
+        assert!(!said(quiet).contains("compares with no benchmark"), "{quiet}");
     }
 }
 
@@ -148,7 +138,6 @@ fn a_tool_that_stands_beside_no_row_is_said_to_when_it_was_named() {
 fn a_mere_check_runs_no_tool() {
     let scratch = Scratch::new();
     fake(&scratch, "likwid-bench", &format!("echo run >>{}", scratch.join("ran").display()));
-    let ran = assay(&scratch, &format!("{} --verify", with_fake(&scratch, "likwid-bench")));
-    assert_eq!(ran.status, Some(0), "{ran:?}");
+    succeed(&scratch, &format!("{} --verify", with_fake(&scratch, "likwid-bench")));
     assert_eq!(names(scratch.path()), ["brief.toml", "likwid-bench"]);
 }

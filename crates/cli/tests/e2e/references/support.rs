@@ -1,4 +1,4 @@
-//! The brief suite, fake tools and checks that the tests of reference tools share.
+//! The brief suite, fake tools and checks of the tests of reference tools.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -9,22 +9,19 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::common::{
-    Ran, Scratch, check, command, document, is_verified, list, names, number, only_run, rows, samples, text,
+    Ran, Scratch, check, command, document, is_verified, list, names, number, only_run, rows, same, samples, text,
 };
 use crate::references::fakes::PATIENCE;
 use crate::system::family::group;
 use crate::system::process::{assert_no_orphans, wait_for};
 
-/// What counts as equal for figures that were divided.
-const TOLERANCE: f64 = 1e-9;
-
-/// Where the system's programs are.
+/// The search path of the system's programs.
 pub(crate) const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
-/// How likwid-bench says its version.
+/// How likwid-bench prints its version.
 pub(crate) const SAYS_VERSION: &str = "[ \"$1\" = -v ] && { echo 'likwid-bench -- Version 5.2.2'; exit; }";
 
-/// Rows that are over in a moment, one that each tool stands beside.
+/// Rows that are measured in a moment, one for each tool.
 pub(crate) const BRIEF: &str = r#"
 name = "brief"
 about = "a row for each tool"
@@ -98,7 +95,7 @@ block = ["14B"]
 threads = ["1"]
 "#;
 
-/// The arguments that run the rows of [`BRIEF`] that a tool stands beside, in pairs with it.
+/// The arguments that run the rows of [`BRIEF`] for a tool, in pairs with it.
 pub(crate) fn brief(scratch: &Scratch, tool: &str) -> String {
     let rows = match tool {
         "likwid-bench" => "cpu/**",
@@ -119,30 +116,25 @@ pub(crate) fn brief_rows(scratch: &Scratch, rows: &str, tool: &str) -> String {
     format!("run {} --filter {rows} --references {tool}", suite.display())
 }
 
-/// Runs the program with the system's programs at hand; the arguments are separated by spaces.
+/// Runs the program with the system's programs in the search path.
 pub(crate) fn with_tools(scratch: &Scratch, arguments: &str) -> Ran {
     let mut command = command(scratch, arguments.split_whitespace());
     command.env("PATH", SEARCH_PATH).env("HOME", "/nowhere").env("OPENBLAS_NUM_THREADS", "7");
     command.output().unwrap().into()
 }
 
-/// What the document says of the tools beside a row, with the metric that they are beside.
-pub(crate) fn beside(row: &Value) -> Vec<(&Value, &Value)> {
+/// The tools of a row, each with its metric.
+pub(crate) fn compared(row: &Value) -> Vec<(&Value, &Value)> {
     let metrics = list(row, "metrics").iter();
     metrics.flat_map(|metric| list(metric, "references").iter().map(move |reference| (metric, reference))).collect()
 }
 
-/// The only tool beside a row, and the metric that it is beside.
+/// The only tool of a row, and its metric.
 #[track_caller]
 pub(crate) fn only_one(row: &Value) -> (&Value, &Value) {
-    let beside = beside(row);
-    assert_eq!(beside.len(), 1, "{row:#}");
-    beside[0]
-}
-
-#[track_caller]
-fn same(a: f64, b: f64) {
-    assert!((a - b).abs() <= TOLERANCE * a.abs().max(b.abs()), "{a} is not {b}");
+    let compared = compared(row);
+    assert_eq!(compared.len(), 1, "{row:#}");
+    compared[0]
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -155,7 +147,7 @@ pub(crate) fn words<'a>(reference: &'a Value, key: &str) -> Vec<&'a str> {
     list(reference, key).iter().map(|word| word.as_str().unwrap()).collect()
 }
 
-/// Asserts that a tool was measured in so many pairs beside a row, and that everything about it was kept.
+/// Asserts that a tool was measured in these pairs with a row, and that everything about it was kept.
 #[track_caller]
 pub(crate) fn assert_measured(scratch: &Scratch, row: &Value, pairs: usize) {
     assert!(is_verified(row), "{row:#}");
@@ -177,7 +169,7 @@ pub(crate) fn assert_measured(scratch: &Scratch, row: &Value, pairs: usize) {
         same(number(theirs, "ours"), number(ours, "value"));
     }
     let launches: BTreeSet<_> = ours.iter().map(|sample| sample["launch"].as_u64()).collect();
-    assert_eq!(launches.len(), pairs, "a launch for each of ours");
+    assert_eq!(launches.len(), pairs, "a process run for each of ours");
     let value = |samples: &[Value]| median(samples.iter().map(|sample| number(sample, "value")).collect());
     same(number(reference, "median"), value(theirs));
     same(number(reference, "ratio"), value(ours) / value(theirs));
@@ -186,12 +178,12 @@ pub(crate) fn assert_measured(scratch: &Scratch, row: &Value, pairs: usize) {
     let raw = std::fs::read_to_string(only_run(scratch).join(text(reference, "raw"))).unwrap();
     let ends = 1 + usize::from(!words(reference, "server_argv").is_empty());
     let resumed = list(&document(&only_run(scratch))["run"], "resumed").len();
-    // A run that was killed may have more: what it printed in the pair that was cut off.
+    // A run that was killed may have more output, of the pair that was cut off.
     let (printed, cut_off) = (raw.matches(&format!("$ {program}")).count(), ends * resumed);
     assert!((pairs * ends..=pairs * ends + cut_off).contains(&printed), "what it printed in each pair: {raw}");
 }
 
-/// Asserts that there is an interval from six pairs on, around the ratio, and a verdict in any case.
+/// Asserts that there is a verdict, and from six pairs on an interval around the ratio.
 #[track_caller]
 fn assert_judged(reference: &Value, pairs: usize) {
     assert!(["at_least", "below", "inconclusive"].contains(&text(reference, "verdict")), "{reference:#}");
@@ -203,8 +195,7 @@ fn assert_judged(reference: &Value, pairs: usize) {
     }
 }
 
-/// Asserts that the samples were taken in rounds of two pairs, the one in the reverse order of the other, and in the
-/// very first ours before theirs.
+/// Asserts that the samples were taken in rounds of two pairs in opposite order, the very first ours before theirs.
 #[track_caller]
 fn assert_in_turn(ours: &[Value], theirs: &[Value]) {
     let starts: Vec<[f64; 2]> =
@@ -230,13 +221,11 @@ pub(crate) fn fake(scratch: &Scratch, name: &str, body: &str) -> PathBuf {
     path
 }
 
-/// The arguments of a brief run with the fake of this name.
 pub(crate) fn with_fake(scratch: &Scratch, tool: &str) -> String {
     format!("{} --tool {tool}={}", brief(scratch, tool), scratch.join(tool).display())
 }
 
-/// Asserts that a run with a tool that is of no use was measured all the same, each row with this status of the tool;
-/// why it was of no use.
+/// Asserts that a run was measured without its tool, which has this status; returns the reason.
 #[track_caller]
 pub(crate) fn of_no_use(scratch: &Scratch, ran: &Ran, status: &str) -> String {
     assert_eq!(ran.status, Some(0), "a tool's trouble is not ours: {ran:?}");
@@ -248,22 +237,22 @@ pub(crate) fn of_no_use(scratch: &Scratch, ran: &Ran, status: &str) -> String {
     let (_, reference) = only_one(row);
     let reason = text(reference, "reason").to_owned();
     assert_eq!(text(reference, "status"), status, "{reason}");
-    for figure in ["median", "ratio", "ratio_ci95", "verdict", "explanation"] {
-        assert!(reference[figure].is_null(), "{reference:#}");
+    for field in ["median", "ratio", "ratio_ci95", "verdict", "explanation"] {
+        assert!(reference[field].is_null(), "{reference:#}");
     }
     assert!(list(reference, "samples").is_empty());
     let how = if status == "failed" { "failed beside" } else { "skipped beside" };
-    assert!(ran.stdout.contains(how), "the table tells of it: {ran:?}");
+    assert!(ran.stdout.contains(how), "the table shows it: {ran:?}");
     assert!(!names(&folder).contains(&"journal.jsonl".to_owned()));
     assert_no_orphans();
     reason
 }
 
-/// The group of a tool that a script leads: ended when this is dropped.
+/// The process group of a tool that a script leads; killed when this is dropped.
 pub(crate) struct Group(pub(crate) u32);
 
 impl Group {
-    /// The group whose leader has written its number to a file, as soon as it has.
+    /// The group whose leader has written its number to a file.
     pub(crate) fn of(leader: &Path) -> Self {
         let number = || std::fs::read_to_string(leader).ok()?.trim().parse().ok();
         Self(wait_for(PATIENCE, number).expect("a tool that has begun"))

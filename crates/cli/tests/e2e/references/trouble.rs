@@ -1,5 +1,4 @@
-//! What a reference tool finds when we start it, compared with what it finds when it is started by hand as the document says,
-//! and what it leaves. Tools are played by scripts here.
+//! What a reference tool finds when we start it, compared with a start by hand as in the document, and what it leaves.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,23 +8,22 @@ use std::time::Duration;
 use serde_json::Value;
 use tools::{FOLDER, TOOLS, VersionSource};
 
-use crate::common::{Ran, Scratch, check, command, document, list, names, only_run, rows, skip, text};
+use crate::common::{Ran, Scratch, check, command, document, list, names, only_run, rows, skip, stored, text};
 use crate::disk::support;
 use crate::references::support::{
-    Group, SAYS_VERSION, SEARCH_PATH, beside, brief_rows, fake, of_no_use, only_one, with_fake, with_tools, words,
+    Group, SAYS_VERSION, SEARCH_PATH, brief_rows, compared, fake, of_no_use, only_one, with_fake, with_tools, words,
 };
 use crate::system::family::ended_within;
 use crate::system::process::{Running, has, signal, wait_for};
 
-/// What STREAM printed once: two arrays of 32 MB, which stand beside 64 MiB.
+/// Recorded output of STREAM: two arrays of 32 MB, compared with 64 MiB of ours.
 const STREAM_PRINTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/recorded/stream-5.10-91MiB-serial.txt");
-/// What is in the file of a STREAM.
+/// A line in the file of a STREAM.
 const IS_STREAM: &str = "# STREAM version $Revision: 5.10 $";
-/// Ticks of the CPU clock (0.01 s) that all of ours may take in a second of a tool's: 5 % of one CPU. Looking around
-/// ten times a second takes less than one.
+/// Ticks of the CPU clock (0.01 s) that all our processes may take in a second of a tool's: 5 % of one CPU.
 const OUR_TICKS: u64 = 5;
 
-/// A script that writes to `into` all that it can see of how it was started, one run behind the other.
+/// A script that appends all that it can see of how it was started to a file.
 fn recording(into: &Path) -> String {
     format!(
         "{{ echo run; /usr/bin/tr '\\000' ' ' </proc/$$/cmdline; echo\n\
@@ -39,14 +37,13 @@ fn recording(into: &Path) -> String {
     )
 }
 
-/// What a script recorded, run by run.
+/// What a script recorded, by run.
 fn recorded(from: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(from).unwrap();
     text.split("run\n").filter(|run| !run.is_empty()).map(str::to_owned).collect()
 }
 
-/// Starts by hand what the document says was started: this command line with this environment on these CPUs, in an empty
-/// folder.
+/// Starts the command of the document by hand, with its environment and CPUs, in an empty folder.
 fn by_hand(scratch: &Scratch, reference: &Value, cpus: &[Value]) {
     let folder = scratch.join("by-hand");
     std::fs::create_dir(&folder).unwrap();
@@ -85,7 +82,7 @@ fn a_tool_finds_what_it_finds_when_it_is_started_by_hand() {
 fn nothing_of_ours_runs_while_a_tool_runs() {
     let scratch = Scratch::new();
     let into = scratch.join("ticks");
-    // The CPU time of the process that started it and of the workers that this one has.
+    // The CPU time of the process that started the tool and of its workers.
     let ticks = "/bin/cat /proc/[0-9]*/stat 2>/dev/null | /usr/bin/awk -v p=$PPID -v me=$$ \
                  '$2 == \"(assay)\" && ($1 == p || $4 == p && $1 != me) {t += $14 + $15} END {print t + 0}'";
     let body = format!("before=$({ticks}); /bin/sleep 1; echo $before $({ticks}) >>{}; exit 3", into.display());
@@ -151,13 +148,13 @@ fn the_folder_of_a_tool_whose_run_was_killed_is_taken_away_by_the_next() {
     signal(run.id(), "KILL");
     run.output();
     drop(group);
-    // Who asks a tool for its version gives it a folder, too.
+    // Asking for versions uses folders too.
     let asked = command(&scratch, ["references"]).env("PATH", scratch.path()).output().unwrap();
     assert_eq!(asked.status.code(), Some(0));
     assert!(wait_for(Duration::from_secs(2), || (!place.exists()).then_some(())).is_some(), "{place:?}");
 }
 
-/// What makes a script pass for a tool of this table.
+/// The line that makes a script pass for a tool.
 fn passes_for(version: VersionSource) -> String {
     match version {
         VersionSource::Asked { argument, prefix, oldest: (major, minor) } => {
@@ -170,9 +167,9 @@ fn passes_for(version: VersionSource) -> String {
 }
 
 #[test]
-fn a_run_beside_every_tool_ends_well_whatever_they_do() {
+fn a_run_with_every_tool_ends_well_whatever_they_do() {
     let scratch = Scratch::new();
-    let Some(directory) = support::directory(&scratch, "a run beside every tool") else { return };
+    let Some(directory) = support::directory(&scratch, "a run with every tool") else { return };
     let programs = scratch.join("programs");
     std::fs::create_dir(&programs).unwrap();
     for tool in TOOLS {
@@ -185,19 +182,18 @@ fn a_run_beside_every_tool_ends_well_whatever_they_do() {
     let mut command = command(&scratch, arguments.split_whitespace());
     let ran: Ran = command.env("PATH", &programs).output().unwrap().into();
     assert_eq!(ran.status, Some(0), "{ran:?}");
-    let document = document(&only_run(&scratch));
-    check(&document);
-    let all: Vec<(&Value, &Value)> = rows(&document).iter().flat_map(beside).collect();
+    let document = stored(&scratch);
+    let all: Vec<(&Value, &Value)> = rows(&document).iter().flat_map(compared).collect();
     let failed: BTreeSet<&str> = all
         .iter()
         .filter(|(_, reference)| text(reference, "reason").contains("out of order"))
         .map(|(_, reference)| text(reference, "tool"))
         .collect();
-    // All but those of linear equations, of one request at a time and of round trips from 16 B on.
+    // All but tools for linear equations, single requests, and round trips from 16 B on.
     let elsewhere = BTreeSet::from(["hpl", "hpcc", "xlinpack", "ioping", "iozone", "ping"]);
     let known: BTreeSet<&str> = tools::ids().collect();
     let missing: BTreeSet<&str> = known.difference(&failed).copied().collect();
-    assert_eq!(missing, elsewhere, "each was run beside what it stands beside");
+    assert_eq!(missing, elsewhere, "each ran with the rows that it compares with");
     assert!(all.iter().all(|(_, reference)| reference["status"] != "ok"));
 }
 
@@ -206,7 +202,7 @@ fn a_signal_while_a_servers_client_runs_ends_both_ends_and_takes_their_folders_a
     let scratch = Scratch::new();
     let leader = scratch.join("leader");
     let (places, path) = (scratch.join("places"), leader.display());
-    // A server that listens by means of the real one, and a client that hangs.
+    // A server that listens through the real one, and a client that hangs.
     if !has("iperf3") {
         return skip("both ends of a tool", "iperf3 is not installed");
     }

@@ -1,4 +1,4 @@
-//! Control groups that a test makes; each is removed when its value is dropped.
+//! Control groups of a test, removed when dropped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,10 @@ pub(crate) struct Cgroup {
     unified: bool,
 }
 
-/// Groups made so far.
 static GROUPS: AtomicU32 = AtomicU32::new(0);
 
 impl Cgroup {
-    /// Makes a group under the controller, of version 1 or 2; `None` where that is not allowed.
+    /// Makes a group with this controller, of version 1 or 2; `None` where that is not allowed.
     pub(crate) fn make(controller: &str) -> Option<Self> {
         let root = Path::new("/sys/fs/cgroup");
         let separate = root.join(controller);
@@ -37,7 +36,7 @@ impl Cgroup {
         fs::write(self.path.join(file), value).unwrap_or_else(|error| panic!("{file} = {value}: {error}"));
     }
 
-    /// Half a CPU for the group, and precedence over everybody else while it has not used it up.
+    /// Half a CPU for the group, with precedence over other processes.
     pub(crate) fn allow_half_a_cpu(&self) {
         if self.unified {
             self.set("cpu.max", "50000 100000");
@@ -49,7 +48,7 @@ impl Cgroup {
         }
     }
 
-    /// Commands of a shell that set a quota of half a CPU and lift it.
+    /// Shell commands that set a quota of half a CPU and remove it.
     pub(crate) fn quota_commands(&self) -> [String; 2] {
         let path = self.path.display();
         if self.unified {
@@ -59,22 +58,22 @@ impl Cgroup {
         }
     }
 
-    /// Precedence for the group over everybody else, without a quota.
+    /// Precedence over other processes, without a quota.
     pub(crate) fn put_first(&self) {
         if self.unified { self.set("cpu.weight", "10000") } else { self.set("cpu.shares", "262144") }
     }
 
-    /// As much of the CPUs again as there is.
+    /// Removes the quota.
     pub(crate) fn lift_quota(&self) {
         if self.unified { self.set("cpu.max", "max 100000") } else { self.set("cpu.cfs_quota_us", "-1") }
     }
 
-    /// So much memory for the group.
+    /// Limits the group's memory.
     pub(crate) fn allow_memory(&self, bytes: u64) {
         self.set(if self.unified { "memory.max" } else { "memory.limit_in_bytes" }, &bytes.to_string());
     }
 
-    /// So many reads a second of a block device, by its number (`major:minor`).
+    /// Limits the reads of a block device (`major:minor`).
     pub(crate) fn allow_reads(&self, device: &str, per_second: u32) {
         if self.unified {
             self.set("io.max", &format!("{device} riops={per_second}"));
@@ -83,7 +82,7 @@ impl Cgroup {
         }
     }
 
-    /// So many requests and bytes a second of a block device, by its number (`major:minor`), of reads and of writes each.
+    /// Limits requests and bytes per second of a block device (`major:minor`), for reads and writes each.
     pub(crate) fn allow_little(&self, device: &str, requests: u32, bytes: u32) {
         if self.unified {
             self.set("io.max", &format!("{device} riops={requests} wiops={requests} rbps={bytes} wbps={bytes}"));
@@ -96,7 +95,7 @@ impl Cgroup {
         }
     }
 
-    /// `program` with these arguments, inside the group.
+    /// `program` with these arguments in the group.
     pub(crate) fn command(&self, program: &Path, arguments: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(self.path.join("cgroup.procs"));
@@ -104,7 +103,7 @@ impl Cgroup {
         command
     }
 
-    /// The program under test, inside the group.
+    /// The program under test in the group.
     pub(crate) fn assay(&self, scratch: &Scratch, arguments: &str) -> Command {
         wrapped(scratch, self.command(&program(), arguments))
     }
@@ -112,7 +111,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // What has just ended may still be counted for a moment.
+        // A process that has just ended may still count for a moment.
         let _ = wait_for(GONE, || fs::remove_dir(&self.path).ok());
     }
 }

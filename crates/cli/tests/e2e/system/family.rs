@@ -1,4 +1,4 @@
-//! The processes that a run has started, as /proc shows them.
+//! The processes of a run in /proc.
 
 use std::fs;
 use std::time::Duration;
@@ -6,19 +6,19 @@ use std::time::Duration;
 use crate::common::Ran;
 use crate::system::process::{Running, wait_for};
 
-/// A process that lives.
+/// A living process.
 struct Member {
     id: u32,
     parent: u32,
     group: u32,
-    /// In ticks since boot.
+    /// Ticks since boot.
     started: u64,
 }
 
-/// What /proc says of a process; `None` for one that has ended.
+/// A process in /proc; `None` if it has ended.
 fn member(id: u32) -> Option<Member> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // After the name in parentheses: state, parent, group … and as the 22nd of all fields when it started.
+    // After the name in parentheses: state, parent, group …; start time is field 22 of all.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let number = |field: usize| fields.get(field)?.parse().ok();
     let started = fields.get(19)?.parse().ok()?;
@@ -30,24 +30,23 @@ fn members() -> Vec<Member> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(member).collect()
 }
 
-/// Whether a process lives.
 pub(crate) fn lives(process: u32) -> bool {
     member(process).is_some()
 }
 
-/// The processes that `parent` has started and that live, the oldest first.
+/// The living child processes of `parent`, the oldest first.
 pub(crate) fn children(parent: u32) -> Vec<u32> {
     let mut children: Vec<Member> = members().into_iter().filter(|member| member.parent == parent).collect();
     children.sort_unstable_by_key(|child| (child.started, child.id));
     children.into_iter().map(|child| child.id).collect()
 }
 
-/// The processes of a group that live.
+/// The living processes of a group.
 pub(crate) fn group(leader: u32) -> Vec<u32> {
     members().into_iter().filter(|member| member.group == leader).map(|member| member.id).collect()
 }
 
-/// A run that must end by itself in this time.
+/// A run that must end by itself within this time.
 #[track_caller]
 pub(crate) fn ended_within(run: Running, patience: Duration) -> Ran {
     let ended = wait_for(patience, || (!lives(run.id())).then_some(()));

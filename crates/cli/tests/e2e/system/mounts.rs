@@ -1,4 +1,4 @@
-//! File systems and devices that a test mounts; each is taken away again when its value is dropped.
+//! File systems and devices that a test mounts, unmounted when dropped.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::common::{Scratch, is_root};
 use crate::system::process::{GONE, succeeded, wait_for};
 
-/// A file system in memory at a folder of its own.
+/// A tmpfs.
 pub(crate) struct Tmpfs(PathBuf);
 
 impl Tmpfs {
@@ -37,7 +37,7 @@ impl Drop for Tmpfs {
     }
 }
 
-/// A small file system in a file of its own, mounted at a folder of its own.
+/// A small file system in an image file.
 pub(crate) struct LoopDisk {
     mounted: PathBuf,
     image: PathBuf,
@@ -49,7 +49,7 @@ impl LoopDisk {
         Self::make_of(scratch, scratch.join(&format!("{kind}.image")), kind, mebibytes, options)
     }
 
-    /// The same of a file at this place.
+    /// The same with the image at this path.
     pub(crate) fn make_of(
         scratch: &Scratch,
         image: PathBuf,
@@ -64,7 +64,7 @@ impl LoopDisk {
         fs::create_dir_all(&mounted).unwrap();
         fs::File::create(&image).unwrap().set_len(mebibytes << 20).unwrap();
         let image_text = image.to_str().unwrap();
-        // Nothing of it is kept for the superuser, so that what is free is what a user can have.
+        // Nothing is reserved for root, so that all free space is usable.
         let special: &[&str] = match kind {
             "ext4" => &["-q", "-F", "-m0"],
             "vfat" => &["-F", "32"],
@@ -81,13 +81,13 @@ impl LoopDisk {
         &self.mounted
     }
 
-    /// The number of its block device, `major:minor`.
+    /// Its block device, `major:minor`.
     pub(crate) fn device(&self) -> String {
         let output = Command::new("mountpoint").arg("-d").arg(&self.mounted).output().unwrap();
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// What was written to its block device since that was made, in bytes.
+    /// Bytes written to its block device so far.
     pub(crate) fn written_bytes(&self) -> u64 {
         assert!(succeeded("sync", &["-f", self.mounted.to_str().unwrap()]));
         let counts = fs::read_to_string(format!("/sys/dev/block/{}/stat", self.device())).unwrap();
@@ -95,19 +95,19 @@ impl LoopDisk {
         512 * counts.split_whitespace().nth(6).and_then(|sectors| sectors.parse::<u64>().ok()).expect("sectors written")
     }
 
-    /// The file that its data is in.
+    /// Its image file.
     pub(crate) fn image(&self) -> &Path {
         &self.image
     }
 
-    /// What is free of it, in bytes.
+    /// Free space in bytes.
     pub(crate) fn free_bytes(&self) -> u64 {
         let output = Command::new("df").args(["-B1", "--output=avail"]).arg(&self.mounted).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         text.lines().nth(1).and_then(|line| line.trim().parse().ok()).expect("what df says is free")
     }
 
-    /// Takes so much of it.
+    /// Uses up this space.
     pub(crate) fn take(&self, bytes: u64) {
         let path = self.mounted.join("taken");
         assert!(
@@ -116,12 +116,12 @@ impl LoopDisk {
         );
     }
 
-    /// Makes every write to it wait until the value is dropped; `None` where that cannot be done.
+    /// Blocks every write until the value is dropped; `None` where that is impossible.
     pub(crate) fn freeze(&self) -> Option<Frozen<'_>> {
         succeeded("fsfreeze", &["-f", self.mounted.to_str().unwrap()]).then_some(Frozen(&self.mounted))
     }
 
-    /// Takes it away from the tree at once; who has files open keeps them.
+    /// Unmounts it lazily: open files stay.
     pub(crate) fn detach(&self) {
         assert!(
             succeeded("umount", &["-l", self.mounted.to_str().unwrap()]),
@@ -137,7 +137,7 @@ impl Drop for LoopDisk {
     }
 }
 
-/// A small ext4 on a block device in memory, of our own.
+/// A small ext4 on a zram device.
 pub(crate) struct Zram {
     number: u32,
     mounted: PathBuf,
@@ -175,7 +175,7 @@ impl Drop for Zram {
     }
 }
 
-/// A file system that no write comes through to.
+/// A file system whose writes are blocked.
 pub(crate) struct Frozen<'a>(&'a Path);
 
 impl Drop for Frozen<'_> {
@@ -184,7 +184,7 @@ impl Drop for Frozen<'_> {
     }
 }
 
-/// A folder that is mounted on itself, to read only.
+/// A folder that is bind-mounted read-only.
 pub(crate) struct ReadOnly<'a>(&'a Path);
 
 impl<'a> ReadOnly<'a> {
@@ -202,7 +202,7 @@ impl Drop for ReadOnly<'_> {
     }
 }
 
-/// A folder that shows another one through an overlay.
+/// An overlay.
 pub(crate) struct Overlay(PathBuf);
 
 impl Overlay {
@@ -228,7 +228,7 @@ impl Drop for Overlay {
     }
 }
 
-/// A folder that shows another one through a file system in user space.
+/// A folder mounted through a FUSE file system.
 pub(crate) struct Bound(PathBuf);
 
 impl Bound {
@@ -250,7 +250,7 @@ impl Drop for Bound {
     }
 }
 
-/// A folder that nobody but the superuser may write to; writable again when dropped.
+/// A folder without write permission until dropped.
 pub(crate) struct Locked<'a>(&'a Path);
 
 impl<'a> Locked<'a> {

@@ -1,4 +1,4 @@
-//! Processes that a test starts, and what the system has.
+//! Processes that a test starts, and programs of the system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use crate::common::{Ran, Scratch, command, program, stored_runs};
 
-/// How long anything may take that is waited for.
+/// Timeout of everything that is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long something that has to go may take to be gone.
+/// Timeout for something to disappear.
 pub(crate) const GONE: Duration = Duration::from_secs(2);
 
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Looks again and again until there is something; once `patience` has been spent on waiting there is nothing.
+/// Polls until there is a value, or `patience` has passed.
 pub(crate) fn wait_for<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     for _ in 0..patience.as_millis() / PAUSE.as_millis() {
         if let Some(found) = look() {
@@ -27,41 +27,40 @@ pub(crate) fn wait_for<T>(patience: Duration, mut look: impl FnMut() -> Option<T
     look()
 }
 
-/// Runs a program of the system, which must end well.
+/// Whether a program of the system succeeds.
 pub(crate) fn succeeded(name: &str, arguments: &[&str]) -> bool {
     let output = Command::new(name).args(arguments).stderr(Stdio::null()).output();
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Whether a program of the system is here.
+/// Whether a program of the system is installed.
 pub(crate) fn has(name: &str) -> bool {
     succeeded("sh", &["-c", &format!("command -v {name}")])
 }
 
-/// A CPU that we may run on.
+/// A CPU of our affinity.
 pub(crate) fn allowed_cpu() -> u32 {
     allowed_cpus()[0]
 }
 
-/// The CPUs that we may run on, ascending.
+/// The CPUs of our affinity, ascending.
 pub(crate) fn allowed_cpus() -> Vec<u32> {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
     machine::parse_list(allowed.trim())
 }
 
-/// Sends a signal, named without SIG, to a process.
 pub(crate) fn signal(process: u32, name: &str) {
     assert!(signalled(process, name), "cannot send {name} to {process}");
 }
 
-/// Whether there was such a process to send a signal to.
+/// Sends a signal, named without SIG; `false` if there is no such process.
 pub(crate) fn signalled(process: u32, name: &str) -> bool {
     succeeded("kill", &["-s", name, &process.to_string()])
 }
 
-/// A command without a standard input and with the usual reaction to signals, whatever the tests themselves were started
-/// with: what a shell starts in the background ignores an interrupt, and so does all that it starts.
+/// A command without standard input and with default signal handling: in a background job of a shell tests ignore
+/// interrupts, which child processes would inherit.
 pub(crate) fn reacting(command: &Command) -> Command {
     let mut plain = Command::new("env");
     plain.args(["-i", "--default-signal=INT,TERM,HUP"]);
@@ -76,16 +75,16 @@ pub(crate) fn reacting(command: &Command) -> Command {
     plain
 }
 
-/// Whether a process ignores one of the signals that stop a run; not if it is gone.
+/// Whether a process ignores one of the signals that stop a run.
 fn ignores_stop_signals(process: u32) -> bool {
-    /// SIGHUP, SIGINT and SIGTERM: numbers 1, 2 and 15, in a mask whose lowest bit is number 1.
+    /// Mask of SIGHUP, SIGINT and SIGTERM (1, 2, 15); the lowest bit is number 1.
     const STOPS: u64 = 1 | 1 << 1 | 1 << 14;
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     mask.is_some_and(|mask| mask & STOPS != 0)
 }
 
-/// A program that is stopped when its value is dropped.
+/// A program that is killed when its value is dropped.
 pub(crate) struct Running(Option<Child>);
 
 impl Running {
@@ -93,8 +92,8 @@ impl Running {
         Self(Some(command.spawn().unwrap()))
     }
 
-    /// Starts the program under test, which reacts to signals as usual: what is sent before `env` has seen to that would be
-    /// lost where the tests themselves ignore it.
+    /// Starts the program under test with default signal handling, and waits until `env` has restored it: an earlier signal
+    /// would be lost.
     pub(crate) fn assay(scratch: &Scratch, arguments: &str) -> Self {
         let mut plain = reacting(&command(scratch, arguments.split_whitespace()));
         let started = Self::start(plain.stdout(Stdio::piped()).stderr(Stdio::piped()));
@@ -113,7 +112,6 @@ impl Running {
         self.0.take().unwrap().wait_with_output().unwrap()
     }
 
-    /// Waits for its end.
     pub(crate) fn end(self) -> Ran {
         self.output().into()
     }
@@ -124,7 +122,7 @@ impl Running {
         wait_for(PATIENCE, || workers().into_iter().find(own)).expect("a worker").id
     }
 
-    /// Waits for its end; the most memory that any of its workers was seen to have, in bytes, too.
+    /// Waits for its end; also the most memory that a worker was seen to have, in bytes.
     pub(crate) fn memory_and_end(self) -> (u64, Ran) {
         let id = self.id();
         let looking = std::thread::spawn(move || {
@@ -141,8 +139,7 @@ impl Running {
     }
 }
 
-/// Waits until the journal of a run, the only one that goes on in the store of `scratch`, holds so many samples; the
-/// run's folder.
+/// The folder of the only run in progress in the store of `scratch`, once its journal has this many samples.
 pub(crate) fn samples_in_journal(scratch: &Scratch, samples: usize) -> PathBuf {
     let look = || stored_runs(scratch).into_iter().find(|folder| journalled(folder) >= samples);
     wait_for(PATIENCE, look).unwrap_or_else(|| panic!("no {samples} samples in {:?}", stored_runs(scratch)))
@@ -163,7 +160,7 @@ pub(crate) fn journalled(folder: &Path) -> usize {
     text.lines().filter(|line| line.starts_with("{\"kind\":\"sample\"")).count()
 }
 
-/// The most memory that a process has had so far, in bytes; 0 of one that is gone.
+/// The peak memory of a process in bytes; 0 if it has ended.
 fn most_memory(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
@@ -177,7 +174,7 @@ pub(crate) struct Process {
     parent: u32,
 }
 
-/// The workers of the program under test that live.
+/// The living workers of the program under test.
 fn workers() -> Vec<Process> {
     let own = fs::canonicalize(program()).unwrap();
     let entries = fs::read_dir("/proc").unwrap().flatten();
@@ -191,13 +188,13 @@ fn is_worker(process: u32, program: &Path) -> bool {
     arguments.ends_with(b"\0worker\0") && fs::read_link(folder.join("exe")).is_ok_and(|exe| exe == program)
 }
 
-/// The parent of a process: the fourth field of its `stat`, the second after the name in parentheses.
+/// The parent of a process: the second field after the name in parentheses of its `stat`.
 pub(crate) fn parent(process: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Asserts that no worker outlives the program that started it. One that a test beside started by hand is none.
+/// Asserts that no worker outlives its runner. Workers started by a test are not counted.
 #[track_caller]
 pub(crate) fn assert_no_orphans() {
     let is_orphan = |worker: &Process| {
@@ -215,7 +212,7 @@ pub(crate) fn assert_no_orphans() {
     assert!(gone.is_some(), "workers that were left behind: {orphans:?}");
 }
 
-/// A command that starts the program under test through another program, with the usual environment.
+/// The program under test started by another program, with the usual environment.
 pub(crate) fn wrapped(scratch: &Scratch, mut wrapper: Command) -> Command {
     let usual = command(scratch, [""; 0]);
     let variables = usual.get_envs().filter_map(|(name, value)| Some((name, value?)));
@@ -224,7 +221,7 @@ pub(crate) fn wrapped(scratch: &Scratch, mut wrapper: Command) -> Command {
     wrapper
 }
 
-/// The program under test, started by a line of shell in which it is `"$@"`.
+/// The program under test, started by a shell line in which it is `"$@"`.
 pub(crate) fn through_shell(scratch: &Scratch, line: &str, arguments: &str) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", line, "sh"]).arg(program()).args(arguments.split_whitespace());
