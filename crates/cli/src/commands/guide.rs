@@ -180,7 +180,7 @@ fn area_of(text: &str) -> Option<Area> {
 }
 
 fn areas() -> std::result::Result<Vec<Area>, Stopped> {
-    let names: Vec<&str> = AREAS.iter().map(|(_, text)| *text).collect();
+    let names: Vec<&str> = AREAS.iter().map(|(text, _)| *text).collect();
     let some = |chosen: &[ListOption<&&str>]| {
         let nothing = chosen.is_empty().then(|| "choose at least one, with the space bar".to_owned());
         Ok(nothing.map_or(Validation::Valid, invalid))

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::{RUN, with_run};
-use crate::common::{Ran, assay, command, is_root, list, names, refusal, rows, skip, succeed};
+use crate::common::{Ran, assay, command, is_root, names, refusal, rows, skip, succeed};
 use crate::system::mounts::{Locked, Tmpfs};
 use crate::system::process::has;
 
