@@ -9,7 +9,8 @@ use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
 use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 use report::Style;
-use report::classic::{HplSource, LinpackTable, cpu_table, linpack_table};
+use report::classic::linpack::series;
+use report::classic::{cpu, lines};
 use report::terminal::render;
 
 const GIGA: f64 = 1e9;
@@ -81,40 +82,36 @@ fn run() -> Document {
     document
 }
 
-fn table(document: &Document) -> LinpackTable {
-    linpack_table(document).unwrap_or_else(|| panic!("the run has no LINPACK table"))
-}
-
 #[test]
 fn each_trial_has_its_line_and_each_size_its_mean_and_its_best() {
-    let table = table(&run());
-    assert_eq!(table.series.iter().map(|series| series.threads).collect::<Vec<_>>(), [1, 2]);
-    let sizes = &table.series[1].sizes;
+    let document = run();
+    let all = series(&document);
+    assert_eq!(all.iter().map(|series| series.threads).collect::<Vec<_>>(), [1, 2]);
+    let sizes = &all[1].sizes;
     assert_eq!(
-        sizes.iter().map(|size| (size.n, size.lda)).collect::<Vec<_>>(),
+        sizes.iter().map(|size| (size.params.n, size.params.lda)).collect::<Vec<_>>(),
         [(1000, 1000), (5000, 5008), (45_000, 45_000)]
     );
     assert_eq!((sizes[0].average, sizes[0].maximal), (Some(50.0 * GIGA), Some(60.0 * GIGA)));
     let trial = sizes[1].trials[1];
     assert!((trial.seconds * trial.rate / LinpackOp::Lu.operations(5000) - 1.0).abs() < 1e-12);
-    assert_eq!((trial.residual, trial.scaled, trial.passes), (Some(1.25e-12), Some(0.02), Some(true)));
-    assert_eq!((sizes[2].status, sizes[2].average, sizes[2].trials.len()), (Status::Skipped, None, 0));
+    assert_eq!((trial.residual, trial.scaled, trial.passes()), (Some(1.25e-12), Some(0.02), Some(true)));
+    assert_eq!((sizes[2].row.status, sizes[2].average, sizes[2].trials.len()), (Status::Skipped, None, 0));
 }
 
 #[test]
 fn only_solutions_of_the_classic_run_belong_to_the_table() {
     let mut document = run();
     document.run.suite = "standard".into();
-    assert_eq!(linpack_table(&document), None);
+    assert!(series(&document).is_empty());
     for op in [LinpackOp::Gemm, LinpackOp::LuMixed] {
         let mut document = run();
         for row in &mut document.experiments {
             let Params::Linpack(params) = &mut row.params else { panic!("{row:?}") };
             params.op = op;
         }
-        assert_eq!(linpack_table(&document), None, "a product is no solution, and mixed precision no LINPACK");
+        assert!(series(&document).is_empty(), "a product is no solution, and mixed precision no LINPACK");
     }
-    assert_eq!(linpack_table(&fixture::classic()), None);
 }
 
 #[test]
@@ -123,11 +120,12 @@ fn a_residual_that_is_too_large_never_passes() {
     let residual =
         document.experiments[0].metrics.iter_mut().find(|metric| metric.name.as_str() == "residual").unwrap();
     (residual.samples[0].value, residual.samples[1].value) = (16.0, f64::NAN);
-    let series = &table(&document).series[1];
-    assert_eq!(series.sizes[1].trials.iter().map(|trial| trial.passes).collect::<Vec<_>>(), [Some(false); 2]);
+    let passes = |document: &Document| -> Vec<Option<bool>> {
+        series(document)[1].sizes[1].trials.iter().map(report::classic::linpack::Trial::passes).collect()
+    };
+    assert_eq!(passes(&document), [Some(false); 2]);
     document.experiments[0].metrics.retain(|metric| metric.name.as_str() == "throughput");
-    let unknown = &table(&document).series[1].sizes[1].trials;
-    assert!(unknown.iter().all(|trial| trial.passes.is_none() && trial.residual.is_none()));
+    assert_eq!(passes(&document), [None; 2]);
 }
 
 #[test]
@@ -151,9 +149,10 @@ fn a_product_never_stands_for_hpl() {
     document.experiments.retain(|row| row.area != Area::Linpack);
     let product = LinpackParams { op: LinpackOp::Gemm, ..params(5000, 2) };
     document.experiments.push(row(&like, product, &[500.0 * GIGA]));
-    assert!(!cpu_table(&document).unwrap().has_hpl());
+    let tools = |document: &Document| -> Vec<String> {
+        lines(&cpu::series(document)).iter().flat_map(|(_, point)| &point.rate.tools).map(|found| found.tool.clone()).collect()
+    };
+    assert!(tools(&document).is_empty());
     document.experiments.push(row(&like, params(5000, 2), &[100.0 * GIGA]));
-    let table = cpu_table(&document).unwrap();
-    let points = || table.series.iter().flat_map(|series| &series.points).filter_map(|point| point.hpl);
-    assert!(points().next().is_some() && points().all(|hpl| hpl.source == HplSource::Own));
+    assert_eq!(tools(&document), [cpu::OWN]);
 }

@@ -1,24 +1,22 @@
-//! The classic suite's table of the CPU: each workload with plain and vector instructions, by threads, beside HPL and
-//! what is possible.
-
-use std::collections::BTreeSet;
+//! The classic table of the CPU: each workload with plain and vector instructions, by threads, with HPL and the limits.
 
 use model::document::{Document, Row, Status};
 use model::experiment::Classic;
 use model::isa::Element;
-use model::peak::{Peak, PeakKind};
-use model::sample::Metric;
+use model::number::{giga, power};
+use model::peak::PeakKind;
+use model::sample::MetricName;
 use model::unit::Unit;
-use model::warning::Grade;
 
-use super::figures::{Theory, did, highest};
+use super::table::{
+    ClassicPart, ClassicTable, Columns, GivesWay, Note, TableColumn, ToolColumns, done_words, table_lines,
+};
+use super::values::{Figure, Line, Measured, Point, Series, ToolValue, common, gathered, highest, lines, rows_of};
+use crate::grid::value::Column;
+use crate::layout::Align;
 use areas::cpu::label as cpu;
-use areas::label::{Label, stem_of};
+use areas::label::{Label, stem_of, threads};
 use areas::linpack::label::solves_as_hpl;
-use model::number::deviation;
-
-/// The name of this table in a row's [`Classic`].
-const TABLE: &str = "cpu";
 
 /// The workloads in the table's order: by the width of their operands.
 const WORKLOADS: [&str; 4] = ["QP", "HP", "SP", "DP"];
@@ -35,256 +33,271 @@ const ELEMENTS: [Element; 8] = [
     Element::Fp64,
 ];
 
-/// The tools that are HPL, or have it in them.
+/// The tools that are HPL or contain it.
 const HPL: [&str; 2] = ["hpl", "hpcc"];
 
-/// The whole table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CpuTable {
-    /// One for each workload, type and class, in the table's order.
-    pub series: Vec<Series>,
-    /// Operations that the table's experiment comes to over all threads, where all rows state the same.
-    pub total: Option<f64>,
-}
+/// What our own LINPACK is called where it stands for HPL.
+pub const OWN: &str = "assay";
 
-/// One workload of one type with one class of instructions, over the threads.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Series {
+/// One workload of one type with one class of instructions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuKey {
     /// `QP`, `HP`, `SP` or `DP`.
     pub workload: String,
     /// The type of the operands.
     pub element: Element,
     /// `plain` or `vector`.
     pub class: String,
+    /// The id of the kernel's benchmarks without the threads.
+    stem: String,
     /// Operation and instruction set in words: `dot, AVX-512 VNNI`.
-    pub kernel: String,
+    kernel: String,
     /// What is summed into what, where that is not the type itself: `s32 ← u8 × s8`; else empty.
-    pub sums: String,
-    /// By threads, the fewest first.
-    pub points: Vec<Point>,
+    sums: String,
 }
 
-/// One line of the table. Rates are in `op/s` or `flop/s`; what is not known is `None`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Point {
-    /// Id of the row.
-    pub id: String,
-    /// Threads.
-    pub threads: u32,
-    /// What became of it.
-    pub status: Status,
-    /// How far it can be trusted.
-    pub grade: Option<Grade>,
-    /// The unit of the rates; `None` where nothing was measured.
-    pub unit: Option<Unit>,
-    /// The median rate.
-    pub measured: Option<f64>,
-    /// The 95 % interval of the median.
-    pub interval: Option<[f64; 2]>,
-    /// The samples' standard deviation.
-    pub stddev: Option<f64>,
-    /// What is possible with this class of instructions.
-    pub theory: Option<Theory>,
-    /// What vector instructions could do at most, beside plain ones.
-    pub vector_theory: Option<f64>,
-    /// Measured over theory, as the document has it.
-    pub efficiency: Option<f64>,
-    /// What HPL did with as many threads; beside fp64 with vectors only, which is what it computes with.
-    pub hpl: Option<Hpl>,
-    /// Seconds for the table's total at this rate.
-    pub total_seconds: Option<f64>,
-    /// Whether each of its samples was the whole total.
-    pub in_full: bool,
-}
-
-/// A rate of solving dense equations.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hpl {
-    /// The rate, `flop/s`.
-    pub value: f64,
-    /// The same over the theory of the line.
-    pub efficiency: Option<f64>,
-    /// Who measured it.
-    pub source: HplSource,
-}
-
-/// Who measured a rate of solving dense equations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HplSource {
-    /// HPL itself, run beside ours.
-    Tool,
-    /// Our own LINPACK, counted alike.
-    Own,
-}
-
-impl CpuTable {
-    /// The table of these rows; `None` where none belongs to it.
-    pub(super) fn of(document: &Document) -> Option<Self> {
-        let rows = document.experiments.iter().filter_map(|row| Some((row, row.classic.as_ref()?)));
-        let rows: Vec<(&Row, &Classic)> = rows.filter(|(_, classic)| classic.table == TABLE).collect();
-        let first_total = rows.first()?.1.total;
-        let total = first_total.filter(|_| rows.iter().all(|(_, classic)| classic.total == first_total));
-        let keys: BTreeSet<_> = rows.iter().filter_map(|(row, classic)| key(row, classic)).collect();
-        let series = keys.into_iter().filter_map(|wanted| {
-            let own = rows.iter().filter(|(row, classic)| key(row, classic) == Some(wanted));
-            series(&own.copied().collect::<Vec<_>>(), document)
-        });
-        Some(Self { series: series.collect(), total })
-    }
-
-    /// Every line, in reading order.
-    pub fn lines(&self) -> impl Iterator<Item = (&Series, &Point)> {
-        self.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)))
-    }
-
-    /// The line with the highest efficiency.
-    pub fn highest_efficiency(&self) -> Option<(f64, (&Series, &Point))> {
-        highest(self.lines(), |(_, point)| point.efficiency)
-    }
-
-    /// Whether any line stands beside HPL.
-    pub fn has_hpl(&self) -> bool {
-        self.series.iter().flat_map(|series| &series.points).any(|point| point.hpl.is_some())
-    }
-}
-
-impl Series {
-    /// The fewest threads that are as fast as any: whose interval reaches that of the highest median.
-    pub fn best_threads(&self) -> Option<u32> {
-        let bounds = |point: &Point| {
-            let median = point.measured?;
-            Some((median, point.interval.unwrap_or([median; 2])))
-        };
-        let known = || self.points.iter().filter_map(|point| Some((point.threads, bounds(point)?)));
-        let (_, (_, [least, _])) = known().reduce(|best, other| if other.1.0 > best.1.0 { other } else { best })?;
-        known().find(|(_, (_, [_, most]))| *most >= least).map(|(threads, _)| threads)
-    }
-
+impl CpuKey {
     /// `QP INT8 vector`.
     pub fn name(&self) -> String {
         format!("{} {} {}", self.workload, cpu::precision(self.element), self.class)
     }
-}
 
-/// A series' place in the table, and what tells it from others.
-type Key<'a> = (usize, &'a str, usize, &'a str);
-
-fn key<'a>(row: &Row, classic: &'a Classic) -> Option<Key<'a>> {
-    let element = cpu::params(row)?.element;
-    let workload = WORKLOADS.iter().position(|name| *name == classic.workload).unwrap_or(WORKLOADS.len());
-    let element = ELEMENTS.iter().position(|other| *other == element)?;
-    Some((workload, &classic.workload, element, classic.class.as_deref().unwrap_or_default()))
-}
-
-/// The series of rows of one key: where they are of several kernels, those of the fastest.
-fn series(rows: &[(&Row, &Classic)], document: &Document) -> Option<Series> {
-    let rate = |row: &Row| measured(row).map_or(0.0, |metric| metric.summary.median);
-    let fastest = rows.iter().reduce(|best, other| if rate(other.0) > rate(best.0) { other } else { best })?;
-    let (row, classic) = *fastest;
-    let kernel = stem_of(row);
-    let mut points: Vec<Point> = rows
-        .iter()
-        .filter(|(row, _)| stem_of(row) == kernel)
-        .map(|(row, classic)| point(row, classic, document))
-        .collect();
-    points.sort_by_key(|point| point.threads);
-    let element = cpu::params(row)?.element;
-    Some(Series {
-        workload: classic.workload.clone(),
-        element,
-        class: classic.class.clone().unwrap_or_default(),
-        kernel: Label::alone(row).how,
-        sums: cpu::sums(element, row.kernel.as_ref()),
-        points,
-    })
-}
-
-fn measured(row: &Row) -> Option<&Metric> {
-    row.metrics.first().filter(|_| row.status == Status::Ok)
-}
-
-fn point(row: &Row, classic: &Classic, document: &Document) -> Point {
-    let metric = measured(row);
-    let threads = row.params.threads();
-    let theory = metric.and_then(Theory::of);
-    let rate = metric.map(|metric| metric.summary.median);
-    let fp64 = cpu::params(row).is_some_and(|params| params.element == Element::Fp64);
-    let beside_hpl = fp64 && classic.class.as_deref() == Some("vector");
-    Point {
-        id: row.id.clone(),
-        threads,
-        status: row.status,
-        grade: row.grade,
-        unit: metric.map(|metric| metric.unit),
-        measured: rate,
-        interval: metric.and_then(|metric| metric.summary.ci95),
-        stddev: metric.and_then(|metric| deviation(&metric.summary)),
-        theory,
-        vector_theory: metric.and_then(|metric| peak(metric, PeakKind::PlatformMaximum)).map(|peak| peak.value),
-        efficiency: metric.and_then(|metric| metric.efficiency).map(|efficiency| efficiency.value),
-        hpl: beside_hpl.then(|| hpl(document, threads, theory)).flatten(),
-        total_seconds: classic.total.zip(rate).filter(|(_, rate)| *rate > 0.0).map(|(total, rate)| total / rate),
-        in_full: classic.total.zip(metric).is_some_and(|(total, metric)| did(total, metric)),
+    /// Its place in the table.
+    fn place(&self) -> (usize, String, Option<usize>, String) {
+        let workload = WORKLOADS.iter().position(|name| *name == self.workload).unwrap_or(WORKLOADS.len());
+        let element = ELEMENTS.iter().position(|element| *element == self.element);
+        (workload, self.workload.clone(), element, self.class.clone())
     }
 }
 
-fn peak(metric: &Metric, kind: PeakKind) -> Option<&Peak> {
-    metric.peaks.iter().find(|peak| peak.kind == kind)
+/// The series of a classic run, in the table's order. Where one has several kernels, the fastest stands for it.
+pub fn series(document: &Document) -> Vec<Series<CpuKey>> {
+    let rows = rows_of(document, "cpu").into_iter();
+    let points = rows.filter_map(|(row, classic)| Some((key(row, classic)?, point(row, classic, document))));
+    let mut all = gathered(points);
+    all.sort_by_key(|series| series.key.place());
+    let rate = |series: &Series<CpuKey>| {
+        series.points.iter().filter_map(|point| point.rate.median()).fold(0.0, f64::max)
+    };
+    let mut fastest: Vec<Series<CpuKey>> = Vec::new();
+    for series in all {
+        match fastest.last_mut() {
+            Some(known) if known.key.place() == series.key.place() => {
+                if rate(&series) > rate(known) {
+                    *known = series;
+                }
+            }
+            _ => fastest.push(series),
+        }
+    }
+    fastest
 }
 
-/// The fastest that HPL was with as many threads; without it, the fastest that our own LINPACK was.
-fn hpl(document: &Document, threads: u32, theory: Option<Theory>) -> Option<Hpl> {
+fn key(row: &Row, classic: &Classic) -> Option<CpuKey> {
+    let element = cpu::params(row)?.element;
+    Some(CpuKey {
+        workload: classic.workload.clone(),
+        element,
+        class: classic.class.clone().unwrap_or_default(),
+        stem: stem_of(row),
+        kernel: Label::alone(row).how,
+        sums: cpu::sums(element, row.kernel.as_ref()),
+    })
+}
+
+fn point(row: &Row, classic: &Classic, document: &Document) -> Point {
+    let metric = row.metric(MetricName::Throughput).filter(|_| row.status == Status::Ok);
+    let point = Point::of(row);
+    let rate = point.rate.median();
+    let mut point = point.with_total(classic.total, rate, metric);
+    let vectors = metric.and_then(|metric| metric.peaks.iter().find(|peak| peak.kind == PeakKind::PlatformMaximum));
+    point.vector_theory = vectors.map(|peak| peak.value);
+    let is_fp64 = cpu::params(row).is_some_and(|params| params.element == Element::Fp64);
+    // HPL computes with vectors of fp64.
+    let is_as_hpl = is_fp64 && classic.class.as_deref() == Some("vector");
+    point.rate.tools = if is_as_hpl { hpl(document, point.threads).into_iter().collect() } else { Vec::new() };
+    point
+}
+
+/// The highest rate of HPL with as many threads; without it, that of our own LINPACK.
+fn hpl(document: &Document, threads: u32) -> Option<ToolValue> {
     let rows = || document.experiments.iter().filter(|row| row.params.threads() == threads);
-    let metrics = || rows().flat_map(|row| &row.metrics).filter(|metric| metric.unit == Unit::FlopPerSecond);
-    let references = metrics().flat_map(|metric| &metric.references);
-    let tool = references.filter(|reference| HPL.contains(&reference.tool.as_str()) && reference.status == Status::Ok);
-    let tool = tool.filter_map(|reference| reference.median).reduce(f64::max);
-    let own = rows().filter(|row| solves_as_hpl(row)).filter_map(measured);
-    let own = own.filter(|metric| metric.unit == Unit::FlopPerSecond).map(|metric| metric.summary.median);
-    let found = tool.map(|value| (value, HplSource::Tool));
-    let (value, source) = found.or_else(|| own.reduce(f64::max).map(|value| (value, HplSource::Own)))?;
-    Some(Hpl { value, efficiency: theory.map(|theory| value / theory.value), source })
+    let found = rows().flat_map(|row| &row.metrics).filter(|metric| metric.unit == Unit::FlopPerSecond);
+    let found = found.flat_map(|metric| Measured::of(metric).tools);
+    let tools = found.filter(|found| HPL.contains(&found.tool.as_str())).map(|found| found.value);
+    let own = rows().filter(|row| solves_as_hpl(row) && row.status == Status::Ok);
+    let own = own.filter_map(|row| row.metrics.first().filter(|metric| metric.unit == Unit::FlopPerSecond));
+    let own = own.map(|metric| metric.summary.median);
+    let found = tools.reduce(f64::max).map(|value| (HPL[0], value));
+    let (tool, value) = found.or_else(|| Some((OWN, own.reduce(f64::max)?)))?;
+    Some(ToolValue { tool: tool.to_owned(), value, is_own: false })
+}
+
+/// The fewest threads that are as fast as any.
+pub fn best_threads(series: &Series<CpuKey>) -> Option<u32> {
+    fewest(series.points.iter().filter_map(|point| Some((point.threads, point.rate.figure?))))
+}
+
+/// The first whose interval reaches that of the highest median.
+fn fewest(known: impl Iterator<Item = (u32, Figure)> + Clone) -> Option<u32> {
+    let (_, fastest) = known.clone().reduce(|best, other| if other.1.median > best.1.median { other } else { best })?;
+    known.into_iter().find(|(_, figure)| figure.ends()[1] >= fastest.ends()[0]).map(|(threads, _)| threads)
+}
+
+const TOTAL: GivesWay = GivesWay { rank: 0, words: "the time for the total" };
+const VECTORS: GivesWay = GivesWay { rank: 2, words: "the vector peak beside plain rows" };
+
+const COLUMNS: Columns<'static> = Columns {
+    measured: |point| &point.rate,
+    lower_is_better: false,
+    format: &giga,
+    units: ["GigaOPS", ""],
+    base: None,
+    headings: ["Measured", "Theoretical"],
+    in_text: Some(["threads", "efficiency"]),
+    interval: None,
+    tools: &[ToolColumns {
+        programs: &[HPL[0], OWN],
+        text: ["HPL", "HPL eff."],
+        grid: ["HPL measured", "HPL efficiency"],
+        gives_way: GivesWay { rank: 1, words: "HPL" },
+        is_kept: true,
+        names_program: false,
+    }],
+};
+
+/// The table with its notes; nothing where no benchmark is in it.
+pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
+    let series = series(document);
+    let points = lines(&series);
+    let mut lines = table_lines(&points, |series| &series.key.workload);
+    lines.iter_mut().for_each(|line| line.is_marked = false);
+    let label = |word: fn(&CpuKey) -> String, key: fn(&CpuKey) -> String| {
+        let words = TableColumn::words(&points, |(series, _)| word(&series.key));
+        words.once(&points, |(series, _)| key(&series.key)).text("", Align::Left)
+    };
+    let labels = [
+        TableColumn::words(&points, |(series, _)| series.key.name()).grid(Column::text("Workload")).kept(),
+        label(|key| key.workload.clone(), |key| key.workload.clone()),
+        label(|key| cpu::precision(key.element), |key| format!("{} {}", key.workload, key.element)).joined(),
+        label(|key| key.class.clone(), CpuKey::name).joined(),
+    ];
+    let vectors = TableColumn::figures(&points, |(_, point)| point.vector_theory, giga)
+        .text("vectors", Align::Decimal)
+        .gives_way(VECTORS)
+        .grid(Column::number("Vector theoretical"));
+    let total = common(points.iter().map(|(_, point)| point.total)).flatten();
+    let times = total.map(|total| TableColumn::durations(&points, format!("{} in", power(total))).gives_way(TOTAL));
+    let title = "The classic CPU table, in billions of operations a second";
+    vec![ClassicPart::Table(ClassicTable {
+        grid: Some(("classic-cpu".to_owned(), format!("{title} (GigaOPS: GFLOP/s, GOP/s)"))),
+        title: Some(format!("{title} (GFLOP/s, GOP/s)")),
+        columns: COLUMNS.of((&points, &lines), labels, [Vec::new(), vec![vectors], times.into_iter().collect()]),
+        lines,
+        notes: notes(&series, &points, total),
+    })]
+}
+
+/// What must be known to read the table, and what follows from it.
+fn notes(series: &[Series<CpuKey>], points: &[Line<'_, CpuKey>], total: Option<f64>) -> Vec<Note> {
+    let line_words = |(series, point): &Line<'_, CpuKey>| {
+        format!("{} with {}", series.key.name(), threads(point.threads))
+    };
+    let notes = [
+        best_threads_words(series).map(Note::new),
+        Note::highest(highest(points, |point| point.rate.efficiency), line_words),
+        total.map(|total| Note::of_text(total_words(points, total))),
+        Some(Note::new(
+            "Measured: the median; std dev: of the samples; theory: operations per cycle x the clock measured beside \
+             the row; vectors: the same for the best vector loop, beside plain ones.",
+        )),
+        kernels(series).map(Note::new),
+        Some(Note::new(hpl_words(points))),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+/// `Best thread count (…): 2 for QP INT8 vector; 4 for all others.`
+fn best_threads_words(series: &[Series<CpuKey>]) -> Option<String> {
+    let best: Vec<(u32, String)> =
+        series.iter().filter_map(|series| Some((best_threads(series)?, series.key.name()))).collect();
+    let mut counts: Vec<u32> = best.iter().map(|(count, _)| *count).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let of = |count: u32| best.iter().filter(move |(other, _)| *other == count).map(|(_, name)| name.as_str());
+    // What most have in common comes last, in two words.
+    let common = counts.iter().copied().max_by_key(|count| of(*count).count())?;
+    let named = counts.iter().filter(|count| **count != common);
+    let mut parts: Vec<String> =
+        named.map(|count| format!("{count} for {}", of(*count).collect::<Vec<_>>().join(", "))).collect();
+    let others = if parts.is_empty() { "all workloads" } else { "all others" };
+    parts.push(format!("{common} for {others}"));
+    Some(format!(
+        "Best number of threads, the fewest whose interval reaches that of the highest rate: {}.",
+        parts.join("; ")
+    ))
+}
+
+/// What the total is, and whether it was done.
+fn total_words(points: &[Line<'_, CpuKey>], total: f64) -> String {
+    let measured = || points.iter().filter(|(_, point)| point.rate.figure.is_some());
+    let full = measured().filter(|(_, point)| point.in_full).count();
+    let done = [
+        "each sample did all of them".to_owned(),
+        format!(
+            "in {full} of {} rows each sample did all of them, for the others the time is worked out",
+            measured().count()
+        ),
+        "the time for them is worked out from the rate; --exact-workload does them in full".to_owned(),
+    ];
+    format!("Total: {} operations, divided among the threads; {}.", power(total), done_words(points, done))
+}
+
+/// The loops of the classes.
+fn kernels(series: &[Series<CpuKey>]) -> Option<String> {
+    const PLAIN: &str = "Plain: a scalar loop as compilers make it of one multiplication, one addition and one \
+        subtraction a step.";
+    let of = |class: &'static str| series.iter().map(|series| &series.key).filter(move |key| key.class == class);
+    let words = |key: &CpuKey| {
+        let comma = if key.sums.is_empty() { "" } else { ", " };
+        format!("{} {}{comma}{}", cpu::precision(key.element), key.kernel, key.sums)
+    };
+    let vector = of("vector").map(words).collect::<Vec<_>>();
+    let vector = (!vector.is_empty()).then(|| format!("Vector, the fastest of each type: {}.", vector.join("; ")));
+    let plain = of("plain").next().map(|_| PLAIN.to_owned());
+    let told: Vec<String> = plain.into_iter().chain(vector).collect();
+    (!told.is_empty()).then(|| told.join(" "))
+}
+
+fn hpl_words(points: &[Line<'_, CpuKey>]) -> String {
+    let with = |tool: &str| -> Vec<String> {
+        let of_tool = points.iter().filter(|(_, point)| point.rate.tool(&[tool]).is_some());
+        of_tool.map(|(_, point)| threads(point.threads)).collect()
+    };
+    let own = with(OWN);
+    let who = match (with(HPL[0]).len(), own.len()) {
+        (0, 0) => return "HPL was not measured in this run.".to_owned(),
+        (_, 0) => "the fastest that it was".to_owned(),
+        (0, _) => "was not run; the fastest that our own LINPACK was, counted as HPL counts,".to_owned(),
+        _ => format!("the fastest that it was (for want of it our own LINPACK with {})", own.join(", ")),
+    };
+    format!("HPL: {who} with as many threads, and that over the theory of its line.")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn series_of(points: &[(u32, f64, Option<[f64; 2]>)]) -> Series {
-        let point = |(threads, measured, interval): &(u32, f64, Option<[f64; 2]>)| Point {
-            id: String::new(),
-            threads: *threads,
-            status: Status::Ok,
-            grade: None,
-            unit: Some(Unit::OpPerSecond),
-            measured: Some(*measured),
-            interval: *interval,
-            stddev: None,
-            theory: None,
-            vector_theory: None,
-            efficiency: None,
-            hpl: None,
-            total_seconds: None,
-            in_full: false,
-        };
-        Series {
-            workload: "QP".into(),
-            element: Element::Int8,
-            class: "plain".into(),
-            kernel: String::new(),
-            sums: String::new(),
-            points: points.iter().map(point).collect(),
-        }
-    }
-
     #[test]
     fn threads_that_bring_nothing_beyond_noise_are_not_the_best() {
-        let around = |median: f64| Some([median * 0.99, median * 1.01]);
-        let oversubscribed = series_of(&[(1, 1.0, around(1.0)), (2, 2.0, around(2.0)), (4, 2.01, around(2.01))]);
-        assert_eq!(oversubscribed.best_threads(), Some(2));
-        let growing = series_of(&[(1, 1.0, around(1.0)), (2, 2.0, around(2.0)), (4, 2.2, around(2.2))]);
-        assert_eq!(growing.best_threads(), Some(4));
-        assert_eq!(series_of(&[(1, 1.0, None), (2, 1.5, None), (4, 1.4, None)]).best_threads(), Some(2));
-        assert_eq!(series_of(&[]).best_threads(), None);
+        let best = |points: &[(u32, f64)], noise: Option<f64>| {
+            let interval = |median: f64| noise.map(|noise| [median * (1.0 - noise), median * (1.0 + noise)]);
+            let figure = |median: f64| Figure { median, interval: interval(median), stddev: None };
+            fewest(points.iter().map(|(threads, median)| (*threads, figure(*median))))
+        };
+        assert_eq!(best(&[(1, 1.0), (2, 2.0), (4, 2.01)], Some(0.01)), Some(2));
+        assert_eq!(best(&[(1, 1.0), (2, 2.0), (4, 2.2)], Some(0.01)), Some(4));
+        assert_eq!(best(&[(1, 1.0), (2, 1.5), (4, 1.4)], None), Some(2));
+        assert_eq!(best(&[], None), None);
     }
 }

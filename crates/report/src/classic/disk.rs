@@ -1,270 +1,399 @@
-//! The classic suite's tables of disks: each workload by block and threads; throughput of what comes in large blocks,
-//! latency and IOPS of what comes in small ones, and the page cache beside both.
+//! The classic tables of disks: rates of large blocks, what one of their requests takes, and latency and IOPS of small
+//! ones, past the page cache and through it.
 
 use model::document::{Document, Row, Status};
 use model::experiment::{Classic, DiskParams};
 use model::io::{DiskCache, DiskOp, DiskPattern};
-use model::sample::{Metric, MetricName};
-use model::warning::Grade;
+use model::number::{power, quantity, size, whole};
+use model::sample::MetricName;
+use model::unit::Unit;
 
-use super::figures::{Figure, Theory, best, common, did, highest};
-use areas::disk::label::params;
-use areas::label::{Axis, Common};
-
-/// The name of these tables in a row's [`Classic`].
-pub(super) const TABLE: &str = "disk";
+use super::table::{
+    ClassicPart, ClassicTable, Columns, GivesWay, Note, TableColumn, ToolColumns, done_words, side_by_side, table_lines,
+};
+use super::values::{Figure, Line, Measured, Point, Series, best, common, gathered, highest, lines, rows_of};
+use crate::grid::value::{ABSENT, Column};
+use crate::layout::Align;
+use areas::disk::label::{cache_column, params};
+use areas::label::{Axis, Common, block_words, threads};
 
 /// The workloads in the tables' order; others follow in the document's.
 const WORKLOADS: [&str; 6] = ["RS", "WS", "RR", "WR", "RWS", "RWR"];
 
-/// A total below this is one of operations, else of bytes: a million of the one, gigabytes of the other.
+/// A smaller total is a number of requests (a million), not of bytes (gigabytes).
 const LEAST_TOTAL_BYTES: f64 = 1e7;
 
-/// Smaller blocks cannot go past the page cache: devices have sectors of at least so many bytes.
+/// Smaller blocks cannot go past the page cache: no device has smaller sectors.
 const SECTOR_BYTES: u64 = 512;
 
-/// All tables.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DiskTable {
-    /// One for each workload, block and state of the page cache, in the tables' order.
-    pub series: Vec<DiskSeries>,
-    /// Where and how most of it was measured: directory, file system, disk, engine, file.
-    pub place: Option<String>,
-    /// Bytes that each experiment of large blocks comes to over all threads, where all state the same.
-    pub total: Option<f64>,
-    /// Requests that each experiment of small blocks comes to, likewise.
-    pub requests_total: Option<f64>,
-}
-
-/// One workload with one block, over the threads.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DiskSeries {
-    /// `RS`, `WS`, `RR`, `WR`, or of both in turn `RWS`, `RWR`.
+/// One workload with one block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskKey {
+    /// `RS`, `WS`, `RR`, `WR`, or for every other request a write `RWS`, `RWR`.
     pub workload: String,
     /// Bytes of a request.
     pub block: u64,
     /// What the page cache was allowed to do.
     pub cache: DiskCache,
-    /// Whether its answer is the time of single requests and their number, not bytes per second.
+    /// Whether its answer is the time of requests and their number, not bytes per second.
     pub of_requests: bool,
-    /// By threads, the fewest first.
-    pub points: Vec<DiskPoint>,
 }
 
-/// What a tool measured, told as each of the three.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ToolFigures {
-    /// Bytes per second.
-    pub rate: Option<f64>,
-    /// Requests per second.
-    pub iops: Option<f64>,
-    /// Seconds of a request.
-    pub latency: Option<f64>,
-}
-
-/// One line of the tables. What is not known is `None`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DiskPoint {
-    /// Id of the row.
-    pub id: String,
-    /// Threads.
-    pub threads: u32,
-    /// What became of it.
-    pub status: Status,
-    /// How far it can be trusted.
-    pub grade: Option<Grade>,
-    /// Bytes per second.
-    pub rate: Option<Figure>,
-    /// Requests per second.
-    pub iops: Option<Figure>,
-    /// Seconds of a request.
-    pub latency: Option<Figure>,
-    /// Seconds that 99 % of the requests took at most.
-    pub p99: Option<f64>,
-    /// Bytes per second with the flush after each sample of writes counted in.
-    pub flushed: Option<f64>,
-    /// The most bytes per second that are possible.
-    pub theory_rate: Option<Theory>,
-    /// The most requests per second.
-    pub theory_iops: Option<Theory>,
-    /// The least seconds of a request, as a mean: so many in flight over the most requests per second (Little's law),
-    /// which for one in flight on a spinning disk is seek and half a rotation.
-    pub theory_latency: Option<Theory>,
-    /// Measured rate over theory, as the document has it.
-    pub efficiency: Option<f64>,
-    /// Theory of the latency over what was measured; `None` where a median below the mean makes it more than 1.
-    pub latency_efficiency: Option<f64>,
-    /// What `IOzone` measured.
-    pub iozone: ToolFigures,
-    /// What fio measured.
-    pub fio: ToolFigures,
-    /// Seconds for the total of its workload, bytes or operations.
-    pub total_seconds: Option<f64>,
-    /// Whether each of its samples was the whole total.
-    pub in_full: bool,
-}
-
-/// Whether a row is of these tables.
-pub(super) fn is_of_disk_table(row: &Row) -> bool {
-    row.classic.as_ref().is_some_and(|classic| classic.table == TABLE) && params(row).is_some()
-}
-
-impl DiskTable {
-    /// The tables of these rows; `None` where none belongs to them.
-    pub(super) fn of(document: &Document) -> Option<Self> {
-        let rows: Vec<&Row> = document.experiments.iter().filter(|row| is_of_disk_table(row)).collect();
-        let mut series: Vec<DiskSeries> = Vec::new();
-        for row in &rows {
-            let (Some(params), Some(classic)) = (params(row), row.classic.as_ref()) else { continue };
-            let (new, point) = (series_of(params, classic), point(row, params, classic));
-            let same =
-                |one: &&mut DiskSeries| (&one.workload, one.block, one.cache) == (&new.workload, new.block, new.cache);
-            match series.iter_mut().find(same) {
-                Some(own) => own.points.push(point),
-                None => series.push(DiskSeries { points: vec![point], ..new }),
-            }
-        }
-        let place = |workload: &str| WORKLOADS.iter().position(|name| *name == workload).unwrap_or(WORKLOADS.len());
-        series.sort_by_key(|one| (place(&one.workload), one.block, one.cache));
-        for one in &mut series {
-            one.points.sort_by_key(|point| point.threads);
-        }
-        let totals = || rows.iter().filter_map(|row| row.classic.as_ref()?.total);
-        let total = common(totals().filter(|total| *total >= LEAST_TOTAL_BYTES));
-        let requests_total = common(totals().filter(|total| *total < LEAST_TOTAL_BYTES));
-        (!series.is_empty()).then(|| Self { series, place: where_measured(&rows, document), total, requests_total })
-    }
-
-    /// The series whose answer is bytes per second.
-    pub fn rates(&self) -> impl Iterator<Item = &DiskSeries> {
-        self.series.iter().filter(|series| !series.of_requests)
-    }
-
-    /// The series whose answer is the time of a request, and how many there are a second.
-    pub fn requests(&self) -> impl Iterator<Item = &DiskSeries> {
-        self.series.iter().filter(|series| series.of_requests)
-    }
-
-    /// Of the series that go past the page cache the highest efficiency, with its series and its point.
-    pub fn highest_efficiency(&self, of_requests: bool) -> Option<(f64, (&DiskSeries, &DiskPoint))> {
-        highest(self.past(of_requests), |(_, point)| point.efficiency)
-    }
-
-    /// Of each workload past the page cache the fastest line: its series and its point.
-    pub fn fastest(&self, of_requests: bool) -> Vec<(&DiskSeries, &DiskPoint)> {
-        let known = self.past(of_requests).filter(|(_, point)| point.rate.is_some());
-        let beats = |one: Option<Figure>, other: Option<Figure>| {
-            one.zip(other).is_some_and(|(rate, known)| rate.exceeds(known))
+impl DiskKey {
+    fn of(params: &DiskParams, classic: &Classic) -> Self {
+        // A suite calls blocks of bytes by their size; in the table they are in the rows of what they do.
+        let workload = match (params.pattern, params.op) {
+            _ if WORKLOADS.contains(&classic.workload.as_str()) => classic.workload.as_str(),
+            (DiskPattern::Sequential, DiskOp::Read) => "RS",
+            (DiskPattern::Sequential, DiskOp::Write) => "WS",
+            (DiskPattern::Sequential, DiskOp::Mixed) => "RWS",
+            (DiskPattern::Random, DiskOp::Read) => "RR",
+            (DiskPattern::Random, DiskOp::Write) => "WR",
+            (DiskPattern::Random, DiskOp::Mixed) => "RWR",
+            _ => classic.workload.as_str(),
         };
-        best(known, |(series, _)| &series.workload, |one, other| beats(one.1.rate, other.1.rate))
+        let of_requests = counts_requests(classic.total) && params.block >= SECTOR_BYTES;
+        Self { workload: workload.to_owned(), block: params.block, cache: params.cache, of_requests }
     }
 
-    fn past(&self, of_requests: bool) -> impl Iterator<Item = (&DiskSeries, &DiskPoint)> {
-        let wanted =
-            move |series: &&DiskSeries| series.of_requests == of_requests && series.cache == DiskCache::Bypassed;
-        let series = self.series.iter().filter(wanted);
-        series.flat_map(|series| series.points.iter().map(move |point| (series, point)))
+    fn place(&self) -> (usize, u64, DiskCache) {
+        let workload = WORKLOADS.iter().position(|name| *name == self.workload).unwrap_or(WORKLOADS.len());
+        (workload, self.block, self.cache)
     }
-}
 
-impl DiskSeries {
     /// Whether its blocks are too small for any device: the page cache gathers them.
     pub const fn is_below_sector(&self) -> bool {
         self.block < SECTOR_BYTES
     }
-}
 
-/// Where the rows past the page cache were measured; without such, all of them.
-fn where_measured(rows: &[&Row], document: &Document) -> Option<String> {
-    let bytes = |row: &&Row| {
-        let total = row.classic.as_ref().and_then(|classic| classic.total);
-        params(row).is_some_and(|own| own.cache == DiskCache::Bypassed)
-            && total.is_none_or(|total| total >= LEAST_TOTAL_BYTES)
-    };
-    let past: Vec<&Row> = rows.iter().copied().filter(bytes).collect();
-    let rows = if past.is_empty() { rows } else { past.as_slice() };
-    Common::of(rows, Axis::Threads).on(rows, &document.machine).words()
-}
-
-fn series_of(params: &DiskParams, classic: &Classic) -> DiskSeries {
-    // A block of bytes is called by its size in a suite; what it does is said like that of the others.
-    let workload = if WORKLOADS.contains(&classic.workload.as_str()) {
-        classic.workload.clone()
-    } else {
-        workload(params).unwrap_or(&classic.workload).to_owned()
-    };
-    let counts_requests = classic.total.is_some_and(|total| total < LEAST_TOTAL_BYTES);
-    let of_requests = counts_requests && params.block >= SECTOR_BYTES;
-    DiskSeries { workload, block: params.block, cache: params.cache, of_requests, points: Vec::new() }
-}
-
-const fn workload(params: &DiskParams) -> Option<&'static str> {
-    match (params.pattern, params.op) {
-        (DiskPattern::Sequential, DiskOp::Read) => Some("RS"),
-        (DiskPattern::Sequential, DiskOp::Write) => Some("WS"),
-        (DiskPattern::Sequential, DiskOp::Mixed) => Some("RWS"),
-        (DiskPattern::Random, DiskOp::Read) => Some("RR"),
-        (DiskPattern::Random, DiskOp::Write) => Some("WR"),
-        (DiskPattern::Random, DiskOp::Mixed) => Some("RWR"),
-        _ => None,
+    /// What the page cache did; nothing where it was bypassed.
+    fn cache_words(&self) -> &'static str {
+        match self.cache {
+            DiskCache::Bypassed => "",
+            _ if self.is_below_sector() => "through",
+            cache => cache_column(cache),
+        }
     }
 }
 
-fn point(row: &Row, params: &DiskParams, classic: &Classic) -> DiskPoint {
-    let metric = |name| row.metric(name).filter(|_| row.status == Status::Ok);
-    let (rate, iops) = (metric(MetricName::Throughput), metric(MetricName::Iops));
-    let latency = metric(MetricName::Latency);
+fn counts_requests(total: Option<f64>) -> bool {
+    total.is_some_and(|total| total < LEAST_TOTAL_BYTES)
+}
+
+/// The series of a classic run, in the tables' order.
+pub fn series(document: &Document) -> Vec<Series<DiskKey>> {
+    let points = rows_of(document, "disk").into_iter().filter_map(|(row, classic)| {
+        let params = params(row)?;
+        Some((DiskKey::of(params, classic), point(row, params, classic.total)))
+    });
+    let mut all = gathered(points);
+    all.sort_by_key(|series| series.key.place());
+    all
+}
+
+/// Where the benchmarks past the page cache were measured; without such, all of them.
+fn where_measured(document: &Document) -> Option<String> {
+    let rows = rows_of(document, "disk");
+    let is_past = |(row, classic): &&(&Row, &Classic)| {
+        params(row).is_some_and(|own| own.cache == DiskCache::Bypassed) && !counts_requests(classic.total)
+    };
+    let past: Vec<&Row> = rows.iter().filter(is_past).map(|(row, _)| *row).collect();
+    let rows = if past.is_empty() { rows.iter().map(|(row, _)| *row).collect() } else { past };
+    Common::of(&rows, Axis::Threads).on(&rows, &document.machine).words()
+}
+
+fn point(row: &Row, params: &DiskParams, total: Option<f64>) -> Point {
+    let mut point = Point::of(row);
     let block = params.block as f64;
-    let scaled = |theory: Option<Theory>, factor: f64| {
-        theory.map(|Theory { value, kind }| Theory { value: value * factor, kind })
-    };
-    // A row has the peaks of its headline; the other rate is the same in other words.
-    let (of_rate, of_iops) = (rate.and_then(Theory::of), iops.and_then(Theory::of));
-    let counts_requests = classic.total.is_some_and(|total| total < LEAST_TOTAL_BYTES);
-    let counted = if counts_requests { iops } else { rate };
-    let theory_iops = of_iops.or_else(|| scaled(of_rate, 1.0 / block));
+    let name = if counts_requests(total) { MetricName::Iops } else { MetricName::Throughput };
+    // A result has the limits of its headline; the other rate is the same in another unit.
+    (point.rate, point.iops) = (point.rate.or(&point.iops, block), point.iops.or(&point.rate, 1.0 / block));
     let in_flight = f64::from(params.depth) * f64::from(params.threads);
-    let least_latency = theory_iops.map(|Theory { value, kind }| Theory { value: in_flight / value, kind });
-    let latency_efficiency = least_latency.zip(latency).map(|(least, metric)| least.value / metric.summary.median);
-    let latency_efficiency = latency_efficiency.filter(|share| *share <= 1.0);
-    let share = |metric: Option<&Metric>| metric.and_then(|metric| metric.efficiency).map(|share| share.value);
-    let flushed = row.conditions.disk.as_ref().and_then(|disk| disk.flushed_bytes_per_second);
-    let rate_found = rate.map(Figure::of).or_else(|| iops.map(|metric| Figure::of(metric).scaled(block)));
-    let iops_found = iops.map(Figure::of).or_else(|| rate.map(|metric| Figure::of(metric).scaled(1.0 / block)));
-    let speed = if counts_requests { iops_found } else { rate_found };
-    let total_seconds = classic.total.zip(speed).map(|(total, speed)| total / speed.median);
-    DiskPoint {
-        id: row.id.clone(),
-        threads: params.threads,
-        status: row.status,
-        grade: row.grade,
-        rate: rate_found,
-        iops: iops_found,
-        latency: latency.map(Figure::of),
-        p99: latency.and_then(|metric| metric.summary.percentiles).map(|found| found.p99),
-        flushed: flushed.filter(|_| row.status == Status::Ok),
-        theory_rate: of_rate.or_else(|| scaled(of_iops, block)),
-        theory_iops,
-        theory_latency: least_latency,
-        efficiency: share(rate).or_else(|| share(iops)),
-        latency_efficiency,
-        iozone: tool(row, "iozone", block),
-        fio: tool(row, "fio", block),
-        total_seconds: total_seconds.filter(|seconds| seconds.is_finite()),
-        in_full: classic.total.zip(counted).is_some_and(|(total, metric)| did(total, metric)),
+    // Little's law: the least mean latency is the requests in flight over the highest rate of requests.
+    point.latency.theory = point.iops.theory.map(|most| in_flight / most);
+    let share = point.latency.theory.zip(point.latency.median()).map(|(least, median)| least / median);
+    // A median may lie below the mean.
+    point.latency.efficiency = share.filter(|share| *share <= 1.0);
+    let speed = if counts_requests(total) { point.iops.median() } else { point.rate.median() };
+    point.with_total(total, speed, row.metric(name).filter(|_| row.status == Status::Ok))
+}
+
+const FLUSHED: GivesWay = GivesWay { rank: 0, words: "writes with the flush" };
+const FIO: GivesWay = GivesWay { rank: 1, words: "fio" };
+const TOTAL: GivesWay = GivesWay { rank: 2, words: "the time for the total" };
+const P99: GivesWay = GivesWay { rank: 3, words: "the 99th percentile" };
+const IOZONE: GivesWay = GivesWay { rank: 5, words: "IOzone" };
+
+/// The columns of tools; the first, of a terminal, only where fio was run.
+const TOOLS: &[ToolColumns] = &[
+    ToolColumns { text: ["fio", ""], grid: ["", ""], ..FIO_IN_GRID },
+    ToolColumns {
+        programs: &["iozone"],
+        text: ["IOzone", "IOzone eff."],
+        grid: ["IOzone", "IOzone efficiency"],
+        gives_way: IOZONE,
+        is_kept: true,
+        names_program: false,
+    },
+    FIO_IN_GRID,
+];
+
+const FIO_IN_GRID: ToolColumns = ToolColumns {
+    programs: &["fio"],
+    text: ["", ""],
+    grid: ["fio", "fio efficiency"],
+    gives_way: FIO,
+    is_kept: false,
+    names_program: false,
+};
+
+/// A table: its name and title, its columns, and the values are this many of the base unit.
+struct Spec {
+    name: &'static str,
+    title: &'static str,
+    factor: f64,
+    /// Columns that only a terminal has.
+    extra: &'static [GivesWay],
+    columns: Columns<'static>,
+}
+
+const THROUGHPUT: Spec = Spec {
+    name: "classic-disk-throughput",
+    title: "The classic disk table, in 10^6 bytes a second (MB/s)",
+    factor: 1e-6,
+    extra: &[FLUSHED, TOTAL],
+    columns: Columns {
+        measured: |point| &point.rate,
+        lower_is_better: false,
+        format: &plain,
+        units: ["MB/s"; 2],
+        base: Some(Unit::BytePerSecond),
+        headings: ["Measured throughput", "Theoretical"],
+        in_text: Some(["threads", "efficiency"]),
+        interval: Some(GivesWay { rank: 4, words: "the interval" }),
+        tools: TOOLS,
+    },
+};
+
+const LATENCY: Spec = Spec {
+    name: "classic-disk-latency",
+    title: "The classic disk table of latency: what one request takes, in milliseconds",
+    factor: 1e3,
+    extra: &[P99],
+    columns: Columns {
+        measured: |point| &point.latency,
+        lower_is_better: true,
+        units: ["ms"; 2],
+        base: Some(Unit::Second),
+        headings: ["Measured", "Theoretical"],
+        ..THROUGHPUT.columns
+    },
+};
+
+const IOPS: Spec = Spec {
+    name: "classic-disk-iops",
+    title: "The classic disk table of IOPS, in requests a second",
+    factor: 1.0,
+    extra: &[TOTAL],
+    columns: Columns {
+        measured: |point| &point.iops,
+        units: ["IOPS"; 2],
+        base: Some(Unit::PerSecond),
+        headings: ["Measured", "Theoretical"],
+        ..THROUGHPUT.columns
+    },
+};
+
+/// The tables with what must be known to read them. As a grid, latency is that of small and of large blocks.
+pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
+    let all = series(document);
+    let (of_requests, of_rates): (Vec<_>, Vec<_>) = all.iter().partition(|series| series.key.of_requests);
+    let (rates, requests) = (lines(of_rates.iter().copied()), lines(of_requests));
+    let place = where_measured(document).map_or_else(String::new, |place| format!(": {place}"));
+    let title = format!("{}{place}", THROUGHPUT.title);
+    let throughput = table(&THROUGHPUT, Some(title.clone()), &rates, rate_notes(&rates, &requests));
+    let throughput = ClassicTable { grid: Some((THROUGHPUT.name.to_owned(), title)), ..throughput };
+    let timed = |series: &&&Series<DiskKey>| series.points.iter().any(|point| point.latency.figure.is_some());
+    let timed: Vec<&Series<DiskKey>> = of_rates.iter().filter(timed).copied().collect();
+    let title = "The classic disk table of latency for large blocks: what one request takes";
+    let visits = side_by_side(title, labels(&timed, |series| &series.key), &timed);
+    let scaled = latency_spec(&requests);
+    let title = format!("The classic disk table of latency, in {}", scaled.columns.units[0]);
+    let latency = table(&scaled, Some(title), &requests, latency_notes(&requests));
+    let latency = ClassicTable { grid: None, ..latency };
+    let both: Vec<Line<'_, DiskKey>> = requests.iter().chain(&rates).copied().collect();
+    let highest = Note::highest(highest(&past_cache(&both), |point| point.latency.efficiency), line_words);
+    let notes = highest.into_iter().chain(latency_notes(&requests)).collect();
+    let latency_grid = table(&LATENCY, None, &both, notes);
+    let iops = table(&IOPS, Some(IOPS.title.to_owned()), &requests, iops_notes(&requests));
+    let tables = [latency, latency_grid, iops].map(ClassicPart::Table);
+    [ClassicPart::Table(throughput)].into_iter().chain(visits).chain(tables).collect()
+}
+
+fn past_cache<'a>(points: &[Line<'a, DiskKey>]) -> Vec<Line<'a, DiskKey>> {
+    points.iter().copied().filter(|(series, _)| series.key.cache == DiskCache::Bypassed).collect()
+}
+
+/// Latencies are in milliseconds unless one of those past the page cache is below a tenth of it.
+fn latency_spec(points: &[Line<'_, DiskKey>]) -> Spec {
+    let medians = past_cache(points).into_iter().filter_map(|(_, point)| point.latency.median());
+    if medians.fold(f64::INFINITY, f64::min) < 1e-4 {
+        Spec { factor: 1e6, columns: Columns { units: ["us"; 2], ..LATENCY.columns }, ..LATENCY }
+    } else {
+        LATENCY
     }
 }
 
-/// What a tool measured beside this row: a rate of bytes is one of requests in other words.
-fn tool(row: &Row, tool: &str, block: f64) -> ToolFigures {
-    let of = |name: MetricName| {
-        let references = row.metric(name).into_iter().flat_map(|metric| &metric.references);
-        references.filter(|found| found.tool == tool && found.status == Status::Ok).find_map(|found| found.median)
+/// A value without an exponent where it has no more than nanoseconds' worth of digits: a column of milliseconds is read
+/// from top to bottom.
+fn plain(value: f64) -> String {
+    if (1e-6..1e-3).contains(&value.abs()) { format!("{value:.6}") } else { whole(value) }
+}
+
+/// A table of these lines; `title` is that of a terminal.
+fn table(spec: &Spec, title: Option<String>, points: &[Line<'_, DiskKey>], notes: Vec<Note>) -> ClassicTable {
+    let lines = table_lines(points, |series| &series.key.workload);
+    let format = |value: f64| plain(value * spec.factor);
+    let figures = |of: fn(&Point) -> Option<f64>, heading: &str, gives_way: GivesWay| {
+        let column = TableColumn::figures(points, |(_, point)| of(point), format);
+        spec.extra.contains(&gives_way).then(|| column.text(heading, Align::Decimal).gives_way(gives_way))
     };
-    let (rate, iops) = (of(MetricName::Throughput), of(MetricName::Iops));
-    ToolFigures {
-        rate: rate.or_else(|| iops.map(|iops| iops * block)),
-        iops: iops.or_else(|| rate.map(|rate| rate / block)),
-        latency: of(MetricName::Latency),
-    }
+    let extra = [figures(|point| point.p99, "p99", P99), figures(|point| point.flushed, "flushed", FLUSHED)];
+    let total = spec.extra.contains(&TOTAL).then(|| TableColumn::durations(points, "total in").gives_way(TOTAL));
+    let has_fio = points.iter().any(|(_, point)| (spec.columns.measured)(point).tool(&["fio"]).is_some());
+    let tools = if has_fio { TOOLS } else { &TOOLS[1..] };
+    let [workloads, blocks, caches] = labels(points, |(series, _)| &series.key);
+    let labels = [
+        workloads.grid(Column::text("Workload")).kept(),
+        blocks.grid(Column::text("Block size")).kept(),
+        caches.grid(Column::text("Page cache")),
+    ];
+    let columns = Columns { format: &format, tools, ..spec.columns };
+    let extra = [extra.into_iter().flatten().collect(), Vec::new(), total.into_iter().collect()];
+    let columns = columns.of((points, &lines), labels, extra);
+    ClassicTable { grid: Some((spec.name.to_owned(), spec.title.to_owned())), title, lines, columns, notes }
+}
+
+/// Workload, block and page cache, in a terminal each where it differs from the line above.
+fn labels<P>(points: &[P], key: impl Fn(&P) -> &DiskKey) -> [TableColumn; 3] {
+    let of = |word: fn(&DiskKey) -> String| TableColumn::words(points, |point| word(key(point)));
+    [
+        of(|key| key.workload.clone()).once(points, |point| key(point).workload.clone()).text("", Align::Left),
+        of(|key| block_words(key.block)).once(points, |point| key(point).clone()).text("block", Align::Left),
+        of(|key| key.cache_words().to_owned()).once(points, |point| key(point).clone()).text("page cache", Align::Left),
+    ]
+}
+
+/// `RS 1 MiB with 2 threads`.
+fn line_words((series, point): &Line<'_, DiskKey>) -> String {
+    format!("{} {} with {}", series.key.workload, block_words(series.key.block), threads(point.threads))
+}
+
+/// The fastest line of each workload past the page cache.
+pub fn fastest<'a>(points: &[Line<'a, DiskKey>]) -> Vec<Line<'a, DiskKey>> {
+    best(&past_cache(points), |key| &key.workload, |point| point.rate.figure, Figure::exceeds)
+}
+
+/// Of what goes past the page cache: the fastest, and the highest efficiency.
+fn best_notes(points: &[Line<'_, DiskKey>], which: &str) -> [Option<Note>; 2] {
+    let what = format!("Fastest, {which} whose interval the others do not exceed");
+    let highest = highest(&past_cache(points), |point| point.rate.efficiency);
+    [Note::best(&what, &fastest(points), line_words), Note::highest(highest, line_words)]
+}
+
+fn rate_notes(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> Vec<Note> {
+    let [fastest, highest] = best_notes(points, "the smallest block and the fewest threads");
+    let has = |wanted: fn(&DiskKey) -> bool| points.iter().any(|(series, _)| wanted(&series.key));
+    let has_any = |known: fn(&Point) -> bool| points.iter().any(|(_, point)| known(point));
+    let notes = [
+        fastest,
+        highest,
+        total_words(points, requests).map(Note::new),
+        Some(Note::new(
+            "RS and WS read and write in order, RR and WR at random; of RWS and RWR every other request is a write. \
+             Measured: the median; std dev: of the samples; theory: of the drive or its \
+             link, for as many bytes a request.",
+        )),
+        (!has_any(|point| point.rate.theory.is_some())).then(|| {
+            Note::new(
+                "The drive's limits are not known here (-). If you know them: --declare disk.read_bps=7e9 \
+                 --declare disk.write_bps=5e9 --declare disk.read_iops=1e6 --declare disk.write_iops=5e5.",
+            )
+        }),
+        has(|key| key.cache != DiskCache::Bypassed).then(|| Note::new(cache_words(points.iter().chain(requests)))),
+        has_any(|point| point.flushed.is_some()).then(|| {
+            let words = "Flushed: writes with the flush after each sample counted in; measured is without it.";
+            Note::needing(FLUSHED, words)
+        }),
+        Some(tool_words(points, |point| &point.rate)),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+fn latency_notes(points: &[Line<'_, DiskKey>]) -> Vec<Note> {
+    let least = best(&past_cache(points), |_| (), |point| point.latency.figure, Figure::undercuts);
+    let words = |line: &Line<'_, DiskKey>| {
+        let median = line.1.latency.median().map_or_else(String::new, |median| quantity(median, Unit::Second));
+        format!("{median}, {}", line_words(line))
+    };
+    let notes = [
+        Note::best("Shortest, the fewest threads that others do not undercut", &least, words),
+        Some(Note::new(
+            "Measured: the median of what one request takes as its thread sees it, never the time over all threads' \
+             requests; theory: so many in flight over the most requests a second that the drive can answer.",
+        )),
+        Some(tool_words(points, |point| &point.latency)),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+fn iops_notes(points: &[Line<'_, DiskKey>]) -> Vec<Note> {
+    let [fastest, highest] = best_notes(points, "the fewest threads");
+    let mut timed = points.iter().filter(|(_, point)| point.total_seconds.is_some()).peekable();
+    let total = common(points.iter().filter_map(|(_, point)| point.total)).filter(|_| timed.peek().is_some());
+    let total = total.map(|total| {
+        let done = if timed.all(|(_, point)| point.in_full) { "each sample did all of them" } else { "worked out from the rate" };
+        let words = format!("Total in: the time for {} requests, divided among the threads; {done}.", power(total));
+        Note::needing(TOTAL, words)
+    });
+    [fastest, highest, total, Some(tool_words(points, |point| &point.iops))].into_iter().flatten().collect()
+}
+
+fn total_words(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> Option<String> {
+    let totals = || points.iter().chain(requests).filter_map(|(_, point)| point.total);
+    let total = common(totals().filter(|total| !counts_requests(Some(*total))))?;
+    let done = [
+        "each sample moved all of them",
+        "some rows moved all of them in each sample, for the others the time is worked out",
+        "the time for them is worked out from the rate; --exact-workload moves them all",
+    ];
+    let has_small = points.iter().any(|(series, _)| series.key.is_below_sector());
+    let small = common(totals().filter(|total| counts_requests(Some(*total)))).filter(|_| has_small);
+    let small = small.map_or_else(String::new, |total| format!(", of 8 B {} requests", power(total)));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of bytes")]
+    let bytes = total as u64;
+    Some(format!("Total: {}{small}, divided among the threads; {}.", size(bytes), done_words(points, done)))
+}
+
+fn cache_words<'a>(points: impl Iterator<Item = &'a Line<'a, DiskKey>>) -> String {
+    let keys: Vec<&DiskKey> = points.map(|(series, _)| &series.key).collect();
+    let small =
+        "8 B: through the page cache by nature, which gathers them to pages; no device takes less than a sector.";
+    let states = "Page cache: where nothing is said, gone past (direct I/O); cold: emptied for the file before each \
+        pass; warm: filled before.";
+    let told = [
+        keys.iter().any(|key| key.cache != DiskCache::Bypassed && !key.is_below_sector()).then_some(states),
+        keys.iter().any(|key| key.is_below_sector()).then_some(small),
+    ];
+    told.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// What is in the columns of tools, as far as they are there.
+fn tool_words(points: &[Line<'_, DiskKey>], measured: fn(&Point) -> &Measured) -> Note {
+    let told = |tool: &str| format!("{tool}: what it measured of the same, in turns with ours.");
+    let has = |of: fn(&Point) -> &Measured, tool: &str| points.iter().any(|(_, point)| of(point).tool(&[tool]).is_some());
+    let fio = has(measured, "fio").then(|| Note::needing(FIO, told("fio")));
+    let has_iozone = has(|point| &point.rate, "iozone") || has(|point| &point.latency, "iozone");
+    let iozone = if has_iozone { told("IOzone") } else { format!("IOzone was not run ({ABSENT}).") };
+    Note::joined(fio.into_iter().chain([Note::needing(IOZONE, iozone)]))
 }

@@ -1,50 +1,43 @@
-//! The classic suite's tables of LINPACK: each trial with its size, its layout, its time and its residual, and each size
-//! with its mean and its best rate; for each number of threads.
+//! The classic tables of LINPACK, for each number of threads: the trials, then the sizes with their mean and best rates.
 
 use model::document::{Document, Row, Status};
 use model::linpack::{LinpackOp, LinpackParams};
+use model::number::{giga, whole};
 use model::sample::{MetricName, Sample};
-use model::warning::Grade;
+use model::unit::Unit;
 
+use super::table::{ClassicPart, ClassicTable, Note, TableColumn, TableLine, seconds};
+use super::values::rows_of;
+use crate::grid::value::{ABSENT, Column};
+use crate::layout::Align;
+use areas::label::threads;
 use areas::linpack::label::params;
 
-/// The name of this table in a row's `Classic`.
-const TABLE: &str = "linpack";
-
-/// The scaled residual from which on a solution is none: HPL's.
+/// The scaled residual from which on a solution fails: HPL's.
 const THRESHOLD: f64 = 16.0;
 
-/// The tables, by threads, the fewest first.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LinpackTable {
-    /// One for each number of threads.
-    pub series: Vec<LinpackSeries>,
-}
+/// Bytes of the unit of alignments.
+const KIB: f64 = 1024.0;
+
+const READING: &str = "Time: of factors and solution, without making the matrix and checking. GFlops: (2/3 N^3 + 3/2 N^2) \
+                       over the time. Residual: ||Ax - b||; (norm): over eps (||A|| ||x|| + ||b||) N; pass: less than 16.";
 
 /// The sizes that were solved on as many threads, the smallest first.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LinpackSeries {
+#[derive(Clone, Debug)]
+pub struct LinpackSeries<'a> {
     /// Threads.
     pub threads: u32,
-    /// One for each row.
-    pub sizes: Vec<LinpackSize>,
+    /// One for each benchmark.
+    pub sizes: Vec<LinpackSize<'a>>,
 }
 
 /// One size.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LinpackSize {
-    /// Id of the row.
-    pub id: String,
-    /// Order of the system.
-    pub n: u64,
-    /// Elements from one column to the next.
-    pub lda: u64,
-    /// Alignment of the matrix in bytes.
-    pub align: u64,
-    /// What became of it.
-    pub status: Status,
-    /// How far it can be trusted.
-    pub grade: Option<Grade>,
+#[derive(Clone, Debug)]
+pub struct LinpackSize<'a> {
+    /// Its benchmark.
+    pub row: &'a Row,
+    /// Its order, leading dimension and alignment.
+    pub params: &'a LinpackParams,
     /// Each solution; none where none was measured.
     pub trials: Vec<Trial>,
     /// Mean rate of the trials, flop/s.
@@ -56,79 +49,163 @@ pub struct LinpackSize {
 /// One solution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
-    /// Time of factors and solution, in seconds.
+    /// Time of factors and solution.
     pub seconds: f64,
     /// Rate, flop/s.
     pub rate: f64,
-    /// `||Ax - b||`; `None` where it is not known.
+    /// `||Ax - b||`.
     pub residual: Option<f64>,
-    /// The same in multiples of what rounding explains; `None` where it is not known.
+    /// The same in multiples of what rounding explains.
     pub scaled: Option<f64>,
-    /// Whether the solution is one; `None` where its residual is not known.
-    pub passes: Option<bool>,
 }
 
-impl LinpackTable {
-    /// The tables of these rows; `None` where none belongs to them.
-    pub(super) fn of(document: &Document) -> Option<Self> {
-        let rows: Vec<(&Row, &LinpackParams)> = document.experiments.iter().filter_map(row_of).collect();
-        let mut threads: Vec<u32> = rows.iter().map(|(_, params)| params.threads).collect();
-        threads.sort_unstable();
-        threads.dedup();
-        let series = threads.into_iter().map(|threads| {
-            let own = rows.iter().filter(|(_, params)| params.threads == threads);
-            let mut sizes: Vec<LinpackSize> = own.map(|(row, params)| size(row, params)).collect();
-            sizes.sort_by_key(|size| (size.n, size.lda));
-            LinpackSeries { threads, sizes }
-        });
-        let series: Vec<LinpackSeries> = series.collect();
-        (!series.is_empty()).then_some(Self { series })
+impl Trial {
+    /// Whether its solution is one.
+    pub fn passes(&self) -> Option<bool> {
+        self.scaled.map(|scaled| scaled < THRESHOLD)
     }
 }
 
-impl LinpackSeries {
-    /// The sizes that have a trial.
-    pub fn solved(&self) -> impl Iterator<Item = &LinpackSize> {
-        self.sizes.iter().filter(|size| !size.trials.is_empty())
-    }
+/// The series of a classic run, the fewest threads first.
+pub fn series(document: &Document) -> Vec<LinpackSeries<'_>> {
+    let solutions = rows_of(document, "linpack").into_iter().filter_map(|(row, _)| Some((row, params(row)?)));
+    let mut sizes: Vec<LinpackSize<'_>> =
+        solutions.filter(|(_, params)| params.op == LinpackOp::Lu).map(|(row, params)| size(row, params)).collect();
+    sizes.sort_by_key(|size| (size.params.threads, size.params.n, size.params.lda));
+    let series = sizes.chunk_by(|one, next| one.params.threads == next.params.threads);
+    series.map(|sizes| LinpackSeries { threads: sizes[0].params.threads, sizes: sizes.to_vec() }).collect()
 }
 
-/// A row of this table.
-fn row_of(row: &Row) -> Option<(&Row, &LinpackParams)> {
-    let params = params(row)?;
-    let of_table = row.classic.as_ref().is_some_and(|classic| classic.table == TABLE);
-    (of_table && params.op == LinpackOp::Lu).then_some((row, params))
-}
-
-fn size(row: &Row, params: &LinpackParams) -> LinpackSize {
+fn size<'a>(row: &'a Row, params: &'a LinpackParams) -> LinpackSize<'a> {
     let samples = |name| row.metric(name).map_or(&[][..], |metric| metric.samples.as_slice());
-    let rates: Vec<&Sample> = samples(MetricName::Throughput).iter().filter(|_| row.status == Status::Ok).collect();
     // Samples of one repetition share their beginning.
-    let beside = |rate: &Sample, name| {
+    let with = |rate: &Sample, name| {
         let same = |other: &&Sample| other.launch == rate.launch && other.start.to_bits() == rate.start.to_bits();
         samples(name).iter().find(same).map(|sample| sample.value)
     };
-    let trial = |rate: &&Sample| {
-        let scaled = beside(rate, MetricName::Residual);
-        Trial {
-            seconds: rate.seconds,
-            rate: rate.value,
-            residual: beside(rate, MetricName::ResidualRaw),
-            scaled,
-            passes: scaled.map(|scaled| scaled < THRESHOLD),
-        }
+    let trial = |rate: &Sample| Trial {
+        seconds: rate.seconds,
+        rate: rate.value,
+        residual: with(rate, MetricName::ResidualRaw),
+        scaled: with(rate, MetricName::Residual),
     };
-    let trials: Vec<Trial> = rates.iter().map(trial).collect();
-    let count = trials.len() as f64;
+    let rates = samples(MetricName::Throughput).iter().filter(|_| row.status == Status::Ok);
+    let trials: Vec<Trial> = rates.map(trial).collect();
+    let sum: f64 = trials.iter().map(|trial| trial.rate).sum();
     LinpackSize {
-        id: row.id.clone(),
-        n: params.n,
-        lda: params.lda,
-        align: params.align,
-        status: row.status,
-        grade: row.grade,
-        average: (!trials.is_empty()).then(|| trials.iter().map(|trial| trial.rate).sum::<f64>() / count),
+        row,
+        params,
+        average: (!trials.is_empty()).then_some(sum / trials.len() as f64),
         maximal: trials.iter().map(|trial| trial.rate).reduce(f64::max),
         trials,
     }
+}
+
+/// The tables with what must be known to read them.
+pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
+    let series = series(document);
+    let of_series = |series: &LinpackSeries<'_>| {
+        let notes = missing(series);
+        let missing = (!notes.is_empty()).then_some(ClassicPart::Notes(notes));
+        [ClassicPart::Table(trials(series)), ClassicPart::Table(sizes(series))].into_iter().chain(missing)
+    };
+    let reading = (!series.is_empty()).then(|| ClassicPart::Notes(vec![READING.to_owned()]));
+    series.iter().flat_map(of_series).chain(reading).collect()
+}
+
+fn line(size: &LinpackSize<'_>, is_marked: bool) -> TableLine {
+    let row = size.row;
+    TableLine { id: row.id.clone(), status: row.status, grade: row.grade, begins_group: false, is_marked }
+}
+
+/// Size, leading dimension and alignment; the last two of them `everywhere`, or in a terminal alone.
+fn layout<P>(points: &[P], params: impl Fn(&P) -> &LinpackParams, everywhere: bool) -> [TableColumn; 3] {
+    let count = |heading: &str, of: fn(&LinpackParams) -> u64| {
+        TableColumn::counts(points, |point| of(params(point))).text(heading, Align::Right)
+    };
+    let align = TableColumn::figures(points, |point| Some(params(point).align as f64), |bytes| whole(bytes / KIB));
+    let in_grids = |column: TableColumn, heading: Column| if everywhere { column.grid(heading).kept() } else { column };
+    [
+        count("Size", |params| params.n).grid(Column::number("Size")).kept(),
+        in_grids(count("LDA", |params| params.lda), Column::number("LDA")),
+        in_grids(align.text("Align", Align::Right), Column::number("Align").shown("KiB")),
+    ]
+}
+
+/// A line for each trial.
+fn trials(series: &LinpackSeries<'_>) -> ClassicTable {
+    let points = series.sizes.iter().flat_map(|size| size.trials.iter().map(move |trial| (size, trial)));
+    let points: Vec<(&LinpackSize<'_>, &Trial)> = points.collect();
+    let is_first = |(size, trial): &(&LinpackSize<'_>, &Trial)| std::ptr::eq(*trial, &raw const size.trials[0]);
+    let lines: Vec<TableLine> = points.iter().map(|point| line(point.0, is_first(point))).collect();
+    let figures = |value: fn(&Trial) -> Option<f64>, format: fn(f64) -> String| {
+        TableColumn::figures(&points, |(_, trial)| value(trial), format)
+    };
+    let set = |column: TableColumn, heading: &str, base: Unit| {
+        column.text(heading, Align::Right).grid(Column::number(heading).base(base)).kept()
+    };
+    let check = |trial: &Trial| trial.passes().map_or(ABSENT, |passes| if passes { "pass" } else { "fail" });
+    let mut columns: Vec<TableColumn> = layout(&points, |(size, _)| size.params, true).into();
+    columns.extend([
+        // In a terminal as people say it, in a grid in seconds.
+        figures(|trial| Some(trial.seconds), seconds).text("Time", Align::Right),
+        figures(|trial| Some(trial.seconds), whole).grid(Column::number("Time").shown("s").base(Unit::Second)).kept(),
+        set(figures(|trial| Some(trial.rate), giga), "GFlops", Unit::FlopPerSecond),
+        set(figures(|trial| trial.residual, scientific), "Residual", Unit::One),
+        set(figures(|trial| trial.scaled, scientific), "Residual(norm)", Unit::One),
+        TableColumn::words(&points, |(_, trial)| check(trial).to_owned())
+            .text("Check", Align::Left)
+            .grid(Column::text("Check"))
+            .kept(),
+        TableColumn::grades(&lines).kept(),
+    ]);
+    let notes = fastest(series).into_iter().chain([READING.to_owned()]).chain(missing(series));
+    let notes = notes.map(Note::of_grid).collect();
+    ClassicTable { lines, columns, notes, ..titled("trials", "The classic LINPACK table", "(Align in KiB)", series) }
+}
+
+/// A line for each size that has a trial.
+fn sizes(series: &LinpackSeries<'_>) -> ClassicTable {
+    let sizes: Vec<&LinpackSize<'_>> = series.sizes.iter().filter(|size| !size.trials.is_empty()).collect();
+    let rate = |heading: &str, value: fn(&LinpackSize<'_>) -> Option<f64>| {
+        TableColumn::figures(&sizes, |size| value(size), giga)
+            .text(heading, Align::Right)
+            .grid(Column::number(heading).shown("GFlops").base(Unit::FlopPerSecond))
+            .kept()
+    };
+    let mut columns: Vec<TableColumn> = layout(&sizes, |size| size.params, false).into();
+    columns.extend([rate("Average", |size| size.average), rate("Maximal", |size| size.maximal)]);
+    let lines = sizes.iter().map(|size| line(size, false)).collect();
+    ClassicTable { lines, columns, ..titled("sizes", "LINPACK performance", "(GFlops)", series) }
+}
+
+/// A table without lines; the unit is in its title in a terminal.
+fn titled(name: &str, title: &str, unit: &str, series: &LinpackSeries<'_>) -> ClassicTable {
+    let title = format!("{title}, {}", threads(series.threads));
+    let text = format!("{title} {unit}");
+    let grid = Some((format!("classic-linpack-{name}-t{}", series.threads), title));
+    ClassicTable { grid, title: Some(text), ..ClassicTable::default() }
+}
+
+/// The sizes without a trial, by what became of them.
+fn missing(series: &LinpackSeries<'_>) -> Vec<String> {
+    let of = |(status, words): (Status, &str)| {
+        let without = series.sizes.iter().filter(|size| size.trials.is_empty() && size.row.status == status);
+        let sizes: Vec<String> = without.map(|size| size.params.n.to_string()).collect();
+        let sizes = Some(sizes.join(", ")).filter(|sizes| !sizes.is_empty())?;
+        Some(format!("{words} on {}: N = {sizes}.", threads(series.threads)))
+    };
+    [(Status::Failed, "Failed"), (Status::Skipped, "Not measured")].into_iter().filter_map(of).collect()
+}
+
+/// The trial with the highest rate.
+fn fastest(series: &LinpackSeries<'_>) -> Option<String> {
+    let known = series.sizes.iter().filter_map(|size| Some((size.params.n, size.maximal?)));
+    let (n, rate) = known.reduce(|best, other| if other.1 > best.1 { other } else { best })?;
+    Some(format!("Fastest: {} GFlops at N = {n}.", giga(rate)))
+}
+
+/// A residual as LINPACK prints it: `1.857e-12`.
+fn scientific(value: f64) -> String {
+    format!("{value:.3e}")
 }

@@ -1,215 +1,108 @@
-//! The classic suite's table of memory: each workload by block and threads, what a visit of a block takes, and what STREAM
-//! and pmbw measured; below them the three figures that "one byte, a hundred million times" really is.
+//! The classic tables of memory: rates by workload, block and threads; what a block takes, the threads side by side; and
+//! the three questions that "one byte, a hundred million times" really is.
 
-use model::document::{Document, Row, Status};
+use model::document::{Document, Row};
 use model::experiment::{Classic, MemoryParams};
 use model::isa::{MemoryOp, MemoryPattern};
-use model::sample::{Metric, MetricName};
+use model::number::{giga, power, quantity, size};
+use model::sample::MetricName;
 use model::unit::Unit;
-use model::warning::Grade;
 
-use areas::memory::label::params as memory;
-
-use super::figures::{Figure, Theory, best, common, did, highest};
-
-/// The name of this table in a row's [`Classic`].
-const TABLE: &str = "memory";
+use super::table::{
+    ClassicPart, ClassicTable, Columns, GivesWay, Note, TableColumn, ToolColumns, done_words, seconds, side_by_side,
+    table_lines,
+};
+use super::values::{
+    Figure, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
+};
+use crate::grid::value::{ABSENT, Column};
+use crate::layout::Align;
+use areas::label::{block_words, threads};
+use areas::memory::label::params;
 
 /// The workloads in the table's order; others follow in the document's.
 const WORKLOADS: [&str; 7] = ["RWS", "RWR", "WS", "WR", "RS", "RR", "STREAM"];
 
-/// The tools that stand in the table, the better for the purpose first.
+/// The tools of the table.
 const TOOLS: [&str; 2] = ["stream", "pmbw"];
 
 /// A copied byte counts twice: it is read and it is written.
 const BYTES_PER_BYTE_COPIED: f64 = 2.0;
 
-/// The whole table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MemoryTable {
-    /// One for each workload, operation and block, in the table's order.
-    pub series: Vec<MemorySeries>,
-    /// Bytes that each experiment of a rate comes to over all threads, where all state the same.
-    pub total: Option<f64>,
-    /// Bytes over all threads and arrays, where all rows of a rate have the same.
-    pub working_set: Option<u64>,
-}
-
-/// One workload with one block, over the threads.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MemorySeries {
+/// One workload with one block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryKey {
     /// `RWS`, `RWR`, `WS`, `WR`, `RS`, `RR`, `STREAM`, or what a latency is of.
     pub workload: String,
     /// What is done.
     pub op: MemoryOp,
     /// Bytes of a block; `None` where there are none.
     pub block: Option<u64>,
-    /// By threads, the fewest first.
-    pub points: Vec<MemoryPoint>,
 }
 
-/// What a tool measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ToolRate {
-    /// The tool: `stream` or `pmbw`.
-    pub tool: &'static str,
-    /// Its rate counted as ours, B/s.
-    pub value: f64,
-    /// The same over the theory of the line.
-    pub efficiency: Option<f64>,
-    /// Whether it ran beside this row; else beside the same operation without blocks on as many threads.
-    pub beside: bool,
-}
-
-/// One line of the table. What is not known is `None`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MemoryPoint {
-    /// Id of the row.
-    pub id: String,
-    /// Threads.
-    pub threads: u32,
-    /// What became of it.
-    pub status: Status,
-    /// How far it can be trusted.
-    pub grade: Option<Grade>,
-    /// Bytes per second.
-    pub rate: Option<Figure>,
-    /// Seconds that one thread takes for one block, or for one access.
-    pub latency: Option<Figure>,
-    /// The most bytes per second that are possible.
-    pub theory: Option<Theory>,
-    /// Measured over theory, as the document has it.
-    pub efficiency: Option<f64>,
-    /// What STREAM or pmbw measured.
-    pub tool: Option<ToolRate>,
-    /// Seconds of one access, for what is about accesses; of independent ones the time between two of them.
-    pub access: Option<Figure>,
-    /// The least seconds of one access, where it is known.
-    pub theory_access: Option<Theory>,
-    /// Theory of the access over what was measured, as the document has it.
-    pub access_efficiency: Option<f64>,
-    /// Seconds for the total of its workload, bytes or accesses.
-    pub total_seconds: Option<f64>,
-    /// Whether each of its samples was the whole total.
-    pub in_full: bool,
-}
-
-/// Whether a row is of this table.
-pub(super) fn is_of_memory_table(row: &Row) -> bool {
-    row.classic.as_ref().is_some_and(|classic| classic.table == TABLE)
-}
-
-impl MemoryTable {
-    /// The table of these rows; `None` where none belongs to it.
-    pub(super) fn of(document: &Document) -> Option<Self> {
-        let rows = document.experiments.iter().filter(|row| is_of_memory_table(row));
-        let rows: Vec<(&Row, &Classic, &MemoryParams)> =
-            rows.filter_map(|row| Some((row, row.classic.as_ref()?, memory(row)?))).collect();
-        let mut series: Vec<MemorySeries> = Vec::new();
-        for (row, classic, params) in &rows {
-            let point = point(row, classic, document);
-            let same = |one: &&mut MemorySeries| {
-                (one.workload.as_str(), one.op, one.block) == (&classic.workload, params.op, params.block)
-            };
-            match series.iter_mut().find(same) {
-                Some(own) => own.points.push(point),
-                None => series.push(MemorySeries {
-                    workload: classic.workload.clone(),
-                    op: params.op,
-                    block: params.block,
-                    points: vec![point],
-                }),
-            }
-        }
-        let place = |workload: &str| WORKLOADS.iter().position(|name| *name == workload).unwrap_or(WORKLOADS.len());
-        series.sort_by_key(|one| (place(&one.workload), one.block));
-        for one in &mut series {
-            one.points.sort_by_key(|point| point.threads);
-        }
-        let rates = || rows.iter().filter(|(_, classic, _)| place(&classic.workload) < WORKLOADS.len());
-        let total = common(rates().map(|(_, classic, _)| classic.total)).flatten();
-        let working_set = common(rates().map(|(_, _, params)| params.working_set));
-        (!series.is_empty()).then_some(Self { series, total, working_set })
-    }
-
-    /// The series whose answer is bytes per second.
-    pub fn rates(&self) -> impl Iterator<Item = &MemorySeries> {
-        self.series.iter().filter(|series| series.is_rate())
-    }
-
-    /// The series whose answer is the time of one access.
-    pub fn accesses(&self) -> impl Iterator<Item = &MemorySeries> {
-        self.series.iter().filter(|series| !series.is_rate())
-    }
-
-    /// The highest efficiency, with its series and its point.
-    pub fn highest_efficiency(&self) -> Option<(f64, (&MemorySeries, &MemoryPoint))> {
-        highest(self.rate_lines(), |(_, point)| point.efficiency)
-    }
-
-    /// Of each workload and operation the fastest line: its series and its point.
-    pub fn fastest(&self) -> Vec<(&MemorySeries, &MemoryPoint)> {
-        let known = self.rate_lines().filter(|(_, point)| point.rate.is_some());
-        let beats = |one: Option<Figure>, other: Option<Figure>| {
-            one.zip(other).is_some_and(|(rate, known)| rate.exceeds(known))
-        };
-        best(known, |(series, _)| (&series.workload, series.op), |one, other| beats(one.1.rate, other.1.rate))
-    }
-
-    fn rate_lines(&self) -> impl Iterator<Item = (&MemorySeries, &MemoryPoint)> {
-        self.rates().flat_map(|series| series.points.iter().map(move |point| (series, point)))
-    }
-}
-
-impl MemorySeries {
-    /// Whether its answer is bytes per second.
+impl MemoryKey {
+    /// Whether its answer is bytes per second, not the time of an access.
     pub fn is_rate(&self) -> bool {
         WORKLOADS.contains(&self.workload.as_str())
     }
-}
 
-fn point(row: &Row, classic: &Classic, document: &Document) -> MemoryPoint {
-    let metric = |name| row.metric(name).filter(|_| row.status == Status::Ok);
-    let rate = metric(MetricName::Throughput);
-    let latency = metric(MetricName::Latency);
-    let theory = rate.and_then(Theory::of);
-    let is_rate = WORKLOADS.contains(&classic.workload.as_str());
-    // The peak of a rate is no limit of the time between two accesses.
-    let of_access = latency.filter(|_| !is_rate && rate.is_none());
-    // The total over the rate; accesses x the time of one, shared by the threads, where there is no rate.
-    let seconds = |total: f64| match (rate, latency) {
-        (Some(rate), _) => Some(total / rate.summary.median),
-        (None, Some(latency)) => Some(total * latency.summary.median / f64::from(row.params.threads())),
-        (None, None) => None,
-    };
-    MemoryPoint {
-        id: row.id.clone(),
-        threads: row.params.threads(),
-        status: row.status,
-        grade: row.grade,
-        rate: rate.map(Figure::of),
-        latency: latency.map(Figure::of),
-        theory,
-        efficiency: rate.and_then(|metric| metric.efficiency).map(|efficiency| efficiency.value),
-        tool: tool(row, document, theory).filter(|_| is_rate),
-        total_seconds: classic.total.and_then(seconds).filter(|seconds| seconds.is_finite()),
-        access: access(row, rate, latency).filter(|_| !is_rate),
-        theory_access: of_access.and_then(Theory::of),
-        access_efficiency: of_access.and_then(|metric| metric.efficiency).map(|efficiency| efficiency.value),
-        in_full: is_rate && classic.total.zip(rate).is_some_and(|(total, metric)| did(total, metric)),
+    fn place(&self) -> (usize, Option<u64>) {
+        (WORKLOADS.iter().position(|name| *name == self.workload).unwrap_or(WORKLOADS.len()), self.block)
+    }
+
+    /// The block, or for benchmarks without one the operation.
+    fn block_words(&self) -> String {
+        self.block.map_or_else(|| self.op.name().to_owned(), block_words)
+    }
+
+    /// What is accessed, and what its time means.
+    const fn access(&self) -> [&'static str; 2] {
+        match self.op {
+            MemoryOp::Load => ["idle latency", "each load waits for the one before: how long memory takes to answer"],
+            MemoryOp::Increment => ["random access", "independent words: how many answers are waited for at a time"],
+            MemoryOp::ByteLoop => ["byte loop", "in order, byte by byte: bound by instructions, not by memory"],
+            _ => ["access", ""],
+        }
     }
 }
 
-/// What one access takes: a latency as it is; of a rate of accesses, the time between two of them.
-fn access(row: &Row, rate: Option<&Metric>, latency: Option<&Metric>) -> Option<Figure> {
-    let Some(rate) = rate else { return latency.map(Figure::of) };
-    let counted = match (rate.unit, memory(row)?.op) {
+/// The series of a classic run, in the table's order.
+pub fn series(document: &Document) -> Vec<Series<MemoryKey>> {
+    let points = rows_of(document, "memory").into_iter().filter_map(|(row, classic)| {
+        let MemoryParams { op, block, .. } = *params(row)?;
+        let key = MemoryKey { workload: classic.workload.clone(), op, block };
+        let point = point(row, classic, &key, document);
+        Some((key, point))
+    });
+    let mut all = gathered(points);
+    all.sort_by_key(|series| series.key.place());
+    all
+}
+
+fn point(row: &Row, classic: &Classic, key: &MemoryKey, document: &Document) -> Point {
+    let point = Point::of(row);
+    // Without a rate the threads share the accesses.
+    let each = point.latency.median().map(|latency| f64::from(point.threads) / latency);
+    let speed = point.rate.median().or(each);
+    let mut point = point.with_total(classic.total, speed, row.metric(MetricName::Throughput));
+    let time = if key.is_rate() { point.latency.figure } else { access(row, &point) };
+    // The limit of a rate is no limit of the time between two accesses.
+    if key.is_rate() || point.rate.figure.is_some() {
+        point.latency = Measured { figure: time, ..Measured::default() };
+    }
+    point.rate.tools = tool(row, document).filter(|_| key.is_rate()).into_iter().collect();
+    point
+}
+
+/// The time between two accesses of a rate of accesses; otherwise the latency.
+fn access(row: &Row, point: &Point) -> Option<Figure> {
+    let Some(Figure { median, interval, stddev }) = point.rate.figure else { return point.latency.figure };
+    let counted = match (row.metric(MetricName::Throughput)?.unit, params(row)?.op) {
         (Unit::OpPerSecond, _) => 1.0,
         (_, MemoryOp::ByteLoop) => BYTES_PER_BYTE_COPIED,
-        _ => return latency.map(Figure::of),
+        _ => return point.latency.figure,
     };
     let time = |rate: f64| counted / rate;
-    let Figure { median, interval, stddev } = Figure::of(rate);
     Some(Figure {
         median: time(median),
         interval: interval.map(|[low, high]| [time(high), time(low)]),
@@ -218,28 +111,238 @@ fn access(row: &Row, rate: Option<&Metric>, latency: Option<&Metric>) -> Option<
     })
 }
 
-/// The fastest that STREAM or pmbw was beside this row; without either, beside the same operation in order and without
+/// The fastest that STREAM or pmbw was with this benchmark; without either, with the same operation in order and without
 /// blocks, on as many threads.
-fn tool(row: &Row, document: &Document, theory: Option<Theory>) -> Option<ToolRate> {
-    let params = memory(row)?;
-    let alike = |other: &&Row| {
-        let whole = |own: &MemoryParams| {
-            (own.op, own.pattern, own.block, own.threads)
-                == (params.op, MemoryPattern::Sequential, None, params.threads)
-        };
-        memory(other).is_some_and(whole)
+fn tool(row: &Row, document: &Document) -> Option<ToolValue> {
+    let own = params(row)?;
+    let is_alike = |other: &&Row| {
+        params(other).is_some_and(|other| {
+            (other.op, other.pattern, other.block, other.threads)
+                == (own.op, MemoryPattern::Sequential, None, own.threads)
+        })
     };
-    let own = rates(std::iter::once(row)).map(|found| (found, true));
-    let in_order = params.pattern == MemoryPattern::Sequential;
-    let others = || rates(document.experiments.iter().filter(alike)).filter(|_| in_order).map(|found| (found, false));
-    let ((tool, value), beside) = own.or_else(others)?;
-    Some(ToolRate { tool, value, efficiency: theory.map(|theory| value / theory.value), beside })
+    let in_order = || document.experiments.iter().filter(|_| own.pattern == MemoryPattern::Sequential);
+    let similar = || fastest_tool(in_order().filter(is_alike)).map(|found| ToolValue { is_own: false, ..found });
+    fastest_tool(std::iter::once(row)).or_else(similar)
 }
 
-/// The fastest of the tools beside these rows.
-fn rates<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<(&'static str, f64)> {
+fn fastest_tool<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<ToolValue> {
     let metrics = rows.flat_map(|row| &row.metrics).filter(|metric| metric.unit == Unit::BytePerSecond);
-    let references = metrics.flat_map(|metric| &metric.references).filter(|found| found.status == Status::Ok);
-    let known = references.filter_map(|found| Some((*TOOLS.iter().find(|tool| **tool == found.tool)?, found.median?)));
-    known.reduce(|best, other| if other.1 > best.1 { other } else { best })
+    let found = metrics.flat_map(|metric| Measured::of(metric).tools);
+    let known = found.filter(|found| TOOLS.contains(&found.tool.as_str()));
+    known.reduce(|best, other| if other.value > best.value { other } else { best })
+}
+
+const TOTAL: GivesWay = GivesWay { rank: 0, words: "the time for the total" };
+const TOOL: GivesWay = GivesWay { rank: 2, words: "STREAM and pmbw" };
+
+const RATES: Columns<'static> = Columns {
+    measured: |point| &point.rate,
+    lower_is_better: false,
+    format: &giga,
+    units: ["GB/s"; 2],
+    base: Some(Unit::BytePerSecond),
+    headings: ["Measured throughput", "Theoretical"],
+    in_text: Some(["threads", "efficiency"]),
+    interval: Some(GivesWay { rank: 1, words: "the interval" }),
+    tools: &[ToolColumns {
+        programs: &TOOLS,
+        text: ["STREAM/pmbw", "their eff."],
+        grid: ["pmbw/STREAM measured", "pmbw/STREAM efficiency"],
+        gives_way: TOOL,
+        is_kept: true,
+        names_program: true,
+    }],
+};
+
+/// No tool measures the time of a block or of an access, and the columns are there all the same.
+const LATENCIES: Columns<'static> = Columns {
+    measured: |point| &point.latency,
+    lower_is_better: true,
+    format: &|value| quantity(value, Unit::Second),
+    units: [""; 2],
+    base: Some(Unit::Second),
+    headings: ["Measured latency", "Theoretical"],
+    in_text: None,
+    interval: None,
+    tools: &[ToolColumns {
+        programs: &[],
+        text: [""; 2],
+        grid: ["pmbw/STREAM measured", "pmbw/STREAM efficiency"],
+        gives_way: TOOL,
+        is_kept: true,
+        names_program: false,
+    }],
+};
+
+/// The tables with what must be known to read them.
+pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
+    let series = series(document);
+    let (rates, accesses): (Vec<_>, Vec<_>) = series.iter().partition(|series| series.key.is_rate());
+    let has_blocks =
+        |series: &&Series<MemoryKey>| series.key.block.is_some() && series.points.iter().any(|point| point.latency.figure.is_some());
+    let blocks: Vec<&Series<MemoryKey>> = rates.iter().copied().filter(has_blocks).collect();
+    let labels = [
+        TableColumn::words(&blocks, |series| series.key.workload.clone())
+            .once(&blocks, |series| &series.key.workload)
+            .text("", Align::Left),
+        TableColumn::words(&blocks, |series| series.key.block_words()).text("block", Align::Left),
+    ];
+    let title = "The classic memory table of latency: what one thread takes for one block";
+    let visits = side_by_side(title, labels, &blocks);
+    let with_blocks = rates.iter().copied().filter(|series| series.key.block.is_some());
+    let latencies = latency_table(&lines(with_blocks.chain(accesses.iter().copied())), &lines(accesses.iter().copied()));
+    let accesses = access_table(&lines(accesses));
+    let tables = [accesses, latencies].map(ClassicPart::Table);
+    [ClassicPart::Table(rate_table(&lines(rates), document))].into_iter().chain(visits).chain(tables).collect()
+}
+
+fn rate_table(points: &[Line<'_, MemoryKey>], document: &Document) -> ClassicTable {
+    let lines = table_lines(points, |series| &series.key.workload);
+    let labels = [
+        TableColumn::words(points, |(series, _)| series.key.workload.clone())
+            .once(points, |(series, _)| &series.key.workload)
+            .text("", Align::Left)
+            .grid(Column::text("Workload"))
+            .kept(),
+        TableColumn::words(points, |(series, _)| series.key.block_words())
+            .once(points, |(series, _)| &series.key)
+            .text("block", Align::Left)
+            .grid(Column::text("Block size"))
+            .kept(),
+    ];
+    let total = common(points.iter().map(|(_, point)| point.total)).flatten();
+    let times = total.map(|total| TableColumn::durations(points, format!("{} B in", power(total))).gives_way(TOTAL));
+    let title = "The classic memory table, in 10^9 bytes a second (GB/s)".to_owned();
+    let rows = rows_of(document, "memory").into_iter();
+    let rows = rows.filter(|(_, classic)| WORKLOADS.contains(&classic.workload.as_str()));
+    let working_set = common(rows.filter_map(|(row, _)| Some(params(row)?.working_set)));
+    ClassicTable {
+        grid: Some(("classic-memory-throughput".to_owned(), title.clone())),
+        title: Some(title),
+        columns: RATES.of((points, &lines), labels, [Vec::new(), Vec::new(), times.into_iter().collect()]),
+        lines,
+        notes: rate_notes(points, total, working_set),
+    }
+}
+
+/// What each of these accesses means.
+fn meanings(points: &[Line<'_, MemoryKey>]) -> impl Iterator<Item = Note> {
+    let mut meanings: Vec<[&str; 2]> = points.iter().map(|(series, _)| series.key.access()).collect();
+    meanings.dedup();
+    meanings.into_iter().map(|[name, meaning]| Note::new(format!("{name}: {meaning}.")))
+}
+
+/// The three values that the latency of one byte is, in a terminal.
+fn access_table(points: &[Line<'_, MemoryKey>]) -> ClassicTable {
+    let name = |(series, _): &Line<'_, MemoryKey>| series.key.access()[0];
+    let time = |value: fn(Figure) -> Option<f64>| {
+        TableColumn::figures(points, |(_, point)| point.latency.figure.and_then(value), LATENCIES.format)
+    };
+    let columns = vec![
+        TableColumn::words(points, |line| name(line).to_owned()).once(points, name).text("", Align::Left),
+        TableColumn::counts(points, |(_, point)| point.threads.into()).text("threads", Align::Right).left(),
+        time(|one| Some(one.median)).text("per access", Align::Decimal),
+        time(|one| one.stddev).text("std dev", Align::Decimal),
+        TableColumn::durations(points, "all of them in").left(),
+    ];
+    ClassicTable {
+        grid: None,
+        title: Some("One byte, 10^8 times, is three different questions".to_owned()),
+        lines: table_lines(points, |_| ()),
+        columns,
+        notes: meanings(points).collect(),
+    }
+}
+
+/// What a block or an access takes, for grids.
+fn latency_table(points: &[Line<'_, MemoryKey>], accesses: &[Line<'_, MemoryKey>]) -> ClassicTable {
+    let lines = table_lines(points, |_| ());
+    let words = |of_rate: fn(&MemoryKey) -> String, of_access: fn(&MemoryKey) -> String| {
+        TableColumn::words(points, |(series, _)| (if series.key.is_rate() { of_rate } else { of_access })(&series.key))
+    };
+    let labels = [
+        words(|key| key.workload.clone(), |key| key.access()[0].to_owned()).grid(Column::text("Workload")).kept(),
+        words(MemoryKey::block_words, |_| String::new()).grid(Column::text("Block size")).kept(),
+    ];
+    let chases: Vec<_> = accesses.iter().copied().filter(|(series, _)| series.key.op == MemoryOp::Load).collect();
+    // The first of equals has the fewest threads.
+    let shortest = best(&chases, |_| (), |point| point.latency.figure, Figure::undercuts);
+    let words = |(_, point): &Line<'_, MemoryKey>| {
+        let time = point.latency.median().map_or_else(String::new, seconds);
+        format!("{time}, {}", threads(point.threads))
+    };
+    let notes = [
+        Note::best("Shortest idle latency, the fewest threads that others do not undercut", &shortest, words),
+        Note::highest(highest(accesses, |point| point.latency.efficiency), |(series, point)| {
+            format!("{} with {}", series.key.access()[0], threads(point.threads))
+        }),
+    ];
+    let tools = Note::new("No reference tool tells the time of a block or of an access.");
+    let title = "The classic memory table of latency: what one thread takes for one block, or for one access";
+    ClassicTable {
+        grid: Some(("classic-memory-latency".to_owned(), title.to_owned())),
+        title: None,
+        columns: LATENCIES.of((points, &lines), labels, Default::default()),
+        lines,
+        notes: notes.into_iter().flatten().chain(meanings(accesses)).chain([tools]).collect(),
+    }
+}
+
+/// `RWS 1 MiB with 2 threads`.
+fn line_words((series, point): &Line<'_, MemoryKey>) -> String {
+    format!("{} {} with {}", series.key.workload, series.key.block_words(), threads(point.threads))
+}
+
+/// The fastest line of each workload and operation.
+pub fn fastest<'a>(points: &[Line<'a, MemoryKey>]) -> Vec<Line<'a, MemoryKey>> {
+    best(points, |key| (&key.workload, key.op), |point| point.rate.figure, Figure::exceeds)
+}
+
+/// What must be known to read the table of rates, and what follows from it.
+fn rate_notes(points: &[Line<'_, MemoryKey>], total: Option<f64>, working_set: Option<u64>) -> Vec<Note> {
+    let set = working_set.map_or_else(String::new, |bytes| format!(", of {} whatever the block", size(bytes)));
+    let what = "Fastest, the smallest block and the fewest threads whose interval the others do not exceed";
+    let done = [
+        "each sample moved all of them",
+        "some rows moved all of them in each sample, for the others the time is worked out",
+        "the time for them is worked out from the rate; --exact-workload moves them all",
+    ];
+    let total_words = |total: f64| {
+        format!("Total: {} bytes, divided among the threads; {}.", power(total), done_words(points, done))
+    };
+    let notes = [
+        Note::best(what, &fastest(points), line_words),
+        Note::highest(highest(points, |point| point.rate.efficiency), line_words),
+        total.map(|total| Note::of_text(total_words(total))),
+        Some(Note::new(
+            "RWS and RWR copy a block (bytes read and bytes written both count), WS and WR write it, RS and RR read it; \
+             S in order, R at random, each block once a pass. STREAM: its four loops, counted as it counts, and what pmbw \
+             scans: reads and writes without blocks.",
+        )),
+        Some(Note::new(format!(
+            "Measured: the median over one working set{set}; std dev: of the samples; theory: transfers/s x bus width x \
+             channels."
+        ))),
+        Some(Note::new(tool_words(points))),
+        (!points.iter().any(|(_, point)| point.rate.theory.is_some())).then(|| {
+            Note::of_grid(format!(
+                "The memory's limit is not known here ({ABSENT}). If you know it: --declare memory.channels=12 \
+                 --declare memory.mts=6000."
+            ))
+        }),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+fn tool_words(points: &[Line<'_, MemoryKey>]) -> String {
+    let mut tools = points.iter().filter_map(|(_, point)| point.rate.tool(&TOOLS)).peekable();
+    if tools.peek().is_none() {
+        return format!("STREAM and pmbw were not measured in this run ({ABSENT}).");
+    }
+    let others =
+        if tools.all(|tool| tool.is_own) { "" } else { "; beside blocks, what it measured on as many threads without blocks" };
+    format!(
+        "STREAM/pmbw: the faster of the two that does the same, counted as ours{others}; their eff.: that over the theory."
+    )
 }

@@ -1,37 +1,23 @@
-//! The classic suite's tables of networks: rates of TCP and UDP by block and concurrency, round trips by message, and
-//! transfers there and back.
+//! The classic tables of networks: rates of TCP and UDP by block and connections, round trips by message, and transfers
+//! there and back.
 
 use model::document::{Document, Row, Status};
-use model::experiment::{Classic, NetParams};
+use model::experiment::NetParams;
 use model::io::{NetMode, Protocol};
+use model::number::{counted, power, quantity, size, whole};
 use model::sample::MetricName;
 use model::unit::Unit;
-use model::warning::Grade;
 
-use super::figures::{Figure, Theory, best, common, did, highest};
-use areas::label::{Axis, Common};
+use super::table::{
+    ClassicPart, ClassicTable, Columns, GivesWay, Note, TableColumn, ToolColumns, done_words, table_lines,
+};
+use super::values::{Figure, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of};
+use crate::grid::value::{ABSENT, Column};
+use crate::layout::Align;
+use areas::label::{Axis, Common, block_words};
 use areas::net::label::params;
 
-/// The name of these tables in a row's [`Classic`].
-const TABLE: &str = "net";
-
-/// The tools of rates, the better for the purpose first.
-const RATE_TOOLS: [&str; 2] = ["iperf3", "iperf"];
-
-/// All tables.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NetTable {
-    /// One for each kind of experiment, protocol and block, in the tables' order.
-    pub series: Vec<NetSeries>,
-    /// Between which ends most of it was measured, and how.
-    pub place: Option<String>,
-    /// Bytes that each experiment of a rate comes to over all connections, where all state the same.
-    pub total: Option<f64>,
-    /// Round trips that each experiment of a latency comes to, likewise.
-    pub round_trips_total: Option<f64>,
-}
-
-/// What the experiments of a series are asked for.
+/// What the benchmarks of a series are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NetKind {
     /// Bytes per second.
@@ -42,175 +28,301 @@ pub enum NetKind {
     Transfer,
 }
 
-/// One protocol with one block, over the connections.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NetSeries {
+/// One protocol with one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetKey {
     /// What is asked for.
     pub kind: NetKind,
     /// The transport.
     pub protocol: Protocol,
     /// Bytes of a block or message.
     pub block: u64,
-    /// By connections, the fewest first.
-    pub points: Vec<NetPoint>,
 }
 
-/// One line of the tables. What is not known is `None`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NetPoint {
-    /// Id of the row.
-    pub id: String,
-    /// Connections.
-    pub threads: u32,
-    /// What became of it.
-    pub status: Status,
-    /// How far it can be trusted.
-    pub grade: Option<Grade>,
-    /// Bytes per second.
-    pub rate: Option<Figure>,
-    /// Seconds of a full round trip, or of a transfer there and back.
-    pub latency: Option<Figure>,
-    /// Seconds that 99 % of the round trips took at most.
-    pub p99: Option<f64>,
-    /// Share of the datagrams that were lost.
-    pub loss: Option<f64>,
-    /// The most bytes per second that are possible.
-    pub theory_rate: Option<Theory>,
-    /// The least seconds of a round trip.
-    pub theory_latency: Option<Theory>,
-    /// Measured over theory for rates, theory over measured for round trips, as the document has it.
-    pub efficiency: Option<f64>,
-    /// Bytes per second that iperf measured beside it.
-    pub iperf: Option<f64>,
-    /// Which iperf it was: `iperf3` or `iperf`.
-    pub iperf_tool: Option<&'static str>,
-    /// Seconds of a round trip that the system's ping measured with as large a message.
-    pub ping: Option<f64>,
-    /// Seconds of a round trip that sockperf measured beside it.
-    pub sockperf: Option<f64>,
-    /// Seconds for the total of its workload, bytes or round trips.
-    pub total_seconds: Option<f64>,
-    /// Whether each of its samples was the whole total.
-    pub in_full: bool,
-}
-
-/// Whether a row is of these tables.
-pub(super) fn is_of_net_table(row: &Row) -> bool {
-    row.classic.as_ref().is_some_and(|classic| classic.table == TABLE)
-        && params(row).is_some_and(|own| kind(own).is_some())
-}
-
-/// Which table rows of this mode are in; `None` for those that the classic programs do not have.
-const fn kind(params: &NetParams) -> Option<NetKind> {
-    match params.mode {
-        NetMode::Stream | NetMode::NoDrop => Some(NetKind::Rate),
-        NetMode::Pingpong => Some(NetKind::RoundTrip),
-        NetMode::Transfer => Some(NetKind::Transfer),
-        NetMode::Connect | NetMode::Blast | NetMode::Load => None,
-    }
-}
-
-impl NetTable {
-    /// The tables of these rows; `None` where none belongs to them.
-    pub(super) fn of(document: &Document) -> Option<Self> {
-        let rows: Vec<&Row> = document.experiments.iter().filter(|row| is_of_net_table(row)).collect();
-        let mut series: Vec<NetSeries> = Vec::new();
-        let mut totals: Vec<(NetKind, f64)> = Vec::new();
-        for row in &rows {
-            let (Some(own), Some(classic)) = (params(row), row.classic.as_ref()) else { continue };
-            let Some(kind) = kind(own) else { continue };
-            totals.extend(classic.total.map(|total| (kind, total)));
-            let point = point(row, own, classic, &rows);
-            let key = (kind, own.protocol, own.block);
-            match series.iter_mut().find(|one| (one.kind, one.protocol, one.block) == key) {
-                Some(one) => one.points.push(point),
-                None => series.push(NetSeries { kind, protocol: own.protocol, block: own.block, points: vec![point] }),
-            }
-        }
-        let place = |protocol: Protocol| Protocol::ALL.iter().position(|other| *other == protocol);
-        series.sort_by_key(|one| (one.kind, place(one.protocol), one.block));
-        for one in &mut series {
-            one.points.sort_by_key(|point| point.threads);
-        }
-        let total = |kind| common(totals.iter().filter(|(other, _)| *other == kind).map(|(_, total)| *total));
-        let where_measured = Common::of(&rows, Axis::Connections).words();
-        let (total, round_trips_total) = (total(NetKind::Rate), total(NetKind::RoundTrip));
-        (!series.is_empty()).then_some(Self { series, place: where_measured, total, round_trips_total })
-    }
-
-    /// The series of this kind.
-    pub fn of_kind(&self, kind: NetKind) -> impl Iterator<Item = &NetSeries> {
-        self.series.iter().filter(move |series| series.kind == kind)
-    }
-
-    /// The highest efficiency of a kind, with its series and its point.
-    pub fn highest_efficiency(&self, kind: NetKind) -> Option<(f64, (&NetSeries, &NetPoint))> {
-        highest(self.lines(kind), |(_, point)| point.efficiency)
-    }
-
-    /// Of each protocol the best line: the highest rate, or the shortest round trip.
-    pub fn best(&self, kind: NetKind) -> Vec<(&NetSeries, &NetPoint)> {
-        let figure = |point: &NetPoint| if kind == NetKind::RoundTrip { point.latency } else { point.rate };
-        let beats = |one: &NetPoint, other: &NetPoint| {
-            figure(one).zip(figure(other)).is_some_and(|(new, old)| match kind {
-                NetKind::RoundTrip => new.high() < old.median.min(old.low()),
-                NetKind::Rate | NetKind::Transfer => new.exceeds(old),
-            })
+impl NetKey {
+    /// The series of a benchmark; `None` for those that the classic programs do not have.
+    pub(super) fn of(row: &Row) -> Option<Self> {
+        let own = params(row)?;
+        let kind = match own.mode {
+            NetMode::Stream | NetMode::NoDrop => NetKind::Rate,
+            NetMode::Pingpong => NetKind::RoundTrip,
+            NetMode::Transfer => NetKind::Transfer,
+            NetMode::Connect | NetMode::Blast | NetMode::Load => return None,
         };
-        let known = self.lines(kind).filter(|(_, point)| figure(point).is_some());
-        best(known, |(series, _)| series.protocol, |one, other| beats(one.1, other.1))
-    }
-
-    fn lines(&self, kind: NetKind) -> impl Iterator<Item = (&NetSeries, &NetPoint)> {
-        self.of_kind(kind).flat_map(|series| series.points.iter().map(move |point| (series, point)))
+        Some(Self { kind, protocol: own.protocol, block: own.block })
     }
 }
 
-fn point(row: &Row, own: &NetParams, classic: &Classic, rows: &[&Row]) -> NetPoint {
+/// The series of a classic run, in the tables' order.
+pub fn series(document: &Document) -> Vec<Series<NetKey>> {
+    let rows = rows_of(document, "net");
+    let all: Vec<&Row> = rows.iter().map(|(row, _)| *row).collect();
+    let point = |(row, classic): &(&Row, &model::experiment::Classic)| {
+        Some((NetKey::of(row)?, point(row, params(row)?, classic.total, &all)))
+    };
+    let mut series = gathered(rows.iter().filter_map(point));
+    let place = |protocol: Protocol| Protocol::ALL.iter().position(|other| *other == protocol);
+    series.sort_by_key(|Series { key, .. }| (key.kind, place(key.protocol), key.block));
+    series
+}
+
+fn point(row: &Row, own: &NetParams, total: Option<f64>, rows: &[&Row]) -> Point {
     let metric = |name| row.metric(name).filter(|_| row.status == Status::Ok);
     let throughput = metric(MetricName::Throughput);
-    let rate = throughput.filter(|metric| metric.unit == Unit::BytePerSecond);
-    let latency = metric(MetricName::Latency);
-    let headline = if own.mode == NetMode::Pingpong { latency } else { rate };
+    let mut point = Point::of(row);
     // Round trips a second over all connections; where only their time is known, each connection makes its own.
-    let per_second = throughput.map(|metric| metric.summary.median);
-    let each = latency.map(|metric| f64::from(own.threads) / metric.summary.median);
-    let total_seconds = classic.total.zip(per_second.or(each)).map(|(total, speed)| total / speed);
-    let iperf = RATE_TOOLS.iter().find_map(|name| Some((*name, tool(row, MetricName::Throughput, name)?)));
-    NetPoint {
-        id: row.id.clone(),
-        threads: own.threads,
-        status: row.status,
-        grade: row.grade,
-        rate: rate.map(Figure::of),
-        latency: latency.map(Figure::of),
-        p99: latency.and_then(|metric| metric.summary.percentiles).map(|found| found.p99),
-        loss: metric(MetricName::Loss).map(|metric| metric.summary.median),
-        theory_rate: rate.and_then(Theory::of),
-        theory_latency: latency.and_then(Theory::of).filter(|_| own.mode == NetMode::Pingpong),
-        efficiency: headline.and_then(|metric| metric.efficiency).map(|share| share.value),
-        iperf: iperf.map(|(_, rate)| rate),
-        iperf_tool: iperf.map(|(name, _)| name),
-        ping: tool(row, MetricName::Latency, "ping").or_else(|| ping_of(own, rows)),
-        sockperf: tool(row, MetricName::Latency, "sockperf"),
-        total_seconds: total_seconds.filter(|seconds| seconds.is_finite()),
-        in_full: classic.total.zip(throughput.or(latency)).is_some_and(|(total, metric)| did(total, metric)),
+    let each = point.latency.median().map(|latency| f64::from(own.threads) / latency);
+    let speed = point.rate.median().or(each);
+    if throughput.is_some_and(|metric| metric.unit != Unit::BytePerSecond) {
+        point.rate = Measured::default();
+    }
+    if own.mode == NetMode::Pingpong {
+        point.latency.tools.extend(ping(own, rows));
+    } else {
+        (point.latency.theory, point.latency.efficiency) = (None, None);
+    }
+    point.with_total(total, speed, throughput.or_else(|| metric(MetricName::Latency)))
+}
+
+/// What ping measured with another benchmark of one connection with as large a message: it knows no protocols, and waits
+/// for one answer at a time.
+fn ping(own: &NetParams, rows: &[&Row]) -> Option<ToolValue> {
+    let is_alike = |other: &&&Row| {
+        let of = |params: &NetParams| (params.mode, params.block, params.threads);
+        own.threads == 1 && params(other).is_some_and(|other| of(other) == of(own))
+    };
+    let latencies = rows.iter().filter(is_alike).filter_map(|row| row.metric(MetricName::Latency));
+    latencies.flat_map(|metric| Measured::of(metric).tools).find(|found| found.tool == "ping")
+}
+
+const SOCKPERF: GivesWay = GivesWay { rank: 0, words: "sockperf" };
+const TOTAL: GivesWay = GivesWay { rank: 1, words: "the time for the total" };
+const LOSS: GivesWay = GivesWay { rank: 2, words: "what was lost" };
+const P99: GivesWay = GivesWay { rank: 3, words: "the 99th percentile" };
+const TOOL: GivesWay = GivesWay { rank: 5, words: "iperf and ping" };
+
+/// The tools of rates, the better for the purpose first.
+const IPERF: &[&str] = &["iperf3", "iperf"];
+
+/// A table: its name and title, the headings of blocks, and the values are this many of the base unit.
+struct Spec {
+    kind: NetKind,
+    name: &'static str,
+    title: &'static str,
+    /// In a terminal, and in a grid.
+    block: [&'static str; 2],
+    factor: f64,
+    columns: Columns<'static>,
+}
+
+const THROUGHPUT: Spec = Spec {
+    kind: NetKind::Rate,
+    name: "classic-net-throughput",
+    title: "The classic network table, in 10^6 bits a second (Mb/s)",
+    block: ["block", "Block size"],
+    factor: 8e-6,
+    columns: Columns {
+        measured: |point| &point.rate,
+        lower_is_better: false,
+        format: &whole,
+        units: ["Mb/s"; 2],
+        base: Some(Unit::BytePerSecond),
+        headings: ["Measured", "Theoretical"],
+        in_text: Some(["conc.", "eff."]),
+        interval: Some(GivesWay { rank: 4, words: "the interval" }),
+        tools: &[ToolColumns {
+            programs: IPERF,
+            text: ["iperf", "iperf eff."],
+            grid: ["iperf measured", "iperf efficiency"],
+            gives_way: TOOL,
+            is_kept: true,
+            names_program: true,
+        }],
+    },
+};
+
+const LATENCY: Spec = Spec {
+    kind: NetKind::RoundTrip,
+    name: "classic-net-latency",
+    title: "The classic network table of latency: a full round trip, in microseconds",
+    block: ["message", "Message size"],
+    factor: 1e6,
+    columns: Columns {
+        measured: |point| &point.latency,
+        lower_is_better: true,
+        units: ["us"; 2],
+        base: Some(Unit::Second),
+        headings: ["Measured latency", "Theoretical latency"],
+        tools: &[ToolColumns {
+            programs: &["ping"],
+            text: ["ping", "ping eff."],
+            grid: ["ping measured", "ping efficiency"],
+            gives_way: TOOL,
+            is_kept: true,
+            names_program: false,
+        }],
+        ..THROUGHPUT.columns
+    },
+};
+
+const TRANSFERS: Spec = Spec {
+    kind: NetKind::Transfer,
+    name: "classic-net-transfers",
+    title: "The classic network table of transfers: a fixed amount there and the same back, in Mb/s of both",
+    columns: Columns { tools: &[], ..THROUGHPUT.columns },
+    ..THROUGHPUT
+};
+
+/// The tables with what must be known to read them.
+pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
+    let series = series(document);
+    let rows: Vec<&Row> = rows_of(document, "net").into_iter().map(|(row, _)| row).collect();
+    let rows: Vec<&Row> = rows.into_iter().filter(|row| NetKey::of(row).is_some()).collect();
+    let place = Common::of(&rows, Axis::Connections).words().map_or_else(String::new, |place| format!("; {place}"));
+    let table = |spec: &Spec, notes: fn(&[Line<'_, NetKey>]) -> Vec<Note>| {
+        let points = of_kind(&series, spec.kind);
+        ClassicPart::Table(table(spec, &place, &points, notes(&points)))
+    };
+    vec![table(&THROUGHPUT, rate_notes), table(&LATENCY, latency_notes), table(&TRANSFERS, |_| Vec::new())]
+}
+
+/// The lines of this kind.
+pub fn of_kind(series: &[Series<NetKey>], kind: NetKind) -> Vec<Line<'_, NetKey>> {
+    lines(series.iter().filter(|series| series.key.kind == kind))
+}
+
+fn table(spec: &Spec, place: &str, points: &[Line<'_, NetKey>], notes: Vec<Note>) -> ClassicTable {
+    let mut lines = table_lines(points, |series| series.key.protocol);
+    // Protocols of one line each need no blank line between them.
+    lines.iter_mut().zip(points).for_each(|(line, (series, _))| line.begins_group &= series.points.len() > 1);
+    let format = |value: f64| whole(value * spec.factor);
+    let shares = |heading: &str| {
+        let column = TableColumn::shares(points, |(_, point)| point.loss).gives_way(LOSS);
+        (column, Column::number(heading).shown("%").base(Unit::One))
+    };
+    let has = |of: fn(&Point) -> Option<f64>| points.iter().any(|(_, point)| of(point).is_some());
+    let figures = |heading: &str, gives_way: GivesWay, of: fn(&Point) -> Option<f64>| {
+        let column = TableColumn::figures(points, |(_, point)| of(point), format);
+        has(of).then(|| column.text(heading, Align::Decimal).gives_way(gives_way))
+    };
+    let lost = has(|point| point.loss).then(|| shares("").0.text("lost", Align::Decimal));
+    let sockperf = |point: &Point| point.latency.tool(&["sockperf"]).map(|found| found.value);
+    let extra = [figures("p99", P99, |point| point.p99), lost, figures("sockperf", SOCKPERF, sockperf)];
+    let last = if spec.kind == NetKind::Transfer {
+        TableColumn::figures(points, |(_, point)| point.latency.median(), |time| quantity(time, Unit::Second))
+            .text("there and back", Align::Decimal)
+            .grid(Column::number("There and back").base(Unit::Second))
+    } else {
+        TableColumn::durations(points, "total in").gives_way(TOTAL)
+    };
+    let (loss, heading) = shares("Lost");
+    let labels = [
+        TableColumn::words(points, |(series, _)| series.key.protocol.name().to_uppercase())
+            .once(points, |(series, _)| series.key.protocol)
+            .text("", Align::Left)
+            .grid(Column::text("Protocol"))
+            .kept(),
+        TableColumn::words(points, |(series, _)| block_words(series.key.block))
+            .once(points, |(series, _)| series.key)
+            .text(spec.block[0], Align::Left)
+            .grid(Column::text(spec.block[1]))
+            .kept(),
+    ];
+    let extra = [extra.into_iter().flatten().collect(), Vec::new(), vec![last, loss.grid(heading)]];
+    let columns = Columns { format: &format, ..spec.columns }.of((points, &lines), labels, extra);
+    let title = format!("{}{place}", spec.title);
+    ClassicTable { grid: Some((spec.name.to_owned(), title.clone())), title: Some(title), lines, columns, notes }
+}
+
+/// `TCP 64 KiB with 2 connections`.
+fn line_words((series, point): &Line<'_, NetKey>) -> String {
+    let (protocol, block) = (series.key.protocol.name().to_uppercase(), block_words(series.key.block));
+    format!("{protocol} {block} with {}", counted(u64::from(point.threads), "connection"))
+}
+
+/// The best line of each protocol: the shortest latency, or the highest rate.
+pub fn best_of<'a>(points: &[Line<'a, NetKey>], by_latency: bool) -> Vec<Line<'a, NetKey>> {
+    if by_latency {
+        best(points, |key| key.protocol, |point| point.latency.figure, Figure::undercuts)
+    } else {
+        best(points, |key| key.protocol, |point| point.rate.figure, Figure::exceeds)
     }
 }
 
-/// What a tool measured beside this row.
-fn tool(row: &Row, name: MetricName, tool: &str) -> Option<f64> {
-    let references = row.metric(name).into_iter().flat_map(|metric| &metric.references);
-    references.filter(|found| found.tool == tool && found.status == Status::Ok).find_map(|found| found.median)
+fn rate_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
+    let has_any = |wanted: fn(&Point) -> bool| points.iter().any(|(_, point)| wanted(point));
+    let tool = if has_any(|point| point.rate.tool(IPERF).is_some()) {
+        "iperf: what it measured of the same, in turns with ours.".to_owned()
+    } else {
+        format!("iperf was not run ({ABSENT}).")
+    };
+    let lost = "UDP is the highest rate within its goal of loss; lost: the share of the datagrams that never came.";
+    let what = "Fastest, the smallest block and the fewest connections whose interval the others do not exceed";
+    let total = common(points.iter().filter_map(|(_, point)| point.total));
+    let notes = [
+        Note::best(what, &best_of(points, false), line_words),
+        Note::highest(highest(points, |point| point.rate.efficiency), line_words),
+        total.map(|total| Note::needing(TOTAL, total_words(points, total))),
+        Some(Note::new(
+            "Conc.: connections, each with a thread at either end. Measured: the median of what the receiver counted; \
+             std dev: of the samples; theory: of the link less framing, on loopback what two copies of each byte between \
+             the same CPUs come to; eff.: measured over theory.",
+        )),
+        has_any(|point| point.loss.is_some()).then(|| Note::new(lost)),
+        Some(Note::needing(TOOL, tool)),
+    ];
+    notes.into_iter().flatten().collect()
 }
 
-/// What ping measured beside another row of one connection with as large a message: it knows no protocols, and waits for
-/// one answer at a time.
-fn ping_of(own: &NetParams, rows: &[&Row]) -> Option<f64> {
-    let is_alike = |other: &NetParams| {
-        let of = |params: &NetParams| (params.mode, params.block, params.threads);
-        own.mode == NetMode::Pingpong && own.threads == 1 && of(other) == of(own)
+fn latency_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
+    let has_any = |wanted: fn(&Point) -> bool| points.iter().any(|(_, point)| wanted(point));
+    let ping = if has_any(|point| point.latency.tool(&["ping"]).is_some()) {
+        "ping: the system's, with as large a message, whatever the protocol; the kernel answers it, and no process has to \
+         wake up."
+            .to_owned()
+    } else {
+        format!("ping was not run ({ABSENT}); it tells times of 16 B and more.")
     };
-    let mut rows = rows.iter().filter(|row| params(row).is_some_and(is_alike));
-    rows.find_map(|row| tool(row, MetricName::Latency, "ping"))
+    let in_full = points.iter().all(|(_, point)| point.in_full);
+    let done = if in_full { "each sample made all of them" } else { "worked out from the rate" };
+    let total = common(points.iter().filter_map(|(_, point)| point.total)).map(|total| {
+        let words =
+            format!("Total in: the time for {} round trips, divided among the connections; {done}.", power(total));
+        Note::needing(TOTAL, words)
+    });
+    let theory = (!has_any(|point| point.latency.theory.is_some())).then(|| {
+        Note::new(format!(
+            "No least round trip is known here ({ABSENT}): on loopback there is none, of a network it can be declared \
+             (--declare net.latency_s=1e-6)."
+        ))
+    });
+    let words = |line: &Line<'_, NetKey>| {
+        let time = line.1.latency.median().map(|time| quantity(time, Unit::Second)).unwrap_or_default();
+        format!("{}, {time}", line_words(line))
+    };
+    let notes = [
+        Note::best(
+            "Shortest, the smallest message and the fewest connections that others do not undercut",
+            &best_of(points, true),
+            words,
+        ),
+        Note::highest(highest(points, |point| point.latency.efficiency), line_words),
+        total,
+        Some(Note::new("Measured: the median of full round trips, as the thread that waits sees them, never half of one.")),
+        theory,
+        Some(Note::needing(TOOL, ping)),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+fn total_words(points: &[Line<'_, NetKey>], total: f64) -> String {
+    let done = [
+        "each sample moved all of it",
+        "some rows moved all of it in each sample, for the others the time is worked out",
+        "the time for it is worked out from the rate; --exact-workload moves it all",
+    ];
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of bytes")]
+    let bytes = total as u64;
+    let done = done_words(points, done);
+    format!("Total: {} B ({}), divided among the connections; {done}.", power(total), size(bytes))
 }

@@ -2,11 +2,11 @@
 
 use model::document::Status;
 use model::experiment::Area;
-use model::number::{percent, quantity};
+use model::number::{duration, percent, quantity};
 use model::unit::Unit;
 use model::warning::Grade;
 
-use super::figures::Figure;
+use super::values::{Figure, Line, Measured, Point, Series};
 use crate::grid::value::{ABSENT, Cell, Column, Grid, GridLine};
 use crate::layout::Align;
 
@@ -24,6 +24,7 @@ pub(super) enum ClassicPart {
 }
 
 /// A table whose lines are benchmarks.
+#[derive(Default)]
 pub(super) struct ClassicTable {
     /// Its name and title as a grid; `None` where only a terminal has it.
     pub(super) grid: Option<(String, String)>,
@@ -34,7 +35,7 @@ pub(super) struct ClassicTable {
     pub(super) notes: Vec<Note>,
 }
 
-/// What a line is about.
+/// The benchmark of a line.
 pub(super) struct TableLine {
     pub(super) id: String,
     pub(super) status: Status,
@@ -45,21 +46,22 @@ pub(super) struct TableLine {
     pub(super) is_marked: bool,
 }
 
-/// A line for each point: `about` has its id, status and grade, and `group` what begins a group where it changes.
-pub(super) fn lines<P, K: PartialEq>(
-    points: &[P],
-    about: impl Fn(&P) -> (String, Status, Option<Grade>),
-    group: impl Fn(&P) -> K,
+/// Each line with its benchmark; a group begins where `group` changes.
+pub(super) fn table_lines<'a, K, G: PartialEq>(
+    lines: &[Line<'a, K>],
+    group: impl Fn(&'a Series<K>) -> G,
 ) -> Vec<TableLine> {
-    let line = |(index, point): (usize, &P)| {
-        let (id, status, grade) = about(point);
-        let begins_group = index > 0 && group(&points[index - 1]) != group(point);
-        TableLine { id, status, grade, begins_group, is_marked: true }
+    let line = |(index, (series, point)): (usize, &Line<'a, K>)| TableLine {
+        id: point.id.clone(),
+        status: point.status,
+        grade: point.grade,
+        begins_group: index > 0 && group(lines[index - 1].0) != group(series),
+        is_marked: true,
     };
-    points.iter().enumerate().map(line).collect()
+    lines.iter().enumerate().map(line).collect()
 }
 
-/// Columns that a terminal leaves out where there is no room, and the words for them. The lowest rank goes first.
+/// Columns that a narrow terminal leaves out, and the words for them. The lowest rank goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GivesWay {
     pub(super) rank: u8,
@@ -69,12 +71,13 @@ pub(super) struct GivesWay {
 /// A column.
 #[derive(Default)]
 pub(super) struct TableColumn {
-    texts: Vec<String>,
+    pub(super) texts: Vec<String>,
     cells: Vec<Cell>,
     pub(super) text: Option<TextHeading>,
+    /// Its heading in a grid, and whether it is there even where no line has anything in it.
     grid: Option<(Column, bool)>,
     pub(super) gives_way: Option<GivesWay>,
-    /// In a terminal it has no heading of its own, but that of the column before it.
+    /// In a terminal it is below the heading of the column before it.
     pub(super) is_joined: bool,
 }
 
@@ -82,77 +85,66 @@ pub(super) struct TableColumn {
 pub(super) struct TextHeading {
     pub(super) words: String,
     pub(super) align: Align,
-    /// Where the heading is.
+    /// Alignment of the heading.
     pub(super) side: Align,
 }
 
 impl TableColumn {
-    /// Words, the same in every form.
-    pub(super) fn words<P>(points: &[P], text: impl Fn(&P) -> String) -> Self {
-        let texts: Vec<String> = points.iter().map(text).collect();
+    /// Words, the same in every format.
+    pub(super) fn words<P>(lines: &[P], text: impl Fn(&P) -> String) -> Self {
+        let texts: Vec<String> = lines.iter().map(text).collect();
         Self { cells: texts.iter().map(Cell::text).collect(), texts, ..Self::default() }
     }
 
     /// Counts.
-    pub(super) fn counts<P>(points: &[P], count: impl Fn(&P) -> u64) -> Self {
-        let counts: Vec<u64> = points.iter().map(count).collect();
-        let texts = counts.iter().map(u64::to_string).collect();
-        Self { texts, cells: counts.into_iter().map(Cell::count).collect(), ..Self::default() }
+    pub(super) fn counts<P>(lines: &[P], count: impl Fn(&P) -> u64) -> Self {
+        let cells: Vec<Cell> = lines.iter().map(|line| Cell::count(count(line))).collect();
+        Self { texts: cells.iter().map(|cell| cell.text.clone()).collect(), cells, ..Self::default() }
     }
 
     /// Values as `format` writes them.
-    pub(super) fn figures<P>(points: &[P], value: impl Fn(&P) -> Option<f64>, format: impl Fn(f64) -> String) -> Self {
-        let values: Vec<Option<f64>> = points.iter().map(value).collect();
+    pub(super) fn figures<P>(lines: &[P], value: impl Fn(&P) -> Option<f64>, format: impl Fn(f64) -> String) -> Self {
+        let values: Vec<Option<f64>> = lines.iter().map(value).collect();
         let text = |value: &Option<f64>| value.map_or_else(|| ABSENT.to_owned(), &format);
         let texts = values.iter().map(text).collect();
         Self { texts, cells: values.into_iter().map(|value| Cell::figure(value, &format)).collect(), ..Self::default() }
     }
 
-    /// Times with units of their own.
-    pub(super) fn times<P>(points: &[P], value: impl Fn(&P) -> Option<f64>) -> Self {
-        Self::figures(points, value, |value| quantity(value, Unit::Second))
+    /// Times with units of their own, for a terminal: whole totals read as people say them.
+    pub(super) fn durations<K>(lines: &[Line<'_, K>], heading: impl Into<String>) -> Self {
+        Self::figures(lines, |(_, point)| point.total_seconds, seconds).text(heading, Align::Right)
     }
 
     /// Shares as percentages; the sign is in the heading of a grid.
-    pub(super) fn shares<P>(points: &[P], value: impl Fn(&P) -> Option<f64>) -> Self {
-        let mut column = Self::figures(points, value, percent);
+    pub(super) fn shares<P>(lines: &[P], value: impl Fn(&P) -> Option<f64>) -> Self {
+        let mut column = Self::figures(lines, value, percent);
         for cell in &mut column.cells {
             cell.text = cell.text.trim_end_matches(" %").to_owned();
         }
         column
     }
 
-    /// Half of each interval over the median, in a terminal alone.
-    pub(super) fn half_intervals<P>(points: &[P], figure: impl Fn(&P) -> Option<Figure>) -> Self {
-        let half = |point: &P| figure(point).and_then(Figure::half_interval);
-        Self::figures(points, half, percent).text(PLUS_MINUS, Align::Decimal)
-    }
-
-    /// Both ends of each interval, in grids alone.
-    pub(super) fn intervals<P>(
-        points: &[P],
-        figure: impl Fn(&P) -> Option<Figure>,
-        format: impl Fn(f64) -> String,
-    ) -> Self {
-        let words = |point: &P| {
-            let ends = figure(point).and_then(|figure| figure.interval);
+    /// Both ends of each interval, for grids.
+    fn intervals<P>(lines: &[P], figure: impl Fn(&P) -> Option<Figure>, format: impl Fn(f64) -> String) -> Self {
+        let words = |line: &P| {
+            let ends = figure(line).and_then(|figure| figure.interval);
             let finite = ends.filter(|ends| ends.iter().all(|end| end.is_finite()));
             finite.map_or_else(String::new, |[low, high]| format!("{} to {}", format(low), format(high)))
         };
-        Self::words(points, words).grid(Column::text("95 % interval"))
+        Self::words(lines, words).grid(Column::text("95 % interval"))
     }
 
-    /// The grades, in grids alone.
+    /// The grades, for grids.
     pub(super) fn grades(lines: &[TableLine]) -> Self {
         Self::words(lines, |line| line.grade.map_or("", Grade::name).to_owned()).grid(Column::text("Grade"))
     }
 
-    /// The same in a grid, under this heading.
+    /// The same in a grid, under this heading, unless no line has anything in it.
     pub(super) fn grid(self, column: Column) -> Self {
         Self { grid: Some((column, false)), ..self }
     }
 
-    /// The same, in a grid even where no line has anything in it.
+    /// The same in every grid.
     pub(super) fn kept(self) -> Self {
         Self { grid: self.grid.map(|(column, _)| (column, true)), ..self }
     }
@@ -178,29 +170,142 @@ impl TableColumn {
         Self { is_joined: true, ..self }
     }
 
-    /// The same with a label only where it differs from the one above; `keys` are what must be equal.
-    pub(super) fn once<K: PartialEq>(mut self, keys: &[K]) -> Self {
-        for index in 1..self.texts.len() {
-            if keys[index] == keys[index - 1] {
-                self.texts[index].clear();
+    /// The same with a label only where `key` differs from the line above.
+    pub(super) fn once<P, G: PartialEq>(mut self, lines: &[P], key: impl Fn(&P) -> G) -> Self {
+        for (index, pair) in lines.windows(2).enumerate() {
+            if key(&pair[0]) == key(&pair[1]) {
+                self.texts[index + 1].clear();
             }
         }
         self
     }
 
     /// The same with the status of what was not measured; `in_text`: in a terminal too, which else has it in a mark.
-    pub(super) fn or_status(mut self, lines: &[TableLine], in_text: bool) -> Self {
-        let without = lines.iter().enumerate().filter(|(_, line)| line.status != Status::Ok);
-        for (index, line) in without {
+    fn or_status(mut self, lines: &[TableLine], in_text: bool) -> Self {
+        for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.status != Status::Ok) {
             self.cells[index] = Cell::text(line.status.name());
             self.texts[index] = if in_text { line.status.name().to_owned() } else { String::new() };
         }
         self
     }
+}
 
-    /// Its texts for a terminal, from top to bottom.
-    pub(super) fn texts(&self) -> &[String] {
-        &self.texts
+/// A time as people say it, with its digits where it is short.
+pub(super) fn seconds(value: f64) -> String {
+    if value < 59.995 { quantity(value, Unit::Second) } else { duration(value) }
+}
+
+/// The columns that every table of benchmarks has: what was measured, what tools measured, and what is possible.
+pub(super) struct Columns<'a> {
+    /// The metric of the table.
+    pub(super) measured: fn(&Point) -> &Measured,
+    pub(super) lower_is_better: bool,
+    pub(super) format: &'a dyn Fn(f64) -> String,
+    /// In headings of a grid: the unit of the texts (of what was measured, and of the rest), and the base unit of values.
+    pub(super) units: [&'static str; 2],
+    pub(super) base: Option<Unit>,
+    /// Headings of what was measured and of its limit, in a grid.
+    pub(super) headings: [&'static str; 2],
+    /// Headings of threads and efficiency, in a terminal; `None` for a table that only grids have.
+    pub(super) in_text: Option<[&'static str; 2]>,
+    /// What half of the interval gives way as, in a terminal; `None` where it has none.
+    pub(super) interval: Option<GivesWay>,
+    pub(super) tools: &'static [ToolColumns],
+}
+
+/// The columns of a tool: value and efficiency. An empty heading leaves the column out.
+pub(super) struct ToolColumns {
+    /// Names of the tool's programs; the first that was run counts.
+    pub(super) programs: &'static [&'static str],
+    /// Headings in a terminal.
+    pub(super) text: [&'static str; 2],
+    /// Headings in a grid.
+    pub(super) grid: [&'static str; 2],
+    pub(super) gives_way: GivesWay,
+    /// A grid has them even where the tool was not run.
+    pub(super) is_kept: bool,
+    /// A grid has the name of the program in a column.
+    pub(super) names_program: bool,
+}
+
+impl ToolColumns {
+    /// A column under the headings of this index.
+    fn set(&self, index: usize, column: TableColumn, in_grid: impl Fn(&str) -> Column) -> TableColumn {
+        let mut column = column.gives_way(self.gives_way);
+        if !self.text[index].is_empty() {
+            column = column.text(self.text[index], Align::Decimal);
+        }
+        if !self.grid[index].is_empty() {
+            column.grid = Some((in_grid(self.grid[index]), self.is_kept));
+        }
+        column
+    }
+}
+
+impl Columns<'_> {
+    fn value_column(&self, heading: &str) -> Column {
+        let column = Column::number(heading).shown(self.units[1]);
+        if let Some(base) = self.base { column.base(base) } else { column }
+    }
+
+    fn share_column(&self, heading: &str) -> Column {
+        let column = Column::number(heading).shown("%");
+        if self.base.is_some() { column.base(Unit::One) } else { column }
+    }
+
+    /// All columns: `labels` first, `extra` after what was measured, `limits` after the limit, `last` before the grades.
+    pub(super) fn of<K>(
+        &self,
+        (points, lines): (&[Line<'_, K>], &[TableLine]),
+        labels: impl IntoIterator<Item = TableColumn>,
+        [extra, limits, last]: [Vec<TableColumn>; 3],
+    ) -> Vec<TableColumn> {
+        let metric = self.measured;
+        let figures =
+            |of: fn(&Measured) -> Option<f64>| TableColumn::figures(points, |line| of(metric(line.1)), self.format);
+        let set = |column: TableColumn, text: &str, grid: Column| {
+            let column = if self.in_text.is_some() { column.text(text, Align::Decimal) } else { column };
+            column.grid(grid).kept()
+        };
+        let counts = || TableColumn::counts(points, |(_, point)| point.threads.into());
+        let mut labels = labels.into_iter();
+        let mut columns: Vec<TableColumn> = labels.next().into_iter().collect();
+        columns.push(counts().grid(Column::number("Concurrency")).kept());
+        columns.extend(labels);
+        columns.extend(self.in_text.map(|[threads, _]| counts().text(threads, Align::Right)));
+        let medians = figures(Measured::median).or_status(lines, self.interval.is_none());
+        columns.push(set(medians, "measured", self.value_column(self.headings[0]).shown(self.units[0])));
+        columns.extend(self.interval.map(|interval| {
+            let half = |line: &Line<'_, K>| metric(line.1).figure.and_then(Figure::half_interval);
+            TableColumn::figures(points, half, percent).text(PLUS_MINUS, Align::Decimal).gives_way(interval)
+        }));
+        columns.extend(extra);
+        for tool in self.tools {
+            let found = |line: &Line<'_, K>| metric(line.1).tool(tool.programs).map(|found| found.value);
+            let values = TableColumn::figures(points, found, self.format);
+            columns.push(tool.set(0, values, |heading| self.value_column(heading)));
+            let program = |line: &Line<'_, K>| metric(line.1).tool(tool.programs).map(|found| found.tool.clone());
+            let programs = TableColumn::words(points, |line| program(line).unwrap_or_default());
+            columns.extend(tool.names_program.then(|| programs.grid(Column::text("Reference"))));
+        }
+        columns.push(set(figures(|measured| measured.theory), "theory", self.value_column(self.headings[1])));
+        columns.extend(limits);
+        let efficiency = TableColumn::shares(points, |line| metric(line.1).efficiency);
+        columns.push(set(efficiency, self.in_text.map_or("", |[_, words]| words), self.share_column("Efficiency")));
+        for tool in self.tools {
+            let share = |line: &Line<'_, K>| {
+                let (theory, found) = metric(line.1).theory.zip(metric(line.1).tool(tool.programs))?;
+                Some(if self.lower_is_better { theory / found.value } else { found.value / theory })
+            };
+            let shares = TableColumn::shares(points, share);
+            columns.push(tool.set(1, shares, |heading| self.share_column(heading)));
+        }
+        let deviations = figures(|measured| measured.figure?.stddev);
+        columns.push(set(deviations, "std dev", self.value_column("Standard deviation")));
+        columns.push(TableColumn::intervals(points, |line| metric(line.1).figure, self.format).kept());
+        columns.extend(last);
+        columns.push(TableColumn::grades(lines));
+        columns
     }
 }
 
@@ -213,7 +318,7 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// A sentence that needs no column.
+    /// A sentence.
     pub(super) fn new(text: impl Into<String>) -> Self {
         Self { parts: vec![(None, text.into())], in_text: true, in_grid: true }
     }
@@ -238,10 +343,40 @@ impl Note {
         Self { parts: notes.into_iter().flat_map(|note| note.parts).collect(), in_text: true, in_grid: true }
     }
 
-    fn told(&self, has: impl Fn(GivesWay) -> bool) -> Option<String> {
+    /// The line with the highest efficiency.
+    pub(super) fn highest<K>(
+        found: Option<(f64, Line<'_, K>)>,
+        words: impl Fn(&Line<'_, K>) -> String,
+    ) -> Option<Self> {
+        let (share, line) = found?;
+        Some(Self::new(format!("Highest efficiency: {}, {}.", percent(share), words(&line))))
+    }
+
+    /// The best lines after what makes them so; nothing without a line.
+    pub(super) fn best<K>(
+        what: &str,
+        found: &[Line<'_, K>],
+        words: impl Fn(&Line<'_, K>) -> String,
+    ) -> Option<Self> {
+        let found: Vec<String> = found.iter().map(words).collect();
+        (!found.is_empty()).then(|| Self::new(format!("{what}: {}.", found.join("; "))))
+    }
+
+    fn sentences(&self, has: impl Fn(GivesWay) -> bool) -> Option<String> {
         let parts = self.parts.iter().filter(|(needs, _)| needs.is_none_or(&has)).map(|(_, text)| text.as_str());
         let parts: Vec<&str> = parts.collect();
         (!parts.is_empty()).then(|| parts.join(" "))
+    }
+}
+
+/// The words for how many of the lines that were measured did the whole total: all, some, or none.
+pub(super) fn done_words<K, S>(lines: &[Line<'_, K>], [all, some, none]: [S; 3]) -> S {
+    let done: Vec<bool> =
+        lines.iter().filter(|(_, point)| point.rate.figure.is_some()).map(|(_, point)| point.in_full).collect();
+    match (done.contains(&true), done.contains(&false)) {
+        (true, false) => all,
+        (true, true) => some,
+        (false, _) => none,
     }
 }
 
@@ -249,37 +384,46 @@ impl ClassicTable {
     /// The notes for a terminal that shows these columns.
     pub(super) fn text_notes(&self, shown: &[GivesWay]) -> Vec<String> {
         let notes = self.notes.iter().filter(|note| note.in_text);
-        notes.filter_map(|note| note.told(|columns| shown.contains(&columns))).collect()
+        notes.filter_map(|note| note.sentences(|columns| shown.contains(&columns))).collect()
     }
 
     /// The table as a grid; `None` where only a terminal has it.
     pub(super) fn into_grid(self, area: Area) -> Option<Grid> {
         let has =
             |columns| self.columns.iter().any(|column| column.grid.is_some() && column.gives_way == Some(columns));
-        let notes = self.notes.iter().filter(|note| note.in_grid).filter_map(|note| note.told(has)).collect();
+        let notes = self.notes.iter().filter(|note| note.in_grid).filter_map(|note| note.sentences(has)).collect();
         let (name, title) = self.grid?;
         let own = self.columns.into_iter().filter_map(|column| Some((column.grid?, column.cells)));
-        let own: Vec<_> = own.filter(|((_, kept), cells)| *kept || !cells.iter().all(Cell::is_absent)).collect();
-        let mut lines: Vec<GridLine> = self
-            .lines
-            .into_iter()
-            .map(|line| GridLine { id: Some(line.id), cells: Vec::with_capacity(own.len()), grade: line.grade })
-            .collect();
-        let mut columns = Vec::with_capacity(own.len());
-        for ((column, _), cells) in own {
-            columns.push(column);
-            lines.iter_mut().zip(cells).for_each(|(line, cell)| line.cells.push(cell));
-        }
-        let grid = Grid::new(name, Some(area), title, columns);
-        Some(Grid { lines, notes, ..grid })
+        let own = own.filter(|((_, kept), cells)| *kept || !cells.iter().all(Cell::is_absent));
+        let (columns, cells): (Vec<Column>, Vec<Vec<Cell>>) = own.map(|((column, _), cells)| (column, cells)).unzip();
+        let line = |(index, line): (usize, TableLine)| GridLine {
+            id: Some(line.id),
+            cells: cells.iter().map(|column| column[index].clone()).collect(),
+            grade: line.grade,
+        };
+        let lines = self.lines.into_iter().enumerate().map(line).collect();
+        Some(Grid { lines, notes, ..Grid::new(name, Some(area), title, columns) })
     }
 }
 
 /// Times by threads: a line for each series.
 pub(super) struct SideBySide {
     pub(super) title: &'static str,
-    /// Headings and texts of the labels.
-    pub(super) labels: Vec<(&'static str, Vec<String>)>,
+    pub(super) labels: Vec<TableColumn>,
     /// For each line its benchmarks: threads, id, and the time.
     pub(super) lines: Vec<Vec<(u32, String, Option<Figure>)>>,
+}
+
+/// The latencies of these series, the threads side by side; nothing without a series.
+pub(super) fn side_by_side<K>(
+    title: &'static str,
+    labels: impl IntoIterator<Item = TableColumn>,
+    series: &[&Series<K>],
+) -> Option<ClassicPart> {
+    let points = |series: &&Series<K>| {
+        series.points.iter().map(|point| (point.threads, point.id.clone(), point.latency.figure)).collect()
+    };
+    let lines: Vec<_> = series.iter().map(points).collect();
+    let labels = labels.into_iter().collect();
+    (!lines.is_empty()).then_some(ClassicPart::SideBySide(SideBySide { title, labels, lines }))
 }

@@ -4,7 +4,8 @@ use model::document::Status;
 use model::number::{percent, quantity};
 use model::unit::Unit;
 
-use super::table::{ClassicPart, ClassicTable, GivesWay, PLUS_MINUS, SideBySide};
+use super::table::{ClassicPart, ClassicTable, GivesWay, PLUS_MINUS, SideBySide, TableColumn, TableLine};
+use super::values::Figure;
 use crate::grid::value::ABSENT;
 use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
 use crate::style::{Style, Tone};
@@ -91,7 +92,7 @@ impl Drawing<'_> {
         for (index, own) in columns.chunk_by(|_, (next, _)| next.is_joined).enumerate() {
             let (_, heading) = own[0];
             let set = own.iter().enumerate().map(|(within, (column, heading))| {
-                let cells = cells(column.texts());
+                let cells = cells(&column.texts);
                 let is_first = index == 0 && within == 0;
                 let cells = cells.into_iter().map(|cell| if is_first { cell.indented() } else { cell });
                 Column::new(heading.align, cells)
@@ -100,7 +101,7 @@ impl Drawing<'_> {
                 if heading.words == PLUS_MINUS { self.style.plus_minus() } else { &self.style.clean(&heading.words) };
             blocks.push(Block::new(words, heading.side, set.collect()));
         }
-        let mark = |line: &super::table::TableLine| if line.is_marked { self.mark(&line.id) } else { Cell::default() };
+        let mark = |line: &TableLine| if line.is_marked { self.mark(&line.id) } else { Cell::default() };
         blocks.push(Block::new("", Align::Left, vec![Column::new(Align::Left, classic.lines.iter().map(mark))]));
         blocks
     }
@@ -117,7 +118,7 @@ impl Drawing<'_> {
                 None => Cell::new(ABSENT, Tone::Dim),
             });
             let spread = figures().map(|figure| {
-                let half = figure.filter(|_| interval).and_then(super::figures::Figure::half_interval);
+                let half = figure.filter(|_| interval).and_then(Figure::half_interval);
                 let text = half.map(|half| format!("{}{}", self.style.plus_minus(), percent(half)));
                 Cell::new(text.unwrap_or_default(), Tone::Dim)
             });
@@ -130,10 +131,11 @@ impl Drawing<'_> {
             Block::new(threads(count), Align::Left, columns)
         };
         let blocks = |interval: bool| {
-            let label = |(index, (heading, texts)): (usize, &(&str, Vec<String>))| {
-                let cells = texts.iter().map(Cell::plain);
+            let label = |(index, column): (usize, &TableColumn)| {
+                let cells = column.texts.iter().map(Cell::plain);
                 let cells = cells.map(|cell| if index == 0 { cell.indented() } else { cell });
-                Block::new(*heading, Align::Left, vec![Column::new(Align::Left, cells)])
+                let heading = column.text.as_ref().map_or("", |heading| &heading.words);
+                Block::new(heading, Align::Left, vec![Column::new(Align::Left, cells)])
             };
             let labels = classic.labels.iter().enumerate().map(label);
             labels.chain(counts.iter().map(|count| block(*count, interval))).collect::<Vec<Block>>()

@@ -1,0 +1,267 @@
+//! The values in the classic tables of all areas, and which of them are best.
+
+use model::document::{Document, Row, Status};
+use model::experiment::Classic;
+use model::number::deviation;
+use model::peak::Peak;
+use model::sample::{Metric, MetricName};
+use model::warning::Grade;
+
+/// Largest relative difference between a sample's work and the stated total that still counts as the total. Threads do
+/// whole iterations of a loop, at most some ten million operations (tiles): a hundred thousandth of 10^12.
+const WHOLE: f64 = 1e-4;
+
+/// The suite whose runs have these tables.
+pub(super) const SUITE: &str = "classic";
+
+/// A median with its spread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The median.
+    pub median: f64,
+    /// Its 95 % interval.
+    pub interval: Option<[f64; 2]>,
+    /// The samples' standard deviation.
+    pub stddev: Option<f64>,
+}
+
+impl Figure {
+    pub(super) fn of(metric: &Metric) -> Self {
+        let summary = &metric.summary;
+        Self { median: summary.median, interval: summary.ci95, stddev: deviation(summary) }
+    }
+
+    fn scaled(self, factor: f64) -> Self {
+        Self {
+            median: self.median * factor,
+            interval: self.interval.map(|ends| ends.map(|end| end * factor)),
+            stddev: self.stddev.map(|stddev| stddev * factor),
+        }
+    }
+
+    /// The ends of its interval; the median twice without one.
+    pub(super) fn ends(self) -> [f64; 2] {
+        self.interval.unwrap_or([self.median; 2])
+    }
+
+    /// Half of the interval over the median.
+    pub(super) fn half_interval(self) -> Option<f64> {
+        let [low, high] = self.interval?;
+        (self.median != 0.0).then(|| (high - low).abs() / 2.0 / self.median.abs())
+    }
+
+    /// Whether it is higher by more than the intervals.
+    pub(super) fn exceeds(self, other: Self) -> bool {
+        self.ends()[0] > other.median.max(other.ends()[1])
+    }
+
+    /// Whether it is lower by more than the intervals.
+    pub(super) fn undercuts(self, other: Self) -> bool {
+        self.ends()[1] < other.median.min(other.ends()[0])
+    }
+}
+
+/// One metric of a benchmark.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// The samples' summary.
+    pub figure: Option<Figure>,
+    /// The tightest limit.
+    pub theory: Option<f64>,
+    /// Share of the limit that was reached, as the document has it.
+    pub efficiency: Option<f64>,
+    /// What reference tools measured.
+    pub tools: Vec<ToolValue>,
+}
+
+/// What a reference tool measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolValue {
+    /// The tool's name.
+    pub tool: String,
+    /// The value in the unit of the metric.
+    pub value: f64,
+    /// Whether it ran with this benchmark; else with a similar one.
+    pub is_own: bool,
+}
+
+impl Measured {
+    pub(super) fn of(metric: &Metric) -> Self {
+        let found = metric.references.iter().filter(|found| found.status == Status::Ok);
+        let tool =
+            found.filter_map(|found| Some(ToolValue { tool: found.tool.clone(), value: found.median?, is_own: true }));
+        Self {
+            figure: Some(Figure::of(metric)),
+            theory: tightest(metric).map(|peak| peak.value),
+            efficiency: metric.efficiency.map(|efficiency| efficiency.value),
+            tools: tool.collect(),
+        }
+    }
+
+    /// The value of the first of these tools that has one.
+    pub fn tool(&self, names: &[&str]) -> Option<&ToolValue> {
+        names.iter().find_map(|name| self.tools.iter().find(|found| found.tool == *name))
+    }
+
+    /// The median.
+    pub fn median(&self) -> Option<f64> {
+        self.figure.map(|figure| figure.median)
+    }
+
+    /// What is unknown here taken from `other`, whose unit is `factor` of this one's.
+    pub(super) fn or(&self, other: &Self, factor: f64) -> Self {
+        let tools = other.tools.iter().map(|found| ToolValue { value: found.value * factor, ..found.clone() });
+        Self {
+            figure: self.figure.or_else(|| other.figure.map(|figure| figure.scaled(factor))),
+            theory: self.theory.or_else(|| other.theory.map(|theory| theory * factor)),
+            efficiency: self.efficiency.or(other.efficiency),
+            tools: self.tools.iter().cloned().chain(tools).collect(),
+        }
+    }
+}
+
+/// One line of a table: a benchmark. Rates are per second, times in seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Id of the benchmark.
+    pub id: String,
+    /// Threads or connections.
+    pub threads: u32,
+    /// Whether it was measured.
+    pub status: Status,
+    /// How far it can be relied on.
+    pub grade: Option<Grade>,
+    /// Operations or bytes per second.
+    pub rate: Measured,
+    /// Requests per second.
+    pub iops: Measured,
+    /// Time of a request, access, block, round trip or transfer.
+    pub latency: Measured,
+    /// 99th percentile of the latency.
+    pub p99: Option<f64>,
+    /// Share of the datagrams that were lost.
+    pub loss: Option<f64>,
+    /// Bytes per second with the flush after each sample of writes counted in.
+    pub flushed: Option<f64>,
+    /// Highest rate of vector instructions, for a benchmark of scalar ones.
+    pub vector_theory: Option<f64>,
+    /// The workload's total: operations, bytes, requests, accesses or round trips.
+    pub total: Option<f64>,
+    /// Time for the total.
+    pub total_seconds: Option<f64>,
+    /// Whether each sample did the whole total.
+    pub in_full: bool,
+}
+
+impl Point {
+    /// The values of a benchmark; none where it was not measured.
+    pub(super) fn of(row: &Row) -> Self {
+        let metric = |name| row.metric(name).filter(|_| row.status == Status::Ok);
+        let measured = |name| metric(name).map_or_else(Measured::default, Measured::of);
+        let flushed = row.conditions.disk.as_ref().and_then(|disk| disk.flushed_bytes_per_second);
+        let percentiles = metric(MetricName::Latency).and_then(|metric| metric.summary.percentiles);
+        Self {
+            id: row.id.clone(),
+            threads: row.params.threads(),
+            status: row.status,
+            grade: row.grade,
+            rate: measured(MetricName::Throughput),
+            iops: measured(MetricName::Iops),
+            latency: measured(MetricName::Latency),
+            p99: percentiles.map(|percentiles| percentiles.p99),
+            loss: measured(MetricName::Loss).median(),
+            flushed: flushed.filter(|_| row.status == Status::Ok),
+            vector_theory: None,
+            total: None,
+            total_seconds: None,
+            in_full: false,
+        }
+    }
+
+    /// The same with the time for a total at `speed` a second; `metric` has the samples that may have done all of it.
+    pub(super) fn with_total(self, total: Option<f64>, speed: Option<f64>, metric: Option<&Metric>) -> Self {
+        let seconds = total.zip(speed).map(|(total, speed)| total / speed).filter(|seconds| seconds.is_finite());
+        let did = |(total, metric): (f64, &Metric)| {
+            let whole = |work: f64| (work / total - 1.0).abs() < WHOLE;
+            !metric.samples.is_empty() && metric.samples.iter().all(|sample| sample.work.is_some_and(whole))
+        };
+        Self { total, total_seconds: seconds, in_full: total.zip(metric).is_some_and(did), ..self }
+    }
+}
+
+/// Benchmarks that differ in their threads alone, the fewest first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series<K> {
+    /// What they have in common.
+    pub key: K,
+    /// One for each number of threads.
+    pub points: Vec<Point>,
+}
+
+/// A line with the series that it is in.
+pub type Line<'a, K> = (&'a Series<K>, &'a Point);
+
+/// The benchmarks of a classic run in the table of this name; none of other runs.
+pub(super) fn rows_of<'a>(document: &'a Document, table: &str) -> Vec<(&'a Row, &'a Classic)> {
+    let rows = document.experiments.iter().filter(|_| document.run.suite == SUITE);
+    rows.filter_map(|row| Some((row, row.classic.as_ref().filter(|classic| classic.table == table)?))).collect()
+}
+
+/// Points by series, in the order of their first point.
+pub(super) fn gathered<K: PartialEq>(points: impl Iterator<Item = (K, Point)>) -> Vec<Series<K>> {
+    let mut all: Vec<Series<K>> = Vec::new();
+    for (key, point) in points {
+        match all.iter_mut().find(|series| series.key == key) {
+            Some(series) => series.points.push(point),
+            None => all.push(Series { key, points: vec![point] }),
+        }
+    }
+    for series in &mut all {
+        series.points.sort_by_key(|point| point.threads);
+    }
+    all
+}
+
+/// Every line of these series.
+pub fn lines<'a, K: 'a>(series: impl IntoIterator<Item = &'a Series<K>>) -> Vec<Line<'a, K>> {
+    series.into_iter().flat_map(|series| series.points.iter().map(move |point| (series, point))).collect()
+}
+
+/// The value that all have.
+pub(super) fn common<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
+    let first = values.next()?;
+    values.all(|value| value == first).then_some(first)
+}
+
+/// The limit that the efficiency is of; without one, the tightest that could carry it.
+pub(crate) fn tightest(metric: &Metric) -> Option<&Peak> {
+    if let Some(efficiency) = metric.efficiency {
+        return metric.peaks.iter().find(|peak| peak.kind == efficiency.of);
+    }
+    let carrying = metric.peaks.iter().filter(|peak| peak.kind.carries_efficiency());
+    carrying.min_by(|one, other| one.value.total_cmp(&other.value))
+}
+
+/// The line with the highest share; the first of equals.
+pub fn highest<'a, K>(lines: &[Line<'a, K>], share: fn(&Point) -> Option<f64>) -> Option<(f64, Line<'a, K>)> {
+    let known = lines.iter().filter_map(|line| Some((share(line.1)?, *line)));
+    known.reduce(|best, other| if other.0 > best.0 { other } else { best })
+}
+
+/// The best line of each group. Fewer threads and smaller blocks come first, and only what beats them is better.
+pub(super) fn best<'a, K, G: PartialEq>(
+    lines: &[Line<'a, K>],
+    group: impl Fn(&'a K) -> G,
+    figure: fn(&Point) -> Option<Figure>,
+    beats: fn(Figure, Figure) -> bool,
+) -> Vec<Line<'a, K>> {
+    let mut found: Vec<Line<'a, K>> = Vec::new();
+    for line in lines.iter().filter(|line| figure(line.1).is_some()) {
+        match found.iter_mut().find(|other| group(&other.0.key) == group(&line.0.key)) {
+            Some(known) if figure(line.1).zip(figure(known.1)).is_some_and(|(new, old)| beats(new, old)) => *known = *line,
+            Some(_) => {}
+            None => found.push(*line),
+        }
+    }
+    found
+}
