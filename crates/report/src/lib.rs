@@ -1,10 +1,8 @@
-//! From a `Document` to bytes: text for a terminal, Markdown, LaTeX, CSV, JSON and what other programs read, and the
-//! text forms of `assay info` and `--list`.
+//! From a `Document` to text: for a terminal, a browser and other programs; and the output of commands that measure
+//! nothing.
 //!
 //! Nothing here measures, computes a statistic, reads a clock or does I/O: the same document always gives the same
 //! bytes.
-//!
-//! A new renderer is one file with an `impl Render` and one line in [`RENDERERS`].
 #![forbid(unsafe_code)]
 
 pub mod chart;
@@ -22,47 +20,49 @@ mod render;
 mod style;
 pub mod terminal;
 
+use model::document::Document;
+
 pub use commands::{doctor, info, plan, references};
 pub use formats::{benchfmt, csv, json, junit, latex, markdown, prometheus, schema};
-pub use render::{Render, RenderError};
+pub use render::RenderError;
 pub use style::Style;
 
-/// A line of the table of renderers.
+/// A format that a document can be written in.
 #[derive(Clone, Copy, Debug)]
 pub struct Renderer {
     /// Its name, as `--format` takes it.
     pub name: &'static str,
-    /// The extension of a file in this form, without the dot.
+    /// The extension of its files, without the dot.
     pub extension: &'static str,
     /// What it is, for `--help`.
     pub about: &'static str,
-    /// The renderer itself.
-    pub render: &'static dyn Render,
+    /// Writes a document, ending in a newline; an error where the format cannot hold it.
+    pub render: fn(&Document) -> Result<String, RenderError>,
 }
 
-/// Every renderer.
+/// Every format.
 #[rustfmt::skip]
 pub const RENDERERS: &[Renderer] = &[
-    Renderer { name: "html", extension: "html", about: "a page of its own for a browser and for paper", render: &html::Html },
-    Renderer { name: "text", extension: "txt", about: "the tables of the terminal, in plain ASCII", render: &terminal::Terminal { style: Style::PLAIN } },
-    Renderer { name: "markdown", extension: "md", about: "tables for GitHub, with findings and warnings", render: &markdown::Markdown },
-    Renderer { name: "csv", extension: "csv", about: "one line per metric of each row, in base units", render: &csv::Csv },
-    Renderer { name: "csv-samples", extension: "csv", about: "one line per sample, ours and those of trusted tools", render: &csv::CsvSamples },
-    Renderer { name: "json", extension: "json", about: "the document itself", render: &json::Json },
-    Renderer { name: "latex", extension: "tex", about: "a document of its own with booktabs tables", render: &latex::Latex },
-    Renderer { name: "prometheus", extension: "prom", about: "gauges for node_exporter's textfile collector", render: &prometheus::Prometheus },
-    Renderer { name: "junit", extension: "xml", about: "a test case a row, for CI systems", render: &junit::Junit },
-    Renderer { name: "benchfmt", extension: "bench", about: "Go's benchmark format, a line a sample, for benchstat", render: &benchfmt::Benchfmt },
+    Renderer { name: "html", extension: "html", about: "a page of its own for a browser and for paper", render: html::render },
+    Renderer { name: "text", extension: "txt", about: "the tables of the terminal, in plain ASCII", render: |it| Ok(terminal::render(it, &Style::PLAIN)) },
+    Renderer { name: "markdown", extension: "md", about: "tables for GitHub, with findings and warnings", render: |it| Ok(markdown::render(it)) },
+    Renderer { name: "csv", extension: "csv", about: "one line per metric of each row, in base units", render: |it| Ok(csv::render(it)) },
+    Renderer { name: "csv-samples", extension: "csv", about: "one line per sample, ours and those of trusted tools", render: |it| Ok(csv::samples(it)) },
+    Renderer { name: "json", extension: "json", about: "the document itself", render: json::render },
+    Renderer { name: "latex", extension: "tex", about: "a document of its own with booktabs tables", render: |it| Ok(latex::render(it)) },
+    Renderer { name: "prometheus", extension: "prom", about: "gauges for node_exporter's textfile collector", render: |it| Ok(prometheus::render(it)) },
+    Renderer { name: "junit", extension: "xml", about: "a test case a row, for CI systems", render: |it| Ok(junit::render(it)) },
+    Renderer { name: "benchfmt", extension: "bench", about: "Go's benchmark format, a line a sample, for benchstat", render: |it| Ok(benchfmt::render(it)) },
 ];
 
-/// A name of [`RENDERERS`], and how a single table is written in that form.
+/// Name and function of a format for a single table.
 pub type TableRenderer = (&'static str, fn(&grid::Grid) -> String);
 
-/// The forms that a single table can be had in, the usual one first.
+/// The formats for a single table, the default first.
 pub const TABLE_RENDERERS: &[TableRenderer] =
     &[("csv", csv::table), ("markdown", markdown::table), ("latex", latex::table)];
 
-/// The renderer of this name.
+/// The format of this name.
 pub fn renderer(name: &str) -> Option<&'static Renderer> {
     RENDERERS.iter().find(|renderer| renderer.name == name)
 }

@@ -1,32 +1,19 @@
-//! What every renderer is, and why one fails.
+//! Why a document could not be rendered.
 
-use model::document::Document;
-
-/// Something that turns a document into bytes.
-pub trait Render: std::fmt::Debug + Sync {
-    /// The whole output for one document.
-    ///
-    /// # Errors
-    /// Where the document cannot be written in this form.
-    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError>;
-}
-
-/// Why a document could not be rendered, in one sentence for the user.
+/// One sentence for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RenderError {
-    message: String,
-}
+pub struct RenderError(String);
 
 impl RenderError {
     /// An error with this sentence.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
+        Self(message.into())
     }
 }
 
 impl std::fmt::Display for RenderError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.0)
     }
 }
 

@@ -303,7 +303,8 @@ fn the_best_line_of_a_network_is_the_first_that_others_do_not_beat() {
     let all = net::series(&fixture::classic_net());
     let rates = net::of_kind(&all, NetKind::Rate);
     let best = net::best_of(&rates, false);
-    let places: Vec<_> = best.iter().map(|(series, point)| (series.key.protocol, series.key.block, point.threads)).collect();
+    let places: Vec<_> =
+        best.iter().map(|(series, point)| (series.key.protocol, series.key.block, point.threads)).collect();
     let expected = [(Protocol::Tcp, 64 << 10, 2), (Protocol::Udp, 65_507, 2)];
     assert_eq!(places, expected, "four connections on two cores bring nothing");
     let trips = net::of_kind(&all, NetKind::RoundTrip);

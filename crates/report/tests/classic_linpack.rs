@@ -150,7 +150,11 @@ fn a_product_never_stands_for_hpl() {
     let product = LinpackParams { op: LinpackOp::Gemm, ..params(5000, 2) };
     document.experiments.push(row(&like, product, &[500.0 * GIGA]));
     let tools = |document: &Document| -> Vec<String> {
-        lines(&cpu::series(document)).iter().flat_map(|(_, point)| &point.rate.tools).map(|found| found.tool.clone()).collect()
+        lines(&cpu::series(document))
+            .iter()
+            .flat_map(|(_, point)| &point.rate.tools)
+            .map(|found| found.tool.clone())
+            .collect()
     };
     assert!(tools(&document).is_empty());
     document.experiments.push(row(&like, params(5000, 2), &[100.0 * GIGA]));

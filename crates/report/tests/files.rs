@@ -81,9 +81,9 @@ fn every_renderer_copes_with_every_document() {
     for renderer in RENDERERS {
         let documents = [fixture::good(), fixture::troubled(), fixture::interrupted(), fixture::empty()];
         for document in documents.into_iter().chain([fixture::references(), fixture::io_unavailable()]) {
-            let bytes = renderer.render.render(&document).unwrap();
-            assert!(bytes.ends_with(b"\n"), "{}", renderer.name);
-            assert_eq!(bytes, renderer.render.render(&document).unwrap(), "{}", renderer.name);
+            let text = (renderer.render)(&document).unwrap();
+            assert!(text.ends_with('\n'), "{}", renderer.name);
+            assert_eq!(text, (renderer.render)(&document).unwrap(), "{}", renderer.name);
         }
     }
 }

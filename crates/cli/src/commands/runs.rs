@@ -3,8 +3,6 @@
 use std::fmt::Write;
 
 use bench::store::Listed;
-use report::Render;
-use report::terminal::Terminal;
 
 use crate::args::results::Runs;
 use crate::environment::{self, Stream};
@@ -15,11 +13,11 @@ pub(crate) fn runs(arguments: &Runs) -> Result {
     let text = match &arguments.name {
         Some(name) => {
             let document = store.load(name)?;
-            Terminal { style: Stream::Output.style() }.render(&document).map_err(|error| error.to_string())?
+            report::terminal::render(&document, &Stream::Output.style())
         }
-        None => list(&store.list()).into_bytes(),
+        None => list(&store.list()),
     };
-    print(&text)?;
+    print(text.as_bytes())?;
     Ok(Outcome::Done)
 }
 

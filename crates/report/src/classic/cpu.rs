@@ -76,9 +76,8 @@ pub fn series(document: &Document) -> Vec<Series<CpuKey>> {
     let points = rows.filter_map(|(row, classic)| Some((key(row, classic)?, point(row, classic, document))));
     let mut all = gathered(points);
     all.sort_by_key(|series| series.key.place());
-    let rate = |series: &Series<CpuKey>| {
-        series.points.iter().filter_map(|point| point.rate.median()).fold(0.0, f64::max)
-    };
+    let rate =
+        |series: &Series<CpuKey>| series.points.iter().filter_map(|point| point.rate.median()).fold(0.0, f64::max);
     let mut fastest: Vec<Series<CpuKey>> = Vec::new();
     for series in all {
         match fastest.last_mut() {
@@ -200,9 +199,8 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
 
 /// What must be known to read the table, and what follows from it.
 fn notes(series: &[Series<CpuKey>], points: &[Line<'_, CpuKey>], total: Option<f64>) -> Vec<Note> {
-    let line_words = |(series, point): &Line<'_, CpuKey>| {
-        format!("{} with {}", series.key.name(), threads(point.threads))
-    };
+    let line_words =
+        |(series, point): &Line<'_, CpuKey>| format!("{} with {}", series.key.name(), threads(point.threads));
     let notes = [
         best_threads_words(series).map(Note::new),
         Note::highest(highest(points, |point| point.rate.efficiency), line_words),

@@ -352,7 +352,11 @@ fn iops_notes(points: &[Line<'_, DiskKey>]) -> Vec<Note> {
     let mut timed = points.iter().filter(|(_, point)| point.total_seconds.is_some()).peekable();
     let total = common(points.iter().filter_map(|(_, point)| point.total)).filter(|_| timed.peek().is_some());
     let total = total.map(|total| {
-        let done = if timed.all(|(_, point)| point.in_full) { "each sample did all of them" } else { "worked out from the rate" };
+        let done = if timed.all(|(_, point)| point.in_full) {
+            "each sample did all of them"
+        } else {
+            "worked out from the rate"
+        };
         let words = format!("Total in: the time for {} requests, divided among the threads; {done}.", power(total));
         Note::needing(TOTAL, words)
     });
@@ -391,7 +395,8 @@ fn cache_words<'a>(points: impl Iterator<Item = &'a Line<'a, DiskKey>>) -> Strin
 /// What is in the columns of tools, as far as they are there.
 fn tool_words(points: &[Line<'_, DiskKey>], measured: fn(&Point) -> &Measured) -> Note {
     let told = |tool: &str| format!("{tool}: what it measured of the same, in turns with ours.");
-    let has = |of: fn(&Point) -> &Measured, tool: &str| points.iter().any(|(_, point)| of(point).tool(&[tool]).is_some());
+    let has =
+        |of: fn(&Point) -> &Measured, tool: &str| points.iter().any(|(_, point)| of(point).tool(&[tool]).is_some());
     let fio = has(measured, "fio").then(|| Note::needing(FIO, told("fio")));
     let has_iozone = has(|point| &point.rate, "iozone") || has(|point| &point.latency, "iozone");
     let iozone = if has_iozone { told("IOzone") } else { format!("IOzone was not run ({ABSENT}).") };

@@ -179,8 +179,9 @@ const LATENCIES: Columns<'static> = Columns {
 pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let series = series(document);
     let (rates, accesses): (Vec<_>, Vec<_>) = series.iter().partition(|series| series.key.is_rate());
-    let has_blocks =
-        |series: &&Series<MemoryKey>| series.key.block.is_some() && series.points.iter().any(|point| point.latency.figure.is_some());
+    let has_blocks = |series: &&Series<MemoryKey>| {
+        series.key.block.is_some() && series.points.iter().any(|point| point.latency.figure.is_some())
+    };
     let blocks: Vec<&Series<MemoryKey>> = rates.iter().copied().filter(has_blocks).collect();
     let labels = [
         TableColumn::words(&blocks, |series| series.key.workload.clone())
@@ -191,7 +192,8 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let title = "The classic memory table of latency: what one thread takes for one block";
     let visits = side_by_side(title, labels, &blocks);
     let with_blocks = rates.iter().copied().filter(|series| series.key.block.is_some());
-    let latencies = latency_table(&lines(with_blocks.chain(accesses.iter().copied())), &lines(accesses.iter().copied()));
+    let latencies =
+        latency_table(&lines(with_blocks.chain(accesses.iter().copied())), &lines(accesses.iter().copied()));
     let accesses = access_table(&lines(accesses));
     let tables = [accesses, latencies].map(ClassicPart::Table);
     [ClassicPart::Table(rate_table(&lines(rates), document))].into_iter().chain(visits).chain(tables).collect()
@@ -308,9 +310,8 @@ fn rate_notes(points: &[Line<'_, MemoryKey>], total: Option<f64>, working_set: O
         "some rows moved all of them in each sample, for the others the time is worked out",
         "the time for them is worked out from the rate; --exact-workload moves them all",
     ];
-    let total_words = |total: f64| {
-        format!("Total: {} bytes, divided among the threads; {}.", power(total), done_words(points, done))
-    };
+    let total_words =
+        |total: f64| format!("Total: {} bytes, divided among the threads; {}.", power(total), done_words(points, done));
     let notes = [
         Note::best(what, &fastest(points), line_words),
         Note::highest(highest(points, |point| point.rate.efficiency), line_words),
@@ -340,8 +341,11 @@ fn tool_words(points: &[Line<'_, MemoryKey>]) -> String {
     if tools.peek().is_none() {
         return format!("STREAM and pmbw were not measured in this run ({ABSENT}).");
     }
-    let others =
-        if tools.all(|tool| tool.is_own) { "" } else { "; beside blocks, what it measured on as many threads without blocks" };
+    let others = if tools.all(|tool| tool.is_own) {
+        ""
+    } else {
+        "; beside blocks, what it measured on as many threads without blocks"
+    };
     format!(
         "STREAM/pmbw: the faster of the two that does the same, counted as ours{others}; their eff.: that over the theory."
     )

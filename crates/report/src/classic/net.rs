@@ -11,7 +11,9 @@ use model::unit::Unit;
 use super::table::{
     ClassicPart, ClassicTable, Columns, GivesWay, Note, TableColumn, ToolColumns, done_words, table_lines,
 };
-use super::values::{Figure, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of};
+use super::values::{
+    Figure, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
+};
 use crate::grid::value::{ABSENT, Column};
 use crate::layout::Align;
 use areas::label::{Axis, Common, block_words};
@@ -308,7 +310,9 @@ fn latency_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
         ),
         Note::highest(highest(points, |point| point.latency.efficiency), line_words),
         total,
-        Some(Note::new("Measured: the median of full round trips, as the thread that waits sees them, never half of one.")),
+        Some(Note::new(
+            "Measured: the median of full round trips, as the thread that waits sees them, never half of one.",
+        )),
         theory,
         Some(Note::needing(TOOL, ping)),
     ];

@@ -353,11 +353,7 @@ impl Note {
     }
 
     /// The best lines after what makes them so; nothing without a line.
-    pub(super) fn best<K>(
-        what: &str,
-        found: &[Line<'_, K>],
-        words: impl Fn(&Line<'_, K>) -> String,
-    ) -> Option<Self> {
+    pub(super) fn best<K>(what: &str, found: &[Line<'_, K>], words: impl Fn(&Line<'_, K>) -> String) -> Option<Self> {
         let found: Vec<String> = found.iter().map(words).collect();
         (!found.is_empty()).then(|| Self::new(format!("{what}: {}.", found.join("; "))))
     }

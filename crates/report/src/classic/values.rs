@@ -258,7 +258,9 @@ pub(super) fn best<'a, K, G: PartialEq>(
     let mut found: Vec<Line<'a, K>> = Vec::new();
     for line in lines.iter().filter(|line| figure(line.1).is_some()) {
         match found.iter_mut().find(|other| group(&other.0.key) == group(&line.0.key)) {
-            Some(known) if figure(line.1).zip(figure(known.1)).is_some_and(|(new, old)| beats(new, old)) => *known = *line,
+            Some(known) if figure(line.1).zip(figure(known.1)).is_some_and(|(new, old)| beats(new, old)) => {
+                *known = *line
+            }
             Some(_) => {}
             None => found.push(*line),
         }

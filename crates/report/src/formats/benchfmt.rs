@@ -1,57 +1,36 @@
-//! A run in the Go benchmark format (<https://go.dev/design/14313-benchmark-format>), as `benchstat` reads it: a line for
-//! each sample of a row, so that it has its n, and compares two runs by its own statistics.
+//! The Go benchmark format (<https://go.dev/design/14313-benchmark-format>) for `benchstat`: a line for each sample.
 //!
-//! Only what is the same in runs that are to be compared is configuration (`goos`, `pkg`, `cpu`): by default
-//! benchstat compares only what agrees in all of it. The run's name and what was not measured are comments.
+//! By default benchstat compares only runs that agree in all configuration (`goos`, `pkg`, `cpu`), so the run's name and
+//! what was not measured are comments.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use model::document::{Document, Row, Status};
-use model::experiment::Area;
 use model::sample::Metric;
 use model::unit::{Better, Unit};
 
 use crate::formats::escape::one_line;
-use crate::render::{Render, RenderError};
+use crate::grid::groups::by_area;
 
-/// Writes the Go benchmark format.
-#[derive(Clone, Copy, Debug)]
-pub struct Benchfmt;
-
-impl Render for Benchfmt {
-    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError> {
-        Ok(render(document).into_bytes())
-    }
-}
-
-/// Nanoseconds in a second: Go tells times in them.
+/// Nanoseconds in a second: the unit of times in Go.
 const NANO: f64 = 1e9;
 
 /// The whole file.
 pub fn render(document: &Document) -> String {
     let mut text = String::new();
+    let [id, suite, version] =
+        [&document.run.id, &document.run.suite, &document.assay.version].map(|part| one_line(part));
     // Writing to a String cannot fail.
-    let _ = writeln!(
-        text,
-        "# {}, {} suite, Assay {}",
-        comment(&document.run.id),
-        comment(&document.run.suite),
-        comment(&document.assay.version)
-    );
+    let _ = writeln!(text, "# {id}, {suite} suite, Assay {version}");
     text.push_str("goos: linux\n");
     if let Some(model) = document.machine.cpu.model_name.as_deref().map(one_line).filter(|model| !model.is_empty()) {
         let _ = writeln!(text, "cpu: {model}");
     }
     text.push_str(&units(document));
-    for area in Area::ALL {
-        let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == *area).collect();
-        if !rows.is_empty() {
-            let _ = writeln!(text, "pkg: assay/{area}");
-        }
-        for row in rows {
-            text.push_str(&lines(row));
-        }
+    for (area, rows) in by_area(document) {
+        let _ = writeln!(text, "pkg: assay/{area}");
+        rows.into_iter().for_each(|row| text.push_str(&lines(row)));
     }
     text
 }
@@ -68,7 +47,7 @@ fn units(document: &Document) -> String {
 fn lines(row: &Row) -> String {
     if row.status != Status::Ok {
         let reason = row.reason.as_deref().unwrap_or("no reason was recorded");
-        return format!("# {} {}: {}\n", row.status, comment(&row.id), comment(reason));
+        return format!("# {} {}: {}\n", row.status, one_line(&row.id), one_line(reason));
     }
     let name = name(row);
     let count = row.metrics.iter().map(|metric| metric.samples.len()).max().unwrap_or(0);
@@ -106,8 +85,8 @@ fn number(value: f64) -> String {
     if size == 0.0 || (1e-4..1e15).contains(&size) { value.to_string() } else { format!("{value:e}") }
 }
 
-/// The unit of a metric's values, and how many of it one of the base unit is. Units are names without blanks, and those
-/// of one line differ, so all but the metrics that Go has too are told with their names.
+/// The unit of a metric's values, and how many of it one of the base unit is. Units have no blanks, and those of one line
+/// differ, so all but the metrics that Go has too contain the metric's name.
 fn unit(metric: &Metric) -> (String, f64) {
     let name = unit_name(metric.name.as_str());
     match (metric.name.as_str(), metric.unit) {
@@ -125,9 +104,4 @@ fn unit(metric: &Metric) -> (String, f64) {
 fn unit_name(name: &str) -> String {
     let name = one_line(name).replace(' ', "_");
     if name.is_empty() { "unnamed".to_owned() } else { name }
-}
-
-/// Text of a comment: on one line.
-fn comment(text: &str) -> String {
-    one_line(text)
 }

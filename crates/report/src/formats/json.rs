@@ -4,17 +4,7 @@ use model::document::Document;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::render::{Render, RenderError};
-
-/// Writes the document itself.
-#[derive(Clone, Copy, Debug)]
-pub struct Json;
-
-impl Render for Json {
-    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError> {
-        render(document).map(String::into_bytes)
-    }
-}
+use crate::render::RenderError;
 
 /// The document as text.
 ///

@@ -1,5 +1,4 @@
-//! A run as `JUnit` XML, as CI systems read it: a suite for each area, a case for each row. A failed row is a failure, a
-//! skipped one is skipped; figures, grade and warnings stand in the output of their case.
+//! `JUnit` XML for CI systems: a suite for each area, a case for each row, with its values, grade and warnings as output.
 
 use std::fmt::Write;
 
@@ -7,18 +6,8 @@ use model::document::{Document, Row, Status};
 use model::experiment::Area;
 
 use crate::formats::escape::one_line;
-use crate::render::{Render, RenderError};
+use crate::grid::groups::by_area;
 use model::number::{Notation, percent, quantity, spread};
-
-/// Writes `JUnit` XML.
-#[derive(Clone, Copy, Debug)]
-pub struct Junit;
-
-impl Render for Junit {
-    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError> {
-        Ok(render(document).into_bytes())
-    }
-}
 
 /// The whole file.
 pub fn render(document: &Document) -> String {
@@ -28,11 +17,8 @@ pub fn render(document: &Document) -> String {
         attribute(&document.run.suite),
         counts(&rows),
     );
-    for area in Area::ALL {
-        let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.area == *area).collect();
-        if !rows.is_empty() {
-            text.push_str(&suite(*area, &rows, document));
-        }
+    for (area, rows) in by_area(document) {
+        text.push_str(&suite(area, &rows, document));
     }
     text.push_str("</testsuites>\n");
     text
@@ -51,7 +37,7 @@ fn counts(rows: &[&Row]) -> String {
     )
 }
 
-/// Seconds as the schema has them: no exponent, and none below 0.
+/// Seconds as the schema wants them: no exponent, not below 0.
 fn time(seconds: f64) -> String {
     // An empty sum is -0.0.
     let seconds = if seconds.is_finite() && seconds > 0.0 { seconds } else { 0.0 };
@@ -77,9 +63,7 @@ fn suite(area: Area, rows: &[&Row], document: &Document) -> String {
         let _ = writeln!(text, "      <property name=\"{name}\" value=\"{}\"/>", attribute(value));
     }
     text.push_str("    </properties>\n");
-    for row in rows {
-        text.push_str(&case(row));
-    }
+    rows.iter().for_each(|row| text.push_str(&case(row)));
     text.push_str("  </testsuite>\n");
     text
 }
@@ -127,7 +111,7 @@ pub(crate) fn attribute(text: &str) -> String {
     content(text).replace('"', "&quot;").replace('\'', "&apos;")
 }
 
-/// Text between tags: what XML takes for its own is escaped, what it forbids is gone.
+/// Text between tags, escaped and without characters that XML forbids.
 pub(crate) fn content(text: &str) -> String {
     one_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -7,24 +7,13 @@
 use std::fmt::Write;
 
 use model::document::Document;
-use model::experiment::Area;
 
 use crate::formats::escape::one_line;
 use crate::grid::grids;
+use crate::grid::groups::tables_by_area;
 use crate::grid::value::{Column, Grid, GridLine};
-use crate::render::{Render, RenderError};
 use crate::terminal::{state, summary};
 use areas::label::area_title;
-
-/// Writes LaTeX.
-#[derive(Clone, Copy, Debug)]
-pub struct Latex;
-
-impl Render for Latex {
-    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError> {
-        Ok(render(document).into_bytes())
-    }
-}
 
 /// Before the body. `\assaychar` is a character beyond Latin-1, by its code.
 const PREAMBLE: &str = r##"\documentclass[a4paper,landscape]{article}
@@ -73,26 +62,12 @@ pub fn render(document: &Document) -> String {
     if let Some(state) = state(document) {
         let _ = writeln!(text, "{}\n", escaped(&state));
     }
-    for area in Area::ALL {
-        let own: Vec<&Grid> = grids.iter().filter(|grid| grid.area == Some(*area)).collect();
-        let findings: Vec<&str> = document
-            .findings
-            .iter()
-            .filter(|finding| finding.area == *area)
-            .map(|finding| finding.text.as_str())
-            .collect();
-        if own.is_empty() && findings.is_empty() {
-            continue;
-        }
-        let _ = writeln!(text, "\\section*{{{}}}", area_title(*area));
-        for grid in own {
-            text.push_str(&table(grid));
-        }
-        text.push_str(&list(&findings));
+    for (area, own, findings) in tables_by_area(document, &grids) {
+        let _ = writeln!(text, "\\section*{{{}}}", area_title(area));
+        text.extend(own.into_iter().map(table));
+        text.push_str(&list(findings.iter().map(|finding| finding.text.as_str())));
     }
-    for grid in grids.iter().filter(|grid| grid.area.is_none()) {
-        text.push_str(&table(grid));
-    }
+    text.extend(grids.iter().filter(|grid| grid.area.is_none()).map(table));
     let argv = escaped(&document.assay.argv.join(" "));
     let _ = writeln!(text, "\\bigskip\nMeasured from {}: \\texttt{{{argv}}}", escaped(&document.run.started));
     text.push_str("\\end{document}\n");
@@ -116,7 +91,7 @@ pub fn table(grid: &Grid) -> String {
         text.push_str(&cells(line.cells.iter().map(|cell| escaped(&cell.text)).collect()));
     }
     text.push_str("\\end{longtable}}\n");
-    text.push_str(&list(&grid.notes.iter().map(String::as_str).collect::<Vec<_>>()));
+    text.push_str(&list(grid.notes.iter().map(String::as_str)));
     text
 }
 
@@ -148,17 +123,10 @@ fn specification(grid: &Grid) -> Vec<String> {
     (0..longest.len()).map(of).collect()
 }
 
-fn list(items: &[&str]) -> String {
-    if items.is_empty() {
-        return String::new();
-    }
-    let items: Vec<String> = items.iter().map(|item| format!("\\item {}\n", guarded(&escaped(item)))).collect();
-    format!("\\begin{{itemize}}\n{}\\end{{itemize}}\n", items.concat())
-}
-
-/// Text that begins with a bracket is no option of the command before it.
-fn guarded(text: &str) -> String {
-    format!("{{}}{text}")
+fn list<'a>(items: impl Iterator<Item = &'a str>) -> String {
+    // The braces keep a text that begins with a bracket from being an option of the command.
+    let items: String = items.map(|item| format!("\\item {{}}{}\n", escaped(item))).collect();
+    if items.is_empty() { items } else { format!("\\begin{{itemize}}\n{items}\\end{{itemize}}\n") }
 }
 
 /// Text that LaTeX does not take for its own, on one line; a long word may be broken.

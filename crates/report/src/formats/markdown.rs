@@ -9,33 +9,21 @@ use model::experiment::Area;
 
 use crate::formats::escape::one_line;
 use crate::grid::grids;
+use crate::grid::groups::tables_by_area;
 use crate::grid::value::{Column, Grid};
-use crate::render::{Render, RenderError};
 use crate::terminal::{state, summary};
 use areas::label::area_title;
 
 /// How many rows a finding names; more are counted.
 const FEW: usize = 3;
 
-/// Writes Markdown.
-#[derive(Clone, Copy, Debug)]
-pub struct Markdown;
-
-impl Render for Markdown {
-    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError> {
-        Ok(render(document).into_bytes())
-    }
-}
-
 /// The whole run, ending in a newline.
 pub fn render(document: &Document) -> String {
     let grids = grids(document);
-    let mut parts = vec![format!("# Assay: {}", escaped(&document.run.id)), verdict(document)];
+    let head: Vec<String> = summary(document).iter().map(|part| escaped(part)).collect();
+    let mut parts = vec![format!("# Assay: {}", escaped(&document.run.id)), format!("**{}**", head.join(" · "))];
     parts.extend(state(document).map(|text| escaped(&text)));
-    for area in Area::ALL {
-        let own: Vec<&Grid> = grids.iter().filter(|grid| grid.area == Some(*area)).collect();
-        parts.extend(section(*area, &own, document));
-    }
+    parts.extend(tables_by_area(document, &grids).map(|(area, grids, findings)| section(area, &grids, &findings)));
     let others = grids.iter().filter(|grid| grid.area.is_none());
     parts.extend(others.map(|grid| format!("## {}\n\n{}", escaped(&grid.title), body(grid))));
     parts.push(format!("<sub>{}</sub>", made_by(document)));
@@ -45,12 +33,6 @@ pub fn render(document: &Document) -> String {
 /// A table with its title and its notes, ending in a newline.
 pub fn table(grid: &Grid) -> String {
     format!("### {}\n\n{}\n", escaped(&grid.title), body(grid))
-}
-
-/// What ran where, how long, and what it is worth.
-fn verdict(document: &Document) -> String {
-    let parts: Vec<String> = summary(document).iter().map(|part| escaped(part)).collect();
-    format!("**{}**", parts.join(" · "))
 }
 
 /// The command and the moment.
@@ -64,12 +46,7 @@ fn made_by(document: &Document) -> String {
     )
 }
 
-fn section(area: Area, grids: &[&Grid], document: &Document) -> Option<String> {
-    let findings: Vec<String> =
-        document.findings.iter().filter(|finding| finding.area == area).map(finding_words).collect();
-    if grids.is_empty() && findings.is_empty() {
-        return None;
-    }
+fn section(area: Area, grids: &[&Grid], findings: &[&Finding]) -> String {
     let is_classic = |grid: &Grid| grid.name.starts_with("classic-");
     let has_classic = grids.iter().any(|grid| is_classic(grid));
     let (first, rest): (Vec<&Grid>, Vec<&Grid>) = grids.iter().partition(|grid| is_classic(grid) || !has_classic);
@@ -77,9 +54,10 @@ fn section(area: Area, grids: &[&Grid], document: &Document) -> Option<String> {
     parts.extend(first.into_iter().map(|grid| table(grid).trim_end().to_owned()));
     parts.extend(rest.into_iter().map(|grid| folded(&escaped(&grid.title), &body(grid))));
     if !findings.is_empty() {
+        let findings: Vec<String> = findings.iter().map(|finding| finding_words(finding)).collect();
         parts.push(format!("### {}: findings\n\n{}", area_title(area), findings.join("\n")));
     }
-    Some(parts.join("\n\n"))
+    parts.join("\n\n")
 }
 
 /// A finding with its rule and the rows that it rests on.

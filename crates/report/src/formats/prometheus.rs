@@ -1,10 +1,6 @@
-//! A run in Prometheus' text exposition format, for the textfile collector of `node_exporter`: gauges in base units, a
-//! series for each row.
-//!
-//! A metric's name is `assay_`, the document's name and its base unit: `assay_throughput_bytes_per_second`. The median
-//! stands under that name, and the ends of its interval, the deviation, the peaks, the percentiles and what trusted tools
-//! measured under names of their own, so that no sum or mean over a name mixes different things. What is not known has no
-//! series.
+//! Prometheus' text exposition format, for the textfile collector of `node_exporter`: gauges in base units, a series for
+//! each row. The median has the metric's name (`assay_throughput_bytes_per_second`); interval, deviation, peaks, percentiles
+//! and reference tools have names of their own, so that no sum over a name mixes different things.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,19 +10,8 @@ use model::sample::Metric;
 use model::unit::Unit;
 
 use crate::formats::escape::one_line;
-use crate::render::{Render, RenderError};
 
-/// Writes the exposition format.
-#[derive(Clone, Copy, Debug)]
-pub struct Prometheus;
-
-impl Render for Prometheus {
-    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError> {
-        Ok(render(document).into_bytes())
-    }
-}
-
-/// A metric with its series, by their labels as they are written: one of equal labels only, as the format demands.
+/// A metric with its series by their labels as they are written: the format demands one of equal labels only.
 #[derive(Debug, Default)]
 struct Family {
     help: String,
@@ -40,7 +25,7 @@ struct Exposition(BTreeMap<String, Family>);
 type Labels<'a> = &'a [(&'a str, &'a str)];
 
 impl Exposition {
-    /// Adds a series; the first of equal labels stays.
+    /// Adds a series with a finite value; the first of equal labels stays.
     fn add(&mut self, name: &str, help: &str, labels: Labels<'_>, value: f64) {
         if !value.is_finite() {
             return;
@@ -95,13 +80,8 @@ fn add_run(exposition: &mut Exposition, document: &Document) {
     let complete = if run.complete { 1.0 } else { 0.0 };
     exposition.add("assay_run_complete", "Whether every planned row was reached.", &[], complete);
     for status in Status::ALL {
-        let count = document.experiments.iter().filter(|row| row.status == *status).count();
-        exposition.add(
-            "assay_rows",
-            "Planned rows by what became of them.",
-            &[("status", status.name())],
-            count as f64,
-        );
+        let count = document.experiments.iter().filter(|row| row.status == *status).count() as f64;
+        exposition.add("assay_rows", "Planned rows by what became of them.", &[("status", status.name())], count);
     }
     let mut warned: BTreeMap<&str, u32> = BTreeMap::new();
     for warning in document.experiments.iter().flat_map(|row| &row.warnings) {
@@ -121,9 +101,7 @@ fn add_row(exposition: &mut Exposition, row: &Row) {
         let help = "How far a row can be trusted (A, B, C: do not quote it); always 1.";
         exposition.add("assay_row_grade", help, &with("grade", grade.name()), 1.0);
     }
-    for metric in &row.metrics {
-        add_metric(exposition, row, metric);
-    }
+    row.metrics.iter().for_each(|metric| add_metric(exposition, row, metric));
 }
 
 fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
@@ -132,23 +110,15 @@ fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
     let name = |part: &str| format!("assay_{stem}{part}{}", suffix(&stem, metric.unit));
     let of = one_line(metric.name.as_str());
     let summary = &metric.summary;
-    exposition.add(&name(""), &format!("Median of {of}."), &own, summary.median);
-    if let Some([low, high]) = summary.ci95 {
-        exposition.add(
-            &name("_ci95_low"),
-            &format!("Lower end of the 95 % interval of the median of {of}."),
-            &own,
-            low,
-        );
-        exposition.add(
-            &name("_ci95_high"),
-            &format!("Upper end of the 95 % interval of the median of {of}."),
-            &own,
-            high,
-        );
-    }
-    if let Some(stddev) = summary.stddev {
-        exposition.add(&name("_stddev"), &format!("Standard deviation of the samples of {of}."), &own, stddev);
+    let [low, high] = summary.ci95.map_or([None; 2], |ends| ends.map(Some));
+    let values = [
+        ("", "Median", Some(summary.median)),
+        ("_ci95_low", "Lower end of the 95 % interval of the median", low),
+        ("_ci95_high", "Upper end of the 95 % interval of the median", high),
+        ("_stddev", "Standard deviation of the samples", summary.stddev),
+    ];
+    for (part, what, value) in values {
+        exposition.add(&name(part), &format!("{what} of {of}."), &own, value.unwrap_or(f64::NAN));
     }
     let counted = [own[0], own[1], ("metric", metric.name.as_str())];
     exposition.add("assay_samples", "Samples of a metric.", &counted, f64::from(summary.n));
@@ -180,13 +150,12 @@ fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
     }
 }
 
-/// A name of the document as a part of a metric's: small letters, digits and underscores.
+/// A name of the document as a part of a metric's name: small letters, digits and underscores.
 fn name_part(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
 }
 
-/// The base unit at the end of a metric's name. A number of requests a second is named by its name alone, and of plain
-/// numbers only those that are shares have a unit.
+/// The base unit at the end of a metric's name; requests per second and plain numbers other than shares have none.
 fn suffix(stem: &str, unit: Unit) -> &'static str {
     match (stem, unit) {
         ("loss" | "duplicates" | "reordered", Unit::One) => "_ratio",

@@ -5,12 +5,12 @@ use model::experiment::Area;
 use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
+use super::groups::groups;
 use super::value::{Cell, Column, Grid, GridLine};
 use crate::terminal::{kind_words, reason_words};
-use areas::cpu::label as cpu;
 use areas::disk::familiar;
 use areas::disk::words;
-use areas::label::{Axis, Common, Label, area_title, stem};
+use areas::label::{Axis, Common, Label, area_title};
 use model::number::{Notation, clock, percent, quantity};
 
 /// Columns that are there whatever they say.
@@ -45,7 +45,6 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
     let mut grid =
         Grid::new(format!("{area}-measured"), Some(area), format!("{}: measured{place}", area_title(area)), columns);
     grid.lines = in_order(&rows, axis, &common)
-        .into_iter()
         .filter_map(|(row, label)| Some(GridLine::of(row, cells(row, row.metrics.first()?, label, axis))))
         .collect();
     grid.notes.extend(rows.iter().any(|row| familiar::name(row).is_some()).then(|| familiar::ABOUT.to_owned()));
@@ -104,7 +103,6 @@ pub(super) fn not_measured(area: Area, rows: &[&Row]) -> Grid {
     let title = format!("{}: not measured", area_title(area));
     let mut grid = Grid::new(format!("{area}-not-measured"), Some(area), title, columns);
     grid.lines = in_order(&rows, axis, &common)
-        .into_iter()
         .map(|(row, Label { what, how, detail })| {
             let reason = row.reason.as_deref().map_or_else(String::new, reason_words);
             let place = Cell::count(axis.position(row));
@@ -119,22 +117,10 @@ pub(super) fn not_measured(area: Area, rows: &[&Row]) -> Grid {
     grid.without_empty_columns(&["Reason"])
 }
 
-/// Rows that differ in their place on the axis alone stand together, the least first; arithmetic by precision.
-fn in_order<'a>(rows: &[&'a Row], axis: Axis, common: &Common) -> Vec<(&'a Row, Label)> {
-    let mut groups: Vec<(String, Label, Vec<&'a Row>)> = Vec::new();
-    for row in rows {
-        let (stem, label) = (stem(row, axis), Label::of(row, common, axis));
-        match groups.iter_mut().find(|(other, words, _)| (other, words) == (&stem, &label)) {
-            Some((_, _, rows)) => rows.push(row),
-            None => groups.push((stem, label, vec![row])),
-        }
-    }
-    for (_, _, rows) in &mut groups {
-        rows.sort_by_key(|row| axis.position(row));
-    }
-    // Of other areas all have the same place.
-    groups.sort_by_key(|(_, _, rows)| rows.first().map(|row| cpu::order(row)));
-    groups.into_iter().flat_map(|(_, label, rows)| rows.into_iter().map(move |row| (row, label.clone()))).collect()
+/// Each row with its label, in reading order.
+fn in_order<'a>(rows: &[&'a Row], axis: Axis, common: &Common) -> impl Iterator<Item = (&'a Row, Label)> {
+    let groups = groups(rows, axis, common).into_iter();
+    groups.flat_map(|group| group.rows.into_iter().map(move |row| (row, group.label.clone())))
 }
 
 /// The axis as a heading: `Threads`.

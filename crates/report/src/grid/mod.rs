@@ -1,5 +1,6 @@
 //! Every table of a document as a value.
 
+pub(crate) mod groups;
 mod loads;
 mod measured;
 mod peaks;
@@ -20,14 +21,17 @@ pub use value::{ABSENT, Cell, Column, Grid, GridLine};
 /// The names are `classic-…`, `AREA-measured`, `AREA-not-measured`, `disk-loads`, `AREA-references`, `AREA-peaks` and `warnings`; a table
 /// without lines is left out.
 pub fn grids(document: &Document) -> Vec<Grid> {
-    let of_area = |area: &Area| {
-        let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == *area).collect();
-        let measured = [measured::measured(*area, &rows, document), measured::not_measured(*area, &rows)];
-        let loads = loads::grid(*area, &rows);
-        let beside = [references::grid(*area, &rows), peaks::grid(*area, &rows)];
-        classic::grids(*area, document).into_iter().chain(measured).chain([loads]).chain(beside).collect::<Vec<_>>()
+    let of_area = |(area, rows): (Area, Vec<&Row>)| {
+        let own = [
+            measured::measured(area, &rows, document),
+            measured::not_measured(area, &rows),
+            loads::grid(area, &rows),
+            references::grid(area, &rows),
+            peaks::grid(area, &rows),
+        ];
+        classic::grids(area, document).into_iter().chain(own).collect::<Vec<_>>()
     };
-    let all = Area::ALL.iter().flat_map(of_area).chain([warnings::grid(document)]);
+    let all = groups::by_area(document).flat_map(of_area).chain([warnings::grid(document)]);
     all.filter(|grid| !grid.lines.is_empty()).collect()
 }
 

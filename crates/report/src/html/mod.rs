@@ -22,23 +22,13 @@ use model::number::{counted, duration};
 
 use crate::chart::{self, charts};
 use crate::grid::grids;
-use crate::render::{Render, RenderError};
+use crate::render::RenderError;
 use crate::terminal::machine_words;
 use tables::Anchors;
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 pub(crate) const SCRIPT: &str = include_str!("page/page.js");
-
-/// The renderer of the HTML report.
-#[derive(Clone, Copy, Debug)]
-pub struct Html;
-
-impl Render for Html {
-    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError> {
-        render(document).map(String::into_bytes)
-    }
-}
 
 /// The whole report.
 ///

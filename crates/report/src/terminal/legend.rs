@@ -23,19 +23,19 @@ pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec
     let mut sentences = vec![figures(&measured, style)];
     sentences.extend(shares(&measured).map(str::to_owned));
     let told = [
-        (tables.iter().any(|table| table.names), familiar::ABOUT),
+        (tables.iter().any(|table| table.parts.names), familiar::ABOUT),
         (measured.iter().any(|row| p99(row).is_some()), "p99: 99 % of the requests or round trips took no longer."),
         (
             tables.iter().any(|table| table.lost),
             "Lost: the share of the rate that others on this machine or its host took.",
         ),
         (
-            tables.iter().any(|table| table.scaling),
+            tables.iter().any(|table| table.parts.scaling),
             "Speed-up: the rate over that of the fewest threads; of ideal: the speed-up over how many times as many \
              threads there are.",
         ),
         (
-            tables.iter().any(|table| table.per_cycle),
+            tables.iter().any(|table| table.parts.per_cycle),
             "Per cycle: operations per clock cycle and core in the best tenth of the bursts, what the pipes do when \
              nobody interferes.",
         ),

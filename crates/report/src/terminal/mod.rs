@@ -13,7 +13,6 @@ mod plain;
 mod references;
 mod row;
 mod sampling;
-mod section;
 mod sections;
 mod table;
 
@@ -23,25 +22,11 @@ use areas::{disk, linpack, memory, net};
 
 use crate::classic;
 use crate::layout::wrap;
-use crate::render::{Render, RenderError};
 use crate::style::Style;
 
 pub(crate) use header::{machine_words, state, summary};
 pub use line::{provisional_line, row_line};
 pub(crate) use notes::{kind_words, reason_words, without_words};
-
-/// Writes the tables.
-#[derive(Clone, Copy, Debug)]
-pub struct Terminal {
-    /// How they are set.
-    pub style: Style,
-}
-
-impl Render for Terminal {
-    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError> {
-        Ok(render(document, &self.style).into_bytes())
-    }
-}
 
 /// The whole result, ending in a newline.
 pub fn render(document: &Document, style: &Style) -> String {

@@ -12,7 +12,7 @@ use model::warning::{Grade, WarningCode};
 use model::words::Named;
 
 use super::plain;
-use super::section::Section;
+use super::sections::Section;
 use crate::layout::wrap;
 use crate::reason;
 use crate::style::{Style, Tone};
@@ -202,10 +202,14 @@ impl<'a> Notes<'a> {
             (Status::Failed, _) => (Status::Failed.name(), Tone::Bad),
             (Status::Skipped, _) => (Status::Skipped.name(), Tone::Dim),
         };
-        let marks: Vec<String> = self.of_row(row).iter().map(|number| style.mark(*number)).collect();
+        Some((self.marked(word, &self.of_row(row), style), tone))
+    }
+
+    /// A word with the marks of footnotes: `B ¹ ³`.
+    pub(super) fn marked(&self, word: &str, numbers: &[usize], style: &Style) -> String {
+        let marks: Vec<String> = numbers.iter().map(|number| style.mark(*number)).collect();
         // Superscripts need a blank to be told apart, brackets do not.
-        let text = format!("{word} {}", marks.join(if style.unicode { " " } else { "" }));
-        Some((text.trim_end().to_owned(), tone))
+        format!("{word} {}", marks.join(if style.unicode { " " } else { "" })).trim_end().to_owned()
     }
 
     /// The footnotes behind a row's share of the peak.

@@ -7,7 +7,7 @@ use model::reference::{Reference, Verdict};
 use model::sample::Metric;
 
 use super::notes::reason_words;
-use super::section::Section;
+use super::sections::Section;
 use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, wrap};
 use crate::style::{Style, Tone};
 use areas::label::Label;

@@ -1,19 +1,16 @@
-//! Which benchmarks are read together: by area, by what was measured, by threads or depth.
+//! Which benchmarks are read together in a terminal.
 
 use model::document::{Document, Row};
 use model::experiment::Area;
 
 use super::areas::{disk, linpack, memory, net};
-use super::section::{Group, Section};
 use crate::classic;
-use areas::cpu::label as cpu;
-use areas::label::{Axis, Common, Label, stem};
+use crate::grid::groups::{Group, by_area, groups};
+use areas::label::{Axis, Common};
 
 /// The areas that have rows.
 pub(super) fn sections(document: &Document) -> Vec<Section<'_>> {
-    let of = |area: &Area| document.experiments.iter().filter(|row| row.area == *area).collect::<Vec<_>>();
-    let areas = Area::ALL.iter().map(|area| (*area, of(area))).filter(|(_, rows)| !rows.is_empty());
-    areas.map(|(area, rows)| section(area, rows, document)).collect()
+    by_area(document).map(|(area, rows)| section(area, rows, document)).collect()
 }
 
 fn section<'a>(area: Area, rows: Vec<&'a Row>, document: &Document) -> Section<'a> {
@@ -30,19 +27,35 @@ fn section<'a>(area: Area, rows: Vec<&'a Row>, document: &Document) -> Section<'
     // Where all are read together, what they have in common stands above their tables.
     let said_of = if rows.is_empty() { &apart } else { &rows };
     let common = Common::of(said_of, axis).on(said_of, &document.machine);
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    for row in rows {
-        // Rows of one name may still have been carried out differently, by another engine for example.
-        let (stem, label) = (stem(row, axis), Label::of(row, &common, axis));
-        match groups.iter_mut().find(|group| group.stem == stem && group.label == label) {
-            Some(group) => group.rows.push(row),
-            None => groups.push(Group { stem, label, rows: vec![row] }),
-        }
-    }
-    for group in &mut groups {
-        group.rows.sort_by_key(|row| axis.position(row));
-    }
-    // Of other areas all have the same place.
-    groups.sort_by_key(|group| group.rows.first().map(|row| cpu::order(row)));
+    let groups = groups(&rows, axis, &common);
     Section { area, axis, common, groups, apart, classic }
+}
+
+/// The rows of one area.
+#[derive(Debug)]
+pub(super) struct Section<'a> {
+    pub(super) area: Area,
+    /// What the slots of its table differ in.
+    pub(super) axis: Axis,
+    pub(super) common: Common,
+    pub(super) groups: Vec<Group<'a>>,
+    /// Rows that are read together, in tables of their own.
+    pub(super) apart: Vec<&'a Row>,
+    /// Rows that stand in a classic table only.
+    pub(super) classic: Vec<&'a Row>,
+}
+
+impl<'a> Section<'a> {
+    /// Every row of its table, in reading order.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &'a Row> {
+        self.groups.iter().flat_map(|group| group.rows.iter().copied())
+    }
+
+    /// The places on the axis that occur, ascending.
+    pub(super) fn positions(&self) -> Vec<u32> {
+        let mut positions: Vec<u32> = self.rows().map(|row| self.axis.position(row)).collect();
+        positions.sort_unstable();
+        positions.dedup();
+        positions
+    }
 }

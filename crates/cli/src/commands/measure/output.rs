@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use bench::runner::{Ending, Finished};
 use bench::store::{RunFolder, check_writable, write_whole};
 use model::document::{Document, Status};
-use report::Render;
 
 use crate::args::measure::Measure;
 use crate::environment::{self, Stream};
@@ -39,8 +38,7 @@ fn show(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> R
         return print(json(finished)?.as_bytes());
     }
     let style = Stream::Output.style();
-    let table = report::terminal::Terminal { style };
-    print(&table.render(&finished.document).map_err(|error| error.to_string())?)?;
+    print(report::terminal::render(&finished.document, &style).as_bytes())?;
     if let Some(folder) = folder {
         print(where_it_is(folder.path(), page.as_deref(), style.width).as_bytes())?;
     }
@@ -53,8 +51,8 @@ fn show(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> R
 /// Writes the HTML report of a stored run; returns its path. A failure is reported only: `assay report` can write it later.
 fn write_page(document: &Document, folder: &RunFolder) -> Option<PathBuf> {
     let renderer = report::renderer(PAGE_FORMAT)?;
-    let page = renderer.render.render(document).map_err(|error| error.to_string());
-    match page.and_then(|page| folder.write_page(&page)) {
+    let page = (renderer.render)(document).map_err(|error| error.to_string());
+    match page.and_then(|page| folder.write_page(page.as_bytes())) {
         Ok(path) => Some(path),
         Err(reason) => {
             let again = folder.path().display();

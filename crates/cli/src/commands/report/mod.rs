@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 
 use bench::store::{PAGE, Store, write_whole};
 use model::document::Document;
-use report::Render;
 use report::grid::{Grid, grids};
-use report::terminal::Terminal;
 
 use crate::args::results::Report;
 use crate::environment::{self, Stream};
@@ -87,9 +85,10 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// The document in one of the formats; text is styled for the terminal.
 fn rendered(document: &Document, format: &str, target: &Target) -> Result<Vec<u8>> {
     let found = report::renderer(format).ok_or_else(|| format!("unknown format '{format}'"))?;
-    let for_terminal = Terminal { style: Stream::Output.style() };
-    let render: &dyn Render = if format == "text" && *target == Target::Output { &for_terminal } else { found.render };
-    render.render(document).map_err(|error| error.to_string())
+    if format == "text" && *target == Target::Output {
+        return Ok(report::terminal::render(document, &Stream::Output.style()).into_bytes());
+    }
+    (found.render)(document).map(String::into_bytes).map_err(|error| error.to_string())
 }
 
 fn table(document: &Document, name: &str, format: Option<&str>) -> Result<Vec<u8>> {

@@ -10,7 +10,7 @@ use model::unit::Unit;
 use super::drawing::{Drawing, Named, decimal, figure, percentiles};
 use crate::style::Style;
 use crate::terminal::notes::Notes;
-use crate::terminal::section::Section;
+use crate::terminal::sections::Section;
 use areas::disk::label::{cache_column, engine_words, load_words, other_words, params};
 use areas::label::{block_words, threads};
 use model::number::{UnitScale, percent, quantity, size};

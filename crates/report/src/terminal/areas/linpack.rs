@@ -11,7 +11,7 @@ use crate::layout::{Align, Block, Cell, Column, wrap};
 use crate::style::{Style, Tone};
 use crate::terminal::notes::Notes;
 use crate::terminal::row::headline;
-use crate::terminal::section::Section;
+use crate::terminal::sections::Section;
 use areas::label::threads;
 use areas::linpack::label::{self as linpack, params};
 use model::number::percent;

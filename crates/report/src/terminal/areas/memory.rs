@@ -12,7 +12,7 @@ use crate::layout::{Align, Block, Cell, Column, table, wrap};
 use crate::style::{Style, Tone};
 use crate::terminal::notes::Notes;
 use crate::terminal::row::headline;
-use crate::terminal::section::Section;
+use crate::terminal::sections::Section;
 use areas::label::{page_words, threads};
 use areas::memory::label::{op_words, params};
 use model::number::{UnitScale, quantity, size, spread};

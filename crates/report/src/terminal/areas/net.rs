@@ -14,7 +14,7 @@ use crate::style::{Style, Tone};
 use crate::terminal::header::machine_words;
 use crate::terminal::notes::Notes;
 use crate::terminal::row::headline;
-use crate::terminal::section::Section;
+use crate::terminal::sections::Section;
 use areas::label::{block_words, same};
 use areas::net::label::{how_words, params, protocol};
 use model::number::{Notation, UnitScale, counted, digits, percent, quantity};

@@ -1,18 +1,15 @@
-//! One area as a table.
+//! The table of an area in a terminal: thread counts or depths side by side where there is room, else one below the other.
 //!
-//! Where there is room, a line holds all thread counts (for disks: all depths) of one experiment side by side; where
-//! there is not, each has a line of its own, which is also the better reading from three on. Either way no result is
-//! left out: what gives way to a narrow terminal is the bar, then the clock's column, then what explains a figure,
-//! then what other programs call a row.
-//!
-//! This file decides on the form; the columns are in [`columns`].
+//! No result is left out; to a narrow terminal give way the bar, the clock's column, what explains a value, and the names
+//! that other programs have. This file decides on the form; the columns are in [`columns`].
 
 mod columns;
 
 use model::document::{Row, Status};
 
 use super::notes::{Notes, without_words};
-use super::section::{Group, Section};
+use super::sections::Section;
+use crate::grid::groups::Group;
 use crate::layout::{Block, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
 use crate::terminal::row::headline;
@@ -29,89 +26,67 @@ const TITLE_GAP: &str = "  ";
 /// Lengths of the bar, the better first.
 const BARS: [usize; 3] = [10, 5, 0];
 
-/// How much wider than the words below it a heading may be; a longer one has a line of its own, so that a long path
-/// does not push the figures away from what they are about.
+/// How much wider than the words below it a heading may be; a longer one, of a long path, has a line of its own.
 const HEADING_EXCESS: usize = 16;
 
-/// A share lost to others below this is not worth a column.
+/// A smaller loss to interference is not worth a column.
 const LEAST_LOST: f64 = 0.005;
 
-/// Experiments that are still an overview, which should be short. More of them are read to learn about the processor,
-/// and there operations per cycle say more than an even layout; their precisions stand apart.
+/// Up to this many benchmarks are an overview, which should be short. More of them are read to learn about the processor:
+/// operations per cycle matter more than an even layout, and a blank line separates precisions.
 const OVERVIEW: usize = 8;
 
-/// Places on the axis from which on the question is how the rate grows with them.
+/// From this many places on the axis on, the question is how the rate grows with them.
 const SERIES: usize = 3;
 
 /// The parts that may give way.
 #[expect(clippy::struct_excessive_bools, reason = "columns, each of which is there or not")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Parts {
+pub(super) struct Parts {
     /// Length of the bar; 0 for none.
     bar: usize,
-    per_cycle: bool,
-    scaling: bool,
+    pub(super) per_cycle: bool,
+    pub(super) scaling: bool,
     clock: bool,
     /// What other programs call a row.
-    names: bool,
+    pub(super) names: bool,
 }
 
 impl Parts {
     /// Nothing that may give way.
     const NONE: Self = Self { bar: 0, per_cycle: false, scaling: false, clock: false, names: false };
 
-    /// Every choice, the best first.
-    fn choices() -> impl Iterator<Item = Self> {
-        const COLUMNS: [(bool, bool, bool); 8] = [
-            (true, true, true),
-            (true, true, false),
-            (false, true, true),
-            (false, true, false),
-            (true, false, true),
-            (true, false, false),
-            (false, false, true),
-            (false, false, false),
-        ];
-        let columns = || COLUMNS.into_iter().flat_map(|columns| BARS.map(|bar| (columns, bar)));
-        [true, false].into_iter().flat_map(move |names| {
-            columns().map(move |((per_cycle, scaling, clock), bar)| Self { bar, per_cycle, scaling, clock, names })
-        })
-    }
-
-    /// Whether all columns of `least` are there, and none that are not in `most`.
-    const fn are_between(self, least: Self, most: Self) -> bool {
-        (self.per_cycle || !least.per_cycle)
-            && (self.scaling || !least.scaling)
-            && (self.names || !least.names)
-            && (most.per_cycle || !self.per_cycle)
-            && (most.scaling || !self.scaling)
-            && (most.names || !self.names)
+    /// Every choice with all columns of `least` and none that are not in `most`, the best first.
+    fn choices(least: Self, most: Self) -> Vec<Self> {
+        let of =
+            |least: bool, most: bool| [true, false].into_iter().filter(move |shown| *shown <= most && *shown >= least);
+        let mut choices = Vec::new();
+        for names in of(least.names, most.names) {
+            for scaling in of(least.scaling, most.scaling) {
+                for per_cycle in of(least.per_cycle, most.per_cycle) {
+                    for clock in [true, false] {
+                        choices.extend(BARS.map(|bar| Self { bar, per_cycle, scaling, clock, names }));
+                    }
+                }
+            }
+        }
+        choices
     }
 }
 
-/// A table as it is shown, and what a reader must be told of its columns.
-#[expect(clippy::struct_excessive_bools, reason = "columns, each of which is there or not")]
+/// A table as it is shown, and its columns that need a legend.
 pub(super) struct Drawn {
     pub(super) lines: Vec<String>,
-    pub(super) per_cycle: bool,
-    pub(super) scaling: bool,
-    pub(super) names: bool,
+    pub(super) parts: Parts,
     pub(super) lost: bool,
-}
-
-/// What stands at the beginning of a line.
-#[derive(Clone, Copy, Debug, Default)]
-struct Words<'a> {
-    what: &'a str,
-    how: &'a str,
-    detail: &'a str,
 }
 
 /// One line of the table: what it is about, and a row for each slot.
 struct SlotLine<'a> {
     /// The experiment, on its first line.
     label: Option<&'a Label>,
-    words: Words<'a>,
+    /// What, how, and details of it.
+    words: [&'a str; 3],
     /// Its place on the axis, where the slots do not say it.
     place: Option<u32>,
     scale: Option<UnitScale>,
@@ -217,15 +192,12 @@ impl<'a> Table<'a> {
     fn wide(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'a Style) -> Self {
         let (axis, places) = (section.axis, section.positions());
         let at = |rows: &[&'a Row], place| rows.iter().copied().find(|row| axis.position(row) == place);
-        let lines = section.groups.iter().enumerate().map(|(index, group)| {
-            let Label { how, detail, .. } = &group.label;
-            SlotLine {
-                label: Some(&group.label),
-                words: Words { what: what(section, index), how, detail },
-                place: None,
-                scale: scale(section, &group.rows),
-                slots: places.iter().map(|place| at(&group.rows, *place)).collect(),
-            }
+        let lines = section.groups.iter().enumerate().map(|(index, group)| SlotLine {
+            label: Some(&group.label),
+            words: [what(section, index), &group.label.how, &group.label.detail],
+            place: None,
+            scale: scale(section, &group.rows),
+            slots: places.iter().map(|place| at(&group.rows, *place)).collect(),
         });
         let slots = places.iter().map(|place| axis.words(*place)).collect();
         let mut table = Self { slots, lines: lines.collect(), ..Self::of(section, notes, style) };
@@ -244,8 +216,7 @@ impl<'a> Table<'a> {
     /// The lines with as many of the dispensable parts as there is room for beyond `least`; `None` where there is not
     /// even room for those.
     fn fitted(&self, gap: usize, least: Parts) -> Option<Drawn> {
-        let mut choices = Parts::choices().filter(|parts| parts.are_between(least, self.most));
-        choices.find_map(|parts| {
+        Parts::choices(least, self.most).into_iter().find_map(|parts| {
             let heading = self.heading(!parts.clock);
             let above = width(&heading) > self.label_block(String::new()).width() + HEADING_EXCESS;
             let blocks = self.blocks(if above { String::new() } else { heading.clone() }, parts);
@@ -269,7 +240,7 @@ impl<'a> Table<'a> {
 
     /// Whether a blank line stands before this one: before each precision but the first, where there are many lines.
     fn begins_precision(&self, index: usize) -> bool {
-        index > 0 && is_survey(self.section) && self.lines.get(index).is_some_and(|line| !line.words.what.is_empty())
+        index > 0 && is_survey(self.section) && self.lines.get(index).is_some_and(|line| !line.words[0].is_empty())
     }
 
     /// The heading on lines of its own.
@@ -281,13 +252,7 @@ impl<'a> Table<'a> {
     }
 
     fn drawn(&self, lines: Vec<String>, parts: Parts) -> Drawn {
-        Drawn {
-            lines,
-            per_cycle: parts.per_cycle && self.most.per_cycle,
-            scaling: parts.scaling && self.most.scaling,
-            names: parts.names && self.most.names,
-            lost: self.shows_loss(),
-        }
+        Drawn { lines, parts, lost: self.shows_loss() }
     }
 
     /// The heading alone, where all rows are in tables of their own that need it.
@@ -298,7 +263,7 @@ impl<'a> Table<'a> {
 
     /// What was measured on a line of its own above its figures, where these fit so.
     fn narrow(&self, least: Parts) -> Option<Drawn> {
-        let choices = Parts::choices().filter(|parts| parts.are_between(least, self.most) && !parts.clock);
+        let choices = Parts::choices(least, self.most).into_iter().filter(|parts| !parts.clock);
         let mut choices = choices.flat_map(|parts| [(parts, GAP), (parts, 1)]);
         let room = self.style.width.saturating_sub(width(INDENT));
         let fits = |(parts, gap): &(Parts, usize)| table_width(&self.figure_blocks(*parts), *gap) <= room;
@@ -385,9 +350,9 @@ fn stacked<'a>(section: &'a Section<'a>, what: &'a str, group: &'a Group<'a>) ->
     let line = |index: usize, row: Option<&'a Row>| SlotLine {
         label: (index == 0).then_some(&group.label),
         words: match index {
-            0 => Words { what, how, detail: "" },
-            1 => Words { what: "", how: detail, detail: "" },
-            _ => Words::default(),
+            0 => [what, how, ""],
+            1 => ["", detail, ""],
+            _ => [""; 3],
         },
         place: row.map(|row| section.axis.position(row)),
         scale: row.and(scale(section, &group.rows)),

@@ -1,0 +1,350 @@
+//! Tidy CSV: one line per metric of each row, base units, no prefixes; absent facts are empty fields. Quoting as in RFC
+//! 4180. Text that a spreadsheet would take for a formula begins with an apostrophe.
+//!
+//! The columns are the same for every document, so that files of many runs can be put together. New ones come last, so
+//! that a column keeps its place. Percentiles are over the `operations` that were timed one by one; the columns
+//! `reference_*` are lists separated by `;`, each in the order of `reference_tool`.
+
+use std::borrow::Cow;
+
+use model::document::{Document, Row};
+use model::peak::Peak;
+use model::reference::Reference;
+use model::sample::{Metric, Percentiles, Sample};
+use serde_json::Value;
+
+use self::Source::{OfMetric, OfReferences, OfRow, RowWords};
+use crate::grid::value::{ABSENT, Cell, Column, Grid};
+use areas::disk::familiar;
+
+/// Where a column's field comes from.
+enum Source {
+    /// A part of the row, by its place in the document.
+    OfRow(&'static str),
+    /// What follows from the row.
+    RowWords(fn(&Row) -> String),
+    /// What follows from the metric; empty where there is none.
+    OfMetric(fn(&Metric) -> String),
+    /// A list with an item for each reference of the metric.
+    OfReferences(fn(&Reference) -> String),
+}
+
+/// Every column. LINPACK's `n` is not a sample's `n`, so parameters begin with `param_`.
+const COLUMNS: &[(&str, Source)] = &[
+    ("id", OfRow("/id")),
+    ("area", OfRow("/area")),
+    ("param_op", OfRow("/params/op")),
+    ("param_type", OfRow("/params/type")),
+    ("param_isa", OfRow("/params/isa")),
+    ("param_threads", OfRow("/params/threads")),
+    ("param_pattern", OfRow("/params/pattern")),
+    ("param_block", OfRow("/params/block")),
+    ("param_working_set", OfRow("/params/working_set")),
+    ("param_pages", OfRow("/params/pages")),
+    ("param_chains", OfRow("/params/chains")),
+    ("param_level", OfRow("/params/level")),
+    ("param_nodes", OfRow("/params/nodes")),
+    ("param_engine", OfRow("/params/engine")),
+    ("param_n", OfRow("/params/n")),
+    ("param_nb", OfRow("/params/nb")),
+    ("param_lda", OfRow("/params/lda")),
+    ("param_align", OfRow("/params/align")),
+    ("param_size", OfRow("/params/size")),
+    ("param_depth", OfRow("/params/depth")),
+    ("param_direct", OfRow("/params/direct")),
+    ("param_sync", OfRow("/params/sync")),
+    ("param_cache", OfRow("/params/cache")),
+    ("param_layout", OfRow("/params/layout")),
+    ("param_path", OfRow("/params/path")),
+    ("param_protocol", OfRow("/params/protocol")),
+    ("param_mode", OfRow("/params/mode")),
+    ("param_direction", OfRow("/params/direction")),
+    ("param_zero_copy", OfRow("/params/zero_copy")),
+    ("param_segmentation", OfRow("/params/segmentation")),
+    ("method", OfRow("/method")),
+    ("status", OfRow("/status")),
+    ("reason", OfRow("/reason")),
+    ("metric", OfMetric(|metric| metric.name.to_string())),
+    ("unit", OfMetric(|metric| metric.unit.to_string())),
+    ("better", OfMetric(|metric| metric.better.to_string())),
+    ("n", OfMetric(|metric| metric.summary.n.to_string())),
+    ("median", OfMetric(|metric| metric.summary.median.to_string())),
+    ("ci95_low", OfMetric(|metric| text(metric.summary.ci95.map(|[low, _]| low)))),
+    ("ci95_high", OfMetric(|metric| text(metric.summary.ci95.map(|[_, high]| high)))),
+    ("min", OfMetric(|metric| metric.summary.min.to_string())),
+    ("max", OfMetric(|metric| metric.summary.max.to_string())),
+    ("mean", OfMetric(|metric| metric.summary.mean.to_string())),
+    ("stddev", OfMetric(|metric| text(metric.summary.stddev))),
+    ("cv", OfMetric(|metric| text(metric.summary.cv))),
+    ("cv_robust", OfMetric(|metric| text(metric.summary.cv_robust))),
+    ("peak_kind", OfMetric(|metric| text(shown_peak(metric).map(|peak| peak.kind)))),
+    ("peak_value", OfMetric(|metric| text(shown_peak(metric).map(|peak| peak.value)))),
+    ("efficiency", OfMetric(|metric| text(metric.efficiency.map(|efficiency| efficiency.value)))),
+    ("efficiency_of", OfMetric(|metric| text(metric.efficiency.map(|efficiency| efficiency.of)))),
+    ("clock_hz", OfRow("/conditions/clock_hz")),
+    ("cpu_share", OfRow("/conditions/cpu_share")),
+    ("lost_share", OfRow("/conditions/lost_share")),
+    ("grade", OfRow("/grade")),
+    ("verified", OfRow("/verified")),
+    (
+        "warnings",
+        RowWords(|row| row.warnings.iter().map(|warning| warning.code.as_str()).collect::<Vec<_>>().join(";")),
+    ),
+    ("p50", OfMetric(|metric| percentile(metric, |found| found.p50))),
+    ("p90", OfMetric(|metric| percentile(metric, |found| found.p90))),
+    ("p99", OfMetric(|metric| percentile(metric, |found| found.p99))),
+    ("p99.9", OfMetric(|metric| percentile(metric, |found| found.p99_9))),
+    ("p99.99", OfMetric(|metric| percentile(metric, |found| found.p99_99))),
+    ("p100", OfMetric(|metric| percentile(metric, |found| found.max))),
+    // A document of an earlier version does not say how many there were.
+    (
+        "operations",
+        OfMetric(|metric| text(metric.summary.percentiles.map(|found| found.count).filter(|count| *count > 0))),
+    ),
+    ("reference_tool", OfReferences(|reference| reference.tool.clone())),
+    ("reference_version", OfReferences(|reference| text(reference.version.as_deref()))),
+    ("reference_status", OfReferences(|reference| reference.status.to_string())),
+    ("reference_median", OfReferences(|reference| text(reference.median))),
+    ("reference_ratio", OfReferences(|reference| text(reference.ratio))),
+    ("reference_ratio_low", OfReferences(|reference| text(reference.ratio_ci95.map(|[low, _]| low)))),
+    ("reference_ratio_high", OfReferences(|reference| text(reference.ratio_ci95.map(|[_, high]| high)))),
+    ("reference_verdict", OfReferences(|reference| text(reference.verdict))),
+    ("reference_pairs", OfReferences(|reference| reference.samples.len().to_string())),
+    ("accumulator", OfRow("/kernel/accumulator")),
+    ("ops_per_cycle", OfRow("/conditions/ops_per_cycle")),
+    ("ops_per_cycle_p90", OfRow("/conditions/ops_per_cycle_p90")),
+    ("speed_up", OfRow("/scaling/speed_up")),
+    ("parallel_efficiency", OfRow("/scaling/parallel_efficiency")),
+    ("param_group", OfRow("/params/group")),
+    ("param_background_op", OfRow("/params/background/op")),
+    ("param_background_pause_ns", OfRow("/params/background/pause_ns")),
+    ("param_placement", OfRow("/params/placement")),
+    ("param_load_percent", OfRow("/params/load_percent")),
+    ("flushed_bytes_per_second", OfRow("/conditions/disk/flushed_bytes_per_second")),
+    ("cached_share_before", OfRow("/conditions/disk/cached_share_before")),
+    ("storage_share", OfRow("/conditions/disk/storage_share")),
+    ("depth_achieved", OfRow("/conditions/disk/depth_achieved")),
+    ("read_share", OfRow("/conditions/disk/read_share")),
+    ("read_latency_seconds", OfRow("/conditions/disk/read_latency_seconds")),
+    ("write_latency_seconds", OfRow("/conditions/disk/write_latency_seconds")),
+    ("full_iops", OfRow("/conditions/disk/full_iops")),
+    ("due_iops", OfRow("/conditions/disk/due_iops")),
+    ("late_share", OfRow("/conditions/disk/late_share")),
+    ("loop_iops", OfRow("/conditions/disk/loop_iops")),
+    ("classic_table", OfRow("/classic/table")),
+    ("classic_workload", OfRow("/classic/workload")),
+    ("classic_total", OfRow("/classic/total")),
+    ("param_loss_goal_per_million", OfRow("/params/loss_goal_per_million")),
+    ("param_wait", OfRow("/params/wait")),
+    ("interface", OfRow("/conditions/net/interface")),
+    ("mtu", OfRow("/conditions/net/mtu")),
+    ("address_family", OfRow("/conditions/net/address_family")),
+    ("congestion_control", OfRow("/conditions/net/congestion_control")),
+    ("batching", OfRow("/conditions/net/batching")),
+    ("sending_cpu_seconds", OfRow("/conditions/net/sending_cpu_seconds")),
+    ("receiving_cpu_seconds", OfRow("/conditions/net/receiving_cpu_seconds")),
+    ("zero_copied_share", OfRow("/conditions/net/zero_copied_share")),
+    ("offered_bytes_per_second", OfRow("/conditions/net/offered_bytes_per_second")),
+    ("idle_latency_seconds", OfRow("/conditions/net/idle_latency_seconds")),
+    ("load_bytes_per_second", OfRow("/conditions/net/load_bytes_per_second")),
+    ("probes_late_share", OfRow("/conditions/net/late_share")),
+    ("tcp_busy_seconds", OfRow("/conditions/net/tcp/busy_seconds")),
+    ("tcp_receiver_limited_seconds", OfRow("/conditions/net/tcp/receiver_limited_seconds")),
+    ("tcp_buffer_limited_seconds", OfRow("/conditions/net/tcp/buffer_limited_seconds")),
+    ("tcp_round_trip_seconds", OfRow("/conditions/net/tcp/round_trip_seconds")),
+    ("tcp_least_round_trip_seconds", OfRow("/conditions/net/tcp/least_round_trip_seconds")),
+    ("solver", OfRow("/conditions/linpack/kernel")),
+    ("matrix_bytes", OfRow("/conditions/linpack/matrix_bytes")),
+    ("mapped_bytes", OfRow("/conditions/linpack/mapped_bytes")),
+    ("fill_seconds", OfRow("/conditions/linpack/fill_seconds")),
+    ("check_seconds", OfRow("/conditions/linpack/check_seconds")),
+    ("fma_flop_per_second", OfRow("/conditions/linpack/fma_flop_per_second")),
+    ("fma_clock_hz", OfRow("/conditions/linpack/fma_clock_hz")),
+    ("lost_to_clock", OfRow("/conditions/linpack/lost_to_clock")),
+    ("lost_to_algorithm", OfRow("/conditions/linpack/lost_to_algorithm")),
+    ("refinements", OfRow("/conditions/linpack/refinements")),
+    ("known_as", RowWords(|row| text(familiar::name(row)))),
+    ("cpu_seconds_per_request", OfRow("/conditions/disk/cpu_seconds_per_request")),
+];
+
+/// The whole file, with its heading.
+pub fn render(document: &Document) -> String {
+    let mut text = line(&COLUMNS.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>());
+    for row in &document.experiments {
+        // Writing plain data as JSON cannot fail; if it did, its fields would be absent.
+        let value = serde_json::to_value(Row { metrics: Vec::new(), ..row.clone() }).unwrap_or(Value::Null);
+        let mut add = |metric: Option<&Metric>| {
+            let fields = COLUMNS.iter().map(|(_, source)| field(source, row, &value, metric));
+            text.push_str(&line(&fields.collect::<Vec<_>>()));
+        };
+        if row.metrics.is_empty() {
+            add(None);
+        }
+        row.metrics.iter().for_each(|metric| add(Some(metric)));
+    }
+    text
+}
+
+fn field(source: &Source, row: &Row, value: &Value, metric: Option<&Metric>) -> String {
+    match source {
+        OfRow(place) => value.pointer(place).map_or_else(String::new, value_text),
+        RowWords(words) => words(row),
+        OfMetric(words) => metric.map_or_else(String::new, words),
+        OfReferences(item) => {
+            let references = metric.map_or(&[][..], |metric| &metric.references);
+            // A `;` of a tool's version would make two items of it.
+            references.iter().map(|reference| item(reference).replace(';', ",")).collect::<Vec<_>>().join(";")
+        }
+    }
+}
+
+/// A value of the document; figures with the shortest digits that read back as the same number.
+fn value_text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => text(number.as_f64()),
+        Value::Array(items) => items.iter().map(value_text).collect::<Vec<_>>().join(";"),
+        other => other.to_string(),
+    }
+}
+
+fn percentile(metric: &Metric, of: fn(&Percentiles) -> f64) -> String {
+    text(metric.summary.percentiles.as_ref().map(of))
+}
+
+/// The peak that the efficiency is against; without one, the first that could carry one.
+fn shown_peak(metric: &Metric) -> Option<&Peak> {
+    match metric.efficiency {
+        Some(efficiency) => metric.peaks.iter().find(|peak| peak.kind == efficiency.of),
+        None => metric.peaks.iter().find(|peak| peak.kind.carries_efficiency()),
+    }
+}
+
+/// A table as it is shown, for a spreadsheet. Where each text of a column names its own unit, the values stand in the base
+/// unit, which the heading names; what is absent is an empty field.
+pub fn table(grid: &Grid) -> String {
+    let mut text = line(&grid.columns.iter().map(heading).collect::<Vec<_>>());
+    for row in &grid.lines {
+        let cells = grid.columns.iter().zip(&row.cells);
+        text.push_str(&line(&cells.map(|(column, cell)| cell_text(column, cell)).collect::<Vec<_>>()));
+    }
+    text
+}
+
+/// Whether the texts of a column would have to be taken apart, and their values need not.
+fn is_in_base_unit(column: &Column) -> bool {
+    column.shown.is_empty() && !column.base.is_empty()
+}
+
+fn heading(column: &Column) -> String {
+    if is_in_base_unit(column) { format!("{} [{}]", column.heading, column.base) } else { column.title() }
+}
+
+fn cell_text(column: &Column, cell: &Cell) -> String {
+    match cell.value {
+        _ if cell.is_absent() => String::new(),
+        Some(value) if is_in_base_unit(column) => value.to_string(),
+        _ => cell.text.clone(),
+    }
+}
+
+/// The columns. `source` is `assay` or the tool; `index` counts the samples of a metric, and of a tool the pairs, from 1.
+const SAMPLE_COLUMNS: [&str; 18] = [
+    "id", "area", "threads", "method", "metric", "unit", "better", "source", "index", "value", "work", "seconds",
+    "start", "launch", "block", "session", "clock_hz", "flags",
+];
+
+/// One line for each sample, ours and those of reference tools, with a heading.
+pub fn samples(document: &Document) -> String {
+    let mut text = line(&SAMPLE_COLUMNS.map(str::to_owned));
+    for row in &document.experiments {
+        for metric in &row.metrics {
+            let own = (1_u32..).zip(&metric.samples).map(|(index, sample)| own(index, sample));
+            let theirs = metric.references.iter().flat_map(theirs);
+            for fields in own.chain(theirs) {
+                text.push_str(&line(&[common(row, metric).into(), fields].concat()));
+            }
+        }
+    }
+    text
+}
+
+/// From `id` to `better`.
+fn common(row: &Row, metric: &Metric) -> [String; 7] {
+    [
+        row.id.clone(),
+        row.area.to_string(),
+        row.params.threads().to_string(),
+        row.method.clone(),
+        metric.name.to_string(),
+        metric.unit.to_string(),
+        metric.better.to_string(),
+    ]
+}
+
+/// From `source` on, of one of ours.
+fn own(index: u32, sample: &Sample) -> Vec<String> {
+    let mut fields = vec!["assay".to_owned(), index.to_string()];
+    fields.extend([Some(sample.value), sample.work, Some(sample.seconds), Some(sample.start)].map(text));
+    fields.extend([sample.launch, sample.block, sample.session].map(|number| text(Some(number))));
+    fields.extend([text(sample.clock_hz), sample.flags.join(";")]);
+    fields
+}
+
+/// From `source` on, of each run of a tool.
+fn theirs(reference: &Reference) -> impl Iterator<Item = Vec<String>> {
+    reference.samples.iter().map(|sample| {
+        let known = [reference.tool.clone(), sample.pair.to_string(), text(Some(sample.value))];
+        let rest = [String::new(), String::new(), text(Some(sample.start))];
+        let mut fields: Vec<String> = known.into_iter().chain(rest).collect();
+        fields.resize(SAMPLE_COLUMNS.len() - 7, String::new());
+        fields
+    })
+}
+
+fn text(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+pub(crate) fn line(fields: &[String]) -> String {
+    let quoted: Vec<Cow<'_, str>> = fields.iter().map(|field| quote(field)).collect();
+    format!("{}\n", quoted.join(","))
+}
+
+fn quote(field: &str) -> Cow<'_, str> {
+    let field = harmless(field);
+    if field.contains(['"', ',', '\r', '\n']) {
+        Cow::Owned(format!("\"{}\"", field.replace('"', "\"\"")))
+    } else {
+        field
+    }
+}
+
+/// The field with an apostrophe before what a spreadsheet would take for a formula (OWASP, "CSV Injection"); a figure is
+/// none, whatever its sign.
+fn harmless(field: &str) -> Cow<'_, str> {
+    let is_formula = field.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) && field.parse::<f64>().is_err();
+    // A dash alone is what stands for nothing.
+    if is_formula && field != ABSENT { Cow::Owned(format!("'{field}")) } else { Cow::Borrowed(field) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_needs_quotes_gets_them() {
+        assert_eq!(quote("a b"), "a b");
+        assert_eq!(quote("say \"no\", please\n"), "\"say \"\"no\"\", please\n\"");
+    }
+
+    #[test]
+    fn what_a_spreadsheet_would_carry_out_is_text() {
+        assert_eq!(quote("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0");
+        assert_eq!(quote("@SUM(1,2)"), "\"'@SUM(1,2)\"");
+        for figure in ["-1.5", "+2", "-1e-9", "-inf", "-", "a=b"] {
+            assert_eq!(quote(figure), figure);
+        }
+    }
+}
