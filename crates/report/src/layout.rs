@@ -178,6 +178,11 @@ pub(crate) fn wrap(text: &str, first: &str, to: usize) -> Vec<String> {
     lines
 }
 
+/// Text from elsewhere, wrapped after `first`, in one colour.
+pub(crate) fn paragraph(text: &str, first: &str, tone: Tone, style: &Style) -> Vec<String> {
+    wrap(&style.clean(text), first, style.width).iter().map(|line| style.paint(line, tone)).collect()
+}
+
 /// The words of a text; an option and its value are one, so that they can be copied together, and so are a number and
 /// its percent sign.
 fn unbreakable(text: &str) -> Vec<String> {

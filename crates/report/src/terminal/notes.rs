@@ -202,14 +202,7 @@ impl<'a> Notes<'a> {
             (Status::Failed, _) => (Status::Failed.name(), Tone::Bad),
             (Status::Skipped, _) => (Status::Skipped.name(), Tone::Dim),
         };
-        Some((self.marked(word, &self.of_row(row), style), tone))
-    }
-
-    /// A word with the marks of footnotes: `B ¹ ³`.
-    pub(super) fn marked(&self, word: &str, numbers: &[usize], style: &Style) -> String {
-        let marks: Vec<String> = numbers.iter().map(|number| style.mark(*number)).collect();
-        // Superscripts need a blank to be told apart, brackets do not.
-        format!("{word} {}", marks.join(if style.unicode { " " } else { "" })).trim_end().to_owned()
+        Some((marked(word, &self.of_row(row), style), tone))
     }
 
     /// The footnotes behind a row's share of the peak.
@@ -291,6 +284,13 @@ impl Note<'_> {
         }
         if options.is_empty() { String::new() } else { format!("For example: {}", options.join(" ")) }
     }
+}
+
+/// A word with the marks of footnotes: `B ¹ ³`.
+pub(super) fn marked(word: &str, numbers: &[usize], style: &Style) -> String {
+    let marks: Vec<String> = numbers.iter().map(|number| style.mark(*number)).collect();
+    // Superscripts need a blank to be told apart, brackets do not.
+    format!("{word} {}", marks.join(if style.unicode { " " } else { "" })).trim_end().to_owned()
 }
 
 fn capital(text: &str) -> String {

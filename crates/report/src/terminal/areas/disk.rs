@@ -1,5 +1,4 @@
-//! The rows of disks that are read together and not one by one: what the page cache adds, latency at a load, writes
-//! with the flush after them, and the two halves of mixed rows. Each is one small table below the area's.
+//! The small tables of disks: what the page cache adds, latency at a load, writes with the flush, halves of mixed rows.
 
 use model::document::{DiskConditions, Row, Status};
 use model::experiment::DiskParams;
@@ -7,13 +6,13 @@ use model::io::{DiskCache, DiskEngine, DiskLayout, DiskSync};
 use model::sample::{MetricName, Percentiles};
 use model::unit::Unit;
 
-use super::drawing::{Drawing, Named, decimal, figure, percentiles};
+use super::drawing::{CommonUnit, Drawing, Named, figure, percentiles, values};
 use crate::style::Style;
 use crate::terminal::notes::Notes;
 use crate::terminal::sections::Section;
 use areas::disk::label::{cache_column, engine_words, load_words, other_words, params};
 use areas::label::{block_words, threads};
-use model::number::{UnitScale, percent, quantity, size};
+use model::number::{percent, quantity, size};
 
 /// Whether a row of these belongs to a table of its own: a load, and a page cache beside the same without it.
 pub(crate) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
@@ -114,14 +113,9 @@ impl Drawing<'_> {
             commons.extend(params(row).map(apart_from_cache).filter(|common| !commons.contains(common)));
         }
         let firsts: Vec<&Row> = commons.iter().filter_map(|common| of(DiskCache::Bypassed, common)).collect();
-        if firsts.is_empty() {
-            return Vec::new();
-        }
-        let named = named(&firsts, "Disk, what the page cache adds", false);
-        self.titled(&named, |spread| {
+        self.titled(&named(&firsts, "Disk, what the page cache adds", false), |spread| {
             let column = |cache: DiskCache| {
-                let rows: Vec<Option<&Row>> = commons.iter().map(|common| of(cache, common)).collect();
-                self.measured(cache_column(cache), &rows, spread)
+                self.measured(cache_column(cache), commons.iter().map(|common| of(cache, common)), spread)
             };
             DiskCache::ALL.iter().copied().map(column).collect()
         })
@@ -162,47 +156,35 @@ impl Drawing<'_> {
             let percent = params(row).and_then(|own| own.load_percent);
             percent.map_or_else(|| "without pause".to_owned(), load_words)
         };
-        let named = Named::new(&title, rows.iter().map(load).collect());
-        let measured: Vec<Option<&Row>> = rows.iter().copied().map(Some).collect();
-        let all: Vec<f64> = rows.iter().filter_map(|row| percentiles(row)).flat_map(|it| [it.p50, it.p99_9]).collect();
-        let scale = UnitScale::common(&all, Unit::Second);
-        let time = |seconds: f64| match scale {
-            Some(scale) => format!("{} {}", scale.digits(seconds), scale.unit()),
-            None => quantity(seconds, Unit::Second),
-        };
+        let times = rows.iter().filter_map(|row| percentiles(row)).flat_map(|found| [found.p50, found.p99_9]);
+        let times = CommonUnit::of(times, Unit::Second);
         let column = |heading: &str, of: fn(&Percentiles) -> f64| {
-            decimal(heading, rows.iter().map(|row| percentiles(row).map(|found| time(of(&found)))))
+            values(heading, rows, |row| percentiles(row).map(|found| times.words(of(&found))))
         };
-        let late = || rows.iter().map(|row| conditions(row)?.late_share.map(percent));
-        self.titled(&named, |spread| {
+        self.titled(&Named::new(&title, rows.iter().map(load).collect()), |spread| {
             vec![
-                self.measured("rate", &measured, spread),
+                self.measured("rate", rows.iter().copied().map(Some), spread),
                 column("p50", |found| found.p50),
                 column("p99", |found| found.p99),
                 column("p99.9", |found| found.p99_9),
-                decimal("began late", late()),
+                values("began late", rows, |row| conditions(row)?.late_share.map(percent)),
             ]
         })
     }
 
     /// Writes as the device took them, and with the flush after each sample counted in.
     fn flushes(&self, rows: &[&Row]) -> Vec<String> {
-        let flushed = |row: &Row| conditions(row).and_then(|disk| disk.flushed_bytes_per_second);
+        let flushed = |row: &Row| conditions(row)?.flushed_bytes_per_second;
         let rows: Vec<&Row> = rows.iter().copied().filter(|row| flushed(row).is_some()).collect();
-        if rows.is_empty() {
-            return Vec::new();
-        }
         let named = named(&rows, "Disk, writes with the flush after each sample counted in", true);
         let without = |row: &Row| figure(row, MetricName::Throughput).map(|metric| metric.summary.median);
         let rate = |value: f64| quantity(value, Unit::BytePerSecond);
+        let share = |row: &Row| Some(percent(flushed(row)? / without(row).filter(|rate| *rate > 0.0)?));
         self.titled(&named, |_| {
             vec![
-                decimal("without it", rows.iter().map(|row| without(row).map(rate))),
-                decimal("with it", rows.iter().map(|row| flushed(row).map(rate))),
-                decimal(
-                    "share",
-                    rows.iter().map(|row| Some(percent(flushed(row)? / without(row).filter(|rate| *rate > 0.0)?))),
-                ),
+                values("without it", &rows, |row| without(row).map(rate)),
+                values("with it", &rows, |row| flushed(row).map(rate)),
+                values("share", &rows, share),
             ]
         })
     }
@@ -211,19 +193,13 @@ impl Drawing<'_> {
     fn halves(&self, rows: &[&Row]) -> Vec<String> {
         let is_mixed = |row: &Row| conditions(row).is_some_and(|disk| disk.read_share.is_some());
         let rows: Vec<&Row> = rows.iter().copied().filter(|row| is_mixed(row)).collect();
-        if rows.is_empty() {
-            return Vec::new();
-        }
         let named = named(&rows, "Disk, reads and writes in turn: their medians apart", true);
-        let column = |heading: &str, value: fn(&DiskConditions) -> Option<f64>, told: fn(f64) -> String| {
-            decimal(heading, rows.iter().map(|row| conditions(row).and_then(value).map(told)))
-        };
         let time = |seconds: f64| quantity(seconds, Unit::Second);
         self.titled(&named, |_| {
             vec![
-                column("a read", |disk| disk.read_latency_seconds, time),
-                column("a write", |disk| disk.write_latency_seconds, time),
-                column("share of reads", |disk| disk.read_share, percent),
+                values("a read", &rows, |row| conditions(row)?.read_latency_seconds.map(time)),
+                values("a write", &rows, |row| conditions(row)?.write_latency_seconds.map(time)),
+                values("share of reads", &rows, |row| conditions(row)?.read_share.map(percent)),
             ]
         })
     }

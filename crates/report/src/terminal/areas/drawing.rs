@@ -4,11 +4,11 @@ use model::document::{Row, Status};
 use model::sample::{Metric, MetricName, Percentiles};
 use model::unit::Unit;
 
-use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, width, wrap};
+use crate::layout::{Align, Block, Cell, Column, cut, paragraph, table, table_width, width};
 use crate::style::{Style, Tone};
 use crate::terminal::notes::Notes;
 use crate::terminal::row::headline;
-use model::number::{Notation, UnitScale, quantity, spread};
+use model::number::{Notation, UnitScale, quantity, spread as spread_words};
 
 /// Lengths of the bar, the better first.
 const LENGTHS: [usize; 3] = [24, 12, 0];
@@ -22,7 +22,7 @@ pub(crate) struct Drawing<'a> {
     pub(crate) style: &'a Style,
 }
 
-/// The columns of one figure: it, its spread, and its grade where that is not A.
+/// The columns of one metric: value, spread, and grade where that is not A.
 pub(crate) struct Figures<'a> {
     pub(crate) heading: String,
     pub(crate) rows: Vec<Option<&'a Row>>,
@@ -35,6 +35,26 @@ impl<'a> Figures<'a> {
     /// The metric of each row; `None` where it was not measured.
     pub(crate) fn metrics(&self) -> impl Iterator<Item = Option<&'a Metric>> {
         self.rows.iter().map(|row| row.and_then(|row| figure(row, self.metric)))
+    }
+}
+
+/// Values of a table in one unit where that reads well, else each in its own.
+pub(crate) struct CommonUnit {
+    scale: Option<UnitScale>,
+    notation: Notation,
+}
+
+impl CommonUnit {
+    pub(crate) fn of(values: impl Iterator<Item = f64>, notation: impl Into<Notation>) -> Self {
+        let notation = notation.into();
+        Self { scale: UnitScale::common(&values.collect::<Vec<_>>(), notation), notation }
+    }
+
+    pub(crate) fn words(&self, value: f64) -> String {
+        match self.scale {
+            Some(scale) => format!("{} {}", scale.digits(value), scale.unit()),
+            None => quantity(value, self.notation),
+        }
     }
 }
 
@@ -65,12 +85,13 @@ impl Named {
 
     /// The first columns, labels being cut to `to` columns.
     fn blocks(&self, to: usize, style: &Style) -> Vec<Block> {
-        let labels = self.labels.iter().map(|label| Cell::plain(cut(label, to, style)).indented()).collect();
+        let labels = self.labels.iter().map(|label| Cell::plain(cut(label, to, style)).indented());
         let places = self.places.iter().map(|(heading, values)| {
             let cells = values.iter().map(|value| Cell::plain(value.to_string()));
             Block::new(*heading, Align::Right, vec![Column::new(Align::Right, cells)])
         });
-        std::iter::once(left("", labels)).chain(places).collect()
+        let labels = Block::new("", Align::Left, vec![Column::new(Align::Left, labels)]);
+        std::iter::once(labels).chain(places).collect()
     }
 
     fn label_width(&self) -> usize {
@@ -81,10 +102,7 @@ impl Named {
 impl Drawing<'_> {
     /// A title in bold, on as many lines as it takes.
     pub(crate) fn title(&self, text: &str) -> Vec<String> {
-        wrap(&self.style.clean(text), "", self.style.width)
-            .iter()
-            .map(|line| self.style.paint(line, Tone::Strong))
-            .collect()
+        paragraph(text, "", Tone::Strong, self.style)
     }
 
     /// What stands behind a figure whose row is not of grade A.
@@ -92,82 +110,81 @@ impl Drawing<'_> {
         self.notes.marks(row, self.style).map_or_else(Cell::default, |(text, tone)| Cell::new(text, tone))
     }
 
-    /// One figure of several rows below its heading.
-    pub(crate) fn block(&self, figures: &Figures<'_>, with_spread: bool) -> Block {
-        let metrics: Vec<Option<&Metric>> = figures.metrics().collect();
+    /// One metric of several rows below its heading.
+    pub(crate) fn block<'r>(&self, figures: &Figures<'r>, with_spread: bool) -> Block {
+        let metrics: Vec<Option<&'r Metric>> = figures.metrics().collect();
         let values: Vec<f64> = metrics.iter().flatten().map(|metric| metric.summary.median).collect();
         let unit = metrics.iter().flatten().map(|metric| metric.unit).next().unwrap_or(Unit::One);
         let scale = figures.scale.or_else(|| UnitScale::common(&values, unit));
-        let told = |metric: &Metric| match scale {
+        let words = |metric: &Metric| match scale {
             Some(scale) => scale.digits(metric.summary.median),
             None => quantity(metric.summary.median, unit),
         };
-        let value = |metric: Option<&Metric>| Cell::plain(metric.map_or_else(String::new, told));
-        let spreads = |metric: Option<&Metric>| {
-            let text = metric.filter(|_| with_spread).map(|metric| spread(&metric.summary, self.style.plus_minus()));
-            Cell::new(text.unwrap_or_default(), Tone::Dim)
-        };
-        // A row has one grade, whatever it measured.
-        let first = |row: &Row| row.metrics.first().is_none_or(|metric| metric.name == figures.metric);
-        let remark =
-            |row: Option<&Row>| row.filter(|row| first(row)).map_or_else(Cell::default, |row| self.remark(row));
         let named = scale.filter(|_| figures.scale.is_none());
         let heading = format!("{} {}", figures.heading, named.map_or("", |scale| scale.unit()));
-        let columns = vec![
-            Column::new(Align::Decimal, metrics.iter().copied().map(value)),
-            Column::new(Align::Decimal, metrics.iter().copied().map(spreads)),
-            Column::new(Align::Left, figures.rows.iter().copied().map(remark)),
-        ];
-        Block::new(heading.trim_end(), Align::Left, columns)
+        // A row has one grade, whatever it measured.
+        let first = |row: &&Row| row.metrics.first().is_none_or(|metric| metric.name == figures.metric);
+        let cell = |(row, metric): (&Option<&'r Row>, Option<&'r Metric>)| {
+            (row.filter(first), metric.map(|metric| (metric, words(metric))))
+        };
+        self.with_remarks(heading.trim_end(), figures.rows.iter().zip(metrics).map(cell), with_spread)
     }
 
     /// A headline with its spread and what stands behind its grade, each with a unit of its own.
-    pub(crate) fn measured(&self, heading: &str, rows: &[Option<&Row>], with_spread: bool) -> Block {
-        let told = |row: &Row, metric: &Metric| quantity(metric.summary.median, Notation::of(row.area, metric.unit));
-        let figures =
-            rows.iter().map(|row| row.and_then(|row| headline(row).map(|metric| (metric, told(row, metric)))));
-        self.with_remarks(heading, rows, figures.collect(), with_spread)
+    pub(crate) fn measured<'r>(
+        &self,
+        heading: &str,
+        rows: impl IntoIterator<Item = Option<&'r Row>>,
+        with_spread: bool,
+    ) -> Block {
+        let words = |row: &Row, metric: &Metric| quantity(metric.summary.median, Notation::of(row.area, metric.unit));
+        let cell = |row: &'r Row| headline(row).map(|metric| (metric, words(row, metric)));
+        self.with_remarks(heading, rows.into_iter().map(|row| (row, row.and_then(cell))), with_spread)
     }
 
-    /// The same of this metric, its median told in these words.
+    /// The same of this metric, its median in these words.
     pub(crate) fn measured_as(
         &self,
         heading: &str,
-        rows: &[Option<&Row>],
+        rows: &[&Row],
         with_spread: bool,
-        (name, told): (MetricName, &dyn Fn(&Metric) -> String),
+        (name, words): (MetricName, impl Fn(f64) -> String),
     ) -> Block {
-        let figures = rows.iter().map(|row| figure((*row)?, name).map(|metric| (metric, told(metric))));
-        self.with_remarks(heading, rows, figures.collect(), with_spread)
+        let metric = |row| figure(row, name).map(|metric| (metric, words(metric.summary.median)));
+        self.with_remarks(heading, rows.iter().map(|row| (Some(*row), metric(row))), with_spread)
     }
 
-    fn with_remarks(
+    fn with_remarks<'r>(
         &self,
         heading: &str,
-        rows: &[Option<&Row>],
-        figures: Vec<Option<(&Metric, String)>>,
+        cells: impl IntoIterator<Item = (Option<&'r Row>, Option<(&'r Metric, String)>)>,
         with_spread: bool,
     ) -> Block {
-        let spreads = figures.iter().map(|figure| {
-            let metric = figure.as_ref().filter(|_| with_spread).map(|(metric, _)| metric);
-            let text = metric.map(|metric| spread(&metric.summary, self.style.plus_minus()));
-            Cell::new(text.unwrap_or_default(), Tone::Dim)
-        });
-        let spreads = Column::new(Align::Decimal, spreads);
-        let values = figures.into_iter().map(|figure| Cell::plain(figure.map(|(_, text)| text).unwrap_or_default()));
-        let remark = |row: Option<&Row>| row.map_or_else(Cell::default, |row| self.remark(row));
-        let remarks = Column::new(Align::Left, rows.iter().copied().map(remark));
-        Block::new(heading, Align::Left, vec![Column::new(Align::Decimal, values), spreads, remarks])
+        let mut columns: [Vec<Cell>; 3] = Default::default();
+        for (row, metric) in cells {
+            let spread = metric.as_ref().filter(|_| with_spread);
+            let spread = spread.map(|(metric, _)| spread_words(&metric.summary, self.style.plus_minus()));
+            columns[0].push(Cell::plain(metric.map(|(_, value)| value).unwrap_or_default()));
+            columns[1].push(Cell::new(spread.unwrap_or_default(), Tone::Dim));
+            columns[2].push(row.map_or_else(Cell::default, |row| self.remark(row)));
+        }
+        let aligns = [Align::Decimal, Align::Decimal, Align::Left];
+        let columns = aligns.into_iter().zip(columns).map(|(align, cells)| Column::new(align, cells));
+        Block::new(heading, Align::Left, columns.collect())
     }
 
     /// The widest form of a table that fits, below its title: spreads give way first, then the ends of labels.
-    /// `figures` is told whether spreads are shown.
+    /// `figures` gets whether spreads are shown.
     pub(crate) fn titled(&self, named: &Named, figures: impl Fn(bool) -> Vec<Block>) -> Vec<String> {
         self.stepped(named, 2, |step| figures(step == 0))
     }
 
-    /// The same where more may give way, in so many steps; `figures` is told how many of them have been taken.
+    /// The same where more may give way, in this many steps; `figures` gets how many of them have been taken. Nothing
+    /// without rows.
     pub(crate) fn stepped(&self, named: &Named, steps: usize, figures: impl Fn(usize) -> Vec<Block>) -> Vec<String> {
+        if named.labels.is_empty() {
+            return Vec::new();
+        }
         let blocks = |step: usize, to: usize| [named.blocks(to, self.style), figures(step)].concat();
         let whole = named.label_width();
         let choices = (0..steps).flat_map(|step| GAPS.map(|gap| (step, gap)));
@@ -202,13 +219,17 @@ pub(crate) fn percentiles(row: &Row) -> Option<Percentiles> {
     figure(row, MetricName::Latency)?.summary.percentiles
 }
 
-/// A column of words below its heading.
-pub(crate) fn left(heading: &str, cells: Vec<Cell>) -> Block {
-    Block::new(heading, Align::Left, vec![Column::new(Align::Left, cells)])
+/// Words of each row below their heading.
+pub(crate) fn words(heading: &str, rows: &[&Row], text: impl Fn(&Row) -> Option<String>) -> Block {
+    column(heading, Align::Left, rows, text)
 }
 
-/// A column of figures below its heading.
-pub(crate) fn decimal(heading: &str, cells: impl IntoIterator<Item = Option<String>>) -> Block {
-    let cells = cells.into_iter().map(|text| Cell::plain(text.unwrap_or_default()));
-    Block::new(heading, Align::Left, vec![Column::new(Align::Decimal, cells)])
+/// Values of each row below their heading.
+pub(crate) fn values(heading: &str, rows: &[&Row], text: impl Fn(&Row) -> Option<String>) -> Block {
+    column(heading, Align::Decimal, rows, text)
+}
+
+fn column(heading: &str, align: Align, rows: &[&Row], text: impl Fn(&Row) -> Option<String>) -> Block {
+    let cells = rows.iter().map(|row| Cell::plain(text(row).unwrap_or_default()));
+    Block::new(heading, Align::Left, vec![Column::new(align, cells)])
 }

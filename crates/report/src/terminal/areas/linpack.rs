@@ -1,12 +1,11 @@
-//! Solutions of several orders: how the rate grows with N, with the share of the peak and the residual of each, for each
-//! number of threads. One small table below the area's for what differs in nothing else; every such row is in one.
+//! The small tables of LINPACK: how rate, share of the peak and residual change with N, for each number of threads.
 
 use model::document::{Row, Status};
 use model::isa::Element;
 use model::linpack::{LinpackEngine, LinpackOp};
 use model::sample::MetricName;
 
-use super::drawing::{Drawing, Figures, decimal, figure};
+use super::drawing::{Drawing, Figures, figure};
 use crate::layout::{Align, Block, Cell, Column, wrap};
 use crate::style::{Style, Tone};
 use crate::terminal::notes::Notes;
@@ -16,14 +15,13 @@ use areas::label::threads;
 use areas::linpack::label::{self as linpack, params};
 use model::number::percent;
 
-/// From so many orders on, rows that differ in nothing else are a curve.
+/// From this many orders on, rows that differ in nothing else are a curve.
 const LEAST_ORDERS: usize = 2;
 
 /// What the points of one curve have in common.
 type CurveKind = (LinpackOp, LinpackEngine, Element, Option<model::isa::Isa>);
 
-/// The curve that a row may be a point of. Products have none: they stand beside solutions as what those cannot exceed;
-/// nor have the rows of a classic table, which has all that this one shows.
+/// The curve that a row may be a point of; `None` for products, which solutions are compared with, and in classic tables.
 fn kind(row: &Row) -> Option<CurveKind> {
     let own = params(row).filter(|own| own.op != LinpackOp::Gemm && row.classic.is_none())?;
     Some((own.op, own.engine, own.element, own.isa))
@@ -122,13 +120,20 @@ impl Drawing<'_> {
     fn of_threads(&self, count: u32, rows: &[Option<&Row>], spread: bool, named: bool) -> Vec<Block> {
         let heading = if named { threads(count) } else { String::new() };
         let figures = Figures { heading, rows: rows.to_vec(), metric: MetricName::Throughput, scale: None };
-        let each = |cell: fn(&Row) -> Option<String>| rows.iter().map(move |row| row.and_then(cell));
-        let mut blocks =
-            vec![self.block(&figures, spread), decimal("of peak", each(of_peak)), decimal("residual", each(residual))];
-        if each(rounds).any(|rounds| rounds.is_some()) {
-            blocks.push(decimal("rounds", each(rounds)));
-        }
-        blocks
+        let column = |heading: &str, text: fn(&Row) -> Option<String>| {
+            let cells = rows.iter().map(|row| Cell::plain(row.and_then(text).unwrap_or_default()));
+            Block::new(heading, Align::Left, vec![Column::new(Align::Decimal, cells)])
+        };
+        vec![
+            self.block(&figures, spread),
+            column("of peak", |row| headline(row)?.efficiency.map(|efficiency| percent(efficiency.value))),
+            // As LINPACK prints it.
+            column("residual", |row| Some(format!("{:.1e}", figure(row, MetricName::Residual)?.summary.median))),
+            column("rounds", |row| {
+                let seen = row.conditions.linpack.as_ref().filter(|_| row.status == Status::Ok)?;
+                seen.refinements.map(|rounds| format!("{rounds:.0}"))
+            }),
+        ]
     }
 
     /// Bars for the shape of a curve.
@@ -146,19 +151,4 @@ impl Drawing<'_> {
 /// A single number of threads, behind the title.
 fn said(counts: &[u32]) -> String {
     if let [count] = counts { format!(", {}", threads(*count)) } else { String::new() }
-}
-
-fn of_peak(row: &Row) -> Option<String> {
-    headline(row)?.efficiency.map(|efficiency| percent(efficiency.value))
-}
-
-/// The scaled residual, as LINPACK prints it.
-fn residual(row: &Row) -> Option<String> {
-    figure(row, MetricName::Residual).map(|metric| format!("{:.1e}", metric.summary.median))
-}
-
-/// Rounds of refinement.
-fn rounds(row: &Row) -> Option<String> {
-    let seen = row.conditions.linpack.as_ref().filter(|_| row.status == Status::Ok)?;
-    seen.refinements.map(|rounds| format!("{rounds:.0}"))
 }

@@ -1,5 +1,4 @@
-//! The rows of memory that are read together and not one by one: the curve over working sets, misses at a time, latency
-//! under load, and the matrices of nodes and of cores. Each is one small table below the area's; every row is in one.
+//! The small tables of memory: curves over working sets, misses at a time, latency under load, matrices of nodes and cores.
 
 use model::document::Row;
 use model::experiment::{MemoryParams, memory_id_names_working_set};
@@ -7,7 +6,7 @@ use model::isa::{MemoryOp, MemoryPattern};
 use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
-use super::drawing::{Drawing, Figures, GAPS, figure};
+use super::drawing::{Drawing, Figures, GAPS, figure, values};
 use crate::layout::{Align, Block, Cell, Column, table, wrap};
 use crate::style::{Style, Tone};
 use crate::terminal::notes::Notes;
@@ -17,7 +16,7 @@ use areas::label::{page_words, threads};
 use areas::memory::label::{op_words, params};
 use model::number::{UnitScale, quantity, size, spread};
 
-/// From so many working sets on, rows that differ in nothing else are a curve.
+/// From this many working sets on, rows that differ in nothing else are a curve.
 const LEAST_POINTS: usize = 4;
 
 /// What two points of one curve have in common.
@@ -109,11 +108,9 @@ impl Drawing<'_> {
                 }
             })
             .collect();
-        let levels = sizes.iter().enumerate().map(|(index, _)| {
-            let level = figures.iter().find_map(|one| params(one.rows[index]?)?.level.clone());
-            Cell::new(level.unwrap_or_default().to_uppercase(), Tone::Plain)
-        });
-        let levels: Vec<Cell> = levels.collect();
+        let level = |index: usize| figures.iter().find_map(|one| params(one.rows[index]?)?.level.clone());
+        let levels: Vec<Cell> =
+            (0..sizes.len()).map(|index| Cell::plain(level(index).unwrap_or_default().to_uppercase())).collect();
         let labels: Vec<Cell> = sizes.iter().map(|bytes| Cell::plain(size(*bytes)).indented()).collect();
         let own = &groups[0].0;
         let mut title = vec!["Memory over working sets".to_owned()];
@@ -156,31 +153,22 @@ impl Drawing<'_> {
         rows.sort_by_key(|row| params(row).and_then(|own| own.chains));
         let latency = idle.and_then(|row| figure(row, MetricName::Latency)).map(|metric| metric.summary.median);
         let column = |align, cell: &dyn Fn(&Row) -> Cell| Column::new(align, rows.iter().map(|row| cell(row)));
-        let decimal = |value: Option<f64>| Cell::plain(value.map_or_else(String::new, |value| format!("{value:.1}")));
         let chains =
             |row: &Row| Cell::plain(params(row).and_then(|own| own.chains).unwrap_or(1).to_string()).indented();
+        let rate = |row: &Row| loads_per_second(row).map(|rate| format!("{:.1}", rate / 1e6)).unwrap_or_default();
         let spreads = |row: &Row| {
             let metric = headline(row).map(|metric| spread(&metric.summary, self.style.plus_minus()));
             Cell::new(metric.unwrap_or_default(), Tone::Dim)
         };
+        let rates = vec![
+            column(Align::Decimal, &|row| Cell::plain(rate(row))),
+            column(Align::Decimal, &spreads),
+            column(Align::Left, &|row| self.remark(row)),
+        ];
         let blocks = [
             Block::new("  chains", Align::Left, vec![column(Align::Left, &chains)]),
-            Block::new(
-                "million loads/s",
-                Align::Left,
-                vec![
-                    column(Align::Decimal, &|row| decimal(loads_per_second(row).map(|rate| rate / 1e6))),
-                    column(Align::Decimal, &spreads),
-                    column(Align::Left, &|row| self.remark(row)),
-                ],
-            ),
-            Block::new(
-                "lines in flight",
-                Align::Left,
-                vec![column(Align::Decimal, &|row| {
-                    decimal(loads_per_second(row).zip(latency).map(|(rate, idle)| rate * idle))
-                })],
-            ),
+            Block::new("million loads/s", Align::Left, rates),
+            values("lines in flight", &rows, |row| Some(format!("{:.1}", loads_per_second(row)? * latency?))),
         ];
         let title = self.title("Memory, misses at a time, 1 thread: loads/s x the idle latency = lines in flight");
         [title, table(&blocks, GAPS[0], self.style)].concat()

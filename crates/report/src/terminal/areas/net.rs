@@ -1,15 +1,13 @@
-//! The rows of networks that are read together and not one by one: the path, what streams cost and what held them back,
-//! datagrams with what became of them, round trips with their percentiles, connections, latency under load, and
-//! transfers there and back. Each is one small table below the area's.
+//! The small tables of networks: path, costs of streams, datagrams, round trips, connections, latency under load, transfers.
 
 use model::document::{NetConditions, Peer, Row, Status, TcpConditions};
 use model::experiment::{LOOPBACK, NetParams};
 use model::io::NetMode;
-use model::sample::{Metric, MetricName, Percentiles};
+use model::sample::{MetricName, Percentiles};
 use model::unit::Unit;
 
-use super::drawing::{Drawing, Named, decimal, figure, left, percentiles};
-use crate::layout::{Block, Cell, wrap};
+use super::drawing::{CommonUnit, Drawing, Named, figure, percentiles, values, words};
+use crate::layout::{Block, paragraph};
 use crate::style::{Style, Tone};
 use crate::terminal::header::machine_words;
 use crate::terminal::notes::Notes;
@@ -17,9 +15,9 @@ use crate::terminal::row::headline;
 use crate::terminal::sections::Section;
 use areas::label::{block_words, same};
 use areas::net::label::{how_words, params, protocol};
-use model::number::{Notation, UnitScale, counted, digits, percent, quantity};
+use model::number::{Notation, counted, digits, percent, quantity};
 
-/// Up to so many kinds of round trips are an overview and stand in the area's own table.
+/// Up to this many kinds of round trips are in the area's own table.
 const FEW: usize = 2;
 
 /// Seconds per byte times this are CPU seconds per GB.
@@ -28,12 +26,12 @@ const BYTES_PER_GB: f64 = 1e9;
 /// Round trips per minute are this over the seconds of one (draft-ietf-ippm-responsiveness).
 const SECONDS_PER_MINUTE: f64 = 60.0;
 
-/// Smaller shares are told in parts of a million.
+/// Smaller shares are in parts per million.
 const LEAST_PERCENT: f64 = 1e-4;
 
 const MILLION: f64 = 1e6;
 
-/// From here on a count is told in thousands.
+/// From here on a count is in thousands.
 const MANY: f64 = 1e4;
 
 /// Whether a row of these belongs to a table of its own.
@@ -87,7 +85,7 @@ pub(crate) fn paragraphs(
 }
 
 /// `TCP 128 KiB down`, `UDP 1472 B up, GSO`.
-fn words(own: &NetParams) -> String {
+fn benchmark(own: &NetParams) -> String {
     let direction = own.direction.map_or_else(String::new, |direction| format!(" {direction}"));
     let first = format!("{} {}{direction}", protocol(own), block_words(own.block));
     std::iter::once(first.as_str()).chain(how_words(own)).collect::<Vec<_>>().join(", ")
@@ -156,22 +154,6 @@ fn sending_share(row: &Row) -> Option<f64> {
     Some(sending / (sending + receiving)).filter(|share| share.is_finite())
 }
 
-/// Times of a table in one unit where that reads well.
-struct Times(Option<UnitScale>);
-
-impl Times {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
-        Self(UnitScale::common(&values.collect::<Vec<_>>(), Unit::Second))
-    }
-
-    fn words(&self, seconds: f64) -> String {
-        match self.0 {
-            Some(scale) => format!("{} {}", scale.digits(seconds), scale.unit()),
-            None => quantity(seconds, Unit::Second),
-        }
-    }
-}
-
 impl Drawing<'_> {
     /// What the bytes went through, as far as all rows have it in common.
     fn path(&self, first: &Row, rows: &[&Row], peer: Option<&Peer>) -> Vec<String> {
@@ -199,29 +181,20 @@ impl Drawing<'_> {
         let text = if parts.is_empty() { what.trim_start().to_owned() } else { format!("{}.{what}", parts.join(", ")) };
         let told = [("  Path: ", text), ("  Far end: ", peer.filter(|_| !inside).map_or_else(String::new, far_end))];
         let told = told.iter().filter(|(_, text)| !text.is_empty());
-        let lines = told.flat_map(|(first, text)| wrap(&self.style.clean(text), first, self.style.width));
-        lines.map(|line| self.style.paint(&line, Tone::Dim)).collect()
+        told.flat_map(|(first, text)| paragraph(text, first, Tone::Dim, self.style)).collect()
     }
 
     /// Streams in both directions at once, each direction by itself.
     fn both_ways(&self, rows: &[&Row]) -> Vec<String> {
-        let both = |row: &Row| Some((median(row, MetricName::ThroughputUp)?, median(row, MetricName::ThroughputDown)?));
+        let both = |row: &Row| Some([median(row, MetricName::ThroughputUp)?, median(row, MetricName::ThroughputDown)?]);
         let rows: Vec<&Row> = rows.iter().copied().filter(|row| both(row).is_some()).collect();
-        if rows.is_empty() {
-            return Vec::new();
-        }
-        let named = named(&rows, "Network, both ways at once: each by itself", "streams", words);
-        let all: Vec<f64> = rows.iter().filter_map(|row| both(row)).flat_map(|(up, down)| [up, down]).collect();
-        let scale = UnitScale::common(&all, Notation::Bits);
-        let rate = |value: f64| match scale {
-            Some(scale) => format!("{} {}", scale.digits(value), scale.unit()),
-            None => quantity(value, Notation::Bits),
-        };
+        let rates = CommonUnit::of(rows.iter().filter_map(|row| both(row)).flatten(), Notation::Bits);
+        let named = named(&rows, "Network, both ways at once: each by itself", "streams", benchmark);
         self.titled(&named, |_| {
             vec![
-                decimal("up", rows.iter().map(|row| both(row).map(|(up, _)| rate(up)))),
-                decimal("down", rows.iter().map(|row| both(row).map(|(_, down)| rate(down)))),
-                decimal("part up", rows.iter().map(|row| both(row).map(|(up, down)| percent(up / (up + down))))),
+                values("up", &rows, |row| both(row).map(|[up, _]| rates.words(up))),
+                values("down", &rows, |row| both(row).map(|[_, down]| rates.words(down))),
+                values("part up", &rows, |row| both(row).map(|[up, down]| percent(up / (up + down)))),
             ]
         })
     }
@@ -230,26 +203,21 @@ impl Drawing<'_> {
     fn costs(&self, rows: &[&Row]) -> Vec<String> {
         let has_cost = |row: &Row| cost(row).is_some() || tcp(row).is_some();
         let rows: Vec<&Row> = rows.iter().copied().filter(|row| has_cost(row)).collect();
-        if rows.is_empty() {
-            return Vec::new();
-        }
         let title = "Network, what streams cost (CPU seconds of both ends per GB, and the sender's part of them) and what \
             held them back (how long the receiver's window or the send buffer was full)";
-        let named = named(&rows, title, "streams", words);
-        let column =
-            |heading: &str, value: &dyn Fn(&Row) -> Option<String>| decimal(heading, rows.iter().map(|row| value(row)));
+        let named = named(&rows, title, "streams", benchmark);
         let resent = |row: &Row| {
             let count = median(row, MetricName::Retransmits);
             count.or_else(|| tcp(row)?.retransmits.map(|count| count as f64)).map(count_words)
         };
         self.titled(&named, |_| {
             vec![
-                column("s/GB", &|row| cost(row).map(digits)),
-                column("sender", &|row| sending_share(row).map(percent)),
-                column("resent", &resent),
-                column("window", &|row| of_busy(row, |tcp| tcp.receiver_limited_seconds).map(percent)),
-                column("buffer", &|row| of_busy(row, |tcp| tcp.buffer_limited_seconds).map(percent)),
-                column("not copied", &|row| conditions(row)?.zero_copied_share.map(percent)),
+                values("s/GB", &rows, |row| cost(row).map(digits)),
+                values("sender", &rows, |row| sending_share(row).map(percent)),
+                values("resent", &rows, resent),
+                values("window", &rows, |row| of_busy(row, |tcp| tcp.receiver_limited_seconds).map(percent)),
+                values("buffer", &rows, |row| of_busy(row, |tcp| tcp.buffer_limited_seconds).map(percent)),
+                values("not copied", &rows, |row| conditions(row)?.zero_copied_share.map(percent)),
             ]
         })
     }
@@ -265,97 +233,73 @@ impl Drawing<'_> {
         } else {
             "Network, what became of datagrams"
         };
-        let named = named(rows, title, "streams", words);
-        let measured: Vec<Option<&Row>> = rows.iter().copied().map(Some).collect();
-        let share = |heading: &str, name: MetricName| shares(heading, rows, |row| median(row, name));
+        let named = named(rows, title, "streams", benchmark);
         let time = |row: &Row| median(row, MetricName::Jitter).map(|seconds| quantity(seconds, Unit::Second));
-        let goal = |row: &&Row| params(row).map_or_else(String::new, goal_column);
-        let goals: Vec<Cell> = rows.iter().map(|row| Cell::plain(goal(row))).collect();
-        let by = rows.iter().map(|row| conditions(row).map_or_else(String::new, |seen| seen.batching.join(" ")));
-        let by: Vec<Cell> = by.map(Cell::plain).collect();
-        let dear = decimal("s/GB", rows.iter().map(|row| cost(row).map(digits)));
-        let jitter = decimal("jitter", rows.iter().map(|row| time(row)));
         self.stepped(&named, 4, |step| {
-            let mut blocks = vec![
-                left("goal", goals.clone()),
-                self.measured("came", &measured, step == 0),
-                share("lost", MetricName::Loss),
+            let jitter = (step < 3).then(|| values("jitter", rows, time));
+            let by = (step < 2).then(|| words("by", rows, |row| Some(conditions(row)?.batching.join(" "))));
+            let blocks = [
+                Some(words("goal", rows, |row| params(row).map(goal_column))),
+                Some(self.measured("came", all(rows), step == 0)),
+                Some(shares("lost", rows, MetricName::Loss)),
+                (step < 3).then(|| shares("twice", rows, MetricName::Duplicates)),
+                Some(shares("disorder", rows, MetricName::Reordered)),
+                jitter,
+                Some(values("s/GB", rows, |row| cost(row).map(digits))),
+                by,
             ];
-            blocks.extend((step < 3).then(|| share("twice", MetricName::Duplicates)));
-            blocks.push(share("disorder", MetricName::Reordered));
-            blocks.extend((step < 3).then(|| jitter.clone()));
-            blocks.push(dear.clone());
-            blocks.extend((step < 2).then(|| left("by", by.clone())));
-            blocks
+            blocks.into_iter().flatten().collect()
         })
     }
 
     /// Round trips with what single ones took.
     fn round_trips(&self, rows: &[&Row]) -> Vec<String> {
-        if rows.is_empty() {
-            return Vec::new();
-        }
-        let named = named(rows, "Network, round trips of one message there and back", "connections", words);
-        let measured: Vec<Option<&Row>> = rows.iter().copied().map(Some).collect();
-        self.titled(&named, |spread| {
-            let mut blocks = vec![self.measured("median", &measured, spread)];
-            blocks.extend(slow_ones(rows, &[P99, P99_9, MAX]));
-            blocks.extend([of_limit(rows), shares("lost", rows, |row| median(row, MetricName::Loss))]);
+        let title = "Network, round trips of one message there and back";
+        self.titled(&named(rows, title, "connections", benchmark), |spread| {
+            let mut blocks = vec![self.measured("median", all(rows), spread)];
+            blocks.extend(percentile_columns(rows, &[P99, P99_9, MAX]));
+            blocks.extend([of_limit(rows), shares("lost", rows, MetricName::Loss)]);
             blocks
         })
     }
 
     /// Connections set up, used for one byte there and back, and closed.
     fn connections(&self, rows: &[&Row]) -> Vec<String> {
-        if rows.is_empty() {
-            return Vec::new();
-        }
         let title = "Network, connections set up, used for one byte there and back, and closed";
-        let named = named(rows, title, "threads", protocol);
-        let measured: Vec<Option<&Row>> = rows.iter().copied().map(Some).collect();
-        let rate = |metric: &Metric| quantity(metric.summary.median, Unit::PerSecond);
-        self.titled(&named, |spread| {
-            let rates = self.measured_as("connections", &measured, spread, (MetricName::Throughput, &rate));
-            let mut blocks = vec![rates];
-            blocks.extend(slow_ones(rows, &[P50, P99, P99_9, MAX]));
+        let rate = |rate| quantity(rate, Unit::PerSecond);
+        self.titled(&named(rows, title, "threads", protocol), |spread| {
+            let mut blocks = vec![self.measured_as("connections", rows, spread, (MetricName::Throughput, rate))];
+            blocks.extend(percentile_columns(rows, &[P50, P99, P99_9, MAX]));
             blocks
         })
     }
 
     /// Round trips before the load and under it, from the moment each was due.
     fn under_load(&self, rows: &[&Row]) -> Vec<String> {
-        if rows.is_empty() {
-            return Vec::new();
-        }
         let title = "Network, round trips while TCP streams run, each from the moment it was due";
-        let named = named(rows, title, "streams", words);
-        let measured: Vec<Option<&Row>> = rows.iter().copied().map(Some).collect();
         let loaded = |row: &Row| median(row, MetricName::Latency);
         let idle = |row: &Row| conditions(row)?.idle_latency_seconds;
         let added = |row: &Row| Some((loaded(row)? - idle(row)?).max(0.0));
         let p99 = |row: &Row| percentiles(row).map(|found| found.p99);
-        let times = Times::of(rows.iter().flat_map(|row| [idle(row), loaded(row), p99(row)]).flatten());
-        let time = |heading: &str, of: &dyn Fn(&Row) -> Option<f64>| {
-            decimal(heading, rows.iter().map(|row| of(row).map(|seconds| times.words(seconds))))
-        };
+        let times = rows.iter().flat_map(|row| [idle(row), loaded(row), p99(row)]).flatten();
+        let times = CommonUnit::of(times, Unit::Second);
+        let time = |seconds: f64| times.words(seconds);
         let load = |row: &Row| {
             let rate = conditions(row)?.load_bytes_per_second.or_else(|| median(row, MetricName::Throughput));
             rate.map(|rate| quantity(rate, Notation::Bits))
         };
         let per_minute = |row: &Row| loaded(row).map(|seconds| count_words(SECONDS_PER_MINUTE / seconds));
-        self.stepped(&named, 4, |step| {
-            let told = |metric: &Metric| times.words(metric.summary.median);
+        self.stepped(&named(rows, title, "streams", benchmark), 4, |step| {
             let mut blocks = vec![
-                time("idle", &idle),
-                self.measured_as("loaded", &measured, step == 0, (MetricName::Latency, &told)),
-                time("added", &added),
+                values("idle", rows, |row| idle(row).map(time)),
+                self.measured_as("loaded", rows, step == 0, (MetricName::Latency, time)),
+                values("added", rows, |row| added(row).map(time)),
             ];
-            blocks.extend((step < 3).then(|| time("p99", &p99)));
-            blocks.push(decimal("a minute", rows.iter().map(|row| per_minute(row))));
-            blocks.push(decimal("load", rows.iter().map(|row| load(row))));
+            blocks.extend((step < 3).then(|| values("p99", rows, |row| p99(row).map(time))));
+            blocks.extend([values("a minute", rows, per_minute), values("load", rows, load)]);
             if step < 2 {
-                blocks.push(shares("late", rows, |row| conditions(row)?.late_share));
-                blocks.push(shares("lost", rows, |row| median(row, MetricName::Loss)));
+                blocks.push(values("late", rows, |row| conditions(row)?.late_share.map(small_share)));
+                blocks.push(shares("lost", rows, MetricName::Loss));
             }
             blocks
         })
@@ -363,52 +307,50 @@ impl Drawing<'_> {
 
     /// A fixed amount there and then the same back.
     fn transfers(&self, rows: &[&Row]) -> Vec<String> {
-        if rows.is_empty() {
-            return Vec::new();
-        }
         let title = "Network, a fixed amount there and then the same back: bytes of both ways over the time of both";
-        let named = named(rows, title, "streams", words);
-        let measured: Vec<Option<&Row>> = rows.iter().copied().map(Some).collect();
-        let rate = |metric: &Metric| quantity(metric.summary.median, Notation::Bits);
-        let took = |row: &Row| median(row, MetricName::Latency).map(|seconds| quantity(seconds, Unit::Second));
-        self.titled(&named, |spread| {
+        let rate = |rate| quantity(rate, Notation::Bits);
+        let time = |row: &Row| median(row, MetricName::Latency).map(|seconds| quantity(seconds, Unit::Second));
+        self.titled(&named(rows, title, "streams", benchmark), |spread| {
             vec![
-                self.measured_as("rate", &measured, spread, (MetricName::Throughput, &rate)),
-                decimal("there and back", rows.iter().map(|row| took(row))),
+                self.measured_as("rate", rows, spread, (MetricName::Throughput, rate)),
+                values("there and back", rows, time),
                 of_limit(rows),
-                shares("lost", rows, |row| median(row, MetricName::Loss)),
+                shares("lost", rows, MetricName::Loss),
             ]
         })
     }
 }
 
-/// A percentile by its name.
-type Slow = (&'static str, fn(&Percentiles) -> f64);
+fn all<'r>(rows: &[&'r Row]) -> impl Iterator<Item = Option<&'r Row>> {
+    rows.iter().copied().map(Some)
+}
 
-const P50: Slow = ("p50", |found| found.p50);
-const P99: Slow = ("p99", |found| found.p99);
-const P99_9: Slow = ("p99.9", |found| found.p99_9);
-const MAX: Slow = ("max", |found| found.max);
+/// A percentile by its name.
+type NamedPercentile = (&'static str, fn(&Percentiles) -> f64);
+
+const P50: NamedPercentile = ("p50", |found| found.p50);
+const P99: NamedPercentile = ("p99", |found| found.p99);
+const P99_9: NamedPercentile = ("p99.9", |found| found.p99_9);
+const MAX: NamedPercentile = ("max", |found| found.max);
 
 /// Columns of what single operations took, where these were timed.
-fn slow_ones(rows: &[&Row], columns: &[Slow]) -> Vec<Block> {
+fn percentile_columns(rows: &[&Row], columns: &[NamedPercentile]) -> Vec<Block> {
     let found = || rows.iter().filter_map(|row| percentiles(row));
-    let times = Times::of(found().flat_map(|found| columns.iter().map(move |(_, of)| of(&found))));
-    let column = |(heading, of): &Slow| {
-        decimal(heading, rows.iter().map(|row| percentiles(row).map(|found| times.words(of(&found)))))
+    let times = CommonUnit::of(found().flat_map(|found| columns.iter().map(move |(_, of)| of(&found))), Unit::Second);
+    let column = |(heading, of): &NamedPercentile| {
+        values(heading, rows, |row| percentiles(row).map(|found| times.words(of(&found))))
     };
     columns.iter().map(column).collect()
 }
 
 /// The share of a limit, where one is known.
 fn of_limit(rows: &[&Row]) -> Block {
-    let share = |row: &&Row| headline(row)?.efficiency.map(|share| percent(share.value));
-    decimal("of limit", rows.iter().map(share))
+    values("of limit", rows, |row| headline(row)?.efficiency.map(|share| percent(share.value)))
 }
 
 /// A column of shares that are mostly nothing, and then small.
-fn shares(heading: &str, rows: &[&Row], share: impl Fn(&Row) -> Option<f64>) -> Block {
-    decimal(heading, rows.iter().map(|row| share(row).map(small_share)))
+fn shares(heading: &str, rows: &[&Row], name: MetricName) -> Block {
+    values(heading, rows, |row| median(row, name).map(small_share))
 }
 
 /// A count as a person would say it: `37`, `784.9 k`.

@@ -3,7 +3,7 @@
 use model::document::{Row, Status};
 use model::unit::Unit;
 
-use super::super::notes::{efficiency_kind, has_no_limit, short_kind};
+use super::super::notes::{efficiency_kind, has_no_limit, marked, short_kind};
 use super::{SlotLine, Table, loss, per_cycle};
 use crate::layout::{Align, Block, Cell, Column};
 use crate::style::Tone;
@@ -54,7 +54,7 @@ impl<'a> Table<'a> {
         let value = self.column(Align::Decimal, |line| match line.slots[slot] {
             Some(row) if row.status != Status::Ok => {
                 let tone = if row.status == Status::Failed { Tone::Bad } else { Tone::Dim };
-                Cell::spanning(self.notes.marked(row.status.name(), &self.notes.of_row(row), self.style), tone)
+                Cell::spanning(marked(row.status.name(), &self.notes.of_row(row), self.style), tone)
             }
             Some(row) => {
                 let value = headline(row).zip(line.scale).map(|(metric, scale)| scale.digits(metric.summary.median));
@@ -72,7 +72,7 @@ impl<'a> Table<'a> {
         let grade = self.column(Align::Left, |line| {
             let graded = line.slots[slot].and_then(|row| Some((row, row.grade?)));
             graded.map_or_else(Cell::default, |(row, grade)| {
-                Cell::new(self.notes.marked(grade.name(), &self.notes.of_row(row), self.style), grade_tone(grade))
+                Cell::new(marked(grade.name(), &self.notes.of_row(row), self.style), grade_tone(grade))
             })
         });
         Block::new(self.slots[slot].clone(), Align::Left, vec![value, spread, grade])
@@ -111,7 +111,7 @@ impl<'a> Table<'a> {
             None if !notes.is_empty() => "unknown".to_owned(),
             None => return None,
         };
-        Some(self.notes.marked(&text, &notes, self.style))
+        Some(marked(&text, &notes, self.style))
     }
 
     /// The share of the rate that others took.
