@@ -1,58 +1,47 @@
-//! A diagnosis as text and as JSON: the verdict first, then what is wrong and what to do about it, then what is in
-//! order, then the trusted tools.
+//! `assay doctor`: the verdict, then what is wrong and what to do about it, what is in order, and the reference tools.
 
 use model::doctor::{Check, CheckStatus, Diagnosis, FoundTool};
 
-use crate::layout::{width, wrap};
+use super::{INDENT, named, with_sections};
+use crate::formats::json::pretty;
+use crate::layout::{paragraph, width, wrap};
 use crate::render::RenderError;
 use crate::style::{Style, Tone};
 
-/// Columns before a line of a section.
-const INDENT: &str = "  ";
-
-/// The diagnosis as JSON, indented, with one trailing newline.
+/// The diagnosis as JSON.
 ///
 /// # Errors
-/// Where a figure is not finite, which JSON has no word for.
+/// Where a value is not finite, which JSON has no word for.
 pub fn json(diagnosis: &Diagnosis) -> Result<String, RenderError> {
-    let refuse =
-        |error: serde_json::Error| RenderError::new(format!("the diagnosis cannot be written as JSON: {error}"));
-    let text = serde_json::to_string_pretty(diagnosis).map_err(refuse)?;
-    Ok(format!("{text}\n"))
+    pretty(diagnosis, "diagnosis")
 }
 
 /// The diagnosis as text, ending in a newline.
 pub fn text(diagnosis: &Diagnosis, style: &Style) -> String {
     let of = |status: CheckStatus| diagnosis.checks.iter().filter(move |check| check.status == status);
-    let names = of(CheckStatus::Ok).filter(|check| check.advice.is_empty()).map(|check| width(&label(&check.code)));
-    let widest = names.max().unwrap_or(0);
-    let (verdict, tone) = verdict(diagnosis);
-    let mut lines: Vec<String> =
-        wrap(&style.plain(&verdict), "", style.width).iter().map(|line| style.paint(line, tone)).collect();
-    let mut section = |title: &str, tone: Tone, body: Vec<String>| {
-        if !body.is_empty() {
-            lines.extend([String::new(), style.paint(title, tone)]);
-            lines.extend(body);
-        }
-    };
-    section("Bad: do not quote", Tone::Bad, of(CheckStatus::Bad).flat_map(|check| finding(check, style)).collect());
-    section("Remarks", Tone::Fair, of(CheckStatus::Warning).flat_map(|check| finding(check, style)).collect());
+    let findings = |status| of(status).flat_map(|check| finding(check, style)).collect();
     let (plain, noted): (Vec<&Check>, Vec<&Check>) = of(CheckStatus::Ok).partition(|check| check.advice.is_empty());
-    section("Worth knowing", Tone::Strong, noted.iter().flat_map(|check| finding(check, style)).collect());
-    section("In order", Tone::Good, plain.iter().flat_map(|check| in_order(check, widest, style)).collect());
-    section("Reference tools", Tone::Strong, tools(&diagnosis.references, style));
-    format!("{}\n", lines.join("\n"))
+    let widest = plain.iter().map(|check| width(&label(&check.code))).max().unwrap_or(0);
+    let in_order = plain.iter().flat_map(|check| named(&label(&check.code), &check.text, widest, style)).collect();
+    let (verdict, tone) = verdict(diagnosis);
+    let sections = [
+        ("Bad: do not quote", Tone::Bad, findings(CheckStatus::Bad)),
+        ("Remarks", Tone::Fair, findings(CheckStatus::Warning)),
+        ("Worth knowing", Tone::Strong, noted.iter().flat_map(|check| finding(check, style)).collect()),
+        ("In order", Tone::Good, in_order),
+        ("Reference tools", Tone::Strong, tools(&diagnosis.references, style)),
+    ];
+    with_sections(paragraph(&verdict, "", tone, style), sections, style)
 }
 
 /// Whether numbers taken now can be quoted, in a sentence.
 fn verdict(diagnosis: &Diagnosis) -> (String, Tone) {
     let of = |status: CheckStatus| diagnosis.checks.iter().filter(move |check| check.status == status);
-    let remarks = of(CheckStatus::Warning).count();
     if !diagnosis.quotable {
         let reasons: Vec<String> = of(CheckStatus::Bad).map(|check| label(&check.code)).collect();
         return (format!("Do not quote numbers taken now: {}.", reasons.join(", ")), Tone::Bad);
     }
-    match remarks {
+    match of(CheckStatus::Warning).count() {
         0 => ("Numbers taken now can be quoted.".to_owned(), Tone::Good),
         1 => ("Numbers taken now are usable, with 1 remark.".to_owned(), Tone::Fair),
         more => (format!("Numbers taken now are usable, with {more} remarks."), Tone::Fair),
@@ -61,27 +50,30 @@ fn verdict(diagnosis: &Diagnosis) -> (String, Tone) {
 
 /// A code in words: `cpu_quota` is "CPU quota".
 fn label(code: &str) -> String {
-    let word = |word: &str| match word {
-        "cpu" => "CPU".to_owned(),
-        "cpus" => "CPUs".to_owned(),
-        "vcpu" => "virtual CPU".to_owned(),
-        "smt" => "SMT".to_owned(),
-        "io" => "I/O".to_owned(),
-        "net" => "network".to_owned(),
-        other => other.to_owned(),
-    };
-    match code {
-        "io_uring" => code.to_owned(),
-        code => code.split('_').map(word).collect::<Vec<_>>().join(" "),
+    if code == "io_uring" {
+        return code.to_owned();
     }
+    let word = |word| match word {
+        "cpu" => "CPU",
+        "cpus" => "CPUs",
+        "vcpu" => "virtual CPU",
+        "smt" => "SMT",
+        "io" => "I/O",
+        "net" => "network",
+        other => other,
+    };
+    code.split('_').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// A check that is not as it should be: what was seen and what follows, and below it what to do.
 fn finding(check: &Check, style: &Style) -> Vec<String> {
-    let first = format!("{INDENT}{}: ", label(&check.code));
+    let first = format!("{}: ", label(&check.code));
     let inner = INDENT.repeat(2);
-    let text = style.clean(&check.text);
-    let mut lines = hanging(&text, &first, &inner, style.width);
+    // Lines below the first are set in by the same, however long the first word is.
+    let mut lines = wrap(&format!("{first}{}", style.clean(&check.text)), &inner, style.width);
+    if let Some(line) = lines.first_mut() {
+        *line = format!("{INDENT}{}", line.trim_start());
+    }
     if !check.advice.is_empty() {
         let arrow = style.plain("→ ");
         lines.extend(wrap(&style.clean(&check.advice), &format!("{inner}{arrow}"), style.width));
@@ -89,36 +81,26 @@ fn finding(check: &Check, style: &Style) -> Vec<String> {
     lines
 }
 
-/// `text` after `first`; the lines that follow are set in by `inner` alone, however long the first word is.
-fn hanging(text: &str, first: &str, inner: &str, to: usize) -> Vec<String> {
-    let whole = format!("{}{text}", first.trim_start());
-    let mut lines = wrap(&whole, inner, to);
-    if let Some(line) = lines.first_mut() {
-        let indent = &first[..first.len() - first.trim_start().len()];
-        *line = format!("{indent}{}", line.trim_start());
-    }
-    lines
-}
-
-/// A check that is as it should be, after its name in a column of its own.
-fn in_order(check: &Check, widest: usize, style: &Style) -> Vec<String> {
-    let first = format!("{INDENT}{:<widest$}  ", label(&check.code));
-    wrap(&style.clean(&check.text), &first, style.width)
-}
-
-/// The tools, a line each: version and program, why it cannot be used, or that there is none.
+/// The tools, a line each: version and program, why it cannot be used, or that it is missing.
 fn tools(references: &[FoundTool], style: &Style) -> Vec<String> {
     let widest = references.iter().map(|tool| width(&tool.tool)).max().unwrap_or(0);
     let line = |tool: &FoundTool| {
-        let found = match (&tool.path, &tool.reason, &tool.version) {
-            (None, ..) => "missing".to_owned(),
-            (Some(path), Some(reason), _) => format!("{path} cannot be used: {reason}"),
-            (Some(path), None, Some(version)) => format!("{version}, {path}"),
-            (Some(path), None, None) => format!("{path}, which does not say its version"),
+        let found = match &tool.path {
+            None => "missing".to_owned(),
+            Some(path) => program_words(path, tool.reason.as_deref(), tool.version.as_deref()),
         };
-        wrap(&style.clean(&found), &format!("{INDENT}{:<widest$}  ", style.clean(&tool.tool)), style.width)
+        named(&tool.tool, &found, widest, style)
     };
     references.iter().flat_map(line).collect()
+}
+
+/// A tool's program, with its version or why it cannot be used.
+pub(super) fn program_words(path: &str, reason: Option<&str>, version: Option<&str>) -> String {
+    match (reason, version) {
+        (Some(reason), _) => format!("{path} cannot be used: {reason}"),
+        (None, Some(version)) => format!("{version}, {path}"),
+        (None, None) => format!("{path}, which does not say its version"),
+    }
 }
 
 #[cfg(test)]

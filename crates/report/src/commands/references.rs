@@ -1,40 +1,30 @@
-//! The trusted tools as text and as JSON: what is there, with what each stands beside, then what is not, with how to
-//! get it.
+//! `assay references`: the tools that are here and what each is compared with, then the others and how to get them.
 
 use model::reference::{Catalogue, CheckOutcome, KnownTool, ToolCheck};
 
+use super::doctor::program_words;
+use super::{INDENT, named, with_sections};
+use crate::formats::json::pretty;
 use crate::layout::{width, wrap};
 use crate::render::RenderError;
 use crate::style::{Style, Tone};
 use model::number::quantity;
 
-/// Columns before a line of a section.
-const INDENT: &str = "  ";
-
-/// The list as JSON, indented, with one trailing newline.
+/// The list as JSON.
 ///
 /// # Errors
-/// Where a figure is not finite, which JSON has no word for.
+/// Where a value is not finite, which JSON has no word for.
 pub fn json(catalogue: &Catalogue) -> Result<String, RenderError> {
-    let refuse = |error: serde_json::Error| RenderError::new(format!("the list cannot be written as JSON: {error}"));
-    let text = serde_json::to_string_pretty(catalogue).map_err(refuse)?;
-    Ok(format!("{text}\n"))
+    pretty(catalogue, "list")
 }
 
 /// The list as text, ending in a newline.
 pub fn text(catalogue: &Catalogue, style: &Style) -> String {
     let widest = catalogue.tools.iter().map(|tool| width(&tool.tool)).max().unwrap_or(0);
-    let (there, missing): (Vec<_>, Vec<_>) = catalogue.tools.iter().partition(|tool| tool.path.is_some());
-    let mut lines = vec![style.paint(&summary(catalogue), Tone::Strong)];
-    let mut section = |title: &str, tone: Tone, body: Vec<String>| {
-        if !body.is_empty() {
-            lines.extend([String::new(), style.paint(title, tone)]);
-            lines.extend(body);
-        }
-    };
-    section("Here", Tone::Good, there.iter().flat_map(|tool| found(tool, widest, style)).collect());
-    section("Not here", Tone::Fair, missing.iter().flat_map(|tool| absent(tool, widest, style)).collect());
-    format!("{}\n", lines.join("\n"))
+    let (here, missing): (Vec<_>, Vec<_>) = catalogue.tools.iter().partition(|tool| tool.path.is_some());
+    let lines = |tools: Vec<&KnownTool>| tools.into_iter().flat_map(|tool| tool_lines(tool, widest, style)).collect();
+    let sections = [("Here", Tone::Good, lines(here)), ("Not here", Tone::Fair, lines(missing))];
+    with_sections(vec![style.paint(&summary(catalogue), Tone::Strong)], sections, style)
 }
 
 /// How many there are, and what came of trying them.
@@ -53,28 +43,17 @@ fn summary(catalogue: &Catalogue) -> String {
     }
 }
 
-/// A tool that is there: version and program, what it stands beside, and what came of trying it.
-fn found(tool: &KnownTool, widest: usize, style: &Style) -> Vec<String> {
-    let path = tool.path.as_deref().unwrap_or_default();
-    let first = match (&tool.reason, &tool.version) {
-        (Some(reason), _) => format!("{path} cannot be used: {reason}"),
-        (None, Some(version)) => format!("{version}, {path}"),
-        (None, None) => format!("{path}, which does not say its version"),
+/// A tool: its program or how to get it, what it is compared with, and what came of trying it.
+fn tool_lines(tool: &KnownTool, widest: usize, style: &Style) -> Vec<String> {
+    let first = match &tool.path {
+        Some(path) => program_words(path, tool.reason.as_deref(), tool.version.as_deref()),
+        None => tool.how_to_get.clone(),
     };
-    let mut lines = named(tool, &first, widest, style);
-    let more = |text: &str| wrap(&style.clean(text), &indent(widest), style.width);
+    let indent = " ".repeat(INDENT.len() + widest + 2);
+    let more = |text: &str| wrap(&style.clean(text), &indent, style.width);
+    let mut lines = named(&tool.tool, &first, widest, style);
     lines.extend(more(&format!("beside {}", tool.stands_beside)));
-    if let Some(check) = &tool.check {
-        lines.extend(more(&tried(check)));
-    }
-    lines
-}
-
-/// A tool that is not there, and how to get it.
-fn absent(tool: &KnownTool, widest: usize, style: &Style) -> Vec<String> {
-    let mut lines = named(tool, &tool.how_to_get, widest, style);
-    let beside = format!("beside {}", tool.stands_beside);
-    lines.extend(wrap(&style.clean(&beside), &indent(widest), style.width));
+    lines.extend(tool.check.iter().filter(|_| tool.path.is_some()).flat_map(|check| more(&tried(check))));
     lines
 }
 
@@ -89,15 +68,4 @@ fn tried(check: &ToolCheck) -> String {
             format!("tried as if beside {}: FAILED: {why}", check.experiment)
         }
     }
-}
-
-/// The lines of a text beside the tool's name.
-fn named(tool: &KnownTool, text: &str, widest: usize, style: &Style) -> Vec<String> {
-    let first = format!("{INDENT}{:<widest$}  ", style.clean(&tool.tool));
-    wrap(&style.clean(text), &first, style.width)
-}
-
-/// What lines below the first begin with.
-fn indent(widest: usize) -> String {
-    " ".repeat(INDENT.len() + widest + 2)
 }

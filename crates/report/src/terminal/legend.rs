@@ -6,7 +6,7 @@ use model::isa::CpuOp;
 use model::peak::PeakKind;
 
 use super::table::Drawn;
-use crate::layout::wrap;
+use crate::layout::paragraph;
 use crate::style::{Style, Tone};
 use crate::terminal::row::p99;
 use areas::cpu::label as cpu;
@@ -51,8 +51,7 @@ pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec
     ];
     sentences.extend(told.into_iter().filter(|(tell, _)| *tell).map(|(_, sentence)| sentence.to_owned()));
     sentences.extend(words::cut_words(&measured));
-    let lines = wrap(&sentences.join(" "), "", style.width);
-    lines.iter().map(|line| style.paint(line, Tone::Dim)).collect()
+    paragraph(&sentences.join(" "), "", Tone::Dim, style)
 }
 
 /// What the figures are, and what stands behind them where there are too few samples for an interval.

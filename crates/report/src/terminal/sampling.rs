@@ -1,5 +1,4 @@
-//! How the samples came about: how many, what ended the sampling, what was repeated because of others, how far apart the
-//! threads of a row were, and what the figures contain of the generation of an order.
+//! How the samples were taken: how many, what ended the sampling, interference, threads, and bytes written.
 
 use model::document::{Document, Row, Status, Stop};
 use model::experiment::DiskParams;
@@ -8,7 +7,7 @@ use model::sample::MetricName;
 use model::unit::Unit;
 use model::wire::TestFile;
 
-use crate::layout::wrap;
+use crate::layout::paragraph;
 use crate::style::{Style, Tone};
 use areas::disk::label as disk;
 use areas::label::Label;
@@ -27,10 +26,7 @@ pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
         waited.map(|waited| format!("{} were spent waiting for a quiet machine.", duration(waited))),
     ];
     let text = sentences.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    if text.is_empty() {
-        return Vec::new();
-    }
-    wrap(&text, "", style.width).iter().map(|line| style.paint(line, Tone::Dim)).collect()
+    if text.is_empty() { Vec::new() } else { paragraph(&text, "", Tone::Dim, style) }
 }
 
 /// `9 samples a row: 24 rows as planned.`

@@ -7,7 +7,7 @@ use model::machine::{
 use model::number::{UnitScale, plain};
 use model::unit::Unit;
 
-use super::chosen::{OTHERS, fastest};
+use super::peaks::{OTHERS, fastest};
 use super::section::{Fact, Section};
 use areas::cpu::label::stem_words;
 use model::number::{clock, counted, quantity, size};
@@ -25,23 +25,14 @@ impl<'a> Facts<'a> {
 
     /// A fact that may be unknown; `path` is its place in the document.
     fn add(&mut self, name: &str, path: &str, value: Option<impl ToString>) {
-        let source = self.source(path);
-        let fact = |value: String| Fact { name: name.to_owned(), value, source };
-        self.facts.extend(value.map(|value| value.to_string()).filter(|value| !value.is_empty()).map(fact));
+        let value = value.map(|value| value.to_string()).filter(|value| !value.is_empty());
+        self.facts.extend(value.map(|value| Fact::new(name, value, self.source(path))));
     }
 
     /// Where a fact comes from, or the part of the document that it belongs to.
     fn source(&self, path: &str) -> String {
-        let mut path = path;
-        loop {
-            if let Some(source) = self.machine.sources.get(path) {
-                return source.clone();
-            }
-            match path.rsplit_once('.') {
-                Some((parent, _)) => path = parent,
-                None => return String::new(),
-            }
-        }
+        let paths = std::iter::successors(Some(path), |path| Some(path.rsplit_once('.')?.0));
+        paths.filter_map(|path| self.machine.sources.get(path)).next().cloned().unwrap_or_default()
     }
 }
 
@@ -109,8 +100,7 @@ fn withheld_fact(index: usize, withheld: &Withheld) -> Fact {
         WithheldBy::OperatingSystem => "not enabled by the operating system",
         WithheldBy::Hypervisor => "hidden by the hypervisor",
     };
-    let name = if index == 0 { "not usable here" } else { "" };
-    Fact { name: name.to_owned(), value: format!("{}: {by}", isa.title()), source: why.clone() }
+    Fact::new(if index == 0 { "not usable here" } else { "" }, format!("{}: {by}", isa.title()), why.clone())
 }
 
 fn cores(facts: &mut Facts<'_>, cpu: &Cpu) {
@@ -120,8 +110,8 @@ fn cores(facts: &mut Facts<'_>, cpu: &Cpu) {
         let further = further.collect::<Vec<_>>().join(", ");
         facts.add("  instruction sets of its own", "cpu.core_types", Some(further));
         for ops in fastest(&core_type.ops_per_cycle, |ops| &ops.what, most) {
-            let (name, source) = (format!("  {}", stem_words(&ops.what)), ops.source.clone());
-            facts.facts.extend(ops_words(ops).map(|value| Fact { name, value, source }));
+            let name = format!("  {}", stem_words(&ops.what));
+            facts.facts.extend(ops_words(ops).map(|value| Fact::new(name, value, ops.source.clone())));
         }
     }
 }
@@ -251,22 +241,19 @@ fn numa(facts: &mut Facts<'_>, nodes: &[NumaNode]) {
         facts.add(&format!("node {}", node.node), "numa", Some(value));
         if let Some(value) = node.rated.as_ref().map(rating_words).filter(|value| !value.is_empty()) {
             let source = format!("/sys/devices/system/node/node{}/access0/initiators (HMAT)", node.node);
-            facts.facts.push(Fact { name: "  as firmware rates it".to_owned(), value, source });
+            facts.facts.push(Fact::new("  as firmware rates it", value, source));
         }
     }
 }
 
 fn rating_words(rated: &NodeRating) -> String {
-    let rate =
-        |what: &str, rate: Option<f64>| rate.map(|rate| format!("{what} {}", quantity(rate, Unit::BytePerSecond)));
-    let time = |what: &str, time: Option<f64>| time.map(|time| format!("{what} {}", quantity(time, Unit::Second)));
-    let parts = [
-        rate("reads", rated.read_bytes_per_second),
-        rate("writes", rated.write_bytes_per_second),
-        time("a read takes", rated.read_latency_seconds),
-        time("a write", rated.write_latency_seconds),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    quantities([
+        ("reads", rated.read_bytes_per_second, Unit::BytePerSecond, ""),
+        ("writes", rated.write_bytes_per_second, Unit::BytePerSecond, ""),
+        ("a read takes", rated.read_latency_seconds, Unit::Second, ""),
+        ("a write", rated.write_latency_seconds, Unit::Second, ""),
+    ])
+    .join(", ")
 }
 
 fn disks(facts: &mut Facts<'_>) {
@@ -275,7 +262,7 @@ fn disks(facts: &mut Facts<'_>) {
     for link in &machine.shared_links {
         let rate = quantity(link.bytes_per_second as f64, Unit::BytePerSecond);
         let value = format!("{}: {rate} at most, for {} together", link.detail, link.disks.join(", "));
-        facts.facts.push(Fact { name: format!("link at {}", link.place), value, source: link.source.clone() });
+        facts.facts.push(Fact::new(format!("link at {}", link.place), value, link.source.clone()));
     }
 }
 
@@ -304,31 +291,30 @@ fn disk(facts: &mut Facts<'_>, disk: &Disk) {
         if link.below_maximum == Some(true) {
             value.push_str(", less than the disk could use");
         }
-        facts.facts.push(Fact { name: format!("{} link", disk.name), value, source: link.source.clone() });
+        facts.facts.push(Fact::new(format!("{} link", disk.name), value, link.source.clone()));
     }
     if let Some(sheet) = &disk.data_sheet {
-        let name = format!("{} data sheet", disk.name);
-        facts.facts.push(Fact { name, value: sheet_words(sheet), source: sheet.source.clone() });
+        facts.facts.push(Fact::new(format!("{} data sheet", disk.name), sheet_words(sheet), sheet.source.clone()));
     }
 }
 
 /// What a table has on a drive. Where nobody compared it with anything it says so, since nothing else rests on it.
 fn sheet_words(sheet: &DriveSheet) -> String {
-    let rate =
-        |what: &str, rate: Option<f64>| rate.map(|rate| format!("{what} {}", quantity(rate, Unit::BytePerSecond)));
-    let requests = |what: &str, rate: Option<f64>| {
-        rate.map(|rate| format!("{what} {} of 4 KiB at random", quantity(rate, Unit::PerSecond)))
-    };
-    let turns = sheet.rotations_per_minute.map(|rotations| format!("{rotations} rotations/min"));
-    let figures = [
-        rate("reads", sheet.read_bytes_per_second),
-        rate("writes", sheet.write_bytes_per_second),
-        requests("reads", sheet.reads_per_second),
-        requests("writes", sheet.writes_per_second),
-        turns,
-    ];
-    let figures = figures.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let mut figures = quantities([
+        ("reads", sheet.read_bytes_per_second, Unit::BytePerSecond, ""),
+        ("writes", sheet.write_bytes_per_second, Unit::BytePerSecond, ""),
+        ("reads", sheet.reads_per_second, Unit::PerSecond, " of 4 KiB at random"),
+        ("writes", sheet.writes_per_second, Unit::PerSecond, " of 4 KiB at random"),
+    ]);
+    figures.extend(sheet.rotations_per_minute.map(|rotations| format!("{rotations} rotations/min")));
+    let figures = figures.join(", ");
     if sheet.checked { figures } else { format!("the table says {figures}, unchecked: no peak") }
+}
+
+/// The known values, each between its words.
+fn quantities(values: [(&str, Option<f64>, Unit, &str); 4]) -> Vec<String> {
+    let words = |(before, value, unit, after)| Some(format!("{before} {}{after}", quantity(value?, unit)));
+    values.into_iter().filter_map(words).collect()
 }
 
 /// How the kernel handles a disk's requests, as far as that decides figures; `None` where it says nothing.

@@ -1,7 +1,5 @@
-//! What a machine is and what it could do at best, for `assay info`: every fact with its source, every peak with its
-//! arithmetic, and what could not be found with what follows from that. Of many kernels the text shows the fastest.
+//! `assay info`: every fact of a machine with its source, every limit with its arithmetic, and what is unknown.
 
-mod chosen;
 mod facts;
 mod peaks;
 mod section;
@@ -13,18 +11,18 @@ use model::probe::{EngineProbe, LimitProbe, StorageProbe};
 use serde_json::{Value, json};
 
 use self::section::{Fact, Section};
-use crate::layout::{width, wrap};
+use crate::layout::{paragraph, width, wrap};
 use crate::style::{Style, Tone};
 use model::number::size;
 
 /// The schema name of [`info_json`].
 const SCHEMA: &str = "assay.info/1";
 
-/// The facts of a machine under their headings, each as name, value and source; sections without facts are left out.
+/// The facts of a machine under their headings, each as name, value and source.
 pub(crate) fn facts_of(machine: &Machine) -> Vec<(&'static str, Vec<[String; 3]>)> {
     let sections = facts::sections(machine).into_iter().filter(|section| !section.facts.is_empty());
-    let told = |fact: Fact| [fact.name, fact.value, fact.source];
-    sections.map(|section| (section.title, section.facts.into_iter().map(told).collect())).collect()
+    let parts = |fact: Fact| [fact.name, fact.value, fact.source];
+    sections.map(|section| (section.title, section.facts.into_iter().map(parts).collect())).collect()
 }
 
 /// A figure in a peak's formula: its name and its value, in a reader's words.
@@ -43,10 +41,7 @@ pub fn info(machine: &Machine, peaks: &[InfoPeak], style: &Style) -> String {
     let mut sections = facts::sections(machine);
     sections.extend(peaks::sections(peaks, machine));
     sections.retain(|section| !section.facts.is_empty());
-    let mut lines = wrap(&style.clean(&title(machine)), "", style.width);
-    for line in &mut lines {
-        *line = style.paint(line, Tone::Strong);
-    }
+    let mut lines = paragraph(&title(machine), "", Tone::Strong, style);
     for section in &sections {
         lines.push(String::new());
         lines.extend(section.heading(style));
@@ -58,9 +53,6 @@ pub fn info(machine: &Machine, peaks: &[InfoPeak], style: &Style) -> String {
 
 /// What is behind a directory as text, ending in a newline: its mount, and the devices under it down to the hardware.
 pub fn storage(storage: &Storage, source: &str, style: &Style) -> String {
-    let fact = |name: &str, value: Option<String>| {
-        value.map(|value| Fact { name: name.to_owned(), value, source: source.to_owned() })
-    };
     let device = |device: &StorageDevice| {
         let whole = device.disk.iter().filter(|disk| **disk != device.name).map(|disk| format!(" of {disk}"));
         format!("{}{} ({})", device.name, whole.collect::<String>(), device.kind)
@@ -68,31 +60,29 @@ pub fn storage(storage: &Storage, source: &str, style: &Style) -> String {
     let chain: Vec<String> = storage.chain.iter().map(device).collect();
     let chain = if chain.is_empty() { "none that the kernel shows".to_owned() } else { chain.join(", on ") };
     let facts = [
-        fact("directory", Some(storage.directory.clone())),
-        fact("mounted at", storage.mount_point.clone()),
-        fact("file system", storage.filesystem.clone()),
-        fact("mounted from", storage.source.clone()),
-        fact("block devices", Some(chain)),
-        fact("in memory", storage.memory.clone()),
+        ("directory", Some(storage.directory.clone())),
+        ("mounted at", storage.mount_point.clone()),
+        ("file system", storage.filesystem.clone()),
+        ("mounted from", storage.source.clone()),
+        ("block devices", Some(chain)),
+        ("in memory", storage.memory.clone()),
     ];
-    let section =
-        Section { title: "Storage behind this directory", facts: facts.into_iter().flatten().collect(), aside: None };
-    let mut lines = vec![style.paint(section.title, Tone::Strong)];
-    lines.extend(section.lines(style));
-    format!("{}\n", lines.join("\n"))
+    let facts = facts.into_iter().filter_map(|(name, value)| Some(Fact::new(name, value?, source)));
+    single("Storage behind this directory", facts.collect(), style)
 }
 
 /// What a measurement would find in a directory, as text, ending in a newline.
 pub fn probe(probe: &StorageProbe, style: &Style) -> String {
-    let section = Section { title: "Measuring in this directory", facts: probed(probe), aside: None };
-    let mut lines = vec![style.paint(section.title, Tone::Strong)];
-    lines.extend(section.lines(style));
-    format!("{}\n", lines.join("\n"))
+    single("Measuring in this directory", probed(probe), style)
+}
+
+fn single(title: &'static str, facts: Vec<Fact>, style: &Style) -> String {
+    let section = Section { title, facts, aside: None };
+    format!("{}\n", [section.heading(style), section.lines(style)].concat().join("\n"))
 }
 
 fn probed(probe: &StorageProbe) -> Vec<Fact> {
-    let fact =
-        |name: &str, value: String, source: &str| Fact { name: name.to_owned(), value, source: source.to_owned() };
+    let fact = Fact::new;
     let mut facts = Vec::new();
     facts.extend(probe.obstacle.clone().map(|obstacle| fact("obstacle", obstacle, "a look at it")));
     if let (Some(total), Some(available)) = (probe.total_bytes, probe.available_bytes) {

@@ -1,16 +1,39 @@
-//! Peaks in a reader's words: one line each with its arithmetic, and below them where the figures in it come from. Of
-//! many kernels only the fastest are shown.
+//! Limits, one line each with its arithmetic, and below them the sources of its inputs. Of many kernels only the fastest on
+//! each type are shown; the JSON format has them all.
 
+use model::isa::CpuOp;
 use model::machine::Machine;
 use model::number::plain;
 use model::peak::{InfoPeak, PeakInput};
 use model::unit::Unit;
 
-use super::chosen::{OTHERS, fastest};
 use super::section::{Fact, Section};
-use areas::cpu::label::stem_words;
+use areas::cpu::label::{of_stem, order_of, stem_words};
 use areas::label::threads;
 use model::number::{clock, quantity, size};
+
+/// The remark where not all kernels are shown.
+pub(super) const OTHERS: &str =
+    "the fastest of FMA, dot, matrix and plain loop on each type; assay info --json has every kernel";
+
+/// The operations that are shown.
+const SHOWN: [CpuOp; 4] = [CpuOp::Fma, CpuOp::Dot, CpuOp::Matrix, CpuOp::Plain];
+
+/// Of `items`, each about a benchmark without its threads: those of the fastest kernel of each shown operation and type, in
+/// the order of the CPU's table, then those that are not about this version's arithmetic.
+pub(super) fn fastest<T>(items: &[T], stem: impl Fn(&T) -> &str, figure: impl Fn(&T) -> f64) -> Vec<&T> {
+    let best = |item: &T| {
+        let Some(own) = of_stem(stem(item)) else { return true };
+        let alike =
+            |other: &&T| of_stem(stem(other)).is_some_and(|other| (other.op, other.element) == (own.op, own.element));
+        let fastest =
+            items.iter().filter(alike).reduce(|best, other| if figure(other) > figure(best) { other } else { best });
+        SHOWN.contains(&own.op) && fastest.is_some_and(|fastest| stem(fastest) == stem(item))
+    };
+    let mut shown: Vec<&T> = items.iter().filter(|item| best(item)).collect();
+    shown.sort_by_key(|item| order_of(of_stem(stem(item)).as_ref()));
+    shown
+}
 
 /// The peaks, and their inputs once each; work per cycle is left to the cores, where it stands with the same source.
 pub(super) fn sections(peaks: &[InfoPeak], machine: &Machine) -> [Section; 2] {
@@ -43,7 +66,7 @@ pub(super) fn sections(peaks: &[InfoPeak], machine: &Machine) -> [Section; 2] {
 fn distinct(facts: impl Iterator<Item = Fact>) -> Vec<Fact> {
     let mut kept: Vec<Fact> = Vec::new();
     for fact in facts {
-        if !kept.iter().any(|one| (&one.name, &one.value, &one.source) == (&fact.name, &fact.value, &fact.source)) {
+        if !kept.contains(&fact) {
             kept.push(fact);
         }
     }
@@ -55,11 +78,9 @@ fn peak(peak: &InfoPeak) -> Fact {
         .unit
         .parse()
         .map_or_else(|_| format!("{} {}", plain(peak.value), peak.unit), |unit: Unit| quantity(peak.value, unit));
-    Fact {
-        name: format!("{}, {}", stem_words(&peak.what), threads(peak.threads)),
-        value: format!("{value} ({})", peak.kind.name().replace('_', " ")),
-        source: format!("= {}", peak.formula),
-    }
+    let name = format!("{}, {}", stem_words(&peak.what), threads(peak.threads));
+    let value = format!("{value} ({})", peak.kind.name().replace('_', " "));
+    Fact::new(name, value, format!("= {}", peak.formula))
 }
 
 pub(super) fn input(input: &PeakInput) -> Fact {
@@ -72,5 +93,38 @@ pub(super) fn input(input: &PeakInput) -> Fact {
     } else {
         plain(input.value)
     };
-    Fact { name: input.name.replace("_hz", ""), value, source: input.source.clone() }
+    Fact::new(input.name.replace("_hz", ""), value, input.source.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fastest_of_each_type_stands_for_the_others() {
+        let items = [
+            ("cpu/fma/fp64/avx512", 32.0),
+            ("cpu/fma/fp64/avx2", 16.0),
+            ("cpu/fma/fp64/avx512", 64.0),
+            ("cpu/dot/int8/avx512_vnni", 256.0),
+            ("cpu/matrix/int8/amx", 2048.0),
+            ("cpu/muladd/int8/avx512", 40.0),
+            ("cpu/plain/int8/scalar", 3.0),
+            ("memory/sequential-read", 1.0),
+        ];
+        let shown = fastest(&items, |item| item.0, |item| item.1);
+        let stems: Vec<&str> = shown.iter().map(|item| item.0).collect();
+        // Both thread counts of a kernel are shown, and what is no arithmetic is left alone.
+        assert_eq!(
+            stems,
+            [
+                "cpu/fma/fp64/avx512",
+                "cpu/fma/fp64/avx512",
+                "cpu/matrix/int8/amx",
+                "cpu/dot/int8/avx512_vnni",
+                "cpu/plain/int8/scalar",
+                "memory/sequential-read"
+            ]
+        );
+    }
 }

@@ -1,15 +1,21 @@
 //! Facts under a heading, as text.
 
-use crate::layout::{width, wrap};
+use crate::layout::{paragraph, width, wrap};
 use crate::style::{Style, Tone};
 
-/// A fact, told in three columns.
-#[derive(Debug)]
+/// A fact.
+#[derive(Debug, PartialEq)]
 pub(super) struct Fact {
     pub(super) name: String,
     pub(super) value: String,
-    /// Where it comes from; empty where discovery does not say.
+    /// Where it comes from; empty where that is unknown.
     pub(super) source: String,
+}
+
+impl Fact {
+    pub(super) fn new(name: impl Into<String>, value: String, source: impl Into<String>) -> Self {
+        Self { name: name.into(), value, source: source.into() }
+    }
 }
 
 /// Facts under a heading.
@@ -17,7 +23,7 @@ pub(super) struct Fact {
 pub(super) struct Section {
     pub(super) title: &'static str,
     pub(super) facts: Vec<Fact>,
-    /// What a reader must know of the choice of facts.
+    /// A remark on the choice of facts.
     pub(super) aside: Option<&'static str>,
 }
 
@@ -29,8 +35,7 @@ impl Section {
         if width(&whole) <= style.width {
             return vec![format!("{title} {}", style.paint(&format!("({aside})"), Tone::Dim))];
         }
-        let below = wrap(&format!("({aside})"), "  ", style.width);
-        std::iter::once(title).chain(below.iter().map(|line| style.paint(line, Tone::Dim))).collect()
+        std::iter::once(title).chain(paragraph(&format!("({aside})"), "  ", Tone::Dim, style)).collect()
     }
 
     pub(super) fn lines(&self, style: &Style) -> Vec<String> {
