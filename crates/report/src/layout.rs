@@ -1,11 +1,11 @@
-//! Text in columns and paragraphs. Knows widths and alignment, and nothing of what is written.
+//! Text in columns and paragraphs.
 //!
-//! A table is a row of blocks; a block is a heading above one or more columns. Widths are counted in characters, which
-//! is right for everything that we print; colours are added after padding, so they never count.
+//! A table is a row of blocks; a block is a heading above one or more columns. Widths are numbers of characters; colours
+//! are added after padding, so they do not count.
 
 use crate::style::{Style, Tone};
 
-/// Where the cells of a column stand in its width.
+/// The alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
@@ -19,7 +19,7 @@ pub(crate) enum Align {
 pub(crate) struct Cell {
     text: String,
     tone: Tone,
-    /// It stands across its block, in the place of the cells to its right.
+    /// It takes the place of the cells to its right in its block.
     spans: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Column {
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     heading: String,
-    /// Where the heading stands.
+    /// Alignment of the heading.
     align: Align,
     columns: Vec<Column>,
 }
@@ -71,7 +71,7 @@ fn pad(text: &str, to: usize, align: Align) -> String {
     if align == Align::Right { format!("{fill}{text}") } else { format!("{text}{fill}") }
 }
 
-/// The widths before the decimal point and from it on; `None` for what is no number.
+/// The widths before the decimal point and from it on; `None` for text.
 fn around_point(text: &str) -> Option<(usize, usize)> {
     let numeric = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '±' | '+' | '-'));
     let point = text.find(['.', ' ']).unwrap_or(text.len());
@@ -98,7 +98,7 @@ impl Column {
 }
 
 impl Block {
-    /// Columns under a heading. Columns without any text vanish.
+    /// Columns under a heading, without those that have no text.
     pub(crate) fn new(heading: impl Into<String>, align: Align, columns: Vec<Column>) -> Self {
         let columns = columns.into_iter().filter(|column| column.cells.iter().any(|cell| !cell.text.is_empty()));
         Self { heading: heading.into(), align, columns: columns.collect() }
@@ -156,8 +156,8 @@ pub(crate) fn table(blocks: &[Block], gap: usize, style: &Style) -> Vec<String> 
     (0..count).map(line).collect()
 }
 
-/// `text` in lines of at most `to` columns: the first after `first`, the others after as many blanks. Words that are
-/// longer than a line stand on one of their own, uncut: commands and paths are there to be copied.
+/// `text` in lines of at most `to` columns: the first after `first`, the others after as many blanks. Longer words are not
+/// cut: commands and paths are there to be copied.
 pub(crate) fn wrap(text: &str, first: &str, to: usize) -> Vec<String> {
     let hang = " ".repeat(width(first));
     let mut lines = Vec::new();
@@ -183,8 +183,7 @@ pub(crate) fn paragraph(text: &str, first: &str, tone: Tone, style: &Style) -> V
     wrap(&style.clean(text), first, style.width).iter().map(|line| style.paint(line, tone)).collect()
 }
 
-/// The words of a text; an option and its value are one, so that they can be copied together, and so are a number and
-/// its percent sign.
+/// The words of a text; an option and its value are one, and so are a number and its percent sign.
 fn unbreakable(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -1,6 +1,4 @@
-//! Reasons that differ in their figures alone: one sentence for all of them.
-//!
-//! Only numbers that stand alone are figures; those in names (`avx512`, `n1`) make reasons different.
+//! One sentence for reasons that differ in numbers alone; those in names (`avx512`, `n1`) make reasons different.
 
 /// A part of a reason.
 #[derive(Clone, Copy, Debug, PartialEq)]

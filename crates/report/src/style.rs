@@ -1,6 +1,6 @@
-//! How text for people is set: its width, its characters and its colours. Nothing is ever said by colour alone.
+//! Width, characters and colours of text for people. Nothing depends on colour alone.
 
-/// What the output may use. `cli` decides it from the terminal and the environment.
+/// What the output may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Columns of the terminal.
@@ -11,7 +11,7 @@ pub struct Style {
     pub color: bool,
 }
 
-/// What a piece of text is, for its colour.
+/// The role of a piece of text, for its colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// Ordinary text.
@@ -19,7 +19,7 @@ pub(crate) enum Tone {
     Plain,
     /// Headings.
     Strong,
-    /// What explains rather than answers.
+    /// Explanations.
     Dim,
     /// The bars.
     Accent,
@@ -45,7 +45,7 @@ impl Tone {
     }
 }
 
-/// Characters beyond ASCII that occur in our own texts and in those of others, and what stands for them in plain ASCII.
+/// Characters beyond ASCII, and their replacement in plain ASCII.
 const ASCII: &[(char, &str)] = &[
     ('±', "+-"),
     ('·', "-"),
@@ -82,7 +82,7 @@ impl Style {
         if self.unicode { "±" } else { "+-" }
     }
 
-    /// What stands between the parts of a line.
+    /// Between the parts of a line.
     pub(crate) const fn separator(&self) -> &'static str {
         if self.unicode { " · " } else { " - " }
     }
@@ -115,7 +115,7 @@ impl Style {
         bar
     }
 
-    /// `text` in its colour, where colours may be used. Blanks after it stay outside, so that they can be trimmed.
+    /// `text` in its colour, where colours may be used; blanks at its end stay outside, so that they can be trimmed.
     pub(crate) fn paint(&self, text: &str, tone: Tone) -> String {
         if !self.color || tone == Tone::Plain || text.trim().is_empty() {
             return text.to_owned();

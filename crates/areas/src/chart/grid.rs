@@ -1,10 +1,7 @@
-//! A table as a value: what a page, a Markdown file, a LaTeX document and a spreadsheet have in common.
+//! A table as a value, for HTML, Markdown, LaTeX and CSV.
 //!
-//! A cell has the text that people read and, where it is a figure, the figure in a base unit, for sorting and for
-//! machines. Texts are raw: names, reasons and paths stand in them as the document has them, and it is the renderer that
-//! escapes them for its form. How a table is set (widths, what gives way, which figure is bold) is the renderer's too.
-//!
-//! Every figure is the document's, or the quotient of two of them.
+//! A cell has the text for people and, where it is a number, the value in a base unit. Texts are raw: each renderer escapes
+//! them for its format.
 
 use model::document::Row;
 use model::experiment::Area;
@@ -12,24 +9,23 @@ use model::number::{percent, quantity};
 use model::unit::Unit;
 use model::warning::Grade;
 
-/// What stands where nothing is known or applies.
+/// The text of what is unknown or does not apply.
 pub const ABSENT: &str = "-";
 
 /// A table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
-    /// Unique in a document and the same in every run; small letters, digits and hyphens, so that it can be a file name or
-    /// an anchor.
+    /// Unique in a document and the same in every run; small letters, digits and hyphens, as for a file name or an anchor.
     pub name: String,
     /// The area it is about; `None` for the run as a whole.
     pub area: Option<Area>,
-    /// What it shows, for a heading or a caption.
+    /// Its heading or caption.
     pub title: String,
     /// Its columns, from left to right.
     pub columns: Vec<Column>,
-    /// Its lines, in reading order; each has as many cells as there are columns.
+    /// Its lines, in reading order.
     pub lines: Vec<GridLine>,
-    /// What follows from it, and what must be known to read it: sentences to be set below it.
+    /// Sentences below it.
     pub notes: Vec<String>,
 }
 
@@ -38,31 +34,31 @@ pub struct Grid {
 pub struct Column {
     /// Its heading, without a unit.
     pub heading: String,
-    /// The unit that its texts are in and its heading names, `GB/s`; empty where each text names its own, or has none.
+    /// The unit in its heading, `GB/s`; empty where each text has its own, or none.
     pub shown: String,
-    /// The base unit of its values, `B/s`; empty where they have none, or differ from line to line.
+    /// The base unit of its values, `B/s`; empty where they have none or several.
     pub base: String,
-    /// Whether it holds figures, which are set flush right and sorted by value.
+    /// Whether it holds numbers, which are set flush right and sorted by value.
     pub numeric: bool,
 }
 
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GridLine {
-    /// Id of the row that it shows; `None` where it shows none, or several.
+    /// Id of the benchmark that it shows; `None` where it shows none or several.
     pub id: Option<String>,
     /// One for each column.
     pub cells: Vec<Cell>,
-    /// How far its figures can be trusted; `None` where it has none of a measured row.
+    /// The grade of a measured benchmark.
     pub grade: Option<Grade>,
 }
 
 /// A cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// What a reader sees; [`ABSENT`] where there is nothing.
+    /// The text; [`ABSENT`] where there is nothing.
     pub text: String,
-    /// The figure behind it, in the base unit of its column; finite; `None` where it is no figure.
+    /// The finite value behind it, in the base unit of its column.
     pub value: Option<f64>,
 }
 
@@ -72,7 +68,7 @@ impl Column {
         Self { heading: heading.into(), shown: String::new(), base: String::new(), numeric: false }
     }
 
-    /// A column of figures, each with its unit in its text, or without any.
+    /// A column of numbers.
     pub fn number(heading: impl Into<String>) -> Self {
         Self { numeric: true, ..Self::text(heading) }
     }
@@ -101,7 +97,7 @@ impl GridLine {
         Self { id: Some(row.id.clone()), cells, grade: row.grade }
     }
 
-    /// A line that shows no row by itself.
+    /// A line that is not of one row.
     pub const fn plain(cells: Vec<Cell>) -> Self {
         Self { id: None, cells, grade: None }
     }
@@ -119,7 +115,7 @@ impl Cell {
         Self { text: ABSENT.to_owned(), value: None }
     }
 
-    /// A figure with its text; [`ABSENT`] where it is not known, or none that can be written.
+    /// A value with its text; [`ABSENT`] where it is unknown or not finite.
     pub fn figure(value: Option<f64>, text: impl FnOnce(f64) -> String) -> Self {
         let known = value.filter(|value| value.is_finite());
         known.map_or_else(Self::absent, |value| Self { text: text(value), value: Some(value) })
@@ -158,21 +154,15 @@ impl Grid {
         self.columns.iter().position(|column| column.heading == heading)
     }
 
-    /// The same without the columns that say nothing in any line, those with one of the `kept` headings excepted.
+    /// The same without the columns that are empty in every line, except those with one of the `kept` headings.
     #[must_use]
     pub fn without_empty_columns(mut self, kept: &[&str]) -> Self {
-        let says = |index: usize| self.lines.iter().any(|line| !line.cells[index].is_absent());
-        let keep: Vec<bool> = self
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(index, column)| kept.contains(&column.heading.as_str()) || says(index))
-            .collect();
-        let mut kept = keep.iter();
-        self.columns.retain(|_| kept.next().copied().unwrap_or(true));
-        for line in &mut self.lines {
-            let mut kept = keep.iter();
-            line.cells.retain(|_| kept.next().copied().unwrap_or(true));
+        for index in (0..self.columns.len()).rev() {
+            let is_empty = self.lines.iter().all(|line| line.cells[index].is_absent());
+            if is_empty && !kept.contains(&self.columns[index].heading.as_str()) {
+                self.columns.remove(index);
+                self.lines.iter_mut().for_each(|line| drop(line.cells.remove(index)));
+            }
         }
         self
     }

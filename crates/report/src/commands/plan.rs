@@ -1,4 +1,4 @@
-//! The plan as `--list` prints it: what would be measured, and how long it would take.
+//! `--list`: what would be measured, and how long it would take.
 
 use crate::reason;
 use model::number::{counted, duration, size};
@@ -15,9 +15,8 @@ pub fn total(plan: &[(String, f64)]) -> String {
     format!("{}, about {}", counted(plan.len() as u64, "row"), duration(seconds))
 }
 
-/// What a plan writes to a disk, as the end of its line: bytes of test files, bytes of stated totals, and seconds in which
-/// a device takes what it can, up to what may be written in all. Writes wear drives out, so whoever owns one may want to
-/// know before.
+/// What a plan writes to a disk, as the end of its line: bytes of test files, bytes of stated totals, seconds of writing at
+/// full rate, and the write budget.
 pub fn writes(file_bytes: u64, total_bytes: f64, seconds: f64, budget: Option<u64>, tools: bool) -> String {
     let known = file_bytes as f64 + total_bytes;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a plan, which saturate")]

@@ -1,14 +1,12 @@
-//! Text from elsewhere (names, paths, reasons, what tools said) before it goes into a file: on one line, without characters
-//! that are no text. What a form takes for its own is escaped by that form's renderer.
+//! Text from elsewhere (names, paths, reasons, output of tools) on one line. Each renderer escapes it for its format.
 
-/// Characters that turn the direction of what follows them, so that a reader sees other text than there is.
+/// Characters that turn the direction of the text after them, and can so disguise it.
 const DIRECTIONS: [char; 12] = [
     '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}',
     '\u{2067}', '\u{2068}', '\u{2069}',
 ];
 
-/// The text on one line: blanks of every kind and control characters become one blank, what turns the direction of text
-/// and what is no character goes.
+/// The text with one blank for blanks and control characters, without characters of direction and noncharacters.
 pub(crate) fn one_line(text: &str) -> String {
     let is_gap = |c: char| c.is_whitespace() || c.is_control();
     let words = text.split(is_gap).map(|word| word.chars().filter(|c| is_text(*c)).collect::<String>());

@@ -1,8 +1,6 @@
-//! A run as a LaTeX document that compiles by itself, with `pdflatex`, `xelatex` or `lualatex`: tables of `booktabs` and
-//! `longtable` on landscape pages.
+//! A LaTeX document for `pdflatex`, `xelatex` or `lualatex`: tables of `booktabs` and `longtable` on landscape pages.
 //!
-//! The file is ASCII but for the accented letters of Latin-1. Other characters are written by their code: engines that
-//! know Unicode set them in the document's font, `pdflatex` shows the code.
+//! The file is ASCII and accented letters of Latin-1; other characters are written by their code, which `pdflatex` shows.
 
 use std::fmt::Write;
 
@@ -42,14 +40,14 @@ const PREAMBLE: &str = r##"\documentclass[a4paper,landscape]{article}
 /// Width of the text in millimetres: A4 on its side less two margins.
 const TEXT_WIDTH: f64 = 267.0;
 
-/// Width of a character of the tables' `\scriptsize` as a mean, and the room between two columns, in millimetres.
+/// Mean width of a character of `\scriptsize`, and room between two columns, in millimetres.
 const CHARACTER: f64 = 1.45;
 const GAP: f64 = 2.2;
 
-/// A column of words is broken into lines from so many characters on.
+/// A column of words with more characters than this is broken into lines.
 const WIDE: usize = 24;
 
-/// A word longer than this may be broken after every so many characters.
+/// A word longer than this may be broken after every this many characters.
 const LONG_WORD: usize = 24;
 
 /// The whole document.
@@ -129,7 +127,7 @@ fn list<'a>(items: impl Iterator<Item = &'a str>) -> String {
     if items.is_empty() { items } else { format!("\\begin{{itemize}}\n{items}\\end{{itemize}}\n") }
 }
 
-/// Text that LaTeX does not take for its own, on one line; a long word may be broken.
+/// Text escaped for LaTeX, on one line; a long word may be broken.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for (index, word) in one_line(text).split(' ').enumerate() {

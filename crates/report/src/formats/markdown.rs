@@ -1,6 +1,6 @@
-//! A run as Markdown with GitHub's tables: the verdict, then for each area its tables and findings, then the warnings.
+//! Markdown with GitHub's tables: for each area its tables and findings, then the warnings.
 //!
-//! In a classic run the classic tables come first, and the table of all rows is folded.
+//! In a classic run the classic tables come first, and the other tables are folded.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ use crate::grid::value::{Column, Grid};
 use crate::terminal::{state, summary};
 use areas::label::area_title;
 
-/// How many rows a finding names; more are counted.
+/// Most rows that a finding names.
 const FEW: usize = 3;
 
 /// The whole run, ending in a newline.
@@ -60,7 +60,7 @@ fn section(area: Area, grids: &[&Grid], findings: &[&Finding]) -> String {
     parts.join("\n\n")
 }
 
-/// A finding with its rule and the rows that it rests on.
+/// A finding with its rule and its evidence.
 fn finding_words(finding: &Finding) -> String {
     let named: Vec<String> = finding.evidence.iter().take(FEW).map(|id| code(id)).collect();
     let more = finding.evidence.len().saturating_sub(FEW);
@@ -88,12 +88,12 @@ fn body(grid: &Grid) -> String {
     text.trim_end().to_owned()
 }
 
-/// Something that opens when its title is chosen.
+/// A body that opens with a click on its title.
 pub(crate) fn folded(title: &str, body: &str) -> String {
     format!("<details><summary>{title}</summary>\n\n{body}\n\n</details>")
 }
 
-/// Text that Markdown does not take for its own, on one line.
+/// Text escaped for Markdown, on one line.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in one_line(text).chars() {
@@ -108,7 +108,7 @@ pub(crate) fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Text as code: what would end it is left out, and what would end a cell is escaped.
+/// Text as code, without backticks, and with bars escaped for a cell.
 pub(crate) fn code(text: &str) -> String {
     let text: String = one_line(text).chars().filter(|c| *c != '`').collect();
     if text.is_empty() {

@@ -1,23 +1,22 @@
-//! The JSON Schemas of the documents, generated from the types that write them. They are committed as
-//! `schema/run-v1.json` and `schema/cluster-v1.json`.
+//! The JSON Schemas of the documents, generated from the types; committed as `schema/run-v1.json` and `schema/cluster-v1.json`.
 
 use model::cluster::ClusterDocument;
 use model::document::Document;
 use schemars::Schema;
 use serde_json::{Value, json};
 
-/// A form of document that has a schema.
+/// A kind of document with a schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     /// Its name, as `assay schema` takes it.
     pub name: &'static str,
-    /// What documents of it call their schema.
+    /// The `schema` field of its documents.
     pub id: &'static str,
     title: &'static str,
     generate: fn() -> Schema,
 }
 
-/// Every form; the first is a run's.
+/// Every kind of document.
 pub const FORMS: &[Form] = &[
     Form { name: "run", id: model::document::SCHEMA, title: "Assay run", generate: || schemars::schema_for!(Document) },
     Form {
@@ -43,7 +42,7 @@ impl Form {
     }
 }
 
-/// The form of this name.
+/// The kind of document of this name.
 #[must_use]
 pub fn form(name: &str) -> Option<&'static Form> {
     FORMS.iter().find(|form| form.name == name)

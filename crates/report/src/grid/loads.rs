@@ -1,4 +1,4 @@
-//! Latency of a disk at a load: what requests took from the moment they were due, a line for each load.
+//! Latency of a disk by offered load.
 
 use model::document::{Row, Status};
 use model::experiment::{Area, DiskParams};
@@ -10,7 +10,7 @@ use areas::disk::label::{other_words, params, sync_words};
 use areas::label::{area_title, block_words};
 use model::number::quantity;
 
-/// The measured rows whose requests begin at random moments.
+/// The measured open-loop rows.
 pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
     let columns = vec![
         Column::text("What"),

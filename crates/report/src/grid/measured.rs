@@ -1,4 +1,4 @@
-//! What was measured in an area, a line a row, and what was not, with the reasons.
+//! What was measured in an area, and what was not, with the reasons.
 
 use model::document::{Document, Row, Status};
 use model::experiment::Area;
@@ -13,13 +13,13 @@ use areas::disk::words;
 use areas::label::{Axis, Common, Label, area_title};
 use model::number::{Notation, clock, percent, quantity};
 
-/// Columns that are there whatever they say.
+/// Columns that are there even where they are empty.
 const ALWAYS: [&str; 3] = ["Measured", "Of peak", "Grade"];
 
-/// The column of the names that other programs have for a row.
+/// The column of names in other programs.
 const KNOWN_AS: &str = "Known as";
 
-/// The rows that were measured, each with its headline.
+/// The rows that were measured.
 pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
     let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.status == Status::Ok).collect();
     let axis = Axis::of(area, &rows);
@@ -81,7 +81,7 @@ fn cells(row: &Row, metric: &Metric, label: Label, axis: Axis) -> Vec<Cell> {
     ]
 }
 
-/// What 99 % of the requests or round trips took at most, where they were timed one by one.
+/// The 99th percentile of the latency, where requests or round trips were timed one by one.
 fn p99(row: &Row) -> Option<f64> {
     row.metric(MetricName::Latency)?.summary.percentiles.map(|percentiles| percentiles.p99)
 }

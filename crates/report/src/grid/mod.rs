@@ -15,11 +15,8 @@ use crate::classic;
 
 pub use value::{ABSENT, Cell, Column, Grid, GridLine};
 
-/// Every table of a document: for each area the classic tables of a classic run, what was measured, what was not, a disk's
-/// latency at a load, what trusted tools measured, and the peaks with their arithmetic; then the warnings.
-///
-/// The names are `classic-…`, `AREA-measured`, `AREA-not-measured`, `disk-loads`, `AREA-references`, `AREA-peaks` and `warnings`; a table
-/// without lines is left out.
+/// Every table of a document that has lines, in reading order: `classic-…`, `AREA-measured`, `AREA-not-measured`, `disk-loads`,
+/// `AREA-references` and `AREA-peaks` for each area, then `warnings`.
 pub fn grids(document: &Document) -> Vec<Grid> {
     let of_area = |(area, rows): (Area, Vec<&Row>)| {
         let own = [

@@ -1,4 +1,4 @@
-//! The limits that an area's rows are held against, each with its arithmetic.
+//! The limits of an area's rows, each with its arithmetic.
 
 use model::document::{Row, Status};
 use model::experiment::Area;
@@ -10,7 +10,7 @@ use crate::terminal::kind_words;
 use areas::label::{Label, area_title};
 use model::number::{Notation, quantity};
 
-/// One limit with the rows that it stands beside.
+/// A limit, the first row that has it, and how many do.
 struct Limit<'a> {
     first: &'a Row,
     unit: Unit,
@@ -71,7 +71,7 @@ fn line(limit: &Limit<'_>) -> GridLine {
 
 /// `flop/cycle = 32 (table: AMD Zen 5, 2 x 512-bit FMA)`.
 fn input_words(input: &PeakInput) -> String {
-    // Of clocks and rates no part of a unit is known.
+    // Clocks and rates are not known to less than a unit.
     let value = if (1e6..1e15).contains(&input.value.abs()) { input.value.round() } else { input.value };
     format!("{} = {value} ({})", input.name, input.source)
 }

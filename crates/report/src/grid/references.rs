@@ -1,4 +1,4 @@
-//! What trusted tools measured beside an area's rows.
+//! What reference tools measured in an area.
 
 use model::document::{Row, Status};
 use model::experiment::Area;
@@ -11,7 +11,7 @@ use crate::terminal::reason_words;
 use areas::label::{Label, area_title};
 use model::number::{Notation, quantity};
 
-/// A line for each tool beside each metric.
+/// A line for each metric and tool.
 pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
     let columns = vec![
         Column::text("Beside"),

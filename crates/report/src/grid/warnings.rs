@@ -1,4 +1,4 @@
-//! The validity log: every kind of warning with its worst figure, what to do about it, and how many rows have it.
+//! Every kind of warning with its worst value, the advice, and the number of rows.
 
 use model::document::{Document, Row};
 use model::warning::{Grade, Warning};
@@ -6,7 +6,7 @@ use model::warning::{Grade, Warning};
 use super::value::{Cell, Column, Grid, GridLine};
 use areas::label::Label;
 
-/// A kind of warning, and the row that it is the worst on.
+/// A kind of warning, and the row with the worst of it.
 struct WarningKind<'a> {
     worst: (&'a Row, &'a Warning),
     rows: Vec<&'a Row>,
@@ -49,7 +49,7 @@ fn kinds(document: &Document) -> Vec<WarningKind<'_>> {
     kinds
 }
 
-/// The worse the grade, then the greater the figure.
+/// The worse the grade, then the greater the value.
 fn severity(warning: &Warning) -> (Grade, f64) {
     (warning.grade, warning.figure.unwrap_or(f64::NEG_INFINITY))
 }

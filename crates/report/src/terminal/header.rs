@@ -1,4 +1,4 @@
-//! The first lines: which program, which suite, which machine, how long, and what it is worth.
+//! The first lines: program, suite, machine, duration and grade.
 
 use model::document::{Document, Status};
 use model::machine::Machine;
@@ -21,7 +21,7 @@ pub(crate) fn summary(document: &Document) -> Vec<String> {
     let grade = run.grade.map_or_else(|| "no grade".to_owned(), |grade| format!("grade {grade}"));
     let parts = [
         format!("Assay {}", document.assay.version),
-        // An area measured alone is not a suite, but its name stands in the same place.
+        // An area that was measured alone has its name in place of a suite's.
         if is_area(&run.suite) { run.suite.clone() } else { format!("{} suite", run.suite) },
         machine_words(&document.machine),
         duration(run.seconds),
@@ -59,7 +59,7 @@ pub(crate) fn machine_words(machine: &Machine) -> String {
     parts.join(", ")
 }
 
-/// A brand string without what every brand string has: marks of registration, a count of cores, a clock.
+/// A brand string without marks of registration, number of cores, and clock.
 fn short_model(name: &str) -> String {
     let name = name.replace("(R)", "").replace("(TM)", "").replace("(r)", "").replace("(tm)", "");
     let name = name.split(" @ ").next().unwrap_or_default();
@@ -67,7 +67,7 @@ fn short_model(name: &str) -> String {
     name.split_whitespace().filter(noise).collect::<Vec<_>>().join(" ")
 }
 
-/// What a reader must know before the tables, where a run is not whole.
+/// Why a run is not whole, in a sentence.
 pub(crate) fn state(document: &Document) -> Option<String> {
     let planned = document.experiments.len();
     let count = |status| document.experiments.iter().filter(|row| row.status == status).count();

@@ -1,4 +1,4 @@
-//! How to read the tables: what their columns and grades mean, as far as they are there.
+//! What the columns and grades of the tables mean, as far as they are there.
 
 use model::document::{Document, Row, Status};
 use model::io::Direction;

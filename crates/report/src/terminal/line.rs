@@ -10,16 +10,14 @@ use crate::style::{Style, Tone};
 use crate::terminal::row::{grade_tone, p99};
 use model::number::{Notation, digits, percent, quantity, spread};
 
-/// Wide enough for the ids of every headline experiment, so that the figures of successive lines stand below each
-/// other.
+/// Wide enough for the id of every headline benchmark, so that values are in a column.
 const ID_WIDTH: usize = 34;
 
 /// Wide enough for `147.2 GFLOP/s`.
 const FIGURE_WIDTH: usize = 13;
 
-/// A finished row: `cpu/fma/fp64/avx512/t1   147.2 GFLOP/s ±0.3 %  98.9 % of peak  A`, or why it has no figure; for
-/// disk and network with the latency that 99 % of the requests stayed below, for arithmetic with operations per cycle,
-/// where there is room.
+/// A finished row: `cpu/fma/fp64/avx512/t1   147.2 GFLOP/s ±0.3 %  98.9 % of peak  A`, or why it was not measured; where
+/// there is room with the 99th percentile of the latency, or with operations per cycle.
 pub fn row_line(row: &Row, style: &Style) -> String {
     let id = padded_id(row, style);
     if row.status != Status::Ok {
@@ -45,8 +43,7 @@ pub fn row_line(row: &Row, style: &Style) -> String {
     line.trim_end().to_owned()
 }
 
-/// A row that is still being measured, `wanted` being the samples it is to have:
-/// `cpu/fma/fp64/avx512/t1   147.2 GFLOP/s n=3  … so far, 3 of 9 samples`.
+/// A row with fewer samples than are wanted: `cpu/fma/fp64/avx512/t1   147.2 GFLOP/s n=3  … so far, 3 of 9 samples`.
 pub fn provisional_line(row: &Row, wanted: u32, style: &Style) -> String {
     let id = padded_id(row, style);
     let samples = row.metrics.first().map_or(0, |metric| metric.summary.n);

@@ -1,15 +1,12 @@
-//! The result as a stranger reads it in a terminal: one line about the run, a table per area, what trusted tools
-//! measured beside it, footnotes that say why and what to do, and the findings.
+//! The result in a terminal: a line about the run, a table per area, reference tools, footnotes and findings.
 //!
-//! It prints nothing and decides nothing: figures, grades and texts are the document's. What is live (progress, time
-//! left) is `cli`'s; [`row_line`] gives it the words for one row.
+//! Live progress is printed by `cli`, a line for each row by [`row_line`].
 
 mod areas;
 mod header;
 mod legend;
 mod line;
 mod notes;
-mod plain;
 mod references;
 mod row;
 mod sampling;

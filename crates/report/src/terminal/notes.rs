@@ -1,38 +1,37 @@
-//! The footnotes: why a grade is below A, why a peak is unknown, why a row failed or was skipped, and what to do about
-//! it.
+//! The footnotes: why a grade is below A, a peak unknown, a row failed or skipped, and what to do.
 //!
-//! The same kind of warning on several rows is one footnote, told with the worst of its figures.
+//! The same kind of warning on several rows is one footnote, with its worst value.
 
 use model::document::{Row, Status};
 use model::experiment::{Area, CpuParams};
-use model::number::counted;
+use model::isa::{CpuOp, Element};
+use model::number::{counted, factor, quantity};
 use model::peak::PeakKind;
 use model::unit::Better;
 use model::warning::{Grade, WarningCode};
 use model::words::Named;
 
-use super::plain;
 use super::sections::Section;
 use crate::layout::wrap;
 use crate::reason;
 use crate::style::{Style, Tone};
 use crate::terminal::row::{grade_tone, headline};
 use areas::cpu::label as cpu;
-use areas::label::{Label, labels};
+use areas::label::{Label, labels, threads};
 use areas::net::label::is_loopback;
 
-/// A cell has at most this many marks, the gravest causes first; what else was seen is told in one line of its own.
+/// Most marks in a cell, the gravest causes first; a line of its own has the other warnings.
 const MARKS_PER_ROW: usize = 3;
 
-/// What a round trip through loopback is held against.
+/// Why a round trip through loopback has no limit.
 const NO_LIMIT: &str = "Nothing but the kernel stands between the two ends of loopback: no limit of a round trip is \
     known, and there is none to declare.";
 
-/// Warnings that change no grade and still decide how a figure is to be read: they are told in full.
-const TOLD_IN_FULL: &[WarningCode] =
+/// Warnings that change no grade but decide how a value is to be read: they are shown in full.
+const SHOWN_IN_FULL: &[WarningCode] =
     &[WarningCode::HostCache, WarningCode::PartOfSector, WarningCode::EngineSteppedDown, WarningCode::CpuBound];
 
-/// Reasons that are words of the document, in words for people.
+/// Codes of reasons, and their sentences.
 const REASONS: &[(&str, &str)] = &[
     ("time_budget", "the time budget had no room for it; give it more with --time-budget"),
     ("write_budget", "the budget of writes was used up; give it more with --write-budget"),
@@ -44,12 +43,12 @@ const REASONS: &[(&str, &str)] = &[
 enum Key {
     Warning(Named<WarningCode>),
     UnknownPeak(Area),
-    /// There is no limit that could be known.
+    /// Nothing physical limits it.
     NoLimit,
     Kind(PeakKind),
-    /// The share is of the scalar peak, beside which vectors have one of their own.
+    /// The share is of the scalar peak, and vectors have a higher one.
     Plain,
-    /// What became of it, and the shape of the reason.
+    /// Status and shape of the reason.
     Reason(Status, String),
 }
 
@@ -70,12 +69,12 @@ impl<'a> Remark<'a> {
     }
 }
 
-/// A kind of warning that no mark refers to.
+/// A kind of warning without a mark.
 #[derive(Debug)]
 struct Also<'a> {
     code: &'a Named<WarningCode>,
     rows: u64,
-    /// What its first row says.
+    /// The text on its first row.
     text: String,
 }
 
@@ -93,7 +92,7 @@ pub(super) struct Notes<'a> {
 }
 
 impl<'a> Notes<'a> {
-    /// Everything that needs a footnote.
+    /// Every footnote of these sections.
     pub(super) fn collect(sections: &[Section<'a>]) -> Self {
         let mut notes = Self::default();
         for section in sections {
@@ -123,7 +122,7 @@ impl<'a> Notes<'a> {
             return;
         }
         let marked = grade_codes(row);
-        for warning in row.warnings.iter().filter(|warning| !is_told_by_another(row, &warning.code)) {
+        for warning in row.warnings.iter().filter(|warning| !is_implied(row, &warning.code)) {
             if marked.contains(&&warning.code) {
                 let (figure, advice) = (warning.figure, warning.advice.clone());
                 let remark = Remark { figure, advice, ..Remark::new(row, warning.text.clone()) };
@@ -139,7 +138,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Why there is no efficiency, or against which kind it is where the heading does not say it.
+    /// Why there is no efficiency, or of which kind of peak it is where the heading does not say so.
     fn add_peak(&mut self, row: &'a Row, mixed: bool) {
         if has_no_limit(row) {
             self.add(Key::NoLimit, Remark::new(row, NO_LIMIT.to_owned()));
@@ -148,7 +147,6 @@ impl<'a> Notes<'a> {
             let mut remark = Remark::new(row, warning.text.clone());
             if key == Key::UnknownPeak(row.area) {
                 remark.declaration = declaration(row);
-                // What cannot be declared, nobody should be asked to declare.
                 remark.advice = remark.declaration.map_or_else(String::new, |_| warning.advice.clone());
             } else {
                 (remark.figure, remark.advice) = (warning.figure, warning.advice.clone());
@@ -161,7 +159,6 @@ impl<'a> Notes<'a> {
                     share is near 100 % by construction."
                         .to_owned()
                 }
-                // What the heading says already.
                 _ if !mixed || kind == PeakKind::Sustained => return,
                 _ => format!("This is the share of the {}: {formula}.", kind_words(kind)),
             };
@@ -171,7 +168,7 @@ impl<'a> Notes<'a> {
 
     fn add(&mut self, key: Key, remark: Remark<'a>) {
         match self.notes.iter_mut().find(|note| note.key == key) {
-            // The warning above_peak lowers the grade and explains the missing share: one row, one remark.
+            // The warning above_peak both lowers the grade and explains the missing share.
             Some(note) if note.remarks.iter().any(|other| std::ptr::eq(other.row, remark.row)) => {}
             Some(note) => note.remarks.push(remark),
             None => self.notes.push(Note { key, remarks: vec![remark] }),
@@ -194,7 +191,7 @@ impl<'a> Notes<'a> {
         numbers
     }
 
-    /// A grade below A, or what became of a row that was not measured, with its footnotes: `B ¹ ³`, `skipped ²`.
+    /// A grade below A, or the status of a row that was not measured, with its footnotes: `B ¹ ³`, `skipped ²`.
     pub(super) fn marks(&self, row: &Row, style: &Style) -> Option<(String, Tone)> {
         let (word, tone) = match (row.status, row.grade) {
             (Status::Ok, Some(grade)) if grade > Grade::A => (grade.name(), grade_tone(grade)),
@@ -229,9 +226,9 @@ impl<'a> Notes<'a> {
         numbered.chain(self.also_lines(style)).collect()
     }
 
-    /// What was seen besides, one line for each that must be read, and one for the names of the others.
+    /// The warnings without a mark: one line for each that must be read, and one for the names of the others.
     fn also_lines(&self, style: &Style) -> Vec<String> {
-        let full = |also: &&Also<'_>| TOLD_IN_FULL.iter().any(|code| also.code == code);
+        let full = |also: &&Also<'_>| SHOWN_IN_FULL.iter().any(|code| also.code == code);
         let (told, named): (Vec<_>, Vec<_>) = self.also.iter().partition(full);
         let name = |code: &str| code.replace('_', " ").replace("cpu", "CPU");
         let words = |also: &Also<'_>| format!("{} on {}", name(also.code.as_str()), counted(also.rows, "row"));
@@ -254,7 +251,7 @@ impl Note<'_> {
 
     fn text(&self) -> String {
         if self.key == Key::Plain {
-            return plain::text(&self.remarks.iter().map(|remark| remark.row).collect::<Vec<_>>());
+            return plain_text(&self.remarks.iter().map(|remark| remark.row).collect::<Vec<_>>());
         }
         if let Key::Reason(..) = self.key {
             return reason::merged(&self.remarks.iter().map(|remark| remark.text.as_str()).collect::<Vec<_>>());
@@ -273,7 +270,7 @@ impl Note<'_> {
         format!("On {rows}, {which} {}: {told}", Label::sentence(worst.row))
     }
 
-    /// The options that make the limits of all its rows known, where nothing names them yet.
+    /// The options that declare the limits of all its rows, unless a text has them.
     fn example(&self) -> String {
         let named = |remark: &Remark<'_>| remark.text.contains("--declare") || remark.advice.contains("--declare");
         let mut options: Vec<&str> = Vec::new();
@@ -298,18 +295,18 @@ fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Whether a row's share says nothing of what vectors could have done, and the document does.
+/// Whether a row has a share of the scalar peak, and vectors have a higher one.
 fn holds_vectors_against(row: &Row) -> bool {
-    plain::vector_peak(row).is_some() && headline(row).is_some_and(|metric| metric.efficiency.is_some())
+    vector_peak(row).is_some() && headline(row).is_some_and(|metric| metric.efficiency.is_some())
 }
 
-/// Whether nothing physical limits a row's headline: a round trip that never leaves the machine.
+/// Whether nothing physical limits a row's headline: a round trip within the machine.
 pub(super) fn has_no_limit(row: &Row) -> bool {
     is_loopback(row)
         && headline(row).is_some_and(|metric| metric.better == Better::Lower && metric.efficiency.is_none())
 }
 
-/// The option that makes a row's invisible limit known; `None` where there is nothing to declare.
+/// The option that declares a row's limit.
 fn declaration(row: &Row) -> Option<&'static str> {
     (labels(row.area).declaration)(row)
 }
@@ -322,8 +319,8 @@ fn is_about_peak(code: &Named<WarningCode>) -> bool {
     matches!(code.known(), Some(WarningCode::PeakUnknown | WarningCode::AbovePeak))
 }
 
-/// Whether what a warning says is said by another one of the row: that it was cut short says how few samples it has.
-fn is_told_by_another(row: &Row, code: &Named<WarningCode>) -> bool {
+/// Whether another warning of the row implies this one: a row that was cut short has few samples.
+fn is_implied(row: &Row, code: &Named<WarningCode>) -> bool {
     let is_cut = || row.warnings.iter().any(|warning| warning.code == WarningCode::CutShort);
     *code == WarningCode::FewSamples && is_cut()
 }
@@ -331,12 +328,11 @@ fn is_told_by_another(row: &Row, code: &Named<WarningCode>) -> bool {
 /// The warnings that made a row's grade what it is.
 fn grade_codes(row: &Row) -> Vec<&Named<WarningCode>> {
     let Some(grade) = row.grade.filter(|grade| *grade > Grade::A) else { return Vec::new() };
-    let causes =
-        row.warnings.iter().filter(|warning| warning.grade == grade && !is_told_by_another(row, &warning.code));
+    let causes = row.warnings.iter().filter(|warning| warning.grade == grade && !is_implied(row, &warning.code));
     causes.take(MARKS_PER_ROW).map(|warning| &warning.code).collect()
 }
 
-/// The kind of peak that the row's headline is held against, with its formula.
+/// The kind of peak that the row's efficiency is of, with its formula.
 fn against(row: &Row) -> Option<(PeakKind, &str)> {
     let metric = row.metrics.first()?;
     let kind = metric.efficiency?.of;
@@ -344,7 +340,7 @@ fn against(row: &Row) -> Option<(PeakKind, &str)> {
     Some((kind, peak.map_or("", |peak| peak.formula.as_str())))
 }
 
-/// The kind of peak that every efficiency of a section is of; `None` where they differ, or where there is none.
+/// The kind of peak that every efficiency of a section is of; `None` where they differ.
 pub(super) fn efficiency_kind(section: &Section<'_>) -> Option<PeakKind> {
     let mut kinds = section.rows().filter_map(|row| row.metrics.first()?.efficiency.map(|efficiency| efficiency.of));
     let first = kinds.next()?;
@@ -388,7 +384,7 @@ pub(super) const fn status_words(status: Status) -> &'static str {
     }
 }
 
-/// Why a row has no figures, as a sentence that names nothing that its line says, so that rows share it.
+/// Why a row was not measured, without what its line says, so that rows share the sentence.
 pub(crate) fn without_words(row: &Row) -> String {
     let reason = row.reason.as_deref().unwrap_or("no reason was recorded");
     let status = status_words(row.status);
@@ -403,4 +399,43 @@ pub(crate) fn without_words(row: &Row) -> String {
 pub(crate) fn reason_words(reason: &str) -> String {
     let known = REASONS.iter().find(|(word, _)| *word == reason).map_or(reason, |(_, words)| *words).trim_end();
     if known.ends_with(['.', '!', '?']) { known.to_owned() } else { format!("{known}.") }
+}
+
+/// The highest rate of vector instructions of the same type, for a plain loop.
+fn vector_peak(row: &Row) -> Option<f64> {
+    let plain = cpu::params(row).is_some_and(|params| params.op == CpuOp::Plain);
+    let peaks = &headline(row).filter(|_| plain)?.peaks;
+    peaks.iter().find(|peak| peak.kind == PeakKind::PlatformMaximum).map(|peak| peak.value)
+}
+
+/// The footnote of rows with a vector peak: each type by the row with the most threads that had a CPU each.
+fn plain_text(rows: &[&Row]) -> String {
+    let of = |element: Element| {
+        let rows = rows.iter().filter_map(|row| Some((*row, cpu::params(row)?)));
+        let own = rows.filter(|(_, params)| params.element == element);
+        own.max_by_key(|(row, params)| (!is_oversubscribed(row), params.threads))
+    };
+    let told: Vec<(&Row, &CpuParams)> = Element::ALL.iter().filter_map(|element| of(*element)).collect();
+    let counts = || told.iter().map(|(_, params)| params.threads);
+    let common = counts().next().filter(|first| counts().all(|count| count == *first));
+    let items: Vec<String> =
+        told.iter().filter_map(|(row, params)| plain_item(row, params, common.is_none())).collect();
+    let with = common.map_or_else(String::new, |count| format!(", with {}", threads(count)));
+    format!(
+        "This is the share of the scalar peak, which is all that a plain loop can reach. A vector loop could do a \
+         multiple of it{with}: {}.",
+        items.join(", ")
+    )
+}
+
+fn is_oversubscribed(row: &Row) -> bool {
+    row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed)
+}
+
+/// `FP64 21x (191.9 GFLOP/s)`.
+fn plain_item(row: &Row, params: &CpuParams, name_threads: bool) -> Option<String> {
+    let (peak, metric) = (vector_peak(row)?, headline(row)?);
+    let figure = quantity(peak, metric.unit);
+    let threads = if name_threads { format!(" with {}", threads(params.threads)) } else { String::new() };
+    Some(format!("{} {}x ({figure}{threads})", cpu::precision(params.element), factor(peak / metric.summary.median)))
 }

@@ -1,5 +1,4 @@
-//! What trusted tools measured beside our own rows: one line for each row and tool, below them what became of the
-//! others and why two figures may differ. Ratios and verdicts are the document's.
+//! What reference tools measured: a line for each row and tool, then which did not run, and why two values may differ.
 
 use model::document::{Row, Status};
 use model::number::percent_brief;
@@ -19,7 +18,7 @@ const HOW_TO_READ: &str = "Ratio: ours over theirs, of medians, with its 95 % in
     measured in turn. For latencies less is better. At least as fast: the ratio favours us or is even, and the worse \
     end of its interval is within 5 %.";
 
-/// A tool with its version is cut to this width: some versions are a sentence.
+/// Width of a tool with its version; some versions are a sentence.
 const LONGEST_TOOL: usize = 20;
 
 /// One tool beside one metric of a row.
@@ -73,7 +72,7 @@ impl Beside<'_> {
         if headline { row } else { format!("{row}, {}", self.metric.name) }
     }
 
-    /// Our figure in this comparison: that of the same pairs, not of the whole row.
+    /// Our value of the same pairs, not of the whole row.
     fn ours(&self) -> Option<f64> {
         Some(self.reference.ratio? * self.reference.median?)
     }
@@ -94,7 +93,7 @@ impl Beside<'_> {
         Some(format!("{}{}", style.plus_minus(), percent_brief(self.reference.half_width?)))
     }
 
-    /// The verdict in words, `why` it cannot be told included where there is room for it.
+    /// The verdict in words; `why`: with the reason of an inconclusive one.
     fn verdict(&self, style: &Style, why: bool) -> (String, Tone) {
         let pairs = counted(self.reference.samples.len() as u64, "pair");
         match self.reference.verdict {
@@ -115,8 +114,8 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// In the first of these forms that fits: a line for each tool; what was measured above its tools; the same with
-    /// the interval as what the ratio can be off by.
+    /// In the first of these forms that fits: a line for each tool; the row above its tools; the same with half of the
+    /// interval.
     fn lines(&self) -> Vec<String> {
         let fits = |blocks: &[Block], gap: usize, indent: usize| table_width(blocks, gap) + indent <= self.style.width;
         let mut wide = vec![self.what_block()];
@@ -132,7 +131,7 @@ impl Comparison<'_> {
 
     const INDENT: &'static str = "    ";
 
-    /// What was measured on a line of its own, the tools below it.
+    /// The row on a line of its own, the tools below it.
     fn below(&self, figures: &[String]) -> Vec<String> {
         let mut lines = vec![self.style.paint(TITLE, Tone::Strong)];
         lines.extend(figures.first().map(|heading| format!("{}{heading}", Self::INDENT)));

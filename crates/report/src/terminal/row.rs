@@ -1,4 +1,4 @@
-//! Values of a row that every table shows.
+//! What every table shows of a row.
 
 use model::document::{Row, Status};
 use model::sample::{Metric, MetricName};
@@ -7,13 +7,12 @@ use model::warning::Grade;
 use crate::style::Tone;
 use areas::label::table_rules;
 
-/// The figure that a row stands for.
+/// The first metric of a measured row.
 pub(super) fn headline(row: &Row) -> Option<&Metric> {
     row.metrics.first().filter(|_| row.status == Status::Ok)
 }
 
-/// What 99 % of a measured row's requests or round trips took at most, in seconds; `None` where they were not timed one
-/// by one.
+/// The 99th percentile of the latency in seconds, where requests or round trips were timed one by one.
 pub(super) fn p99(row: &Row) -> Option<f64> {
     let timed = table_rules(row.area).requests && row.status == Status::Ok;
     let latency = row.metric(MetricName::Latency).filter(|_| timed)?;

@@ -1,4 +1,4 @@
-//! The small tables below an area's: rows that are read together and not one by one.
+//! How the small tables below an area's are set.
 
 use model::document::{Row, Status};
 use model::sample::{Metric, MetricName, Percentiles};
@@ -58,8 +58,7 @@ impl CommonUnit {
     }
 }
 
-/// The rows of a table: what each is called, and columns for those of their places that are not the same in all of
-/// them; what is the same belongs into the title.
+/// The labels of a table's rows, with columns for their places where these differ; what all share is in the title.
 pub(crate) struct Named {
     title: String,
     labels: Vec<String>,
