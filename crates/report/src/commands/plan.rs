@@ -1,5 +1,6 @@
 //! `--list`: what would be measured, and how long it would take.
 
+use crate::grid::groups::grouped;
 use crate::reason;
 use model::number::{counted, duration, size};
 
@@ -37,15 +38,7 @@ type Obstacle = (String, Vec<String>);
 
 /// What of the plan will be skipped, a line for reasons that differ in their figures at most, with the first ids.
 pub fn skipped(obstacles: &[Obstacle]) -> Vec<String> {
-    let mut shapes: Vec<(String, Vec<&Obstacle>)> = Vec::new();
-    for obstacle in obstacles {
-        let shape = reason::shape(&obstacle.0);
-        match shapes.iter_mut().find(|(other, _)| *other == shape) {
-            Some((_, alike)) => alike.push(obstacle),
-            None => shapes.push((shape, vec![obstacle])),
-        }
-    }
-    let line = |(_, alike): &(String, Vec<&Obstacle>)| {
+    let line = |(_, alike): (String, Vec<&Obstacle>)| {
         let ids: Vec<&str> = alike.iter().flat_map(|(_, ids)| ids).map(String::as_str).collect();
         let named = ids.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
         let more = ids.len().saturating_sub(NAMED);
@@ -53,7 +46,7 @@ pub fn skipped(obstacles: &[Obstacle]) -> Vec<String> {
         let reason = reason::merged(&alike.iter().map(|(reason, _)| reason.as_str()).collect::<Vec<_>>());
         format!("skipped: {named}{more}: {reason}")
     };
-    shapes.iter().map(line).collect()
+    grouped(obstacles, |(reason, _)| Some(reason::shape(reason))).into_iter().map(line).collect()
 }
 
 /// Ids that stand before a reason.

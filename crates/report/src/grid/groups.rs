@@ -7,6 +7,22 @@ use super::value::Grid;
 use areas::cpu::label as cpu;
 use areas::label::{Axis, Common, Label, stem};
 
+/// The items that have a key, by it, in the order of first appearance.
+pub(crate) fn grouped<T, K: PartialEq>(
+    items: impl IntoIterator<Item = T>,
+    key: impl Fn(&T) -> Option<K>,
+) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for item in items {
+        let Some(key) = key(&item) else { continue };
+        match groups.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, group)) => group.push(item),
+            None => groups.push((key, vec![item])),
+        }
+    }
+    groups
+}
+
 /// The benchmarks of each area that has some.
 pub(crate) fn by_area(document: &Document) -> impl Iterator<Item = (Area, Vec<&Row>)> {
     let of = |area: &Area| (*area, document.experiments.iter().filter(|row| row.area == *area).collect::<Vec<_>>());
@@ -28,25 +44,19 @@ pub(crate) fn tables_by_area<'a>(
 /// The benchmarks that differ in their place on the axis alone, the least first.
 #[derive(Debug)]
 pub(crate) struct Group<'a> {
-    pub(crate) stem: String,
     pub(crate) label: Label,
     pub(crate) rows: Vec<&'a Row>,
 }
 
 /// These benchmarks in groups, arithmetic by precision.
 pub(crate) fn groups<'a>(rows: &[&'a Row], axis: Axis, common: &Common) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
-    for row in rows {
-        // Benchmarks of one name may have been carried out differently, by another engine for example.
-        let (stem, label) = (stem(row, axis), Label::of(row, common, axis));
-        match groups.iter_mut().find(|group| group.stem == stem && group.label == label) {
-            Some(group) => group.rows.push(row),
-            None => groups.push(Group { stem, label, rows: vec![row] }),
-        }
-    }
-    for group in &mut groups {
-        group.rows.sort_by_key(|row| axis.position(row));
-    }
+    // Benchmarks of one name may have been carried out differently, by another engine for example.
+    let key = |row: &&Row| Some((stem(row, axis), Label::of(row, common, axis)));
+    let group = |((_, label), mut rows): ((String, Label), Vec<&'a Row>)| {
+        rows.sort_by_key(|row| axis.position(row));
+        Group { label, rows }
+    };
+    let mut groups: Vec<Group<'a>> = grouped(rows.iter().copied(), key).into_iter().map(group).collect();
     // In other areas all have the same place.
     groups.sort_by_key(|group| group.rows.first().map(|row| cpu::order(row)));
     groups

@@ -7,6 +7,7 @@ use model::sample::Metric;
 
 use super::notes::reason_words;
 use super::sections::Section;
+use crate::grid::groups::grouped;
 use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, wrap};
 use crate::style::{Style, Tone};
 use areas::label::Label;
@@ -193,55 +194,38 @@ impl Comparison<'_> {
     }
 }
 
-/// Rows that share a remark about a tool.
-struct Remark<'a> {
-    tool: &'a str,
-    status: Status,
-    text: &'a str,
-    rows: Vec<&'a Beside<'a>>,
+/// What remarks on rows and tools have in common: tool, status and text.
+type Remark<'a> = (&'a str, Status, &'a str);
+
+fn remark<'a>(beside: &Beside<'a>, text: &'a str) -> Remark<'a> {
+    (&beside.reference.tool, beside.reference.status, text)
 }
 
-/// The same remark about the same tool, once.
-fn gathered<'a>(all: &'a [Beside<'a>], text: impl Fn(&'a Reference) -> Option<&'a str>) -> Vec<Remark<'a>> {
-    let mut remarks: Vec<Remark<'a>> = Vec::new();
-    for beside in all {
-        let Reference { tool, status, .. } = beside.reference;
-        let Some(text) = text(beside.reference) else { continue };
-        let alike = |remark: &&mut Remark<'_>| (remark.tool, remark.status, remark.text) == (tool, *status, text);
-        match remarks.iter_mut().find(alike) {
-            Some(remark) => remark.rows.push(beside),
-            None => remarks.push(Remark { tool, status: *status, text, rows: vec![beside] }),
-        }
-    }
-    remarks
-}
-
-impl Remark<'_> {
-    /// The row where it is one, else how many there are.
-    fn beside(&self) -> String {
-        match self.rows[..] {
-            [only] => only.words(),
-            _ => counted(self.rows.len() as u64, "row"),
-        }
+/// The row where it is one, else how many there are.
+fn rows_words(rows: &[&Beside<'_>]) -> String {
+    match rows {
+        [only] => only.words(),
+        _ => counted(rows.len() as u64, "row"),
     }
 }
 
-/// Why a tool's figures may differ from ours, the rows named only where it is not the same for all of them.
+/// Why a tool's values may differ from ours; the rows are named only where it is not the same for all of them.
 fn explanations(measured: &[Beside<'_>]) -> Vec<String> {
-    let remarks = gathered(measured, |reference| reference.explanation.as_deref());
-    let several = |tool: &str| remarks.iter().filter(|remark| remark.tool == tool).count() > 1;
-    let told = |remark: &Remark<'_>| {
-        let rows = if several(remark.tool) { format!(", beside {}", remark.beside()) } else { String::new() };
-        format!("{}{rows}: {}", remark.tool, reason_words(remark.text))
+    let remarks = grouped(measured, |one| Some(remark(one, one.reference.explanation.as_deref()?)));
+    let several = |tool: &str| remarks.iter().filter(|((other, ..), _)| *other == tool).count() > 1;
+    let words = |((tool, _, text), rows): &(Remark<'_>, Vec<&Beside<'_>>)| {
+        let rows = if several(tool) { format!(", beside {}", rows_words(rows)) } else { String::new() };
+        format!("{tool}{rows}: {}", reason_words(text))
     };
-    remarks.iter().map(told).collect()
+    remarks.iter().map(words).collect()
 }
 
 /// The tools that did not run, or not well, and why.
 fn absences(others: &[Beside<'_>]) -> Vec<String> {
-    let remarks = gathered(others, |reference| Some(reference.reason.as_deref().unwrap_or("no reason was recorded")));
-    let told = |remark: &Remark<'_>| {
-        format!("{} {} beside {}: {}", remark.tool, remark.status, remark.beside(), reason_words(remark.text))
+    let unknown = "no reason was recorded";
+    let remarks = grouped(others, |one| Some(remark(one, one.reference.reason.as_deref().unwrap_or(unknown))));
+    let words = |((tool, status, text), rows): (Remark<'_>, Vec<&Beside<'_>>)| {
+        format!("{tool} {status} beside {}: {}", rows_words(&rows), reason_words(text))
     };
-    remarks.iter().map(told).collect()
+    remarks.into_iter().map(words).collect()
 }

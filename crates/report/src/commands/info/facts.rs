@@ -9,6 +9,7 @@ use model::unit::Unit;
 
 use super::peaks::{OTHERS, fastest};
 use super::section::{Fact, Section};
+use crate::grid::groups::grouped;
 use areas::cpu::label::stem_words;
 use model::number::{clock, counted, quantity, size};
 
@@ -159,22 +160,10 @@ const fn core_kind_words(kind: CoreKind) -> &'static str {
 /// Caches of one kind are told together.
 fn caches(facts: &mut Facts<'_>, caches: &[Cache]) {
     let named = caches.iter().map(|cache| (format!("L{} {}", cache.level, cache.kind), cache_words(cache)));
-    for ((name, value), count) in counted_alike(named) {
-        let value = if count > 1 { format!("{count} x {value}") } else { value };
+    for ((name, value), alike) in grouped(named, |words| Some(words.clone())) {
+        let value = if alike.len() > 1 { format!("{} x {value}", alike.len()) } else { value };
         facts.add(&name, "caches", Some(value));
     }
-}
-
-/// Each distinct item with the number of times it occurs, in the order of first appearance.
-fn counted_alike<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<(T, usize)> {
-    let mut counted: Vec<(T, usize)> = Vec::new();
-    for item in items {
-        match counted.iter_mut().find(|(other, _)| *other == item) {
-            Some((_, count)) => *count += 1,
-            None => counted.push((item, 1)),
-        }
-    }
-    counted
 }
 
 fn dimm_words(dimm: &Dimm) -> String {
@@ -212,8 +201,8 @@ fn memory(facts: &mut Facts<'_>, memory: &Memory) {
     facts.add("link of a die", "memory.die_read_bytes_per_cycle", link);
     let filled = |slots: u32| format!("{slots}, {} with a module", memory.dimms.len());
     facts.add("slots", "memory.slots", memory.slots.map(filled));
-    for (words, count) in counted_alike(memory.dimms.iter().map(dimm_words)) {
-        facts.add("modules", "memory.dimms", Some(format!("{count} x {words}")));
+    for (words, alike) in grouped(&memory.dimms, |dimm| Some(dimm_words(dimm))) {
+        facts.add("modules", "memory.dimms", Some(format!("{} x {words}", alike.len())));
     }
     facts.add("base page", "memory.page_bytes", memory.page_bytes.map(size));
     facts.add("huge pages", "memory.huge_pages.transparent", memory.huge_pages.transparent.as_ref());

@@ -7,6 +7,7 @@ use model::sample::{MetricName, Percentiles};
 use model::unit::Unit;
 
 use super::drawing::{CommonUnit, Drawing, Named, figure, percentiles, values};
+use crate::grid::groups::grouped;
 use crate::style::Style;
 use crate::terminal::notes::Notes;
 use crate::terminal::sections::Section;
@@ -108,14 +109,11 @@ impl Drawing<'_> {
             params(row).is_some_and(|own| own.cache != DiskCache::Bypassed && own.load_percent.is_none())
                 && is_apart(row, rows)
         };
-        let mut commons: Vec<DiskParams> = Vec::new();
-        for row in rows.iter().filter(cached) {
-            commons.extend(params(row).map(apart_from_cache).filter(|common| !commons.contains(common)));
-        }
-        let firsts: Vec<&Row> = commons.iter().filter_map(|common| of(DiskCache::Bypassed, common)).collect();
+        let commons = grouped(rows.iter().filter(cached), |row| params(row).map(apart_from_cache));
+        let firsts: Vec<&Row> = commons.iter().filter_map(|(common, _)| of(DiskCache::Bypassed, common)).collect();
         self.titled(&named(&firsts, "Disk, what the page cache adds", false), |spread| {
             let column = |cache: DiskCache| {
-                self.measured(cache_column(cache), commons.iter().map(|common| of(cache, common)), spread)
+                self.measured(cache_column(cache), commons.iter().map(|(common, _)| of(cache, common)), spread)
             };
             DiskCache::ALL.iter().copied().map(column).collect()
         })
@@ -124,22 +122,14 @@ impl Drawing<'_> {
     /// Latency against the share of the highest rate at which requests begin, for each experiment.
     fn loads(&self, rows: &[&Row]) -> Vec<Vec<String>> {
         let unloaded = |own: &DiskParams| DiskParams { load_percent: None, ..own.clone() };
-        let mut experiments: Vec<DiskParams> = Vec::new();
-        for own in rows.iter().filter_map(|row| params(row)).filter(|own| own.load_percent.is_some()) {
-            let common = unloaded(own);
-            if !experiments.contains(&common) {
-                experiments.push(common);
-            }
-        }
-        experiments
-            .iter()
-            .map(|common| {
-                let mut own: Vec<&Row> =
-                    rows.iter().copied().filter(|row| params(row).map(unloaded).as_ref() == Some(common)).collect();
-                own.sort_by_key(|row| params(row).map(|own| own.load_percent.unwrap_or(u32::MAX)));
-                self.load(common, &own)
-            })
-            .collect()
+        let loaded = rows.iter().filter_map(|row| params(row)).filter(|own| own.load_percent.is_some());
+        let table = |(common, _): (DiskParams, Vec<&DiskParams>)| {
+            let mut own: Vec<&Row> =
+                rows.iter().copied().filter(|row| params(row).map(unloaded).as_ref() == Some(&common)).collect();
+            own.sort_by_key(|row| params(row).map(|own| own.load_percent.unwrap_or(u32::MAX)));
+            self.load(&common, &own)
+        };
+        grouped(loaded, |own| Some(unloaded(own))).into_iter().map(table).collect()
     }
 
     fn load(&self, common: &DiskParams, rows: &[&Row]) -> Vec<String> {

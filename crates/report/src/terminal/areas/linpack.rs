@@ -6,6 +6,7 @@ use model::linpack::{LinpackEngine, LinpackOp};
 use model::sample::MetricName;
 
 use super::drawing::{Drawing, Figures, figure};
+use crate::grid::groups::grouped;
 use crate::layout::{Align, Block, Cell, Column, wrap};
 use crate::style::{Style, Tone};
 use crate::terminal::notes::Notes;
@@ -51,16 +52,8 @@ fn orders<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<u64> {
 
 /// The tables of a section's rows that are read together.
 pub(crate) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
-    let mut curves: Vec<(CurveKind, Vec<&Row>)> = Vec::new();
-    for row in &section.apart {
-        let Some(kind) = kind(row) else { continue };
-        match curves.iter_mut().find(|(other, _)| *other == kind) {
-            Some((_, rows)) => rows.push(row),
-            None => curves.push((kind, vec![row])),
-        }
-    }
     let draw = Drawing { notes, style };
-    curves.iter().flat_map(|(_, rows)| draw.solutions(rows)).collect()
+    grouped(section.apart.iter().copied(), |row| kind(row)).iter().flat_map(|(_, rows)| draw.solutions(rows)).collect()
 }
 
 impl Drawing<'_> {

@@ -7,6 +7,7 @@ use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
 use super::drawing::{Drawing, Figures, GAPS, figure, values};
+use crate::grid::groups::grouped;
 use crate::layout::{Align, Block, Cell, Column, table, wrap};
 use crate::style::{Style, Tone};
 use crate::terminal::notes::Notes;
@@ -64,14 +65,7 @@ pub(crate) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style
 impl Drawing<'_> {
     /// Curves over working sets: one table of as many as fit beside each other, and so on.
     fn curves(&self, rows: &[&Row]) -> Vec<Vec<String>> {
-        let mut groups: Vec<(MemoryParams, Vec<&Row>)> = Vec::new();
-        for row in rows {
-            let Some(own) = params(row).map(apart_from_size) else { continue };
-            match groups.iter_mut().find(|(other, _)| *other == own) {
-                Some((_, group)) => group.push(row),
-                None => groups.push((own, vec![row])),
-            }
-        }
+        let mut groups = grouped(rows.iter().copied(), |row| params(row).map(apart_from_size));
         groups.sort_by_key(|(own, _)| own.pattern != MemoryPattern::Chase);
         let mut paragraphs = Vec::new();
         let mut rest = groups.as_slice();
@@ -199,17 +193,9 @@ impl Drawing<'_> {
 
     /// A matrix for each operation; a single pair is a line.
     fn matrices(&self, rows: &[&Row]) -> Vec<Vec<String>> {
-        let mut ops: Vec<(MemoryOp, bool)> = Vec::new();
-        for own in rows.iter().filter_map(|row| params(row)) {
-            let key = (own.op, own.pattern == MemoryPattern::Pair);
-            if !ops.contains(&key) {
-                ops.push(key);
-            }
-        }
-        let of = |op: MemoryOp| -> Vec<&Row> {
-            rows.iter().copied().filter(|row| params(row).is_some_and(|own| own.op == op)).collect()
-        };
-        ops.into_iter().map(|(op, pair)| self.matrix(op, pair, &of(op))).collect()
+        let key = |row: &&Row| params(row).map(|own| (own.op, own.pattern == MemoryPattern::Pair));
+        let matrices = grouped(rows.iter().copied(), key);
+        matrices.into_iter().map(|((op, pair), rows)| self.matrix(op, pair, &rows)).collect()
     }
 
     fn matrix(&self, op: MemoryOp, pair: bool, rows: &[&Row]) -> Vec<String> {

@@ -7,6 +7,7 @@ use model::sample::{MetricName, Percentiles};
 use model::unit::Unit;
 
 use super::drawing::{CommonUnit, Drawing, Named, figure, percentiles, values, words};
+use crate::grid::groups::grouped;
 use crate::layout::{Block, paragraph};
 use crate::style::{Style, Tone};
 use crate::terminal::header::machine_words;
@@ -45,14 +46,8 @@ pub(crate) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
 
 /// Round trips that differ in more than their connections.
 fn kinds_of_round_trips(rows: &[&Row]) -> usize {
-    let mut kinds: Vec<NetParams> = Vec::new();
-    for own in rows.iter().filter_map(|row| params(row)).filter(|own| own.mode == NetMode::Pingpong) {
-        let kind = NetParams { threads: 1, ..own.clone() };
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
-    kinds.len()
+    let kind = |own: &&NetParams| (own.mode == NetMode::Pingpong).then(|| NetParams { threads: 1, ..(*own).clone() });
+    grouped(rows.iter().filter_map(|row| params(row)), kind).len()
 }
 
 /// The tables of a section's rows that are read together.
