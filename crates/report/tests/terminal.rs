@@ -53,15 +53,9 @@ fn snapshot(name: &str, text: &str) {
 }
 
 #[test]
-fn every_document_on_a_wide_terminal() {
+fn every_document_on_a_wide_terminal_and_on_a_narrow_one_without_unicode() {
     for (name, document) in documents() {
         snapshot(&format!("terminal_{name}_120_unicode"), &render(&document, &RICH));
-    }
-}
-
-#[test]
-fn every_document_on_a_narrow_terminal_without_unicode() {
-    for (name, document) in documents() {
         snapshot(&format!("terminal_{name}_80_ascii"), &render(&document, &Style::PLAIN));
     }
 }
@@ -86,32 +80,19 @@ fn uncolored(text: &str) -> String {
 }
 
 #[test]
-fn nothing_is_said_by_colour_alone() {
+fn no_line_is_too_wide_plain_output_is_ascii_and_nothing_is_said_by_colour_alone() {
     for (name, document) in documents() {
-        let colored = render(&document, &style(120, true, true));
-        assert_eq!(uncolored(&colored), render(&document, &RICH), "{name}");
-    }
-}
-
-#[test]
-fn no_line_is_wider_than_the_terminal() {
-    for (name, document) in documents() {
-        for width in [80, 100, 120, 160] {
-            for unicode in [false, true] {
-                for line in render(&document, &style(width, unicode, false)).lines() {
-                    assert!(line.chars().count() <= width, "{name} at {width}: {line}");
-                    assert_eq!(line.trim_end(), line, "{name}: blanks at the end of a line");
-                }
+        for (width, unicode) in [80, 100, 120, 160].into_iter().flat_map(|width| [(width, false), (width, true)]) {
+            let text = render(&document, &style(width, unicode, false));
+            assert!(unicode || text.is_ascii(), "{name}: {}", text.replace(|c: char| c.is_ascii(), ""));
+            for line in text.lines() {
+                assert!(line.chars().count() <= width, "{name} at {width}: {line}");
+                assert_eq!(line.trim_end(), line, "{name}: blanks at the end of a line");
+            }
+            if (width, unicode) == (120, true) {
+                assert_eq!(uncolored(&render(&document, &style(width, unicode, true))), text, "{name}");
             }
         }
-    }
-}
-
-#[test]
-fn plain_output_is_ascii() {
-    for (name, document) in documents() {
-        let text = render(&document, &Style::PLAIN);
-        assert!(text.is_ascii(), "{name}: {}", text.chars().filter(|c| !c.is_ascii()).collect::<String>());
     }
 }
 

@@ -9,7 +9,7 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::table::{
-    ClassicPart, ClassicTable, Columns, GivesWay, Note, TableColumn, ToolColumns, done_words, table_lines,
+    ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, table_lines,
 };
 use super::values::{Figure, Line, Measured, Point, Series, ToolValue, common, gathered, highest, lines, rows_of};
 use crate::grid::value::Column;
@@ -146,10 +146,13 @@ fn fewest(known: impl Iterator<Item = (u32, Figure)> + Clone) -> Option<u32> {
 const TOTAL: GivesWay = GivesWay { rank: 0, words: "the time for the total" };
 const VECTORS: GivesWay = GivesWay { rank: 2, words: "the vector peak beside plain rows" };
 
-const COLUMNS: Columns<'static> = Columns {
+const SPEC: Spec = Spec {
+    name: "classic-cpu",
+    title: "The classic CPU table, in billions of operations a second (GigaOPS: GFLOP/s, GOP/s)",
     measured: |point| &point.rate,
     lower_is_better: false,
-    format: &giga,
+    format: giga,
+    factor: 1.0,
     units: ["GigaOPS", ""],
     base: None,
     headings: ["Measured", "Theoretical"],
@@ -187,14 +190,11 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
         .grid(Column::number("Vector theoretical"));
     let total = common(points.iter().map(|(_, point)| point.total)).flatten();
     let times = total.map(|total| TableColumn::durations(&points, format!("{} in", power(total))).gives_way(TOTAL));
-    let title = "The classic CPU table, in billions of operations a second";
-    vec![ClassicPart::Table(ClassicTable {
-        grid: Some(("classic-cpu".to_owned(), format!("{title} (GigaOPS: GFLOP/s, GOP/s)"))),
-        title: Some(format!("{title} (GFLOP/s, GOP/s)")),
-        columns: COLUMNS.of((&points, &lines), labels, [Vec::new(), vec![vectors], times.into_iter().collect()]),
-        lines,
-        notes: notes(&series, &points, total),
-    })]
+    let notes = notes(&series, &points, total);
+    let extra = [Vec::new(), vec![vectors], times.into_iter().collect()];
+    let title = "The classic CPU table, in billions of operations a second (GFLOP/s, GOP/s)".to_owned();
+    let table = SPEC.table("", &points, (lines, notes), labels, extra);
+    vec![ClassicPart::Table(ClassicTable { title: Some(title), ..table })]
 }
 
 /// What must be known to read the table, and what follows from it.

@@ -9,7 +9,7 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::table::{
-    ClassicPart, ClassicTable, Columns, GivesWay, Note, TableColumn, ToolColumns, done_words, side_by_side, table_lines,
+    ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, side_by_side, table_lines,
 };
 use super::values::{Figure, Line, Measured, Point, Series, best, common, gathered, highest, lines, rows_of};
 use crate::grid::value::{ABSENT, Column};
@@ -147,61 +147,42 @@ const FIO_IN_GRID: ToolColumns = ToolColumns {
     names_program: false,
 };
 
-/// A table: its name and title, its columns, and the values are this many of the base unit.
-struct Spec {
-    name: &'static str,
-    title: &'static str,
-    factor: f64,
-    /// Columns that only a terminal has.
-    extra: &'static [GivesWay],
-    columns: Columns<'static>,
-}
-
 const THROUGHPUT: Spec = Spec {
     name: "classic-disk-throughput",
     title: "The classic disk table, in 10^6 bytes a second (MB/s)",
+    measured: |point| &point.rate,
+    lower_is_better: false,
+    format: plain,
     factor: 1e-6,
-    extra: &[FLUSHED, TOTAL],
-    columns: Columns {
-        measured: |point| &point.rate,
-        lower_is_better: false,
-        format: &plain,
-        units: ["MB/s"; 2],
-        base: Some(Unit::BytePerSecond),
-        headings: ["Measured throughput", "Theoretical"],
-        in_text: Some(["threads", "efficiency"]),
-        interval: Some(GivesWay { rank: 4, words: "the interval" }),
-        tools: TOOLS,
-    },
+    units: ["MB/s"; 2],
+    base: Some(Unit::BytePerSecond),
+    headings: ["Measured throughput", "Theoretical"],
+    in_text: Some(["threads", "efficiency"]),
+    interval: Some(GivesWay { rank: 4, words: "the interval" }),
+    tools: TOOLS,
 };
 
 const LATENCY: Spec = Spec {
     name: "classic-disk-latency",
     title: "The classic disk table of latency: what one request takes, in milliseconds",
+    measured: |point| &point.latency,
+    lower_is_better: true,
     factor: 1e3,
-    extra: &[P99],
-    columns: Columns {
-        measured: |point| &point.latency,
-        lower_is_better: true,
-        units: ["ms"; 2],
-        base: Some(Unit::Second),
-        headings: ["Measured", "Theoretical"],
-        ..THROUGHPUT.columns
-    },
+    units: ["ms"; 2],
+    base: Some(Unit::Second),
+    headings: ["Measured", "Theoretical"],
+    ..THROUGHPUT
 };
 
 const IOPS: Spec = Spec {
     name: "classic-disk-iops",
     title: "The classic disk table of IOPS, in requests a second",
+    measured: |point| &point.iops,
     factor: 1.0,
-    extra: &[TOTAL],
-    columns: Columns {
-        measured: |point| &point.iops,
-        units: ["IOPS"; 2],
-        base: Some(Unit::PerSecond),
-        headings: ["Measured", "Theoretical"],
-        ..THROUGHPUT.columns
-    },
+    units: ["IOPS"; 2],
+    base: Some(Unit::PerSecond),
+    headings: ["Measured", "Theoretical"],
+    ..THROUGHPUT
 };
 
 /// The tables with what must be known to read them. As a grid, latency is that of small and of large blocks.
@@ -210,23 +191,21 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let (of_requests, of_rates): (Vec<_>, Vec<_>) = all.iter().partition(|series| series.key.of_requests);
     let (rates, requests) = (lines(of_rates.iter().copied()), lines(of_requests));
     let place = where_measured(document).map_or_else(String::new, |place| format!(": {place}"));
-    let title = format!("{}{place}", THROUGHPUT.title);
-    let throughput = table(&THROUGHPUT, Some(title.clone()), &rates, rate_notes(&rates, &requests));
-    let throughput = ClassicTable { grid: Some((THROUGHPUT.name.to_owned(), title)), ..throughput };
+    let throughput = table(&THROUGHPUT, &place, &rates, &[FLUSHED, TOTAL], rate_notes(&rates, &requests));
     let timed = |series: &&&Series<DiskKey>| series.points.iter().any(|point| point.latency.figure.is_some());
     let timed: Vec<&Series<DiskKey>> = of_rates.iter().filter(timed).copied().collect();
     let title = "The classic disk table of latency for large blocks: what one request takes";
     let visits = side_by_side(title, labels(&timed, |series| &series.key), &timed);
-    let scaled = latency_spec(&requests);
-    let title = format!("The classic disk table of latency, in {}", scaled.columns.units[0]);
-    let latency = table(&scaled, Some(title), &requests, latency_notes(&requests));
-    let latency = ClassicTable { grid: None, ..latency };
+    let spec = latency_spec(&requests);
+    let title = format!("The classic disk table of latency, in {}", spec.units[0]);
+    let latency = table(&spec, "", &requests, &[P99], latency_notes(&requests));
+    let latency = ClassicTable { grid: None, title: Some(title), ..latency };
     let both: Vec<Line<'_, DiskKey>> = requests.iter().chain(&rates).copied().collect();
     let highest = Note::highest(highest(&past_cache(&both), |point| point.latency.efficiency), line_words);
     let notes = highest.into_iter().chain(latency_notes(&requests)).collect();
-    let latency_grid = table(&LATENCY, None, &both, notes);
-    let iops = table(&IOPS, Some(IOPS.title.to_owned()), &requests, iops_notes(&requests));
-    let tables = [latency, latency_grid, iops].map(ClassicPart::Table);
+    let in_grids = ClassicTable { title: None, ..table(&LATENCY, "", &both, &[], notes) };
+    let iops = table(&IOPS, "", &requests, &[TOTAL], iops_notes(&requests));
+    let tables = [latency, in_grids, iops].map(ClassicPart::Table);
     [ClassicPart::Table(throughput)].into_iter().chain(visits).chain(tables).collect()
 }
 
@@ -237,11 +216,8 @@ fn past_cache<'a>(points: &[Line<'a, DiskKey>]) -> Vec<Line<'a, DiskKey>> {
 /// Latencies are in milliseconds unless one of those past the page cache is below a tenth of it.
 fn latency_spec(points: &[Line<'_, DiskKey>]) -> Spec {
     let medians = past_cache(points).into_iter().filter_map(|(_, point)| point.latency.median());
-    if medians.fold(f64::INFINITY, f64::min) < 1e-4 {
-        Spec { factor: 1e6, columns: Columns { units: ["us"; 2], ..LATENCY.columns }, ..LATENCY }
-    } else {
-        LATENCY
-    }
+    let is_fast = medians.fold(f64::INFINITY, f64::min) < 1e-4;
+    if is_fast { Spec { factor: 1e6, units: ["us"; 2], ..LATENCY } } else { LATENCY }
 }
 
 /// A value without an exponent where it has no more than nanoseconds' worth of digits: a column of milliseconds is read
@@ -250,28 +226,25 @@ fn plain(value: f64) -> String {
     if (1e-6..1e-3).contains(&value.abs()) { format!("{value:.6}") } else { whole(value) }
 }
 
-/// A table of these lines; `title` is that of a terminal.
-fn table(spec: &Spec, title: Option<String>, points: &[Line<'_, DiskKey>], notes: Vec<Note>) -> ClassicTable {
+/// A table of these lines, with these columns for a terminal alone.
+fn table(spec: &Spec, place: &str, points: &[Line<'_, DiskKey>], extra: &[GivesWay], notes: Vec<Note>) -> ClassicTable {
     let lines = table_lines(points, |series| &series.key.workload);
-    let format = |value: f64| plain(value * spec.factor);
     let figures = |of: fn(&Point) -> Option<f64>, heading: &str, gives_way: GivesWay| {
-        let column = TableColumn::figures(points, |(_, point)| of(point), format);
-        spec.extra.contains(&gives_way).then(|| column.text(heading, Align::Decimal).gives_way(gives_way))
+        let column = TableColumn::figures(points, |(_, point)| of(point), |value| spec.text(value));
+        extra.contains(&gives_way).then(|| column.text(heading, Align::Decimal).gives_way(gives_way))
     };
-    let extra = [figures(|point| point.p99, "p99", P99), figures(|point| point.flushed, "flushed", FLUSHED)];
-    let total = spec.extra.contains(&TOTAL).then(|| TableColumn::durations(points, "total in").gives_way(TOTAL));
-    let has_fio = points.iter().any(|(_, point)| (spec.columns.measured)(point).tool(&["fio"]).is_some());
-    let tools = if has_fio { TOOLS } else { &TOOLS[1..] };
+    let timed = [figures(|point| point.p99, "p99", P99), figures(|point| point.flushed, "flushed", FLUSHED)];
+    let total = extra.contains(&TOTAL).then(|| TableColumn::durations(points, "total in").gives_way(TOTAL));
+    let has_fio = points.iter().any(|(_, point)| (spec.measured)(point).tool(&["fio"]).is_some());
+    let spec = Spec { tools: if has_fio { TOOLS } else { &TOOLS[1..] }, ..*spec };
     let [workloads, blocks, caches] = labels(points, |(series, _)| &series.key);
     let labels = [
         workloads.grid(Column::text("Workload")).kept(),
         blocks.grid(Column::text("Block size")).kept(),
         caches.grid(Column::text("Page cache")),
     ];
-    let columns = Columns { format: &format, tools, ..spec.columns };
-    let extra = [extra.into_iter().flatten().collect(), Vec::new(), total.into_iter().collect()];
-    let columns = columns.of((points, &lines), labels, extra);
-    ClassicTable { grid: Some((spec.name.to_owned(), spec.title.to_owned())), title, lines, columns, notes }
+    let extra = [timed.into_iter().flatten().collect(), Vec::new(), total.into_iter().collect()];
+    spec.table(place, points, (lines, notes), labels, extra)
 }
 
 /// Workload, block and page cache, in a terminal each where it differs from the line above.

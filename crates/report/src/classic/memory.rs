@@ -9,7 +9,7 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::table::{
-    ClassicPart, ClassicTable, Columns, GivesWay, Note, TableColumn, ToolColumns, done_words, seconds, side_by_side,
+    ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, seconds, side_by_side,
     table_lines,
 };
 use super::values::{
@@ -136,10 +136,13 @@ fn fastest_tool<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<ToolValue> {
 const TOTAL: GivesWay = GivesWay { rank: 0, words: "the time for the total" };
 const TOOL: GivesWay = GivesWay { rank: 2, words: "STREAM and pmbw" };
 
-const RATES: Columns<'static> = Columns {
+const RATES: Spec = Spec {
+    name: "classic-memory-throughput",
+    title: "The classic memory table, in 10^9 bytes a second (GB/s)",
     measured: |point| &point.rate,
     lower_is_better: false,
-    format: &giga,
+    format: giga,
+    factor: 1.0,
     units: ["GB/s"; 2],
     base: Some(Unit::BytePerSecond),
     headings: ["Measured throughput", "Theoretical"],
@@ -156,10 +159,13 @@ const RATES: Columns<'static> = Columns {
 };
 
 /// No tool measures the time of a block or of an access, and the columns are there all the same.
-const LATENCIES: Columns<'static> = Columns {
+const LATENCIES: Spec = Spec {
+    name: "classic-memory-latency",
+    title: "The classic memory table of latency: what one thread takes for one block, or for one access",
     measured: |point| &point.latency,
     lower_is_better: true,
-    format: &|value| quantity(value, Unit::Second),
+    format: |value| quantity(value, Unit::Second),
+    factor: 1.0,
     units: [""; 2],
     base: Some(Unit::Second),
     headings: ["Measured latency", "Theoretical"],
@@ -215,17 +221,11 @@ fn rate_table(points: &[Line<'_, MemoryKey>], document: &Document) -> ClassicTab
     ];
     let total = common(points.iter().map(|(_, point)| point.total)).flatten();
     let times = total.map(|total| TableColumn::durations(points, format!("{} B in", power(total))).gives_way(TOTAL));
-    let title = "The classic memory table, in 10^9 bytes a second (GB/s)".to_owned();
     let rows = rows_of(document, "memory").into_iter();
     let rows = rows.filter(|(_, classic)| WORKLOADS.contains(&classic.workload.as_str()));
     let working_set = common(rows.filter_map(|(row, _)| Some(params(row)?.working_set)));
-    ClassicTable {
-        grid: Some(("classic-memory-throughput".to_owned(), title.clone())),
-        title: Some(title),
-        columns: RATES.of((points, &lines), labels, [Vec::new(), Vec::new(), times.into_iter().collect()]),
-        lines,
-        notes: rate_notes(points, total, working_set),
-    }
+    let notes = rate_notes(points, total, working_set);
+    RATES.table("", points, (lines, notes), labels, [Vec::new(), Vec::new(), times.into_iter().collect()])
 }
 
 /// What each of these accesses means.
@@ -281,14 +281,8 @@ fn latency_table(points: &[Line<'_, MemoryKey>], accesses: &[Line<'_, MemoryKey>
         }),
     ];
     let tools = Note::new("No reference tool tells the time of a block or of an access.");
-    let title = "The classic memory table of latency: what one thread takes for one block, or for one access";
-    ClassicTable {
-        grid: Some(("classic-memory-latency".to_owned(), title.to_owned())),
-        title: None,
-        columns: LATENCIES.of((points, &lines), labels, Default::default()),
-        lines,
-        notes: notes.into_iter().flatten().chain(meanings(accesses)).chain([tools]).collect(),
-    }
+    let notes = notes.into_iter().flatten().chain(meanings(accesses)).chain([tools]).collect();
+    LATENCIES.table("", points, (lines, notes), labels, Default::default())
 }
 
 /// `RWS 1 MiB with 2 threads`.

@@ -9,7 +9,7 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::table::{
-    ClassicPart, ClassicTable, Columns, GivesWay, Note, TableColumn, ToolColumns, done_words, table_lines,
+    ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, table_lines,
 };
 use super::values::{
     Figure, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
@@ -106,72 +106,52 @@ const TOOL: GivesWay = GivesWay { rank: 5, words: "iperf and ping" };
 /// The tools of rates, the better for the purpose first.
 const IPERF: &[&str] = &["iperf3", "iperf"];
 
-/// A table: its name and title, the headings of blocks, and the values are this many of the base unit.
-struct Spec {
-    kind: NetKind,
-    name: &'static str,
-    title: &'static str,
-    /// In a terminal, and in a grid.
-    block: [&'static str; 2],
-    factor: f64,
-    columns: Columns<'static>,
-}
-
 const THROUGHPUT: Spec = Spec {
-    kind: NetKind::Rate,
     name: "classic-net-throughput",
     title: "The classic network table, in 10^6 bits a second (Mb/s)",
-    block: ["block", "Block size"],
+    measured: |point| &point.rate,
+    lower_is_better: false,
+    format: whole,
     factor: 8e-6,
-    columns: Columns {
-        measured: |point| &point.rate,
-        lower_is_better: false,
-        format: &whole,
-        units: ["Mb/s"; 2],
-        base: Some(Unit::BytePerSecond),
-        headings: ["Measured", "Theoretical"],
-        in_text: Some(["conc.", "eff."]),
-        interval: Some(GivesWay { rank: 4, words: "the interval" }),
-        tools: &[ToolColumns {
-            programs: IPERF,
-            text: ["iperf", "iperf eff."],
-            grid: ["iperf measured", "iperf efficiency"],
-            gives_way: TOOL,
-            is_kept: true,
-            names_program: true,
-        }],
-    },
+    units: ["Mb/s"; 2],
+    base: Some(Unit::BytePerSecond),
+    headings: ["Measured", "Theoretical"],
+    in_text: Some(["conc.", "eff."]),
+    interval: Some(GivesWay { rank: 4, words: "the interval" }),
+    tools: &[ToolColumns {
+        programs: IPERF,
+        text: ["iperf", "iperf eff."],
+        grid: ["iperf measured", "iperf efficiency"],
+        gives_way: TOOL,
+        is_kept: true,
+        names_program: true,
+    }],
 };
 
 const LATENCY: Spec = Spec {
-    kind: NetKind::RoundTrip,
     name: "classic-net-latency",
     title: "The classic network table of latency: a full round trip, in microseconds",
-    block: ["message", "Message size"],
+    measured: |point| &point.latency,
+    lower_is_better: true,
     factor: 1e6,
-    columns: Columns {
-        measured: |point| &point.latency,
-        lower_is_better: true,
-        units: ["us"; 2],
-        base: Some(Unit::Second),
-        headings: ["Measured latency", "Theoretical latency"],
-        tools: &[ToolColumns {
-            programs: &["ping"],
-            text: ["ping", "ping eff."],
-            grid: ["ping measured", "ping efficiency"],
-            gives_way: TOOL,
-            is_kept: true,
-            names_program: false,
-        }],
-        ..THROUGHPUT.columns
-    },
+    units: ["us"; 2],
+    base: Some(Unit::Second),
+    headings: ["Measured latency", "Theoretical latency"],
+    tools: &[ToolColumns {
+        programs: &["ping"],
+        text: ["ping", "ping eff."],
+        grid: ["ping measured", "ping efficiency"],
+        gives_way: TOOL,
+        is_kept: true,
+        names_program: false,
+    }],
+    ..THROUGHPUT
 };
 
 const TRANSFERS: Spec = Spec {
-    kind: NetKind::Transfer,
     name: "classic-net-transfers",
     title: "The classic network table of transfers: a fixed amount there and the same back, in Mb/s of both",
-    columns: Columns { tools: &[], ..THROUGHPUT.columns },
+    tools: &[],
     ..THROUGHPUT
 };
 
@@ -181,11 +161,16 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let rows: Vec<&Row> = rows_of(document, "net").into_iter().map(|(row, _)| row).collect();
     let rows: Vec<&Row> = rows.into_iter().filter(|row| NetKey::of(row).is_some()).collect();
     let place = Common::of(&rows, Axis::Connections).words().map_or_else(String::new, |place| format!("; {place}"));
-    let table = |spec: &Spec, notes: fn(&[Line<'_, NetKey>]) -> Vec<Note>| {
-        let points = of_kind(&series, spec.kind);
-        ClassicPart::Table(table(spec, &place, &points, notes(&points)))
+    let table = |kind, spec: &Spec, block, notes: fn(&[Line<'_, NetKey>]) -> Vec<Note>| {
+        let points = of_kind(&series, kind);
+        ClassicPart::Table(table(kind, spec, &place, block, &points, notes(&points)))
     };
-    vec![table(&THROUGHPUT, rate_notes), table(&LATENCY, latency_notes), table(&TRANSFERS, |_| Vec::new())]
+    let block = ["block", "Block size"];
+    vec![
+        table(NetKind::Rate, &THROUGHPUT, block, rate_notes),
+        table(NetKind::RoundTrip, &LATENCY, ["message", "Message size"], latency_notes),
+        table(NetKind::Transfer, &TRANSFERS, block, |_| Vec::new()),
+    ]
 }
 
 /// The lines of this kind.
@@ -193,24 +178,31 @@ pub fn of_kind(series: &[Series<NetKey>], kind: NetKind) -> Vec<Line<'_, NetKey>
     lines(series.iter().filter(|series| series.key.kind == kind))
 }
 
-fn table(spec: &Spec, place: &str, points: &[Line<'_, NetKey>], notes: Vec<Note>) -> ClassicTable {
+/// A table of this kind; blocks have these headings in a terminal and in a grid.
+fn table(
+    kind: NetKind,
+    spec: &Spec,
+    place: &str,
+    block: [&str; 2],
+    points: &[Line<'_, NetKey>],
+    notes: Vec<Note>,
+) -> ClassicTable {
     let mut lines = table_lines(points, |series| series.key.protocol);
     // Protocols of one line each need no blank line between them.
     lines.iter_mut().zip(points).for_each(|(line, (series, _))| line.begins_group &= series.points.len() > 1);
-    let format = |value: f64| whole(value * spec.factor);
     let shares = |heading: &str| {
         let column = TableColumn::shares(points, |(_, point)| point.loss).gives_way(LOSS);
         (column, Column::number(heading).shown("%").base(Unit::One))
     };
     let has = |of: fn(&Point) -> Option<f64>| points.iter().any(|(_, point)| of(point).is_some());
     let figures = |heading: &str, gives_way: GivesWay, of: fn(&Point) -> Option<f64>| {
-        let column = TableColumn::figures(points, |(_, point)| of(point), format);
+        let column = TableColumn::figures(points, |(_, point)| of(point), |value| spec.text(value));
         has(of).then(|| column.text(heading, Align::Decimal).gives_way(gives_way))
     };
     let lost = has(|point| point.loss).then(|| shares("").0.text("lost", Align::Decimal));
     let sockperf = |point: &Point| point.latency.tool(&["sockperf"]).map(|found| found.value);
     let extra = [figures("p99", P99, |point| point.p99), lost, figures("sockperf", SOCKPERF, sockperf)];
-    let last = if spec.kind == NetKind::Transfer {
+    let last = if kind == NetKind::Transfer {
         TableColumn::figures(points, |(_, point)| point.latency.median(), |time| quantity(time, Unit::Second))
             .text("there and back", Align::Decimal)
             .grid(Column::number("There and back").base(Unit::Second))
@@ -226,14 +218,12 @@ fn table(spec: &Spec, place: &str, points: &[Line<'_, NetKey>], notes: Vec<Note>
             .kept(),
         TableColumn::words(points, |(series, _)| block_words(series.key.block))
             .once(points, |(series, _)| series.key)
-            .text(spec.block[0], Align::Left)
-            .grid(Column::text(spec.block[1]))
+            .text(block[0], Align::Left)
+            .grid(Column::text(block[1]))
             .kept(),
     ];
     let extra = [extra.into_iter().flatten().collect(), Vec::new(), vec![last, loss.grid(heading)]];
-    let columns = Columns { format: &format, ..spec.columns }.of((points, &lines), labels, extra);
-    let title = format!("{}{place}", spec.title);
-    ClassicTable { grid: Some((spec.name.to_owned(), title.clone())), title: Some(title), lines, columns, notes }
+    spec.table(place, points, (lines, notes), labels, extra)
 }
 
 /// `TCP 64 KiB with 2 connections`.

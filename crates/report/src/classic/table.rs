@@ -195,12 +195,17 @@ pub(super) fn seconds(value: f64) -> String {
     if value < 59.995 { quantity(value, Unit::Second) } else { duration(value) }
 }
 
-/// The columns that every table of benchmarks has: what was measured, what tools measured, and what is possible.
-pub(super) struct Columns<'a> {
-    /// The metric of the table.
+/// A table of benchmarks: what was measured, what tools measured, and what is possible.
+#[derive(Clone, Copy)]
+pub(super) struct Spec {
+    /// Its name as a grid.
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
     pub(super) measured: fn(&Point) -> &Measured,
     pub(super) lower_is_better: bool,
-    pub(super) format: &'a dyn Fn(f64) -> String,
+    /// Writes a value times `factor`.
+    pub(super) format: fn(f64) -> String,
+    pub(super) factor: f64,
     /// In headings of a grid: the unit of the texts (of what was measured, and of the rest), and the base unit of values.
     pub(super) units: [&'static str; 2],
     pub(super) base: Option<Unit>,
@@ -242,7 +247,7 @@ impl ToolColumns {
     }
 }
 
-impl Columns<'_> {
+impl Spec {
     fn value_column(&self, heading: &str) -> Column {
         let column = Column::number(heading).shown(self.units[1]);
         if let Some(base) = self.base { column.base(base) } else { column }
@@ -253,16 +258,36 @@ impl Columns<'_> {
         if self.base.is_some() { column.base(Unit::One) } else { column }
     }
 
-    /// All columns: `labels` first, `extra` after what was measured, `limits` after the limit, `last` before the grades.
-    pub(super) fn of<K>(
+    /// A value as the table writes it.
+    pub(super) fn text(&self, value: f64) -> String {
+        (self.format)(value * self.factor)
+    }
+
+    /// The table of these lines; `place` is added to its title. Its columns: `labels` first, `extra` after what was measured,
+    /// `limits` after the limit, `last` before the grades.
+    pub(super) fn table<K>(
+        &self,
+        place: &str,
+        points: &[Line<'_, K>],
+        (lines, notes): (Vec<TableLine>, Vec<Note>),
+        labels: impl IntoIterator<Item = TableColumn>,
+        extra: [Vec<TableColumn>; 3],
+    ) -> ClassicTable {
+        let title = format!("{}{place}", self.title);
+        let columns = self.columns((points, &lines), labels, extra);
+        let grid = Some((self.name.to_owned(), title.clone()));
+        ClassicTable { grid, title: self.in_text.map(|_| title), lines, columns, notes }
+    }
+
+    fn columns<K>(
         &self,
         (points, lines): (&[Line<'_, K>], &[TableLine]),
         labels: impl IntoIterator<Item = TableColumn>,
         [extra, limits, last]: [Vec<TableColumn>; 3],
     ) -> Vec<TableColumn> {
         let metric = self.measured;
-        let figures =
-            |of: fn(&Measured) -> Option<f64>| TableColumn::figures(points, |line| of(metric(line.1)), self.format);
+        let format = |value: f64| self.text(value);
+        let figures = |of: fn(&Measured) -> Option<f64>| TableColumn::figures(points, |line| of(metric(line.1)), format);
         let set = |column: TableColumn, text: &str, grid: Column| {
             let column = if self.in_text.is_some() { column.text(text, Align::Decimal) } else { column };
             column.grid(grid).kept()
@@ -282,7 +307,7 @@ impl Columns<'_> {
         columns.extend(extra);
         for tool in self.tools {
             let found = |line: &Line<'_, K>| metric(line.1).tool(tool.programs).map(|found| found.value);
-            let values = TableColumn::figures(points, found, self.format);
+            let values = TableColumn::figures(points, found, format);
             columns.push(tool.set(0, values, |heading| self.value_column(heading)));
             let program = |line: &Line<'_, K>| metric(line.1).tool(tool.programs).map(|found| found.tool.clone());
             let programs = TableColumn::words(points, |line| program(line).unwrap_or_default());
@@ -302,7 +327,7 @@ impl Columns<'_> {
         }
         let deviations = figures(|measured| measured.figure?.stddev);
         columns.push(set(deviations, "std dev", self.value_column("Standard deviation")));
-        columns.push(TableColumn::intervals(points, |line| metric(line.1).figure, self.format).kept());
+        columns.push(TableColumn::intervals(points, |line| metric(line.1).figure, format).kept());
         columns.extend(last);
         columns.push(TableColumn::grades(lines));
         columns
