@@ -4,14 +4,14 @@
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Part<'a> {
     Words(&'a str),
-    Figure(&'a str, f64),
+    Number(&'a str, f64),
 }
 
-/// What reasons that differ in their figures alone have in common.
+/// The same for reasons that differ in numbers alone.
 pub(crate) fn shape(reason: &str) -> String {
     let common = |part| match part {
         Part::Words(words) => words,
-        Part::Figure(..) => "#",
+        Part::Number(..) => "#",
     };
     parts(reason).into_iter().map(common).collect()
 }
@@ -20,29 +20,29 @@ pub(crate) fn shape(reason: &str) -> String {
 pub(crate) fn merged(reasons: &[&str]) -> String {
     let all: Vec<Vec<Part<'_>>> = reasons.iter().map(|reason| parts(reason)).collect();
     let Some(first) = all.first() else { return String::new() };
-    let told = |(place, part): (usize, &Part<'_>)| {
-        let Part::Figure(..) = part else { return text(*part).to_owned() };
-        let figures = || all.iter().filter_map(|parts| parts.get(place).copied());
-        let least = figures().reduce(|least, other| if value(other) < value(least) { other } else { least });
-        let most = figures().reduce(|most, other| if value(other) > value(most) { other } else { most });
+    let shown = |(place, part): (usize, &Part<'_>)| {
+        let Part::Number(..) = part else { return text(*part).to_owned() };
+        let numbers = || all.iter().filter_map(|parts| parts.get(place).copied());
+        let least = numbers().reduce(|least, other| if value(other) < value(least) { other } else { least });
+        let most = numbers().reduce(|most, other| if value(other) > value(most) { other } else { most });
         match (least.map(text), most.map(text)) {
             (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
             _ => text(*part).to_owned(),
         }
     };
-    first.iter().enumerate().map(told).collect()
+    first.iter().enumerate().map(shown).collect()
 }
 
 const fn text(part: Part<'_>) -> &str {
     match part {
-        Part::Words(text) | Part::Figure(text, _) => text,
+        Part::Words(text) | Part::Number(text, _) => text,
     }
 }
 
 const fn value(part: Part<'_>) -> f64 {
     match part {
         Part::Words(_) => 0.0,
-        Part::Figure(_, value) => value,
+        Part::Number(_, value) => value,
     }
 }
 
@@ -50,16 +50,16 @@ fn parts(reason: &str) -> Vec<Part<'_>> {
     reason.split_inclusive(' ').flat_map(word_parts).collect()
 }
 
-/// A word with the blank behind it: a figure and what stands behind it, or words.
+/// A word with the blank behind it: a number and the rest, or words.
 fn word_parts(word: &str) -> impl Iterator<Item = Part<'_>> {
     let digits = word.trim_end_matches([' ', ',', ';', ':', '.', ')']);
-    let is_figure = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let figure = digits.parse().ok().filter(|_| is_figure);
-    let (figure, words) = match figure {
-        Some(value) => (Some(Part::Figure(digits, value)), &word[digits.len()..]),
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let number = digits.parse().ok().filter(|_| is_number);
+    let (number, words) = match number {
+        Some(value) => (Some(Part::Number(digits, value)), &word[digits.len()..]),
         None => (None, word),
     };
-    figure.into_iter().chain(Some(Part::Words(words)))
+    number.into_iter().chain(Some(Part::Words(words)))
 }
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_that_differ_in_figures_are_one() {
+    fn reasons_that_differ_in_numbers_are_one() {
         let of = |seconds: &str| format!("a solution is expected to take {seconds} s, and no more than 20 s are given");
         let [a, b, c] = ["84.5", "31", "955"].map(of);
         assert_eq!((shape(&a), shape(&a)), (shape(&b), shape(&c)));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_units_are_no_figures() {
+    fn numbers_in_names_and_units_make_a_difference() {
         for (one, other) in
             [("needs avx512 here", "needs avx2 here"), ("takes 4 KiB", "takes 4 MiB"), ("n1", "n2"), ("", "1")]
         {

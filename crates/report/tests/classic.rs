@@ -267,7 +267,7 @@ fn rates_round_trips_and_transfers_are_tables_of_their_own_by_protocol_block_and
     let title = grid(&fixture::classic_net(), "classic-net-throughput").unwrap().title;
     assert!(title.ends_with("; loopback"), "{title}");
     let skipped = &net_series(&all, NetKind::Rate, tcp, 32 << 10).points[3];
-    assert!(skipped.status == Status::Skipped && skipped.rate.figure.is_none() && skipped.total_seconds.is_none());
+    assert!(skipped.status == Status::Skipped && skipped.rate.estimate.is_none() && skipped.total_seconds.is_none());
 }
 
 #[test]
@@ -281,9 +281,9 @@ fn totals_of_networks_are_worked_out_from_bytes_and_from_round_trips() {
     let trip = &net_series(&all, NetKind::RoundTrip, Protocol::Tcp, 1).points[2];
     let each = trip.latency.median().unwrap();
     assert!((trip.total_seconds.unwrap() / (1e6 * each / 4.0) - 1.0).abs() < 1e-9, "four connections share them");
-    assert!(trip.rate.figure.is_none() && trip.latency.theory.is_none() && trip.latency.efficiency.is_none());
+    assert!(trip.rate.estimate.is_none() && trip.latency.theory.is_none() && trip.latency.efficiency.is_none());
     let transfer = &net_series(&all, NetKind::Transfer, Protocol::Tcp, 64 << 10).points[0];
-    assert!(transfer.latency.figure.is_some() && transfer.latency.theory.is_none());
+    assert!(transfer.latency.estimate.is_some() && transfer.latency.theory.is_none());
 }
 
 #[test]

@@ -302,7 +302,7 @@ pub(crate) fn percentiles(area: Area, name: &'static str, title: &'static str, a
             let latency = quantity(value, Unit::Second);
             let which = if share == "slowest" { "the slowest".to_owned() } else { format!("{share} at most") };
             let mark = measured.other_mark(value, 0, &format!(": {which} {latency}, {} operations", of.count));
-            let cells = vec![Cell::figure(Some(value), |_| latency), Cell::count(of.count)];
+            let cells = vec![Cell::number(Some(value), |_| latency), Cell::count(of.count)];
             let mark = Mark { grade: measured.row.grade, cells, ..mark };
             Point { x: index as f64, place: share.to_owned(), y: value, limit: None, mark }
         };

@@ -116,7 +116,7 @@ impl Cell {
     }
 
     /// A value with its text; [`ABSENT`] where it is unknown or not finite.
-    pub fn figure(value: Option<f64>, text: impl FnOnce(f64) -> String) -> Self {
+    pub fn number(value: Option<f64>, text: impl FnOnce(f64) -> String) -> Self {
         let known = value.filter(|value| value.is_finite());
         known.map_or_else(Self::absent, |value| Self { text: text(value), value: Some(value) })
     }
@@ -129,12 +129,12 @@ impl Cell {
 
     /// A share as a percentage: `99.3 %`.
     pub fn share(value: Option<f64>) -> Self {
-        Self::figure(value, percent)
+        Self::number(value, percent)
     }
 
     /// A time with a unit that suits it: `112.0 ns`.
     pub fn seconds(value: Option<f64>) -> Self {
-        Self::figure(value, |value| quantity(value, Unit::Second))
+        Self::number(value, |value| quantity(value, Unit::Second))
     }
 
     /// Whether nothing is known or applies here.
@@ -184,12 +184,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_a_dash_and_no_figure() {
+    fn what_is_unknown_is_a_dash_without_a_value() {
         for unknown in [None, Some(f64::NAN), Some(f64::INFINITY)] {
             assert!(Cell::share(unknown).is_absent());
         }
         assert!(Cell::text("").is_absent());
         assert_eq!(Cell::share(Some(0.5)), Cell { text: "50.0 %".into(), value: Some(0.5) });
-        assert!(!Cell::figure(Some(0.0), |_| ABSENT.to_owned()).is_absent());
+        assert!(!Cell::number(Some(0.0), |_| ABSENT.to_owned()).is_absent());
     }
 }

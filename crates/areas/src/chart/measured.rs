@@ -69,7 +69,7 @@ impl<'a> Measured<'a> {
     }
 
     fn cell(&self, value: Option<f64>) -> Cell {
-        Cell::figure(value, |value| quantity(value, self.notation()))
+        Cell::number(value, |value| quantity(value, self.notation()))
     }
 
     /// The mark of the median, with the cells of [`median_columns`].

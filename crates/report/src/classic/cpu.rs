@@ -11,7 +11,7 @@ use model::unit::Unit;
 use super::table::{
     ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, table_lines,
 };
-use super::values::{Figure, Line, Measured, Point, Series, ToolValue, common, gathered, highest, lines, rows_of};
+use super::values::{Estimate, Line, Measured, Point, Series, ToolValue, common, gathered, highest, lines, rows_of};
 use crate::grid::value::Column;
 use crate::layout::Align;
 use areas::cpu::label as cpu;
@@ -134,13 +134,13 @@ fn hpl(document: &Document, threads: u32) -> Option<ToolValue> {
 
 /// The fewest threads that are as fast as any.
 pub fn best_threads(series: &Series<CpuKey>) -> Option<u32> {
-    fewest(series.points.iter().filter_map(|point| Some((point.threads, point.rate.figure?))))
+    fewest(series.points.iter().filter_map(|point| Some((point.threads, point.rate.estimate?))))
 }
 
 /// The first whose interval reaches that of the highest median.
-fn fewest(known: impl Iterator<Item = (u32, Figure)> + Clone) -> Option<u32> {
+fn fewest(known: impl Iterator<Item = (u32, Estimate)> + Clone) -> Option<u32> {
     let (_, fastest) = known.clone().reduce(|best, other| if other.1.median > best.1.median { other } else { best })?;
-    known.into_iter().find(|(_, figure)| figure.ends()[1] >= fastest.ends()[0]).map(|(threads, _)| threads)
+    known.into_iter().find(|(_, estimate)| estimate.ends()[1] >= fastest.ends()[0]).map(|(threads, _)| threads)
 }
 
 const TOTAL: GivesWay = GivesWay { rank: 0, words: "the time for the total" };
@@ -184,7 +184,7 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
         label(|key| cpu::precision(key.element), |key| format!("{} {}", key.workload, key.element)).joined(),
         label(|key| key.class.clone(), CpuKey::name).joined(),
     ];
-    let vectors = TableColumn::figures(&points, |(_, point)| point.vector_theory, giga)
+    let vectors = TableColumn::values(&points, |(_, point)| point.vector_theory, giga)
         .text("vectors", Align::Decimal)
         .gives_way(VECTORS)
         .grid(Column::number("Vector theoretical"));
@@ -238,7 +238,7 @@ fn best_threads_words(series: &[Series<CpuKey>]) -> Option<String> {
 
 /// What the total is, and whether it was done.
 fn total_words(points: &[Line<'_, CpuKey>], total: f64) -> String {
-    let measured = || points.iter().filter(|(_, point)| point.rate.figure.is_some());
+    let measured = || points.iter().filter(|(_, point)| point.rate.estimate.is_some());
     let full = measured().filter(|(_, point)| point.in_full).count();
     let done = [
         "each sample did all of them".to_owned(),
@@ -263,8 +263,8 @@ fn kernels(series: &[Series<CpuKey>]) -> Option<String> {
     let vector = of("vector").map(words).collect::<Vec<_>>();
     let vector = (!vector.is_empty()).then(|| format!("Vector, the fastest of each type: {}.", vector.join("; ")));
     let plain = of("plain").next().map(|_| PLAIN.to_owned());
-    let told: Vec<String> = plain.into_iter().chain(vector).collect();
-    (!told.is_empty()).then(|| told.join(" "))
+    let shown: Vec<String> = plain.into_iter().chain(vector).collect();
+    (!shown.is_empty()).then(|| shown.join(" "))
 }
 
 fn hpl_words(points: &[Line<'_, CpuKey>]) -> String {
@@ -290,8 +290,8 @@ mod tests {
     fn threads_that_bring_nothing_beyond_noise_are_not_the_best() {
         let best = |points: &[(u32, f64)], noise: Option<f64>| {
             let interval = |median: f64| noise.map(|noise| [median * (1.0 - noise), median * (1.0 + noise)]);
-            let figure = |median: f64| Figure { median, interval: interval(median), stddev: None };
-            fewest(points.iter().map(|(threads, median)| (*threads, figure(*median))))
+            let estimate = |median: f64| Estimate { median, interval: interval(median), stddev: None };
+            fewest(points.iter().map(|(threads, median)| (*threads, estimate(*median))))
         };
         assert_eq!(best(&[(1, 1.0), (2, 2.0), (4, 2.01)], Some(0.01)), Some(2));
         assert_eq!(best(&[(1, 1.0), (2, 2.0), (4, 2.2)], Some(0.01)), Some(4));

@@ -11,7 +11,7 @@ use model::unit::Unit;
 use super::table::{
     ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, side_by_side, table_lines,
 };
-use super::values::{Figure, Line, Measured, Point, Series, best, common, gathered, highest, lines, rows_of};
+use super::values::{Estimate, Line, Measured, Point, Series, best, common, gathered, highest, lines, rows_of};
 use crate::grid::value::{ABSENT, Column};
 use crate::layout::Align;
 use areas::disk::label::{cache_column, params};
@@ -192,7 +192,7 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let (rates, requests) = (lines(of_rates.iter().copied()), lines(of_requests));
     let place = where_measured(document).map_or_else(String::new, |place| format!(": {place}"));
     let throughput = table(&THROUGHPUT, &place, &rates, &[FLUSHED, TOTAL], rate_notes(&rates, &requests));
-    let timed = |series: &&&Series<DiskKey>| series.points.iter().any(|point| point.latency.figure.is_some());
+    let timed = |series: &&&Series<DiskKey>| series.points.iter().any(|point| point.latency.estimate.is_some());
     let timed: Vec<&Series<DiskKey>> = of_rates.iter().filter(timed).copied().collect();
     let title = "The classic disk table of latency for large blocks: what one request takes";
     let visits = side_by_side(title, labels(&timed, |series| &series.key), &timed);
@@ -229,11 +229,11 @@ fn plain(value: f64) -> String {
 /// A table of these lines, with these columns for a terminal alone.
 fn table(spec: &Spec, place: &str, points: &[Line<'_, DiskKey>], extra: &[GivesWay], notes: Vec<Note>) -> ClassicTable {
     let lines = table_lines(points, |series| &series.key.workload);
-    let figures = |of: fn(&Point) -> Option<f64>, heading: &str, gives_way: GivesWay| {
-        let column = TableColumn::figures(points, |(_, point)| of(point), |value| spec.text(value));
+    let values = |of: fn(&Point) -> Option<f64>, heading: &str, gives_way: GivesWay| {
+        let column = TableColumn::values(points, |(_, point)| of(point), |value| spec.text(value));
         extra.contains(&gives_way).then(|| column.text(heading, Align::Decimal).gives_way(gives_way))
     };
-    let timed = [figures(|point| point.p99, "p99", P99), figures(|point| point.flushed, "flushed", FLUSHED)];
+    let timed = [values(|point| point.p99, "p99", P99), values(|point| point.flushed, "flushed", FLUSHED)];
     let total = extra.contains(&TOTAL).then(|| TableColumn::durations(points, "total in").gives_way(TOTAL));
     let has_fio = points.iter().any(|(_, point)| (spec.measured)(point).tool(&["fio"]).is_some());
     let spec = Spec { tools: if has_fio { TOOLS } else { &TOOLS[1..] }, ..*spec };
@@ -264,7 +264,7 @@ fn line_words((series, point): &Line<'_, DiskKey>) -> String {
 
 /// The fastest line of each workload past the page cache.
 pub fn fastest<'a>(points: &[Line<'a, DiskKey>]) -> Vec<Line<'a, DiskKey>> {
-    best(&past_cache(points), |key| &key.workload, |point| point.rate.figure, Figure::exceeds)
+    best(&past_cache(points), |key| &key.workload, |point| point.rate.estimate, Estimate::exceeds)
 }
 
 /// Of what goes past the page cache: the fastest, and the highest efficiency.
@@ -304,7 +304,7 @@ fn rate_notes(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> V
 }
 
 fn latency_notes(points: &[Line<'_, DiskKey>]) -> Vec<Note> {
-    let least = best(&past_cache(points), |_| (), |point| point.latency.figure, Figure::undercuts);
+    let least = best(&past_cache(points), |_| (), |point| point.latency.estimate, Estimate::undercuts);
     let words = |line: &Line<'_, DiskKey>| {
         let median = line.1.latency.median().map_or_else(String::new, |median| quantity(median, Unit::Second));
         format!("{median}, {}", line_words(line))
@@ -358,20 +358,20 @@ fn cache_words<'a>(points: impl Iterator<Item = &'a Line<'a, DiskKey>>) -> Strin
         "8 B: through the page cache by nature, which gathers them to pages; no device takes less than a sector.";
     let states = "Page cache: where nothing is said, gone past (direct I/O); cold: emptied for the file before each \
         pass; warm: filled before.";
-    let told = [
+    let shown = [
         keys.iter().any(|key| key.cache != DiskCache::Bypassed && !key.is_below_sector()).then_some(states),
         keys.iter().any(|key| key.is_below_sector()).then_some(small),
     ];
-    told.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    shown.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// What is in the columns of tools, as far as they are there.
 fn tool_words(points: &[Line<'_, DiskKey>], measured: fn(&Point) -> &Measured) -> Note {
-    let told = |tool: &str| format!("{tool}: what it measured of the same, in turns with ours.");
+    let shown = |tool: &str| format!("{tool}: what it measured of the same, in turns with ours.");
     let has =
         |of: fn(&Point) -> &Measured, tool: &str| points.iter().any(|(_, point)| of(point).tool(&[tool]).is_some());
-    let fio = has(measured, "fio").then(|| Note::needing(FIO, told("fio")));
+    let fio = has(measured, "fio").then(|| Note::needing(FIO, shown("fio")));
     let has_iozone = has(|point| &point.rate, "iozone") || has(|point| &point.latency, "iozone");
-    let iozone = if has_iozone { told("IOzone") } else { format!("IOzone was not run ({ABSENT}).") };
+    let iozone = if has_iozone { shown("IOzone") } else { format!("IOzone was not run ({ABSENT}).") };
     Note::joined(fio.into_iter().chain([Note::needing(IOZONE, iozone)]))
 }

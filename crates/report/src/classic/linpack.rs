@@ -123,7 +123,7 @@ fn layout<P>(points: &[P], params: impl Fn(&P) -> &LinpackParams, everywhere: bo
     let count = |heading: &str, of: fn(&LinpackParams) -> u64| {
         TableColumn::counts(points, |point| of(params(point))).text(heading, Align::Right)
     };
-    let align = TableColumn::figures(points, |point| Some(params(point).align as f64), |bytes| whole(bytes / KIB));
+    let align = TableColumn::values(points, |point| Some(params(point).align as f64), |bytes| whole(bytes / KIB));
     let in_grids = |column: TableColumn, heading: Column| if everywhere { column.grid(heading).kept() } else { column };
     [
         count("Size", |params| params.n).grid(Column::number("Size")).kept(),
@@ -138,8 +138,8 @@ fn trials(series: &LinpackSeries<'_>) -> ClassicTable {
     let points: Vec<(&LinpackSize<'_>, &Trial)> = points.collect();
     let is_first = |(size, trial): &(&LinpackSize<'_>, &Trial)| std::ptr::eq(*trial, &raw const size.trials[0]);
     let lines: Vec<TableLine> = points.iter().map(|point| line(point.0, is_first(point))).collect();
-    let figures = |value: fn(&Trial) -> Option<f64>, format: fn(f64) -> String| {
-        TableColumn::figures(&points, |(_, trial)| value(trial), format)
+    let values = |value: fn(&Trial) -> Option<f64>, format: fn(f64) -> String| {
+        TableColumn::values(&points, |(_, trial)| value(trial), format)
     };
     let set = |column: TableColumn, heading: &str, base: Unit| {
         column.text(heading, Align::Right).grid(Column::number(heading).base(base)).kept()
@@ -148,11 +148,11 @@ fn trials(series: &LinpackSeries<'_>) -> ClassicTable {
     let mut columns: Vec<TableColumn> = layout(&points, |(size, _)| size.params, true).into();
     columns.extend([
         // In a terminal as people say it, in a grid in seconds.
-        figures(|trial| Some(trial.seconds), seconds).text("Time", Align::Right),
-        figures(|trial| Some(trial.seconds), whole).grid(Column::number("Time").shown("s").base(Unit::Second)).kept(),
-        set(figures(|trial| Some(trial.rate), giga), "GFlops", Unit::FlopPerSecond),
-        set(figures(|trial| trial.residual, scientific), "Residual", Unit::One),
-        set(figures(|trial| trial.scaled, scientific), "Residual(norm)", Unit::One),
+        values(|trial| Some(trial.seconds), seconds).text("Time", Align::Right),
+        values(|trial| Some(trial.seconds), whole).grid(Column::number("Time").shown("s").base(Unit::Second)).kept(),
+        set(values(|trial| Some(trial.rate), giga), "GFlops", Unit::FlopPerSecond),
+        set(values(|trial| trial.residual, scientific), "Residual", Unit::One),
+        set(values(|trial| trial.scaled, scientific), "Residual(norm)", Unit::One),
         TableColumn::words(&points, |(_, trial)| check(trial).to_owned())
             .text("Check", Align::Left)
             .grid(Column::text("Check"))
@@ -168,7 +168,7 @@ fn trials(series: &LinpackSeries<'_>) -> ClassicTable {
 fn sizes(series: &LinpackSeries<'_>) -> ClassicTable {
     let sizes: Vec<&LinpackSize<'_>> = series.sizes.iter().filter(|size| !size.trials.is_empty()).collect();
     let rate = |heading: &str, value: fn(&LinpackSize<'_>) -> Option<f64>| {
-        TableColumn::figures(&sizes, |size| value(size), giga)
+        TableColumn::values(&sizes, |size| value(size), giga)
             .text(heading, Align::Right)
             .grid(Column::number(heading).shown("GFlops").base(Unit::FlopPerSecond))
             .kept()

@@ -13,7 +13,7 @@ use super::table::{
     table_lines,
 };
 use super::values::{
-    Figure, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
+    Estimate, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
 };
 use crate::grid::value::{ABSENT, Column};
 use crate::layout::Align;
@@ -85,25 +85,25 @@ fn point(row: &Row, classic: &Classic, key: &MemoryKey, document: &Document) -> 
     let each = point.latency.median().map(|latency| f64::from(point.threads) / latency);
     let speed = point.rate.median().or(each);
     let mut point = point.with_total(classic.total, speed, row.metric(MetricName::Throughput));
-    let time = if key.is_rate() { point.latency.figure } else { access(row, &point) };
+    let time = if key.is_rate() { point.latency.estimate } else { access(row, &point) };
     // The limit of a rate is no limit of the time between two accesses.
-    if key.is_rate() || point.rate.figure.is_some() {
-        point.latency = Measured { figure: time, ..Measured::default() };
+    if key.is_rate() || point.rate.estimate.is_some() {
+        point.latency = Measured { estimate: time, ..Measured::default() };
     }
     point.rate.tools = tool(row, document).filter(|_| key.is_rate()).into_iter().collect();
     point
 }
 
 /// The time between two accesses of a rate of accesses; otherwise the latency.
-fn access(row: &Row, point: &Point) -> Option<Figure> {
-    let Some(Figure { median, interval, stddev }) = point.rate.figure else { return point.latency.figure };
+fn access(row: &Row, point: &Point) -> Option<Estimate> {
+    let Some(Estimate { median, interval, stddev }) = point.rate.estimate else { return point.latency.estimate };
     let counted = match (row.metric(MetricName::Throughput)?.unit, params(row)?.op) {
         (Unit::OpPerSecond, _) => 1.0,
         (_, MemoryOp::ByteLoop) => BYTES_PER_BYTE_COPIED,
-        _ => return point.latency.figure,
+        _ => return point.latency.estimate,
     };
     let time = |rate: f64| counted / rate;
-    Some(Figure {
+    Some(Estimate {
         median: time(median),
         interval: interval.map(|[low, high]| [time(high), time(low)]),
         // As large a share of the time as of the rate.
@@ -186,7 +186,7 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let series = series(document);
     let (rates, accesses): (Vec<_>, Vec<_>) = series.iter().partition(|series| series.key.is_rate());
     let has_blocks = |series: &&Series<MemoryKey>| {
-        series.key.block.is_some() && series.points.iter().any(|point| point.latency.figure.is_some())
+        series.key.block.is_some() && series.points.iter().any(|point| point.latency.estimate.is_some())
     };
     let blocks: Vec<&Series<MemoryKey>> = rates.iter().copied().filter(has_blocks).collect();
     let labels = [
@@ -238,8 +238,8 @@ fn meanings(points: &[Line<'_, MemoryKey>]) -> impl Iterator<Item = Note> {
 /// The three values that the latency of one byte is, in a terminal.
 fn access_table(points: &[Line<'_, MemoryKey>]) -> ClassicTable {
     let name = |(series, _): &Line<'_, MemoryKey>| series.key.access()[0];
-    let time = |value: fn(Figure) -> Option<f64>| {
-        TableColumn::figures(points, |(_, point)| point.latency.figure.and_then(value), LATENCIES.format)
+    let time = |value: fn(Estimate) -> Option<f64>| {
+        TableColumn::values(points, |(_, point)| point.latency.estimate.and_then(value), LATENCIES.format)
     };
     let columns = vec![
         TableColumn::words(points, |line| name(line).to_owned()).once(points, name).text("", Align::Left),
@@ -269,7 +269,7 @@ fn latency_table(points: &[Line<'_, MemoryKey>], accesses: &[Line<'_, MemoryKey>
     ];
     let chases: Vec<_> = accesses.iter().copied().filter(|(series, _)| series.key.op == MemoryOp::Load).collect();
     // The first of equals has the fewest threads.
-    let shortest = best(&chases, |_| (), |point| point.latency.figure, Figure::undercuts);
+    let shortest = best(&chases, |_| (), |point| point.latency.estimate, Estimate::undercuts);
     let words = |(_, point): &Line<'_, MemoryKey>| {
         let time = point.latency.median().map_or_else(String::new, seconds);
         format!("{time}, {}", threads(point.threads))
@@ -292,7 +292,7 @@ fn line_words((series, point): &Line<'_, MemoryKey>) -> String {
 
 /// The fastest line of each workload and operation.
 pub fn fastest<'a>(points: &[Line<'a, MemoryKey>]) -> Vec<Line<'a, MemoryKey>> {
-    best(points, |key| (&key.workload, key.op), |point| point.rate.figure, Figure::exceeds)
+    best(points, |key| (&key.workload, key.op), |point| point.rate.estimate, Estimate::exceeds)
 }
 
 /// What must be known to read the table of rates, and what follows from it.

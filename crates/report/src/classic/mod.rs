@@ -10,7 +10,7 @@ mod terminal;
 mod values;
 
 pub(crate) use values::tightest;
-pub use values::{Figure, Line, Measured, Point, Series, ToolValue, highest, lines};
+pub use values::{Estimate, Line, Measured, Point, Series, ToolValue, highest, lines};
 
 use model::document::{Document, Row};
 use model::experiment::Area;

@@ -12,7 +12,7 @@ use super::table::{
     ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, table_lines,
 };
 use super::values::{
-    Figure, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
+    Estimate, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
 };
 use crate::grid::value::{ABSENT, Column};
 use crate::layout::Align;
@@ -195,15 +195,15 @@ fn table(
         (column, Column::number(heading).shown("%").base(Unit::One))
     };
     let has = |of: fn(&Point) -> Option<f64>| points.iter().any(|(_, point)| of(point).is_some());
-    let figures = |heading: &str, gives_way: GivesWay, of: fn(&Point) -> Option<f64>| {
-        let column = TableColumn::figures(points, |(_, point)| of(point), |value| spec.text(value));
+    let values = |heading: &str, gives_way: GivesWay, of: fn(&Point) -> Option<f64>| {
+        let column = TableColumn::values(points, |(_, point)| of(point), |value| spec.text(value));
         has(of).then(|| column.text(heading, Align::Decimal).gives_way(gives_way))
     };
     let lost = has(|point| point.loss).then(|| shares("").0.text("lost", Align::Decimal));
     let sockperf = |point: &Point| point.latency.tool(&["sockperf"]).map(|found| found.value);
-    let extra = [figures("p99", P99, |point| point.p99), lost, figures("sockperf", SOCKPERF, sockperf)];
+    let extra = [values("p99", P99, |point| point.p99), lost, values("sockperf", SOCKPERF, sockperf)];
     let last = if kind == NetKind::Transfer {
-        TableColumn::figures(points, |(_, point)| point.latency.median(), |time| quantity(time, Unit::Second))
+        TableColumn::values(points, |(_, point)| point.latency.median(), |time| quantity(time, Unit::Second))
             .text("there and back", Align::Decimal)
             .grid(Column::number("There and back").base(Unit::Second))
     } else {
@@ -235,9 +235,9 @@ fn line_words((series, point): &Line<'_, NetKey>) -> String {
 /// The best line of each protocol: the shortest latency, or the highest rate.
 pub fn best_of<'a>(points: &[Line<'a, NetKey>], by_latency: bool) -> Vec<Line<'a, NetKey>> {
     if by_latency {
-        best(points, |key| key.protocol, |point| point.latency.figure, Figure::undercuts)
+        best(points, |key| key.protocol, |point| point.latency.estimate, Estimate::undercuts)
     } else {
-        best(points, |key| key.protocol, |point| point.rate.figure, Figure::exceeds)
+        best(points, |key| key.protocol, |point| point.rate.estimate, Estimate::exceeds)
     }
 }
 

@@ -6,7 +6,7 @@ use model::number::{duration, percent, quantity};
 use model::unit::Unit;
 use model::warning::Grade;
 
-use super::values::{Figure, Line, Measured, Point, Series};
+use super::values::{Estimate, Line, Measured, Point, Series};
 use crate::grid::value::{ABSENT, Cell, Column, Grid, GridLine};
 use crate::layout::Align;
 
@@ -103,21 +103,21 @@ impl TableColumn {
     }
 
     /// Values as `format` writes them.
-    pub(super) fn figures<P>(lines: &[P], value: impl Fn(&P) -> Option<f64>, format: impl Fn(f64) -> String) -> Self {
+    pub(super) fn values<P>(lines: &[P], value: impl Fn(&P) -> Option<f64>, format: impl Fn(f64) -> String) -> Self {
         let values: Vec<Option<f64>> = lines.iter().map(value).collect();
         let text = |value: &Option<f64>| value.map_or_else(|| ABSENT.to_owned(), &format);
         let texts = values.iter().map(text).collect();
-        Self { texts, cells: values.into_iter().map(|value| Cell::figure(value, &format)).collect(), ..Self::default() }
+        Self { texts, cells: values.into_iter().map(|value| Cell::number(value, &format)).collect(), ..Self::default() }
     }
 
     /// Times with units of their own, for a terminal: whole totals read as people say them.
     pub(super) fn durations<K>(lines: &[Line<'_, K>], heading: impl Into<String>) -> Self {
-        Self::figures(lines, |(_, point)| point.total_seconds, seconds).text(heading, Align::Right)
+        Self::values(lines, |(_, point)| point.total_seconds, seconds).text(heading, Align::Right)
     }
 
     /// Shares as percentages; the sign is in the heading of a grid.
     pub(super) fn shares<P>(lines: &[P], value: impl Fn(&P) -> Option<f64>) -> Self {
-        let mut column = Self::figures(lines, value, percent);
+        let mut column = Self::values(lines, value, percent);
         for cell in &mut column.cells {
             cell.text = cell.text.trim_end_matches(" %").to_owned();
         }
@@ -125,9 +125,9 @@ impl TableColumn {
     }
 
     /// Both ends of each interval, for grids.
-    fn intervals<P>(lines: &[P], figure: impl Fn(&P) -> Option<Figure>, format: impl Fn(f64) -> String) -> Self {
+    fn intervals<P>(lines: &[P], estimate: impl Fn(&P) -> Option<Estimate>, format: impl Fn(f64) -> String) -> Self {
         let words = |line: &P| {
-            let ends = figure(line).and_then(|figure| figure.interval);
+            let ends = estimate(line).and_then(|estimate| estimate.interval);
             let finite = ends.filter(|ends| ends.iter().all(|end| end.is_finite()));
             finite.map_or_else(String::new, |[low, high]| format!("{} to {}", format(low), format(high)))
         };
@@ -287,7 +287,7 @@ impl Spec {
     ) -> Vec<TableColumn> {
         let metric = self.measured;
         let format = |value: f64| self.text(value);
-        let figures = |of: fn(&Measured) -> Option<f64>| TableColumn::figures(points, |line| of(metric(line.1)), format);
+        let values = |of: fn(&Measured) -> Option<f64>| TableColumn::values(points, |line| of(metric(line.1)), format);
         let set = |column: TableColumn, text: &str, grid: Column| {
             let column = if self.in_text.is_some() { column.text(text, Align::Decimal) } else { column };
             column.grid(grid).kept()
@@ -298,22 +298,22 @@ impl Spec {
         columns.push(counts().grid(Column::number("Concurrency")).kept());
         columns.extend(labels);
         columns.extend(self.in_text.map(|[threads, _]| counts().text(threads, Align::Right)));
-        let medians = figures(Measured::median).or_status(lines, self.interval.is_none());
+        let medians = values(Measured::median).or_status(lines, self.interval.is_none());
         columns.push(set(medians, "measured", self.value_column(self.headings[0]).shown(self.units[0])));
         columns.extend(self.interval.map(|interval| {
-            let half = |line: &Line<'_, K>| metric(line.1).figure.and_then(Figure::half_interval);
-            TableColumn::figures(points, half, percent).text(PLUS_MINUS, Align::Decimal).gives_way(interval)
+            let half = |line: &Line<'_, K>| metric(line.1).estimate.and_then(Estimate::half_interval);
+            TableColumn::values(points, half, percent).text(PLUS_MINUS, Align::Decimal).gives_way(interval)
         }));
         columns.extend(extra);
         for tool in self.tools {
             let found = |line: &Line<'_, K>| metric(line.1).tool(tool.programs).map(|found| found.value);
-            let values = TableColumn::figures(points, found, format);
+            let values = TableColumn::values(points, found, format);
             columns.push(tool.set(0, values, |heading| self.value_column(heading)));
             let program = |line: &Line<'_, K>| metric(line.1).tool(tool.programs).map(|found| found.tool.clone());
             let programs = TableColumn::words(points, |line| program(line).unwrap_or_default());
             columns.extend(tool.names_program.then(|| programs.grid(Column::text("Reference"))));
         }
-        columns.push(set(figures(|measured| measured.theory), "theory", self.value_column(self.headings[1])));
+        columns.push(set(values(|measured| measured.theory), "theory", self.value_column(self.headings[1])));
         columns.extend(limits);
         let efficiency = TableColumn::shares(points, |line| metric(line.1).efficiency);
         columns.push(set(efficiency, self.in_text.map_or("", |[_, words]| words), self.share_column("Efficiency")));
@@ -325,9 +325,9 @@ impl Spec {
             let shares = TableColumn::shares(points, share);
             columns.push(tool.set(1, shares, |heading| self.share_column(heading)));
         }
-        let deviations = figures(|measured| measured.figure?.stddev);
+        let deviations = values(|measured| measured.estimate?.stddev);
         columns.push(set(deviations, "std dev", self.value_column("Standard deviation")));
-        columns.push(TableColumn::intervals(points, |line| metric(line.1).figure, format).kept());
+        columns.push(TableColumn::intervals(points, |line| metric(line.1).estimate, format).kept());
         columns.extend(last);
         columns.push(TableColumn::grades(lines));
         columns
@@ -393,7 +393,7 @@ impl Note {
 /// The words for how many of the lines that were measured did the whole total: all, some, or none.
 pub(super) fn done_words<K, S>(lines: &[Line<'_, K>], [all, some, none]: [S; 3]) -> S {
     let done: Vec<bool> =
-        lines.iter().filter(|(_, point)| point.rate.figure.is_some()).map(|(_, point)| point.in_full).collect();
+        lines.iter().filter(|(_, point)| point.rate.estimate.is_some()).map(|(_, point)| point.in_full).collect();
     match (done.contains(&true), done.contains(&false)) {
         (true, false) => all,
         (true, true) => some,
@@ -432,7 +432,7 @@ pub(super) struct SideBySide {
     pub(super) title: &'static str,
     pub(super) labels: Vec<TableColumn>,
     /// For each line its benchmarks: threads, id, and the time.
-    pub(super) lines: Vec<Vec<(u32, String, Option<Figure>)>>,
+    pub(super) lines: Vec<Vec<(u32, String, Option<Estimate>)>>,
 }
 
 /// The latencies of these series, the threads side by side; nothing without a series.
@@ -442,7 +442,7 @@ pub(super) fn side_by_side<K>(
     series: &[&Series<K>],
 ) -> Option<ClassicPart> {
     let points = |series: &&Series<K>| {
-        series.points.iter().map(|point| (point.threads, point.id.clone(), point.latency.figure)).collect()
+        series.points.iter().map(|point| (point.threads, point.id.clone(), point.latency.estimate)).collect()
     };
     let lines: Vec<_> = series.iter().map(points).collect();
     let labels = labels.into_iter().collect();

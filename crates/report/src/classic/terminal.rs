@@ -5,7 +5,7 @@ use model::number::{percent, quantity};
 use model::unit::Unit;
 
 use super::table::{ClassicPart, ClassicTable, GivesWay, PLUS_MINUS, SideBySide, TableColumn, TableLine};
-use super::values::Figure;
+use super::values::Estimate;
 use crate::grid::value::ABSENT;
 use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
 use crate::style::{Style, Tone};
@@ -112,13 +112,13 @@ impl Drawing<'_> {
         counts.dedup();
         let block = |count: u32, interval: bool| {
             let at = || classic.lines.iter().map(move |line| line.iter().find(|(other, ..)| *other == count));
-            let figures = || at().map(|point| point.and_then(|(_, _, figure)| *figure));
-            let value = figures().map(|figure| match figure {
-                Some(figure) => Cell::plain(quantity(figure.median, Unit::Second)),
+            let values = || at().map(|point| point.and_then(|(_, _, estimate)| *estimate));
+            let value = values().map(|estimate| match estimate {
+                Some(estimate) => Cell::plain(quantity(estimate.median, Unit::Second)),
                 None => Cell::new(ABSENT, Tone::Dim),
             });
-            let spread = figures().map(|figure| {
-                let half = figure.filter(|_| interval).and_then(Figure::half_interval);
+            let spread = values().map(|estimate| {
+                let half = estimate.filter(|_| interval).and_then(Estimate::half_interval);
                 let text = half.map(|half| format!("{}{}", self.style.plus_minus(), percent(half)));
                 Cell::new(text.unwrap_or_default(), Tone::Dim)
             });

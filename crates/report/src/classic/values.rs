@@ -16,7 +16,7 @@ pub(super) const SUITE: &str = "classic";
 
 /// A median with its spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
+pub struct Estimate {
     /// The median.
     pub median: f64,
     /// Its 95 % interval.
@@ -25,7 +25,7 @@ pub struct Figure {
     pub stddev: Option<f64>,
 }
 
-impl Figure {
+impl Estimate {
     pub(super) fn of(metric: &Metric) -> Self {
         let summary = &metric.summary;
         Self { median: summary.median, interval: summary.ci95, stddev: deviation(summary) }
@@ -65,7 +65,7 @@ impl Figure {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// The samples' summary.
-    pub figure: Option<Figure>,
+    pub estimate: Option<Estimate>,
     /// The tightest limit.
     pub theory: Option<f64>,
     /// Share of the limit that was reached, as the document has it.
@@ -91,7 +91,7 @@ impl Measured {
         let tool =
             found.filter_map(|found| Some(ToolValue { tool: found.tool.clone(), value: found.median?, is_own: true }));
         Self {
-            figure: Some(Figure::of(metric)),
+            estimate: Some(Estimate::of(metric)),
             theory: tightest(metric).map(|peak| peak.value),
             efficiency: metric.efficiency.map(|efficiency| efficiency.value),
             tools: tool.collect(),
@@ -105,14 +105,14 @@ impl Measured {
 
     /// The median.
     pub fn median(&self) -> Option<f64> {
-        self.figure.map(|figure| figure.median)
+        self.estimate.map(|estimate| estimate.median)
     }
 
     /// What is unknown here taken from `other`, whose unit is `factor` of this one's.
     pub(super) fn or(&self, other: &Self, factor: f64) -> Self {
         let tools = other.tools.iter().map(|found| ToolValue { value: found.value * factor, ..found.clone() });
         Self {
-            figure: self.figure.or_else(|| other.figure.map(|figure| figure.scaled(factor))),
+            estimate: self.estimate.or_else(|| other.estimate.map(|estimate| estimate.scaled(factor))),
             theory: self.theory.or_else(|| other.theory.map(|theory| theory * factor)),
             efficiency: self.efficiency.or(other.efficiency),
             tools: self.tools.iter().cloned().chain(tools).collect(),
@@ -252,13 +252,13 @@ pub fn highest<'a, K>(lines: &[Line<'a, K>], share: fn(&Point) -> Option<f64>) -
 pub(super) fn best<'a, K, G: PartialEq>(
     lines: &[Line<'a, K>],
     group: impl Fn(&'a K) -> G,
-    figure: fn(&Point) -> Option<Figure>,
-    beats: fn(Figure, Figure) -> bool,
+    estimate: fn(&Point) -> Option<Estimate>,
+    beats: fn(Estimate, Estimate) -> bool,
 ) -> Vec<Line<'a, K>> {
     let mut found: Vec<Line<'a, K>> = Vec::new();
-    for line in lines.iter().filter(|line| figure(line.1).is_some()) {
+    for line in lines.iter().filter(|line| estimate(line.1).is_some()) {
         match found.iter_mut().find(|other| group(&other.0.key) == group(&line.0.key)) {
-            Some(known) if figure(line.1).zip(figure(known.1)).is_some_and(|(new, old)| beats(new, old)) => {
+            Some(known) if estimate(line.1).zip(estimate(known.1)).is_some_and(|(new, old)| beats(new, old)) => {
                 *known = *line
             }
             Some(_) => {}

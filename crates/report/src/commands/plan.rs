@@ -36,7 +36,7 @@ pub fn writes(file_bytes: u64, total_bytes: f64, seconds: f64, budget: Option<u6
 /// Why rows cannot be measured, and the ids of those rows.
 type Obstacle = (String, Vec<String>);
 
-/// What of the plan will be skipped, a line for reasons that differ in their figures at most, with the first ids.
+/// What will be skipped: the first ids, a line for reasons that differ in numbers alone.
 pub fn skipped(obstacles: &[Obstacle]) -> Vec<String> {
     let line = |(_, alike): (String, Vec<&Obstacle>)| {
         let ids: Vec<&str> = alike.iter().flat_map(|(_, ids)| ids).map(String::as_str).collect();
@@ -49,7 +49,7 @@ pub fn skipped(obstacles: &[Obstacle]) -> Vec<String> {
     grouped(obstacles, |(reason, _)| Some(reason::shape(reason))).into_iter().map(line).collect()
 }
 
-/// Ids that stand before a reason.
+/// Ids before a reason.
 const NAMED: usize = 4;
 
 #[cfg(test)]

@@ -198,7 +198,7 @@ fn field(source: &Source, row: &Row, value: &Value, metric: Option<&Metric>) -> 
     }
 }
 
-/// A value of the document; figures with the shortest digits that read back as the same number.
+/// A value of the document; numbers with the shortest digits that read back as the same number.
 fn value_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -321,7 +321,7 @@ fn quote(field: &str) -> Cow<'_, str> {
     }
 }
 
-/// The field with an apostrophe before what a spreadsheet would take for a formula (OWASP, "CSV Injection"); a figure is
+/// The field with an apostrophe before what a spreadsheet would take for a formula (OWASP, "CSV Injection"); a number is
 /// none, whatever its sign.
 fn harmless(field: &str) -> Cow<'_, str> {
     let is_formula = field.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) && field.parse::<f64>().is_err();

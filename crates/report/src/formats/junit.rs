@@ -93,17 +93,17 @@ fn case(row: &Row) -> String {
     text
 }
 
-/// Grade, figures and warnings, a line each.
+/// Grade, values and warnings, a line each.
 fn output(row: &Row) -> Vec<String> {
     let grade = row.grade.map(|grade| format!("grade {grade}"));
-    let figures = row.metrics.iter().map(|metric| {
-        let figure = quantity(metric.summary.median, Notation::of(row.area, metric.unit));
+    let values = row.metrics.iter().map(|metric| {
+        let value = quantity(metric.summary.median, Notation::of(row.area, metric.unit));
         let share =
             metric.efficiency.map_or_else(String::new, |share| format!(", {} of {}", percent(share.value), share.of));
-        format!("{}: {figure} {}{share}", metric.name, spread(&metric.summary, "±"))
+        format!("{}: {value} {}{share}", metric.name, spread(&metric.summary, "±"))
     });
     let warnings = row.warnings.iter().map(|warning| format!("{}: {} {}", warning.code, warning.text, warning.advice));
-    grade.into_iter().chain(figures).chain(warnings).collect()
+    grade.into_iter().chain(values).chain(warnings).collect()
 }
 
 /// Text between quotes.

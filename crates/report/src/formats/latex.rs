@@ -93,7 +93,7 @@ pub fn table(grid: &Grid) -> String {
     text
 }
 
-/// The columns: figures flush right, short words flush left, long ones in what room is left, shared by their lengths.
+/// The columns: numbers flush right, short words flush left, long ones in what room is left, shared by their lengths.
 fn specification(grid: &Grid) -> Vec<String> {
     let longest = |index: usize, column: &Column| {
         let cell = |line: &GridLine| line.cells[index].text.chars().count();

@@ -124,8 +124,8 @@ fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
     exposition.add("assay_samples", "Samples of a metric.", &counted, f64::from(summary.n));
     if let Some(found) = &summary.percentiles {
         // A label "quantile" is for summaries alone.
-        let told = [("50", found.p50), ("90", found.p90), ("99", found.p99), ("99.9", found.p99_9)];
-        for (percentile, value) in told.into_iter().chain([("99.99", found.p99_99), ("100", found.max)]) {
+        let shown = [("50", found.p50), ("90", found.p90), ("99", found.p99), ("99.9", found.p99_9)];
+        for (percentile, value) in shown.into_iter().chain([("99.99", found.p99_99), ("100", found.max)]) {
             let labels = [own[0], own[1], ("percentile", percentile)];
             exposition.add(&name("_percentile"), &format!("Percentiles of {of} over all operations."), &labels, value);
         }

@@ -57,7 +57,7 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
 fn cells(row: &Row, metric: &Metric, label: Label, axis: Axis) -> Vec<Cell> {
     let summary = &metric.summary;
     let notation = Notation::of(row.area, metric.unit);
-    let told = |value: Option<f64>| Cell::figure(value, |value| quantity(value, notation));
+    let shown = |value: Option<f64>| Cell::number(value, |value| quantity(value, notation));
     let half = summary.ci95.filter(|_| summary.median != 0.0);
     let half = half.map(|[low, high]| (high - low).abs() / 2.0 / summary.median.abs());
     let peak = crate::classic::tightest(metric);
@@ -68,14 +68,14 @@ fn cells(row: &Row, metric: &Metric, label: Label, axis: Axis) -> Vec<Cell> {
         Cell::text(label.detail),
         Cell::text(familiar::name(row).unwrap_or_default()),
         Cell::count(axis.position(row)),
-        told(Some(summary.median)),
-        Cell::figure(half, |half| format!("±{}", percent(half))),
+        shown(Some(summary.median)),
+        Cell::number(half, |half| format!("±{}", percent(half))),
         Cell::seconds(p99(row)),
         Cell::seconds(words::cpu_seconds_per_request(row)),
         Cell::share(metric.efficiency.map(|efficiency| efficiency.value)),
-        told(peak.map(|peak| peak.value)),
+        shown(peak.map(|peak| peak.value)),
         Cell::text(kind),
-        Cell::figure(row.conditions.clock_hz, clock),
+        Cell::number(row.conditions.clock_hz, clock),
         Cell::text(row.grade.map_or_else(String::new, |grade| grade.to_string())),
         Cell::count(summary.n),
     ]

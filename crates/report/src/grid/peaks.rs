@@ -60,7 +60,7 @@ fn line(limit: &Limit<'_>) -> GridLine {
     let cells = vec![
         Cell::text(Label::sentence(first)),
         Cell::text(kind_words(peak.kind)),
-        Cell::figure(Some(peak.value), |value| quantity(value, notation)),
+        Cell::number(Some(peak.value), |value| quantity(value, notation)),
         Cell::text(peak.formula.clone()),
         Cell::text(inputs),
         Cell::share(peak.uncertainty),

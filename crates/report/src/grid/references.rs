@@ -39,7 +39,7 @@ pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
 
 fn cells(row: &Row, metric: &Metric, reference: &Reference) -> Vec<Cell> {
     let notation = Notation::of(row.area, metric.unit);
-    let told = |value: Option<f64>| Cell::figure(value, |value| quantity(value, notation));
+    let shown = |value: Option<f64>| Cell::number(value, |value| quantity(value, notation));
     let theirs = reference.median.filter(|_| reference.status == Status::Ok);
     let interval = reference.ratio_ci95.map_or_else(String::new, |[low, high]| format!("{low:.3} to {high:.3}"));
     let remark = match reference.status {
@@ -53,9 +53,9 @@ fn cells(row: &Row, metric: &Metric, reference: &Reference) -> Vec<Cell> {
         Cell::text(metric.name.to_string()),
         Cell::text(reference.tool.clone()),
         Cell::text(reference.version.clone().unwrap_or_default()),
-        told(Some(metric.summary.median).filter(|_| theirs.is_some())),
-        told(theirs),
-        Cell::figure(reference.ratio, |ratio| format!("{ratio:.3}")),
+        shown(Some(metric.summary.median).filter(|_| theirs.is_some())),
+        shown(theirs),
+        Cell::number(reference.ratio, |ratio| format!("{ratio:.3}")),
         Cell::text(interval),
         Cell::text(reference.verdict.map_or("", verdict_words)),
         Cell::count(reference.samples.len() as u64),

@@ -20,9 +20,9 @@ pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec
     if measured.is_empty() {
         return Vec::new();
     }
-    let mut sentences = vec![figures(&measured, style)];
+    let mut sentences = vec![value_words(&measured, style)];
     sentences.extend(shares(&measured).map(str::to_owned));
-    let told = [
+    let shown = [
         (tables.iter().any(|table| table.parts.names), familiar::ABOUT),
         (measured.iter().any(|row| p99(row).is_some()), "p99: 99 % of the requests or round trips took no longer."),
         (
@@ -49,13 +49,13 @@ pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec
         ),
         (true, "Grade A: trust it. B: usable, mind its footnote. C: disturbed, do not quote it."),
     ];
-    sentences.extend(told.into_iter().filter(|(tell, _)| *tell).map(|(_, sentence)| sentence.to_owned()));
+    sentences.extend(shown.into_iter().filter(|(is_shown, _)| *is_shown).map(|(_, sentence)| sentence.to_owned()));
     sentences.extend(words::cut_words(&measured));
     paragraph(&sentences.join(" "), "", Tone::Dim, style)
 }
 
-/// What the figures are, and what stands behind them where there are too few samples for an interval.
-fn figures(measured: &[&Row], style: &Style) -> String {
+/// What the values are, also without an interval.
+fn value_words(measured: &[&Row], style: &Style) -> String {
     let metrics = || measured.iter().filter_map(|row| row.metrics.first());
     let too_few = metrics().find(|metric| metric.summary.ci95.is_none()).map(|metric| metric.summary.n);
     let end = too_few.map_or_else(String::new, |n| format!(" (n={n}: too few samples for one)"));

@@ -14,7 +14,7 @@ use model::number::{Notation, digits, percent, quantity, spread};
 const ID_WIDTH: usize = 34;
 
 /// Wide enough for `147.2 GFLOP/s`.
-const FIGURE_WIDTH: usize = 13;
+const VALUE_WIDTH: usize = 13;
 
 /// A finished row: `cpu/fma/fp64/avx512/t1   147.2 GFLOP/s ±0.3 %  98.9 % of peak  A`, or why it was not measured; where
 /// there is room with the 99th percentile of the latency, or with operations per cycle.
@@ -32,7 +32,7 @@ pub fn row_line(row: &Row, style: &Style) -> String {
     let tail = tail.or_else(|| per_cycle(row).map(|ops| format!("{:>5} per cycle", digits(ops))));
     let grade = row.grade.map_or("", |grade| grade.name());
     let words = |tail: Option<String>, share: &Option<String>| {
-        let parts = [Some(format!("{id}{}", figure(row, style))), tail, share.clone()];
+        let parts = [Some(format!("{id}{}", value_words(row, style))), tail, share.clone()];
         format!("{}  ", parts.into_iter().flatten().collect::<Vec<_>>().join("  "))
     };
     let whole = words(tail, &share);
@@ -49,7 +49,7 @@ pub fn provisional_line(row: &Row, wanted: u32, style: &Style) -> String {
     let samples = row.metrics.first().map_or(0, |metric| metric.summary.n);
     let dots = if style.unicode { "… " } else { "" };
     let so_far = format!("{dots}so far, {samples} of {wanted} samples");
-    let text = [figure(row, style), so_far].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+    let text = [value_words(row, style), so_far].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
     format!("{id}{}", text.join("  "))
 }
 
@@ -62,8 +62,8 @@ fn room(id: &str, style: &Style) -> usize {
 }
 
 /// The headline with its spread.
-fn figure(row: &Row, style: &Style) -> String {
+fn value_words(row: &Row, style: &Style) -> String {
     let Some(metric) = row.metrics.first() else { return String::new() };
     let value = quantity(metric.summary.median, Notation::of(row.area, metric.unit));
-    format!("{value:>FIGURE_WIDTH$} {:<7}", spread(&metric.summary, style.plus_minus()))
+    format!("{value:>VALUE_WIDTH$} {:<7}", spread(&metric.summary, style.plus_minus()))
 }

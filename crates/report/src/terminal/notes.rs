@@ -229,12 +229,12 @@ impl<'a> Notes<'a> {
     /// The warnings without a mark: one line for each that must be read, and one for the names of the others.
     fn also_lines(&self, style: &Style) -> Vec<String> {
         let full = |also: &&Also<'_>| SHOWN_IN_FULL.iter().any(|code| also.code == code);
-        let (told, named): (Vec<_>, Vec<_>) = self.also.iter().partition(full);
+        let (shown, named): (Vec<_>, Vec<_>) = self.also.iter().partition(full);
         let name = |code: &str| code.replace('_', " ").replace("cpu", "CPU");
         let words = |also: &Also<'_>| format!("{} on {}", name(also.code.as_str()), counted(also.rows, "row"));
         let wrapped = |line: String| wrap(&style.clean(&line), " ", style.width);
-        let told = told.iter().map(|also| format!("{}: {}", capital(&words(also)), also.text));
-        let mut lines: Vec<String> = told.flat_map(wrapped).collect();
+        let shown = shown.iter().map(|also| format!("{}: {}", capital(&words(also)), also.text));
+        let mut lines: Vec<String> = shown.flat_map(wrapped).collect();
         if !named.is_empty() {
             let named: Vec<String> = named.into_iter().map(words).collect();
             let named = wrapped(format!("Seen besides, changing no grade: {}.", named.join(", ")));
@@ -261,13 +261,13 @@ impl Note<'_> {
         let worst =
             self.remarks.iter().reduce(|worst, other| if figure(other) > figure(worst) { other } else { worst });
         let Some(worst) = worst else { return String::new() };
-        let told = [worst.text.as_str(), &worst.advice, &self.example()].join(" ");
+        let shown = [worst.text.as_str(), &worst.advice, &self.example()].join(" ");
         if self.remarks.iter().all(|remark| remark.text == worst.text) {
-            return told;
+            return shown;
         }
         let rows = counted(self.remarks.len() as u64, "row");
         let which = if worst.figure.is_some() { "most on" } else { "for example" };
-        format!("On {rows}, {which} {}: {told}", Label::sentence(worst.row))
+        format!("On {rows}, {which} {}: {shown}", Label::sentence(worst.row))
     }
 
     /// The options that declare the limits of all its rows, unless a text has them.
@@ -286,7 +286,7 @@ impl Note<'_> {
 /// A word with the marks of footnotes: `B ¹ ³`.
 pub(super) fn marked(word: &str, numbers: &[usize], style: &Style) -> String {
     let marks: Vec<String> = numbers.iter().map(|number| style.mark(*number)).collect();
-    // Superscripts need a blank to be told apart, brackets do not.
+    // Superscripts need a blank between them, brackets do not.
     format!("{word} {}", marks.join(if style.unicode { " " } else { "" })).trim_end().to_owned()
 }
 
@@ -415,11 +415,11 @@ fn plain_text(rows: &[&Row]) -> String {
         let own = rows.filter(|(_, params)| params.element == element);
         own.max_by_key(|(row, params)| (!is_oversubscribed(row), params.threads))
     };
-    let told: Vec<(&Row, &CpuParams)> = Element::ALL.iter().filter_map(|element| of(*element)).collect();
-    let counts = || told.iter().map(|(_, params)| params.threads);
+    let shown: Vec<(&Row, &CpuParams)> = Element::ALL.iter().filter_map(|element| of(*element)).collect();
+    let counts = || shown.iter().map(|(_, params)| params.threads);
     let common = counts().next().filter(|first| counts().all(|count| count == *first));
     let items: Vec<String> =
-        told.iter().filter_map(|(row, params)| plain_item(row, params, common.is_none())).collect();
+        shown.iter().filter_map(|(row, params)| plain_item(row, params, common.is_none())).collect();
     let with = common.map_or_else(String::new, |count| format!(", with {}", threads(count)));
     format!(
         "This is the share of the scalar peak, which is all that a plain loop can reach. A vector loop could do a \

@@ -22,8 +22,8 @@ const HOW_TO_READ: &str = "Ratio: ours over theirs, of medians, with its 95 % in
 /// Width of a tool with its version; some versions are a sentence.
 const LONGEST_TOOL: usize = 20;
 
-/// One tool beside one metric of a row.
-struct Beside<'a> {
+/// A metric of a row and a tool.
+struct Pairing<'a> {
     row: &'a Row,
     metric: &'a Metric,
     reference: &'a Reference,
@@ -38,7 +38,7 @@ pub(super) fn paragraphs(sections: &[Section<'_>], style: &Style) -> Option<Vec<
         return None;
     }
     let (measured, others): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|beside| beside.reference.status == Status::Ok);
+        all.into_iter().partition(|pairing| pairing.reference.status == Status::Ok);
     let mut lines = if measured.is_empty() {
         vec![style.paint(TITLE, Tone::Strong)]
     } else {
@@ -52,7 +52,7 @@ pub(super) fn paragraphs(sections: &[Section<'_>], style: &Style) -> Option<Vec<
     Some(lines)
 }
 
-fn collect<'a>(sections: &[Section<'a>]) -> Vec<Beside<'a>> {
+fn collect<'a>(sections: &[Section<'a>]) -> Vec<Pairing<'a>> {
     // Those of a classic table have their tools in it.
     let rows = sections.iter().flat_map(|section| section.rows().chain(section.apart.iter().copied()));
     let metrics = rows.flat_map(|row| row.metrics.iter().map(move |metric| (row, metric)));
@@ -60,12 +60,12 @@ fn collect<'a>(sections: &[Section<'a>]) -> Vec<Beside<'a>> {
         // What could not be run has no line of the table, so it is not the first of any.
         let first = metric.references.iter().position(|reference| reference.status == Status::Ok);
         let references = metric.references.iter().enumerate();
-        references.map(move |(index, reference)| Beside { row, metric, reference, first: first == Some(index) })
+        references.map(move |(index, reference)| Pairing { row, metric, reference, first: first == Some(index) })
     });
     all.collect()
 }
 
-impl Beside<'_> {
+impl Pairing<'_> {
     /// The row in words, and the metric where it is not the one that the row stands for.
     fn words(&self) -> String {
         let row = Label::sentence(self.row);
@@ -80,8 +80,8 @@ impl Beside<'_> {
 
     fn scale(&self) -> Option<UnitScale> {
         let notation = Notation::of(self.row.area, self.metric.unit);
-        let figures: Vec<f64> = self.ours().into_iter().chain(self.reference.median).collect();
-        UnitScale::common(&figures, notation).or_else(|| Some(UnitScale::of(*figures.first()?, notation)))
+        let values: Vec<f64> = self.ours().into_iter().chain(self.reference.median).collect();
+        UnitScale::common(&values, notation).or_else(|| Some(UnitScale::of(*values.first()?, notation)))
     }
 
     fn tool(&self, style: &Style) -> String {
@@ -110,7 +110,7 @@ impl Beside<'_> {
 
 /// The tools that ran, as a table.
 struct Comparison<'a> {
-    lines: &'a [Beside<'a>],
+    lines: &'a [Pairing<'a>],
     style: &'a Style,
 }
 
@@ -133,50 +133,50 @@ impl Comparison<'_> {
     const INDENT: &'static str = "    ";
 
     /// The row on a line of its own, the tools below it.
-    fn below(&self, figures: &[String]) -> Vec<String> {
+    fn below(&self, values: &[String]) -> Vec<String> {
         let mut lines = vec![self.style.paint(TITLE, Tone::Strong)];
-        lines.extend(figures.first().map(|heading| format!("{}{heading}", Self::INDENT)));
-        for (beside, figures) in self.lines.iter().zip(figures.iter().skip(1)) {
-            if beside.first {
-                lines.extend(wrap(&self.style.clean(&beside.words()), "  ", self.style.width));
+        lines.extend(values.first().map(|heading| format!("{}{heading}", Self::INDENT)));
+        for (pairing, values) in self.lines.iter().zip(values.iter().skip(1)) {
+            if pairing.first {
+                lines.extend(wrap(&self.style.clean(&pairing.words()), "  ", self.style.width));
             }
-            lines.push(format!("{}{figures}", Self::INDENT));
+            lines.push(format!("{}{values}", Self::INDENT));
         }
         lines
     }
 
-    fn column(&self, align: Align, cell: impl Fn(&Beside<'_>) -> Cell) -> Column {
+    fn column(&self, align: Align, cell: impl Fn(&Pairing<'_>) -> Cell) -> Column {
         Column::new(align, self.lines.iter().map(cell))
     }
 
     fn what_block(&self) -> Block {
-        let what = |beside: &Beside<'_>| {
-            Cell::plain(if beside.first { self.style.clean(&beside.words()) } else { String::new() }).indented()
+        let what = |pairing: &Pairing<'_>| {
+            Cell::plain(if pairing.first { self.style.clean(&pairing.words()) } else { String::new() }).indented()
         };
         Block::new(TITLE, Align::Left, vec![self.column(Align::Left, what)])
     }
 
-    /// The figures, with both `ends` of the interval or with half of its width.
+    /// The values, with both `ends` of the interval or with half of its width.
     fn blocks(&self, ends: bool) -> Vec<Block> {
         let text = |text: Option<String>| Cell::plain(text.unwrap_or_default());
-        let figure = |beside: &Beside<'_>, value: Option<f64>| {
-            text(beside.scale().zip(value).map(|(scale, value)| scale.digits(value)))
+        let value = |pairing: &Pairing<'_>, value: Option<f64>| {
+            text(pairing.scale().zip(value).map(|(scale, value)| scale.digits(value)))
         };
-        let tool = self.column(Align::Left, |beside| Cell::plain(beside.tool(self.style)));
-        let ours = self.column(Align::Decimal, |beside| figure(beside, beside.ours()));
-        let theirs = self.column(Align::Decimal, |beside| figure(beside, beside.reference.median));
-        let unit = self.column(Align::Left, |beside| Cell::plain(beside.scale().map_or("", |scale| scale.unit())));
-        let ratio = self.column(Align::Decimal, |beside| text(beside.reference.ratio.map(digits)));
-        let interval = self.column(Align::Decimal, |beside| {
+        let tool = self.column(Align::Left, |pairing| Cell::plain(pairing.tool(self.style)));
+        let ours = self.column(Align::Decimal, |pairing| value(pairing, pairing.ours()));
+        let theirs = self.column(Align::Decimal, |pairing| value(pairing, pairing.reference.median));
+        let unit = self.column(Align::Left, |pairing| Cell::plain(pairing.scale().map_or("", |scale| scale.unit())));
+        let ratio = self.column(Align::Decimal, |pairing| text(pairing.reference.ratio.map(digits)));
+        let interval = self.column(Align::Decimal, |pairing| {
             let interval =
-                beside.reference.ratio_ci95.map(|[low, high]| format!("{} to {}", digits(low), digits(high)));
-            text(if ends { interval } else { beside.half_width(self.style) })
+                pairing.reference.ratio_ci95.map(|[low, high]| format!("{} to {}", digits(low), digits(high)));
+            text(if ends { interval } else { pairing.half_width(self.style) })
         });
-        let verdict = self.column(Align::Left, |beside| {
-            let (words, tone) = beside.verdict(self.style, ends);
+        let verdict = self.column(Align::Left, |pairing| {
+            let (words, tone) = pairing.verdict(self.style, ends);
             Cell::new(words, tone)
         });
-        let pairs = self.column(Align::Right, |beside| Cell::plain(beside.reference.samples.len().to_string()));
+        let pairs = self.column(Align::Right, |pairing| Cell::plain(pairing.reference.samples.len().to_string()));
         let mut blocks = vec![
             Block::new("tool", Align::Left, vec![tool]),
             Block::new("ours", Align::Left, vec![ours]),
@@ -197,12 +197,12 @@ impl Comparison<'_> {
 /// What remarks on rows and tools have in common: tool, status and text.
 type Remark<'a> = (&'a str, Status, &'a str);
 
-fn remark<'a>(beside: &Beside<'a>, text: &'a str) -> Remark<'a> {
-    (&beside.reference.tool, beside.reference.status, text)
+fn remark<'a>(pairing: &Pairing<'a>, text: &'a str) -> Remark<'a> {
+    (&pairing.reference.tool, pairing.reference.status, text)
 }
 
 /// The row where it is one, else how many there are.
-fn rows_words(rows: &[&Beside<'_>]) -> String {
+fn rows_words(rows: &[&Pairing<'_>]) -> String {
     match rows {
         [only] => only.words(),
         _ => counted(rows.len() as u64, "row"),
@@ -210,10 +210,10 @@ fn rows_words(rows: &[&Beside<'_>]) -> String {
 }
 
 /// Why a tool's values may differ from ours; the rows are named only where it is not the same for all of them.
-fn explanations(measured: &[Beside<'_>]) -> Vec<String> {
+fn explanations(measured: &[Pairing<'_>]) -> Vec<String> {
     let remarks = grouped(measured, |one| Some(remark(one, one.reference.explanation.as_deref()?)));
     let several = |tool: &str| remarks.iter().filter(|((other, ..), _)| *other == tool).count() > 1;
-    let words = |((tool, _, text), rows): &(Remark<'_>, Vec<&Beside<'_>>)| {
+    let words = |((tool, _, text), rows): &(Remark<'_>, Vec<&Pairing<'_>>)| {
         let rows = if several(tool) { format!(", beside {}", rows_words(rows)) } else { String::new() };
         format!("{tool}{rows}: {}", reason_words(text))
     };
@@ -221,10 +221,10 @@ fn explanations(measured: &[Beside<'_>]) -> Vec<String> {
 }
 
 /// The tools that did not run, or not well, and why.
-fn absences(others: &[Beside<'_>]) -> Vec<String> {
+fn absences(others: &[Pairing<'_>]) -> Vec<String> {
     let unknown = "no reason was recorded";
     let remarks = grouped(others, |one| Some(remark(one, one.reference.reason.as_deref().unwrap_or(unknown))));
-    let words = |((tool, status, text), rows): (Remark<'_>, Vec<&Beside<'_>>)| {
+    let words = |((tool, status, text), rows): (Remark<'_>, Vec<&Pairing<'_>>)| {
         format!("{tool} {status} beside {}: {}", rows_words(&rows), reason_words(text))
     };
     remarks.into_iter().map(words).collect()

@@ -72,22 +72,22 @@ fn together(measured: &[&Row]) -> Option<String> {
     })
 }
 
-/// What generating the order of random visits takes; `None` where none was generated.
+/// The time for generating a random order.
 fn orders(measured: &[&Row]) -> Option<String> {
     let generated = measured.iter().filter_map(|row| Some((*row, row.conditions.order_seconds?)));
     let mut orders: Vec<(&Row, f64)> = generated.collect();
     orders.sort_by(|one, other| one.1.total_cmp(&other.1));
-    let told =
+    let shown =
         |(row, seconds): &(&Row, f64)| format!("{} ({})", quantity(*seconds, Unit::Second), Label::sentence(row));
     let times = match &orders[..] {
         [] => return None,
-        [only] => told(only),
-        [least, .., most] => format!("{} to {}", told(least), told(most)),
+        [only] => shown(only),
+        [least, .., most] => format!("{} to {}", shown(least), shown(most)),
     };
     Some(format!("Of each visit at random, generating the order took {times}; the figures contain it."))
 }
 
-/// What a disk was given to write, as far as the samples tell it: writes wear drives out. `None` where no row has a file.
+/// Bytes written to a disk, since writes wear drives out; `None` where no row has a file.
 fn written(measured: &[&Row]) -> Option<String> {
     let on_file = measured.iter().filter_map(|row| Some((*row, disk::params(row)?)));
     let on_file: Vec<_> = on_file.filter(|(_, params)| params.engine != DiskEngine::Null).collect();

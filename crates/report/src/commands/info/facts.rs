@@ -157,7 +157,7 @@ const fn core_kind_words(kind: CoreKind) -> &'static str {
     }
 }
 
-/// Caches of one kind are told together.
+/// Caches of one kind are one fact.
 fn caches(facts: &mut Facts<'_>, caches: &[Cache]) {
     let named = caches.iter().map(|cache| (format!("L{} {}", cache.level, cache.kind), cache_words(cache)));
     for ((name, value), alike) in grouped(named, |words| Some(words.clone())) {
@@ -289,15 +289,15 @@ fn disk(facts: &mut Facts<'_>, disk: &Disk) {
 
 /// What a table has on a drive. Where nobody compared it with anything it says so, since nothing else rests on it.
 fn sheet_words(sheet: &DriveSheet) -> String {
-    let mut figures = quantities([
+    let mut values = quantities([
         ("reads", sheet.read_bytes_per_second, Unit::BytePerSecond, ""),
         ("writes", sheet.write_bytes_per_second, Unit::BytePerSecond, ""),
         ("reads", sheet.reads_per_second, Unit::PerSecond, " of 4 KiB at random"),
         ("writes", sheet.writes_per_second, Unit::PerSecond, " of 4 KiB at random"),
     ]);
-    figures.extend(sheet.rotations_per_minute.map(|rotations| format!("{rotations} rotations/min")));
-    let figures = figures.join(", ");
-    if sheet.checked { figures } else { format!("the table says {figures}, unchecked: no peak") }
+    values.extend(sheet.rotations_per_minute.map(|rotations| format!("{rotations} rotations/min")));
+    let values = values.join(", ");
+    if sheet.checked { values } else { format!("the table says {values}, unchecked: no peak") }
 }
 
 /// The known values, each between its words.
@@ -306,7 +306,7 @@ fn quantities(values: [(&str, Option<f64>, Unit, &str); 4]) -> Vec<String> {
     values.into_iter().filter_map(words).collect()
 }
 
-/// How the kernel handles a disk's requests, as far as that decides figures; `None` where it says nothing.
+/// How the kernel handles a disk's requests.
 fn queue(disk: &Disk) -> Option<String> {
     let DiskQueue {
         hardware_queues,
@@ -415,8 +415,8 @@ mod tests {
         assert!(words.starts_with("reads 98") && words.ends_with(" of 4 KiB at random"), "{words}");
         let machine = Machine::default();
         let disk = Disk { name: "sda".into(), data_sheet: Some(solid), ..Disk::default() };
-        let told = section("Disks", &machine, |facts| super::disk(facts, &disk));
-        assert!(told.facts.iter().any(|fact| fact.name == "sda data sheet" && fact.value == words), "{told:?}");
+        let shown = section("Disks", &machine, |facts| super::disk(facts, &disk));
+        assert!(shown.facts.iter().any(|fact| fact.name == "sda data sheet" && fact.value == words), "{shown:?}");
     }
 
     /// Two packages whose second lacks two modules.
@@ -455,7 +455,7 @@ mod tests {
         let values = |section: &Section| {
             section.facts.iter().map(|fact| (fact.name.clone(), fact.value.clone())).collect::<Vec<_>>()
         };
-        let told = values(&section("Memory", &machine, |facts| memory(facts, &machine.memory)));
+        let shown = values(&section("Memory", &machine, |facts| memory(facts, &machine.memory)));
         let expected = [
             ("channels", "22 (12 + 10 on the packages)"),
             ("channels at most", "12 per package at 4800 MT/s, fitted or not"),
@@ -463,15 +463,15 @@ mod tests {
             ("slots", "24, 22 with a module"),
             ("modules", "22 x 64 GiB, DDR5, 4400 MT/s (made for 4800), 64 bit"),
         ];
-        assert_eq!(told, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        let told = values(&section("Memory nodes", &machine, |facts| numa(facts, &machine.numa)));
+        assert_eq!(shown, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let shown = values(&section("Memory nodes", &machine, |facts| numa(facts, &machine.numa)));
         let expected = [
             ("node 0", "CPUs 0, distances 10 32"),
             ("node 1", "CPUs 1, distances 10 32"),
             ("node 2", "no CPUs"),
             ("  as firmware rates it", "reads 307.2 GB/s, a read takes 110.0 ns"),
         ];
-        assert_eq!(told, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!(shown, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 
     #[test]

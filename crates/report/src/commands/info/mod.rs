@@ -25,7 +25,7 @@ pub(crate) fn facts_of(machine: &Machine) -> Vec<(&'static str, Vec<[String; 3]>
     sections.map(|section| (section.title, section.facts.into_iter().map(parts).collect())).collect()
 }
 
-/// A figure in a peak's formula: its name and its value, in a reader's words.
+/// Name and value of an input of a peak's formula.
 pub(crate) fn input_words(input: &PeakInput) -> (String, String) {
     let fact = peaks::input(input);
     (fact.name, fact.value)
@@ -121,7 +121,7 @@ fn title(machine: &Machine) -> String {
     machine.host.as_ref().map_or_else(|| words.clone(), |host| format!("{host}: {words}"))
 }
 
-/// What is not known, why, and what follows from it; facts that share both are told together.
+/// What is unknown, why, and the consequence; facts that share both are one entry.
 fn unknowns(unknown: &[Unknown], style: &Style) -> Vec<String> {
     /// A name longer than this has a line of its own.
     const LONGEST_NAME: usize = 28;
@@ -170,7 +170,7 @@ mod tests {
             watched_seconds: Some(1.0),
             ..StorageProbe::default()
         };
-        let told: Vec<(String, String)> = probed(&found).into_iter().map(|fact| (fact.name, fact.value)).collect();
+        let shown: Vec<(String, String)> = probed(&found).into_iter().map(|fact| (fact.name, fact.value)).collect();
         let expected = [
             ("free", "25 GiB of 100 GiB (25 %)"),
             ("direct I/O", "in multiples of 512 B, from memory at multiples of 4 B"),
@@ -178,7 +178,7 @@ mod tests {
             ("limit of writes", "50.0 MB/s"),
             ("traffic of others", "1.2 MB/s over 1.0 s"),
         ];
-        assert_eq!(told, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!(shown, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let none = StorageProbe { no_direct: Some("it says so".into()), ..StorageProbe::default() };
         assert_eq!(probed(&none).iter().map(|fact| fact.value.as_str()).collect::<Vec<_>>(), ["none: it says so"]);
         assert!(probe(&found, &Style::PLAIN).starts_with("Measuring in this directory\n  free "));

@@ -62,7 +62,7 @@ pub(super) fn sections(peaks: &[InfoPeak], machine: &Machine) -> [Section; 2] {
     ]
 }
 
-/// Facts that print alike, once: figures that differ only in digits that are not shown.
+/// Facts that print alike, once: values may differ in digits that are not shown.
 fn distinct(facts: impl Iterator<Item = Fact>) -> Vec<Fact> {
     let mut kept: Vec<Fact> = Vec::new();
     for fact in facts {

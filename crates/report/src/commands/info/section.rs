@@ -58,7 +58,7 @@ impl Columns {
     /// A name or value wider than this does not widen its column for all others.
     const MOST: usize = 40;
     const INDENT: &'static str = "  ";
-    /// A source is wrapped beside its value where it has at least this much room.
+    /// Least room for a source next to its value.
     const LEAST_SOURCE: usize = 30;
 
     pub(super) fn of(facts: &[Fact]) -> Self {
@@ -69,8 +69,7 @@ impl Columns {
         Self { name: widest(|fact| &fact.name), value: widest(|fact| &fact.value) }
     }
 
-    /// Name, value and source; the source below the value where it does not fit beside it, and in one word where it is
-    /// that of the fact before.
+    /// Name, value and source; the source below the value where it does not fit next to it, and `same` where it repeats.
     pub(super) fn lines(&self, fact: &Fact, repeated: bool, style: &Style) -> Vec<String> {
         let first = format!("{}{:<name$}  ", Self::INDENT, fact.name, name = self.name);
         let mut lines = wrap(&style.clean(&fact.value), &style.plain(&first), style.width);
@@ -83,10 +82,10 @@ impl Columns {
         // Beside the value where it fits there, or wraps well: long paths do not.
         let longest = source.split(' ').map(width).max().unwrap_or(0).max(Self::LEAST_SOURCE);
         let needed = longest.min(width(&source));
-        let beside = lines.len() == 1 && value + 2 <= at && at + needed <= style.width;
-        let indent = if beside { at } else { width(&first) + 2 };
+        let fits = lines.len() == 1 && value + 2 <= at && at + needed <= style.width;
+        let indent = if fits { at } else { width(&first) + 2 };
         let source = wrap(&source, "", style.width.saturating_sub(indent));
-        let mut before = if beside { lines.pop() } else { None };
+        let mut before = if fits { lines.pop() } else { None };
         for line in source {
             let before = before.take().unwrap_or_default();
             lines.push(format!("{before:<indent$}{}", style.paint(&line, Tone::Dim)));

@@ -6,7 +6,7 @@ use model::io::{DiskCache, DiskEngine, DiskLayout, DiskSync};
 use model::sample::{MetricName, Percentiles};
 use model::unit::Unit;
 
-use super::drawing::{CommonUnit, Drawing, Named, figure, percentiles, values};
+use super::drawing::{CommonUnit, Drawing, Named, measured_metric, percentiles, values};
 use crate::grid::groups::grouped;
 use crate::style::Style;
 use crate::terminal::notes::Notes;
@@ -15,7 +15,7 @@ use areas::disk::label::{cache_column, engine_words, load_words, other_words, pa
 use areas::label::{block_words, threads};
 use model::number::{percent, quantity, size};
 
-/// Whether a row of these belongs to a table of its own: a load, and a page cache beside the same without it.
+/// Whether a row belongs to a table of its own: an offered load, or a page cache where the same exists without it.
 pub(crate) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
     let Some(own) = params(row) else { return false };
     let beside = || {
@@ -119,7 +119,7 @@ impl Drawing<'_> {
         })
     }
 
-    /// Latency against the share of the highest rate at which requests begin, for each experiment.
+    /// Latency by offered load, for each benchmark.
     fn loads(&self, rows: &[&Row]) -> Vec<Vec<String>> {
         let unloaded = |own: &DiskParams| DiskParams { load_percent: None, ..own.clone() };
         let loaded = rows.iter().filter_map(|row| params(row)).filter(|own| own.load_percent.is_some());
@@ -167,7 +167,7 @@ impl Drawing<'_> {
         let flushed = |row: &Row| conditions(row)?.flushed_bytes_per_second;
         let rows: Vec<&Row> = rows.iter().copied().filter(|row| flushed(row).is_some()).collect();
         let named = named(&rows, "Disk, writes with the flush after each sample counted in", true);
-        let without = |row: &Row| figure(row, MetricName::Throughput).map(|metric| metric.summary.median);
+        let without = |row: &Row| measured_metric(row, MetricName::Throughput).map(|metric| metric.summary.median);
         let rate = |value: f64| quantity(value, Unit::BytePerSecond);
         let share = |row: &Row| Some(percent(flushed(row)? / without(row).filter(|rate| *rate > 0.0)?));
         self.titled(&named, |_| {

@@ -23,7 +23,7 @@ pub(crate) struct Drawing<'a> {
 }
 
 /// The columns of one metric: value, spread, and grade where that is not A.
-pub(crate) struct Figures<'a> {
+pub(crate) struct MetricColumns<'a> {
     pub(crate) heading: String,
     pub(crate) rows: Vec<Option<&'a Row>>,
     pub(crate) metric: MetricName,
@@ -31,10 +31,10 @@ pub(crate) struct Figures<'a> {
     pub(crate) scale: Option<UnitScale>,
 }
 
-impl<'a> Figures<'a> {
+impl<'a> MetricColumns<'a> {
     /// The metric of each row; `None` where it was not measured.
     pub(crate) fn metrics(&self) -> impl Iterator<Item = Option<&'a Metric>> {
-        self.rows.iter().map(|row| row.and_then(|row| figure(row, self.metric)))
+        self.rows.iter().map(|row| row.and_then(|row| measured_metric(row, self.metric)))
     }
 }
 
@@ -104,29 +104,29 @@ impl Drawing<'_> {
         paragraph(text, "", Tone::Strong, self.style)
     }
 
-    /// What stands behind a figure whose row is not of grade A.
+    /// The grade and footnotes of a row that is not of grade A.
     pub(crate) fn remark(&self, row: &Row) -> Cell {
         self.notes.marks(row, self.style).map_or_else(Cell::default, |(text, tone)| Cell::new(text, tone))
     }
 
     /// One metric of several rows below its heading.
-    pub(crate) fn block<'r>(&self, figures: &Figures<'r>, with_spread: bool) -> Block {
-        let metrics: Vec<Option<&'r Metric>> = figures.metrics().collect();
+    pub(crate) fn block<'r>(&self, shown: &MetricColumns<'r>, with_spread: bool) -> Block {
+        let metrics: Vec<Option<&'r Metric>> = shown.metrics().collect();
         let values: Vec<f64> = metrics.iter().flatten().map(|metric| metric.summary.median).collect();
         let unit = metrics.iter().flatten().map(|metric| metric.unit).next().unwrap_or(Unit::One);
-        let scale = figures.scale.or_else(|| UnitScale::common(&values, unit));
+        let scale = shown.scale.or_else(|| UnitScale::common(&values, unit));
         let words = |metric: &Metric| match scale {
             Some(scale) => scale.digits(metric.summary.median),
             None => quantity(metric.summary.median, unit),
         };
-        let named = scale.filter(|_| figures.scale.is_none());
-        let heading = format!("{} {}", figures.heading, named.map_or("", |scale| scale.unit()));
+        let named = scale.filter(|_| shown.scale.is_none());
+        let heading = format!("{} {}", shown.heading, named.map_or("", |scale| scale.unit()));
         // A row has one grade, whatever it measured.
-        let first = |row: &&Row| row.metrics.first().is_none_or(|metric| metric.name == figures.metric);
+        let first = |row: &&Row| row.metrics.first().is_none_or(|metric| metric.name == shown.metric);
         let cell = |(row, metric): (&Option<&'r Row>, Option<&'r Metric>)| {
             (row.filter(first), metric.map(|metric| (metric, words(metric))))
         };
-        self.with_remarks(heading.trim_end(), figures.rows.iter().zip(metrics).map(cell), with_spread)
+        self.with_remarks(heading.trim_end(), shown.rows.iter().zip(metrics).map(cell), with_spread)
     }
 
     /// A headline with its spread and what stands behind its grade, each with a unit of its own.
@@ -149,7 +149,7 @@ impl Drawing<'_> {
         with_spread: bool,
         (name, words): (MetricName, impl Fn(f64) -> String),
     ) -> Block {
-        let metric = |row| figure(row, name).map(|metric| (metric, words(metric.summary.median)));
+        let metric = |row| measured_metric(row, name).map(|metric| (metric, words(metric.summary.median)));
         self.with_remarks(heading, rows.iter().map(|row| (Some(*row), metric(row))), with_spread)
     }
 
@@ -173,18 +173,18 @@ impl Drawing<'_> {
     }
 
     /// The widest form of a table that fits, below its title: spreads give way first, then the ends of labels.
-    /// `figures` gets whether spreads are shown.
-    pub(crate) fn titled(&self, named: &Named, figures: impl Fn(bool) -> Vec<Block>) -> Vec<String> {
-        self.stepped(named, 2, |step| figures(step == 0))
+    /// `columns` gets whether spreads are shown.
+    pub(crate) fn titled(&self, named: &Named, columns: impl Fn(bool) -> Vec<Block>) -> Vec<String> {
+        self.stepped(named, 2, |step| columns(step == 0))
     }
 
-    /// The same where more may give way, in this many steps; `figures` gets how many of them have been taken. Nothing
+    /// The same where more may give way, in this many steps; `columns` gets how many of them have been taken. Nothing
     /// without rows.
-    pub(crate) fn stepped(&self, named: &Named, steps: usize, figures: impl Fn(usize) -> Vec<Block>) -> Vec<String> {
+    pub(crate) fn stepped(&self, named: &Named, steps: usize, columns: impl Fn(usize) -> Vec<Block>) -> Vec<String> {
         if named.labels.is_empty() {
             return Vec::new();
         }
-        let blocks = |step: usize, to: usize| [named.blocks(to, self.style), figures(step)].concat();
+        let blocks = |step: usize, to: usize| [named.blocks(to, self.style), columns(step)].concat();
         let whole = named.label_width();
         let choices = (0..steps).flat_map(|step| GAPS.map(|gap| (step, gap)));
         let mut fitting = choices.map(|(step, gap)| (blocks(step, whole), gap));
@@ -208,14 +208,14 @@ impl Drawing<'_> {
     }
 }
 
-/// The figure of a measured row.
-pub(crate) fn figure(row: &Row, name: MetricName) -> Option<&Metric> {
+/// A metric of a measured row.
+pub(crate) fn measured_metric(row: &Row, name: MetricName) -> Option<&Metric> {
     row.metric(name).filter(|_| row.status == Status::Ok)
 }
 
 /// The percentiles of what a measured row took.
 pub(crate) fn percentiles(row: &Row) -> Option<Percentiles> {
-    figure(row, MetricName::Latency)?.summary.percentiles
+    measured_metric(row, MetricName::Latency)?.summary.percentiles
 }
 
 /// Words of each row below their heading.

@@ -5,7 +5,7 @@ use model::isa::Element;
 use model::linpack::{LinpackEngine, LinpackOp};
 use model::sample::MetricName;
 
-use super::drawing::{Drawing, Figures, figure};
+use super::drawing::{Drawing, MetricColumns, measured_metric};
 use crate::grid::groups::grouped;
 use crate::layout::{Align, Block, Cell, Column, wrap};
 use crate::style::{Style, Tone};
@@ -57,7 +57,7 @@ pub(crate) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style
 }
 
 impl Drawing<'_> {
-    /// One curve: all numbers of threads beside each other, or one below the other where there is no room.
+    /// One curve: all numbers of threads side by side, or one below the other where there is no room.
     fn solutions(&self, rows: &[&Row]) -> Vec<Vec<String>> {
         let Some(own) = rows.first().copied().and_then(params) else { return Vec::new() };
         let mut counts: Vec<u32> = rows.iter().map(|row| row.params.threads()).collect();
@@ -112,16 +112,18 @@ impl Drawing<'_> {
     /// The columns of one number of threads.
     fn of_threads(&self, count: u32, rows: &[Option<&Row>], spread: bool, named: bool) -> Vec<Block> {
         let heading = if named { threads(count) } else { String::new() };
-        let figures = Figures { heading, rows: rows.to_vec(), metric: MetricName::Throughput, scale: None };
+        let shown = MetricColumns { heading, rows: rows.to_vec(), metric: MetricName::Throughput, scale: None };
         let column = |heading: &str, text: fn(&Row) -> Option<String>| {
             let cells = rows.iter().map(|row| Cell::plain(row.and_then(text).unwrap_or_default()));
             Block::new(heading, Align::Left, vec![Column::new(Align::Decimal, cells)])
         };
         vec![
-            self.block(&figures, spread),
+            self.block(&shown, spread),
             column("of peak", |row| headline(row)?.efficiency.map(|efficiency| percent(efficiency.value))),
             // As LINPACK prints it.
-            column("residual", |row| Some(format!("{:.1e}", figure(row, MetricName::Residual)?.summary.median))),
+            column("residual", |row| {
+                Some(format!("{:.1e}", measured_metric(row, MetricName::Residual)?.summary.median))
+            }),
             column("rounds", |row| {
                 let seen = row.conditions.linpack.as_ref().filter(|_| row.status == Status::Ok)?;
                 seen.refinements.map(|rounds| format!("{rounds:.0}"))

@@ -6,7 +6,7 @@ use model::isa::{MemoryOp, MemoryPattern};
 use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
-use super::drawing::{Drawing, Figures, GAPS, figure, values};
+use super::drawing::{Drawing, GAPS, MetricColumns, measured_metric, values};
 use crate::grid::groups::grouped;
 use crate::layout::{Align, Block, Cell, Column, table, wrap};
 use crate::style::{Style, Tone};
@@ -63,7 +63,7 @@ pub(crate) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style
 }
 
 impl Drawing<'_> {
-    /// Curves over working sets: one table of as many as fit beside each other, and so on.
+    /// Curves over working sets: tables of as many as fit side by side.
     fn curves(&self, rows: &[&Row]) -> Vec<Vec<String>> {
         let mut groups = grouped(rows.iter().copied(), |row| params(row).map(apart_from_size));
         groups.sort_by_key(|(own, _)| own.pattern != MemoryPattern::Chase);
@@ -87,14 +87,14 @@ impl Drawing<'_> {
         let alike =
             |same: fn(&MemoryParams, &MemoryParams) -> bool| groups.iter().all(|(own, _)| same(own, &groups[0].0));
         let (same_threads, same_pages) = (alike(|a, b| a.threads == b.threads), alike(|a, b| a.pages == b.pages));
-        let figures: Vec<Figures<'_>> = groups
+        let shown: Vec<MetricColumns<'_>> = groups
             .iter()
             .map(|(own, rows)| {
                 let mut words = vec![op_words(own.op)];
                 words.extend((!same_threads).then(|| threads(own.threads)));
                 words.extend((!same_pages).then(|| page_words(own.pages).to_owned()));
                 let found = |size: &u64| rows.iter().copied().find(|row| of(row) == *size);
-                Figures {
+                MetricColumns {
                     heading: words.join(", "),
                     rows: sizes.iter().map(found).collect(),
                     metric: metric_of(own),
@@ -102,7 +102,7 @@ impl Drawing<'_> {
                 }
             })
             .collect();
-        let level = |index: usize| figures.iter().find_map(|one| params(one.rows[index]?)?.level.clone());
+        let level = |index: usize| shown.iter().find_map(|one| params(one.rows[index]?)?.level.clone());
         let levels: Vec<Cell> =
             (0..sizes.len()).map(|index| Cell::plain(level(index).unwrap_or_default().to_uppercase())).collect();
         let labels: Vec<Cell> = sizes.iter().map(|bytes| Cell::plain(size(*bytes)).indented()).collect();
@@ -115,16 +115,16 @@ impl Drawing<'_> {
                 Block::new("  size", Align::Left, vec![Column::new(Align::Left, labels.clone())]),
                 Block::new("level", Align::Left, vec![Column::new(Align::Left, levels.clone())]),
             ];
-            blocks.extend(figures.iter().map(|one| self.block(one, spread)));
-            blocks.push(self.shape(&figures[0], length));
+            blocks.extend(shown.iter().map(|one| self.block(one, spread)));
+            blocks.push(self.shape(&shown[0], length));
             blocks
         })?;
         Some([self.title(&title.join(", ")), lines].concat())
     }
 
     /// Bars for the shape of a curve: logarithmic, since levels differ by factors.
-    fn shape(&self, figures: &Figures<'_>, length: usize) -> Block {
-        let medians = || figures.metrics().map(|metric| metric.map(|metric| metric.summary.median));
+    fn shape(&self, shown: &MetricColumns<'_>, length: usize) -> Block {
+        let medians = || shown.metrics().map(|metric| metric.map(|metric| metric.summary.median));
         let values = || medians().flatten().filter(|value| *value > 0.0);
         let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
         // The least has a bar too: one step.
@@ -134,7 +134,7 @@ impl Drawing<'_> {
             let text = median.filter(|value| *value > 0.0).map(|value| self.style.bar(share(value), length));
             Cell::new(text.unwrap_or_default(), Tone::Accent)
         };
-        let heading = if length == 0 { String::new() } else { format!("{}, log", figures.heading) };
+        let heading = if length == 0 { String::new() } else { format!("{}, log", shown.heading) };
         Block::new(heading, Align::Left, vec![Column::new(Align::Left, medians().map(bar))])
     }
 
@@ -145,7 +145,8 @@ impl Drawing<'_> {
         }
         let mut rows: Vec<&Row> = idle.into_iter().chain(rows.iter().copied()).collect();
         rows.sort_by_key(|row| params(row).and_then(|own| own.chains));
-        let latency = idle.and_then(|row| figure(row, MetricName::Latency)).map(|metric| metric.summary.median);
+        let latency =
+            idle.and_then(|row| measured_metric(row, MetricName::Latency)).map(|metric| metric.summary.median);
         let column = |align, cell: &dyn Fn(&Row) -> Cell| Column::new(align, rows.iter().map(|row| cell(row)));
         let chains =
             |row: &Row| Cell::plain(params(row).and_then(|own| own.chains).unwrap_or(1).to_string()).indented();
@@ -177,8 +178,9 @@ impl Drawing<'_> {
         let labels: Vec<Cell> = rows.iter().map(|row| Cell::plain(format!("{} ns", pause(row))).indented()).collect();
         let all = || rows.iter().map(|row| Some(*row)).collect();
         let bandwidth =
-            Figures { heading: "the others".into(), rows: all(), metric: MetricName::Throughput, scale: None };
-        let latency = Figures { heading: "latency".into(), rows: all(), metric: MetricName::Latency, scale: None };
+            MetricColumns { heading: "the others".into(), rows: all(), metric: MetricName::Throughput, scale: None };
+        let latency =
+            MetricColumns { heading: "latency".into(), rows: all(), metric: MetricName::Latency, scale: None };
         let lines = self.fitted(|spread, length| {
             vec![
                 Block::new("  pause", Align::Left, vec![Column::new(Align::Left, labels.clone())]),
@@ -206,7 +208,7 @@ impl Drawing<'_> {
         };
         let what = if pair { what.to_owned() } else { format!("{what}, {}", op_words(op)) };
         if let [row] = rows {
-            let figure = headline(row).map_or_else(
+            let value = headline(row).map_or_else(
                 || row.status.name().to_owned(),
                 |metric| {
                     let spread = spread(&metric.summary, self.style.plus_minus());
@@ -214,7 +216,7 @@ impl Drawing<'_> {
                 },
             );
             let between = ends(row).map_or_else(String::new, |(from, to)| format!(" ({down} {from}, {across}{to})"));
-            return self.title(&format!("{what}{between}: {figure}"));
+            return self.title(&format!("{what}{between}: {value}"));
         }
         let mut froms: Vec<u32> = rows.iter().filter_map(|row| Some(ends(row)?.0)).collect();
         let mut tos: Vec<u32> = rows.iter().filter_map(|row| Some(ends(row)?.1)).collect();
@@ -225,15 +227,16 @@ impl Drawing<'_> {
         let at = |from: u32, to: u32| rows.iter().copied().find(|row| ends(row) == Some((from, to)));
         let labels: Vec<Cell> = froms.iter().map(|from| Cell::plain(from.to_string()).indented()).collect();
         let metric = if op == MemoryOp::Load || pair { MetricName::Latency } else { MetricName::Throughput };
-        let values: Vec<f64> = rows.iter().filter_map(|row| Some(figure(row, metric)?.summary.median)).collect();
-        let unit = rows.iter().find_map(|row| Some(figure(row, metric)?.unit));
+        let values: Vec<f64> =
+            rows.iter().filter_map(|row| Some(measured_metric(row, metric)?.summary.median)).collect();
+        let unit = rows.iter().find_map(|row| Some(measured_metric(row, metric)?.unit));
         let scale = unit.and_then(|unit| UnitScale::common(&values, unit));
         let lines = self.fitted(|spread, _| {
             let mut blocks =
                 vec![Block::new(format!("  {down}"), Align::Left, vec![Column::new(Align::Left, labels.clone())])];
             blocks.extend(tos.iter().map(|to| {
                 let rows = froms.iter().map(|from| at(*from, *to)).collect();
-                self.block(&Figures { heading: format!("{across}{to}"), rows, metric, scale }, spread)
+                self.block(&MetricColumns { heading: format!("{across}{to}"), rows, metric, scale }, spread)
             }));
             blocks
         });
@@ -244,11 +247,11 @@ impl Drawing<'_> {
 
     /// Least, median and most, where a matrix is wider than the terminal.
     fn extremes(&self, rows: &[&Row]) -> Vec<String> {
-        let mut told: Vec<(f64, &Row, &Metric)> =
+        let mut shown: Vec<(f64, &Row, &Metric)> =
             rows.iter().filter_map(|row| headline(row).map(|metric| (metric.summary.median, *row, metric))).collect();
-        told.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (Some(least), Some(most)) = (told.first(), told.last()) else { return Vec::new() };
-        let middle = &told[told.len() / 2];
+        shown.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (Some(least), Some(most)) = (shown.first(), shown.last()) else { return Vec::new() };
+        let middle = &shown[shown.len() / 2];
         let words = |(value, row, metric): &(f64, &Row, &Metric)| {
             let between = ends(row).map_or_else(String::new, |(from, to)| format!(" ({from} to {to})"));
             format!("{}{between}", quantity(*value, metric.unit))
@@ -258,7 +261,7 @@ impl Drawing<'_> {
             words(least),
             quantity(middle.0, middle.2.unit),
             words(most),
-            told.len()
+            shown.len()
         );
         wrap(&text, "  ", self.style.width)
     }
@@ -270,9 +273,9 @@ fn metric_of(own: &MemoryParams) -> MetricName {
 
 /// Loads per second: of several chains their rate, of a single one as many as fit into a second after each other.
 fn loads_per_second(row: &Row) -> Option<f64> {
-    let rate = figure(row, MetricName::Throughput).filter(|metric| metric.unit == Unit::OpPerSecond);
+    let rate = measured_metric(row, MetricName::Throughput).filter(|metric| metric.unit == Unit::OpPerSecond);
     let rate = rate.map(|metric| metric.summary.median);
-    rate.or_else(|| figure(row, MetricName::Latency).map(|metric| 1.0 / metric.summary.median))
+    rate.or_else(|| measured_metric(row, MetricName::Latency).map(|metric| 1.0 / metric.summary.median))
 }
 
 /// The nodes or CPUs between which a row is: `0-1`, `cpu0-cpu1`.

@@ -6,7 +6,7 @@ use model::io::NetMode;
 use model::sample::{MetricName, Percentiles};
 use model::unit::Unit;
 
-use super::drawing::{CommonUnit, Drawing, Named, figure, percentiles, values, words};
+use super::drawing::{CommonUnit, Drawing, Named, measured_metric, percentiles, values, words};
 use crate::grid::groups::grouped;
 use crate::layout::{Block, paragraph};
 use crate::style::{Style, Tone};
@@ -118,7 +118,7 @@ fn tcp(row: &Row) -> Option<&TcpConditions> {
 }
 
 fn median(row: &Row, name: MetricName) -> Option<f64> {
-    figure(row, name).map(|metric| metric.summary.median)
+    measured_metric(row, name).map(|metric| metric.summary.median)
 }
 
 /// CPU seconds of both ends per GB.
@@ -174,9 +174,9 @@ impl Drawing<'_> {
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let what = if inside { " There is no wire: copies in memory and the scheduler set these figures." } else { "" };
         let text = if parts.is_empty() { what.trim_start().to_owned() } else { format!("{}.{what}", parts.join(", ")) };
-        let told = [("  Path: ", text), ("  Far end: ", peer.filter(|_| !inside).map_or_else(String::new, far_end))];
-        let told = told.iter().filter(|(_, text)| !text.is_empty());
-        told.flat_map(|(first, text)| paragraph(text, first, Tone::Dim, self.style)).collect()
+        let shown = [("  Path: ", text), ("  Far end: ", peer.filter(|_| !inside).map_or_else(String::new, far_end))];
+        let shown = shown.iter().filter(|(_, text)| !text.is_empty());
+        shown.flat_map(|(first, text)| paragraph(text, first, Tone::Dim, self.style)).collect()
     }
 
     /// Streams in both directions at once, each direction by itself.

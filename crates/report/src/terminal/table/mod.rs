@@ -133,15 +133,15 @@ pub(super) fn per_cycle(row: &Row) -> Option<f64> {
 }
 
 /// The table of an area, in the first of these forms that fits: thread counts or depths side by side; one below the
-/// other; the same with less air; what was measured above its figures. Columns that this table is read for are given
-/// up only where no form has room for them.
+/// other; the same with smaller gaps; labels above their values. Columns that matter for this table are given up only
+/// where no form has room for them.
 pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'a Style) -> Drawn {
     if section.groups.is_empty() {
         return Table::of(section, notes, style).without_lines();
     }
     let wide = Table::wide(section, notes, style);
     let tall = Table::tall(section, notes, style);
-    // What was lost explains a figure; the footnotes of those that it spoilt say it as well.
+    // The footnotes of disturbed rows have the loss too.
     let terse = Table { terse: true, ..Table::wide(section, notes, style) };
     let survey = is_survey(section);
     let series = tall.most.scaling && section.positions().len() >= SERIES;
@@ -154,9 +154,10 @@ pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'
     for least in leasts {
         // Side by side there is nothing to see of how a rate grows; and two places side by side are an overview, which
         // is not made longer for names.
-        let beside = Parts { scaling: false, names: least.names && wide.slots.len() >= SERIES, ..least };
-        let close = || if survey { wide.fitted(1, beside).or_else(|| terse.fitted(1, beside)) } else { None };
-        let fitted = wide.fitted(GAP, beside).or_else(close);
+        let side_by_side = Parts { scaling: false, names: least.names && wide.slots.len() >= SERIES, ..least };
+        let close =
+            || if survey { wide.fitted(1, side_by_side).or_else(|| terse.fitted(1, side_by_side)) } else { None };
+        let fitted = wide.fitted(GAP, side_by_side).or_else(close);
         let fitted = fitted.or_else(|| tall.fitted(GAP, least)).or_else(|| tall.fitted(1, least));
         if let Some(drawn) = fitted.or_else(|| tall.narrow(least)) {
             return drawn;
@@ -261,25 +262,25 @@ impl<'a> Table<'a> {
         self.drawn(if heads { self.above(&self.heading(false)) } else { Vec::new() }, Parts::NONE)
     }
 
-    /// What was measured on a line of its own above its figures, where these fit so.
+    /// Labels above their values, where these fit so.
     fn narrow(&self, least: Parts) -> Option<Drawn> {
         let choices = Parts::choices(least, self.most).into_iter().filter(|parts| !parts.clock);
         let mut choices = choices.flat_map(|parts| [(parts, GAP), (parts, 1)]);
         let room = self.style.width.saturating_sub(width(INDENT));
-        let fits = |(parts, gap): &(Parts, usize)| table_width(&self.figure_blocks(*parts), *gap) <= room;
+        let fits = |(parts, gap): &(Parts, usize)| table_width(&self.value_blocks(*parts), *gap) <= room;
         choices.find(fits).map(|(parts, gap)| self.titled(parts, gap))
     }
 
     /// Figures below their labels, whether they fit or not.
     fn titled(&self, parts: Parts, gap: usize) -> Drawn {
-        let mut figures = table(&self.figure_blocks(parts), gap, self.style).into_iter();
+        let mut values = table(&self.value_blocks(parts), gap, self.style).into_iter();
         let mut lines = self.above(&self.heading(true));
-        lines.extend(figures.next().map(|heading| format!("{INDENT}{heading}")));
-        for (index, (line, figures)) in self.lines.iter().zip(figures).enumerate() {
+        lines.extend(values.next().map(|heading| format!("{INDENT}{heading}")));
+        for (index, (line, values)) in self.lines.iter().zip(values).enumerate() {
             lines.extend(self.begins_precision(index).then(String::new));
             lines.extend(line.label.map(|label| format!("  {}", self.style.clean(&title(label)))));
-            // A line that only continues a label has no figures, and its words are said above.
-            lines.extend((!figures.is_empty()).then(|| format!("{INDENT}{figures}")));
+            // A line that only continues a label has no values.
+            lines.extend((!values.is_empty()).then(|| format!("{INDENT}{values}")));
         }
         self.drawn(lines, parts)
     }
@@ -287,7 +288,7 @@ impl<'a> Table<'a> {
     /// Everything.
     fn blocks(&self, heading: String, parts: Parts) -> Vec<Block> {
         let mut blocks = vec![self.label_block(heading)];
-        blocks.extend(self.figure_blocks(parts));
+        blocks.extend(self.value_blocks(parts));
         blocks.extend(parts.clock.then(|| self.clock_block()));
         blocks
     }
@@ -297,7 +298,7 @@ impl<'a> Table<'a> {
         !self.terse && self.section.rows().any(shows_loss)
     }
 
-    fn figure_blocks(&self, parts: Parts) -> Vec<Block> {
+    fn value_blocks(&self, parts: Parts) -> Vec<Block> {
         let last = self.slots.len().saturating_sub(1);
         let mut blocks = vec![self.place_block()];
         blocks.extend((parts.names && last == 0).then(|| self.name_block(0)));
@@ -333,7 +334,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Before figures whose label stands above them.
+/// Before values below their label.
 const INDENT: &str = "    ";
 
 /// `INT8 dot, AVX-512 VNNI, s32 ← u8 × s8`.
@@ -343,8 +344,8 @@ fn title(label: &Label) -> String {
     format!("{what} {how}{comma}{detail}")
 }
 
-/// The lines of a group, the detail of its label below the rest of it: beside the second row, or beside none. What was
-/// nowhere measured, for one reason, is one line.
+/// The lines of a group, with the detail of its label on the second. Rows that were not measured for one reason are one
+/// line.
 fn stacked<'a>(section: &'a Section<'a>, what: &'a str, group: &'a Group<'a>) -> Vec<SlotLine<'a>> {
     let Label { how, detail, .. } = &group.label;
     let line = |index: usize, row: Option<&'a Row>| SlotLine {
