@@ -43,16 +43,16 @@ pub struct Renderer {
 /// Every format.
 #[rustfmt::skip]
 pub const RENDERERS: &[Renderer] = &[
-    Renderer { name: "html", extension: "html", about: "a page of its own for a browser and for paper", render: html::render },
-    Renderer { name: "text", extension: "txt", about: "the tables of the terminal, in plain ASCII", render: |it| Ok(terminal::render(it, &Style::PLAIN)) },
-    Renderer { name: "markdown", extension: "md", about: "tables for GitHub, with findings and warnings", render: |it| Ok(markdown::render(it)) },
-    Renderer { name: "csv", extension: "csv", about: "one line per metric of each row, in base units", render: |it| Ok(csv::render(it)) },
-    Renderer { name: "csv-samples", extension: "csv", about: "one line per sample, ours and those of trusted tools", render: |it| Ok(csv::samples(it)) },
+    Renderer { name: "html", extension: "html", about: "HTML report, for a browser or for printing", render: html::render },
+    Renderer { name: "text", extension: "txt", about: "terminal output in plain ASCII", render: |it| Ok(terminal::render(it, &Style::PLAIN)) },
+    Renderer { name: "markdown", extension: "md", about: "Markdown tables for GitHub, with findings and warnings", render: |it| Ok(markdown::render(it)) },
+    Renderer { name: "csv", extension: "csv", about: "one line per metric of each benchmark, in base units", render: |it| Ok(csv::render(it)) },
+    Renderer { name: "csv-samples", extension: "csv", about: "one line per sample, including those of reference tools", render: |it| Ok(csv::samples(it)) },
     Renderer { name: "json", extension: "json", about: "the document itself", render: json::render },
-    Renderer { name: "latex", extension: "tex", about: "a document of its own with booktabs tables", render: |it| Ok(latex::render(it)) },
+    Renderer { name: "latex", extension: "tex", about: "LaTeX document with booktabs tables", render: |it| Ok(latex::render(it)) },
     Renderer { name: "prometheus", extension: "prom", about: "gauges for node_exporter's textfile collector", render: |it| Ok(prometheus::render(it)) },
-    Renderer { name: "junit", extension: "xml", about: "a test case a row, for CI systems", render: |it| Ok(junit::render(it)) },
-    Renderer { name: "benchfmt", extension: "bench", about: "Go's benchmark format, a line a sample, for benchstat", render: |it| Ok(benchfmt::render(it)) },
+    Renderer { name: "junit", extension: "xml", about: "JUnit XML: one test case per benchmark, for CI systems", render: |it| Ok(junit::render(it)) },
+    Renderer { name: "benchfmt", extension: "bench", about: "Go benchmark format, one line per sample, for benchstat", render: |it| Ok(benchfmt::render(it)) },
 ];
 
 /// Name and function of a format for a single table.

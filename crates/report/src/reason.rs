@@ -16,7 +16,7 @@ pub(crate) fn shape(reason: &str) -> String {
     parts(reason).into_iter().map(common).collect()
 }
 
-/// One sentence for reasons of the same shape: `expected to take 31 to 955 s`. Empty if there are none.
+/// One sentence for reasons of the same shape: `expected to take 31 to 955 s`. Empty without reasons.
 pub(crate) fn merged(reasons: &[&str]) -> String {
     let all: Vec<Vec<Part<'_>>> = reasons.iter().map(|reason| parts(reason)).collect();
     let Some(first) = all.first() else { return String::new() };

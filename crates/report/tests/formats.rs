@@ -238,7 +238,7 @@ fn no_two_rows_of_the_disk_have_the_same_words_in_a_sentence() {
         row.warnings = vec![model::warning::Warning::new(rule.code, 1.0, "It was seen.")];
     }
     let grid = grid(&document, "warnings").unwrap();
-    let column = grid.column("Most on").unwrap();
+    let column = grid.column("Worst on").unwrap();
     let words: BTreeSet<&str> = grid.lines.iter().map(|line| line.cells[column].text.as_str()).collect();
     assert_eq!(words.len(), document.experiments.len(), "{words:#?}");
     for told in [

@@ -89,7 +89,7 @@ fn orders_are_a_curve_of_each_kind_with_its_residuals() {
     for part in ["88.0", "176.0", "88.0 %", "5.2e-3"] {
         assert!(line.contains(part), "{part}: {line}");
     }
-    assert!(text.contains("Of peak: of multiply-adds in FP32") && text.contains("rounds"), "{text}");
+    assert!(text.contains("Of peak: share of the multiply-add peak in FP32") && text.contains("rounds"), "{text}");
     assert!(text.contains("DGEMM") && !text.contains("N = 1000,") && !text.contains("N = 1000 "), "{text}");
     assert!(document.experiments.iter().all(|row| row.status == Status::Ok));
 }
@@ -133,7 +133,7 @@ fn the_matrix_of_hpl_mxp_is_never_called_linpack() {
     }
     let text = shown(&document, 120);
     assert!(
-        text.contains("HPL-MxP over N, BF16 factors, dominant matrix") && text.contains("so this is no LINPACK"),
+        text.contains("HPL-MxP over N, BF16 factors, dominant matrix") && text.contains("so this is not LINPACK"),
         "{text}"
     );
     assert!(!text.contains("LINPACK over N") && !text.contains("LINPACK mixed"), "{text}");

@@ -140,13 +140,13 @@ fn how_the_samples_came_about_is_told() {
     for row in &mut document.experiments {
         (row.conditions.disturbed_launches, row.conditions.repeated_launches) = (Some(9), Some(0));
     }
-    let all = format!("Others disturbed all {} launches; none was made again.", 9 * rows);
+    let all = format!("Other processes or VMs disturbed all {} process runs; none was repeated.", 9 * rows);
     assert!(render(&document, &RICH).split_whitespace().collect::<Vec<_>>().join(" ").contains(&all));
     for expected in [
-        "9 samples a row in 3 sessions".to_owned(),
-        format!("{} rows stopped at an interval within their aim, 1 row at the most", rows - 1),
-        format!("Others disturbed 2 of {} launches; 1 more was made instead, and all of them count.", 9 * rows),
-        "12 s were spent waiting for a quiet machine.".to_owned(),
+        "9 samples per benchmark in 3 sessions".to_owned(),
+        format!("{} benchmarks reached the target interval, 1 benchmark stopped at the sample limit", rows - 1),
+        format!("Other processes or VMs disturbed 2 of {} process runs; 1 was repeated.", 9 * rows),
+        "Waited 12 s for a quiet machine.".to_owned(),
     ] {
         assert!(words.contains(&expected), "{expected}: {text}");
     }
@@ -178,7 +178,7 @@ fn a_load_has_a_table_of_its_own_with_its_percentiles() {
     let mut document = fixture::disk_area();
     document.experiments.retain(|row| row.id.contains("/load75/"));
     let text = render(&document, &RICH);
-    assert!(text.contains("latency at a load") && text.contains("at 75 % load"), "{text}");
+    assert!(text.contains("latency by offered load") && text.contains("at 75 % load"), "{text}");
     assert!(text.contains("p99.9") && !text.contains("without pause"), "{text}");
     // Nothing else says where it was measured.
     assert!(text.contains("\n\nDisk  /var/lib/assay on ext4 on vda (virtio), io_uring, direct"), "{text}");
@@ -196,7 +196,7 @@ fn small_tables_tell_rows_apart_on_a_narrow_terminal_too() {
         }
     }
     let text = render(&document, &Style::PLAIN);
-    let flushes = text.split("\n\n").find(|table| table.contains("with the flush after each")).unwrap();
+    let flushes = text.split("\n\n").find(|table| table.contains("including the flush after each")).unwrap();
     for told in ["4 KiB, dsync ", "1 MiB, warm ", "4 KiB, 25 % load ", "4 KiB, 90 % load "] {
         assert!(flushes.contains(told), "{told}: {flushes}");
     }
@@ -301,7 +301,8 @@ fn what_a_disk_was_given_to_write_is_told_at_the_end() {
     };
     samples(&mut document, "random-read", 7e9);
     let count = samples(&mut document, "sequential-write", f64::from(1 << 20));
-    let told = format!("Written to the disk: 1 GiB of test files and {count:.0} MiB in samples; warm-ups come on top.");
+    let told =
+        format!("Written to the disk: 1 GiB of test files and {count:.0} MiB in samples, not counting warm-ups.");
     assert!(running(&document).contains(&told), "{}", running(&document));
     cut(&mut document, "disk/", 256 << 20);
     assert!(running(&document).contains("Written to the disk: 256 MiB of test files"));
@@ -324,19 +325,24 @@ fn starts_the_slowest_thread_and_the_price_of_an_order_are_told() {
     };
     row(&mut document, "memory/random-increment/t1", &|row| row.conditions.order_seconds = Some(1.3e-9));
     let text = running(&document);
-    let one = "generating the order took 1.300 ns (memory increment random, single words, 1 thread); the figures";
+    let one = "generating the order: 1.300 ns (memory increment random, single words, 1 thread) per access.";
     assert!(text.contains(one), "{text}");
     row(&mut document, "memory/random-increment/t2", &|row| {
         row.conditions.order_seconds = Some(1.2e-9);
         row.conditions.start_spread_seconds = Some(2.5e-6);
     });
     let text = running(&document);
-    assert!(text.contains("took 1.200 ns (memory increment random, single words, 2 threads) to 1.300 ns ("), "{text}");
-    assert!(text.contains("The threads of a row began at most 2.500 us apart."), "{text}");
+    assert!(
+        text.contains(
+            "generating the order: 1.200 ns (memory increment random, single words, 2 threads) to 1.300 ns ("
+        ),
+        "{text}"
+    );
+    assert!(text.contains("Threads of one benchmark started at most 2.500 us apart."), "{text}");
     row(&mut document, "memory/random-increment/t2", &|row| row.conditions.slowest_over_fastest = Some(0.97));
     row(&mut document, "memory/sequential-read/t2", &|row| row.conditions.slowest_over_fastest = Some(0.83));
     let text = running(&document);
-    let slowest = "apart; the slowest did 83.0 % of what the fastest did, or more (memory read AVX2, 2 threads).";
+    let slowest = "apart; the slowest did at least 83.0 % of the work of the fastest (memory read AVX2, 2 threads).";
     assert!(text.contains(slowest), "{text}");
 }
 
@@ -389,25 +395,25 @@ fn a_few_kinds_of_round_trips_stand_in_the_area_s_table_and_more_in_one_of_their
 fn a_run_of_the_network_without_streams_names_its_path() {
     for (mode, words) in [
         ("load", "round trips while TCP streams run"),
-        ("connect", "connections set up"),
-        ("transfer", "there and then the same back"),
-        ("blast", "a diagnostic and no result"),
+        ("connect", "open, one round trip of one byte, close"),
+        ("transfer", "a fixed amount in each direction"),
+        ("blast", "a diagnostic and not a result"),
     ] {
         let mut document = fixture::net_area();
         keep(&mut document, &[mode]);
         let text = running(&document);
         assert!(text.contains(words) && text.contains("Path: interface lo, MTU 65536"), "{mode}: {text}");
-        assert!(!text.contains("what streams cost") && !text.contains("both ways at once"), "{mode}: {text}");
+        assert!(!text.contains("cost of streams") && !text.contains("both directions at once"), "{mode}: {text}");
     }
 }
 
 #[test]
 fn only_loopback_is_said_to_have_no_wire() {
-    let there_is_none = "There is no wire";
-    assert!(running(&fixture::net_area()).contains(there_is_none));
+    let loopback = "Loopback does not use a network";
+    assert!(running(&fixture::net_area()).contains(loopback));
     let peer = running(&fixture::net_peer());
-    assert!(!peer.contains(there_is_none) && peer.contains("MTU 1500, IPv4, round trip 112.0 us"), "{peer}");
-    assert!(peer.contains("Far end: node7.example.org (10.1.0.7:5211)") && peer.contains("MTU 9000"), "{peer}");
+    assert!(!peer.contains(loopback) && peer.contains("MTU 1500, IPv4, round trip 112.0 us"), "{peer}");
+    assert!(peer.contains("Peer: node7.example.org (10.1.0.7:5211)") && peer.contains("MTU 9000"), "{peer}");
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn the_guide_measures_what_its_command_line_would() {
     asking.answer("Measure now?", "\r");
     let (status, seen) = asking.end();
     assert_eq!(status, Some(0), "{seen}");
-    assert!(seen.contains("assay cpu --threads 1 --time-budget 1s") && seen.contains("rows, about"), "{seen}");
+    assert!(seen.contains("assay cpu --threads 1 --time-budget 1s") && seen.contains("benchmark"), "{seen}");
     let document = document(&stored_runs(&scratch)[0]);
     check(&document);
     assert!(rows(&document).iter().all(|row| row["area"] == "cpu" && row["params"]["threads"] == 1));

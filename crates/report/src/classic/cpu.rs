@@ -144,7 +144,7 @@ fn fewest(known: impl Iterator<Item = (u32, Estimate)> + Clone) -> Option<u32> {
 }
 
 const TOTAL: GivesWay = GivesWay { rank: 0, words: "the time for the total" };
-const VECTORS: GivesWay = GivesWay { rank: 2, words: "the vector peak beside plain rows" };
+const VECTORS: GivesWay = GivesWay { rank: 2, words: "the vector peak of plain loops" };
 
 const SPEC: Spec = Spec {
     name: "classic-cpu",
@@ -206,8 +206,9 @@ fn notes(series: &[Series<CpuKey>], points: &[Line<'_, CpuKey>], total: Option<f
         Note::highest(highest(points, |point| point.rate.efficiency), line_words),
         total.map(|total| Note::of_text(total_words(points, total))),
         Some(Note::new(
-            "Measured: the median; std dev: of the samples; theory: operations per cycle x the clock measured beside \
-             the row; vectors: the same for the best vector loop, beside plain ones.",
+            "Measured: the median; std dev: of the samples; theory: operations per cycle x the \
+                 measured clock; vectors: theory of the best vector loop, for plain \
+                 loops.",
         )),
         kernels(series).map(Note::new),
         Some(Note::new(hpl_words(points))),
@@ -231,7 +232,7 @@ fn best_threads_words(series: &[Series<CpuKey>]) -> Option<String> {
     let others = if parts.is_empty() { "all workloads" } else { "all others" };
     parts.push(format!("{common} for {others}"));
     Some(format!(
-        "Best number of threads, the fewest whose interval reaches that of the highest rate: {}.",
+        "Best number of threads (fewest whose interval reaches that of the highest rate): {}.",
         parts.join("; ")
     ))
 }
@@ -241,20 +242,20 @@ fn total_words(points: &[Line<'_, CpuKey>], total: f64) -> String {
     let measured = || points.iter().filter(|(_, point)| point.rate.estimate.is_some());
     let full = measured().filter(|(_, point)| point.in_full).count();
     let done = [
-        "each sample did all of them".to_owned(),
+        "each sample did the total".to_owned(),
         format!(
-            "in {full} of {} rows each sample did all of them, for the others the time is worked out",
+            "{full} of {} benchmarks did the total in each sample; the other times are computed from the rate",
             measured().count()
         ),
-        "the time for them is worked out from the rate; --exact-workload does them in full".to_owned(),
+        "times are computed from the rate; use --exact-workload to do the total".to_owned(),
     ];
     format!("Total: {} operations, divided among the threads; {}.", power(total), done_words(points, done))
 }
 
 /// The loops of the classes.
 fn kernels(series: &[Series<CpuKey>]) -> Option<String> {
-    const PLAIN: &str = "Plain: a scalar loop as compilers make it of one multiplication, one addition and one \
-        subtraction a step.";
+    const PLAIN: &str = "Plain: a scalar loop of one multiplication, one addition and one subtraction per step, as \
+         compilers generate it.";
     let of = |class: &'static str| series.iter().map(|series| &series.key).filter(move |key| key.class == class);
     let words = |key: &CpuKey| {
         let comma = if key.sums.is_empty() { "" } else { ", " };
@@ -275,11 +276,11 @@ fn hpl_words(points: &[Line<'_, CpuKey>]) -> String {
     let own = with(OWN);
     let who = match (with(HPL[0]).len(), own.len()) {
         (0, 0) => return "HPL was not measured in this run.".to_owned(),
-        (_, 0) => "the fastest that it was".to_owned(),
-        (0, _) => "was not run; the fastest that our own LINPACK was, counted as HPL counts,".to_owned(),
-        _ => format!("the fastest that it was (for want of it our own LINPACK with {})", own.join(", ")),
+        (_, 0) => "its highest rate".to_owned(),
+        (0, _) => "was not run; the highest rate of our own LINPACK, counted as HPL counts,".to_owned(),
+        _ => format!("its highest rate (our own LINPACK with {})", own.join(", ")),
     };
-    format!("HPL: {who} with as many threads, and that over the theory of its line.")
+    format!("HPL: {who} with the same number of threads; HPL eff.: that over the theory of its line.")
 }
 
 #[cfg(test)]

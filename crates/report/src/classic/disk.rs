@@ -195,7 +195,7 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let timed = |series: &&&Series<DiskKey>| series.points.iter().any(|point| point.latency.estimate.is_some());
     let timed: Vec<&Series<DiskKey>> = of_rates.iter().filter(timed).copied().collect();
     let title = "The classic disk table of latency for large blocks: what one request takes";
-    let visits = side_by_side(title, labels(&timed, |series| &series.key), &timed);
+    let by_threads = side_by_side(title, labels(&timed, |series| &series.key), &timed);
     let spec = latency_spec(&requests);
     let title = format!("The classic disk table of latency, in {}", spec.units[0]);
     let latency = table(&spec, "", &requests, &[P99], latency_notes(&requests));
@@ -206,7 +206,7 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let in_grids = ClassicTable { title: None, ..table(&LATENCY, "", &both, &[], notes) };
     let iops = table(&IOPS, "", &requests, &[TOTAL], iops_notes(&requests));
     let tables = [latency, in_grids, iops].map(ClassicPart::Table);
-    [ClassicPart::Table(throughput)].into_iter().chain(visits).chain(tables).collect()
+    [ClassicPart::Table(throughput)].into_iter().chain(by_threads).chain(tables).collect()
 }
 
 fn past_cache<'a>(points: &[Line<'a, DiskKey>]) -> Vec<Line<'a, DiskKey>> {
@@ -269,13 +269,13 @@ pub fn fastest<'a>(points: &[Line<'a, DiskKey>]) -> Vec<Line<'a, DiskKey>> {
 
 /// Of what goes past the page cache: the fastest, and the highest efficiency.
 fn best_notes(points: &[Line<'_, DiskKey>], which: &str) -> [Option<Note>; 2] {
-    let what = format!("Fastest, {which} whose interval the others do not exceed");
+    let what = format!("Fastest ({which} whose interval no other line exceeds)");
     let highest = highest(&past_cache(points), |point| point.rate.efficiency);
     [Note::best(&what, &fastest(points), line_words), Note::highest(highest, line_words)]
 }
 
 fn rate_notes(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> Vec<Note> {
-    let [fastest, highest] = best_notes(points, "the smallest block and the fewest threads");
+    let [fastest, highest] = best_notes(points, "smallest block and fewest threads");
     let has = |wanted: fn(&DiskKey) -> bool| points.iter().any(|(series, _)| wanted(&series.key));
     let has_any = |known: fn(&Point) -> bool| points.iter().any(|(_, point)| known(point));
     let notes = [
@@ -283,19 +283,20 @@ fn rate_notes(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> V
         highest,
         total_words(points, requests).map(Note::new),
         Some(Note::new(
-            "RS and WS read and write in order, RR and WR at random; of RWS and RWR every other request is a write. \
-             Measured: the median; std dev: of the samples; theory: of the drive or its \
-             link, for as many bytes a request.",
+            "RS and WS: sequential reads and writes; RR and WR: random; RWS and RWR: every other \
+                 request is a write. Measured: the median; std dev: of the samples; \
+                 theory: limit of the drive or its link for this request size.",
         )),
         (!has_any(|point| point.rate.theory.is_some())).then(|| {
             Note::new(
-                "The drive's limits are not known here (-). If you know them: --declare disk.read_bps=7e9 \
-                 --declare disk.write_bps=5e9 --declare disk.read_iops=1e6 --declare disk.write_iops=5e5.",
+                "The drive's limits are unknown (-). Declare them: --declare disk.read_bps=7e9 \
+                     --declare disk.write_bps=5e9 --declare disk.read_iops=1e6 \
+                     --declare disk.write_iops=5e5.",
             )
         }),
         has(|key| key.cache != DiskCache::Bypassed).then(|| Note::new(cache_words(points.iter().chain(requests)))),
         has_any(|point| point.flushed.is_some()).then(|| {
-            let words = "Flushed: writes with the flush after each sample counted in; measured is without it.";
+            let words = "Flushed: writes including the flush after each sample; measured is without it.";
             Note::needing(FLUSHED, words)
         }),
         Some(tool_words(points, |point| &point.rate)),
@@ -310,10 +311,10 @@ fn latency_notes(points: &[Line<'_, DiskKey>]) -> Vec<Note> {
         format!("{median}, {}", line_words(line))
     };
     let notes = [
-        Note::best("Shortest, the fewest threads that others do not undercut", &least, words),
+        Note::best("Shortest (fewest threads that no other line undercuts)", &least, words),
         Some(Note::new(
-            "Measured: the median of what one request takes as its thread sees it, never the time over all threads' \
-             requests; theory: so many in flight over the most requests a second that the drive can answer.",
+            "Measured: median time of one request as its thread sees it; theory: requests in \
+                 flight over the drive's highest rate of requests.",
         )),
         Some(tool_words(points, |point| &point.latency)),
     ];
@@ -325,11 +326,8 @@ fn iops_notes(points: &[Line<'_, DiskKey>]) -> Vec<Note> {
     let mut timed = points.iter().filter(|(_, point)| point.total_seconds.is_some()).peekable();
     let total = common(points.iter().filter_map(|(_, point)| point.total)).filter(|_| timed.peek().is_some());
     let total = total.map(|total| {
-        let done = if timed.all(|(_, point)| point.in_full) {
-            "each sample did all of them"
-        } else {
-            "worked out from the rate"
-        };
+        let done =
+            if timed.all(|(_, point)| point.in_full) { "each sample did the total" } else { "computed from the rate" };
         let words = format!("Total in: the time for {} requests, divided among the threads; {done}.", power(total));
         Note::needing(TOTAL, words)
     });
@@ -340,9 +338,9 @@ fn total_words(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> 
     let totals = || points.iter().chain(requests).filter_map(|(_, point)| point.total);
     let total = common(totals().filter(|total| !counts_requests(Some(*total))))?;
     let done = [
-        "each sample moved all of them",
-        "some rows moved all of them in each sample, for the others the time is worked out",
-        "the time for them is worked out from the rate; --exact-workload moves them all",
+        "each sample did the total",
+        "some benchmarks did the total in each sample; the other times are computed from the rate",
+        "times are computed from the rate; use --exact-workload to do the total",
     ];
     let has_small = points.iter().any(|(series, _)| series.key.is_below_sector());
     let small = common(totals().filter(|total| counts_requests(Some(*total)))).filter(|_| has_small);
@@ -354,10 +352,9 @@ fn total_words(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> 
 
 fn cache_words<'a>(points: impl Iterator<Item = &'a Line<'a, DiskKey>>) -> String {
     let keys: Vec<&DiskKey> = points.map(|(series, _)| &series.key).collect();
-    let small =
-        "8 B: through the page cache by nature, which gathers them to pages; no device takes less than a sector.";
-    let states = "Page cache: where nothing is said, gone past (direct I/O); cold: emptied for the file before each \
-        pass; warm: filled before.";
+    let small = "8 B: always through the page cache, since no device has sectors that small.";
+    let states = "Page cache: bypassed (direct I/O) unless stated; cold: dropped for the file before each \
+         pass; warm: filled before.";
     let shown = [
         keys.iter().any(|key| key.cache != DiskCache::Bypassed && !key.is_below_sector()).then_some(states),
         keys.iter().any(|key| key.is_below_sector()).then_some(small),
@@ -367,7 +364,7 @@ fn cache_words<'a>(points: impl Iterator<Item = &'a Line<'a, DiskKey>>) -> Strin
 
 /// What is in the columns of tools, as far as they are there.
 fn tool_words(points: &[Line<'_, DiskKey>], measured: fn(&Point) -> &Measured) -> Note {
-    let shown = |tool: &str| format!("{tool}: what it measured of the same, in turns with ours.");
+    let shown = |tool: &str| format!("{tool}: its value of the same benchmark, alternating with ours.");
     let has =
         |of: fn(&Point) -> &Measured, tool: &str| points.iter().any(|(_, point)| of(point).tool(&[tool]).is_some());
     let fio = has(measured, "fio").then(|| Note::needing(FIO, shown("fio")));

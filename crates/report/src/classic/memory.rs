@@ -36,7 +36,7 @@ pub struct MemoryKey {
     pub workload: String,
     /// What is done.
     pub op: MemoryOp,
-    /// Bytes of a block; `None` where there are none.
+    /// Bytes of a block; `None` without blocks.
     pub block: Option<u64>,
 }
 
@@ -58,8 +58,8 @@ impl MemoryKey {
     /// What is accessed, and what its time means.
     const fn access(&self) -> [&'static str; 2] {
         match self.op {
-            MemoryOp::Load => ["idle latency", "each load waits for the one before: how long memory takes to answer"],
-            MemoryOp::Increment => ["random access", "independent words: how many answers are waited for at a time"],
+            MemoryOp::Load => ["idle latency", "each load waits for the one before: the response time of memory"],
+            MemoryOp::Increment => ["random access", "independent words: the number of concurrent misses"],
             MemoryOp::ByteLoop => ["byte loop", "in order, byte by byte: bound by instructions, not by memory"],
             _ => ["access", ""],
         }
@@ -196,13 +196,13 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
         TableColumn::words(&blocks, |series| series.key.block_words()).text("block", Align::Left),
     ];
     let title = "The classic memory table of latency: what one thread takes for one block";
-    let visits = side_by_side(title, labels, &blocks);
+    let by_threads = side_by_side(title, labels, &blocks);
     let with_blocks = rates.iter().copied().filter(|series| series.key.block.is_some());
     let latencies =
         latency_table(&lines(with_blocks.chain(accesses.iter().copied())), &lines(accesses.iter().copied()));
     let accesses = access_table(&lines(accesses));
     let tables = [accesses, latencies].map(ClassicPart::Table);
-    [ClassicPart::Table(rate_table(&lines(rates), document))].into_iter().chain(visits).chain(tables).collect()
+    [ClassicPart::Table(rate_table(&lines(rates), document))].into_iter().chain(by_threads).chain(tables).collect()
 }
 
 fn rate_table(points: &[Line<'_, MemoryKey>], document: &Document) -> ClassicTable {
@@ -250,7 +250,7 @@ fn access_table(points: &[Line<'_, MemoryKey>]) -> ClassicTable {
     ];
     ClassicTable {
         grid: None,
-        title: Some("One byte, 10^8 times, is three different questions".to_owned()),
+        title: Some("One byte, 10^8 times: three different questions".to_owned()),
         lines: table_lines(points, |_| ()),
         columns,
         notes: meanings(points).collect(),
@@ -275,12 +275,12 @@ fn latency_table(points: &[Line<'_, MemoryKey>], accesses: &[Line<'_, MemoryKey>
         format!("{time}, {}", threads(point.threads))
     };
     let notes = [
-        Note::best("Shortest idle latency, the fewest threads that others do not undercut", &shortest, words),
+        Note::best("Shortest idle latency (fewest threads that no other line undercuts)", &shortest, words),
         Note::highest(highest(accesses, |point| point.latency.efficiency), |(series, point)| {
             format!("{} with {}", series.key.access()[0], threads(point.threads))
         }),
     ];
-    let tools = Note::new("No reference tool tells the time of a block or of an access.");
+    let tools = Note::new("No reference tool measures the time of a block or of an access.");
     let notes = notes.into_iter().flatten().chain(meanings(accesses)).chain([tools]).collect();
     LATENCIES.table("", points, (lines, notes), labels, Default::default())
 }
@@ -298,11 +298,11 @@ pub fn fastest<'a>(points: &[Line<'a, MemoryKey>]) -> Vec<Line<'a, MemoryKey>> {
 /// What must be known to read the table of rates, and what follows from it.
 fn rate_notes(points: &[Line<'_, MemoryKey>], total: Option<f64>, working_set: Option<u64>) -> Vec<Note> {
     let set = working_set.map_or_else(String::new, |bytes| format!(", of {} whatever the block", size(bytes)));
-    let what = "Fastest, the smallest block and the fewest threads whose interval the others do not exceed";
+    let what = "Fastest (smallest block and fewest threads whose interval no other line exceeds)";
     let done = [
-        "each sample moved all of them",
-        "some rows moved all of them in each sample, for the others the time is worked out",
-        "the time for them is worked out from the rate; --exact-workload moves them all",
+        "each sample did the total",
+        "some benchmarks did the total in each sample; the other times are computed from the rate",
+        "times are computed from the rate; use --exact-workload to do the total",
     ];
     let total_words =
         |total: f64| format!("Total: {} bytes, divided among the threads; {}.", power(total), done_words(points, done));
@@ -311,9 +311,10 @@ fn rate_notes(points: &[Line<'_, MemoryKey>], total: Option<f64>, working_set: O
         Note::highest(highest(points, |point| point.rate.efficiency), line_words),
         total.map(|total| Note::of_text(total_words(total))),
         Some(Note::new(
-            "RWS and RWR copy a block (bytes read and bytes written both count), WS and WR write it, RS and RR read it; \
-             S in order, R at random, each block once a pass. STREAM: its four loops, counted as it counts, and what pmbw \
-             scans: reads and writes without blocks.",
+            "RWS and RWR copy a block (bytes read and bytes written both count), WS and WR write \
+                 it, RS and RR read it; S in order, R at random, each block once a \
+                 pass. STREAM: its four loops, counted as it counts, and pmbw's \
+                 scans: reads and writes without blocks.",
         )),
         Some(Note::new(format!(
             "Measured: the median over one working set{set}; std dev: of the samples; theory: transfers/s x bus width x \
@@ -322,8 +323,8 @@ fn rate_notes(points: &[Line<'_, MemoryKey>], total: Option<f64>, working_set: O
         Some(Note::new(tool_words(points))),
         (!points.iter().any(|(_, point)| point.rate.theory.is_some())).then(|| {
             Note::of_grid(format!(
-                "The memory's limit is not known here ({ABSENT}). If you know it: --declare memory.channels=12 \
-                 --declare memory.mts=6000."
+                "The memory's limit is unknown ({ABSENT}). Declare it: --declare \
+                     memory.channels=12 --declare memory.mts=6000."
             ))
         }),
     ];
@@ -338,9 +339,10 @@ fn tool_words(points: &[Line<'_, MemoryKey>]) -> String {
     let others = if tools.all(|tool| tool.is_own) {
         ""
     } else {
-        "; beside blocks, what it measured on as many threads without blocks"
+        "; for blocks, its rate without blocks on the same number of threads"
     };
     format!(
-        "STREAM/pmbw: the faster of the two that does the same, counted as ours{others}; their eff.: that over the theory."
+        "STREAM/pmbw: the faster of the two, counted as ours{others}; their eff.: that over the \
+             theory."
     )
 }

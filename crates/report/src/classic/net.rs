@@ -1,5 +1,5 @@
 //! The classic tables of networks: rates of TCP and UDP by block and connections, round trips by message, and transfers
-//! there and back.
+//! in both directions.
 
 use model::document::{Document, Row, Status};
 use model::experiment::NetParams;
@@ -150,7 +150,7 @@ const LATENCY: Spec = Spec {
 
 const TRANSFERS: Spec = Spec {
     name: "classic-net-transfers",
-    title: "The classic network table of transfers: a fixed amount there and the same back, in Mb/s of both",
+    title: "The classic network table of transfers: a fixed amount in each direction, in Mb/s of both",
     tools: &[],
     ..THROUGHPUT
 };
@@ -204,8 +204,8 @@ fn table(
     let extra = [values("p99", P99, |point| point.p99), lost, values("sockperf", SOCKPERF, sockperf)];
     let last = if kind == NetKind::Transfer {
         TableColumn::values(points, |(_, point)| point.latency.median(), |time| quantity(time, Unit::Second))
-            .text("there and back", Align::Decimal)
-            .grid(Column::number("There and back").base(Unit::Second))
+            .text("time of both", Align::Decimal)
+            .grid(Column::number("Time of both").base(Unit::Second))
     } else {
         TableColumn::durations(points, "total in").gives_way(TOTAL)
     };
@@ -244,21 +244,22 @@ pub fn best_of<'a>(points: &[Line<'a, NetKey>], by_latency: bool) -> Vec<Line<'a
 fn rate_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
     let has_any = |wanted: fn(&Point) -> bool| points.iter().any(|(_, point)| wanted(point));
     let tool = if has_any(|point| point.rate.tool(IPERF).is_some()) {
-        "iperf: what it measured of the same, in turns with ours.".to_owned()
+        "iperf: its value of the same benchmark, alternating with ours.".to_owned()
     } else {
         format!("iperf was not run ({ABSENT}).")
     };
-    let lost = "UDP is the highest rate within its goal of loss; lost: the share of the datagrams that never came.";
-    let what = "Fastest, the smallest block and the fewest connections whose interval the others do not exceed";
+    let lost = "UDP: highest rate within the loss limit; lost: share of datagrams that did not arrive.";
+    let what = "Fastest (smallest block and fewest connections whose interval no other line exceeds)";
     let total = common(points.iter().filter_map(|(_, point)| point.total));
     let notes = [
         Note::best(what, &best_of(points, false), line_words),
         Note::highest(highest(points, |point| point.rate.efficiency), line_words),
         total.map(|total| Note::needing(TOTAL, total_words(points, total))),
         Some(Note::new(
-            "Conc.: connections, each with a thread at either end. Measured: the median of what the receiver counted; \
-             std dev: of the samples; theory: of the link less framing, on loopback what two copies of each byte between \
-             the same CPUs come to; eff.: measured over theory.",
+            "Conc.: connections, each with a thread on both hosts. Measured: median rate at the \
+                 receiver; std dev: of the samples; theory: link rate less framing, \
+                 on loopback the rate of two copies between the same CPUs; eff.: \
+                 measured over theory.",
         )),
         has_any(|point| point.loss.is_some()).then(|| Note::new(lost)),
         Some(Note::needing(TOOL, tool)),
@@ -269,14 +270,14 @@ fn rate_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
 fn latency_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
     let has_any = |wanted: fn(&Point) -> bool| points.iter().any(|(_, point)| wanted(point));
     let ping = if has_any(|point| point.latency.tool(&["ping"]).is_some()) {
-        "ping: the system's, with as large a message, whatever the protocol; the kernel answers it, and no process has to \
-         wake up."
+        "ping: the system's ping with the same message size; the kernel answers it, so no \
+             process has to wake up."
             .to_owned()
     } else {
-        format!("ping was not run ({ABSENT}); it tells times of 16 B and more.")
+        format!("ping was not run ({ABSENT}); it measures 16 B and more.")
     };
     let in_full = points.iter().all(|(_, point)| point.in_full);
-    let done = if in_full { "each sample made all of them" } else { "worked out from the rate" };
+    let done = if in_full { "each sample did the total" } else { "computed from the rate" };
     let total = common(points.iter().filter_map(|(_, point)| point.total)).map(|total| {
         let words =
             format!("Total in: the time for {} round trips, divided among the connections; {done}.", power(total));
@@ -284,8 +285,8 @@ fn latency_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
     });
     let theory = (!has_any(|point| point.latency.theory.is_some())).then(|| {
         Note::new(format!(
-            "No least round trip is known here ({ABSENT}): on loopback there is none, of a network it can be declared \
-             (--declare net.latency_s=1e-6)."
+            "The least round trip is unknown ({ABSENT}). For a network, declare it: --declare \
+                 net.latency_s=1e-6."
         ))
     });
     let words = |line: &Line<'_, NetKey>| {
@@ -294,15 +295,13 @@ fn latency_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
     };
     let notes = [
         Note::best(
-            "Shortest, the smallest message and the fewest connections that others do not undercut",
+            "Shortest (smallest message and fewest connections that no other line undercuts)",
             &best_of(points, true),
             words,
         ),
         Note::highest(highest(points, |point| point.latency.efficiency), line_words),
         total,
-        Some(Note::new(
-            "Measured: the median of full round trips, as the thread that waits sees them, never half of one.",
-        )),
+        Some(Note::new("Measured: median of full round trips as the waiting thread sees them.")),
         theory,
         Some(Note::needing(TOOL, ping)),
     ];
@@ -311,9 +310,9 @@ fn latency_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
 
 fn total_words(points: &[Line<'_, NetKey>], total: f64) -> String {
     let done = [
-        "each sample moved all of it",
-        "some rows moved all of it in each sample, for the others the time is worked out",
-        "the time for it is worked out from the rate; --exact-workload moves it all",
+        "each sample did the total",
+        "some benchmarks did the total in each sample; the other times are computed from the rate",
+        "times are computed from the rate; use --exact-workload to do the total",
     ];
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of bytes")]
     let bytes = total as u64;

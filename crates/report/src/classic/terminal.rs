@@ -67,7 +67,7 @@ impl Drawing<'_> {
         let dropped: Vec<&str> =
             all.iter().filter(|columns| !shown.contains(columns)).map(|columns| columns.words).collect();
         let left_out = (!dropped.is_empty())
-            .then(|| format!("Left out for want of room: {}; a wider terminal shows it.", dropped.join(", ")));
+            .then(|| format!("Hidden for lack of room: {}. Use a wider terminal to see them.", dropped.join(", ")));
         paragraph.extend(self.notes(&classic.text_notes(shown)));
         paragraph.extend(self.notes(left_out.as_slice()));
         Some(paragraph)

@@ -25,7 +25,7 @@ pub fn text(diagnosis: &Diagnosis, style: &Style) -> String {
     let in_order = plain.iter().flat_map(|check| named(&label(&check.code), &check.text, widest, style)).collect();
     let (verdict, tone) = verdict(diagnosis);
     let sections = [
-        ("Bad: do not quote", Tone::Bad, findings(CheckStatus::Bad)),
+        ("Problems: low confidence", Tone::Bad, findings(CheckStatus::Bad)),
         ("Remarks", Tone::Fair, findings(CheckStatus::Warning)),
         ("Worth knowing", Tone::Strong, noted.iter().flat_map(|check| finding(check, style)).collect()),
         ("In order", Tone::Good, in_order),
@@ -39,12 +39,12 @@ fn verdict(diagnosis: &Diagnosis) -> (String, Tone) {
     let of = |status: CheckStatus| diagnosis.checks.iter().filter(move |check| check.status == status);
     if !diagnosis.quotable {
         let reasons: Vec<String> = of(CheckStatus::Bad).map(|check| label(&check.code)).collect();
-        return (format!("Do not quote numbers taken now: {}.", reasons.join(", ")), Tone::Bad);
+        return (format!("Results measured now have low confidence: {}.", reasons.join(", ")), Tone::Bad);
     }
     match of(CheckStatus::Warning).count() {
-        0 => ("Numbers taken now can be quoted.".to_owned(), Tone::Good),
-        1 => ("Numbers taken now are usable, with 1 remark.".to_owned(), Tone::Fair),
-        more => (format!("Numbers taken now are usable, with {more} remarks."), Tone::Fair),
+        0 => ("Results measured now can be relied on.".to_owned(), Tone::Good),
+        1 => ("Results measured now are usable, with 1 remark.".to_owned(), Tone::Fair),
+        more => (format!("Results measured now are usable, with {more} remarks."), Tone::Fair),
     }
 }
 
@@ -99,7 +99,7 @@ pub(super) fn program_words(path: &str, reason: Option<&str>, version: Option<&s
     match (reason, version) {
         (Some(reason), _) => format!("{path} cannot be used: {reason}"),
         (None, Some(version)) => format!("{version}, {path}"),
-        (None, None) => format!("{path}, which does not say its version"),
+        (None, None) => format!("{path}, version unknown"),
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
         let quota = check(
             "cpu_quota",
             CheckStatus::Bad,
-            "A control group's quota of 0.5 CPUs stopped the threads for 49.8 % of the time. The figure is the \
+            "A control group's quota of 0.5 CPUs stopped the threads for 49.8 % of the time. The result is the \
              quota's, not the processor's.",
             "Raise or remove the cgroup's CPU quota (cpu.max, cpu.cfs_quota_us).",
         );
@@ -197,11 +197,11 @@ mod tests {
     #[test]
     fn the_verdict_counts_and_names() {
         let said = |checks: Vec<Check>| verdict(&diagnosis(checks)).0;
-        assert_eq!(said(fine()), "Numbers taken now can be quoted.");
-        assert_eq!(said(disturbed()), "Do not quote numbers taken now: CPU quota.");
+        assert_eq!(said(fine()), "Results measured now can be relied on.");
+        assert_eq!(said(disturbed()), "Results measured now have low confidence: CPU quota.");
         let warned = |count: usize| vec![check("affinity", CheckStatus::Warning, "x", "y"); count];
-        assert_eq!(said(warned(1)), "Numbers taken now are usable, with 1 remark.");
-        assert_eq!(said(warned(2)), "Numbers taken now are usable, with 2 remarks.");
+        assert_eq!(said(warned(1)), "Results measured now are usable, with 1 remark.");
+        assert_eq!(said(warned(2)), "Results measured now are usable, with 2 remarks.");
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub fn render(plan: &[(String, f64)]) -> String {
 /// The plan in one line, for standard error: `24 rows, about 1 min 12 s`.
 pub fn total(plan: &[(String, f64)]) -> String {
     let seconds: f64 = plan.iter().map(|(_, seconds)| seconds).sum();
-    format!("{}, about {}", counted(plan.len() as u64, "row"), duration(seconds))
+    format!("{}, about {}", counted(plan.len() as u64, "benchmark"), duration(seconds))
 }
 
 /// What a plan writes to a disk, as the end of its line: bytes of test files, bytes of stated totals, seconds of writing at
@@ -24,12 +24,12 @@ pub fn writes(file_bytes: u64, total_bytes: f64, seconds: f64, budget: Option<u6
     let known = size(known as u64);
     let of_what = if total_bytes > 0.0 { "for test files and stated totals" } else { "of test files" };
     let then = if seconds > 0.0 {
-        format!(", and then as much as the device takes in {}", duration(seconds))
+        format!(", plus what the device can write in {}", duration(seconds))
     } else {
         String::new()
     };
-    let budget = budget.map(|bytes| format!("; in all no more than {}", size(bytes))).unwrap_or_default();
-    let tools = if tools { "; what trusted tools write comes on top" } else { "" };
+    let budget = budget.map(|bytes| format!("; at most {} in total", size(bytes))).unwrap_or_default();
+    let tools = if tools { "; reference tools write more" } else { "" };
     format!("; writes about {known} {of_what} at most{then}{budget}{tools}")
 }
 
@@ -69,12 +69,13 @@ mod tests {
         assert_eq!(writes(1 << 30, 0.0, 0.0, None, false), "; writes about 1 GiB of test files at most");
         assert_eq!(
             writes(1 << 30, 0.0, 12.2, None, false),
-            "; writes about 1 GiB of test files at most, and then as much as the device takes in 12 s"
+            "; writes about 1 GiB of test files at most, plus what the device can write in 12 s"
         );
         assert_eq!(
             writes(1 << 30, 10.0 * 1_073_741_824.0, 3.0, Some(100_000_000_000), true),
-            "; writes about 11 GiB for test files and stated totals at most, and then as much as the device takes in \
-             3.0 s; in all no more than 93.1 GiB; what trusted tools write comes on top"
+            "; writes about 11 GiB for test files and stated totals at most, plus what the \
+                 device can write in 3.0 s; at most 93.1 GiB in total; reference \
+                 tools write more"
         );
     }
 

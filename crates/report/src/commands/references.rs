@@ -32,14 +32,14 @@ fn summary(catalogue: &Catalogue) -> String {
     let count = |is: fn(&KnownTool) -> bool| catalogue.tools.iter().filter(|tool| is(tool)).count();
     let (all, usable) = (catalogue.tools.len(), count(|tool| tool.found));
     let tried = count(|tool| tool.check.is_some());
-    let here = format!("{usable} of {all} trusted tools can be used here");
+    let here = format!("{usable} of {all} reference tools can be used here");
     if tried == 0 {
-        return format!("{here}; `assay references --check` runs each of them once.");
+        return format!("{here}; assay references --check runs each once.");
     }
     let failed = count(|tool| tool.check.as_ref().is_some_and(|check| check.status == CheckOutcome::Failed));
     match failed {
-        0 => format!("{here}; all of them ran and were read."),
-        failed => format!("{here}; {failed} of them failed when tried."),
+        0 => format!("{here}; all ran, and their output was read."),
+        failed => format!("{here}; {failed} failed when tried."),
     }
 }
 
@@ -52,7 +52,7 @@ fn tool_lines(tool: &KnownTool, widest: usize, style: &Style) -> Vec<String> {
     let indent = " ".repeat(INDENT.len() + widest + 2);
     let more = |text: &str| wrap(&style.clean(text), &indent, style.width);
     let mut lines = named(&tool.tool, &first, widest, style);
-    lines.extend(more(&format!("beside {}", tool.stands_beside)));
+    lines.extend(more(&format!("compared with {}", tool.stands_beside)));
     lines.extend(tool.check.iter().filter(|_| tool.path.is_some()).flat_map(|check| more(&tried(check))));
     lines
 }
@@ -61,11 +61,11 @@ fn tool_lines(tool: &KnownTool, widest: usize, style: &Style) -> Vec<String> {
 fn tried(check: &ToolCheck) -> String {
     match (check.value, check.unit, &check.reason) {
         (Some(value), Some(unit), _) => {
-            format!("tried as if beside {}: {} (brief, no measurement)", check.experiment, quantity(value, unit))
+            format!("tried for {}: {} (short run, not a measurement)", check.experiment, quantity(value, unit))
         }
         (_, _, reason) => {
-            let why = reason.as_deref().unwrap_or("it says no reason");
-            format!("tried as if beside {}: FAILED: {why}", check.experiment)
+            let why = reason.as_deref().unwrap_or("no reason given");
+            format!("tried for {}: FAILED: {why}", check.experiment)
         }
     }
 }

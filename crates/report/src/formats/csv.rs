@@ -2,7 +2,7 @@
 //! 4180. Text that a spreadsheet would take for a formula begins with an apostrophe.
 //!
 //! The columns are the same for every document, so that files of many runs can be put together. New ones come last, so
-//! that a column keeps its place. Percentiles are over the `operations` that were timed one by one; the columns
+//! that a column keeps its place. Percentiles count the `operations` that were timed one by one; the columns
 //! `reference_*` are lists separated by `;`, each in the order of `reference_tool`.
 
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ enum Source {
     OfRow(&'static str),
     /// What follows from the row.
     RowWords(fn(&Row) -> String),
-    /// What follows from the metric; empty where there is none.
+    /// What follows from the metric; empty without one.
     OfMetric(fn(&Metric) -> String),
     /// A list with an item for each reference of the metric.
     OfReferences(fn(&Reference) -> String),
@@ -221,7 +221,7 @@ fn shown_peak(metric: &Metric) -> Option<&Peak> {
     }
 }
 
-/// A table as it is shown, for a spreadsheet. Where each text of a column names its own unit, the values stand in the base
+/// A table as it is shown, for a spreadsheet. Where each text of a column names its own unit, the values are in the base
 /// unit, which the heading names; what is absent is an empty field.
 pub fn table(grid: &Grid) -> String {
     let mut text = line(&grid.columns.iter().map(heading).collect::<Vec<_>>());
@@ -343,8 +343,8 @@ mod tests {
     fn what_a_spreadsheet_would_carry_out_is_text() {
         assert_eq!(quote("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0");
         assert_eq!(quote("@SUM(1,2)"), "\"'@SUM(1,2)\"");
-        for figure in ["-1.5", "+2", "-1e-9", "-inf", "-", "a=b"] {
-            assert_eq!(quote(figure), figure);
+        for number in ["-1.5", "+2", "-1e-9", "-inf", "-", "a=b"] {
+            assert_eq!(quote(number), number);
         }
     }
 }

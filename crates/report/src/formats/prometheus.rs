@@ -78,17 +78,17 @@ fn add_run(exposition: &mut Exposition, document: &Document) {
         exposition.add("assay_run_start_time_seconds", "When the run began, in seconds since 1970.", &[], started);
     }
     let complete = if run.complete { 1.0 } else { 0.0 };
-    exposition.add("assay_run_complete", "Whether every planned row was reached.", &[], complete);
+    exposition.add("assay_run_complete", "Whether every planned benchmark was reached.", &[], complete);
     for status in Status::ALL {
         let count = document.experiments.iter().filter(|row| row.status == *status).count() as f64;
-        exposition.add("assay_rows", "Planned rows by what became of them.", &[("status", status.name())], count);
+        exposition.add("assay_rows", "Planned benchmarks by status.", &[("status", status.name())], count);
     }
     let mut warned: BTreeMap<&str, u32> = BTreeMap::new();
     for warning in document.experiments.iter().flat_map(|row| &row.warnings) {
         *warned.entry(warning.code.as_str()).or_default() += 1;
     }
     for (code, count) in warned {
-        exposition.add("assay_warnings", "Warnings by kind, over all rows.", &[("code", code)], f64::from(count));
+        exposition.add("assay_warnings", "Warnings by kind, over all benchmarks.", &[("code", code)], f64::from(count));
     }
 }
 
@@ -96,9 +96,9 @@ fn add_row(exposition: &mut Exposition, row: &Row) {
     let (id, area) = (row.id.as_str(), row.area.name());
     let own = [("id", id), ("area", area)];
     let with = |name: &'static str, value: &'static str| [own[0], own[1], (name, value)];
-    exposition.add("assay_row_status", "What became of a row; always 1.", &with("status", row.status.name()), 1.0);
+    exposition.add("assay_row_status", "Status of a benchmark; always 1.", &with("status", row.status.name()), 1.0);
     if let Some(grade) = row.grade {
-        let help = "How far a row can be trusted (A, B, C: do not quote it); always 1.";
+        let help = "Grade of a benchmark (A, B, C); always 1.";
         exposition.add("assay_row_grade", help, &with("grade", grade.name()), 1.0);
     }
     row.metrics.iter().for_each(|metric| add_metric(exposition, row, metric));
@@ -132,7 +132,7 @@ fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
     }
     for peak in &metric.peaks {
         let labels = [own[0], own[1], ("kind", peak.kind.name())];
-        exposition.add(&name("_peak"), &format!("Limits of {of} by what they rest on."), &labels, peak.value);
+        exposition.add(&name("_peak"), &format!("Limits of {of} by kind."), &labels, peak.value);
     }
     if let Some(efficiency) = metric.efficiency {
         let labels = [own[0], own[1], ("metric", metric.name.as_str()), ("of", efficiency.of.name())];
@@ -142,10 +142,10 @@ fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
         let Some(median) = reference.median else { continue };
         let version = reference.version.as_deref().unwrap_or_default();
         let labels = [own[0], own[1], ("tool", &reference.tool), ("version", version)];
-        exposition.add(&name("_reference"), &format!("What a trusted tool measured of {of}."), &labels, median);
+        exposition.add(&name("_reference"), &format!("Value of {of} measured by a reference tool."), &labels, median);
         if let Some(ratio) = reference.ratio {
             let labels = [own[0], own[1], ("metric", metric.name.as_str()), ("tool", &reference.tool)];
-            exposition.add("assay_reference_ratio", "Ours over that of a trusted tool.", &labels, ratio);
+            exposition.add("assay_reference_ratio", "Our value over that of a reference tool.", &labels, ratio);
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
         Column::number("p99.9").base(Unit::Second),
         Column::number("Began late").base(Unit::One),
     ];
-    let title = format!("{}: latency at a load, from the moment a request was due", area_title(area));
+    let title = format!("{}: latency by offered load", area_title(area));
     let mut grid = Grid::new(format!("{area}-loads"), Some(area), title, columns);
     let loaded = |row: &&&Row| row.status == Status::Ok;
     let with_load = |row: &&Row| params(row).and_then(|own| Some((own.clone(), own.load_percent?)));
@@ -34,8 +34,9 @@ pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
         .collect();
     if !grid.lines.is_empty() {
         grid.notes.push(
-            "Load: per cent of the rate that the same row made without pause just before. Began late: all places in \
-             flight were taken when a request was due; its wait is part of the latency."
+            "Load: offered rate as a percentage of the highest rate, measured just before. Began \
+                 late: requests that waited for a free place in the queue; the wait \
+                 is part of the latency."
                 .to_owned(),
         );
     }

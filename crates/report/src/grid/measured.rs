@@ -13,7 +13,7 @@ use areas::disk::words;
 use areas::label::{Axis, Common, Label, area_title};
 use model::number::{Notation, clock, percent, quantity};
 
-/// Columns that are there even where they are empty.
+/// Columns that are kept even where they are empty.
 const ALWAYS: [&str; 3] = ["Measured", "Of peak", "Grade"];
 
 /// The column of names in other programs.

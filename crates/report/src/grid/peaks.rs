@@ -29,7 +29,7 @@ pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
         Column::number("Uncertainty").base(Unit::One),
         Column::number("Rows"),
     ];
-    let title = format!("{}: the peaks and how they were worked out", area_title(area));
+    let title = format!("{}: the peaks and their formulas", area_title(area));
     let mut grid = Grid::new(format!("{area}-peaks"), Some(area), title, columns);
     grid.lines = limits(rows).into_iter().map(|limit| line(&limit)).collect();
     grid.without_empty_columns(&[])

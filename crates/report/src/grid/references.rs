@@ -14,7 +14,7 @@ use model::number::{Notation, quantity};
 /// A line for each metric and tool.
 pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
     let columns = vec![
-        Column::text("Beside"),
+        Column::text("Benchmark"),
         Column::text("Metric"),
         Column::text("Tool"),
         Column::text("Version"),
@@ -26,7 +26,7 @@ pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
         Column::number("Pairs"),
         Column::text("Remark"),
     ];
-    let title = format!("{}: beside trusted tools", area_title(area));
+    let title = format!("{}: compared with reference tools", area_title(area));
     let mut grid = Grid::new(format!("{area}-references"), Some(area), title, columns);
     for row in rows {
         for metric in &row.metrics {
@@ -65,8 +65,8 @@ fn cells(row: &Row, metric: &Metric, reference: &Reference) -> Vec<Cell> {
 
 const fn verdict_words(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::AtLeast => "at least theirs",
-        Verdict::Below => "below theirs",
+        Verdict::AtLeast => "at least as fast",
+        Verdict::Below => "slower",
         Verdict::Inconclusive => "inconclusive",
     }
 }

@@ -18,12 +18,11 @@ pub(super) fn grid(document: &Document) -> Grid {
         Column::text("Warning"),
         Column::text("Best grade left"),
         Column::number("Rows"),
-        Column::text("Most on"),
-        Column::text("What was seen"),
-        Column::text("What to do"),
+        Column::text("Worst on"),
+        Column::text("Observation"),
+        Column::text("Advice"),
     ];
-    let mut grid =
-        Grid::new("warnings", None, "Warnings: what makes figures doubtful, and what there is to know", columns);
+    let mut grid = Grid::new("warnings", None, "Warnings", columns);
     let mut kinds = kinds(document);
     kinds.sort_by_key(|kind| std::cmp::Reverse((kind.worst.1.grade, kind.rows.len())));
     grid.lines = kinds.iter().map(line).collect();

@@ -73,19 +73,19 @@ pub(crate) fn state(document: &Document) -> Option<String> {
     let count = |status| document.experiments.iter().filter(|row| row.status == status).count();
     let measured = count(Status::Ok);
     if planned == 0 {
-        return Some("Nothing was planned, so nothing was measured.".to_owned());
+        return Some("No benchmark was planned.".to_owned());
     }
     if !document.run.complete {
         return Some(format!(
-            "This run was cut off: {measured} of {} measured, and shown here.",
-            counted(planned as u64, "row")
+            "This run was interrupted: {measured} of {} were measured.",
+            counted(planned as u64, "benchmark")
         ));
     }
     if measured < planned {
         let (failed, skipped) = (count(Status::Failed), count(Status::Skipped));
         return Some(format!(
             "{measured} of {} measured, {failed} failed, {skipped} skipped.",
-            counted(planned as u64, "row")
+            counted(planned as u64, "benchmark")
         ));
     }
     None
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brand_strings_are_shortened_to_what_tells_machines_apart() {
+    fn brand_strings_are_shortened_to_what_distinguishes_machines() {
         let short = ["AMD EPYC 9575F 64-Core Processor", "Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz", "Neoverse-V2"]
             .map(short_model);
         assert_eq!(short, ["AMD EPYC 9575F", "Intel Xeon E5-2680 v3", "Neoverse-V2"]);

@@ -24,30 +24,30 @@ pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec
     sentences.extend(shares(&measured).map(str::to_owned));
     let shown = [
         (tables.iter().any(|table| table.parts.names), familiar::ABOUT),
-        (measured.iter().any(|row| p99(row).is_some()), "p99: 99 % of the requests or round trips took no longer."),
+        (measured.iter().any(|row| p99(row).is_some()), "p99: 99th percentile of the time of requests or round trips."),
         (
             tables.iter().any(|table| table.lost),
-            "Lost: the share of the rate that others on this machine or its host took.",
+            "Lost: share of the rate taken by other processes or by other VMs on the host.",
         ),
         (
             tables.iter().any(|table| table.parts.scaling),
-            "Speed-up: the rate over that of the fewest threads; of ideal: the speed-up over how many times as many \
-             threads there are.",
+            "Speed-up: rate relative to the fewest threads. Of ideal: speed-up over the increase \
+                 in threads.",
         ),
         (
             tables.iter().any(|table| table.parts.per_cycle),
-            "Per cycle: operations per clock cycle and core in the best tenth of the bursts, what the pipes do when \
-             nobody interferes.",
+            "Per cycle: operations per clock cycle and core without interference (90th \
+                 percentile of the bursts).",
         ),
         (
             measured.iter().any(|row| cpu::params(row).is_some_and(|params| params.op == CpuOp::AllPipes)),
-            "All pipes: FMA and additions at once, a bound for any mix of them and never the peak of one.",
+            "All pipes: FMA and additions at once, an upper limit for any mix of them.",
         ),
         (
             measured.iter().any(|row| net::params(row).is_some_and(|own| own.direction == Some(Direction::Down))),
-            "Up: from this end to the other; down: from the other end to this one.",
+            "Up: from client to server. Down: from server to client.",
         ),
-        (true, "Grade A: trust it. B: usable, mind its footnote. C: disturbed, do not quote it."),
+        (true, "Grade A: high confidence. B: fair, see its footnote. C: low."),
     ];
     sentences.extend(shown.into_iter().filter(|(is_shown, _)| *is_shown).map(|(_, sentence)| sentence.to_owned()));
     sentences.extend(words::cut_words(&measured));
@@ -58,8 +58,8 @@ pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec
 fn value_words(measured: &[&Row], style: &Style) -> String {
     let metrics = || measured.iter().filter_map(|row| row.metrics.first());
     let too_few = metrics().find(|metric| metric.summary.ci95.is_none()).map(|metric| metric.summary.n);
-    let end = too_few.map_or_else(String::new, |n| format!(" (n={n}: too few samples for one)"));
-    format!("Figures are medians {} half of their 95 % interval{end}.", style.plus_minus())
+    let end = too_few.map_or_else(String::new, |n| format!(" (n={n}: too few samples for an interval)"));
+    format!("Values are medians {} half of the 95 % interval{end}.", style.plus_minus())
 }
 
 /// What the shares are of.
@@ -68,9 +68,7 @@ fn shares(measured: &[&Row]) -> impl Iterator<Item = &'static str> {
     let kinds = || metrics().filter_map(|metric| metric.efficiency).map(|efficiency| efficiency.of);
     let physical = kinds().any(|kind| kind != PeakKind::MeasuredCeiling);
     let ceiling = kinds().any(|kind| kind == PeakKind::MeasuredCeiling);
-    let physical = physical
-        .then_some("Of peak: the share of what the hardware could do at most; assay info shows the arithmetic.");
-    let ceiling =
-        ceiling.then_some("Of ceiling: the share of the best that another measurement on this machine reached.");
+    let physical = physical.then_some("Of peak: share of the theoretical peak; assay info shows its formula.");
+    let ceiling = ceiling.then_some("Of ceiling: share of the best result of another benchmark on this machine.");
     physical.into_iter().chain(ceiling)
 }

@@ -24,8 +24,7 @@ use areas::net::label::is_loopback;
 const MARKS_PER_ROW: usize = 3;
 
 /// Why a round trip through loopback has no limit.
-const NO_LIMIT: &str = "Nothing but the kernel stands between the two ends of loopback: no limit of a round trip is \
-    known, and there is none to declare.";
+const NO_LIMIT: &str = "Loopback round trips stay inside the kernel, so no hardware limit applies.";
 
 /// Warnings that change no grade but decide how a value is to be read: they are shown in full.
 const SHOWN_IN_FULL: &[WarningCode] =
@@ -33,9 +32,9 @@ const SHOWN_IN_FULL: &[WarningCode] =
 
 /// Codes of reasons, and their sentences.
 const REASONS: &[(&str, &str)] = &[
-    ("time_budget", "the time budget had no room for it; give it more with --time-budget"),
-    ("write_budget", "the budget of writes was used up; give it more with --write-budget"),
-    ("interrupted", "the run was interrupted before its turn"),
+    ("time_budget", "the time budget was used up; raise --time-budget"),
+    ("write_budget", "the write budget was used up; raise --write-budget"),
+    ("interrupted", "the run was interrupted before it started"),
 ];
 
 /// What makes two remarks the same footnote.
@@ -56,7 +55,7 @@ enum Key {
 #[derive(Debug)]
 struct Remark<'a> {
     row: &'a Row,
-    figure: Option<f64>,
+    value: Option<f64>,
     text: String,
     advice: String,
     /// The option that makes the limit known.
@@ -65,7 +64,7 @@ struct Remark<'a> {
 
 impl<'a> Remark<'a> {
     const fn new(row: &'a Row, text: String) -> Self {
-        Self { row, figure: None, text, advice: String::new(), declaration: None }
+        Self { row, value: None, text, advice: String::new(), declaration: None }
     }
 }
 
@@ -124,8 +123,8 @@ impl<'a> Notes<'a> {
         let marked = grade_codes(row);
         for warning in row.warnings.iter().filter(|warning| !is_implied(row, &warning.code)) {
             if marked.contains(&&warning.code) {
-                let (figure, advice) = (warning.figure, warning.advice.clone());
-                let remark = Remark { figure, advice, ..Remark::new(row, warning.text.clone()) };
+                let (value, advice) = (warning.figure, warning.advice.clone());
+                let remark = Remark { value, advice, ..Remark::new(row, warning.text.clone()) };
                 self.add(key_of(row, &warning.code), remark);
             } else if !is_about_peak(&warning.code) {
                 if let Some(also) = self.also.iter_mut().find(|also| *also.code == warning.code) {
@@ -149,18 +148,16 @@ impl<'a> Notes<'a> {
                 remark.declaration = declaration(row);
                 remark.advice = remark.declaration.map_or_else(String::new, |_| warning.advice.clone());
             } else {
-                (remark.figure, remark.advice) = (warning.figure, warning.advice.clone());
+                (remark.value, remark.advice) = (warning.figure, warning.advice.clone());
             }
             self.add(key, remark);
         } else if let Some((kind, formula)) = against(row) {
             let text = match kind {
-                PeakKind::Inferred => {
-                    "The peak is inferred: its work per cycle was rounded from this very measurement, so the \
-                    share is near 100 % by construction."
-                        .to_owned()
-                }
+                PeakKind::Inferred => "The peak is inferred: its work per cycle was rounded from this measurement, \
+                         so the share is always near 100 %."
+                    .to_owned(),
                 _ if !mixed || kind == PeakKind::Sustained => return,
-                _ => format!("This is the share of the {}: {formula}.", kind_words(kind)),
+                _ => format!("Share of the {}: {formula}.", kind_words(kind)),
             };
             self.add(Key::Kind(kind), Remark::new(row, text));
         }
@@ -231,13 +228,13 @@ impl<'a> Notes<'a> {
         let full = |also: &&Also<'_>| SHOWN_IN_FULL.iter().any(|code| also.code == code);
         let (shown, named): (Vec<_>, Vec<_>) = self.also.iter().partition(full);
         let name = |code: &str| code.replace('_', " ").replace("cpu", "CPU");
-        let words = |also: &Also<'_>| format!("{} on {}", name(also.code.as_str()), counted(also.rows, "row"));
+        let words = |also: &Also<'_>| format!("{} on {}", name(also.code.as_str()), counted(also.rows, "result"));
         let wrapped = |line: String| wrap(&style.clean(&line), " ", style.width);
         let shown = shown.iter().map(|also| format!("{}: {}", capital(&words(also)), also.text));
         let mut lines: Vec<String> = shown.flat_map(wrapped).collect();
         if !named.is_empty() {
             let named: Vec<String> = named.into_iter().map(words).collect();
-            let named = wrapped(format!("Seen besides, changing no grade: {}.", named.join(", ")));
+            let named = wrapped(format!("Other warnings, without effect on the grade: {}.", named.join(", ")));
             lines.extend(named.iter().map(|line| style.paint(line, Tone::Dim)));
         }
         lines
@@ -256,17 +253,16 @@ impl Note<'_> {
         if let Key::Reason(..) = self.key {
             return reason::merged(&self.remarks.iter().map(|remark| remark.text.as_str()).collect::<Vec<_>>());
         }
-        let figure = |remark: &Remark<'_>| remark.figure.unwrap_or(f64::NEG_INFINITY);
+        let value = |remark: &Remark<'_>| remark.value.unwrap_or(f64::NEG_INFINITY);
         // The first of the worst.
-        let worst =
-            self.remarks.iter().reduce(|worst, other| if figure(other) > figure(worst) { other } else { worst });
+        let worst = self.remarks.iter().reduce(|worst, other| if value(other) > value(worst) { other } else { worst });
         let Some(worst) = worst else { return String::new() };
         let shown = [worst.text.as_str(), &worst.advice, &self.example()].join(" ");
         if self.remarks.iter().all(|remark| remark.text == worst.text) {
             return shown;
         }
-        let rows = counted(self.remarks.len() as u64, "row");
-        let which = if worst.figure.is_some() { "most on" } else { "for example" };
+        let rows = counted(self.remarks.len() as u64, "result");
+        let which = if worst.value.is_some() { "worst on" } else { "for example" };
         format!("On {rows}, {which} {}: {shown}", Label::sentence(worst.row))
     }
 
@@ -363,7 +359,7 @@ pub(super) const fn short_kind(kind: PeakKind) -> &'static str {
 /// A kind of peak in a sentence.
 pub(crate) const fn kind_words(kind: PeakKind) -> &'static str {
     match kind {
-        PeakKind::Sustained => "sustained peak",
+        PeakKind::Sustained => "limit at the measured clock",
         PeakKind::Boost => "boost peak",
         PeakKind::Base => "base peak",
         PeakKind::Declared => "declared limit",
@@ -390,7 +386,7 @@ pub(crate) fn without_words(row: &Row) -> String {
     let status = status_words(row.status);
     let wanting = cpu::params(row).and_then(|CpuParams { op, element, isa, threads: _ }| {
         let why = reason.strip_prefix(&format!("{op} of {element} needs {isa}: "))?;
-        Some(format!("{status} for want of {}: {}", isa.title(), reason_words(why)))
+        Some(format!("{status}, needs {}: {}", isa.title(), reason_words(why)))
     });
     wanting.unwrap_or_else(|| format!("{status}: {}", reason_words(reason)))
 }
@@ -422,8 +418,7 @@ fn plain_text(rows: &[&Row]) -> String {
         shown.iter().filter_map(|(row, params)| plain_item(row, params, common.is_none())).collect();
     let with = common.map_or_else(String::new, |count| format!(", with {}", threads(count)));
     format!(
-        "This is the share of the scalar peak, which is all that a plain loop can reach. A vector loop could do a \
-         multiple of it{with}: {}.",
+        "Share of the scalar peak, the limit of a plain loop. The vector peak is higher{with}: {}.",
         items.join(", ")
     )
 }
@@ -435,7 +430,7 @@ fn is_oversubscribed(row: &Row) -> bool {
 /// `FP64 21x (191.9 GFLOP/s)`.
 fn plain_item(row: &Row, params: &CpuParams, name_threads: bool) -> Option<String> {
     let (peak, metric) = (vector_peak(row)?, headline(row)?);
-    let figure = quantity(peak, metric.unit);
+    let value = quantity(peak, metric.unit);
     let threads = if name_threads { format!(" with {}", threads(params.threads)) } else { String::new() };
-    Some(format!("{} {}x ({figure}{threads})", cpu::precision(params.element), factor(peak / metric.summary.median)))
+    Some(format!("{} {}x ({value}{threads})", cpu::precision(params.element), factor(peak / metric.summary.median)))
 }

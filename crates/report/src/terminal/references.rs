@@ -13,11 +13,11 @@ use crate::style::{Style, Tone};
 use areas::label::Label;
 use model::number::{Notation, UnitScale, counted, digits};
 
-const TITLE: &str = "Beside trusted tools";
+const TITLE: &str = "Compared with reference tools";
 
-const HOW_TO_READ: &str = "Ratio: ours over theirs, of medians, with its 95 % interval over the pairs (n), which were \
-    measured in turn. For latencies less is better. At least as fast: the ratio favours us or is even, and the worse \
-    end of its interval is within 5 %.";
+const HOW_TO_READ: &str = "Ratio: our median over the tool's, with its 95 % interval over n alternating pairs; for \
+     latencies, lower is better. At least as fast: the ratio is even or in our favour, and the \
+     worse end of its interval is within 5 %.";
 
 /// Width of a tool with its version; some versions are a sentence.
 const LONGEST_TOOL: usize = 20;
@@ -101,9 +101,9 @@ impl Pairing<'_> {
             Some(Verdict::AtLeast) => ("at least as fast".to_owned(), Tone::Good),
             Some(Verdict::Below) => ("slower".to_owned(), Tone::Bad),
             Some(Verdict::Inconclusive) | None if why => {
-                (format!("cannot tell: {}", self.half_width(style).unwrap_or(pairs)), Tone::Fair)
+                (format!("inconclusive: {}", self.half_width(style).unwrap_or(pairs)), Tone::Fair)
             }
-            Some(Verdict::Inconclusive) | None => ("cannot tell".to_owned(), Tone::Fair),
+            Some(Verdict::Inconclusive) | None => ("inconclusive".to_owned(), Tone::Fair),
         }
     }
 }
@@ -205,7 +205,7 @@ fn remark<'a>(pairing: &Pairing<'a>, text: &'a str) -> Remark<'a> {
 fn rows_words(rows: &[&Pairing<'_>]) -> String {
     match rows {
         [only] => only.words(),
-        _ => counted(rows.len() as u64, "row"),
+        _ => counted(rows.len() as u64, "result"),
     }
 }
 
@@ -214,7 +214,7 @@ fn explanations(measured: &[Pairing<'_>]) -> Vec<String> {
     let remarks = grouped(measured, |one| Some(remark(one, one.reference.explanation.as_deref()?)));
     let several = |tool: &str| remarks.iter().filter(|((other, ..), _)| *other == tool).count() > 1;
     let words = |((tool, _, text), rows): &(Remark<'_>, Vec<&Pairing<'_>>)| {
-        let rows = if several(tool) { format!(", beside {}", rows_words(rows)) } else { String::new() };
+        let rows = if several(tool) { format!(", for {}", rows_words(rows)) } else { String::new() };
         format!("{tool}{rows}: {}", reason_words(text))
     };
     remarks.iter().map(words).collect()
@@ -225,7 +225,7 @@ fn absences(others: &[Pairing<'_>]) -> Vec<String> {
     let unknown = "no reason was recorded";
     let remarks = grouped(others, |one| Some(remark(one, one.reference.reason.as_deref().unwrap_or(unknown))));
     let words = |((tool, status, text), rows): (Remark<'_>, Vec<&Pairing<'_>>)| {
-        format!("{tool} {status} beside {}: {}", rows_words(&rows), reason_words(text))
+        format!("{tool} {status} for {}: {}", rows_words(&rows), reason_words(text))
     };
     remarks.into_iter().map(words).collect()
 }

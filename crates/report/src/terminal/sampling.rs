@@ -23,7 +23,7 @@ pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
         together(&measured),
         orders(&measured),
         written(&measured),
-        waited.map(|waited| format!("{} were spent waiting for a quiet machine.", duration(waited))),
+        waited.map(|waited| format!("Waited {} for a quiet machine.", duration(waited))),
     ];
     let text = sentences.into_iter().flatten().collect::<Vec<_>>().join(" ");
     if text.is_empty() { Vec::new() } else { paragraph(&text, "", Tone::Dim, style) }
@@ -37,7 +37,7 @@ fn samples(measured: &[&Row], sessions: u32) -> Option<String> {
     let sessions = if sessions > 1 { format!(" in {sessions} sessions") } else { String::new() };
     let ends: Vec<String> = Stop::ALL.iter().filter_map(|stop| ended(measured, *stop)).collect();
     let ends = if ends.is_empty() { String::new() } else { format!(": {}", ends.join(", ")) };
-    Some(format!("{number} a row{sessions}{ends}."))
+    Some(format!("{number} per benchmark{sessions}{ends}."))
 }
 
 /// How many rows ended so; `None` for none.
@@ -45,25 +45,25 @@ fn ended(rows: &[&Row], stop: Stop) -> Option<String> {
     let count = rows.iter().filter(|row| row.conditions.stop == Some(stop)).count() as u64;
     let words = match stop {
         Stop::Planned => "as planned",
-        Stop::Narrow => "stopped at an interval within their aim",
-        Stop::Most => "at the most that the rule allows, with a wider interval",
+        Stop::Narrow => "reached the target interval",
+        Stop::Most => "stopped at the sample limit with a wider interval",
         Stop::Time => "ended by a budget or a signal",
-        Stop::Steady => "stopped in a steady state",
-        Stop::NotSteady => "at the most rounds, without a steady state",
+        Stop::Steady => "reached a steady state",
+        Stop::NotSteady => "stopped at the round limit without a steady state",
     };
-    (count > 0).then(|| format!("{} {words}", counted(count, "row")))
+    (count > 0).then(|| format!("{} {words}", counted(count, "benchmark")))
 }
 
 /// How far apart the threads of rows with several of them began, and the most that one of them lagged behind another;
 /// `None` where no row says it.
 fn together(measured: &[&Row]) -> Option<String> {
     let began = measured.iter().filter_map(|row| row.conditions.start_spread_seconds).reduce(f64::max)?;
-    let began = format!("The threads of a row began at most {} apart", quantity(began, Unit::Second));
+    let began = format!("Threads of one benchmark started at most {} apart", quantity(began, Unit::Second));
     let shares = measured.iter().filter_map(|row| Some((*row, row.conditions.slowest_over_fastest?)));
     Some(match shares.reduce(|least, other| if other.1 < least.1 { other } else { least }) {
         Some((row, share)) => {
             format!(
-                "{began}; the slowest did {} of what the fastest did, or more ({}).",
+                "{began}; the slowest did at least {} of the work of the fastest ({}).",
                 percent(share),
                 Label::sentence(row)
             )
@@ -84,7 +84,7 @@ fn orders(measured: &[&Row]) -> Option<String> {
         [only] => shown(only),
         [least, .., most] => format!("{} to {}", shown(least), shown(most)),
     };
-    Some(format!("Of each visit at random, generating the order took {times}; the figures contain it."))
+    Some(format!("Values of random accesses include generating the order: {times} per access."))
 }
 
 /// Bytes written to a disk, since writes wear drives out; `None` where no row has a file.
@@ -107,12 +107,12 @@ fn written(measured: &[&Row]) -> Option<String> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a run, which saturate")]
     let in_samples = Some(in_samples as u64).filter(|bytes| *bytes > 0);
     let rest = match (in_samples, written_by_requests(&on_file)) {
-        // What others disturbed and was taken again is no sample any more, and was written all the same.
+        // Process runs that were repeated wrote too, and their samples are gone.
         (Some(samples), Some(all)) if all > samples => {
-            format!(", {} in samples and {} around them.", size(samples), size(all - samples))
+            format!(", {} in samples and {} outside of them.", size(samples), size(all - samples))
         }
         (Some(samples), Some(_)) => format!(" and {} in samples.", size(samples)),
-        (Some(samples), None) => format!(" and {} in samples; warm-ups come on top.", size(samples)),
+        (Some(samples), None) => format!(" and {} in samples, not counting warm-ups.", size(samples)),
         (None, _) => ".".to_owned(),
     };
     (laid_out > 0).then(|| format!("Written to the disk: {} of test files{rest}", size(laid_out)))
@@ -137,20 +137,20 @@ fn written_in_samples(row: &Row, params: &DiskParams) -> f64 {
     }
 }
 
-/// What others disturbed; `None` where they did not.
+/// Process runs with interference.
 fn disturbances(measured: &[&Row]) -> Option<String> {
     let sum = |of: fn(&Row) -> Option<u32>| measured.iter().filter_map(|row| of(row)).map(u64::from).sum::<u64>();
     let disturbed = sum(|row| row.conditions.disturbed_launches);
     let launches = sum(|row| row.conditions.launches);
     let repeated = match sum(|row| row.conditions.repeated_launches) {
-        0 => "none was made again".to_owned(),
-        1 => "1 more was made instead, and all of them count".to_owned(),
-        repeated => format!("{repeated} more were made instead, and all of them count"),
+        0 => "none was repeated".to_owned(),
+        1 => "1 was repeated".to_owned(),
+        repeated => format!("{repeated} were repeated"),
     };
     let which = match launches {
-        1 => "the launch".to_owned(),
-        all if all == disturbed => format!("all {all} launches"),
-        all => format!("{disturbed} of {all} launches"),
+        1 => "the process run".to_owned(),
+        all if all == disturbed => format!("all {all} process runs"),
+        all => format!("{disturbed} of {all} process runs"),
     };
-    (disturbed > 0).then(|| format!("Others disturbed {which}; {repeated}."))
+    (disturbed > 0).then(|| format!("Other processes or VMs disturbed {which}; {repeated}. No sample was discarded."))
 }

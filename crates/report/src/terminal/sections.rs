@@ -41,7 +41,7 @@ pub(super) struct Section<'a> {
     pub(super) groups: Vec<Group<'a>>,
     /// Rows that are read together, in tables of their own.
     pub(super) apart: Vec<&'a Row>,
-    /// Rows that stand in a classic table only.
+    /// Rows of a classic table only.
     pub(super) classic: Vec<&'a Row>,
 }
 

@@ -33,7 +33,7 @@ fn the_list_has_an_id_and_its_cost_a_line_and_measures_nothing() {
     assert!(seconds.iter().sum::<f64>() <= 120.0, "quick is two minutes at most: {ran:?}");
     let unique: BTreeSet<_> = lines.iter().map(|(id, _)| id).collect();
     assert_eq!(unique.len(), lines.len());
-    assert!(ran.stderr.contains(&format!("{} rows, about", lines.len())), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("{} benchmarks, about", lines.len())), "{ran:?}");
     assert!(!scratch.join("store").exists());
 }
 

@@ -19,7 +19,7 @@ fn with_the_real(tool: &str, chosen: Option<&str>, more: &str) -> Option<(Scratc
     let arguments = chosen.map_or_else(|| brief(&scratch, tool), |chosen| brief_rows(&scratch, chosen, tool));
     let ran = with_tools(&scratch, &format!("{arguments}{more}"));
     assert_eq!(ran.status, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("Beside trusted tools") && ran.stdout.contains(tool), "{ran:?}");
+    assert!(ran.stdout.contains("Compared with reference tools") && ran.stdout.contains(tool), "{ran:?}");
     let folder = only_run(&scratch);
     let document = document(&folder);
     check(&document);

@@ -63,7 +63,7 @@ fn system(facts: &mut Facts<'_>) {
     facts.add("kernel", "os.kernel", kernel.as_ref());
     facts.add("clock source", "os.clocksource", clocksource.as_ref());
     let below = facts.machine.virtualization.as_ref();
-    let name = below.map(|below| below.hypervisor.as_deref().unwrap_or("of an unknown kind"));
+    let name = below.map(|below| below.hypervisor.as_deref().unwrap_or("unknown"));
     facts.add("hypervisor", "virtualization", name);
 }
 
@@ -80,7 +80,7 @@ fn processor(facts: &mut Facts<'_>, cpu: &Cpu) {
     facts.add("cores", "cpu.cores", cpu.cores);
     facts.add("CPUs (threads)", "cpu.threads", cpu.threads);
     facts.add("SMT", "cpu.smt", cpu.smt.map(|smt| if smt { "on" } else { "off" }));
-    facts.add("CPUs we may use", "cpu.available_cpus", Some(cpu_list(&cpu.available_cpus)));
+    facts.add("usable CPUs", "cpu.available_cpus", Some(cpu_list(&cpu.available_cpus)));
     facts.add("CPU quota", "cpu.quota_cpus", cpu.quota_cpus.map(|quota| format!("{quota} CPUs")));
     let isa: Vec<&str> = cpu.isa.iter().map(|isa| isa.title()).collect();
     facts.add("instruction sets", "cpu.isa", Some(isa.join(", ")));
@@ -196,8 +196,8 @@ fn memory(facts: &mut Facts<'_>, memory: &Memory) {
     facts.add("data width", "memory.bus_bits", memory.bus_bits.map(|bits| format!("{bits} bit")));
     let speed = memory.platform_mts.map(|rate| format!(" at {rate} MT/s")).unwrap_or_default();
     let most = memory.platform_channels.map(|channels| format!("{channels} per package{speed}, fitted or not"));
-    facts.add("channels at most", "memory.platform_channels", most);
-    let link = memory.die_read_bytes_per_cycle.map(|bytes| format!("{bytes} B read a cycle of the fabric, at most"));
+    facts.add("most channels", "memory.platform_channels", most);
+    let link = memory.die_read_bytes_per_cycle.map(|bytes| format!("at most {bytes} B read per fabric cycle"));
     facts.add("link of a die", "memory.die_read_bytes_per_cycle", link);
     let filled = |slots: u32| format!("{slots}, {} with a module", memory.dimms.len());
     facts.add("slots", "memory.slots", memory.slots.map(filled));
@@ -206,9 +206,9 @@ fn memory(facts: &mut Facts<'_>, memory: &Memory) {
     }
     facts.add("base page", "memory.page_bytes", memory.page_bytes.map(size));
     facts.add("huge pages", "memory.huge_pages.transparent", memory.huge_pages.transparent.as_ref());
-    facts.add("room for huge pages", "memory.huge_pages.defrag", memory.huge_pages.defrag.as_ref());
+    facts.add("huge page defragmentation", "memory.huge_pages.defrag", memory.huge_pages.defrag.as_ref());
     let balancing = memory.numa_balancing.map(|balancing| if balancing { "on" } else { "off" });
-    facts.add("moving between nodes", "memory.numa_balancing", balancing);
+    facts.add("NUMA balancing", "memory.numa_balancing", balancing);
     for pool in memory.huge_pages.pools.iter().filter(|pool| pool.total.is_some_and(|total| total > 0)) {
         let counts = pool.total.map(|total| format!("{total} reserved, {} free", pool.free.unwrap_or(0)));
         facts.add(&format!("pool of {}", size(pool.page_bytes)), "memory.huge_pages.pools", counts);
@@ -258,7 +258,9 @@ fn disks(facts: &mut Facts<'_>) {
 fn disk(facts: &mut Facts<'_>, disk: &Disk) {
     let spins = match (disk.rotations_per_minute, disk.rotational) {
         (Some(rotations), _) => Some(format!("{rotations} rotations/min")),
-        (None, rotational) => rotational.map(|spins| if spins { "says it spins" } else { "solid state" }.to_owned()),
+        (None, rotational) => {
+            rotational.map(|spins| if spins { "reports that it spins" } else { "solid state" }.to_owned())
+        }
     };
     let scheduler = disk.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}"));
     let virtual_one = disk.is_virtual.and_then(|is_virtual| is_virtual.then(|| "virtual".to_owned()));
@@ -297,7 +299,7 @@ fn sheet_words(sheet: &DriveSheet) -> String {
     ]);
     values.extend(sheet.rotations_per_minute.map(|rotations| format!("{rotations} rotations/min")));
     let values = values.join(", ");
-    if sheet.checked { values } else { format!("the table says {values}, unchecked: no peak") }
+    if sheet.checked { values } else { format!("listed as {values}; not verified, so no peak is derived") }
 }
 
 /// The known values, each between its words.
@@ -327,9 +329,9 @@ fn queue(disk: &Disk) -> Option<String> {
         disk.write_cache.as_ref().map(|cache| format!("{cache} cache")),
         some(force_unit_access, true, "FUA"),
         some(force_unit_access, false, "no FUA"),
-        some(polled, true, "can be polled"),
+        some(polled, true, "polling possible"),
         merges.as_ref().filter(|merges| *merges != "all").map(|merges| format!("merges {merges}")),
-        throttle.map(|seconds| format!("writes held back above {}", quantity(seconds, Unit::Second))),
+        throttle.map(|seconds| format!("writes throttled above {}", quantity(seconds, Unit::Second))),
         some(is_counted, false, "requests are not counted"),
     ];
     let words: Vec<String> = words.into_iter().flatten().collect();
@@ -338,7 +340,7 @@ fn queue(disk: &Disk) -> Option<String> {
 
 fn nic(facts: &mut Facts<'_>, nic: &Nic) {
     let virtual_one = nic.is_virtual.and_then(|is_virtual| is_virtual.then(|| "virtual".to_owned()));
-    let doubt = if nic.speed_trusted == Some(false) { " by its driver's word alone" } else { "" };
+    let doubt = if nic.speed_trusted == Some(false) { " according to its driver" } else { "" };
     let speed = nic.speed_bps.map(|speed| format!("{} Gb/s{doubt}", plain(speed / 1e9)));
     let mtu = nic.mtu.map(|mtu| format!("MTU {mtu}"));
     facts.add(&nic.name, "nics", Some(known([nic.state.clone(), speed, nic.driver.clone(), mtu, virtual_one])));
@@ -370,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpus_are_told_as_ranges() {
+    fn cpus_are_ranges() {
         assert_eq!(cpu_list(&[0, 1, 2, 3, 8, 10, 11]), "0-3,8,10-11");
         assert_eq!(cpu_list(&[]), "");
     }
@@ -385,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_disks_share_is_told_with_them() {
+    fn a_shared_link_is_shown_with_its_disks() {
         let link = SharedLink {
             place: "0000:05:00.0".into(),
             bytes_per_second: 3_938_000_000,
@@ -401,14 +403,15 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_drives_is_told_as_what_it_is() {
+    fn an_unverified_data_sheet_is_marked() {
         let turning = DriveSheet {
             read_bytes_per_second: Some(150e6),
             write_bytes_per_second: Some(150e6),
             rotations_per_minute: Some(5400),
             ..DriveSheet::default()
         };
-        let words = "the table says reads 150.0 MB/s, writes 150.0 MB/s, 5400 rotations/min, unchecked: no peak";
+        let words = "listed as reads 150.0 MB/s, writes 150.0 MB/s, 5400 rotations/min; not verified, so no \
+             peak is derived";
         assert_eq!(sheet_words(&turning), words);
         let solid = DriveSheet { reads_per_second: Some(98e3), checked: true, ..DriveSheet::default() };
         let words = sheet_words(&solid);
@@ -450,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_told_with_what_is_fitted_and_what_could_be() {
+    fn memory_is_shown_with_fitted_and_possible_channels() {
         let machine = server();
         let values = |section: &Section| {
             section.facts.iter().map(|fact| (fact.name.clone(), fact.value.clone())).collect::<Vec<_>>()
@@ -458,8 +461,8 @@ mod tests {
         let shown = values(&section("Memory", &machine, |facts| memory(facts, &machine.memory)));
         let expected = [
             ("channels", "22 (12 + 10 on the packages)"),
-            ("channels at most", "12 per package at 4800 MT/s, fitted or not"),
-            ("link of a die", "32 B read a cycle of the fabric, at most"),
+            ("most channels", "12 per package at 4800 MT/s, fitted or not"),
+            ("link of a die", "at most 32 B read per fabric cycle"),
             ("slots", "24, 22 with a module"),
             ("modules", "22 x 64 GiB, DDR5, 4400 MT/s (made for 4800), 64 bit"),
         ];
@@ -475,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_module_runs_at_is_told_apart_from_what_it_is_made_for() {
+    fn the_rate_of_a_module_differs_from_its_rating() {
         let words = |mts, rated_mts| dimm_words(&Dimm { mts, rated_mts, ..Dimm::default() });
         assert_eq!(words(Some(4800.0), Some(4800.0)), "4800 MT/s");
         assert_eq!(words(None, Some(4800.0)), "made for 4800 MT/s");

@@ -58,7 +58,7 @@ pub fn storage(storage: &Storage, source: &str, style: &Style) -> String {
         format!("{}{} ({})", device.name, whole.collect::<String>(), device.kind)
     };
     let chain: Vec<String> = storage.chain.iter().map(device).collect();
-    let chain = if chain.is_empty() { "none that the kernel shows".to_owned() } else { chain.join(", on ") };
+    let chain = if chain.is_empty() { "unknown to the kernel".to_owned() } else { chain.join(", on ") };
     let facts = [
         ("directory", Some(storage.directory.clone())),
         ("mounted at", storage.mount_point.clone()),
@@ -84,7 +84,7 @@ fn single(title: &'static str, facts: Vec<Fact>, style: &Style) -> String {
 fn probed(probe: &StorageProbe) -> Vec<Fact> {
     let fact = Fact::new;
     let mut facts = Vec::new();
-    facts.extend(probe.obstacle.clone().map(|obstacle| fact("obstacle", obstacle, "a look at it")));
+    facts.extend(probe.obstacle.clone().map(|obstacle| fact("obstacle", obstacle, "access check")));
     if let (Some(total), Some(available)) = (probe.total_bytes, probe.available_bytes) {
         let share = percent_whole(available as f64 / total.max(1) as f64);
         facts.push(fact("free", format!("{} of {} ({share})", size(available), size(total)), "statvfs"));
@@ -100,8 +100,8 @@ fn probed(probe: &StorageProbe) -> Vec<Fact> {
     };
     facts.extend(direct.map(|direct| fact("direct I/O", direct, "statx, STATX_DIOALIGN")));
     for EngineProbe { engine, why_not } in &probe.engines {
-        let value = why_not.as_ref().map_or_else(|| "can be had".to_owned(), |why| format!("cannot be had: {why}"));
-        facts.push(fact(engine.name(), value, "setting one up"));
+        let value = why_not.as_ref().map_or_else(|| "available".to_owned(), |why| format!("not available: {why}"));
+        facts.push(fact(engine.name(), value, "setup attempt"));
     }
     for LimitProbe { what, value, source } in &probe.limits {
         let scale =
@@ -111,7 +111,7 @@ fn probed(probe: &StorageProbe) -> Vec<Fact> {
     }
     if let (Some(rate), Some(seconds)) = (probe.others_bytes_per_second, probe.watched_seconds) {
         let value = format!("{} over {seconds:.1} s", UnitScale::MEGABYTES_PER_SECOND.fixed(rate, 1));
-        facts.push(fact("traffic of others", value, "/sys/block/*/stat"));
+        facts.push(fact("other traffic", value, "/sys/block/*/stat"));
     }
     facts
 }
@@ -132,7 +132,7 @@ fn unknowns(unknown: &[Unknown], style: &Style) -> Vec<String> {
     let groups: Vec<(String, &Unknown)> = unknown.chunk_by(alike).map(|group| (names(group), &group[0])).collect();
     let name_widths = groups.iter().map(|(names, _)| width(names)).filter(|width| *width <= LONGEST_NAME);
     let widest = name_widths.max().unwrap_or(LONGEST_NAME);
-    let mut lines = vec![String::new(), style.paint("Not known", Tone::Strong)];
+    let mut lines = vec![String::new(), style.paint("Unknown", Tone::Strong)];
     for (names, Unknown { why, consequence, .. }) in &groups {
         let text = style.clean(&format!("{}; so {consequence}", why.trim_end_matches('.')));
         let names = style.clean(names);
@@ -174,9 +174,9 @@ mod tests {
         let expected = [
             ("free", "25 GiB of 100 GiB (25 %)"),
             ("direct I/O", "in multiples of 512 B, from memory at multiples of 4 B"),
-            ("io_uring", "cannot be had: no"),
+            ("io_uring", "not available: no"),
             ("limit of writes", "50.0 MB/s"),
-            ("traffic of others", "1.2 MB/s over 1.0 s"),
+            ("other traffic", "1.2 MB/s over 1.0 s"),
         ];
         assert_eq!(shown, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let none = StorageProbe { no_direct: Some("it says so".into()), ..StorageProbe::default() };

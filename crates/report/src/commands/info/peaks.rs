@@ -21,13 +21,13 @@ const SHOWN: [CpuOp; 4] = [CpuOp::Fma, CpuOp::Dot, CpuOp::Matrix, CpuOp::Plain];
 
 /// Of `items`, each about a benchmark without its threads: those of the fastest kernel of each shown operation and type, in
 /// the order of the CPU's table, then those that are not about this version's arithmetic.
-pub(super) fn fastest<T>(items: &[T], stem: impl Fn(&T) -> &str, figure: impl Fn(&T) -> f64) -> Vec<&T> {
+pub(super) fn fastest<T>(items: &[T], stem: impl Fn(&T) -> &str, value: impl Fn(&T) -> f64) -> Vec<&T> {
     let best = |item: &T| {
         let Some(own) = of_stem(stem(item)) else { return true };
         let alike =
             |other: &&T| of_stem(stem(other)).is_some_and(|other| (other.op, other.element) == (own.op, own.element));
         let fastest =
-            items.iter().filter(alike).reduce(|best, other| if figure(other) > figure(best) { other } else { best });
+            items.iter().filter(alike).reduce(|best, other| if value(other) > value(best) { other } else { best });
         SHOWN.contains(&own.op) && fastest.is_some_and(|fastest| stem(fastest) == stem(item))
     };
     let mut shown: Vec<&T> = items.iter().filter(|item| best(item)).collect();
@@ -55,7 +55,7 @@ pub(super) fn sections(peaks: &[InfoPeak], machine: &Machine) -> [Section; 2] {
     [
         Section { title: "Peaks", facts, aside: (shown.len() < peaks.len()).then_some(OTHERS) },
         Section {
-            title: "Figures behind the peaks (work per cycle: see the cores)",
+            title: "Inputs of the peaks (work per cycle: see Cores)",
             facts: distinct(inputs.into_iter().map(input)),
             aside: None,
         },

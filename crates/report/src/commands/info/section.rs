@@ -79,7 +79,7 @@ impl Columns {
         }
         let at = width(&first) + self.value + 2;
         let value = lines.last().map_or(0, |last| width(last));
-        // Beside the value where it fits there, or wraps well: long paths do not.
+        // Next to the value where it fits or wraps well; long paths do not.
         let longest = source.split(' ').map(width).max().unwrap_or(0).max(Self::LEAST_SOURCE);
         let needed = longest.min(width(&source));
         let fits = lines.len() == 1 && value + 2 <= at && at + needed <= style.width;

@@ -18,13 +18,13 @@ use model::number::{percent, quantity, size};
 /// Whether a row belongs to a table of its own: an offered load, or a page cache where the same exists without it.
 pub(crate) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
     let Some(own) = params(row) else { return false };
-    let beside = || {
+    let is_cached = || {
         let common = apart_from_cache(own);
         let alike =
             |other: &&Row| params(other).is_some_and(|other| is_past_cache(other) && apart_from_cache(other) == common);
         own.cache != DiskCache::Bypassed && rows.iter().any(alike)
     };
-    own.load_percent.is_some() || beside()
+    own.load_percent.is_some() || is_cached()
 }
 
 /// What two rows have in common that differ in the page cache alone, and in what follows from it.
@@ -137,7 +137,7 @@ impl Drawing<'_> {
         what.extend(other_words(common));
         what.extend((common.threads > 1).then(|| threads(common.threads)));
         let title = format!(
-            "Disk, latency at a load, from the moment a request was due: {}, at most {} in flight{}",
+            "Disk, latency by offered load: {}, at most {} in flight{}",
             what.join(", "),
             common.depth,
             if common.threads > 1 { " per thread" } else { "" }
@@ -166,14 +166,14 @@ impl Drawing<'_> {
     fn flushes(&self, rows: &[&Row]) -> Vec<String> {
         let flushed = |row: &Row| conditions(row)?.flushed_bytes_per_second;
         let rows: Vec<&Row> = rows.iter().copied().filter(|row| flushed(row).is_some()).collect();
-        let named = named(&rows, "Disk, writes with the flush after each sample counted in", true);
+        let named = named(&rows, "Disk, writes including the flush after each sample", true);
         let without = |row: &Row| measured_metric(row, MetricName::Throughput).map(|metric| metric.summary.median);
         let rate = |value: f64| quantity(value, Unit::BytePerSecond);
         let share = |row: &Row| Some(percent(flushed(row)? / without(row).filter(|rate| *rate > 0.0)?));
         self.titled(&named, |_| {
             vec![
-                values("without it", &rows, |row| without(row).map(rate)),
-                values("with it", &rows, |row| flushed(row).map(rate)),
+                values("without flush", &rows, |row| without(row).map(rate)),
+                values("with flush", &rows, |row| flushed(row).map(rate)),
                 values("share", &rows, share),
             ]
         })
@@ -183,7 +183,7 @@ impl Drawing<'_> {
     fn halves(&self, rows: &[&Row]) -> Vec<String> {
         let is_mixed = |row: &Row| conditions(row).is_some_and(|disk| disk.read_share.is_some());
         let rows: Vec<&Row> = rows.iter().copied().filter(|row| is_mixed(row)).collect();
-        let named = named(&rows, "Disk, reads and writes in turn: their medians apart", true);
+        let named = named(&rows, "Disk, mixed reads and writes: median of each", true);
         let time = |seconds: f64| quantity(seconds, Unit::Second);
         self.titled(&named, |_| {
             vec![

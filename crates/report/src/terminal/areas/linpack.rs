@@ -74,13 +74,13 @@ impl Drawing<'_> {
         };
         if let (LinpackOp::LuMixed, Some(last)) = (own.op, paragraphs.last_mut()) {
             let matrix = if linpack::is_dominant(own) {
-                " The matrix is HPL-MxP's, diagonally dominant, so this is no LINPACK."
+                " The matrix is diagonally dominant as in HPL-MxP, so this is not LINPACK."
             } else {
                 ""
             };
             let reading = format!(
-                "Of peak: of multiply-adds in {}, the type of the factors. Rounds: of refinement, by which the residual \
-                 is that of fp64.{matrix}",
+                "Of peak: share of the multiply-add peak in {}, the type of the factors. Rounds: \
+                     refinement steps to the residual of fp64.{matrix}",
                 own.element.name().to_uppercase()
             );
             last.extend(wrap(&reading, "  ", self.style.width));

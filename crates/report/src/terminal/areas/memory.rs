@@ -165,7 +165,7 @@ impl Drawing<'_> {
             Block::new("million loads/s", Align::Left, rates),
             values("lines in flight", &rows, |row| Some(format!("{:.1}", loads_per_second(row)? * latency?))),
         ];
-        let title = self.title("Memory, misses at a time, 1 thread: loads/s x the idle latency = lines in flight");
+        let title = self.title("Memory, concurrent misses, 1 thread: loads/s x idle latency = lines in flight");
         [title, table(&blocks, GAPS[0], self.style)].concat()
     }
 
@@ -202,7 +202,7 @@ impl Drawing<'_> {
 
     fn matrix(&self, op: MemoryOp, pair: bool, rows: &[&Row]) -> Vec<String> {
         let (what, down, across) = if pair {
-            ("Memory, a line from core to core and back", "CPU", "CPU ")
+            ("Memory, round trip of a cache line between cores", "CPU", "CPU ")
         } else {
             ("Memory of nodes", "threads on", "memory on ")
         };

@@ -86,8 +86,8 @@ fn benchmark(own: &NetParams) -> String {
     std::iter::once(first.as_str()).chain(how_words(own)).collect::<Vec<_>>().join(", ")
 }
 
-/// Who the other end is, and what it has of the path.
-fn far_end(peer: &Peer) -> String {
+/// The peer, with its part of the path.
+fn peer_words(peer: &Peer) -> String {
     let parts = [
         Some(format!("{} ({})", peer.name, peer.address)),
         Some(machine_words(&peer.machine)),
@@ -172,9 +172,13 @@ impl Drawing<'_> {
             control.map(|name| format!("congestion control {name}")),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        let what = if inside { " There is no wire: copies in memory and the scheduler set these figures." } else { "" };
+        let what = if inside {
+            " Loopback does not use a network: memory copies and the scheduler determine these values."
+        } else {
+            ""
+        };
         let text = if parts.is_empty() { what.trim_start().to_owned() } else { format!("{}.{what}", parts.join(", ")) };
-        let shown = [("  Path: ", text), ("  Far end: ", peer.filter(|_| !inside).map_or_else(String::new, far_end))];
+        let shown = [("  Path: ", text), ("  Peer: ", peer.filter(|_| !inside).map_or_else(String::new, peer_words))];
         let shown = shown.iter().filter(|(_, text)| !text.is_empty());
         shown.flat_map(|(first, text)| paragraph(text, first, Tone::Dim, self.style)).collect()
     }
@@ -184,7 +188,7 @@ impl Drawing<'_> {
         let both = |row: &Row| Some([median(row, MetricName::ThroughputUp)?, median(row, MetricName::ThroughputDown)?]);
         let rows: Vec<&Row> = rows.iter().copied().filter(|row| both(row).is_some()).collect();
         let rates = CommonUnit::of(rows.iter().filter_map(|row| both(row)).flatten(), Notation::Bits);
-        let named = named(&rows, "Network, both ways at once: each by itself", "streams", benchmark);
+        let named = named(&rows, "Network, both directions at once: rate of each", "streams", benchmark);
         self.titled(&named, |_| {
             vec![
                 values("up", &rows, |row| both(row).map(|[up, _]| rates.words(up))),
@@ -198,8 +202,8 @@ impl Drawing<'_> {
     fn costs(&self, rows: &[&Row]) -> Vec<String> {
         let has_cost = |row: &Row| cost(row).is_some() || tcp(row).is_some();
         let rows: Vec<&Row> = rows.iter().copied().filter(|row| has_cost(row)).collect();
-        let title = "Network, what streams cost (CPU seconds of both ends per GB, and the sender's part of them) and what \
-            held them back (how long the receiver's window or the send buffer was full)";
+        let title = "Network, cost of streams (CPU seconds of both hosts per GB, and the sender's share) and \
+             their limits (share of time with a full receive window or send buffer)";
         let named = named(&rows, title, "streams", benchmark);
         let resent = |row: &Row| {
             let count = median(row, MetricName::Retransmits);
@@ -224,9 +228,9 @@ impl Drawing<'_> {
         }
         let blasts = rows.iter().any(|row| params(row).is_some_and(|own| own.mode == NetMode::Blast));
         let title = if blasts {
-            "Network, what became of datagrams (blast: as many as the sender can make, a diagnostic and no result)"
+            "Network, datagrams (blast: the sender's highest rate, a diagnostic and not a result)"
         } else {
-            "Network, what became of datagrams"
+            "Network, datagrams"
         };
         let named = named(rows, title, "streams", benchmark);
         let time = |row: &Row| median(row, MetricName::Jitter).map(|seconds| quantity(seconds, Unit::Second));
@@ -249,7 +253,7 @@ impl Drawing<'_> {
 
     /// Round trips with what single ones took.
     fn round_trips(&self, rows: &[&Row]) -> Vec<String> {
-        let title = "Network, round trips of one message there and back";
+        let title = "Network, round trips of one message";
         self.titled(&named(rows, title, "connections", benchmark), |spread| {
             let mut blocks = vec![self.measured("median", all(rows), spread)];
             blocks.extend(percentile_columns(rows, &[P99, P99_9, MAX]));
@@ -258,9 +262,9 @@ impl Drawing<'_> {
         })
     }
 
-    /// Connections set up, used for one byte there and back, and closed.
+    /// Connections that are opened, used for one round trip of a byte, and closed.
     fn connections(&self, rows: &[&Row]) -> Vec<String> {
-        let title = "Network, connections set up, used for one byte there and back, and closed";
+        let title = "Network, connections: open, one round trip of one byte, close";
         let rate = |rate| quantity(rate, Unit::PerSecond);
         self.titled(&named(rows, title, "threads", protocol), |spread| {
             let mut blocks = vec![self.measured_as("connections", rows, spread, (MetricName::Throughput, rate))];
@@ -271,7 +275,7 @@ impl Drawing<'_> {
 
     /// Round trips before the load and under it, from the moment each was due.
     fn under_load(&self, rows: &[&Row]) -> Vec<String> {
-        let title = "Network, round trips while TCP streams run, each from the moment it was due";
+        let title = "Network, round trips while TCP streams run";
         let loaded = |row: &Row| median(row, MetricName::Latency);
         let idle = |row: &Row| conditions(row)?.idle_latency_seconds;
         let added = |row: &Row| Some((loaded(row)? - idle(row)?).max(0.0));
@@ -302,13 +306,13 @@ impl Drawing<'_> {
 
     /// A fixed amount there and then the same back.
     fn transfers(&self, rows: &[&Row]) -> Vec<String> {
-        let title = "Network, a fixed amount there and then the same back: bytes of both ways over the time of both";
+        let title = "Network, transfers of a fixed amount in each direction: bytes over time of both";
         let rate = |rate| quantity(rate, Notation::Bits);
         let time = |row: &Row| median(row, MetricName::Latency).map(|seconds| quantity(seconds, Unit::Second));
         self.titled(&named(rows, title, "streams", benchmark), |spread| {
             vec![
                 self.measured_as("rate", rows, spread, (MetricName::Throughput, rate)),
-                values("there and back", rows, time),
+                values("time of both", rows, time),
                 of_limit(rows),
                 shares("lost", rows, MetricName::Loss),
             ]

@@ -114,7 +114,7 @@ impl<'a> Table<'a> {
         Some(marked(&text, &notes, self.style))
     }
 
-    /// The share of the rate that others took.
+    /// The share of the rate that was lost to interference.
     pub(super) fn lost_block(&self, slot: usize) -> Block {
         self.block("lost", Align::Decimal, |line| line.slots[slot].and_then(loss).map(percent))
     }

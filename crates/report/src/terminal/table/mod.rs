@@ -40,7 +40,7 @@ const OVERVIEW: usize = 8;
 const SERIES: usize = 3;
 
 /// The parts that may give way.
-#[expect(clippy::struct_excessive_bools, reason = "columns, each of which is there or not")]
+#[expect(clippy::struct_excessive_bools, reason = "columns, each of which is shown or not")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Parts {
     /// Length of the bar; 0 for none.
@@ -114,11 +114,11 @@ struct Table<'a> {
     lines: Vec<SlotLine<'a>>,
     /// The columns that its rows can fill.
     most: Parts,
-    /// Without what is lost to others, and the share of the peak at the last place only.
+    /// Without the loss, and with the share of the peak at the last place only.
     terse: bool,
 }
 
-/// Whether a row has lost so much to others that the loss is shown.
+/// Whether the loss of a row is worth a column.
 pub(super) fn shows_loss(row: &Row) -> bool {
     table_rules(row.area).per_core && loss(row).is_some_and(|share| share >= LEAST_LOST)
 }
@@ -271,7 +271,7 @@ impl<'a> Table<'a> {
         choices.find(fits).map(|(parts, gap)| self.titled(parts, gap))
     }
 
-    /// Figures below their labels, whether they fit or not.
+    /// Values below their labels, whether they fit or not.
     fn titled(&self, parts: Parts, gap: usize) -> Drawn {
         let mut values = table(&self.value_blocks(parts), gap, self.style).into_iter();
         let mut lines = self.above(&self.heading(true));
@@ -293,7 +293,7 @@ impl<'a> Table<'a> {
         blocks
     }
 
-    /// Whether there is a column for what was lost to others.
+    /// Whether there is a column for the loss.
     fn shows_loss(&self) -> bool {
         !self.terse && self.section.rows().any(shows_loss)
     }
