@@ -45,7 +45,7 @@ fn a_table_is_of_its_own_rows_in_a_classic_run() {
 }
 
 #[test]
-fn workloads_of_the_cpu_stand_in_the_table_s_order_with_both_peaks_beside_plain_rows() {
+fn workloads_of_the_cpu_are_in_the_table_s_order_with_both_peaks() {
     let all = cpu::series(&fixture::classic());
     let names: Vec<String> = all.iter().map(|series| series.key.name()).collect();
     assert_eq!(names[..3], ["QP INT8 plain", "QP INT8 vector", "HP INT16 plain"]);
@@ -82,7 +82,7 @@ fn the_best_thread_count_is_the_fewest_that_reach_the_highest_rate() {
 }
 
 #[test]
-fn a_total_that_was_done_is_told_from_one_that_was_worked_out() {
+fn a_total_that_was_done_differs_from_a_computed_one() {
     let every = |all: &[Series<CpuKey>], holds: fn(&Point) -> bool| {
         lines(all).iter().filter(|(_, point)| point.status == Status::Ok).all(|(_, point)| holds(point))
     };
@@ -96,7 +96,7 @@ fn a_total_that_was_done_is_told_from_one_that_was_worked_out() {
 }
 
 #[test]
-fn hpl_stands_beside_fp64_with_vectors_and_our_own_where_it_was_not_run() {
+fn hpl_is_compared_with_fp64_vectors_and_ours_replaces_it() {
     let has_hpl = |point: &Point| !point.rate.tools.is_empty();
     assert!(!lines(&cpu::series(&fixture::classic())).iter().any(|(_, point)| has_hpl(point)));
     let all = cpu::series(&fixture::classic_in_full());
@@ -129,7 +129,7 @@ fn workloads_of_memory_stand_in_the_table_s_order_by_block_and_threads() {
 }
 
 #[test]
-fn a_tool_stands_beside_its_own_row_or_the_same_operation_in_order() {
+fn a_tool_is_compared_with_its_own_row_or_the_same_operation_in_order() {
     let all = memory::series(&fixture::classic_memory());
     let tool = |workload, block| memory_series(&all, workload, block).points[0].rate.tools[0].clone();
     let stream = tool("STREAM", None);
@@ -142,7 +142,7 @@ fn a_tool_stands_beside_its_own_row_or_the_same_operation_in_order() {
 }
 
 #[test]
-fn one_byte_is_told_as_three_times_of_one_access() {
+fn one_byte_is_three_times_of_one_access() {
     let all = memory::series(&fixture::classic_memory());
     let point = |workload| &memory_series(&all, workload, None).points[0];
     let access = |workload| point(workload).latency.median().unwrap();
@@ -200,7 +200,7 @@ fn workloads_of_disks_stand_in_the_table_s_order_small_blocks_in_tables_of_their
 }
 
 #[test]
-fn the_rate_of_a_disk_is_told_in_bytes_and_in_requests() {
+fn the_rate_of_a_disk_is_in_bytes_and_in_requests() {
     let all = disk::series(&fixture::classic_disk());
     for (DiskKey { block, of_requests, .. }, point) in lines(&all).iter().map(|(series, point)| (&series.key, point)) {
         assert!(point.rate.tool(&["iozone"]).is_none());
@@ -287,7 +287,7 @@ fn totals_of_networks_are_worked_out_from_bytes_and_from_round_trips() {
 }
 
 #[test]
-fn ping_stands_beside_one_connection_with_as_large_a_message() {
+fn ping_is_compared_with_one_connection_of_the_same_message_size() {
     let all = net::series(&fixture::classic_net());
     let ping = |protocol, block: u64, at: usize| {
         let point = &net_series(&all, NetKind::RoundTrip, protocol, block).points[at];

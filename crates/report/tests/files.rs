@@ -61,7 +61,7 @@ fn json_loads_again_as_it_was() {
         let text = json::render(&document).unwrap();
         assert!(text.ends_with("}\n"));
         let loaded: Document = serde_json::from_str(&text).unwrap();
-        // Figures may differ in their last bit, depending on how serde_json was built; nothing else may.
+        // Values may differ in their last bit, depending on how serde_json was built; nothing else may.
         assert_eq!(terminal::render(&loaded, &RICH), terminal::render(&document, &RICH));
         assert_eq!(loaded.experiments.len(), document.experiments.len());
     }
@@ -69,7 +69,7 @@ fn json_loads_again_as_it_was() {
 }
 
 #[test]
-fn json_refuses_figures_that_are_none() {
+fn json_refuses_values_that_are_not_finite() {
     let mut document = fixture::good();
     document.experiments[0].metrics[0].summary.median = f64::NAN;
     let error = json::render(&document).unwrap_err().to_string();
@@ -113,7 +113,7 @@ fn a_machine_for_people() {
 }
 
 #[test]
-fn a_directory_is_told_down_to_the_hardware() {
+fn a_directory_is_shown_down_to_the_hardware() {
     let device = |name: &str, depth, kind: &str, disk: &str| StorageDevice {
         name: name.into(),
         depth,

@@ -8,7 +8,7 @@ mod readers;
 
 use std::collections::BTreeSet;
 
-use classic_columns::{BESIDE, CLASSIC};
+use classic_columns::{CLASSIC, EXTRA};
 use model::document::{Document, Status};
 use model::unit::Unit;
 use proptest::prelude::*;
@@ -98,7 +98,7 @@ fn check_grids(grids: &[Grid]) -> Result<(), String> {
         }
         let cells = || grid.lines.iter().flat_map(|line| &line.cells);
         if cells().any(|cell| cell.text.is_empty() || cell.value.is_some_and(|value| !value.is_finite())) {
-            return wrong("a cell without a text, or with a figure that is none");
+            return wrong("a cell without a text, or with a value that is not finite");
         }
         let headings: BTreeSet<&str> = grid.columns.iter().map(|column| column.heading.as_str()).collect();
         if headings.len() != grid.columns.len() {
@@ -154,7 +154,7 @@ fn check_junit(document: &Document) -> Result<(), String> {
     }
     let root = read.root_element();
     if root.attribute("tests") != Some(cases.len().to_string().as_str()) {
-        return Err(format!("{:?} tests are told", root.attribute("tests")));
+        return Err(format!("{:?} tests are counted", root.attribute("tests")));
     }
     Ok(())
 }
@@ -241,18 +241,18 @@ fn no_two_rows_of_the_disk_have_the_same_words_in_a_sentence() {
     let column = grid.column("Worst on").unwrap();
     let words: BTreeSet<&str> = grid.lines.iter().map(|line| line.cells[column].text.as_str()).collect();
     assert_eq!(words.len(), document.experiments.len(), "{words:#?}");
-    for told in [
+    for shown in [
         "disk read random 4 KiB, depth 1",
         "disk read random 4 KiB, through a warm page cache, depth 1",
         "disk read random 4 KiB, at 25 % load, depth 32",
         "disk write random 4 KiB, to the medium (dsync), depth 1",
     ] {
-        assert!(words.contains(told), "{told}: {words:#?}");
+        assert!(words.contains(shown), "{shown}: {words:#?}");
     }
 }
 
 #[test]
-fn what_a_request_costs_the_processor_stands_beside_it_and_the_loop_without_a_device_below() {
+fn cpu_time_of_a_request_is_in_the_table_and_the_loop_without_a_device_below() {
     let document = fixture::disk_area();
     let grid = grid(&document, "disk-measured").unwrap();
     let column = grid.column("CPU per request").unwrap();
@@ -266,8 +266,8 @@ fn what_a_request_costs_the_processor_stands_beside_it_and_the_loop_without_a_de
     // The range of the loop's rates, and the row that comes nearest to it: that from memory.
     let nearest = row("disk/random-read/4KiB/d1/warm/t1").metric(model::sample::MetricName::Iops).unwrap();
     let share = format!("{:.1} %", nearest.summary.median / 2.2e6 * 100.0);
-    for told in ["2.200 M/s to 7.500 M/s", &share, "through a warm page cache, depth 1"] {
-        assert!(note.contains(told), "{told}: {note}");
+    for shown in ["2.200 M/s to 7.500 M/s", &share, "through a warm page cache, depth 1"] {
+        assert!(note.contains(shown), "{shown}: {note}");
     }
 }
 
@@ -290,7 +290,7 @@ fn loads_of_a_disk_have_a_table_with_their_percentiles() {
 }
 
 #[test]
-fn figures_of_a_table_are_those_of_the_document() {
+fn values_of_a_table_are_those_of_the_document() {
     let document = fixture::good();
     let table = grid(&document, "cpu-measured").unwrap();
     let [measured, share] = ["Measured", "Of peak"].map(|heading| table.column(heading).unwrap());
@@ -309,7 +309,7 @@ fn classic_tables_have_the_columns_of_the_suite_in_its_order() {
     for (name, columns) in CLASSIC {
         let table = grid(&document, name).unwrap_or_else(|| panic!("no table {name}"));
         let headings: Vec<&str> = table.columns.iter().map(|column| column.heading.as_str()).collect();
-        let of_suite: Vec<&str> = headings.iter().copied().filter(|heading| !BESIDE.contains(heading)).collect();
+        let of_suite: Vec<&str> = headings.iter().copied().filter(|heading| !EXTRA.contains(heading)).collect();
         assert_eq!(of_suite, *columns, "{name}");
         let place = |heading| headings.iter().position(|other| *other == heading);
         assert_eq!(place("95 % interval"), place("Standard deviation").map(|place| place + 1), "{name}");
@@ -366,7 +366,7 @@ fn what_a_spreadsheet_reads_of_a_table_is_what_is_shown_or_the_base_unit() {
 fn text_from_elsewhere_stays_text_in_every_form() {
     let document = fixture::hostile();
     let of = |name: &str| (report::renderer(name).unwrap().render)(&document).unwrap();
-    // Formulas begin no field; figures keep their sign.
+    // Formulas begin no field; values keep their sign.
     for record in records(&of("csv")).unwrap().iter().chain(&records(&of("csv-samples")).unwrap()) {
         for field in record {
             let is_formula = field.starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
@@ -474,8 +474,8 @@ fn classic_tables_as_they_are() {
     snapshot("classic_tables_markdown", &text.join("\n"));
 }
 
-/// A figure of any size, now and then none at all.
-fn figure() -> impl Strategy<Value = f64> {
+/// A value of any size, now and then none at all.
+fn value() -> impl Strategy<Value = f64> {
     prop_oneof![4 => proptest::num::f64::NORMAL, 1 => proptest::num::f64::ANY, 2 => 1e-9..1e15]
 }
 
@@ -483,11 +483,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn whatever_is_written_reads_back(texts in prop::collection::vec(".{0,40}|[\\x00-\\x7f]{0,40}", 1..20), figures in prop::collection::vec(figure(), 1..20), which in 0_usize..5) {
+    fn whatever_is_written_reads_back(texts in prop::collection::vec(".{0,40}|[\\x00-\\x7f]{0,40}", 1..20), values in prop::collection::vec(value(), 1..20), which in 0_usize..5) {
         let base = [fixture::troubled, fixture::references, fixture::disk_varied, fixture::net_area, classic][which]();
         let mut next = texts.into_iter().cycle();
         let mut document = fixture::with_text(base, &mut || next.next().unwrap_or_default());
-        let mut value = figures.into_iter().cycle();
+        let mut value = values.into_iter().cycle();
         let mut value = || value.next().unwrap_or_default();
         for row in &mut document.experiments {
             row.seconds = value();
@@ -498,7 +498,7 @@ proptest! {
                 }
             }
         }
-        // A figure that is none has no digits that read back as the same bits.
+        // A value that is none has no digits that read back as the same bits.
         let has_nan = document.experiments.iter().flat_map(|row| &row.metrics).any(|metric| {
             metric.samples.iter().any(|sample| sample.value.is_nan())
         });

@@ -209,13 +209,13 @@ fn with_samples(like: &Metric, name: MetricName, unit: Unit, values: &[(f64, f64
 fn classic_row(like: &Row, params: LinpackParams, rates: &[f64]) -> Row {
     let mut row = like.clone();
     let work = params.op.operations(params.n);
-    let figure = |of: f64| -> Vec<(f64, f64)> { rates.iter().map(|rate| (of, work / rate)).collect() };
+    let value = |of: f64| -> Vec<(f64, f64)> { rates.iter().map(|rate| (of, work / rate)).collect() };
     let rate: Vec<(f64, f64)> = rates.iter().map(|rate| (*rate, work / rate)).collect();
     let first = row.metrics[0].clone();
     row.metrics = vec![
         with_samples(&first, MetricName::Throughput, Unit::FlopPerSecond, &rate),
-        with_samples(&first, MetricName::Residual, Unit::One, &figure(0.02)),
-        with_samples(&first, MetricName::ResidualRaw, Unit::One, &figure(1.25e-12)),
+        with_samples(&first, MetricName::Residual, Unit::One, &value(0.02)),
+        with_samples(&first, MetricName::ResidualRaw, Unit::One, &value(1.25e-12)),
     ];
     if rates.is_empty() {
         (row.metrics, row.status, row.reason) = (Vec::new(), Status::Skipped, Some("memory".into()));

@@ -125,7 +125,7 @@ fn rows_as_single_lines() {
 }
 
 #[test]
-fn how_the_samples_came_about_is_told() {
+fn sampling_is_summarized() {
     let mut document = fixture::good();
     document.run.sessions = 3;
     document.conditions.waited_seconds = Some(12.3);
@@ -163,7 +163,7 @@ fn rows_of_classic_tables_are_shown_where_there_is_no_such_table() {
 }
 
 #[test]
-fn rows_of_a_page_cache_stand_apart_only_beside_the_same_past_it() {
+fn cached_rows_are_apart_only_where_uncached_ones_exist() {
     let title = "what the page cache adds";
     let mut document = fixture::disk_area();
     assert!(render(&document, &RICH).contains(title));
@@ -185,9 +185,9 @@ fn a_load_has_a_table_of_its_own_with_its_percentiles() {
 }
 
 #[test]
-fn small_tables_tell_rows_apart_on_a_narrow_terminal_too() {
+fn small_tables_distinguish_rows_on_a_narrow_terminal_too() {
     let mut document = fixture::disk_area();
-    // A load of writes beside the same without one.
+    // A load of writes and the same without one.
     for row in &mut document.experiments {
         let Params::Disk(own) = &mut row.params else { continue };
         if own.load_percent.is_some() {
@@ -197,8 +197,8 @@ fn small_tables_tell_rows_apart_on_a_narrow_terminal_too() {
     }
     let text = render(&document, &Style::PLAIN);
     let flushes = text.split("\n\n").find(|table| table.contains("including the flush after each")).unwrap();
-    for told in ["4 KiB, dsync ", "1 MiB, warm ", "4 KiB, 25 % load ", "4 KiB, 90 % load "] {
-        assert!(flushes.contains(told), "{told}: {flushes}");
+    for shown in ["4 KiB, dsync ", "1 MiB, warm ", "4 KiB, 25 % load ", "4 KiB, 90 % load "] {
+        assert!(flushes.contains(shown), "{shown}: {flushes}");
     }
 }
 
@@ -220,7 +220,7 @@ fn names_of_other_programs_are_there_on_a_narrow_terminal_where_rows_scale_too()
 }
 
 #[test]
-fn a_row_that_was_cut_short_is_not_told_to_have_few_samples_as_well() {
+fn a_row_that_was_cut_short_has_no_warning_of_few_samples() {
     let mut document = fixture::disk_area();
     for row in &mut document.experiments {
         let cut = Warning::new(WarningCode::CutShort, 0.5, "Only 3 samples were taken.");
@@ -233,7 +233,7 @@ fn a_row_that_was_cut_short_is_not_told_to_have_few_samples_as_well() {
 }
 
 #[test]
-fn a_run_without_a_figure_ends_without_gaps() {
+fn a_run_without_values_ends_without_gaps() {
     let mut document = fixture::disk_area();
     for row in &mut document.experiments {
         (row.status, row.reason) = (Status::Skipped, Some("'/mnt' is nearly full".into()));
@@ -259,7 +259,7 @@ fn our_own_loop_stands_on_no_file() {
     assert!(heading.contains("our own loop without a device") && !heading.contains("/var/lib"), "{heading}");
 }
 
-/// Test files that were cut to so many bytes, of the rows whose ids have this part.
+/// Test files that were cut to this size, of the rows whose ids have this part.
 fn cut(document: &mut Document, part: &str, bytes: u64) {
     for row in document.experiments.iter_mut().filter(|row| row.id.contains(part)) {
         row.conditions.disk.iter_mut().for_each(|disk| disk.file_bytes = Some(bytes));
@@ -267,7 +267,7 @@ fn cut(document: &mut Document, part: &str, bytes: u64) {
 }
 
 #[test]
-fn a_file_that_was_cut_short_is_told_with_its_own_size() {
+fn a_file_that_was_cut_short_is_shown_with_its_own_size() {
     let mut document = fixture::disk_area();
     document.experiments[0].status = Status::Skipped;
     let heading = |text: &str| text.lines().find(|line| line.starts_with("Disk  ")).unwrap_or_default().to_owned();
@@ -288,7 +288,7 @@ fn a_file_that_was_cut_short_is_told_with_its_own_size() {
 }
 
 #[test]
-fn what_a_disk_was_given_to_write_is_told_at_the_end() {
+fn bytes_written_are_shown_at_the_end() {
     let mut document = fixture::disk_area();
     document.experiments.retain(|row| {
         row.id.starts_with("disk/sequential-write/1MiB/d1/t1") || row.id.contains("/random-read/4KiB/d1/t1")
@@ -301,9 +301,9 @@ fn what_a_disk_was_given_to_write_is_told_at_the_end() {
     };
     samples(&mut document, "random-read", 7e9);
     let count = samples(&mut document, "sequential-write", f64::from(1 << 20));
-    let told =
+    let shown =
         format!("Written to the disk: 1 GiB of test files and {count:.0} MiB in samples, not counting warm-ups.");
-    assert!(running(&document).contains(&told), "{}", running(&document));
+    assert!(running(&document).contains(&shown), "{}", running(&document));
     cut(&mut document, "disk/", 256 << 20);
     assert!(running(&document).contains("Written to the disk: 256 MiB of test files"));
     document.experiments.retain(|row| row.area != model::experiment::Area::Disk);
@@ -316,7 +316,7 @@ fn running(document: &Document) -> String {
 }
 
 #[test]
-fn starts_the_slowest_thread_and_the_price_of_an_order_are_told() {
+fn thread_starts_the_slowest_thread_and_the_cost_of_an_order_are_shown() {
     let mut document = fixture::memory_area();
     let text = running(&document);
     assert!(!text.contains("apart") && !text.contains("generating the order"), "nothing is known: nothing is said");
@@ -347,15 +347,15 @@ fn starts_the_slowest_thread_and_the_price_of_an_order_are_told() {
 }
 
 #[test]
-fn rows_that_differ_only_in_their_working_set_are_told_apart_beside_tools() {
+fn rows_that_differ_only_in_their_working_set_are_distinguished() {
     let mut document = fixture::memory_area();
     for row in document.experiments.iter_mut().filter(|row| row.id.starts_with("memory/sequential-read/")) {
-        let beside = fixture::references()
+        let reference = fixture::references()
             .experiments
             .iter()
             .flat_map(|row| &row.metrics)
             .find_map(|metric| metric.references.first().cloned());
-        row.metrics[0].references.extend(beside);
+        row.metrics[0].references.extend(reference);
     }
     let text = running(&document);
     for words in ["memory read AVX2, 32 KiB, 1 thread", "memory read AVX2, 64 KiB, 1 thread"] {
@@ -417,12 +417,12 @@ fn only_loopback_is_said_to_have_no_wire() {
 }
 
 #[test]
-fn latency_under_load_is_told_against_idle_and_in_round_trips_a_minute() {
+fn latency_under_load_is_shown_with_idle_latency_and_round_trips_a_minute() {
     let mut document = fixture::net_area();
     keep(&mut document, &["udp-load/64B/t1"]);
     let line = render(&document, &RICH).lines().find(|line| line.contains("UDP 64 B up")).map(str::to_owned).unwrap();
-    for figure in ["18.20 us", "76.44 us", "58.24 us", "784.9 k", "28.80 Gb/s"] {
-        assert!(line.contains(figure), "{figure} is not in {line}");
+    for value in ["18.20 us", "76.44 us", "58.24 us", "784.9 k", "28.80 Gb/s"] {
+        assert!(line.contains(value), "{value} is not in {line}");
     }
 }
 
@@ -431,5 +431,5 @@ fn rows_of_the_network_that_were_not_measured_keep_their_lines() {
     let text = render(&fixture::net_peer(), &RICH);
     let line = |label: &str| text.lines().find(|line| line.contains(label)).unwrap_or_default().to_owned();
     assert!(line("UDP 64 B up").contains("failed ") && line("UDP 64 B down").contains("skipped "), "{text}");
-    assert!(text.contains("Failed: the other end was silent for 5 s."), "{text}");
+    assert!(text.contains("Failed: the server was silent for 5 s."), "{text}");
 }

@@ -54,14 +54,14 @@ fn result(line: &str, pkg: &str) -> Result<Benchmark, String> {
     let values: Result<Vec<(f64, String)>, String> = rest
         .chunks(2)
         .map(|pair| match pair {
-            [value, unit] => Ok((value.parse().map_err(|_| format!("no figure: {line:?}"))?, (*unit).to_owned())),
+            [value, unit] => Ok((value.parse().map_err(|_| format!("no value: {line:?}"))?, (*unit).to_owned())),
             _ => Err(format!("a figure without a unit: {line:?}")),
         })
         .collect();
     let values = values?;
     let is_twice = |(index, (_, unit)): (usize, &(f64, String))| values[..index].iter().any(|(_, other)| other == unit);
     if values.is_empty() || values.iter().enumerate().any(is_twice) {
-        return Err(format!("no figure, or two of one unit: {line:?}"));
+        return Err(format!("no value, or two of one unit: {line:?}"));
     }
     Ok(Benchmark { name: name.to_owned(), pkg: pkg.to_owned(), values })
 }

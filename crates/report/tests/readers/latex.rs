@@ -87,7 +87,7 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
 fn command<'a>(rest: &'a str, line: &str, environments: &mut Vec<(String, usize)>) -> Result<&'a str, String> {
     let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
     if end == 0 {
-        // One character that stands for itself, or the end of a line.
+        // One character that is set as it is, or the end of a line.
         let c = rest.chars().next().ok_or_else(|| format!("a backslash at the end: {line:?}"))?;
         let known = "{}$&#%_\\".contains(c);
         return if known { Ok(&rest[c.len_utf8()..]) } else { Err(format!("\\{c}: {line:?}")) };

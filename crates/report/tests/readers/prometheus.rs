@@ -104,7 +104,7 @@ fn sample(line: &str) -> Result<Series, String> {
         rest = &rest[1..];
     }
     let value = rest.strip_prefix(' ').ok_or_else(|| wrong("no blank before the value"))?;
-    let value = value.parse().map_err(|_| wrong("no figure"))?;
+    let value = value.parse().map_err(|_| wrong("no value"))?;
     Ok(Series { name: name.to_owned(), labels, value })
 }
 
