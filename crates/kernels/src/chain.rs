@@ -1,34 +1,31 @@
-//! Clock chains: dependent instructions of a known latency, so that cycles pass at a known count per instruction.
-//!
-//! Divided by the time that the caller measures, [`Chain::cycles`] is the core's clock. A busy hidden sibling or a
-//! stolen time slice can only slow a chain, so the larger of two chains is the better clock, and their disagreement is
-//! a warning.
+//! Clock chains: dependent instructions of a known latency. [`Chain::cycles`] divided by the measured time is the
+//! core's clock. A busy hidden sibling or a stolen time slice can only slow a chain, so the larger of two chains is the
+//! better clock.
 //!
 //! The chains are of instructions that no known core shortens (latencies: `InstLatx64`, github.com/InstLatx64):
-//! register-register additions with two *different* registers and register-register multiplications. Not of moves
+//! register-register additions with two *different* registers and register-register multiplications. Not moves
 //! (eliminated), increments, additions of constants or `LEA` (folded on Golden Cove, Lion Cove and Skymont), shifts, or
 //! `xor` and `sub` of a register with itself.
 
 use crate::native;
 
-/// A body: returns what `start` becomes after that many iterations with `operand`.
+/// A body: returns the result of `iterations` iterations from `start` with `operand`.
 pub(crate) type Body = extern "C" fn(start: u64, operand: u64, iterations: u64) -> u64;
 
 /// A loop of [`Chain::LENGTH`] dependent instructions.
 #[derive(Debug)]
 pub struct Chain {
-    /// `add` or `imul`, as in records of conditions.
+    /// `add` or `imul`, as in documents.
     pub name: &'static str,
     /// The only instruction in the loop but for its end.
     pub instruction: &'static str,
-    /// Cycles from one instruction to the next; see each chain for the cores where it differs.
+    /// Cycles from one instruction to the next on most cores; see each chain.
     pub latency: u32,
     pub(crate) step: fn(u64, u64) -> u64,
     pub(crate) body: Body,
 }
 
-/// One cycle an addition, on every core from Haswell to Lion Cove, Gracemont to Skymont and Zen 1 to Zen 5
-/// (`InstLatx64`).
+/// One cycle per addition, from Haswell to Lion Cove, Gracemont to Skymont and Zen 1 to Zen 5 (`InstLatx64`).
 pub static ADD: Chain = Chain {
     name: "add",
     instruction: "add",
@@ -37,8 +34,8 @@ pub static ADD: Chain = Chain {
     body: native::chain::add::<{ Chain::LENGTH }>,
 };
 
-/// Three cycles a multiplication on the big cores of Intel and AMD; five on Gracemont and Crestmont, four on Skymont
-/// (`InstLatx64`): a caller that knows the core divides by [`Chain::cycles_at`].
+/// Three cycles per multiplication on the big cores of Intel and AMD; five on Gracemont and Crestmont, four on Skymont
+/// (`InstLatx64`): there divide by [`Chain::cycles_at`].
 pub static IMUL: Chain = Chain {
     name: "imul",
     instruction: "imul",
@@ -51,10 +48,10 @@ pub static IMUL: Chain = Chain {
 pub static CHAINS: [&Chain; 2] = [&ADD, &IMUL];
 
 impl Chain {
-    /// Dependent instructions per iteration: enough to hide the end of the loop, which runs beside them.
+    /// Dependent instructions per iteration: enough to hide the end of the loop.
     pub const LENGTH: u64 = 64;
 
-    /// The value that a chain starts from; odd, so that no product becomes zero.
+    /// The first value of a chain; odd, so that no product becomes zero.
     const START: u64 = 0x0123_4567_89ab_cdef;
     /// The value added or multiplied by; odd.
     const OPERAND: u64 = crate::rng::GOLDEN;
@@ -69,18 +66,18 @@ impl Chain {
         iterations * Self::LENGTH * latency as u64
     }
 
-    /// Runs the chain and returns its last value, for [`Chain::expected`] to confirm.
+    /// Runs the chain; its last value, to compare with [`Chain::expected`].
     #[inline]
     pub fn run(&self, iterations: u64) -> u64 {
         (self.body)(Self::START, Self::OPERAND, iterations)
     }
 
-    /// What [`Chain::run`] returns if every instruction was executed. As slow as the chain itself.
+    /// The result of [`Chain::run`] if every instruction was executed. As slow as the chain itself.
     pub fn expected(&self, iterations: u64) -> u64 {
         (0..iterations * Self::LENGTH).fold(Self::START, |value, _| (self.step)(value, Self::OPERAND))
     }
 
-    /// Where the machine code begins, for disassembly.
+    /// The address of the machine code, for disassembly.
     pub fn code(&self) -> *const u8 {
         self.body as *const u8
     }

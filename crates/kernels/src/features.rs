@@ -1,22 +1,16 @@
-//! What a processor can execute, as a plain value.
-//!
-//! A [`Features`] may come from this machine ([`Features::detect`]), from recorded registers ([`CpuFacts`]) or from a
-//! list ([`Features::having`]): a test pretends to be an AVX2-only CPU by writing down one. Only what some kernel requires
-//! is named here; the full list of what a machine has is `machine`'s business.
-//!
-//! That the kernel lets a process use AMX tiles ([`Feature::AmxTile`]) is one thing more: permission is asked with a
-//! system call, which is `sys`'s business.
+//! What a processor can execute, as a plain value from this machine ([`Features::detect`]), from recorded registers
+//! ([`CpuFacts`]) or from a list ([`Features::having`]). It has only what some kernel requires. Permission to use AMX
+//! tiles ([`Feature::AmxTile`]) takes a system call as well, see `sys`.
 
 /// SSE and AVX state, in XCR0.
 const YMM: u64 = 0b0110;
-/// The above with opmask, ZMM0-15 upper halves and ZMM16-31.
+/// The same with opmask, ZMM0-15 upper halves and ZMM16-31.
 const ZMM: u64 = 0b1110_0110;
 /// Tile configuration and tile data.
 const TILES: u64 = 0b11 << 17;
 
-/// Defines [`Feature`] by a table: what a feature is, its name, the bit by which CPUID reports it, and the register state
-/// that the operating system must save for it, as bits of XCR0. SSE's is part of x86-64: an operating system that did not
-/// save it could not run this program.
+/// Defines [`Feature`] by a table: each feature's name, CPUID bit, and the register state that the operating system
+/// must save for it, as bits of XCR0; SSE's is part of x86-64.
 macro_rules! features {
     ($($(#[$doc:meta])* $feature:ident: $name:literal, $leaf:ident $bit:literal, $state:expr;)+) => {
         /// One capability that a kernel may require, present on the CPU *and* enabled by the operating system.
@@ -37,7 +31,7 @@ macro_rules! features {
                 match self { $(Self::$feature => bit(facts.$leaf, $bit),)+ }
             }
 
-            /// The register state that the operating system must save for the feature.
+            /// The register state that the operating system must save.
             const fn state(self) -> u64 {
                 match self { $(Self::$feature => $state,)+ }
             }
@@ -90,8 +84,8 @@ impl Feature {
     }
 }
 
-/// A set of [`Feature`]s: those that are usable, and those that the CPU at least reports; and how its core deals out
-/// work.
+/// The set of usable [`Feature`]s and of those that the CPU at least reports, and how the core distributes
+/// instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Features {
     usable: u32,
@@ -99,16 +93,16 @@ pub struct Features {
     binds_at_renaming: bool,
 }
 
-/// A feature that is not usable, and for want of what.
+/// A feature that is not usable, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Missing {
     /// The feature.
     pub feature: Feature,
-    /// Who withholds it.
+    /// What withholds it.
     pub by: Withholder,
 }
 
-/// Who keeps a feature from being used.
+/// What keeps a feature from being used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Withholder {
     /// The CPU does not report it: it lacks the feature, or a hypervisor hides it.
@@ -117,13 +111,11 @@ pub enum Withholder {
     OperatingSystem,
 }
 
-/// The registers that decide, as read on one machine: CPUID leaves 0, 1, 7 and 1AH, and XCR0. A leaf that the CPU lacks
-/// is zero.
-///
+/// The registers of one machine that decide: CPUID leaves 0, 1, 7 and 1AH, and XCR0; zero where the CPU lacks a leaf.
 /// Bit positions: Intel SDM volume 2A, `CPUID`; XCR0: volume 1, section 13.3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuFacts {
-    /// CPUID leaf 0, EBX, EDX and ECX: the vendor's name.
+    /// CPUID leaf 0, EBX, EDX and ECX: the vendor.
     pub vendor: [u8; 12],
     /// CPUID leaf 1, EAX: family, model and stepping.
     pub leaf1_eax: u32,
@@ -141,17 +133,17 @@ pub struct CpuFacts {
     pub leaf7_1_eax: u32,
     /// CPUID leaf 7, subleaf 1, EDX.
     pub leaf7_1_edx: u32,
-    /// CPUID leaf 1AH, EAX: the kind of this core, on hybrids.
+    /// CPUID leaf 1AH, EAX: the type of this core, on hybrids.
     pub leaf1a_eax: u32,
-    /// XCR0, the register states that the operating system saves; zero where OSXSAVE is not set.
+    /// XCR0, the register states that the operating system saves; zero if OSXSAVE is not set.
     pub xcr0: u64,
 }
 
 impl Features {
-    /// No features at all: only scalar kernels that need nothing bind.
+    /// No features: only scalar kernels that need nothing bind.
     pub const NONE: Self = Self { usable: 0, reported: 0, binds_at_renaming: false };
 
-    /// The set of the given features, all of them usable.
+    /// The set of these features, all usable.
     pub const fn having(features: &[Feature]) -> Self {
         let mut bits = 0;
         let mut rest = features;
@@ -163,13 +155,13 @@ impl Features {
     }
 
     /// Whether the core is known to bind each instruction to a port when it renames it, six a cycle for three vector
-    /// ports: Intel's from Golden Cove to Redwood Cove. There loops are measured with NOPs between their instructions
-    /// ([`Bound::is_spaced`](crate::table::Bound::is_spaced)), as otherwise ports run dry while others queue.
+    /// ports: Intel's from Golden Cove to Redwood Cove. There loops run with NOPs between their instructions
+    /// ([`Bound::is_spaced`](crate::table::Bound::is_spaced)), as otherwise ports idle while others queue.
     pub const fn binds_at_renaming(self) -> bool {
         self.binds_at_renaming
     }
 
-    /// The same features on a core that binds at renaming, or on one that is not known to.
+    /// The same features on a core that binds at renaming or does not.
     #[must_use]
     pub const fn on_binding_core(self, binds_at_renaming: bool) -> Self {
         Self { binds_at_renaming, ..self }
@@ -186,7 +178,7 @@ impl Features {
         self.usable & needed == needed
     }
 
-    /// Those of `required` that are not usable, in that order, each with who withholds it.
+    /// The features of `required` that are not usable, in that order, each with what withholds it.
     pub fn missing(self, required: &[Feature]) -> impl Iterator<Item = Missing> {
         required.iter().filter(move |feature| !self.has(**feature)).map(move |&feature| {
             let reported = self.reported & feature.bit() != 0;
@@ -194,7 +186,7 @@ impl Features {
         })
     }
 
-    /// What the recorded x86 registers of a machine allow.
+    /// The features that the recorded x86 registers of a machine allow.
     pub const fn from_facts(facts: &CpuFacts) -> Self {
         let avx = bit(facts.leaf1_ecx, 28);
         let mut set = Self::NONE;
@@ -203,21 +195,21 @@ impl Features {
             let state = feature.state();
             if feature.reported(facts) {
                 set.reported |= feature.bit();
-                // Everything that has registers beyond SSE's is encoded with AVX's prefixes.
+                // Everything with registers beyond SSE's is encoded with AVX's prefixes.
                 if state == 0 || (avx && facts.xcr0 & state == state) {
                     set.usable |= feature.bit();
                 }
             }
             rest = others;
         }
-        // Whatever is encoded for 512-bit vectors needs their foundation.
+        // Every 512-bit feature needs the foundation.
         if !set.has(Feature::Avx512F) {
             set.usable &= !Self::having(&Self::ON_512_BITS).usable;
         }
         set.on_binding_core(binds_at_renaming(facts))
     }
 
-    /// The features that extend [`Feature::Avx512F`].
+    /// The extensions of [`Feature::Avx512F`].
     const ON_512_BITS: [Feature; 6] = [
         Feature::Avx512Bw,
         Feature::Avx512Dq,
@@ -236,8 +228,8 @@ const fn bit(register: u32, index: u32) -> bool {
 ///
 /// Golden, Raptor and Redwood Cove by their models (Linux `arch/x86/include/asm/intel-family.h`); found on Emerald
 /// Rapids, and the others have its width and ports (LLVM `X86SchedAlderlakeP.td`). Older cores rename four or five, so
-/// that NOPs would cost; Lion Cove has a fourth vector port. Of a model that has small cores beside the large ones, a core
-/// must say that it is large: a hypervisor may hide which kind it is.
+/// that NOPs would cost; Lion Cove has a fourth vector port. A core of a hybrid model must report that it is large: a
+/// hypervisor may hide that.
 const fn binds_at_renaming(facts: &CpuFacts) -> bool {
     /// In bits 31 to 24 of leaf 1AH, EAX.
     const LARGE: u32 = 0x40;

@@ -17,7 +17,7 @@ use oracle::{bfloat, half, oracle};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Bound once: under a hypervisor every look at the CPU takes its time.
+/// Bound once: under a hypervisor every CPUID takes its time.
 static BOUND: LazyLock<Vec<Bound>> = LazyLock::new(|| {
     let rows = KERNELS.iter().chain(portable::KERNELS);
     let may_run = |kernel: &&Kernel| kernel.isa != Isa::Amx || tiles::permitted();
@@ -64,7 +64,7 @@ fn work_that_was_not_done_is_caught_in_every_lane() {
     }
 }
 
-/// The kernels whose laps end soon enough to be waited for.
+/// The kernels whose laps are short enough for a test.
 fn with_laps() -> impl Iterator<Item = &'static Bound> {
     BOUND.iter().filter(|bound| bound.kernel().lap() <= 1 << 22)
 }
@@ -92,12 +92,12 @@ fn laps_are_exact_to_their_end_and_are_counted() {
 const MOST_RESULT_BYTES: usize = 4096;
 
 #[test]
-fn a_result_that_is_wrong_in_one_lap_is_remembered_in_the_next() {
+fn an_error_in_one_lap_is_remembered_in_the_next() {
     for kernel in with_laps() {
         let mut state = kernel.seeded(14);
         kernel.run(&mut state, 10);
         let results = state.register_file().len() - MOST_RESULT_BYTES;
-        // The second byte: a bit that no rounding takes back.
+        // The second byte: a bit that no rounding restores.
         state.register_file()[results + 1] ^= 1;
         kernel.run(&mut state, 2 * kernel.kernel().lap());
         let name = kernel.kernel().name;
@@ -108,7 +108,7 @@ fn a_result_that_is_wrong_in_one_lap_is_remembered_in_the_next() {
     }
 }
 
-/// The values of one operand, a lane's elements after another's; none where they are whole numbers.
+/// The values of one floating-point operand, by lane and element.
 fn values(state: &ArithmeticState, operand: usize) -> Option<Vec<f64>> {
     let kernel = state.kernel();
     let bytes = state.operand(operand);
@@ -123,7 +123,7 @@ fn values(state: &ArithmeticState, operand: usize) -> Option<Vec<f64>> {
     Some(values.into_iter().take(kernel.lanes * products).collect())
 }
 
-/// The operands that a kernel of floating-point numbers works with, but for the plain loop's two and a half.
+/// The operands of a floating-point kernel, except the plain loop's two multipliers.
 fn float_operands(kernel: &Kernel) -> std::ops::Range<usize> {
     match (kernel.op, kernel.element) {
         (CpuOp::Fma, Element::Fp16) => 0..6,
@@ -135,7 +135,7 @@ fn float_operands(kernel: &Kernel) -> std::ops::Range<usize> {
 }
 
 #[test]
-fn floating_point_operands_are_between_one_and_two_with_many_significant_bits_and_differ_by_lane() {
+fn float_operands_are_between_one_and_two_with_many_bits_and_differ_by_lane() {
     for kernel in KERNELS.iter().chain(portable::KERNELS) {
         let state = kernel.state(15);
         for operand in float_operands(kernel) {
@@ -147,7 +147,7 @@ fn floating_point_operands_are_between_one_and_two_with_many_significant_bits_an
                 assert!(values.iter().all(|value| value.fract() * 64.0 % 1.0 != 0.0), "{name}: {values:?}");
                 assert_eq!(distinct.len(), values.len(), "{name}: {values:?}");
             } else {
-                // Of 5 or 8 bits there are not enough for every lane.
+                // 5 or 8 bits are too few for every lane.
                 assert!(distinct.len() > 3, "{name}: {values:?}");
             }
         }
@@ -181,7 +181,6 @@ fn whole_operands_are_never_zero_and_use_every_bit() {
     }
 }
 
-/// The same cases at every run.
 fn config() -> ProptestConfig {
     ProptestConfig { rng_seed: RngSeed::Fixed(2), failure_persistence: None, cases: 64, ..ProptestConfig::default() }
 }

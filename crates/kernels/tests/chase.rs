@@ -1,4 +1,4 @@
-//! The pointer chase: always one cycle a chain, followed load by load.
+//! The pointer chase: one cycle a chain, followed load by load.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,7 +12,7 @@ fn build(nodes: &mut [CacheLine], order: Order, seed: u64) -> Option<Chase<'_>> 
     Chase::build(nodes, &mut scratch, order, seed)
 }
 
-/// Walks so many steps from a node on and says which nodes come.
+/// The nodes of some steps from a node on.
 fn walk(chase: &Chase, start: usize, steps: u64) -> Vec<usize> {
     (0..steps)
         .scan(start, |index, _| {
@@ -22,7 +22,7 @@ fn walk(chase: &Chase, start: usize, steps: u64) -> Vec<usize> {
         .collect()
 }
 
-/// The nodes of a chain from where it stands, until it is there again.
+/// The nodes of a chain from its current node on, once round.
 fn cycle(chase: &Chase, chain: usize) -> Vec<usize> {
     let start = chase.position(chain);
     let mut nodes = vec![start];
@@ -33,7 +33,7 @@ fn cycle(chase: &Chase, chain: usize) -> Vec<usize> {
 }
 
 #[test]
-fn what_cannot_be_linked_is_none() {
+fn impossible_chains_are_refused() {
     let with = |nodes: usize, chains: usize, group: Option<usize>| {
         build(&mut vec![CacheLine::default(); nodes], Order { chains, group }, 1).is_some()
     };
@@ -65,7 +65,7 @@ fn the_other_words_of_a_node_stay_as_they_are() {
 }
 
 #[test]
-fn every_cycle_is_as_likely() {
+fn every_cycle_is_equally_likely() {
     // Four nodes have 3! = 6 cycles: 6000 seeds give 1000 each, with a standard deviation of 29; five of them are 144.
     let mut counts = HashMap::new();
     for seed in 0..6000 {
@@ -78,14 +78,14 @@ fn every_cycle_is_as_likely() {
 }
 
 #[test]
-fn groups_and_the_lines_in_them_come_in_every_order_as_often() {
+fn orders_of_groups_and_of_their_lines_are_equally_likely() {
     // Three groups of two: 2! orders of the groups in the cycle, 2! of the lines in each of the three.
     let mut counts = HashMap::new();
     for seed in 0..16_000 {
         let mut nodes = [CacheLine::default(); 6];
         let chase = build(&mut nodes, Order { chains: 1, group: Some(2) }, seed).unwrap();
         let mut order = cycle(&chase, 0);
-        // The same cycle from the first line of group 0 that was entered.
+        // The same cycle from the first line of group 0 on.
         let enters = (0..6).find(|&at| order[at] / 2 == 0 && order[(at + 5) % 6] / 2 != 0).unwrap();
         order.rotate_left(enters);
         *counts.entry(order).or_insert(0_u32) += 1;
@@ -95,7 +95,6 @@ fn groups_and_the_lines_in_them_come_in_every_order_as_often() {
     assert!(counts.values().all(|count| count.abs_diff(1000) < 153), "{counts:?}");
 }
 
-/// The same cases at every run.
 fn config() -> ProptestConfig {
     ProptestConfig { rng_seed: RngSeed::Fixed(4), failure_persistence: None, cases: 100, ..ProptestConfig::default() }
 }
@@ -117,14 +116,14 @@ proptest! {
         prop_assert!(most - least <= 1, "chains of {} to {} nodes", least, most);
         let all: BTreeSet<_> = cycles.iter().flatten().copied().collect();
         prop_assert!(all.into_iter().eq(0..nodes) && cycles.iter().map(Vec::len).sum::<usize>() == nodes);
-        // No group is begun before the one before it is finished.
+        // No group begins before the one before it is finished.
         let groups: Vec<_> = cycles.concat().into_iter().map(|node| node / group.unwrap_or(nodes)).collect();
         let runs = 1 + groups.windows(2).filter(|pair| pair[0] != pair[1]).count();
         prop_assert_eq!(runs, nodes.div_ceil(group.unwrap_or(nodes)));
     }
 
     #[test]
-    fn a_chase_goes_where_single_steps_go(
+    fn follow_agrees_with_single_steps(
         nodes in 32_usize..3000, chains in 1..=MOST_CHAINS, seed: u64, rounds in 0_u64..40,
     ) {
         let mut buffer = vec![CacheLine::default(); nodes];

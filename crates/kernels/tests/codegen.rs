@@ -1,17 +1,17 @@
-//! The machine code of every loop, disassembled, against the work that its row declares.
-//!
-//! Nothing is executed, so kernels for instruction sets that this host lacks are held to their word as well. The table
-//! of arithmetic kernels is printed with `cargo test -p kernels --test codegen -- --nocapture`.
+//! The machine code of every loop, disassembled, against the work that its row declares. Nothing is executed, so
+//! kernels for instruction sets that this host lacks are checked as well. The table of arithmetic kernels is printed
+//! with `cargo test -p kernels --test codegen -- --nocapture`.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
+#[path = "support/function.rs"]
+mod function;
 #[path = "support/machine_code.rs"]
 mod machine_code;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
-};
+use function::function;
+use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use kernels::chain::{CHAINS, Chain};
 use kernels::chase::{Chase, MOST_CHAINS};
 use kernels::dense::{Real, Tile};
@@ -23,21 +23,9 @@ use model::isa::{CpuOp, Element, Isa, MemoryOp};
 
 /// The bytes of the function at `start`, up to its first return.
 fn bytes(start: *const u8) -> &'static [u8] {
-    /// The longest instruction that the architecture allows.
-    const LONGEST: usize = 15;
-    let mut length = 0;
-    loop {
-        // SAFETY: this is at an instruction of a function in this program, and the code is followed by more than
-        // fifteen bytes of the same segment.
-        let rest = unsafe { std::slice::from_raw_parts(start.add(length), LONGEST) };
-        let instruction = Decoder::new(64, rest, DecoderOptions::NONE).decode();
-        assert!(!instruction.is_invalid(), "no instruction at byte {length}");
-        length += instruction.len();
-        if instruction.flow_control() == FlowControl::Return {
-            // SAFETY: all of it was just read.
-            return unsafe { std::slice::from_raw_parts(start, length) };
-        }
-    }
+    let length = function(start).iter().map(Instruction::len).sum();
+    // SAFETY: all of it was just read.
+    unsafe { std::slice::from_raw_parts(start, length) }
 }
 
 fn code(start: *const u8) -> Code {
@@ -55,14 +43,14 @@ fn arithmetic_loops_do_the_work_that_they_declare_and_nothing_else() {
     }
 }
 
-/// The function at `start` as the variant of a kernel that has so many NOPs.
+/// Checks the function at `start` as the variant of a kernel with this number of NOPs.
 fn spaced(kernel: &Kernel, start: *const u8, nops: u64) -> Result<TableRow, String> {
     let plain = (bytes(kernel.code()), kernel.code() as u64);
     check_spaced(kernel, plain, (bytes(start), start as u64), nops)
 }
 
 #[test]
-fn spaced_loops_are_told_from_plain_ones_and_from_other_numbers_of_nops() {
+fn spaced_loops_differ_from_plain_ones_and_by_their_number_of_nops() {
     for kernel in KERNELS {
         let Some((start, nops)) = kernel.spaced_code() else { continue };
         assert!(spaced(kernel, kernel.code(), nops).is_err(), "{}: the plain loop", kernel.name);
@@ -101,12 +89,15 @@ fn an_addition_that_does_not_begin_its_cycle_is_refused() {
 }
 
 #[test]
-fn paced_loops_do_the_same_work_beside_their_additions() {
+fn loops_that_can_lower_the_clock_have_paced_variants_of_the_same_work() {
     for kernel in KERNELS {
+        // 512 bits and tiles, and 256 bits where they keep all pipes busy.
+        let is_heavy = kernel.vector_bytes() >= 64 || kernel.op == CpuOp::AllPipes;
+        assert_eq!(kernel.paced_code().is_some(), is_heavy, "{}", kernel.name);
         let Some((start, additions)) = kernel.paced_code() else { continue };
         assert_eq!(check_paced(kernel, bytes(start), start as u64, additions), Ok(()));
         assert!(check_paced(kernel, bytes(kernel.code()), kernel.code() as u64, additions).is_err());
-        // More cycles than the work takes where two of its instructions are finished in a cycle; of 256 bits three.
+        // More cycles than the work takes at two instructions a cycle; at three for 256 bits.
         let instructions = kernel.steps() * kernel.step.len() as u64;
         let cycles = if kernel.element == Element::Bf16 { 4 } else { 1 } * instructions;
         let at_once = if kernel.vector_bytes() < 64 { 3 } else { 2 };
@@ -115,16 +106,7 @@ fn paced_loops_do_the_same_work_beside_their_additions() {
 }
 
 #[test]
-fn every_loop_that_can_lower_the_clock_has_a_paced_variant() {
-    for kernel in KERNELS {
-        // 512 bits and tiles, and 256 bits where they keep all pipes busy.
-        let is_heavy = kernel.vector_bytes() >= 64 || kernel.op == CpuOp::AllPipes;
-        assert_eq!(kernel.paced_code().is_some(), is_heavy, "{}", kernel.name);
-    }
-}
-
-#[test]
-fn no_row_is_content_with_the_machine_code_of_another() {
+fn no_row_accepts_the_machine_code_of_another() {
     // C computes `char` and `short` as `int`.
     let as_int = |kernel: &Kernel| {
         kernel.op == CpuOp::Plain && matches!(kernel.element, Element::Int8 | Element::Int16 | Element::Int32)
@@ -132,14 +114,19 @@ fn no_row_is_content_with_the_machine_code_of_another() {
     for kernel in KERNELS {
         for other in KERNELS.iter().filter(|other| other.name != kernel.name) {
             let outcome = check(kernel, bytes(other.code()), other.code() as u64);
-            let is_same = as_int(kernel) && as_int(other);
-            assert_eq!(outcome.is_ok(), is_same, "{} as {}: {outcome:?}", other.name, kernel.name);
+            assert_eq!(
+                outcome.is_ok(),
+                as_int(kernel) && as_int(other),
+                "{} as {}: {outcome:?}",
+                other.name,
+                kernel.name
+            );
         }
     }
 }
 
 #[test]
-fn a_loop_with_one_other_register_is_refused() {
+fn a_wrong_register_is_refused() {
     // Products are formed ahead of the loop, in stages; bytes of 512 bits are not.
     let is_ahead = |kernel: &&Kernel| kernel.op == CpuOp::MulAdd && kernel.name != "muladd/int8/avx512";
     for kernel in KERNELS.iter().filter(is_ahead) {
@@ -151,7 +138,7 @@ fn a_loop_with_one_other_register_is_refused() {
             // The last byte, or the one before an immediate, has the numbers of two registers, of three bits each.
             let immediate = usize::from(instruction.op_kinds().any(|kind| kind == OpKind::Immediate8));
             for bit in [1, 1 << 3] {
-                // Of a shift by an immediate these bits say which way.
+                // In a shift by an immediate these bits are the direction.
                 if immediate == 1 && bit == 1 << 3 {
                     continue;
                 }
@@ -165,7 +152,7 @@ fn a_loop_with_one_other_register_is_refused() {
 }
 
 #[test]
-fn code_that_is_cut_off_or_out_of_place_is_refused() {
+fn truncated_or_misaligned_code_is_refused() {
     let kernel = &KERNELS[0];
     let (code, address) = (bytes(kernel.code()), kernel.code() as u64);
     let refused = |code, address| check(kernel, code, address).unwrap_err();
@@ -175,15 +162,13 @@ fn code_that_is_cut_off_or_out_of_place_is_refused() {
     assert!(refused(&[0x06], address).contains("no instruction"));
 }
 
-/// A memory stream: its innermost loop, which is held to its row, inside that over passes (of the string instruction,
-/// that alone).
+/// A memory stream's innermost loop, inside the loop over passes (a string instruction has only that one).
 fn stream(kernel: &MemoryKernel) -> Code {
     let start = kernel.code();
     if kernel.stride == Stride::Pass {
         return code(start);
     }
-    let bytes = bytes(start);
-    let all: Vec<Instruction> = Decoder::with_ip(64, bytes, start as u64, DecoderOptions::NONE).into_iter().collect();
+    let all = function(start);
     let ends: Vec<usize> = (0..all.len())
         .filter(|&index| all[index].is_jcc_short_or_near() && all[index].near_branch_target() <= all[index].ip())
         .collect();
@@ -199,8 +184,7 @@ fn stream(kernel: &MemoryKernel) -> Code {
     Code { all, body }
 }
 
-/// The accesses of a loop in the order of execution, loads and stores apart: by the register that points there, the
-/// displacement and the bytes.
+/// The accesses of a loop in the order of execution: base register, displacement and bytes.
 #[derive(Default)]
 struct Traffic {
     loads: Vec<(Register, u64, usize)>,
@@ -223,8 +207,7 @@ fn traffic(code: &Code) -> Traffic {
     traffic
 }
 
-/// The pointers through which `bytes` bytes are covered, each byte once and in ascending order, by accesses as wide as
-/// the row says.
+/// The pointers whose accesses, as wide as the row says, cover `bytes` bytes once each and in ascending order.
 fn covered(kernel: &MemoryKernel, accesses: &[(Register, u64, usize)], bytes: usize) -> BTreeSet<Register> {
     let pointers: BTreeSet<Register> = accesses.iter().map(|access| access.0).collect();
     for pointer in &pointers {
@@ -238,7 +221,7 @@ fn covered(kernel: &MemoryKernel, accesses: &[(Register, u64, usize)], bytes: us
 }
 
 #[test]
-fn memory_loops_move_each_byte_that_they_declare_once() {
+fn memory_loops_move_each_declared_byte_once() {
     for kernel in MEMORY_KERNELS.iter().filter(|kernel| kernel.stride != Stride::Pass) {
         let code = stream(kernel);
         let traffic = traffic(&code);
@@ -262,7 +245,7 @@ fn memory_loops_move_each_byte_that_they_declare_once() {
 }
 
 #[test]
-fn memory_loops_are_of_the_instructions_that_they_declare_and_no_others() {
+fn memory_loops_have_the_declared_instructions_and_no_other() {
     for kernel in MEMORY_KERNELS.iter().filter(|kernel| kernel.stride == Stride::Block) {
         let code = stream(kernel);
         let mut declared: BTreeMap<String, u64> = BTreeMap::new();
@@ -288,7 +271,7 @@ fn memory_loops_are_of_the_instructions_that_they_declare_and_no_others() {
     }
 }
 
-/// An instruction that touches memory is one of those declared to load or to store; the others compute.
+/// An instruction that touches memory is declared to load or to store; any other one to compute.
 fn check_kind(kernel: &MemoryKernel, instruction: &Instruction) {
     let mnemonic = name(instruction);
     let declared = if !touches_memory(instruction) {
@@ -302,7 +285,7 @@ fn check_kind(kernel: &MemoryKernel, instruction: &Instruction) {
 }
 
 #[test]
-fn what_goes_past_the_cache_ends_in_a_store_fence_and_nothing_else_does() {
+fn non_temporal_stores_end_in_a_store_fence_and_no_other_loop_does() {
     for kernel in MEMORY_KERNELS {
         use MemoryOp::{AddNt, CopyNt, Mix11, Mix21, Mix31, ScaleNt, TriadNt, WriteNt};
         let non_temporal = matches!(kernel.op, WriteNt | CopyNt | ScaleNt | AddNt | TriadNt | Mix11 | Mix21 | Mix31);
@@ -316,7 +299,7 @@ fn what_goes_past_the_cache_ends_in_a_store_fence_and_nothing_else_does() {
 }
 
 #[test]
-fn copies_without_vectors_are_what_they_are_called() {
+fn copies_without_vectors_are_as_named() {
     let row = |op: MemoryOp| MEMORY_KERNELS.iter().find(|kernel| kernel.op == op).unwrap();
     let string: Vec<Instruction> = stream(row(MemoryOp::RepMovsb))
         .work()
@@ -332,7 +315,7 @@ fn copies_without_vectors_are_what_they_are_called() {
 }
 
 #[test]
-fn no_memory_loop_is_taken_for_another() {
+fn no_two_memory_loops_are_alike() {
     let signature = |kernel: &MemoryKernel| {
         let traffic = traffic(&stream(kernel));
         (stream(kernel).counts(), traffic.loads.len(), kernel.vector_bytes)
@@ -341,7 +324,7 @@ fn no_memory_loop_is_taken_for_another() {
     for kernel in rows() {
         for other in rows().filter(|other| other.name != kernel.name) {
             let same = signature(kernel) == signature(other);
-            // A mix of one load and one store past the cache is the copy that does this.
+            // A mix of one load and one non-temporal store is the copy.
             let pair = [kernel.op, other.op];
             let is_known =
                 kernel.isa == other.isa && pair.iter().all(|op| [MemoryOp::CopyNt, MemoryOp::Mix11].contains(op));
@@ -351,7 +334,7 @@ fn no_memory_loop_is_taken_for_another() {
 }
 
 #[test]
-fn chains_are_of_one_instruction_on_two_different_registers() {
+fn chains_repeat_one_instruction_on_two_registers() {
     for chain in CHAINS {
         let code = code(chain.code());
         assert_eq!(code.work().len() as u64, Chain::LENGTH, "{}", chain.name);
@@ -363,7 +346,7 @@ fn chains_are_of_one_instruction_on_two_different_registers() {
     }
 }
 
-/// The loads of a chase's loop, each as the place of its chain: the register that it replaces, or where it is in memory.
+/// The loads of a chase's loop by their chain: its register, or its offset in memory.
 fn steps(work: &[Instruction]) -> Vec<(Register, u64)> {
     let mut steps = Vec::new();
     let mut rest = work.iter();
@@ -376,7 +359,7 @@ fn steps(work: &[Instruction]) -> Vec<(Register, u64)> {
             steps.push((to, 0));
             continue;
         }
-        // The place of a chain without a register of its own: loaded, followed, stored.
+        // A chain without a register: loaded, followed, stored.
         assert_eq!((to, base), (Register::RAX, Register::RDI), "{step}");
         let (Some(follow), Some(store)) = (rest.next(), rest.next()) else { panic!("{step} is not followed") };
         assert_eq!((follow.op0_register(), follow.memory_base()), (Register::RAX, Register::RAX), "{follow}");
@@ -413,11 +396,10 @@ fn tile_loops(code: &[Instruction]) -> impl Iterator<Item = &[Instruction]> {
     })
 }
 
-/// Every loop of a tile that multiplies: each left column loaded once, each right element broadcast once and used for
-/// every vector of the column, all by this multiply-add on registers, nothing stored.
+/// In every loop of a tile that multiplies, each left column is loaded once, each right element broadcast once and
+/// multiplied by every vector of the column in registers, and nothing is stored.
 fn check_tile<T: Real>(tile: &Tile<T>, code: *const u8, multiply_add: &str) {
-    let all: Vec<Instruction> =
-        Decoder::with_ip(64, bytes(code), code as u64, DecoderOptions::NONE).into_iter().collect();
+    let all = function(code);
     let mut depths = BTreeSet::new();
     for body in tile_loops(&all) {
         let count = |word: &str| body.iter().filter(|one| name(one).starts_with(word)).count();
@@ -441,35 +423,30 @@ fn check_tile<T: Real>(tile: &Tile<T>, code: *const u8, multiply_add: &str) {
 
 #[test]
 fn tiles_multiply_and_add_in_registers_and_do_nothing_else() {
-    let (doubles, singles) = (f64::tiles().iter().filter(|tile| !tile.requires.is_empty()), f32::tiles().iter());
-    doubles.for_each(|tile| check_tile(tile, tile.code(), "vfmadd231p"));
-    let singles = singles.filter(|tile| !tile.requires.is_empty());
-    singles.for_each(|tile| check_tile(tile, tile.code(), "vfmadd231p"));
+    fn check_all<T: Real>() {
+        for tile in T::tiles().iter().filter(|tile| !tile.requires.is_empty()) {
+            check_tile(tile, tile.code(), "vfmadd231p");
+            check_asking(tile);
+        }
+    }
+    check_all::<f64>();
+    check_all::<f32>();
+    assert!(f64::tiles().iter().any(|tile| tile.asking_code().is_some()));
 }
 
-/// The loop of a tile that asks for its left stripe is the plain one with requests between, and no other does so.
+/// The loop of a tile that prefetches its left stripe differs from the plain one only in its prefetches.
 fn check_asking<T: Real>(tile: &Tile<T>) {
     let Some(asking) = tile.asking_code() else { return };
     check_tile(tile, asking, "vfmadd231p");
     let is_request = |one: &Instruction| one.mnemonic() == Mnemonic::Prefetcht0 && one.memory_base() == Register::RSI;
-    let listed = |start: *const u8| -> Vec<Instruction> {
-        Decoder::with_ip(64, bytes(start), start as u64, DecoderOptions::NONE).into_iter().collect()
-    };
-    let (plain, asking) = (listed(tile.code()), listed(asking));
+    let (plain, asking) = (function(tile.code()), function(asking));
     assert!(!plain.iter().any(is_request) && asking.iter().any(is_request), "{}", tile.name);
-    // Jumps lead elsewhere, and what aligns their targets has other lengths.
+    // Jumps have other targets, whose alignment takes other NOPs.
     let rest = |all: &[Instruction]| -> Vec<String> {
         let others = all.iter().filter(|one| !is_request(one) && one.mnemonic() != Mnemonic::Nop);
         others.map(|one| if one.near_branch_target() == 0 { one.to_string() } else { name(one) }).collect()
     };
     assert_eq!(rest(&plain), rest(&asking), "{}", tile.name);
-}
-
-#[test]
-fn tiles_that_ask_for_their_left_stripe_do_nothing_else_besides() {
-    assert!(f64::tiles().iter().any(|tile| tile.asking_code().is_some()));
-    f64::tiles().iter().for_each(check_asking);
-    f32::tiles().iter().for_each(check_asking);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Solvers allocate nothing once their buffers are there.
+//! Solvers allocate nothing once they have their buffers.
 #![expect(clippy::unwrap_used, reason = "what fails here is a test")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -10,7 +10,7 @@ use kernels::dense::{
 };
 use kernels::features::Features;
 
-/// Counts what watched threads allocate.
+/// Counts the allocations of watched threads.
 struct Counting;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -41,7 +41,7 @@ static ALLOCATOR: Counting = Counting;
 const N: usize = 333;
 const THREADS: usize = 2;
 
-/// How often the threads of a crew allocate while they do this.
+/// The number of allocations while the threads of a crew do this.
 fn allocations(work: impl Fn(usize) -> Result<bool, Abandoned> + Sync) -> usize {
     COUNT.store(0, Ordering::Relaxed);
     std::thread::scope(|scope| {
@@ -74,7 +74,7 @@ fn nothing_is_allocated_after_the_start() {
         drop(std::hint::black_box(Box::new(7)));
         Ok(true)
     });
-    assert_eq!(counted, THREADS, "what allocates is seen");
+    assert_eq!(counted, THREADS, "allocations are seen");
 
     let wide = problem::<f64>();
     let (matrix, work) = (vec![0.0; wide.matrix_len().unwrap()], vec![0.0; wide.workspace_len(THREADS)]);

@@ -1,11 +1,10 @@
-//! `docs/reference/kernels.md` is the table in the code, written by this test and held against it.
+//! `docs/reference/kernels.md` is written from the table by this file and compared with it.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 use std::fmt::Write as _;
 
 use kernels::table::{KERNELS, Kernel};
 
-/// Where the document is.
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/kernels.md");
 
 const HEAD: &str = "\
@@ -47,7 +46,7 @@ fn document() -> String {
 }
 
 #[test]
-fn the_document_is_the_table() {
+fn the_document_agrees_with_the_table() {
     let found = std::fs::read_to_string(FILE).unwrap_or_default();
     assert!(
         found == document(),

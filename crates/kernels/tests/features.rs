@@ -1,4 +1,4 @@
-//! What a machine can execute: this one against the standard library's answer, others from their registers.
+//! Detection of features: of this machine against the standard library's, of other machines from their registers.
 #![cfg(target_arch = "x86_64")]
 
 use kernels::features::{CpuFacts, Feature, Features, Missing, Withholder};
@@ -36,7 +36,7 @@ const EVERYTHING: CpuFacts = CpuFacts {
 
 #[test]
 fn this_machine_has_what_the_standard_library_finds() {
-    // It does not say whether there is AMX.
+    // It does not detect AMX.
     let expected = [
         (Feature::Sse2, is_x86_feature_detected!("sse2")),
         (Feature::Ssse3, is_x86_feature_detected!("ssse3")),
@@ -79,7 +79,7 @@ fn a_feature_counts_only_where_the_operating_system_enables_its_registers() {
 }
 
 #[test]
-fn a_feature_that_is_missing_is_named_with_who_withholds_it() {
+fn a_missing_feature_is_reported_with_who_withholds_it() {
     let required = [Feature::Sse2, Feature::AmxTile, Feature::AmxInt8];
     let missing = |facts| Features::from_facts(&facts).missing(&required).collect::<Vec<_>>();
     assert_eq!(missing(EVERYTHING), []);
@@ -97,7 +97,7 @@ fn a_feature_that_is_missing_is_named_with_who_withholds_it() {
 }
 
 #[test]
-fn what_extends_512_bit_vectors_needs_their_foundation() {
+fn extensions_of_512_bit_vectors_need_avx512f() {
     let features = Features::from_facts(&CpuFacts { leaf7_ebx: LEAF7_EBX & !(1 << 16), ..EVERYTHING });
     assert!(!features.has(Feature::Avx512Vl) && !features.has(Feature::Avx512Fp16) && features.has(Feature::Avx2));
 }
@@ -128,7 +128,7 @@ fn an_avx2_only_cpu_gets_no_512_bit_kernel() {
 }
 
 #[test]
-fn a_claim_beyond_this_machine_binds_nothing_beyond_it() {
+fn a_claim_beyond_this_machine_binds_nothing() {
     let here = Features::detect();
     for kernel in table::KERNELS {
         let bound = kernel.bind(&Features::having(Feature::ALL));
@@ -137,7 +137,7 @@ fn a_claim_beyond_this_machine_binds_nothing_beyond_it() {
 }
 
 #[test]
-fn ports_are_bound_at_renaming_on_large_cores_from_golden_to_redwood_cove_and_nowhere_else_known() {
+fn ports_are_bound_at_renaming_on_known_large_cores_from_golden_to_redwood_cove() {
     const INTEL: &[u8; 12] = b"GenuineIntel";
     const LARGE: u32 = 0x4000_0001;
     const SMALL: u32 = 0x2000_0001;
@@ -145,12 +145,12 @@ fn ports_are_bound_at_renaming_on_large_cores_from_golden_to_redwood_cove_and_no
         let facts = CpuFacts { vendor: *vendor, leaf1_eax, leaf1a_eax, ..EVERYTHING };
         Features::from_facts(&facts).binds_at_renaming()
     };
-    // Emerald, Sapphire and Granite Rapids: no hybrids, so the leaf says nothing.
+    // Emerald, Sapphire and Granite Rapids are no hybrids and have no such leaf.
     for signature in [EMERALD_RAPIDS, 0x8_06f8, 0xa_06d1] {
         assert!(binds(INTEL, signature, 0), "{signature:#x}");
         assert!(!binds(b"AuthenticAMD", signature, 0), "{signature:#x}");
     }
-    // Alder Lake, Raptor Lake, Meteor Lake: only a core that says that it is large.
+    // Alder Lake, Raptor Lake, Meteor Lake: only cores that report that they are large.
     for signature in [0x9_0672, 0xb_0671, 0xa_06a4] {
         let found = [LARGE, SMALL, 0].map(|kind| binds(INTEL, signature, kind));
         assert_eq!(found, [true, false, false], "{signature:#x}");
@@ -169,7 +169,7 @@ fn ports_are_bound_at_renaming_on_large_cores_from_golden_to_redwood_cove_and_no
 }
 
 #[test]
-fn a_core_is_bound_at_renaming_only_where_both_the_claim_and_this_cpu_say_so() {
+fn a_core_binds_at_renaming_only_by_the_claim_and_this_cpu() {
     let here = Features::detect();
     for kernel in table::KERNELS {
         let claims = [false, true].map(|claim| kernel.bind(&here.on_binding_core(claim)));

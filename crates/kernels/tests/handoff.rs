@@ -1,10 +1,10 @@
-//! Lines handed between two threads: every number arrives, in order, and nobody waits for ever.
+//! Lines handed between two threads: every number arrives, in order, and no thread waits for ever.
 
 use std::thread;
 
 use kernels::handoff::{HandoffLine, Lost};
 
-/// Waits as long as it takes: the other thread is there.
+/// Waits without a limit.
 fn never() -> bool {
     thread::yield_now();
     false
@@ -32,7 +32,7 @@ fn every_question_is_answered_and_counted() {
 }
 
 #[test]
-fn a_round_trip_that_only_one_side_knows_of_is_found() {
+fn a_round_trip_counted_by_one_side_is_found() {
     let line = HandoffLine::default();
     thread::scope(|scope| {
         let other = scope.spawn(|| {

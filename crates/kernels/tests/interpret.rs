@@ -1,26 +1,27 @@
-//! The machine code of every kernel, carried out by software: also of kernels that no machine at hand can run.
-//!
-//! What a kernel leaves behind must be what its row predicts, to the last bit and for exactly that many iterations; and
-//! where this machine has the instruction set, what the CPU itself leaves behind. The interpreter is held to
-//! this CPU by tests of its own.
+//! The machine code of every kernel, interpreted: also of kernels that no machine at hand can run. The register file
+//! must agree with the row's prediction to the last bit and for exactly that number of iterations, and with the CPU
+//! where it has the instruction set. The interpreter is compared with this CPU by its own tests.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
+#[path = "support/function.rs"]
+mod function;
 #[path = "support/interpreter/mod.rs"]
 mod interpreter;
 
+use function::function;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
-use interpreter::{Machine, function};
+use interpreter::Machine;
 use kernels::features::Features;
 use kernels::state::ArithmeticState;
 use kernels::table::{KERNELS, Kernel};
 
-/// What so many iterations leave behind, by interpretation; none of its floating-point operations may round.
+/// The state after some interpreted iterations; none of its floating-point operations may round.
 fn interpreted(kernel: &'static Kernel, seed: u64, iterations: u64) -> ArithmeticState {
-    carried_out(kernel, kernel.code(), seed, iterations)
+    interpreted_as(kernel, kernel.code(), seed, iterations)
 }
 
-/// The same of the function at `code`, which is the kernel's or its paced variant.
-fn carried_out(kernel: &'static Kernel, code: *const u8, seed: u64, iterations: u64) -> ArithmeticState {
+/// The same of the function at `code`, which is the kernel's or a variant.
+fn interpreted_as(kernel: &'static Kernel, code: *const u8, seed: u64, iterations: u64) -> ArithmeticState {
     let name = kernel.name;
     let mut state = kernel.state(seed);
     let mut machine = Machine::new(state.register_file());
@@ -31,7 +32,7 @@ fn carried_out(kernel: &'static Kernel, code: *const u8, seed: u64, iterations: 
 }
 
 #[test]
-fn every_kernel_does_exactly_the_iterations_that_it_is_asked_for_on_any_machine() {
+fn every_kernel_does_exactly_its_iterations() {
     for kernel in KERNELS {
         for (seed, iterations) in [0, 21, u64::MAX].into_iter().flat_map(|seed| [0, 1, 2, 5].map(|done| (seed, done))) {
             let mut state = interpreted(kernel, seed, iterations);
@@ -46,37 +47,28 @@ fn every_kernel_does_exactly_the_iterations_that_it_is_asked_for_on_any_machine(
 }
 
 #[test]
-fn paced_variants_leave_behind_what_their_kernels_do() {
+fn paced_and_spaced_variants_agree_with_their_kernels() {
+    let mut found = [false; 2];
     for kernel in KERNELS {
-        let Some((code, _)) = kernel.paced_code() else { continue };
-        for iterations in [0, 1, 3] {
-            let paced = carried_out(kernel, code, 5, iterations);
-            assert_eq!(paced.verify(iterations), Ok(()), "{iterations} iterations");
+        for (which, variant) in [kernel.paced_code(), kernel.spaced_code()].into_iter().enumerate() {
+            let Some((code, _)) = variant else { continue };
+            found[which] = true;
+            for iterations in [0, 1, 3] {
+                let state = interpreted_as(kernel, code, 6, iterations);
+                assert_eq!(state.verify(iterations), Ok(()), "{iterations} iterations");
+                assert!(state.results() == interpreted(kernel, 6, iterations).results(), "{}", kernel.name);
+            }
         }
     }
+    assert_eq!(found, [true; 2]);
 }
 
 #[test]
-fn spaced_variants_leave_behind_what_their_kernels_do() {
-    let mut found = 0;
-    for kernel in KERNELS {
-        let Some((code, _)) = kernel.spaced_code() else { continue };
-        found += 1;
-        for iterations in [0, 1, 3] {
-            let spaced = carried_out(kernel, code, 6, iterations);
-            assert_eq!(spaced.verify(iterations), Ok(()), "{iterations} iterations");
-            assert!(spaced.results() == interpreted(kernel, 6, iterations).results(), "{}", kernel.name);
-        }
-    }
-    assert!(found > 0, "no kernel has a spaced variant");
-}
-
-#[test]
-fn interpreted_results_are_those_of_the_cpu() {
+fn interpreted_results_agree_with_the_cpu() {
     let features = Features::detect();
     for kernel in KERNELS {
         let Some(bound) = kernel.bind(&features) else {
-            println!("{}: proven by interpretation alone", kernel.name);
+            println!("{}: interpreted only", kernel.name);
             continue;
         };
         for (seed, iterations) in [(22, 1), (23, 7)] {
@@ -88,7 +80,7 @@ fn interpreted_results_are_those_of_the_cpu() {
     }
 }
 
-/// What comes of calling a function of these bytes, without its return, on a register file of zeros.
+/// The outcome of a function of these bytes, without its return, on a register file of zeros.
 fn call(code: &[u8]) -> Result<Machine, String> {
     /// RET.
     const RETURN: u8 = 0xc3;
@@ -99,7 +91,7 @@ fn call(code: &[u8]) -> Result<Machine, String> {
 }
 
 #[test]
-fn what_the_model_does_not_know_or_a_function_must_not_do_is_an_error_that_names_the_instruction() {
+fn an_unknown_instruction_or_a_broken_promise_is_an_error_that_names_the_instruction() {
     for (code, says) in [
         (&[0x0f, 0xa2][..], "cpuid: this instruction is not modelled"),
         // mov rax, [rdi-8]; mov rax, [rdi+0xfc]

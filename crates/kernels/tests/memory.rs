@@ -36,7 +36,7 @@ fn words(blocks: &[Block]) -> Vec<u64> {
     blocks.as_flattened().iter().flat_map(|line| line.0).collect()
 }
 
-/// What a word of the target must be, said once more and by the definitions alone.
+/// A word of the target, by the definitions alone.
 fn oracle(op: MemoryOp, sources: &[u64]) -> u64 {
     use MemoryOp::{Add, AddNt, Scale, ScaleNt, Triad, TriadNt};
     let number = |index: usize| f64::from_bits(sources[index]);
@@ -53,7 +53,7 @@ fn oracle(op: MemoryOp, sources: &[u64]) -> u64 {
     }
 }
 
-/// Runs one kernel over blocks and passes and checks all that it read, all that it wrote, and a block beyond the end.
+/// Runs one kernel over blocks and passes and checks all reads, all writes and a block beyond the end.
 fn check(kernel: &MemoryKernel, bound: BoundMemory, blocks: usize, passes: usize, seed: u64) {
     let what = format!("{} over {blocks} blocks {passes} times", kernel.name);
     let sources: Vec<_> = (1..=3).map(|each| filled(kernel.op, seed ^ each, blocks + 1)).collect();
@@ -97,7 +97,7 @@ fn check(kernel: &MemoryKernel, bound: BoundMemory, blocks: usize, passes: usize
 }
 
 #[test]
-fn every_stream_does_what_a_plain_loop_does() {
+fn every_stream_agrees_with_a_plain_loop() {
     for (kernel, bound) in bound() {
         for blocks in [0, 1, 2, 3, 100] {
             for passes in [0, 1, 2, 3, 8] {
@@ -108,7 +108,7 @@ fn every_stream_does_what_a_plain_loop_does() {
 }
 
 #[test]
-fn every_operation_on_a_working_set_in_order_has_a_row() {
+fn every_streaming_operation_has_its_rows() {
     let by_the_c_library = MemoryOp::Memcpy;
     for op in MemoryOp::STREAMS {
         let rows = MEMORY_KERNELS.iter().filter(|kernel| kernel.op == *op).count();
@@ -122,7 +122,7 @@ fn every_operation_on_a_working_set_in_order_has_a_row() {
 }
 
 #[test]
-fn the_rule_of_a_combination_is_that_of_its_definition() {
+fn combinations_agree_with_their_definition() {
     for kernel in MEMORY_KERNELS.iter().filter(|kernel| kernel.sources() > 0 && kernel.store.is_some()) {
         let sources: Vec<u64> = (0..kernel.sources()).map(|each| f64::to_bits(17.0 + 1000.0 * each as f64)).collect();
         assert_eq!(combined(kernel.op, &sources), oracle(kernel.op, &sources), "{}", kernel.name);
@@ -131,7 +131,7 @@ fn the_rule_of_a_combination_is_that_of_its_definition() {
 }
 
 #[test]
-fn a_sum_tells_how_often_it_was_added_up() {
+fn a_sum_identifies_the_number_of_passes() {
     let lines = filled(MemoryOp::Read, 3, 4);
     for (kernel, bound) in bound() {
         let BoundMemory::Read(read) = bound else { continue };
@@ -142,7 +142,7 @@ fn a_sum_tells_how_often_it_was_added_up() {
 
 #[test]
 #[should_panic(expected = "number of sources")]
-fn a_combination_of_another_number_of_arrays_is_refused() {
+fn a_wrong_number_of_sources_is_refused() {
     let (mut target, source) = (filled(MemoryOp::Add, 1, 1), filled(MemoryOp::Add, 2, 1));
     for (kernel, bound) in bound() {
         if let (MemoryOp::Add, BoundMemory::Combine(add)) = (kernel.op, bound) {
@@ -163,7 +163,7 @@ fn a_source_that_is_too_short_is_refused() {
 }
 
 #[test]
-fn a_word_that_is_wrong_is_found_where_it_is() {
+fn a_wrong_word_is_located() {
     let pattern = Pattern::seeded(6);
     let mut lines = [CacheLine::default(); 16];
     pattern.fill(&mut lines);
@@ -192,7 +192,6 @@ fn lines_of_a_byte_buffer_are_whole_and_inside_it() {
     assert_eq!(CacheLine::slice(&bytes).iter().flat_map(|line| line.0).sum::<u64>() % 16, 0);
 }
 
-/// The same cases at every run.
 fn config() -> ProptestConfig {
     ProptestConfig { rng_seed: RngSeed::Fixed(3), failure_persistence: None, cases: 64, ..ProptestConfig::default() }
 }
@@ -208,7 +207,7 @@ proptest! {
     }
 
     #[test]
-    fn a_pattern_continues_where_it_was_left(seed: u64, lines in 0_usize..1000, ahead in 0_usize..1000) {
+    fn a_pattern_continues(seed: u64, lines in 0_usize..1000, ahead in 0_usize..1000) {
         let pattern = Pattern::seeded(seed);
         prop_assert_eq!(pattern.after(lines).line(ahead), pattern.line(lines + ahead));
         let both = pattern.sum(lines, 1, 8).wrapping_add(pattern.after(lines).sum(ahead, 1, 8));

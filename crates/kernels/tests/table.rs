@@ -27,7 +27,7 @@ fn names_are_unique_and_fit_an_id() {
 }
 
 #[test]
-fn a_name_says_operation_element_and_instruction_set() {
+fn a_name_has_operation_element_and_instruction_set() {
     for kernel in arithmetic() {
         let stem = format!("{}/{}/{}", kernel.op, kernel.element, kernel.isa);
         assert!(kernel.name == stem || kernel.name.starts_with(&format!("{stem}/")), "{}", kernel.name);
@@ -38,7 +38,7 @@ fn a_name_says_operation_element_and_instruction_set() {
 }
 
 #[test]
-fn no_two_rows_stand_for_the_same() {
+fn no_two_rows_are_for_the_same() {
     let mut seen = HashSet::new();
     for kernel in KERNELS {
         assert!(seen.insert((kernel.op, kernel.element, kernel.isa, kernel.requires)), "{}", kernel.name);
@@ -50,7 +50,7 @@ fn no_two_rows_stand_for_the_same() {
 }
 
 #[test]
-fn for_one_operation_wider_rows_come_first() {
+fn wider_rows_come_first() {
     for pair in KERNELS.windows(2) {
         let [first, second] = pair else { unreachable!() };
         if (first.op, first.element) == (second.op, second.element) {
@@ -64,7 +64,7 @@ fn for_one_operation_wider_rows_come_first() {
 }
 
 #[test]
-fn every_row_declares_its_work_and_its_rule() {
+fn every_row_declares_its_work_and_its_method() {
     for kernel in arithmetic() {
         assert!(kernel.operations() > 0 && kernel.lap() >= 1900, "{}", kernel.name);
         let (stem, revision) = kernel.method.split_once('/').unwrap();

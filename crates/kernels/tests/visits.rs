@@ -1,4 +1,8 @@
-//! Every loop that visits blocks, against plain loops over the order that its oracle gives; and its machine code.
+//! Every loop that visits blocks, against plain loops in its oracle's order; and its machine code.
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[path = "support/function.rs"]
+mod function;
 
 use kernels::features::Features;
 use kernels::portable;
@@ -18,7 +22,7 @@ fn rows() -> impl Iterator<Item = &'static VisitKernel> {
     rows.filter(|kernel| Features::detect().has_all(kernel.requires))
 }
 
-/// Every row with every length that it is for.
+/// Every row with every length that it can take.
 fn rows_and_blocks() -> impl Iterator<Item = (&'static VisitKernel, usize)> {
     let takes = |kernel: &VisitKernel, bytes| kernel.blocks == Blocks::Any || bytes == 8;
     rows().flat_map(move |kernel| {
@@ -38,14 +42,14 @@ fn index(block: u64) -> usize {
     usize::try_from(block).unwrap_or(usize::MAX)
 }
 
-/// A source, a target and what is behind each that must stay as it is.
+/// A source, a target and guard words behind each.
 struct Memory {
     source: Vec<u64>,
     target: Vec<u64>,
     words: usize,
 }
 
-/// Words behind the last block.
+/// Guard words behind the last block.
 const BEHIND: usize = 64;
 
 impl Memory {
@@ -62,7 +66,7 @@ impl Memory {
     }
 }
 
-/// What one visit does, in plain Rust.
+/// One visit in plain Rust.
 fn visit(op: MemoryOp, words: usize, (from, to): (usize, usize), memory: &mut Memory, sum: &mut u64) {
     let target = &mut memory.target[to * words..][..words];
     match op {
@@ -77,7 +81,7 @@ fn visit(op: MemoryOp, words: usize, (from, to): (usize, usize), memory: &mut Me
 }
 
 #[test]
-fn every_random_loop_visits_as_its_oracle_says() {
+fn every_random_loop_agrees_with_its_oracle() {
     for (kernel, bytes) in rows_and_blocks().filter(|(kernel, _)| kernel.sequence == Sequence::Random) {
         let blocks = 32;
         let mut visitor = random(kernel, bytes, blocks).unwrap();
@@ -120,7 +124,7 @@ fn every_ascending_loop_visits_one_block_after_the_other() {
 }
 
 #[test]
-fn after_a_pass_every_byte_is_written_once_and_none_beside() {
+fn after_a_pass_every_byte_is_written_once_and_no_other() {
     for (kernel, bytes) in rows_and_blocks().filter(|(kernel, _)| kernel.op == MemoryOp::Increment) {
         let mut visitor = random(kernel, bytes, 64).unwrap();
         let mut memory = Memory::of(bytes, 64);
@@ -157,15 +161,15 @@ fn both_orders_are_permutations_and_differ() {
                 assert!(!std::mem::replace(&mut of_target[index(target)], true), "{target} of {blocks} comes twice");
                 same += u64::from(source == target);
             }
-            // One in so many by chance, whatever their number: 20 is far beyond.
+            // One by chance, for any number of blocks: 20 is far beyond.
             assert!(blocks < 64 || same < 20, "{same} of {blocks} blocks are copied to their own place");
         }
     }
 }
 
-/// Neighbouring visits are as far apart as chance has it: no stride for a prefetcher, and no stay in a page.
+/// Neighbouring visits are as far apart as by chance, so that a prefetcher finds no stride and few share a page.
 #[test]
-fn the_orders_have_no_stride_and_no_neighbourhood() {
+fn the_orders_have_no_stride_and_no_locality() {
     let kernel = find(MemoryOp::Copy, Sequence::Random, Isa::Scalar, 8, &Features::detect()).unwrap();
     for (bits, seed) in [12, 16, 20, 27].into_iter().flat_map(|bits| (0..8).map(move |seed| (bits, seed))) {
         let (blocks, visits) = (1_u64 << bits, 1_u64 << bits.min(16));
@@ -179,7 +183,7 @@ fn the_orders_have_no_stride_and_no_neighbourhood() {
                 *strides.entry(stride).or_insert(0_u64) += 1;
                 near += u64::from(stride < blocks / 128 || stride > blocks - blocks / 128);
             }
-            // By chance each stride comes about once; of a few blocks there are not enough orders for that.
+            // By chance each stride comes about once; few blocks have too few orders for that.
             let most = strides.values().max().copied().unwrap_or_default();
             assert!(
                 most <= if bits < 20 { visits / 50 } else { 16 },
@@ -200,17 +204,15 @@ fn other_seeds_give_other_orders() {
     };
     assert_ne!(order(1), order(2));
     let mut turned = order(1);
-    assert!(
-        (0..64).all(|_| {
-            turned.rotate_left(1);
-            turned != order(2)
-        }),
-        "not the same cycle from another place"
-    );
+    let differs = |_| {
+        turned.rotate_left(1);
+        turned != order(2)
+    };
+    assert!((0..64).all(differs), "not the same cycle from another block");
 }
 
 #[test]
-fn the_order_alone_is_the_order_of_the_visits() {
+fn generating_the_order_agrees_with_the_visits() {
     for op in [MemoryOp::Read, MemoryOp::Copy] {
         let kernel =
             find(op, Sequence::Random, Isa::Sse2, 72, &Features::detect()).unwrap_or(&portable::VISIT_KERNELS[1]);
@@ -221,12 +223,12 @@ fn the_order_alone_is_the_order_of_the_visits() {
             |ordinal| visitor.source_block(ordinal) + if kernel.writes() { visitor.target_block(ordinal) } else { 0 };
         let expected: u64 = (10..110).map(sides).sum();
         assert_eq!(visitor.generate(100), 72 * expected, "{op}");
-        assert_eq!(visitor.verify_place(10), Ok(()), "the visits remain to be made");
+        assert_eq!(visitor.verify_place(10), Ok(()), "the visits are still to come");
     }
 }
 
 #[test]
-fn what_no_loop_does_is_refused() {
+fn what_no_loop_supports_is_refused() {
     let features = Features::detect();
     let order = Permuted { blocks: 64, seed: 1 };
     for kernel in rows() {
@@ -279,7 +281,7 @@ fn words_of_a_byte_buffer_are_whole_and_inside_it() {
 }
 
 #[test]
-fn names_say_what_a_row_is_and_are_unique() {
+fn names_describe_their_row_and_are_unique() {
     let mut seen = std::collections::HashSet::new();
     for kernel in VISIT_KERNELS {
         let sequence = if kernel.sequence == Sequence::Random { "random" } else { "ascending" };
@@ -293,7 +295,7 @@ fn names_say_what_a_row_is_and_are_unique() {
 }
 
 #[test]
-fn single_words_have_their_own_loop_and_blocks_the_one_asked_for() {
+fn find_distinguishes_single_words_from_blocks() {
     let features = Features::detect();
     for sequence in [Sequence::Ascending, Sequence::Random] {
         for kernel in rows().filter(|kernel| kernel.sequence == sequence && !kernel.name.ends_with("portable")) {
@@ -305,38 +307,16 @@ fn single_words_have_their_own_loop_and_blocks_the_one_asked_for() {
     assert!(find(MemoryOp::Triad, Sequence::Random, Isa::Avx2, 64, &features).is_none());
 }
 
-/// The machine code, for all rows: what this host lacks is held to its word as well.
+/// The machine code of all rows, also of those that this host lacks.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod code {
-    use iced_x86::{
-        Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register,
-    };
+    use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
     use kernels::visits::order_code;
 
+    use super::function::function as instructions;
     use super::*;
 
-    /// The instructions of the function at `start`, up to its first return.
-    fn instructions(start: *const u8) -> Vec<Instruction> {
-        /// The longest instruction that the architecture allows.
-        const LONGEST: usize = 15;
-        let mut all = Vec::new();
-        let mut length = 0;
-        loop {
-            // SAFETY: this is at an instruction of a function in this program, and the code is followed by more than
-            // fifteen bytes of the same segment.
-            let rest = unsafe { std::slice::from_raw_parts(start.add(length), LONGEST) };
-            let ip = start as u64 + length as u64;
-            let instruction = Decoder::with_ip(64, rest, ip, DecoderOptions::NONE).decode();
-            assert!(!instruction.is_invalid(), "no instruction at byte {length}");
-            length += instruction.len();
-            all.push(instruction);
-            if instruction.flow_control() == FlowControl::Return {
-                return all;
-            }
-        }
-    }
-
-    /// The loops, innermost first: what lies between a conditional jump and its target before it.
+    /// The loops, innermost first.
     fn loops(all: &[Instruction]) -> Vec<&[Instruction]> {
         let mut loops: Vec<&[Instruction]> = Vec::new();
         for (end, jump) in all.iter().enumerate() {
@@ -351,7 +331,7 @@ mod code {
         loops
     }
 
-    /// An access to the blocks: all but those to the state (RDI) and the stack.
+    /// An access to the blocks: not to the state (RDI) nor to the stack.
     struct Access {
         mnemonic: String,
         displacement: u64,
@@ -377,7 +357,7 @@ mod code {
         found
     }
 
-    /// Whether these accesses cover so many bytes, each once and in order.
+    /// Whether these accesses cover some bytes, each once and in order.
     fn covers(accesses: &[&Access], bytes: usize) -> bool {
         let mut next = 0;
         let in_order = accesses.iter().all(|access| {
@@ -388,7 +368,7 @@ mod code {
         in_order && next == bytes as u64
     }
 
-    /// Loads and stores of a loop are as the row declares them, and come to so many bytes on each side.
+    /// Checks a loop's loads and stores against its row and the bytes on each side.
     fn check_piece(kernel: &VisitKernel, piece: &[Instruction], bytes: usize, vector_bytes: usize) {
         let all = accesses(piece);
         let of = |kind: OpAccess| -> Vec<&Access> { all.iter().filter(|access| access.kind == kind).collect() };
@@ -443,7 +423,7 @@ mod code {
     }
 
     #[test]
-    fn the_order_alone_touches_no_block_and_scrambles_as_the_visits_do() {
+    fn generating_the_order_touches_no_block_and_scrambles_like_the_visits() {
         /// Products of one scramble of a counter and the length of a block.
         const PRODUCTS: usize = 3;
         let products = |start| {

@@ -1,51 +1,38 @@
-//! How often the intervals that are published hold the truth: simulated with fixed seeds, 10 000 trials a case, one JSON
-//! line a case. `cargo lab trust statistics` runs it in release and keeps the lines.
+//! How often the published intervals contain the true value: simulated with fixed seeds, 10 000 trials and one JSON
+//! line for each case. `cargo lab trust statistics` runs it in release and keeps the lines.
 //!
-//! What is true in each case:
-//! - *median* of one run. Of noise that stays what it is, the median of its distribution. Of noise that drifts, the median
-//!   of what the machine did in this very run, drift and all: nothing is claimed of the next run.
-//! - *two samples* (Hodges-Lehmann), factor 1.05 between two samples of one kind of noise. Where it drifts, both
-//!   drift alike, as two things measured in turn do.
-//! - *pairs* (the ratio of alternating medians), the same.
-//! - *launches*: values in groups that each have an effect of their own. The median of the value of any launch; where
-//!   launches drift, of these very launches.
+//! The true value of each case:
+//! - *median* of one run: the median of the noise's distribution; for noise that drifts, the median of this very run.
+//! - *two samples* (Hodges-Lehmann): factor 1.05 between two samples of one noise. Both drift alike.
+//! - *pairs* (the ratio of alternating medians): the same.
+//! - *launches* (groups with an effect of their own): the median over all process runs; if they drift, of these very ones.
 //!
-//! Not claimed, since no method can hold it: two runs apart whose drifts differ. Then the factor between them holds the
-//! factor between the drifts, and nothing in either run tells one from the other. `assay compare` answers with a
-//! threshold from the noise between runs, `compare --live` by measuring in turn.
+//! `holds`: the coverage is at least the reported confidence, or 95 % where that is less, within three standard errors.
 //!
-//! Nor is 95 % claimed for few launches that differ: the confidence that is reported is then what is compared. `holds`
-//! says whether the coverage is as high as what was reported, or as 95 % where that is less, within three standard errors
-//! of the simulation.
-//!
-//! And one case is simulated but not claimed: three launches of a machine that has two modes. In 28 of 100 runs all three
-//! show the same mode, and nothing in them tells of the other.
+//! Not simulated, since no method can hold it: two runs whose drifts differ. Simulated but not claimed: three process
+//! runs of a machine with two modes. In 28 of 100 runs all three show the same mode.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a program for developers: it prints, and its own figures are usable"
 )]
 
-use std::f64::consts::TAU;
-
 use stats::random::Random;
 use stats::{Interval, NOMINAL_CONFIDENCE, Observations, grouped_interval, ratio, shift_ratio};
 
-/// Simulated experiments per case: a coverage of 95 % is then known to within 0.65 % (three standard errors).
+/// Trials per case: a coverage of 95 % is then known to within 0.65 % (three standard errors).
 const TRIALS: u32 = 10_000;
 /// The spread of noise, as a fraction.
 const SPREAD: f64 = 0.02;
 /// The true factor between two sides.
 const FACTOR: f64 = 1.05;
 
-/// What one trial showed.
 struct Shown {
     interval: [f64; 2],
     confidence: f64,
     truth: f64,
 }
 
-/// What disturbs a measurement.
 #[derive(Clone, Copy, PartialEq)]
 enum Noise {
     /// Log-normal.
@@ -73,13 +60,13 @@ impl Noise {
         matches!(self, Self::Falling | Self::Walking)
     }
 
-    /// Where the machine stands at each of so many steps, as logarithms.
+    /// The drift of the machine at each step, as logarithms.
     fn path(self, random: &mut Random, steps: usize) -> Vec<f64> {
         let mut walked = 0.0;
         let step = |index: usize| match self {
             Self::Falling => -0.1 * index as f64 / steps as f64,
             Self::Walking => {
-                walked += 0.05 * normal(random) / (steps as f64).sqrt();
+                walked += 0.05 * random.normal() / (steps as f64).sqrt();
                 walked
             }
             Self::LogNormal | Self::TwoModes | Self::HeavyTailed => 0.0,
@@ -90,9 +77,9 @@ impl Noise {
     /// One disturbance, as a logarithm.
     fn draw(self, random: &mut Random) -> f64 {
         match self {
-            Self::LogNormal => SPREAD * normal(random),
+            Self::LogNormal => SPREAD * random.normal(),
             Self::Falling | Self::Walking => logistic(random),
-            Self::TwoModes => SPREAD * normal(random) + if random.unit() < 0.6 { 0.0 } else { 0.8_f64.ln() },
+            Self::TwoModes => SPREAD * random.normal() + if random.unit() < 0.6 { 0.0 } else { 0.8_f64.ln() },
             Self::HeavyTailed => SPREAD * student_2(random),
         }
     }
@@ -103,25 +90,19 @@ impl Noise {
     }
 }
 
-/// A standard normal deviate (Box & Muller, 1958).
-fn normal(random: &mut Random) -> f64 {
-    let (radius, angle) = (1.0 - random.unit(), random.unit());
-    (-2.0 * radius.ln()).sqrt() * (TAU * angle).cos()
-}
-
 /// Student's t of two degrees, by inverting its distribution function.
 fn student_2(random: &mut Random) -> f64 {
     let u = (random.unit() - 0.5).clamp(-0.499_999_999, 0.499_999_999);
     2.0 * u * (2.0 / (1.0 - 4.0 * u * u)).sqrt()
 }
 
-/// Noise of drifting runs: logistic, since its distribution function is simple enough to find a median of many with.
+/// Noise of drifting runs: logistic, since its simple distribution function gives the median of a mixture.
 fn logistic(random: &mut Random) -> f64 {
     let u = random.unit().clamp(1e-12, 1.0 - 1e-12);
     SPREAD / 2.0 * (u / (1.0 - u)).ln()
 }
 
-/// The median of logistic noise around so many centres, by bisection.
+/// The median of logistic noise around these centres, by bisection.
 fn middle_of(centres: &[f64]) -> f64 {
     let below = |x: f64| {
         let shares = centres.iter().map(|centre| 1.0 / (1.0 + (-(x - centre) / (SPREAD / 2.0)).exp()));
@@ -135,7 +116,7 @@ fn middle_of(centres: &[f64]) -> f64 {
     high
 }
 
-/// The median of what is drawn, from a million draws: known to a thousandth of the spread.
+/// The median of a distribution, from a million draws: known to a thousandth of the spread.
 fn middle(mut draw: impl FnMut(&mut Random) -> f64) -> f64 {
     let mut random = Random::new(77);
     let mut values: Vec<f64> = (0..1_000_001).map(|_| draw(&mut random)).collect();
@@ -153,7 +134,7 @@ fn case(interval: &str, noise: &str, n: usize, seed: u64, mut trial: impl FnMut(
         confidence += shown.confidence / f64::from(TRIALS);
         half_widths.push((high - low) / 2.0 / shown.truth);
     }
-    // Their median: of heavy tails the mean is that of the worst trial.
+    // With heavy tails, the mean would be that of the worst trial.
     half_widths.sort_unstable_by(f64::total_cmp);
     let half_width = half_widths[half_widths.len() / 2];
     let claimed = !(noise == TWO_MODES && n == 3 * PER_LAUNCH);
@@ -183,7 +164,7 @@ fn medians() {
     }
 }
 
-/// Two sides measured in turn: both stand at the same place of the path.
+/// Two sides measured in turn, with the same drift.
 fn sides(noise: Noise, random: &mut Random, n: usize) -> (Vec<f64>, Vec<f64>) {
     let path = noise.path(random, n);
     path.iter().map(|place| ((place + noise.draw(random)).exp(), FACTOR * (place + noise.draw(random)).exp())).unzip()
@@ -213,10 +194,10 @@ fn pairs() {
     }
 }
 
-/// What a launch does to all of its values.
+/// The effect of a process run on all of its values.
 #[derive(Clone, Copy)]
 enum Effect {
-    /// Normal, so many times the spread within.
+    /// Normal, as a multiple of the spread within.
     Normal(f64),
     /// Student's of two degrees, as large as the spread within.
     HeavyTailed,
@@ -226,7 +207,7 @@ enum Effect {
     Walking,
 }
 
-/// The name of the case that nothing can hold with three launches.
+/// The case that no method can hold with three process runs.
 const TWO_MODES: &str = "launches of two modes";
 
 const EFFECTS: [(Effect, &str); 7] = [
@@ -239,13 +220,13 @@ const EFFECTS: [(Effect, &str); 7] = [
     (Effect::Walking, "launches drifting"),
 ];
 
-/// Samples in each launch, as rows of memory have them.
+/// Samples in each process run, as memory benchmarks have them.
 const PER_LAUNCH: usize = 3;
 
 impl Effect {
     fn draw(self, random: &mut Random) -> f64 {
         match self {
-            Self::Normal(times) => times * SPREAD * normal(random),
+            Self::Normal(times) => times * SPREAD * random.normal(),
             Self::HeavyTailed => SPREAD * student_2(random),
             Self::TwoModes if random.unit() < 0.6 => 0.0,
             Self::TwoModes => 0.8_f64.ln(),
@@ -260,9 +241,9 @@ impl Effect {
         (0..launches).map(|_| self.draw(random)).collect()
     }
 
-    /// What is added to the effect of a launch.
+    /// Noise within a process run.
     fn within(self, random: &mut Random) -> f64 {
-        if matches!(self, Self::Walking) { logistic(random) } else { SPREAD * normal(random) }
+        if matches!(self, Self::Walking) { logistic(random) } else { SPREAD * random.normal() }
     }
 }
 

@@ -1,27 +1,24 @@
-//! The levels of a curve that goes up in steps: how long an access takes, against how much is accessed. Where it stays
-//! level, one cache (or the memory behind all of them) serves it.
+//! The levels of a curve of access time against working-set size. Each level is one cache, or the memory behind them.
 //!
-//! A level is a stretch of the curve that rises by less than a quarter with each doubling of the size, is at least one
-//! doubling long and at least a quarter away from its neighbours. What is steeper is a knee between two levels and belongs
-//! to neither: behind a cache that is just too small, part of the accesses still hit.
-//!
-//! Since more data is never faster to reach, a lone point off the curve is taken for noise (a median of three) and so is
-//! what falls again (isotonic regression, by pooling adjacent violators: Ayer et al., Ann. Math. Statist. 26, 1955). Both
-//! are done on logarithms, as levels differ by factors, and neither changes a curve that only rises.
+//! A level rises by less than a quarter with each doubling of the size, spans at least one doubling, and is a quarter
+//! away from its neighbours. Steeper parts are knees and belong to no level: behind a cache that is just too small,
+//! some accesses still hit. A lone point off the curve is noise (median of three), and so is a fall, since more data is
+//! never faster to reach (isotonic regression by pooling adjacent violators: Ayer et al., Ann. Math. Statist. 26,
+//! 1955).
 
-use std::fmt;
+use crate::observations::median;
 
-/// A rise with each doubling of the size from which on a curve is steep, as a natural logarithm: a quarter. Random
-/// replacement behind a cache of size `C` still rises by 14 % from `4C` to `8C` where the next level is many times as slow.
+/// A curve is steep from this rise per doubling of the size on (natural logarithm of a quarter). Random replacement
+/// behind a cache of size `C` still rises by 14 % from `4C` to `8C` where the next level is many times as slow.
 const STEEP_PER_DOUBLING: f64 = 0.223;
 
-/// Two neighbours closer than this (as a natural logarithm, a quarter) are one level.
+/// Two neighbours closer than this (natural logarithm of a quarter) are one level.
 const DISTINCT: f64 = 0.223;
 
-/// A level is at least this many points: two agree by chance.
+/// Points of a level, at least: two agree by chance.
 const LEAST_POINTS: usize = 3;
 
-/// Sizes that are this much less than twice as large still count as a doubling, since 1.5 x 1.333 is rounded.
+/// The least factor that counts as a doubling, since 1.5 x 1.333 is rounded.
 const DOUBLING: f64 = 1.99;
 
 /// One level of a curve.
@@ -29,57 +26,30 @@ const DOUBLING: f64 = 1.99;
 pub struct Level {
     /// Index of its first point.
     pub first: usize,
-    /// Index of its last point, itself included.
+    /// Index of its last point (inclusive).
     pub last: usize,
     /// The median of its points' values.
     pub value: f64,
 }
 
-/// Why these points are no curve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoCurve {
-    /// There are fewer than three points: nothing can be told from them.
-    TooFewPoints,
-    /// The size or the value at this index is not a positive finite number.
-    NotPositive {
-        /// Where it stands, counted from 0.
-        index: usize,
-    },
-    /// The size at this index is not larger than the one before.
-    NotAscending {
-        /// Where it stands, counted from 0.
-        index: usize,
-    },
-}
-
-impl fmt::Display for NoCurve {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooFewPoints => write!(f, "a curve has at least {LEAST_POINTS} points"),
-            Self::NotPositive { index } => write!(f, "point {index} is not a positive finite number"),
-            Self::NotAscending { index } => write!(f, "point {index} is not larger than the one before"),
-        }
-    }
-}
-
-impl std::error::Error for NoCurve {}
-
-/// The levels of a curve of (size, time per access), the lowest first; none where it rises all the way.
+/// The levels of a curve of (size, time per access), the lowest first. For rates pass their reciprocals.
 ///
-/// For rates pass their reciprocals.
-///
-/// # Errors
-/// Fewer than three points, sizes that do not ascend, anything that is not a positive number.
+/// `None` for fewer than three points, sizes that do not ascend, or a number that is not positive and finite.
 ///
 /// ```
 /// let times = [1.0, 1.0, 1.0, 4.0, 4.1, 4.0, 4.1];
 /// let curve: Vec<(f64, f64)> = (0..7).map(|power| f64::from(1 << power)).zip(times).collect();
-/// let levels = stats::levels(&curve)?;
+/// let levels = stats::levels(&curve).unwrap();
 /// assert_eq!(levels.iter().map(|level| (level.first, level.last)).collect::<Vec<_>>(), [(0, 2), (3, 6)]);
-/// # Ok::<(), stats::NoCurve>(())
 /// ```
-pub fn levels(curve: &[(f64, f64)]) -> Result<Vec<Level>, NoCurve> {
-    check(curve)?;
+pub fn levels(curve: &[(f64, f64)]) -> Option<Vec<Level>> {
+    let usable = |number: f64| number.is_finite() && number > 0.0;
+    if curve.len() < LEAST_POINTS
+        || !curve.iter().all(|(size, value)| usable(*size) && usable(*value))
+        || !curve.is_sorted_by(|before, after| before.0 < after.0)
+    {
+        return None;
+    }
     let doublings: Vec<f64> = curve.iter().map(|(size, _)| size.log2()).collect();
     let fitted = rising(&without_lone_points(&curve.iter().map(|(_, value)| value.ln()).collect::<Vec<_>>()));
     let flat = flat_steps(&doublings, &fitted);
@@ -94,37 +64,20 @@ pub fn levels(curve: &[(f64, f64)]) -> Result<Vec<Level>, NoCurve> {
     let long = found.into_iter().filter(|(first, last)| {
         last - first + 1 >= LEAST_POINTS && doublings[*last] - doublings[*first] >= DOUBLING.log2()
     });
-    let value = |first: usize, last: usize| {
-        let mut values: Vec<f64> = curve[first..=last].iter().map(|(_, value)| *value).collect();
-        median(&mut values)
-    };
-    Ok(long.map(|(first, last)| Level { first, last, value: value(first, last) }).collect())
+    let value = |first: usize, last: usize| median(curve[first..=last].iter().map(|(_, value)| *value).collect());
+    Some(long.map(|(first, last)| Level { first, last, value: value(first, last) }).collect())
 }
 
-fn check(curve: &[(f64, f64)]) -> Result<(), NoCurve> {
-    if curve.len() < LEAST_POINTS {
-        return Err(NoCurve::TooFewPoints);
-    }
-    let usable = |number: f64| number.is_finite() && number > 0.0;
-    if let Some(index) = curve.iter().position(|(size, value)| !usable(*size) || !usable(*value)) {
-        return Err(NoCurve::NotPositive { index });
-    }
-    match curve.windows(2).position(|pair| pair[1].0 <= pair[0].0) {
-        Some(before) => Err(NoCurve::NotAscending { index: before + 1 }),
-        None => Ok(()),
-    }
-}
-
-/// Each value as the median of itself and its neighbours; the ends have one neighbour only and stay as they are.
+/// Each value as the median of itself and its neighbours; the two ends stay as they are.
 fn without_lone_points(values: &[f64]) -> Vec<f64> {
     let mut smooth = values.to_vec();
     for (index, three) in values.windows(3).enumerate() {
-        smooth[index + 1] = median(&mut three.to_vec());
+        smooth[index + 1] = median(three.to_vec());
     }
     smooth
 }
 
-/// The never falling sequence that is closest to the values by least squares.
+/// The non-decreasing sequence that is closest to the values by least squares.
 fn rising(values: &[f64]) -> Vec<f64> {
     let mut pools: Vec<(f64, usize)> = Vec::new();
     for &value in values {
@@ -139,7 +92,7 @@ fn rising(values: &[f64]) -> Vec<f64> {
     pools.into_iter().flat_map(|(mean, count)| std::iter::repeat_n(mean, count)).collect()
 }
 
-/// Whether the curve is level from each point to the next: whether it is over some doubling of the size around them.
+/// Whether the curve is level from each point to the next: over some doubling of the size around them.
 fn flat_steps(doublings: &[f64], fitted: &[f64]) -> Vec<bool> {
     let mut flat = vec![false; fitted.len() - 1];
     for first in 0..flat.len() {
@@ -153,7 +106,7 @@ fn flat_steps(doublings: &[f64], fitted: &[f64]) -> Vec<bool> {
     flat
 }
 
-/// First and last point of each unbroken run of flat steps.
+/// First and last point of each run of flat steps.
 fn stretches(flat: &[bool]) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     for (step, _) in flat.iter().enumerate().filter(|(_, flat)| **flat) {
@@ -165,7 +118,7 @@ fn stretches(flat: &[bool]) -> Vec<(usize, usize)> {
     found
 }
 
-/// A stretch without what stands off at its ends: feet and shoulders of the knees beside it.
+/// A stretch without the feet and shoulders of the knees at its ends.
 fn trimmed((mut first, mut last): (usize, usize), fitted: &[f64]) -> Option<(usize, usize)> {
     let level = middle(fitted, (first, last));
     while first < last && level - fitted[first] > DISTINCT {
@@ -178,14 +131,7 @@ fn trimmed((mut first, mut last): (usize, usize), fitted: &[f64]) -> Option<(usi
 }
 
 fn middle(fitted: &[f64], (first, last): (usize, usize)) -> f64 {
-    median(&mut fitted[first..=last].to_vec())
-}
-
-/// The median of what is never empty here.
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    if values.len() % 2 == 1 { values[half] } else { f64::midpoint(values[half - 1], values[half]) }
+    median(fitted[first..=last].to_vec())
 }
 
 #[cfg(test)]
@@ -202,20 +148,15 @@ mod tests {
         powers.take_while(|size| *size <= last).collect()
     }
 
-    /// What caches of these sizes and times give with memory of `beyond` behind them: the part that does not fit is
-    /// reached at the next level. `sharp` as least recently used replacement does on a cycle, else at random.
+    /// Access times with caches of these (size, time) and memory of time `beyond`. The part that does not fit is served
+    /// by the next level: all of it if `sharp` (least recently used on a cycle), else a share (random replacement).
     fn curve(caches: &[(f64, f64)], beyond: f64, last: f64, sharp: bool) -> Vec<(f64, f64)> {
         let time = |size: f64| {
             let mut missed = 1.0;
             let mut time = 0.0;
             for (bytes, seconds) in caches {
-                let hits = if size <= *bytes {
-                    1.0
-                } else if sharp {
-                    0.0
-                } else {
-                    bytes / size
-                };
+                let partial = if sharp { 0.0 } else { bytes / size };
+                let hits = if size <= *bytes { 1.0 } else { partial };
                 time += missed * hits * seconds;
                 missed *= 1.0 - hits;
             }
@@ -229,7 +170,7 @@ mod tests {
         curve.iter().map(|(size, value)| (*size, value * (1.0 + share * (2.0 * random.unit() - 1.0)))).collect()
     }
 
-    /// Where each level ends, and its value.
+    /// The last size and the value of each level.
     fn ends(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
         levels(curve).unwrap().iter().map(|level| (curve[level.last].0, level.value)).collect()
     }
@@ -282,7 +223,7 @@ mod tests {
     #[test]
     fn what_is_flat_or_drifts_is_one_level() {
         let flat: Vec<(f64, f64)> = sizes(64.0 * MIB).into_iter().map(|size| (size, 5.0)).collect();
-        assert_eq!(levels(&flat).unwrap(), [Level { first: 0, last: flat.len() - 1, value: 5.0 }]);
+        assert_eq!(levels(&flat), Some(vec![Level { first: 0, last: flat.len() - 1, value: 5.0 }]));
         // One percent with each point.
         let drifting: Vec<(f64, f64)> =
             flat.iter().enumerate().map(|(index, (size, _))| (*size, 5.0 * 1.01_f64.powf(index as f64))).collect();
@@ -293,7 +234,7 @@ mod tests {
     #[test]
     fn what_rises_all_the_way_has_no_level() {
         let steep: Vec<(f64, f64)> = sizes(64.0 * MIB).into_iter().map(|size| (size, size.sqrt())).collect();
-        assert_eq!(levels(&steep).unwrap(), []);
+        assert_eq!(levels(&steep), Some(vec![]));
     }
 
     #[test]
@@ -308,14 +249,10 @@ mod tests {
 
     #[test]
     fn what_is_no_curve_is_refused() {
-        assert_eq!(levels(&[]), Err(NoCurve::TooFewPoints));
-        assert_eq!(levels(&[(1.0, 1.0), (2.0, 4.0)]), Err(NoCurve::TooFewPoints));
-        let with = |value| levels(&[(1.0, 1.0), (2.0, value), (4.0, 1.0)]);
+        assert_eq!(levels(&[(1.0, 1.0), (2.0, 4.0)]), None);
         for value in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
-            assert_eq!(with(value), Err(NoCurve::NotPositive { index: 1 }));
+            assert_eq!(levels(&[(1.0, 1.0), (2.0, value), (4.0, 1.0)]), None);
         }
-        assert_eq!(levels(&[(1.0, 1.0), (4.0, 1.0), (4.0, 1.0)]), Err(NoCurve::NotAscending { index: 2 }));
-        assert!(NoCurve::NotAscending { index: 2 }.to_string().contains("point 2"));
-        assert!(NoCurve::TooFewPoints.to_string().contains("at least 3 points"));
+        assert_eq!(levels(&[(1.0, 1.0), (4.0, 1.0), (4.0, 1.0)]), None);
     }
 }

@@ -1,11 +1,7 @@
-//! The mathematics of repeated measurements: `&[f64]` in, plain results with their warnings out.
+//! Statistics of repeated measurements: `&[f64]` in, plain results and warnings out. Depends on nothing.
 //!
-//! Distribution-free throughout, since timings are skewed, bounded on one side and often of two modes: the centre is
-//! the median, the interval is the exact one from order statistics with the confidence that it really has, and nothing
-//! is ever removed. Randomness ([`random`]) is seeded, so that an order can be repeated.
-//!
-//! Not here: units, clocks, files, what is good or bad about a figure, and how it is shown. The crate depends on
-//! nothing.
+//! Distribution-free, since timings are skewed, bounded on one side and often bimodal: the centre is the median, the
+//! interval is the exact one from order statistics with its actual confidence, and no value is removed.
 //!
 //! ```
 //! let seconds = [1.02, 1.00, 1.01, 0.99, 1.00, 1.03, 1.01, 1.00, 1.02];
@@ -40,16 +36,14 @@ pub use comparison::shift::{Shift, shift_ratio};
 pub use comparison::signed_rank::{SignedRank, signed_rank};
 pub use comparison::spread::{NOT_ABOVE_UPPER_BOUND, SpreadRatio, SpreadVerdict, spread_ratio};
 pub use comparison::verdict::{ChangeVerdict, LEVEL, NEEDED_FOR_CHANGE, judge_change, needed};
-pub use levels::{Level, NoCurve, levels};
+pub use levels::{Level, levels};
 pub use observations::{MAD_TO_SIGMA, Observations, Unusable};
 pub use steady::{STEADY_ROUNDS, Steadiness, first_steady, left_steady, steadiness};
-pub use stop::{Adaptive, StopReason, StopRule, UnusableRule};
+pub use stop::{Adaptive, StopReason, StopRule};
 pub use summary::autocorrelation::{Autocorrelation, autocorrelation};
 pub use summary::components::{Components, components};
 pub use summary::grouped::grouped_interval;
-pub use summary::interval::{
-    Interval, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Ranks, Units, intervals_overlap, median_ranks,
-};
+pub use summary::interval::{Interval, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Ranks, Units, median_ranks};
 pub use summary::modes::{Modes, modes};
 pub use summary::trend::{Trend, mann_kendall};
 pub use summary::warning::Warning;

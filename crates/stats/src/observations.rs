@@ -1,54 +1,41 @@
-//! Checked observations and the order statistics of them: the one door through which numbers enter this crate.
-//!
-//! Not a summary: what a list of numbers is reduced to is [`Summary`](crate::Summary).
+//! Checked observations and their order statistics.
 
 use std::fmt;
 
-/// Values beyond this are refused, so that no sum or difference of up to 10^8 of them overflows.
+/// Larger values are refused, so that no sum or difference of up to 10^8 of them overflows.
 const LARGEST: f64 = 1e300;
 
-/// What makes a median absolute deviation estimate the standard deviation of normal data: 1 / Φ⁻¹(3/4).
+/// Factor from the median absolute deviation to the standard deviation of normal data: 1 / Φ⁻¹(3/4).
 pub const MAD_TO_SIGMA: f64 = 1.4826;
 
 /// Why a list of numbers cannot be summarised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unusable {
-    /// There is no number in it.
+    /// The list is empty.
     Empty,
-    /// The number at this index is NaN, infinite, or larger than any measurement (10^300).
-    NotFinite {
-        /// Where it stands, counted from 0.
-        index: usize,
-    },
-    /// A ratio cannot be formed with the value, or the pair of values, at this index: it is not a positive number between
-    /// 10^-150 and 10^150.
-    NotPositive {
-        /// Where it stands, counted from 0.
-        index: usize,
-    },
-    /// The values do not vary, where their spread is to be divided by.
+    /// The value at this index (from 0) is NaN, infinite or beyond 10^300.
+    NotFinite(usize),
+    /// The value, or pair of values, at this index (from 0) is not a positive number between 10^-150 and 10^150, so it
+    /// has no ratio.
+    NotPositive(usize),
+    /// The values do not vary, so their spread cannot be a divisor.
     Constant,
-    /// Not every value has its group.
-    GroupsMissing {
-        /// How many values there are.
-        values: usize,
-        /// How many groups are named.
-        groups: usize,
-    },
+    /// The numbers of values and of groups given for them, which differ.
+    GroupsMissing(usize, usize),
 }
 
 impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("there are no values to summarise"),
-            Self::NotFinite { index } => write!(f, "value {} is not a finite number", index + 1),
-            Self::NotPositive { index } => {
+            Self::NotFinite(index) => write!(f, "value {} is not a finite number", index + 1),
+            Self::NotPositive(index) => {
                 write!(f, "value {} is not a positive number, so that no ratio can be formed", index + 1)
             }
             Self::Constant => {
                 f.write_str("the values do not vary, so that nothing can be told in terms of their spread")
             }
-            Self::GroupsMissing { values, groups } => {
+            Self::GroupsMissing(values, groups) => {
                 write!(f, "{values} values cannot belong to {groups} groups one by one")
             }
         }
@@ -57,7 +44,7 @@ impl fmt::Display for Unusable {
 
 impl std::error::Error for Unusable {}
 
-/// At least one finite number, kept in the order of measurement and sorted.
+/// At least one finite number, in the order of measurement and sorted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observations {
     in_order: Vec<f64>,
@@ -65,20 +52,20 @@ pub struct Observations {
 }
 
 impl Observations {
-    /// Checks and keeps the values, which stand in the order in which they were measured.
+    /// Checks the values, which are in the order of measurement.
     pub fn new(values: &[f64]) -> Result<Self, Unusable> {
         if values.is_empty() {
             return Err(Unusable::Empty);
         }
         if let Some(index) = values.iter().position(|value| value.is_nan() || value.abs() > LARGEST) {
-            return Err(Unusable::NotFinite { index });
+            return Err(Unusable::NotFinite(index));
         }
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         Ok(Self { in_order: values.to_vec(), sorted })
     }
 
-    /// How many there are: never 0.
+    /// The number of values, never 0.
     pub fn n(&self) -> usize {
         self.sorted.len()
     }
@@ -108,17 +95,17 @@ impl Observations {
         median_of_sorted(&self.sorted)
     }
 
-    /// The arithmetic mean, summed as deviations from the median: exact for constant data, the same for every order.
+    /// The arithmetic mean, summed as deviations from the median: exact for constant data, the same in every order.
     pub fn mean(&self) -> f64 {
         let centre = self.median();
         let deviations: f64 = self.sorted.iter().map(|value| value - centre).sum();
         centre + deviations / self.n() as f64
     }
 
-    /// The sample's standard deviation (divisor n - 1); `None` for a single value.
+    /// The sample standard deviation (divisor n - 1); `None` for a single value.
     ///
-    /// Two-pass with the correction of Chan, Golub & `LeVeque` ("Algorithms for computing the sample variance", The
-    /// American Statistician 37, 1983), on deviations scaled by the largest, so that no square overflows or vanishes.
+    /// Two-pass with the correction of Chan, Golub & `LeVeque` (The American Statistician 37, 1983), on deviations
+    /// scaled by the largest, so that no square overflows or vanishes.
     pub fn stddev(&self) -> Option<f64> {
         if self.n() < 2 {
             return None;
@@ -141,9 +128,7 @@ impl Observations {
     /// The median absolute deviation from the median, unscaled.
     pub fn mad(&self) -> f64 {
         let centre = self.median();
-        let mut deviations: Vec<f64> = self.sorted.iter().map(|value| (value - centre).abs()).collect();
-        deviations.sort_by(f64::total_cmp);
-        median_of_sorted(&deviations)
+        median(self.sorted.iter().map(|value| (value - centre).abs()).collect())
     }
 
     /// Standard deviation / |mean|; `None` for a single value and for a mean of 0.
@@ -151,18 +136,14 @@ impl Observations {
         ratio(self.stddev()?, self.mean())
     }
 
-    /// 1.4826 MAD / |median|, which equals [`cv`](Self::cv) for normal data and ignores up to half of the values going
-    /// astray; `None` for a single value and for a median of 0.
+    /// 1.4826 MAD / |median|, which equals [`cv`](Self::cv) for normal data and resists outliers; `None` for a single
+    /// value and for a median of 0.
     pub fn cv_robust(&self) -> Option<f64> {
-        if self.n() < 2 {
-            return None;
-        }
-        ratio(MAD_TO_SIGMA * self.mad(), self.median())
+        ratio(MAD_TO_SIGMA * self.mad(), self.median()).filter(|_| self.n() > 1)
     }
 
-    /// The `percent`-th percentile, linearly interpolated between the two nearest order statistics: rank 1 + (n - 1)
-    /// percent / 100. That is definition 7 of Hyndman & Fan ("Sample quantiles in statistical packages", The American
-    /// Statistician 50, 1996), the default of R and `NumPy`. `None` outside 0 to 100.
+    /// The `percent`-th percentile, interpolated linearly at rank 1 + (n - 1) percent / 100: definition 7 of Hyndman &
+    /// Fan (The American Statistician 50, 1996), the default of R and `NumPy`. `None` outside 0 to 100.
     pub fn percentile(&self, percent: f64) -> Option<f64> {
         if !(0.0..=100.0).contains(&percent) {
             return None;
@@ -176,18 +157,30 @@ impl Observations {
     }
 }
 
-/// Whether a value can stand in a quotient without leaving the range of numbers.
+/// Whether a value can be part of a quotient without leaving the range of numbers.
 pub(crate) fn is_divisible(value: f64) -> bool {
     (1e-150..=1e150).contains(&value)
 }
 
-/// The median of values that are sorted already and at least one.
+/// The median of sorted values, at least one.
 pub(crate) fn median_of_sorted(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[middle] } else { sorted[middle - 1].midpoint(sorted[middle]) }
 }
 
-/// A spread as a fraction of a centre; `None` where the centre is 0 or so small that the quotient has no meaning.
+/// The median of at least one value.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    median_of_sorted(&values)
+}
+
+/// Refuses a list without pairs, and pairs that have no ratio.
+pub(crate) fn check_pairs(pairs: &[(f64, f64)]) -> Result<(), Unusable> {
+    let bad = pairs.iter().position(|pair| !is_divisible(pair.0) || !is_divisible(pair.1));
+    if pairs.is_empty() { Err(Unusable::Empty) } else { bad.map_or(Ok(()), |index| Err(Unusable::NotPositive(index))) }
+}
+
+/// A spread as a fraction of a centre; `None` where the centre is 0 or nearly so.
 fn ratio(spread: f64, centre: f64) -> Option<f64> {
     let quotient = spread / centre.abs();
     quotient.is_finite().then_some(quotient)
@@ -271,8 +264,8 @@ mod tests {
     fn what_is_no_number_is_named() {
         assert_eq!(Observations::new(&[]), Err(Unusable::Empty));
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e301] {
-            assert_eq!(Observations::new(&[1.0, bad]), Err(Unusable::NotFinite { index: 1 }));
+            assert_eq!(Observations::new(&[1.0, bad]), Err(Unusable::NotFinite(1)));
         }
-        assert_eq!(Unusable::NotFinite { index: 1 }.to_string(), "value 2 is not a finite number");
+        assert_eq!(Unusable::NotFinite(1).to_string(), "value 2 is not a finite number");
     }
 }

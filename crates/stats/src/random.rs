@@ -1,8 +1,7 @@
-//! A seeded source of randomness: the same seed gives the same order on every machine and in every version.
+//! A seeded random generator: the same seed gives the same order on every machine and in every version.
 //!
-//! xoshiro256** (Blackman & Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47, 2021), its state
-//! filled by `SplitMix64` (Steele, Lea & Flood, OOPSLA 2014). Not for secrets, and it never asks the system for
-//! entropy.
+//! xoshiro256** (Blackman & Vigna, ACM TOMS 47, 2021), its state filled by `SplitMix64` (Steele, Lea & Flood, OOPSLA
+//! 2014).
 
 /// A generator of reproducible random numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +10,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// The generator of this seed. Any seed will do, 0 included.
+    /// The generator of this seed; 0 is a seed like any other.
     pub fn new(seed: u64) -> Self {
         let mut filler = SplitMix64(seed);
         Self { state: [filler.next(), filler.next(), filler.next(), filler.next()] }
@@ -40,7 +39,8 @@ impl Random {
         }
         loop {
             let product = u128::from(self.next_u64()) * u128::from(bound);
-            let (whole, fraction) = halves(product);
+            #[expect(clippy::cast_possible_truncation, reason = "the two halves of 64 bits")]
+            let (whole, fraction) = ((product >> 64) as u64, product as u64);
             // The uneven remainder is smaller than the bound: the division is seldom needed.
             if fraction >= bound || fraction >= bound.wrapping_neg() % bound {
                 return whole;
@@ -53,7 +53,13 @@ impl Random {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Puts the items into an order drawn from all orders alike (Fisher & Yates; Durstenfeld, CACM 7, 1964).
+    /// A standard normal number (Box & Muller, Annals of Mathematical Statistics 29, 1958).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
+    /// Shuffles the items, every order equally likely (Fisher & Yates; Durstenfeld, CACM 7, 1964).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let bound = u64::try_from(last + 1).unwrap_or(u64::MAX);
@@ -63,13 +69,7 @@ impl Random {
     }
 }
 
-/// The upper and the lower 64 bits of a product.
-#[expect(clippy::cast_possible_truncation, reason = "each half is 64 bits")]
-fn halves(product: u128) -> (u64, u64) {
-    ((product >> 64) as u64, product as u64)
-}
-
-/// The generator that fills the state of [`Random`], so that similar seeds give unrelated streams.
+/// Fills the state of [`Random`], so that similar seeds give unrelated streams.
 struct SplitMix64(u64);
 
 impl SplitMix64 {
@@ -117,18 +117,6 @@ mod tests {
     }
 
     #[test]
-    fn bounded_numbers_are_even() {
-        let mut random = Random::new(1);
-        let mut counts = [0_u32; 6];
-        for _ in 0..60_000 {
-            counts[usize::try_from(random.below(6)).unwrap()] += 1;
-        }
-        // chi-squared with 5 degrees of freedom: 20.5 is its 99.9th percentile
-        let chi_squared: f64 = counts.iter().map(|&count| (f64::from(count) - 10_000.0).powi(2) / 10_000.0).sum();
-        assert!(chi_squared < 20.5, "{counts:?}");
-    }
-
-    #[test]
     fn every_order_of_three_is_equally_likely() {
         let mut random = Random::new(2);
         let mut counts = std::collections::BTreeMap::new();
@@ -148,8 +136,5 @@ mod tests {
         assert_eq!((random.below(0), random.below(1)), (0, 0));
         assert!((0..1000).all(|_| (0.0..1.0).contains(&random.unit())));
         random.shuffle::<u8>(&mut []);
-        let mut one = ["only"];
-        random.shuffle(&mut one);
-        assert_eq!(one, ["only"]);
     }
 }

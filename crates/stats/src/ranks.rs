@@ -1,4 +1,4 @@
-//! Ranks of values with their ties: what every rank test begins with.
+//! Ranks of values with their ties.
 
 /// The ranks of finite values, counted from 1; equal values share the mean of theirs.
 pub(crate) fn mid_ranks(values: &[f64]) -> Vec<f64> {
@@ -17,7 +17,7 @@ pub(crate) fn mid_ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// The sizes of the groups of equal values, those of one left out.
+/// The sizes of the groups of equal values, without groups of one.
 pub(crate) fn tie_sizes(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -26,7 +26,7 @@ pub(crate) fn tie_sizes(values: &[f64]) -> Vec<f64> {
     groups.filter(|group| group.len() > 1).map(|group| group.len() as f64).collect()
 }
 
-/// The sum of t^3 - t over groups of equal values: what ties take from the variance of a sum of ranks.
+/// The sum of t^3 - t over groups of equal values, by which ties reduce the variance of a sum of ranks.
 pub(crate) fn tie_correction(sizes: &[f64]) -> f64 {
     sizes.iter().map(|t| t * t * t - t).sum()
 }

@@ -1,19 +1,17 @@
-//! When a drive that is written to without pause has become steady: the rule of the Solid State Storage Performance Test
-//! Specification (SNIA), as other programs have it too (`StdyState.py` of `TKperf`); and whether it stays so.
-//!
-//! A fresh drive is fast until its spare blocks are used up. Rounds are measured until five in a row neither range nor
-//! drift too far, and those five are the result.
+//! When a drive under continuous writes is steady, and whether it stays so: the rule of the Solid State Storage
+//! Performance Test Specification (SNIA; also `StdyState.py` of `TKperf`). A fresh drive is fast until its spare blocks
+//! are used up.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Rounds in a row that are looked at together.
+/// Consecutive rounds that are judged together.
 pub const STEADY_ROUNDS: usize = 5;
 
-/// From the lowest to the highest of them at most, over their mean.
+/// Range of steady rounds, at most, over their mean.
 const MOST_RANGE: f64 = 0.2;
 
-/// From the first to the last of them at most along their least-squares line, over their mean.
+/// Change along the least-squares line through steady rounds, at most, over their mean.
 const MOST_DRIFT: f64 = 0.1;
 
 /// How steady five rounds are.
@@ -21,12 +19,12 @@ const MOST_DRIFT: f64 = 0.1;
 pub struct Steadiness {
     /// From the lowest to the highest round, over their mean.
     pub range: f64,
-    /// From one end of the least-squares line through the rounds to the other, over their mean.
+    /// Change from one end of the least-squares line through the rounds to the other, over their mean.
     pub drift: f64,
 }
 
 impl Steadiness {
-    /// That of five rounds; `None` where a value is no positive number.
+    /// `None` if a value is not a positive number.
     fn of_rounds(rounds: &[f64; STEADY_ROUNDS]) -> Option<Self> {
         if !rounds.iter().all(|round| round.is_finite() && *round > 0.0) {
             return None;
@@ -35,19 +33,19 @@ impl Steadiness {
         let mean = rounds.iter().sum::<f64>() / count;
         let (lowest, highest) =
             rounds.iter().fold((f64::MAX, f64::MIN), |(low, high), &round| (low.min(round), high.max(round)));
-        // Places of the rounds around their middle, of which the squares add up to `squares`.
+        // Positions of the rounds around their middle; their squares add up to `squares`.
         let places = (0..STEADY_ROUNDS).map(|place| place as f64 - (count - 1.0) / 2.0);
         let squares: f64 = places.clone().map(|place| place * place).sum();
         let slope = places.zip(rounds).map(|(place, round)| place * round).sum::<f64>() / squares;
         Some(Self { range: (highest - lowest) / mean, drift: slope.abs() * (count - 1.0) / mean })
     }
 
-    /// Whether both are within what the rule allows.
+    /// Whether range and drift are within the limits of the rule.
     pub fn is_steady(&self) -> bool {
         self.range <= MOST_RANGE && self.drift <= MOST_DRIFT
     }
 
-    /// Range or drift over what the rule allows of it, whichever is more: above 1 it is not steady.
+    /// Range or drift over its limit, whichever is more: above 1 the rounds are not steady.
     pub fn excess(&self) -> f64 {
         (self.range / MOST_RANGE).max(self.drift / MOST_DRIFT)
     }
@@ -61,20 +59,20 @@ impl fmt::Display for Steadiness {
     }
 }
 
-/// How steady the last five rounds are; `None` of fewer, and where a value is no positive number.
+/// How steady the last five rounds are; `None` for fewer rounds or a value that is not a positive number.
 pub fn steadiness(rounds: &[f64]) -> Option<Steadiness> {
     Steadiness::of_rounds(rounds.last_chunk()?)
 }
 
-/// The first five rounds in a row that are steady; `None` while there are none.
+/// The first five consecutive rounds that are steady.
 pub fn first_steady(rounds: &[f64]) -> Option<Range<usize>> {
     let steady = |five: &[f64]| steadiness(five).is_some_and(|found| found.is_steady());
     let first = rounds.windows(STEADY_ROUNDS).position(steady)?;
     Some(first..first + STEADY_ROUNDS)
 }
 
-/// The first round after the steady ones that is further from their mean than steady rounds are from each other: the
-/// drive has left its steady state. `None` while there is none.
+/// The first round after the steady ones that is further from their mean than steady rounds may be from each other: the
+/// drive has left its steady state.
 pub fn left_steady(rounds: &[f64], steady: &Range<usize>) -> Option<usize> {
     let five = rounds.get(steady.clone()).filter(|five| !five.is_empty())?;
     let mean = five.iter().sum::<f64>() / five.len() as f64;

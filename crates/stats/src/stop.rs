@@ -1,7 +1,4 @@
-//! When enough repetitions have been made: a pure rule over the values so far.
-//!
-//! The rule keeps no state: whether the interval was narrow at the last check too is recomputed from the values without
-//! the last one. It knows no clock: running out of time is the runner's to find and to record.
+//! When a benchmark has enough samples: a pure rule over the values so far, without state and without a clock.
 
 use std::fmt;
 
@@ -12,7 +9,7 @@ use crate::summary::summarise;
 /// How many repetitions to make.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StopRule {
-    /// Exactly so many.
+    /// Exactly `n`.
     Fixed {
         /// The number of repetitions.
         n: usize,
@@ -26,9 +23,9 @@ pub enum StopRule {
     },
 }
 
-/// Repeats until the relative half-width of the median's 95 % interval is at most the target on two consecutive checks,
-/// one after each repetition from the n-th minimum on (Hoefler & Belli, SC'15, section 4.2.2, who check as often where
-/// runs are dear). Two in a row, since looking often would otherwise stop on the first lucky interval.
+/// Repeats until the relative half-width of the median's 95 % interval meets the target on two consecutive checks, one
+/// after each repetition from the minimum on (Hoefler & Belli, SC'15, section 4.2.2). Two, since frequent checks would
+/// otherwise stop at the first lucky interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adaptive {
     n_min: usize,
@@ -39,86 +36,56 @@ pub struct Adaptive {
 /// Why the repetitions ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StopReason {
-    /// The number that was asked for has been made.
+    /// The requested number has been made.
     Repetitions {
-        /// How many.
+        /// The number of repetitions.
         n: usize,
     },
     /// The interval is narrow enough.
     Narrow {
         /// Its relative half-width.
         half_width: f64,
-        /// What was aimed at.
+        /// The target.
         target: f64,
     },
-    /// The most repetitions that the rule allows have been made and the interval is still wider than the target.
+    /// The maximum is reached and the interval is still wider than the target.
     Maximum {
-        /// How many.
+        /// The number of repetitions.
         n: usize,
         /// The interval's relative half-width, where it has one.
         half_width: Option<f64>,
-        /// What was aimed at.
+        /// The target.
         target: f64,
     },
     /// The last five are steady.
     Steady {
-        /// How many repetitions there are in all.
+        /// The number of repetitions.
         n: usize,
         /// How steady the last five are.
         found: Steadiness,
     },
-    /// The most repetitions have been made, and the last five are not steady.
+    /// The maximum is reached and the last five are not steady.
     NotSteady {
-        /// How many.
+        /// The number of repetitions.
         n: usize,
-        /// How far the last five are from it; `None` where there are fewer.
+        /// How far the last five are from steady; `None` for fewer.
         found: Option<Steadiness>,
     },
-    /// The time ran out. Never returned by [`StopRule::check`]: the owner of the clock makes it with
-    /// [`StopRule::out_of_time`].
+    /// The time ran out. Made by [`StopRule::out_of_time`], never by [`StopRule::check`].
     OutOfTime {
-        /// How many repetitions were made.
+        /// The number of repetitions.
         n: usize,
         /// The interval's relative half-width, where it has one.
         half_width: Option<f64>,
     },
 }
 
-/// Why a rule for repetitions makes no sense.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum UnusableRule {
-    /// Fewer than 6 repetitions have no interval to look at.
-    MinimumTooSmall {
-        /// The minimum that was asked for.
-        n_min: usize,
-    },
-    /// The maximum is below the minimum.
-    MaximumBelowMinimum {
-        /// The minimum that was asked for.
-        n_min: usize,
-        /// The maximum that was asked for.
-        n_max: usize,
-    },
-    /// The target is not a positive number.
-    TargetNotPositive {
-        /// The target that was asked for.
-        target: f64,
-    },
-}
-
 impl Adaptive {
-    /// A rule of at least `n_min` and at most `n_max` repetitions with this target for the relative half-width.
-    pub fn new(n_min: usize, n_max: usize, target: f64) -> Result<Self, UnusableRule> {
-        if n_min < NEEDED_FOR_INTERVAL {
-            return Err(UnusableRule::MinimumTooSmall { n_min });
-        }
-        if n_max < n_min {
-            return Err(UnusableRule::MaximumBelowMinimum { n_min, n_max });
-        }
-        if !(target > 0.0 && target.is_finite()) {
-            return Err(UnusableRule::TargetNotPositive { target });
-        }
-        Ok(Self { n_min, n_max, target })
+    /// A rule of `n_min` to `n_max` repetitions with this target for the relative half-width; `None` if the minimum is
+    /// too small for an interval (6) or above the maximum, or the target is not a positive number.
+    pub fn new(n_min: usize, n_max: usize, target: f64) -> Option<Self> {
+        let is_usable = (NEEDED_FOR_INTERVAL..=n_max).contains(&n_min) && target > 0.0 && target.is_finite();
+        is_usable.then_some(Self { n_min, n_max, target })
     }
 
     fn check(&self, values: &[f64]) -> Option<StopReason> {
@@ -142,7 +109,7 @@ impl Adaptive {
 }
 
 impl StopRule {
-    /// Whether to stop after these values, which stand in the order of measurement, and why; `None` to go on.
+    /// The reason to stop after these values, in the order of measurement; `None` to go on.
     pub fn check(&self, values: &[f64]) -> Option<StopReason> {
         match self {
             Self::Fixed { n } => (values.len() >= *n).then_some(StopReason::Repetitions { n: values.len() }),
@@ -157,13 +124,13 @@ impl StopRule {
         }
     }
 
-    /// The reason to record when time ran out after these values, for whatever rule.
+    /// The reason to record when time ran out after these values.
     pub fn out_of_time(values: &[f64]) -> StopReason {
         StopReason::OutOfTime { n: values.len(), half_width: half_width(values) }
     }
 
-    /// What a plan must allow for: the fewest repetitions after which the rule can be content, and all of them where it
-    /// depends on what is measured and not on noise.
+    /// The repetitions that a plan must allow for: the fewest after which the rule can stop, or all of them where the
+    /// number depends on the device and not on noise.
     pub fn at_least(&self) -> usize {
         match self {
             Self::Fixed { n } => *n,
@@ -172,7 +139,7 @@ impl StopRule {
         }
     }
 
-    /// The most repetitions that the rule makes.
+    /// The maximum number of repetitions.
     pub fn at_most(&self) -> usize {
         match self {
             Self::Fixed { n } => *n,
@@ -182,7 +149,7 @@ impl StopRule {
     }
 }
 
-/// The relative half-width of the interval of these values, if they have one.
+/// The relative half-width of the interval of these values.
 fn half_width(values: &[f64]) -> Option<f64> {
     summarise(values).ok()?.relative_half_width()
 }
@@ -214,22 +181,6 @@ impl fmt::Display for StopReason {
     }
 }
 
-impl fmt::Display for UnusableRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MinimumTooSmall { n_min } => {
-                write!(f, "at least {NEEDED_FOR_INTERVAL} repetitions are needed for an interval, not {n_min}")
-            }
-            Self::MaximumBelowMinimum { n_min, n_max } => {
-                write!(f, "the most repetitions ({n_max}) are fewer than the fewest ({n_min})")
-            }
-            Self::TargetNotPositive { target } => write!(f, "the interval's target must be positive, not {target}"),
-        }
-    }
-}
-
-impl std::error::Error for UnusableRule {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,7 +189,7 @@ mod tests {
         StopRule::Adaptive(Adaptive::new(n_min, n_max, target).unwrap())
     }
 
-    /// Feeds values one by one, as a runner does; the number taken and the reason.
+    /// The number of values taken one by one until the rule stops, and the reason.
     fn feed(rule: StopRule, values: &[f64]) -> (usize, StopReason) {
         (1..=values.len()).find_map(|n| Some((n, rule.check(&values[..n])?))).expect("the rule stops within the values")
     }
@@ -297,13 +248,12 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_make_no_sense_are_refused() {
-        assert_eq!(Adaptive::new(5, 30, 0.01), Err(UnusableRule::MinimumTooSmall { n_min: 5 }));
-        assert_eq!(Adaptive::new(10, 9, 0.01), Err(UnusableRule::MaximumBelowMinimum { n_min: 10, n_max: 9 }));
-        for target in [0.0, -0.01, f64::INFINITY] {
-            assert_eq!(Adaptive::new(10, 30, target), Err(UnusableRule::TargetNotPositive { target }));
+    fn invalid_rules_are_refused() {
+        for (n_min, n_max, target) in
+            [(5, 30, 0.01), (10, 9, 0.01), (10, 30, 0.0), (10, 30, -0.01), (10, 30, f64::INFINITY), (10, 30, f64::NAN)]
+        {
+            assert_eq!(Adaptive::new(n_min, n_max, target), None);
         }
-        assert!(Adaptive::new(10, 30, f64::NAN).is_err());
     }
 
     #[test]

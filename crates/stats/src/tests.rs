@@ -1,7 +1,6 @@
-//! This crate beside scipy and numpy, where the method is the same: to 1e-9 of every figure.
-//!
-//! The cases and scipy's answers are in `tests/scipy.json`, which `tests/scipy_fixture.py` writes. A line per method is
-//! printed, which `cargo lab trust statistics` keeps.
+//! Comparison with scipy and numpy, where the method is the same, to 1e-9 of every number. `tests/scipy_fixture.py`
+//! writes cases and results to `tests/scipy.json`. A line per method is printed, which `cargo lab trust statistics`
+//! keeps.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +20,9 @@ use crate::summary::components::components;
 use crate::summary::interval::{NOMINAL_CONFIDENCE, median_ranks};
 use crate::summary::trend::mann_kendall;
 
-/// How far a figure may be off, relative to scipy's.
+/// Largest deviation from scipy, relative.
 const AGREED: f64 = 1e-9;
 
-/// One case of the file.
 struct Case<'a>(&'a Value);
 
 impl Case<'_> {
@@ -41,7 +39,7 @@ impl Case<'_> {
         usize::try_from(self.0[key].as_u64().unwrap()).unwrap()
     }
 
-    /// Our figures and scipy's, pair by pair.
+    /// Pairs of our number and scipy's.
     fn figures(&self) -> Vec<(f64, f64)> {
         let method = self.0["method"].as_str().unwrap();
         match method.split(',').next().unwrap_or_default() {
@@ -121,7 +119,7 @@ impl Case<'_> {
     }
 }
 
-/// How far apart two figures are, relative to the second.
+/// The difference of two numbers, relative to the second.
 fn apart(ours: f64, theirs: f64) -> f64 {
     if theirs == 0.0 { ours.abs() } else { (ours / theirs - 1.0).abs() }
 }

@@ -1,18 +1,15 @@
-//! How often the interval of a ratio holds the true one, simulated with fixed seeds on the kinds of noise that shared
-//! hosts make; and that it is no wider than it must be.
+//! Coverage and width of the interval of a ratio, simulated with fixed seeds on the noise of shared hosts.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use stats::random::Random;
 use stats::{Ratio, ratio};
 
-/// Simulated experiments per case. The share that is covered is then known to within 3 % (two standard errors).
+/// Trials per case: the coverage is then known to within 3 % (two standard errors).
 const TRIALS: u32 = 200;
-/// What must be covered of the nominal 95 %: less than that by two standard errors would be undercoverage.
+/// The least coverage of the nominal 95 %, less two standard errors.
 const LEAST_COVERAGE: f64 = 0.92;
-/// The true ratio of every case.
 const TRUE_RATIO: f64 = 1.1;
 
-/// What disturbs one measurement.
 #[derive(Clone, Copy, Debug)]
 enum Noise {
     /// Log-normal of this spread.
@@ -28,12 +25,12 @@ enum Noise {
 impl Noise {
     fn draw(self, random: &mut Random) -> f64 {
         match self {
-            Self::LogNormal(spread) => (spread * normal(random)).exp(),
+            Self::LogNormal(spread) => (spread * random.normal()).exp(),
             Self::Outliers(spread) => {
-                let value = (spread * normal(random)).exp();
+                let value = (spread * random.normal()).exp();
                 if random.unit() < 0.1 { value * (0.4 + 0.5 * random.unit()) } else { value }
             }
-            Self::TwoModes(spread) => (spread * normal(random)).exp() * if random.unit() < 0.6 { 1.0 } else { 0.8 },
+            Self::TwoModes(spread) => (spread * random.normal()).exp() * if random.unit() < 0.6 { 1.0 } else { 0.8 },
             Self::Skewed(mean) => 1.0 / (1.0 - mean * (1.0 - random.unit()).ln()),
         }
     }
@@ -47,25 +44,19 @@ impl Noise {
     }
 }
 
-/// A standard normal deviate (Box & Muller, 1958).
-fn normal(random: &mut Random) -> f64 {
-    let (radius, angle) = (1.0 - random.unit(), random.unit());
-    (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
-}
-
-/// Pairs of a noisy host: a slow random walk that both halves share, and noise of their own.
+/// Pairs on a noisy host: a slow random walk that both halves share, and noise of their own.
 fn pairs(random: &mut Random, n: u32, sides: [Noise; 2], drift: f64) -> Vec<(f64, f64)> {
     let mut walked = 0.0;
     (0..n)
         .map(|_| {
-            walked += drift * normal(random) / f64::from(n).sqrt();
+            walked += drift * random.normal() / f64::from(n).sqrt();
             let host = f64::exp(walked);
             (TRUE_RATIO * host * sides[0].draw(random), host * sides[1].draw(random))
         })
         .collect()
 }
 
-/// Share of the intervals that hold the truth, and their mean half-width.
+/// Share of the intervals that contain the true ratio, and their mean half-width.
 fn simulate(n: u32, sides: [Noise; 2], drift: f64, seed: u64) -> (f64, f64) {
     let truth = TRUE_RATIO * sides[0].median() / sides[1].median();
     let mut random = Random::new(seed);
@@ -90,39 +81,31 @@ fn must_cover(sides: [Noise; 2], drifts: &[f64]) {
 }
 
 #[test]
-fn log_normal_noise_is_covered() {
+fn log_normal_noise_and_outliers_are_covered() {
     must_cover([Noise::LogNormal(0.02); 2], &[0.0, 0.1]);
     must_cover([Noise::LogNormal(0.15); 2], &[0.0, 0.1]);
     must_cover([Noise::LogNormal(0.02), Noise::LogNormal(0.15)], &[0.0, 0.1]);
-}
-
-#[test]
-fn outliers_are_covered() {
     must_cover([Noise::Outliers(0.02); 2], &[0.0, 0.1]);
     must_cover([Noise::Outliers(0.05), Noise::Skewed(0.15)], &[0.0, 0.1]);
 }
 
 #[test]
-fn two_modes_are_covered() {
+fn two_modes_and_skewed_noise_are_covered() {
     must_cover([Noise::TwoModes(0.02); 2], &[0.0, 0.1]);
-    // Beside another kind of noise the ratio of the medians has one true value only where the host does not drift.
+    // For two kinds of noise the ratio of the medians has one true value only if the host does not drift.
     must_cover([Noise::TwoModes(0.03), Noise::LogNormal(0.03)], &[0.0]);
     must_cover([Noise::TwoModes(0.02), Noise::Skewed(0.10)], &[0.0]);
-}
-
-#[test]
-fn skewed_noise_is_covered() {
     must_cover([Noise::Skewed(0.02); 2], &[0.0, 0.1]);
     must_cover([Noise::Skewed(0.15); 2], &[0.0, 0.1]);
 }
 
 #[test]
-fn intervals_are_no_wider_than_they_must_be() {
+fn intervals_are_not_too_wide() {
     // The ratio of two medians of n normal values of spread s has the standard error s sqrt(2) sqrt(pi / 2 n) for large
     // n (Kenney & Keeping, "Mathematics of Statistics", 1962); an exact interval for few values cannot be that narrow.
     for n in [10, 20, 40] {
         let (_, half_width) = simulate(n, [Noise::LogNormal(0.02); 2], 0.0, 5);
         let normal = 1.96 * 0.02 * (std::f64::consts::PI / f64::from(n)).sqrt();
-        assert!((0.9 * normal..1.4 * normal).contains(&half_width), "n = {n}: {half_width} beside {normal}");
+        assert!((0.9 * normal..1.4 * normal).contains(&half_width), "n = {n}: {half_width}, normal {normal}");
     }
 }

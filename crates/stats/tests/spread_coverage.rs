@@ -1,16 +1,16 @@
-//! How often the interval of a ratio of spreads holds the true one, and how often the verdict on two sides that are alike
-//! is wrong: simulated with fixed seeds on the kinds of noise that shared hosts make.
+//! Coverage of the interval of a ratio of spreads, and false verdicts on equal sides: simulated with fixed seeds on the
+//! noise of shared hosts.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use stats::random::Random;
 use stats::{SpreadRatio, SpreadVerdict, spread_ratio};
 
-/// Simulated experiments per case. The share that is covered is then known to within 3 % (two standard errors).
+/// Trials per case: the coverage is then known to within 3 % (two standard errors).
 const TRIALS: u32 = 200;
-/// What must be covered of the nominal 95 %: less than that by two standard errors would be undercoverage.
+/// The least coverage of the nominal 95 %, less two standard errors.
 const LEAST_COVERAGE: f64 = 0.92;
 
-/// What disturbs one measurement whose scale is 1.
+/// Noise of scale 1.
 #[derive(Clone, Copy, Debug)]
 enum Noise {
     Normal,
@@ -23,32 +23,26 @@ enum Noise {
 impl Noise {
     fn draw(self, random: &mut Random) -> f64 {
         match self {
-            Self::Normal => normal(random),
-            Self::Outliers => normal(random) - if random.unit() < 0.1 { 10.0 * random.unit() } else { 0.0 },
+            Self::Normal => random.normal(),
+            Self::Outliers => random.normal() - if random.unit() < 0.1 { 10.0 * random.unit() } else { 0.0 },
             Self::Skewed => (1.0 - random.unit()).ln(),
         }
     }
 }
 
-/// A standard normal deviate (Box & Muller, 1958).
-fn normal(random: &mut Random) -> f64 {
-    let (radius, angle) = (1.0 - random.unit(), random.unit());
-    (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
-}
-
-/// Pairs of two sides whose spreads are so many times each other's, on a host that walks so far over all pairs.
+/// Pairs of two sides whose spreads have the ratio `times`, on a host that walks by `drift` over all pairs.
 fn pairs(random: &mut Random, n: u32, noise: Noise, times: f64, drift: f64) -> Vec<(f64, f64)> {
     let mut walked = 0.0;
     (0..n)
         .map(|_| {
-            walked += drift * normal(random) / f64::from(n).sqrt();
+            walked += drift * random.normal() / f64::from(n).sqrt();
             let side = |scale: f64, noise: f64| 100.0 * (walked + 0.02 * scale * noise).exp();
             (side(times, noise.draw(random)), side(1.0, noise.draw(random)))
         })
         .collect()
 }
 
-/// Of many simulated experiments: the share of intervals that hold the truth, and that of each verdict.
+/// The share of intervals that contain the true ratio, and of each verdict.
 #[derive(Debug, Default)]
 struct Shares {
     held: f64,
@@ -78,7 +72,7 @@ fn simulate(n: u32, noise: Noise, times: f64, drift: f64) -> Shares {
 const NOISES: [Noise; 3] = [Noise::Normal, Noise::Outliers, Noise::Skewed];
 
 #[test]
-fn sides_that_are_alike_are_covered_and_seldom_called_different() {
+fn equal_sides_are_covered_and_seldom_judged_different() {
     for noise in NOISES {
         for drift in [0.0, 0.05] {
             for n in [6, 10, 20, 40] {
@@ -92,7 +86,7 @@ fn sides_that_are_alike_are_covered_and_seldom_called_different() {
 }
 
 #[test]
-fn twice_the_spread_is_covered_and_not_called_no_more() {
+fn twice_the_spread_is_covered_and_not_judged_equal() {
     for noise in NOISES {
         for drift in [0.0, 0.05] {
             let shares = simulate(20, noise, 2.0, drift);
@@ -104,7 +98,7 @@ fn twice_the_spread_is_covered_and_not_called_no_more() {
 }
 
 #[test]
-fn what_is_plain_is_said() {
+fn clear_differences_are_found() {
     for noise in NOISES {
         assert!(simulate(20, noise, 8.0, 0.0).above >= 0.9, "{noise:?}");
         assert!(simulate(20, noise, 0.2, 0.0).not_above >= 0.8, "{noise:?}");

@@ -1,11 +1,8 @@
-//! The operating system made safe: clock, affinity, memory, this program's own code, usage, processes, thread teams, the
-//! kernel's tick, cycle counters, raw CPUID, permission for tiles, files and requests in flight on them, network
-//! interfaces, the system's linear algebra.
-//!
-//! One of the two crates that may use `unsafe`, each block with its reason. It holds no policy: which CPU, how much
-//! memory and how long are the caller's to say.
+//! The operating system made safe: clock, CPUs, memory, files, requests in flight, sockets, processes and the system's
+//! linear algebra. Holds no policy: which CPU, how much memory and how long are the caller's choice.
 
 pub mod blas;
+mod calls;
 pub mod clock;
 pub mod cpu;
 pub mod file;

@@ -1,7 +1,5 @@
-//! A team of threads that starts together: threads are made and pinned before anything is timed, and meet at gates that
-//! spin.
-//!
-//! Policy (which CPUs, what to do) belongs to the caller.
+//! A team of threads that starts together: threads are started and pinned before anything is timed, and meet at
+//! spinning gates.
 
 use std::fs;
 use std::io;
@@ -12,18 +10,17 @@ use std::time::Duration;
 use crate::clock::{Timer, monotonic_raw_seconds};
 use crate::cpu::affinity;
 
-/// Spins before the processor is given up for a moment: with more threads than CPUs the ones that are waited for must
-/// run.
+/// Spins before the processor is yielded: with more threads than CPUs, the awaited ones must run.
 const SPINS: u32 = 2000;
 
-/// How long a thread that waits for the others asks for its turn again and again. Whoever is not there by then waits for
-/// a device, and is not waited for by burning a CPU that others could use.
+/// How long a waiting thread yields. A thread that has not arrived by then waits for a device, and must not be awaited
+/// by burning a CPU that other processes could use.
 const YIELDING_SECONDS: f64 = 0.1;
 
-/// How long it sleeps between two looks after that.
+/// How long a waiting thread sleeps between two checks after that.
 const NAP: Duration = Duration::from_micros(50);
 
-/// A meeting point for a fixed number of threads, usable any number of times; whoever comes last opens it.
+/// A meeting point for a fixed number of threads, usable any number of times; the last to arrive opens it.
 #[derive(Debug)]
 pub struct Gate {
     threads: u32,
@@ -33,12 +30,12 @@ pub struct Gate {
     broken: AtomicBool,
 }
 
-/// A thread of the team has given up, so the others must not wait for it.
+/// A thread of the team has given up, so the rest must not wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
 impl Gate {
-    /// A gate for so many threads.
+    /// A gate for this number of threads.
     pub fn new(threads: u32) -> Self {
         Self {
             threads,
@@ -49,10 +46,7 @@ impl Gate {
         }
     }
 
-    /// Waits until every thread is here; all of them then get the same time stamp, `delay` seconds ahead, to start at.
-    ///
-    /// # Errors
-    /// A thread broke the gate.
+    /// Waits until every thread has arrived; all then get the same time stamp, `delay` seconds ahead, to start at.
     pub fn meet(&self, timer: &Timer, delay: f64) -> Result<u64, Broken> {
         let round = self.round.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
@@ -84,7 +78,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Lets nobody wait any longer: the caller cannot go on.
+    /// Releases all waiting threads with an error: the caller cannot continue.
     pub fn give_up(&self) {
         self.broken.store(true, Ordering::Release);
     }
@@ -101,18 +95,15 @@ impl Drop for BreakOnPanic<'_> {
     }
 }
 
-/// Spins until the timer has reached this time stamp.
+/// Spins until the timer reaches this time stamp.
 pub fn spin_until(timer: &Timer, ticks: u64) {
     while timer.now() < ticks {
         std::hint::spin_loop();
     }
 }
 
-/// Runs `work(thread, gate)` on one pinned thread per CPU of the list (a CPU may occur twice) and returns what each
-/// returned, in the list's order.
-///
-/// # Errors
-/// The first sentence of a thread that could not be pinned, panicked or failed.
+/// Runs `work(thread, gate)` on one pinned thread per CPU of the list (a CPU may occur twice) and returns the results
+/// in the list's order, or the error of the first thread that could not be pinned, panicked or failed.
 pub fn run<T, F>(cpus: &[u32], work: F) -> Result<Vec<T>, String>
 where
     T: Send,
@@ -137,14 +128,14 @@ where
         let threads: Vec<_> = cpus.iter().enumerate().map(start).collect();
         let results = threads.into_iter().map(|thread| thread?.join().map_err(|_| "a thread panicked".to_owned())?);
         let (good, bad): (Vec<_>, Vec<_>) = results.partition(Result::is_ok);
-        // A thread that found the gate broken is a consequence; the cause is what the caller wants to read.
+        // A broken gate is a consequence; report the cause.
         let errors: Vec<String> = bad.into_iter().filter_map(Result::err).collect();
         let cause = errors.iter().find(|error| !error.is_empty()).or(errors.first());
         cause.map_or_else(|| Ok(good.into_iter().filter_map(Result::ok).collect()), |cause| Err(cause.clone()))
     })
 }
 
-/// Why a thread could not be pinned to this CPU, and what to do.
+/// Why a thread could not be pinned to this CPU, and the fix.
 fn unpinnable(cpu: u32, error: &io::Error) -> String {
     let folder = Path::new("/sys/devices/system/cpu").join(format!("cpu{cpu}"));
     let switch = folder.join("online");
@@ -161,7 +152,7 @@ fn unpinnable(cpu: u32, error: &io::Error) -> String {
 }
 
 impl From<Broken> for String {
-    /// Nothing to add to what the thread that gave up will say.
+    /// Empty: the thread that gave up reports the cause.
     fn from(_: Broken) -> Self {
         Self::new()
     }
@@ -177,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_gets_the_same_start() {
+    fn all_threads_get_the_same_start() {
         let timer = Timer::system();
         let starts = run(&two_cpus(), |_, gate| {
             (0..100).map(|_| gate.meet(&timer, 0.0).map_err(String::from)).collect::<Result<Vec<_>, _>>()
@@ -188,36 +179,27 @@ mod tests {
     }
 
     #[test]
-    fn one_that_fails_lets_nobody_wait() {
+    fn a_thread_that_fails_or_panics_lets_nobody_wait() {
         let timer = Timer::system();
-        let result = run(&two_cpus(), |thread, gate| {
+        let failed = run(&two_cpus(), |thread, gate| {
             if thread == 0 {
                 return Err("no memory".to_owned());
             }
             gate.meet(&timer, 0.0).map_err(String::from)
         });
-        assert_eq!(result.unwrap_err(), "no memory");
-    }
-
-    #[test]
-    fn one_that_panics_lets_nobody_wait() {
-        let timer = Timer::system();
-        let result = run(&two_cpus(), |thread, gate| {
+        assert_eq!(failed.unwrap_err(), "no memory");
+        let panicked = run(&two_cpus(), |thread, gate| {
             assert!(thread != 0, "a panic on purpose");
             gate.meet(&timer, 0.0).map_err(String::from)
         });
-        assert_eq!(result.unwrap_err(), "a thread panicked");
+        assert_eq!(panicked.unwrap_err(), "a thread panicked");
     }
 
     #[test]
-    fn a_cpu_that_is_not_there_is_named_with_the_reason_and_what_to_do() {
+    fn an_unpinnable_cpu_is_reported_with_the_reason_and_the_fix() {
         let error = run(&[9999], |_, _| Ok(())).unwrap_err();
         assert!(error.contains("CPU 9999") && error.contains("no such CPU now"), "{error}");
         assert!(error.contains("start the run again"), "{error}");
-    }
-
-    #[test]
-    fn a_cpu_that_is_there_but_withheld_is_told_from_one_that_is_forbidden() {
         let here = affinity::allowed_cpus().unwrap()[0];
         let outside = unpinnable(here, &io::Error::from_raw_os_error(libc::EINVAL));
         assert!(outside.contains("cpuset") || outside.contains("no such CPU now"), "{outside}");

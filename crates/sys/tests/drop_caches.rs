@@ -1,11 +1,11 @@
-//! The whole page cache dropped: in a process of its own, since other tests look at what they have in it.
+//! Drops the whole page cache, in a process of its own, since other tests measure what they have in it.
 
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
 #[test]
-fn root_drops_the_whole_cache_and_others_are_told_that_they_may_not() {
+fn root_drops_the_whole_cache_and_other_users_may_not() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("drop-{}", std::process::id()));
     let mut file = File::create(&path).unwrap();
     file.write_all(&vec![7; 1 << 20]).unwrap();

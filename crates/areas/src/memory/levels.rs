@@ -77,7 +77,7 @@ fn curve<'a>(mut rows: Vec<&'a Row>, machine: &Machine) -> Option<Curve<'a>> {
         let (value, better) = headline(row)?;
         Some((working_set(row) as f64, if better == Better::Higher { 1.0 / value } else { value }))
     });
-    let found = stats::levels(&times.collect::<Vec<_>>()).ok()?;
+    let found = stats::levels(&times.collect::<Vec<_>>())?;
     let cpus = &rows.first()?.conditions.cpus;
     let caches = machine.data_caches_of(*cpus.first().unwrap_or(&0));
     let behind = machine.last_level_caches_behind(cpus);

@@ -321,7 +321,7 @@ fn fixed(n: u32) -> StopRule {
 
 /// The rule of a suite's sampling.
 fn rule(sampling: &Sampling) -> StopRule {
-    let adaptive = |most: u32| Adaptive::new(sampling.samples.max(6) as usize, most as usize, sampling.target).ok();
+    let adaptive = |most: u32| Adaptive::new(sampling.samples.max(6) as usize, most as usize, sampling.target);
     if sampling.until_steady {
         return StopRule::Steady { most: sampling.samples as usize };
     }

@@ -1,17 +1,13 @@
-//! How the operands of a kernel are drawn, and what its accumulators gain by them.
-//!
-//! Drawing and prediction only: no kernel is run here. What is drawn is such that no rounding, saturation or loss can
-//! occur, in whatever order a processor sums; see [`state`](crate::state) for how results are compared.
-//!
-//! Floating-point values are whole numbers of units, where a unit is a power of two: a *grid*. All that a kernel
-//! computes on its way stays on its grid and small enough for the mantissa.
+//! How the operands of a kernel are drawn, and what its accumulators gain by them. They are such that no rounding,
+//! saturation or loss can occur, in whatever order a processor sums. Floating-point values are whole numbers of units,
+//! powers of two: a *grid*, on which all intermediate results stay, small enough for the mantissa.
 
 use crate::arithmetic::float::Float;
 use crate::rng::Rng;
 
 /// Bytes of one operand slot: a tile of sixteen rows of 64 bytes. Vectors use its beginning.
 pub(crate) const SLOT: usize = 1024;
-/// Operand slots; which of them holds what, [`Data`] says.
+/// Operand slots, as used by [`Data`].
 pub(crate) const OPERANDS: usize = 6;
 /// The most lanes of an accumulator: those of a tile of 32-bit elements.
 pub(crate) const MAX_LANES: usize = 256;
@@ -21,14 +17,14 @@ const TILE: usize = 16;
 /// The operands of a kernel.
 pub(crate) type Operands = [[u8; SLOT]; OPERANDS];
 
-/// The grid of floating-point accumulators, and the part of it that they pass through.
+/// The grid of floating-point accumulators, and their range on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grid {
     /// A unit is 2 to the minus this.
     pub(crate) fraction_bits: u32,
     /// The lowest first value, in units.
     lowest: i64,
-    /// So many first values are possible.
+    /// The number of possible first values.
     spread: i64,
     /// The accumulators stay below this many units.
     end: i64,
@@ -41,7 +37,7 @@ impl Grid {
         Self { fraction_bits, lowest: one, spread: one / 2, end: 2 * one }
     }
 
-    /// How often every accumulator may gain `units`.
+    /// How many times every accumulator may gain `units`.
     const fn room(self, units: u64) -> u64 {
         (self.end - self.lowest - self.spread).cast_unsigned() / units
     }
@@ -51,8 +47,8 @@ impl Grid {
     }
 }
 
-/// Whole numbers that an operand is drawn from; the lower end is even and the upper one odd, so that the lowest bit is
-/// free.
+/// The whole numbers from which an operand is drawn; the lower end is even and the upper one odd, so that the lowest
+/// bit is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) bytes: usize,
@@ -70,7 +66,7 @@ impl Range {
     /// Signed words but the two lowest: two products cannot overflow 32 bits.
     pub(crate) const S16: Self = Self { bytes: 2, lowest: -32766, highest: 32767 };
 
-    /// One of them, neither zero nor next to it.
+    /// One of them, neither 0 nor ±1.
     fn draw(self, rng: &mut Rng) -> i64 {
         loop {
             let value = self.lowest + rng.below((self.highest - self.lowest + 1).cast_unsigned()).cast_signed();
@@ -85,12 +81,12 @@ impl Range {
     }
 }
 
-/// How the lanes of one accumulator lie, with the factors of their sums of products.
+/// The arrangement of the lanes of one accumulator, with the factors of their sums of products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Each lane has so many neighbours in both operands.
+    /// Each lane has this number of adjacent factors in both operands.
     Vector(usize),
-    /// A matrix of 16 x 16 lanes: rows of so many factors, by columns of which so many lie in a tile's row.
+    /// A matrix of 16 x 16 lanes.
     Tile {
         /// Factors in a row.
         products: usize,
@@ -100,9 +96,9 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// Bytes, four of which are multiplied at once.
+    /// Bytes, multiplied by fours.
     pub(crate) const TILE_OF_BYTES: Self = Self::Tile { products: 64, interleaved: 4 };
-    /// 16-bit elements, two of which are multiplied at once.
+    /// 16-bit elements, multiplied by twos.
     pub(crate) const TILE_OF_PAIRS: Self = Self::Tile { products: 32, interleaved: 2 };
 
     const fn products(self) -> usize {
@@ -111,7 +107,7 @@ impl Shape {
         }
     }
 
-    /// Where the factors of product `k` of a lane lie in the first and in the second operand.
+    /// The indices of the factors of product `k` of a lane in the first and in the second operand.
     const fn factors(self, lane: usize, k: usize) -> (usize, usize) {
         match self {
             Self::Vector(products) => (lane * products + k, lane * products + k),
@@ -123,45 +119,42 @@ impl Shape {
     }
 }
 
-/// The rule by which the operands of a kernel are drawn and its results predicted. Steps come in pairs, an even one and
-/// an odd one.
+/// The rule by which the operands of a kernel are drawn and its results predicted. Steps come in pairs, even and odd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Data {
-    /// Operands 0 by 1, then 2 by 3: the products come to one unit.
+    /// Operands 0 by 1, then 2 by 3: the products sum to one unit.
     Products(Float),
-    /// The same, and every second pair of steps with operand 4 for 0 and 5 for 2, which are their negatives: an odd
-    /// number of pairs comes to one unit.
+    /// The same, and every second pair of steps with the negatives 4 for 0 and 5 for 2: an odd number of pairs sums to
+    /// one unit.
     AlternatingProducts(Float),
-    /// Operand 0, then operand 1: they come to one unit.
+    /// Operand 0, then operand 1: they sum to one unit.
     Sums(Float),
-    /// Both: products for accumulators of an even number, of which operands 0 and 1 are the same; for the others
-    /// operand 0, then operand 4.
+    /// Products for even accumulators, with equal operands 0 and 1; operand 0, then operand 4 for odd ones.
     ProductsAndSums(Float),
     /// By operand 0, which is two, then by operand 1, which is a half; after each plus operand 2 and minus operand 3.
     DoubledAndHalved(Float),
     /// Whole numbers, operands 0 by 1, then 2 by 3, into 32-bit sums that wrap; operand 4 holds 16-bit ones.
     IntegerDot {
-        /// Which factors belong to a lane.
+        /// The factors of a lane.
         shape: Shape,
-        /// What operands 0 and 2 are drawn from.
+        /// The range of operands 0 and 2.
         first: Range,
-        /// What operands 1 and 3 are drawn from.
+        /// The range of operands 1 and 3.
         second: Range,
     },
-    /// 16-bit floating-point factors, operands 0 by 1, then 2 by 3, into fp32: they come to one unit.
+    /// 16-bit floating-point factors, operands 0 by 1, then 2 by 3, into fp32: they sum to one unit.
     FloatDot {
-        /// Which factors belong to a lane.
+        /// The factors of a lane.
         shape: Shape,
-        /// What the factors are.
+        /// Their format.
         factor: Float,
     },
-    /// Whole numbers of so many bytes that wrap, operands 0 by 1, then 2 by 3; operand 4 masks odd bytes, 5 even ones.
+    /// Whole numbers that wrap, operands 0 by 1, then 2 by 3; operand 4 masks odd bytes, 5 even ones.
     Elements {
         /// Bytes of an element.
         bytes: usize,
     },
-    /// Whole numbers of so many bytes in registers of at least four: by operand 0, plus operand 1, minus operand 2, at
-    /// every step.
+    /// Whole numbers in registers of at least four bytes: by operand 0, plus operand 1, minus operand 2, at every step.
     Affine {
         /// Bytes of an element.
         bytes: usize,
@@ -169,7 +162,7 @@ pub(crate) enum Data {
 }
 
 impl Data {
-    /// The format of a floating-point accumulator; none where it is a whole number.
+    /// The format of a floating-point accumulator.
     pub(crate) const fn float(self) -> Option<Float> {
         match self {
             Self::Products(float)
@@ -192,7 +185,7 @@ impl Data {
         }
     }
 
-    /// Whether lanes wrap so soon that the loop counts its iterations beside them.
+    /// Whether lanes wrap so soon that the loop also counts its iterations.
     pub(crate) const fn is_counted(self) -> bool {
         matches!(self, Self::Elements { bytes: 1 | 2 })
     }
@@ -217,7 +210,7 @@ impl Data {
         }
     }
 
-    /// Units that a floating-point accumulator gains in an iteration of so many pairs of steps.
+    /// Units that a floating-point accumulator gains per iteration.
     pub(crate) const fn units(self, pairs: usize) -> u64 {
         match self {
             Self::AlternatingProducts(_) => 1,
@@ -226,7 +219,7 @@ impl Data {
         }
     }
 
-    /// Iterations of so many pairs of steps after which floating-point accumulators must start anew to stay exact.
+    /// Iterations after which floating-point accumulators must be reset to stay exact.
     pub(crate) const fn lap(self, pairs: usize) -> u64 {
         match self.grid() {
             Some(grid) => grid.room(self.units(pairs)),
@@ -234,14 +227,14 @@ impl Data {
         }
     }
 
-    /// Draws a first value of a lane: its bits.
+    /// Draws the bits of a lane's first value.
     pub(crate) fn draw_seed(self, rng: &mut Rng) -> u64 {
         match (self.float(), self.grid(), self) {
             (Some(float), Some(grid), _) => {
                 let units = grid.lowest + rng.below(grid.spread.cast_unsigned()).cast_signed();
                 float.encode(units as f64 * grid.unit())
             }
-            // As a C type would hold it: extended with its sign.
+            // Sign-extended, as a C type would be.
             (_, _, Self::Affine { bytes }) => draw_signed(rng, bytes).cast_unsigned(),
             _ => rng.next(),
         }
@@ -273,7 +266,7 @@ impl Data {
                 let [a, c, d] = neighbours(rng, float);
                 let unit = self.grid().map_or(0.0, Grid::unit);
                 set(operands, float, lane, &[a, a, c, d, unit - a]);
-                // Once more behind itself, for loads that must not have the place of another's in a cache line.
+                // A second copy behind the first, for loads that must not share a position in a cache line.
                 store(&mut operands[4], lanes + lane, float.bytes(), float.encode(unit - a));
             }),
             Self::DoubledAndHalved(float) => {
@@ -284,7 +277,7 @@ impl Data {
         }
     }
 
-    /// What one pair of steps adds to a lane of whole numbers, modulo 2^64.
+    /// The sum that one pair of steps adds to a lane of whole numbers, modulo 2^64.
     pub(crate) fn gain(self, lane: usize, operands: &Operands) -> u64 {
         match self {
             Self::IntegerDot { shape, first, second } => {
@@ -304,14 +297,14 @@ impl Data {
     }
 }
 
-/// Writes the values of one lane into the operands, in order.
+/// Writes the values of one lane into the operands.
 fn set(operands: &mut Operands, float: Float, lane: usize, values: &[f64]) {
     for (slot, value) in operands.iter_mut().zip(values) {
         store(slot, lane, float.bytes(), float.encode(*value));
     }
 }
 
-/// Factors `[a, b, c, d]` in [1, 2), with `c` negated, whose two products come to one unit.
+/// Factors `[a, b, c, d]` in [1, 2), with `c` negated, whose two products sum to one unit.
 fn products(rng: &mut Rng, float: Float) -> [f64; 4] {
     let [a, b, c, d] = factors(rng, float).map(|factor| scaled(factor, float));
     [a, b, -c, d]
@@ -332,21 +325,21 @@ fn neighbours(rng: &mut Rng, float: Float) -> [f64; 3] {
     }
 }
 
-/// Two numbers of opposite signs, in [1, 2) but for that, that come to one unit.
+/// Two numbers of magnitude in [1, 2) and opposite signs that sum to one unit.
 fn sums(rng: &mut Rng, grid: Option<Grid>) -> [f64; 2] {
     let Some(grid) = grid else { return [0.0; 2] };
-    // Odd, so that the lowest bit is in use.
+    // Odd, so that the lowest bit is used.
     let units = (1_u64 << grid.fraction_bits) + (rng.below(1 << grid.fraction_bits) | 1);
     let value = units as f64 * grid.unit();
     [value, grid.unit() - value]
 }
 
-/// An integer of so many bits as a value in [1, 2).
+/// An integer as a value in [1, 2).
 fn scaled(factor: u64, float: Float) -> f64 {
     factor as f64 / (1_u64 << (float.factor_bits() - 1)) as f64
 }
 
-/// Whether a factor has exactly `bits` bits and few of them are trailing zeros.
+/// Whether a factor has exactly `bits` bits and few trailing zeros.
 const fn is_filled(factor: u64, bits: u32) -> bool {
     factor >> (bits - 1) == 1 && factor.trailing_zeros() <= most_trailing_zeros(bits)
 }
@@ -355,7 +348,7 @@ const fn most_trailing_zeros(bits: u32) -> u32 {
     if bits < 8 { 2 } else { bits / 4 }
 }
 
-/// Integers `[a, b, c, d]` that fill the bits of a factor, few of them trailing zeros, with `a * b - c * d == 1`.
+/// Integers `[a, b, c, d]` that fill the bits of a factor, with few trailing zeros, and `a * b - c * d == 1`.
 fn factors(rng: &mut Rng, float: Float) -> [u64; 4] {
     let bits = float.factor_bits();
     let top = 1_u64 << (bits - 1);
@@ -370,8 +363,7 @@ fn factors(rng: &mut Rng, float: Float) -> [u64; 4] {
     }
 }
 
-/// The `x` below `modulus` with `value * x == 1` modulo `modulus`, where there is one: the extended Euclidean
-/// algorithm.
+/// The `x` below `modulus` with `value * x == 1` modulo `modulus`, by the extended Euclidean algorithm.
 fn inverse(value: u64, modulus: u64) -> Option<u64> {
     let modulus = modulus.cast_signed();
     let (mut r0, mut r1) = (modulus, value.cast_signed() % modulus);
@@ -384,15 +376,13 @@ fn inverse(value: u64, modulus: u64) -> Option<u64> {
     (r0 == 1).then(|| x0.rem_euclid(modulus).cast_unsigned())
 }
 
-/// Whole factors, of which the sums of products of each lane are odd, so that no lane comes back to an earlier value
-/// before all of its 2^32 have passed.
-///
-/// Whether a first factor is odd depends only on its place in the sum, so it is the same in every row of a matrix, and
-/// a column whose sum is even is put right for all of its rows by another lowest bit of one factor.
+/// Draws whole factors such that the sum of products of each lane is odd: no lane returns to an earlier value before
+/// all of its 2^32. Whether a first factor is odd depends only on its position in the sum, so it is the same in every
+/// row of a matrix, and flipping the lowest bit of one factor corrects an even column for all rows.
 fn integer_dot(rng: &mut Rng, lanes: usize, operands: &mut Operands, shape: Shape, [first, second]: [Range; 2]) {
     for pair in 0..2 {
         for k in 0..shape.products() {
-            // The first product of all decides, so its first factor is odd.
+            // The first product decides, so its first factor is odd.
             let odd = if (pair, k) == (0, 0) { 1 } else { rng.below(2).cast_signed() };
             for lane in 0..lanes {
                 let (a, b) = shape.factors(lane, k);
@@ -412,7 +402,7 @@ fn integer_dot(rng: &mut Rng, lanes: usize, operands: &mut Operands, shape: Shap
     operands[4].as_chunks_mut().0.fill(1_u16.to_ne_bytes());
 }
 
-/// Lanes that have a second factor of their own: all of a vector, the first row of a tile.
+/// Lanes with a second factor of their own: all of a vector, the first row of a tile.
 const fn columns(shape: Shape, lanes: usize) -> usize {
     match shape {
         Shape::Vector(_) => lanes,
@@ -420,9 +410,9 @@ const fn columns(shape: Shape, lanes: usize) -> usize {
     }
 }
 
-/// 16-bit factors of 8 bits in [1, 2), of which the sums of products come to one unit in every lane: the second pair of
-/// operands is the first one with all signs changed and, where the first two factors of a sum are neighbours `v` and
-/// `v - 1`, others by one against them.
+/// Draws 16-bit factors of 8 bits in [1, 2) whose sums of products are one unit in every lane: the second pair of
+/// operands is the first one negated and, where the first two factors of a sum are neighbours `v` and `v - 1`, shifted
+/// by one against them.
 fn float_dot(rng: &mut Rng, lanes: usize, operands: &mut Operands, shape: Shape, factor: Float) {
     /// The least whole number of 8 bits; factors have 7 bits below the point.
     const ONE: u64 = 1 << 7;
@@ -463,9 +453,9 @@ fn elements(rng: &mut Rng, lane: usize, bytes: usize, operands: &mut Operands) {
     }
 }
 
-/// A multiplier and two summands that carry a value through all others of its width before it comes back: the
-/// multiplier is one more than a multiple of four and the difference of the summands is odd (Hull and Dobell, "Random
-/// number generators", SIAM Review 1962).
+/// Draws a multiplier and two summands that carry a value through all values of its width: the multiplier is one more
+/// than a multiple of four and the difference of the summands is odd (Hull and Dobell, "Random number generators", SIAM
+/// Review 1962).
 fn affine(rng: &mut Rng, bytes: usize, lane_bytes: usize, operands: &mut Operands) {
     // 5 more than a multiple of 8: never one.
     let multiplier = draw_signed(rng, bytes) & !7 | 5;
@@ -476,7 +466,7 @@ fn affine(rng: &mut Rng, bytes: usize, lane_bytes: usize, operands: &mut Operand
     }
 }
 
-/// A signed number of so many bytes, neither zero nor next to it.
+/// A signed number of this width, not in -2..=1.
 fn draw_signed(rng: &mut Rng, bytes: usize) -> i64 {
     let shift = 64 - 8 * bytes;
     loop {
@@ -487,14 +477,14 @@ fn draw_signed(rng: &mut Rng, bytes: usize) -> i64 {
     }
 }
 
-/// Element `index` of a slot as the number that the range reads it as.
+/// Element `index` of a slot as a number of the range's type.
 fn number(slot: &[u8], index: usize, range: Range) -> i64 {
     let bits = load(slot, index, range.bytes).cast_signed();
     let shift = 64 - 8 * range.bytes;
     if range.is_signed() { bits << shift >> shift } else { bits }
 }
 
-/// The bits of element `index`, of so many bytes.
+/// The bits of element `index`.
 fn load(slot: &[u8], index: usize, bytes: usize) -> u64 {
     bits(&slot[index * bytes..][..bytes])
 }
@@ -539,12 +529,6 @@ mod tests {
                 assert!(float == Float::Fp16 || (a * b).ilog2() < 2 * bits - 1);
             }
         }
-    }
-
-    #[test]
-    fn an_inverse_exists_for_coprime_numbers_only() {
-        assert_eq!(inverse(3, 7), Some(5));
-        assert_eq!(inverse(6, 9), None);
     }
 
     #[test]

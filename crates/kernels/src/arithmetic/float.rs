@@ -1,6 +1,5 @@
-//! The floating-point formats that kernels compute in.
+//! The floating-point formats of kernels.
 
-/// A floating-point format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Float {
     /// IEEE binary64.
@@ -22,8 +21,8 @@ impl Float {
         }
     }
 
-    /// Bits of a factor, so that a product of two fits the significand (53, 24, 11 bits) and leaves room for a sum: up
-    /// to 4 for fp64 and fp32, up to 8 for fp16. Bf16 is multiplied into fp32, and fills its 8 bits.
+    /// Bits of a factor, so that a product of two fits the significand (53, 24, 11 bits) with room for a sum: up to 4
+    /// for fp64 and fp32, up to 8 for fp16. Bf16 is multiplied into fp32, and fills its 8 bits.
     pub(crate) const fn factor_bits(self) -> u32 {
         match self {
             Self::Fp64 => 26,
@@ -33,8 +32,7 @@ impl Float {
         }
     }
 
-    /// Products of two factors, in units, stay below this: 2 in value; or 4 where otherwise there would be few to draw
-    /// from.
+    /// The limit of products of two factors, in units: 2 in value; or 4 where 2 would leave few to draw from.
     pub(crate) const fn product_end(self) -> u64 {
         let top = 1 << (self.factor_bits() - 1);
         if matches!(self, Self::Fp16) { 4 * top * top } else { 2 * top * top }
@@ -63,8 +61,8 @@ impl Float {
             Self::Fp32 => f32::from_bits(low_half(bits)).into(),
             Self::Bf16 => f32::from_bits(low_half(bits) << 16).into(),
             Self::Fp16 => {
-                // As the upper half of a binary32 with the exponent in the wrong place and of the wrong bias: both are
-                // put right by a multiplication (2^112, the difference of the biases 127 and 15).
+                // The upper half of a binary32 with a shifted exponent and the wrong bias: a multiplication by 2^112,
+                // the difference of the biases 127 and 15, corrects both.
                 let magnitude = f32::from_bits((low_half(bits) & 0x7fff) << 13);
                 let value = f64::from(magnitude) * (1_u128 << 112) as f64;
                 if bits & 0x8000 == 0 { value } else { -value }
@@ -88,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn floats_of_every_format_come_back_from_their_bits() {
+    fn floats_of_every_format_round_trip() {
         // One and a half, and the largest number of binary16: IEEE 754, table 3.5.
         let known = [
             (Float::Fp16, -1.5, 0xbe00),

@@ -1,12 +1,11 @@
-//! The memory that an arithmetic kernel loads from and stores to around its loop.
+//! The memory that an arithmetic kernel loads from before its loop and stores to after it.
 
 use crate::arithmetic::data::{Operands, SLOT};
 
 /// Bytes of all accumulators of a kernel: four tiles, and more than 32 vectors.
 pub(crate) const RESULTS: usize = 4 * SLOT;
 
-/// The memory that a kernel loads from and stores to around its loop. Accumulators lie packed at the kernel's own
-/// width.
+/// The memory that a kernel loads from and stores to. Accumulators are packed at the kernel's own width.
 #[repr(C, align(64))]
 #[derive(Clone, Debug)]
 pub(crate) struct RegisterFile {
@@ -15,7 +14,7 @@ pub(crate) struct RegisterFile {
     pub(crate) tiles: [u8; 64],
     /// The first word: iterations counted by loops that count.
     pub(crate) count: [u8; 64],
-    /// The accumulators' first values: for prediction and reset, no kernel reads them.
+    /// The accumulators' first values, for prediction and reset; no kernel reads them.
     pub(crate) seeds: [u8; RESULTS],
     /// The accumulators: loaded before the loop, stored after it.
     pub(crate) results: [u8; RESULTS],

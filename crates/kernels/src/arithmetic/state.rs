@@ -1,19 +1,15 @@
-//! The memory that arithmetic kernels work on, and the exact prediction of what they must leave behind.
+//! The memory of arithmetic kernels, and the exact prediction of their results.
 //!
 //! Every result is predicted bit for bit and depends on the number of iterations, so a loop that did less, more or
-//! other work than it declares is caught in the very lane where it happened. It is not a measure of accuracy: operands
-//! are chosen so that no rounding, saturation or loss can occur (`data.rs` says how).
+//! other work than declared is detected in the lane where it happened. Operands are such that no rounding, saturation
+//! or loss occurs (`data.rs`).
 //!
-//! * **Floating point.** Every accumulator lies on a grid and advances by the same few units of it in every iteration,
-//!   though each single step adds far more. Where the grid is used up, after a *lap* of so many iterations, a run is
-//!   interrupted: the accumulators are compared with what a lap leaves behind and start anew.
-//! * **Whole numbers.** Sums wrap, and every lane advances by an odd number per pair of steps, so that it goes through
-//!   all of its values before one returns. 8 and 16 bits go through them too soon: there the loop also counts its
-//!   iterations, which costs no vector instruction.
-//! * **Plain loops** of whole numbers carry a value from one to the next by multiplication, addition and subtraction,
-//!   through all of 32 or 64 bits.
-//!
-//! Operands differ per lane, seeds per lane and accumulator; none is zero.
+//! * **Floating point.** Every accumulator lies on a grid and advances by the same few units per iteration, though each
+//!   step adds far more. When the grid is used up, after a *lap*, the accumulators are compared with the prediction and
+//!   reset.
+//! * **Whole numbers.** Sums wrap, and every lane advances by an odd number per pair of steps, so that it takes all of
+//!   its values before one returns. With 8 and 16 bits that is too soon, so the loop also counts its iterations.
+//! * **Plain loops** of whole numbers carry a value from one to the next by multiplication, addition and subtraction.
 
 use core::fmt;
 
@@ -30,37 +26,37 @@ pub struct ArithmeticState {
     pub(crate) registers: RegisterFile,
     /// Iterations since the last reset.
     iterations: u64,
-    /// What a pair of steps adds to each lane of whole numbers.
+    /// The sum that a pair of steps adds to each lane of whole numbers.
     gains: [u64; MAX_LANES],
-    /// What a full lap leaves behind.
+    /// The results of a full lap.
     lap: [u8; RESULTS],
-    /// The first lap since the last reset that left something else behind.
+    /// The first lap since the last reset with other results.
     fault: Option<Mismatch>,
 }
 
-/// A result that is not what the declared work leaves behind.
+/// A result that differs from the prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mismatch {
-    /// A lane holds something else.
+    /// The value of a lane is wrong.
     Lane {
         /// The kernel's name.
         kernel: &'static str,
-        /// Which accumulator, from 0.
+        /// The accumulator, from 0.
         accumulator: usize,
-        /// Which lane of it, from 0.
+        /// Its lane, from 0.
         lane: usize,
-        /// The bits predicted.
+        /// The predicted bits.
         expected: u64,
-        /// The bits found.
+        /// The actual bits.
         found: u64,
     },
-    /// Lanes are right but come back to the same values: how often they did, or the count of iterations, is another.
+    /// Lanes are right, but the number of laps or the count of iterations is wrong.
     Count {
         /// The kernel's name.
         kernel: &'static str,
-        /// The count that was asked for.
+        /// The expected count.
         expected: u64,
-        /// The count found.
+        /// The actual count.
         found: u64,
     },
 }
@@ -81,7 +77,7 @@ impl fmt::Display for Mismatch {
 impl core::error::Error for Mismatch {}
 
 impl ArithmeticState {
-    /// Operands and accumulators drawn from `seed`. Costs some tens of microseconds; the draw is the same everywhere.
+    /// Operands and accumulators drawn from `seed`, the same on every machine. Takes tens of microseconds.
     pub(crate) fn seeded(kernel: &'static Kernel, seed: u64) -> Self {
         let registers = RegisterFile {
             operands: [[0; SLOT]; OPERANDS],
@@ -106,7 +102,7 @@ impl ArithmeticState {
         state
     }
 
-    /// Predicts what a full lap leaves behind.
+    /// Predicts the results of a full lap.
     fn draw_lap(&mut self) {
         let prediction = self.prediction(self.kernel.lap());
         let mut lap = [0; RESULTS];
@@ -121,13 +117,12 @@ impl ArithmeticState {
         self.lap = lap;
     }
 
-    /// The kernel that this state belongs to.
+    /// The kernel of this state.
     pub const fn kernel(&self) -> &'static Kernel {
         self.kernel
     }
 
-    /// Operand `index`, from 0: which operands there are, and what they hold, depends on the kernel. For oracles in
-    /// tests.
+    /// Operand `index`, from 0; its meaning depends on the kernel. For oracles in tests.
     pub fn operand(&self, index: usize) -> &[u8] {
         &self.registers.operands[index]
     }
@@ -137,7 +132,7 @@ impl ArithmeticState {
         &self.registers.seeds[..self.kernel.result_bytes()]
     }
 
-    /// The accumulators as the last run left them (before the first, and at the end of a lap: their first values).
+    /// The accumulators after the last run (their first values before the first run and at the end of a lap).
     pub fn results(&self) -> &[u8] {
         &self.registers.results[..self.kernel.result_bytes()]
     }
@@ -147,8 +142,8 @@ impl ArithmeticState {
         self.kernel.lap() - self.iterations % self.kernel.lap()
     }
 
-    /// Notes that the kernel has run for so many iterations more, no further than to the end of the lap; there the
-    /// accumulators are checked and start anew.
+    /// Notes that the kernel has run for this number of iterations, at most to the end of the lap, where the
+    /// accumulators are checked and reset.
     pub(crate) fn advance(&mut self, iterations: u64) {
         self.iterations = self.iterations.wrapping_add(iterations);
         if iterations > 0 && self.iterations.is_multiple_of(self.kernel.lap()) {
@@ -159,8 +154,7 @@ impl ArithmeticState {
         }
     }
 
-    /// Compares every lane of every accumulator with what exactly `iterations` iterations of the kernel leave behind.
-    /// Costs a few microseconds.
+    /// Compares every lane with the prediction for `iterations` iterations. Takes a few microseconds.
     pub fn verify(&self, iterations: u64) -> Result<(), Mismatch> {
         if let Some(fault) = self.fault {
             return Err(fault);
@@ -172,14 +166,14 @@ impl ArithmeticState {
         if self.kernel.counts_iterations() { self.compare_counts(iterations, counted) } else { Ok(()) }
     }
 
-    /// Compares every lane with what all iterations since the last reset leave behind, then resets.
+    /// Verifies all iterations since the last reset, then resets.
     pub fn verify_and_reset(&mut self) -> Result<(), Mismatch> {
         let outcome = self.verify(self.iterations);
         self.reset();
         outcome
     }
 
-    /// Gives the accumulators their first values again, and forgets what was.
+    /// Resets the accumulators to their first values.
     pub fn reset(&mut self) {
         self.restart();
         self.registers.count.fill(0);
@@ -197,7 +191,7 @@ impl ArithmeticState {
         if expected == found { Ok(()) } else { Err(Mismatch::Count { kernel, expected, found }) }
     }
 
-    /// Compares every lane with what so many iterations of a lap leave behind.
+    /// Compares every lane with the prediction for this number of iterations of a lap.
     fn compare(&self, iterations: u64) -> Result<(), Mismatch> {
         let prediction = self.prediction(iterations);
         match self.kernel.data.lane_bytes() {
@@ -208,7 +202,6 @@ impl ArithmeticState {
         }
     }
 
-    /// Compares lanes of `N` bytes with what is predicted.
     fn compare_lanes<const N: usize>(&self, prediction: &Prediction<'_>) -> Result<(), Mismatch> {
         let size = self.kernel.vector_bytes();
         let accumulators = self.seeds().chunks_exact(size).zip(self.results().chunks_exact(size));
@@ -225,7 +218,7 @@ impl ArithmeticState {
         Ok(())
     }
 
-    /// What so many iterations of a lap make of the lanes.
+    /// The effect of this number of iterations of a lap on the lanes.
     fn prediction(&self, iterations: u64) -> Prediction<'_> {
         let data = self.kernel.data;
         let pairs = self.kernel.pairs as u64;
@@ -243,15 +236,28 @@ impl ArithmeticState {
             _ => Prediction::Sum { gains: &self.gains, pairs: iterations.wrapping_mul(pairs), mask },
         }
     }
+
+    /// The memory that RDI points to when the kernel is called, for tests that interpret the machine code.
+    #[doc(hidden)]
+    pub fn register_file(&mut self) -> &mut [u8; size_of::<RegisterFile>()] {
+        /// The accumulators, the last field: all that is left of the register file.
+        type Results = [u8; size_of::<RegisterFile>() - core::mem::offset_of!(RegisterFile, results)];
+        // Compiles only if that field fills the rest of the register file, so that there is no gap at its end.
+        const _: fn(&RegisterFile) -> &Results = |file| &file.results;
+        let file: *mut RegisterFile = &raw mut self.registers;
+        // SAFETY: a register file is arrays of bytes without gaps (see above), so all of it is initialised and takes
+        // any bytes; the borrow of `self` continues in the result.
+        unsafe { &mut *file.cast() }
+    }
 }
 
-/// What a number of iterations makes of a lane.
+/// The effect of a number of iterations on a lane.
 enum Prediction<'a> {
     /// Adds the same to every lane, exactly.
     Float { float: Float, gain: f64 },
-    /// Adds its own to every lane, so many times.
+    /// Adds its own gain to every lane, `pairs` times.
     Sum { gains: &'a [u64; MAX_LANES], pairs: u64, mask: u64 },
-    /// Carries every lane through the same map.
+    /// Applies the same map to every lane.
     Affine { steps: Affine, mask: u64 },
 }
 
@@ -283,7 +289,7 @@ impl Affine {
         Self { multiplier: self.multiplier.wrapping_mul(first.multiplier), summand: self.apply(first.summand) }
     }
 
-    /// This map so many times, by repeated squaring.
+    /// This map `times` times, by repeated squaring.
     const fn repeated(self, mut times: u64) -> Self {
         let (mut power, mut all) = (self, Self { multiplier: 1, summand: 0 });
         while times > 0 {
@@ -297,8 +303,7 @@ impl Affine {
     }
 }
 
-/// Whether the first bytes of `longer` differ from `bytes`: as many instructions for each of them as the compiler has
-/// to, and none to find out where.
+/// Whether the first bytes of `longer` differ from `bytes`; branchless, so that the compiler vectorises it.
 fn differ(bytes: &[u8], longer: &[u8]) -> bool {
     bytes.iter().zip(longer).fold(0, |all, (a, b)| all | (a ^ b)) != 0
 }
@@ -308,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_repeated_is_the_map_again_and_again() {
+    fn a_repeated_map_equals_repeated_application() {
         let step = Affine { multiplier: 13, summand: 7_u64.wrapping_neg() };
         let mut naive = 99;
         for times in 0..200 {

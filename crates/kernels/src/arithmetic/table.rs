@@ -1,8 +1,5 @@
-//! The one table of arithmetic kernels: what each computes, requires, and does per iteration.
-//!
-//! A row is static data beside a body of machine code. [`Kernel::bind`] turns it into something that can run, or says
-//! that the machine cannot: an instruction set that is missing is a value, not a fault. Which row is worth measuring is
-//! the caller's decision; the order of the table (widest first) is all the policy here.
+//! The table of arithmetic kernels. [`Kernel::bind`] turns a row into something that can run, or returns `None` if the
+//! machine cannot. The order of the table (widest first) is the only policy here.
 
 use model::isa::{CpuOp, Element, Isa};
 
@@ -13,14 +10,20 @@ use crate::features::Features;
 use crate::native;
 
 /// Every arithmetic kernel of this architecture. For one operation and element the widest comes first, and for one
-/// instruction set the better body comes first, so the first row that binds is the one to take.
+/// instruction set the better body, so the first row that binds is the one to use.
 pub static KERNELS: &[Kernel] = native::KERNELS;
 
 impl Kernel {
-    /// The kernel ready to run, where `features` and this CPU have all that it requires.
+    /// The kernel ready to run, if `features` and this CPU have all that it requires.
     pub fn bind(&'static self, features: &Features) -> Option<Bound> {
         let bound = || Bound { kernel: self, spaced: self.spaced.filter(|_| features.binds_here()) };
         features.usable(self.requires).then(bound)
+    }
+
+    /// Operands and accumulators drawn from `seed`, even for a kernel that this machine cannot run.
+    #[doc(hidden)]
+    pub fn state(&'static self, seed: u64) -> ArithmeticState {
+        ArithmeticState::seeded(self, seed)
     }
 }
 
@@ -32,12 +35,12 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// The row that was bound.
+    /// The bound row.
     pub const fn kernel(&self) -> &'static Kernel {
         self.kernel
     }
 
-    /// Whether the loop runs with NOPs between its instructions, as this core does better with them.
+    /// Whether the loop runs with NOPs between its instructions, as this core needs.
     pub const fn is_spaced(&self) -> bool {
         self.spaced.is_some()
     }
@@ -47,21 +50,15 @@ impl Bound {
         ArithmeticState::seeded(self.kernel, seed)
     }
 
-    /// Runs the loop for `iterations` iterations, on from where the last run left the accumulators, lap by lap: the end
-    /// of a lap costs less than a thousandth of it.
-    ///
-    /// # Panics
-    /// If `state` is another kernel's.
+    /// Runs the loop for `iterations` iterations, from where the last run left the accumulators, lap by lap: the end of
+    /// a lap costs less than a thousandth of it. Panics if `state` is another kernel's.
     #[inline]
     pub fn run(&self, state: &mut ArithmeticState, iterations: u64) {
         self.run_body(self.spaced.map_or(self.kernel.body, |spaced| spaced.body), state, iterations);
     }
 
-    /// Runs the paced variant of the loop, if there is one: the same work on the same state, for so many iterations. A
-    /// variant exists where [`Kernel::paced_code`] gives one.
-    ///
-    /// # Panics
-    /// If `state` is another kernel's.
+    /// Runs the paced variant of the loop, if [`Kernel::paced_code`] has one: the same work on the same state. Panics
+    /// if `state` is another kernel's.
     pub fn run_paced(&self, state: &mut ArithmeticState, iterations: u64) {
         if let Some(pace) = self.kernel.pace {
             self.run_body(pace.body, state, iterations);
@@ -74,8 +71,8 @@ impl Bound {
         let mut rest = iterations;
         loop {
             let part = rest.min(state.iterations_left());
-            // SAFETY: a `Bound` exists only where `Features::usable` has found the features required on this machine;
-            // variants of a body require no others.
+            // SAFETY: a `Bound` exists only where `Features::usable` has found the required features; variants of a
+            // body require no others.
             unsafe { body(&mut state.registers, part) }
             state.advance(part);
             rest -= part;

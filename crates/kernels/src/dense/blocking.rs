@@ -1,13 +1,12 @@
-//! How a problem is cut so that its parts stay in the caches.
-//!
-//! The loops are those of Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication", ACM TOMS 2008): a
-//! strip of the right factor stays in the first-level cache while a block of the left one passes by from the second;
-//! each part of the result is then read and written once for every `panel` multiply-adds.
+//! How a problem is cut so that its parts stay in the caches, by the loops of Goto and van de Geijn ("Anatomy of
+//! High-Performance Matrix Multiplication", ACM TOMS 2008): a strip of the right factor stays in the first-level cache
+//! while a block of the left one streams from the second; each part of the result is read and written once for every
+//! `panel` multiply-adds.
 
 use crate::dense::number::Number;
 use crate::dense::tile::Tile;
 
-/// Bytes of the data caches that one thread can count on. Zero where unknown, for which a small one is assumed.
+/// Bytes of the data caches per thread. Zero means unknown: a small one is assumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caches {
     /// First level.
@@ -16,36 +15,36 @@ pub struct Caches {
     pub l2: usize,
 }
 
-/// How a problem is cut.
+/// The sizes of the parts of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocking {
     /// Columns that are factored at a time, and the depth of the products: `NB` of HPL.
     pub panel: usize,
-    /// Rows of the left factor that pass through the second-level cache at a time; a multiple of the tile's.
+    /// Rows of the left factor that stream through the second-level cache at a time; a multiple of the tile's.
     pub rows: usize,
     /// The most columns that a thread takes at a time.
     pub columns: usize,
 }
 
-/// Where a cache's size is unknown: the smallest of processors with AVX2 (Haswell: 32 KiB and 256 KiB).
+/// Assumed for unknown caches: the smallest of processors with AVX2 (Haswell: 32 KiB and 256 KiB).
 const SMALL: Caches = Caches { l1d: 32 << 10, l2: 256 << 10 };
 
-/// The deepest products, a multiple of the rows of the fp64 tiles: beyond, little is gained, the panels grow, which one
-/// thread factors, and so do their two packed copies, which are to stay below 64 MiB where the order is 10000.
+/// The deepest products, a multiple of the rows of the fp64 tiles: beyond, little is gained, while panels, which one
+/// thread factors, grow, and so do their two packed copies, which stay below 64 MiB up to an order of 10000.
 const DEEPEST: usize = 264;
 
-/// Below this depth it costs more to read and write the result so often than to fetch the strip anew now and then.
+/// Below this depth, reading and writing the result so often costs more than reloading the strip now and then.
 const SHALLOW: usize = 180;
 
-/// The most columns of a piece of work: each reads the whole left factor from beyond the second-level cache, which is
-/// then less than a hundredth of what it computes; more would only take memory.
+/// The most columns of a piece of work: each reads the whole left factor from beyond the second-level cache, less than
+/// a hundredth of what it computes.
 const MOST_COLUMNS: usize = 2048;
 
-/// The deepest products of a tile that stay in a first level of so many bytes.
+/// The deepest products of a tile that stay in a first level of this size.
 fn deepest<T: Number>(tile: &Tile<T>, l1d: usize) -> usize {
     let level = |elements: usize| elements * size_of::<T>();
-    // A strip of the right factor and a stripe of the left one may have three quarters: what passes then drives out nothing
-    // that is still to be used. Where that would be too little depth, the strip alone may have half.
+    // A strip of the right factor and a stripe of the left one may have three quarters, so that streaming data
+    // evict nothing that is still needed. If that is too little depth, the strip alone may have half.
     let both = 3 * l1d / 4 / level(tile.rows + tile.columns);
     let strip = l1d / 2 / level(tile.columns);
     (if both < SHALLOW { strip } else { both }).min(DEEPEST)
@@ -54,16 +53,16 @@ fn deepest<T: Number>(tile: &Tile<T>, l1d: usize) -> usize {
 impl Blocking {
     /// For factors of order `n` with this tile.
     pub fn new<T: Number>(tile: &Tile<T>, n: usize, caches: Caches) -> Self {
-        // Small problems are cut into a score of panels at least, or the first and the last are all there is.
+        // Small problems are cut into at least twenty panels, or the first and the last would be all.
         Self::deep(tile, (n / 20).max(4 * tile.rows), caches)
     }
 
-    /// For products with this tile, whatever their size: they have no panels that one thread factors.
+    /// For products with this tile, of any size: they have no panels that one thread factors.
     pub fn of_products<T: Number>(tile: &Tile<T>, caches: Caches) -> Self {
         Self::deep(tile, DEEPEST, caches)
     }
 
-    /// As deep as the first level allows, and no deeper than this.
+    /// As deep as the first level allows, at most `most`.
     fn deep<T: Number>(tile: &Tile<T>, most: usize, caches: Caches) -> Self {
         let known = |bytes: usize, small: usize| if bytes == 0 { small } else { bytes };
         let (l1d, l2) = (known(caches.l1d, SMALL.l1d), known(caches.l2, SMALL.l2));
@@ -71,20 +70,20 @@ impl Blocking {
         Self { panel, rows: 0, columns: 0 }.fitted(tile, l2)
     }
 
-    /// The same caches, but panels of so many columns (at least 1).
+    /// The same caches, but panels of this number of columns (at least 1).
     #[must_use]
     pub fn with_panel<T: Number>(self, tile: &Tile<T>, panel: usize, caches: Caches) -> Self {
         let l2 = if caches.l2 == 0 { SMALL.l2 } else { caches.l2 };
         Self { panel: panel.max(1), ..self }.cut(tile, l2)
     }
 
-    /// Whole stripes in a panel, so that the next begins on a line where this one does.
+    /// Whole stripes per panel, so that the next begins on a line where this one does.
     fn fitted<T: Number>(self, tile: &Tile<T>, l2: usize) -> Self {
         Self { panel: (self.panel / tile.rows).max(1) * tile.rows, ..self }.cut(tile, l2)
     }
 
     /// A quarter of the second level for a block of the left factor: strips of the right factor and tiles of the result
-    /// pass through the same cache, and of a virtual machine's a neighbour may use a part.
+    /// pass through the same cache, and another VM may use a part.
     fn cut<T: Number>(self, tile: &Tile<T>, l2: usize) -> Self {
         let level = self.panel * size_of::<T>();
         let stripes = (l2 / 4 / level / tile.rows).max(1);
@@ -92,8 +91,8 @@ impl Blocking {
     }
 }
 
-/// A leading dimension for columns of `rows` elements: whole cache lines, and an odd number of them, so that columns
-/// side by side do not fall into the same sets of a cache.
+/// A leading dimension for columns of `rows` elements: an odd number of whole cache lines, so that adjacent columns do
+/// not fall into the same sets of a cache.
 pub const fn padded<T>(rows: usize) -> usize {
     let line = 64 / size_of::<T>();
     let lines = rows.div_ceil(line);
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
     use crate::dense::real::Real;
 
-    /// What of the first level a strip takes, and with it a stripe, in percent.
+    /// The shares of the first level that a strip, and a strip with a stripe, take in percent.
     fn shares<T: Real>(tile: &Tile<T>, depth: usize, l1d: usize) -> [usize; 2] {
         [tile.columns, tile.columns + tile.rows].map(|elements| 100 * elements * depth * size_of::<T>() / l1d)
     }
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tile_works_on_stays_in_the_first_level() {
+    fn the_working_set_of_a_tile_stays_in_the_first_level() {
         holds::<f64>();
         holds::<f32>();
     }

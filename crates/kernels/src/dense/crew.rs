@@ -1,11 +1,9 @@
-//! The threads that work one problem together: how they wait for each other without the operating system.
+//! The threads that work on one problem together, and how they wait without the operating system.
 //!
-//! A crew starts no thread. Its caller calls the same method of a problem on every thread of the crew, each with its own
-//! number, and the threads meet inside. They wait by spinning, as a wait is short against a system call; where it is
-//! not, because there are more threads than cores, the caller's `pause` lets another thread run.
-//!
-//! A thread that panics or gives up abandons the crew: every other thread returns [`Abandoned`] instead of waiting for
-//! ever, and so does every later call.
+//! A crew starts no thread: its caller calls the same method of a problem on every thread, each with its own number,
+//! and the threads meet inside. They wait by spinning, since a wait is short compared with a system call; if it is not,
+//! because there are more threads than cores, the caller's `pause` yields. If a thread panics or gives up, every other
+//! thread returns [`Abandoned`], now and in every later call.
 
 use core::error::Error;
 use core::fmt;
@@ -15,32 +13,31 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 /// The most threads of a crew.
 pub const MOST_THREADS: usize = 1024;
 
-/// Looks at what is waited for between two calls of `pause`: about ten microseconds, as a processor's hint that it spins
-/// takes 10 to 140 cycles. Short against the time slice of a thread that has no core, long against the meetings of
-/// threads that have one.
+/// Checks of the condition between two calls of `pause`: about ten microseconds, as a processor's spin hint takes 10 to
+/// 140 cycles. Short compared with a thread's time slice, long compared with a meeting.
 const PATIENCE: u32 = 256;
 
-/// Nobody works on the problem.
+/// No thread works on the problem.
 const IDLE: usize = 0;
 
-/// How many threads work on a problem, and what they do while they wait long.
+/// The threads that work on a problem, and what they do during long waits.
 pub struct Crew {
     threads: usize,
     pause: fn(),
-    /// Threads that have come to the present meeting.
+    /// Threads that have arrived at the current meeting.
     arrived: AtomicUsize,
     /// Meetings that have taken place.
     meetings: AtomicUsize,
-    /// What the threads are about to do together, or are doing.
+    /// The current phase.
     phase: AtomicUsize,
     /// A bit for each thread that is inside.
     inside: [AtomicU64; MOST_THREADS / 64],
     abandoned: AtomicBool,
 }
 
-/// A thread of the crew has panicked, or the crew was called in a way that cannot work: twice under the same number, by
-/// more threads than it has, or for different things at a time. The problem is in no defined state, and all its
-/// methods return this from now on.
+/// A thread of the crew has panicked, or the crew was called wrongly: twice under the same number, by more threads than
+/// it has, or for two phases at a time. The state of the problem is undefined, and all its methods return this from now
+/// on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abandoned;
 
@@ -62,8 +59,8 @@ impl fmt::Debug for Crew {
 }
 
 impl Crew {
-    /// A crew of 1 to [`MOST_THREADS`] threads (other numbers are brought into that range), which calls `pause` every
-    /// ten microseconds or so while it waits.
+    /// A crew of 1 to [`MOST_THREADS`] threads (other numbers are clamped), which calls `pause` about every ten
+    /// microseconds while it waits.
     pub fn new(threads: usize, pause: fn()) -> Self {
         Self {
             threads: threads.clamp(1, MOST_THREADS),
@@ -76,12 +73,12 @@ impl Crew {
         }
     }
 
-    /// How many threads it has.
+    /// The number of threads.
     pub const fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Gives up: whoever waits, or comes later, is told so.
+    /// Gives up: every thread that waits, now or later, returns an error.
     pub fn abandon(&self) {
         self.abandoned.store(true, Ordering::Release);
     }
@@ -91,9 +88,9 @@ impl Crew {
         self.abandoned.load(Ordering::Acquire)
     }
 
-    /// Has `work` done by all threads of the crew, each of which calls this with its own number below
-    /// [`threads`](Self::threads) and the same `phase`, a number above 0. No thread begins before all are there and
-    /// `before` has been called by one of them, and none returns before all have finished.
+    /// Does `work` with all threads of the crew, each of which calls this with its own number below
+    /// [`threads`](Self::threads) and the same `phase`, a number above 0. No thread begins before all have arrived and
+    /// one of them has called `before`, and none returns before all have finished.
     pub(super) fn together<R>(
         &self,
         thread: usize,
@@ -105,17 +102,17 @@ impl Crew {
         self.meet_and(before)?;
         let result = work()?;
         self.meet_and(|| self.phase.store(IDLE, Ordering::Relaxed))?;
-        leave.in_peace();
+        leave.finished();
         Ok(result)
     }
 
-    /// Waits until all threads of the crew have come here.
+    /// Waits until all threads of the crew have arrived.
     #[inline]
     pub(super) fn meet(&self) -> Result<(), Abandoned> {
         self.meet_and(|| {})
     }
 
-    /// Waits until all threads of the crew have come here and the last of them has done what it was given to do.
+    /// Waits until all threads of the crew have arrived and the last of them has called `last`.
     pub(super) fn meet_and(&self, last: impl FnOnce()) -> Result<(), Abandoned> {
         let meeting = self.meetings.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
@@ -130,7 +127,7 @@ impl Crew {
         self.wait_until(|| self.meetings.load(Ordering::Acquire) != meeting)
     }
 
-    /// Spins until something is so.
+    /// Spins until the condition holds.
     pub(super) fn wait_until(&self, mut is_so: impl FnMut() -> bool) -> Result<(), Abandoned> {
         let mut looks = 0_u32;
         while !is_so() {
@@ -146,7 +143,7 @@ impl Crew {
         if self.is_abandoned() { Err(Abandoned) } else { Ok(()) }
     }
 
-    /// Registers a thread for a phase; what is returned gives the crew up unless it is told that all went well.
+    /// Registers a thread for a phase; the returned guard abandons the crew unless it is finished.
     fn enter(&self, thread: usize, phase: usize) -> Result<Leave<'_>, Abandoned> {
         if thread >= self.threads {
             self.abandon();
@@ -164,7 +161,7 @@ impl Crew {
     }
 }
 
-/// Gives the crew up when it is dropped, as by a panic.
+/// Abandons the crew when dropped, as by a panic.
 struct Leave<'a> {
     crew: &'a Crew,
     thread: usize,
@@ -172,7 +169,7 @@ struct Leave<'a> {
 
 impl Leave<'_> {
     /// The thread has done its part and may come again.
-    fn in_peace(self) {
+    fn finished(self) {
         self.crew.inside[self.thread / 64].fetch_and(!(1 << (self.thread % 64)), Ordering::AcqRel);
         core::mem::forget(self);
     }

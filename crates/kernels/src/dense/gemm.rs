@@ -18,7 +18,7 @@ pub(super) struct Left<T> {
     pub(super) stripe: usize,
     /// Elements from one column of a stripe to the next.
     pub(super) step: usize,
-    /// The last stripe, where it has fewer rows than the tile and is not padded: a padded copy of it, packed.
+    /// A padded, packed copy of the last stripe, if that has fewer rows than the tile.
     pub(super) edge: Option<*const T>,
 }
 
@@ -30,7 +30,7 @@ impl<T> Clone for Left<T> {
 
 impl<T> Copy for Left<T> {}
 
-/// A product that is taken from something: how deep, its right factor in packed strips of the tile's columns, and where its result lies.
+/// A product that is subtracted from a result, with the right factor in packed strips of the tile's columns.
 pub(super) struct Update<T: 'static> {
     pub(super) tile: BoundTile<T>,
     pub(super) levels: Levels,
@@ -43,9 +43,9 @@ pub(super) struct Update<T: 'static> {
 }
 
 impl<T: Number> Update<T> {
-    /// Takes the product from the result, in these rows of it, which begin with a stripe: strip after strip, each by all
-    /// stripes. The packed stripes of the `upcoming` rows are fetched into the second-level cache meanwhile, evenly
-    /// over all tiles: the first strip would else wait for each line of them.
+    /// Subtracts the product from these rows of the result, which begin with a stripe: strip after strip, each by all
+    /// stripes. The packed stripes of the `upcoming` rows are prefetched into the second-level cache meanwhile, evenly
+    /// over all tiles: otherwise the first strip would wait for each of their lines.
     ///
     /// # Safety
     /// Factors and result are valid; nobody else writes to the factors or uses this part of the result.
@@ -71,14 +71,14 @@ impl<T: Number> Update<T> {
         }
     }
 
-    /// The rows of the block that comes after one that ends with `end`: after the last the first, as the next piece of
-    /// work begins with it.
+    /// The rows of the block after one that ends with `end`: after the last the first, with which the next piece of
+    /// work begins.
     pub(super) fn upcoming(&self, end: usize, block: usize) -> Range<usize> {
         let start = if end < self.rows { end } else { 0 };
         start..self.rows.min(start + block)
     }
 
-    /// Takes the product from the whole result, stripe after stripe, each by all strips.
+    /// Subtracts the product from the whole result, stripe after stripe, each by all strips.
     ///
     /// # Safety
     /// As for [`by_strips`](Self::by_strips).
@@ -103,7 +103,7 @@ impl<T: Number> Update<T> {
         };
         let result = self.result.at(row, column);
         if is_whole_stripe && column + tile_columns <= self.columns {
-            // SAFETY: the factors and this tile of the result are valid, the caller says.
+            // SAFETY: the caller vouches for the factors and this tile of the result.
             unsafe { self.tile.run(self.levels, left, right, (result, self.result.step()), next) };
         } else {
             let rows = tile_rows.min(self.rows - row);

@@ -1,4 +1,4 @@
-//! Memory that several threads work on at once: a matrix in columns, and the buffer that it lies in.
+//! Memory shared by several threads: a matrix in columns, and the buffer that holds it.
 
 use core::cell::UnsafeCell;
 use core::ops::{DerefMut, Range};
@@ -13,11 +13,11 @@ pub(super) struct Store<T, S> {
     needed: usize,
 }
 
-// SAFETY: the owner is only touched by one thread at a time, as `lend` demands of its callers; the pointer is plain.
+// SAFETY: the owner is only accessed by one thread at a time, as `lend` demands of its callers; the pointer is plain.
 unsafe impl<T: Send, S: Send> Sync for Store<T, S> {}
 
 impl<T, S: DerefMut<Target = [T]>> Store<T, S> {
-    /// Takes a buffer, or gives it back where it has fewer elements than are needed.
+    /// Takes a buffer, or returns it if it has fewer elements than needed.
     pub(super) fn new(owner: S, needed: usize) -> Result<Self, S> {
         if owner.len() < needed {
             return Err(owner);
@@ -25,34 +25,33 @@ impl<T, S: DerefMut<Target = [T]>> Store<T, S> {
         Ok(Self { owner: UnsafeCell::new(owner), first: AtomicPtr::new(null_mut()), needed })
     }
 
-    /// Looks up where the buffer lies; false where it has become too short.
+    /// Updates the pointer to the buffer; false if that has become too short.
     ///
     /// # Safety
     /// No other thread calls this, and none uses what `first` gave it before.
     pub(super) unsafe fn lend(&self) -> bool {
-        // SAFETY: nobody else has a reference to the owner or into its buffer, the caller says.
+        // SAFETY: nobody else has a reference to the owner or into its buffer, by the caller's promise.
         let buffer = unsafe { &mut **self.owner.get() };
         self.first.store(buffer.as_mut_ptr(), Ordering::Release);
         buffer.len() >= self.needed
     }
 
-    /// Where the buffer lies, as long as it is lent.
+    /// The address of the buffer while it is lent.
     pub(super) fn first(&self) -> *mut T {
         self.first.load(Ordering::Acquire)
     }
 
-    /// The owner.
     pub(super) fn into_inner(self) -> S {
         self.owner.into_inner()
     }
 
-    /// The buffer, for who has it alone.
+    /// The buffer, for exclusive use.
     pub(super) fn get_mut(&mut self) -> &mut [T] {
         self.owner.get_mut()
     }
 }
 
-/// A matrix in columns, each of which begins `step` elements after the one before.
+/// A matrix in columns that are `step` elements apart.
 #[derive(Debug)]
 pub(super) struct Grid<T> {
     first: *mut T,
@@ -68,7 +67,7 @@ impl<T> Clone for Grid<T> {
 impl<T> Copy for Grid<T> {}
 
 impl<T> Grid<T> {
-    /// The matrix that begins there.
+    /// The matrix that begins at `first`.
     pub(super) const fn new(first: *mut T, step: usize) -> Self {
         Self { first, step }
     }
@@ -79,7 +78,7 @@ impl<T> Grid<T> {
         self.step
     }
 
-    /// Where an entry lies.
+    /// The address of an entry.
     #[inline]
     pub(super) const fn at(self, row: usize, column: usize) -> *mut T {
         self.first.wrapping_add(column * self.step + row)
@@ -88,18 +87,17 @@ impl<T> Grid<T> {
     /// Some rows of a column.
     ///
     /// # Safety
-    /// They are valid, and nobody else refers to them or, but for reading them through a reference that is shared as
-    /// well, uses them while what is returned lives.
+    /// They are valid, and nobody writes to them while the result lives.
     #[inline]
     pub(super) unsafe fn column<'a>(self, column: usize, rows: Range<usize>) -> &'a [T] {
         // SAFETY: the caller's promise.
         unsafe { slice::from_raw_parts(self.at(rows.start, column), rows.len()) }
     }
 
-    /// Some rows of a column, to be changed.
+    /// Some rows of a column, writable.
     ///
     /// # Safety
-    /// They are valid, and nobody else uses them while what is returned lives.
+    /// They are valid, and nobody else uses them while the result lives.
     #[inline]
     pub(super) unsafe fn column_mut<'a>(self, column: usize, rows: Range<usize>) -> &'a mut [T] {
         // SAFETY: the caller's promise.

@@ -1,15 +1,10 @@
-//! Dense linear algebra that is timed: the product of two matrices, and the solution of `A x = b` by LU factorisation
-//! with partial pivoting, as LINPACK and HPL do it.
+//! Dense linear algebra: the product of two matrices ([`Product`]), and the solution of `A x = b` by LU factorisation
+//! with partial pivoting as in LINPACK and HPL ([`Solver`]), or in mixed precision as in HPL-MxP ([`Mixed`]).
 //!
-//! * [`Tile`] — the innermost loops, one row of a table for each element type and instruction set;
-//! * [`Blocking`] — how a problem is cut for the caches;
-//! * [`Crew`] — the threads that work a problem together: they are the caller's, and meet inside;
-//! * [`Product`] — the product of two matrices that a crew draws, multiplies and checks, in the caller's buffers;
-//! * [`Solver`] — a system of equations that a crew fills, solves and checks;
-//! * [`Mixed`] — the same in fp64 by factors in fp32, their products in bf16 where the tile says so, and refinement.
-//!
-//! Matrices lie in columns, entries are drawn from a seed by [`Uniform`], so that a result is checked against a system
-//! drawn again. Nothing here allocates, reads a clock or calls the operating system.
+//! [`Tile`] has the innermost loops, [`Blocking`] cuts a problem for the caches, and the threads of a [`Crew`], which
+//! are the caller's, work on it together. Matrices are in columns; entries are drawn from a seed by [`Uniform`], so
+//! that a result is checked against a system drawn again. Nothing here allocates, reads a clock or calls the operating
+//! system.
 
 mod blocking;
 mod crew;

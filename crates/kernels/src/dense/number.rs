@@ -1,4 +1,4 @@
-//! The numbers that dense linear algebra is done in.
+//! The number types of dense linear algebra.
 
 use core::fmt::Debug;
 use core::ops::{Add, Div, Mul, Neg, Sub};
@@ -31,14 +31,14 @@ pub trait Number:
     const ZERO: Self;
     /// 1.
     const ONE: Self;
-    /// The smallest number whose reciprocal is finite and exact enough: the smallest normal one.
+    /// The smallest normal number, whose reciprocal is finite and exact enough.
     const SMALLEST_NORMAL: Self;
     /// The unit roundoff, half the distance from 1 to the next number: 2^-53 for `f64`, as in HPL's residual (its
     /// `HPL_pdlamch` gives this "relative machine eps"), 2^-24 for `f32`.
     const ROUNDOFF: f64;
-    /// How many of 64 bits its significand has no place for.
+    /// The bits of 64 that its significand lacks.
     const SPARE_BITS: u32;
-    /// The type's word.
+    /// The type as an element.
     const ELEMENT: Element;
 
     /// The magnitude.

@@ -1,4 +1,4 @@
-//! Factors rearranged in the order in which the tile reads them.
+//! Factors rearranged into the order in which the tile reads them.
 
 use core::ops::Range;
 
@@ -7,19 +7,18 @@ use crate::dense::number::Number;
 use crate::dense::tile::{BoundTile, Scratch};
 use crate::native::tiles::{copy_past_caches, fetch};
 
-/// Stripes that are packed at once, where there are so many: a column of them is long enough for the processor to fetch
-/// it ahead, and few enough targets are written to.
+/// Stripes that are packed at once: a column of them is long enough for the hardware prefetcher, and the targets are
+/// few enough.
 pub(super) const STRIPES: usize = 8;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Packs some stripes of a left factor one after another, each of `height` rows of some columns; the last is padded with
-/// zeros where it has fewer.
+/// Packs stripes of a left factor one after another, each of `height` rows of some columns, the last one padded with
+/// zeros.
 ///
-/// # Safety
-/// The entries are valid to read, and `target` for `height` by the number of columns elements of each stripe to write;
-/// nobody else uses the target or writes to the entries.
+/// # Safety The entries are valid to read, and `target` for `height` by the number of columns elements of each stripe
+/// to write; nobody else uses the target or writes to the entries.
 pub(super) unsafe fn stripes<T: Number>(
     grid: Grid<T>,
     rows: Range<usize>,
@@ -32,7 +31,7 @@ pub(super) unsafe fn stripes<T: Number>(
         // SAFETY: the caller's promise.
         let entries = unsafe { grid.column(column, rows.clone()) };
         for (index, entries) in entries.chunks(height).enumerate() {
-            // SAFETY: this column of this stripe of the target, as the caller says.
+            // SAFETY: this column of this stripe of the target, which the caller vouches for.
             let packed =
                 unsafe { core::slice::from_raw_parts_mut(target.add(index * stripe + level * height), height) };
             let (packed, padding) = packed.split_at_mut(entries.len());
@@ -42,7 +41,7 @@ pub(super) unsafe fn stripes<T: Number>(
     }
 }
 
-/// Packs some stripes of a left factor as [`stripes`] does, but as pairs of bf16: two columns in the place of one.
+/// Packs stripes of a left factor like [`stripes`], but as pairs of bf16: two columns in the place of one.
 ///
 /// # Safety
 /// As for [`stripes`], with the tile's rows for the height and half as many columns, rounded up, in the target.
@@ -63,7 +62,7 @@ pub(super) unsafe fn paired_stripes<T: Number>(
                 let second = (column + 1 < columns.end).then(|| grid.column(column + 1, part.clone()));
                 (grid.column(column, part.clone()), second)
             };
-            // SAFETY: this level of this stripe of the target, as the caller says.
+            // SAFETY: this level of this stripe of the target, which the caller vouches for.
             let packed =
                 unsafe { core::slice::from_raw_parts_mut(target.add(index * stripe + level * height), height) };
             let (packed, padding) = packed.split_at_mut(part.len());
@@ -73,8 +72,8 @@ pub(super) unsafe fn paired_stripes<T: Number>(
     }
 }
 
-/// Makes strips of a right factor, packed one after another for so many columns of so much depth, into strips of pairs of
-/// bf16, which lie one after another from the same place on.
+/// Converts packed strips of a right factor, of `columns` columns and this depth, into strips of pairs of bf16 from the
+/// same address on.
 ///
 /// # Safety
 /// The strips are valid, and nobody else uses them.
@@ -86,7 +85,7 @@ pub(super) unsafe fn pair_strips<T: Number>(tile: BoundTile<T>, first: *mut T, d
         let target = first.wrapping_add(strip * depth.div_ceil(2) * width);
         for level in (0..depth).step_by(2) {
             let count = 2.min(depth - level) * width;
-            // SAFETY: the caller's promise. A pair is written no further on than where its first row was read, and both
+            // SAFETY: the caller's promise. A pair is written no further than where its first row was read, and both
             // its rows were read before.
             let pairs = unsafe {
                 core::ptr::copy_nonoverlapping(source.add(level * width), rows.0.as_mut_ptr(), count);
@@ -98,12 +97,11 @@ pub(super) unsafe fn pair_strips<T: Number>(tile: BoundTile<T>, first: *mut T, d
     }
 }
 
-/// Packs a strip of a right factor: `rows` of `columns` (at most `width`), row by row, padded with zeros to `width`. The
-/// columns of the next strip are fetched meanwhile: each is too short for the processor to look ahead in it.
+/// Packs a strip of a right factor: `rows` of `columns` (at most `width`), row by row, padded with zeros to `width`.
+/// Prefetches the columns of the next strip, which are too short for the hardware prefetcher.
 ///
-/// # Safety
-/// The entries are valid to read, and `target` for `width * rows` elements to write; nobody else uses the target or
-/// writes to the entries.
+/// # Safety The entries are valid to read, and `target` for `width * rows` elements to write; nobody else uses the
+/// target or writes to the entries.
 pub(super) unsafe fn strip<T: Number>(
     grid: Grid<T>,
     rows: Range<usize>,
@@ -129,9 +127,9 @@ pub(super) unsafe fn strip<T: Number>(
     }
 }
 
-/// Packs a whole strip as [`strip`] does, but past the caches: for a factor that they cannot hold until it is used. The
-/// memory then moves a third less, and what the caches hold stays. To be followed by [`settle`](crate::native::tiles::settle)
-/// before others read it.
+/// Packs a whole strip like [`strip`], but past the caches, for a factor that they cannot hold until it is used: a
+/// third less memory traffic, and the caches keep their contents. Call [`settle`](crate::native::tiles::settle) before
+/// other threads read it.
 ///
 /// # Safety
 /// As for [`strip`].
@@ -143,7 +141,7 @@ pub(super) unsafe fn strip_past_caches<T: Number>(
 ) {
     let (width, line) = (columns.len(), LINE / size_of::<T>());
     let mut part = Scratch::<T>::new();
-    // As many rows as a line of a column has, if there is room for them.
+    // As many rows as a line of a column has, if there is room.
     let height = line.min(part.0.len() / width).max(1);
     for first in rows.clone().step_by(height) {
         let some = first..rows.end.min(first + height);
@@ -155,7 +153,7 @@ pub(super) unsafe fn strip_past_caches<T: Number>(
                 packed[place] = *entry;
             }
         }
-        // SAFETY: these rows of the target, as the caller says.
+        // SAFETY: these rows of the target, which the caller vouches for.
         unsafe {
             copy_past_caches(part.0.as_ptr(), target.add((first - rows.start) * width), some.len() * width);
         }
@@ -186,7 +184,7 @@ pub(super) unsafe fn unpack_strip<T: Number>(
 mod tests {
     use super::*;
 
-    /// A strip of every number of rows up to two pieces, packed both ways, to where it is aligned and to where it is not.
+    /// Packs strips of many lengths both ways, to aligned and unaligned addresses.
     fn both_ways_agree<T: Number>(width: usize, value: fn(usize) -> T) {
         const STEP: usize = 40;
         const WIDEST: usize = 16;
@@ -207,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strip_is_packed_past_the_caches_as_it_is_packed_otherwise() {
+    fn a_strip_is_packed_past_the_caches_like_otherwise() {
         for width in [1, 4, 6, 8, 16] {
             both_ways_agree::<f64>(width, |index| index as f64 + 0.5);
             both_ways_agree::<f32>(width, |index| index as f32 + 0.5);

@@ -1,8 +1,8 @@
-//! The product of two matrices, `C = C - A B`: what BLAS calls GEMM with -1 and 1, the part of a factorisation that takes
-//! nearly all of its time, and so the ceiling that its rate has.
+//! The product of two matrices, `C = C - A B` (GEMM with -1 and 1): the part of a factorisation that takes nearly all
+//! of its time, and so the limit of its rate.
 //!
-//! A part of the depth of both factors is packed, and then threads take columns of C by turns. A thread that finds none left
-//! packs the next part while the others finish theirs, and goes on with it ([`crate::dense::stages`]).
+//! A part of the depth of both factors is packed, then threads take columns of C. A thread that finds none left packs
+//! the next part while the rest finish theirs, and continues with it ([`crate::dense::stages`]).
 
 use core::fmt;
 use core::ops::{DerefMut, Range};
@@ -32,11 +32,11 @@ pub struct Shape<T: 'static> {
     pub depth: usize,
     /// Elements from one column of A, B and C to the next, at least their rows.
     pub steps: [usize; 3],
-    /// From what the entries are drawn.
+    /// The seed of the entries.
     pub seed: u64,
     /// The tile.
     pub tile: BoundTile<T>,
-    /// How it is cut: into parts of the depth of [`Blocking::panel`].
+    /// The sizes of its parts; the depth is cut into parts of [`Blocking::panel`].
     pub blocking: Blocking,
 }
 
@@ -46,7 +46,7 @@ impl<T: Number> Shape<T> {
         Self { rows: n, columns: n, depth: n, steps: [step; 3], seed, tile, blocking }
     }
 
-    /// Elements of A, B and C; `None` where that is beyond what can be addressed.
+    /// Elements of A, B and C; `None` if they cannot be addressed.
     pub fn operand_lens(&self) -> Option<[usize; 3]> {
         let lens = [(self.steps[0], self.depth), (self.steps[1], self.columns), (self.steps[2], self.columns)];
         let [a, b, c] = lens.map(|(step, columns)| {
@@ -56,7 +56,7 @@ impl<T: Number> Shape<T> {
         Some([a?, b?, c?])
     }
 
-    /// Elements of the workspace for so many threads.
+    /// Elements of the workspace for this number of threads.
     pub fn workspace_len(&self, threads: usize) -> usize {
         (rooms(threads) * self.packed_len()).max(VECTORS * self.depth)
     }
@@ -66,7 +66,7 @@ impl<T: Number> Shape<T> {
         2.0 * self.rows as f64 * self.columns as f64 * self.depth as f64
     }
 
-    /// How much of the depth is worked on at a time.
+    /// The depth that is processed at a time.
     fn part(&self) -> usize {
         self.blocking.panel.clamp(1, self.depth.max(1))
     }
@@ -80,38 +80,38 @@ impl<T: Number> Shape<T> {
         apart::<T>(self.rows.next_multiple_of(self.tile.rows()) * self.part())
     }
 
-    /// Where the entries of A, B and C come from.
+    /// The entries of A, B and C.
     fn uniforms(&self) -> [Uniform; 3] {
         let of = |number, rows| Uniform::new(mix(self.seed.wrapping_add(number)), rows);
         [of(0, self.rows), of(1, self.depth), of(2, self.rows)]
     }
 }
 
-/// Whether a product is one.
+/// The check of a product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verified {
-    /// The largest error of `C x` over the rows, for vectors `x` of random signs (Freivalds, "Probabilistic machines can
-    /// use less running time", 1977), as a share of what rounding can be expected to stay below.
+    /// The largest error of `C x` over the rows, for vectors `x` of random signs (Freivalds, "Probabilistic machines
+    /// can use less running time", 1977), as a share of the limit of expected rounding.
     pub scaled: f64,
-    /// Entries, of [`SAMPLES`], whose error is larger than rounding can make it.
+    /// Entries, of [`SAMPLES`], whose error exceeds what rounding can cause.
     pub wrong_entries: usize,
 }
 
 impl Verified {
-    /// Whether it is the product; what is no number is none.
+    /// Whether it is the product; NaN is not.
     pub fn passes(&self) -> bool {
         self.scaled < 1.0 && self.wrong_entries == 0
     }
 }
 
-/// Entries that are computed anew one by one.
+/// Entries that are recomputed one by one.
 pub const SAMPLES: usize = 64;
 
-/// Vectors that the product is multiplied by. A fault of several entries of a row escapes one with a probability of
-/// one half at most, a fault of one entry none.
+/// Vectors by which the product is multiplied. A fault of several entries of a row escapes one with a probability of at
+/// most one half, a fault of one entry none.
 const VECTORS: usize = 4;
 
-/// What the threads do together.
+/// The phases of the crew.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Fill = 1,
@@ -119,7 +119,7 @@ enum Phase {
     Verify,
 }
 
-/// What is to be done in a part of the depth: stripes of A and strips of B to pack, columns of C to compute.
+/// The work of a part of the depth: stripes of A and strips of B to pack, columns of C to compute.
 #[derive(Debug, Default)]
 struct Work {
     left: Jobs,
@@ -130,7 +130,7 @@ struct Work {
 /// Two matrices that a crew of threads draws, multiplies and checks.
 ///
 /// Every method with a `thread` is called by all threads of the crew, each with its own number from 0, and returns when
-/// all have done their part. Nothing is allocated.
+/// all have done their part. It fails if another thread has given up. Nothing is allocated.
 pub struct Product<T: Number, S> {
     shape: Shape<T>,
     crew: Crew,
@@ -138,7 +138,7 @@ pub struct Product<T: Number, S> {
     workspace: Store<T, S>,
     work: Work,
     places: CrewStages,
-    /// The largest scaled error, as the bits of a number that is not negative.
+    /// The largest scaled error, as the bits of a non-negative number.
     error: AtomicU64,
     wrong_entries: AtomicUsize,
 }
@@ -152,9 +152,6 @@ impl<T: Number, S> fmt::Debug for Product<T, S> {
 impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
     /// Sets a product up in the buffers of A, B and C, of at least [`Shape::operand_lens`] elements, and a workspace of
     /// [`Shape::workspace_len`].
-    ///
-    /// # Errors
-    /// The shape is none, or a buffer is too small.
     pub fn new(shape: Shape<T>, crew: Crew, operands: [S; 3], workspace: S) -> Result<Self, Unfit> {
         if shape.rows == 0 || shape.columns == 0 || shape.depth == 0 {
             return Err(Unfit::Order);
@@ -194,9 +191,6 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
     }
 
     /// Draws A, B and C.
-    ///
-    /// # Errors
-    /// Another thread has given up.
     pub fn fill(&self, thread: usize) -> Result<(), Abandoned> {
         self.together(thread, Phase::Fill, || {
             let Shape { rows, columns, depth, .. } = self.shape;
@@ -215,13 +209,10 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         })
     }
 
-    /// Takes the product from C. `look` is called between pieces of work of a few milliseconds at most.
-    ///
-    /// # Errors
-    /// Another thread has given up.
+    /// Subtracts the product from C. `look` is called between pieces of work of at most a few milliseconds.
     pub fn multiply(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         self.together(thread, Phase::Multiply, || {
-            // SAFETY: all threads are here, and nobody reads what is packed.
+            // SAFETY: all threads are here, and nobody reads packed factors.
             unsafe { self.pack(0) };
             for part in 0..self.shape.depth.div_ceil(self.shape.part()) {
                 self.crew.wait_until(|| self.is_packed(part))?;
@@ -229,24 +220,21 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
                 unsafe { self.compute(thread, part, look) }?;
                 self.places.finish(thread, part);
                 self.crew.wait_until(|| self.places.have_finished(part))?;
-                // SAFETY: all have finished with the part that was in that room; a thread alone has done with the one
-                // room that it has.
+                // SAFETY: all have finished with the part that was in that room; a thread alone has finished with its
+                // one room.
                 unsafe { self.pack(part + 1) };
             }
             Ok(())
         })
     }
 
-    /// Checks C after one [`multiply`](Self::multiply) of what was filled, against operands drawn again.
-    ///
-    /// # Errors
-    /// Another thread has given up.
+    /// Checks C after one [`multiply`](Self::multiply) of the filled operands, against operands drawn again.
     pub fn verify(&self, thread: usize) -> Result<Verified, Abandoned> {
         self.together(thread, Phase::Verify, || {
             let (threads, vectors) = (self.crew.threads(), Grid::new(self.room().at(0, 0), self.shape.depth));
             for row in own(self.shape.depth, thread, threads) {
                 for (vector, value) in self.right_times_signs(row).into_iter().enumerate() {
-                    // SAFETY: the workspace has room for so many vectors, and the row is only this thread's.
+                    // SAFETY: the workspace has room for these vectors, and the row is only this thread's.
                     unsafe { vectors.at(row, vector).write(T::from_f64(value)) };
                 }
             }
@@ -265,7 +253,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         })
     }
 
-    /// Has the threads do something with the buffers.
+    /// Runs a phase on all threads, with the buffers lent.
     fn together<R>(
         &self,
         thread: usize,
@@ -300,27 +288,26 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         Grid::new(self.workspace.first(), 0)
     }
 
-    /// Where the packed left and right factors of a part of the depth lie.
+    /// The addresses of the packed left and right factors of a part of the depth.
     fn packed(&self, part: usize) -> (*mut T, *mut T) {
         let room = part % rooms(self.crew.threads()) * self.shape.packed_len();
         (self.room().at(room, 0), self.room().at(room + self.shape.left_len(), 0))
     }
 
-    /// The columns of A and rows of B that are a part of the depth; none beyond the last.
+    /// The columns of A and rows of B of a part of the depth; empty beyond the last.
     fn levels(&self, part: usize) -> Range<usize> {
         let place = |part: usize| (part * self.shape.part()).min(self.shape.depth);
         place(part)..place(part + 1)
     }
 
-    /// How threads share something.
     fn share(&self, unit: usize, most: usize, least: usize) -> Share {
         Share { unit, most, least, threads: self.crew.threads() }
     }
 
-    /// Packs a part of the depth of both factors, together with the other threads; nothing where there is no such part.
+    /// Packs a part of the depth of both factors, together with the other threads; does nothing beyond the last part.
     ///
     /// # Safety
-    /// Nobody reads what is in its room.
+    /// Nobody reads the contents of its room.
     unsafe fn pack(&self, part: usize) {
         let levels = self.levels(part);
         if levels.is_empty() {
@@ -361,13 +348,10 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         self.work.left.done(part) == self.shape.rows && self.work.right.done(part) == self.shape.columns
     }
 
-    /// Takes the product of the packed factors of a part of the depth from C, together with the other threads.
+    /// Subtracts the product of the packed factors of a part of the depth from C, together with the other threads.
     ///
     /// # Safety
     /// Both are packed, and nobody writes to them.
-    ///
-    /// # Errors
-    /// Another thread has given up.
     unsafe fn compute(&self, thread: usize, part: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         let (tile, depth) = (self.shape.tile, self.levels(part).len());
         let (left, right) = self.packed(part);
@@ -389,7 +373,8 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
             };
             for first in (0..update.rows).step_by(block) {
                 let end = update.rows.min(first + block);
-                // SAFETY: the caller's promise; each column is taken by one thread, and nobody has it from the part before.
+                // SAFETY: the caller's promise; each column is taken by one thread, and nobody has it from the part
+                // before.
                 unsafe { update.by_strips(first..end, update.upcoming(end, block)) };
                 look();
             }
@@ -406,10 +391,10 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         sums
     }
 
-    /// The largest error of a row of C times the vectors, where B times these is given.
+    /// The largest error of a row of C times the vectors, from B times the vectors.
     ///
     /// # Safety
-    /// It is, and nobody writes to it or to C.
+    /// Nobody writes to `right` or to C.
     unsafe fn row_error(&self, row: usize, right: Grid<T>) -> f64 {
         let [left, _, before] = self.shape.uniforms();
         let mut errors = [0.0; VECTORS];
@@ -429,15 +414,15 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         errors.into_iter().fold(0.0, |most, error| crate::dense::solve::residual::larger(error.abs(), most))
     }
 
-    /// What the error of a row stays below: a sum of products of numbers up to 1/2 grows like the root of its length,
-    /// and so do rounding errors that are as often up as down, of `depth` steps in an entry and `columns` entries in a
-    /// row. The deviation is about a thirtieth of this.
+    /// The limit of the error of a row: a sum of products of numbers up to 1/2 grows like the root of its length, and
+    /// so do unbiased rounding errors, of `depth` steps in an entry and `columns` entries in a row. The standard
+    /// deviation is about a thirtieth.
     fn expected_error(&self) -> f64 {
         let root = self.shape.columns.isqrt() + 1;
         T::ROUNDOFF * (self.shape.depth.max(self.shape.columns) + 16) as f64 * root as f64
     }
 
-    /// Whether an entry differs from the one computed anew by more than every rounding going the same way would make.
+    /// Whether an entry differs from the recomputed one by more than if every rounding went the same way.
     fn is_wrong(&self, sample: usize) -> bool {
         let place = mix(self.shape.seed ^ mix(sample as u64 + 1));
         let pick = |bits: u64, bound: usize| usize::try_from(bits % bound as u64).unwrap_or(0);
@@ -458,17 +443,17 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
     }
 }
 
-/// Parts that are packed at a time: beside the one that is computed with the next, unless a thread is alone.
+/// Parts that are packed at a time: the current and the next, unless a thread is alone.
 const fn rooms(threads: usize) -> usize {
     if threads > 1 { 2 } else { 1 }
 }
 
-/// The signs of the vectors in a row of theirs, a bit each.
+/// The signs of the vectors in one row, a bit each.
 const fn signs(seed: u64, row: usize) -> u64 {
     mix(seed ^ mix(row as u64))
 }
 
-/// Adds a value to each sum or takes it from it.
+/// Adds a value to each sum with its sign.
 fn add_signed(sums: &mut [f64; VECTORS], value: f64, signs: u64) {
     for (vector, sum) in sums.iter_mut().enumerate() {
         *sum += if signs >> vector & 1 == 0 { value } else { -value };

@@ -1,8 +1,6 @@
-//! Matrices of uniform random numbers, of which any entry can be made again.
-//!
-//! Entry `(row, column)` of a matrix of `rows` rows is output number `column * rows + row` of `SplitMix64`, which is a
-//! counter put through a mixing function: no entry depends on those before it, so threads fill in any order, and a
-//! check needs no copy of the matrix. The leading dimension has no part in it.
+//! Matrices of uniform random numbers, of which any entry can be computed again: entry `(row, column)` of a matrix of
+//! `rows` rows is output number `column * rows + row` of `SplitMix64`, a counter put through a mixing function. So
+//! threads fill in any order, and a check needs no copy of the matrix.
 
 use core::ops::Range;
 
@@ -10,7 +8,7 @@ use crate::dense::grid::Grid;
 use crate::dense::number::Number;
 use crate::rng::{GOLDEN, mix};
 
-/// 2^-53: the distance of the `f64` numbers drawn.
+/// 2^-53: the distance between drawn `f64` numbers.
 const FP64_STEP: f64 = 1.0 / (1_u64 << 53) as f64;
 
 /// Uniform numbers in [-0.5, 0.5), as HPL's matrices are made of.
@@ -21,7 +19,7 @@ pub struct Uniform {
 }
 
 impl Uniform {
-    /// The matrix of `rows` rows and any number of columns that belongs to a seed.
+    /// The matrix of `rows` rows and any number of columns of a seed.
     pub const fn new(seed: u64, rows: usize) -> Self {
         Self { seed, rows }
     }
@@ -32,14 +30,14 @@ impl Uniform {
         (self.bits(row, column) >> 11) as f64 * FP64_STEP - 0.5
     }
 
-    /// The entry drawn for this type: a multiple of its roundoff, of the same random bits as far as it has them, so that
-    /// it is exact and 0.5 stays out.
+    /// The entry for this type: a multiple of its roundoff, of the leading random bits, so that it is exact and 0.5 is
+    /// excluded.
     #[inline]
     pub fn real<T: Number>(self, row: usize, column: usize) -> T {
         T::from_f64((self.bits(row, column) >> T::SPARE_BITS) as f64 * T::ROUNDOFF - 0.5)
     }
 
-    /// The random bits that an entry is made of.
+    /// The random bits of an entry.
     #[inline]
     const fn bits(self, row: usize, column: usize) -> u64 {
         let number = (column * self.rows + row) as u64;
@@ -54,19 +52,19 @@ impl Uniform {
     }
 }
 
-/// What is on the diagonal of a system's matrix.
+/// The diagonal of a system's matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Diagonal {
-    /// What is drawn for its place, as anywhere else: HPL's matrices.
+    /// Drawn like any other entry: HPL's matrices.
     #[default]
     Drawn,
-    /// The sum of the magnitudes of all other entries of its row, as HPL-MxP's rules have it, and a half, the bound of a
+    /// The sum of the magnitudes of all other entries of its row, as in HPL-MxP's rules, and a half, the bound of a
     /// drawn entry, so that the matrix is strictly diagonally dominant at any order.
     Dominant,
 }
 
 impl Diagonal {
-    /// Those of some rows of a column that are drawn.
+    /// The drawn rows among these rows of a column.
     pub(super) fn drawn(self, column: usize, rows: Range<usize>) -> [Range<usize>; 2] {
         if self == Self::Dominant && rows.contains(&column) {
             return [rows.start..column, column + 1..rows.end];
@@ -75,7 +73,7 @@ impl Diagonal {
     }
 }
 
-/// The entry of a dominant diagonal by the sum of the magnitudes of the others of its row, in the order of columns.
+/// The entry of a dominant diagonal from the sum of the magnitudes of the rest of its row, in the order of columns.
 pub(super) fn dominant<T: Number>(others: f64) -> T {
     T::from_f64(others + 0.5)
 }
@@ -139,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dominant_diagonal_is_the_sum_of_the_others_and_a_half() {
+    fn a_dominant_diagonal_is_the_sum_of_the_rest_and_a_half() {
         const N: usize = 300;
         let uniform = Uniform::new(4, N);
         let mut matrix = [0.0_f64; 4 * N];
@@ -156,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_may_be_filled_from_any_row() {
+    fn a_column_can_be_filled_from_any_row() {
         let uniform = Uniform::new(1, 10);
         let mut whole = [0.0_f32; 10];
         uniform.fill(3, 0, &mut whole);

@@ -9,11 +9,10 @@ use crate::native;
 
 /// A [`Number`] that has register tiles.
 pub trait Real: Number {
-    /// The tiles of this type that this build has, widest first; the last of them needs no instruction set.
+    /// The tiles of this type, widest first; the last one needs no instruction set.
     fn tiles() -> &'static [Tile<Self>];
 
-    /// The tiles of this type that multiply what is to the right of a panel in bf16, widest first; none where this build
-    /// has no such instruction set.
+    /// The tiles of this type that multiply the part to the right of a panel in bf16, widest first.
     fn paired_tiles() -> &'static [Tile<Self>];
 }
 

@@ -1,31 +1,30 @@
 //! How threads go through the stages of one problem (the steps of a factorisation, the parts of a product) without
 //! meeting after each.
 //!
-//! In every stage all columns are worked on once, by whoever takes them. What a thread does in a stage needs the same
-//! columns to be through the stage before, and nothing of the others; so a thread that finds nothing left goes on with
-//! the next stage, one ahead of the slowest, and waits only where somebody still has the columns that it takes. On a host
-//! that takes processors away for some milliseconds now and then, threads that met would all wait for each of these.
+//! In every stage all columns are processed once, by whichever thread takes them. A stage only needs the same columns
+//! to have passed the stage before, so a thread that finds nothing left continues with the next stage, one ahead of the
+//! slowest, and waits only if another thread still has its columns. On a host that preempts CPUs for some milliseconds,
+//! threads that met would all wait each time.
 //!
-//! What is kept of two stages is enough: nobody begins a stage before all have finished the one before the last. That is
-//! up to the callers; here is who has finished what, and what is left.
+//! Two stages are kept: no thread begins a stage before all have finished the one before the last, which the callers
+//! ensure.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::dense::crew::MOST_THREADS;
 
-/// Work along one dimension that threads take in pieces, stage after stage: large pieces first and small ones at the end,
-/// so that all finish at about the same time.
-///
-/// Each counter is of a stage (the upper half, counted from 1) and a place in it (the lower half); that of the last but
-/// one stage is written over by the first who comes.
+/// Work along one dimension that threads take in pieces, stage after stage: large pieces first and small ones at the
+/// end, so that all finish at about the same time. Each counter has a stage (upper half, from 1) and a position in it
+/// (lower half); the first thread of a stage overwrites that of the stage before the last.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
     next: [AtomicU64; 2],
     done: [AtomicU64; 2],
 }
 
-/// How pieces are taken: in whole `unit`s (but for the last), at most and at least so much, by so many threads.
+/// The size of pieces: whole `unit`s (but for the last), at most `most` and at least `least`, for this number of
+/// threads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
     pub(super) unit: usize,
@@ -35,23 +34,23 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// The length of the next piece, where so much is left.
+    /// The length of the next piece of `left`.
     fn piece(self, left: usize) -> usize {
-        // One thread has nobody to wait for.
+        // A thread alone waits for no other.
         let fair = if self.threads == 1 { left } else { left / (2 * self.threads) };
         (fair.clamp(self.least, self.most.max(self.least)).div_ceil(self.unit) * self.unit).min(left)
     }
 }
 
 impl Jobs {
-    /// Nothing has been done in any stage.
+    /// Resets all stages.
     pub(super) fn restart(&self) {
         for counter in self.next.iter().chain(&self.done) {
             counter.store(0, Ordering::Relaxed);
         }
     }
 
-    /// The next piece of what a stage has to do.
+    /// Takes the next piece of a stage.
     pub(super) fn take(&self, stage: usize, all: Range<usize>, share: Share) -> Option<Range<usize>> {
         let at = |counter: u64| place_in(counter, stage).unwrap_or(all.start);
         let piece = |at: usize| at..at + share.piece(all.end.saturating_sub(at));
@@ -59,19 +58,19 @@ impl Jobs {
             let piece = piece(at(counter));
             (!piece.is_empty()).then(|| counter_at(stage, piece.end))
         };
-        // Who finds nothing left sees what those who took the pieces had said of themselves before.
+        // A thread that finds nothing left sees what those that took the pieces have stored before.
         let before = self.next[stage % 2].fetch_update(Ordering::AcqRel, Ordering::Acquire, advance).ok()?;
         Some(piece(at(before)))
     }
 
-    /// So much of what a stage has to do is done.
+    /// Notes that `count` of a stage's work is done.
     pub(super) fn note_done(&self, stage: usize, count: usize) {
         let add = |counter: u64| Some(counter_at(stage, place_in(counter, stage).unwrap_or(0) + count));
-        // It cannot fail: there is always something to write.
+        // It cannot fail: `add` always returns a value.
         let _ = self.done[stage % 2].fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
     }
 
-    /// How much of what a stage has to do is done.
+    /// How much of a stage's work is done.
     pub(super) fn done(&self, stage: usize) -> usize {
         place_in(self.done[stage % 2].load(Ordering::Acquire), stage).unwrap_or(0)
     }
@@ -81,32 +80,32 @@ const fn counter_at(stage: usize, place: usize) -> u64 {
     (stage as u64 + 1) << 32 | place as u64
 }
 
-/// Where a counter stands, if it is of this stage.
+/// The position of a counter, if it is of this stage.
 fn place_in(counter: u64, stage: usize) -> Option<usize> {
     (counter >> 32 == stage as u64 + 1).then(|| usize::try_from(counter & PLACE).ok()).flatten()
 }
 
 const PLACE: u64 = u32::MAX as u64;
 
-/// Where every thread of a crew is. Several share a cache line: each writes to it a few times in some milliseconds.
+/// The stage of every thread of a crew. Several share a cache line: each is written a few times in some milliseconds.
 pub(super) struct CrewStages {
     places: [ThreadStage; MOST_THREADS],
     threads: usize,
 }
 
-/// Where a thread is.
+/// The stage of a thread.
 struct ThreadStage {
-    /// Stages that it has finished.
+    /// The number of finished stages.
     finished: AtomicUsize,
-    /// The columns that it has, the first and the one behind the last.
+    /// Its columns: the first, and one past the last.
     columns: AtomicU64,
 }
 
-/// Any column.
+/// Unknown columns, possibly any.
 const ANY: u64 = PLACE;
 
 impl CrewStages {
-    /// Those of so many threads.
+    /// The stages of this number of threads.
     pub(super) const fn new(threads: usize) -> Self {
         let places =
             [const { ThreadStage { finished: AtomicUsize::new(0), columns: AtomicU64::new(ANY) } }; MOST_THREADS];
@@ -117,7 +116,7 @@ impl CrewStages {
         &self.places[..self.threads]
     }
 
-    /// Nobody has finished a stage.
+    /// Resets all threads.
     pub(super) fn restart(&self) {
         for place in self.all() {
             place.finished.store(0, Ordering::Relaxed);
@@ -125,12 +124,12 @@ impl CrewStages {
         }
     }
 
-    /// This thread is about to take columns, nobody knows which.
+    /// This thread is about to take unknown columns.
     pub(super) fn take(&self, thread: usize) {
         self.places[thread].columns.store(ANY, Ordering::SeqCst);
     }
 
-    /// This thread has taken these columns, and is through with those that it had before.
+    /// This thread has taken these columns, and is done with those that it had before.
     pub(super) fn have(&self, thread: usize, columns: &Range<usize>) {
         let [start, end] = [columns.start, columns.end].map(|column| column as u64 & PLACE);
         self.places[thread].columns.store(start << 32 | end, Ordering::Release);
@@ -141,12 +140,12 @@ impl CrewStages {
         self.places[thread].finished.store(stage + 1, Ordering::Release);
     }
 
-    /// Whether every thread has finished so many stages.
+    /// Whether every thread has finished this number of stages.
     pub(super) fn have_finished(&self, stages: usize) -> bool {
         self.all().iter().all(|place| place.finished.load(Ordering::Acquire) >= stages)
     }
 
-    /// Whether nobody who is in an earlier stage has any of these columns.
+    /// Whether no thread in an earlier stage has any of these columns.
     pub(super) fn are_through(&self, stage: usize, columns: &Range<usize>) -> bool {
         self.all().iter().all(|place| {
             place.finished.load(Ordering::Acquire) >= stage || {
@@ -181,11 +180,11 @@ mod tests {
         }
         assert_eq!(jobs.take(0, 5..5, SHARE), None, "nothing to do");
         let alone = Share { threads: 1, most: 1000, ..SHARE };
-        assert_eq!(jobs.take(1, 0..300, alone), Some(0..300), "one thread has nobody to wait for");
+        assert_eq!(jobs.take(1, 0..300, alone), Some(0..300), "a thread alone takes all");
     }
 
     #[test]
-    fn what_is_done_is_counted_for_each_stage() {
+    fn done_work_is_counted_for_each_stage() {
         let jobs = Jobs::default();
         jobs.note_done(0, 3);
         jobs.note_done(1, 5);
@@ -200,7 +199,7 @@ mod tests {
         let places = CrewStages::new(3);
         places.restart();
         assert!(places.are_through(0, &(0..10)), "there is no stage before the first");
-        assert!(!places.are_through(1, &(0..10)), "nobody knows what the others have");
+        assert!(!places.are_through(1, &(0..10)), "the columns of the other threads are unknown");
         places.finish(0, 0);
         places.have(1, &(10..20));
         places.have(2, &(30..40));

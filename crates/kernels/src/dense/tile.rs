@@ -1,9 +1,9 @@
 //! The innermost loops of dense linear algebra, one row for each element type and instruction set.
 //!
-//! A *tile* is the part of a matrix `C` that fits the registers. Its loop runs through the whole depth of a product and
-//! then takes it from memory: `C -= A * B`, with the left factor in stripes of the tile's rows, the right one packed in
-//! strips of its columns. A second loop of the same instruction set works on single columns, for what cannot be put as
-//! a product: the narrowest panels, where the next pivot is searched, and triangular systems of one right-hand side.
+//! A *tile* is the part of a matrix `C` that fits the registers. Its loop runs through the depth of a product and then
+//! updates memory: `C -= A * B`, with the left factor in stripes of the tile's rows, the right one packed in strips of
+//! its columns. A second loop works on single columns, for what is not a product: the narrowest panels, and triangular
+//! systems of one right-hand side.
 
 use core::fmt;
 
@@ -12,14 +12,14 @@ use model::isa::Isa;
 use crate::dense::number::Number;
 use crate::features::{Feature, Features};
 
-/// The most columns that one elimination takes from another at a time.
+/// The most columns that one elimination subtracts from another at a time.
 pub(crate) const SOURCES: usize = 8;
 
-/// A tile's loop: `c -= a * b`, where `a` has the tile's rows and `depth` columns, of which each begins `a_step` elements
-/// after the one before; `b` has `depth` rows of the tile's columns, packed row by row; and `c` has the tile's rows and
-/// columns, of which each begins `c_step` elements after the one before. Sums begin at zero and are taken from `c` at
-/// the end, in the order of `depth`: an entry does not depend on where in a tile it lies. [`FETCHED`] bytes from
-/// `next` on for each column of the tile are fetched into the first-level cache, whatever lies there.
+/// A tile's loop: `c -= a * b`, where `a` has the tile's rows and `depth` columns `a_step` elements apart; `b` has
+/// `depth` rows of the tile's columns, packed row by row; and `c` has the tile's rows and columns, `c_step` elements
+/// apart. Sums begin at zero and are subtracted from `c` at the end, in the order of `depth`: an entry does not depend
+/// on its place in a tile. [`FETCHED`] bytes from `next` on per column of the tile are prefetched into the first-level
+/// cache.
 ///
 /// # Safety
 /// The CPU must support the features that the tile requires. All elements named must be valid to read, those of `c` to
@@ -34,29 +34,28 @@ pub(crate) type TileBody<T> = unsafe extern "C" fn(
     next: *const T,
 );
 
-/// Bytes of what comes next that a tile fetches for each of its columns: two cache lines.
+/// Bytes that a tile prefetches for each of its columns: two cache lines.
 pub(crate) const FETCHED: usize = 2 * 64;
 
-/// A loop over columns: see [`Elimination`]. Returns the largest magnitude that it leaves in the target, NaN left out.
+/// A loop over columns, see [`Elimination`]. Returns the largest magnitude that it leaves in the target, except NaN.
 ///
-/// # Safety
-/// The CPU must support the features that the tile requires; the columns must be valid for the job's rows, the target
-/// to write, the last source too where it is scaled; the target overlaps no source.
+/// # Safety The CPU must support the features that the tile requires; the columns must be valid for the job's rows, the
+/// target to write, the last source too if it is scaled; the target overlaps no source.
 pub(crate) type ColumnsBody<T> = unsafe fn(job: &Elimination<T>) -> T;
 
-/// Takes multiples of columns from another column: `target -= sum over i of factors[i] * source i`.
+/// Subtracts multiples of columns from another column: `target -= sum over i of factors[i] * source i`.
 pub(crate) struct Elimination<T> {
-    /// The first source; the others begin `step` elements after each other.
+    /// The first source; the others are `step` elements apart.
     pub(crate) sources: *mut T,
     /// Elements from one source to the next.
     pub(crate) step: usize,
-    /// How many sources, at most [`SOURCES`].
+    /// The number of sources, at most [`SOURCES`].
     pub(crate) count: usize,
-    /// What each source is multiplied by.
+    /// The factor of each source.
     pub(crate) factors: [T; SOURCES],
-    /// The last source is multiplied by this first, in place.
+    /// The last source is first multiplied by this, in place.
     pub(crate) scale: Option<T>,
-    /// The column that is changed.
+    /// The column that is updated.
     pub(crate) target: *mut T,
     /// Elements of each column.
     pub(crate) rows: usize,
@@ -68,30 +67,29 @@ pub struct Tile<T: 'static> {
     pub name: &'static str,
     /// The instruction set.
     pub isa: Isa,
-    /// The features without which the loops must not run.
+    /// The features that the loops need.
     pub requires: &'static [Feature],
-    /// Rows of the tile: entries of a column that lie in the lanes of vector registers.
+    /// Rows of the tile, in the lanes of vector registers.
     pub rows: usize,
     /// Columns of the tile.
     pub columns: usize,
     pub(crate) body: TileBody<T>,
-    /// The same loop for cores that do not fetch the left stripe by themselves, where there is one: those of
-    /// [`Features::binds_at_renaming`].
+    /// The same loop with prefetches of the left stripe, for cores of [`Features::binds_at_renaming`].
     pub(crate) asking: Option<TileBody<T>>,
     pub(crate) eliminate: ColumnsBody<T>,
-    /// How products of a lower precision are computed; `None` where all are of the element type.
+    /// Products of a lower precision; `None` if all are of the element type.
     pub(crate) pairs: Option<Pairs<T>>,
 }
 
-/// Products of bf16 with sums in the element type, on a tile of the same shape. Factors are packed as in any product, but
-/// that an element's place holds the bf16 of two steps of the depth, the first one in the lower half; so the depth of
-/// the loop is that of the pairs.
+/// Products of bf16 with sums in the element type, on a tile of the same shape. Factors are packed as in any product,
+/// but an element holds the bf16 of two steps of the depth, the first one in the lower half; the depth of the loop is
+/// that of the pairs.
 pub(crate) struct Pairs<T: 'static> {
     pub(crate) body: TileBody<T>,
     pub(crate) round: RoundBody<T>,
 }
 
-/// Rounds elements of one step of the depth, and those of the next where there is one, to bf16 and writes them as pairs.
+/// Rounds elements of one step of the depth, and of the next if there is one, to bf16 and writes them as pairs.
 ///
 /// # Safety
 /// The CPU must support the features that the tile requires.
@@ -103,7 +101,7 @@ impl<T> fmt::Debug for Tile<T> {
     }
 }
 
-/// The depth of a product as its loop counts it.
+/// The depth of a product in steps of its loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Levels {
     /// Steps of the loop.
@@ -113,18 +111,18 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// A step for each of the depth.
+    /// One step per level of the depth.
     pub(crate) const fn single(count: usize) -> Self {
         Self { count, are_pairs: false }
     }
 
-    /// Those of a product whose factors are packed for this tile.
+    /// The steps of a product whose factors are packed for this tile.
     pub(crate) const fn packed<T: Number>(tile: BoundTile<T>, depth: usize) -> Self {
         if tile.has_pairs() { Self { count: depth.div_ceil(2), are_pairs: true } } else { Self::single(depth) }
     }
 }
 
-/// The most elements that a tile of any row has, for scratch tiles on the stack.
+/// The most elements of any tile, for scratch tiles on the stack.
 pub(crate) const LARGEST_TILE: usize = 48 * 8;
 
 /// A scratch tile.
@@ -138,7 +136,7 @@ impl<T: Number> Scratch<T> {
 }
 
 impl<T: Number> Tile<T> {
-    /// The tile ready to run, where `features` and this CPU have all that it requires.
+    /// The tile ready to run, if `features` and this CPU have all that it requires.
     pub fn bind(&'static self, features: &Features) -> Option<BoundTile<T>> {
         features.usable(self.requires).then(|| {
             let body = self.asking.filter(|_| features.binds_here()).unwrap_or(self.body);
@@ -146,17 +144,17 @@ impl<T: Number> Tile<T> {
         })
     }
 
-    /// Where the machine code of the tile's loop begins, for disassembly.
+    /// The address of the machine code of the tile's loop, for disassembly.
     pub fn code(&self) -> *const u8 {
         self.body as *const u8
     }
 
-    /// The same of its loop that asks for the left stripe, where it has one.
+    /// The address of its loop with prefetches of the left stripe.
     pub fn asking_code(&self) -> Option<*const u8> {
         self.asking.map(|body| body as *const u8)
     }
 
-    /// The same of its loop over pairs of bf16, where it has one.
+    /// The address of its loop over pairs of bf16.
     pub fn pairs_code(&self) -> Option<*const u8> {
         self.pairs.as_ref().map(|pairs| pairs.body as *const u8)
     }
@@ -179,7 +177,7 @@ impl<T> Clone for BoundTile<T> {
 impl<T> Copy for BoundTile<T> {}
 
 impl<T: Number> BoundTile<T> {
-    /// The row that was bound.
+    /// The bound row.
     pub const fn tile(&self) -> &'static Tile<T> {
         self.tile
     }
@@ -196,14 +194,14 @@ impl<T: Number> BoundTile<T> {
         self.tile.columns
     }
 
-    /// Whether what is to the right of a panel is multiplied in pairs of bf16.
+    /// Whether the part to the right of a panel is multiplied in pairs of bf16.
     #[inline]
     pub(crate) const fn has_pairs(self) -> bool {
         self.tile.pairs.is_some()
     }
 
-    /// Rounds two steps of the depth to pairs of bf16; a second step that is not there is zeros. A tile without pairs
-    /// leaves them as they are.
+    /// Rounds two steps of the depth to pairs of bf16, with zeros for a missing second step; a tile without pairs does
+    /// nothing.
     #[inline]
     pub(crate) fn round(self, first: &[T], second: Option<&[T]>, pairs: &mut [T]) {
         if let Some(own) = &self.tile.pairs {
@@ -212,7 +210,7 @@ impl<T: Number> BoundTile<T> {
         }
     }
 
-    /// Runs the tile's loop, or where the factors are pairs of bf16 that of the pairs.
+    /// Runs the tile's loop, or that of pairs if the factors are pairs of bf16.
     ///
     /// # Safety
     /// As for [`TileBody`], but for the features, which this type vouches for.

@@ -1,21 +1,19 @@
-//! A cache line handed from one core to another and back: one writes a number into it, the other waits for that number
-//! and answers with the next.
-//!
-//! Both wait by loading the line over and over, without the processor's hint that they do: that hint lets a core sleep
-//! for up to some hundred cycles, as long as what is measured. Numbers only grow and each is written by one side, so
-//! any that is skipped, repeated or made up is found by whoever sees it.
+//! A cache line handed from one core to another and back: one core writes a number, the other waits for it and answers
+//! with the next. Both wait by loading without the processor's spin hint, which lets a core sleep for up to some
+//! hundred cycles, as long as what is measured. Numbers only grow, so any that is skipped, repeated or invented is
+//! detected.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Loads between two looks at whether it is worth waiting on: some tens of microseconds, long against any hand-over.
+/// Loads between two calls of `give_up`: tens of microseconds, long compared with any hand-over.
 const PATIENCE: u32 = 1 << 16;
 
-/// What the asking side writes when there will be no more questions.
+/// The number with which the asking side stops.
 const STOP: u64 = u64::MAX;
 
-/// A line of its own, and so that no prefetcher takes a neighbour along: they fetch lines in pairs of 128 bytes (Intel,
-/// "64 and IA-32 Architectures Optimization Reference Manual", the spatial prefetcher).
+/// A cache line alone in its pair of 128 bytes, which prefetchers fetch together (Intel, "64 and IA-32 Architectures
+/// Optimization Reference Manual", the spatial prefetcher).
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct HandoffLine(AtomicU64);
@@ -23,15 +21,15 @@ pub struct HandoffLine(AtomicU64);
 /// Why a line did not come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// The asking side has no more questions.
+    /// The asking side has stopped.
     Stopped,
-    /// The caller did not want to wait any longer.
+    /// The caller gave up.
     Silent,
-    /// The other side wrote what it should not have.
+    /// The other side wrote a wrong number.
     Wrong {
-        /// The number that was due.
+        /// The expected number.
         expected: u64,
-        /// The number that came.
+        /// The actual number.
         found: u64,
     },
 }
@@ -49,11 +47,8 @@ impl fmt::Display for Lost {
 impl core::error::Error for Lost {}
 
 impl HandoffLine {
-    /// Asks `trips` times, each time waiting for the answer, where `made` round trips have been made on this line.
-    /// `give_up` is asked now and then while there is no answer.
-    ///
-    /// # Errors
-    /// There was no answer, or a wrong one.
+    /// Asks `trips` times, each time waiting for the answer, after `made` round trips on this line. `give_up` is called
+    /// now and then while waiting.
     #[inline(never)]
     pub fn ask(&self, made: u64, trips: u64, give_up: &mut dyn FnMut() -> bool) -> Result<(), Lost> {
         for question in (made..made + trips).map(|trip| 2 * trip + 1) {
@@ -63,10 +58,8 @@ impl HandoffLine {
         Ok(())
     }
 
-    /// Answers `trips` times, where `made` round trips have been made on this line.
-    ///
-    /// # Errors
-    /// There was no question, or a wrong one; [`Lost::Stopped`] where the asking side has stopped.
+    /// Answers `trips` times, after `made` round trips on this line. Fails with [`Lost::Stopped`] if the asking side
+    /// has stopped.
     #[inline(never)]
     pub fn answer(&self, made: u64, trips: u64, give_up: &mut dyn FnMut() -> bool) -> Result<(), Lost> {
         for last_answer in (made..made + trips).map(|trip| 2 * trip) {
@@ -76,27 +69,24 @@ impl HandoffLine {
         Ok(())
     }
 
-    /// Tells the answering side, which waits at this line, to stop, and waits until it has: it then says by
-    /// [`stopped`](Self::stopped) how many round trips it knows of, which must be `made`.
-    ///
-    /// # Errors
-    /// As [`ask`](Self::ask).
+    /// Makes the answering side stop, and waits until it calls [`stopped`](Self::stopped) with its number of round
+    /// trips, which must be `made`.
     pub fn stop(&self, made: u64, give_up: &mut dyn FnMut() -> bool) -> Result<(), Lost> {
         self.0.store(STOP, Ordering::Release);
         expect(self.other_than(STOP, give_up)?, 2 * made)
     }
 
-    /// The answering side has stopped after `made` round trips on this line.
+    /// Confirms that the answering side has stopped after `made` round trips.
     pub fn stopped(&self, made: u64) {
         self.0.store(2 * made, Ordering::Release);
     }
 
-    /// Round trips made on this line, while none is being made.
+    /// Round trips made on this line.
     pub fn made(&self) -> u64 {
         self.0.load(Ordering::Acquire) / 2
     }
 
-    /// The first number in the line that is not this one.
+    /// The first number in the line other than this one.
     #[inline]
     fn other_than(&self, number: u64, give_up: &mut dyn FnMut() -> bool) -> Result<u64, Lost> {
         let mut loads = 0_u32;
@@ -113,7 +103,7 @@ impl HandoffLine {
     }
 }
 
-/// Whether the number that came is the one that was due.
+/// Compares the number in the line with the expected one.
 #[inline]
 const fn expect(found: u64, expected: u64) -> Result<(), Lost> {
     match found {
@@ -127,18 +117,13 @@ const fn expect(found: u64, expected: u64) -> Result<(), Lost> {
 mod tests {
     use super::*;
 
-    /// Gives up at the first occasion.
+    /// Gives up at the first call.
     fn at_once() -> bool {
         true
     }
 
     #[test]
-    fn a_line_is_by_itself() {
-        assert_eq!((size_of::<HandoffLine>(), align_of::<HandoffLine>()), (128, 128));
-    }
-
-    #[test]
-    fn nobody_there_is_silence() {
+    fn an_absent_other_side_is_silent() {
         let line = HandoffLine::default();
         assert_eq!(line.answer(0, 1, &mut at_once), Err(Lost::Silent));
         assert_eq!(line.ask(0, 1, &mut at_once), Err(Lost::Silent));
@@ -146,7 +131,8 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_not_due_is_found() {
+    fn a_wrong_number_is_detected() {
+        assert_eq!((size_of::<HandoffLine>(), align_of::<HandoffLine>()), (128, 128));
         let with = |number| HandoffLine(AtomicU64::new(number));
         assert_eq!(with(9).answer(2, 1, &mut at_once), Err(Lost::Wrong { expected: 5, found: 9 }));
         assert_eq!(with(STOP).answer(2, 1, &mut at_once), Err(Lost::Stopped));

@@ -1,4 +1,4 @@
-//! A row of the table of memory streams: a loop and what it declares.
+//! A row of the table of memory streams: a loop and its declaration.
 
 use model::isa::{Isa, MemoryOp};
 
@@ -8,26 +8,26 @@ use crate::memory::lines::{Block, CacheLine};
 /// The factor of scale and triad: that of STREAM 5.10 (`stream.c`).
 pub const SCALAR: f64 = 3.0;
 
-/// What an update adds to every word: a word counts how often it was updated.
+/// The increment of an update.
 pub const UPDATE_STEP: u64 = 1;
 
-/// Sources of a stream at most.
+/// The most sources of a stream.
 pub const MOST_SOURCES: usize = 3;
 
-/// What a body is given, and where it leaves what it found.
+/// The input of a body, and its results.
 #[repr(C, align(64))]
 pub(crate) struct Job {
-    /// What is written.
+    /// The array that is written.
     pub(crate) target: *mut Block,
-    /// What is read, as many as the operation has.
+    /// The arrays that are read, as many as the operation has.
     pub(crate) sources: [*const Block; MOST_SOURCES],
     /// Blocks of every array.
     pub(crate) blocks: usize,
-    /// How often all of them are gone through.
+    /// Passes over all blocks.
     pub(crate) passes: usize,
-    /// Eight equal words: what is added, or multiplied by.
+    /// Eight equal words: the summand or factor.
     pub(crate) operand: CacheLine,
-    /// Of a writing loop the first vectors; of a reading one the sums, in any arrangement of words in the first line.
+    /// The first vectors of a writing loop; the sums of a reading one, in any arrangement of words in the first line.
     pub(crate) vectors: Block,
 }
 
@@ -45,14 +45,13 @@ impl Job {
     }
 }
 
-/// Does a job, and returns through how many bytes its pointers went, of one array.
+/// Does a job, and returns how many bytes of one array its pointers have passed.
 ///
-/// # Safety
-/// The CPU must support the features that the kernel requires; the target and the sources that its operation has must
-/// be valid for the blocks of the job and not overlap.
+/// # Safety The CPU must support the features that the kernel requires; the target and the sources of its operation
+/// must be valid for the blocks of the job and not overlap.
 pub(crate) type Body = unsafe extern "C" fn(job: &mut Job) -> u64;
 
-/// What the innermost loop covers of each array in one iteration.
+/// What one iteration of the innermost loop covers of each array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stride {
     /// One block, by vectors.
@@ -63,34 +62,34 @@ pub enum Stride {
     Pass,
 }
 
-/// One row: a memory loop and what it declares.
+/// One row: a memory loop and its declaration.
 #[derive(Debug)]
 pub struct MemoryKernel {
-    /// Unique, as in ids of experiments: `read/avx512`.
+    /// Unique, as in ids of benchmarks: `read/avx512`.
     pub name: &'static str,
-    /// What is done to each block.
+    /// The operation on each block.
     pub op: MemoryOp,
-    /// With which instruction set.
+    /// The instruction set.
     pub isa: Isa,
-    /// The features without which the body must not run.
+    /// The features that the body needs.
     pub requires: &'static [Feature],
     /// Bytes of one load or store.
     pub vector_bytes: usize,
-    /// The instructions that load a vector, one for each array that is read, in the order of execution.
+    /// The instructions that load a vector, one for each array that is read, in order of execution.
     pub loads: &'static [&'static str],
-    /// The instruction that, in the place of a load, adds the first of each eight vectors to a sum.
+    /// The instruction that, instead of a load, adds the first of each eight vectors to a sum.
     pub sum: Option<&'static str>,
     /// The instructions on registers alone, once for each vector.
     pub computes: &'static [&'static str],
-    /// The instruction that stores (none: the loop only loads).
+    /// The instruction that stores (`None`: the loop only loads).
     pub store: Option<&'static str>,
     /// What one iteration covers.
     pub stride: Stride,
     pub(crate) body: Body,
 }
 
-/// What a word of the target is by those of the sources, in their order; of scale, add and triad they are fp64, with
-/// the sources of triad in the order `b`, `c` of `a = b + s * c`.
+/// The value of a target word for those of the sources, in order; for scale, add and triad they are fp64, with the
+/// sources of triad in the order `b`, `c` of `a = b + s * c`.
 pub fn combined(op: MemoryOp, words: &[u64]) -> u64 {
     let mut numbers = words.iter().map(|word| f64::from_bits(*word));
     let mut next = || numbers.next().unwrap_or(0.0);
@@ -119,7 +118,7 @@ impl MemoryKernel {
         if self.store.is_some() { size_of::<Block>() } else { 0 }
     }
 
-    /// Bytes of eight vectors: the groups that loops work in.
+    /// Bytes of eight vectors, the unit of the loops.
     pub const fn group_bytes(&self) -> usize {
         8 * self.vector_bytes
     }
@@ -129,7 +128,7 @@ impl MemoryKernel {
         if matches!(self.op, MemoryOp::Update) { 0 } else { self.loads.len() }
     }
 
-    /// Where the machine code begins, for disassembly.
+    /// The address of the machine code, for disassembly.
     pub fn code(&self) -> *const u8 {
         self.body as *const u8
     }

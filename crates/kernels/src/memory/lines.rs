@@ -1,13 +1,11 @@
-//! The units that memory is worked on in: cache lines, and blocks of eight.
-//!
-//! The types carry the alignment and the granularity that the loops rely on, so a slice of them needs no further check.
+//! The units of memory loops: cache lines, and blocks of eight. The types carry the alignment that the loops need.
 
 /// One cache line of 64 bytes, aligned.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheLine(pub [u64; CacheLine::WORDS]);
 
-/// What a memory loop does in one iteration: eight lines, 512 bytes.
+/// One iteration of a memory loop: eight lines, 512 bytes.
 pub type Block = [CacheLine; 8];
 
 impl CacheLine {
@@ -16,25 +14,24 @@ impl CacheLine {
     /// Words of a line.
     pub const WORDS: usize = 8;
 
-    /// The whole lines of a byte buffer (which starts on a line boundary if it is page-aligned; else the ends are left
-    /// out).
+    /// The whole lines of a byte buffer, without the ends if it is not aligned to a line.
     pub fn slice(bytes: &[u8]) -> &[Self] {
-        // SAFETY: any 64 bytes are a valid `CacheLine`, which has no padding; `align_to` sees to alignment and bounds.
+        // SAFETY: any 64 bytes are a valid `CacheLine`, which has no padding; `align_to` ensures alignment and bounds.
         unsafe { bytes.align_to().1 }
     }
 
-    /// The whole lines of a byte buffer, to be written.
+    /// The whole lines of a byte buffer, writable.
     pub fn slice_mut(bytes: &mut [u8]) -> &mut [Self] {
         // SAFETY: as in `slice`; and any `CacheLine` written is valid as bytes.
         unsafe { bytes.align_to_mut().1 }
     }
 
-    /// The whole blocks of a slice of lines; what is left at the end is left out.
+    /// The whole blocks of a slice of lines, without the rest.
     pub const fn blocks(lines: &[Self]) -> &[Block] {
         lines.as_chunks().0
     }
 
-    /// The whole blocks of a slice of lines, to be written.
+    /// The whole blocks of a slice of lines, writable.
     pub const fn blocks_mut(lines: &mut [Self]) -> &mut [Block] {
         lines.as_chunks_mut().0
     }

@@ -1,4 +1,4 @@
-//! Loops over memory: streams, visits to blocks, the pointer chase, and a line that two cores hand to each other.
+//! Loops over memory: streams, visits to blocks, the pointer chase, and a line handed between cores.
 
 pub mod chase;
 pub mod handoff;

@@ -1,33 +1,34 @@
-//! What memory is filled with: never zero, different in every line and so in every page, cheap to make and to predict.
+//! The contents of memory: never zero, different in every line and so in every page, cheap to make and to predict.
 //!
-//! Word `w` of line `n` is `base[w] + n * STEP`: eight interleaved Weyl sequences whose bases are random. Page-unique
-//! data cannot be merged (KSM), mapped to the zero page or elided by a core that drops stores of zero over zero (Downs,
-//! "Hardware store elimination", travisdowns.github.io, 2020), and a line that was skipped, doubled or misplaced shows.
+//! Word `w` of line `n` is `base[w] + n * STEP`: eight interleaved Weyl sequences with random bases. Page-unique data
+//! cannot be merged (KSM), mapped to the zero page or elided by a core that drops stores of zero over zero (Downs,
+//! "Hardware store elimination", travisdowns.github.io, 2020), and a line that was skipped, doubled or misplaced is
+//! detected.
 
 use core::fmt;
 
 use crate::memory::lines::CacheLine;
 use crate::rng::{GOLDEN, Rng};
 
-/// The content of a run of lines, from a first line on.
+/// The contents of consecutive lines.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
     pub(crate) words: [u64; CacheLine::WORDS],
-    /// Added to every word from one line to the next; eight equal words, as a vector loop loads them.
+    /// Added to every word from one line to the next: eight equal words, for vector loops.
     pub(crate) step: [u64; CacheLine::WORDS],
 }
 
-/// A word that is not what was written.
+/// A word that differs from the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongWord {
-    /// Which line, from the first one compared.
+    /// The line, from the first one compared.
     pub line: usize,
-    /// Which word of it.
+    /// The word in it.
     pub word: usize,
-    /// What the pattern says.
+    /// The expected value.
     pub expected: u64,
-    /// What is there.
+    /// The actual value.
     pub found: u64,
 }
 
@@ -41,7 +42,7 @@ impl fmt::Display for WrongWord {
 impl core::error::Error for WrongWord {}
 
 impl Pattern {
-    /// The odd number that separates two lines, 2^64 divided by the golden ratio: its multiples spread evenly.
+    /// The odd number between two lines, 2^64 divided by the golden ratio: its multiples spread evenly.
     const STEP: u64 = GOLDEN;
 
     /// The pattern that begins at line 0 of a buffer.
@@ -56,7 +57,7 @@ impl Pattern {
         Self { words, step: [Self::STEP; CacheLine::WORDS] }
     }
 
-    /// The same pattern as it continues `lines` lines further on.
+    /// The same pattern `lines` lines further on.
     #[must_use]
     pub fn after(&self, lines: usize) -> Self {
         let ahead = Self::STEP.wrapping_mul(lines as u64);
@@ -68,7 +69,7 @@ impl Pattern {
         CacheLine(self.after(index).words)
     }
 
-    /// Writes the pattern, in plain Rust: to populate a buffer, and the oracle for the loops that write it.
+    /// Writes the pattern, in plain Rust: to populate a buffer, and as the oracle for the loops that write it.
     pub fn fill(&self, lines: &mut [CacheLine]) {
         let mut words = self.words;
         for line in lines {
@@ -89,19 +90,23 @@ impl Pattern {
         Ok(())
     }
 
-    /// The sum, modulo 2^64, of the first `words` words of each of `count` lines that lie `apart` lines from each other:
-    /// what one pass of a reading stream adds.
+    /// The sum, modulo 2^64, of the first `words` words of `count` lines that are `apart` lines from each other: what
+    /// one pass of a reading stream adds.
     pub fn sum(&self, count: usize, apart: usize, words: usize) -> u64 {
         let (count, words) = (count as u64, &self.words[..words]);
-        // 0 + 1 + 2 + ... + (count - 1), of whose two factors one is even.
-        let indices = if count.is_multiple_of(2) {
-            (count / 2).wrapping_mul(count.wrapping_sub(1))
-        } else {
-            count.wrapping_mul(count / 2)
-        };
         let of_first = words.iter().fold(0_u64, |sum, word| sum.wrapping_add(*word));
         let step = Self::STEP.wrapping_mul(apart as u64).wrapping_mul(words.len() as u64);
-        of_first.wrapping_mul(count).wrapping_add(step.wrapping_mul(indices))
+        of_first.wrapping_mul(count).wrapping_add(step.wrapping_mul(triangle(count)))
+    }
+}
+
+/// 0 + 1 + 2 + … + (count - 1), modulo 2^64.
+pub(crate) const fn triangle(count: u64) -> u64 {
+    // One of the two factors is even.
+    if count.is_multiple_of(2) {
+        (count / 2).wrapping_mul(count.wrapping_sub(1))
+    } else {
+        count.wrapping_mul(count / 2)
     }
 }
 

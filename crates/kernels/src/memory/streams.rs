@@ -1,15 +1,10 @@
-//! The one table of memory streams: what is loaded, what is stored and by which instructions, over blocks and passes.
+//! The table of memory streams. Byte counts are the program's own, without write-allocate traffic. Non-temporal bodies
+//! end in a store fence, so that their bytes have left the core when a call returns.
 //!
-//! A row is static data beside a body of machine code, as in [`crate::table`]. Byte counts are the program's own: what
-//! a store through the cache also moves on the bus (write-allocate) is known by the operation, not counted here.
-//! Non-temporal bodies end in a store fence, so when a call returns its bytes have left the core.
-//!
-//! A call goes over its blocks as often as it is told: a working set in the first-level cache is passed in some tens of
-//! cycles, of which a call would be a good part. So that no pass can be claimed that was not made, every call says how
-//! many blocks its pointers went through; sums grow with every pass, and what is written differs from pass to pass.
-//!
-//! The widest is not always the fastest: cores that lower their clock for 512-bit units store more by narrower ones.
-//! Which row to measure is the caller's to say.
+//! A call makes many passes, since one over a working set in the first-level cache takes only tens of cycles. It
+//! returns how many blocks its pointers have passed; sums grow with every pass, and the values written differ from pass
+//! to pass. The widest stream is not always the fastest: cores that lower their clock for 512-bit units may store
+//! faster by narrower ones.
 
 use model::isa::{Isa, MemoryOp};
 
@@ -23,7 +18,7 @@ use crate::native;
 pub static MEMORY_KERNELS: &[MemoryKernel] = native::MEMORY_KERNELS;
 
 impl MemoryKernel {
-    /// The loop ready to run, where `features` and this CPU have all that it requires.
+    /// The loop ready to run, if `features` and this CPU have all that it requires.
     pub fn bind(&'static self, features: &Features) -> Option<BoundMemory> {
         features.usable(self.requires).then_some(match self.op {
             MemoryOp::Read => BoundMemory::Read(ReadLoop(self)),
@@ -34,7 +29,7 @@ impl MemoryKernel {
     }
 }
 
-/// A [`MemoryKernel`] on a machine that can run it, by what it is given.
+/// A [`MemoryKernel`] on a machine that can run it, by the arrays that it takes.
 #[derive(Clone, Copy, Debug)]
 pub enum BoundMemory {
     /// Loads only.
@@ -43,14 +38,14 @@ pub enum BoundMemory {
     Write(WriteLoop),
     /// Loads and stores in the same place.
     Update(UpdateLoop),
-    /// Loads from one array or several, and stores to another.
+    /// Loads from one array or more, and stores to another.
     Combine(CombineLoop),
 }
 
-/// What a reading loop found.
+/// The results of a reading loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Blocks that it went through, over all passes.
+    /// Blocks read, over all passes.
     pub blocks: u64,
     /// The sum of the words of the first of each eight vectors, modulo 2^64, over all passes.
     pub sum: u64,
@@ -71,7 +66,7 @@ impl ReadLoop {
         Reading { blocks, sum: job.vectors[0].0.iter().fold(0, |sum, word| sum.wrapping_add(*word)) }
     }
 
-    /// The sum that one pass over so many blocks of a pattern adds.
+    /// The sum that one pass over this number of blocks of a pattern adds.
     pub fn sum_of(&self, pattern: &Pattern, blocks: usize) -> u64 {
         let lines_apart = self.0.group_bytes() / CacheLine::BYTES;
         let (groups, words) =
@@ -85,14 +80,14 @@ impl ReadLoop {
 pub struct WriteLoop(&'static MemoryKernel);
 
 impl WriteLoop {
-    /// Writes every line once a pass, in ascending order: the pattern, which goes on from one pass to the next, so that
-    /// line `n` of pass `p` of `lines` holds line `p * lines + n` of it. Returns the blocks written.
+    /// Writes every line once a pass, in ascending order: the pattern, continued from one pass to the next, so that
+    /// line `n` of pass `p` of `lines` is its line `p * lines + n`. Returns the blocks written.
     #[inline]
     pub fn run(&self, dst: &mut [Block], passes: usize, pattern: &Pattern) -> u64 {
         let mut job = Job::over(dst.len(), passes);
         job.target = dst.as_mut_ptr();
         pattern.fill(&mut job.vectors);
-        // Eight vectors hold so many lines of the pattern, and all advance by as many.
+        // Eight vectors hold this number of lines of the pattern, and all advance by as many.
         let lines_ahead = (self.0.group_bytes() / CacheLine::BYTES) as u64;
         job.operand = CacheLine(pattern.step.map(|step| step.wrapping_mul(lines_ahead)));
         // SAFETY: a `WriteLoop` exists only where its features do; the pointer and length are those of a slice.
@@ -100,7 +95,7 @@ impl WriteLoop {
     }
 }
 
-/// A loop that changes what it finds.
+/// A loop that updates in place.
 #[derive(Clone, Copy, Debug)]
 pub struct UpdateLoop(&'static MemoryKernel);
 
@@ -116,21 +111,18 @@ impl UpdateLoop {
     }
 }
 
-/// A loop that makes one array of others.
+/// A loop that combines arrays into another.
 #[derive(Clone, Copy, Debug)]
 pub struct CombineLoop(&'static MemoryKernel);
 
 impl CombineLoop {
-    /// Arrays that it reads.
+    /// The number of source arrays.
     pub const fn sources(&self) -> usize {
         self.0.sources()
     }
 
     /// Stores `combined` of the sources in the target, word by word, once a pass and in ascending order. Returns the
-    /// blocks stored.
-    ///
-    /// # Panics
-    /// If the operation has another number of sources, or the lengths differ.
+    /// blocks stored. Panics if the operation has another number of sources, or the lengths differ.
     #[inline]
     pub fn run(&self, dst: &mut [Block], sources: &[&[Block]], passes: usize) -> u64 {
         assert_eq!(sources.len(), self.sources(), "{} has another number of sources", self.0.name);

@@ -1,4 +1,5 @@
-//! The clock chains in plain Rust; the compiler is kept from folding them, at the price of moves between the steps.
+//! The clock chains in plain Rust; `black_box` keeps the compiler from folding them, at the price of moves between the
+//! steps.
 #![cfg_attr(
     all(target_arch = "x86_64", target_os = "linux"),
     expect(dead_code, reason = "x86_64 has a folder of its own")
@@ -6,12 +7,10 @@
 
 use core::hint::black_box;
 
-/// Adds `operand` again and again.
 pub(crate) extern "C" fn add<const LENGTH: u64>(start: u64, operand: u64, iterations: u64) -> u64 {
     repeat::<LENGTH>(start, iterations, |value| value.wrapping_add(black_box(operand)))
 }
 
-/// Multiplies by `operand` again and again.
 pub(crate) extern "C" fn imul<const LENGTH: u64>(start: u64, operand: u64, iterations: u64) -> u64 {
     repeat::<LENGTH>(start, iterations, |value| value.wrapping_mul(black_box(operand)))
 }

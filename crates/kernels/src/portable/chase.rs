@@ -7,8 +7,6 @@
 use crate::memory::chase::body::{ChainPlaces, steps_per_round};
 use crate::memory::lines::CacheLine;
 
-/// Follows the chains in turn.
-///
 /// # Safety
 /// As [`crate::memory::chase::body::Body`].
 pub(crate) unsafe extern "C" fn chase<const CHAINS: usize>(places: &mut ChainPlaces, rounds: u64) {
@@ -21,5 +19,5 @@ pub(crate) unsafe extern "C" fn chase<const CHAINS: usize>(places: &mut ChainPla
     }
 }
 
-/// Fetching ahead is left to the processor.
+/// Prefetching is left to the processor.
 pub(crate) fn fetch(_line: *const CacheLine) {}

@@ -1,8 +1,7 @@
-//! The features of a machine whose architecture has no folder of its own: none.
+//! The features of a machine whose architecture has no folder: none.
 
 use crate::features::Features;
 
-/// Nothing beyond plain Rust.
 #[cfg_attr(
     all(target_arch = "x86_64", target_os = "linux"),
     expect(dead_code, reason = "x86_64 has a folder of its own")

@@ -1,4 +1,4 @@
-//! Floating-point multiply-add as Rust writes it: never contracted into a fused one.
+//! Floating-point multiply-add in Rust, which never contracts it into a fused one.
 
 use core::hint::black_box;
 

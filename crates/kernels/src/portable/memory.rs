@@ -1,5 +1,5 @@
-//! The memory streams in plain Rust, through the cache only: nothing here stores past it, and the string instruction is
-//! x86's, so these operations have no row.
+//! The memory streams in plain Rust, through the cache only; non-temporal stores and the string instruction have no
+//! row.
 
 use core::hint::black_box;
 use core::ptr;
@@ -10,7 +10,7 @@ use model::isa::{Isa, MemoryOp};
 use crate::memory::kernel::{Job, MemoryKernel, Stride, UPDATE_STEP, combined};
 use crate::memory::lines::{Block, CacheLine};
 
-/// The lines of a source.
+/// The lines of a source of the job.
 ///
 /// # Safety
 /// Source `index` of the job must be valid for reads of its blocks.
@@ -19,7 +19,7 @@ unsafe fn source(job: &Job, index: usize) -> &[CacheLine] {
     unsafe { slice::from_raw_parts(job.sources[index], job.blocks) }.as_flattened()
 }
 
-/// The lines of the target.
+/// The lines of the target of the job.
 ///
 /// # Safety
 /// The target must be valid for writes of the job's blocks, and nothing else may refer to them.
@@ -40,7 +40,7 @@ unsafe extern "C" fn read(job: &mut Job) -> u64 {
     for _ in 0..job.passes {
         // SAFETY: the caller's promise.
         for line in unsafe { source(job, 0) } {
-            // The other words are loaded, too, as far as a compiler can be told to.
+            // `black_box` makes the compiler load the other words too.
             sum = sum.wrapping_add(black_box(*line).0[0]);
         }
     }
@@ -51,7 +51,7 @@ unsafe extern "C" fn read(job: &mut Job) -> u64 {
 /// # Safety
 /// As for [`Body`](crate::memory::kernel::Body).
 unsafe extern "C" fn write(job: &mut Job) -> u64 {
-    // As many lines as eight vectors of this row have, which is what the operand goes ahead by.
+    // As many lines as eight vectors of this row have, by which the operand advances.
     let mut line = job.vectors[0];
     for _ in 0..job.passes {
         // SAFETY: the caller's promise.
@@ -103,32 +103,23 @@ unsafe fn from_two(job: &Job, op: MemoryOp) -> u64 {
     moved(job)
 }
 
-/// # Safety
-/// As for [`Body`](crate::memory::kernel::Body).
-unsafe extern "C" fn copy(job: &mut Job) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe { from_one(job, MemoryOp::Copy) }
+/// Defines the body of each operation that combines arrays.
+macro_rules! combining {
+    ($($name:ident: $from:ident $op:ident;)+) => {$(
+        /// # Safety
+        /// As for [`Body`](crate::memory::kernel::Body).
+        unsafe extern "C" fn $name(job: &mut Job) -> u64 {
+            // SAFETY: the caller's promise.
+            unsafe { $from(job, MemoryOp::$op) }
+        }
+    )+};
 }
 
-/// # Safety
-/// As for [`Body`](crate::memory::kernel::Body).
-unsafe extern "C" fn scale(job: &mut Job) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe { from_one(job, MemoryOp::Scale) }
-}
-
-/// # Safety
-/// As for [`Body`](crate::memory::kernel::Body).
-unsafe extern "C" fn add(job: &mut Job) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe { from_two(job, MemoryOp::Add) }
-}
-
-/// # Safety
-/// As for [`Body`](crate::memory::kernel::Body).
-unsafe extern "C" fn triad(job: &mut Job) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe { from_two(job, MemoryOp::Triad) }
+combining! {
+    copy: from_one Copy;
+    scale: from_one Scale;
+    add: from_two Add;
+    triad: from_two Triad;
 }
 
 /// # Safety
@@ -137,7 +128,7 @@ unsafe extern "C" fn byte_loop(job: &mut Job) -> u64 {
     let (target, source) = (job.target.cast::<u8>(), job.sources[0].cast::<u8>());
     for _ in 0..job.passes {
         for byte in 0..job.blocks * size_of::<Block>() {
-            // Volatile, so that no compiler makes a copy of whole lines of it.
+            // Volatile, so that the compiler does not copy whole lines.
             // SAFETY: inside both arrays, by the caller's promise.
             unsafe { ptr::write_volatile(target.add(byte), ptr::read_volatile(source.add(byte))) };
         }
@@ -145,7 +136,6 @@ unsafe extern "C" fn byte_loop(job: &mut Job) -> u64 {
     moved(job)
 }
 
-/// Loads as the compiler chooses them.
 pub(super) const READ_SCALAR: MemoryKernel = MemoryKernel {
     name: "read/scalar/portable",
     op: MemoryOp::Read,
@@ -159,7 +149,6 @@ pub(super) const READ_SCALAR: MemoryKernel = MemoryKernel {
     stride: Stride::Block,
     body: read,
 };
-/// Stores as the compiler chooses them.
 pub(super) const WRITE_SCALAR: MemoryKernel = MemoryKernel {
     name: "write/scalar/portable",
     op: MemoryOp::Write,
@@ -169,7 +158,6 @@ pub(super) const WRITE_SCALAR: MemoryKernel = MemoryKernel {
     body: write,
     ..READ_SCALAR
 };
-/// Each word increased in its place.
 pub(super) const UPDATE_SCALAR: MemoryKernel = MemoryKernel {
     name: "update/scalar/portable",
     op: MemoryOp::Update,
@@ -178,7 +166,6 @@ pub(super) const UPDATE_SCALAR: MemoryKernel = MemoryKernel {
     body: update,
     ..READ_SCALAR
 };
-/// Each word as it is.
 pub(super) const COPY_SCALAR: MemoryKernel =
     MemoryKernel { name: "copy/scalar/portable", op: MemoryOp::Copy, body: copy, ..UPDATE_SCALAR };
 /// `b = s * c`.
@@ -195,7 +182,6 @@ pub(super) const ADD_SCALAR: MemoryKernel = MemoryKernel {
 /// `a = b + s * c`.
 pub(super) const TRIAD_SCALAR: MemoryKernel =
     MemoryKernel { name: "triad/scalar/portable", op: MemoryOp::Triad, body: triad, ..ADD_SCALAR };
-/// A byte at a time.
 pub(super) const BYTE_LOOP: MemoryKernel = MemoryKernel {
     name: "byte_loop/scalar/portable",
     op: MemoryOp::ByteLoop,

@@ -1,7 +1,6 @@
-//! The kernels in plain Rust: the fallback of an architecture that has no folder yet, and an example of a row.
-//!
-//! They compute and verify like the others but say little about a machine: the compiler chooses the instructions, may
-//! use vectors where the row says `scalar`, and is not held to the work declared by a look at its code.
+//! The kernels in plain Rust: the fallback of an architecture without a folder, and an example of a row. They compute
+//! and verify like the others, but the compiler chooses the instructions and may use vectors where the row says
+//! `scalar`.
 
 pub(crate) mod chain;
 pub(crate) mod chase;

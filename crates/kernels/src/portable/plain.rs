@@ -42,7 +42,6 @@ plain_loop!(int64, i64, 8, |x, [m, a, s, _], _| x.wrapping_mul(m).wrapping_add(a
 plain_loop!(fp32, f32, 4, |x, [two, half, a, s], number| x * (if number % 2 == 0 { two } else { half }) + a - s);
 plain_loop!(fp64, f64, 8, |x, [two, half, a, s], number| x * (if number % 2 == 0 { two } else { half }) + a - s);
 
-/// 32-bit whole numbers. The other rows say where they differ.
 pub(super) const INT32: Kernel = Kernel {
     name: "plain/int32/scalar/portable",
     op: CpuOp::Plain,
@@ -62,17 +61,14 @@ pub(super) const INT32: Kernel = Kernel {
     spaced: None,
     pace: None,
 };
-/// 64-bit whole numbers.
 pub(super) const INT64: Kernel = INT32
     .on_elements(Element::Int64, "s64", Data::Affine { bytes: 8 })
     .named("plain/int64/scalar/portable", Isa::Scalar, &[])
     .running(&[], int64);
-/// 32-bit floating point.
 pub(super) const FP32: Kernel = INT32
     .on_elements(Element::Fp32, "fp32", Data::DoubledAndHalved(Float::Fp32))
     .named("plain/fp32/scalar/portable", Isa::Scalar, &[])
     .running(&[], fp32);
-/// 64-bit floating point.
 pub(super) const FP64: Kernel = INT32
     .on_elements(Element::Fp64, "fp64", Data::DoubledAndHalved(Float::Fp64))
     .named("plain/fp64/scalar/portable", Isa::Scalar, &[])

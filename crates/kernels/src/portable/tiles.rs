@@ -1,42 +1,36 @@
-//! The tiles of dense linear algebra as Rust writes them, and the loop over columns that every instruction set shares.
+//! The portable tiles of dense linear algebra, and the loop over columns that every instruction set shares.
 
 use model::isa::Isa;
 
 use crate::dense::number::Number;
-use crate::dense::tile::{Elimination, Tile};
+use crate::dense::tile::{ColumnsBody, Elimination, Tile, TileBody};
 
 /// Rows and columns of the tile: sixteen 128-bit registers hold two of its columns and the sums.
 const ROWS: usize = 4;
 const COLUMNS: usize = 4;
 
-/// Elements of a column that are worked on at once, a multiple of every vector's lanes.
+/// Elements of a column per iteration, a multiple of every vector's lanes.
 const CHUNK: usize = 16;
 
 /// The portable tile of fp64.
-pub(crate) const FP64_SCALAR: Tile<f64> = Tile {
-    name: "scalar/4x4",
-    isa: Isa::Scalar,
-    requires: &[],
-    rows: ROWS,
-    columns: COLUMNS,
-    body: tile::<f64>,
-    asking: None,
-    eliminate: eliminate::<f64>,
-    pairs: None,
-};
+pub(crate) const FP64_SCALAR: Tile<f64> = scalar(tile::<f64>, eliminate::<f64>);
 
 /// The portable tile of fp32.
-pub(crate) const FP32_SCALAR: Tile<f32> = Tile {
-    name: "scalar/4x4",
-    isa: Isa::Scalar,
-    requires: &[],
-    rows: ROWS,
-    columns: COLUMNS,
-    body: tile::<f32>,
-    asking: None,
-    eliminate: eliminate::<f32>,
-    pairs: None,
-};
+pub(crate) const FP32_SCALAR: Tile<f32> = scalar(tile::<f32>, eliminate::<f32>);
+
+const fn scalar<T: 'static>(body: TileBody<T>, eliminate: ColumnsBody<T>) -> Tile<T> {
+    Tile {
+        name: "scalar/4x4",
+        isa: Isa::Scalar,
+        requires: &[],
+        rows: ROWS,
+        columns: COLUMNS,
+        body,
+        asking: None,
+        eliminate,
+        pairs: None,
+    }
+}
 
 /// The tiles of fp64 that need no instruction set.
 pub static FP64: &[Tile<f64>] = &[FP64_SCALAR];
@@ -47,12 +41,12 @@ pub static FP32: &[Tile<f32>] = &[FP32_SCALAR];
 /// Products in bf16 need an instruction set.
 pub static FP32_BY_BF16: &[Tile<f32>] = &[];
 
-/// Does nothing: Rust has no word for it.
+/// Does nothing: Rust has no prefetch.
 #[inline]
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 pub(crate) const fn fetch<T>(_place: *const T) {}
 
-/// Copies elements. Rust has no word for stores past the caches.
+/// Copies elements; Rust has no stores past the caches.
 ///
 /// # Safety
 /// As for [`core::ptr::copy_nonoverlapping`].
@@ -68,8 +62,8 @@ pub(crate) const unsafe fn copy_past_caches<T>(from: *const T, to: *mut T, count
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 pub(crate) const fn settle() {}
 
-/// Rounds to pairs of bf16: see [`RoundBody`](crate::dense::tile::RoundBody). Inlined into the function of each
-/// instruction set, whose vectors the compiler then uses. A pair is the bits of an element.
+/// Rounds to pairs of bf16, see [`RoundBody`](crate::dense::tile::RoundBody). Inlined into the function of each
+/// instruction set, whose vectors the compiler then uses.
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
 #[inline(always)]
 #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), expect(dead_code, reason = "no tile here has pairs"))]
@@ -88,8 +82,7 @@ pub(crate) fn round_pairs(first: &[f32], second: Option<&[f32]>, pairs: &mut [f3
     }
 }
 
-/// The bits of the nearest bf16, of two as near the even one, as VCVTNE2PS2BF16 has it: what is too small to be a normal
-/// number is zero, what is no number stays none.
+/// The bits of the nearest bf16, ties to even, as VCVTNE2PS2BF16 has it: subnormal numbers become zero, NaN stays NaN.
 #[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
 pub(crate) fn bfloat(value: f32) -> u32 {
@@ -156,7 +149,7 @@ pub(crate) unsafe fn eliminate<T: Number>(job: &Elimination<T>) -> T {
     }
 }
 
-/// The elimination of a number of sources known to the compiler.
+/// The elimination with a constant number of sources.
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
 #[inline(always)]
 unsafe fn take<T: Number, const COUNT: usize>(job: &Elimination<T>) -> T {

@@ -7,11 +7,11 @@ use model::isa::{Isa, MemoryOp};
 use crate::memory::visits::content::WORD_BYTES;
 use crate::memory::visits::kernel::{Blocks, Sequence, State, VisitKernel};
 
-/// The orders as parameters of a function.
+/// The two orders, as parameters of a function.
 const ASCENDING: bool = false;
 const RANDOM: bool = true;
 
-/// The first word of a block, as an index or a length of this machine.
+/// Bytes as words.
 #[expect(clippy::cast_possible_truncation, reason = "offsets of words that the caller has in memory")]
 const fn to_words(bytes: u64) -> usize {
     bytes as usize / WORD_BYTES
@@ -87,10 +87,10 @@ unsafe extern "C" fn increment<const ORDER: bool>(state: &mut State, count: u64,
     }
 }
 
-/// Generates the order of the source and adds up the blocks' offsets.
+/// Generates the order of the source and sums the blocks' offsets.
 ///
 /// # Safety
-/// None is needed; the signature is that of the other bodies.
+/// Nothing is required; the signature is that of the other bodies.
 #[cfg_attr(
     all(target_arch = "x86_64", target_os = "linux"),
     expect(dead_code, reason = "x86_64 has a folder of its own")
@@ -103,10 +103,10 @@ pub(crate) unsafe extern "C" fn order_of_one(state: &mut State, count: u64, _: *
     }
 }
 
-/// Generates the orders of both sides and adds up the blocks' offsets.
+/// Generates the orders of both sides and sums the blocks' offsets.
 ///
 /// # Safety
-/// None is needed; the signature is that of the other bodies.
+/// Nothing is required; the signature is that of the other bodies.
 #[cfg_attr(
     all(target_arch = "x86_64", target_os = "linux"),
     expect(dead_code, reason = "x86_64 has a folder of its own")
@@ -119,7 +119,6 @@ pub(crate) unsafe extern "C" fn order_of_two(state: &mut State, count: u64, _: *
     }
 }
 
-/// Every loop, as the compiler makes it.
 pub(super) static KERNELS: &[VisitKernel] = &[
     VisitKernel {
         name: "visits/read/ascending/portable",

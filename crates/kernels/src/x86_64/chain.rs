@@ -4,8 +4,7 @@ use core::arch::naked_asm;
 
 /// Defines a chain of one two-operand instruction from RSI into RAX; RDI is the start, RDX the number of iterations.
 macro_rules! chain {
-    ($(#[$doc:meta])* $name:ident, $instruction:literal) => {
-        $(#[$doc])*
+    ($name:ident, $instruction:literal) => {
         #[unsafe(naked)]
         pub(crate) extern "C" fn $name<const LENGTH: u64>(start: u64, operand: u64, iterations: u64) -> u64 {
             naked_asm!(
@@ -27,11 +26,5 @@ macro_rules! chain {
     };
 }
 
-chain!(
-    /// `RAX += RSI`.
-    add, "add rax, rsi"
-);
-chain!(
-    /// `RAX *= RSI`, the low 64 bits.
-    imul, "imul rax, rsi"
-);
+chain!(add, "add rax, rsi");
+chain!(imul, "imul rax, rsi");

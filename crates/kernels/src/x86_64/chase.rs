@@ -6,9 +6,8 @@ use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use crate::memory::chase::body::{ChainPlaces, steps_per_round};
 use crate::memory::lines::CacheLine;
 
-/// One instruction for each chain whose place has a register: `load` it, `store` it, or a `step` of the chain.
-///
-/// The conditions are the assembler's: the same text makes the body of every number of chains.
+/// One instruction for each chain whose place has a register: `load` it, `store` it, or a `step` of the chain. The
+/// conditions are the assembler's, so that one text makes the body of every number of chains.
 macro_rules! each_register {
     ($what:ident) => {
         each_register!($what, "rcx" 0, "rdx" 8, "r8" 16, "r9" 24, "r10" 32, "r11" 40, "rbx" 48, "rbp" 56, "r12" 64,
@@ -24,11 +23,9 @@ macro_rules! each_register {
 
 /// Follows the chains in turn: RDI is their places, RSI the number of rounds.
 ///
-/// The places of the first twelve chains are in registers; those of the others stay in memory, in one line of the
-/// first-level cache or two, because there are no more registers. Each of their steps loads its place, follows it and
-/// stores it again: three instructions for one, and some five cycles more from one step to the next (a store's data is
-/// handed to the load behind it). Chains do not wait for each other in either form, so a miss to memory, some hundred
-/// cycles long, hides that; in a first-level cache it shows.
+/// The places of the first twelve chains are in registers; those of the other chains stay in memory, and a step loads,
+/// follows and stores its place: three instructions for one, and some five cycles more from one step to the next
+/// (store forwarding). A miss to memory, some hundred cycles long, hides that; in a first-level cache it shows.
 ///
 /// # Safety
 /// As [`crate::memory::chase::body::Body`].
@@ -76,7 +73,7 @@ pub(crate) unsafe extern "C" fn chase<const CHAINS: usize>(places: &mut ChainPla
     )
 }
 
-/// Asks for a line that will be written soon.
+/// Prefetches a line that will be written soon.
 #[inline]
 pub(crate) fn fetch(line: *const CacheLine) {
     // SAFETY: every x86-64 has SSE, and a prefetch of any address is no access.

@@ -1,199 +1,114 @@
 //! Dot products of narrow elements into 32-bit sums: bytes and words into whole numbers that wrap, bf16 into fp32.
 //!
-//! Where the CPU has VNNI one instruction multiplies, sums four products of bytes (two of words) and accumulates.
-//! Before it, pairs of products are summed by one instruction and accumulated by another; for bytes the first sum is of
-//! 16 bits (saturating, which the operands chosen cannot reach), so that a multiplication by one comes between to widen
-//! it. Only the addition is then in the dependent chain, and from sixteen registers it comes six or nine steps behind
-//! its products. Scalar code extends an element, multiplies and adds.
+//! VNNI has one instruction for four products of bytes or two of words. Before it, one instruction sums pairs of
+//! products and another accumulates them; sums of bytes have 16 bits (saturating, which the operands chosen cannot
+//! reach), so that a multiplication by one widens them in between.
 
 use core::arch::naked_asm;
 use core::mem::offset_of;
 
 use model::isa::{CpuOp, Element, Isa};
 
-use super::loops::{products_far_ahead, vector_loop};
+use super::loops::{fused_loop, products_far_ahead, separate_loop, vector_loop};
 use crate::arithmetic::data::{Data, Range, SLOT, Shape};
 use crate::arithmetic::float::Float;
 use crate::arithmetic::kernel::Kernel;
 use crate::arithmetic::registers::RegisterFile;
 use crate::features::Feature;
 
-vector_loop!(
-    /// Sixteen sums of four products; 24 accumulators in ZMM4-27.
-    int8_avx512_vnni {
-        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
-        body: 2 x ["vpdpbusd zmm\\acc, zmm0, zmm1", "vpdpbusd zmm\\acc, zmm2, zmm3"],
-        paced: int8_avx512_vnni_paced, "((\\acc & 3) + 2) / 3",
-        finish: "vzeroupper",
-    }
-);
-vector_loop!(
-    /// Eight sums of four products; 12 accumulators in YMM4-15. The prefix keeps the assembler from AVX-512's encoding.
-    int8_avx_vnni {
-        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
-        body: 2 x ["{{vex}} vpdpbusd ymm\\acc, ymm0, ymm1", "{{vex}} vpdpbusd ymm\\acc, ymm2, ymm3"],
-        finish: "vzeroupper",
-    }
-);
-vector_loop!(
-    /// Sixteen sums of four products, in three instructions; 24 accumulators in ZMM5-28.
-    int8_avx512 {
-        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3,4",
-        accumulators: 5, "5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28",
-        body: 2 x [
-            "vpmaddubsw zmm31, zmm0, zmm1; vpmaddwd zmm31, zmm31, zmm4; vpaddd zmm\\acc, zmm\\acc, zmm31",
-            "vpmaddubsw zmm31, zmm2, zmm3; vpmaddwd zmm31, zmm31, zmm4; vpaddd zmm\\acc, zmm\\acc, zmm31",
-        ],
-        paced: int8_avx512_paced, "2",
-        finish: "vzeroupper",
-    }
-);
+fused_loop!(int8_avx512_vnni, 24 of "zmm", 64, "vmovdqu32", "vpdpbusd",
+    paced: int8_avx512_vnni_paced, "((\\acc & 3) + 2) / 3");
+fused_loop!(int16_avx512_vnni, 24 of "zmm", 64, "vmovdqu32", "vpdpwssd",
+    paced: int16_avx512_vnni_paced, "((\\acc & 3) + 2) / 3");
+fused_loop!(bf16_avx512_bf16, 24 of "zmm", 64, "vmovdqu32", "vdpbf16ps",
+    paced: bf16_avx512_bf16_paced, "2 + ((\\acc & 7) + 1) / 8");
+// The prefix keeps the assembler from AVX-512's encoding.
+fused_loop!(int8_avx_vnni, 12 of "ymm", 32, "vmovdqu", "{{vex}} vpdpbusd");
+fused_loop!(int16_avx_vnni, 12 of "ymm", 32, "vmovdqu", "{{vex}} vpdpwssd");
+fused_loop!(int8_avx_vnni_int8, 12 of "ymm", 32, "vmovdqu", "vpdpbssd");
+separate_loop!(int16_sse2, 16, "movdqu", "movdqa", "pmaddwd", "paddd", spaced: int16_sse2_spaced);
+products_far_ahead!(int16_avx512, "vpmaddwd", "vpaddd",
+    paced: int16_avx512_paced, "1 - (\\acc & 1) * (1 - \\acc / 28)");
+vector_loop!(int8_avx512 {
+    register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: 0, "0,1,2,3,4",
+    accumulators: 5, "5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28",
+    body: 2 x [
+        "vpmaddubsw zmm31, zmm0, zmm1; vpmaddwd zmm31, zmm31, zmm4; vpaddd zmm\\acc, zmm\\acc, zmm31",
+        "vpmaddubsw zmm31, zmm2, zmm3; vpmaddwd zmm31, zmm31, zmm4; vpaddd zmm\\acc, zmm\\acc, zmm31",
+    ],
+    finish: "vzeroupper",
+}, paced: int8_avx512_paced, "2");
+
 /// Defines the loop of three instructions before VNNI from sixteen registers: 2 accumulators in registers 14 and 15,
-/// their products in 5-13, each nine steps ahead: two multiplications take ten cycles, and with eight an addition waits.
-/// `even` and `odd` form one from the operands of such steps.
+/// their products in 5-13, each nine steps ahead: two multiplications take ten cycles, so that with eight an addition
+/// would wait. `even` and `odd` form a product from the operands of such steps.
 macro_rules! bytes_loop {
-    ($(#[$doc:meta])* $name:ident {
+    ($name:ident {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
-        add: $add:expr, even: $even:expr, odd: $odd:expr,
-        spaced: $spaced:ident, $nops:literal, $all_nops:literal, finish: $finish:literal,
-    }) => {
-        vector_loop!(
-            $(#[$doc])*
-            $name {
-                register: $register, bytes: $bytes, load_store: $move, operands: "0,1,2,3,4",
-                accumulators: 14, "14,15",
-                products: @ { [product] [5] } $odd,
-                    @ { [product] [6], [7] } $even,
-                    @ { [product] [8], [9] } $odd,
-                    @ { [product] [10], [11] } $even,
-                    @ { [product] [12], [13] } $odd,
-                body: 3 x [
-                    @ [(5, 14), (6, 15)] concat!($add, "; ", $even),
-                    @ [(7, 14), (8, 15)] concat!($add, "; ", $odd),
-                    @ [(9, 14), (10, 15)] concat!($add, "; ", $even),
-                    @ [(11, 14), (12, 15)] concat!($add, "; ", $odd),
-                    @ [(13, 14), (5, 15)] concat!($add, "; ", $even),
-                    @ [(6, 14), (7, 15)] concat!($add, "; ", $odd),
-                    @ [(8, 14), (9, 15)] concat!($add, "; ", $even),
-                    @ [(10, 14), (11, 15)] concat!($add, "; ", $odd),
-                    @ [(12, 14), (13, 15)] concat!($add, "; ", $even),
-                    @ [(5, 14), (6, 15)] concat!($add, "; ", $odd),
-                    @ [(7, 14), (8, 15)] concat!($add, "; ", $even),
-                    @ [(9, 14), (10, 15)] concat!($add, "; ", $odd),
-                    @ [(11, 14), (12, 15)] concat!($add, "; ", $even),
-                    @ [(13, 14), (5, 15)] concat!($add, "; ", $odd),
-                    @ [(6, 14), (7, 15)] concat!($add, "; ", $even),
-                    @ [(8, 14), (9, 15)] concat!($add, "; ", $odd),
-                    @ [(10, 14), (11, 15)] concat!($add, "; ", $even),
-                    @ [(12, 14), (13, 15)] concat!($add, "; ", $odd),
-                ],
-                spaced: $spaced, $nops, $all_nops,
-                finish: $finish,
-            }
-        );
+        add: $add:expr, even: $even:expr, odd: $odd:expr, finish: $finish:literal,
+    }, spaced: $spaced:ident, $nops:literal, $all_nops:literal) => {
+        vector_loop!($name {
+            register: $register, bytes: $bytes, load_store: $move, operands: 0, "0,1,2,3,4",
+            accumulators: 14, "14,15",
+            products: @ { [product] [5] } $odd,
+                @ { [product] [6], [7] } $even,
+                @ { [product] [8], [9] } $odd,
+                @ { [product] [10], [11] } $even,
+                @ { [product] [12], [13] } $odd,
+            body: 3 x [
+                @ [(5, 14), (6, 15)] concat!($add, "; ", $even),
+                @ [(7, 14), (8, 15)] concat!($add, "; ", $odd),
+                @ [(9, 14), (10, 15)] concat!($add, "; ", $even),
+                @ [(11, 14), (12, 15)] concat!($add, "; ", $odd),
+                @ [(13, 14), (5, 15)] concat!($add, "; ", $even),
+                @ [(6, 14), (7, 15)] concat!($add, "; ", $odd),
+                @ [(8, 14), (9, 15)] concat!($add, "; ", $even),
+                @ [(10, 14), (11, 15)] concat!($add, "; ", $odd),
+                @ [(12, 14), (13, 15)] concat!($add, "; ", $even),
+                @ [(5, 14), (6, 15)] concat!($add, "; ", $odd),
+                @ [(7, 14), (8, 15)] concat!($add, "; ", $even),
+                @ [(9, 14), (10, 15)] concat!($add, "; ", $odd),
+                @ [(11, 14), (12, 15)] concat!($add, "; ", $even),
+                @ [(13, 14), (5, 15)] concat!($add, "; ", $odd),
+                @ [(6, 14), (7, 15)] concat!($add, "; ", $even),
+                @ [(8, 14), (9, 15)] concat!($add, "; ", $odd),
+                @ [(10, 14), (11, 15)] concat!($add, "; ", $even),
+                @ [(12, 14), (13, 15)] concat!($add, "; ", $odd),
+            ],
+            finish: $finish,
+        }, spaced: $spaced, $nops, $all_nops);
     };
 }
-bytes_loop!(
-    /// Eight sums of four products, in three instructions.
-    int8_avx2 {
-        register: "ymm", bytes: 32, load_store: "vmovdqu",
-        add: "vpaddd ymm\\acc, ymm\\acc, ymm\\product",
-        even: "vpmaddubsw ymm\\product, ymm0, ymm1; vpmaddwd ymm\\product, ymm\\product, ymm4",
-        odd: "vpmaddubsw ymm\\product, ymm2, ymm3; vpmaddwd ymm\\product, ymm\\product, ymm4",
-        spaced: int8_avx2_spaced, "3", "3 * 108 - 1", finish: "vzeroupper",
-    }
-);
-bytes_loop!(
-    /// Four sums of four products, in three instructions and a copy.
-    int8_ssse3 {
-        register: "xmm", bytes: 16, load_store: "movdqu",
-        add: "paddd xmm\\acc, xmm\\product",
-        even: "movdqa xmm\\product, xmm0; pmaddubsw xmm\\product, xmm1; pmaddwd xmm\\product, xmm4",
-        odd: "movdqa xmm\\product, xmm2; pmaddubsw xmm\\product, xmm3; pmaddwd xmm\\product, xmm4",
-        spaced: int8_ssse3_spaced, "2", "2 * 108 - 1", finish: "",
-    }
-);
-vector_loop!(
-    /// Sixteen sums of two products; 24 accumulators in ZMM4-27.
-    int16_avx512_vnni {
-        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
-        body: 2 x ["vpdpwssd zmm\\acc, zmm0, zmm1", "vpdpwssd zmm\\acc, zmm2, zmm3"],
-        paced: int16_avx512_vnni_paced, "((\\acc & 3) + 2) / 3",
-        finish: "vzeroupper",
-    }
-);
-vector_loop!(
-    /// Eight sums of two products; 12 accumulators in YMM4-15.
-    int16_avx_vnni {
-        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
-        body: 2 x ["{{vex}} vpdpwssd ymm\\acc, ymm0, ymm1", "{{vex}} vpdpwssd ymm\\acc, ymm2, ymm3"],
-        finish: "vzeroupper",
-    }
-);
-products_far_ahead!(
-    /// Sixteen sums of two products, in two instructions.
-    int16_avx512 {
-        multiply: "vpmaddwd", add: "vpaddd",
-        paced: int16_avx512_paced, "1 - (\\acc & 1) * (1 - \\acc / 28)",
-    }
-);
-vector_loop!(
-    /// Eight sums of two products, in two instructions; 6 accumulators in YMM10-15, their products in YMM0-5.
-    int16_avx2 {
-        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "6,7,8,9" from 6,
-        accumulators: 10, "10,11,12,13,14,15",
-        products: @ "0,1,2,3,4,5" "vpmaddwd ymm\\acc, ymm6, ymm7",
-        body: 4 x [
-            @ "0,1,2,3,4,5" "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc" => "vpmaddwd ymm\\acc, ymm8, ymm9",
-            @ "0,1,2,3,4,5" "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc" => "vpmaddwd ymm\\acc, ymm6, ymm7",
-        ],
-        spaced: int16_avx2_spaced, "1", "96 - 1",
-        finish: "vzeroupper",
-    }
-);
-vector_loop!(
-    /// Four sums of two products, in two instructions and a copy; 6 accumulators in XMM10-15, their products in XMM0-5.
-    int16_sse2 {
-        register: "xmm", bytes: 16, load_store: "movdqu", operands: "6,7,8,9" from 6,
-        accumulators: 10, "10,11,12,13,14,15",
-        products: @ "0,1,2,3,4,5" "movdqa xmm\\acc, xmm6; pmaddwd xmm\\acc, xmm7",
-        body: 4 x [
-            @ "0,1,2,3,4,5" "paddd xmm1\\acc, xmm\\acc; movdqa xmm\\acc, xmm8; pmaddwd xmm\\acc, xmm9",
-            @ "0,1,2,3,4,5" "paddd xmm1\\acc, xmm\\acc; movdqa xmm\\acc, xmm6; pmaddwd xmm\\acc, xmm7",
-        ],
-        spaced: int16_sse2_spaced, "1", "48 - 1",
-        finish: "",
-    }
-);
-vector_loop!(
-    /// Sixteen sums of two bf16 products; 24 accumulators in ZMM4-27.
-    bf16_avx512_bf16 {
-        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
-        body: 2 x ["vdpbf16ps zmm\\acc, zmm0, zmm1", "vdpbf16ps zmm\\acc, zmm2, zmm3"],
-        paced: bf16_avx512_bf16_paced, "2 + ((\\acc & 7) + 1) / 8",
-        finish: "vzeroupper",
-    }
-);
-vector_loop!(
-    /// Eight sums of four products of signed bytes; 12 accumulators in YMM4-15.
-    int8_avx_vnni_int8 {
-        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
-        body: 2 x ["vpdpbssd ymm\\acc, ymm0, ymm1", "vpdpbssd ymm\\acc, ymm2, ymm3"],
-        finish: "vzeroupper",
-    }
-);
+bytes_loop!(int8_avx2 {
+    register: "ymm", bytes: 32, load_store: "vmovdqu",
+    add: "vpaddd ymm\\acc, ymm\\acc, ymm\\product",
+    even: "vpmaddubsw ymm\\product, ymm0, ymm1; vpmaddwd ymm\\product, ymm\\product, ymm4",
+    odd: "vpmaddubsw ymm\\product, ymm2, ymm3; vpmaddwd ymm\\product, ymm\\product, ymm4",
+    finish: "vzeroupper",
+}, spaced: int8_avx2_spaced, "3", "3 * 108 - 1");
+bytes_loop!(int8_ssse3 {
+    register: "xmm", bytes: 16, load_store: "movdqu",
+    add: "paddd xmm\\acc, xmm\\product",
+    even: "movdqa xmm\\product, xmm0; pmaddubsw xmm\\product, xmm1; pmaddwd xmm\\product, xmm4",
+    odd: "movdqa xmm\\product, xmm2; pmaddubsw xmm\\product, xmm3; pmaddwd xmm\\product, xmm4",
+    finish: "",
+}, spaced: int8_ssse3_spaced, "2", "2 * 108 - 1");
+
+vector_loop!(int16_avx2 {
+    register: "ymm", bytes: 32, load_store: "vmovdqu", operands: 6, "6,7,8,9",
+    accumulators: 10, "10,11,12,13,14,15",
+    products: @ "0,1,2,3,4,5" "vpmaddwd ymm\\acc, ymm6, ymm7",
+    body: 4 x [
+        @ "0,1,2,3,4,5" "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc" => "vpmaddwd ymm\\acc, ymm8, ymm9",
+        @ "0,1,2,3,4,5" "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc" => "vpmaddwd ymm\\acc, ymm6, ymm7",
+    ],
+    finish: "vzeroupper",
+}, spaced: int16_avx2_spaced, "1", "96 - 1");
 
 /// Defines a loop of one product at a time; four accumulators in R8D-R11D. The first factors stay in ECX and EDX, the
 /// second ones are extended from memory at each use (loads that the first-level cache answers), the product is in EAX.
 macro_rules! scalar_loop {
-    ($(#[$doc:meta])* $name:ident, $size:literal, first: $first:literal) => {
-        $(#[$doc])*
+    ($name:ident, $size:literal, first: $first:literal) => {
         #[unsafe(naked)]
         unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
             naked_asm!(
@@ -230,16 +145,9 @@ macro_rules! scalar_loop {
         }
     };
 }
-scalar_loop!(
-    /// Unsigned by signed bytes.
-    int8_scalar, "byte", first: "movzx"
-);
-scalar_loop!(
-    /// Signed words.
-    int16_scalar, "word", first: "movsx"
-);
+scalar_loop!(int8_scalar, "byte", first: "movzx");
+scalar_loop!(int16_scalar, "word", first: "movsx");
 
-/// Any x86-64: one product at a time. The other rows say where they differ.
 pub(super) const INT8_SCALAR: Kernel = Kernel {
     name: "dot/int8/scalar",
     op: CpuOp::Dot,
@@ -259,7 +167,6 @@ pub(super) const INT8_SCALAR: Kernel = Kernel {
     spaced: None,
     pace: None,
 };
-/// 128 bits, before VNNI.
 pub(super) const INT8_SSSE3: Kernel = INT8_SCALAR
     .on_elements(
         Element::Int8,
@@ -272,19 +179,16 @@ pub(super) const INT8_SSSE3: Kernel = INT8_SCALAR
     .doing(8)
     .running(&["movdqa", "pmaddubsw", "pmaddwd", "paddd"], int8_ssse3)
     .spaced_by(int8_ssse3_spaced, 215);
-/// 256 bits, before VNNI.
 pub(super) const INT8_AVX2: Kernel = INT8_SSSE3
     .named("dot/int8/avx2", Isa::Avx2, &[Feature::Avx2])
     .sized(2, 8, 27)
     .running(&["vpmaddubsw", "vpmaddwd", "vpaddd"], int8_avx2)
     .spaced_by(int8_avx2_spaced, 323);
-/// 512 bits, before VNNI.
 pub(super) const INT8_AVX512: Kernel = INT8_AVX2
     .named("dot/int8/avx512", Isa::Avx512, &[Feature::Avx512F, Feature::Avx512Bw])
     .sized(24, 16, 2)
     .running(&["vpmaddubsw", "vpmaddwd", "vpaddd"], int8_avx512)
     .paced_by(int8_avx512_paced, 192);
-/// 512 bits, VNNI.
 pub(super) const INT8_AVX512_VNNI: Kernel = INT8_SCALAR
     .on_elements(
         Element::Int8,
@@ -297,12 +201,10 @@ pub(super) const INT8_AVX512_VNNI: Kernel = INT8_SCALAR
     .doing(8)
     .running(&["vpdpbusd"], int8_avx512_vnni)
     .paced_by(int8_avx512_vnni_paced, 72);
-/// 256 bits, VNNI in VEX encoding.
 pub(super) const INT8_AVX_VNNI: Kernel = INT8_AVX512_VNNI
     .named("dot/int8/avx_vnni", Isa::AvxVnni, &[Feature::AvxVnni])
     .sized(12, 8, 2)
     .running(&["vpdpbusd"], int8_avx_vnni);
-/// 256 bits, signed by signed bytes.
 pub(super) const INT8_AVX_VNNI_INT8: Kernel = INT8_AVX_VNNI
     .on_elements(
         Element::Int8,
@@ -311,7 +213,6 @@ pub(super) const INT8_AVX_VNNI_INT8: Kernel = INT8_AVX_VNNI
     )
     .named("dot/int8/avx_vnni_int8", Isa::AvxVnniInt8, &[Feature::AvxVnniInt8])
     .running(&["vpdpbssd"], int8_avx_vnni_int8);
-/// Any x86-64: one product of words at a time. The other rows say where they differ.
 pub(super) const INT16_SCALAR: Kernel = INT8_SCALAR
     .on_elements(
         Element::Int16,
@@ -320,7 +221,6 @@ pub(super) const INT16_SCALAR: Kernel = INT8_SCALAR
     )
     .named("dot/int16/scalar", Isa::Scalar, &[])
     .running(&["movsx", "imul", "add"], int16_scalar);
-/// 128 bits, before VNNI.
 pub(super) const INT16_SSE2: Kernel = INT16_SCALAR
     .on_elements(
         Element::Int16,
@@ -333,31 +233,26 @@ pub(super) const INT16_SSE2: Kernel = INT16_SCALAR
     .doing(4)
     .running(&["movdqa", "pmaddwd", "paddd"], int16_sse2)
     .spaced_by(int16_sse2_spaced, 47);
-/// 256 bits, before VNNI.
 pub(super) const INT16_AVX2: Kernel = INT16_SSE2
     .named("dot/int16/avx2", Isa::Avx2, &[Feature::Avx2])
     .sized(6, 8, 4)
     .running(&["vpmaddwd", "vpaddd"], int16_avx2)
     .spaced_by(int16_avx2_spaced, 95);
-/// 512 bits, before VNNI.
 pub(super) const INT16_AVX512: Kernel = INT16_AVX2
     .named("dot/int16/avx512", Isa::Avx512, &[Feature::Avx512F, Feature::Avx512Bw])
     .sized(4, 16, 18)
     .running(&["vpmaddwd", "vpaddd"], int16_avx512)
     .paced_by(int16_avx512_paced, 216);
-/// 512 bits, VNNI.
 pub(super) const INT16_AVX512_VNNI: Kernel = INT16_AVX512
     .named("dot/int16/avx512_vnni", Isa::Avx512Vnni, &[Feature::Avx512F, Feature::Avx512Vnni])
     .counted_by("cpu-dot-vnni/1")
     .sized(24, 16, 2)
     .running(&["vpdpwssd"], int16_avx512_vnni)
     .paced_by(int16_avx512_vnni_paced, 72);
-/// 256 bits, VNNI in VEX encoding.
 pub(super) const INT16_AVX_VNNI: Kernel = INT16_AVX512_VNNI
     .named("dot/int16/avx_vnni", Isa::AvxVnni, &[Feature::AvxVnni])
     .sized(12, 8, 2)
     .running(&["vpdpwssd"], int16_avx_vnni);
-/// 512 bits, bf16 into fp32.
 pub(super) const BF16_AVX512_BF16: Kernel = INT16_AVX512_VNNI
     .on_elements(Element::Bf16, "fp32 <- bf16 x bf16", Data::FloatDot { shape: Shape::Vector(2), factor: Float::Bf16 })
     .named("dot/bf16/avx512_bf16", Isa::Avx512Bf16, &[Feature::Avx512F, Feature::Avx512Bf16])

@@ -1,6 +1,4 @@
-//! Reads the registers that say what this CPU and its operating system allow.
-//!
-//! Reads only; what they mean is decided in [`crate::features`].
+//! Reads the registers that say what this CPU and its operating system allow; [`crate::features`] interprets them.
 
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid, __cpuid_count};

@@ -3,8 +3,7 @@
 //! The second operand lies as the instructions want it: four rows of bytes (two of 16-bit elements) interleaved, so
 //! that the factors of one column that are multiplied at once are neighbours.
 //!
-//! Nothing here asks the kernel of the operating system for its permission to use tiles, without which the first
-//! instruction faults: a caller does so before.
+//! A caller must have asked the operating system for its permission to use tiles, or the first instruction faults.
 
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -19,17 +18,14 @@ use crate::features::Feature;
 
 /// Defines a loop of one instruction on eight tiles: four accumulators in TMM0-3, operands in TMM4-7. Four take longer
 /// than the latency of one (52 cycles against 16 each on Sapphire Rapids: Intel's optimization manual, chapter on AMX).
-/// RDI is the register file, RSI the number of iterations, RAX the bytes from row to row.
-///
-/// The paced function is the same loop with 24 dependent additions of R9 to R8 after every instruction
-/// ([`Pace`]).
+/// RDI is the register file, RSI the number of iterations, RAX the bytes from row to row. The paced function has 24
+/// dependent additions of R9 to R8 after every instruction ([`Pace`]).
 macro_rules! tile_loop {
-    ($(#[$doc:meta])* $name:ident, $paced:ident, $instruction:literal) => {
-        tile_loop!(@function $(#[$doc])* $name, $instruction, "0");
-        tile_loop!(@function #[doc = "The same loop, paced."] $paced, $instruction, "24");
+    ($name:ident, $paced:ident, $instruction:literal) => {
+        tile_loop!(@function $name, $instruction, "0");
+        tile_loop!(@function $paced, $instruction, "24");
     };
-    (@function $(#[$doc:meta])* $name:ident, $instruction:literal, $additions:literal) => {
-        $(#[$doc])*
+    (@function $name:ident, $instruction:literal, $additions:literal) => {
         #[unsafe(naked)]
         unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
             naked_asm!(
@@ -75,20 +71,10 @@ macro_rules! tile_loop {
         }
     };
 }
-tile_loop!(
-    /// Unsigned by signed bytes.
-    int8_amx, int8_amx_paced, "tdpbusd"
-);
-tile_loop!(
-    /// Bf16 into fp32.
-    bf16_amx, bf16_amx_paced, "tdpbf16ps"
-);
-tile_loop!(
-    /// Fp16 into fp32.
-    fp16_amx, fp16_amx_paced, "tdpfp16ps"
-);
+tile_loop!(int8_amx, int8_amx_paced, "tdpbusd");
+tile_loop!(bf16_amx, bf16_amx_paced, "tdpbf16ps");
+tile_loop!(fp16_amx, fp16_amx_paced, "tdpfp16ps");
 
-/// Bytes. The other rows say where they differ.
 pub(super) const INT8_AMX: Kernel = Kernel {
     name: "matrix/int8/amx",
     op: CpuOp::Matrix,
@@ -108,7 +94,6 @@ pub(super) const INT8_AMX: Kernel = Kernel {
     spaced: None,
     pace: Some(Pace { body: int8_amx_paced, additions: 768 }),
 };
-/// Bf16.
 pub(super) const BF16_AMX: Kernel = INT8_AMX
     .on_elements(
         Element::Bf16,
@@ -119,7 +104,6 @@ pub(super) const BF16_AMX: Kernel = INT8_AMX
     .doing(2 * 32)
     .running(&["tdpbf16ps"], bf16_amx)
     .paced_by(bf16_amx_paced, 768);
-/// Fp16.
 pub(super) const FP16_AMX: Kernel = BF16_AMX
     .on_elements(
         Element::Fp16,

@@ -1,14 +1,11 @@
 //! The kernels of x86-64, in machine code.
 //!
-//! Every body is a naked function: the whole of it, load, loop and store, is one assembly block with registers fixed by
-//! hand, so no compiler can fold, hoist, spill or widen anything, and no target feature has to be enabled to build it.
-//! The calling convention is System V's: arguments in RDI, RSI and RDX; all vector registers (ZMM16-31 included), RAX,
-//! RCX and R8-R11 are the callee's to destroy, which is why no clobbers are declared. Bodies that use 256- or 512-bit
-//! registers end with VZEROUPPER, so that legacy SSE code after them runs at full speed; those that use tiles release
-//! them.
-//!
-//! A kernel's function is named like the kernel, `fma/fp64/avx512` is `fma::fp64_avx512`, so that it can be found in a
-//! program.
+//! Every body is a naked function of one assembly block with registers fixed by hand, so no compiler can fold, hoist,
+//! spill or widen anything, and no target feature has to be enabled to build it. The calling convention is System V's:
+//! arguments in RDI, RSI and RDX; all vector registers (ZMM16-31 included), RAX, RCX and R8-R11 are the callee's to
+//! destroy, so that no clobbers are declared. Bodies that use 256- or 512-bit registers end with VZEROUPPER, so that
+//! legacy SSE code after them runs at full speed; those that use tiles release them. A kernel's function is named like
+//! the kernel: `fma/fp64/avx512` is `fma::fp64_avx512`.
 
 mod add;
 mod all_pipes;
@@ -26,12 +23,9 @@ pub(crate) mod tiles;
 pub(crate) mod visits;
 
 use crate::arithmetic::kernel::Kernel;
-use crate::memory::visits::kernel::VisitKernel;
-
-/// Rows by operation and order; within these, single words first, then widest.
-pub(crate) static VISIT_KERNELS: &[VisitKernel] = visits::KERNELS;
 
 pub(crate) use memory::KERNELS as MEMORY_KERNELS;
+pub(crate) use visits::KERNELS as VISIT_KERNELS;
 
 /// Rows by operation and element; within these, widest first, and fastest first where several are as wide.
 pub(crate) static KERNELS: &[Kernel] = &[

@@ -3,12 +3,11 @@
 //!
 //! The instructions are those of GCC 12 at `-O2 -fno-tree-vectorize` for loops over locals of each type (one
 //! multiplication, one addition and one subtraction per step), without its folding of `a - s` and with the loop
-//! unrolled until its end no longer counts. In general registers the step of each variable follows that of the last, in
-//! the order in which it is written. GCC puts the multiplications of several variables first; that keeps Zen 4 at 1.875
-//! instructions a cycle instead of three, as additions that wait take the one unit that multiplies (probed, 2026-11).
-//! C computes `char` and `short` in `int`, so these are loops over 32-bit registers that start from narrow values;
-//! their lowest bits are what the C type holds, and all 32 bits are verified. There are as many variables as registers
-//! allow, so that throughput and not one chain is measured.
+//! unrolled. In general registers the variables' steps follow one another. GCC puts the multiplications of several
+//! variables first; that keeps Zen 4 at 1.875 instructions a cycle instead of three, as additions that wait take the
+//! one unit that multiplies (probed, 2026-11). C computes `char` and `short` in `int`, so these are loops over 32-bit
+//! registers that start from narrow values; all 32 bits are verified. There are as many variables as registers allow,
+//! so that throughput and not the latency of a chain is measured.
 
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -25,11 +24,19 @@ use crate::features::Feature;
 /// Defines a loop over general registers: ten variables, the operands in (R)AX, (R)CX and (R)DX. RDI is the register
 /// file, RSI the number of iterations; the registers that belong to the caller are saved around it.
 macro_rules! general_loop {
-    ($(#[$doc:meta])* $name:ident {
-        bytes: $bytes:literal, operands: [$m:literal, $a:literal, $s:literal],
-        accumulators: $accumulators:literal, [$(($index:literal, $register:literal)),+],
-    }) => {
-        $(#[$doc])*
+    ($name:ident, 32) => {
+        general_loop!($name, 4, ["eax", "ecx", "edx"], "r8d,r9d,r10d,r11d,r12d,r13d,r14d,r15d,ebx,ebp",
+            (0, "r8d"), (1, "r9d"), (2, "r10d"), (3, "r11d"), (4, "r12d"),
+            (5, "r13d"), (6, "r14d"), (7, "r15d"), (8, "ebx"), (9, "ebp"));
+    };
+    ($name:ident, 64) => {
+        general_loop!($name, 8, ["rax", "rcx", "rdx"], "r8,r9,r10,r11,r12,r13,r14,r15,rbx,rbp",
+            (0, "r8"), (1, "r9"), (2, "r10"), (3, "r11"), (4, "r12"),
+            (5, "r13"), (6, "r14"), (7, "r15"), (8, "rbx"), (9, "rbp"));
+    };
+    ($name:ident, $bytes:literal, [$m:literal, $a:literal, $s:literal], $accumulators:literal,
+        $(($index:literal, $register:literal)),+
+    ) => {
         #[unsafe(naked)]
         unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
             naked_asm!(
@@ -66,94 +73,38 @@ macro_rules! general_loop {
         }
     };
 }
-general_loop!(
-    /// `char`, in 32-bit registers.
-    int8_scalar {
-        bytes: 4, operands: ["eax", "ecx", "edx"],
-        accumulators: "r8d,r9d,r10d,r11d,r12d,r13d,r14d,r15d,ebx,ebp", [
-            (0, "r8d"), (1, "r9d"), (2, "r10d"), (3, "r11d"), (4, "r12d"),
-            (5, "r13d"), (6, "r14d"), (7, "r15d"), (8, "ebx"), (9, "ebp")
-        ],
-    }
-);
-general_loop!(
-    /// `short`, in 32-bit registers.
-    int16_scalar {
-        bytes: 4, operands: ["eax", "ecx", "edx"],
-        accumulators: "r8d,r9d,r10d,r11d,r12d,r13d,r14d,r15d,ebx,ebp", [
-            (0, "r8d"), (1, "r9d"), (2, "r10d"), (3, "r11d"), (4, "r12d"),
-            (5, "r13d"), (6, "r14d"), (7, "r15d"), (8, "ebx"), (9, "ebp")
-        ],
-    }
-);
-general_loop!(
-    /// `int`.
-    int32_scalar {
-        bytes: 4, operands: ["eax", "ecx", "edx"],
-        accumulators: "r8d,r9d,r10d,r11d,r12d,r13d,r14d,r15d,ebx,ebp", [
-            (0, "r8d"), (1, "r9d"), (2, "r10d"), (3, "r11d"), (4, "r12d"),
-            (5, "r13d"), (6, "r14d"), (7, "r15d"), (8, "ebx"), (9, "ebp")
-        ],
-    }
-);
-general_loop!(
-    /// `long`.
-    int64_scalar {
-        bytes: 8, operands: ["rax", "rcx", "rdx"],
-        accumulators: "r8,r9,r10,r11,r12,r13,r14,r15,rbx,rbp", [
-            (0, "r8"), (1, "r9"), (2, "r10"), (3, "r11"), (4, "r12"),
-            (5, "r13"), (6, "r14"), (7, "r15"), (8, "rbx"), (9, "rbp")
-        ],
-    }
-);
-vector_loop!(
-    /// `float`; 12 variables in XMM4-15, four at a time.
-    fp32_scalar {
-        register: "xmm", bytes: 4, load_store: "movss", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
-        body: 2 x [
-            @ "4,5,6,7" "mulss xmm\\acc, xmm0", @ "4,5,6,7" "addss xmm\\acc, xmm2",
-            @ "4,5,6,7" "subss xmm\\acc, xmm3",
-            @ "8,9,10,11" "mulss xmm\\acc, xmm0", @ "8,9,10,11" "addss xmm\\acc, xmm2",
-            @ "8,9,10,11" "subss xmm\\acc, xmm3",
-            @ "12,13,14,15" "mulss xmm\\acc, xmm0", @ "12,13,14,15" "addss xmm\\acc, xmm2",
-            @ "12,13,14,15" "subss xmm\\acc, xmm3",
-            @ "4,5,6,7" "mulss xmm\\acc, xmm1", @ "4,5,6,7" "addss xmm\\acc, xmm2",
-            @ "4,5,6,7" "subss xmm\\acc, xmm3",
-            @ "8,9,10,11" "mulss xmm\\acc, xmm1", @ "8,9,10,11" "addss xmm\\acc, xmm2",
-            @ "8,9,10,11" "subss xmm\\acc, xmm3",
-            @ "12,13,14,15" "mulss xmm\\acc, xmm1", @ "12,13,14,15" "addss xmm\\acc, xmm2",
-            @ "12,13,14,15" "subss xmm\\acc, xmm3",
-        ],
-        spaced: fp32_scalar_spaced, "1", "144 - 1",
-        finish: "",
-    }
-);
-vector_loop!(
-    /// `double`; 12 variables in XMM4-15, four at a time.
-    fp64_scalar {
-        register: "xmm", bytes: 8, load_store: "movsd", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
-        body: 2 x [
-            @ "4,5,6,7" "mulsd xmm\\acc, xmm0", @ "4,5,6,7" "addsd xmm\\acc, xmm2",
-            @ "4,5,6,7" "subsd xmm\\acc, xmm3",
-            @ "8,9,10,11" "mulsd xmm\\acc, xmm0", @ "8,9,10,11" "addsd xmm\\acc, xmm2",
-            @ "8,9,10,11" "subsd xmm\\acc, xmm3",
-            @ "12,13,14,15" "mulsd xmm\\acc, xmm0", @ "12,13,14,15" "addsd xmm\\acc, xmm2",
-            @ "12,13,14,15" "subsd xmm\\acc, xmm3",
-            @ "4,5,6,7" "mulsd xmm\\acc, xmm1", @ "4,5,6,7" "addsd xmm\\acc, xmm2",
-            @ "4,5,6,7" "subsd xmm\\acc, xmm3",
-            @ "8,9,10,11" "mulsd xmm\\acc, xmm1", @ "8,9,10,11" "addsd xmm\\acc, xmm2",
-            @ "8,9,10,11" "subsd xmm\\acc, xmm3",
-            @ "12,13,14,15" "mulsd xmm\\acc, xmm1", @ "12,13,14,15" "addsd xmm\\acc, xmm2",
-            @ "12,13,14,15" "subsd xmm\\acc, xmm3",
-        ],
-        spaced: fp64_scalar_spaced, "1", "144 - 1",
-        finish: "",
-    }
-);
+general_loop!(int8_scalar, 32);
+general_loop!(int16_scalar, 32);
+general_loop!(int32_scalar, 32);
+general_loop!(int64_scalar, 64);
 
-/// `char`. The other rows say where they differ.
+/// Defines a loop over 12 variables in XMM4-15, four at a time, which are doubled and halved in turn.
+macro_rules! float_loop {
+    ($name:ident, $spaced:ident, $bytes:literal, $move:literal, $mul:literal, $add:literal, $sub:literal) => {
+        vector_loop!($name {
+            register: "xmm", bytes: $bytes, load_store: $move, operands: 0, "0,1,2,3",
+            accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
+            body: 2 x [
+                @ "4,5,6,7" concat!($mul, " xmm\\acc, xmm0"), @ "4,5,6,7" concat!($add, " xmm\\acc, xmm2"),
+                @ "4,5,6,7" concat!($sub, " xmm\\acc, xmm3"),
+                @ "8,9,10,11" concat!($mul, " xmm\\acc, xmm0"), @ "8,9,10,11" concat!($add, " xmm\\acc, xmm2"),
+                @ "8,9,10,11" concat!($sub, " xmm\\acc, xmm3"),
+                @ "12,13,14,15" concat!($mul, " xmm\\acc, xmm0"), @ "12,13,14,15" concat!($add, " xmm\\acc, xmm2"),
+                @ "12,13,14,15" concat!($sub, " xmm\\acc, xmm3"),
+                @ "4,5,6,7" concat!($mul, " xmm\\acc, xmm1"), @ "4,5,6,7" concat!($add, " xmm\\acc, xmm2"),
+                @ "4,5,6,7" concat!($sub, " xmm\\acc, xmm3"),
+                @ "8,9,10,11" concat!($mul, " xmm\\acc, xmm1"), @ "8,9,10,11" concat!($add, " xmm\\acc, xmm2"),
+                @ "8,9,10,11" concat!($sub, " xmm\\acc, xmm3"),
+                @ "12,13,14,15" concat!($mul, " xmm\\acc, xmm1"), @ "12,13,14,15" concat!($add, " xmm\\acc, xmm2"),
+                @ "12,13,14,15" concat!($sub, " xmm\\acc, xmm3"),
+            ],
+            finish: "",
+        }, spaced: $spaced, "1", "144 - 1");
+    };
+}
+float_loop!(fp32_scalar, fp32_scalar_spaced, 4, "movss", "mulss", "addss", "subss");
+float_loop!(fp64_scalar, fp64_scalar_spaced, 8, "movsd", "mulsd", "addsd", "subsd");
+
 pub(super) const INT8_SCALAR: Kernel = Kernel {
     name: "plain/int8/scalar",
     op: CpuOp::Plain,
@@ -173,29 +124,24 @@ pub(super) const INT8_SCALAR: Kernel = Kernel {
     spaced: None,
     pace: None,
 };
-/// `short`.
 pub(super) const INT16_SCALAR: Kernel = INT8_SCALAR
     .on_elements(Element::Int16, "s16 in s32", Data::Affine { bytes: 2 })
     .named("plain/int16/scalar", Isa::Scalar, &[])
     .running(&["imul", "add", "sub"], int16_scalar);
-/// `int`.
 pub(super) const INT32_SCALAR: Kernel = INT8_SCALAR
     .on_elements(Element::Int32, "s32", Data::Affine { bytes: 4 })
     .named("plain/int32/scalar", Isa::Scalar, &[])
     .running(&["imul", "add", "sub"], int32_scalar);
-/// `long`.
 pub(super) const INT64_SCALAR: Kernel = INT8_SCALAR
     .on_elements(Element::Int64, "s64", Data::Affine { bytes: 8 })
     .named("plain/int64/scalar", Isa::Scalar, &[])
     .running(&["imul", "add", "sub"], int64_scalar);
-/// `double`.
 pub(super) const FP64_SCALAR: Kernel = INT8_SCALAR
     .on_elements(Element::Fp64, "fp64", Data::DoubledAndHalved(Float::Fp64))
     .named("plain/fp64/scalar", Isa::Scalar, &[Feature::Sse2])
     .sized(12, 1, 2)
     .running(&["mulsd", "addsd", "subsd"], fp64_scalar)
     .spaced_by(fp64_scalar_spaced, 143);
-/// `float`.
 pub(super) const FP32_SCALAR: Kernel = FP64_SCALAR
     .on_elements(Element::Fp32, "fp32", Data::DoubledAndHalved(Float::Fp32))
     .named("plain/fp32/scalar", Isa::Scalar, &[Feature::Sse2])

@@ -1,10 +1,9 @@
 //! The bodies of visits to blocks: the next block by addition or by a generated permutation, then its bytes.
 //!
-//! Registers: RDI the state, RSI the visits left, RBX and RBP where source and target begin, RAX and RDX the offsets of
-//! this visit's blocks and then the places in them, R8 and R10 the counters of source and target, R9 their step, R11
-//! the mask and CL the shift of the scrambles, R12 bytes of a block, R13 counts what is left of it, R14 and R15 as a
-//! body needs them. In the macros, `$register` is the register class, `$bytes` its width, and `$parts` numbers the
-//! registers that make up one line.
+//! Registers: RDI the state, RSI the visits left, RBX and RBP the starts of source and target, RAX and RDX the offsets
+//! of this visit's blocks and then the addresses in them, R8 and R10 the counters of source and target, R9 their step, R11
+//! the mask and CL the shift of the scrambles, R12 bytes of a block, R13 the pieces left, R14 and R15 as a body needs
+//! them. `$parts` numbers the registers that make up one line.
 
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -55,7 +54,7 @@ macro_rules! next {
     };
 }
 
-/// Runs what stands between the brackets for each visit; then what follows, if there are visits or not.
+/// A function that runs `visit` for each visit, and `before` and `after` once.
 macro_rules! for_each_visit {
     (before: [$($before:expr),* $(,)?], visit: [$($visit:expr),* $(,)?], after: [$($after:expr),* $(,)?],
      $($operand:ident),* $(,)?) => {
@@ -104,7 +103,7 @@ macro_rules! for_each_visit {
     };
 }
 
-/// Whatever is left of a block in pieces of one kind: chunks from label 3 to 4, lines from 5 to 6, words from 7 to 8.
+/// Begins the loop over the pieces of one size: chunks from label 3 to 4, lines from 5 to 6, words from 7 to 8.
 macro_rules! pieces {
     ($field:literal, $this:literal, $past:literal) => {
         concat!("mov r13, [rdi + {", $field, "}]\ntest r13, r13\njz ", $past, "f\n.p2align 4\n", $this, ":")
@@ -177,7 +176,7 @@ macro_rules! reads {
 reads!(read_ascending_avx512, read_ascending_avx2, read_ascending_sse2, ascending);
 reads!(read_random_avx512, read_random_avx2, read_random_sse2, random);
 
-/// Defines a loop that writes the content that belongs to each block.
+/// Defines a loop that writes each block's content.
 macro_rules! write {
     ($name:ident, $order:ident, $register:literal, $bytes:literal, parts: $parts:literal, step: $step:literal,
      spread: $spread:literal, begin: $begin:literal, store: $store:literal, advance: $advance:literal,
@@ -377,7 +376,7 @@ pub(crate) unsafe extern "C" fn order_of_two(state: &mut State, count: u64, sour
 /// Mnemonics of loads and stores.
 type Moves = (Option<&'static str>, Option<&'static str>);
 
-/// Those of the loops for single words, then of the vector loops, widest first.
+/// Of the loops for single words, then of the vector loops, widest first.
 const READS: [Moves; 4] = [(Some("add"), None), (Some("vpaddq"), None), (Some("vpaddq"), None), (Some("movdqu"), None)];
 const WRITES: [Moves; 4] =
     [(None, Some("mov")), (None, Some("vmovdqu64")), (None, Some("vmovdqu")), (None, Some("movdqu"))];
@@ -435,8 +434,8 @@ macro_rules! table {
     };
 }
 
-/// Every loop.
-pub(super) static KERNELS: &[VisitKernel] = table! {
+/// Rows by operation and order; within these, single words first, then widest.
+pub(crate) static KERNELS: &[VisitKernel] = table! {
     Read "read" Ascending "ascending" by READS:
         read_ascending_words, read_ascending_avx512, read_ascending_avx2, read_ascending_sse2;
     Read "read" Random "random" by READS:

@@ -1,4 +1,4 @@
-//! Products of matrices by crews against a naive oracle: edges of every tile, odd shapes, any number of threads.
+//! Products of matrices by crews against a naive oracle.
 
 use crate::support::{every_tile, together};
 use kernels::dense::{Abandoned, Blocking, BoundTile, Caches, Crew, Product, Real, Shape, Unfit, padded};
@@ -13,7 +13,7 @@ fn product<T: Real>(shape: Shape<T>, threads: usize) -> Product<T, Vec<T>> {
     product
 }
 
-/// What each thread makes of a product.
+/// The results of all threads.
 fn crewed<T: Real, R: Send>(
     product: &Product<T, Vec<T>>,
     work: impl Fn(&Product<T, Vec<T>>, usize) -> Result<R, Abandoned> + Sync,
@@ -22,7 +22,7 @@ fn crewed<T: Real, R: Send>(
     all.into_iter().map(|one| one.unwrap_or_else(|abandoned| panic!("{abandoned}"))).collect()
 }
 
-/// The result of a product in columns, after it was found to be right by the product itself.
+/// The result of a product in columns, which the product has verified.
 fn multiplied<T: Real>(shape: Shape<T>, threads: usize) -> Vec<T> {
     let mut product = product(shape, threads);
     let found = crewed(&product, |product, thread| {
@@ -34,7 +34,7 @@ fn multiplied<T: Real>(shape: Shape<T>, threads: usize) -> Vec<T> {
     product.result_mut().to_vec()
 }
 
-/// The same by three loops, of operands read from the buffers, and the magnitude of what was added up.
+/// The same by three loops, with the sum of the magnitudes.
 fn naive<T: Real>(shape: Shape<T>) -> Vec<(f64, f64)> {
     let filled = product(shape, 1);
     crewed(&filled, Product::fill);
@@ -72,7 +72,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn products_of_any_shape_are_the_oracles(
+    fn products_of_any_shape_agree_with_the_oracle(
         sizes in [1_usize..130, 1_usize..40, 1_usize..70],
         panel in 1_usize..80,
         block in 0_usize..60,
@@ -90,7 +90,7 @@ proptest! {
 }
 
 #[test]
-fn the_number_of_threads_has_no_part_in_the_result() {
+fn the_number_of_threads_does_not_change_the_result() {
     for tile in every_tile::<f64>() {
         let shape = shape(tile, [150, 333, 90], Blocking { panel: 40, rows: 48, columns: 48 });
         let alone = multiplied(shape, 1);
@@ -99,8 +99,8 @@ fn the_number_of_threads_has_no_part_in_the_result() {
 }
 
 #[test]
-fn every_tile_computes_what_the_portable_one_does() {
-    fn of<T: Real>() {
+fn every_tile_agrees_with_the_oracle_at_every_depth() {
+    fn check_all<T: Real>() {
         for tile in every_tile::<T>() {
             let (rows, columns) = (tile.tile().rows, tile.tile().columns);
             for depth in (0..50).chain([255, 256]).map(|depth| depth + 1) {
@@ -108,13 +108,13 @@ fn every_tile_computes_what_the_portable_one_does() {
             }
         }
     }
-    of::<f64>();
-    of::<f32>();
+    check_all::<f64>();
+    check_all::<f32>();
 }
 
 #[test]
-fn a_fault_is_found_wherever_it_is() {
-    fn of<T: Real>(fault: f64) {
+fn a_fault_is_found_at_any_place() {
+    fn check_all<T: Real>(fault: f64) {
         for tile in every_tile::<T>() {
             let shape = shape(tile, [70, 45, 33], Blocking { panel: 20, rows: 48, columns: 48 });
             let mut product = product(shape, 2);
@@ -131,20 +131,20 @@ fn a_fault_is_found_wherever_it_is() {
                 product.result_mut()[place] = right;
             }
             assert!(crewed(&product, Product::verify)[0].passes());
-            // A product that was done twice, or not at all, is none.
+            // Multiplied twice, or not at all.
             crewed(&product, |product, thread| product.multiply(thread, &mut || {}));
             assert!(!crewed(&product, Product::verify)[0].passes());
             crewed(&product, Product::fill);
             assert!(!crewed(&product, Product::verify)[0].passes());
         }
     }
-    of::<f64>(1e-12);
-    of::<f32>(1e-3);
+    check_all::<f64>(1e-12);
+    check_all::<f32>(1e-3);
 }
 
 #[test]
-fn parts_of_the_depth_are_packed_in_turns_by_any_number_of_threads() {
-    // Parts of 3, of which the last is short: 34 meetings at which a room could be written to too early.
+fn parts_of_the_depth_are_packed_in_turn_by_any_number_of_threads() {
+    // Parts of 3, of which the last is short: at 34 barriers a buffer could be overwritten too early.
     for tile in every_tile::<f64>() {
         for threads in [1, 2, 3, 5] {
             for _ in 0..20 {
@@ -155,8 +155,8 @@ fn parts_of_the_depth_are_packed_in_turns_by_any_number_of_threads() {
 }
 
 #[test]
-fn the_workspace_is_small_beside_the_matrices() {
-    fn of<T: Real>() {
+fn the_workspace_is_small_compared_with_the_matrices() {
+    fn check_all<T: Real>() {
         for tile in every_tile::<T>() {
             for (n, threads) in [(1000, 1), (5000, 2), (7500, 2), (10_000, 16), (20_000, 2), (45_000, 128)] {
                 let caches = Caches { l1d: 48 << 10, l2: 2 << 20 };
@@ -167,8 +167,8 @@ fn the_workspace_is_small_beside_the_matrices() {
             }
         }
     }
-    of::<f64>();
-    of::<f32>();
+    check_all::<f64>();
+    check_all::<f32>();
 }
 
 #[test]

@@ -1,19 +1,27 @@
-//! Linear equations solved by crews against a naive oracle: every small size, odd shapes, any number of threads.
+//! Linear equations solved by crews against a naive oracle.
 
 use std::thread::ScopedJoinHandle;
 
 use crate::support::{Setting, crewed, every_tile, naive, solver, solver_of};
-use kernels::dense::{Abandoned, Blocking, Caches, Crew, Diagonal, Problem, Real, Solver, Unfit, check, padded};
+use kernels::dense::{
+    Abandoned, Blocking, Caches, Checked, Crew, Diagonal, Problem, Real, Solver, Unfit, check, padded,
+};
 use kernels::features::Features;
 
-/// Solves and checks, and returns the bits of the solution.
+fn fill_and_solve<T: Real>(solver: &Solver<T, Vec<T>>, thread: usize) -> Result<(), Abandoned> {
+    solver.fill(thread)?;
+    solver.factor_and_solve(thread, &mut || {})
+}
+
+fn fill_solve_and_check<T: Real>(solver: &Solver<T, Vec<T>>, thread: usize) -> Result<Checked, Abandoned> {
+    fill_and_solve(solver, thread)?;
+    solver.check(thread)
+}
+
+/// Solves and checks; returns the bits of the solution.
 fn solved<T: Real>(setting: Setting<T>) -> (Vec<u64>, f64) {
     let mut solver = solver(setting);
-    let checks = crewed(&solver, |solver, thread| {
-        solver.fill(thread)?;
-        solver.factor_and_solve(thread, &mut || {})?;
-        solver.check(thread)
-    });
+    let checks = crewed(&solver, fill_solve_and_check);
     assert!(checks.iter().all(|check| check == &checks[0]), "{setting:?}: {checks:?}");
     let Ok(check) = checks[0] else { panic!("{setting:?} was abandoned") };
     assert!(check.passes() && solver.singular().is_none(), "{setting:?}: {check:?}");
@@ -23,7 +31,7 @@ fn solved<T: Real>(setting: Setting<T>) -> (Vec<u64>, f64) {
 }
 
 #[test]
-fn every_small_order_is_solved_by_any_number_of_threads_to_the_same_bits() {
+fn every_small_order_is_solved_to_the_same_bits_by_any_number_of_threads() {
     for tile in every_tile::<f64>() {
         for n in (1..=300).filter(|n| *n < 60 || n % 7 == 0 || n % 24 < 2) {
             let setting = Setting { n, lda: n + n % 3, panel: [None, Some(1 + n % 50)][n % 2], ..Setting::new(tile) };
@@ -51,20 +59,17 @@ fn orders_of_several_jobs_are_solved_in_both_types() {
 }
 
 #[test]
-fn factors_pivots_and_solution_are_the_oracles() {
+fn factors_pivots_and_solution_agree_with_the_oracle() {
     for tile in every_tile::<f64>() {
         for n in [1, 2, 7, 8, 9, 24, 25, 63, 100, 131, 257] {
             let setting = Setting { n, lda: n + 5, panel: Some(36), threads: 2, ..Setting::new(tile) };
             let mut solver = solver(setting);
-            crewed(&solver, |solver, thread| {
-                solver.fill(thread)?;
-                solver.factor_and_solve(thread, &mut || {})
-            });
+            crewed(&solver, fill_and_solve);
             let oracle = naive(n, setting.seed);
             assert_eq!(solver.pivots(), oracle.pivots, "{setting:?}");
             let matrix = solver.matrix_mut().to_vec();
             for column in 0..=n {
-                // The lower factor keeps the order that its rows had when its panel was factored.
+                // The lower factor's rows keep the order of the time when their panel was factored.
                 let last = if column == n { n } else { column + 1 };
                 for row in 0..last {
                     let (found, expected) = (matrix[column * setting.lda + row], oracle.matrix[column * n + row]);
@@ -76,15 +81,12 @@ fn factors_pivots_and_solution_are_the_oracles() {
 }
 
 #[test]
-fn what_lies_between_the_columns_is_left_alone() {
+fn padding_between_columns_is_kept() {
     for tile in every_tile::<f64>() {
         let setting = Setting { n: 61, lda: 70, threads: 2, ..Setting::new(tile) };
         let mut solver = solver(setting);
         solver.matrix_mut().fill(f64::NAN);
-        crewed(&solver, |solver, thread| {
-            solver.fill(thread)?;
-            solver.factor_and_solve(thread, &mut || {})
-        });
+        crewed(&solver, fill_and_solve);
         for column in solver.matrix_mut().chunks(70) {
             assert!(
                 column.iter().skip(61).all(|entry| entry.is_nan()) && !column[..61].iter().any(|entry| entry.is_nan())
@@ -99,20 +101,15 @@ fn a_planted_fault_fails_the_residual() {
         for n in [1, 2, 50, 300] {
             let solver = solver(Setting { n, lda: n, threads: 2, ..Setting::new(tile) });
             solver.plant_fault();
-            let run = |solver: &Solver<f64, Vec<f64>>, thread| {
-                solver.fill(thread)?;
-                solver.factor_and_solve(thread, &mut || {})?;
-                solver.check(thread)
-            };
-            let wrong = crewed(&solver, run)[0].unwrap();
+            let wrong = crewed(&solver, fill_solve_and_check)[0].unwrap();
             assert!(!wrong.passes(), "{n}: {wrong:?}");
-            assert!(crewed(&solver, run)[0].unwrap().passes(), "the fault is planted once");
+            assert!(crewed(&solver, fill_solve_and_check)[0].unwrap().passes(), "the fault is planted once");
         }
     }
 }
 
 #[test]
-fn a_wrong_solution_fails_and_what_is_no_number_fails() {
+fn a_wrong_or_not_finite_solution_fails() {
     let n = 100;
     let mut right = naive(n, 5).matrix[n * n..].to_vec();
     assert!(check(5, &right).passes());
@@ -147,7 +144,7 @@ fn tiny_pivots_do_not_overflow() {
     for tile in every_tile::<f64>() {
         let mut solver = solver(Setting { n: 20, lda: 20, ..Setting::new(tile) });
         crewed(&solver, Solver::fill);
-        // The matrix and its right-hand side scaled by a power of two so that entries are below the normal ones.
+        // Scaled by a power of two so that entries are subnormal.
         let scaled = |entry: f64| entry * f64::from_bits(1 << 52) * 0.5_f64.powi(9);
         solver.matrix_mut().iter_mut().for_each(|entry| *entry = scaled(*entry));
         crewed(&solver, |solver, thread| solver.factor_and_solve(thread, &mut || {}));
@@ -169,7 +166,7 @@ fn look_is_called_on_every_thread_while_there_is_work() {
 }
 
 #[test]
-fn a_crew_whose_thread_panics_or_errs_waits_for_nobody() {
+fn a_crew_abandons_its_work_where_a_thread_panics_or_errs() {
     let tile = every_tile::<f64>()[0];
     let new = || solver(Setting { n: 300, lda: 300, threads: 3, ..Setting::new(tile) });
     let panicking = new();
@@ -194,16 +191,9 @@ fn a_crew_whose_thread_panics_or_errs_waits_for_nobody() {
     let outside = new();
     assert_eq!(outside.fill(3), Err(Abandoned), "no such thread");
     let twice = new();
-    let outcomes: Vec<_> = std::thread::scope(|scope| {
-        let handles: Vec<_> = [0, 0]
-            .map(|thread| {
-                scope.spawn({
-                    let twice = &twice;
-                    move || twice.fill(thread)
-                })
-            })
-            .into();
-        handles.into_iter().map(|handle| handle.join().unwrap()).collect()
+    let outcomes = std::thread::scope(|scope| {
+        let handles = [(); 2].map(|()| scope.spawn(|| twice.fill(0)));
+        handles.map(|handle| handle.join().unwrap())
     });
     assert_eq!(outcomes, [Err(Abandoned); 2], "one number on two threads");
     let different = new();
@@ -235,7 +225,7 @@ fn a_problem_that_does_not_fit_is_refused() {
 }
 
 #[test]
-fn the_workspace_is_small_beside_the_matrix() {
+fn the_workspace_is_small_compared_with_the_matrix() {
     for tile in every_tile::<f64>() {
         for (n, threads) in [(1000, 1), (2000, 2), (10_000, 2), (10_000, 16), (20_000, 2), (20_000, 64), (45_000, 128)]
         {
@@ -249,7 +239,7 @@ fn the_workspace_is_small_beside_the_matrix() {
 }
 
 #[test]
-fn the_widest_tile_is_one_that_this_machine_has() {
+fn the_widest_tile_is_one_that_this_machine_can_run() {
     let found = kernels::dense::widest::<f64>(&Features::detect()).unwrap();
     assert_eq!(found.tile().name, every_tile::<f64>()[0].tile().name);
     let portable = kernels::dense::widest::<f32>(&Features::NONE).unwrap();

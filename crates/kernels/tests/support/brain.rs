@@ -1,26 +1,24 @@
-//! What is done with bf16, by its definition: values, the nearest of a number, and sums of products as VDPBF16PS makes them.
-//!
-//! Independent of the loops and of the packing in `kernels`.
+//! The definition of bf16, independent of `kernels`: values, rounding, and sums of products as in VDPBF16PS.
 
 /// The value of a bf16.
 pub(crate) fn bfloat(bytes: [u8; 2]) -> f64 {
     f32::from_bits(u32::from(u16::from_ne_bytes(bytes)) << 16).into()
 }
 
-/// The bf16 nearest to a finite number, of two as near the one whose last bit is zero; found by comparing the distances of
-/// its two neighbours. What is too small to be a normal number is zero.
+/// The bf16 nearest to a finite number, ties to even, by comparing the distances of its two neighbours; subnormal
+/// numbers become zero.
 pub(crate) fn nearest(value: f32) -> u16 {
     let toward_zero = u16::try_from(value.to_bits() >> 16).unwrap_or_default();
     if value.is_subnormal() {
         return toward_zero & 0x8000;
     }
-    // Beyond the largest number is infinity, which stands for 2^128.
-    let of = |bits: u16| {
+    // Beyond the largest number is infinity, at the distance of 2^128.
+    let at = |bits: u16| {
         let value = bfloat(bits.to_ne_bytes());
         if value.is_infinite() { 2_f64.powi(128).copysign(value) } else { value }
     };
-    let below = (f64::from(value) - of(toward_zero)).abs();
-    let above = (f64::from(value) - of(toward_zero + 1)).abs();
+    let below = (f64::from(value) - at(toward_zero)).abs();
+    let above = (f64::from(value) - at(toward_zero + 1)).abs();
     match below.total_cmp(&above) {
         core::cmp::Ordering::Less => toward_zero,
         core::cmp::Ordering::Greater => toward_zero + 1,
@@ -28,7 +26,7 @@ pub(crate) fn nearest(value: f32) -> u16 {
     }
 }
 
-/// What is too small to be a normal number is taken for zero.
+/// Subnormal numbers become zero.
 pub(crate) fn flush(value: f32) -> f32 {
     if value.is_subnormal() { 0.0_f32.copysign(value) } else { value }
 }

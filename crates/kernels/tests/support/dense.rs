@@ -23,7 +23,7 @@ impl<T: Real> Setting<T> {
         Self { n: 1, lda: 1, threads: 1, panel: None, seed: 7, diagonal: Diagonal::Drawn, tile }
     }
 
-    /// As small caches as there are, so that small problems have several blocks.
+    /// Caches so small that small problems have several blocks.
     pub(crate) fn problem(self) -> Problem<T> {
         let Self { n, lda, seed, diagonal, tile, panel, .. } = self;
         let caches = Caches { l1d: 8 << 10, l2: 64 << 10 };
@@ -38,19 +38,18 @@ pub(crate) fn every_tile<T: Real>() -> Vec<BoundTile<T>> {
     T::tiles().iter().filter_map(|tile| tile.bind(&Features::detect())).collect()
 }
 
-/// The problem in buffers of exactly the size that it needs.
+/// The problem in buffers of exactly its size.
 pub(crate) fn solver<T: Real>(setting: Setting<T>) -> Solver<T, Vec<T>> {
     solver_of(setting.problem(), setting.threads)
 }
 
-/// The same for a problem.
 pub(crate) fn solver_of<T: Real>(problem: Problem<T>, threads: usize) -> Solver<T, Vec<T>> {
     let matrix = vec![T::ZERO; problem.matrix_len().unwrap()];
     let workspace = vec![T::ZERO; problem.workspace_len(threads)];
     Solver::new(problem, Crew::new(threads, std::thread::yield_now), matrix, workspace).unwrap()
 }
 
-/// What comes out on each thread of a solver's crew.
+/// The results of all threads of a solver's crew.
 pub(crate) fn crewed<T: Real, R: Send + Debug>(
     solver: &Solver<T, Vec<T>>,
     work: impl Fn(&Solver<T, Vec<T>>, usize) -> Result<R, Abandoned> + Sync,
@@ -58,7 +57,7 @@ pub(crate) fn crewed<T: Real, R: Send + Debug>(
     together(solver.crew().threads(), |thread| work(solver, thread))
 }
 
-/// What comes out on each of so many threads.
+/// The results of some threads.
 pub(crate) fn together<R: Send>(threads: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let work = &work;
     std::thread::scope(|scope| {
@@ -67,14 +66,14 @@ pub(crate) fn together<R: Send>(threads: usize, work: impl Fn(usize) -> R + Sync
     })
 }
 
-/// A system solved as in a textbook.
+/// A system solved by the textbook.
 pub(crate) struct Oracle {
-    /// The factors and the solution, in columns of the order's length.
+    /// The factors and the solution, in columns of length n.
     pub(crate) matrix: Vec<f64>,
     pub(crate) pivots: Vec<u32>,
 }
 
-/// Gaussian elimination with partial pivoting of the system that belongs to a seed.
+/// Gaussian elimination with partial pivoting of a seed's system.
 pub(crate) fn naive(n: usize, seed: u64) -> Oracle {
     let uniform = Uniform::new(seed, n);
     let mut matrix: Vec<f64> = (0..=n).flat_map(|column| (0..n).map(move |row| uniform.entry(row, column))).collect();

@@ -1,8 +1,5 @@
-//! The machine code of an arithmetic kernel, disassembled and held to the work that the kernel's row declares.
-//!
-//! From the bytes of a function to a line of a table, or to what is wrong with it. It executes nothing and knows no
-//! pointers of this process, so that it serves the tests of this crate as well as a look into a program on disk, and
-//! kernels for instruction sets that the host lacks are held to their word like the others.
+//! Checks the disassembled machine code of an arithmetic kernel against its row. It executes nothing and knows no
+//! pointers of this process, so that it also serves for a program on disk and for kernels that the host lacks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,17 +12,16 @@ use kernels::features::Feature;
 use kernels::table::Kernel;
 use model::isa::{CpuOp, Element, Isa};
 
-/// Half of the micro-ops that the smallest micro-op cache of the wide cores holds (Haswell: 1536), as two threads share
-/// it.
+/// Half of the smallest micro-op cache of the wide cores (Haswell: 1536), as two threads share it.
 const MICRO_OP_CACHE: usize = 768;
 
-/// Half of what that of Golden Cove holds (4096: Intel's optimization manual, section 2.3), where spaced loops run.
+/// Half of Golden Cove's (4096: Intel's optimization manual, section 2.3), where spaced loops run.
 const SPACED_MICRO_OP_CACHE: usize = 2048;
 
 /// Bytes of a cache line, on which loops begin.
 const LINE: u64 = 64;
 
-/// What a kernel's machine code is found to be.
+/// The properties of a kernel's machine code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TableRow {
     pub(crate) kernel: String,
@@ -56,16 +52,15 @@ impl fmt::Display for TableRow {
     }
 }
 
-/// Holds the function at the start of `code`, which lies at `address` in memory (or will, but for whole pages), to what
-/// `kernel` declares. What follows the function is not looked at.
+/// Checks the function at the start of `code` against `kernel`; `address` is its address in memory, less whole pages.
 pub(crate) fn check(kernel: &Kernel, code: &[u8], address: u64) -> Result<TableRow, String> {
     let code = Code::of(code, address).map_err(|wrong| format!("{}: {wrong}", kernel.name))?;
     declared(kernel, &code).map_err(|wrong| format!("{}: {wrong}", kernel.name))?;
     Ok(code.row(kernel, kernel.name.to_owned()))
 }
 
-/// Holds the variant of a kernel with NOPs to it: so many of them per iteration, evenly between the instructions, and
-/// but for them the very instructions of the loop `plain`, on the same registers and in the same order.
+/// Checks the variant of a kernel with NOPs: their number per iteration, their even spread, and that the other
+/// instructions are those of the loop `plain`, on the same registers and in the same order.
 pub(crate) fn check_spaced(
     kernel: &Kernel,
     (plain, plain_address): (&[u8], u64),
@@ -83,7 +78,7 @@ pub(crate) fn check_spaced(
         if found != nops || found == 0 {
             return Err(format!("the loop has {found} NOPs where {nops} are declared"));
         }
-        // At 512 bits NOPs are there to part groups of equal instructions, not to keep pace.
+        // At 512 bits NOPs separate groups of equal instructions; they do not keep pace.
         if kernel.vector_bytes() < 64 {
             cycles(&spaced)?;
         }
@@ -92,7 +87,7 @@ pub(crate) fn check_spaced(
             lines(kernel, &spaced)?;
         }
         declared(kernel, &rest)?;
-        // Instructions are equal where they do the same, wherever they lie.
+        // Equal instructions at different addresses compare equal.
         if rest.work() != Code::of(plain, plain_address)?.work() {
             return Err("without its NOPs the loop is another than the plain one".into());
         }
@@ -109,9 +104,9 @@ fn is_nop(instruction: &Instruction) -> bool {
 /// Micro-operations that a core which binds ports at renaming renames in a cycle (LLVM `X86SchedAlderlakeP.td`).
 const RENAMED: usize = 6;
 
-/// Each cycle renames six instructions of which three take a vector port, from the first iteration to the last: the
-/// iteration is a whole number of cycles long, with DEC and JNE renamed as one, and nowhere are three cycles' worth of
-/// vector instructions renamed in less than two.
+/// Each cycle renames six instructions of which three take a vector port: the iteration is a whole number of cycles
+/// long, with DEC and JNE renamed as one, and nowhere are three cycles' worth of vector instructions renamed in less
+/// than two.
 fn cycles(code: &Code) -> Result<(), String> {
     /// Vector ports (LLVM `X86SchedAlderlakeP.td`).
     const PORTS: usize = 3;
@@ -136,13 +131,13 @@ fn lines(kernel: &Kernel, code: &Code) -> Result<(), String> {
     Err(format!("steps are {apart:?} bytes apart, and a line of {LINE} bytes should hold a whole number"))
 }
 
-/// Where a step of whole numbers takes whole cycles, each begins with the instruction that may take any vector port, an
-/// addition, and those that have fewer ports follow; or it has nothing but NOPs.
+/// Where a step of whole numbers takes whole cycles, each begins with an addition, which may take any vector port, and
+/// those that have fewer ports follow; or it has nothing but NOPs.
 fn beginnings(kernel: &Kernel, code: &Code) -> Result<(), String> {
     let all: Vec<_> = code.work().iter().flat_map(|one| micro_operations(one).into_iter().map(move |_| one)).collect();
     let steps = kernel.pairs * 2 * kernel.accumulators / kernel.accumulators_per_step;
     let is_addition = |mnemonic: &str| mnemonic.trim_start_matches('v').starts_with("padd");
-    // The end of the loop takes one place more.
+    // The end of the loop takes one more.
     let whole = ((all.len() + 1) / steps).is_multiple_of(RENAMED);
     if !whole || !kernel.step.iter().any(|mnemonic| is_addition(mnemonic)) {
         return Ok(());
@@ -154,7 +149,7 @@ fn beginnings(kernel: &Kernel, code: &Code) -> Result<(), String> {
     }
 }
 
-/// What is renamed for an instruction, one for each micro-operation: 1 where it takes a vector port.
+/// The renamed micro-operations of an instruction: 1 where one takes a vector port.
 fn micro_operations(instruction: &Instruction) -> Vec<usize> {
     match instruction.mnemonic() {
         Mnemonic::Pmulld | Mnemonic::Vpmulld => vec![1, 1],
@@ -164,8 +159,8 @@ fn micro_operations(instruction: &Instruction) -> Vec<usize> {
     }
 }
 
-/// Holds the paced variant of a kernel to it: the same loop, and so many additions of one register to another besides,
-/// each of which waits for the one before.
+/// Checks the paced variant of a kernel: the same loop with additions of one register to another, which depend on each
+/// other.
 #[allow(dead_code, reason = "only some of those that include this file look at paced loops")]
 pub(crate) fn check_paced(kernel: &Kernel, code: &[u8], address: u64, additions: u64) -> Result<(), String> {
     let paces = |instruction: &Instruction| {
@@ -207,7 +202,7 @@ impl Code {
         Self::with_room(code, address, MICRO_OP_CACHE)
     }
 
-    /// The same, for a loop of fewer than so many instructions.
+    /// The same, for a loop of fewer than `room` instructions.
     fn with_room(code: &[u8], address: u64, room: usize) -> Result<Self, String> {
         let all = decode(code, address)?;
         let backward = |instruction: &&Instruction| {
@@ -232,13 +227,13 @@ impl Code {
         Ok(code)
     }
 
-    /// The same function without such instructions.
+    /// The same function without some instructions.
     fn without(&self, unwanted: impl Fn(&Instruction) -> bool) -> Self {
         let rest = |from: &[Instruction]| from.iter().copied().filter(|one| !unwanted(one)).collect();
         Self { all: rest(&self.all), body: rest(&self.body) }
     }
 
-    /// What the table says of this loop.
+    /// This loop's row of the table.
     fn row(&self, kernel: &Kernel, name: String) -> TableRow {
         let mut mix = self.counts();
         mix.retain(|mnemonic, _| !LOOP_END.iter().any(|(end, _)| end == mnemonic));
@@ -284,7 +279,7 @@ impl Code {
         self.all.iter().filter(move |instruction| instruction.ip() < start)
     }
 
-    /// Wide registers are left clean, and tiles are given up: VZEROUPPER or TILERELEASE comes right before the return.
+    /// Wide registers are left clean and tiles released: VZEROUPPER or TILERELEASE comes right before the return.
     pub(crate) fn end(&self) -> Result<(), String> {
         let uses = |kind: fn(Register) -> bool| {
             self.all.iter().any(|instruction| kind(instruction.op0_register()) || kind(instruction.op1_register()))
@@ -327,7 +322,7 @@ pub(crate) fn touches_memory(instruction: &Instruction) -> bool {
     instruction.op_kinds().any(|kind| kind == OpKind::Memory)
 }
 
-/// The mix is the declared one, and its operations come to the declared number.
+/// The mix is the declared one, and so is its number of operations.
 fn work(kernel: &Kernel, code: &Code) -> Result<(), String> {
     let mut declared = BTreeMap::new();
     for mnemonic in kernel.step {
@@ -349,8 +344,8 @@ fn work(kernel: &Kernel, code: &Code) -> Result<(), String> {
     Ok(())
 }
 
-/// Additions and multiplications of one instruction, six for each, from its mnemonic and the width of its first
-/// register alone; what only serves to build a product counts nothing.
+/// Sixths of the additions and multiplications of one instruction, by its mnemonic and the width of its first register;
+/// what only serves to build a product counts nothing.
 fn sixths_of_operations(kernel: &Kernel, instruction: &Instruction, accumulates: bool) -> u64 {
     let bytes = instruction.op0_register().size() as u64;
     let operations = match name(instruction).as_str() {
@@ -363,11 +358,11 @@ fn sixths_of_operations(kernel: &Kernel, instruction: &Instruction, accumulates:
         "mulps" | "addps" | "vaddps" | "pmulld" | "vpmulld" | "paddd" | "vpaddd" => bytes / 4,
         "pmullw" | "vpmullw" | "paddw" | "vpaddw" => bytes / 2,
         "paddb" | "vpaddb" => bytes,
-        // Sums of partial products are a means.
+        // Sums of partial products do not count.
         "paddq" | "vpaddq" if accumulates => bytes / 8,
-        // Three come to the product of two quadwords.
+        // Three make the product of two quadwords.
         "pmuludq" | "vpmuludq" => return bytes / 8 * 2,
-        // Two products and their sum in each 32-bit lane; of bytes, the products are by one and a means.
+        // Two products and their sum in each 32-bit lane; of bytes, the multiplications by one do not count.
         "pmaddwd" | "vpmaddwd" => bytes / 4 * if kernel.element == Element::Int8 { 1 } else { 3 },
         // Four products and two sums in each 32-bit lane.
         "pmaddubsw" | "vpmaddubsw" => bytes / 4 * 6,
@@ -382,7 +377,7 @@ fn sixths_of_operations(kernel: &Kernel, instruction: &Instruction, accumulates:
     6 * operations
 }
 
-/// The registers that the function stores behind its loop, but for the count of iterations: what it calls its results.
+/// The registers that the function stores after its loop, without the count of iterations.
 fn stored(code: &Code) -> BTreeSet<Register> {
     let counts = code.work().iter().filter(|instruction| instruction.mnemonic() == Mnemonic::Inc);
     let count: Vec<_> = counts.map(|instruction| instruction.op0_register().full_register()).collect();
@@ -391,7 +386,7 @@ fn stored(code: &Code) -> BTreeSet<Register> {
     registers.filter(|register| !count.contains(register)).collect()
 }
 
-/// Every accumulator is loaded before the loop and stored behind it, depends on no other, and they take turns.
+/// Every accumulator is loaded before the loop and stored after it, depends on no other, and they take turns.
 fn places(kernel: &Kernel, code: &Code) -> Result<(), String> {
     let accumulators = stored(code);
     if accumulators.len() != kernel.accumulators {
@@ -424,13 +419,13 @@ fn places(kernel: &Kernel, code: &Code) -> Result<(), String> {
     }
 }
 
-/// Whether the kernel is an ordinary loop in general registers.
+/// Whether the kernel is a plain loop in general registers.
 fn is_plain_integer(kernel: &Kernel) -> bool {
     kernel.op == CpuOp::Plain
         && matches!(kernel.element, Element::Int8 | Element::Int16 | Element::Int32 | Element::Int64)
 }
 
-/// The accumulators that are written, in order, are the same ones in every step, all of them, and far enough apart.
+/// Every step writes the same accumulators in the same order, all of them, and far enough apart.
 fn take_turns(kernel: &Kernel, written: &[Register]) -> Result<(), String> {
     /// From one instruction to the next on the same accumulator, as far as four tiles allow.
     const APART: usize = 4;
@@ -450,10 +445,10 @@ fn take_turns(kernel: &Kernel, written: &[Register]) -> Result<(), String> {
     }
 }
 
-/// What instructions make of operands until an accumulator adds it.
+/// A product that is formed from operands before an accumulator adds it.
 #[derive(Clone, Default)]
 struct Product {
-    /// The instructions, by their places, in order.
+    /// The indices of its instructions, in order.
     formed: Vec<usize>,
     /// The operands' registers, once for each use, in order.
     from: Vec<Register>,
@@ -463,8 +458,8 @@ struct Product {
 
 /// Where products are formed ahead of the loop, every addition to an accumulator adds one that no other adds, formed by
 /// the instructions of one step and from other operands than the accumulator's last. They are added in the order in
-/// which they are begun; and all lie equally far back, at least as many steps as there are accumulators, but for what a
-/// [`group`] of additions comes earlier than those of its products.
+/// which they were begun, all the same number of steps later, at least as many as there are accumulators, apart from a
+/// [`group`] of additions.
 fn products(kernel: &Kernel, code: &Code) -> Result<(), String> {
     let computes = |instruction: &&Instruction| {
         let to = instruction.op0_register();
@@ -474,7 +469,7 @@ fn products(kernel: &Kernel, code: &Code) -> Result<(), String> {
     if ahead == 0 {
         return Ok(());
     }
-    // Twice, since an iteration adds what the one before has begun.
+    // Twice, since an iteration adds what the previous one has begun.
     let work = || code.work().iter().filter(computes);
     let all: Vec<_> = code.before().filter(computes).chain(work()).chain(work()).collect();
     let sums = sums(&all, &stored(code))?;
@@ -510,7 +505,7 @@ fn products(kernel: &Kernel, code: &Code) -> Result<(), String> {
     }
 }
 
-/// How many additions follow each other before as many products are begun: one, but six at 512 bits.
+/// The number of additions before as many products are begun: one, but six at 512 bits.
 fn group(kernel: &Kernel) -> usize {
     if kernel.vector_bytes() == 64 { 6 } else { 1 }
 }
@@ -549,12 +544,12 @@ fn sums(all: &[&Instruction], accumulators: &BTreeSet<Register>) -> Result<Vec<P
     Ok(sums)
 }
 
-/// The work is in registers of the declared width, but for what [`may_load`].
+/// The work is in registers of the declared width, except for what [`may_load`].
 fn registers(kernel: &Kernel, code: &Code) -> Result<(), String> {
     let mut factory = InstructionInfoFactory::new();
     for instruction in code.work().iter().filter(|instruction| instruction.mnemonic() != Mnemonic::Inc) {
         let width = instruction.op0_register().size();
-        // A scalar float is only the beginning of its register.
+        // A scalar float uses only the low part of its register.
         let is_partly_used = kernel.isa == Isa::Scalar && instruction.op0_register().is_xmm();
         if !is_partly_used && width != kernel.vector_bytes() {
             return Err(format!("{instruction} is {width} bytes wide, not {}", kernel.vector_bytes()));
@@ -568,8 +563,8 @@ fn registers(kernel: &Kernel, code: &Code) -> Result<(), String> {
     Ok(())
 }
 
-/// Where an operand may lie in memory: the second factor of the scalar dot product, which is extended at each use, and
-/// where both kinds of pipe are kept busy from sixteen registers.
+/// Where an operand may be in memory: in the scalar dot product, whose second factor is extended at each use, and where
+/// both kinds of pipe are kept busy with sixteen registers.
 fn may_load(kernel: &Kernel, instruction: &Instruction) -> bool {
     match (kernel.op, kernel.isa) {
         (CpuOp::Dot, Isa::Scalar) => {
@@ -581,7 +576,7 @@ fn may_load(kernel: &Kernel, instruction: &Instruction) -> bool {
     }
 }
 
-/// Every instruction of the loop is encoded as its instruction set is.
+/// Every instruction of the loop has its instruction set's encoding.
 fn encoding(kernel: &Kernel, code: &Code) -> Result<(), String> {
     let expected = match kernel.isa {
         Isa::Avx512 | Isa::Avx512Vl | Isa::Avx512Vnni | Isa::Avx512Bf16 | Isa::Avx512Fp16 => EncodingKind::EVEX,

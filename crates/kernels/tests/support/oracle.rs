@@ -1,7 +1,5 @@
-//! What kernels compute, in plain Rust: one step at a time, each operation written out, with nothing predicted.
-//!
-//! Independent of the loops and of the prediction in `kernels`: of a state it reads the operands and first values only,
-//! and of a row what an instruction set manual would say (lanes, steps, types of factors).
+//! The kernels in plain Rust, one step at a time, independent of the loops and predictions in `kernels`: it reads a
+//! state's operands and first values, and of a row what an instruction set manual would say.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -35,15 +33,15 @@ pub(crate) fn oracle(state: &ArithmeticState, iterations: u64) -> Vec<u8> {
     }
 }
 
-/// Where a step is taken.
+/// Where a step is.
 struct Place {
     op: CpuOp,
     accumulator: usize,
-    /// Counted from the beginning of the iteration.
+    /// From the beginning of the iteration.
     step: usize,
 }
 
-/// Takes every step of every lane, one after another: from the lane's value and its element of every operand.
+/// Takes every step of every lane, from the lane's value and its element of every operand.
 fn step_by_step<const N: usize>(
     state: &ArithmeticState,
     iterations: u64,
@@ -131,7 +129,7 @@ pub(crate) fn half(bytes: [u8; 2]) -> f64 {
     }
 }
 
-/// The binary16 that has exactly this value: found among all of them.
+/// The binary16 of exactly this value.
 fn half_bytes(value: f64) -> [u8; 2] {
     static ALL: LazyLock<HashMap<u64, [u8; 2]>> = LazyLock::new(|| {
         let normal = (0..=u16::MAX).filter(|bits| (1..31).contains(&(bits >> 10 & 31)));
@@ -141,19 +139,19 @@ fn half_bytes(value: f64) -> [u8; 2] {
     *ALL.get(&value.to_bits()).unwrap_or_else(|| panic!("{value} is no normal binary16"))
 }
 
-/// Products in one lane's sum, each of a multiplication and an addition.
+/// Products in one lane's sum.
 pub(crate) fn products(kernel: &Kernel) -> usize {
     usize::try_from(kernel.operations_per_lane).map_or(0, |operations| operations / 2)
 }
 
-/// The factors of one lane's sum: where they lie in the first and in the second operand.
+/// The indices of one lane's factors in the first and in the second operand.
 fn factors(kernel: &Kernel, lane: usize) -> Vec<(usize, usize)> {
     let products = products(kernel);
     if kernel.op == CpuOp::Dot {
         return (0..products).map(|k| (lane * products + k, lane * products + k)).collect();
     }
-    // A tile's row of 64 bytes holds `products` factors of the first operand; of the second, for each of 16 columns,
-    // the factors that make up 32 bits (Intel SDM volume 2, TDPBUSD and TDPBF16PS).
+    // A tile's row of 64 bytes has `products` factors of the first operand; of the second, for each of 16 columns, the
+    // factors of 32 bits (Intel SDM volume 2, TDPBUSD and TDPBF16PS).
     let (row, column, in_32_bits) = (lane / 16, lane % 16, products / 16);
     let second = |k: usize| k / in_32_bits * products + column * in_32_bits + k % in_32_bits;
     (0..products).map(|k| (row * products + k, second(k))).collect()
@@ -186,7 +184,7 @@ fn integer_dot(state: &ArithmeticState, iterations: u64) -> Vec<u8> {
     values.into_flattened()
 }
 
-/// The binary32 that has exactly this value.
+/// The binary32 of exactly this value.
 #[expect(clippy::cast_possible_truncation, reason = "that nothing is lost is asserted")]
 fn single(value: f64) -> f32 {
     let single = value as f32;

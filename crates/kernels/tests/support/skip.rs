@@ -1,9 +1,9 @@
-//! Tests that cannot run on a machine.
+//! Marks tests that a machine cannot run.
 
 extern crate std;
 
-/// Says, loudly and in the file that the harness names, that a test could not run here.
-#[expect(clippy::disallowed_methods, reason = "how the harness is told of skips")]
+/// Reports a skipped test on standard error and in the file that the harness names.
+#[expect(clippy::disallowed_methods, reason = "how the harness learns of skips")]
 pub(crate) fn skip(test: &str, reason: &str) {
     use std::io::Write;
     writeln!(std::io::stderr(), "SKIPPED: {test}: {reason}").ok();

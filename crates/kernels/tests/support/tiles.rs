@@ -1,6 +1,6 @@
-//! The kernel's permission to use tiles, asked for by tests that run kernels on tiles: `kernels` makes no system call.
+//! The operating system's permission to use tiles, requested by tests: `kernels` makes no system call.
 
-/// Whether this process may use tiles, after asking: the first instruction on one is fatal where it may not.
+/// Whether this process may use tiles, after asking; without it the first instruction on tiles is fatal.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub(crate) fn permitted() -> bool {
     /// `arch_prctl`, `ARCH_REQ_XCOMP_PERM` and the number of the tile data's state component: Linux,
@@ -24,7 +24,6 @@ pub(crate) fn permitted() -> bool {
     result == 0
 }
 
-/// There are no tiles elsewhere.
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 pub(crate) fn permitted() -> bool {
     false

@@ -1,8 +1,8 @@
-//! Many tests at once: the correction of S. Holm (Scandinavian Journal of Statistics 6, 1979), which keeps the
-//! probability of a single false alarm in a whole table below the level, whatever the tests have to do with each other.
+//! The correction of S. Holm (Scandinavian Journal of Statistics 6, 1979) for many tests at once: it keeps the
+//! probability of a single false alarm in a whole table below the level, however the tests depend on each other.
 
-/// The p-values, corrected for their number, in the order in which they came: compare them with the level of the whole
-/// table. What is no probability counts as 1.
+/// The p-values, corrected for their number, in their order: compare them with the level of the whole table. A value
+/// that is not a probability counts as 1.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let usable = |value: f64| if (0.0..=1.0).contains(&value) { value } else { 1.0 };
     let mut order: Vec<usize> = (0..p.len()).collect();
@@ -30,14 +30,9 @@ mod tests {
     }
 
     #[test]
-    fn one_test_needs_no_correction_and_none_is_none() {
-        assert_eq!(holm(&[0.03]), [0.03]);
-        assert!(holm(&[]).is_empty());
-    }
-
-    #[test]
-    fn never_beyond_one_and_no_nonsense() {
+    fn values_that_are_no_probability_count_as_one() {
         assert_eq!(holm(&[0.6, 0.7, f64::NAN, -1.0]), [1.0; 4]);
         assert_eq!(holm(&[0.0, f64::NAN]), [0.0, 1.0]);
+        assert!(holm(&[]).is_empty());
     }
 }

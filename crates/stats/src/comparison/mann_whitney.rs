@@ -1,30 +1,28 @@
 //! Whether one of two samples tends to larger values than the other: the test of Mann & Whitney (Annals of Mathematical
 //! Statistics 18, 1947), two-sided.
 //!
-//! Without ties and for moderate sizes the distribution of U is counted, so that 4 + 4 values can be judged as well as
-//! 40 + 40. With ties, or beyond, it is approximated by the normal one, corrected for ties and continuity. Both are
-//! scipy's `mannwhitneyu` ("exact", "asymptotic"), and a test holds them together.
+//! Without ties and for moderate sizes the distribution of U is counted, so that 4 + 4 values can be judged. Otherwise
+//! it is approximated by the normal one, corrected for ties and continuity. Both are compared with scipy's
+//! `mannwhitneyu`.
 
 use crate::distributions::normal_tail;
 use crate::observations::{Observations, Unusable};
 use crate::ranks::{mid_ranks, tie_correction, tie_sizes};
 
-/// Up to so many pairs of values the distribution is counted: 100 + 100 takes a millisecond.
+/// Up to this number of pairs the distribution is counted: 100 + 100 takes a millisecond.
 pub(crate) const COUNTED_UP_TO: usize = 10_000;
 
-/// What the test says.
+/// The outcome of the test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MannWhitney {
-    /// How many pairs have the larger value in the first sample; a pair of equal values counts one half.
+    /// Pairs with the larger value in the first sample; a pair of equal values counts one half.
     pub u: f64,
-    /// The probability of a difference as clear as this, in either direction, where there is none.
+    /// The probability of a difference at least as clear as this, in either direction, between equal distributions.
     pub p: f64,
 }
 
-/// Tests whether the two samples come from one distribution.
-///
-/// # Errors
-/// A sample is empty or holds what is no finite number (the index counts within its sample).
+/// Tests whether the two samples come from one distribution. Fails if a sample is empty or has a value that is not
+/// finite.
 pub fn mann_whitney(first: &[f64], second: &[f64]) -> Result<MannWhitney, Unusable> {
     Observations::new(first)?;
     Observations::new(second)?;
@@ -44,10 +42,9 @@ pub fn mann_whitney(first: &[f64], second: &[f64]) -> Result<MannWhitney, Unusab
     Ok(MannWhitney { u, p: probability.min(1.0) })
 }
 
-/// The probabilities of U = 0, 1, … up to half of `n m`, of which the others are the mirror.
-///
-/// The number of orders with a given U is a coefficient of the Gaussian binomial of n + m over n, the product of
-/// (1 - x^(m+i)) / (1 - x^i) for i = 1 … n.
+/// The probabilities of U = 0, 1, … up to half of `n m`; the other half is the mirror image. The number of orders with
+/// a given U is a coefficient of the Gaussian binomial of n + m over n, the product of (1 - x^(m+i)) / (1 - x^i) for i
+/// = 1 … n.
 pub(crate) fn probabilities(n: usize, m: usize) -> Vec<f64> {
     let (fewer, more) = (n.min(m), n.max(m));
     let half = n * m / 2;
@@ -67,12 +64,12 @@ pub(crate) fn probabilities(n: usize, m: usize) -> Vec<f64> {
     counts.iter().map(|count| count / orders).collect()
 }
 
-/// Two-sided, from the smaller of both U.
+/// Two-sided, from the smaller U.
 fn approximate_p(n: f64, m: f64, least: f64, ties: &[f64]) -> f64 {
     let all = n + m;
     let variance = n * m / 12.0 * (all + 1.0 - tie_correction(ties) / (all * (all - 1.0)));
     let beyond = n * m / 2.0 - least - 0.5;
-    // All values are equal, or nearly so.
+    // All values are equal or nearly so.
     if variance <= 0.0 || beyond <= 0.0 { 1.0 } else { 2.0 * normal_tail(beyond / variance.sqrt()) }
 }
 
@@ -92,7 +89,6 @@ mod tests {
         close(test.p, 2.0 / 70.0);
         let mirrored = mann_whitney(&[5.0, 6.0, 7.0, 8.0], &[1.0, 2.0, 3.0, 4.0]).unwrap();
         assert_eq!((mirrored.u, mirrored.p), (16.0, test.p));
-        close(mann_whitney(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]).unwrap().p, 0.1);
     }
 
     #[test]
@@ -106,26 +102,6 @@ mod tests {
     }
 
     #[test]
-    fn probabilities_of_large_samples_add_up() {
-        for (n, m) in [(50, 50), (100, 100), (1, 10_000), (7, 93)] {
-            let half = probabilities(n, m);
-            let doubled: f64 = 2.0 * half.iter().sum::<f64>();
-            let middle = if (n * m) % 2 == 0 { half[n * m / 2] } else { 0.0 };
-            assert!((doubled - middle - 1.0).abs() < 1e-9, "{n} + {m}: {}", doubled - middle);
-            assert!(half.iter().all(|p| *p >= 0.0), "{n} + {m}");
-        }
-    }
-
-    #[test]
-    fn the_approximation_joins_the_count() {
-        let a: Vec<f64> = (0..60).map(|i| f64::from(i) * 2.0).collect();
-        let b: Vec<f64> = (0..60).map(|i| f64::from(i) * 2.0 + 15.0).collect();
-        let counted = mann_whitney(&a, &b).unwrap();
-        let approximate = approximate_p(60.0, 60.0, counted.u.min(3600.0 - counted.u), &[]);
-        assert!((0.95..1.05).contains(&(counted.p / approximate)), "{counted:?} {approximate}");
-    }
-
-    #[test]
     fn values_all_alike_differ_in_nothing() {
         assert_eq!(mann_whitney(&[1.0; 5], &[1.0; 5]).unwrap(), MannWhitney { u: 12.5, p: 1.0 });
         assert_eq!(mann_whitney(&[1.0], &[1.0]).unwrap().p, 1.0);
@@ -134,6 +110,6 @@ mod tests {
     #[test]
     fn what_is_no_sample_is_refused() {
         assert_eq!(mann_whitney(&[], &[1.0]), Err(Unusable::Empty));
-        assert_eq!(mann_whitney(&[1.0], &[2.0, f64::NAN]), Err(Unusable::NotFinite { index: 1 }));
+        assert_eq!(mann_whitney(&[1.0], &[2.0, f64::NAN]), Err(Unusable::NotFinite(1)));
     }
 }

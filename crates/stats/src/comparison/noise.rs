@@ -1,27 +1,27 @@
-//! How much a machine's own figures differ from run to run, where nothing was changed.
+//! The noise of a machine's results from run to run, where nothing was changed.
 //!
 //! From differences of neighbours (J. von Neumann et al., "The mean square successive difference", Annals of
-//! Mathematical Statistics 12, 1941), on logarithms: an upgrade or another host in between is one large step and no
-//! noise, and a slow drift counts for what it does from one run to the next, which is what a comparison of two runs
-//! meets. Few runs know their noise poorly, so that what is returned is an upper bound of it.
+//! Mathematical Statistics 12, 1941), on logarithms: an upgrade in between is one large step and not noise, and a slow
+//! drift counts for what it does from one run to the next. A few runs know their noise poorly, so the result is an
+//! upper bound.
 
 use crate::distributions::chi_square_quantile;
 use crate::observations::is_divisible;
 
-/// The fewest runs from which noise can be told.
+/// The fewest runs that show noise.
 const NEEDED: usize = 4;
 /// The confidence of the upper bound. Less than 95 %, since it is doubled before it is used as a threshold.
 const CONFIDENCE: f64 = 0.8;
 /// Differences that must remain besides one that is left out.
 const REMAINING: usize = 5;
-/// A step so many times the root mean square of the others is a lasting change (or the one outlier at an end).
+/// A step this many times the root mean square of the other steps is a lasting change (or one outlier at an end).
 const STEP: f64 = 4.0;
 
-/// The relative standard deviation between runs, as its 80 % upper bound, from the medians of at least 4 runs in the
-/// order of time; `None` for fewer, and for medians that are no positive numbers.
+/// The relative standard deviation between runs, as its 80 % upper bound, from the medians of runs in the order of
+/// time; `None` for fewer than 4 runs or a median that is not a positive number.
 ///
-/// From 7 runs on, one step of more than four times the size of the others is left out: a lasting change. With fewer
-/// it cannot be told from noise and counts as that.
+/// From 7 runs on, one step of more than four times the size of the others is left out as a lasting change. Fewer runs
+/// cannot distinguish it from noise, so it counts.
 pub fn noise_between(medians: &[f64]) -> Option<f64> {
     if medians.len() < NEEDED || !medians.iter().all(|median| is_divisible(*median)) {
         return None;
@@ -40,7 +40,7 @@ pub fn noise_between(medians: &[f64]) -> Option<f64> {
     // A difference has twice the variance of a value.
     let variance = squares.iter().sum::<f64>() / count / 2.0;
     // Neighbouring differences share a value: the variance of their mean square is (3 count - chains) / count^2 of its
-    // square, as that of a chi-square variable of so many degrees of freedom over them.
+    // square, like that of a chi-square variable over its `degrees`.
     let degrees = 2.0 * count * count / (3.0 * count - chains);
     Some((variance * degrees / chi_square_quantile(1.0 - CONFIDENCE, degrees)).sqrt())
 }
@@ -49,12 +49,6 @@ pub fn noise_between(medians: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::random::Random;
-
-    /// A normal variable, by the method of Box & Muller (1958).
-    fn normal(random: &mut Random) -> f64 {
-        let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * random.unit()).cos()
-    }
 
     #[test]
     fn four_runs_by_hand() {
@@ -70,7 +64,7 @@ mod tests {
         let mut random = Random::new(31);
         for n in [4, 6, 8, 12, 20] {
             let mut bounds = || {
-                let medians: Vec<f64> = (0..n).map(|_| (0.05 * normal(&mut random)).exp()).collect();
+                let medians: Vec<f64> = (0..n).map(|_| (0.05 * random.normal()).exp()).collect();
                 noise_between(&medians).is_some_and(|noise| noise >= 0.05)
             };
             let share = (0..4000).filter(|_| bounds()).count() as f64 / 4000.0;
@@ -85,7 +79,7 @@ mod tests {
             steady.iter().enumerate().map(|(run, value)| if run < 4 { *value } else { 1.3 * value }).collect();
         let (before, after) = (noise_between(&steady).unwrap(), noise_between(&changed).unwrap());
         assert!(after < 1.3 * before, "{before} {after}");
-        // Of four runs nobody can tell.
+        // Four runs cannot distinguish it from noise.
         assert!(noise_between(&[1.0, 1.01, 1.3, 1.31]).unwrap() > 0.1);
     }
 

@@ -1,32 +1,30 @@
-//! The ratio of two things measured in turn: the one estimator that every comparison of alternating runs rests on.
+//! The ratio of two quantities measured in turn: the one estimator for every comparison of alternating runs.
 //!
 //! The point is the median of the firsts over the median of the seconds. Its interval is a bootstrap over *pairs*: the
-//! two halves of a pair were measured one after the other and share the host's mood of that moment, so drawing them
-//! apart would take the drift of the machine for the spread of the ratio. Plain percentiles of a bootstrap are too
-//! narrow for few values (simulated here: 0.89 to 0.95 for n = 6), so they are taken further out, by as much as
-//! Student's t exceeds the normal deviate (T. Hesterberg, "What Teachers Should Know About the Bootstrap", The American
-//! Statistician 69, 2015, section 4.3: the expanded percentile interval).
+//! two halves of a pair ran back to back, and resampling them apart would mistake the drift of the machine for the
+//! spread of the ratio. Plain percentiles of a bootstrap are too narrow for few values (simulated: coverage 0.89 to
+//! 0.95 for n = 6), so they are expanded by as much as Student's t exceeds the normal deviate (T. Hesterberg, "What
+//! Teachers Should Know About the Bootstrap", The American Statistician 69, 2015, section 4.3).
 //!
-//! Not the signs or ranks of the pairs' own ratios: those bound the median of the ratios, which is another number than
-//! the ratio of the medians as soon as the two sides are skewed differently (simulated: 0.77 for one side of two modes
-//! beside a skewed one). What a verdict leads to is the caller's business.
+//! Signs or ranks of the pairs' own ratios would bound the median of the ratios, which differs from the ratio of the
+//! medians as soon as the two sides are skewed differently (simulated coverage: 0.77).
 
 use crate::distributions::{normal_tail, student_quantile};
-use crate::observations::{Unusable, is_divisible};
+use crate::observations::{Unusable, check_pairs};
 use crate::random::Random;
 use crate::summary::Better;
 use crate::summary::interval::{NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE};
 
-/// Resamples of a bootstrap: the outermost bounds, for 6 pairs, then leave 24 of them on each side.
+/// Resamples of a bootstrap: for 6 pairs the bounds leave 24 on each side.
 const RESAMPLES: usize = 10_000;
-/// The seed of every bootstrap: the same pairs give the same interval, always.
+/// The seed of every bootstrap, so that the same pairs give the same interval.
 const SEED: u64 = 0x7261_7469_6f73;
 
-/// The ratio from which on a point counts as "at least": no worse than the other side.
+/// The least point ratio of [`RatioVerdict::AtLeast`].
 pub const AT_LEAST_POINT: f64 = 1.0;
-/// What the worse end of the interval must reach for "at least": the host may still take 5 %.
+/// The least worse end of the interval of [`RatioVerdict::AtLeast`]: an allowance of 5 % for interference.
 pub const AT_LEAST_WORSE_BOUND: f64 = 0.95;
-/// What the whole interval must stay below for "below".
+/// The limit of the whole interval of [`RatioVerdict::Below`].
 pub const BELOW_BETTER_BOUND: f64 = 1.0;
 
 /// The ratio of two alternating measurements.
@@ -36,13 +34,13 @@ pub struct Ratio {
     pub n: usize,
     /// The median of the firsts over the median of the seconds.
     pub ratio: f64,
-    /// Its 95 % interval, which holds the ratio itself; `None` below 6 pairs.
+    /// Its 95 % interval, which contains the ratio; `None` below 6 pairs.
     pub interval: Option<[f64; 2]>,
     /// Half of the interval's width over the ratio.
     pub half_width: Option<f64>,
 }
 
-/// What a ratio says of the first side.
+/// How the first side compares with the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RatioVerdict {
     /// The point is at least 1 and the interval's worse end at least 0.95.
@@ -54,7 +52,7 @@ pub enum RatioVerdict {
 }
 
 impl Ratio {
-    /// What it says, counted so that more is better for the first side: of costs, the inverse is judged.
+    /// The verdict, so that more is better for the first side: for costs, the inverse is judged.
     pub fn verdict(&self, better: Better) -> RatioVerdict {
         let Some([low, high]) = self.interval else { return RatioVerdict::Inconclusive };
         let (point, worse, best) = match better {
@@ -71,17 +69,10 @@ impl Ratio {
     }
 }
 
-/// The ratio of firsts to seconds over pairs that were measured in turn.
-///
-/// # Errors
-/// There are no pairs, or a value of the pair at the index is no positive number.
+/// The ratio of firsts to seconds over pairs that were measured in turn. Fails without pairs, and for a value that is
+/// not a positive number.
 pub fn ratio(pairs: &[(f64, f64)]) -> Result<Ratio, Unusable> {
-    if pairs.is_empty() {
-        return Err(Unusable::Empty);
-    }
-    if let Some(index) = pairs.iter().position(|pair| !is_divisible(pair.0) || !is_divisible(pair.1)) {
-        return Err(Unusable::NotPositive { index });
-    }
+    check_pairs(pairs)?;
     let n = pairs.len();
     let sides = Sides::new(pairs);
     let ratio = sides.ratio(&vec![1; n]);
@@ -89,7 +80,7 @@ pub fn ratio(pairs: &[(f64, f64)]) -> Result<Ratio, Unusable> {
     Ok(Ratio { n, ratio, interval, half_width: interval.map(|[low, high]| (high - low) / 2.0 / ratio) })
 }
 
-/// The expanded percentile interval; it is widened to its point where a lopsided bootstrap leaves that out.
+/// The expanded percentile interval of a bootstrap over the pairs.
 fn bootstrap(sides: &Sides, point: f64) -> [f64; 2] {
     let mut random = Random::new(SEED);
     let n = sides.firsts.len();
@@ -98,15 +89,21 @@ fn bootstrap(sides: &Sides, point: f64) -> [f64; 2] {
     for _ in 0..RESAMPLES {
         times_drawn.fill(0);
         for _ in 0..n {
-            // A number below n is an index; what a 32-bit machine cannot index, it cannot have been given either.
+            // A number below n is an index: the conversion cannot fail.
             times_drawn[usize::try_from(random.below(n as u64)).unwrap_or(0)] += 1;
         }
         resampled.push(sides.ratio(&times_drawn));
     }
+    expanded_interval(resampled, n, point)
+}
+
+/// The expanded percentile interval of resampled ratios of `n` pairs, widened to its point if that lies outside.
+pub(crate) fn expanded_interval(mut resampled: Vec<f64>, n: usize, point: f64) -> [f64; 2] {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the resamples")]
-    let outside = (expanded_tail(n, NOMINAL_CONFIDENCE) * RESAMPLES as f64) as usize;
+    let outside = (expanded_tail(n, NOMINAL_CONFIDENCE) * resampled.len() as f64) as usize;
+    let last = resampled.len() - 1 - outside;
     let mut ranked = |rank: usize| *resampled.select_nth_unstable_by(rank, f64::total_cmp).1;
-    [ranked(outside).min(point), ranked(RESAMPLES - 1 - outside).max(point)]
+    [ranked(outside).min(point), ranked(last).max(point)]
 }
 
 /// Both sides of the pairs in ascending order, each value with the index of its pair: the median of a resample is then
@@ -126,16 +123,16 @@ impl Sides {
         Self { firsts: ascending(|pair| pair.0), seconds: ascending(|pair| pair.1) }
     }
 
-    /// The ratio of the medians where each pair stands so many times, as many as there are pairs in all.
+    /// The ratio of the medians where each pair was drawn this number of times.
     fn ratio(&self, times: &[u32]) -> f64 {
         median(&self.firsts, times) / median(&self.seconds, times)
     }
 }
 
-/// The median of ascending values of which each stands as many times as its pair was drawn.
+/// The median of ascending values, each as often as its pair was drawn.
 fn median(ascending: &[(f64, usize)], times: &[u32]) -> f64 {
     let n = ascending.len();
-    // How many values lie at or below the lower and the upper of the middle ones.
+    // The number of values at or below the lower and the upper of the two middle ones.
     let (lower, upper) = (n.div_ceil(2), n / 2 + 1);
     let (mut seen, mut below_middle) = (0, None);
     for &(value, pair) in ascending {
@@ -152,7 +149,7 @@ fn median(ascending: &[(f64, usize)], times: &[u32]) -> f64 {
 
 /// The share of resamples outside each bound: the normal tail beyond sqrt(n / (n - 1)) t, with t the two-sided quantile
 /// of Student's distribution of n - 1 degrees of freedom. For n = 6 it is 0.0024 instead of 0.025, for n = 40 0.0203.
-pub(crate) fn expanded_tail(n: usize, confidence: f64) -> f64 {
+fn expanded_tail(n: usize, confidence: f64) -> f64 {
     let n_minus_1 = (n - 1) as f64;
     normal_tail((n as f64 / n_minus_1).sqrt() * student_quantile(n - 1, confidence))
 }
@@ -214,8 +211,8 @@ mod tests {
     fn what_cannot_be_divided_is_refused() {
         assert_eq!(ratio(&[]), Err(Unusable::Empty));
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e200, 1e-200] {
-            assert_eq!(ratio(&[(1.0, 1.0), (bad, 1.0)]), Err(Unusable::NotPositive { index: 1 }));
-            assert_eq!(ratio(&[(1.0, bad)]), Err(Unusable::NotPositive { index: 0 }));
+            assert_eq!(ratio(&[(1.0, 1.0), (bad, 1.0)]), Err(Unusable::NotPositive(1)));
+            assert_eq!(ratio(&[(1.0, bad)]), Err(Unusable::NotPositive(0)));
         }
     }
 

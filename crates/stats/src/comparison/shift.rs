@@ -1,15 +1,15 @@
-//! By what factor the values of one sample differ from those of another: the estimate of Hodges & Lehmann (Annals of
-//! Mathematical Statistics 34, 1963) on logarithms, which is the median of all quotients new / base.
+//! The factor between the values of two samples: the estimate of Hodges & Lehmann (Annals of Mathematical Statistics
+//! 34, 1963) on logarithms, which is the median of all quotients new / base.
 //!
-//! Its interval is bounded by two of the sorted quotients, at the ranks that the distribution of the test of Mann and
-//! Whitney gives (E. L. Lehmann, "Nonparametrics", 1975, section 2.6): exact for any continuous distribution, if both
-//! sides have the same one but for the factor. For samples of one time series, or of launches that differ, the values
-//! are no independent draws, and the caller has to compare what is.
+//! Two of the sorted quotients bound its interval, at the ranks that the distribution of the test of Mann and Whitney
+//! gives (E. L. Lehmann, "Nonparametrics", 1975, section 2.6): exact for any continuous distribution that both sides
+//! share but for the factor. Samples of one time series, or of process runs that differ, are not independent: compare
+//! what is.
 
 use crate::comparison::mann_whitney::{COUNTED_UP_TO, probabilities};
 use crate::distributions::normal_beyond;
 use crate::observations::{Unusable, is_divisible};
-use crate::summary::interval::NOMINAL_CONFIDENCE;
+use crate::summary::interval::{NOMINAL_CONFIDENCE, lower_rank};
 
 /// The factor between two samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,24 +18,22 @@ pub struct Shift {
     pub n_base: usize,
     /// Values of the new side.
     pub n_new: usize,
-    /// New / base: the median of all quotients (of the two middle ones the geometric mean).
+    /// New / base: the median of all quotients (the geometric mean of two middle ones).
     pub ratio: f64,
-    /// Its interval of at least 95 %; `None` where so few values have none (3 + 3).
+    /// Its interval of at least 95 %; `None` for 3 + 3 values or fewer.
     pub interval: Option<[f64; 2]>,
-    /// The confidence that the interval really has.
+    /// The actual confidence of the interval.
     pub confidence: Option<f64>,
 }
 
-/// Estimates new / base.
-///
-/// # Errors
-/// A side is empty, or a value (the index counts within its side) is no positive number between 10^-150 and 10^150.
+/// Estimates new / base. Fails if a side is empty or a value is not a positive number between 10^-150 and 10^150; the
+/// index counts within its side.
 pub fn shift_ratio(base: &[f64], new: &[f64]) -> Result<Shift, Unusable> {
     let (base, new) = (ascending(base)?, ascending(new)?);
     let quotients = Quotients { base: &base, new: &new };
     let count = base.len().saturating_mul(new.len());
     let (low, high) = (quotients.at(count.div_ceil(2)), quotients.at(count / 2 + 1));
-    let rank = lower_rank(base.len(), new.len(), NOMINAL_CONFIDENCE);
+    let rank = bounding_rank(base.len(), new.len(), NOMINAL_CONFIDENCE);
     Ok(Shift {
         n_base: base.len(),
         n_new: new.len(),
@@ -50,33 +48,25 @@ fn ascending(values: &[f64]) -> Result<Vec<f64>, Unusable> {
         return Err(Unusable::Empty);
     }
     if let Some(index) = values.iter().position(|value| !is_divisible(*value)) {
-        return Err(Unusable::NotPositive { index });
+        return Err(Unusable::NotPositive(index));
     }
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     Ok(sorted)
 }
 
-/// The largest rank from below whose order statistic, with its mirror, holds the factor with this confidence, and the
-/// confidence that it has: with the k-th, P(U < k) is lost on each side.
-fn lower_rank(n: usize, m: usize, confidence: f64) -> Option<(usize, f64)> {
+/// The largest rank from below whose order statistic, with its mirror image, contains the factor with this confidence,
+/// and the actual confidence: with the k-th, P(U < k) is lost on each side.
+fn bounding_rank(n: usize, m: usize, confidence: f64) -> Option<(usize, f64)> {
     let allowed = (1.0 - confidence) / 2.0;
     if n.saturating_mul(m) > COUNTED_UP_TO {
         return Some(approximate_rank(n as f64, m as f64, allowed, confidence));
     }
-    let (mut rank, mut tail, mut missed) = (0, 0.0, 0.0);
-    for probability in probabilities(n, m) {
-        tail += probability;
-        if tail > allowed {
-            break;
-        }
-        rank += 1;
-        missed = tail;
-    }
+    let (rank, missed) = lower_rank(probabilities(n, m), allowed);
     (rank > 0).then_some((rank, 1.0 - 2.0 * missed))
 }
 
-/// The same from the normal approximation with its correction for continuity, for more pairs than are counted.
+/// The same from the normal approximation with its correction for continuity.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1 and at most half of the pairs")]
 fn approximate_rank(n: f64, m: f64, allowed: f64, confidence: f64) -> (usize, f64) {
     let deviation = (n * m * (n + m + 1.0) / 12.0).sqrt();
@@ -91,7 +81,7 @@ struct Quotients<'a> {
 }
 
 impl Quotients<'_> {
-    /// The quotient of this rank, counted from 1. Positive doubles sort as their bits do, so that 64 halvings find it
+    /// The quotient of this rank, counted from 1. Positive doubles sort as their bits do, so 64 halvings find it
     /// exactly.
     fn at(&self, rank: usize) -> f64 {
         let (mut low, mut high) = (0_u64, f64::MAX.to_bits());
@@ -102,10 +92,10 @@ impl Quotients<'_> {
         f64::from_bits(high)
     }
 
-    /// How many quotients are at most `limit`.
+    /// The number of quotients up to `limit`.
     fn at_most(&self, limit: f64) -> usize {
         let (mut count, mut above) = (0, self.base.len());
-        // The larger the new value, the fewer of the bases, all at the upper end, are large enough.
+        // The larger the new value, the fewer of the bases are large enough, all of them at the upper end.
         let mut first_large_enough = 0;
         for new in self.new {
             while first_large_enough < self.base.len() && new / self.base[first_large_enough] > limit {
@@ -165,7 +155,8 @@ mod tests {
         let shift = shift_ratio(&base, &base).unwrap();
         let [low, high] = shift.interval.unwrap();
         assert!(low <= 1.0 && high >= 1.0 && high - low < 0.02, "{shift:?}");
-        let (counted, approximate) = (lower_rank(100, 100, 0.95).unwrap(), approximate_rank(100.0, 100.0, 0.025, 0.95));
+        let (counted, approximate) =
+            (bounding_rank(100, 100, 0.95).unwrap(), approximate_rank(100.0, 100.0, 0.025, 0.95));
         assert!(counted.0.abs_diff(approximate.0) <= 2, "{counted:?} {approximate:?}");
     }
 
@@ -173,7 +164,7 @@ mod tests {
     fn what_cannot_be_divided_is_refused() {
         assert_eq!(shift_ratio(&[], &[1.0]), Err(Unusable::Empty));
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e200] {
-            assert_eq!(shift_ratio(&[1.0], &[1.0, bad]), Err(Unusable::NotPositive { index: 1 }));
+            assert_eq!(shift_ratio(&[1.0], &[1.0, bad]), Err(Unusable::NotPositive(1)));
         }
     }
 }

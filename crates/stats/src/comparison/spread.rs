@@ -1,37 +1,34 @@
-//! The ratio of the spreads of two things measured in turn: whether the one scatters more than the other, as far as so
-//! few pairs can say.
+//! The ratio of the spreads of two quantities measured in turn.
 //!
-//! Spread is relative, so it is that of the logarithms. What both sides share is taken out first: from both alike, the
-//! running median, over some neighbouring pairs, of what the two halves of a pair have in common, so that a host that
-//! grows slower or faster does not make both sides look alike. What remains is measured by Qn (P. J. Rousseeuw and
-//! C. Croux, "Alternatives to the Median Absolute Deviation", Journal of the American Statistical Association 88, 1993):
-//! the order statistic near the first quartile of all distances between two values. It stands as many outliers as the
-//! median absolute deviation, half of all values, and needs 45 % as many values for the same precision (efficiencies of
-//! 82 and 37 % for normal data). Its constants are left out: they are the same for both sides.
+//! Spread is relative, so it is that of the logarithms. What both sides share is subtracted first: the running median
+//! over neighbouring pairs of the mean of a pair, so that a host that slows down does not make both sides look alike.
+//! The rest is measured by Qn (P. J. Rousseeuw and C. Croux, "Alternatives to the Median Absolute Deviation", Journal
+//! of the American Statistical Association 88, 1993): the order statistic near the first quartile of all distances
+//! between two values. It resists as many outliers as the median absolute deviation, half of all values, and needs 45 %
+//! as many values for the same precision (efficiencies of 82 and 37 % for normal data). Its constants cancel.
 //!
-//! The interval is the expanded percentile interval of a bootstrap over pairs, as that of [`ratio`](crate::ratio()), but
-//! of the Bayesian one (D. B. Rubin, "The Bayesian Bootstrap", The Annals of Statistics 9, 1981), which weighs the pairs
-//! instead of drawing them again: a pair drawn twice has no distance from itself, so that Qn of drawn pairs is too small
-//! and varies too much (simulated: intervals half as wide again as they must be). Moods of the host that last for one pair only remain in both sides and draw the ratio towards 1; they cannot put it
-//! on the other side of 1.
+//! The interval is the expanded percentile interval, as in [`ratio`](crate::ratio()), of the Bayesian bootstrap (D. B.
+//! Rubin, The Annals of Statistics 9, 1981), which weights the pairs instead of drawing them again: a pair drawn twice
+//! has no distance from itself, so that Qn of drawn pairs is too small and varies too much (simulated: intervals 1.5
+//! times as wide). Interference that lasts for one pair only remains in both sides and draws the ratio towards 1, never
+//! past it.
 
-use crate::comparison::ratio::expanded_tail;
-use crate::observations::{Unusable, is_divisible};
+use crate::comparison::ratio::expanded_interval;
+use crate::observations::{Unusable, check_pairs, median};
 use crate::random::Random;
-use crate::summary::interval::{NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE};
+use crate::summary::interval::NEEDED_FOR_INTERVAL;
 
-/// Resamples of a bootstrap: for 6 pairs the bounds leave 9 of them on each side.
+/// Resamples of a bootstrap: for 6 pairs the bounds leave 9 on each side.
 const RESAMPLES: usize = 4_000;
-/// The seed of every bootstrap: the same pairs give the same interval, always.
+/// The seed of every bootstrap, so that the same pairs give the same interval.
 const SEED: u64 = 0x7370_7265_6164;
 
-/// Pairs on either side of one from which, and from itself, the level is taken that both sides share. The median of
-/// seven adds an eighth of a side's variance to both, and follows what lasts longer than a few pairs.
+/// Pairs on either side of one that, with itself, give the level that both sides share. The median of seven adds an
+/// eighth of a side's variance to both, and follows changes that last longer than a few pairs.
 const NEIGHBOURS: usize = 3;
 
-/// What the upper end of the interval may reach for "not above". The ratio of two spreads is only known to a factor of
-/// about 2 from 20 pairs and of 1.5 from 40 (simulated, normal noise): two sides that are alike could not keep a limit
-/// nearer to 1.
+/// The limit of the upper end of the interval of [`SpreadVerdict::NotAbove`]. 20 pairs give the ratio of two spreads to
+/// a factor of about 2, 40 pairs to 1.5 (simulated, normal noise): equal sides could not meet a limit nearer to 1.
 pub const NOT_ABOVE_UPPER_BOUND: f64 = 1.5;
 
 /// The ratio of the spreads of two alternating measurements.
@@ -41,12 +38,12 @@ pub struct SpreadRatio {
     pub n: usize,
     /// The relative spread of the firsts over that of the seconds.
     pub ratio: f64,
-    /// Its 95 % interval, which holds the ratio itself; `None` below 6 pairs. The upper end is infinite where the
-    /// seconds may not vary at all.
+    /// Its 95 % interval, which contains the ratio; `None` below 6 pairs. The upper end is infinite where the seconds
+    /// may not vary at all.
     pub interval: Option<[f64; 2]>,
 }
 
-/// What a ratio of spreads says of the first side.
+/// How the spread of the first side compares with that of the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpreadVerdict {
     /// The whole interval is above 1.
@@ -58,7 +55,7 @@ pub enum SpreadVerdict {
 }
 
 impl SpreadRatio {
-    /// What it says.
+    /// The verdict.
     pub fn verdict(&self) -> SpreadVerdict {
         match self.interval {
             Some([low, _]) if low > 1.0 => SpreadVerdict::Above,
@@ -68,17 +65,10 @@ impl SpreadRatio {
     }
 }
 
-/// The ratio of the spread of the firsts to that of the seconds, over pairs in the order in which they were measured.
-///
-/// # Errors
-/// There are no pairs; a value of the pair at the index is no positive number; or the seconds do not vary.
+/// The ratio of the spread of the firsts to that of the seconds, over pairs in the order of measurement. Fails without
+/// pairs, for a value that is not a positive number, and for seconds that do not vary.
 pub fn spread_ratio(pairs: &[(f64, f64)]) -> Result<SpreadRatio, Unusable> {
-    if pairs.is_empty() {
-        return Err(Unusable::Empty);
-    }
-    if let Some(index) = pairs.iter().position(|pair| !is_divisible(pair.0) || !is_divisible(pair.1)) {
-        return Err(Unusable::NotPositive { index });
-    }
+    check_pairs(pairs)?;
     let n = pairs.len();
     let [firsts, seconds] = without_what_is_shared(pairs).map(|side| Distances::new(&side));
     let alike = vec![1.0; n];
@@ -91,7 +81,7 @@ pub fn spread_ratio(pairs: &[(f64, f64)]) -> Result<SpreadRatio, Unusable> {
     Ok(SpreadRatio { n, ratio, interval })
 }
 
-/// The logarithms of both sides less the level that they share.
+/// The logarithms of both sides less their common level.
 fn without_what_is_shared(pairs: &[(f64, f64)]) -> [Vec<f64>; 2] {
     let logs = |side: fn(&(f64, f64)) -> f64| pairs.iter().map(|pair| side(pair).ln()).collect::<Vec<f64>>();
     let (firsts, seconds) = (logs(|pair| pair.0), logs(|pair| pair.1));
@@ -104,14 +94,8 @@ fn without_what_is_shared(pairs: &[(f64, f64)]) -> [Vec<f64>; 2] {
     [firsts, seconds].map(|side| side.iter().zip(&levels).map(|(value, level)| value - level).collect())
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let n = values.len();
-    f64::midpoint(values[(n - 1) / 2], values[n / 2])
-}
-
-/// The distances between any two values of a side, in ascending order, with the two values' places: the order statistic
-/// of a resample is then found by counting.
+/// The distances between any two values of a side, in ascending order, with the indices of both values: the order
+/// statistic of a resample is then found by counting.
 struct Distances {
     n: usize,
     ascending: Vec<(f64, usize, usize)>,
@@ -125,13 +109,13 @@ impl Distances {
         Self { n: values.len(), ascending }
     }
 
-    /// Qn without its constants, where each value has a weight: the smallest distance up to which the distances have so
-    /// large a share of the weight of all as the order statistic has of their number.
+    /// Qn without its constants, of weighted values: the smallest distance up to which the distances have the same
+    /// share of all weight as the order statistic has of their number.
     fn spread(&self, weights: &[f64]) -> f64 {
         let two_of = |count: usize| (count * (count - 1)) as f64 / 2.0;
         let (sum, squares) = weights.iter().fold((0.0, 0.0), |(sum, squares), w| (sum + w, squares + w * w));
         let share = two_of(self.n / 2 + 1) / two_of(self.n);
-        // A little less, so that what rounding takes from the sum does not ask for the next distance.
+        // Slightly less, so that rounding of the sum does not select the next distance.
         let wanted = share * f64::midpoint(sum * sum, -squares) * (1.0 - 1e-9);
         let mut seen = 0.0;
         for &(distance, a, b) in &self.ascending {
@@ -144,22 +128,19 @@ impl Distances {
     }
 }
 
-/// The expanded percentile interval; it is widened to its point where a lopsided bootstrap leaves that out.
+/// The expanded percentile interval of a Bayesian bootstrap.
 fn bootstrap(firsts: &Distances, seconds: &Distances, n: usize, point: f64) -> [f64; 2] {
     let mut random = Random::new(SEED);
     let mut weights = vec![0.0; n];
     let mut resampled = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
-        // Gaps between random numbers in order, which is what exponential deviates are but for their sum.
+        // Exponential deviates: in proportion to the gaps between sorted uniform numbers.
         weights.fill_with(|| -(1.0 - random.unit()).ln());
         let (first, second) = (firsts.spread(&weights), seconds.spread(&weights));
-        // Where a resample leaves both without spread, they are alike in it.
+        // If a resample leaves both sides without spread, they are alike.
         resampled.push(if second > 0.0 || first > 0.0 { first / second } else { 1.0 });
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the resamples")]
-    let outside = (expanded_tail(n, NOMINAL_CONFIDENCE) * RESAMPLES as f64) as usize;
-    let mut ranked = |rank: usize| *resampled.select_nth_unstable_by(rank, f64::total_cmp).1;
-    [ranked(outside).min(point), ranked(RESAMPLES - 1 - outside).max(point)]
+    expanded_interval(resampled, n, point)
 }
 
 #[cfg(test)]
@@ -172,9 +153,9 @@ mod tests {
         let distances = Distances::new(&[1.0, 8.0, 4.0, 2.0]);
         assert_eq!(distances.spread(&[1.0; 4]), 3.0);
         assert_eq!(distances.spread(&[7.0; 4]), 3.0, "only their shares count");
-        // Of the weight of 1 and 8, 9, and of each other pair, at most 3, the half is reached at their distance.
+        // Of the weight, 9 is that of 1 and 8, and at most 3 that of each other pair: the half is reached at their
+        // distance.
         assert_eq!(distances.spread(&[3.0, 3.0, 0.1, 0.1]), 7.0);
-        assert_eq!(Distances::new(&[5.0]).spread(&[1.0]), 0.0);
         assert_eq!(Distances::new(&[5.0, 5.0, 5.0, 9.0]).spread(&[1.0; 4]), 0.0, "half of them are alike");
     }
 
@@ -191,7 +172,7 @@ mod tests {
             let pairs: Vec<(f64, f64)> = (0..42).map(|i| pair(i, drift)).collect();
             spread_ratio(&pairs).unwrap().ratio
         };
-        // Beside a host that grows threefold, without that taken out, both sides would scatter alike.
+        // On a host that slows down threefold, both sides would scatter alike if the drift stayed in.
         for drift in [0.0, 1.0] {
             let ratio = ratio_of(drift);
             assert!((1.6..=2.4).contains(&ratio), "drift {drift}: {ratio}");
@@ -215,8 +196,8 @@ mod tests {
     #[test]
     fn what_has_no_ratio_is_refused() {
         assert_eq!(spread_ratio(&[]), Err(Unusable::Empty));
-        assert_eq!(spread_ratio(&[(1.0, 2.0), (0.0, 2.0)]), Err(Unusable::NotPositive { index: 1 }));
-        assert_eq!(spread_ratio(&[(1.0, f64::NAN)]), Err(Unusable::NotPositive { index: 0 }));
+        assert_eq!(spread_ratio(&[(1.0, 2.0), (0.0, 2.0)]), Err(Unusable::NotPositive(1)));
+        assert_eq!(spread_ratio(&[(1.0, f64::NAN)]), Err(Unusable::NotPositive(0)));
         assert_eq!(spread_ratio(&[(3.0, 2.0); 8]), Err(Unusable::Constant));
         let few = spread_ratio(&[(1.0, 2.0), (1.1, 2.3), (1.2, 1.9), (0.9, 2.0), (1.0, 2.2)]).unwrap();
         assert_eq!((few.n, few.interval, few.verdict()), (5, None, SpreadVerdict::CannotTell));

@@ -1,16 +1,14 @@
-//! Whether something changed, from the interval of a ratio: three answers, of which "cannot tell" is one.
-//!
-//! Thresholds are symmetric in logarithms: with one of 10 %, 1/1.1 and 1.1 are equally far from no change. What a
-//! threshold should be, and what disturbances may account for, is the caller's.
+//! Whether something changed, from the interval of a ratio. Thresholds are symmetric in logarithms: 1/1.1 and 1.1 are
+//! equally far from no change.
 
-/// The level of a whole table of tests: p-values are corrected before they come here.
+/// The significance level of a whole table of tests; p-values are corrected before.
 pub const LEVEL: f64 = 0.05;
-/// More samples than this are nothing that anybody takes.
+/// [`needed`] does not suggest more samples than this.
 const MOST_NEEDED: f64 = 10_000.0;
 /// The fewest samples of each side that can be judged: 3 + 3 have no p below 0.05.
 pub const NEEDED_FOR_CHANGE: usize = 4;
 
-/// What can be said of a change.
+/// The verdict on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeVerdict {
     /// The whole interval lies beyond the threshold.
@@ -21,11 +19,11 @@ pub enum ChangeVerdict {
     Inconclusive,
 }
 
-/// What the interval of a ratio says.
+/// The verdict from the interval of a ratio.
 ///
-/// Changed: the whole interval lies outside of 1 / (1 + t) … 1 + t, where t is `threshold + allowance`, and `p` is below
-/// 0.05. Same: the whole interval lies within 1 / (1 + threshold) … 1 + threshold. Inconclusive: anything else, such as
-/// no interval, no p, or what is no number.
+/// Changed: the whole interval lies outside of 1 / (1 + t) … 1 + t, where t is `threshold + allowance`, and `p` is
+/// below 0.05. Same: the whole interval lies within 1 / (1 + threshold) … 1 + threshold. Inconclusive: anything else,
+/// NaN included.
 pub fn judge_change(interval: Option<[f64; 2]>, p: Option<f64>, threshold: f64, allowance: f64) -> ChangeVerdict {
     let Some([low, high]) = interval.filter(|[low, high]| *low > 0.0 && low <= high) else {
         return ChangeVerdict::Inconclusive;
@@ -41,13 +39,12 @@ pub fn judge_change(interval: Option<[f64; 2]>, p: Option<f64>, threshold: f64, 
     }
 }
 
-/// About how many more samples of each side make the interval of a ratio, now from `n` of each, narrow enough for a
-/// verdict; at least 1. `None` where no number would help (the ratio sits on the threshold) or none that is reasonable
-/// (beyond 10 000).
+/// About how many more samples of each side narrow the interval of a ratio, now from `n` of each, enough for a verdict;
+/// at least 1. `None` for more than 10 000, such as for a ratio on the threshold.
 ///
-/// Half of the width falls with the root of the number, and the ratio may stay where it is: the middle of the interval.
-/// Without an interval, what is missing for one. For a change that has to exceed an allowance too, pass both as the
-/// threshold.
+/// Half of the width falls with the root of the number; the ratio is assumed to stay in the middle of the interval.
+/// Without an interval, the number that is missing for one. If a change must exceed an allowance too, pass the sum as
+/// the threshold.
 pub fn needed(n: usize, interval: Option<[f64; 2]>, threshold: f64) -> Option<u32> {
     let Some([low, high]) = interval else {
         return Some(u32::try_from(NEEDED_FOR_CHANGE.saturating_sub(n).max(1)).unwrap_or(1));

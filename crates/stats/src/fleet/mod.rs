@@ -1,49 +1,44 @@
-//! Which of many equal nodes are slow, from the figures that each of them measured, and how sure one can be.
+//! Which of many equal nodes are slow.
 //!
-//! Two kinds of evidence. A single figure stands out by the rule that operators of clusters use: below the median by
-//! six scales and by a least share ([`Spread`]). That finds what is grossly wrong with one thing, and overlooks a node
-//! that is a tenth slower in everything where every figure varies by some per cent. So the figures of an area are asked
-//! together as well (`combined`): the middle over them of each node's ratio to its equals varies far less than any of
-//! them, and its own spread over the nodes, whatever it is made of (noise, figures that vary together, chips that are
-//! not quite alike), is what a node has to exceed.
+//! A single result of a node stands out if it is below the median by six scales and by a least share ([`Spread`]), the
+//! rule of cluster operators. That finds gross faults, and overlooks a node that is a tenth slower in everything where
+//! every result varies by some per cent. So the results of an area are judged together as well (`combined`): the centre
+//! of a node's ratios to its equals varies far less than any of them, and its own spread over the nodes is what a node
+//! has to exceed.
 //!
-//! One pass makes a suspect; only a node that is low in a second pass as well, and on average over both, is slow. What
-//! all nodes had in the second pass, as seen on healthy ones that were measured again beside it, is taken off.
-//!
-//! Not here: what the figures are, which nodes are equals, and why one is slow.
+//! One pass makes a suspect. A node is slow if it is low in a second pass as well, and on average over both. The change
+//! of healthy nodes that were measured again alongside it is subtracted.
 
 mod combined;
-mod sort;
 mod spread;
 
 pub use combined::{Combined, combine};
-pub use sort::{ENOUGH_NODES, Sort};
-pub use spread::{Spread, TooWide, spread};
+pub use spread::{ENOUGH_NODES, Sort, Spread, TooWide, spread};
 
-use crate::observations::{Unusable, median_of_sorted};
+use crate::observations::{Unusable, median};
 use crate::summary::Better;
 
-/// Nodes that chance may make as low twice in a figure, for the figure to speak alone. Of n nodes, k that were low once and
-/// not again are a chance of k / n, and k^2 / n nodes that are low twice by it. Rows that a limiter or a neighbour slows
-/// now and then are so kept from naming anybody who is no lower than that makes nodes.
+/// Nodes that chance may make low twice, for a single result to count alone. If k of n nodes were low once and not
+/// again, the chance is k / n, and k^2 / n nodes are low twice by chance. So a result that interference slows now and
+/// then accuses only nodes that are lower than that.
 const CHANCE: f64 = 0.005;
-/// Huber's constant: 95 % of a mean's efficiency where all is normal.
+/// Huber's constant: 95 % of a mean's efficiency for normal data.
 const HUBER: f64 = 1.345;
-/// Steps of the estimate: each takes away most of what is left, and a tenth of the noise is more than enough.
+/// Steps of the estimate; each removes most of the remaining error, and a tenth of the noise is enough.
 const STEPS: u32 = 8;
-/// No figure counts as more precise than this share of an area's typical scale: at most four times its weight, so that one
-/// that never varies (a limit that a cloud sets to a disk) does not speak for all.
+/// The least scale of a result, as a share of its area's typical scale: at most four times its weight, so that one that
+/// never varies (a cloud's limit of a disk) does not decide alone.
 const LEAST_OF_TYPICAL: f64 = 0.5;
-/// Nodes from which on a figure's own spread over them is all that counts; in smaller groups what is typical of its area
-/// has the weight of the nodes that are missing, since four values can agree by chance.
+/// Nodes from which on only a result's own spread counts. In smaller groups the typical spread of its area has the
+/// weight of the missing nodes, since four values can agree by chance.
 const KNOWN_BY_NODES: f64 = 20.0;
 
-/// One figure over a group of equal nodes.
+/// One result over a group of equal nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// The area it belongs to, as a number from 0.
     pub area: usize,
-    /// What sort of figure it is.
+    /// Its class.
     pub sort: Sort,
     /// Which values are better.
     pub better: Better,
@@ -53,61 +48,62 @@ pub struct Figure {
     pub second: Vec<(usize, f64)>,
 }
 
-/// What a piece of evidence is about.
+/// The subject of a piece of evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// The figures of an area together.
+    /// The results of an area together.
     Area(usize),
-    /// A single figure.
+    /// A single result.
     Figure(usize),
 }
 
-/// What speaks against a node.
+/// Evidence that a node is slow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
-    /// What it is about.
+    /// Its subject.
     pub subject: Subject,
-    /// The node over the group's median, by pass; below 1 is worse.
+    /// The node's value over the group's median, by pass; below 1 is worse.
     pub of_median: Vec<f64>,
     /// Below this it stood out in the first pass.
     pub limit: f64,
-    /// Whether a second pass says the same.
+    /// Whether a second pass confirms it.
     pub confirmed: bool,
 }
 
-/// What is thought of a node.
+/// The judgement of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeStanding {
-    /// Nothing stands out, or a second pass did not repeat it.
+    /// Nothing stands out, or a second pass did not confirm it.
     Healthy,
-    /// It stands out in the one pass that there is.
+    /// It stands out in the only pass.
     Suspect,
-    /// It is low in two.
+    /// It is low in two passes.
     Slow,
-    /// Too few equals, or no figures.
+    /// It has too few equals, or no results.
     Unknown,
 }
 
-/// A node and what speaks against it.
+/// A node's judgement and evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeVerdict {
-    /// What is thought of it.
+    /// The judgement.
     pub standing: NodeStanding,
-    /// Why, the lowest first; evidence that a second pass did not repeat is left out.
+    /// The evidence, the lowest first, without what a second pass did not confirm.
     pub evidence: Vec<Evidence>,
 }
 
-/// A group judged.
+/// The judgement of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FleetVerdict {
-    /// Each figure over the nodes, or why it cannot be used.
+    /// Each result over the nodes, or why it cannot be used.
     pub spreads: Vec<Result<Spread, Unusable>>,
-    /// Each node.
+    /// The nodes.
     pub nodes: Vec<NodeVerdict>,
 }
 
-/// Judges a group of so many equal nodes by their figures.
+/// Judges a group of equal nodes by their results.
 pub fn judge_fleet(nodes: usize, figures: &[Figure]) -> FleetVerdict {
+    let present = |figure: &Figure| figure.first.iter().flatten().copied().collect::<Vec<f64>>();
     let mut spreads: Vec<_> =
         figures.iter().map(|figure| spread(&present(figure), figure.better, figure.sort)).collect();
     widen(figures, &mut spreads);
@@ -134,13 +130,9 @@ pub fn judge_fleet(nodes: usize, figures: &[Figure]) -> FleetVerdict {
     FleetVerdict { spreads, nodes }
 }
 
-fn present(figure: &Figure) -> Vec<f64> {
-    figure.first.iter().flatten().copied().collect()
-}
-
-/// Each node's logarithm of its ratio to the group's median, turned so that less is worse.
+/// The logarithms of each node's ratio to the group's median, inverted for costs so that less is worse.
 struct Ratios {
-    /// How far the nodes are spread.
+    /// The spread over nodes.
     scale: f64,
     first: Vec<Option<f64>>,
     second: Vec<(usize, f64)>,
@@ -157,15 +149,14 @@ impl Ratios {
     }
 }
 
-/// Gives the limits of small groups what is typical of the area's figures.
+/// Widens the limits of small groups towards the typical spread of the area.
 fn widen(figures: &[Figure], spreads: &mut [Result<Spread, Unusable>]) {
     let typical: Vec<Option<f64>> = figures
         .iter()
         .map(|figure| {
             let of_area = figures.iter().zip(spreads.iter()).filter(|(other, _)| other.area == figure.area);
-            let mut scales: Vec<f64> = of_area.filter_map(|(_, spread)| Some(spread.as_ref().ok()?.scale)).collect();
-            scales.sort_by(f64::total_cmp);
-            (!scales.is_empty()).then(|| median_of_sorted(&scales))
+            let scales: Vec<f64> = of_area.filter_map(|(_, spread)| Some(spread.as_ref().ok()?.scale)).collect();
+            (!scales.is_empty()).then(|| median(scales))
         })
         .collect();
     for ((figure, spread), typical) in figures.iter().zip(spreads).zip(typical) {
@@ -177,7 +168,7 @@ fn widen(figures: &[Figure], spreads: &mut [Result<Spread, Unusable>]) {
     }
 }
 
-/// The evidence of an area's figures together.
+/// The evidence of an area's results together.
 fn together(area: usize, sort: Sort, areas: usize, figures: &[&Ratios], against: &mut [Vec<Evidence>]) {
     let scales: Vec<f64> = figures.iter().map(|figure| figure.scale).collect();
     let firsts: Vec<&[Option<f64>]> = figures.iter().map(|figure| figure.first.as_slice()).collect();
@@ -203,22 +194,21 @@ fn together(area: usize, sort: Sort, areas: usize, figures: &[&Ratios], against:
     }
 }
 
-/// The evidence of a single figure.
+/// The evidence of a single result.
 fn alone(index: usize, spread: &Spread, ratios: &Ratios, against: &mut [Vec<Evidence>]) {
     let Ok(limit) = spread.limit_ratio else { return };
     let stands_out = |node: usize| ratios.first[node].is_some_and(|value| value.exp() < limit);
     let second = spread_out(&ratios.second, against.len());
     let drift = drift(&ratios.first, &second, stands_out);
     let again = |node: usize| second[node].map(|value| (value - drift).exp());
-    // Nodes that were low once and not again: by their number one knows how often chance makes a node low.
+    // Nodes that were low once and not again: they show how often chance makes a node low.
     let was_chance = |node: &usize| stands_out(*node) && again(*node).is_some_and(|again| again >= limit);
     let cleared: Vec<f64> =
         (0..against.len()).filter(was_chance).filter_map(|node| ratios.first[node].map(f64::exp)).collect();
     for node in (0..against.len()).filter(|node| stands_out(*node)) {
         let Some(low) = ratios.first[node].map(f64::exp) else { continue };
         let low_again = again(node);
-        // A figure alone has nothing but itself to speak for it: it must be as far off again, and that by no habit of
-        // the figure's.
+        // It must be as far off again, and the result must not be low by chance that often.
         let confirmed = low_again.is_some_and(|again| {
             let refuted = cleared.iter().filter(|once| **once <= low.max(again)).count() as f64;
             again < limit && refuted * refuted <= CHANCE * against.len() as f64
@@ -240,12 +230,11 @@ fn spread_out(values: &[(usize, f64)], nodes: usize) -> Vec<Option<f64>> {
     out
 }
 
-/// Each node's middle over the figures that it has, where that is at least half of those that anybody has.
+/// Each node's centre over its results, if it has at least half of the results that any node has.
 fn middles(figures: &[&[Option<f64>]], scales: &[f64], nodes: usize) -> Vec<Option<f64>> {
     let held: Vec<usize> = (0..figures.len()).filter(|one| figures[*one].iter().any(Option::is_some)).collect();
-    let mut ascending: Vec<f64> = held.iter().map(|one| scales[*one]).collect();
-    ascending.sort_by(f64::total_cmp);
-    let least = if ascending.is_empty() { 1.0 } else { median_of_sorted(&ascending) * LEAST_OF_TYPICAL };
+    let scales_of_held: Vec<f64> = held.iter().map(|one| scales[*one]).collect();
+    let least = if held.is_empty() { 1.0 } else { median(scales_of_held) * LEAST_OF_TYPICAL };
     let middle = |node: usize| {
         let known = held.iter().filter_map(|one| Some((figures[*one][node]?, scales[*one].max(least))));
         let values: Vec<(f64, f64)> = known.collect();
@@ -254,14 +243,11 @@ fn middles(figures: &[&[Option<f64>]], scales: &[f64], nodes: usize) -> Vec<Opti
     (0..nodes).map(middle).collect()
 }
 
-/// The middle of values that vary by different scales: Huber's estimate of location (P. J. Huber, "Robust estimation of a
-/// location parameter", Annals of Mathematical Statistics 35, 1964), begun at the median. Up to so many scales away a
-/// value counts by its precision, beyond that ever less, so that neither a figure that always varies nor one that is
-/// grossly off decides.
+/// The centre of (value, scale) pairs: Huber's estimate of location (P. J. Huber, "Robust estimation of a location
+/// parameter", Annals of Mathematical Statistics 35, 1964), from the median on. Near values count by their precision,
+/// far ones ever less, so that neither a result that always varies nor one that is grossly off decides.
 fn location(values: &[(f64, f64)]) -> f64 {
-    let mut ascending: Vec<f64> = values.iter().map(|(value, _)| *value).collect();
-    ascending.sort_by(f64::total_cmp);
-    let mut middle = median_of_sorted(&ascending);
+    let mut middle = median(values.iter().map(|(value, _)| *value).collect());
     for _ in 0..STEPS {
         let (mut sum, mut weights) = (0.0, 0.0);
         for (value, scale) in values {
@@ -275,13 +261,12 @@ fn location(values: &[(f64, f64)]) -> f64 {
     middle
 }
 
-/// By how much healthy nodes were slower in the second pass than in the first, as a logarithm. Never above nothing: what
-/// made them faster speaks against nobody.
+/// By how much healthy nodes were slower in the second pass than in the first, as a logarithm. Never above 0: if they
+/// were faster, that is evidence against no node.
 fn drift(first: &[Option<f64>], second: &[Option<f64>], stands_out: impl Fn(usize) -> bool) -> f64 {
     let controls = (0..first.len()).filter(|node| !stands_out(*node));
-    let mut changes: Vec<f64> = controls.filter_map(|node| Some(second[node]? - first[node]?)).collect();
-    changes.sort_by(f64::total_cmp);
-    if changes.is_empty() { 0.0 } else { median_of_sorted(&changes).min(0.0) }
+    let changes: Vec<f64> = controls.filter_map(|node| Some(second[node]? - first[node]?)).collect();
+    if changes.is_empty() { 0.0 } else { median(changes).min(0.0) }
 }
 
 fn verdict(found: Vec<Evidence>, can_tell: bool) -> NodeVerdict {

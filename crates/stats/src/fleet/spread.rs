@@ -1,35 +1,62 @@
-//! One figure over equal nodes: its middle, how far they differ, and from where on one stands out.
+//! One result over equal nodes: its median, its spread, and the limit below which a node stands out.
 
 use crate::observations::{MAD_TO_SIGMA, Observations, Unusable, is_divisible};
 use crate::summary::Better;
 
-use super::sort::{ENOUGH_NODES, Sort};
-
-/// Below the median by so many scales stands out: of normal noise one value in 10^9, so that many figures of many nodes
-/// can be looked at (issue 12: median - 6 MAD).
+/// The fewest equal nodes that show which of them is slow: of three, the median is one of them, and its distance from
+/// the nearer of the two others is all that shows the spread.
+pub const ENOUGH_NODES: usize = 4;
+/// Scales below the median from which on a node stands out: of normal noise one value in 10^9, so that many results of
+/// many nodes can be judged.
 const SCALES: f64 = 6.0;
-/// The least scale as a share of the median: nodes that agree to a hair are not to make a hair's difference a fault.
+/// The least scale as a share of the median, so that a tiny difference between nodes that agree is not a fault.
 const LEAST_SCALE: f64 = 0.005;
-/// A spread between equals above this share is worth a word (Intel's MKL benchmark for clusters warns at 2 %).
+/// A spread between equals above this share is worth a remark (Intel's MKL benchmark for clusters warns at 2 %).
 const WIDE: f64 = 0.02;
 
-/// Why a figure has no limit.
+/// The class of a result, by how much healthy nodes differ in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// Processor and memory.
+    Core,
+    /// Disks and the network, which vary more and are shared.
+    Device,
+}
+
+impl Sort {
+    /// The least share below its equals at which a node can be slow, however little they vary, as operators' acceptance
+    /// tests have it: MKL's cluster benchmark warns at a spread of 2 %, HPC sites' node checks fail at 5 to 10 %.
+    pub fn least_drop(self) -> f64 {
+        match self {
+            Self::Core => 0.05,
+            Self::Device => 0.10,
+        }
+    }
+
+    /// The expected spread of an area between healthy equals: a fifth of the least drop, so that with it alone the
+    /// least drop is five scales, and decides.
+    pub(super) fn expected_scale(self) -> f64 {
+        self.least_drop() / 5.0
+    }
+}
+
+/// Why a result has no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TooWide {
     /// Fewer than [`ENOUGH_NODES`] nodes have a value.
     FewNodes,
-    /// Six scales are the whole figure: even a node that stands still would not stand out.
+    /// Six scales exceed the whole median: even a rate of 0 would not stand out.
     Everything,
 }
 
-/// A figure over equal nodes, in the figure's unit where nothing else is said.
+/// A result over equal nodes, in its own unit except where noted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread {
     /// Nodes with a value.
     pub n: usize,
     /// Their median.
     pub median: f64,
-    /// 1.4826 x the median absolute deviation of the ratios to the median, at least 0.5 %: a share.
+    /// 1.4826 x the median absolute deviation of the ratios to the median, at least 0.5 %, as a share.
     pub scale: f64,
     /// The least value.
     pub least: f64,
@@ -39,15 +66,13 @@ pub struct Spread {
     pub upper_quartile: f64,
     /// The greatest value.
     pub most: f64,
-    /// A ratio to the median below this stands out, whichever way the figure counts.
+    /// A ratio to the median below this stands out, for rates and costs alike.
     pub limit_ratio: Result<f64, TooWide>,
     better: Better,
 }
 
 impl Spread {
-    /// A value over the median, turned round where less is better: below 1 is worse. `None` for what is no positive
-    /// number.
-    #[must_use]
+    /// A value over the median, inverted for costs: below 1 is worse. `None` for a value that is not a positive number.
     pub fn ratio(&self, value: f64) -> Option<f64> {
         is_divisible(value).then(|| match self.better {
             Better::Higher => value / self.median,
@@ -55,8 +80,7 @@ impl Spread {
         })
     }
 
-    /// The limit as a value of the figure; a worse one stands out.
-    #[must_use]
+    /// The limit as a value of the result; a worse one stands out.
     pub fn limit(&self) -> Option<f64> {
         let ratio = self.limit_ratio.ok()?;
         Some(match self.better {
@@ -75,21 +99,17 @@ impl Spread {
         };
     }
 
-    /// Whether equals differ so much that the figure says little of a single node.
-    #[must_use]
+    /// Whether equals differ so much that the result says little about a single node.
     pub fn is_wide(&self) -> bool {
         self.scale > WIDE
     }
 }
 
-/// How a figure is spread over nodes.
-///
-/// # Errors
-/// There is no value, or one that is no positive number.
+/// The spread of a result over nodes. Fails without values, and for a value that is not a positive number.
 pub fn spread(values: &[f64], better: Better, sort: Sort) -> Result<Spread, Unusable> {
     let seen = Observations::new(values)?;
     if let Some(index) = values.iter().position(|value| !is_divisible(*value)) {
-        return Err(Unusable::NotPositive { index });
+        return Err(Unusable::NotPositive(index));
     }
     let [lower_quartile, upper_quartile] =
         [25.0, 75.0].map(|percent| seen.percentile(percent).unwrap_or(seen.median()));

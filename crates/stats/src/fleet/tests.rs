@@ -1,19 +1,13 @@
 use super::*;
 use crate::random::Random;
 
-/// A normal variable, by the method of Box & Muller (1958).
-fn normal(random: &mut Random) -> f64 {
-    let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
-    radius * (std::f64::consts::TAU * random.unit()).cos()
-}
-
-/// Figures of one area that vary from node to node, and from pass to pass, by so much; the nodes named are slower by a
-/// tenth. The second pass has them and two others.
+/// Results of one area that vary from node to node, and from pass to pass, by `noise`; the nodes in `slow` are slower
+/// by a tenth. The second pass has these and two other nodes.
 fn group(random: &mut Random, nodes: usize, figures: usize, noise: f64, slow: &[usize]) -> Vec<Figure> {
     let mut figure = |index: usize| {
         let better = if index.is_multiple_of(2) { Better::Higher } else { Better::Lower };
         let mut value = |node: usize| {
-            let speed = if slow.contains(&node) { 0.9 } else { 1.0 } * (noise * normal(random)).exp();
+            let speed = if slow.contains(&node) { 0.9 } else { 1.0 } * (noise * random.normal()).exp();
             if better == Better::Higher { 3e9 * speed } else { 2e-9 / speed }
         };
         let first = (0..nodes).map(|node| Some(value(node))).collect();
@@ -33,7 +27,7 @@ fn the_limit_is_six_scales_and_the_least_drop() {
     let equal = spread(&[100.0, 100.0, 100.0, 100.0, 80.0], Better::Higher, Sort::Core).unwrap();
     assert_eq!((equal.scale, equal.limit()), (0.005, Some(95.0)));
     assert_eq!(spread(&[100.0; 5], Better::Higher, Sort::Device).unwrap().limit(), Some(90.0));
-    // Deviations 2, 1, 0, 1, 2: the median of them is 1 %.
+    // Deviations 2, 1, 0, 1, 2: their median is 1 %.
     let wide = spread(&[98.0, 99.0, 100.0, 101.0, 102.0], Better::Higher, Sort::Core).unwrap();
     assert!((wide.scale - 0.014_826).abs() < 1e-12 && (wide.limit().unwrap() - 91.1044).abs() < 1e-9, "{wide:?}");
     assert!(!wide.is_wide());
@@ -55,7 +49,7 @@ fn what_has_no_limit_says_why() {
     assert_eq!(wild.limit_ratio, Err(TooWide::Everything));
     assert!(wild.is_wide());
     assert_eq!(spread(&[], Better::Higher, Sort::Core), Err(Unusable::Empty));
-    assert_eq!(spread(&[1.0, 0.0], Better::Higher, Sort::Core), Err(Unusable::NotPositive { index: 1 }));
+    assert_eq!(spread(&[1.0, 0.0], Better::Higher, Sort::Core), Err(Unusable::NotPositive(1)));
 }
 
 #[test]
@@ -66,10 +60,7 @@ fn a_tenth_that_no_figure_shows_is_seen_by_all_together() {
     assert_eq!(slow(&verdict), [7, 30]);
     let evidence = &verdict.nodes[7].evidence[0];
     assert_eq!((evidence.subject, evidence.of_median.len(), evidence.confirmed), (Subject::Area(0), 2, true));
-    assert!(
-        !verdict.nodes[7].evidence.iter().any(|one| matches!(one.subject, Subject::Figure(_))),
-        "by no figure alone"
-    );
+    assert!(verdict.nodes[7].evidence.iter().all(|one| matches!(one.subject, Subject::Area(_))), "by no result alone");
 }
 
 #[test]
@@ -88,7 +79,7 @@ fn one_pass_makes_suspects_and_a_second_clears_them() {
     let verdict = judge_fleet(16, &figures);
     assert_eq!(verdict.nodes[3].standing, NodeStanding::Suspect);
     assert!(slow(&verdict).is_empty());
-    // It was well again: as fast as the controls.
+    // It recovered: as fast as the controls.
     for (figure, again) in figures.iter_mut().zip(again) {
         let control = again[1].1;
         figure.second = again.into_iter().map(|(node, _)| (node, control)).collect();
@@ -103,7 +94,7 @@ fn what_slowed_the_controls_too_speaks_against_nobody() {
     let mut figures = group(&mut random, 16, 8, 0.005, &[]);
     for figure in &mut figures {
         let worse = if figure.better == Better::Higher { 0.9 } else { 1.0 / 0.9 };
-        // A moment of weakness in the first pass; in the second all are slower by a tenth.
+        // Slow in the first pass; in the second all nodes are slower by a tenth.
         figure.first[5] = figure.first[5].map(|value| value * worse);
         figure.second = [5, 0, 1].map(|node| (node, figure.first[9].unwrap() * worse)).to_vec();
     }
@@ -131,14 +122,14 @@ fn a_figure_that_is_often_low_by_chance_names_only_who_is_lower_still() {
     let mut random = Random::new(8);
     let mut figures = group(&mut random, 100, 6, 0.002, &[]);
     let usual = 3e9;
-    // Ten nodes were slow once in one figure; one of them is so again, as it happens, and another is far off twice.
+    // Ten nodes were slow once in one result; one of them is so again by chance, and another node is far off twice.
     for node in 0..10 {
         figures[0].first[node] = Some(usual * 0.8);
     }
     figures[0].first[50] = Some(usual * 0.4);
     figures[0].second = (1..10).map(|node| (node, usual)).chain([(0, usual * 0.8), (50, usual * 0.4)]).collect();
     assert_eq!(slow(&judge_fleet(100, &figures)), [50]);
-    // Were it all of them, it would be no chance.
+    // If it were all ten, it would not be chance.
     figures[0].second = (0..10).map(|node| (node, usual * 0.8)).collect();
     assert_eq!(slow(&judge_fleet(100, &figures)), (0..10).collect::<Vec<_>>());
 }
@@ -176,7 +167,7 @@ fn healthy_nodes_are_seldom_named() {
     let mut random = Random::new(7);
     let named = (0..400).filter(|_| {
         let figures = group(&mut random, 30, 10, 0.03, &[]);
-        // The same again for everybody: whoever stands out is asked again.
+        // The second pass has all nodes.
         let again = group(&mut random, 30, 10, 0.03, &[]);
         let asked: Vec<Figure> = figures
             .into_iter()

@@ -1,34 +1,31 @@
-//! The interval of a median whose values come in groups (launches of a process) that may differ.
+//! The interval of a median whose values come in groups (process runs) that may differ.
 //!
 //! Where groups clearly differ ([`Components::differ`]) they are the units: with at least six of them the interval lies
-//! between two of their medians, as that of single values lies between two values. Fewer groups have no 95 % interval,
-//! however many values each holds: it is then the whole range of the values, with the confidence that so many groups
-//! give it, 1 - 2 / 2^groups (75 % for three).
+//! between two of their medians. Fewer groups have no 95 % interval: it is then the range of the values, with the
+//! confidence that the number of groups gives it, 1 - 2 / 2^groups (75 % for three).
 //!
-//! Where they do not, that is no proof that they are alike: three launches of three samples show a spread as large as their
-//! noise in three cases of ten. So the order statistics are chosen as if the values of a group were alike to the degree
-//! that the groups suggest, a little beyond: how many of a group's values lie below the true median is taken as
-//! beta-binomial, with the correlation that normal values of that intraclass correlation have as signs (2/pi arcsin, W.
-//! F. Sheppard 1899), estimated from ranks with Fisher's F against its 35 % quantile instead of 1. Groups that are more
-//! alike than chance makes them leave the usual interval. The quantile was chosen by simulation: with the median one the
-//! coverage of few groups of few values misses 95 % by one to two percent; a lower one widens intervals for nothing
-//! (`examples/coverage.rs` holds it).
+//! Where they do not, they may still differ: three process runs of three samples show a spread as large as their noise
+//! in three cases of ten. So the order statistics are chosen as if the values of a group were correlated, a little more
+//! than the groups suggest: the number of a group's values below the true median is beta-binomial, with the correlation
+//! that normal values of that intraclass correlation have as signs (2/pi arcsin, W. F. Sheppard 1899), estimated from
+//! ranks with Fisher's F against its 35 % quantile instead of 1. The quantile was chosen by simulation
+//! (`examples/coverage.rs`): with the median, the coverage of few groups of few values misses 95 % by one to two
+//! percent; a lower one widens intervals for nothing.
 
 use crate::distributions::fisher_quantile;
-use crate::observations::{Observations, Unusable};
+use crate::observations::Observations;
 use crate::summary::components::{Components, Groups, components};
-use crate::summary::interval::{Interval, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Units, median_ranks};
+use crate::summary::interval::{Interval, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Units, lower_rank, median_ranks};
 
-/// The quantile of F that groups of one distribution are taken to show.
+/// The quantile of F that groups of one distribution are assumed to show.
 const SUSPICION: f64 = 0.35;
-/// For more values than this, launches that do not differ clearly leave the usual interval: the count takes too long.
+/// For more values, groups that do not clearly differ have the usual interval: the count takes too long.
 const COUNTED_UP_TO: usize = 2000;
 
 /// The interval of the median of values in groups, and how the groups differ.
 ///
-/// `None` below 6 values. It holds the median of all values and lies within their range. Its confidence is below the
-/// nominal one where groups are few and not alike. Where there are no groups to speak of, it is that of the values
-/// ([`Interval::of_median`]).
+/// `None` below 6 values. It contains the median of all values. Its confidence is below the nominal one if groups are
+/// few and differ. Without usable groups it is [`Interval::of_median`].
 pub fn grouped_interval(observations: &Observations, groups: &[u32]) -> (Option<Interval>, Option<Components>) {
     let found = components(observations.in_order(), groups);
     let plain = Interval::of_median(observations, NOMINAL_CONFIDENCE);
@@ -43,8 +40,7 @@ pub fn grouped_interval(observations: &Observations, groups: &[u32]) -> (Option<
     (interval, found)
 }
 
-/// Groups as units, widened to the nearest values, and to the median of all, which the medians of groups need not
-/// surround.
+/// Groups as units, widened to the nearest values and to the median of all values, which may lie outside.
 fn among_groups(observations: &Observations, groups: &Groups) -> Interval {
     let mut medians = groups.medians();
     medians.sort_by(f64::total_cmp);
@@ -68,7 +64,7 @@ fn among_groups(observations: &Observations, groups: &Groups) -> Interval {
     }
 }
 
-/// Values as units that resemble each other within groups to a degree; `None` where they show none of it.
+/// Values as units that are correlated within groups; `None` if the groups suggest no correlation.
 fn among_alike(observations: &Observations, groups: &Groups, found: &Components) -> Option<Interval> {
     let sizes = groups.sizes();
     let n = observations.n();
@@ -78,15 +74,10 @@ fn among_alike(observations: &Observations, groups: &Groups, found: &Components)
     }
     let below = sizes.iter().fold(vec![1.0], |so_far, size| convolve(&so_far, &beta_binomial(*size, correlation)));
     let allowed = (1.0 - NOMINAL_CONFIDENCE) / 2.0;
-    let (mut rank, mut tail, mut missed) = (0, 0.0, 0.0);
-    while rank < n / 2 && tail + below[rank] <= allowed {
-        tail += below[rank];
-        missed = tail;
-        rank += 1;
-    }
-    if rank == 0 {
-        (rank, missed) = (1, below[0]);
-    }
+    let (rank, missed) = match lower_rank(below.iter().take(n / 2).copied(), allowed) {
+        (0, _) => (1, below[0]),
+        found => found,
+    };
     let sorted = observations.sorted();
     Some(Interval {
         low: sorted[rank - 1],
@@ -98,7 +89,7 @@ fn among_alike(observations: &Observations, groups: &Groups, found: &Components)
 }
 
 /// The correlation of two values of one group, as signs about the median, that the statistic of Kruskal & Wallis
-/// suggests; `None` for none.
+/// suggests.
 fn sign_correlation(sizes: &[usize], h: f64) -> Option<f64> {
     let (groups, n) = (sizes.len() as f64, sizes.iter().sum::<usize>() as f64);
     let (between, within) = (groups - 1.0, n - groups);
@@ -106,7 +97,7 @@ fn sign_correlation(sizes: &[usize], h: f64) -> Option<f64> {
         return None;
     }
     let ratio = (h / between) / ((n - 1.0 - h).max(0.0) / within) / fisher_quantile(SUSPICION, between, within);
-    // The size of equal groups that would tell as much (G. W. Snedecor & W. G. Cochran, "Statistical Methods", 13.7).
+    // The equivalent size of equal groups (G. W. Snedecor & W. G. Cochran, "Statistical Methods", 13.7).
     let size = (n - sizes.iter().map(|size| (size * size) as f64).sum::<f64>() / n) / between;
     let intraclass = if ratio.is_finite() { (ratio - 1.0) / (ratio + size - 1.0) } else { 1.0 };
     (intraclass > 0.0).then(|| std::f64::consts::FRAC_2_PI * intraclass.min(1.0).asin())
@@ -117,10 +108,10 @@ fn beta_binomial(m: usize, correlation: f64) -> Vec<f64> {
     let shape = (1.0 / correlation - 1.0) / 2.0;
     let m = m as f64;
     let (mut probabilities, mut k) = (vec![1.0], 0.0);
-    // Half of all lies on either side, and the distribution is its own mirror: relative weights will do.
+    // The distribution is symmetric: relative weights are enough.
     while k < m {
         let last = probabilities.last().copied().unwrap_or(0.0);
-        // With perfect agreement only none and all are possible; the middle has no weight and the end the same again.
+        // With perfect agreement only none and all are possible.
         let next = if shape > 0.0 { last * (m - k) / (k + 1.0) * (shape + k) / (shape + m - k - 1.0) } else { 0.0 };
         probabilities.push(next);
         k += 1.0;
@@ -143,15 +134,6 @@ fn convolve(a: &[f64], b: &[f64]) -> Vec<f64> {
         }
     }
     sums
-}
-
-/// Checks values and their groups against each other.
-pub(crate) fn check(values: &[f64], groups: &[u32]) -> Result<(), Unusable> {
-    if values.len() == groups.len() {
-        Ok(())
-    } else {
-        Err(Unusable::GroupsMissing { values: values.len(), groups: groups.len() })
-    }
 }
 
 #[cfg(test)]
@@ -209,7 +191,7 @@ mod tests {
 
     #[test]
     fn counts_of_groups_by_hand() {
-        // Correlation 1/3 is a shape of 1: every count is equally likely. None is the binomial; 1 is all or nothing.
+        // Correlation 1/3 is a shape of 1: every count is equally likely. 0 is the binomial; 1 is all or nothing.
         for (found, expected) in beta_binomial(3, 1.0 / 3.0).iter().zip([0.25; 4]) {
             assert!((found - expected).abs() < 1e-12);
         }

@@ -1,21 +1,20 @@
 //! The exact confidence interval of a median, from two order statistics.
 //!
-//! How many of n independent values lie below the true median is binomial with p = 1/2, whatever their distribution. So
-//! the interval between the l-th smallest and the l-th largest holds the median unless fewer than l values fell on one
-//! side of it, which has a probability that can be counted (W. R. Thompson, Annals of Mathematical Statistics 7, 1936;
-//! David & Nagaraja, "Order Statistics", 3rd ed. 2003, section 7.1). Ranks are whole, so the confidence is seldom the
-//! nominal one: what is returned is at least that, and says how much it is.
+//! The number of n independent values below the true median is binomial with p = 1/2, whatever their distribution. So
+//! the interval between the l-th smallest and the l-th largest contains the median unless fewer than l values fell on
+//! one side of it, which has a countable probability (W. R. Thompson, Annals of Mathematical Statistics 7, 1936; David
+//! & Nagaraja, "Order Statistics", 3rd ed. 2003, section 7.1). Ranks are whole, so the confidence is at least the
+//! nominal one and seldom equal.
 //!
-//! The count presumes a number of values that was fixed beforehand. A stop rule that looks at the interval as it goes
-//! costs some of it; what the whole ranks give beyond the nominal confidence makes up for that (simulated: a test holds
-//! it).
+//! The count assumes a fixed number of values. A stop rule that checks the interval repeatedly costs some confidence,
+//! for which the excess of whole ranks compensates (a test simulates it).
 
 use crate::observations::Observations;
 
-/// The confidence that is asked for where nothing else is said.
+/// The default confidence.
 pub const NOMINAL_CONFIDENCE: f64 = 0.95;
 
-/// The fewest values for which a 95 % interval of the median exists: with 5, even the whole range has only 93.75 %.
+/// The fewest values for which a 95 % interval of the median exists: with 5, the whole range has only 93.75 %.
 pub const NEEDED_FOR_INTERVAL: usize = 6;
 
 /// Which order statistics bound an interval of the median.
@@ -25,18 +24,18 @@ pub struct Ranks {
     pub low: usize,
     /// Rank of the upper bound: n + 1 - `low`.
     pub high: usize,
-    /// The probability that the two hold the true median.
+    /// The probability that the two enclose the true median.
     pub confidence: f64,
 }
 
-/// What counts as one draw.
+/// What is one draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Units {
     /// Every value.
     Values,
     /// Every group of values, since groups differ by more than the values within them.
     Groups {
-        /// How many.
+        /// The number of groups.
         n: usize,
     },
 }
@@ -48,17 +47,17 @@ pub struct Interval {
     pub low: f64,
     /// The upper bound, which is one of the values.
     pub high: f64,
-    /// Which of the sorted values they are, counted from 1.
+    /// The ranks of the bounds among the sorted values, from 1.
     pub ranks: [usize; 2],
-    /// The probability that the interval holds the true median: at least the nominal one, unless the units are fewer
-    /// than 6 groups.
+    /// The probability that the interval contains the true median: at least the nominal one, except for fewer than 6
+    /// groups.
     pub confidence: f64,
-    /// What was counted as one draw.
+    /// What is one draw.
     pub units: Units,
 }
 
 impl Interval {
-    /// The interval of the median at a nominal confidence; `None` where there are too few values for it.
+    /// The interval of the median at a nominal confidence; `None` for too few values.
     pub fn of_median(observations: &Observations, confidence: f64) -> Option<Self> {
         let ranks = median_ranks(observations.n(), confidence)?;
         let sorted = observations.sorted();
@@ -71,7 +70,7 @@ impl Interval {
         })
     }
 
-    /// Both bounds, in the form that documents store.
+    /// Both bounds, as documents store them.
     pub fn bounds(&self) -> [f64; 2] {
         [self.low, self.high]
     }
@@ -83,29 +82,32 @@ impl Interval {
     }
 }
 
-/// The narrowest symmetric ranks whose interval holds the median of `n` values with at least `confidence`; `None` where
-/// `n` is too small for it or `confidence` is not between 0 and 1.
+/// The narrowest symmetric ranks whose interval contains the median of `n` values with at least `confidence`; `None` if
+/// `n` is too small or `confidence` is not between 0 and 1.
 pub fn median_ranks(n: usize, confidence: f64) -> Option<Ranks> {
     if n == 0 || !(confidence > 0.0 && confidence < 1.0) {
         return None;
     }
     let allowed = (1.0 - confidence) / 2.0;
-    let (mut low, mut tail, mut missed) = (0, 0.0, 0.0);
-    for probability in binomial_lower_half(n) {
-        tail += probability;
-        if tail > allowed {
-            break;
-        }
-        low += 1;
-        missed = tail;
-    }
+    let (low, missed) = lower_rank(binomial_lower_half(n), allowed);
     (low > 0).then(|| Ranks { low, high: n + 1 - low, confidence: 1.0 - 2.0 * missed })
 }
 
-/// The probabilities of 0, 1, … (n - 1) / 2 heads in n tosses: all that lie below the middle.
-///
-/// Built outwards from the middle as ratios of neighbours and then normalised, so that nothing overflows for large n
-/// and the far tails fade to 0 harmlessly.
+/// How many of the lowest probabilities together stay within `allowed`, and their sum.
+pub(crate) fn lower_rank(probabilities: impl IntoIterator<Item = f64>, allowed: f64) -> (usize, f64) {
+    let (mut rank, mut missed) = (0, 0.0);
+    for probability in probabilities {
+        if missed + probability > allowed {
+            break;
+        }
+        missed += probability;
+        rank += 1;
+    }
+    (rank, missed)
+}
+
+/// The probabilities of 0, 1, … (n - 1) / 2 heads in n tosses, built from the middle as ratios of neighbours and then
+/// normalised, so that nothing overflows for large n.
 fn binomial_lower_half(n: usize) -> Vec<f64> {
     let middle = n / 2;
     let mut weights = vec![0.0; middle + 1];
@@ -121,11 +123,6 @@ fn binomial_lower_half(n: usize) -> Vec<f64> {
         weights.pop();
     }
     weights.iter().map(|weight| weight / total).collect()
-}
-
-/// Whether two intervals share a value. Touching counts: what they share is possible for both.
-pub fn intervals_overlap(a: [f64; 2], b: [f64; 2]) -> bool {
-    a[0] <= b[1] && b[0] <= a[1]
 }
 
 #[cfg(test)]
@@ -186,18 +183,5 @@ mod tests {
         assert_eq!(interval.relative_half_width(5.0), Some(0.6));
         assert_eq!(interval.relative_half_width(-5.0), Some(0.6));
         assert_eq!(interval.relative_half_width(0.0), None);
-    }
-
-    #[test]
-    fn overlap_is_symmetric_and_touching_counts() {
-        for (a, b, expected) in [
-            ([1.0, 2.0], [1.5, 3.0], true),
-            ([1.0, 2.0], [2.0, 3.0], true),
-            ([1.0, 2.0], [2.1, 3.0], false),
-            ([1.0, 9.0], [4.0, 5.0], true),
-        ] {
-            assert_eq!(intervals_overlap(a, b), expected);
-            assert_eq!(intervals_overlap(b, a), expected);
-        }
     }
 }

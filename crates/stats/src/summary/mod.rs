@@ -1,6 +1,4 @@
-//! What a list of repetitions is reduced to, in one pass over one struct, so that every report says the same.
-//!
-//! Derived and never stored as the truth: the samples are that.
+//! The summary of a list of repetitions. It is derived; the samples are stored.
 
 pub(crate) mod autocorrelation;
 pub(crate) mod components;
@@ -12,7 +10,7 @@ pub(crate) mod warning;
 
 use crate::observations::{Observations, Unusable};
 use crate::summary::components::Components;
-use crate::summary::grouped::{check, grouped_interval};
+use crate::summary::grouped::grouped_interval;
 use crate::summary::interval::{Interval, NOMINAL_CONFIDENCE};
 use crate::summary::warning::{Warning, groups_differ, warnings};
 
@@ -28,12 +26,12 @@ pub enum Better {
 /// Centre, spread and reliability of repeated measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// How many values.
+    /// The number of values.
     pub n: usize,
     /// The middle value.
     pub median: f64,
-    /// The exact 95 % interval of the median; `None` below 6 values. Where its units are fewer than 6 groups, it is the
-    /// whole range, and its confidence is less.
+    /// The exact 95 % interval of the median; `None` below 6 values. With fewer than 6 groups as units it is the whole
+    /// range at a lower confidence.
     pub interval: Option<Interval>,
     /// The smallest value.
     pub min: f64,
@@ -41,7 +39,7 @@ pub struct Summary {
     pub max: f64,
     /// The arithmetic mean.
     pub mean: f64,
-    /// The sample's standard deviation (n - 1); `None` for one value.
+    /// The sample standard deviation (n - 1); `None` for one value.
     pub stddev: Option<f64>,
     /// The median absolute deviation, unscaled.
     pub mad: f64,
@@ -49,7 +47,7 @@ pub struct Summary {
     pub cv: Option<f64>,
     /// 1.4826 MAD / |median|; `None` for one value or a median of 0.
     pub cv_robust: Option<f64>,
-    /// What a reader should know before quoting this.
+    /// Warnings about the values.
     pub warnings: Vec<Warning>,
 }
 
@@ -62,7 +60,7 @@ impl Summary {
         }
     }
 
-    /// Half the width of the interval as a fraction of the median; `None` where there is no interval.
+    /// Half the width of the interval as a fraction of the median.
     pub fn relative_half_width(&self) -> Option<f64> {
         self.interval?.relative_half_width(self.median)
     }
@@ -86,21 +84,19 @@ impl From<&Observations> for Summary {
     }
 }
 
-/// Summarises values that stand in the order in which they were measured.
+/// Summarises values in the order of measurement.
 pub fn summarise(values: &[f64]) -> Result<Summary, Unusable> {
     Ok(Summary::from(&Observations::new(values)?))
 }
 
-/// Summarises values that stand in the order in which they were measured and of which each belongs to a group, such as
-/// the launch of the process that measured it.
+/// Summarises values in the order of measurement, each of which belongs to a group such as its process run.
 ///
-/// Where groups differ by more than the values within them, the interval's units are groups and a warning says so; the
-/// neighbours' resemblance that follows from it is then not warned of as well. Otherwise it is [`summarise`].
-///
-/// # Errors
-/// As [`summarise`]; or there are not as many groups named as values.
+/// Where groups differ by more than the values within them, the interval's units are groups and a warning reports it
+/// instead of the autocorrelation that follows from it. Otherwise it is [`summarise`].
 pub fn summarise_grouped(values: &[f64], groups: &[u32]) -> Result<Summary, Unusable> {
-    check(values, groups)?;
+    if values.len() != groups.len() {
+        return Err(Unusable::GroupsMissing(values.len(), groups.len()));
+    }
     let observations = Observations::new(values)?;
     let mut summary = Summary::from(&observations);
     let (interval, components) = grouped_interval(&observations, groups);
@@ -159,15 +155,11 @@ mod tests {
     }
 
     #[test]
-    fn every_value_needs_its_launch() {
+    fn unusable_values_and_groups_are_errors() {
         let error = summarise_grouped(&[1.0, 2.0], &[1]).unwrap_err();
-        assert_eq!(error, Unusable::GroupsMissing { values: 2, groups: 1 });
+        assert_eq!(error, Unusable::GroupsMissing(2, 1));
         assert_eq!(error.to_string(), "2 values cannot belong to 1 groups one by one");
-    }
-
-    #[test]
-    fn nothing_and_no_number_are_errors() {
         assert_eq!(summarise(&[]), Err(Unusable::Empty));
-        assert_eq!(summarise(&[f64::NAN]), Err(Unusable::NotFinite { index: 0 }));
+        assert_eq!(summarise(&[f64::NAN]), Err(Unusable::NotFinite(0)));
     }
 }

@@ -1,8 +1,5 @@
-//! What a reader should know before quoting a summary: data, each with the figures behind it, never log lines.
-//!
-//! A warning needs two things: evidence that the effect is there, and a size that matters. Nothing is removed because
-//! of one. Whether a change is for the better is not known here, nor what a warning is called in a document, nor the
-//! grade that follows from it.
+//! Warnings about the values of a summary, as data. Each needs evidence of an effect and a size that matters; no value
+//! is removed because of one.
 
 use std::fmt;
 
@@ -15,37 +12,37 @@ use crate::summary::trend::mann_kendall;
 
 /// A trend is believed below this probability of chance.
 const DRIFT_P: f64 = 0.01;
-/// Effects smaller than this fraction of the median are not worth a reader's time: half of the narrowest interval that
-/// any suite asks for (1 %).
+/// Effects below this fraction of the median are negligible: half of the narrowest interval that a suite asks for (1
+/// %).
 const NEGLIGIBLE: f64 = 0.005;
-/// A robust coefficient of variation above this makes a single figure a poor description.
+/// Above this robust coefficient of variation a single number describes the values poorly.
 const HIGH_SPREAD: f64 = 0.05;
-/// How many interquartile ranges beyond a quartile a value is an outlier: Tukey's outer fence ("Exploratory Data
+/// A value this many interquartile ranges beyond a quartile is an outlier: Tukey's outer fence ("Exploratory Data
 /// Analysis", 1977).
 const OUTER_FENCE: f64 = 3.0;
-/// Fewer values have no quartiles worth fencing.
+/// The fewest values with usable quartiles.
 const NEEDED_FOR_FENCES: usize = 5;
-/// How many robust standard deviations from the median of the rest the first value stands apart.
+/// The first value stands apart if it is this many robust standard deviations from the median of the rest.
 const FIRST_APART: f64 = 5.0;
 
 /// A correlation of neighbours is believed below this probability of chance.
 const CORRELATED_P: f64 = 0.01;
-/// A weaker correlation of neighbours is not worth a sentence: at 0.3 an interval is too narrow by a quarter.
+/// Weaker correlations of neighbours are negligible: at 0.3 an interval is too narrow by a quarter.
 const CORRELATED: f64 = 0.3;
-/// Groups that differ more times than this differ, that is all.
+/// The largest ratio that is reported of groups that differ.
 const MOST_APART: f64 = 1000.0;
 
-/// Something about the values that the median and its interval do not show.
+/// A property of the values that the median and its interval do not show.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Warning {
     /// No 95 % interval of the median exists for so few values.
     TooFew {
-        /// How many there are.
+        /// The number of values.
         n: usize,
-        /// How many are needed.
+        /// The number needed.
         needed: usize,
     },
-    /// The values rise or fall with time: throttling, burst credits, a cache or disk that fills.
+    /// The values rise or fall with time: throttling, burst credits, a cache or disk that fills up.
     Drifting {
         /// Last third less first third as a fraction of the median; positive for a rise.
         change: f64,
@@ -54,36 +51,35 @@ pub enum Warning {
     },
     /// The values form two separate groups: the median lies in one of them or between both.
     Bimodal(Modes),
-    /// The first value stands apart from all the rest: something was cold, lazily allocated, or still in credit.
-    /// Whether that made it slow depends on what the values are.
+    /// The first value stands apart from the rest: something was cold, lazily allocated, or had burst credit.
     FirstApart {
         /// First value / median of the others.
         ratio: f64,
     },
-    /// The values scatter so much that one figure describes them poorly.
+    /// The values scatter so much that one number describes them poorly.
     HighSpread {
         /// Their robust coefficient of variation.
         cv_robust: f64,
     },
-    /// Some values lie far outside the others. They are kept.
+    /// Some values lie far from the rest. They are kept.
     Outliers {
-        /// Which, counted from 0 in the order of measurement.
+        /// Their indices from 0, in the order of measurement.
         indices: Vec<usize>,
     },
-    /// Each value resembles the one before it, so that there are fewer independent ones than it seems.
+    /// Each value resembles the one before it, so that fewer are independent.
     Autocorrelated {
         /// The correlation of ranks at a distance of one.
         r: f64,
         /// The probability of such a correlation by chance, two-sided.
         p: f64,
     },
-    /// Groups of values (launches) differ by more than the values within them, so that a group is one draw.
+    /// Groups of values (process runs) differ by more than the values within them, so that a group is one draw.
     GroupsDiffer {
-        /// Spread between groups over spread within; 1000 at most, also where there is none within.
+        /// Spread between groups over spread within, at most 1000.
         ratio: f64,
         /// The probability of such differences by chance.
         p: f64,
-        /// How many groups.
+        /// The number of groups.
         groups: usize,
     },
 }
@@ -122,7 +118,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// All that is to be said of these values, in a fixed order.
+/// The warnings about these values, in a fixed order.
 pub(crate) fn warnings(observations: &Observations) -> Vec<Warning> {
     let found = [
         too_few(observations),
@@ -184,17 +180,17 @@ fn outliers(observations: &Observations) -> Option<Warning> {
 
 fn autocorrelated(observations: &Observations) -> Option<Warning> {
     if drifting(observations).is_some() {
-        // A trend is a correlation too, and has been told.
+        // A trend is a correlation too, and has been reported.
         return None;
     }
     let found = autocorrelation(observations.in_order())?;
-    // What resembles its neighbours within a negligible spread does no harm.
+    // A correlation within a negligible spread does no harm.
     let spread = observations.cv_robust()?;
     (found.r >= CORRELATED && found.p < CORRELATED_P && matters(spread))
         .then_some(Warning::Autocorrelated { r: found.r, p: found.p })
 }
 
-/// What is to be said of groups that differ.
+/// The warning about groups that differ.
 pub(crate) fn groups_differ(found: &Components) -> Warning {
     Warning::GroupsDiffer {
         ratio: found.ratio().unwrap_or(MOST_APART).min(MOST_APART),
@@ -203,8 +199,7 @@ pub(crate) fn groups_differ(found: &Components) -> Warning {
     }
 }
 
-/// Whether an effect, as a fraction of the median, is large enough to mention. One relative to a median of 0 is
-/// infinite or undefined and not mentioned.
+/// Whether an effect, as a fraction of the median, is large enough to report; relative to a median of 0 it is not.
 fn matters(fraction: f64) -> bool {
     fraction.is_finite() && fraction.abs() > NEGLIGIBLE
 }
@@ -213,7 +208,7 @@ fn matters(fraction: f64) -> bool {
 mod tests {
     use super::*;
 
-    /// The kinds of warning that the values raise, without their figures.
+    /// The kinds of warning that the values raise.
     fn kinds(values: &[f64]) -> Vec<&'static str> {
         let kind = |warning: &Warning| match warning {
             Warning::TooFew { .. } => "too few",
@@ -252,9 +247,10 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_too_small_to_matter() {
+    fn effects_too_small_to_matter_and_a_median_of_zero_raise_nothing() {
         let falling: Vec<f64> = (0..10).map(|i| 100.0 - 0.01 * f64::from(i)).collect();
         assert_eq!(kinds(&falling), [""; 0]);
+        assert_eq!(kinds(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), [""; 0]);
     }
 
     #[test]
@@ -289,10 +285,5 @@ mod tests {
         assert!(text.starts_with("each value resembles the one before it (correlation 0."), "{text}");
         let quiet: Vec<f64> = values.iter().map(|value| 100.0 + (value - 100.0) / 1000.0).collect();
         assert_eq!(kinds(&quiet), [""; 0], "too small to matter");
-    }
-
-    #[test]
-    fn a_median_of_zero_raises_no_nonsense() {
-        assert_eq!(kinds(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), [""; 0]);
     }
 }

@@ -6,12 +6,12 @@ use std::fmt;
 
 use libloading::os::unix;
 
-/// A library that is known.
+/// A known library.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Library {
-    /// What people call it.
+    /// Its usual name.
     pub name: &'static str,
-    /// The name that the loader knows it by.
+    /// Its name for the loader.
     pub soname: &'static str,
     pub(super) family: Family,
 }
@@ -23,7 +23,7 @@ pub(super) enum Family {
     Blis,
 }
 
-/// Every library that is known. The names are those of the interfaces described here: `OpenBLAS` (`cblas.h`), oneMKL
+/// Every known library. Functions are those of the interfaces described here: `OpenBLAS` (`cblas.h`), oneMKL
 /// `mkl_service.h`, BLIS `docs/BLISObjectAPI.md` and `docs/Multithreading.md`.
 pub static LIBRARIES: &[Library] = &[
     Library { name: "OpenBLAS", soname: "libopenblas.so.0", family: Family::OpenBlas },
@@ -34,11 +34,11 @@ pub static LIBRARIES: &[Library] = &[
 /// Why a library cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unusable {
-    /// The loader does not find or does not take it, and says this.
+    /// The loader does not find or accept it, with its message.
     NotLoaded(String),
     /// It lacks this function.
     Lacks(&'static str),
-    /// Its integers have 64 bits: it would read past ours.
+    /// Its integers have 64 bits: it would read beyond ours.
     WideIntegers,
 }
 
@@ -59,8 +59,8 @@ pub(super) struct Handle(&'static unix::Library);
 impl Handle {
     /// Loads a library.
     pub(super) fn open(soname: &str) -> Result<Self, Unusable> {
-        // SAFETY: the initialisers that run are those of a library which exists to be loaded by any program, and it is
-        // never unloaded.
+        // SAFETY: the initialisers that run are those of a library made to be loaded by any program, and it is never
+        // unloaded.
         let library = unsafe { unix::Library::open(Some(soname), unix::RTLD_NOW | unix::RTLD_LOCAL) };
         let library = library.map_err(|error| {
             Unusable::NotLoaded(error.source().map_or_else(|| error.to_string(), ToString::to_string))
@@ -68,7 +68,7 @@ impl Handle {
         Ok(Self(Box::leak(Box::new(library))))
     }
 
-    /// A function of the library; `None` without one of this name.
+    /// A function of the library, if it has one of this name.
     ///
     /// # Safety
     /// `F` is a function pointer with the signature of the function.
@@ -77,24 +77,24 @@ impl Handle {
         unsafe { self.0.get::<Option<F>>(name) }.ok().and_then(|symbol| *symbol)
     }
 
-    /// Calls a function without arguments that returns an integer; of a wider one, its low half.
+    /// Calls a function without arguments that returns an integer; of a wider one, the low half.
     pub(super) fn integer(self, name: &CStr) -> Option<c_int> {
         // SAFETY: callers name functions that take nothing and return an integer, by the headers named at `LIBRARIES`;
-        // they read what the library has found out about itself.
+        // they read what the library knows about itself.
         unsafe { self.function::<unsafe extern "C" fn() -> c_int>(name).map(|call| call()) }
     }
 
     /// Calls a function without arguments that returns a string of the library.
     fn text(self, name: &CStr) -> Option<String> {
-        // SAFETY: callers name functions that take nothing and return a string, by the headers named at `LIBRARIES`; the
-        // string is the library's own, which stays, and is copied at once.
+        // SAFETY: callers name functions that take nothing and return a string, by the headers named at `LIBRARIES`;
+        // the string is the library's own, which stays, and is copied at once.
         unsafe { string_at(self.function::<unsafe extern "C" fn() -> *const c_char>(name)?()) }
     }
 
     /// Passes a number to a function that returns nothing.
     pub(super) fn set(self, name: &CStr, number: c_int) {
         // SAFETY: callers name functions that take one `int`, by the headers named at `LIBRARIES`; a value that they
-        // return is in a register and left there. They change how the library works from then on.
+        // return is left in a register.
         if let Some(call) = unsafe { self.function::<unsafe extern "C" fn(c_int)>(name) } {
             // SAFETY: see above.
             unsafe { call(number) };
@@ -102,7 +102,7 @@ impl Handle {
     }
 }
 
-/// A copy of a C string; `None` at the null pointer or where it is empty.
+/// A copy of a C string; `None` for the null pointer or an empty one.
 ///
 /// # Safety
 /// The pointer is null or to a string that lives through the call.
@@ -164,18 +164,18 @@ impl Description {
     }
 }
 
-/// The first word of a text that begins with a digit: `OpenBLAS 0.3.21 DYNAMIC_ARCH …`.
+/// The first word of a text that begins with a digit, as in `OpenBLAS 0.3.21 DYNAMIC_ARCH …`.
 pub(super) fn version_in(text: &str) -> Option<String> {
     text.split_whitespace().find(|word| word.starts_with(|first: char| first.is_ascii_digit())).map(str::to_owned)
 }
 
-/// The words of MKL's sentence about itself. It fills a field of the length given and pads it with blanks.
+/// MKL's description of itself. It fills a field of the length given and pads it with blanks.
 fn mkl_version(handle: Handle) -> Option<String> {
     // SAFETY: by `mkl_service.h` it takes a buffer and its length, and returns nothing.
     let write = unsafe { handle.function::<unsafe extern "C" fn(*mut c_char, c_int)>(c"MKL_Get_Version_String") }?;
     let mut text = [0_u8; 200];
-    // SAFETY: the buffer is live and writable, and one longer than the length that is handed over, so that what is read
-    // from it ends in a zero.
+    // SAFETY: the buffer is live and writable, and one longer than the length that is passed, so that it ends in a
+    // zero.
     unsafe { write(text.as_mut_ptr().cast(), 199) };
     let text = CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy().trim().to_owned();
     (!text.is_empty()).then_some(text)
@@ -196,7 +196,8 @@ pub(super) const fn mkl_branch(number: c_int) -> Option<&'static str> {
     }
 }
 
-/// The threads of MKL by what is there to make them: Intel's, GNU's, or none (`MKL_THREADING_…` of `mkl_service.h`).
+/// MKL's threading layer for the libraries that are there: Intel's, GNU's, or none (`MKL_THREADING_…` of
+/// `mkl_service.h`).
 pub(super) const fn mkl_layer(intel: bool, gnu: bool) -> c_int {
     match (intel, gnu) {
         (true, _) => 0,
@@ -205,11 +206,11 @@ pub(super) const fn mkl_layer(intel: bool, gnu: bool) -> c_int {
     }
 }
 
-/// The name of the kernels that BLIS has chosen.
+/// The name of the kernels that BLIS has selected.
 fn blis_core(handle: Handle) -> Option<String> {
     let id = handle.integer(c"bli_arch_query_id")?;
     // SAFETY: by `bli_arch.h` it takes an enumeration, an `int`, and returns a string of the library's.
     let name = unsafe { handle.function::<unsafe extern "C" fn(c_int) -> *const c_char>(c"bli_arch_string") }?;
-    // SAFETY: the number is one that the library has just given; the string is its own, and is copied at once.
+    // SAFETY: the number is one that the library has just returned; the string is its own, and is copied at once.
     unsafe { string_at(name(id)) }
 }

@@ -1,9 +1,6 @@
-//! The linear algebra of the system: `OpenBLAS`, MKL or BLIS, loaded when it is asked for and never linked.
-//!
-//! Known here are names, signatures and how each library is told and asked things; which of them is wanted, on how many
-//! threads and what becomes of the results is the caller's. All are called through the Fortran interface of BLAS and
-//! LAPACK with integers of 32 bits, which they have in common. A library once loaded stays: its threads do not survive
-//! being unloaded.
+//! The linear algebra of the system: `OpenBLAS`, MKL or BLIS, loaded on demand and never linked. All are called through
+//! the Fortran interface of BLAS and LAPACK with integers of 32 bits. A library once loaded stays: its threads do not
+//! survive being unloaded.
 
 mod library;
 
@@ -17,7 +14,7 @@ pub use library::{LIBRARIES, Library, Unusable};
 pub enum Unsolved {
     /// The pivot of this column, counted from 0, is exactly zero.
     Singular(usize),
-    /// It refuses its argument of this number, counted from 1.
+    /// The library refuses its argument of this number, counted from 1.
     Argument(i32),
 }
 
@@ -33,8 +30,8 @@ type Solve = unsafe extern "C" fn(
     *mut c_int,
 );
 
-/// `DGEMM` of BLAS, or `SGEMM`: TRANSA, TRANSB, M, N, K, ALPHA, A, LDA, B, LDB, BETA, C, LDC; then the lengths of the two
-/// strings, which Fortran compilers append and C implementations leave alone.
+/// `DGEMM` of BLAS, or `SGEMM`: TRANSA, TRANSB, M, N, K, ALPHA, A, LDA, B, LDB, BETA, C, LDC; then the lengths of the
+/// two strings, which Fortran compilers append and C implementations ignore.
 type Multiply<T> = unsafe extern "C" fn(
     *const c_char,
     *const c_char,
@@ -54,56 +51,44 @@ type Multiply<T> = unsafe extern "C" fn(
 );
 
 /// The elements that can be multiplied.
-pub trait Element: Copy + sealed::Sealed {
-    /// The factor that leaves a product as it is.
-    const ONE: Self;
-    /// The factor that forgets what was there before.
-    const ZERO: Self;
-}
+pub trait Element: Copy + sealed::Sealed {}
 
-impl Element for f64 {
-    const ONE: Self = 1.0;
-    const ZERO: Self = 0.0;
-}
-
-impl Element for f32 {
-    const ONE: Self = 1.0;
-    const ZERO: Self = 0.0;
-}
+impl Element for f64 {}
+impl Element for f32 {}
 
 mod sealed {
     use super::{Blas, Multiply};
 
     pub trait Sealed: Sized {
-        fn multiply_of(blas: &Blas) -> Multiply<Self>;
+        /// The function, and the factors one and zero.
+        fn multiply_of(blas: &Blas) -> (Multiply<Self>, Self, Self);
     }
 
     impl Sealed for f64 {
-        fn multiply_of(blas: &Blas) -> Multiply<Self> {
-            blas.dgemm
+        fn multiply_of(blas: &Blas) -> (Multiply<Self>, Self, Self) {
+            (blas.dgemm, 1.0, 0.0)
         }
     }
 
     impl Sealed for f32 {
-        fn multiply_of(blas: &Blas) -> Multiply<Self> {
-            blas.sgemm
+        fn multiply_of(blas: &Blas) -> (Multiply<Self>, Self, Self) {
+            (blas.sgemm, 1.0, 0.0)
         }
     }
 }
 
-/// A library that is loaded.
+/// A loaded library.
 #[derive(Clone, Debug)]
 pub struct Blas {
     /// Which one it is.
     pub library: &'static Library,
-    /// Its version, as it says; `None` where it says none.
+    /// Its version, if it reports one.
     pub version: Option<String>,
-    /// What it says of itself, its build options included; `None` where it says nothing.
+    /// Its description of itself, build options included, if it reports one.
     pub config: Option<String>,
-    /// The core type whose kernels it has chosen, in its own word: `SkylakeX`, `skx`, `AVX-512`; `None` where it does not
-    /// say.
+    /// The core type whose kernels it has selected, in its own words: `SkylakeX`, `skx`, `AVX-512`.
     pub core: Option<String>,
-    /// Whether it has threads of its own; `None` where it does not say.
+    /// Whether it has threads of its own; `None` if it does not report it.
     pub threaded: Option<bool>,
     handle: Handle,
     dgesv: Option<Solve>,
@@ -112,15 +97,12 @@ pub struct Blas {
 }
 
 impl Blas {
-    /// Loads a library. Threads that it starts on being loaded may run where the calling thread may, and as many as that
-    /// are all that some libraries ever start: choose the calling thread's CPUs beforehand.
-    ///
-    /// # Errors
-    /// It is not there, or not one that can be called.
+    /// Loads a library. Threads that it starts while being loaded inherit the calling thread's CPUs, and some libraries
+    /// never start more: choose the CPUs beforehand.
     pub fn load(library: &'static Library) -> Result<Self, Unusable> {
         let handle = Handle::open(library.soname)?;
-        // SAFETY: functions of these names have the signatures of BLAS and LAPACK; the size of their integers is checked
-        // below, before the first call.
+        // SAFETY: functions of these names have the signatures of BLAS and LAPACK; the size of their integers is
+        // checked below, before the first call.
         let (dgemm, sgemm, dgesv) = unsafe {
             (
                 handle.function(c"dgemm_").ok_or(Unusable::Lacks("dgemm_"))?,
@@ -130,7 +112,7 @@ impl Blas {
         };
         if library.family == Family::Mkl {
             let has = |soname: &str| Handle::open(soname).is_ok();
-            // Set before the first call, or the library looks for Intel's and ends the process where there is none.
+            // Set before the first call, or the library looks for Intel's and ends the process without it.
             handle.set(c"MKL_Set_Threading_Layer", mkl_layer(has("libiomp5.so"), has("libgomp.so.1")));
         }
         let Description { version, config, core, threaded, wide_integers } = Description::of(library.family, handle);
@@ -140,12 +122,12 @@ impl Blas {
         Ok(Self { library, version, config, core, threaded, handle, dgesv, dgemm, sgemm })
     }
 
-    /// Whether it solves systems of equations: BLIS has products alone.
+    /// Whether it solves systems of equations; BLIS does not.
     pub fn solves(&self) -> bool {
         self.dgesv.is_some()
     }
 
-    /// Makes it work with so many threads from now on, the calling one included.
+    /// Sets the number of threads, the calling one included.
     pub fn set_threads(&self, threads: u32) {
         let count = c_int::try_from(threads).unwrap_or(c_int::MAX);
         match self.library.family {
@@ -158,7 +140,7 @@ impl Blas {
     /// BLIS takes an integer as wide as a pointer.
     fn set_threads_of_blis(&self, threads: u32) {
         // SAFETY: it takes a `dim_t`, which is 64 bits wide on x86-64 unless it was built otherwise, and then reads the
-        // low half of the same register. It changes how many threads the next products use.
+        // low half of the same register.
         unsafe {
             if let Some(set) = self.handle.function::<unsafe extern "C" fn(c_long)>(c"bli_thread_set_num_threads") {
                 set(c_long::from(threads));
@@ -166,7 +148,7 @@ impl Blas {
         }
     }
 
-    /// How many threads it says that it works with; `None` where it does not say.
+    /// The number of threads that it reports.
     pub fn threads(&self) -> Option<u32> {
         let asked = match self.library.family {
             Family::OpenBlas => self.handle.integer(c"openblas_get_num_threads"),
@@ -176,13 +158,8 @@ impl Blas {
         asked.and_then(|count| u32::try_from(count).ok())
     }
 
-    /// Solves A x = b with partial pivoting: A, column by column `lda` apart, becomes its factors, b becomes x.
-    ///
-    /// # Errors
-    /// The matrix is singular, or the library refuses an argument.
-    ///
-    /// # Panics
-    /// If the library does not solve, or a slice is too short for an order that it must hold.
+    /// Solves A x = b with partial pivoting: A, with columns `lda` apart, becomes its factors, b becomes x. Panics if
+    /// the library does not solve, or a slice is too short.
     pub fn solve(
         &self,
         order: usize,
@@ -196,8 +173,8 @@ impl Blas {
         let Some(solve) = self.dgesv else { panic!("{} does not solve: ask `solves` first", self.library.name) };
         let (one, n, lda, mut info) = (1, integer(order), integer(lda), 0);
         let ldb = n.max(1);
-        // SAFETY: all pointers are to values and slices that live through the call; the slices hold what a matrix and
-        // vectors of this order take, which was asked above, and are exclusive where they are written.
+        // SAFETY: all pointers are to values and slices that live through the call; the slices hold a matrix and
+        // vectors of this order, as checked above, and are exclusive where they are written.
         unsafe {
             solve(
                 &raw const n,
@@ -217,18 +194,15 @@ impl Blas {
         }
     }
 
-    /// C = A B, all of the same order and `lda` apart from column to column.
-    ///
-    /// # Panics
-    /// If a slice is too short for a matrix of this order.
+    /// C = A B, all of the same order and with columns `lda` apart. Panics if a slice is too short.
     pub fn multiply<T: Element>(&self, order: usize, a: &[T], b: &[T], c: &mut [T], lda: usize) {
         for length in [a.len(), b.len(), c.len()] {
             assert!(holds(length, order, order, lda), "a matrix of order {order} needs more room");
         }
-        let (plain, n, lda, one, zero) = (b'N'.cast_signed(), integer(order), integer(lda), T::ONE, T::ZERO);
-        let multiply = T::multiply_of(self);
+        let (plain, n, lda) = (b'N'.cast_signed(), integer(order), integer(lda));
+        let (multiply, one, zero) = T::multiply_of(self);
         // SAFETY: all pointers are to values and slices that live through the call; each slice holds a matrix of this
-        // order, which was asked above, and the one that is written is exclusive.
+        // order, as checked above, and the one that is written is exclusive.
         unsafe {
             multiply(
                 &raw const plain,
@@ -251,16 +225,13 @@ impl Blas {
     }
 }
 
-/// Whether so many elements hold a matrix whose columns are `lda` apart.
+/// Whether this number of elements holds a matrix whose columns are `lda` apart.
 fn holds(elements: usize, rows: usize, columns: usize, lda: usize) -> bool {
     let needed = columns.checked_sub(1).map_or(Some(0), |last| last.checked_mul(lda)?.checked_add(rows));
     lda >= rows.max(1) && needed.is_some_and(|needed| elements >= needed)
 }
 
-/// A size as the libraries take it.
-///
-/// # Panics
-/// Beyond 32 bits: such a matrix has 2^62 elements, and no slice holds it.
+/// A size as the libraries take it. Panics beyond 32 bits: such a matrix has 2^62 elements, and no slice holds it.
 fn integer(size: usize) -> c_int {
     c_int::try_from(size).unwrap_or_else(|_| panic!("{size} is beyond integers of 32 bits"))
 }

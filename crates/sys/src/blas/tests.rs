@@ -2,7 +2,7 @@ use super::library::{mkl_branch, version_in};
 use super::*;
 use crate::file::tests::skip;
 
-/// The libraries that are here, or a word that there are none.
+/// The libraries that are installed; if there are none, the test is skipped.
 fn here() -> Vec<Blas> {
     let found: Vec<Blas> = LIBRARIES.iter().filter_map(|library| Blas::load(library).ok()).collect();
     if found.is_empty() {
@@ -11,7 +11,7 @@ fn here() -> Vec<Blas> {
     found
 }
 
-/// Entries in [-0.5, 0.5) from a small generator (Knuth's MMIX multiplier).
+/// Numbers in [-0.5, 0.5) from a small generator (Knuth's MMIX multiplier).
 fn uniform(seed: u64, count: usize) -> Vec<f64> {
     let mut state = seed;
     let mut next = || {
@@ -38,7 +38,7 @@ fn systems_are_solved_at_any_order_and_distance_of_columns() {
 }
 
 #[test]
-fn a_singular_matrix_is_told_with_its_column() {
+fn a_singular_matrix_is_reported_with_its_column() {
     for blas in here().iter().filter(|blas| blas.solves()) {
         let mut matrix = vec![0.0; 9];
         (matrix[0], matrix[8]) = (1.0, 1.0);
@@ -64,12 +64,12 @@ fn products_are_those_of_the_definition() {
             assert!((c[place] - exact).abs() < 1e-12, "{}: {row}, {column}", blas.library.name);
             assert!((f64::from(narrow[place]) - exact).abs() < 1e-4, "{}: {row}, {column}", blas.library.name);
         }
-        assert!(c[order].is_nan(), "what lies between the columns is left alone");
+        assert!(c[order].is_nan(), "the gap between columns is left alone");
     }
 }
 
 #[test]
-fn a_library_says_what_it_is_and_works_with_as_many_threads_as_it_is_told() {
+fn a_library_describes_itself_and_obeys_its_number_of_threads() {
     for blas in here() {
         assert!(blas.version.is_some() && blas.config.is_some(), "{blas:?}");
         blas.set_threads(1);
@@ -78,7 +78,7 @@ fn a_library_says_what_it_is_and_works_with_as_many_threads_as_it_is_told() {
 }
 
 #[test]
-fn a_slice_that_is_too_short_is_never_handed_over() {
+fn a_slice_that_is_too_short_is_never_passed_on() {
     for blas in here() {
         let product = || blas.multiply(4, &[1.0; 15], &[1.0; 16], &mut [0.0; 16], 4);
         let solution = || blas.solve(4, &mut [1.0; 16], 4, &mut [0; 3], &mut [1.0; 4]);
@@ -93,7 +93,7 @@ fn a_slice_that_is_too_short_is_never_handed_over() {
 }
 
 #[test]
-fn what_is_no_such_library_is_a_reason() {
+fn a_library_that_cannot_be_used_has_a_reason() {
     let load = |soname: &'static str, family| {
         let library: &'static Library = Box::leak(Box::new(Library { name: "none", soname, family }));
         Blas::load(library).map(|_| ()).unwrap_err()

@@ -1,22 +1,31 @@
 //! The only place that reads time.
 //!
-//! Intervals are timed by the time-stamp counter where it is invariant, calibrated against `CLOCK_MONOTONIC_RAW` and
-//! never taken from what CPUID or a data sheet claims; elsewhere by that clock itself. Nothing here knows the core's
-//! clock: the counter runs at a rate of its own.
+//! Intervals are timed by the time-stamp counter if it is invariant, calibrated against `CLOCK_MONOTONIC_RAW` and never
+//! taken from what CPUID or a data sheet claims; otherwise by that clock itself. The counter does not run at the core's
+//! clock.
 
 #[cfg(target_arch = "x86_64")]
-#[path = "counter_x86_64.rs"]
 mod counter;
+/// No counter: every time stamp comes from the system's clock.
 #[cfg(not(target_arch = "x86_64"))]
-#[path = "counter_portable.rs"]
-mod counter;
+mod counter {
+    pub(super) fn invariant() -> bool {
+        false
+    }
+
+    pub(super) fn read() -> u64 {
+        0
+    }
+
+    pub(super) use self::read as read_unordered;
+}
 
 use std::time::Duration;
 
 /// Reads per calibration point; the tightest bracket counts.
 const BRACKETS: u32 = 32;
 
-/// What time stamps are taken from.
+/// The source of time stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The processor's time-stamp counter.
@@ -35,7 +44,7 @@ pub struct Timer {
     spread_ticks: u64,
 }
 
-/// The beginning of a calibration; the longer until [`Calibration::finish`], the better.
+/// The start of a calibration; the longer until [`Calibration::finish`], the more precise.
 #[derive(Clone, Copy, Debug)]
 pub struct Calibration {
     ticks: u64,
@@ -43,7 +52,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Notes the counter beside the system's clock.
+    /// Reads the counter and the system's clock.
     pub fn begin() -> Self {
         let (ticks, nanoseconds) = bracketed();
         Self { ticks, nanoseconds }
@@ -59,8 +68,8 @@ impl Calibration {
         if by_system > 0.0 { timer.seconds(self.ticks, ticks) / by_system - 1.0 } else { 0.0 }
     }
 
-    /// Finishes the calibration once at least `least` has passed since it began (sleeping if need be). A bracket is
-    /// known to some 30 ns, so 100 ms give the rate to better than 1 in 10^6.
+    /// Finishes the calibration once at least `least` has passed since it began, sleeping if necessary. A bracket is
+    /// known to about 30 ns, so 100 ms give the rate to better than 1 in 10^6.
     pub fn finish(self, least: Duration) -> Timer {
         if !counter::invariant() {
             return Timer::system();
@@ -77,22 +86,22 @@ impl Calibration {
 }
 
 impl Timer {
-    /// A timer by the counter at a rate that was calibrated before; the system's clock where there is no invariant
-    /// counter or the rate is not plausible.
+    /// A timer by the counter at a calibrated rate; by the system's clock if there is no invariant counter or the rate
+    /// is not plausible.
     pub fn from_rate(ticks_per_second: f64) -> Self {
         if !counter::invariant() || !(1e6..1e11).contains(&ticks_per_second) {
             return Self::system();
         }
-        Self { source: Source::Counter, ticks_per_second, overhead_ticks: 0, spread_ticks: 0 }.questioned()
+        Self { source: Source::Counter, ticks_per_second, overhead_ticks: 0, spread_ticks: 0 }.with_overhead()
     }
 
     /// A timer by the system's clock.
     pub fn system() -> Self {
-        Self { source: Source::System, ticks_per_second: 1e9, overhead_ticks: 0, spread_ticks: 0 }.questioned()
+        Self { source: Source::System, ticks_per_second: 1e9, overhead_ticks: 0, spread_ticks: 0 }.with_overhead()
     }
 
-    /// Measures what a time stamp costs, and how much that varies.
-    fn questioned(self) -> Self {
+    /// Measures the overhead of a time stamp and its spread.
+    fn with_overhead(self) -> Self {
         let between = |_| {
             let start = self.now();
             self.now() - start
@@ -102,7 +111,7 @@ impl Timer {
         Self { overhead_ticks: stamps[0], spread_ticks: stamps[900] - stamps[100], ..self }
     }
 
-    /// A time stamp in ticks. Everything before it has finished, and nothing after it has begun.
+    /// A time stamp in ticks. Everything before it has finished, and nothing after it has started.
     #[inline]
     pub fn now(&self) -> u64 {
         match self.source {
@@ -111,9 +120,9 @@ impl Timer {
         }
     }
 
-    /// A time stamp in ticks that nothing waits for. It may be off by what the core has under way at once, some hundred
-    /// instructions, which is tens of nanoseconds; a system call is longer than that, and is never overtaken as a whole.
-    /// For stamping each of many requests, where waiting for [`Timer::now`] twice would be a third of our own work.
+    /// A time stamp in ticks without a fence. It may be off by the instructions in flight, some hundred or tens of
+    /// nanoseconds, but never by a system call. For stamping each of many requests, where two fences would be a third
+    /// of our own work.
     #[inline]
     pub fn now_unordered(&self) -> u64 {
         match self.source {
@@ -122,7 +131,7 @@ impl Timer {
         }
     }
 
-    /// What time stamps are taken from.
+    /// The source of time stamps.
     pub fn source(&self) -> Source {
         self.source
     }
@@ -132,12 +141,12 @@ impl Timer {
         self.ticks_per_second
     }
 
-    /// Seconds between two time stamps next to each other: the least of a thousand.
+    /// Seconds between two consecutive time stamps: the least of a thousand.
     pub fn overhead_seconds(&self) -> f64 {
         self.overhead_ticks as f64 / self.ticks_per_second
     }
 
-    /// How much the time between two stamps varies, in seconds: from the 10th to the 90th percentile of a thousand.
+    /// The spread of the time between two stamps, in seconds: from the 10th to the 90th percentile of a thousand.
     pub fn precision_seconds(&self) -> f64 {
         self.spread_ticks as f64 / self.ticks_per_second
     }
@@ -148,7 +157,7 @@ impl Timer {
         to.saturating_sub(from) as f64 / self.ticks_per_second
     }
 
-    /// So many seconds in ticks.
+    /// This number of seconds in ticks.
     pub fn ticks(&self, seconds: f64) -> u64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "negative and huge saturate")]
         let ticks = (seconds * self.ticks_per_second) as u64;
@@ -156,7 +165,7 @@ impl Timer {
     }
 }
 
-/// The counter and the system's clock, read as close together as some tries allow.
+/// The counter and the system's clock, read as close together as possible.
 fn bracketed() -> (u64, u64) {
     let once = || {
         let before = counter::read();
@@ -175,7 +184,8 @@ fn clock_nanoseconds(clock: libc::clockid_t) -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-/// `CLOCK_MONOTONIC_RAW`: nanoseconds since some start, not slewed by NTP, the same in every process of the machine.
+/// `CLOCK_MONOTONIC_RAW`: nanoseconds since an arbitrary start, not slewed by NTP, the same in every process of the
+/// machine.
 pub fn monotonic_raw_nanoseconds() -> u64 {
     clock_nanoseconds(libc::CLOCK_MONOTONIC_RAW)
 }
@@ -190,22 +200,22 @@ pub fn thread_cpu_seconds() -> f64 {
     clock_nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID) as f64 * 1e-9
 }
 
-/// Seconds since the machine was started, those that it was suspended for included.
+/// Seconds since boot, suspended time included.
 pub(crate) fn boot_seconds() -> f64 {
     clock_nanoseconds(libc::CLOCK_BOOTTIME) as f64 * 1e-9
 }
 
-/// CPU time of all threads of the process, those that are over too, in seconds.
+/// CPU time of all threads of the process, ended ones included, in seconds.
 pub fn process_cpu_seconds() -> f64 {
     clock_nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID) as f64 * 1e-9
 }
 
-/// The time of day in seconds since 1970, UTC: for what others set by that clock, never for measuring.
+/// The time of day in seconds since 1970, UTC: to compare with clock times of other programs, never for measuring.
 pub fn unix_seconds() -> f64 {
     clock_nanoseconds(libc::CLOCK_REALTIME) as f64 * 1e-9
 }
 
-/// Now in UTC, ISO 8601 to the second: `2026-11-21T08:00:00Z`.
+/// The time of day in UTC, ISO 8601 to the second: `2026-11-21T08:00:00Z`.
 pub fn utc_now() -> String {
     let seconds = i64::try_from(clock_nanoseconds(libc::CLOCK_REALTIME) / 1_000_000_000).unwrap_or(0);
     // SAFETY: all-zero bytes are a valid `tm`, a struct of integers and a pointer that may be null.
@@ -241,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_runs_at_another_rate_is_found_out() {
+    fn a_timer_at_a_wrong_rate_is_detected() {
         let calibration = Calibration::begin();
         let timer = calibration.finish(Duration::from_millis(50));
         assert!(calibration.drift(&timer).abs() < 1e-3);
@@ -265,9 +275,9 @@ mod tests {
     }
 
     #[test]
-    fn stamps_that_nothing_waits_for_are_of_the_same_clock() {
+    fn unordered_stamps_are_of_the_same_clock() {
         for timer in [Timer::system(), Calibration::begin().finish(Duration::from_millis(20))] {
-            // A microsecond is more than a core has under way.
+            // A microsecond is more than the instructions in flight take.
             let slack = timer.ticks(1e-6);
             for _ in 0..1000 {
                 let (before, between, after) = (timer.now(), timer.now_unordered(), timer.now());
@@ -277,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn utc_is_written_as_the_document_wants_it() {
+    fn utc_is_iso_8601() {
         let now = utc_now();
         assert_eq!(now.len(), 20, "{now}");
         assert!(now.starts_with("20") && now.ends_with('Z'), "{now}");

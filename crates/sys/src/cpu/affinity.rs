@@ -1,49 +1,55 @@
-//! Which CPUs a thread may run on, and pinning it to one.
-//!
-//! Masks are sized to the kernel's answer, so machines beyond 1024 CPUs work too. Choosing CPUs is the caller's
-//! business.
+//! The CPUs on which a thread may run, and pinning. Masks are as long as the kernel's, so that machines beyond 1024
+//! CPUs work.
 
 use std::io;
+
+use crate::calls::outcome;
 
 /// Bits in one word of a CPU mask.
 const WORD_BITS: usize = libc::c_ulong::BITS as usize;
 
-/// The largest mask tried, in CPUs: the kernel's own limit is 8192 today.
+/// The largest mask to try, in CPUs; the kernel's own limit is 8192 today.
 const MAX_CPUS: usize = 1 << 16;
 
-/// The CPUs that the calling thread may run on, ascending.
-///
-/// # Errors
-/// What the kernel said.
+/// The CPUs on which the calling thread may run, ascending.
 pub fn allowed_cpus() -> io::Result<Vec<u32>> {
+    let mask = kernel_mask()?;
+    let is_set = |cpu: &usize| mask[cpu / WORD_BITS] >> (cpu % WORD_BITS) & 1 == 1;
+    Ok((0..mask.len() * WORD_BITS).filter(is_set).filter_map(|cpu| u32::try_from(cpu).ok()).collect())
+}
+
+/// One more than the highest CPU number in the kernel's masks; 0 if it is unknown.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn cpu_limit() -> u32 {
+    kernel_mask().map_or(0, |mask| u32::try_from(mask.len() * WORD_BITS).unwrap_or(u32::MAX))
+}
+
+/// The mask of the calling thread, as long as the kernel's masks are.
+fn kernel_mask() -> io::Result<Vec<libc::c_ulong>> {
     let mut words = 1024 / WORD_BITS;
     loop {
         let mut mask: Vec<libc::c_ulong> = vec![0; words];
         // SAFETY: the mask is a live, writable buffer of exactly the length that is passed with it.
         let bytes =
             unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(mask.as_slice()), mask.as_mut_ptr()) };
-        if bytes >= 0 {
-            let is_set = |cpu: &usize| mask[cpu / WORD_BITS] >> (cpu % WORD_BITS) & 1 == 1;
-            return Ok((0..words * WORD_BITS).filter(is_set).filter_map(|cpu| u32::try_from(cpu).ok()).collect());
+        match outcome(bytes) {
+            Ok(bytes) => {
+                mask.truncate(bytes / size_of::<libc::c_ulong>());
+                return Ok(mask);
+            }
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && words * WORD_BITS < MAX_CPUS => words *= 2,
+            Err(error) => return Err(error),
         }
-        let error = io::Error::last_os_error();
-        if error.raw_os_error() != Some(libc::EINVAL) || words * WORD_BITS >= MAX_CPUS {
-            return Err(error);
-        }
-        words *= 2;
     }
 }
 
-/// Pins the calling thread to one CPU.
-///
-/// # Errors
-/// What the kernel said, such as `EINVAL` for a CPU that is offline or outside the cpuset.
+/// Pins the calling thread to one CPU. Fails with `EINVAL` for a CPU that is offline or outside the cpuset.
 pub fn pin_to(cpu: u32) -> io::Result<()> {
     restrict_to(&[cpu])
 }
 
-/// Whether the calling thread is still pinned to this CPU alone, and runs on it. A CPU that is switched off loses the
-/// threads pinned to it for good: they may then run anywhere.
+/// Whether the calling thread is still pinned to this CPU alone, and runs on it: the kernel lets the threads of a CPU
+/// that goes offline run anywhere from then on.
 pub fn is_pinned_to(cpu: u32) -> bool {
     // SAFETY: takes no argument and touches no memory of ours.
     let here = unsafe { libc::sched_getcpu() };
@@ -51,9 +57,6 @@ pub fn is_pinned_to(cpu: u32) -> bool {
 }
 
 /// Restricts the calling thread to these CPUs.
-///
-/// # Errors
-/// What the kernel said.
 pub fn restrict_to(cpus: &[u32]) -> io::Result<()> {
     let highest = cpus.iter().copied().max().unwrap_or(0) as usize;
     let mut mask: Vec<libc::c_ulong> = vec![0; highest / WORD_BITS + 1];
@@ -62,7 +65,7 @@ pub fn restrict_to(cpus: &[u32]) -> io::Result<()> {
     }
     // SAFETY: the mask is a live buffer of exactly the length that is passed with it; the kernel only reads it.
     let status = unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(mask.as_slice()), mask.as_ptr()) };
-    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    outcome(status).map(drop)
 }
 
 #[cfg(test)]
@@ -85,7 +88,7 @@ mod tests {
         let seen = std::thread::spawn(move || {
             pin_to(last).unwrap();
             let pinned = is_pinned_to(last);
-            // As the kernel does to a thread whose CPU is switched off.
+            // As the kernel does if the thread's CPU goes offline.
             restrict_to(&cpus).unwrap();
             (pinned, is_pinned_to(last), cpus.len())
         });

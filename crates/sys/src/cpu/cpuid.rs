@@ -1,8 +1,10 @@
-//! The CPUID leaves of every CPU, raw, and the extended state that the operating system enables.
-//!
-//! Reads registers only; what the bits mean is `machine`'s business. On other architectures there is nothing to read.
+//! The CPUID leaves of every CPU, raw, and the extended state that the operating system enables. Other architectures
+//! have none.
 
-/// One subleaf as the CPU returned it.
+#[cfg(target_arch = "x86_64")]
+use super::affinity;
+
+/// The result of one subleaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subleaf {
     /// Leaf (EAX on entry).
@@ -22,20 +24,28 @@ pub struct CpuLeaves {
     pub leaves: Vec<Subleaf>,
 }
 
-/// The leaves of every CPU that this process can be moved to, ascending by number.
+/// The leaves of every CPU to which this process can be moved, ascending by number.
 ///
-/// A helper thread visits each CPU in turn and then ends, so the caller's own affinity never changes. Where threads
-/// cannot be pinned the list holds nothing, since nobody could say which CPU answered.
+/// A helper thread visits each CPU, so the caller's affinity does not change. Empty if threads cannot be pinned, since
+/// it would be unknown which CPU answered.
+#[cfg(target_arch = "x86_64")]
 pub fn every_cpu() -> Vec<CpuLeaves> {
-    std::thread::Builder::new()
-        .name("cpuid".into())
-        .spawn(visit)
-        .ok()
-        .and_then(|visitor| visitor.join().ok())
-        .unwrap_or_default()
+    let visit = || {
+        let moves = |cpu: &u32| affinity::pin_to(*cpu).is_ok() && affinity::is_pinned_to(*cpu);
+        let cpus = (0..affinity::cpu_limit()).filter(moves);
+        cpus.map(|cpu| CpuLeaves { cpu, leaves: all_leaves() }).collect()
+    };
+    let visitor = std::thread::Builder::new().name("cpuid".into()).spawn(visit).ok();
+    visitor.and_then(|visitor| visitor.join().ok()).unwrap_or_default()
 }
 
-/// XCR0, the register of extended state that the operating system enables; `None` where the CPU has no such register.
+/// Empty: there are no leaves here.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn every_cpu() -> Vec<CpuLeaves> {
+    Vec::new()
+}
+
+/// XCR0, the register of extended state that the operating system enables; `None` for a CPU without it.
 #[cfg(target_arch = "x86_64")]
 pub fn xcr0() -> Option<u64> {
     const OSXSAVE: u32 = 1 << 27;
@@ -51,23 +61,10 @@ pub fn xcr0() -> Option<u64> {
     })
 }
 
-/// There is no XCR0 here.
+/// `None`: there is no XCR0 here.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn xcr0() -> Option<u64> {
     None
-}
-
-#[cfg(target_arch = "x86_64")]
-fn visit() -> Vec<CpuLeaves> {
-    (0..affinity::cpu_limit())
-        .filter(|&cpu| affinity::move_to(cpu))
-        .map(|cpu| CpuLeaves { cpu, leaves: all_leaves() })
-        .collect()
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn visit() -> Vec<CpuLeaves> {
-    Vec::new()
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -79,7 +76,7 @@ fn read(leaf: u32, subleaf: u32) -> [u32; 4] {
 /// Every leaf of the CPU that the calling thread runs on.
 #[cfg(target_arch = "x86_64")]
 fn all_leaves() -> Vec<Subleaf> {
-    // Beyond these many leaves a range is a hypervisor's fiction.
+    // A longer range is a hypervisor's invention.
     const LONGEST: u32 = 0x200;
     const HYPERVISOR_PRESENT: u32 = 1 << 31;
     let hypervisor = read(1, 0)[2] & HYPERVISOR_PRESENT != 0;
@@ -99,7 +96,7 @@ fn all_leaves() -> Vec<Subleaf> {
     leaves
 }
 
-/// The subleaves of one leaf, as far as that leaf says they go.
+/// The subleaves of one leaf, as far as the leaf declares them.
 #[cfg(target_arch = "x86_64")]
 fn subleaves(leaf: u32, leaves: &mut Vec<Subleaf>) {
     /// More subleaves than any leaf has.
@@ -125,43 +122,12 @@ fn subleaves(leaf: u32, leaves: &mut Vec<Subleaf>) {
     }
 }
 
-/// Moving the calling thread from CPU to CPU.
-#[cfg(target_arch = "x86_64")]
-mod affinity {
-    /// Bits in one word of a CPU mask.
-    const WORD_BITS: usize = usize::BITS as usize;
-
-    /// One more than the highest CPU number that this kernel's masks can hold.
-    pub(super) fn cpu_limit() -> u32 {
-        /// More than any kernel is built for.
-        const MOST_WORDS: usize = 1 << 12;
-        let mut mask = vec![0usize; MOST_WORDS];
-        // SAFETY: the kernel writes at most the given number of bytes, which is the size of `mask`; 0 is this thread.
-        let bytes =
-            unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(mask.as_slice()), mask.as_mut_ptr()) };
-        u32::try_from(bytes.max(0) * 8).unwrap_or(0)
-    }
-
-    /// Whether the calling thread now runs on `cpu` and nowhere else.
-    pub(super) fn move_to(cpu: u32) -> bool {
-        let Ok(bit) = usize::try_from(cpu) else { return false };
-        let mut mask = vec![0usize; bit / WORD_BITS + 1];
-        mask[bit / WORD_BITS] = 1 << (bit % WORD_BITS);
-        // SAFETY: the kernel reads the given number of bytes, which is the size of `mask`; 0 is this thread, which is
-        // the helper's own.
-        let status =
-            unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(mask.as_slice()), mask.as_ptr()) };
-        // SAFETY: takes no arguments and only reads the calling thread's place.
-        status == 0 && unsafe { libc::sched_getcpu() } == i32::try_from(cpu).unwrap_or(-1)
-    }
-}
-
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_cpu_answers_with_its_vendor() {
+    fn every_cpu_has_its_vendor() {
         let cpus = every_cpu();
         assert!(!cpus.is_empty());
         assert!(cpus.is_sorted_by_key(|leaves| leaves.cpu));
@@ -172,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_does_not_move_the_caller() {
+    fn reading_does_not_move_the_caller() {
         let allowed = || std::fs::read_to_string("/proc/thread-self/status").unwrap();
         let mask = |status: String| status.lines().find(|line| line.starts_with("Cpus_allowed:")).map(str::to_owned);
         let before = mask(allowed());

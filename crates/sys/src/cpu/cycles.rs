@@ -1,7 +1,5 @@
-//! The hardware's cycle counter of the calling thread, where the kernel lets us have one.
-//!
-//! Preferred to the clock chains where it exists; virtual machines and strict settings often have none, which is not an
-//! error.
+//! The hardware's cycle counter of the calling thread, if the kernel provides one; many virtual machines have none. It
+//! is preferred to the clock chains.
 
 use std::fs::File;
 use std::io::Read;
@@ -23,7 +21,7 @@ pub struct CycleCounter {
 }
 
 impl CycleCounter {
-    /// Opens the counter for the calling thread; `None` where there is none, or it is not allowed.
+    /// Opens the counter for the calling thread; `None` without a counter or permission.
     pub fn open() -> Option<Self> {
         // The fields of perf_event_attr that are not zero: type, size, config, and the flag bits at byte 40.
         let mut attribute = [0_u64; ATTRIBUTE_BYTES / 8];
@@ -36,7 +34,7 @@ impl CycleCounter {
             libc::syscall(libc::SYS_perf_event_open, attribute.as_ptr(), this_thread, any_cpu, no_group, no_flags)
         };
         let descriptor = i32::try_from(descriptor).ok().filter(|descriptor| *descriptor >= 0)?;
-        // SAFETY: a descriptor that the kernel has just given us, owned by nobody else.
+        // SAFETY: a descriptor that the kernel has just returned, owned by nobody else.
         let counter = Self { file: unsafe { File::from_raw_fd(descriptor) } };
         // Some hypervisors offer a counter that never counts.
         let before = counter.read()?;

@@ -1,4 +1,4 @@
-//! Hardware threads: pinning, raw CPUID, cycle counters, the kernel's tick, permission for tiles.
+//! Hardware threads: pinning, raw CPUID, cycle counters, the kernel's tick, AMX permission.
 
 pub mod affinity;
 pub mod cpuid;

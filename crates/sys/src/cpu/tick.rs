@@ -1,12 +1,11 @@
 //! Keeping the kernel's tick on CPUs whose threads sleep often and briefly.
 //!
-//! A CPU that goes to sleep stops its tick, and starts it again when it wakes up (`tick_nohz_idle_stop_tick` and
-//! `tick_nohz_idle_exit`, `kernel/time/tick-sched.c`): where somebody waits for a device, for each request. Both set the
-//! CPU's timer anew, unless another one is due sooner; in a virtual machine each time leaves the guest. Here a thread on
-//! each CPU has itself woken up twice a tick, shortly before the tick would be due, and does nothing else, so that there
-//! nearly always is such a timer. It has the scheduler's lowest policy: it never takes the CPU from whoever works there.
-//!
-//! It does not keep the CPU from sleeping, nor choose how deeply.
+//! A CPU that goes idle stops its tick, and restarts it when it wakes up (`tick_nohz_idle_stop_tick` and
+//! `tick_nohz_idle_exit`, `kernel/time/tick-sched.c`): for a thread that waits for a device, at each request. Both
+//! reprogram the CPU's timer unless another one is due sooner; in a virtual machine each time exits the guest. So a
+//! thread on each CPU is woken twice a tick, shortly before the tick would be due, and does nothing else. It has the
+//! scheduler's lowest policy and never takes the CPU from other threads. It does not affect whether or how deeply the
+//! CPU sleeps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +14,14 @@ use std::time::Duration;
 
 use crate::cpu::affinity;
 
-/// What is taken for a tick where the kernel does not say: the longest that Linux can be built with (`HZ=100`).
+/// The tick if the kernel does not report it: the longest that Linux can be built with (`HZ=100`).
 const LONGEST_TICK: Duration = Duration::from_millis(10);
 
-/// How long before the tick. In this time the tick is the nearer one, so it is short; but longer than the kernel takes
-/// from one timer to the next, so that the keeper has been woken up, and has set its next time, when the tick comes.
+/// How long before the tick to wake. The tick is the nearer timer in this time, so it is short; but it is longer than
+/// the kernel takes from one timer to the next, so that the keeper has set its next time when the tick comes.
 const AHEAD: Duration = Duration::from_micros(20);
 
-/// Ticks that are kept until this is dropped.
+/// Keeps ticks until it is dropped.
 #[derive(Debug, Default)]
 pub struct KeptTicks {
     over: Arc<AtomicBool>,
@@ -30,7 +29,7 @@ pub struct KeptTicks {
 }
 
 impl KeptTicks {
-    /// Keeps the tick of each of these CPUs (one may occur twice); of those where it cannot, nothing is kept.
+    /// Keeps the tick of each of these CPUs (one may occur twice) where that is possible.
     pub fn on(cpus: &[u32]) -> Self {
         let mut cpus = cpus.to_vec();
         cpus.sort_unstable();
@@ -60,32 +59,32 @@ impl Drop for KeptTicks {
     }
 }
 
-/// From one tick of the kernel to the next.
+/// The time from one tick of the kernel to the next.
 fn tick() -> Duration {
     let mut resolution = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a live timespec. The coarse clock moves once a tick.
     let known = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut resolution) } == 0;
     let nanoseconds = u64::try_from(resolution.tv_nsec).unwrap_or(0);
-    let said = Duration::from_nanos(nanoseconds);
-    if known && !said.is_zero() && said < LONGEST_TICK { said } else { LONGEST_TICK }
+    let reported = Duration::from_nanos(nanoseconds);
+    if known && !reported.is_zero() && reported < LONGEST_TICK { reported } else { LONGEST_TICK }
 }
 
-/// The calling thread runs only where nobody else wants to; whether the kernel agreed.
+/// Makes the calling thread run only on an idle CPU; whether the kernel agreed.
 fn yield_to_all() -> bool {
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the pointer is to live parameters, of which this policy wants priority 0.
+    // SAFETY: the pointer is to live parameters, of which this policy takes priority 0.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) == 0 }
 }
 
-/// The calling thread is woken up when it said, and not up to 50 us later to save an interrupt (`PR_SET_TIMERSLACK` of
+/// Makes the calling thread wake on time, and not up to 50 us later to save an interrupt (`PR_SET_TIMERSLACK` of
 /// `prctl(2)`); whether the kernel agreed.
 fn be_punctual() -> bool {
     // SAFETY: this `prctl` takes plain integers.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) == 0 }
 }
 
-/// Sleeps until shortly before the next multiple of this time since the system's start, where Linux has its ticks (since
-/// 6.4; before, they begin anywhere); whether it could.
+/// Sleeps until shortly before the next multiple of this time since boot, where Linux has its ticks (since 6.4; before,
+/// they are anywhere); whether that worked.
 fn sleep_until_before_a_multiple_of(every: Duration) -> bool {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a live timespec.
@@ -102,7 +101,7 @@ fn sleep_until_before_a_multiple_of(every: Duration) -> bool {
     slept == 0 || slept == libc::EINTR
 }
 
-/// The first time after now that is so much ahead of a multiple of this time; all in nanoseconds.
+/// The first time after now that is `ahead` before a multiple of `of`; all in nanoseconds.
 const fn before_a_multiple(now: i64, of: i64, ahead: i64) -> i64 {
     ((now + ahead) / of + 1) * of - ahead
 }
@@ -111,7 +110,7 @@ const fn before_a_multiple(now: i64, of: i64, ahead: i64) -> i64 {
 mod tests {
     use super::*;
 
-    /// The threads of this process that keep ticks: the policy and the CPUs of each, as the kernel has them.
+    /// The threads of this process that keep ticks: the policy and the CPUs of each.
     fn keepers() -> Vec<(String, String)> {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
         let read = |task: &std::fs::DirEntry, name| std::fs::read_to_string(task.path().join(name)).unwrap_or_default();
@@ -135,7 +134,7 @@ mod tests {
         let mut expected: Vec<_> = [first, last].iter().map(|cpu| ("5".to_owned(), cpu.to_string())).collect();
         expected.sort();
         expected.dedup();
-        // Each says where it belongs as soon as it runs.
+        // Each moves to its CPU as soon as it runs.
         let began = crate::clock::monotonic_raw_seconds();
         while keepers() != expected && crate::clock::monotonic_raw_seconds() - began < 10.0 {
             std::thread::sleep(Duration::from_millis(1));
@@ -143,6 +142,7 @@ mod tests {
         assert_eq!(keepers(), expected, "SCHED_IDLE is policy 5");
         drop(kept);
         assert_eq!(keepers(), []);
+        drop(KeptTicks::on(&[9999]));
     }
 
     #[test]
@@ -150,11 +150,6 @@ mod tests {
         for (now, next) in [(0, 1980), (1979, 1980), (1980, 3980), (1999, 3980), (2000, 3980), (3979, 3980)] {
             assert_eq!(before_a_multiple(now, 2000, 20), next, "{now}");
         }
-    }
-
-    #[test]
-    fn a_cpu_that_is_not_there_keeps_nothing() {
-        drop(KeptTicks::on(&[9999]));
     }
 
     #[test]

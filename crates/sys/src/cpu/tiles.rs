@@ -1,22 +1,20 @@
-//! The kernel's permission to use AMX tiles.
-//!
-//! Tile data are 8 KiB of state per thread, so Linux keeps them switched off (a tile instruction ends in SIGILL) until a
-//! process asks. Whether the CPU has tile instructions is CPUID's to say, and whether they are wanted the caller's.
+//! The kernel's permission to use AMX tiles. Tile data are 8 KiB of state per thread, so Linux disables them (a tile
+//! instruction raises SIGILL) until a process requests them.
 
 use std::fmt;
 
 /// Why tiles may not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Tiles are x86-64's, and this is another architecture.
+    /// This architecture has no tiles.
     Architecture,
-    /// The kernel does not know the question: it is older than 5.16, or something filters system calls.
+    /// The kernel does not know the request: it is older than 5.16, or system calls are filtered.
     Kernel,
-    /// The kernel has no tile data to give: the CPU has none, the hypervisor hides them, or `clearcpuid` and its like do.
+    /// The kernel has no tile data: the CPU has none, the hypervisor hides them, or `clearcpuid` disables them.
     Missing,
     /// The alternative signal stack of a thread cannot hold the larger state.
     SignalStack,
-    /// Something else: the number of the error.
+    /// Another error, by its number.
     Other(i32),
 }
 
@@ -46,11 +44,8 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Asks the kernel to let this process, and every thread of it, use tiles; asking again does no harm.
-///
-/// # Errors
-/// Who refused, and what can be done about it.
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+/// Requests permission for this process and all its threads to use tiles; a repeated request does no harm.
+#[cfg(target_arch = "x86_64")]
 pub fn permit() -> Result<(), Refused> {
     /// `ARCH_REQ_XCOMP_PERM` of Linux's `asm/prctl.h`.
     const REQUEST_PERMISSION: libc::c_ulong = 0x1023;
@@ -65,17 +60,14 @@ pub fn permit() -> Result<(), Refused> {
     Err(refused(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)))
 }
 
-/// There are no tiles here.
-///
-/// # Errors
-/// Always.
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+/// Always fails: there are no tiles here.
+#[cfg(not(target_arch = "x86_64"))]
 pub fn permit() -> Result<(), Refused> {
     Err(Refused::Architecture)
 }
 
-/// What an error of the request means (`fpu_xstate_prctl` in Linux's `arch/x86/kernel/fpu/xstate.c`).
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+/// The meaning of an error of the request (`fpu_xstate_prctl` in Linux's `arch/x86/kernel/fpu/xstate.c`).
+#[cfg(target_arch = "x86_64")]
 fn refused(error: i32) -> Refused {
     match error {
         libc::EINVAL | libc::ENOSYS | libc::EPERM => Refused::Kernel,
@@ -85,7 +77,7 @@ fn refused(error: i32) -> Refused {
     }
 }
 
-#[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
 
@@ -98,7 +90,7 @@ mod tests {
     fn tiles_are_permitted_exactly_where_the_system_has_enabled_them() {
         let answer = permit();
         assert_eq!(answer.is_ok(), enabled(), "{answer:?}");
-        assert_eq!(permit(), answer, "asking again changes nothing");
+        assert_eq!(permit(), answer, "a repeated request changes nothing");
         if let Err(refusal) = answer {
             assert!(matches!(refusal, Refused::Kernel | Refused::Missing), "{refusal:?}");
             let sentence = refusal.to_string();
@@ -108,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn every_refusal_says_who_and_what_to_do() {
+    fn every_refusal_has_its_cause_and_fix() {
         for (error, expected, says) in [
             (libc::EINVAL, Refused::Kernel, "newer kernel"),
             (libc::ENOSYS, Refused::Kernel, "seccomp"),

@@ -1,22 +1,20 @@
-//! How much of a file is in the page cache: what is there is read from memory, not from the device.
+//! How much of a file is in the page cache, and how to drop it.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
-use super::calls::retried;
+use crate::calls::{retried, status_flags};
 
 /// The system call `cachestat`, since Linux 6.5: the same number on every architecture.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// How much of a file is mapped at a time where `cachestat` is missing: 256 KiB of answers.
+/// How much of a file is mapped at a time if `cachestat` is missing: 256 KiB of answers.
 const WINDOW_BYTES: u64 = 1 << 30;
 
-/// Bytes of the file that are in the page cache now, in whole pages but no more than the file is long.
-///
-/// # Errors
-/// The kernel does not tell: it keeps this from users who neither own the file nor may write it.
+/// Bytes of the file that are in the page cache now, in whole pages but no more than the file's length. Fails for a
+/// user who neither owns the file nor may write it.
 pub fn cached_bytes(file: &File) -> io::Result<u64> {
     let length = file.metadata()?.len();
     let pages = match pages_by_cachestat(file) {
@@ -28,26 +26,20 @@ pub fn cached_bytes(file: &File) -> io::Result<u64> {
     Ok(pages.saturating_mul(page_bytes()).min(length))
 }
 
-/// Asks the kernel to drop what the page cache has of the file. It drops no pages that are dirty, mapped or in use: flush
-/// first, and look at [`cached_bytes`] afterwards.
-///
-/// # Errors
-/// What the kernel said, such as that this is no file of a disk.
+/// Asks the kernel to drop the file from the page cache. Dirty, mapped and used pages stay: flush first, and check
+/// [`cached_bytes`] afterwards.
 pub fn drop_cached(file: &File) -> io::Result<()> {
     // From the start; a length of 0 means to the end.
     // SAFETY: the call takes plain integers and a descriptor that lives as long as `file`.
     match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
         0 => Ok(()),
-        // Unlike other calls it returns the number itself.
+        // Unlike other calls it returns the error number itself.
         number => Err(io::Error::from_raw_os_error(number)),
     }
 }
 
-/// Drops every clean page that the system has in its page cache, whosever file it is of: where a page of a file stays
-/// although its own file was to be dropped, nothing else is left.
-///
-/// # Errors
-/// Root alone may, and a container's root often may not either.
+/// Drops every clean page from the system's page cache, the last resort if pages of a file stay. Fails without root,
+/// and often in a container.
 pub fn drop_all_cached() -> io::Result<()> {
     std::fs::write("/proc/sys/vm/drop_caches", "1\n")
 }
@@ -69,17 +61,14 @@ fn pages_by_cachestat(file: &File) -> io::Result<u64> {
     let mut counts = Counts::default();
     retried(|| {
         // SAFETY: the kernel reads the range of two 64-bit numbers and writes the counts, both live through the call.
-        let answer = unsafe {
-            libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), range.as_ptr(), &raw mut counts, 0 as libc::c_uint)
-        };
-        if answer == 0 { 0 } else { -1 }
+        unsafe { libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), range.as_ptr(), &raw mut counts, 0 as libc::c_uint) }
     })?;
     Ok(counts.cached)
 }
 
-/// The way before Linux 6.5: a mapping of the file, of which nothing is touched, and which of its pages are there.
+/// The method before Linux 6.5: maps the file and asks which pages are present.
 fn pages_by_mincore(file: &File, length: u64) -> io::Result<u64> {
-    if !mincore_tells_the_truth(file)? {
+    if !mincore_is_truthful(file)? {
         let text = "the page cache of a file that is neither ours nor open for writing is not shown to us";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
@@ -94,9 +83,8 @@ fn pages_by_mincore(file: &File, length: u64) -> io::Result<u64> {
 }
 
 /// Since Linux 5.2 `mincore` reports every page as present to those who neither own the file nor may write it.
-fn mincore_tells_the_truth(file: &File) -> io::Result<bool> {
-    // SAFETY: this `fcntl` takes no argument, and the descriptor lives as long as `file`.
-    let flags = retried(|| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) })?;
+fn mincore_is_truthful(file: &File) -> io::Result<bool> {
+    let flags = status_flags(file)?;
     // SAFETY: takes nothing and cannot fail.
     let user = unsafe { libc::geteuid() };
     Ok(flags & libc::O_ACCMODE != libc::O_RDONLY || user == 0 || file.metadata()?.uid() == user)
@@ -136,7 +124,7 @@ mod tests {
     use crate::file::tests::{skip, written_file};
 
     #[test]
-    fn both_ways_of_asking_agree() {
+    fn both_methods_agree() {
         let file = written_file(3 * 4096 + 1);
         let by_mincore = pages_by_mincore(&file, file.metadata().unwrap().len()).unwrap();
         assert_eq!(by_mincore * page_bytes(), (3_u64 * 4096 + 1).next_multiple_of(page_bytes()));

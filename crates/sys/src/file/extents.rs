@@ -1,40 +1,40 @@
-//! Which of a file's blocks are really written: reading one that is not measures nothing.
+//! Which of a file's blocks are written: reading an unwritten one measures nothing.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-use super::calls::{retried, unless_unknown};
+use crate::calls::{retried, unless_unknown};
 
 /// `FS_IOC_FIEMAP` of linux/fs.h: `_IOWR('f', 11, struct fiemap)`, whose head is 32 bytes long.
 const FS_IOC_FIEMAP: libc::c_ulong = 0xC020_660B;
-/// Flags of linux/fiemap.h: write what is dirty first, so that nothing is waiting for its blocks.
+/// Flags of linux/fiemap.h: write dirty data first, so that no block is unallocated.
 const FIEMAP_FLAG_SYNC: u32 = 1;
 const FIEMAP_EXTENT_LAST: u32 = 1;
-/// The place is unknown, not yet allocated, compressed or encrypted, not aligned, or inside metadata.
+/// The place is unknown, unallocated, compressed or encrypted, not aligned, or inside metadata.
 const FIEMAP_EXTENT_ELSEWHERE: u32 = 0x2 | 0x4 | FIEMAP_EXTENT_ENCODED | 0x80 | 0x100 | 0x200 | 0x400;
-/// What is there is not the data as it is: it is compressed or encrypted.
+/// The data are compressed or encrypted.
 const FIEMAP_EXTENT_ENCODED: u32 = 0x8;
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
 const FIEMAP_EXTENT_SHARED: u32 = 0x2000;
 
-/// Extents that are asked for at a time: 14 kB, and few files have more.
+/// Extents to request at a time: 14 kB, and few files have more.
 const AT_A_TIME: usize = 256;
 
-/// What the blocks of a file are. Bytes that are in none of these are holes.
+/// The kinds of a file's blocks. Bytes in none of these are holes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extents {
-    /// Pieces that the file is in.
+    /// The number of extents.
     pub count: u32,
     /// Bytes that are written, as they are and in blocks of their own.
     pub written_bytes: u64,
-    /// Bytes that are reserved and read as zero without the device being asked.
+    /// Bytes that are reserved and read as zero without access to the device.
     pub unwritten_bytes: u64,
-    /// Bytes that are somewhere else: inside metadata, compressed, encrypted, not yet allocated, or unknown.
+    /// Bytes that are inside metadata, compressed, encrypted, not yet allocated, or unknown.
     pub other_bytes: u64,
     /// Of those, bytes that are compressed or encrypted.
     pub encoded_bytes: u64,
-    /// Bytes, of any of the kinds above, that another file shares.
+    /// Bytes, of any kind above, that another file shares.
     pub shared_bytes: u64,
 }
 
@@ -62,35 +62,25 @@ struct Map {
     extents: [Extent; AT_A_TIME],
 }
 
-/// What the blocks of the whole file are, after what is dirty has been written; `None` where the file system does not
-/// say.
-///
-/// # Errors
-/// What the kernel said, such as `EIO` from writing what was dirty.
+/// The kinds of all blocks of the file, after its dirty data has been written; `None` if the file system does not
+/// report them.
 pub fn extents(file: &File) -> io::Result<Option<Extents>> {
     let mut sum = Extents::default();
     let mut start = 0;
-    let mut map = Box::new(Map {
-        start,
-        length: 0,
-        flags: 0,
-        mapped: 0,
-        room: 0,
-        reserved: 0,
-        extents: [Extent::default(); AT_A_TIME],
-    });
     loop {
-        map.start = start;
-        map.length = u64::MAX - start;
-        map.flags = FIEMAP_FLAG_SYNC;
-        map.mapped = 0;
-        map.room = u32::try_from(AT_A_TIME).unwrap_or(0);
-        let asked = retried(|| {
-            // SAFETY: the struct is live and writable, laid out as the request wants it, and `room` is the number of
-            // extents that it has room for.
-            unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut *map) }
+        let mut map = Box::new(Map {
+            start,
+            length: u64::MAX - start,
+            flags: FIEMAP_FLAG_SYNC,
+            mapped: 0,
+            room: u32::try_from(AT_A_TIME).unwrap_or(0),
+            reserved: 0,
+            extents: [Extent::default(); AT_A_TIME],
         });
-        if unless_unknown(asked)?.is_none() {
+        // SAFETY: the struct is live and writable, laid out as the request needs it, and `room` is the number of
+        // extents that it has room for.
+        let answer = retried(|| unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut *map) });
+        if unless_unknown(answer)?.is_none() {
             return Ok(None);
         }
         let found = &map.extents[..(map.mapped as usize).min(AT_A_TIME)];
@@ -98,7 +88,7 @@ pub fn extents(file: &File) -> io::Result<Option<Extents>> {
             add(&mut sum, extent);
         }
         match found.last() {
-            // A file system that repeats itself must not keep us here for ever.
+            // A file system that repeats itself must not cause an endless loop.
             Some(last) if last.flags & FIEMAP_EXTENT_LAST == 0 && last.logical.saturating_add(last.length) > start => {
                 start = last.logical.saturating_add(last.length);
             }
@@ -130,30 +120,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_structs_are_laid_out_as_the_kernel_has_them() {
+    fn the_structs_have_the_kernels_layout() {
         assert_eq!(size_of::<Extent>(), 56);
         assert_eq!(std::mem::offset_of!(Map, extents), 32);
     }
 
     #[test]
-    fn every_kind_of_extent_is_counted_where_it_belongs() {
-        let of = |flags: u32| {
+    fn every_kind_of_extent_is_counted() {
+        let counted = |flags: u32| {
             let mut sum = Extents::default();
             add(&mut sum, &Extent { length: 10, flags, ..Extent::default() });
-            (sum.written_bytes, sum.unwritten_bytes, sum.other_bytes, sum.shared_bytes)
+            [sum.written_bytes, sum.unwritten_bytes, sum.other_bytes, sum.encoded_bytes, sum.shared_bytes]
         };
-        assert_eq!(of(FIEMAP_EXTENT_LAST), (10, 0, 0, 0));
-        assert_eq!(of(0x1000), (10, 0, 0, 0), "merged from several");
-        assert_eq!(of(FIEMAP_EXTENT_UNWRITTEN), (0, 10, 0, 0));
-        assert_eq!(of(FIEMAP_EXTENT_SHARED), (10, 0, 0, 10));
-        for elsewhere in [0x2, 0x2 | 0x4, 0x8, 0x80 | 0x8, 0x100 | 0x200, 0x100 | 0x400] {
-            assert_eq!(of(elsewhere), (0, 0, 10, 0), "{elsewhere:#x}");
+        assert_eq!(counted(FIEMAP_EXTENT_LAST), [10, 0, 0, 0, 0]);
+        assert_eq!(counted(0x1000), [10, 0, 0, 0, 0], "merged from several");
+        assert_eq!(counted(FIEMAP_EXTENT_UNWRITTEN), [0, 10, 0, 0, 0]);
+        assert_eq!(counted(FIEMAP_EXTENT_SHARED), [10, 0, 0, 0, 10]);
+        for (elsewhere, encoded) in [(0x2, 0), (0x6, 0), (0x8, 10), (0x88, 10), (0x300, 0), (0x500, 0)] {
+            assert_eq!(counted(elsewhere), [0, 0, 10, encoded, 0], "{elsewhere:#x}");
         }
-        let encoded = |flags: u32| {
-            let mut sum = Extents::default();
-            add(&mut sum, &Extent { length: 10, flags, ..Extent::default() });
-            sum.encoded_bytes
-        };
-        assert_eq!([0x8, 0x80 | 0x8, 0x2 | 0x4, 0x1].map(encoded), [10, 10, 0, 0]);
     }
 }

@@ -3,7 +3,7 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// A directory of this test's own, gone with it.
+/// A directory of this test alone, removed with it.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -24,12 +24,12 @@ impl Drop for Scratch {
     }
 }
 
-/// A file without a name in the directory for temporary files.
+/// An unnamed file in the directory for temporary files.
 pub(crate) fn unnamed_file() -> File {
     unnamed(&std::env::temp_dir(), OsStr::new(&format!("assay-sys-{}", std::process::id()))).unwrap()
 }
 
-/// One of this many bytes, all written.
+/// An unnamed file of this many bytes, all written.
 pub(crate) fn written_file(bytes: usize) -> File {
     let mut file = unnamed_file();
     let content: Vec<u8> = (0..bytes).map(|at| u8::try_from(at % 251).unwrap()).collect();
@@ -37,12 +37,12 @@ pub(crate) fn written_file(bytes: usize) -> File {
     file
 }
 
-/// The same file opened anew, as another process would.
+/// The same file opened again, as another process would.
 pub(crate) fn reopened(file: &File, write: bool, direct: bool) -> io::Result<File> {
     open(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())), write, direct, false)
 }
 
-/// Says, loudly, that the running test, or a part of it, cannot be made here.
+/// Reports that the running test, or a part of it, cannot run here.
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "the tests' own switch")]
 pub(crate) fn skip(why: impl std::fmt::Display) {
@@ -55,7 +55,7 @@ pub(crate) fn skip(why: impl std::fmt::Display) {
     }
 }
 
-/// The same file opened for direct I/O, or said why not and opened as any other.
+/// The same file opened for direct I/O, or without if that is not possible.
 pub(crate) fn direct_if_possible(file: &File) -> File {
     if space(&std::env::temp_dir()).unwrap().magic == TMPFS {
         skip(format_args!("{} is in memory: its pages are the file", std::env::temp_dir().display()));
@@ -87,22 +87,20 @@ fn an_unnamed_file_leaves_nothing_and_can_be_opened_anew() {
     let scratch = Scratch::new("unnamed");
     let file = unnamed(scratch.path(), OsStr::new("fallback")).unwrap();
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
-    file.write_at(b"told", 0).unwrap();
+    file.write_at(b"data", 0).unwrap();
     let again = reopened(&file, false, false).unwrap();
-    let mut heard = [0; 4];
-    again.read_exact_at(&mut heard, 0).unwrap();
-    assert_eq!(&heard, b"told");
+    let mut read = [0; 4];
+    again.read_exact_at(&mut read, 0).unwrap();
+    assert_eq!(&read, b"data");
     assert!(again.write_at(b"x", 0).is_err(), "opened for reading only");
     assert!(unnamed(&scratch.path().join("missing"), OsStr::new("fallback")).is_err());
 }
 
 #[test]
-fn the_fallback_never_takes_what_is_there() {
+fn the_fallback_never_takes_an_existing_file() {
     use std::os::unix::fs::PermissionsExt;
     let scratch = Scratch::new("fallback");
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600);
-    let file = named_for_a_moment(&options, scratch.path(), OsStr::new("name")).unwrap();
+    let file = create_and_unlink(scratch.path(), OsStr::new("name")).unwrap();
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 
@@ -110,13 +108,13 @@ fn the_fallback_never_takes_what_is_there() {
     std::fs::write(&precious, "mine").unwrap();
     std::os::unix::fs::symlink(scratch.path().join("elsewhere"), scratch.path().join("link")).unwrap();
     for taken in ["precious", "link"] {
-        let refused = named_for_a_moment(&options, scratch.path(), OsStr::new(taken)).unwrap_err();
+        let refused = create_and_unlink(scratch.path(), OsStr::new(taken)).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists, "{taken}");
     }
     assert_eq!(std::fs::read(&precious).unwrap(), b"mine");
     assert!(!scratch.path().join("elsewhere").exists());
     for elsewhere in ["../name", "", ".", "..", "a/b"] {
-        let refused = named_for_a_moment(&options, scratch.path(), OsStr::new(elsewhere)).unwrap_err();
+        let refused = create_and_unlink(scratch.path(), OsStr::new(elsewhere)).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{elsewhere}");
     }
 }
@@ -131,10 +129,7 @@ fn kernels_and_file_systems_without_unnamed_files_are_known_by_their_errors() {
 #[test]
 fn flags_of_an_opened_file_are_those_asked_for() {
     let file = written_file(4096);
-    let flags_of = |file: &File| {
-        // SAFETY: this `fcntl` takes no argument, and the descriptor lives as long as `file`.
-        retried(|| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) }).unwrap()
-    };
+    let flags_of = |file: &File| status_flags(file).unwrap();
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     let plain = flags_of(&open(&path, false, false, false).unwrap());
     assert_eq!(plain & (libc::O_ACCMODE | libc::O_DIRECT | libc::O_DSYNC), libc::O_RDONLY);
@@ -154,7 +149,7 @@ fn flags_of_an_opened_file_are_those_asked_for() {
 fn what_direct_io_is_aligned_to_holds() {
     let file = direct_if_possible(&written_file(1 << 20));
     let Some(alignment) = direct_alignment(&file).unwrap() else {
-        skip("the kernel or the file system does not say what direct I/O is aligned to");
+        skip("the kernel or the file system does not report the alignment of direct I/O");
         return;
     };
     assert!(alignment.offset_bytes == 0 || alignment.offset_bytes.is_power_of_two(), "{alignment:?}");
@@ -182,7 +177,7 @@ fn extents_of_a_written_a_reserved_and_a_sparse_file_differ() {
     let bytes = 1 << 20;
     let written = written_file(bytes);
     let Some(extents_of_written) = extents(&written).unwrap() else {
-        skip(format_args!("{} does not tell where its files' blocks are", std::env::temp_dir().display()));
+        skip(format_args!("{} does not report where its files' blocks are", std::env::temp_dir().display()));
         return;
     };
     assert_eq!(extents_of_written.written_bytes + extents_of_written.other_bytes, bytes as u64);
@@ -224,7 +219,7 @@ fn a_file_of_many_pieces_is_counted_to_its_end() {
 }
 
 #[test]
-fn what_is_in_the_page_cache_is_seen() {
+fn the_page_cache_is_measured() {
     let bytes = 1 << 20;
     let file = written_file(bytes);
     assert_eq!(cached_bytes(&file).unwrap(), bytes as u64, "just written");
@@ -243,18 +238,16 @@ fn what_is_in_the_page_cache_is_seen() {
 }
 
 #[test]
-fn copy_on_write_is_refused_where_there_is_any() {
-    // A file system without copy-on-write does not know the flag; btrfs does. Either way nothing breaks, and what is
-    // said is what the inode says.
+fn copy_on_write_is_refused_where_it_exists() {
+    // A file system without copy-on-write does not know the flag; btrfs does. Either way the result is what the inode
+    // has.
     let file = unnamed_file();
     let refused = refuse_copy_on_write(&file).unwrap();
     assert_eq!(refused, inode_flags(&file).is_ok_and(|flags| flags & FS_NOCOW_FL != 0));
-    assert_eq!(FS_IOC_GETFLAGS, 0x8008_6601, "as linux/fs.h comes to on 64-bit x86 and Arm");
-    assert_eq!(FS_IOC_SETFLAGS, 0x4008_6602);
 }
 
 #[test]
-fn a_file_knows_whether_it_was_opened_past_the_page_cache() {
+fn direct_files_are_recognised() {
     let file = written_file(4096);
     assert!(!is_direct(&reopened(&file, true, false).unwrap()).unwrap());
     if let Ok(direct) = reopened(&file, true, true) {

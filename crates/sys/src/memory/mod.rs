@@ -1,4 +1,4 @@
-//! Anonymous memory for working sets: aligned, of a stated page size, and honest about what was obtained.
+//! Anonymous memory for working sets: aligned and of a stated page size.
 
 pub mod copy;
 pub mod numbers;
@@ -7,23 +7,25 @@ pub mod pages;
 use std::io;
 use std::ptr::NonNull;
 
+use crate::calls::outcome;
+
 /// Size and alignment of a huge page on x86-64 and most of aarch64.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Size of a base page on x86-64. Where they are larger (some of aarch64) the kernel rounds what it is asked for up.
+/// Size of a base page on x86-64. Where they are larger (some of aarch64) the kernel rounds sizes up.
 pub const BASE_PAGE_BYTES: usize = 4096;
 
-/// Which pages to ask for.
+/// The page size to request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageSize {
     /// The base page, huge ones forbidden.
     Base,
-    /// Huge pages of 2 MiB: transparent ones, asked for by `madvise`; where the kernel refuses those, ones that were
-    /// reserved (`vm.nr_hugepages`), if there are enough of them.
+    /// Huge pages of 2 MiB: transparent ones, requested by `madvise`; if the kernel refuses those, reserved ones
+    /// (`vm.nr_hugepages`), if there are enough.
     Huge,
 }
 
-/// A private anonymous mapping, aligned to a page, zero until written. Freed when dropped.
+/// A private anonymous mapping, aligned to a page, zero until written, freed when dropped.
 #[derive(Debug)]
 pub struct Region {
     /// The whole mapping, slack included.
@@ -38,13 +40,9 @@ pub struct Region {
 unsafe impl Send for Region {}
 
 impl Region {
-    /// Maps `bytes` (rounded up to a huge page, and aligned to one) and asks for pages of this size. The thread that is to own the pages must
-    /// be the one that calls this and the first to write them: only reserved pages are taken at once.
-    ///
-    /// # Errors
-    /// What the kernel said, `ENOMEM` above all.
+    /// Maps `bytes`, rounded up to a huge page and aligned to one, and requests pages of this size. The thread that is
+    /// to own the pages must call this and be the first to write them: only reserved pages are taken at once.
     pub fn map(bytes: usize, pages: PageSize) -> io::Result<Self> {
-        let too_large = || io::Error::from_raw_os_error(libc::ENOMEM);
         let bytes = bytes.max(1).checked_next_multiple_of(HUGE_PAGE_BYTES).ok_or_else(too_large)?;
         if pages == PageSize::Huge
             && refuses_transparent_pages()
@@ -53,65 +51,39 @@ impl Region {
             return Ok(reserved);
         }
         let mapping_bytes = bytes.checked_add(HUGE_PAGE_BYTES).ok_or_else(too_large)?;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: an anonymous mapping at an address of the kernel's choice touches no memory of ours.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), mapping_bytes, protection, flags, -1, 0) };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let mapping = NonNull::new(address.cast::<u8>()).ok_or_else(too_large)?;
+        let mapping = map_anonymous(mapping_bytes, libc::MAP_NORESERVE)?;
         let slack = mapping.align_offset(HUGE_PAGE_BYTES);
         // SAFETY: the slack is below one huge page, and the mapping is one huge page longer than `bytes`.
         let start = unsafe { mapping.add(slack) };
         let region = Self { mapping, mapping_bytes, start, bytes };
-        let advice = if pages == PageSize::Huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
-        // SAFETY: the range lies inside the mapping, and the advice changes no contents. A kernel without huge pages
-        // refuses it, which `huge_share` will show.
-        unsafe { libc::madvise(start.as_ptr().cast(), bytes, advice) };
+        // A kernel without huge pages refuses the advice, which `huge_share` will show.
+        let _ = region.advise(if pages == PageSize::Huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE });
         Ok(region)
     }
 
-    /// A mapping in base pages that is no larger than it must be: `bytes` rounded up to a base page, beginning at one.
-    ///
-    /// # Errors
-    /// As [`Region::map`].
+    /// A mapping in base pages: `bytes` rounded up to one, and aligned to one.
     pub fn of_base_pages(bytes: usize) -> io::Result<Self> {
-        let too_large = || io::Error::from_raw_os_error(libc::ENOMEM);
         let bytes = bytes.max(1).checked_next_multiple_of(BASE_PAGE_BYTES).ok_or_else(too_large)?;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: an anonymous mapping at an address of the kernel's choice touches no memory of ours.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let start = NonNull::new(address.cast::<u8>()).ok_or_else(too_large)?;
-        // Several that lie side by side could be given a huge page in common.
-        // SAFETY: the range is the mapping that was just made, and the advice changes no contents.
-        unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
-        Ok(Self { mapping: start, mapping_bytes: bytes, start, bytes })
+        let start = map_anonymous(bytes, libc::MAP_NORESERVE)?;
+        let region = Self { mapping: start, mapping_bytes: bytes, start, bytes };
+        // Several adjacent ones could get a common huge page.
+        let _ = region.advise(libc::MADV_NOHUGEPAGE);
+        Ok(region)
     }
 
-    /// A mapping in huge pages that were reserved, all of them taken now: a page that is missing when it is first written
-    /// would end the process. `bytes` is a multiple of [`HUGE_PAGE_BYTES`].
-    ///
-    /// # Errors
-    /// What the kernel said: `ENOMEM` where too few are free, `EFAULT` where this node or control group has too few,
-    /// `EINVAL` before Linux 5.14.
+    /// A mapping in reserved huge pages, all of them taken now: a page that is missing when it is first written would
+    /// end the process. `bytes` is a multiple of [`HUGE_PAGE_BYTES`]. Fails with `ENOMEM` if too few are free, `EFAULT`
+    /// if this node or control group has too few, and `EINVAL` before Linux 5.14.
     fn of_reserved_pages(bytes: usize) -> io::Result<Self> {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB | libc::MAP_HUGE_2MB;
-        // SAFETY: an anonymous mapping at an address of the kernel's choice touches no memory of ours.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let start = NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        let start = map_anonymous(bytes, libc::MAP_HUGETLB | libc::MAP_HUGE_2MB)?;
         let region = Self { mapping: start, mapping_bytes: bytes, start, bytes };
-        // SAFETY: the range is the mapping that was just made, and it is zero before and after.
-        let refused = unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) };
-        if refused == 0 { Ok(region) } else { Err(io::Error::last_os_error()) }
+        region.advise(libc::MADV_POPULATE_WRITE)?;
+        Ok(region)
+    }
+
+    fn advise(&self, advice: libc::c_int) -> io::Result<()> {
+        // SAFETY: the range lies inside the mapping, and no advice that is given here changes its contents.
+        outcome(unsafe { libc::madvise(self.start.as_ptr().cast(), self.bytes, advice) }).map(drop)
     }
 
     /// Its length in bytes.
@@ -119,7 +91,7 @@ impl Region {
         self.bytes
     }
 
-    /// Never: a region has at least one page.
+    /// Always false: a region has at least one page.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -130,41 +102,36 @@ impl Region {
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 
-    /// Its bytes, to write.
+    /// Its bytes, writable.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `&mut self` makes this the only access.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 
-    /// Asks the kernel, once, to put huge pages in place of the base pages that it has: for memory that has been
-    /// written and did not get any, because there was none free at that moment or they are switched off
-    /// (`MADV_COLLAPSE`, Linux 6.1; it heeds no setting but this region's advice).
-    ///
-    /// # Errors
-    /// What the kernel said; then some pages may have been replaced, or none.
+    /// Asks the kernel, once, to replace the base pages of written memory by huge pages, which were missing or disabled
+    /// when it was written (`MADV_COLLAPSE`, Linux 6.1; it heeds no setting but this region's advice). After an error
+    /// some pages may have been replaced.
     pub fn collapse(&self) -> io::Result<()> {
-        // SAFETY: the range lies inside the mapping, and its contents stay as they are.
-        let refused = unsafe { libc::madvise(self.start.as_ptr().cast(), self.bytes, libc::MADV_COLLAPSE) };
-        if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        self.advise(libc::MADV_COLLAPSE)
     }
 
-    /// Where it begins, for the parts of it that are lent to the kernel.
+    /// Its address, for the parts that are lent to the kernel.
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// Which share of it is in huge pages now, from /proc/self/smaps; `None` where that cannot be read.
+    /// The share of it that is in huge pages now, from /proc/self/smaps; `None` if that cannot be read.
     pub fn huge_share(&self) -> Option<f64> {
         self.place().huge_share()
     }
 
-    /// Where it is, for who does not hold it.
+    /// Its address range, for code that does not hold it.
     pub fn place(&self) -> Place {
         Place { start: self.start.as_ptr() as u64, bytes: self.bytes as u64 }
     }
 }
 
-/// Where a [`Region`] is, or was.
+/// The address range of a [`Region`] that may have been freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     start: u64,
@@ -172,8 +139,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Which share of it is in huge pages now, from /proc/self/smaps; `None` where that cannot be read. Nothing where the
-    /// region is gone.
+    /// The share of it that is in huge pages now, from /proc/self/smaps; `None` if that cannot be read, 0 if the region
+    /// has been freed.
     pub fn huge_share(self) -> Option<f64> {
         let maps = std::fs::read_to_string("/proc/self/smaps").ok()?;
         Some(huge_bytes_of(&maps, self.start, self.bytes) as f64 / self.bytes as f64)
@@ -182,45 +149,44 @@ impl Place {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: exactly the range that `map` obtained, and nothing borrows it any more.
+        // SAFETY: exactly the range that was mapped, and nothing borrows it any more.
         unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapping_bytes) };
     }
 }
 
-/// From now on every page that this thread touches first comes from this memory node and from no other
-/// (`MPOL_BIND`; `numactl --membind` does the same to a process).
-///
-/// # Errors
-/// What the kernel said: `EINVAL` for a node that is not there or that this process may not use, `EPERM` where the call
-/// is forbidden, `ENOSYS` where the kernel knows no nodes.
+fn too_large() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENOMEM)
+}
+
+/// A private anonymous mapping, readable and writable.
+fn map_anonymous(bytes: usize, flags: libc::c_int) -> io::Result<NonNull<u8>> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: an anonymous mapping at an address of the kernel's choice touches no memory of ours.
+    let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    if address == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(address.cast::<u8>()).ok_or_else(too_large)
+}
+
+/// From now on every page that this thread touches first comes from this memory node alone (`MPOL_BIND`, like `numactl
+/// --membind`). Fails with `EINVAL` for a node that is missing or not allowed, `EPERM` if the call is forbidden, and
+/// `ENOSYS` if the kernel has no nodes.
 pub fn bind_thread_to_node(node: u32) -> io::Result<()> {
-    let mask = NodeMask::of(node);
-    // SAFETY: the mask is as long as is said and outlives the call, which only reads it.
-    let refused = unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, mask.0.as_ptr(), mask.bits()) };
-    if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    let (word, bit) = (node / libc::c_ulong::BITS, node % libc::c_ulong::BITS);
+    let mut mask: Vec<libc::c_ulong> = vec![0; word as usize + 1];
+    mask[word as usize] = 1 << bit;
+    // The kernel subtracts one from the number of bits (mempolicy(2), notes).
+    let bits = mask.len() as libc::c_ulong * libc::c_ulong::from(libc::c_ulong::BITS) + 1;
+    // SAFETY: the mask has this number of bits and outlives the call, which only reads it.
+    outcome(unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, mask.as_ptr(), bits) }).map(drop)
 }
 
-/// A set of memory nodes as the kernel reads it.
-struct NodeMask(Vec<libc::c_ulong>);
-
-impl NodeMask {
-    fn of(node: u32) -> Self {
-        let (word, bit) = (node / libc::c_ulong::BITS, node % libc::c_ulong::BITS);
-        let mut words = vec![0; word as usize + 1];
-        words[word as usize] = 1 << bit;
-        Self(words)
-    }
-
-    /// The number of bits that the kernel is to look at: it takes one off what it is told (mempolicy(2), notes).
-    fn bits(&self) -> libc::c_ulong {
-        self.0.len() as libc::c_ulong * libc::c_ulong::from(libc::c_ulong::BITS) + 1
-    }
-}
-
-/// What smaps calls transparent and reserved huge pages of a private mapping (kernel, `filesystems/proc.rst`).
+/// The fields of smaps for transparent and reserved huge pages of a private mapping (kernel, `filesystems/proc.rst`).
 const HUGE_FIELDS: [&str; 2] = ["AnonHugePages:", "Private_Hugetlb:"];
 
-/// Whether the kernel gives nobody transparent huge pages, or not to this process; `false` where it does not say.
+/// Whether the kernel refuses transparent huge pages to all processes or to this one; `false` if unknown.
 fn refuses_transparent_pages() -> bool {
     // SAFETY: it reads one setting of this process, whose other arguments must be zero.
     let disabled = unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) } == 1;
@@ -228,12 +194,13 @@ fn refuses_transparent_pages() -> bool {
     disabled || setting.is_ok_and(|setting| is_never(&setting))
 }
 
-/// Whether `never` is what is chosen of `always madvise [never]`.
+/// Whether `never` is the choice, as in `always madvise [never]`.
 fn is_never(setting: &str) -> bool {
     setting.split_ascii_whitespace().any(|word| word == "[never]")
 }
 
-/// Bytes in huge pages, transparent or reserved, of the mappings that overlap `[start, start + bytes)`, from the text of smaps, at most `bytes`.
+/// Bytes in huge pages, transparent or reserved, of the mappings that overlap `[start, start + bytes)`, from the text
+/// of smaps; at most `bytes`.
 fn huge_bytes_of(smaps: &str, start: u64, bytes: u64) -> u64 {
     let mut inside = false;
     let mut huge = 0;
@@ -272,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_larger_than_it_must_be_is_in_base_pages() {
+    fn a_mapping_in_base_pages_is_no_larger_than_necessary() {
         for (bytes, rounded) in
             [(0, 4096), (1, 4096), (4096, 4096), (3 << 20, 3 << 20), ((3 << 20) + 1, (3 << 20) + 4096)]
         {
@@ -294,7 +261,7 @@ mod tests {
                 region.as_mut_slice().fill(7);
                 assert!(region.as_slice().iter().all(|byte| *byte == 7));
             }
-            // None is reserved, the group may have none, or the kernel is too old.
+            // No page is reserved, the group may have none, or the kernel is too old.
             Err(error) => {
                 let known = [libc::ENOMEM, libc::EFAULT, libc::EINVAL, libc::EPERM];
                 assert!(error.raw_os_error().is_some_and(|error| known.contains(&error)), "{error}");
@@ -304,16 +271,16 @@ mod tests {
     }
 
     #[test]
-    fn transparent_pages_are_refused_only_where_never_is_chosen() {
+    fn transparent_pages_are_refused_only_if_never_is_chosen() {
         assert!(is_never("always madvise [never]\n"));
         assert!(!is_never("always [madvise] never\n") && !is_never("[always] madvise never") && !is_never(""));
     }
 
     #[test]
-    fn a_region_that_was_collapsed_holds_what_it_held() {
+    fn a_collapsed_region_keeps_its_contents() {
         let mut region = Region::map(4 << 20, PageSize::Huge).unwrap();
         region.as_mut_slice().fill(7);
-        // An older kernel knows no such advice, and one under pressure has no pages: both are no harm.
+        // An older kernel lacks this advice, and one under pressure has no pages.
         if region.collapse().is_ok() {
             assert!(region.huge_share().is_none_or(|share| share > 0.0));
         }
@@ -321,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_bound_to_the_node_that_there_is_and_to_no_other() {
+    fn a_thread_is_bound_to_an_existing_node_only() {
         let bound = |node| std::thread::spawn(move || bind_thread_to_node(node).map(|()| policy())).join().unwrap();
         match bound(0) {
             Ok(policy) => assert_eq!(policy, (libc::MPOL_BIND, 1)),
@@ -335,7 +302,7 @@ mod tests {
     fn policy() -> (libc::c_int, libc::c_ulong) {
         let (mut mode, mut mask) = (-1, [0; 64]);
         let bits = 64 * libc::c_ulong::BITS;
-        // SAFETY: both are live and writable, and the mask is as long as is said; no address is asked about.
+        // SAFETY: both are live and writable, and the mask is as long as stated; no address is queried.
         unsafe { libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, mask.as_mut_ptr(), bits, 0, 0) };
         (mode, mask[0])
     }

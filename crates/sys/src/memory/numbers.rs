@@ -12,7 +12,7 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
-/// `f32` or `f64`: a number of which every pattern of bits is one, zero bits being zero.
+/// `f32` or `f64`: every bit pattern is a number, and zero bits are zero.
 pub trait Number: sealed::Sealed + Copy + Default + Send + 'static {}
 
 impl Number for f32 {}
@@ -30,11 +30,8 @@ pub struct Numbers<T> {
 
 impl<T: Number> Numbers<T> {
     /// Maps room for `len` numbers in pages of this size, the first of them at a multiple of `align` bytes and of no
-    /// larger power of two below [`HUGE_PAGE_BYTES`], so that an alignment that was asked for is not exceeded.
-    ///
-    /// # Errors
-    /// `InvalidInput` for an alignment that is no power of two, is below a number's, or above [`HUGE_PAGE_BYTES`]; else
-    /// what the kernel said, `ENOMEM` above all.
+    /// larger power of two below [`HUGE_PAGE_BYTES`], so that the requested alignment is not exceeded. Fails with
+    /// `InvalidInput` for an alignment that is not a power of two, below a number's, or above [`HUGE_PAGE_BYTES`].
     pub fn map(len: usize, align: usize, pages: PageSize) -> io::Result<Self> {
         if !align.is_power_of_two() || align < align_of::<T>() || align > HUGE_PAGE_BYTES {
             let what = format!("numbers cannot be aligned to {align} bytes");
@@ -58,8 +55,9 @@ impl<T: Number> Deref for Numbers<T> {
 
     fn deref(&self) -> &[T] {
         let first = self.region.as_slice()[self.offset..].as_ptr().cast();
-        // SAFETY: the region is at least `offset` bytes and `len` numbers long and initialised (zero at first); a number
-        // may have any bits. The region begins on a huge page and the offset is a multiple of a number's alignment.
+        // SAFETY: the region is at least `offset` bytes and `len` numbers long and initialised (zero at first); a
+        // number may have any bits. The region begins on a huge page and the offset is a multiple of a number's
+        // alignment.
         unsafe { std::slice::from_raw_parts(first, self.len) }
     }
 }

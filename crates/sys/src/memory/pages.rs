@@ -1,34 +1,31 @@
-//! Bytes that begin on a page, for what the kernel copies from and to.
-//!
-//! `REP MOVSB`, by which kernels copy where a processor says that it is fast, is fastest on Zen 3 to a place that lies in
-//! its page as the source does, somewhat slower to another whole cache line, and much slower to any other place. Data of
-//! sockets begins on pages in the kernel, and large blocks of a heap sixteen bytes behind the beginning of one. Memory whose
-//! size of pages matters is a [`Region`](crate::memory::Region).
+//! Bytes that begin on a page, for copies by the kernel. `REP MOVSB`, which kernels use for them, is fastest on Zen 3
+//! to a place at the same offset in its page as the source; data of sockets begins on pages in the kernel, and large
+//! heap blocks 16 bytes behind. Memory whose page size matters is a [`Region`](crate::memory::Region).
 
 use std::ops::{Deref, DerefMut};
 
-/// The smallest page of any machine that Linux runs on here.
+/// The smallest page of any supported machine.
 const PAGE_BYTES: usize = 4096;
 
-/// So many bytes, the first of them on a page.
+/// Bytes of which the first is on a page.
 #[derive(Debug)]
 pub struct Pages {
     memory: Box<[u8]>,
-    /// Bytes in front of the first.
+    /// Bytes before the first.
     skipped: usize,
     bytes: usize,
 }
 
 impl Pages {
-    /// Zeros.
+    /// Zeroed bytes.
     pub fn zeroed(bytes: usize) -> Self {
         let memory: Box<[u8]> = vec![0; bytes + PAGE_BYTES - 1].into();
-        // Where the address cannot be told (in constants alone) it is not aligned, and all the same right.
+        // If the address is unknown (only in constants) it is not aligned, but still valid.
         let skipped = memory.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES - 1);
         Self { memory, skipped, bytes }
     }
 
-    /// A copy.
+    /// A copy of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         let mut pages = Self::zeroed(bytes.len());
         pages.copy_from_slice(bytes);
@@ -61,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_begin_on_a_page_wherever_they_go() {
+    fn they_begin_on_a_page_when_copied_and_moved() {
         for bytes in [0, 1, 14, 4095, 4096, 4097, 1 << 17, (1 << 20) + 3] {
             let mut pages = Pages::zeroed(bytes);
             assert!(pages.len() == bytes && pages.iter().all(|byte| *byte == 0));

@@ -1,8 +1,4 @@
-//! What the kernel says of a network interface that sysfs does not, which offloads are on; and what it says of TCP
-//! connections ([`tcp`]) and of paths ([`path`]). Many datagrams a system call ([`datagrams`]), sends that spare their copy ([`zero_copy`]), and
-//! how a thread waits for a socket ([`wait`]).
-//!
-//! Sockets otherwise are safe through the standard library.
+//! Network interfaces and sockets, as far as sysfs and the standard library do not cover them.
 
 pub mod datagrams;
 pub mod path;
@@ -14,6 +10,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
 
+use crate::calls::outcome;
+
 /// `SIOCETHTOOL` (`linux/sockios.h`).
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 
@@ -23,9 +21,9 @@ const GET_FLAGS: u32 = 0x25;
 /// `ETH_FLAG_LRO` (`linux/ethtool.h`).
 const FLAG_LRO: u32 = 1 << 15;
 
-/// Features with a question of their own (`linux/ethtool.h`): `ETHTOOL_GRXCSUM`, `GTXCSUM`, `GSG`, `GTSO`, `GGSO`,
+/// Features with a request of their own (`linux/ethtool.h`): `ETHTOOL_GRXCSUM`, `GTXCSUM`, `GSG`, `GTSO`, `GGSO`,
 /// `GGRO`.
-const QUESTIONS: &[(&str, u32)] = &[
+const FEATURES: &[(&str, u32)] = &[
     ("rx_checksum", 0x14),
     ("tx_checksum", 0x16),
     ("scatter_gather", 0x18),
@@ -41,17 +39,14 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// The offloads of an interface that are on: `rx_checksum`, `tx_checksum`, `scatter_gather`, `tso`, `gso`, `gro`,
-/// `lro`. One that the kernel does not know is not on.
-///
-/// # Errors
-/// There is no such interface, or it answers none of the questions.
+/// The active offloads of an interface: `rx_checksum`, `tx_checksum`, `scatter_gather`, `tso`, `gso`, `gro`, `lro`.
+/// Fails if the interface does not exist or reports none of them.
 pub fn offloads(interface: &str) -> io::Result<Vec<&'static str>> {
     let socket = UnixDatagram::unbound()?;
     let mut on = Vec::new();
     let mut refused = None;
     let mut answered = false;
-    for &(name, command) in QUESTIONS {
+    for &(name, command) in FEATURES {
         match ask(&socket, interface, command) {
             Ok(value) => {
                 answered = true;
@@ -70,28 +65,22 @@ pub fn offloads(interface: &str) -> io::Result<Vec<&'static str>> {
     }
 }
 
-/// The longest packet of an interface, in bytes: of one in this process's network, which is not always what sysfs shows.
-///
-/// # Errors
-/// There is no such interface.
+/// The MTU of an interface in this process's network namespace, in bytes; sysfs may show another namespace.
 pub fn mtu(interface: &str) -> io::Result<u32> {
     let socket = UnixDatagram::unbound()?;
     let mut request = request_about(interface)?;
     // SAFETY: the request is live and writable for the call, which fills in its number.
-    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
-    if status != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    outcome(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) })?;
     // SAFETY: the kernel has filled in this member, and any bits are a number.
     let bytes = unsafe { request.ifr_ifru.ifru_mtu };
     u32::try_from(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// A question about an interface of this name.
+/// A request about an interface of this name.
 fn request_about(interface: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all-zero bytes are a valid `ifreq`: an array of characters and a union of plain data.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The name ends with a NUL, so one that fills the field is none.
+    // The name ends with a NUL, so one that fills the field is invalid.
     if interface.is_empty() || interface.len() >= request.ifr_name.len() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("'{interface}' is no name of an interface")));
     }
@@ -101,15 +90,14 @@ fn request_about(interface: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// One question to the driver.
+/// One request to the driver.
 fn ask(socket: &UnixDatagram, interface: &str, command: u32) -> io::Result<u32> {
     let mut value = EthtoolValue { command, data: 0 };
     let mut request = request_about(interface)?;
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: the request and the value that it points to are live and writable for the call, and of the form that
-    // these commands take: the kernel writes no more than the value's second word.
-    let status = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
-    if status == 0 { Ok(value.data) } else { Err(io::Error::last_os_error()) }
+    // SAFETY: the request and the value that it points to are live and writable for the call, and of the type that
+    // these commands take: the kernel writes at most the value's second word.
+    outcome(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) }).map(|_| value.data)
 }
 
 #[cfg(test)]
@@ -117,15 +105,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loopback_cuts_and_checks_nothing_itself() {
-        // Loopback hands over whole buffers: these are fixed on in the kernel's driver (drivers/net/loopback.c).
+    fn loopback_has_fixed_offloads() {
+        // These are fixed in the kernel's driver (drivers/net/loopback.c).
         let on = offloads("lo").unwrap();
         assert!(on.contains(&"tx_checksum") && on.contains(&"scatter_gather"), "{on:?}");
-        assert!(on.iter().all(|name| *name == "lro" || QUESTIONS.iter().any(|(known, _)| known == name)));
+        assert!(on.iter().all(|name| *name == "lro" || FEATURES.iter().any(|(known, _)| known == name)));
     }
 
     #[test]
-    fn the_longest_packet_is_what_sysfs_says() {
+    fn the_mtu_is_that_of_sysfs() {
         let found = mtu("lo").unwrap();
         assert!(found >= 1280, "{found}");
         let shown = std::fs::read_to_string("/sys/class/net/lo/mtu").ok().and_then(|text| text.trim().parse().ok());
@@ -133,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_that_is_not_there_is_an_error() {
+    fn a_missing_interface_is_an_error() {
         assert!(mtu("none-such").is_err());
         assert!(offloads("none-such").is_err());
         assert!(offloads("").is_err());

@@ -1,38 +1,31 @@
-//! What the kernel knows of the path of a connected socket: the longest packet that it takes, and how that was found out.
+//! The path of a connected socket: its MTU, and how that is discovered.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
-/// The longest packet, in bytes, that the path of a connected socket takes as far as this host knows (`IP_MTU`,
-/// `IPV6_MTU`): what the interface takes, or less where a router has said so. `None` where the kernel does not say.
-///
-/// A router whose word does not get through makes it too large, and what is longer than the path takes vanishes.
+use crate::calls::socket_option;
+
+/// The path MTU of a connected socket, in bytes, as far as this host knows (`IP_MTU`, `IPV6_MTU`): the interface's, or
+/// less if a router has reported so. It is too large if a router's reports are filtered. `None` if the kernel does not
+/// report it.
 pub fn path_mtu(socket: &impl AsFd) -> Option<u32> {
-    let six = option(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU);
-    // A connection of version 4 through a socket of version 6 has an MTU of version 4.
-    let found = six.or_else(|_| option(socket, libc::IPPROTO_IP, libc::IP_MTU)).ok()?;
-    u32::try_from(found).ok().filter(|bytes| *bytes > 0)
+    u32::try_from(option(socket, libc::IPV6_MTU, libc::IP_MTU).ok()?).ok().filter(|bytes| *bytes > 0)
 }
 
-/// How a socket finds out what its path takes (`IP_MTU_DISCOVER`, `ip(7)`): `off` lets routers cut packets, `want` lets
-/// them say that one is too long and cuts what is longer here, `do` refuses what is longer, `probe` sends it all the same,
-/// `interface` and `omit` believe no router. `None` where the kernel does not say.
+/// How a socket discovers its path MTU (`IP_MTU_DISCOVER`, `ip(7)`): `off` lets routers fragment packets, `want` obeys
+/// their reports and fragments here, `do` refuses longer packets, `probe` sends them, `interface` and `omit` ignore
+/// reports. `None` if the kernel does not report it.
 pub fn mtu_discovery(socket: &impl AsFd) -> Option<&'static str> {
     /// By their numbers (`linux/in.h`).
     const WAYS: [&str; 6] = ["off", "want", "do", "probe", "interface", "omit"];
-    let six = option(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER);
-    let found = six.or_else(|_| option(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER)).ok()?;
+    let found = option(socket, libc::IPV6_MTU_DISCOVER, libc::IP_MTU_DISCOVER).ok()?;
     WAYS.get(usize::try_from(found).ok()?).copied()
 }
 
-/// A number that is set on a socket.
-fn option(socket: &impl AsFd, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
-    let mut found: libc::c_int = 0;
-    let mut length = libc::socklen_t::try_from(size_of_val(&found)).unwrap_or(0);
-    let descriptor = socket.as_fd().as_raw_fd();
-    // SAFETY: the value is live and writable for the call, and its length is passed with it.
-    let status = unsafe { libc::getsockopt(descriptor, level, name, (&raw mut found).cast(), &raw mut length) };
-    if status == 0 { Ok(found) } else { Err(io::Error::last_os_error()) }
+/// The number of a socket of version 6, else of version 4: also of a connection of version 4 through a socket of
+/// version 6.
+fn option(socket: &impl AsFd, six: libc::c_int, four: libc::c_int) -> io::Result<libc::c_int> {
+    socket_option(socket, libc::IPPROTO_IPV6, six).or_else(|_| socket_option(socket, libc::IPPROTO_IP, four))
 }
 
 #[cfg(test)]
@@ -42,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_to_ourselves_takes_what_loopback_does() {
+    fn a_connection_over_loopback_has_its_mtu() {
         for home in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(listener) = TcpListener::bind(home) else { continue };
             let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -50,7 +43,7 @@ mod tests {
             let ways = ["off", "want", "do", "probe", "interface", "omit"];
             assert!(mtu_discovery(&stream).is_some_and(|way| ways.contains(&way)), "{home}");
             let datagrams = UdpSocket::bind(home).unwrap();
-            assert_eq!(path_mtu(&datagrams), None, "one that is not connected has no path");
+            assert_eq!(path_mtu(&datagrams), None, "an unconnected socket has no path");
             datagrams.connect(listener.local_addr().unwrap()).unwrap();
             assert_eq!(path_mtu(&datagrams), path_mtu(&stream), "{home}");
         }
@@ -65,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_socket_has_no_path() {
+    fn a_file_has_no_path() {
         let file = std::fs::File::open("/dev/null").unwrap();
         assert_eq!((path_mtu(&file), mtu_discovery(&file)), (None, None));
     }

@@ -1,17 +1,21 @@
-//! What the kernel says of a TCP connection (`struct tcp_info`).
+//! State of a TCP connection (`struct tcp_info` of `linux/tcp.h`). Fields are only added at its end, and the kernel
+//! writes those that it knows.
 
+use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// What a TCP connection has carried since it began, as one end of it counts: both ways, what was sent again included.
+use libc::tcp_info;
+
+/// What a TCP connection has carried since it began, as counted by one end: retransmissions included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpCarried {
     /// Bytes of data sent.
     pub sent_bytes: u64,
     /// Bytes of data received in order, read or not.
     pub received_bytes: u64,
-    /// Of the bytes sent, those that the other end has acknowledged; the end of the connection counts as one.
+    /// Bytes sent that the other end has acknowledged; the end of the connection counts as one.
     pub acknowledged_bytes: u64,
-    /// Segments sent, those without data included.
+    /// Segments sent, with and without data.
     pub segments_sent: u32,
     /// Segments received.
     pub segments_received: u32,
@@ -19,26 +23,26 @@ pub struct TcpCarried {
     pub time_stamps: bool,
 }
 
-/// What a TCP connection is like, as the end that sends sees it; `None` each where the kernel is too old to say.
+/// The state of a TCP connection at the sending end; `None` if the kernel is too old to report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TcpState {
-    /// Segments sent again since it began.
+    /// Segments retransmitted since it began.
     pub retransmits: Option<u64>,
-    /// Bytes sent again since it began.
+    /// Bytes retransmitted since it began.
     pub retransmitted_bytes: Option<u64>,
     /// Smoothed round trip in seconds; `None` before the first.
     pub round_trip_seconds: Option<f64>,
-    /// How much the round trip varies, in seconds.
+    /// Variation of the round trip, in seconds.
     pub round_trip_variation_seconds: Option<f64>,
-    /// The least round trip lately (`net.ipv4.tcp_min_rtt_wlen`), in seconds; `None` before the first.
+    /// The least recent round trip (`net.ipv4.tcp_min_rtt_wlen`), in seconds; `None` before the first.
     pub least_round_trip_seconds: Option<f64>,
     /// Bytes in flight that the congestion control allows.
     pub congestion_window_bytes: Option<u64>,
-    /// Bytes of data in a segment that is sent.
+    /// Bytes of data per sent segment.
     pub segment_bytes: Option<u32>,
-    /// Bytes per second that the other end acknowledged lately.
+    /// Bytes per second that the other end acknowledged recently.
     pub delivery_bytes_per_second: Option<u64>,
-    /// Segments by which the network is seen to change their order.
+    /// Segments by which the network is seen to reorder.
     pub reordering_segments: Option<u32>,
     /// Seconds with data in flight, since it began.
     pub busy_seconds: Option<f64>,
@@ -48,44 +52,22 @@ pub struct TcpState {
     pub buffer_limited_seconds: Option<f64>,
 }
 
-/// Where the fields stand in `struct tcp_info` (`linux/tcp.h`). Fields are only ever added at its end, and the kernel
-/// writes as many as it knows: of an older one the last are missing.
-mod at {
-    pub(super) const OPTIONS: usize = 5;
-    pub(super) const SEGMENT_BYTES: usize = 16;
-    pub(super) const ROUND_TRIP: usize = 68;
-    pub(super) const ROUND_TRIP_VARIATION: usize = 72;
-    pub(super) const CONGESTION_WINDOW: usize = 80;
-    pub(super) const REORDERING: usize = 88;
-    pub(super) const RETRANSMITS: usize = 100;
-    pub(super) const BYTES_ACKNOWLEDGED: usize = 120;
-    pub(super) const BYTES_RECEIVED: usize = 128;
-    pub(super) const SEGMENTS_OUT: usize = 136;
-    pub(super) const SEGMENTS_IN: usize = 140;
-    pub(super) const LEAST_ROUND_TRIP: usize = 148;
-    pub(super) const DELIVERY_RATE: usize = 160;
-    pub(super) const BUSY: usize = 168;
-    pub(super) const RECEIVER_LIMITED: usize = 176;
-    pub(super) const BUFFER_LIMITED: usize = 184;
-    pub(super) const BYTES_SENT: usize = 200;
-    pub(super) const BYTES_RETRANSMITTED: usize = 208;
-    /// As far as any of these goes.
-    pub(super) const END: usize = 216;
-}
+/// The bytes that are read: up to the last field used.
+const USED_BYTES: usize = offset_of!(tcp_info, tcpi_bytes_retrans) + 8;
 
 /// `TCPI_OPT_TIMESTAMPS` (`linux/tcp.h`).
 const TIME_STAMPS: u8 = 1;
 
 /// `struct tcp_info` as far as the kernel has written it.
 struct Info {
-    bytes: [u8; at::END],
+    bytes: [u8; USED_BYTES],
     written: usize,
 }
 
 impl Info {
-    /// Of a socket; `None` if it is no TCP connection.
-    fn of(socket: &impl AsFd) -> Option<Self> {
-        let mut bytes = [0_u8; at::END];
+    /// `None` for a socket that is not a TCP connection.
+    fn read(socket: &impl AsFd) -> Option<Self> {
+        let mut bytes = [0_u8; USED_BYTES];
         let mut length = libc::socklen_t::try_from(bytes.len()).ok()?;
         let socket = socket.as_fd().as_raw_fd();
         // SAFETY: the buffer is live and writable, and its length is passed with it; the descriptor is borrowed.
@@ -107,7 +89,7 @@ impl Info {
         self.field(at).map(u32::from_ne_bytes)
     }
 
-    /// Microseconds in four bytes, as seconds; 0 and all ones are the kernel's words for none yet.
+    /// Microseconds in four bytes, as seconds; 0 and all ones mean none yet.
     fn round_trip(&self, at: usize) -> Option<f64> {
         self.short(at).filter(|time| !matches!(*time, 0 | u32::MAX)).map(|time| f64::from(time) * 1e-6)
     }
@@ -119,43 +101,44 @@ impl Info {
 
     fn carried(&self) -> Option<TcpCarried> {
         Some(TcpCarried {
-            sent_bytes: self.long(at::BYTES_SENT)?,
-            received_bytes: self.long(at::BYTES_RECEIVED)?,
-            acknowledged_bytes: self.long(at::BYTES_ACKNOWLEDGED)?,
-            segments_sent: self.short(at::SEGMENTS_OUT)?,
-            segments_received: self.short(at::SEGMENTS_IN)?,
-            time_stamps: self.field::<1>(at::OPTIONS)?[0] & TIME_STAMPS != 0,
+            sent_bytes: self.long(offset_of!(tcp_info, tcpi_bytes_sent))?,
+            received_bytes: self.long(offset_of!(tcp_info, tcpi_bytes_received))?,
+            acknowledged_bytes: self.long(offset_of!(tcp_info, tcpi_bytes_acked))?,
+            segments_sent: self.short(offset_of!(tcp_info, tcpi_segs_out))?,
+            segments_received: self.short(offset_of!(tcp_info, tcpi_segs_in))?,
+            time_stamps: self.field::<1>(offset_of!(tcp_info, tcpi_options))?[0] & TIME_STAMPS != 0,
         })
     }
 
     fn state(&self) -> TcpState {
-        let segment_bytes = self.short(at::SEGMENT_BYTES);
-        let window = self.short(at::CONGESTION_WINDOW).zip(segment_bytes);
+        let segment_bytes = self.short(offset_of!(tcp_info, tcpi_snd_mss));
+        let window = self.short(offset_of!(tcp_info, tcpi_snd_cwnd)).zip(segment_bytes);
         TcpState {
-            retransmits: self.short(at::RETRANSMITS).map(u64::from),
-            retransmitted_bytes: self.long(at::BYTES_RETRANSMITTED),
-            round_trip_seconds: self.round_trip(at::ROUND_TRIP),
-            round_trip_variation_seconds: self.round_trip(at::ROUND_TRIP_VARIATION),
-            least_round_trip_seconds: self.round_trip(at::LEAST_ROUND_TRIP),
+            retransmits: self.short(offset_of!(tcp_info, tcpi_total_retrans)).map(u64::from),
+            retransmitted_bytes: self.long(offset_of!(tcp_info, tcpi_bytes_retrans)),
+            round_trip_seconds: self.round_trip(offset_of!(tcp_info, tcpi_rtt)),
+            round_trip_variation_seconds: self.round_trip(offset_of!(tcp_info, tcpi_rttvar)),
+            least_round_trip_seconds: self.round_trip(offset_of!(tcp_info, tcpi_min_rtt)),
             congestion_window_bytes: window.map(|(segments, bytes)| u64::from(segments) * u64::from(bytes)),
             segment_bytes,
-            delivery_bytes_per_second: self.long(at::DELIVERY_RATE),
-            reordering_segments: self.short(at::REORDERING),
-            busy_seconds: self.duration(at::BUSY),
-            receiver_limited_seconds: self.duration(at::RECEIVER_LIMITED),
-            buffer_limited_seconds: self.duration(at::BUFFER_LIMITED),
+            delivery_bytes_per_second: self.long(offset_of!(tcp_info, tcpi_delivery_rate)),
+            reordering_segments: self.short(offset_of!(tcp_info, tcpi_reordering)),
+            busy_seconds: self.duration(offset_of!(tcp_info, tcpi_busy_time)),
+            receiver_limited_seconds: self.duration(offset_of!(tcp_info, tcpi_rwnd_limited)),
+            buffer_limited_seconds: self.duration(offset_of!(tcp_info, tcpi_sndbuf_limited)),
         }
     }
 }
 
-/// What a TCP connection has carried; `None` where the kernel does not say (before 4.19), or this is none.
+/// What a TCP connection has carried; `None` if the kernel does not report it (before 4.19) or this is not a TCP
+/// connection.
 pub fn tcp_carried(socket: &impl AsFd) -> Option<TcpCarried> {
-    Info::of(socket)?.carried()
+    Info::read(socket)?.carried()
 }
 
-/// What a TCP connection is like; `None` if it is none.
+/// The state of a TCP connection; `None` for another socket.
 pub fn tcp_state(socket: &impl AsFd) -> Option<TcpState> {
-    Some(Info::of(socket)?.state())
+    Some(Info::read(socket)?.state())
 }
 
 #[cfg(test)]
@@ -172,13 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_says_what_it_has_carried() {
+    fn a_connection_reports_what_it_has_carried() {
         let (mut near, mut far) = connection();
         near.write_all(&[1; 5000]).unwrap();
         far.read_exact(&mut [0; 5000]).unwrap();
         far.write_all(&[2; 300]).unwrap();
         near.read_exact(&mut [0; 300]).unwrap();
-        // Kernels from 4.19 on say so; older ones say nothing, which is an answer too.
+        // Kernels before 4.19 do not report it.
         if let (Some(near), Some(far)) = (tcp_carried(&near), tcp_carried(&far)) {
             assert_eq!((near.sent_bytes, near.received_bytes), (5000, 300));
             assert_eq!((far.sent_bytes, far.received_bytes), (300, 5000));
@@ -191,10 +174,10 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_says_what_it_is_like() {
+    fn a_connection_reports_its_state() {
         let (near, mut far) = connection();
         near.set_nonblocking(true).unwrap();
-        // Nobody reads until the receiver's window and the send buffer are full: then the sender is limited.
+        // Nobody reads: once the receiver's window and the send buffer are full, the sender is limited.
         while (&near).write(&[1; 10_000]).is_ok() {}
         std::thread::sleep(std::time::Duration::from_millis(20));
         let state = tcp_state(&near).unwrap();
@@ -218,22 +201,22 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_kernel_does_not_know_is_absent() {
-        let mut bytes = [0; at::END];
-        bytes[at::RETRANSMITS..][..4].copy_from_slice(&7_u32.to_ne_bytes());
-        bytes[at::ROUND_TRIP..][..4].copy_from_slice(&250_u32.to_ne_bytes());
-        bytes[at::LEAST_ROUND_TRIP..][..4].copy_from_slice(&u32::MAX.to_ne_bytes());
-        bytes[at::SEGMENT_BYTES..][..4].copy_from_slice(&1448_u32.to_ne_bytes());
-        bytes[at::CONGESTION_WINDOW..][..4].copy_from_slice(&10_u32.to_ne_bytes());
-        bytes[at::BUSY..][..8].copy_from_slice(&2_500_000_u64.to_ne_bytes());
-        let whole = Info { bytes, written: at::END };
+    fn fields_that_an_older_kernel_lacks_are_absent() {
+        let mut bytes = [0; USED_BYTES];
+        bytes[offset_of!(tcp_info, tcpi_total_retrans)..][..4].copy_from_slice(&7_u32.to_ne_bytes());
+        bytes[offset_of!(tcp_info, tcpi_rtt)..][..4].copy_from_slice(&250_u32.to_ne_bytes());
+        bytes[offset_of!(tcp_info, tcpi_min_rtt)..][..4].copy_from_slice(&u32::MAX.to_ne_bytes());
+        bytes[offset_of!(tcp_info, tcpi_snd_mss)..][..4].copy_from_slice(&1448_u32.to_ne_bytes());
+        bytes[offset_of!(tcp_info, tcpi_snd_cwnd)..][..4].copy_from_slice(&10_u32.to_ne_bytes());
+        bytes[offset_of!(tcp_info, tcpi_busy_time)..][..8].copy_from_slice(&2_500_000_u64.to_ne_bytes());
+        let whole = Info { bytes, written: USED_BYTES };
         let state = whole.state();
         assert_eq!((state.retransmits, state.congestion_window_bytes), (Some(7), Some(14_480)));
         assert_eq!((state.round_trip_seconds, state.least_round_trip_seconds), (Some(250.0 * 1e-6), None));
         assert_eq!((state.busy_seconds, state.round_trip_variation_seconds), (Some(2.5), None));
         assert!(whole.carried().is_some());
         // `struct tcp_info` of 2.6 ended with the retransmits.
-        let old = Info { bytes, written: at::RETRANSMITS + 4 };
+        let old = Info { bytes, written: offset_of!(tcp_info, tcpi_total_retrans) + 4 };
         assert!(old.carried().is_none());
         let state = old.state();
         assert_eq!((state.retransmits, state.segment_bytes), (Some(7), Some(1448)));

@@ -1,15 +1,13 @@
-//! How a thread waits for a socket: asleep, to the microsecond, or with the kernel polling the device for it.
+//! How a thread waits for a socket: asleep, to the microsecond, or with the kernel polling the device.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-/// Sleeps until there is something to read from this socket, or it has failed or ended, or so much time has passed. A
-/// receive time limit is right to a tick of the kernel's (1 to 10 ms); this is to the timer slack, 50 us
-/// (`prctl(2)`).
-///
-/// # Errors
-/// What the kernel said; a signal is no error, only an early end.
+use crate::calls::{outcome, set_socket_option, socket_option};
+
+/// Sleeps until this socket is readable, failed or closed, or the time has passed; a signal ends it early. A receive
+/// timeout is precise to a tick of the kernel (1 to 10 ms), this to the timer slack, 50 us (`prctl(2)`).
 pub fn wait_readable(socket: &impl AsFd, at_most: Duration) -> io::Result<bool> {
     let mut one = libc::pollfd { fd: socket.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let limit = libc::timespec {
@@ -17,34 +15,20 @@ pub fn wait_readable(socket: &impl AsFd, at_most: Duration) -> io::Result<bool> 
         tv_nsec: libc::c_long::from(at_most.subsec_nanos().cast_signed()),
     };
     // SAFETY: one entry, live and writable for the call, and a time limit that is live; no mask of signals is passed.
-    let ready = unsafe { libc::ppoll(&raw mut one, 1, &raw const limit, std::ptr::null()) };
+    let ready = outcome(unsafe { libc::ppoll(&raw mut one, 1, &raw const limit, std::ptr::null()) });
     match ready {
-        0 => Ok(false),
-        1.. => Ok(true),
-        _ => match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-            error => Err(error),
-        },
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+        other => other.map(|ready| ready > 0),
     }
 }
 
-/// Asks that receives on this socket poll the device's queue for so many microseconds (`SO_BUSY_POLL`), and says for how
-/// many they do now: 0 where the kernel refuses, as it does without `CAP_NET_ADMIN`; `None` where it has no such option.
+/// Requests that receives on this socket poll the device's queue for this time (`SO_BUSY_POLL`), and returns the time
+/// in force: 0 if the kernel refuses, as it does without `CAP_NET_ADMIN`; `None` if it lacks the option.
 pub fn busy_poll(socket: &impl AsFd, microseconds: u32) -> Option<u32> {
-    let socket = socket.as_fd().as_raw_fd();
     let wanted = libc::c_int::try_from(microseconds).unwrap_or(libc::c_int::MAX);
-    let mut length = libc::socklen_t::try_from(size_of::<libc::c_int>()).ok()?;
-    // SAFETY: the value is live, and its length is passed with it. A refusal leaves the option as it is, which is read
-    // below.
-    unsafe {
-        libc::setsockopt(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, (&raw const wanted).cast(), length);
-    }
-    let mut found: libc::c_int = 0;
-    // SAFETY: the value is live and writable, and its length is passed with it.
-    let status = unsafe {
-        libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, (&raw mut found).cast(), &raw mut length)
-    };
-    u32::try_from(found).ok().filter(|_| status == 0)
+    // A refusal leaves the option as it is.
+    let _ = set_socket_option(socket.as_fd().as_raw_fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL, wanted);
+    u32::try_from(socket_option(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL).ok()?).ok()
 }
 
 #[cfg(test)]
@@ -55,7 +39,7 @@ mod tests {
     use crate::clock::monotonic_raw_seconds;
 
     #[test]
-    fn what_comes_wakes_and_nothing_takes_its_time() {
+    fn data_wake_and_timeouts_are_kept() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let began = monotonic_raw_seconds();
         assert!(!wait_readable(&socket, Duration::from_micros(2500)).unwrap());
@@ -66,14 +50,14 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_says_for_how_long_it_polls_or_that_it_does_not() {
+    fn the_poll_time_in_force_is_returned() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        // 50 where we may, else what the administrator has set for all; a kernel without it says nothing.
+        // 50 with permission, else the administrator's setting for all sockets; a kernel without it reports none.
         let common = std::fs::read_to_string("/proc/sys/net/core/busy_read").ok();
         let common = common.and_then(|text| text.trim().parse::<u32>().ok());
         let found = busy_poll(&socket, 50);
         assert!(found.is_none() || found == Some(50) || found == common, "{found:?} {common:?}");
         let file = std::fs::File::open("/dev/null").unwrap();
-        assert_eq!(busy_poll(&file, 50), None, "no socket");
+        assert_eq!(busy_poll(&file, 50), None, "not a socket");
     }
 }

@@ -1,8 +1,6 @@
-//! Sends that spare the copy into the kernel (`MSG_ZEROCOPY`): it reads our pages until the other end has acknowledged
-//! them, and says afterwards, on the socket's error queue, which sends are done and which it copied all the same.
-//!
-//! Until a send is done its bytes must stay as they are. So they are sent from a ring of buffers of which a caller only
-//! ever gets one that is free.
+//! Sends without a copy into the kernel (`MSG_ZEROCOPY`): the kernel reads our pages until the other end has
+//! acknowledged them, and reports on the socket's error queue which sends are done and which it copied after all. Until
+//! then the bytes must not change, so they are sent from a ring of buffers.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,6 +9,7 @@ use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
+use crate::calls::{outcome, set_socket_option};
 use crate::memory::pages::Pages;
 
 /// `SO_EE_ORIGIN_ZEROCOPY` (`linux/errqueue.h`).
@@ -19,53 +18,53 @@ const ORIGIN_ZEROCOPY: u8 = 5;
 /// `SO_EE_CODE_ZEROCOPY_COPIED` (`linux/errqueue.h`).
 const COPIED: u8 = 1;
 
-/// Words of a buffer for control messages: one with `sock_extended_err` and an address takes 80 bytes at most.
+/// Words of a buffer for control messages: one with `sock_extended_err` and an address takes at most 80 bytes.
 const CONTROL_WORDS: usize = 32;
 
-/// The kernel still has a buffer after so long: it is given up instead of freed.
+/// A buffer that the kernel still holds after this time is leaked instead of freed.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// Why not even one send is taken.
+/// Why not even one send is accepted.
 const WANT: &str = "the kernel has no room for a send that spares its copy; raise net.core.optmem_max or the limit of \
                     locked memory (ulimit -l)";
 
-/// What the kernel has said of sends so far.
+/// The sends that the kernel has reported so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Reported {
     /// Sends that are done.
     pub done: u64,
-    /// Those of them that were copied all the same.
+    /// Of these, sends that were copied after all.
     pub copied: u64,
 }
 
-/// A send that the kernel has taken.
+/// A send that the kernel has accepted.
 #[derive(Clone, Copy, Debug)]
-struct Taken {
+struct AcceptedSend {
     done: bool,
-    /// It was the last of its buffer.
+    /// Whether it was the last of its buffer.
     ends_buffer: bool,
 }
 
-/// Sends that the kernel has taken and not all told of. They are numbered as they come (`linux/Documentation/networking/
-/// msg_zerocopy.rst`), and told of in ranges, mostly in their order.
+/// Sends that the kernel has accepted and not all reported. It numbers them in order and reports ranges, mostly in
+/// order (`linux/Documentation/networking/msg_zerocopy.rst`).
 #[derive(Debug, Default)]
 struct InFlight {
     /// From the first that is not done.
-    sends: VecDeque<Taken>,
-    /// The number of that one.
+    sends: VecDeque<AcceptedSend>,
+    /// The number of the first.
     first: u32,
-    /// Buffers that the kernel still has.
+    /// Buffers that the kernel still holds.
     buffers: usize,
 }
 
 impl InFlight {
     fn take(&mut self, ends_buffer: bool) {
-        self.sends.push_back(Taken { done: false, ends_buffer });
+        self.sends.push_back(AcceptedSend { done: false, ends_buffer });
         self.buffers += usize::from(ends_buffer);
     }
 
-    /// The kernel has told of the sends with these numbers, both included; how many of them it had not told of before.
-    fn tell(&mut self, from: u32, to: u32) -> u64 {
+    /// Notes that the kernel has reported the sends with these numbers, both included; how many of them are new.
+    fn report(&mut self, from: u32, to: u32) -> u64 {
         let mut news = 0;
         let count = u64::from(to.wrapping_sub(from)) + 1;
         for more in 0..count.min(self.sends.len() as u64) {
@@ -91,51 +90,38 @@ pub struct ZeroCopySender {
     /// The next buffer.
     next: usize,
     in_flight: InFlight,
-    told: Told,
-    patience: Duration,
+    reported: Reported,
+    timeout: Duration,
 }
 
 impl ZeroCopySender {
-    /// One that sends from so many buffers, each at first a copy of this one. `patience` is how long the kernel may keep
-    /// all of them.
-    ///
-    /// # Errors
-    /// The kernel spares no copies on this socket (before 4.14).
-    pub fn new(stream: &TcpStream, buffer: &[u8], buffers: usize, patience: Duration) -> io::Result<Self> {
+    /// A sender with this number of buffers, initially copies of `buffer`; `timeout` is how long the kernel may hold
+    /// all of them. Fails if the kernel does not support the option on this socket (before 4.14).
+    pub fn new(stream: &TcpStream, buffer: &[u8], buffers: usize, timeout: Duration) -> io::Result<Self> {
         let stream = stream.try_clone()?;
-        let on: libc::c_int = 1;
-        let length = libc::socklen_t::try_from(size_of_val(&on)).unwrap_or(0);
-        // SAFETY: the value is live and its length is passed with it; the descriptor is ours.
-        let status = unsafe {
-            let value = (&raw const on).cast();
-            libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ZEROCOPY, value, length)
-        };
-        if status != 0 {
-            let error = io::Error::last_os_error();
+        set_socket_option(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1).map_err(|error| {
             let text = format!("the kernel spares no copies of sends (SO_ZEROCOPY, from Linux 4.14 on): {error}");
-            return Err(io::Error::new(io::ErrorKind::Unsupported, text));
-        }
+            io::Error::new(io::ErrorKind::Unsupported, text)
+        })?;
         let ring = (0..buffers.max(1)).map(|_| Pages::of(buffer)).collect();
-        Ok(Self { stream, ring, next: 0, in_flight: InFlight::default(), told: Told::default(), patience })
+        Ok(Self { stream, ring, next: 0, in_flight: InFlight::default(), reported: Reported::default(), timeout })
     }
 
-    /// What the kernel has said so far.
-    pub fn told(&self) -> Told {
-        self.told
+    /// What the kernel has reported so far.
+    pub fn reported(&self) -> Reported {
+        self.reported
     }
 
-    /// Writes into the next buffer once the kernel is done with it, and sends all of it.
-    ///
-    /// # Errors
-    /// What the kernel said; that it keeps the buffers, or has no memory for another send, for longer than the patience.
+    /// Writes into the next buffer once the kernel is done with it, and sends all of it. Fails if the kernel holds all
+    /// buffers, or has no memory for another send, for longer than the timeout.
     pub fn send(&mut self, write: impl FnOnce(&mut [u8])) -> io::Result<()> {
         let place = self.next;
-        // Twice a round what has been told is taken, so that no more than half a round waits to be read.
+        // Reports are read twice a round, so that at most half a round of them waits.
         if place.is_multiple_of(self.ring.len().div_ceil(2)) {
             self.drain()?;
         }
         while self.in_flight.buffers >= self.ring.len() {
-            self.hear()?;
+            self.await_report()?;
         }
         write(&mut self.ring[place]);
         let mut sent = 0;
@@ -148,8 +134,8 @@ impl ZeroCopySender {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => return Err(error),
-                // No memory for more notices, or of pages that may be locked, until some sends are done.
-                Err(_) if !self.in_flight.sends.is_empty() => self.hear()?,
+                // No memory for more reports, or of pages that may be locked, until some sends are done.
+                Err(_) if !self.in_flight.sends.is_empty() => self.await_report()?,
                 Err(_) => return Err(io::Error::new(io::ErrorKind::OutOfMemory, WANT)),
             }
         }
@@ -157,12 +143,12 @@ impl ZeroCopySender {
         Ok(())
     }
 
-    /// Waits until the kernel has told of something, and takes all that it tells.
-    fn hear(&mut self) -> io::Result<()> {
+    /// Waits for a report of the kernel, and reads all reports.
+    fn await_report(&mut self) -> io::Result<()> {
         if self.drain()? > 0 {
             return Ok(());
         }
-        let events = wait_for_notice(self.stream.as_raw_fd(), self.patience)?;
+        let events = wait_for_notice(self.stream.as_raw_fd(), self.timeout)?;
         if self.drain()? > 0 {
             return Ok(());
         }
@@ -175,18 +161,18 @@ impl ZeroCopySender {
         })
     }
 
-    /// Takes what the kernel has told, without waiting; of how many sends that was news.
+    /// Reads all reports without waiting; the number of sends that are newly done.
     fn drain(&mut self) -> io::Result<u64> {
         let mut news = 0;
         loop {
             match next_notice(self.stream.as_raw_fd()) {
                 Ok(Some(notice)) => {
-                    let done = self.in_flight.tell(notice.from, notice.to);
-                    self.told.done += done;
-                    self.told.copied += if notice.copied { done } else { 0 };
+                    let done = self.in_flight.report(notice.from, notice.to);
+                    self.reported.done += done;
+                    self.reported.copied += if notice.copied { done } else { 0 };
                     news += done;
                 }
-                // Something else that stood on the queue.
+                // Another message of the queue.
                 Ok(None) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(news),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -197,11 +183,11 @@ impl ZeroCopySender {
 }
 
 impl Drop for ZeroCopySender {
-    /// The kernel may still read the buffers: they are freed once it is done, and given up if that takes long.
+    /// Frees the buffers once the kernel no longer reads them, and leaks them if that takes long.
     fn drop(&mut self) {
-        self.patience = FAREWELL;
+        self.timeout = FAREWELL;
         while !self.in_flight.sends.is_empty() {
-            if self.hear().is_err() {
+            if self.await_report().is_err() {
                 mem::forget(mem::take(&mut self.ring));
                 return;
             }
@@ -209,43 +195,34 @@ impl Drop for ZeroCopySender {
     }
 }
 
-/// Sends these bytes without a copy where that is possible; how many of them.
+/// Sends these bytes without a copy if possible; how many of them.
 fn send_sparing(socket: RawFd, bytes: &[u8]) -> io::Result<usize> {
     let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL;
-    // SAFETY: the bytes are live for the call. The kernel may read them after it: they belong to a ring that changes and
-    // frees no buffer before the kernel has told that it is done with it.
-    let sent = unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) };
-    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    // SAFETY: the bytes are live for the call. The kernel may read them after it: they belong to a ring that changes
+    // and frees no buffer before the kernel has reported that it is done with it.
+    outcome(unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) })
 }
 
-/// Waits until something stands on the error queue; what woke us, 0 if nothing did in time.
-fn wait_for_notice(socket: RawFd, patience: Duration) -> io::Result<libc::c_short> {
+/// Waits for an entry in the error queue; the events, 0 on a timeout.
+fn wait_for_notice(socket: RawFd, timeout: Duration) -> io::Result<libc::c_short> {
     let mut poll = libc::pollfd { fd: socket, events: 0, revents: 0 };
-    let milliseconds = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
+    let milliseconds = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
     // SAFETY: one live, writable pollfd, and the count says one.
-    let count = unsafe { libc::poll(&raw mut poll, 1, milliseconds) };
-    match count {
-        0 => Ok(0),
-        count if count > 0 => Ok(poll.revents),
-        _ => match io::Error::last_os_error() {
-            // As if something might have come.
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(libc::POLLERR),
-            error => Err(error),
-        },
+    match outcome(unsafe { libc::poll(&raw mut poll, 1, milliseconds) }) {
+        // As if there were an entry.
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(libc::POLLERR),
+        other => other.map(|_| poll.revents),
     }
 }
 
-/// What the kernel tells of a range of sends, both numbers included.
+/// The kernel's report of a range of sends, both numbers included.
 struct Notice {
     from: u32,
     to: u32,
     copied: bool,
 }
 
-/// The next message of the error queue; `Ok(None)` if it is about something else.
-///
-/// # Errors
-/// There is none (`WouldBlock`), or what the kernel said.
+/// The next message of the error queue; `Ok(None)` if it is about something else, and `WouldBlock` without one.
 fn next_notice(socket: RawFd) -> io::Result<Option<Notice>> {
     let mut control = [0_u64; CONTROL_WORDS];
     // SAFETY: all-zero bytes are a valid `msghdr`: null pointers and lengths of nothing.
@@ -253,10 +230,7 @@ fn next_notice(socket: RawFd) -> io::Result<Option<Notice>> {
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
     // SAFETY: the message and the control buffer that it points to are live and writable, and its length is right.
-    let received = unsafe { libc::recvmsg(socket, &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) };
-    if received < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    outcome(unsafe { libc::recvmsg(socket, &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) })?;
     // SAFETY: the kernel has filled in the message, whose control buffer is aligned for a header and still live.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
     while !header.is_null() {
@@ -275,11 +249,11 @@ fn next_notice(socket: RawFd) -> io::Result<Option<Notice>> {
     Ok(None)
 }
 
-/// What this control message of so many bytes tells of sends, if it does.
+/// The report in this control message of `length` bytes, if it is one.
 fn notice_of(header: *const libc::cmsghdr, length: usize) -> Option<Notice> {
     let mut error = MaybeUninit::<libc::sock_extended_err>::uninit();
     let payload = u32::try_from(size_of::<libc::sock_extended_err>()).ok()?;
-    // SAFETY: only arithmetic: the length of a control message with so much payload.
+    // SAFETY: only arithmetic: the length of a control message with this payload.
     let needed = unsafe { libc::CMSG_LEN(payload) } as usize;
     if length < needed {
         return None;
@@ -302,7 +276,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(10);
 
     fn connection(at: &str) -> io::Result<(TcpStream, TcpStream)> {
         let listener = TcpListener::bind(at)?;
@@ -312,12 +286,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_comes_and_loopback_copies_all_of_it() {
+    fn all_data_arrive_and_loopback_copies_them() {
         for at in ["127.0.0.1:0", "[::1]:0"] {
-            // A host may be without IPv6.
+            // A host may lack IPv6.
             let Ok((near, mut far)) = connection(at) else { continue };
             let buffer = vec![7; 30_000];
-            let mut sender = ZeroCopySender::new(&near, &buffer, 4, PATIENCE).unwrap();
+            let mut sender = ZeroCopySender::new(&near, &buffer, 4, TIMEOUT).unwrap();
             let reader = thread::spawn(move || {
                 let mut all = Vec::new();
                 far.read_to_end(&mut all).unwrap();
@@ -327,11 +301,11 @@ mod tests {
                 sender.send(|buffer| buffer[0] = number).unwrap();
             }
             while !sender.in_flight.sends.is_empty() {
-                sender.hear().unwrap();
+                sender.await_report().unwrap();
             }
-            let told = sender.told();
-            // A send may be taken in parts, each of which is told of.
-            assert!(told.done >= 100 && told.copied == told.done, "{told:?}");
+            let reported = sender.reported();
+            // A send may be accepted in parts, each with its own report.
+            assert!(reported.done >= 100 && reported.copied == reported.done, "{reported:?}");
             drop(sender);
             near.shutdown(std::net::Shutdown::Both).unwrap();
             let all = reader.join().unwrap();
@@ -344,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_reads_and_the_sender_gives_up() {
+    fn the_sender_gives_up_if_nobody_reads() {
         let (near, far) = connection("127.0.0.1:0").unwrap();
         near.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
         let mut sender = ZeroCopySender::new(&near, &[1; 10_000], 2, Duration::from_millis(50)).unwrap();
@@ -356,27 +330,27 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_free_once_all_its_sends_are_told_of_in_whatever_order() {
+    fn a_buffer_is_free_once_all_its_sends_are_reported_in_any_order() {
         let mut in_flight = InFlight { first: u32::MAX, ..InFlight::default() };
-        // Two buffers, the first in two parts; the numbers go round.
+        // Two buffers, the first in two parts; the numbers wrap around.
         for ends_buffer in [false, true, true] {
             in_flight.take(ends_buffer);
         }
         assert_eq!(in_flight.buffers, 2);
-        assert_eq!(in_flight.tell(1, 1), 1);
+        assert_eq!(in_flight.report(1, 1), 1);
         assert_eq!(in_flight.buffers, 2, "the first ones are not done");
-        assert_eq!(in_flight.tell(u32::MAX, u32::MAX), 1);
+        assert_eq!(in_flight.report(u32::MAX, u32::MAX), 1);
         assert_eq!(in_flight.buffers, 2);
-        assert_eq!(in_flight.tell(0, 1), 1, "one of the two had been told of");
+        assert_eq!(in_flight.report(0, 1), 1, "one of the two is not new");
         assert_eq!((in_flight.buffers, in_flight.sends.len(), in_flight.first), (0, 0, 2));
-        assert_eq!(in_flight.tell(0, u32::MAX), 0, "nothing is in flight");
+        assert_eq!(in_flight.report(0, u32::MAX), 0, "nothing is in flight");
     }
 
     #[test]
     fn a_socket_without_zero_copy_is_an_error() {
         let (near, _far) = std::os::unix::net::UnixStream::pair().unwrap();
         let near = TcpStream::from(std::os::fd::OwnedFd::from(near));
-        let error = ZeroCopySender::new(&near, &[1; 10], 2, PATIENCE).unwrap_err();
+        let error = ZeroCopySender::new(&near, &[1; 10], 2, TIMEOUT).unwrap_err();
         assert!(error.to_string().contains("spares no copies"), "{error}");
     }
 }

@@ -1,22 +1,17 @@
-//! This program's own code, read into memory before it is needed.
-//!
-//! A page of a program that nobody has needed yet is read from the disk when it is, behind all that is in flight there:
-//! on a slow disk that a benchmark keeps busy, every first step into another function waits for seconds. Pages that a
-//! process has mapped also stay where the page cache is emptied, and those of a worker, which is the same program, are the
-//! same pages.
+//! This program's own code, read into memory before it is needed: a page that is first needed while a benchmark keeps a
+//! slow disk busy waits for seconds behind its requests. Mapped pages also stay when the page cache is dropped, and
+//! worker processes share them.
 
 use std::io;
 
-/// Reads all of this program's files that are mapped for reading or running (its own and its libraries') and maps their
-/// pages; how many bytes they are.
-///
-/// # Errors
-/// What the kernel said: `EINVAL` before Linux 5.14 (the pages are then read ahead, and not mapped), or that
-/// /proc/self/maps cannot be read.
+use crate::calls::outcome;
+
+/// Reads all mapped files of this program that are only read or run (its own and its libraries') and maps their pages;
+/// returns their bytes. Fails with `EINVAL` before Linux 5.14 (the pages are then read ahead, and not mapped).
 pub fn read_in() -> io::Result<u64> {
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     let ranges: Vec<(usize, usize)> = maps.lines().filter_map(range_of_file).collect();
-    // Reading ahead asks for much at once; mapping alone would for a few pages at a time.
+    // Reading ahead makes large requests; mapping alone would read a few pages at a time.
     let _ = advise_all(&ranges, libc::MADV_WILLNEED);
     advise_all(&ranges, libc::MADV_POPULATE_READ)?;
     Ok(ranges.iter().map(|(start, end)| (end - start) as u64).sum())
@@ -24,15 +19,14 @@ pub fn read_in() -> io::Result<u64> {
 
 fn advise_all(ranges: &[(usize, usize)], advice: libc::c_int) -> io::Result<()> {
     ranges.iter().try_for_each(|(start, end)| {
-        // SAFETY: both pieces of advice change no byte of memory and take no mapping away; the kernel checks the range,
-        // and says `ENOMEM` where it is no longer mapped.
-        let refused = unsafe { libc::madvise(*start as *mut libc::c_void, end - start, advice) };
-        if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        // SAFETY: neither advice changes memory or mappings; the kernel checks the range, and answers `ENOMEM` if it is
+        // no longer mapped.
+        outcome(unsafe { libc::madvise(*start as *mut libc::c_void, end - start, advice) }).map(drop)
     })
 }
 
-/// Where a line of /proc/self/maps says that a file is mapped which is only read or run; `None` of any other
-/// (kernel, `filesystems/proc.rst`: range, permissions, offset, device, inode, path).
+/// The range of a line of /proc/self/maps if it maps a file that is only read or run (kernel, `filesystems/proc.rst`:
+/// range, permissions, offset, device, inode, path).
 fn range_of_file(line: &str) -> Option<(usize, usize)> {
     let mut words = line.split_ascii_whitespace();
     let (range, permissions) = (words.next()?, words.next()?);
@@ -47,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_files_that_are_read_or_run_are_meant() {
+    fn only_files_that_are_read_or_run_count() {
         let file = "55d0-55f0 r-xp 00002000 fe:00 1234   /usr/bin/assay";
         assert_eq!(range_of_file(file), Some((0x55d0, 0x55f0)));
         assert_eq!(range_of_file("7f10-7f20 r--p 00000000 fe:00 99 /lib/x (deleted)"), Some((0x7f10, 0x7f20)));

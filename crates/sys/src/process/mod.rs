@@ -1,4 +1,4 @@
-//! Processes and signals: what makes a run stop, and workers die with the process that started them.
+//! Processes and signals: what stops a run, and workers that die with their parent.
 
 pub mod code;
 pub mod usage;
@@ -6,58 +6,57 @@ pub mod usage;
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// The signal that asked us to stop; 0 for none.
+use crate::calls::outcome;
+
+/// The signal that requested a stop; 0 for none.
 static STOP_SIGNAL: AtomicI32 = AtomicI32::new(0);
 
 extern "C" fn note_signal(signal: libc::c_int) {
-    // A second signal of the same kind means that somebody is impatient: default action from now on.
+    // A second signal of the same kind has its default action: the user is impatient.
     STOP_SIGNAL.store(signal, Ordering::SeqCst);
     // SAFETY: `signal` is async-signal-safe, and the default action is a valid one for these signals.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
-/// The signals that ask a program to stop.
+/// The signals that request a program to stop.
 const STOPPING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// Whether this signal asks a program to stop.
+/// Whether this signal requests a program to stop.
 pub fn stops(signal: i32) -> bool {
     STOPPING.contains(&signal)
 }
 
-/// From now on SIGINT, SIGTERM and SIGHUP are noted instead of ending the process; a second one of a kind ends it. One
+/// Installs a handler of a signal; the previous one.
+fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> libc::sighandler_t {
+    // SAFETY: the handlers of this module only store to an atomic and call `signal`, which are async-signal-safe.
+    unsafe { libc::signal(signal, handler as *const () as libc::sighandler_t) }
+}
+
+/// Makes SIGINT, SIGTERM and SIGHUP be noted instead of ending the process; a second one of a kind ends it. A signal
 /// that was ignored when the process began (`nohup`) stays ignored.
 pub fn note_stop_signals() {
     for signal in STOPPING {
-        // SAFETY: the handler only stores to an atomic and calls `signal`, both async-signal-safe.
-        unsafe {
-            let handler: extern "C" fn(libc::c_int) = note_signal;
-            if libc::signal(signal, handler as *const () as libc::sighandler_t) == libc::SIG_IGN {
-                libc::signal(signal, libc::SIG_IGN);
-            }
+        if handle(signal, note_signal) == libc::SIG_IGN {
+            // SAFETY: ignoring is a valid action for these signals.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
         }
     }
 }
 
-/// From now on SIGUSR1, with which a batch scheduler warns that the time is nearly over, is noted like the others.
+/// Makes SIGUSR1, with which a batch scheduler warns that the time limit is near, be noted like the stop signals.
 pub fn note_warning_signal() {
-    let handler: extern "C" fn(libc::c_int) = note_signal;
-    // SAFETY: the handler only stores to an atomic and calls `signal`, both async-signal-safe.
-    unsafe { libc::signal(libc::SIGUSR1, handler as *const () as libc::sighandler_t) };
+    handle(libc::SIGUSR1, note_signal);
 }
 
 extern "C" fn do_nothing(_: libc::c_int) {}
 
-/// From now on a write beyond the limit of file sizes (`RLIMIT_FSIZE`, `ulimit -f`) is an error that says so (`EFBIG`) and
-/// no longer ends the process (SIGXFSZ). It is handled and not ignored: what is ignored would be so in programs that are
-/// started from here too.
+/// Makes a write beyond the limit of file sizes (`ulimit -f`) fail with `EFBIG` instead of ending the process
+/// (SIGXFSZ). The signal is handled and not ignored, since child processes would inherit that.
 pub fn survive_file_size_limit() {
-    let handler: extern "C" fn(libc::c_int) = do_nothing;
-    // SAFETY: the handler does nothing.
-    unsafe { libc::signal(libc::SIGXFSZ, handler as *const () as libc::sighandler_t) };
+    handle(libc::SIGXFSZ, do_nothing);
 }
 
-/// For how long this process has been there since it was forked, in seconds, to a hundredth; `None` where the kernel does
-/// not say.
+/// Seconds since this process was forked, to a hundredth; `None` if the kernel does not report it.
 pub fn age_seconds() -> Option<f64> {
     let began = began_ticks(&std::fs::read_to_string("/proc/self/stat").ok()?)?;
     // SAFETY: this `sysconf` takes one plain integer.
@@ -65,28 +64,23 @@ pub fn age_seconds() -> Option<f64> {
     (ticks_per_second > 0).then(|| (crate::clock::boot_seconds() - began as f64 / ticks_per_second as f64).max(0.0))
 }
 
-/// When a process began, in ticks since the machine was started, as /proc/PID/stat says (`starttime`, the 22nd of its
-/// fields, `proc_pid_stat(5)`); the second is its name in parentheses, which may hold anything.
+/// The start of a process, in ticks since boot, from /proc/PID/stat (`starttime`, the 22nd field, `proc_pid_stat(5)`);
+/// the second field is its name in parentheses, which may contain anything.
 fn began_ticks(stat: &str) -> Option<u64> {
     let (_, behind_name) = stat.rsplit_once(')')?;
     behind_name.split_ascii_whitespace().nth(22 - 3)?.parse().ok()
 }
 
-/// The signal that asked us to stop, if one did.
+/// The signal that requested a stop, if any.
 pub fn stop_signal() -> Option<i32> {
     Some(STOP_SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
 }
 
-/// The calling process is to be killed when its parent ends. `parent` is the process that must be the parent: if it is
-/// already gone, this says so.
-///
-/// # Errors
-/// The parent is gone, or the kernel refused.
+/// Makes the kernel kill the calling process when its parent ends. Fails if the parent is not `parent`, which has
+/// already ended.
 pub fn die_with_parent(parent: u32) -> io::Result<()> {
     // SAFETY: this `prctl` takes plain integers.
-    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    outcome(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })?;
     if std::os::unix::process::parent_id() == parent {
         Ok(())
     } else {
@@ -94,12 +88,12 @@ pub fn die_with_parent(parent: u32) -> io::Result<()> {
     }
 }
 
-/// The calling process is the first to go when memory runs out, rather than the one that waits for it.
+/// Makes the calling process the first to be killed when memory runs out, rather than the one that waits for it.
 pub fn volunteer_for_the_oom_killer() {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
 
-/// Whether a process of this number exists.
+/// Whether a process with this number exists.
 pub fn exists(process: u32) -> bool {
     libc::pid_t::try_from(process).is_ok_and(|process| {
         // SAFETY: signal 0 is never delivered; the call only checks.
@@ -109,7 +103,7 @@ pub fn exists(process: u32) -> bool {
     })
 }
 
-/// The name of a signal, as people write it.
+/// The name of a signal, with its meaning.
 pub fn signal_name(signal: i32) -> String {
     let known = [
         (libc::SIGILL, "SIGILL (illegal instruction)"),
@@ -133,14 +127,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_exists_and_an_absurd_one_does_not() {
+    fn this_process_exists_and_impossible_ones_do_not() {
         assert!(exists(std::process::id()));
         assert!(!exists(0));
         assert!(!exists(u32::MAX));
     }
 
     #[test]
-    fn a_process_is_as_old_as_the_kernel_says_whatever_its_name() {
+    fn the_age_of_a_process_is_read_whatever_its_name() {
         let fields = "S 1 5 5 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9";
         for name in ["assay", "a) S 1 (b", "", "two words"] {
             assert_eq!(began_ticks(&format!("77 ({name}) {fields}")), Some(4711), "{name}");

@@ -1,32 +1,29 @@
-//! What the kernel says a thread has used and suffered.
+//! CPU time, context switches and page faults, as the kernel counts them.
 
-/// Counts of a thread, or of all threads of a process, since it began.
+/// Counts of a thread, or of all threads of a process, since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ThreadUsage {
     /// CPU time in seconds.
     pub cpu_seconds: f64,
-    /// Times it lost its CPU against its will.
+    /// Involuntary context switches.
     pub involuntary_switches: u64,
     /// Page faults, with and without I/O.
     pub page_faults: u64,
 }
 
 impl ThreadUsage {
-    /// The calling thread's counts now.
+    /// The calling thread's counts.
     pub fn now() -> Self {
         Self::counted(libc::RUSAGE_THREAD, crate::clock::thread_cpu_seconds())
     }
 
-    /// The counts of all threads of the process now, those that are over too.
+    /// The counts of all threads of the process, ended ones included.
     pub fn of_process() -> Self {
         Self::counted(libc::RUSAGE_SELF, crate::clock::process_cpu_seconds())
     }
 
     fn counted(whose: libc::c_int, cpu_seconds: f64) -> Self {
-        // SAFETY: all-zero bytes are a valid `rusage`, a struct of integers.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: `usage` is live and writable; on an error it stays zero.
-        unsafe { libc::getrusage(whose, &raw mut usage) };
+        let usage = rusage(whose);
         let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
         Self {
             cpu_seconds,
@@ -35,7 +32,7 @@ impl ThreadUsage {
         }
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -45,7 +42,7 @@ impl ThreadUsage {
         }
     }
 
-    /// One of so many equal parts.
+    /// One of this number of equal parts.
     #[must_use]
     pub fn part_of(self, parts: usize) -> Self {
         let parts = parts.max(1) as u64;
@@ -56,7 +53,7 @@ impl ThreadUsage {
         }
     }
 
-    /// What was added since `earlier`.
+    /// The increase since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -67,12 +64,21 @@ impl ThreadUsage {
     }
 }
 
-/// The CPU time of one thread, for another thread of the process to read.
+/// The kernel's counts; zero on an error.
+fn rusage(whose: libc::c_int) -> libc::rusage {
+    // SAFETY: all-zero bytes are a valid `rusage`, a struct of integers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is live and writable.
+    unsafe { libc::getrusage(whose, &raw mut usage) };
+    usage
+}
+
+/// The CPU time of one thread, readable by the other threads of the process.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuClock(libc::clockid_t);
 
 impl CpuClock {
-    /// That of the calling thread; `None` where the kernel has none.
+    /// That of the calling thread; `None` if the kernel has none.
     pub fn of_this_thread() -> Option<Self> {
         let mut clock: libc::clockid_t = 0;
         // SAFETY: the thread is the calling one, and the clock's place is live and writable for the call.
@@ -83,13 +89,14 @@ impl CpuClock {
     /// CPU seconds since the thread began; `None` once it has ended.
     pub fn seconds(self) -> Option<f64> {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the time is live and writable for the call; a clock of a thread that has ended is an error, not a fault.
+        // SAFETY: the time is live and writable for the call; a clock of a thread that has ended is an error, not a
+        // fault.
         let status = unsafe { libc::clock_gettime(self.0, &raw mut time) };
         (status == 0).then_some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
     }
 }
 
-/// What this process and those of its children that have ended and been waited for have used.
+/// Usage of this process and of its children that have ended and been waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProcessUsage {
     /// CPU time in user mode, in seconds.
@@ -98,21 +105,18 @@ pub struct ProcessUsage {
     pub system_seconds: f64,
     /// Bytes moved to or from devices.
     pub disk_bytes: u64,
-    /// Of these, bytes moved to devices.
+    /// Bytes moved to devices.
     pub disk_written_bytes: u64,
 }
 
 impl ProcessUsage {
-    /// The counts now.
+    /// The usage now.
     pub fn now() -> Self {
-        /// The kernel counts blocks of this size (getrusage(2), `ru_inblock`).
+        /// The kernel's unit (getrusage(2), `ru_inblock`).
         const BLOCK_BYTES: u64 = 512;
         let mut sum = Self::default();
         for who in [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN] {
-            // SAFETY: all-zero bytes are a valid `rusage`, a struct of integers.
-            let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-            // SAFETY: `usage` is live and writable; on an error it stays zero.
-            unsafe { libc::getrusage(who, &raw mut usage) };
+            let usage = rusage(who);
             let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
             let blocks = |count: libc::c_long| u64::try_from(count).unwrap_or(0);
             sum.user_seconds += seconds(usage.ru_utime);
@@ -130,18 +134,18 @@ mod tests {
 
     #[test]
     fn a_threads_cpu_time_is_read_by_another_until_it_ends() {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (send, received) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
             let mut sum = 0_u64;
             for number in 0..20_000_000_u64 {
                 sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(number));
             }
-            tell.send((CpuClock::of_this_thread(), crate::clock::thread_cpu_seconds())).unwrap();
+            send.send((CpuClock::of_this_thread(), crate::clock::thread_cpu_seconds())).unwrap();
             ended.recv().unwrap();
             sum
         });
-        let (clock, own) = told.recv().unwrap();
+        let (clock, own) = received.recv().unwrap();
         let clock = clock.unwrap();
         let read = clock.seconds().unwrap();
         assert!(read >= own && read < own + 1.0 && own > 0.0, "{read} s, by itself {own} s");
@@ -150,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_process_has_the_counts_of_threads_that_are_over() {
+    fn the_process_has_the_counts_of_ended_threads() {
         let before = (ThreadUsage::now(), ThreadUsage::of_process());
         let busy = std::thread::spawn(|| {
             let mut sum = 0_u64;
@@ -169,12 +173,11 @@ mod tests {
     }
 
     #[test]
-    fn touching_new_memory_is_seen_as_page_faults() {
+    fn touching_new_memory_causes_page_faults() {
         let before = ThreadUsage::now();
         let mut region = crate::memory::Region::map(4 << 20, crate::memory::PageSize::Base).unwrap();
         region.as_mut_slice().fill(1);
         let used = ThreadUsage::now().since(before);
-        assert!(used.page_faults >= 1024, "{used:?}");
-        assert!(used.cpu_seconds > 0.0);
+        assert!(used.page_faults >= 1024 && used.cpu_seconds > 0.0, "{used:?}");
     }
 }

@@ -1,7 +1,5 @@
-//! One context of Linux's native asynchronous I/O: its set-up, its requests, its end.
-//!
-//! Only on files opened past the page cache: on others the kernel carries a request out while it is submitted, and
-//! nothing would ever be in flight. Which memory is lent to whom is the queue's business.
+//! One context of Linux's native asynchronous I/O. Only for files opened past the page cache: on others the kernel
+//! carries out a request while it is submitted, so that none would be in flight.
 
 use std::fs::File;
 use std::io;
@@ -10,6 +8,7 @@ use std::time::Duration;
 
 use super::ring::Operation;
 use super::setup;
+use crate::calls::outcome;
 
 /// `IOCB_CMD_PREAD` of linux/`aio_abi`.h.
 const PREAD: u16 = 0;
@@ -49,20 +48,18 @@ struct Event {
 pub(super) struct Aio {
     context: u64,
     descriptor: u32,
-    /// The requests handed over together next, in their order.
+    /// The next requests to submit together, in their order.
     pushed: Vec<ControlBlock>,
-    /// Where the kernel finds them; filled for each call.
+    /// Their addresses for the kernel; filled for each call.
     addresses: Vec<u64>,
     events: Vec<Event>,
-    /// Requests that the kernel has and has not given back.
+    /// Requests in flight.
     submitted: u32,
 }
 
 impl Aio {
-    /// A context for `depth` requests on a file that was opened past the page cache.
-    ///
-    /// # Errors
-    /// There is none to be had, or the file is not direct; a sentence says why.
+    /// A context for `depth` requests on a file that was opened past the page cache. The error is a sentence with the
+    /// reason.
     pub(super) fn new(depth: u32, file: &File) -> io::Result<Self> {
         if !crate::file::is_direct(file)? {
             let why = "libaio cannot be had: it is asynchronous only past the page cache (direct I/O)";
@@ -79,7 +76,7 @@ impl Aio {
         })
     }
 
-    /// Queues a request; the kernel hears of it with the next [`Aio::submit`].
+    /// Queues a request; the kernel sees it with the next [`Aio::submit`].
     #[inline]
     pub(super) fn push(&mut self, operation: &Operation) {
         let Operation { token, write, offset, address, bytes } = *operation;
@@ -89,57 +86,52 @@ impl Aio {
             descriptor: self.descriptor,
             address: address.as_ptr().expose_provenance() as u64,
             bytes: bytes.into(),
-            // Never beyond the largest file: the queue has looked.
+            // Never beyond the largest file: the queue has checked.
             offset: i64::try_from(offset).unwrap_or(i64::MAX),
             ..ControlBlock::default()
         });
     }
 
-    /// Requests that the kernel has not been told of.
+    /// Requests that have not been submitted.
     #[inline]
     pub(super) fn unsubmitted(&self) -> u32 {
         u32::try_from(self.pushed.len()).unwrap_or(u32::MAX)
     }
 
-    /// Hands over what was pushed, as far as the kernel takes it at once.
+    /// Submits what was pushed, as far as the kernel accepts it at once. If it accepts none, the error is about the
+    /// first request, or `EAGAIN` for lack of room.
     ///
-    /// # Errors
-    /// It took none: what is wrong with the first, or `EAGAIN` for want of room.
-    ///
-    /// # Safety
-    /// The memory of every request that was pushed must stay mapped, and be used by nobody else, until the request's
-    /// completion has been reaped or [`Aio::quiesce`] has said that all is over.
+    /// # Safety The memory of every request that was pushed must stay mapped, and be used by nobody else, until the
+    /// request's completion has been reaped or [`Aio::quiesce`] has returned true.
     #[inline]
-    pub(super) unsafe fn hand_over(&mut self) -> io::Result<()> {
+    pub(super) unsafe fn submit_once(&mut self) -> io::Result<()> {
         self.addresses.clear();
-        // Mutable, since the kernel notes something of its own in each.
+        // Mutable, since the kernel writes into each.
         let blocks = self.pushed.iter_mut();
         self.addresses.extend(blocks.map(|block| std::ptr::from_mut(block).expose_provenance() as u64));
         let count = libc::c_long::try_from(self.addresses.len()).unwrap_or(libc::c_long::MAX);
         // SAFETY: the context is our own, the addresses are of control blocks that live through the call and that the
         // kernel copies, and the memory they point to is as this function demands it.
-        let taken = unsafe { libc::syscall(libc::SYS_io_submit, self.context, count, self.addresses.as_ptr()) };
-        let Ok(taken) = usize::try_from(taken) else { return Err(io::Error::last_os_error()) };
-        // No more than was offered, whatever the kernel says.
+        let taken =
+            outcome(unsafe { libc::syscall(libc::SYS_io_submit, self.context, count, self.addresses.as_ptr()) })?;
+        // The count must never wrap, whatever the kernel returns.
         let taken = taken.min(self.pushed.len());
         self.pushed.drain(..taken);
         self.submitted += u32::try_from(taken).unwrap_or(u32::MAX);
         Ok(())
     }
 
-    /// Hands over everything that was pushed, or as much as there is room for while others are in flight. A request
-    /// that the kernel does not take at all is over, and goes to `each` with the error's number (negative).
-    ///
-    /// # Errors
-    /// `EAGAIN`: there is no room, and nothing in flight that would make some.
+    /// Submits everything that was pushed, or as much as there is room for while requests are in flight. A request that
+    /// the kernel refuses has ended, and goes to `each` with the error's number (negative). Fails with `EAGAIN` if
+    /// there is no room and nothing in flight.
     ///
     /// # Safety
-    /// As for [`Aio::hand_over`].
+    /// As for [`Aio::submit_once`].
     #[inline]
     pub(super) unsafe fn submit(&mut self, mut each: impl FnMut(u32, i64)) -> io::Result<()> {
         while !self.pushed.is_empty() {
             // SAFETY: as this function demands it.
-            let Err(error) = (unsafe { self.hand_over() }) else { continue };
+            let Err(error) = (unsafe { self.submit_once() }) else { continue };
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
                 Some(libc::EAGAIN) if self.submitted > 0 => return Ok(()),
@@ -153,12 +145,8 @@ impl Aio {
         Ok(())
     }
 
-    /// Waits for at least `least` completions, at most those in flight, or for a signal or until so much time has
-    /// passed, and hands all there are to `each`, as token and result (negative: the error's number). How many there
-    /// were.
-    ///
-    /// # Errors
-    /// What the kernel said.
+    /// Waits for at least `least` completions, at most those in flight, or for a signal or a timeout, and passes all of
+    /// them to `each`, as token and result (negative: the error's number); how many they are.
     #[inline]
     pub(super) fn reap(
         &mut self,
@@ -174,9 +162,9 @@ impl Aio {
             tv_nsec: time.subsec_nanos().into(),
         });
         let limit = at_most.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: the context is our own, the answer is as many live, writable events as the call is told of, and the
-        // limit is null or lives through the call.
-        let came = unsafe {
+        // SAFETY: the context is our own, the answer is as many live, writable events as stated, and the timeout is
+        // null or lives through the call.
+        let completed = outcome(unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
                 self.context,
@@ -185,12 +173,12 @@ impl Aio {
                 self.events.as_mut_ptr(),
                 limit,
             )
+        });
+        let completed = match completed {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(0),
+            other => other?,
         };
-        let Ok(came) = usize::try_from(came) else {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted { Ok(0) } else { Err(error) };
-        };
-        let events = &self.events[..came.min(self.events.len())];
+        let events = &self.events[..completed.min(self.events.len())];
         let count = u32::try_from(events.len()).unwrap_or(u32::MAX);
         self.submitted = self.submitted.saturating_sub(count);
         for event in events {
@@ -199,8 +187,8 @@ impl Aio {
         Ok(count)
     }
 
-    /// Waits until the kernel has given back everything. Requests that it was never told of stay untold. Whether
-    /// nothing is in flight any more: only then may the memory go.
+    /// Waits until the kernel has returned everything, without submitting more. Whether nothing is in flight: only then
+    /// may the memory be freed.
     pub(super) fn quiesce(&mut self) -> bool {
         self.pushed.clear();
         while self.submitted > 0 {
@@ -223,10 +211,7 @@ fn token_of(data: u64) -> u32 {
     u32::try_from(data).unwrap_or(u32::MAX)
 }
 
-/// Whether a context can be had at all: sets one up and lets it go.
-///
-/// # Errors
-/// It cannot, in a sentence that says why.
+/// Whether a context is available: sets one up and frees it. The error is a sentence with the reason.
 pub(super) fn available() -> io::Result<()> {
     set_up(1).map(tear_down)
 }

@@ -1,5 +1,5 @@
-//! Which requests are in flight and which parts of the arena they have: what keeps a request from being lent memory
-//! that another one, or the caller, is using.
+//! Which requests are in flight and which parts of the arena they have, so that no request is lent memory that another
+//! one, or the caller, is using.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ const WORD_BITS: usize = u64::BITS as usize;
 /// The requests in flight, by token, and a map of the arena's sectors that they have.
 #[derive(Debug)]
 pub(super) struct InFlight {
-    /// The part of the arena of each token; one that ends at 0 for a token that is free.
+    /// The part of the arena of each token; one that ends at 0 for a free token.
     parts: Vec<Range<usize>>,
     /// A bit for every sector of the arena.
     lent: Vec<u64>,
@@ -21,7 +21,7 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    /// Nothing in flight, of `depth` requests at most.
+    /// Nothing in flight, of at most `depth` requests.
     pub(super) fn new(depth: u32, arena_bytes: usize) -> Self {
         Self {
             parts: vec![0..0; depth as usize],
@@ -35,7 +35,7 @@ impl InFlight {
         self.count
     }
 
-    /// Whether the token is one of the queue's and free.
+    /// Whether the token is free; `None` if it is not one of the queue's.
     #[inline]
     pub(super) fn is_free(&self, token: u32) -> Option<bool> {
         self.parts.get(token as usize).map(|part| part.end == 0)
@@ -50,7 +50,7 @@ impl InFlight {
         }
     }
 
-    /// Lends a part of the arena, not empty and not lent, to a token that is free.
+    /// Lends a part of the arena, not empty and not lent, to a free token.
     #[inline]
     pub(super) fn lend(&mut self, token: u32, part: Range<usize>) {
         match only_word(&part) {
@@ -61,7 +61,7 @@ impl InFlight {
         self.count += 1;
     }
 
-    /// Takes back what a token has; `None` if it has nothing.
+    /// Takes back the part of a token, if it has one.
     #[inline]
     pub(super) fn take_back(&mut self, token: u32) -> Option<Range<usize>> {
         let slot = self.parts.get_mut(token as usize).filter(|part| part.end != 0)?;
@@ -74,7 +74,7 @@ impl InFlight {
         Some(part)
     }
 
-    // Parts of more than one word, out of line: small requests are made by the million, and their way is to be short.
+    // Parts of more than one word, out of line: the path of small requests, of which there are millions, must be short.
 
     #[inline(never)]
     fn any_lent(&self, part: &Range<usize>) -> bool {
@@ -92,7 +92,7 @@ impl InFlight {
     }
 }
 
-/// The word of the map that a part touches and the bits of it, if it is only one: the usual case of small requests.
+/// The word of the map that a part touches and its bits, if it is only one: the usual case of small requests.
 #[inline]
 fn only_word(part: &Range<usize>) -> Option<(usize, u64)> {
     let (first, last) = (part.start / SECTOR_BYTES, part.end.checked_sub(1)? / SECTOR_BYTES);
@@ -100,7 +100,7 @@ fn only_word(part: &Range<usize>) -> Option<(usize, u64)> {
     only.then(|| (first / WORD_BITS, u64::MAX >> (WORD_BITS - 1 - (last - first)) << (first % WORD_BITS)))
 }
 
-/// The words of the map that a part touches, each with the bits of it.
+/// The words of the map that a part touches, each with its bits.
 #[inline]
 fn words(part: &Range<usize>) -> impl Iterator<Item = (usize, u64)> {
     let first = part.start / SECTOR_BYTES;
@@ -127,7 +127,7 @@ mod tests {
         assert!(requests.overlaps(&(0..1 << 20)));
         assert!(!requests.overlaps(&(0..4096)));
         assert!(!requests.overlaps(&(8192..1 << 20)));
-        assert!(!requests.overlaps(&(5000..5000)), "nothing overlaps nothing");
+        assert!(!requests.overlaps(&(5000..5000)), "an empty part overlaps nothing");
         assert_eq!(requests.take_back(1), Some(4096..8192));
         assert_eq!(requests.take_back(1), None);
         assert_eq!(requests.take_back(9), None);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn one_word_is_told_from_several() {
+    fn one_word_differs_from_several() {
         for start in (0..200 * SECTOR_BYTES).step_by(SECTOR_BYTES / 2) {
             for bytes in [0, 1, 511, 512, 513, 4096, 64 * SECTOR_BYTES, 65 * SECTOR_BYTES] {
                 let part = start..start + bytes;

@@ -1,9 +1,8 @@
-//! Requests in flight on one file: an `io_uring` with everything that makes it fast, Linux's native asynchronous I/O,
-//! blocking calls, or none at all: requests that are over at once, for what the caller's own loop costs.
+//! Requests in flight on one file: by an `io_uring`, by Linux's native asynchronous I/O, by blocking calls, or not at
+//! all, which measures the overhead of the caller's own loop.
 //!
-//! A queue owns its file and the memory that requests read into and write from (the arena), so that both outlive every
-//! request, and it lends no byte of the arena twice. It measures nothing and repeats nothing: a short read or an error
-//! is the caller's to judge.
+//! A queue owns its file and the memory that requests use (the arena), so that both outlive every request, and lends no
+//! byte of the arena twice. It does not repeat short reads or errors.
 
 mod aio;
 mod in_flight;
@@ -22,24 +21,22 @@ use aio::Aio;
 use in_flight::InFlight;
 use ring::{Completing, Memory, Operation, Ring};
 
-/// The most requests that one queue may have in flight: far beyond what a device takes, and within the 32768 entries
-/// of a ring (`io_uring_setup(2)`).
+/// The most requests in flight of one queue: far more than a device takes, and within the 32768 entries of a ring
+/// (`io_uring_setup(2)`).
 pub const MAX_DEPTH: u32 = 4096;
 
-/// How many requests are pushed at least before the kernel hears of them without being waited for. A device that gets
-/// all at once stands idle until then: on virtio disks, 4 KiB and 32 in flight, that cost a sixth to a fourth of the rate.
-/// One and two at a time came to the same, four to the same on one host and to a tenth less of written blocks on another.
-/// Each takes processor time, so two it is.
+/// The fewest requests that are submitted together without a wait. A device that gets all at once is idle until then:
+/// on virtio disks, 4 KiB and queue depth 32, that cost a sixth to a fourth of the rate. One and two at a time were
+/// equal; four too on one host, and a tenth less for written blocks on another. Each call takes CPU time, hence two.
 ///
-/// A device that is at work need not hear of the next few so soon: from then on as many are gathered as it has. Of 32
-/// that came back at once, 2, 2, 4, 8 and 16 are handed over then: a third of the calls that two at a time take, each of
-/// which may wake a hypervisor's device.
-const HANDED_OVER_AT: u32 = 2;
+/// A busy device can wait: from then on as many are gathered as it has. Of 32 completed at once, 2, 2, 4, 8 and 16 are
+/// submitted together: a third of the calls that two at a time take, each of which may wake a hypervisor's device.
+const SUBMITTED_AT: u32 = 2;
 
-/// The largest arena of blocking calls that is in base pages: each of many requests in flight has one, and in huge pages
-/// 512 blocks of 4 KiB would take a gigabyte. A request of so many bytes comes to 64 pieces of memory, which devices take
-/// at once: `NVMe` drives 127 (`NVME_MAX_SEGS`, drivers/nvme/host/pci.c), SATA ones 168 (`AHCI_MAX_SG`, drivers/ata/ahci.h),
-/// virtual disks 126 or 254 (seen in `queue/max_segments`).
+/// The largest arena of blocking calls in base pages: each of many requests in flight has one, and in huge pages 512
+/// blocks of 4 KiB would take a gigabyte. A request of this size has at most 64 pieces of memory, which devices take at
+/// once: `NVMe` drives 127 (`NVME_MAX_SEGS`, drivers/nvme/host/pci.c), SATA ones 168 (`AHCI_MAX_SG`,
+/// drivers/ata/ahci.h), virtual disks 126 or 254 (seen in `queue/max_segments`).
 const MOST_BASE_PAGES_BYTES: usize = 256 << 10;
 
 /// How requests are made.
@@ -47,32 +44,31 @@ const MOST_BASE_PAGES_BYTES: usize = 256 << 10;
 pub enum Engine {
     /// By an `io_uring`, many in flight.
     IoUring,
-    /// By an `io_uring` that asks the device until it is done, instead of being interrupted. Whether the device can be
-    /// asked shows only at the first request (`EOPNOTSUPP`).
+    /// By an `io_uring` that polls the device for completions. Only the first request shows whether the device can be
+    /// polled (`EOPNOTSUPP`).
     IoUringPolled,
-    /// By Linux's native asynchronous I/O, many in flight; only on files opened past the page cache.
+    /// By Linux's native asynchronous I/O, many in flight; only for files opened past the page cache.
     Libaio,
     /// By blocking calls, one at a time.
     Sync,
-    /// Not at all: requests touch neither the file nor the arena, and are over in full by the next wait. Through an
-    /// `io_uring` as requests for nothing, so that the kernel's part is there too; where there is none, in the loop.
+    /// Not at all: requests touch neither the file nor the arena, and complete at the next wait. By no-op requests of
+    /// an `io_uring`, to include the kernel's part; without one, in the loop.
     Null,
 }
 
-/// What a queue is to be.
+/// The settings of a queue.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How requests are made.
     pub engine: Engine,
-    /// How many may be in flight, 1 to [`MAX_DEPTH`]; 1 for blocking calls.
+    /// The most requests in flight, 1 to [`MAX_DEPTH`]; 1 for blocking calls.
     pub depth: u32,
     /// Size of the arena in bytes; rounded up as [`Options::arena_takes`] says.
     pub arena_bytes: usize,
 }
 
 impl Options {
-    /// Bytes of memory that the arena takes: rounded up to a huge page or, where small ones for blocking calls are in
-    /// base pages, to one of those.
+    /// Bytes of the arena: rounded up to a huge page, or to a base page for small ones of blocking calls.
     pub fn arena_takes(&self) -> usize {
         let page = if self.takes_base_pages() { BASE_PAGE_BYTES } else { HUGE_PAGE_BYTES };
         self.arena_bytes.max(1).checked_next_multiple_of(page).unwrap_or(usize::MAX)
@@ -86,38 +82,38 @@ impl Options {
 /// One request: to read from the file into the arena, or (`write`) to write from the arena into the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Which of the requests in flight it is: below the depth.
+    /// Its number among the requests in flight, below the depth.
     pub token: u32,
     /// Whether it writes into the file.
     pub write: bool,
-    /// Where in the file, in bytes.
+    /// Offset in the file, in bytes.
     pub offset: u64,
-    /// Where in the arena, in bytes. The arena begins at a page, so this is aligned in memory too.
+    /// Offset in the arena, in bytes. The arena begins at a page, so this is aligned in memory too.
     pub buffer: usize,
-    /// How many bytes, at least one.
+    /// Number of bytes, at least one.
     pub bytes: u32,
 }
 
-/// A request that is over.
+/// A completed request.
 #[derive(Debug)]
 pub struct Completion {
-    /// The request's.
+    /// Its token.
     pub token: u32,
-    /// Bytes moved, fewer than asked for at the end of the file; or the error.
+    /// Bytes moved, fewer than requested at the end of the file; or the error.
     pub result: io::Result<u32>,
 }
 
-/// Requests in flight on one file. A queue may be opened on one thread and used on another, but it belongs to the
-/// first that pushes or waits. Dropping it waits for what is in flight.
+/// Requests in flight on one file. A queue belongs to the first thread that pushes or waits. Dropping it waits for
+/// requests in flight.
 #[derive(Debug)]
 pub struct Queue {
     engine: Engine,
     backend: Backend,
-    /// How many requests are handed over together at least without being waited for.
-    handed_over_at: u32,
+    /// The fewest requests that are submitted together without a wait.
+    submitted_at: u32,
     in_flight: InFlight,
     file: File,
-    /// Freed by hand: it stays for ever if requests that use it could not be waited for.
+    /// Freed by hand: it is leaked if requests that use it cannot be waited for.
     arena: ManuallyDrop<Region>,
 }
 
@@ -127,18 +123,14 @@ enum Backend {
     Aio(Box<Aio>),
     /// The request that was pushed.
     Blocking(Option<Request>),
-    /// The tokens that were pushed, and why there is no ring to take them.
+    /// The pushed tokens, and why there is no ring.
     Loop(Vec<u32>, [String; 1]),
 }
 
 impl Queue {
-    /// A queue on a file, with an arena of zeros that has been touched.
-    ///
-    /// What the kernel or a limit refuses of an `io_uring`'s features is done without, and noted in
-    /// [`Queue::stepped_down`].
-    ///
-    /// # Errors
-    /// The depth is out of range, there is no memory, or the engine cannot be had at all: a sentence says why.
+    /// A queue on a file, with a zeroed arena that has been touched. Features of an `io_uring` that the kernel or a
+    /// limit refuses are noted in [`Queue::stepped_down`]. Fails if the depth is out of range, without memory, or if
+    /// the engine is not available, with a sentence that gives the reason.
     pub fn open(file: File, options: &Options) -> io::Result<Self> {
         let Options { engine, depth, .. } = *options;
         if depth == 0 || depth > MAX_DEPTH {
@@ -165,23 +157,18 @@ impl Queue {
             }),
         };
         let in_flight = InFlight::new(depth, arena.len());
-        // Without a device there is none that would stand idle.
-        let handed_over_at = if engine == Engine::Null { u32::MAX } else { HANDED_OVER_AT };
-        Ok(Self { engine, backend, handed_over_at, in_flight, file, arena: ManuallyDrop::new(arena) })
+        // Without a device, none is idle.
+        let submitted_at = if engine == Engine::Null { u32::MAX } else { SUBMITTED_AT };
+        Ok(Self { engine, backend, submitted_at, in_flight, file, arena: ManuallyDrop::new(arena) })
     }
 
-    /// Whether an `io_uring` can be had here at all: sets one up and lets it go.
-    ///
-    /// # Errors
-    /// It cannot, in a sentence that says why.
+    /// Whether an `io_uring` is available: sets one up and frees it. The error is a sentence with the reason.
     pub fn io_uring_available() -> io::Result<()> {
         ring::make(1, false).map(drop).map_err(|error| setup::explain(&error))
     }
 
-    /// Whether native asynchronous I/O can be had here at all: sets a context up and lets it go.
-    ///
-    /// # Errors
-    /// It cannot, in a sentence that says why.
+    /// Whether native asynchronous I/O is available: sets a context up and frees it. The error is a sentence with the
+    /// reason.
     pub fn libaio_available() -> io::Result<()> {
         aio::available()
     }
@@ -191,7 +178,7 @@ impl Queue {
         self.engine
     }
 
-    /// What makes the engine fast, in words such as `registered_buffers`; complete after the first [`Queue::wait`].
+    /// The features in use, in words such as `registered_buffers`; complete after the first [`Queue::wait`].
     pub fn features(&self) -> Vec<String> {
         match &self.backend {
             Backend::Ring(ring) => ring.features().into_iter().map(str::to_owned).collect(),
@@ -199,8 +186,8 @@ impl Queue {
         }
     }
 
-    /// What it does without, in sentences such as "registered buffers: Cannot allocate memory (the limit of locked
-    /// memory is 8 MiB)"; complete after the first [`Queue::wait`].
+    /// The features that are missing, in sentences such as "registered buffers: Cannot allocate memory (the limit of
+    /// locked memory is 8 MiB)"; complete after the first [`Queue::wait`].
     pub fn stepped_down(&self) -> &[String] {
         match &self.backend {
             Backend::Ring(ring) => &ring.notes,
@@ -215,14 +202,14 @@ impl Queue {
         self.arena_part(whole).unwrap_or_default()
     }
 
-    /// A part of the arena; `None` while a request in flight has any of it (in whole sectors of 512 bytes), and where
-    /// it is not within the arena.
+    /// A part of the arena; `None` while a request in flight has any of it (in whole sectors of 512 bytes), and if it
+    /// is not within the arena.
     pub fn arena_part(&mut self, part: Range<usize>) -> Option<&mut [u8]> {
         if part.start > part.end || part.end > self.arena.len() || self.in_flight.overlaps(&part) {
             return None;
         }
-        // SAFETY: the part lies within the arena, which is mapped and initialised; no request in flight has any of
-        // it, and none can be pushed while `self` is borrowed.
+        // SAFETY: the part lies within the arena, which is mapped and initialised; no request in flight has any of it,
+        // and none can be pushed while `self` is borrowed.
         Some(unsafe { std::slice::from_raw_parts_mut(self.arena.start().as_ptr().add(part.start), part.len()) })
     }
 
@@ -231,12 +218,10 @@ impl Queue {
         self.in_flight.count()
     }
 
-    /// Queues a request; the kernel hears of it with the next [`Queue::wait`], or earlier once a few have been pushed.
-    /// Allocates nothing unless it is refused.
-    ///
-    /// # Errors
-    /// `ErrorKind::InvalidInput`: the token is out of range or in flight, the request has no bytes or reaches beyond
-    /// the arena or the largest file, or another in flight has a part of its buffer. Nothing was queued then.
+    /// Queues a request, which is submitted with the next [`Queue::wait`], or once a few have been pushed. Allocates
+    /// nothing unless it fails: with `ErrorKind::InvalidInput` if the token is out of range or in flight, the request
+    /// has no bytes or reaches beyond the arena or the largest file, or another request in flight has a part of its
+    /// buffer.
     #[inline]
     pub fn push(&mut self, request: Request) -> io::Result<()> {
         let part = self.checked(&request)?;
@@ -249,23 +234,23 @@ impl Queue {
             Backend::Loop(pushed, _) => pushed.push(token),
             Backend::Aio(aio) => aio.push(&operation),
             // SAFETY: the memory is a part of the arena, which `Drop` frees only when the ring is quiet. Nobody else
-            // has it: `checked` says so now, and from `lend` to the completion nobody else gets it.
+            // has it: `checked` has verified that, and from `lend` to the completion nobody else gets it.
             Backend::Ring(ring) => unsafe { ring.push(&operation)? },
         }
         self.in_flight.lend(token, part);
-        let (least, in_flight) = (self.handed_over_at, self.in_flight.count());
+        let (least, in_flight) = (self.submitted_at, self.in_flight.count());
         let suffice = |unsubmitted: u32| unsubmitted >= least.max(in_flight.saturating_sub(unsubmitted));
-        // What fails here fails again, and is said, in `wait`.
+        // An error here recurs, and is reported, in `wait`.
         match &mut self.backend {
             Backend::Ring(ring) if suffice(ring.unsubmitted()) => drop(ring.enter(0)),
             // SAFETY: as above, for every request that was pushed.
-            Backend::Aio(aio) if suffice(aio.unsubmitted()) => drop(unsafe { aio.hand_over() }),
+            Backend::Aio(aio) if suffice(aio.unsubmitted()) => drop(unsafe { aio.submit_once() }),
             _ => {}
         }
         Ok(())
     }
 
-    /// Whether the request that was pushed last still waits to be handed over: pushing it made no system call.
+    /// Whether the request that was pushed last has not been submitted.
     #[cfg(test)]
     fn is_gathering(&self) -> bool {
         match &self.backend {
@@ -276,11 +261,11 @@ impl Queue {
         }
     }
 
-    /// The part of the arena that a request uses, if all is well with the request.
+    /// The part of the arena that a request uses, if the request is valid.
     #[inline]
     fn checked(&self, request: &Request) -> io::Result<Range<usize>> {
         let end = request.buffer.checked_add(request.bytes as usize).filter(|end| *end <= self.arena.len());
-        // The kernel counts in signed numbers, and takes -1 for the file's own position.
+        // The kernel uses signed numbers, and -1 means the file's own position.
         let last = request.offset.checked_add(u64::from(request.bytes)).filter(|last| i64::try_from(*last).is_ok());
         match (self.in_flight.is_free(request.token), end, last) {
             (Some(true), Some(end), Some(_))
@@ -292,7 +277,7 @@ impl Queue {
         }
     }
 
-    /// What is wrong with a request that was refused.
+    /// Why a request is invalid.
     #[cold]
     fn why_not(&self, request: &Request) -> io::Error {
         let Request { token, offset, buffer, bytes, .. } = *request;
@@ -314,12 +299,10 @@ impl Queue {
         ))
     }
 
-    /// Hands what was pushed to the kernel, waits until at least `least` requests (or all, if fewer are in flight) are
-    /// over, and appends all that are to `done`, for which the caller reserves room. With 0 it hands over and looks.
-    ///
-    /// # Errors
-    /// The kernel took no requests (`EAGAIN`: no memory for them), or the queue belongs to another thread. Requests
-    /// stay in flight then; those that were over have been appended.
+    /// Submits what was pushed, waits until at least `least` requests (or all, if fewer are in flight) have completed,
+    /// and appends all that have to `done`, for which the caller reserves room. With 0 it submits and does not wait.
+    /// Fails if the kernel accepts no requests (`EAGAIN`: no memory) or the queue belongs to another thread; requests
+    /// then stay in flight.
     #[inline]
     pub fn wait(&mut self, least: u32, done: &mut Vec<Completion>) -> io::Result<()> {
         let Self { backend, in_flight, file, arena, .. } = self;
@@ -342,15 +325,16 @@ impl Queue {
         }
     }
 
-    /// Hands what was pushed to the kernel, waits until a request is over or so much time has passed, and appends all
-    /// that are over to `done`. Blocking calls take what they take; a kernel that cannot wait for a time (`io_uring`
-    /// before Linux 5.11, and where the device is polled) looks once and does not wait.
-    ///
-    /// # Errors
-    /// As [`Queue::wait`].
+    /// Submits what was pushed, waits until a request has completed or the timeout has passed, and appends all
+    /// completed ones to `done`. Blocking calls ignore the timeout; an `io_uring` before Linux 5.11, or that polls the
+    /// device, does not wait.
     pub fn wait_at_most(&mut self, at_most: Duration, done: &mut Vec<Completion>) -> io::Result<()> {
         match &mut self.backend {
-            Backend::Ring(ring) => wait_at_most_for_ring(ring, &mut self.in_flight, at_most, done),
+            Backend::Ring(ring) => {
+                let entered = ring.enter_at_most(at_most);
+                let reaped = reap(ring, &mut self.in_flight, done);
+                unless_full(entered, reaped)
+            }
             Backend::Aio(aio) => {
                 let in_flight = &mut self.in_flight;
                 let mut give_back = |token, result| {
@@ -367,22 +351,16 @@ impl Queue {
     }
 }
 
-/// [`Queue::wait_at_most`] by a ring: one call of the kernel.
-fn wait_at_most_for_ring(
-    ring: &mut Ring,
-    in_flight: &mut InFlight,
-    at_most: Duration,
-    done: &mut Vec<Completion>,
-) -> io::Result<()> {
-    let entered = ring.enter_at_most(at_most);
-    let reaped = reap(ring, in_flight, done);
+/// No error if the completion queue was full and has room again.
+#[inline]
+fn unless_full(entered: io::Result<()>, reaped: u32) -> io::Result<()> {
     match entered {
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) && reaped > 0 => Ok(()),
         other => other,
     }
 }
 
-/// Appends what is over to `done`; how many they were.
+/// Appends completed requests to `done`; how many they are.
 #[inline]
 fn reap(ring: &mut Ring, in_flight: &mut InFlight, done: &mut Vec<Completion>) -> u32 {
     let no_op = ring.is_no_op();
@@ -398,19 +376,15 @@ fn reap(ring: &mut Ring, in_flight: &mut InFlight, done: &mut Vec<Completion>) -
 #[inline]
 fn wait_for_ring(ring: &mut Ring, in_flight: &mut InFlight, least: u32, done: &mut Vec<Completion>) -> io::Result<()> {
     let least = least.min(in_flight.count());
-    // What has come by itself meanwhile, so that the kernel is not asked to wait for it.
+    // Completions that have already arrived, so that the kernel need not wait for them.
     let mut seen = reap(ring, in_flight, done);
-    // Without a wish to wait the kernel is still asked once: it may hold completions back until then.
+    // The kernel is called at least once: it may hold completions back until then.
     let mut asked = least > 0;
     while ring.unsubmitted() > 0 || seen < least || !asked {
         let entered = ring.enter(least.saturating_sub(seen));
         let reaped = reap(ring, in_flight, done);
         seen += reaped;
-        match entered {
-            // Its queue of completions is full: there is room again.
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && reaped > 0 => {}
-            other => other?,
-        }
+        unless_full(entered, reaped)?;
         asked = true;
     }
     Ok(())
@@ -425,11 +399,11 @@ fn wait_for_aio(aio: &mut Aio, in_flight: &mut InFlight, least: u32, done: &mut 
         }
     };
     loop {
-        // SAFETY: what was pushed uses parts of the arena, which `Drop` frees only when the context is quiet, and
-        // which nobody else gets until `take_back`.
+        // SAFETY: what was pushed uses parts of the arena, which `Drop` frees only when the context is quiet, and which
+        // nobody else gets until `take_back`.
         unsafe { aio.submit(|token, result| give_back(in_flight, token, result))? };
         let missing = in_flight.count().saturating_sub(remaining);
-        // Where there was no room for all of them, one must come back first.
+        // Without room for all of them, one must complete first.
         let wanted = missing.max(u32::from(aio.unsubmitted() > 0));
         aio.reap(wanted, None, |token, result| give_back(in_flight, token, result))?;
         if in_flight.count() <= remaining && aio.unsubmitted() == 0 {
@@ -452,17 +426,17 @@ impl Drop for Queue {
     }
 }
 
-/// A request that is over, with what the kernel says of it: bytes, or the error's number (negative).
+/// A completed request with the kernel's result: bytes, or the error's number (negative).
 #[inline]
 fn of_kernel(token: u32, result: i64) -> Completion {
     let error = || io::Error::from_raw_os_error(i32::try_from(result.saturating_neg()).unwrap_or(libc::EIO));
     Completion { token, result: u32::try_from(result).map_err(|_| error()) }
 }
 
-/// A request for nothing that is over: all of its part of the arena counts as moved.
+/// A completed no-op request: all of its part of the arena counts as moved.
 #[inline]
 fn in_full(token: u32, part: &Range<usize>) -> Completion {
-    // Never more than asked for, which is a `u32`.
+    // Never more than requested, which is a `u32`.
     Completion { token, result: Ok(u32::try_from(part.len()).unwrap_or(u32::MAX)) }
 }
 
@@ -474,7 +448,7 @@ fn carry_out(request: &Request, file: &File, arena: &mut Region) -> io::Result<u
             if request.write { file.write_at(part, request.offset) } else { file.read_at(part, request.offset) };
         match moved {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // Never more than asked for, which is a `u32`.
+            // Never more than requested, which is a `u32`.
             other => return other.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),
         }
     }

@@ -1,6 +1,4 @@
-//! One `io_uring`: its set-up, its requests, its end.
-//!
-//! It does not know which memory is lent to whom: what a request points to is vouched for by the queue above it.
+//! One `io_uring`: its set-up, its requests, its end. The queue vouches for the memory of requests.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -14,6 +12,7 @@ use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, squeue};
 
 use super::setup::{self, Flag, Made};
+use crate::calls::outcome;
 
 /// The largest buffer that can be registered (`io_uring_register(2)`).
 const REGISTERED_BUFFER_BYTES: usize = 1 << 30;
@@ -46,40 +45,32 @@ pub(super) struct Memory {
     pub(super) bytes: usize,
 }
 
-/// Where the calling thread stands towards the ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
-    /// No thread has used the ring yet.
-    Nobody,
-    /// The thread of this number has.
-    Thread(u64),
-}
-
-/// What the kernel has been given once, so that requests need not name it anew.
+/// What is registered with the kernel, so that requests need not name it again.
 #[derive(Clone, Copy, Debug, Default)]
 struct Registered {
     file: bool,
     buffers: bool,
-    /// The ring's number among those of its thread.
+    /// The ring's index among those of its thread.
     ring: Option<u32>,
 }
 
 /// A ring for one file.
 pub(super) struct Ring {
     io: IoUring,
-    owner: Owner,
+    /// The number of the first thread that used the ring, to which it belongs.
+    owner: Option<u64>,
     registered: Registered,
-    /// How an entry begins: of reads and of writes.
+    /// The first words of entries for reads and for writes.
     first_words: [u64; 2],
-    /// Whether the kernel can be told that waiting here is not waiting for a device.
+    /// Whether the kernel can be asked not to account waits as waits for I/O.
     no_iowait: bool,
-    /// Whether requests reach no device: the kernel takes them and gives them back.
+    /// Whether requests are no-ops that reach no device.
     no_op: bool,
-    /// Whether a wait asks the device until it is done.
+    /// Whether a wait polls the device.
     polled: bool,
-    /// Requests that the kernel has not been told of.
+    /// Requests that have not been submitted.
     unsubmitted: u32,
-    /// Requests that the kernel has and has not given back.
+    /// Requests that the kernel has not completed.
     submitted: u32,
     flags: Vec<&'static str>,
     pub(super) notes: Vec<String>,
@@ -92,18 +83,18 @@ impl std::fmt::Debug for Ring {
     }
 }
 
-/// How completions are to come about.
+/// How requests complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Completing {
     /// The device interrupts a CPU.
     Interrupts,
-    /// We ask the device until it is done; only where its driver has queues for it, which shows at the first request.
+    /// A wait polls the device; only if its driver has queues for it, which shows at the first request.
     Polling,
-    /// At once: no request reaches a device.
+    /// At once: requests are no-ops.
     AtOnce,
 }
 
-/// What a request does, where, and with which memory.
+/// The operation of a request, its offset and its memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) token: u32,
@@ -114,10 +105,7 @@ pub(super) struct Operation {
 }
 
 impl Ring {
-    /// A ring for `depth` requests, with everything that the kernel has to make it fast.
-    ///
-    /// # Errors
-    /// There is no `io_uring` to be had, in a sentence that says why.
+    /// A ring for `depth` requests, with every feature that the kernel has. The error is a sentence with the reason.
     pub(super) fn new(depth: u32, file: &File, memory: Memory, completing: Completing) -> io::Result<Self> {
         let polled = completing == Completing::Polling;
         let Made { ring: io, mut has, notes } = make(depth, polled).map_err(|error| setup::explain(&error))?;
@@ -129,7 +117,7 @@ impl Ring {
             no_op: completing == Completing::AtOnce,
             polled,
             io,
-            owner: Owner::Nobody,
+            owner: None,
             registered: Registered::default(),
             first_words: [0; 2],
             unsubmitted: 0,
@@ -152,15 +140,15 @@ impl Ring {
         }
     }
 
-    /// The arena as one buffer: its pages are looked up and held once instead of at every request.
+    /// Registers the arena as one buffer: its pages are looked up and pinned once instead of at every request.
     fn register_buffers(&mut self, memory: Memory) {
         if memory.bytes > REGISTERED_BUFFER_BYTES {
             self.notes.push("registered_buffers: the kernel takes 1 GiB at most".to_owned());
             return;
         }
         let part = libc::iovec { iov_base: memory.start.as_ptr().cast(), iov_len: memory.bytes };
-        // SAFETY: the part is mapped memory. The kernel holds its pages until the ring is gone, and all requests on
-        // them are vouched for by the queue, which keeps the arena longer than the ring.
+        // SAFETY: the part is mapped memory. The kernel holds its pages until the ring is gone, and the queue, which
+        // keeps the arena longer than the ring, vouches for all requests on them.
         match unsafe { self.io.submitter().register_buffers(&[part]) } {
             Ok(()) => self.registered.buffers = true,
             Err(error) => {
@@ -169,7 +157,7 @@ impl Ring {
         }
     }
 
-    /// What makes it fast, in words.
+    /// The features in use, in words.
     pub(super) fn features(&self) -> Vec<&'static str> {
         let others = [
             (self.registered.file, "registered_files"),
@@ -182,11 +170,10 @@ impl Ring {
         others.chain(self.flags.iter().copied()).collect()
     }
 
-    /// Puts a request into the ring; the kernel hears of it with the next [`Ring::enter`].
+    /// Puts a request into the ring; it is submitted with the next [`Ring::enter`].
     ///
-    /// # Safety
-    /// The memory must stay mapped, and be used by nobody else, until the request's completion has been reaped or
-    /// [`Ring::quiesce`] has said that all is over. It must lie within the ring's memory.
+    /// # Safety The memory must lie within the ring's, stay mapped, and be used by nobody else, until the request's
+    /// completion has been reaped or [`Ring::quiesce`] has returned true.
     #[inline]
     pub(super) unsafe fn push(&mut self, operation: &Operation) -> io::Result<()> {
         let entry = self.entry(operation);
@@ -198,7 +185,7 @@ impl Ring {
         Ok(())
     }
 
-    /// The kernel's form of a request. A request for nothing is all zeros but for its token.
+    /// The kernel's form of a request. A no-op request is all zeros but for its token.
     #[inline]
     fn entry(&self, of: &Operation) -> squeue::Entry {
         let [read, write] = self.first_words;
@@ -214,18 +201,18 @@ impl Ring {
         unsafe { std::mem::transmute::<[u64; 8], squeue::Entry>(words) }
     }
 
-    /// Hands the requests that were pushed to the kernel, and waits until at least `least` completions are in the ring,
-    /// or a signal came.
-    ///
-    /// # Errors
-    /// What the kernel said, or that another thread has used the ring.
+    /// Submits the requests that were pushed, and waits until at least `least` completions are in the ring, or for a
+    /// signal. Fails if another thread has used the ring.
     #[inline]
     pub(super) fn enter(&mut self, least: u32) -> io::Result<()> {
+        self.check_owner()?;
+        self.enter_with(self.unsubmitted, least, self.waiting_flags(), (std::ptr::null(), 0))
+    }
+
+    #[inline]
+    fn check_owner(&mut self) -> io::Result<()> {
         let thread = this_thread();
-        if self.owner != Owner::Thread(thread) {
-            self.begin(thread)?;
-        }
-        self.enter_with(self.unsubmitted, least, self.waiting_flags())
+        if self.owner == Some(thread) { Ok(()) } else { self.begin(thread) }
     }
 
     #[inline]
@@ -234,42 +221,32 @@ impl Ring {
         EnterFlags::GETEVENTS | no_iowait
     }
 
-    /// Whether the kernel can wait for a time: it knows of no such limit before Linux 5.11, and heeds none where it asks
-    /// the device itself (`io_iopoll_check`, `io_uring/io_uring.c`).
+    /// Whether the kernel supports a timeout: not before Linux 5.11, and not if it polls the device (`io_iopoll_check`,
+    /// `io_uring/io_uring.c`).
     pub(super) fn waits_for_a_time(&self) -> bool {
         !self.polled && self.io.params().is_feature_ext_arg()
     }
 
-    /// The same, until one completion is in the ring or so much time has passed. Without waiting where the kernel cannot
-    /// do that: the device is asked once then.
-    ///
-    /// # Errors
-    /// As [`Ring::enter`].
+    /// The same, until one completion is in the ring or the timeout has passed. Without a wait if the kernel supports
+    /// no timeout.
     pub(super) fn enter_at_most(&mut self, at_most: Duration) -> io::Result<()> {
         if !self.waits_for_a_time() {
             return self.enter(0);
         }
         let time = Timespec::from(at_most);
         let argument = SubmitArgs::new().timespec(&time);
-        let thread = this_thread();
-        if self.owner != Owner::Thread(thread) {
-            self.begin(thread)?;
-        }
+        self.check_owner()?;
         let waiting = (std::ptr::from_ref(&argument).cast(), size_of_val(&argument));
         let flags = self.waiting_flags() | EnterFlags::EXT_ARG;
-        match self.enter_by(self.unsubmitted, 1, flags, waiting) {
+        match self.enter_with(self.unsubmitted, 1, flags, waiting) {
             Err(error) if error.raw_os_error() == Some(libc::ETIME) => Ok(()),
             other => other,
         }
     }
 
-    fn enter_with(&mut self, submit: u32, least: u32, flags: EnterFlags) -> io::Result<()> {
-        self.enter_by(submit, least, flags, (std::ptr::null(), 0))
-    }
-
-    /// With what the kernel is to know of the wait: null, or with [`EnterFlags::EXT_ARG`] its argument, which must live
-    /// through the call, and the size of it.
-    fn enter_by(
+    /// Enters the kernel with the argument of the wait and its size: null, or with [`EnterFlags::EXT_ARG`] one that
+    /// lives through the call.
+    fn enter_with(
         &mut self,
         submit: u32,
         least: u32,
@@ -283,9 +260,9 @@ impl Ring {
             }
             None => libc::c_long::from(self.io.as_raw_fd()),
         };
-        // SAFETY: the descriptor is the ring's own, what the kernel is to read of requests was vouched for when each was
-        // pushed, and the argument of the wait is null or the caller's, live through the call.
-        let taken = unsafe {
+        // SAFETY: the descriptor is the ring's own, the memory of requests was vouched for when each was pushed, and
+        // the argument of the wait is null or the caller's, live through the call.
+        let taken = outcome(unsafe {
             libc::syscall(
                 libc::SYS_io_uring_enter,
                 descriptor,
@@ -295,29 +272,32 @@ impl Ring {
                 waiting,
                 waiting_bytes,
             )
-        };
-        // No more than was offered, whatever the kernel says: the counts must never wrap.
-        if let Ok(taken) = u32::try_from(taken) {
-            let taken = taken.min(self.unsubmitted);
-            self.unsubmitted -= taken;
-            self.submitted += taken;
-            return Ok(());
+        });
+        match taken {
+            Ok(taken) => {
+                // The counts must never wrap, whatever the kernel returns.
+                let taken = u32::try_from(taken).unwrap_or(u32::MAX).min(self.unsubmitted);
+                self.unsubmitted -= taken;
+                self.submitted += taken;
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(error),
         }
-        let error = io::Error::last_os_error();
-        if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
     }
 
     /// The first use: the ring belongs to this thread from now on.
     #[cold]
     fn begin(&mut self, thread: u64) -> io::Result<()> {
-        if self.owner != Owner::Nobody {
+        if self.owner.is_some() {
             return Err(io::Error::other("the queue belongs to the thread that used it first"));
         }
         if self.flags.contains(&setup::word(Flag::Disabled)) {
             self.io.submitter().register_enable_rings()?;
         }
-        self.owner = Owner::Thread(thread);
-        let mut update = RingUpdate { offset: u32::MAX, reserved: 0, data: descriptor_number(&self.io) };
+        self.owner = Some(thread);
+        let data = u64::try_from(self.io.as_raw_fd()).unwrap_or(u64::MAX);
+        let mut update = RingUpdate { offset: u32::MAX, reserved: 0, data };
         match self.update_ring_number(REGISTER_RING_FDS, &mut update) {
             Ok(()) => self.registered.ring = Some(update.offset),
             Err(error) => self.notes.push(setup::not_registered("registered_ring", &error, None)),
@@ -328,64 +308,63 @@ impl Ring {
     fn update_ring_number(&self, request: libc::c_long, update: &mut RingUpdate) -> io::Result<()> {
         let descriptor = libc::c_long::from(self.io.as_raw_fd());
         let one: libc::c_long = 1;
-        // SAFETY: the kernel reads and writes one struct of the kind that the request wants, live through the call.
+        // SAFETY: the kernel reads and writes one struct of the type that the request takes, live through the call.
         let answer =
             unsafe { libc::syscall(libc::SYS_io_uring_register, descriptor, request, std::ptr::from_mut(update), one) };
-        if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        outcome(answer).map(drop)
     }
 
-    /// Hands every completion that is in the ring to `each`, as token and result (negative: the error's number).
+    /// Passes every completion in the ring to `each`, as token and result (negative: the error's number).
     #[inline]
     pub(super) fn reap(&mut self, mut each: impl FnMut(u32, i32)) -> u32 {
         let mut reaped = 0;
         for entry in self.io.completion() {
             reaped += 1;
-            // Before anything else, so that the count holds even if `each` panics.
+            // First, so that the count holds even if `each` panics.
             self.submitted = self.submitted.saturating_sub(1);
             each(u32::try_from(entry.user_data()).unwrap_or(u32::MAX), entry.result());
         }
         reaped
     }
 
-    /// Whether its requests reach no device.
+    /// Whether its requests are no-ops.
     #[inline]
     pub(super) fn is_no_op(&self) -> bool {
         self.no_op
     }
 
-    /// Requests that the kernel has not been told of.
+    /// Requests that have not been submitted.
     #[inline]
     pub(super) fn unsubmitted(&self) -> u32 {
         self.unsubmitted
     }
 
-    /// Cancels what can be cancelled and waits for the rest. Whether nothing is in flight any more: only then may the
-    /// memory go. Requests that the kernel was never told of stay untold.
+    /// Cancels requests if possible and waits for the rest, without submitting more. Whether nothing is in flight: only
+    /// then may the memory be freed.
     pub(super) fn quiesce(&mut self) -> bool {
-        let here = self.owner == Owner::Thread(this_thread());
-        if !here {
-            // The number is one of the other thread's.
+        if self.owner != Some(this_thread()) {
+            // The index is one of the other thread's.
             self.registered.ring = None;
         }
         self.reap(|_, _| ());
         if self.submitted > 0 {
-            // Requests on a device cannot be cancelled, those that still wait for their turn can. No matter if not.
+            // Requests on a device cannot be cancelled, but those that still wait can; a failure does no harm.
             let at_once = Timespec::new();
             let _ = self.io.submitter().register_sync_cancel(Some(at_once), CancelBuilder::any());
         }
         while self.submitted > 0 {
-            if self.enter_with(0, 1, EnterFlags::GETEVENTS).is_err() {
+            if self.enter_with(0, 1, EnterFlags::GETEVENTS, (std::ptr::null(), 0)).is_err() {
                 return false;
             }
             self.reap(|_, _| ());
         }
         if self.registered.buffers {
-            // Closing the ring would let the pages go too, but some time later, and until then they count against
-            // the limit of locked memory of the next queue.
+            // Closing the ring would release the pages some time later, and until then they count against the limit of
+            // locked memory of the next queue.
             let _ = self.io.submitter().unregister_buffers();
         }
         if let Some(number) = self.registered.ring.take() {
-            // A registered ring lives as long as its thread, and a thread has sixteen places for them.
+            // A registered ring lives as long as its thread, and a thread can have sixteen.
             let mut update = RingUpdate { offset: number, reserved: 0, data: 0 };
             let _ = self.update_ring_number(UNREGISTER_RING_FDS, &mut update);
         }
@@ -393,8 +372,8 @@ impl Ring {
     }
 }
 
-/// How the entries of reads and of writes begin: the operation in the lowest byte, its flags in the next, the file in
-/// the upper half (`struct io_uring_sqe`, as little-endian machines have it).
+/// The first words of the entries of reads and of writes: the operation in the lowest byte, its flags in the next, the
+/// file in the upper half (`struct io_uring_sqe`, on little-endian machines).
 fn first_words(registered: Registered, file: &File) -> [u64; 2] {
     // The file is the only registered one, and thus number 0.
     let (flags, file) = if registered.file { (FIXED_FILE, 0) } else { (0, file.as_raw_fd()) };
@@ -403,8 +382,8 @@ fn first_words(registered: Registered, file: &File) -> [u64; 2] {
     operations.map(|operation| u64::from(operation) | u64::from(flags) << 8 | file << 32)
 }
 
-/// Makes a ring, giving up flag after flag; to poll is not one of them, since it is the request that shows whether it
-/// can be had.
+/// Makes a ring, giving up flag after flag; polling is not one of them, since only the first request shows whether it
+/// works.
 pub(super) fn make(depth: u32, polled: bool) -> io::Result<Made<IoUring>> {
     let entries = depth.next_power_of_two();
     setup::step_down(|flags| {
@@ -426,11 +405,7 @@ pub(super) fn make(depth: u32, polled: bool) -> io::Result<Made<IoUring>> {
     })
 }
 
-fn descriptor_number(ring: &IoUring) -> u64 {
-    u64::try_from(ring.as_raw_fd()).unwrap_or(u64::MAX)
-}
-
-/// A number that only the calling thread has, and no later one will.
+/// A number of the calling thread that is never reused.
 #[inline]
 fn this_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);

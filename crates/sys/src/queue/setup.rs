@@ -1,28 +1,26 @@
-//! How a ring comes to be: what is asked for, and what is given up where the kernel does not have it.
-//!
-//! Pure but for `memory_lock_limit`: the attempts are made by the caller.
+//! The set-up of a ring: which flags are requested, and which are given up if the kernel lacks them.
 
 use std::io;
 
-/// A flag of a ring's set-up, in the order in which they are given up: the youngest first, so that none is left that
-/// needs one that is gone.
+/// A flag of a ring's set-up, in the order in which they are given up: the newest first, so that none remains that
+/// needs a missing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flag {
-    /// Requests are read in the order of the ring, without a list beside it.
+    /// Requests are read in the order of the ring, without an index array.
     NoSqArray,
-    /// Completions are worked off when we ask for them, and never in between. Needs the next one.
+    /// Completions are processed only when we ask for them. Needs the next flag.
     DeferTaskrun,
     /// One thread alone submits.
     SingleIssuer,
     /// Completions do not interrupt the thread.
     CoopTaskrun,
-    /// The ring begins when it is first used, so that the thread that uses it is the one it belongs to.
+    /// The ring is disabled until first use, so that it belongs to the thread that uses it.
     Disabled,
-    /// As many completions as requests, not twice as many: half the memory to go through.
+    /// As many completions as requests, not twice as many: half the memory.
     CqSize,
 }
 
-/// All flags, the youngest first; with the word for each and the kernel that brought it.
+/// All flags, the newest first, each with its word and the kernel that introduced it.
 const FLAGS: [(Flag, &str, &str); 6] = [
     (Flag::NoSqArray, "no_sqarray", "6.6"),
     (Flag::DeferTaskrun, "defer_taskrun", "6.1"),
@@ -32,11 +30,8 @@ const FLAGS: [(Flag, &str, &str); 6] = [
     (Flag::CqSize, "cq_size", "5.5"),
 ];
 
-/// Makes a ring with every flag that the kernel takes; with it the words of the flags it has, and a sentence for each
-/// that was given up.
-///
-/// # Errors
-/// What the last attempt said. Anything but `EINVAL` ends the attempts: it is not about flags.
+/// Makes a ring with every flag that the kernel accepts. Any error but `EINVAL` ends the attempts: it is not about
+/// flags.
 pub(super) fn step_down<R>(mut attempt: impl FnMut(&[Flag]) -> io::Result<R>) -> io::Result<Made<R>> {
     let all = FLAGS.map(|(flag, ..)| flag);
     let mut given_up = 0;
@@ -58,13 +53,13 @@ pub(super) fn word(flag: Flag) -> &'static str {
     FLAGS.iter().find(|(other, ..)| *other == flag).map_or("", |(_, word, _)| *word)
 }
 
-/// A ring, and what it has.
+/// A ring and its flags.
 #[derive(Debug)]
 pub(super) struct Made<R> {
     pub(super) ring: R,
-    /// The words of the flags that it has.
+    /// The words of its flags.
     pub(super) has: Vec<&'static str>,
-    /// A sentence for each that it has not.
+    /// A sentence for each missing flag.
     pub(super) notes: Vec<String>,
 }
 
@@ -72,7 +67,7 @@ fn note_of(word: &str, since: &str) -> String {
     format!("{word}: Invalid argument (Linux {since} or later has it)")
 }
 
-/// The error of a ring that cannot be had, in a sentence that says what to do. It keeps its kind.
+/// The error of an unavailable ring, as a sentence with the fix. It keeps its kind.
 pub(super) fn explain(error: &io::Error) -> io::Error {
     let advice = match error.raw_os_error() {
         Some(libc::ENOSYS) => "the kernel has none, or a sandbox hides it",
@@ -84,7 +79,7 @@ pub(super) fn explain(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("io_uring cannot be had: {}: {advice}", bare(error)))
 }
 
-/// The error of a context of native asynchronous I/O that cannot be had, in a sentence like the above.
+/// The error of an unavailable context of native asynchronous I/O, likewise.
 pub(super) fn explain_aio(error: &io::Error) -> io::Error {
     let advice = match error.raw_os_error() {
         Some(libc::ENOSYS) => "the kernel has none, or a sandbox hides it",
@@ -96,7 +91,7 @@ pub(super) fn explain_aio(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("libaio cannot be had: {}: {advice}", bare(error)))
 }
 
-/// The sentence for something that was not registered with the ring.
+/// The sentence for something that could not be registered with the ring.
 pub(super) fn not_registered(what: &str, error: &io::Error, memory_lock_limit: Option<u64>) -> String {
     let limit = match (error.raw_os_error(), memory_lock_limit) {
         (Some(libc::ENOMEM | libc::EPERM), Some(bytes)) => {
@@ -107,7 +102,7 @@ pub(super) fn not_registered(what: &str, error: &io::Error, memory_lock_limit: O
     format!("{what}: {}{limit}", bare(error))
 }
 
-/// What an error says, without its number.
+/// The text of an error without its number.
 fn bare(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
@@ -120,11 +115,10 @@ fn in_binary_units(bytes: u64) -> String {
     whole.map_or_else(|| format!("{bytes} bytes"), |(shift, unit)| format!("{} {unit}", bytes >> shift))
 }
 
-/// How many bytes this process may lock in memory; `None` for no limit. A process with `CAP_IPC_LOCK` (root) is not
-/// held to it.
+/// The limit of locked memory in bytes; `None` for no limit. A process with `CAP_IPC_LOCK` (root) is exempt.
 pub(super) fn memory_lock_limit() -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: the answer is a live, writable struct of the kind asked for; on an error it stays as it is.
+    // SAFETY: the answer is a live, writable struct of the type requested; on an error it stays as it is.
     unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };
     Some(limit.rlim_cur).filter(|bytes| *bytes != libc::RLIM_INFINITY)
 }
@@ -133,7 +127,7 @@ pub(super) fn memory_lock_limit() -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A kernel that knows the flags from this one on (the older ones), and says this of all others.
+    /// A kernel that knows these flags, and fails with this error for any other.
     fn kernel_with(known: &'static [Flag], refusal: i32) -> io::Result<Made<usize>> {
         let mut attempts = 0;
         step_down(|flags| {
@@ -147,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_young_kernel_is_asked_once() {
+    fn a_new_kernel_is_asked_once() {
         let all: &'static [Flag] =
             &[Flag::NoSqArray, Flag::DeferTaskrun, Flag::SingleIssuer, Flag::CoopTaskrun, Flag::Disabled, Flag::CqSize];
         let made = kernel_with(all, libc::EINVAL).unwrap();
@@ -157,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_kernel_gets_what_it_knows_and_the_rest_is_noted() {
+    fn an_older_kernel_gets_the_flags_it_knows_and_the_rest_is_noted() {
         let made = kernel_with(&[Flag::CoopTaskrun, Flag::Disabled, Flag::CqSize], libc::EINVAL).unwrap();
         assert_eq!(made.has, ["coop_taskrun", "started_on_first_use", "cq_size"]);
         assert_eq!(
@@ -172,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_about_flags_is_an_error_at_once() {
+    fn errors_that_are_not_about_flags_are_final() {
         for refusal in [libc::ENOSYS, libc::EPERM, libc::ENOMEM] {
             let mut attempts = 0;
             let made = step_down(|_| -> io::Result<()> {

@@ -16,7 +16,7 @@ fn open_queue(file: File, engine: Engine, depth: u32, arena_bytes: usize) -> Que
 }
 
 #[test]
-fn small_arenas_of_blocking_calls_take_no_more_than_they_need() {
+fn small_arenas_of_blocking_calls_are_in_base_pages() {
     let takes = |engine, arena_bytes| {
         let options = Options { engine, depth: 1, arena_bytes };
         let (file, _writer) = pipe();
@@ -36,18 +36,18 @@ fn small_arenas_of_blocking_calls_take_no_more_than_they_need() {
     }
 }
 
-/// Whether this machine has an `io_uring` to offer; if not, the test is skipped, and says so.
+/// Whether this machine has an `io_uring`; if not, the test is skipped.
 fn has_ring() -> bool {
     Queue::io_uring_available().map_err(skip).is_ok()
 }
 
-/// Every way to have this many requests in flight here.
+/// The engines that can have this many requests in flight here.
 fn engines(depth: u32) -> Vec<Engine> {
     let ring = has_ring().then_some(Engine::IoUring);
     ring.into_iter().chain((depth == 1).then_some(Engine::Sync)).collect()
 }
 
-/// Whether native asynchronous I/O can be had on this file; if not, the test is skipped, and says so.
+/// Whether native asynchronous I/O is available on this file; if not, the test is skipped.
 fn has_aio(direct: &File) -> bool {
     match (crate::file::is_direct(direct), Queue::libaio_available()) {
         (Ok(true), Ok(())) => true,
@@ -67,7 +67,7 @@ fn request(token: u32, write: bool, block: u64) -> Request {
     Request { token, write, offset: block * BLOCK as u64, buffer: token as usize * BLOCK, bytes }
 }
 
-/// A pipe: a read of it is in flight until somebody writes, so that a test knows what is in flight.
+/// A pipe: a read of it is in flight until the other end is written, so that a test controls what is in flight.
 fn pipe() -> (File, File) {
     let mut ends = [0; 2];
     // SAFETY: the answer is two descriptors, live and writable.
@@ -77,7 +77,7 @@ fn pipe() -> (File, File) {
     (read, write)
 }
 
-/// Waits for one completion and looks at its result.
+/// Waits for one completion; its result.
 fn next(queue: &mut Queue) -> io::Result<u32> {
     let mut done = Vec::with_capacity(1);
     queue.wait(1, &mut done).unwrap();
@@ -85,12 +85,12 @@ fn next(queue: &mut Queue) -> io::Result<u32> {
     done.remove(0).result
 }
 
-/// What a block holds after the round of this number.
+/// The contents of a block in this round.
 fn content(block: u64, round: u8) -> Vec<u8> {
     (0..BLOCK).map(|at| u8::try_from((at as u64 * 7 + block * 13) % 256).unwrap() ^ round).collect()
 }
 
-/// Moves every block of the file by the queue, `depth` at a time, and looks at each when it is over.
+/// Moves every block of the file by the queue, `depth` at a time, and checks each.
 fn move_all(queue: &mut Queue, depth: u32, write: bool, blocks: u64, round: u8) {
     let mut next = 0;
     let mut free: Vec<u32> = (0..depth).collect();
@@ -122,7 +122,7 @@ fn move_all(queue: &mut Queue, depth: u32, write: bool, blocks: u64, round: u8) 
     assert_eq!(queue.in_flight(), 0);
 }
 
-/// Writes and reads a file through the queue and looks from outside what was done.
+/// Writes and reads a file through the queue and checks the result through the page cache.
 fn move_both_ways(engine: Engine, depth: u32, blocks: u64) -> Queue {
     let file = written_file(usize::try_from(blocks).unwrap() * BLOCK);
     let plain = reopened(&file, true, false).unwrap();
@@ -140,7 +140,7 @@ fn move_both_ways(engine: Engine, depth: u32, blocks: u64) -> Queue {
 }
 
 #[test]
-fn requests_gather_until_there_are_some_to_hand_over() {
+fn requests_gather_until_there_are_enough_to_submit() {
     if !has_ring() {
         return;
     }
@@ -152,7 +152,7 @@ fn requests_gather_until_there_are_some_to_hand_over() {
                 !queue.is_gathering()
             })
             .collect();
-        // Two, and then as many as the device has; without a device all are handed over at once, by the wait.
+        // Two, and then as many as the device has; without a device the wait submits all.
         let with_device = [1, 3, 7, 15];
         assert_eq!(handed_over, if engine == Engine::Null { &[][..] } else { &with_device }, "{engine:?}");
         let mut done = Vec::new();
@@ -175,7 +175,7 @@ fn what_is_written_is_read_back_both_ways() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_and_changes_nothing() {
+fn invalid_requests_are_refused_and_change_nothing() {
     for engine in engines(1) {
         let depth = if engine == Engine::Sync { 1 } else { 4 };
         let mut queue = open_queue(written_file(64 * BLOCK), engine, depth, 8 * BLOCK);
@@ -187,7 +187,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
             (Request { token: u32::MAX, ..good }, "token is not below"),
             (Request { buffer: 4 * BLOCK, token: 0, ..good }, "token is in flight"),
         ];
-        let elsewhere = [
+        let with_free_token = [
             (Request { bytes: 0, ..good }, "no bytes"),
             (Request { buffer: arena - 1, ..good }, "beyond the arena"),
             (Request { buffer: usize::MAX, ..good }, "beyond the arena"),
@@ -197,7 +197,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
             (Request { buffer: BLOCK - 512, ..good }, "part of its buffer"),
             (Request { buffer: 0, ..good }, "part of its buffer"),
         ];
-        for (request, why) in bad.iter().chain(elsewhere.iter().filter(|_| depth > 1)) {
+        for (request, why) in bad.iter().chain(with_free_token.iter().filter(|_| depth > 1)) {
             let error = queue.push(*request).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
             assert!(error.to_string().contains(why), "{request:?}: {error}");
@@ -210,7 +210,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn the_arena_is_out_of_reach_where_requests_have_it() {
+fn the_arena_is_unavailable_where_requests_have_it() {
     for engine in engines(1) {
         let mut queue = open_queue(written_file(BLOCK), engine, 1, 2 * BLOCK);
         let arena = queue.arena().len();
@@ -261,7 +261,7 @@ fn errors_of_the_file_come_back_as_completions() {
         queue.push(request(0, true, 0)).unwrap();
         assert_eq!(next(&mut queue).unwrap_err().raw_os_error(), Some(libc::EBADF), "{engine:?}");
         queue.push(request(0, false, 0)).unwrap();
-        assert_eq!(next(&mut queue).unwrap(), 4096, "the queue goes on");
+        assert_eq!(next(&mut queue).unwrap(), 4096, "the queue continues");
 
         let full = crate::file::open("/dev/full".as_ref(), true, false, false).unwrap();
         let mut queue = open_queue(full, engine, 1, BLOCK);
@@ -270,19 +270,14 @@ fn errors_of_the_file_come_back_as_completions() {
     }
 }
 
-#[test]
-fn an_error_among_many_requests_is_of_its_own_request_alone() {
-    if !has_ring() {
-        return;
-    }
-    let file = written_file(64 * BLOCK);
-    let mut queue = open_queue(reopened(&file, false, false).unwrap(), Engine::IoUring, 8, 8 * BLOCK);
-    for token in 0..8 {
+/// Has eight requests carried out together, of which the writes fail alone with `EBADF`.
+fn check_refused_writes(mut queue: Queue, depth: u32) {
+    for token in 0..depth {
         queue.push(request(token, token % 3 == 1, token.into())).unwrap();
     }
     let mut done = Vec::with_capacity(8);
     queue.wait(u32::MAX, &mut done).unwrap();
-    assert_eq!((done.len(), queue.in_flight()), (8, 0));
+    assert_eq!((u32::try_from(done.len()).unwrap(), queue.in_flight()), (depth, 0));
     for Completion { token, result } in done {
         let expected = if token % 3 == 1 { Err(Some(libc::EBADF)) } else { Ok(4096) };
         assert_eq!(result.map_err(|error| error.raw_os_error()), expected, "{token}");
@@ -290,7 +285,15 @@ fn an_error_among_many_requests_is_of_its_own_request_alone() {
 }
 
 #[test]
-fn waiting_is_for_as_many_as_are_asked_for() {
+fn an_error_among_many_requests_is_of_its_own_request_alone() {
+    if has_ring() {
+        let file = reopened(&written_file(64 * BLOCK), false, false).unwrap();
+        check_refused_writes(open_queue(file, Engine::IoUring, 8, 8 * BLOCK), 8);
+    }
+}
+
+#[test]
+fn a_wait_is_for_as_many_requests_as_asked_for() {
     if !has_ring() {
         return;
     }
@@ -317,7 +320,7 @@ fn waiting_is_for_as_many_as_are_asked_for() {
 }
 
 #[test]
-fn waiting_ends_with_the_time_or_with_a_request() {
+fn a_wait_ends_with_the_timeout_or_with_a_request() {
     if !has_ring() {
         return;
     }
@@ -346,7 +349,7 @@ fn waiting_ends_with_the_time_or_with_a_request() {
 }
 
 #[test]
-fn a_polled_ring_is_asked_and_never_waited_for() {
+fn a_polled_ring_does_not_wait() {
     if !has_ring() {
         return;
     }
@@ -354,8 +357,8 @@ fn a_polled_ring_is_asked_and_never_waited_for() {
         let queue = open_queue(direct_if_possible(&written_file(BLOCK)), engine, 1, BLOCK);
         matches!(&queue.backend, Backend::Ring(ring) if ring.waits_for_a_time())
     };
-    assert!(!waits(Engine::IoUringPolled), "the kernel would ask the device until it is done");
-    // Linux 5.11 or later, as every machine that builds this has it.
+    assert!(!waits(Engine::IoUringPolled), "the kernel would poll the device until it is done");
+    // From Linux 5.11 on, as on every machine that builds this.
     assert!(waits(Engine::IoUring));
     let mut queue = open_queue(direct_if_possible(&written_file(BLOCK)), Engine::IoUringPolled, 1, BLOCK);
     let mut done = Vec::new();
@@ -363,7 +366,7 @@ fn a_polled_ring_is_asked_and_never_waited_for() {
     while queue.in_flight() > 0 {
         queue.wait_at_most(Duration::from_mins(1), &mut done).unwrap();
     }
-    // Most devices cannot be polled, and then say so.
+    // Most devices cannot be polled, and report that.
     let refused = |error: &io::Error| error.raw_os_error() == Some(libc::EOPNOTSUPP);
     let [one] = &done[..] else { panic!("{done:?}") };
     assert!(one.result.as_ref().map_or_else(refused, |bytes| *bytes == 4096), "{one:?}");
@@ -397,32 +400,40 @@ fn a_signal_does_not_end_the_wait() {
     assert_eq!(waiter.join().unwrap().unwrap(), 7);
 }
 
+/// Fills a queue with 16 large requests, waits for none, some or three of them, and drops it.
+fn drop_in_flight(mut queue: Queue, round: u64) {
+    let mut done = Vec::with_capacity(16);
+    for token in 0..16 {
+        let bytes = 256 * 1024;
+        let buffer = token as usize * bytes as usize;
+        let offset = (round + u64::from(token)) % 32 * u64::from(bytes);
+        queue.push(Request { token, write: token % 4 == 0, offset, buffer, bytes }).unwrap();
+    }
+    match round % 3 {
+        0 => {}
+        1 => queue.wait(0, &mut done).unwrap(),
+        _ => queue.wait(3, &mut done).unwrap(),
+    }
+    assert!(round % 3 != 2 || done.len() >= 3);
+    if let Backend::Aio(aio) = &mut queue.backend {
+        assert!(aio.quiesce() && aio.unsubmitted() == 0);
+    }
+}
+
 #[test]
 fn dropping_a_queue_with_requests_in_flight_is_safe() {
     if !has_ring() {
         return;
     }
     let file = written_file(8 << 20);
-    let mut done = Vec::with_capacity(16);
     for round in 0..12_u64 {
         let direct = if round % 2 == 0 { direct_if_possible(&file) } else { reopened(&file, true, false).unwrap() };
-        let mut queue = open_queue(direct, Engine::IoUring, 16, 4 << 20);
-        for token in 0..16 {
-            let bytes = 256 * 1024;
-            let buffer = token as usize * bytes as usize;
-            let offset = (round + u64::from(token)) % 32 * u64::from(bytes);
-            queue.push(Request { token, write: token % 4 == 0, offset, buffer, bytes }).unwrap();
-        }
-        match round % 3 {
-            0 => {}
-            1 => queue.wait(0, &mut done).unwrap(),
-            _ => queue.wait(3, &mut done).unwrap(),
-        }
+        drop_in_flight(open_queue(direct, Engine::IoUring, 16, 4 << 20), round);
     }
 }
 
 /// Whether the kernel can cancel requests from outside the ring and binds a ring to its thread, both since Linux 6.0;
-/// if not, says so.
+/// if not, the test is skipped.
 fn of_linux_6_0(queue: &Queue) -> bool {
     let young = queue.features().contains(&"single_issuer".to_owned());
     if !young {
@@ -432,7 +443,7 @@ fn of_linux_6_0(queue: &Queue) -> bool {
 }
 
 #[test]
-fn dropping_a_queue_ends_a_read_that_would_wait_for_ever() {
+fn dropping_a_queue_ends_an_endless_read() {
     if !has_ring() {
         return;
     }
@@ -447,7 +458,7 @@ fn dropping_a_queue_ends_a_read_that_would_wait_for_ever() {
 }
 
 #[test]
-fn a_queue_may_be_opened_on_one_thread_and_used_on_another_but_not_on_two() {
+fn a_queue_may_be_opened_on_one_thread_and_used_on_one_other() {
     if !has_ring() {
         return;
     }
@@ -462,13 +473,13 @@ fn a_queue_may_be_opened_on_one_thread_and_used_on_another_but_not_on_two() {
     let user = std::thread::spawn(move || {
         queue.wait(0, &mut Vec::new()).unwrap();
         to_us.send(queue).unwrap();
-        // The thread stays, so that the kernel cannot cancel what it began.
+        // The thread stays, so that the kernel cannot cancel its requests.
         from_us.recv().unwrap();
     });
     let mut queue = from_user.recv().unwrap();
     let error = queue.wait(0, &mut Vec::new()).unwrap_err();
     assert!(error.to_string().contains("thread that used it first"), "{error}");
-    // It cannot be waited for here, so its arena must stay: the request is carried out after the drop.
+    // It cannot be waited for here, so its arena must stay: the request completes after the drop.
     let Backend::Ring(ring) = &mut queue.backend else { panic!("no ring") };
     assert!(!ring.quiesce());
     drop(queue);
@@ -481,7 +492,7 @@ fn a_queue_may_be_opened_on_one_thread_and_used_on_another_but_not_on_two() {
 }
 
 #[test]
-fn queues_come_and_go_without_using_up_what_a_thread_has() {
+fn dropped_queues_release_their_registered_ring() {
     if !has_ring() {
         return;
     }
@@ -499,7 +510,7 @@ fn queues_come_and_go_without_using_up_what_a_thread_has() {
         skip("the kernel registers no rings");
         return;
     }
-    // A thread may register sixteen rings at a time: those that are gone must not count.
+    // A thread may register sixteen rings at a time: dropped ones must not count.
     for _ in 0..40 {
         assert!(has(&used()));
     }
@@ -508,7 +519,7 @@ fn queues_come_and_go_without_using_up_what_a_thread_has() {
 }
 
 #[test]
-fn an_arena_too_large_to_register_is_used_as_it_is() {
+fn an_arena_too_large_to_register_is_used_unregistered() {
     if !has_ring() {
         return;
     }

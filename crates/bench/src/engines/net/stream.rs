@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use model::document::NetConditions;
 use sys::clock::thread_cpu_seconds;
 use sys::net::tcp::{TcpState, tcp_state};
-use sys::net::zero_copy::Told;
+use sys::net::zero_copy::Reported;
 
 use super::link::blocks::{Inbox, Outbox};
 use super::link::content::Content;
@@ -221,7 +221,7 @@ impl Sender {
     }
 
     /// What TCP did since a look, and what became of spared copies since this report.
-    fn sent_since(&self, look: Option<&TcpState>, told: Option<Told>) -> Option<TcpSent> {
+    fn sent_since(&self, look: Option<&TcpState>, told: Option<Reported>) -> Option<TcpSent> {
         let sent = sent::since(look, &self.stream)?;
         Some(sent::with_zero_copies(sent, told, self.outbox.told()))
     }

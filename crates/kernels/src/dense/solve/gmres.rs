@@ -1,15 +1,13 @@
-//! How a solution by factors of lower precision is brought to the accuracy of fp64: flexible GMRES (Saad, "A Flexible
-//! Inner-Outer Preconditioned GMRES Algorithm", SIAM J. Sci. Comput. 1993), preconditioned by the factors, as HPL-MxP has
-//! it.
+//! Refinement of a solution by factors of lower precision to the accuracy of fp64: flexible GMRES (Saad, "A Flexible
+//! Inner-Outer Preconditioned GMRES Algorithm", SIAM J. Sci. Comput. 1993), preconditioned by the factors, as in
+//! HPL-MxP.
 //!
-//! Classical refinement multiplies the error by about the condition number times the unit roundoff of the factors in
-//! each round, and HPL's matrices are not diagonally dominant: at orders of some ten thousands that is no longer small. A
-//! round of GMRES reads the same matrices and leaves the least residual of all that classical refinement, and any other
-//! method of so many rounds, could have reached. What the factors in fp32 make of a vector is kept as it came out, so their
-//! rounding does not disturb the recurrence.
+//! Each round of classical refinement multiplies the error by about the condition number times the unit roundoff of the
+//! factors, which is no longer small for HPL's matrices of some ten thousands. A round of GMRES reads the same matrices
+//! and gives the least residual that any method can reach in as many rounds. The results of the factors in fp32 are
+//! kept as they are, so that their rounding does not disturb the recurrence.
 //!
-//! Here is what one thread does between the rounds: a few vectors of the order's length. What reads whole matrices, all
-//! threads do, as they are asked.
+//! This file has the work of one thread between the rounds, on vectors; all threads do what reads whole matrices.
 
 use crate::dense::grid::Grid;
 use crate::dense::number::Number;
@@ -18,36 +16,35 @@ use crate::dense::number::Number;
 /// failure and the run is invalid" (hpl-mxp.org, rules).
 pub const MOST_REFINEMENTS: usize = 50;
 
-/// How often the factors are used at most: once for the solution that is refined.
+/// The most uses of the factors: one is for the solution that is refined.
 const MOST_USES: usize = MOST_REFINEMENTS + 1;
 
-/// Units of roundoff that the residual may have, measured by norms that make it `||b - A x|| / (||A|| ||x|| + ||b||)` (2-norms,
-/// of the matrix the Frobenius norm). HPL's scaled residual is then at most this, for any matrix, and far less
-/// for those of HPL.
+/// Units of roundoff that the residual may have, in norms that make it `||b - A x|| / (||A|| ||x|| + ||b||)` (2-norms,
+/// for the matrix the Frobenius norm). HPL's scaled residual is then at most this, and far less for HPL's matrices.
 const ACCURACY: f64 = 2.0;
 
-/// What all threads are to do next.
+/// What all threads do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ask {
-    /// The factors' solution for the right-hand side that is in the column behind them, and the matrix times it into this
-    /// vector of the basis.
+    /// Solve by the factors for the right-hand side in the column behind them, and multiply the matrix by that into
+    /// this vector of the basis.
     Apply(usize),
     /// The residual of the solution, into the first vector of the basis.
     Residual,
-    /// Nothing: it has ended.
+    /// Nothing: the refinement has ended.
     End,
 }
 
-/// How a refinement ended.
+/// The outcome of a refinement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refined {
     /// Rounds after the first solution.
     pub refinements: usize,
-    /// Whether the residual has become as small as that of a solution in fp64.
+    /// Whether the residual is as small as that of a solution in fp64.
     pub converged: bool,
 }
 
-/// The vectors of a refinement, one behind the other: the solution, the basis, and what the factors made of it; then the
+/// The vectors of a refinement, one after the other: the solution, the basis, and the results of the factors; then the
 /// triangular factor of the small system.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
@@ -56,7 +53,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Elements that it takes for systems of order `n`.
+    /// Elements for systems of order `n`.
     pub(super) const fn len(n: usize) -> usize {
         (2 + 2 * MOST_USES) * Self::pitch(n) + MOST_USES * MOST_USES
     }
@@ -66,22 +63,22 @@ impl Room {
         n.next_multiple_of(16)
     }
 
-    /// The room that begins there.
+    /// The room that begins at `first`.
     pub(super) const fn new(first: *mut f64, n: usize) -> Self {
         Self { vectors: Grid::new(first, Self::pitch(n)), n }
     }
 
-    /// Where the solution is.
+    /// The address of the solution.
     pub(super) const fn solution(self) -> *mut f64 {
         self.vectors.at(0, 0)
     }
 
-    /// Where a vector of the basis is.
+    /// The address of a vector of the basis.
     pub(super) const fn basis(self, index: usize) -> *mut f64 {
         self.vectors.at(0, 1 + index)
     }
 
-    /// The numbers of a vector by its place.
+    /// The numbers of a vector.
     ///
     /// # Safety
     /// Nobody else uses them.
@@ -90,7 +87,7 @@ impl Room {
         unsafe { self.vectors.column_mut(place, 0..self.n) }
     }
 
-    /// The place of what the factors made of a vector of the basis.
+    /// The place of the factors' result for a vector of the basis.
     const fn applied(index: usize) -> usize {
         2 + MOST_USES + index
     }
@@ -114,20 +111,19 @@ pub(super) struct Gmres {
     solution_norm: f64,
     /// Rotations that made the small system triangular: cosine and sine.
     rotations: [(f64, f64); MOST_USES],
-    /// Its right-hand side; the last in use is the residual that is left, but for its sign.
+    /// Its right-hand side; the last one in use is the remaining residual, but for its sign.
     small: [f64; MOST_USES + 1],
-    /// How often the factors were used.
+    /// The uses of the factors.
     uses: usize,
     asked: Option<Ask>,
     converged: bool,
 }
 
 impl Gmres {
-    /// Begins with the factors' solution for the right-hand side itself, which is in the column behind them.
+    /// Begins with the factors' solution for the right-hand side itself, in the column behind them.
     ///
-    /// # Safety
-    /// The right-hand side has as many elements as the room's vectors, and the column too; nobody writes to the one while
-    /// this lives, and nobody uses the others while its methods run.
+    /// # Safety The right-hand side and the column have as many elements as the room's vectors; nobody writes to the
+    /// former while this lives, and nobody uses the others while its methods run.
     pub(super) unsafe fn new(room: Room, rhs: *const f64, column: *mut f32, matrix_norm: f64) -> Self {
         // SAFETY: the caller's promise.
         let rhs_norm = norm(unsafe { core::slice::from_raw_parts(rhs, room.n) });
@@ -146,12 +142,12 @@ impl Gmres {
         }
     }
 
-    /// How it has ended.
+    /// The outcome.
     pub(super) const fn refined(&self) -> Refined {
         Refined { refinements: self.uses.saturating_sub(1), converged: self.converged }
     }
 
-    /// Takes what all threads have done as they were asked, and says what comes next.
+    /// Takes the results of all threads, and returns what they do next.
     ///
     /// # Safety
     /// The other threads wait.
@@ -169,7 +165,7 @@ impl Gmres {
         ask
     }
 
-    /// A solution of zeros, whose residual is the right-hand side.
+    /// Begins with a solution of zeros, whose residual is the right-hand side.
     unsafe fn begin(&mut self) -> Ask {
         // SAFETY: the others wait.
         let (solution, residual) = unsafe { (self.room.vector(0), self.room.vector(1)) };
@@ -180,13 +176,13 @@ impl Gmres {
         unsafe { self.judge() }
     }
 
-    /// The residual that is allowed to a solution of this norm.
+    /// The allowed residual of a solution of this norm.
     fn allowed(&self, solution_norm: f64) -> f64 {
         ACCURACY * f64::ROUNDOFF * (self.matrix_norm * solution_norm + self.rhs_norm)
     }
 
-    /// Ends where the residual, the first vector of the basis, is small enough, and where it cannot become so; else begins
-    /// a basis with it.
+    /// Ends if the residual, the first vector of the basis, is small enough or cannot become so; otherwise begins a
+    /// basis with it.
     unsafe fn judge(&mut self) -> Ask {
         // SAFETY: the others wait.
         let (solution, residual) = unsafe { (self.room.vector(0), self.room.vector(1)) };
@@ -202,13 +198,13 @@ impl Gmres {
         self.small[0] = length;
         if self.uses > 0 {
             // SAFETY: as above.
-            unsafe { self.hand_over(residual) };
+            unsafe { self.pass_to_factors(residual) };
         }
         Ask::Apply(0)
     }
 
-    /// Puts a vector into the column behind the factors.
-    unsafe fn hand_over(&self, vector: &[f64]) {
+    /// Writes a vector into the column behind the factors.
+    unsafe fn pass_to_factors(&self, vector: &[f64]) {
         // SAFETY: the others wait.
         let column = unsafe { core::slice::from_raw_parts_mut(self.column, self.room.n) };
         for (entry, value) in column.iter_mut().zip(vector) {
@@ -216,8 +212,7 @@ impl Gmres {
         }
     }
 
-    /// Takes one more vector into the basis, and ends this one where the residual has become small enough, as far as the
-    /// small system tells.
+    /// Adds one more vector to the basis, and ends the basis if the residual is small enough, by the small system.
     unsafe fn extend(&mut self, index: usize) -> Ask {
         self.uses += 1;
         // SAFETY: the others wait, here and below; the vectors are different ones.
@@ -230,7 +225,7 @@ impl Gmres {
         if self.solution_norm <= 0.0 && index == 0 {
             self.solution_norm = norm(applied);
         }
-        // SAFETY: as above; the small system's factor has so many columns.
+        // SAFETY: as above; the small system's factor has this number of columns.
         let small = unsafe { self.room.triangle().column_mut(index, 0..MOST_USES) };
         for (place, entry) in small.iter_mut().enumerate().take(index + 1) {
             // SAFETY: as above.
@@ -243,14 +238,14 @@ impl Gmres {
         let length = norm(found);
         self.rotate(index, small, length);
         let left = self.small[index + 1].abs();
-        // Half, as the residual itself has roundings of its own; what is no number ends it too.
+        // Half, as the residual itself has rounding errors; NaN ends it too.
         let goes_on = left > self.allowed(self.solution_norm) / 2.0 && length > 0.0 && length.is_finite();
         if goes_on && self.uses < MOST_USES {
             for entry in &mut *found {
                 *entry /= length;
             }
             // SAFETY: as above.
-            unsafe { self.hand_over(found) };
+            unsafe { self.pass_to_factors(found) };
             return Ask::Apply(index + 1);
         }
         // SAFETY: as above.
@@ -258,7 +253,8 @@ impl Gmres {
         Ask::Residual
     }
 
-    /// Makes one more column of the small system triangular: the rotations so far, and one that takes `below` to zero.
+    /// Makes one more column of the small system triangular: by the rotations so far, and one that turns `below` to
+    /// zero.
     fn rotate(&mut self, index: usize, column: &mut [f64], below: f64) {
         for (place, (cosine, sine)) in self.rotations.iter().enumerate().take(index) {
             let (above, here) = (column[place], column[place + 1]);
@@ -272,7 +268,7 @@ impl Gmres {
         self.small[index] *= cosine;
     }
 
-    /// Adds the best combination of so many vectors to the solution.
+    /// Adds the best combination of `count` vectors to the solution.
     unsafe fn update(&self, count: usize) {
         let mut weights = [0.0; MOST_USES];
         weights[..count].copy_from_slice(&self.small[..count]);
@@ -295,7 +291,7 @@ impl Gmres {
     }
 }
 
-/// Sums that are added up at a time: independent, so that none waits for another.
+/// Independent partial sums of a product.
 const SUMS: usize = 16;
 
 /// The product of two vectors, in an order that depends on their length alone.
@@ -314,7 +310,7 @@ fn norm(vector: &[f64]) -> f64 {
     root(dot(vector, vector))
 }
 
-/// A column in fp32, and the sum of its squares.
+/// Rounds a column to fp32; the sum of its squares.
 pub(super) fn rounded(from: &[f64], to: &mut [f32]) -> f64 {
     for (entry, value) in to.iter_mut().zip(from) {
         *entry = f32::from_f64(*value);
@@ -322,13 +318,13 @@ pub(super) fn rounded(from: &[f64], to: &mut [f32]) -> f64 {
     dot(from, from)
 }
 
-/// The square root, which `core` has none of: Newton's iteration from half the exponent, whose error of at most 4 % five
-/// rounds take below the roundoff. What is no positive number stays what it is.
+/// The square root, which `core` lacks: Newton's iteration from half the exponent, whose error of at most 4 % falls
+/// below the roundoff in five rounds. Any value but a positive finite number is returned unchanged.
 pub(super) fn root(value: f64) -> f64 {
     if !(value.is_finite() && value > 0.0) {
         return value;
     }
-    // The bits of 1.0, halved, make up for those of the exponent's offset.
+    // The halved bits of 1.0 correct the halved bias of the exponent.
     let first = f64::from_bits(value.to_bits() / 2 + 1.0_f64.to_bits() / 2);
     (0..5).fold(first, |root, _| 0.5 * (root + value / root))
 }
@@ -338,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roots_are_right_to_the_last_places() {
+    fn roots_are_accurate_to_the_last_places() {
         for index in 1..2000_i32 {
             let value = f64::from(index) * 0.37;
             let value = value * value * value * value;
@@ -352,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn products_of_vectors_are_those_of_the_definition() {
+    fn products_of_vectors_match_the_definition() {
         let left: [f64; 37] = core::array::from_fn(|index| index as f64 - 11.0);
         let right: [f64; 37] = core::array::from_fn(|index| 3.0 - index as f64 / 4.0);
         let expected: f64 = left.iter().zip(&right).map(|(left, right)| left * right).sum();

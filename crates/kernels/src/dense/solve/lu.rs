@@ -1,13 +1,12 @@
-//! The solution of `A x = b` by LU factorisation with partial pivoting, as LINPACK and HPL do it.
+//! The solution of `A x = b` by LU factorisation with partial pivoting, as in LINPACK and HPL.
 //!
-//! `b` is one more column of the matrix and takes part in the elimination, so the lower factor is never needed again and
-//! its rows need not be interchanged. A step takes one panel's effect on all that is to its right. One thread of the crew
-//! looks ahead: it brings the next panel's columns up to date first and factors them while the others work on the rest,
-//! of which it then takes its share. Threads do not meet after a step ([`crate::dense::stages`]), and none waits for a panel while
-//! there is other work.
+//! `b` is one more column of the matrix and takes part in the elimination, so the lower factor is not needed again and
+//! its rows need not be interchanged. A step applies one panel to all columns to its right. One thread looks ahead: it
+//! updates and factors the next panel first, while the rest work on the other columns, and then joins them. Threads do
+//! not meet after a step ([`crate::dense::stages`]), and none waits for a panel while there is other work.
 //!
-//! Whichever thread does a piece of work, every entry is computed by the same operations in the same order: results are
-//! the same bits for any number of threads.
+//! Every entry is computed by the same operations in the same order, so results are the same bits for any number of
+//! threads.
 
 use core::error::Error;
 use core::fmt;
@@ -27,24 +26,24 @@ use crate::dense::solve::triangle::{Triangles, own_rows};
 use crate::dense::stages::{CrewStages, Jobs, Share};
 use crate::dense::tile::{BoundTile, Levels};
 
-/// The least columns of a piece of work whose left factor is beyond the second-level cache: with fewer it is read faster
-/// than it comes. Where it is in there, the last pieces are as small as they can be, so that threads end together.
+/// The fewest columns of a piece of work whose left factor is beyond the second-level cache: with fewer, reading it is
+/// the limit. If it is in the cache, the last pieces are as small as possible, so that threads finish together.
 pub(crate) const LEAST_COLUMNS: usize = 48;
 
-/// A problem: its order, where its entries come from, and how it is cut.
+/// A problem: its order, entries and blocking.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<T: 'static> {
     /// The order, at least 1.
     pub n: usize,
     /// Elements from one column to the next, at least `n`.
     pub lda: usize,
-    /// From what the entries are drawn.
+    /// The seed of the entries.
     pub seed: u64,
-    /// What is on the diagonal.
+    /// The diagonal.
     pub diagonal: Diagonal,
     /// The tile.
     pub tile: BoundTile<T>,
-    /// How it is cut.
+    /// The sizes of its parts.
     pub blocking: Blocking,
 }
 
@@ -55,9 +54,9 @@ pub enum Unfit {
     Order,
     /// The leading dimension is below the order.
     LeadingDimension,
-    /// The buffer for the matrix has fewer elements than these.
+    /// The buffer for the matrix has fewer than this number of elements.
     Matrix(usize),
-    /// The buffer for everything else has fewer elements than these.
+    /// The buffer for the workspace has fewer than this number of elements.
     Workspace(usize),
 }
 
@@ -74,51 +73,51 @@ impl fmt::Display for Unfit {
 
 impl Error for Unfit {}
 
-/// Where things lie in the workspace, in elements.
+/// The layout of the workspace, in elements.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     /// The lower parts of two panels, packed.
     packed: [usize; 2],
     /// The inverses of their diagonal blocks.
     inverses: [usize; 2],
-    /// The rows with which rows are interchanged, as 32-bit integers.
+    /// The pivot rows, as 32-bit integers.
     pivots: usize,
-    /// What each thread has for itself begins here.
+    /// The start of the threads' own parts.
     threads: usize,
     /// Elements of each thread.
     each: usize,
     /// Of these, those of the right factor.
     right: usize,
-    /// All.
+    /// All elements.
     len: usize,
 }
 
-/// What a thread has of so many things.
+/// A thread's share of `count` items.
 pub(crate) fn own(count: usize, thread: usize, threads: usize) -> Range<usize> {
     let each = count.div_ceil(threads);
     (thread * each).min(count)..((thread + 1) * each).min(count)
 }
 
-/// So many elements, brought up to whole pairs of cache lines, so that what threads write is far enough apart.
+/// Rounds elements up to whole pairs of cache lines, so that threads do not write into the same one.
 pub(crate) fn apart<T>(elements: usize) -> usize {
     elements.next_multiple_of(128 / size_of::<T>())
 }
 
 impl<T: Number> Problem<T> {
-    /// Elements of the matrix with its right-hand side; `None` where that is beyond what can be addressed.
+    /// Elements of the matrix with its right-hand side; `None` if they cannot be addressed.
     pub fn matrix_len(&self) -> Option<usize> {
         let len = self.lda.checked_mul(self.n.checked_add(1)?)?;
         let is_addressable = len.checked_mul(size_of::<T>())? <= isize::MAX.unsigned_abs() / 2;
         (is_addressable && u32::try_from(self.n).is_ok()).then_some(len)
     }
 
-    /// Elements of the workspace for so many threads.
+    /// Elements of the workspace for this number of threads.
     pub fn workspace_len(&self, threads: usize) -> usize {
         self.layout(threads).len
     }
 
-    /// Floating-point operations of factorisation and solution, as LINPACK and HPL count them, whatever is done:
-    /// 2/3 n^3 + 3/2 n^2 (HPL, `testing/ptest/HPL_pdtest.c`).
+    /// Floating-point operations of factorisation and solution, as LINPACK and HPL count them: 2/3 n^3 + 3/2 n^2 (HPL,
+    /// `testing/ptest/HPL_pdtest.c`).
     pub fn operations(&self) -> f64 {
         let n = self.n as f64;
         n * n * (2.0 / 3.0 * n + 1.5)
@@ -145,8 +144,8 @@ impl<T: Number> Problem<T> {
         }
     }
 
-    /// The least columns of a piece of work, where the left factor has so many rows: a block of it is a quarter of the
-    /// second-level cache, and twice as much may stay there.
+    /// The fewest columns of a piece of work whose left factor has `rows` rows: a block of it is a quarter of the
+    /// second-level cache, and two may stay there.
     fn least_columns(&self, rows: usize) -> usize {
         if rows <= 2 * self.blocking.rows { self.tile.columns() } else { LEAST_COLUMNS }
     }
@@ -156,19 +155,19 @@ impl<T: Number> Problem<T> {
         self.blocking.panel.clamp(1, self.n.max(1))
     }
 
-    /// The most columns of a piece of work: no more than a thread's share at the beginning.
+    /// The most columns of a piece of work: at most a thread's share at the beginning.
     fn job_columns(&self, threads: usize) -> usize {
         let share = self.n / (2 * threads.max(1));
         self.blocking.columns.min(share).max(LEAST_COLUMNS)
     }
 
-    /// Where the entries come from.
+    /// The entries.
     pub(super) const fn uniform(&self) -> Uniform {
         Uniform::new(self.seed, self.n)
     }
 }
 
-/// What the threads do together.
+/// The phases of the crew.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Fill = 1,
@@ -179,17 +178,17 @@ enum Phase {
 /// A system of linear equations that a crew of threads fills, solves and checks.
 ///
 /// Every method with a `thread` is called by all threads of the crew, each with its own number from 0, and returns when
-/// all have done their part. Nothing is allocated.
+/// all have done their part. It fails if another thread has given up. Nothing is allocated.
 pub struct Solver<T: Number, S> {
     problem: Problem<T>,
     crew: Crew,
     matrix: Store<T, S>,
     workspace: Store<T, S>,
     layout: Layout,
-    /// Columns that are worked on in each step, and where the threads are.
+    /// Columns that are processed in each step, and the stages of the threads.
     jobs: Jobs,
     places: CrewStages,
-    /// Steps in which somebody looks ahead or has done so.
+    /// Steps in which a thread looks ahead or has done so.
     ahead: AtomicUsize,
     /// Panels that are factored.
     factored: AtomicUsize,
@@ -208,12 +207,9 @@ impl<T: Number, S> fmt::Debug for Solver<T, S> {
 const REGULAR: usize = usize::MAX;
 
 impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
-    /// Sets a problem up in two buffers, of at least [`Problem::matrix_len`] and [`Problem::workspace_len`] elements.
-    /// They are not written to before [`fill`](Self::fill), so that their pages come to be near the threads that fill
-    /// them. Alignment to cache lines makes it fast; huge pages make it faster.
-    ///
-    /// # Errors
-    /// The problem is none, or a buffer is too small.
+    /// Sets a problem up in two buffers, of at least [`Problem::matrix_len`] and [`Problem::workspace_len`] elements,
+    /// which are not written before [`fill`](Self::fill), so that first touch places their pages. Alignment to cache
+    /// lines makes it fast; huge pages make it faster.
     pub fn new(problem: Problem<T>, crew: Crew, matrix: S, workspace: S) -> Result<Self, Unfit> {
         if problem.n == 0 {
             return Err(Unfit::Order);
@@ -253,7 +249,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         &self.crew
     }
 
-    /// The first column without a pivot, counted from 0, where the matrix that was factored is singular.
+    /// The first column without a pivot, counted from 0, if the factored matrix is singular.
     pub fn singular(&self) -> Option<usize> {
         Some(self.singular.load(Ordering::Acquire)).filter(|column| *column != REGULAR)
     }
@@ -263,31 +259,28 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         (self.matrix.into_inner(), self.workspace.into_inner())
     }
 
-    /// The matrix with its right-hand side in the column behind it, which [`factor_and_solve`](Self::factor_and_solve)
+    /// The matrix with its right-hand side in the last column, which [`factor_and_solve`](Self::factor_and_solve)
     /// replaces by the factors and the solution.
     pub fn matrix_mut(&mut self) -> &mut [T] {
         self.matrix.get_mut()
     }
 
-    /// For each row in turn, counted from 0, with which it was interchanged.
+    /// For each row in turn, the row with which it was interchanged, counted from 0.
     pub fn pivots(&mut self) -> &[u32] {
         let n = self.problem.n;
         let pivots: *const u32 = self.workspace.get_mut()[self.layout.pivots..].as_ptr().cast();
-        // SAFETY: the layout has room for one for each row there, aligned as the elements are, which are as wide at least;
-        // any bits are a number, and `self` is borrowed alone.
+        // SAFETY: the layout has room for one per row there, aligned like the elements, which are at least as wide; any
+        // bits are a number, and `self` is borrowed alone.
         unsafe { core::slice::from_raw_parts(pivots, n) }
     }
 
-    /// For tests: the next solution is that of another matrix, which the check must find.
+    /// For tests: makes the next solution that of another matrix, which the check must detect.
     #[doc(hidden)]
     pub fn plant_fault(&self) {
         self.fault.store(true, Ordering::Release);
     }
 
-    /// Writes the system, and zeros into the workspace: panels by turns, as any thread will work on any column.
-    ///
-    /// # Errors
-    /// Another thread has given up.
+    /// Writes the system, and zeros into the workspace: panels in turn, as any thread will work on any column.
     pub fn fill(&self, thread: usize) -> Result<(), Abandoned> {
         let n = self.problem.n;
         self.together(thread, Phase::Fill, || {
@@ -307,7 +300,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         })
     }
 
-    /// The columns that a thread writes first: panels by turns.
+    /// The columns that a thread writes first: panels in turn.
     pub(super) fn own_columns(&self, thread: usize) -> impl Iterator<Item = usize> + use<T, S> {
         let (end, width) = (self.problem.n + 1, self.problem.depth());
         let firsts = (thread * width..end).step_by(width * self.crew.threads());
@@ -324,11 +317,8 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         unsafe { self.work().column_mut(0, own) }.fill(T::ZERO);
     }
 
-    /// Factors the matrix and solves the system. `look` is called between pieces of work, of some milliseconds at most
-    /// where the order is below about 50 000.
-    ///
-    /// # Errors
-    /// Another thread has given up.
+    /// Factors the matrix and solves the system. `look` is called between pieces of work, of at most some milliseconds
+    /// for orders below about 50 000.
     pub fn factor_and_solve(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         self.together(thread, Phase::Factor, || {
             // SAFETY: all threads of the crew are here, each under a number of its own.
@@ -339,9 +329,6 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
     }
 
     /// The residual of the solution against the system drawn again.
-    ///
-    /// # Errors
-    /// Another thread has given up.
     pub fn check(&self, thread: usize) -> Result<Checked, Abandoned> {
         self.together(thread, Phase::Check, || {
             let n = self.problem.n;
@@ -354,7 +341,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         })
     }
 
-    /// Has the threads do something with the buffers.
+    /// Runs a phase on all threads, with the buffers lent.
     fn together<R>(
         &self,
         thread: usize,
@@ -373,7 +360,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         self.crew.together(thread, phase as usize, before, work)
     }
 
-    /// Looks up where the buffers lie; where they have become too short, the crew is given up.
+    /// Updates the pointers to the buffers; abandons the crew if they have become too short.
     ///
     /// # Safety
     /// One thread calls it while no other uses the buffers.
@@ -385,7 +372,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         }
     }
 
-    /// Nothing is factored yet, and no column is without a pivot. Called by one thread while all others wait.
+    /// Resets the factorisation. Called by one thread while all others wait.
     pub(super) fn begin_anew(&self) {
         self.singular.store(REGULAR, Ordering::Relaxed);
         self.jobs.restart();
@@ -402,20 +389,20 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         Grid::new(self.workspace.first(), 0)
     }
 
-    /// What a thread has for itself.
+    /// A thread's own part of the workspace.
     fn bench(&self, thread: usize) -> Bench<T> {
         let own = self.layout.threads + thread * self.layout.each;
         let block = self.problem.blocking.rows.next_multiple_of(self.problem.tile.rows()).max(1);
         Bench { right: self.work().at(own, 0), stripe: self.work().at(own + self.layout.right, 0), block }
     }
 
-    /// The columns of a panel by its number.
+    /// The columns of a panel.
     fn panel(&self, number: usize) -> Range<usize> {
         let (n, depth) = (self.problem.n, self.problem.depth());
         (number * depth).min(n)..((number + 1) * depth).min(n)
     }
 
-    /// A panel that is factored, as a step.
+    /// A factored panel as a step.
     fn step(&self, number: usize) -> Step<T> {
         let panel = self.panel(number);
         Step {
@@ -433,10 +420,10 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         self.work().at(self.layout.pivots, 0).cast()
     }
 
-    /// Factors a panel that is up to date, and packs what is below its triangle.
+    /// Factors a panel that is up to date, and packs the part below its triangle.
     ///
     /// # Safety
-    /// No other thread uses its columns, or what was kept of the panel before the last.
+    /// No other thread uses its columns, or the packed copy of the panel before the last.
     unsafe fn prepare(&self, number: usize, bench: Bench<T>, look: &mut dyn FnMut()) {
         let columns = self.panel(number);
         let mut panel = Panel {
@@ -489,7 +476,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
             self.factored.store(1, Ordering::Release);
         }
         for number in 0..panels {
-            // With it, all have finished the step before the last: nobody looks ahead earlier.
+            // Then all have finished the step before the last: nobody looks ahead earlier.
             self.crew.wait_until(|| self.factored.load(Ordering::Acquire) > number)?;
             let step = self.step(number);
             let next = self.panel(number + 1);
@@ -519,9 +506,8 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         self.crew.meet()
     }
 
-    /// Brings the next panel's columns up to date and factors them, unless somebody else does, or there is no next panel,
-    /// or somebody is still in the step before: its columns may be the panel's, and what is kept of its panel is where
-    /// that of the next one goes.
+    /// Updates and factors the next panel, unless another thread does, there is no next panel, or a thread is still in
+    /// the step before: its columns may be the panel's, and the copy of its panel is where that of the next one goes.
     ///
     /// # Safety
     /// The panel of this step is factored, and the bench is this thread's.
@@ -533,14 +519,15 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         if self.ahead.fetch_max(number + 1, Ordering::AcqRel) > number {
             return;
         }
-        // SAFETY: only one thread comes here, jobs begin to the right of the next panel, and nobody is in the step before.
+        // SAFETY: only one thread comes here, jobs begin to the right of the next panel, and nobody is in the step
+        // before.
         unsafe { self.step(number).reduce(next, bench, look) };
         // SAFETY: as above.
         unsafe { self.prepare(number + 1, bench, look) };
         self.factored.store(number + 2, Ordering::Release);
     }
 
-    /// Replaces the column behind the factored matrix by the solution of the upper triangle.
+    /// Replaces the last column by the solution of the upper triangle.
     ///
     /// # Safety
     /// All threads of the crew call it together, each under its own number; nobody else uses the buffers.
@@ -549,8 +536,8 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         unsafe { self.triangles().solve_upper(thread, &self.crew, self.problem.depth(), look) }
     }
 
-    /// Replaces the column behind the factored matrix, a right-hand side, by its solution. The lower factor's rows are
-    /// in the order in which each panel left them, so interchanges go panel by panel as well.
+    /// Replaces the last column, a right-hand side, by its solution. The lower factor's rows are in the order in which
+    /// each panel left them, so interchanges go panel by panel as well.
     ///
     /// # Safety
     /// As for [`solve_upper`](Self::solve_upper).

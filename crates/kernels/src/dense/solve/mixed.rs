@@ -1,12 +1,12 @@
-//! The solution of `A x = b` in mixed precision, as HPL-MxP has it: factors in fp32, by the same LU with partial pivoting as
-//! in fp64, and from them by refinement a solution as accurate as in fp64.
+//! The solution of `A x = b` in mixed precision, as in HPL-MxP: factors in fp32, by the same LU with partial pivoting
+//! as in fp64, and from them by refinement a solution as accurate as in fp64.
 //!
 //! With a tile that has pairs, the products of the factorisation, which take nearly all of its time, are of factors
-//! rounded to bf16 with sums in fp32; panels and triangular solutions are in fp32, as HPL-MxP allows. Such factors are too
-//! coarse for HPL's random matrices; of [`Diagonal::Dominant`] ones they are a good precondition.
+//! rounded to bf16 with sums in fp32; panels and triangular solutions are in fp32, as HPL-MxP allows. Such factors are
+//! too coarse for HPL's random matrices, and a good preconditioner for [`Diagonal::Dominant`] ones.
 //!
-//! The matrix in fp64 is kept beside its copy in fp32, which becomes the factors: making that copy is part of the
-//! solution, as is the refinement. Like the factors, the solution is the same bits for any number of threads.
+//! The matrix in fp64 is kept; copying it to fp32 is part of the solution, as is the refinement. The solution is the
+//! same bits for any number of threads.
 
 use core::fmt;
 use core::ops::DerefMut;
@@ -22,7 +22,7 @@ use crate::dense::solve::residual::{Checked, Norms};
 use crate::dense::solve::triangle::{own_rows, take_columns};
 use crate::dense::tile::BoundTile;
 
-/// What the threads do together.
+/// The phases of the crew.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Fill = 1,
@@ -30,14 +30,14 @@ enum Phase {
     Check,
 }
 
-/// What a refinement has been asked for, as a number.
+/// What a refinement does next, as a number.
 const RESIDUAL: usize = usize::MAX - 1;
 const END: usize = usize::MAX;
 
 /// A system of linear equations in fp64 that a crew of threads fills, solves by factors in fp32, and checks.
 ///
 /// Every method with a `thread` is called by all threads of the crew, each with its own number from 0, and returns when
-/// all have done their part. Nothing is allocated.
+/// all have done their part. It fails if another thread has given up. Nothing is allocated.
 pub struct Mixed<W, N> {
     /// The matrix in fp32 with its right-hand side, and its factors.
     low: Solver<f32, N>,
@@ -59,14 +59,13 @@ impl<W, N> fmt::Debug for Mixed<W, N> {
 }
 
 impl Problem<f32> {
-    /// Elements of the matrix in fp64 that is kept beside this one, with its right-hand side; `None` where that is beyond
-    /// what can be addressed.
+    /// Elements of the matrix in fp64, with its right-hand side; `None` if they cannot be addressed.
     pub fn kept_len(&self) -> Option<usize> {
-        // Twice the bytes of what `matrix_len` vouches for, a quarter of the address space.
+        // Twice the bytes of `matrix_len`, which is limited to a quarter of the address space.
         self.matrix_len().filter(|len| *len <= isize::MAX.unsigned_abs() / 2 / size_of::<f64>())
     }
 
-    /// Elements in fp64 of what a refinement works with.
+    /// Elements in fp64 of the workspace of a refinement.
     pub fn refinement_len(&self) -> usize {
         Room::len(self.n)
     }
@@ -74,11 +73,8 @@ impl Problem<f32> {
 
 impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mixed<W, N> {
     /// Sets a problem up in the buffers of the matrix and its workspace, in fp64 (of at least [`Problem::kept_len`] and
-    /// [`Problem::refinement_len`] elements) and in fp32 ([`Problem::matrix_len`] and [`Problem::workspace_len`]). They
-    /// are not written to before [`fill`](Self::fill). `tile` is for products in fp64.
-    ///
-    /// # Errors
-    /// The problem is none, or a buffer is too small.
+    /// [`Problem::refinement_len`] elements) and in fp32 ([`Problem::matrix_len`] and [`Problem::workspace_len`]),
+    /// which are not written before [`fill`](Self::fill). `tile` is for products in fp64.
     pub fn new(
         problem: Problem<f32>,
         tile: BoundTile<f64>,
@@ -105,12 +101,12 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         self.low.crew()
     }
 
-    /// The first column without a pivot, counted from 0, where the matrix in fp32 that was factored is singular.
+    /// The first column without a pivot, counted from 0, if the factored matrix in fp32 is singular.
     pub fn singular(&self) -> Option<usize> {
         self.low.singular()
     }
 
-    /// How the last refinement ended.
+    /// The outcome of the last refinement.
     pub fn refined(&self) -> Refined {
         Refined {
             refinements: self.refinements.load(Ordering::Acquire),
@@ -118,7 +114,7 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         }
     }
 
-    /// The matrix in fp64 with its right-hand side in the column behind it, neither of which a solution changes.
+    /// The matrix in fp64 with its right-hand side in the last column; a solution changes neither.
     pub fn matrix_mut(&mut self) -> &mut [f64] {
         self.matrix.get_mut()
     }
@@ -129,22 +125,20 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         &mut self.workspace.get_mut()[..n]
     }
 
-    /// For tests: the next solution is that of another matrix, which the check must find.
+    /// For tests: makes the next solution that of another matrix, which the check must detect.
     #[doc(hidden)]
     pub fn plant_other_matrix(&self) {
         self.other_matrix.store(true, Ordering::Release);
     }
 
-    /// For tests: the next factors are those of another matrix, which a refinement must not take for good.
+    /// For tests: makes the next factors those of another matrix, which a refinement must reject.
     #[doc(hidden)]
     pub fn plant_other_factors(&self) {
         self.other_factors.store(true, Ordering::Release);
     }
 
-    /// Writes the system in fp64, and zeros into everything else: panels by turns, as any thread will work on any column.
-    ///
-    /// # Errors
-    /// Another thread has given up.
+    /// Writes the system in fp64, and zeros into everything else: panels in turn, as any thread will work on any
+    /// column.
     pub fn fill(&self, thread: usize) -> Result<(), Abandoned> {
         let n = self.problem().n;
         self.together(thread, Phase::Fill, || {
@@ -169,11 +163,8 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         })
     }
 
-    /// Solves the system: its matrix in fp32, that one's factors, and refinement. `look` is called between pieces of work,
-    /// of some milliseconds at most where the order is below about 50 000.
-    ///
-    /// # Errors
-    /// Another thread has given up.
+    /// Solves the system: rounds its matrix to fp32, factors that, and refines. `look` is called between pieces of
+    /// work, of at most some milliseconds for orders below about 50 000.
     pub fn factor_and_solve(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         self.together(thread, Phase::Solve, || {
             // SAFETY: all threads of the crew are here, each under a number of its own, here and below.
@@ -193,9 +184,6 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
     }
 
     /// The residual of the solution against the system drawn again, in fp64.
-    ///
-    /// # Errors
-    /// Another thread has given up.
     pub fn check(&self, thread: usize) -> Result<Checked, Abandoned> {
         self.together(thread, Phase::Check, || {
             let n = self.problem().n;
@@ -208,7 +196,7 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         })
     }
 
-    /// Has the threads do something with the buffers.
+    /// Runs a phase on all threads, with the buffers lent.
     fn together<R>(
         &self,
         thread: usize,
@@ -240,12 +228,12 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         Room::new(self.workspace.first(), self.problem().n)
     }
 
-    /// Where the entries come from.
+    /// The entries.
     const fn uniform(&self) -> Uniform {
         self.problem().uniform()
     }
 
-    /// Writes a thread's columns in fp32, and the sum of squares of each where the solution is going to be.
+    /// Writes a thread's columns in fp32, and the sum of squares of each where the solution will be.
     ///
     /// # Safety
     /// All threads of the crew call it together, each under its own number.
@@ -260,15 +248,15 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
             let (kept, low) = unsafe { (self.grid().column(column, 0..n), self.low.grid().column_mut(column, 0..n)) };
             let squares = rounded(kept, low);
             if column < n {
-                // SAFETY: as is the entry of its number.
+                // SAFETY: so is the entry of its number.
                 unsafe { self.room().solution().add(column).write(squares) };
             }
             look();
         }
     }
 
-    /// Turns the sign of every other pivot and makes it larger by its place, so that these are the factors of a matrix that
-    /// has little to do with this one, even where that is all but diagonal.
+    /// Flips the sign of every other pivot and scales it by its place, so that these are the factors of a very
+    /// different matrix, even if this one is nearly diagonal.
     ///
     /// # Safety
     /// No other thread uses the factors.
@@ -280,20 +268,20 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         }
     }
 
-    /// Refines the solution that is behind the factors.
+    /// Refines the solution behind the factors.
     ///
     /// # Safety
     /// All threads of the crew call it together, each under its own number.
     unsafe fn refine(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         let n = self.problem().n;
-        // SAFETY: nobody uses the buffers before the others are told what to do.
+        // SAFETY: nobody uses the buffers before the next step is published.
         let mut gmres = (thread == 0).then(|| unsafe { self.gmres() });
         let mut is_solved = true;
         loop {
             if let Some(gmres) = &mut gmres {
                 // SAFETY: the others wait.
                 let ask = unsafe { gmres.next() };
-                self.tell(ask, gmres.refined());
+                self.publish(ask, gmres.refined());
             }
             self.crew().meet()?;
             let own = own_rows(0..n, thread, self.crew().threads());
@@ -331,8 +319,8 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         unsafe { Gmres::new(room, self.grid().at(0, n).cast_const(), self.low.grid().at(0, n), matrix_norm) }
     }
 
-    /// Says what all threads are to do.
-    fn tell(&self, ask: Ask, refined: Refined) {
+    /// Publishes what all threads do next.
+    fn publish(&self, ask: Ask, refined: Refined) {
         self.refinements.store(refined.refinements, Ordering::Release);
         self.converged.store(refined.converged, Ordering::Release);
         let number = match ask {
@@ -343,7 +331,7 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         self.asked.store(number, Ordering::Release);
     }
 
-    /// Some rows of the residual, into the first vector of the basis.
+    /// Computes some rows of the residual, into the first vector of the basis.
     ///
     /// # Safety
     /// Nobody writes to the solution, and nobody else uses these rows of the vector.
@@ -363,7 +351,7 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         unsafe { take_columns(self.tile, self.grid(), 0..n, rows, |column| solution[column], target) };
     }
 
-    /// Some rows of the matrix times what is behind the factors, into a vector of the basis.
+    /// Computes some rows of the matrix times the column behind the factors, into a vector of the basis.
     ///
     /// # Safety
     /// Nobody writes to the column behind the factors, and nobody else uses these rows of the vector.

@@ -1,9 +1,9 @@
 //! The factorisation of a panel by one thread, with partial pivoting.
 //!
-//! Recursive, after Toledo ("Locality of Reference in LU Decomposition with Partial Pivoting", SIAM J. Matrix Anal. Appl.
-//! 1997): the left half, its effect on the right half, the right half. So nearly all of the work is products, down to
-//! leaves of [`SOURCES`] columns, which are factored column by column: each takes one pass, that brings it up to date with
-//! those before it, scales the one before it, and finds its largest entry.
+//! Recursive, after Toledo ("Locality of Reference in LU Decomposition with Partial Pivoting", SIAM J. Matrix Anal.
+//! Appl. 1997): the left half, its effect on the right half, the right half. So nearly all of the work is products,
+//! down to leaves of [`SOURCES`] columns, which are factored column by column: one pass each updates it, scales the
+//! column before it, and finds its largest entry.
 
 use core::ops::Range;
 
@@ -12,11 +12,10 @@ use crate::dense::number::Number;
 use crate::dense::solve::step::{Bench, Step};
 use crate::dense::tile::{BoundTile, Elimination, SOURCES};
 
-/// Rows between two looks at where the largest entry is: few against a column, so that finding it costs nothing, and
-/// some tens of the loop's turns.
+/// Rows between two checks for the largest entry: few compared with a column, and some tens of iterations of the loop.
 const PART: usize = 512;
 
-/// A panel that is to be factored.
+/// A panel to factor.
 pub(super) struct Panel<'a, T: 'static> {
     pub(super) tile: BoundTile<T>,
     pub(super) grid: Grid<T>,
@@ -24,19 +23,19 @@ pub(super) struct Panel<'a, T: 'static> {
     pub(super) columns: Range<usize>,
     /// Rows of the matrix.
     pub(super) rows: usize,
-    /// Where the pivots go, one for each column.
+    /// The pivots, one for each column.
     pub(super) pivots: *mut u32,
-    /// Where the inverses of the diagonal blocks go, less one and negated, each the square of the tile's rows.
+    /// The inverses of the diagonal blocks, less one and negated, each the square of the tile's rows.
     pub(super) inverses: *mut T,
     pub(super) bench: Bench<T>,
-    /// Is called now and then.
+    /// Called now and then.
     pub(super) look: &'a mut dyn FnMut(),
     /// The first column without a pivot.
     pub(super) singular: Option<usize>,
 }
 
 impl<T: Number> Panel<'_, T> {
-    /// Factors all of it.
+    /// Factors the panel.
     ///
     /// # Safety
     /// Nobody else uses these columns from their triangle down, the pivots, the inverses, or what is on the bench.
@@ -45,7 +44,7 @@ impl<T: Number> Panel<'_, T> {
         unsafe { self.part(self.columns.clone()) };
     }
 
-    /// Factors some columns, which those to their left have already changed.
+    /// Factors some columns that are up to date with those to their left.
     unsafe fn part(&mut self, columns: Range<usize>) {
         let block = self.tile.rows();
         let width = columns.len();
@@ -128,7 +127,7 @@ impl<T: Number> Panel<'_, T> {
         }
     }
 
-    /// Brings the column from its diagonal on up to date with those before it, and returns the row of its largest entry.
+    /// Updates the column from its diagonal on with those before it, and returns the row of its largest entry.
     unsafe fn eliminate(&self, column: usize, known: Range<usize>, factors: [T; SOURCES], scale: Option<T>) -> usize {
         let mut largest = (T::ZERO, column);
         for first in (column..self.rows).step_by(PART) {
@@ -153,8 +152,8 @@ impl<T: Number> Panel<'_, T> {
         largest.1 + place.unwrap_or(0)
     }
 
-    /// What the entries below the pivot, which is on the diagonal, are to be multiplied by; where its reciprocal would
-    /// not do, they are divided at once. A column without a pivot is recorded and left as it is.
+    /// The factor for the entries below the pivot, which is on the diagonal; if its reciprocal is too large, they are
+    /// divided at once. A column without a pivot is recorded and left unchanged.
     unsafe fn scale(&mut self, column: usize) -> Option<T> {
         // SAFETY: `factor`'s caller has this column alone.
         let [pivot, below @ ..] = (unsafe { self.grid.column_mut(column, column..self.rows) }) else { return None };
@@ -171,8 +170,8 @@ impl<T: Number> Panel<'_, T> {
         Some(T::ONE / *pivot)
     }
 
-    /// Inverts a diagonal block of the unit lower triangle: what the inverse differs from one by, negated and padded to
-    /// the tile's rows.
+    /// Inverts a diagonal block of the unit lower triangle: the inverse less one, negated and padded to the tile's
+    /// rows.
     unsafe fn invert(&mut self, block: Range<usize>) {
         let height = self.tile.rows();
         let first = self.inverses.wrapping_add((block.start - self.columns.start) * height);

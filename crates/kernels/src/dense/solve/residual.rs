@@ -1,4 +1,4 @@
-//! Whether a solution is one, against the system drawn again.
+//! The residual of a solution against the system drawn again.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use crate::dense::random::{Diagonal, Uniform, dominant};
 /// The scaled residual below which HPL accepts a solution (`HPL.dat`'s usual threshold).
 pub const THRESHOLD: f64 = 16.0;
 
-/// A solution's residual and what it is measured by. Norms are maximum norms.
+/// A solution's residual and its scale. Norms are maximum norms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Checked {
     /// `||A x - b||`.
@@ -25,21 +25,21 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Whether it is a solution; what is no number is none.
+    /// Whether it is a solution; NaN is not.
     pub fn passes(&self) -> bool {
         self.scaled < THRESHOLD
     }
 }
 
-/// Checks a solution of the system of its order that belongs to a seed, on this thread. The right-hand side is the column
-/// behind the matrix.
+/// Checks a solution of the system of its order and this seed, on this thread. The right-hand side is the column behind
+/// the matrix.
 pub fn check<T: Number>(seed: u64, solution: &[T]) -> Checked {
     let norms = Norms::default();
     norms.add_rows(Uniform::new(seed, solution.len()), Diagonal::Drawn, solution, 0..solution.len());
     norms.checked::<T>(solution.len())
 }
 
-/// The larger one, or no number where either is none.
+/// The larger number, or NaN if either is NaN.
 pub(crate) const fn larger(one: f64, other: f64) -> f64 {
     if one.is_nan() || one > other { one } else { other }
 }
@@ -47,8 +47,8 @@ pub(crate) const fn larger(one: f64, other: f64) -> f64 {
 /// Rows that are summed at a time: their sums stay in the first-level cache.
 const PART: usize = 256;
 
-/// Maximum norms that threads add rows to, in any order. Stored as the bits of numbers that are not negative, whose order
-/// is that of the numbers; what is no number is above all.
+/// Maximum norms to which threads add rows in any order, as the bits of non-negative numbers, whose order is that of
+/// the numbers, with NaN above all.
 #[derive(Debug, Default)]
 pub(super) struct Norms {
     residual: AtomicU64,
@@ -65,8 +65,7 @@ impl Norms {
         }
     }
 
-    /// Adds some rows of the system. Each is summed in `f64` in the order of columns, a dominant diagonal last, whoever does
-    /// it.
+    /// Adds some rows of the system. Each is summed in `f64` in the order of columns, a dominant diagonal last.
     pub(super) fn add_rows<T: Number>(&self, uniform: Uniform, diagonal: Diagonal, solution: &[T], rows: Range<usize>) {
         let add = |norm: &AtomicU64, value: f64| norm.fetch_max(value.abs().to_bits(), Ordering::AcqRel);
         for first in rows.clone().step_by(PART) {
@@ -97,7 +96,7 @@ impl Norms {
         }
     }
 
-    /// What comes out, after all rows.
+    /// The result, after all rows.
     pub(super) fn checked<T: Number>(&self, n: usize) -> Checked {
         let [residual, matrix_norm, solution_norm, rhs_norm] =
             [&self.residual, &self.matrix, &self.solution, &self.rhs]

@@ -1,4 +1,4 @@
-//! What a factored panel does to the columns to its right: interchange of rows, triangular solve, product.
+//! The effect of a factored panel on the columns to its right: interchange of rows, triangular solve, product.
 
 use core::ops::Range;
 
@@ -9,43 +9,42 @@ use crate::dense::pack;
 use crate::dense::tile::{BoundTile, Levels};
 use crate::native::tiles::fetch;
 
-/// The rows of a column that are interchanged lie anywhere in it, where no processor would look ahead; they are fetched
-/// so many columns ahead.
+/// Columns by which interchanged rows are prefetched; they are scattered, so that the hardware prefetcher fails.
 const AHEAD: usize = 2;
 
-/// A panel of the matrix that is factored: unit lower triangular on top, and what is below it.
+/// A factored panel of the matrix: unit lower triangular on top, and the part below it.
 pub(super) struct Step<T: 'static> {
     pub(super) tile: BoundTile<T>,
     pub(super) grid: Grid<T>,
-    /// Where the panel is: its columns, which are also the rows of its triangle.
+    /// Its columns, which are also the rows of its triangle.
     pub(super) panel: Range<usize>,
     /// Rows of the matrix.
     pub(super) rows: usize,
-    /// For each row, with which it is interchanged.
+    /// For each row, the row with which it is interchanged.
     pub(super) pivots: *const u32,
-    /// What the inverses of the diagonal blocks of the triangle, each of the tile's rows, differ from one by, negated; none where the panel is
-    /// at most one block, and the block may not be whole.
+    /// The inverses of the diagonal blocks of the triangle, each of the tile's rows, less one and negated; `None` if
+    /// the panel is at most one block, which may not be whole.
     pub(super) inverses: Option<*const T>,
-    /// The part below the triangle in packed stripes, where that was done; of a tile with pairs, in pairs of bf16.
+    /// The part below the triangle in packed stripes, if packed; for a tile with pairs, in pairs of bf16.
     pub(super) packed: Option<*const T>,
 }
 
-/// What a thread needs for itself to work on columns.
+/// The memory that a thread needs to work on columns.
 #[derive(Clone, Copy)]
 pub(super) struct Bench<T> {
     /// Room for the right factor: the depth by the columns of a job.
     pub(super) right: *mut T,
     /// Room for one stripe of the left factor.
     pub(super) stripe: *mut T,
-    /// Rows of the left factor that pass through the cache at a time.
+    /// Rows of the left factor that stream through the cache at a time.
     pub(super) block: usize,
 }
 
 impl<T: Number> Step<T> {
-    /// Brings columns up to date with the panel. `look` is called now and then.
+    /// Updates columns with the panel. `look` is called now and then.
     ///
     /// # Safety
-    /// The panel is factored and nobody writes to it; nobody else uses these columns or what is on the bench.
+    /// The panel is factored and nobody writes to it; nobody else uses these columns or the bench.
     pub(super) unsafe fn reduce(&self, columns: Range<usize>, bench: Bench<T>, look: &mut dyn FnMut()) {
         // SAFETY: the caller's promise, here and in what follows.
         unsafe { self.interchange(columns.clone()) };
@@ -89,13 +88,13 @@ impl<T: Number> Step<T> {
         }
     }
 
-    /// Interchanges the rows of some columns as the panel's were.
+    /// Interchanges the rows of some columns like the panel's.
     ///
     /// # Safety
     /// Nobody else uses these columns.
     pub(super) unsafe fn interchange(&self, columns: Range<usize>) {
         let first = self.panel.start;
-        // SAFETY: as many pivots as the panel has columns are there.
+        // SAFETY: there are as many pivots as the panel has columns.
         let pivots = unsafe { core::slice::from_raw_parts(self.pivots, self.panel.len()) };
         for column in columns {
             // SAFETY: the caller has these columns alone.
@@ -150,8 +149,8 @@ impl<T: Number> Step<T> {
         }
     }
 
-    /// Solves a strip of columns where it is, block by block of the tile's rows, and packs it: what is known is taken from a
-    /// block, and then the block times what its inverse differs from one by.
+    /// Solves a strip of columns in place, by blocks of the tile's rows, and packs it: first known rows are subtracted
+    /// from a block, then the block times its inverse less one.
     unsafe fn solve_by_blocks(&self, strip: Range<usize>, packed: *mut T, inverses: *const T, bench: Bench<T>) {
         let (height, width) = (self.tile.rows(), self.tile.columns());
         let (first, depth) = (self.panel.start, self.panel.len());
@@ -182,13 +181,12 @@ impl<T: Number> Step<T> {
         }
     }
 
-    /// Rows and columns of the panel as a left factor, where they are; the last stripe, if it is not whole, is copied to
-    /// the bench.
+    /// Rows and columns of the panel as a left factor in place; an incomplete last stripe is copied to the bench.
     unsafe fn in_place(&self, rows: Range<usize>, columns: Range<usize>, bench: Bench<T>) -> Left<T> {
         let height = self.tile.rows();
         let rest = rows.len() % height;
         let edge = (rest > 0).then(|| {
-            // SAFETY: nobody writes to the panel, and nobody else uses what is on the bench.
+            // SAFETY: nobody writes to the panel, and nobody else uses the bench.
             unsafe { pack::stripes(self.grid, rows.end - rest..rows.end, columns.clone(), bench.stripe, height) };
             bench.stripe.cast_const()
         });

@@ -1,7 +1,6 @@
-//! The triangular systems of one right-hand side, and a matrix times a vector, by all threads.
-//!
-//! Each reads its matrix once and is bound by memory. Triangles go by blocks of columns: one thread solves what is on the
-//! diagonal, and all take the effect from the other rows, each from rows of its own.
+//! The triangular systems of one right-hand side, and a matrix times a vector, by all threads. Each reads its matrix
+//! once and is bound by memory. Triangles go by blocks of columns: one thread solves the diagonal block, and all update
+//! their own share of the other rows.
 
 use core::ops::Range;
 
@@ -10,10 +9,10 @@ use crate::dense::grid::Grid;
 use crate::dense::number::Number;
 use crate::dense::tile::{BoundTile, Elimination, SOURCES};
 
-/// Rows that a thread works on at a time: the part of the solution stays in the first-level cache.
+/// Rows that a thread processes at a time: the part of the solution stays in the first-level cache.
 const PART: usize = 1024;
 
-/// Fewer rows are left to one thread: dividing them costs more than they do.
+/// Fewer rows are left to one thread: dividing them costs more.
 const FEW: usize = 256;
 
 /// The triangles of a factored matrix whose next column is the right-hand side.
@@ -24,11 +23,10 @@ pub(super) struct Triangles<T: 'static> {
 }
 
 impl<T: Number> Triangles<T> {
-    /// Replaces the right-hand side by the solution of the upper one, by blocks of so many columns.
+    /// Replaces the right-hand side by the solution of the upper one, by blocks of `block` columns.
     ///
-    /// # Safety
-    /// All threads of the crew call this together, each under its own number; nobody else writes to the matrix or uses
-    /// the right-hand side.
+    /// # Safety All threads of the crew call this together, each under its own number; nobody else writes to the matrix
+    /// or uses the right-hand side.
     pub(super) unsafe fn solve_upper(
         &self,
         thread: usize,
@@ -87,7 +85,7 @@ impl<T: Number> Triangles<T> {
         }
     }
 
-    /// Takes the effect of some solved columns from some other rows.
+    /// Subtracts the effect of some solved columns from some other rows.
     ///
     /// # Safety
     /// Nobody else uses these rows of the right-hand side, or writes to those of the columns or to the matrix.
@@ -100,19 +98,18 @@ impl<T: Number> Triangles<T> {
     }
 }
 
-/// What one of so many threads has of some rows.
+/// A thread's share of some rows.
 pub(super) fn own_rows(rows: Range<usize>, thread: usize, threads: usize) -> Range<usize> {
     let each = rows.len().div_ceil(threads).max(FEW).next_multiple_of(SOURCES);
     let place = |thread: usize| rows.start + (thread * each).min(rows.len());
     place(thread)..place(thread + 1)
 }
 
-/// Takes multiples of some columns of a matrix from some rows of a vector: each entry by the same operations in the same
-/// order, whatever the rows are.
+/// Subtracts multiples of some columns of a matrix from some rows of a vector: each entry by the same operations in the
+/// same order, whatever the rows are.
 ///
-/// # Safety
-/// These rows of the columns and of the vector, whose first is at `target`, are valid; nobody writes to the columns, and
-/// nobody else uses these rows of the vector.
+/// # Safety These rows of the columns and of the vector, whose first is at `target`, are valid; nobody writes to the
+/// columns, and nobody else uses these rows of the vector.
 pub(super) unsafe fn take_columns<T: Number>(
     tile: BoundTile<T>,
     grid: Grid<T>,

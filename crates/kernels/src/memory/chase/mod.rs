@@ -1,9 +1,8 @@
-//! The pointer chase: one node per cache line, all of them in random cycles, each load giving the next address.
+//! The pointer chase: one node per cache line, all in random cycles, each load giving the next address.
 //!
-//! One chain through all nodes shows the latency of whatever level of the hierarchy the buffer fills; several disjoint
-//! chains show how many misses a core keeps in flight. A prefetcher cannot follow: the order is drawn with an unbiased
-//! generator, so every cyclic order of lines is equally likely. Each node also knows its place in the order, so where a
-//! chase ended tells whether it made all of its loads.
+//! One chain through all nodes shows the latency of the level of the hierarchy that the buffer fills; several disjoint
+//! chains show how many misses a core keeps in flight. The order is drawn with an unbiased generator, so no prefetcher
+//! can follow. Each node has its rank in the order, so the end of a chase shows whether it made all of its loads.
 
 pub(crate) mod body;
 
@@ -24,49 +23,49 @@ macro_rules! bodies {
 static BODIES: [Body; MOST_CHAINS] =
     bodies![1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32];
 
-/// In which order a chase comes to the lines of its buffer.
+/// The order in which a chase visits the lines of its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// Disjoint chains, each through as many lines as any other, or one more.
+    /// Disjoint chains, of equal length but for one line.
     pub chains: usize,
-    /// Lines that lie together and are all visited before the chase goes on to the next such group; `None`: the whole
-    /// buffer is one group. What is left of the buffer behind the last whole group is a group of its own.
+    /// Adjacent lines that are all visited before the chase goes on to the next group; `None`: the whole buffer is one
+    /// group. The rest of the buffer after the last whole group is a group of its own.
     pub group: Option<usize>,
 }
 
 impl Order {
-    /// One chain, all lines at random.
+    /// One chain through all lines in random order.
     pub const RANDOM: Self = Self { chains: 1, group: None };
 }
 
-/// A buffer whose lines form cycles, and how far a chase has come in them.
+/// A buffer whose lines form cycles, and the positions of a chase in them.
 #[derive(Debug)]
 pub struct Chase<'a> {
     nodes: &'a mut [CacheLine],
     chains: usize,
     places: ChainPlaces,
-    /// Loads made in each chain since it began.
+    /// Loads made in each chain.
     loads: u64,
 }
 
 /// The word of a node that holds the address of the next.
 const NEXT: usize = 0;
-/// The word of a node that holds its rank: its place in the order that all chains were cut from.
+/// The word of a node that holds its rank in the order from which all chains were cut.
 const RANK: usize = 1;
 
-/// How far ahead of the linking a node is fetched: some hundred nanoseconds of it.
+/// How far ahead of the linking a node is prefetched: some hundred nanoseconds.
 const FETCH_AHEAD: usize = 16;
 
-/// What is wrong with a chain, or with the chase through it.
+/// A fault of a chain, or of the chase through it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// The node at this index holds no address of a node.
+    /// The node at this index does not point to a node.
     Astray(usize),
-    /// A node of another rank than the number of loads says was reached.
+    /// A node of another rank than the number of loads leads to.
     Misplaced {
-        /// The rank of the node that so many loads lead to.
+        /// The expected rank.
         expected: u64,
-        /// The rank of the node reached.
+        /// The actual rank.
         found: u64,
     },
 }
@@ -83,18 +82,17 @@ impl fmt::Display for Broken {
 impl core::error::Error for Broken {}
 
 impl<'a> Chase<'a> {
-    /// Lines of scratch that [`build`](Self::build) needs for so many nodes: four bytes for each.
+    /// Lines of scratch memory that [`build`](Self::build) needs for this number of nodes: four bytes for each.
     pub const fn scratch_lines(nodes: usize) -> usize {
         nodes.div_ceil(CacheLine::BYTES / size_of::<u32>())
     }
 
-    /// Links all of `nodes` into cycles drawn from `seed`, writing the first two words of each; the others stay as they
-    /// are. None where there are fewer nodes than chains, no chain or more than [`MOST_CHAINS`], an empty group, more
-    /// nodes than 32 bits can number, or fewer lines of `scratch` than [`scratch_lines`](Self::scratch_lines).
+    /// Links all of `nodes` into cycles drawn from `seed`, writing the first two words of each. `None` for fewer nodes
+    /// than chains, no chain or more than [`MOST_CHAINS`], an empty group, more nodes than 32 bits can number, or fewer
+    /// lines of `scratch` than [`scratch_lines`](Self::scratch_lines).
     ///
-    /// A uniformly random order of n nodes, closed in itself, is a uniformly random cycle: each of the (n - 1)! cycles
-    /// is n orders, one for each node that it may begin with. Unlike a walk from node to node, the order is drawn and
-    /// linked without one access to memory waiting for another.
+    /// A uniformly random order of n nodes, closed, is a uniformly random cycle: each of the (n - 1)! cycles is n
+    /// orders. Unlike a walk from node to node, an order is drawn and linked without dependent memory accesses.
     pub fn build(nodes: &'a mut [CacheLine], scratch: &mut [CacheLine], order: Order, seed: u64) -> Option<Self> {
         let count = nodes.len();
         let group = order.group.unwrap_or(count);
@@ -119,7 +117,7 @@ impl<'a> Chase<'a> {
         start..start + each + if chain < longer { 1 } else { 0 }
     }
 
-    /// Its chains.
+    /// The number of chains.
     pub const fn chains(&self) -> usize {
         self.chains
     }
@@ -129,29 +127,26 @@ impl<'a> Chase<'a> {
         (steps_per_round(self.chains) * self.chains) as u64
     }
 
-    /// Follows every chain for so many rounds, from where the last chase ended.
+    /// Follows every chain for this number of rounds, from where the last chase ended.
     #[inline]
     pub fn follow(&mut self, rounds: u64) {
         // SAFETY: `build` has linked every node to a node of this buffer, which stays borrowed and unchanged, and a
-        // body leaves its chains' places at nodes.
+        // body leaves its chains' positions at nodes.
         unsafe { BODIES[self.chains - 1](&mut self.places, rounds) };
         self.loads = self.loads.wrapping_add(rounds.wrapping_mul(steps_per_round(self.chains) as u64));
     }
 
-    /// The node at which a chain stands, by its index in the buffer.
-    ///
-    /// # Panics
-    /// If there is no such chain.
+    /// The index of the node at which a chain is. Panics if there is no such chain.
     pub fn position(&self, chain: usize) -> usize {
         (self.places[..self.chains][chain].addr() - self.nodes.as_ptr().addr()) / CacheLine::BYTES
     }
 
-    /// Whether every chain stands where all the loads asked for since [`build`](Self::build) lead to.
+    /// Whether every chain is where all loads since [`build`](Self::build) lead to.
     pub fn verify_position(&self) -> Result<(), Broken> {
         (0..self.chains).try_for_each(|chain| self.has_rank(self.position(chain), chain, self.loads))
     }
 
-    /// Whether the node at this index is the one that so many loads lead to.
+    /// Whether the node at this index is where this number of loads leads to.
     fn has_rank(&self, index: usize, chain: usize, loads: u64) -> Result<(), Broken> {
         let ranks = self.ranks(chain);
         let expected = ranks.start as u64 + loads % ranks.len() as u64;
@@ -159,7 +154,7 @@ impl<'a> Chase<'a> {
         if expected == found { Ok(()) } else { Err(Broken::Misplaced { expected, found }) }
     }
 
-    /// The node that follows node `index`: the naive step, and the oracle for the chase.
+    /// The node after node `index`: the oracle for the chase.
     pub fn next(&self, index: usize) -> Result<usize, Broken> {
         let offset = to_index(self.nodes[index].0[NEXT]).wrapping_sub(self.nodes.as_ptr().addr());
         let next = offset / CacheLine::BYTES;
@@ -171,8 +166,7 @@ impl<'a> Chase<'a> {
     }
 
     /// Proves that every chain is one cycle through its share of the nodes and that no two chains meet: each step leads
-    /// to the next rank, and after the last to the first again. A node has one rank, so all are different nodes. As
-    /// slow as a chase.
+    /// to the next rank, and after the last to the first. As slow as a chase.
     pub fn verify(&self) -> Result<(), Broken> {
         for chain in 0..self.chains {
             let mut index = self.position(chain);
@@ -184,26 +178,24 @@ impl<'a> Chase<'a> {
         Ok(())
     }
 
-    /// Where the machine code of a chase through so many chains begins, for disassembly; `None` where there is none.
+    /// The address of the machine code of a chase through this number of chains, for disassembly.
     pub fn code(chains: usize) -> Option<*const u8> {
         BODIES.get(chains.checked_sub(1)?).map(|body| *body as *const u8)
     }
 
-    /// Loads that each chain makes in one iteration of that code.
+    /// Loads of each chain in one iteration of that code.
     pub const fn steps_of(chains: usize) -> usize {
         steps_per_round(chains)
     }
 }
 
-/// Draws an order of nodes: groups of so many that lie together in a random order, and those of each group too
-/// (Durstenfeld, "Algorithm 235: Random permutation", Communications of the ACM 1964). None where an index does not
-/// fit.
-///
-/// A rest behind the last whole group comes last. That is no loss: in a cycle any group may be called the last.
+/// Draws an order of nodes: groups of adjacent nodes in a random order, and the nodes of each group too (Durstenfeld,
+/// "Algorithm 235: Random permutation", Communications of the ACM 1964). `None` if an index does not fit. The rest
+/// after the last whole group comes last, which loses nothing: in a cycle any group may be called the last.
 fn draw(order: &mut [u32], group: usize, rng: &mut Rng) -> Option<()> {
     let count = u32::try_from(order.len()).ok()?;
     let groups = order.len() / group;
-    // The order of the groups stands at first where each group will begin.
+    // The order of the groups is first stored where each group will begin.
     for (place, first) in (0..groups).map(|place| place * group).zip((0..count).step_by(group)) {
         order[place] = first;
     }
@@ -240,10 +232,10 @@ fn link(nodes: &mut [CacheLine], order: &[u32], ranks: Range<usize>) {
     }
 }
 
-/// Lines as numbers of 32 bits.
+/// Lines as 32-bit numbers.
 fn halves(lines: &mut [CacheLine]) -> &mut [u32] {
-    // SAFETY: a `CacheLine` is 64 bytes without padding, and any four bytes are a `u32`; `align_to_mut` sees to alignment
-    // and bounds.
+    // SAFETY: a `CacheLine` is 64 bytes without padding, and any four bytes are a `u32`; `align_to_mut` ensures
+    // alignment and bounds.
     unsafe { lines.align_to_mut().1 }
 }
 
@@ -265,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chase_that_made_too_few_loads_is_misplaced() {
+    fn a_chase_with_missing_loads_is_misplaced() {
         for chains in [1, 7, MOST_CHAINS] {
             let mut nodes = [CacheLine::default(); NODES];
             let mut chase = built(&mut nodes, chains);
@@ -277,12 +269,12 @@ mod tests {
     }
 
     #[test]
-    fn one_chain_of_several_that_stands_still_is_misplaced() {
+    fn a_chain_that_stood_still_among_others_is_misplaced() {
         let mut nodes = [CacheLine::default(); NODES];
         let mut chase = built(&mut nodes, 3);
-        let stood = chase.places[2];
+        let before = chase.places[2];
         chase.follow(1);
-        chase.places[2] = stood;
+        chase.places[2] = before;
         // Chains of 17, 17 and 16 nodes after 21 loads each.
         assert_eq!(chase.verify_position(), Err(Broken::Misplaced { expected: 34 + 21 % 16, found: 34 }));
     }

@@ -1,4 +1,4 @@
-//! A row of the table of visits, and what its machine code is given.
+//! A row of the table of visits, and the input of its machine code.
 
 use model::isa::{Isa, MemoryOp};
 
@@ -6,7 +6,7 @@ use crate::features::Feature;
 use crate::memory::visits::content::{Content, WORD_BYTES};
 use crate::rng::Rng;
 
-/// Bytes that the innermost loop for long blocks does at a time.
+/// Bytes per iteration of the innermost loop for long blocks.
 const CHUNK_BYTES: u64 = 512;
 /// Bytes of a line.
 const LINE_BYTES: u64 = 64;
@@ -15,14 +15,13 @@ const LINE_WORDS: usize = 8;
 
 /// Visits `count` blocks.
 ///
-/// # Safety
-/// The CPU must support the features that the kernel requires, and every block that `state` leads to must be valid: for
-/// reads in `source` where the kernel reads, for reads and writes in `target` where it writes.
+/// # Safety The CPU must support the features that the kernel requires, and every block that `state` leads to must be
+/// valid: for reads in `source` if the kernel reads, for reads and writes in `target` if it writes.
 pub(crate) type Body = unsafe extern "C" fn(state: &mut State, count: u64, source: *const u64, target: *mut u64);
 
 /// The odd numbers of the two scrambles: a round is `x ^= x >> shift; x *= odd`. They are those of 32-bit hash
-/// functions of this form that were found by search (Wellons, "Prospecting for Hash Functions", nullprogram.com, 2018); that each
-/// order is a permutation rests on nothing but their being odd.
+/// functions of this form that were found by search (Wellons, "Prospecting for Hash Functions", nullprogram.com, 2018);
+/// any odd number gives a permutation.
 macro_rules! multiplier {
     (source 0) => {
         0x21f0_aaad
@@ -39,16 +38,16 @@ macro_rules! multiplier {
 }
 pub(crate) use multiplier;
 
-/// In which order a loop visits its blocks.
+/// The order in which a loop visits its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sequence {
-    /// One after the other, from where `Visitor::go_to` has put it.
+    /// One after the other, from the position set by `Visitor::go_to`.
     Ascending,
-    /// As a generated permutation has it, pass after pass.
+    /// In a generated permutation, pass after pass.
     Random,
 }
 
-/// Which blocks a loop is for.
+/// The blocks that a loop supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Blocks {
     /// Single words.
@@ -57,50 +56,50 @@ pub enum Blocks {
     Any,
 }
 
-/// One row: a loop and what it declares.
+/// One row: a loop and its declaration.
 #[derive(Debug)]
 pub struct VisitKernel {
     /// Unique: `visits/copy/random/avx2`.
     pub name: &'static str,
-    /// What is done to each block.
+    /// The operation on each block.
     pub op: MemoryOp,
-    /// In which order.
+    /// The order of the blocks.
     pub sequence: Sequence,
-    /// For which blocks.
+    /// The supported blocks.
     pub blocks: Blocks,
-    /// With which instruction set.
+    /// The instruction set.
     pub isa: Isa,
-    /// The features without which the body must not run.
+    /// The features that the body needs.
     pub requires: &'static [Feature],
     /// Bytes of one load or store, but for the words at the end of a block.
     pub vector_bytes: usize,
-    /// The instruction that loads so much (none: nothing is read).
+    /// The instruction that loads these (`None`: nothing is read).
     pub load: Option<&'static str>,
-    /// The instruction that stores so much (none: nothing is written).
+    /// The instruction that stores these (`None`: nothing is written).
     pub store: Option<&'static str>,
     pub(crate) body: Body,
 }
 
-/// A permutation of blocks, as a number that the seed and the loop agree on.
+/// A permutation of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permuted {
-    /// How many blocks, a power of two.
+    /// The number of blocks, a power of two.
     pub blocks: u64,
-    /// Of the order.
+    /// The seed of the order.
     pub seed: u64,
 }
 
-/// What a loop is given and leaves behind, in the layout that the machine code relies on.
+/// The input and output of a loop, in the layout that the machine code relies on.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct State {
-    /// What the words of a line add to the content of its first.
+    /// The difference of each word of a line from its first.
     pub(crate) lanes: [u64; LINE_WORDS],
-    /// What a line adds to the one before: eight equal words.
+    /// The difference of a line from the one before: eight equal words.
     pub(crate) line_step: [u64; LINE_WORDS],
-    /// Sums of what was read in one call, by lanes.
+    /// Sums of the words read in one call, by lane.
     pub(crate) sums: [u64; LINE_WORDS],
-    /// The sum of what was read as single words in one call.
+    /// The sum of the single words read in one call.
     pub(crate) word_sum: u64,
     /// Ascending: the offset of the next block in bytes. Random: the counter whose scramble is the next block.
     pub(crate) source: u64,
@@ -111,18 +110,18 @@ pub(crate) struct State {
     pub(crate) mask: u64,
     pub(crate) shift: u64,
     pub(crate) block_bytes: u64,
-    /// What a block consists of.
+    /// The parts of a block.
     pub(crate) chunks: u64,
     pub(crate) lines: u64,
     pub(crate) words: u64,
-    /// The content at offset 0, and what it grows by from byte to byte and from word to word.
+    /// The content at offset 0, and its growth from byte to byte and from word to word.
     pub(crate) first: u64,
     pub(crate) byte_step: u64,
     pub(crate) word_step: u64,
 }
 
 impl State {
-    /// From block 0 on. None where the length is no multiple of a word.
+    /// From block 0 on; `None` if the length is not a multiple of a word.
     pub(crate) fn new(block_bytes: usize, content: Content) -> Option<Self> {
         if block_bytes == 0 || !block_bytes.is_multiple_of(WORD_BYTES) {
             return None;
@@ -148,8 +147,8 @@ impl State {
         })
     }
 
-    /// In a generated order: counters that begin anywhere and advance by an odd number, so that each residue comes once
-    /// a pass, and a bijective scramble of them.
+    /// In a generated order: counters with random starts and an odd step, so that each residue occurs once a pass, and
+    /// a bijective scramble of them.
     pub(crate) fn permuted(self, order: Permuted) -> Option<Self> {
         if !order.blocks.is_power_of_two() {
             return None;
@@ -160,12 +159,12 @@ impl State {
         Some(Self { source, target, step, mask: order.blocks - 1, shift, ..self })
     }
 
-    /// The block that a counter of the source stands for.
+    /// The block of a counter of the source.
     pub(crate) fn source_block(&self, counter: u64) -> u64 {
         self.scrambled(counter, [multiplier!(source 0), multiplier!(source 1)])
     }
 
-    /// The block that a counter of the target stands for.
+    /// The block of a counter of the target.
     pub(crate) fn target_block(&self, counter: u64) -> u64 {
         self.scrambled(counter, [multiplier!(target 0), multiplier!(target 1)])
     }

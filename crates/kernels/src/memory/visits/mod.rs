@@ -1,13 +1,11 @@
 //! Visits to blocks of one length, in ascending or in random order: read, write, copy, and the increment of single
 //! words.
 //!
-//! A loop visits any number of blocks in one call and carries on where the last call ended. The random order is a
-//! permutation of a power of two of blocks that is generated inside the loop ([`Visitor::source_block`] says the same
-//! in plain Rust), so nothing but the blocks themselves is read, every block is visited once a pass, and what the order
-//! costs can be measured alone ([`Visitor::generate`]). A copy draws its source and its target from two permutations.
-//!
-//! Blocks are any multiple of eight bytes: 512 bytes at a time, then lines, then words. What is written is predicted by
-//! [`Content`], in which no word occurs twice.
+//! A loop visits any number of blocks in one call and continues where the last call ended. The random order is a
+//! permutation of a power of two of blocks that the loop generates ([`Visitor::source_block`] is its oracle), so that
+//! only the blocks are read, every block is visited once a pass, and the cost of the order can be measured alone
+//! ([`Visitor::generate`]). A copy has two permutations. Blocks are multiples of eight bytes, visited in chunks of 512
+//! bytes, then lines, then words.
 
 pub(crate) mod content;
 pub(crate) mod kernel;
@@ -36,15 +34,15 @@ impl VisitKernel {
         self.store.is_some()
     }
 
-    /// The loop ready to visit blocks of this length from the first on, for a row of [`Sequence::Ascending`]. None
-    /// where the row does not do it, or `features` and this CPU lack what it requires.
+    /// The loop ready to visit blocks of this length from the first on, for a row of [`Sequence::Ascending`]; `None` if
+    /// the row does not support it, or `features` and this CPU lack what it requires.
     pub fn ascending(&'static self, features: &Features, block_bytes: usize, content: Content) -> Option<Visitor> {
         let state = State::new(block_bytes, content)?;
         let bound = self.sequence == Sequence::Ascending && self.takes(block_bytes) && features.usable(self.requires);
         bound.then_some(Visitor { kernel: self, state, begin: [0; 2] })
     }
 
-    /// The same for a row of [`Sequence::Random`], in this order. None also where the number of blocks is no power of
+    /// The same for a row of [`Sequence::Random`], in this order; `None` also if the number of blocks is not a power of
     /// two.
     pub fn random(
         &'static self,
@@ -58,18 +56,18 @@ impl VisitKernel {
         bound.then_some(Visitor { kernel: self, state, begin: [state.source, state.target] })
     }
 
-    /// Whether this row is for blocks of this length.
+    /// Whether this row supports blocks of this length.
     fn takes(&self, block_bytes: usize) -> bool {
         self.blocks == Blocks::Any || block_bytes == WORD_BYTES
     }
 
-    /// Where the machine code begins, for disassembly.
+    /// The address of the machine code, for disassembly.
     pub fn code(&self) -> *const u8 {
         self.body as *const u8
     }
 }
 
-/// The loop for this operation and order, for blocks of this length; of those for any block, with this instruction set.
+/// The loop for this operation, order and block length; if it is for any block, with this instruction set.
 pub fn find(
     op: MemoryOp,
     sequence: Sequence,
@@ -83,13 +81,13 @@ pub fn find(
     rows.filter(fits).find(|kernel| features.has_all(kernel.requires))
 }
 
-/// Where the code begins that generates the order of one side, or of two, and nothing else, for disassembly.
+/// The address of the code that only generates the order of one side, or of two, for disassembly.
 pub fn order_code(sides: usize) -> *const u8 {
     let body: Body = if sides == 2 { native::visits::order_of_two } else { native::visits::order_of_one };
     body as *const u8
 }
 
-/// A [`VisitKernel`] on a machine that can run it, and how far it has come.
+/// A [`VisitKernel`] on a machine that can run it, and its position.
 #[derive(Clone, Debug)]
 pub struct Visitor {
     kernel: &'static VisitKernel,
@@ -98,10 +96,10 @@ pub struct Visitor {
     begin: [u64; 2],
 }
 
-/// Counters that are not where so many visits lead.
+/// The counters are not where this number of visits leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Astray {
-    /// The visits.
+    /// The number of visits.
     pub visits: u64,
 }
 
@@ -119,7 +117,7 @@ impl Visitor {
         self.kernel
     }
 
-    /// Puts an ascending loop before these blocks.
+    /// Moves an ascending loop to these blocks.
     #[inline]
     pub fn go_to(&mut self, source_block: usize, target_block: usize) {
         if self.kernel.sequence == Sequence::Ascending {
@@ -128,20 +126,18 @@ impl Visitor {
         }
     }
 
-    /// Visits `count` blocks, from where the last call ended. A side that the row does not use may be empty.
-    ///
-    /// # Panics
-    /// If `source` or `target` is too short.
+    /// Visits `count` blocks, from where the last call ended. A side that the row does not use may be empty. Panics if
+    /// `source` or `target` is too short.
     #[inline]
     pub fn run(&mut self, count: u64, source: &[u64], target: &mut [u64]) {
         assert!(!self.kernel.reads_source() || self.fits(self.state.source, count, source.len()), "source too short");
         assert!(!self.kernel.writes() || self.fits(self.state.target, count, target.len()), "target too short");
-        // SAFETY: a visitor exists only where its features do; `fits` has seen that all blocks lie in the slices, which
-        // cannot overlap.
+        // SAFETY: a visitor exists only where its features do; `fits` has verified that all blocks lie in the slices,
+        // which cannot overlap.
         unsafe { (self.kernel.body)(&mut self.state, count, source.as_ptr(), target.as_mut_ptr()) };
     }
 
-    /// Whether so many visits from here on stay inside so many words.
+    /// Whether this number of visits from here on stays inside `words` words.
     #[inline]
     fn fits(&self, place: u64, count: u64, words: usize) -> bool {
         let (offset, blocks) = match self.kernel.sequence {
@@ -152,22 +148,22 @@ impl Visitor {
         end.is_some_and(|end| end <= words as u64 * WORD_BYTES as u64)
     }
 
-    /// The sum of all words read in the last call, modulo 2^64: what a reading loop computes.
+    /// The sum of all words read in the last call, modulo 2^64.
     pub fn sum(&self) -> u64 {
         self.state.sums.iter().fold(self.state.word_sum, |sum, lane| sum.wrapping_add(*lane))
     }
 
-    /// Which block of the source visit `ordinal` of a random order reads, counted from the first: the oracle.
+    /// The block of the source that visit `ordinal` of a random order reads, counted from the first: the oracle.
     pub fn source_block(&self, ordinal: u64) -> u64 {
         self.state.source_block(self.begin[0].wrapping_add(self.state.step.wrapping_mul(ordinal)))
     }
 
-    /// Which block of the target it writes.
+    /// The block of the target that it writes.
     pub fn target_block(&self, ordinal: u64) -> u64 {
         self.state.target_block(self.begin[1].wrapping_add(self.state.step.wrapping_mul(ordinal)))
     }
 
-    /// Whether the counters of a random order are where so many visits lead, counted from the first.
+    /// Whether the counters of a random order are where this number of visits leads, counted from the first.
     pub fn verify_place(&self, visits: u64) -> Result<(), Astray> {
         if self.kernel.sequence == Sequence::Ascending {
             return Ok(());
@@ -179,8 +175,8 @@ impl Visitor {
         if [self.state.source, self.state.target] == expected { Ok(()) } else { Err(Astray { visits }) }
     }
 
-    /// Generates the order of the next `count` visits and does nothing else; the sum of the blocks' offsets in bytes.
-    /// The visits themselves remain to be made.
+    /// Only generates the order of the next `count` visits, without making them; the sum of the blocks' offsets in
+    /// bytes.
     pub fn generate(&self, count: u64) -> u64 {
         let two = self.kernel.reads_source() && self.kernel.writes();
         let body: Body = if two { native::visits::order_of_two } else { native::visits::order_of_one };
@@ -192,7 +188,7 @@ impl Visitor {
 }
 
 impl VisitKernel {
-    /// Whether blocks are read from the source; what is increased is read from the target.
+    /// Whether blocks are read from the source; an increment reads the target.
     const fn reads_source(&self) -> bool {
         self.reads() && !matches!(self.op, MemoryOp::Increment)
     }
@@ -203,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_that_are_a_visit_short_are_found() {
+    fn counters_that_are_a_visit_short_are_detected() {
         let kernel = find(MemoryOp::Copy, Sequence::Random, Isa::Scalar, 8, &Features::detect()).unwrap();
         let order = Permuted { blocks: 64, seed: 1 };
         let mut visitor = kernel.random(&Features::detect(), 8, Content::seeded(1), order).unwrap();

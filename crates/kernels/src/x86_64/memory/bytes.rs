@@ -1,15 +1,13 @@
-//! Copies that are not by vectors: the string instruction, and the byte loop.
+//! Copies without vectors: the string instruction and the byte loop.
 
 use core::arch::naked_asm;
 
-use model::isa::{Isa, MemoryOp};
+use crate::memory::kernel::Job;
 
-use super::streams::row;
-use crate::memory::kernel::{Job, MemoryKernel, Stride};
-
-/// Copies a pass by one instruction.
+/// Copies a pass by one instruction, which every x86-64 has. Whether microcode makes wide moves of it (the feature
+/// ERMS) is for the measurement to show.
 #[unsafe(naked)]
-unsafe extern "C" fn rep_movsb(job: &mut Job) -> u64 {
+pub(super) unsafe extern "C" fn rep_movsb(job: &mut Job) -> u64 {
     naked_asm!(
         "mov r10, rdi",
         "xor eax, eax",
@@ -34,7 +32,7 @@ unsafe extern "C" fn rep_movsb(job: &mut Job) -> u64 {
 
 /// Copies one byte per iteration, which RCX counts up and R8 counts down.
 #[unsafe(naked)]
-unsafe extern "C" fn byte_loop(job: &mut Job) -> u64 {
+pub(super) unsafe extern "C" fn byte_loop(job: &mut Job) -> u64 {
     naked_asm!(
         "mov r10, rdi",
         "xor eax, eax",
@@ -64,20 +62,3 @@ unsafe extern "C" fn byte_loop(job: &mut Job) -> u64 {
         "ret",
     )
 }
-
-/// The string instruction, which every x86-64 has. Whether microcode makes wide moves of it (the feature ERMS) is for
-/// the measurement to show.
-pub(super) const REP_MOVSB: MemoryKernel = MemoryKernel {
-    requires: &[],
-    vector_bytes: 1,
-    stride: Stride::Pass,
-    ..row("rep_movsb/scalar", MemoryOp::RepMovsb, Isa::Scalar, rep_movsb).by(&["movsb"], &[], Some("movsb"))
-};
-
-/// One byte loaded and stored at a time.
-pub(super) const BYTE_LOOP: MemoryKernel = MemoryKernel {
-    requires: &[],
-    vector_bytes: 1,
-    stride: Stride::Byte,
-    ..row("byte_loop/scalar", MemoryOp::ByteLoop, Isa::Scalar, byte_loop).by(&["movzx"], &[], Some("mov"))
-};

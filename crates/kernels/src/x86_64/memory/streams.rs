@@ -87,19 +87,31 @@ macro_rules! vectors {
     };
 }
 
+/// Defines a stream of these steps, which leave in vectors 0 to 7 what is stored; vector 8 is the operand.
+macro_rules! stored {
+    ($name:ident, [$($cursor:ident)+], $register:literal, $bytes:literal, $groups:literal, operand: $operand:literal,
+     steps: [$($step:expr),+], store: $store:literal, finish: [$($finish:literal),*]) => {
+        vectors!($name, [$($cursor)+], groups: $groups,
+            setup: [concat!($operand, " ", $register, "8, [r10 + 64]")],
+            steps: [$($step,)+ concat!($store, " ", at!(rdi, $bytes), ", ", $register, "\\i")],
+            finish: [$($finish),*]);
+    };
+}
+
 /// Where a pointer has the vector of this step.
 macro_rules! at {
     ($cursor:ident, $bytes:literal) => {
         concat!("[", stringify!($cursor), " + \\group + ", $bytes, " * \\i]")
     };
 }
-pub(super) use {at, start, stream, vectors};
+pub(super) use {at, start, stored, stream, vectors};
 
 /// What all rows of an instruction set have in common.
 pub(super) const fn row(name: &'static str, op: MemoryOp, isa: Isa, body: crate::memory::kernel::Body) -> MemoryKernel {
-    let (requires, vector_bytes): (&[Feature], usize) = match isa {
-        Isa::Avx512 => (&[Feature::Avx512F], 64),
-        Isa::Avx2 => (&[Feature::Avx2], 32),
+    let (requires, vector_bytes): (&[Feature], usize) = match (isa, op) {
+        (Isa::Avx512, _) => (&[Feature::Avx512F], 64),
+        (Isa::Avx2, MemoryOp::Triad | MemoryOp::TriadNt) => (&[Feature::Avx2, Feature::Fma], 32),
+        (Isa::Avx2, _) => (&[Feature::Avx2], 32),
         _ => (&[Feature::Sse2], 16),
     };
     let stride = Stride::Block;
@@ -113,8 +125,18 @@ impl MemoryKernel {
         self,
         loads: &'static [&'static str],
         computes: &'static [&'static str],
-        store: Option<&'static str>,
+        store: &'static str,
     ) -> Self {
-        Self { loads, computes, store, ..self }
+        Self { loads, computes, store: Some(store), ..self }
+    }
+
+    /// The same row of a loop that only loads and adds up.
+    pub(super) const fn summing(self, loads: &'static [&'static str], sum: &'static str) -> Self {
+        Self { loads, sum: Some(sum), ..self }
+    }
+
+    /// The same row of a loop that every x86-64 runs, without vectors.
+    pub(super) const fn of_bytes(self, stride: Stride) -> Self {
+        Self { requires: &[], vector_bytes: 1, stride, ..self }
     }
 }

@@ -5,17 +5,16 @@
 //! multiply-adds and 11 loads: two of each a cycle would do with half of the load ports. All sums are independent, so
 //! 24 (12 with sixteen registers) cover the latency of a multiply-add, four or five cycles of two each.
 //!
-//! The part of C that the sums are taken from at the end is fetched meanwhile, a column at a time during the first eight
-//! tenths of the depth: all at once they would take the line-fill buffers (10 to 16) that the left stripe needs.
-//! PREFETCHW asks for a line that is going to be written; processors without it take it for a no-operation. With each
-//! column of C goes a part of the right strip that comes next. The left stripe, which passes by from the second-level
-//! cache, is fetched 1536 bytes ahead, eight steps of the widest tiles, and each line of it once. With sixteen registers
-//! sums have little time to spare, and each request costs some of it. Zen 3 fetches the lines by itself, and requests only
-//! take that time; Golden Cove does not, and is asked for one line in three, which it takes as the hint to fetch the
-//! others. So those tiles have two loops.
+//! The part of C that the sums are taken from at the end is prefetched a column at a time during the first eight tenths
+//! of the depth: all at once they would take the line-fill buffers (10 to 16) that the left stripe needs. Processors
+//! without PREFETCHW take it for a no-operation. With each column of C goes a part of the next right strip. The left
+//! stripe comes from the second-level cache and is prefetched 1536 bytes ahead, eight steps of the widest tiles, each
+//! line once. With sixteen registers each request costs time: Zen 3 fetches the lines by itself, but Golden Cove does
+//! not and is asked for one line in three, which it takes as the hint to fetch the other two. So those tiles have two
+//! loops.
 //!
-//! VDPBF16PS has the shape of a multiply-add: sixteen sums, and in place of each element two of bf16, whose products are
-//! added one after the other. So the same loop, over half as many steps, is the tile of bf16.
+//! VDPBF16PS has the shape of a multiply-add: sixteen sums, and in place of each element two of bf16, whose products
+//! are added one after the other. So the same loop, over half as many steps, is the tile of bf16.
 
 use core::arch::x86_64::{__m128i, _MM_HINT_T1, _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128};
 
@@ -27,22 +26,20 @@ use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, eliminate, round_pairs};
 
 /// The tiles of fp64, widest first.
 pub(crate) static FP64: &[Tile<f64>] = &[FP64_AVX512, FP64_AVX2, FP64_SCALAR];
-
 /// The tiles of fp32, widest first.
 pub(crate) static FP32: &[Tile<f32>] = &[FP32_AVX512, FP32_AVX2, FP32_SCALAR];
-
 /// The tiles of fp32 that multiply in bf16 to the right of a panel, widest first.
 pub(crate) static FP32_BY_BF16: &[Tile<f32>] = &[FP32_AVX512_BF16];
 
-/// Has a line fetched into the second-level cache, whatever lies there.
+/// Prefetches a line into the second-level cache.
 #[inline]
 pub(crate) fn fetch<T>(place: *const T) {
     // SAFETY: PREFETCHT1 is part of SSE, which x86-64 has, and faults nowhere.
     unsafe { _mm_prefetch::<_MM_HINT_T1>(place.cast()) };
 }
 
-/// Copies elements past the caches, as far as whole lines' worth of them goes, so that no line is read first only to be
-/// written over. Nobody else sees them before [`settle`].
+/// Copies elements, in whole lines past the caches, so that no line is read only to be overwritten. Other threads see
+/// them after [`settle`].
 ///
 /// # Safety
 /// As for [`core::ptr::copy_nonoverlapping`].
@@ -50,7 +47,7 @@ pub(crate) fn fetch<T>(place: *const T) {
 pub(crate) unsafe fn copy_past_caches<T>(from: *const T, to: *mut T, count: usize) {
     const VECTORS: usize = 4;
     let line = VECTORS * size_of::<__m128i>() / size_of::<T>();
-    // Stores of this kind are for addresses that are multiples of their size.
+    // Non-temporal stores need aligned addresses.
     let streamed = if to.cast::<__m128i>().is_aligned() { count / line * line } else { 0 };
     for at in (0..streamed).step_by(line) {
         // SAFETY: the caller's promise; both instructions are part of SSE2, which x86-64 has.
@@ -66,23 +63,23 @@ pub(crate) unsafe fn copy_past_caches<T>(from: *const T, to: *mut T, count: usiz
     unsafe { core::ptr::copy_nonoverlapping(from.add(streamed), to.add(streamed), count - streamed) };
 }
 
-/// Has all that was copied past the caches arrive before anything that is written from now on.
+/// Orders all that was copied past the caches before later writes.
 #[inline]
 pub(crate) fn settle() {
     // SAFETY: SFENCE is part of SSE, which x86-64 has.
     unsafe { _mm_sfence() };
 }
 
-/// The assembler's macros for one step and for several, of the shape that a tile has.
+/// The assembler's macros for one step and for several of a tile.
 macro_rules! steps {
     ($vector:literal, $asked:literal, $row:literal, [$left0:literal, $left1:literal, $left2:literal],
         $load:literal, $broadcast:literal, $fma:literal,
         [$(($place:literal, $right:literal, $sum0:literal, $sum1:literal, $sum2:literal)),+]
     ) => {
         concat!(
-            // The left column so far from RSI, and the row of the right strip by its number.
+            // The left column's offset from RSI, and the number of the right strip's row.
             ".macro assay_step at, place\n",
-            // A column of the widest tiles has three lines. Two columns of the others have, of which one can be asked for.
+            // A column of the widest tiles has three lines; of the other tiles, two columns have.
             ".if ", $asked, " == 3\n",
             "prefetcht0 [rsi + \\at + 1536]\n",
             "prefetcht0 [rsi + \\at + 1600]\n",
@@ -127,8 +124,8 @@ macro_rules! depth {
     ($vector:literal, $row:literal, $columns:literal) => {
         concat!(
             ".macro assay_depth group\n",
-            // Groups from one column that is fetched to the next, so that all are in the first eight tenths: the depth by
-            // 5/4 of the columns and of the steps of a group, nearly.
+            // Groups between two columns that are prefetched, so that all are in the first eight tenths: about the depth
+            // divided by 5/4 of the columns and by the steps of a group.
             "mov eax, (1 << 20) / (5 * \\group * ", $columns, ") + 1\n",
             "imul rax, rdi\n",
             "shr rax, 18\n",
@@ -179,18 +176,17 @@ macro_rules! depth {
     };
 }
 
-/// Defines a tile's loop of three vectors by some columns, which asks for so many of three lines of the left stripe. RDI is the depth, RSI the left stripe and RDX the elements
-/// from one of its columns to the next, RCX the right strip, R8 the tile and R9 the elements from one of its columns to
-/// the next; on the stack is where the next right strip goes on. A column is its place in a row of the right strip, the
-/// register that its element is broadcast to, and its three sums.
+/// Defines a tile's loop of three vectors by some columns, which prefetches `asked` of three lines of the left stripe.
+/// RDI is the depth, RSI the left stripe and RDX the elements from one of its columns to the next, RCX the right strip,
+/// R8 the tile and R9 the elements from one of its columns to the next; on the stack is the next right strip's address.
+/// A column is its place in a row of the right strip, the register its element is broadcast to, and its three sums.
 macro_rules! tile_loop {
-    ($(#[$doc:meta])* $name:ident($element:ty) {
+    ($name:ident($element:ty) {
         asked: $asked:literal, vector: $vector:literal, shift: $shift:literal, row: $row:literal,
         left: [$left0:literal, $left1:literal, $left2:literal],
         load: $load:literal, broadcast: $broadcast:literal, fma: $fma:literal, sub: $sub:literal, zero: $zero:literal,
         columns: $count:literal [$(($place:literal, $right:literal, $sum0:literal, $sum1:literal, $sum2:literal)),+],
     }) => {
-        $(#[$doc])*
         #[unsafe(naked)]
         unsafe extern "C" fn $name(
             depth: usize, a: *const $element, a_step: usize, b: *const $element, c: *mut $element, c_step: usize,
@@ -213,9 +209,9 @@ macro_rules! tile_loop {
                     concat!($zero, " ", $sum1, ", ", $sum1, ", ", $sum1),
                     concat!($zero, " ", $sum2, ", ", $sum2, ", ", $sum2),
                 )+
-                // What is not a multiply-add takes its place in one of the two ports of 256 bits, now and then. So eight steps
-                // of packed columns share two additions, of numbers known here rather than of registers: Golden Cove and
-                // its successors carry out small ones of these without a port.
+                // Other instructions than multiply-adds now and then take one of the two ports of 256 bits. So eight
+                // steps of packed columns share two additions of constants: Golden Cove and its successors execute
+                // small ones without a port.
                 concat!(".if ", $vector, " == 32"),
                 concat!("cmp rdx, 3 * ", $vector),
                 "jne 9f",
@@ -251,80 +247,59 @@ macro_rules! tile_loop {
     };
 }
 
-/// Defines two loops of the same tile: one that asks for no line of the left stripe, and one that asks for one of three.
-macro_rules! tile_loops {
-    ($(#[$doc:meta])* $plain:ident, $asking:ident($element:ty) { $($shape:tt)* }) => {
-        tile_loop!($(#[$doc])* $plain($element) { asked: "0", $($shape)* });
-        tile_loop!($(#[$doc])* $asking($element) { asked: "1", $($shape)* });
+/// Defines the tile of 512 bits and 8 columns, with sums in ZMM8-31: eight places in a row of the right strip.
+macro_rules! wide_tile {
+    ($name:ident($element:ty), $shift:literal, $row:literal, $load:literal, $broadcast:literal, $fma:literal,
+        $sub:literal, $zero:literal,
+        [$at0:literal $at1:literal $at2:literal $at3:literal $at4:literal $at5:literal $at6:literal $at7:literal]) => {
+        tile_loop!($name($element) {
+            asked: "3", vector: "64", shift: $shift, row: $row, left: ["zmm0", "zmm1", "zmm2"],
+            load: $load, broadcast: $broadcast, fma: $fma, sub: $sub, zero: $zero,
+            columns: "8" [
+                ($at0, "zmm3", "zmm8", "zmm9", "zmm10"), ($at1, "zmm4", "zmm11", "zmm12", "zmm13"),
+                ($at2, "zmm5", "zmm14", "zmm15", "zmm16"), ($at3, "zmm6", "zmm17", "zmm18", "zmm19"),
+                ($at4, "zmm7", "zmm20", "zmm21", "zmm22"), ($at5, "zmm3", "zmm23", "zmm24", "zmm25"),
+                ($at6, "zmm4", "zmm26", "zmm27", "zmm28"), ($at7, "zmm5", "zmm29", "zmm30", "zmm31")
+            ],
+        });
     };
 }
+wide_tile!(fp64_avx512(f64), "3", "64", "vmovupd", "vbroadcastsd", "vfmadd231pd", "vsubpd", "vpxorq",
+    ["0" "8" "16" "24" "32" "40" "48" "56"]);
+wide_tile!(fp32_avx512(f32), "2", "32", "vmovups", "vbroadcastss", "vfmadd231ps", "vsubps", "vpxord",
+    ["0" "4" "8" "12" "16" "20" "24" "28"]);
+// The factors are pairs of bf16, so that a step is two of the depth.
+wide_tile!(bf16_avx512_bf16(f32), "2", "32", "vmovups", "vbroadcastss", "vdpbf16ps", "vsubps", "vpxord",
+    ["0" "4" "8" "12" "16" "20" "24" "28"]);
 
-tile_loop!(
-    /// 24 rows by 8 columns of fp64: sums in ZMM8-31.
-    fp64_avx512(f64) {
-        asked: "3", vector: "64", shift: "3", row: "64", left: ["zmm0", "zmm1", "zmm2"],
-        load: "vmovupd", broadcast: "vbroadcastsd", fma: "vfmadd231pd", sub: "vsubpd", zero: "vpxorq",
-        columns: "8" [
-            ("0", "zmm3", "zmm8", "zmm9", "zmm10"), ("8", "zmm4", "zmm11", "zmm12", "zmm13"),
-            ("16", "zmm5", "zmm14", "zmm15", "zmm16"), ("24", "zmm6", "zmm17", "zmm18", "zmm19"),
-            ("32", "zmm7", "zmm20", "zmm21", "zmm22"), ("40", "zmm3", "zmm23", "zmm24", "zmm25"),
-            ("48", "zmm4", "zmm26", "zmm27", "zmm28"), ("56", "zmm5", "zmm29", "zmm30", "zmm31")
-        ],
-    }
-);
-tile_loop!(
-    /// 48 rows by 8 columns of fp32: sums in ZMM8-31.
-    fp32_avx512(f32) {
-        asked: "3", vector: "64", shift: "2", row: "32", left: ["zmm0", "zmm1", "zmm2"],
-        load: "vmovups", broadcast: "vbroadcastss", fma: "vfmadd231ps", sub: "vsubps", zero: "vpxord",
-        columns: "8" [
-            ("0", "zmm3", "zmm8", "zmm9", "zmm10"), ("4", "zmm4", "zmm11", "zmm12", "zmm13"),
-            ("8", "zmm5", "zmm14", "zmm15", "zmm16"), ("12", "zmm6", "zmm17", "zmm18", "zmm19"),
-            ("16", "zmm7", "zmm20", "zmm21", "zmm22"), ("20", "zmm3", "zmm23", "zmm24", "zmm25"),
-            ("24", "zmm4", "zmm26", "zmm27", "zmm28"), ("28", "zmm5", "zmm29", "zmm30", "zmm31")
-        ],
-    }
-);
-tile_loop!(
-    /// 48 rows by 8 columns of fp32, their factors pairs of bf16: sums in ZMM8-31. A step is two of the depth.
-    bf16_avx512_bf16(f32) {
-        asked: "3", vector: "64", shift: "2", row: "32", left: ["zmm0", "zmm1", "zmm2"],
-        load: "vmovups", broadcast: "vbroadcastss", fma: "vdpbf16ps", sub: "vsubps", zero: "vpxord",
-        columns: "8" [
-            ("0", "zmm3", "zmm8", "zmm9", "zmm10"), ("4", "zmm4", "zmm11", "zmm12", "zmm13"),
-            ("8", "zmm5", "zmm14", "zmm15", "zmm16"), ("12", "zmm6", "zmm17", "zmm18", "zmm19"),
-            ("16", "zmm7", "zmm20", "zmm21", "zmm22"), ("20", "zmm3", "zmm23", "zmm24", "zmm25"),
-            ("24", "zmm4", "zmm26", "zmm27", "zmm28"), ("28", "zmm5", "zmm29", "zmm30", "zmm31")
-        ],
-    }
-);
-tile_loops!(
-    /// 12 rows by 4 columns of fp64: sums in YMM4-15.
-    fp64_avx2, fp64_avx2_asking(f64) {
-        vector: "32", shift: "3", row: "32", left: ["ymm0", "ymm1", "ymm2"],
-        load: "vmovupd", broadcast: "vbroadcastsd", fma: "vfmadd231pd", sub: "vsubpd", zero: "vxorpd",
-        columns: "4" [
-            ("0", "ymm3", "ymm4", "ymm5", "ymm6"), ("8", "ymm3", "ymm7", "ymm8", "ymm9"),
-            ("16", "ymm3", "ymm10", "ymm11", "ymm12"), ("24", "ymm3", "ymm13", "ymm14", "ymm15")
-        ],
-    }
-);
-tile_loops!(
-    /// 24 rows by 4 columns of fp32: sums in YMM4-15.
-    fp32_avx2, fp32_avx2_asking(f32) {
-        vector: "32", shift: "2", row: "16", left: ["ymm0", "ymm1", "ymm2"],
-        load: "vmovups", broadcast: "vbroadcastss", fma: "vfmadd231ps", sub: "vsubps", zero: "vxorps",
-        columns: "4" [
-            ("0", "ymm3", "ymm4", "ymm5", "ymm6"), ("4", "ymm3", "ymm7", "ymm8", "ymm9"),
-            ("8", "ymm3", "ymm10", "ymm11", "ymm12"), ("12", "ymm3", "ymm13", "ymm14", "ymm15")
-        ],
-    }
-);
+/// Defines two loops of the same tile: one that prefetches no line of the left stripe, and one that prefetches one of
+/// three.
+macro_rules! tile_loops {
+    ($plain:ident, $asking:ident($element:ty) { $($shape:tt)* }) => {
+        tile_loop!($plain($element) { asked: "0", $($shape)* });
+        tile_loop!($asking($element) { asked: "1", $($shape)* });
+    };
+}
+tile_loops!(fp64_avx2, fp64_avx2_asking(f64) {
+    vector: "32", shift: "3", row: "32", left: ["ymm0", "ymm1", "ymm2"],
+    load: "vmovupd", broadcast: "vbroadcastsd", fma: "vfmadd231pd", sub: "vsubpd", zero: "vxorpd",
+    columns: "4" [
+        ("0", "ymm3", "ymm4", "ymm5", "ymm6"), ("8", "ymm3", "ymm7", "ymm8", "ymm9"),
+        ("16", "ymm3", "ymm10", "ymm11", "ymm12"), ("24", "ymm3", "ymm13", "ymm14", "ymm15")
+    ],
+});
+tile_loops!(fp32_avx2, fp32_avx2_asking(f32) {
+    vector: "32", shift: "2", row: "16", left: ["ymm0", "ymm1", "ymm2"],
+    load: "vmovups", broadcast: "vbroadcastss", fma: "vfmadd231ps", sub: "vsubps", zero: "vxorps",
+    columns: "4" [
+        ("0", "ymm3", "ymm4", "ymm5", "ymm6"), ("4", "ymm3", "ymm7", "ymm8", "ymm9"),
+        ("8", "ymm3", "ymm10", "ymm11", "ymm12"), ("12", "ymm3", "ymm13", "ymm14", "ymm15")
+    ],
+});
 
-/// Defines the loop over columns of an instruction set.
+/// Defines an instruction set's loop over columns.
 macro_rules! columns_loop {
-    ($(#[$doc:meta])* $name:ident($element:ty), $features:literal) => {
-        $(#[$doc])*
+    ($name:ident($element:ty), $features:literal) => {
         #[target_feature(enable = $features)]
         unsafe fn $name(job: &Elimination<$element>) -> $element {
             // SAFETY: the caller's promise.
@@ -332,31 +307,17 @@ macro_rules! columns_loop {
         }
     };
 }
+columns_loop!(fp64_avx512_columns(f64), "avx512f");
+columns_loop!(fp32_avx512_columns(f32), "avx512f");
+columns_loop!(fp64_avx2_columns(f64), "avx2,fma");
+columns_loop!(fp32_avx2_columns(f32), "avx2,fma");
 
-columns_loop!(
-    /// Eight fp64 lanes.
-    fp64_avx512_columns(f64), "avx512f"
-);
-columns_loop!(
-    /// Sixteen fp32 lanes.
-    fp32_avx512_columns(f32), "avx512f"
-);
-columns_loop!(
-    /// Four fp64 lanes.
-    fp64_avx2_columns(f64), "avx2,fma"
-);
-columns_loop!(
-    /// Eight fp32 lanes.
-    fp32_avx2_columns(f32), "avx2,fma"
-);
-
-/// Rounds to pairs of bf16, sixteen at a time: by whole numbers, as packing takes next to no time of a solution.
+/// Rounds to pairs of bf16, sixteen at a time: by integer instructions, as packing takes little time of a solution.
 #[target_feature(enable = "avx512f")]
 unsafe fn bf16_avx512_pairs(first: &[f32], second: Option<&[f32]>, pairs: &mut [f32]) {
     round_pairs(first, second, pairs);
 }
 
-/// 512 bits.
 const FP64_AVX512: Tile<f64> = Tile {
     name: "avx512/24x8",
     isa: Isa::Avx512,
@@ -368,7 +329,6 @@ const FP64_AVX512: Tile<f64> = Tile {
     eliminate: fp64_avx512_columns,
     pairs: None,
 };
-/// 256 bits.
 const FP64_AVX2: Tile<f64> = Tile {
     name: "avx2/12x4",
     isa: Isa::Avx2,
@@ -380,7 +340,6 @@ const FP64_AVX2: Tile<f64> = Tile {
     eliminate: fp64_avx2_columns,
     pairs: None,
 };
-/// 512 bits.
 const FP32_AVX512: Tile<f32> = Tile {
     name: "avx512/48x8",
     isa: Isa::Avx512,
@@ -392,7 +351,6 @@ const FP32_AVX512: Tile<f32> = Tile {
     eliminate: fp32_avx512_columns,
     pairs: None,
 };
-/// 256 bits.
 const FP32_AVX2: Tile<f32> = Tile {
     name: "avx2/24x4",
     isa: Isa::Avx2,
@@ -404,7 +362,6 @@ const FP32_AVX2: Tile<f32> = Tile {
     eliminate: fp32_avx2_columns,
     pairs: None,
 };
-/// 512 bits, bf16 into fp32.
 const FP32_AVX512_BF16: Tile<f32> = Tile {
     name: "avx512_bf16/48x8",
     isa: Isa::Avx512Bf16,

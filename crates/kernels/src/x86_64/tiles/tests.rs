@@ -18,8 +18,8 @@ mod brain;
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
 
-/// Numbers on and beside every border: of the halves between two bf16, of powers of two, of what is normal and finite.
-fn numbers() -> Vec<f32> {
+/// Numbers at every boundary: halves between two bf16, powers of two, the smallest normal and the largest finite ones.
+fn boundary_numbers() -> Vec<f32> {
     let uppers = [0, 1, 0x7f, 0x80, 0x81, 0xff, 0x3f7f, 0x3f80, 0x3f81, 0x4049, 0x7eff, 0x7f7e, 0x7f7f];
     let lowers = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
     let magnitudes = uppers.iter().flat_map(|upper| lowers.iter().map(move |lower| upper << 16 | lower));
@@ -40,17 +40,17 @@ fn tile() -> Option<BoundTile<f32>> {
 }
 
 #[test]
-fn numbers_are_rounded_to_the_nearest_bf16_and_halves_to_even() {
-    for number in numbers() {
+fn rounds_to_the_nearest_bf16_and_halves_to_even() {
+    for number in boundary_numbers() {
         assert_eq!(bfloat(number), u32::from(brain::nearest(number)), "{number:e} {:#x}", number.to_bits());
     }
     assert_eq!((bfloat(f32::INFINITY), bfloat(f32::NEG_INFINITY)), (0x7f80, 0xff80));
-    // A number that is none stays so where all its bits are in the lower half.
+    // A NaN remains one where all its bits are in the lower half.
     assert_eq!((bfloat(f32::from_bits(0x7f80_0001)), bfloat(f32::from_bits(0xffc1_2345))), (0x7fc0, 0xffc1));
 }
 
-/// Sixteen numbers each, rounded by the processor: the first in the lower half of the result.
-fn by_the_processor(first: &[f32; 16], second: &[f32; 16]) -> [u32; 16] {
+/// Sixteen numbers each, rounded by the instruction: the first in the lower half of the result.
+fn by_the_instruction(first: &[f32; 16], second: &[f32; 16]) -> [u32; 16] {
     let mut halves = [0_u16; 32];
     // SAFETY: the caller has found AVX512_BF16; the pointers are to sixteen numbers and room for thirty-two.
     unsafe {
@@ -62,21 +62,21 @@ fn by_the_processor(first: &[f32; 16], second: &[f32; 16]) -> [u32; 16] {
 }
 
 #[test]
-fn pairs_are_those_that_the_processor_makes() {
+fn pairs_match_the_instruction() {
     let Some(tile) = tile() else { return };
-    let mut all = numbers();
+    let mut all = boundary_numbers();
     all.extend([f32::INFINITY, f32::NEG_INFINITY, f32::from_bits(0x7f80_0001), f32::from_bits(0xffc1_2345)]);
     let reversed: Vec<f32> = all.iter().rev().copied().collect();
     for (first, second) in all.as_chunks::<16>().0.iter().zip(reversed.as_chunks::<16>().0) {
         let mut pairs = [0.0; 16];
         tile.round(first, Some(second), &mut pairs);
-        assert_eq!(pairs.map(f32::to_bits), by_the_processor(first, second));
+        assert_eq!(pairs.map(f32::to_bits), by_the_instruction(first, second));
         tile.round(&first[..5], None, &mut pairs[..5]);
-        assert_eq!(pairs.map(f32::to_bits)[..5], by_the_processor(first, &[0.0; 16])[..5]);
+        assert_eq!(pairs.map(f32::to_bits)[..5], by_the_instruction(first, &[0.0; 16])[..5]);
     }
 }
 
-/// So many numbers with exponents far apart, of which some are too small to be normal, and so are products of others.
+/// Random numbers with exponents far apart; some numbers, and products of other numbers, are subnormal.
 fn drawn(seed: u64, count: usize) -> Vec<f32> {
     let number = |row: usize| {
         let entry = Uniform::new(seed, count).real::<f32>(row, 0);
@@ -87,7 +87,7 @@ fn drawn(seed: u64, count: usize) -> Vec<f32> {
 }
 
 #[test]
-fn a_tile_of_pairs_is_that_of_the_oracle_bit_for_bit() {
+fn tile_of_pairs_matches_the_oracle_bit_for_bit() {
     let Some(tile) = tile() else { return };
     let (rows, columns) = (tile.rows(), tile.columns());
     let step = rows + 5;
@@ -121,15 +121,5 @@ fn a_tile_of_pairs_is_that_of_the_oracle_bit_for_bit() {
             let expected = if row < rows { before - sum } else { *before };
             assert_eq!(found.to_bits(), expected.to_bits(), "depth {depth}, row {row}, column {column}");
         }
-    }
-}
-
-#[test]
-fn what_is_bfloat_here_is_what_it_is_to_the_other_kernels() {
-    for number in numbers() {
-        let [low, high, ..] = bfloat(number).to_ne_bytes();
-        let value = brain::bfloat([low, high]);
-        let error = (value - f64::from(number)).abs();
-        assert!(error <= f64::from(number).abs() / 256.0 || number.abs() < f32::MIN_POSITIVE || value.is_infinite());
     }
 }

@@ -1,6 +1,5 @@
-//! Floating-point lanes of 16, 32 and 64 bits, rounded to the nearest, ties to even.
-//!
-//! Every operation is a multiplication with an addition, rounded once, and says whether that was exact.
+//! Floating-point lanes of 16, 32 and 64 bits: every operation is a multiplication with an addition, rounded once to the
+//! nearest, ties to even, and reports whether that was exact.
 
 use iced_x86::{Instruction, Mnemonic};
 
@@ -16,20 +15,20 @@ pub(super) enum Format {
     Double,
 }
 
-/// The bits of a result, and whether it is what it would be with unlimited digits.
+/// The bits of a result, and whether no rounding was needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rounded {
     pub(super) bits: u64,
     pub(super) exact: bool,
 }
 
-/// What an instruction computes of its operands.
+/// The operation of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     Add,
     Subtract,
     Multiply,
-    /// The operands with these numbers: the first times the second plus the third.
+    /// The first of these operands times the second plus the third.
     MultiplyAdd([u32; 3]),
 }
 
@@ -65,8 +64,8 @@ impl Format {
 }
 
 impl Operation {
-    /// What an instruction with this name computes, on which type, and whether on the lowest lane alone.
-    fn of(stem: &str) -> Option<(Self, Format, bool)> {
+    /// The operation of an instruction, its type, and whether it is of the lowest lane alone.
+    fn parse(stem: &str) -> Option<(Self, Format, bool)> {
         let (name, suffix) = stem.split_at_checked(stem.len().checked_sub(2)?)?;
         let operation = match name {
             "add" => Self::Add,
@@ -94,7 +93,7 @@ impl Operation {
         match self {
             Self::Add => format.multiply_add(a, one, b),
             Self::Subtract => format.multiply_add(b, minus_one, a),
-            // Minus zero, unlike zero, leaves the sign of every product as it is.
+            // Minus zero, unlike zero, keeps the sign of every product.
             Self::Multiply => format.multiply_add(a, b, minus_zero),
             Self::MultiplyAdd(_) => format.multiply_add(a, b, c),
         }
@@ -102,13 +101,13 @@ impl Operation {
 }
 
 impl Machine {
-    /// Carries out the instruction, if it is one on floating-point lanes.
+    /// Executes the instruction, if it is one on floating-point lanes.
     pub(super) fn float_lanes(&mut self, instruction: &Instruction) -> Result<bool, String> {
         if instruction.mnemonic() == Mnemonic::Vdpbf16ps {
             self.dot_of_brain_floats(instruction)?;
             return Ok(true);
         }
-        let Some((operation, format, scalar)) = Operation::of(&stem(instruction)) else { return Ok(false) };
+        let Some((operation, format, scalar)) = Operation::parse(&stem(instruction)) else { return Ok(false) };
         let [a, b, c] = if let Operation::MultiplyAdd(order) = operation {
             let [a, b, c] = order.map(|operand| self.operand(instruction, operand));
             [a?, b?, c?]
@@ -116,7 +115,7 @@ impl Machine {
             let [a, b] = self.sources(instruction)?;
             [a.clone(), b, a]
         };
-        // What is above the lowest lane stays as it is in the destination, or in the first source of three operands.
+        // Above the lowest lane the destination keeps its bits, or takes the first of two sources'.
         let keeps = u32::from(instruction.op_count() == 3 && !matches!(operation, Operation::MultiplyAdd(_)));
         let mut result = self.operand(instruction, keeps)?;
         let size = format.bytes();
@@ -145,8 +144,7 @@ impl Machine {
         self.set_destination(instruction, &sums)
     }
 
-    /// `a * b + c` as the instructions on brain floats and tiles do it: a number too small to be normal is taken for
-    /// zero, as an operand and as a result.
+    /// `a * b + c` as in the instructions on bf16 and tiles: subnormal operands and results become zero.
     pub(super) fn flushing_multiply_add(&mut self, a: f32, b: f32, c: f32) -> f32 {
         let (result, exact) = single([a, b, c].map(flush));
         let lost = [a, b, c, result].into_iter().any(f32::is_subnormal);
@@ -159,15 +157,15 @@ fn flush(value: f32) -> f32 {
     if value.is_subnormal() { 0.0_f32.copysign(value) } else { value }
 }
 
-/// The value of a brain float: the upper half of a number of 32 bits.
+/// The value of a bf16: the upper half of an fp32.
 pub(super) fn brain([low, high]: [u8; 2]) -> f32 {
     f32::from_le_bytes([0, 0, low, high])
 }
 
-/// The value of a number of 16 bits, which one of 32 always can hold.
+/// The value of a binary16 as fp32, which is exact.
 pub(super) fn widened(bits: [u8; 2]) -> f32 {
     let (value, _) = half_units(u16::from_le_bytes(bits).into());
-    // Eleven bits at most, scaled by a power of two: exact in every step.
+    // Eleven bits at most, scaled by a power of two.
     value as f32 / (1 << HALF_FRACTION) as f32
 }
 
@@ -176,7 +174,7 @@ fn to_single(bits: u64) -> f32 {
     f32::from_bits(bits as u32)
 }
 
-/// What was lost when `sum` was rounded from `a + b`: zero only if nothing was (Knuth's two-sum).
+/// The error of `sum` as `a + b` (Knuth's two-sum).
 fn lost(a: f64, b: f64, sum: f64) -> f64 {
     let b_part = sum - a;
     (a - (sum - b_part)) + (b - b_part)
@@ -202,25 +200,25 @@ fn double([a, b, c]: [f64; 3]) -> Rounded {
 /// Binary digits after the point of the smallest binary16 number.
 const HALF_FRACTION: u32 = 24;
 
-/// A binary16 number as a multiple of the smallest one, and whether its sign is minus. An infinity counts as one step
-/// beyond the largest number.
+/// A binary16 number as a multiple of the smallest one, and whether it is negative. Infinity is one step beyond the
+/// largest number.
 fn half_units(bits: u64) -> (i128, bool) {
     let (negative, exponent, fraction) = (bits >> 15 & 1 == 1, bits >> 10 & 0x1f, bits & 0x3ff);
     let magnitude = if exponent == 0 { i128::from(fraction) } else { i128::from(fraction | 0x400) << (exponent - 1) };
     (if negative { -magnitude } else { magnitude }, negative)
 }
 
-/// `a * b + c` of binary16 numbers: exact as an integer number of squares of the smallest one, then rounded.
+/// `a * b + c` of binary16 numbers: exact as a multiple of the square of the smallest one, then rounded.
 fn half(a: u64, b: u64, c: u64) -> Rounded {
     let [(a, a_negative), (b, b_negative), (c, c_negative)] = [a, b, c].map(half_units);
     let sum = a * b + (c << HALF_FRACTION);
     let minus = if sum == 0 { a_negative != b_negative && c_negative } else { sum < 0 };
     let magnitude = sum.unsigned_abs();
-    // Digits that do not fit: all below eleven significant ones, and all below the smallest number.
+    // Digits below eleven significant ones, and below the smallest number.
     let dropped = magnitude.checked_ilog2().unwrap_or(0).saturating_sub(10).max(HALF_FRACTION);
     let (kept, rest, tie) = (magnitude >> dropped, magnitude & ((1 << dropped) - 1), 1_u128 << (dropped - 1));
     let up = rest > tie || (rest == tie && kept % 2 == 1);
-    // A carry out of the fraction goes into the exponent, as it should.
+    // A carry out of the fraction rightly goes into the exponent.
     let bits = kept + u128::from(up) + (u128::from(dropped - HALF_FRACTION) << 10);
     let (infinity, sign) = (0x7c00, u64::from(minus) << 15);
     match u64::try_from(bits) {
@@ -273,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_exact_is_said_to_be_so() {
+    fn inexact_results_are_marked() {
         let tiny = f32::EPSILON / 2.0;
         assert_eq!(single([1.0, 1.0, tiny]), (1.0, false));
         assert_eq!(single([3.0, 5.0, 1.0]), (16.0, true));

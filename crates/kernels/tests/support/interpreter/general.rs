@@ -5,7 +5,7 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use super::machine::{Machine, lane};
 
 impl Machine {
-    /// Carries out the instruction, if it is one of these.
+    /// Executes the instruction, if it is one of these.
     pub(super) fn general(&mut self, instruction: &Instruction) -> Result<bool, String> {
         use Mnemonic::{
             Add, And, Cmp, Dec, Imul, Inc, Lea, Mov, Movsx, Movsxd, Movzx, Neg, Nop, Or, Pop, Push, Sub, Test, Xor,
@@ -100,7 +100,7 @@ impl Machine {
         self.set_general(instruction, value)
     }
 
-    /// `apply` of both operands (the second of one that has none is 0), by which the zero flag is set.
+    /// `apply` of both operands (the second is 0 where there is one), by which the zero flag is set.
     fn compare(&mut self, instruction: &Instruction, apply: fn(u64, u64) -> u64) -> Result<u64, String> {
         let second = if instruction.op_count() > 1 { self.value(instruction, 1)? } else { 0 };
         let value = apply(self.value(instruction, 0)?, second);

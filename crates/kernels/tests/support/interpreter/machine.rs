@@ -6,13 +6,13 @@ use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::tiles::Tiles;
 
-/// Where the register file lies in the model's memory: aligned as the real one is.
+/// The address of the register file in the model's memory, aligned like the real one.
 const FILE: u64 = 0x10_0000;
 /// One past the top of the stack.
 const STACK_END: u64 = 0x20_0000;
 /// Bytes of the stack.
 const STACK: usize = 256;
-/// The return address: no instruction is there.
+/// The return address, at which there is no instruction.
 const CALLER: u64 = 0xdead_0000;
 /// Far more instructions than any test asks for.
 const MOST_STEPS: u64 = 20_000_000;
@@ -42,12 +42,12 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// A CPU whose memory is this register file, and whose registers hold what somebody has left there.
+    /// A CPU whose memory is this register file, and whose registers hold garbage.
     pub(crate) fn new(file: &[u8]) -> Self {
         let garbage = |index: usize| 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(index as u64 + 1);
         let mut vectors = [[0; VECTOR]; 32];
         for (index, vector) in vectors.iter_mut().enumerate() {
-            // The upper halves of the first sixteen are clean, as every function leaves them.
+            // The upper halves of the first sixteen are clean, as after every function.
             let dirty = if index < 16 { 16 } else { VECTOR };
             for (word, bytes) in vector[..dirty].as_chunks_mut().0.iter_mut().enumerate() {
                 *bytes = garbage(8 * index + word).to_le_bytes();
@@ -69,7 +69,7 @@ impl Machine {
         &self.file
     }
 
-    /// How many floating-point operations have not been exact.
+    /// The number of floating-point operations that were not exact.
     pub(crate) fn rounded(&self) -> u64 {
         self.rounded
     }
@@ -77,7 +77,7 @@ impl Machine {
     /// Calls the function with the register file and a number of iterations, as the kernels are called.
     ///
     /// # Errors
-    /// The instruction at which it could not go on, and why; or which promise to the caller the function broke.
+    /// The instruction that it could not execute, and why; or the promise to the caller that the function broke.
     pub(crate) fn call(&mut self, function: &[Instruction], iterations: u64) -> Result<(), String> {
         let code: BTreeMap<u64, &Instruction> = function.iter().map(|one| (one.ip(), one)).collect();
         (self.general[RDI], self.general[RSI]) = (FILE, iterations);
@@ -95,7 +95,7 @@ impl Machine {
         Err("the function does not end".to_owned())
     }
 
-    /// Carries out one instruction; the address of the next.
+    /// Executes one instruction and returns the address of the next.
     fn step(&mut self, instruction: &Instruction) -> Result<u64, String> {
         match instruction.flow_control() {
             FlowControl::Next => {
@@ -137,7 +137,7 @@ impl Machine {
         if known { Ok(()) } else { Err("this instruction is not modelled".to_owned()) }
     }
 
-    /// What a function owes its caller when it returns.
+    /// Checks the function's promises at its return.
     fn check_return(&self, before: &[u64; 16]) -> Result<(), String> {
         let changed = |register: &&usize| {
             let taken_off = if **register == RSP { 8 } else { 0 };
@@ -166,7 +166,7 @@ impl Machine {
         Ok(lane(&bytes))
     }
 
-    /// So many bytes of memory from an address on.
+    /// Loads bytes of memory.
     pub(super) fn load(&self, address: u64, bytes: usize) -> Result<Vec<u8>, String> {
         let place = |start: u64, length: usize| place(start, length, address, bytes);
         if let Some(range) = place(FILE, self.file.len()) {
@@ -176,7 +176,7 @@ impl Machine {
         Ok(self.stack[range].to_vec())
     }
 
-    /// Writes bytes to memory from an address on.
+    /// Stores bytes to memory.
     pub(super) fn store(&mut self, address: u64, bytes: &[u8]) -> Result<(), String> {
         if let Some(range) = place(FILE, self.file.len(), address, bytes.len()) {
             self.file[range].copy_from_slice(bytes);
@@ -187,7 +187,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The address of an instruction's operand in memory.
+    /// The address of an instruction's memory operand.
     pub(super) fn address(&self, instruction: &Instruction) -> Result<u64, String> {
         let ours = [Register::None, Register::DS, Register::SS];
         if instruction.is_ip_rel_memory_operand() || !ours.contains(&instruction.memory_segment()) {
@@ -226,7 +226,7 @@ impl Machine {
     }
 }
 
-/// Where an access lies within a stretch of memory, if all of it does.
+/// The range of an access within a piece of memory, if all of the access is in it.
 fn place(start: u64, length: usize, address: u64, bytes: usize) -> Option<std::ops::Range<usize>> {
     let first = usize::try_from(address.checked_sub(start)?).ok()?;
     let end = first.checked_add(bytes)?;

@@ -1,29 +1,28 @@
-//! The model against this CPU, one instruction at a time, on arbitrary numbers that round, wrap and saturate; tiles
-//! against plain loops, on any CPU.
+//! The interpreter against this CPU, one instruction at a time, on arbitrary numbers that round, wrap and saturate;
+//! tiles against plain loops, on any CPU.
 
 use std::arch::{is_x86_feature_detected, naked_asm};
 
 use super::Machine;
 
-/// Destination, two sources, and what else an instruction needs: a slot of 1 KiB each, so that tiles fit.
+/// Destination, two sources, and a fourth operand: a slot of 1 KiB each, so that tiles fit.
 type Slots = [[u8; SLOT]; 4];
 
 const SLOT: usize = 1024;
 
-/// Trials with numbers of their own.
+/// Trials with different numbers.
 const TRIALS: u64 = 50;
 
-/// What an instruction takes for numbers.
+/// The operands of an instruction.
 #[derive(Clone, Copy, Debug)]
 enum Numbers {
     /// Any bytes.
     Any,
-    /// Floating-point numbers of 16, 32 or 64 bits, or the upper halves of 32: by their bytes, fraction bits, and the
-    /// exponents from the first up to the second.
+    /// Floats, or the upper halves of fp32: bytes, fraction bits, and the range of exponents.
     Floats(usize, u32, [u64; 2]),
 }
 
-/// An instruction on its own, as a function: ZMM0 to ZMM2 are loaded, it is carried out, ZMM0 is stored.
+/// An instruction as a function: ZMM0 to ZMM2 are loaded, it is executed, ZMM0 is stored.
 struct Probe {
     name: &'static str,
     numbers: Numbers,
@@ -94,7 +93,7 @@ fn probes() -> Vec<Probe> {
     }
 }
 
-/// Numbers that are the same at every run (xorshift64).
+/// Numbers that are the same in every run (xorshift64).
 struct Draw(u64);
 
 impl Draw {
@@ -122,15 +121,15 @@ impl Draw {
     }
 }
 
-/// What the model leaves in the slots.
+/// The slots after interpretation.
 fn modelled(function: unsafe extern "C" fn(&mut Slots), slots: &Slots) -> Vec<u8> {
     let mut machine = Machine::new(slots.as_flattened());
-    machine.call(&super::function(function as *const u8), 0).unwrap_or_else(|why| panic!("{why}"));
+    machine.call(&crate::function::function(function as *const u8), 0).unwrap_or_else(|why| panic!("{why}"));
     machine.file().to_vec()
 }
 
 #[test]
-fn every_instruction_computes_what_this_cpu_computes() {
+fn every_instruction_agrees_with_this_cpu() {
     let mut draw = Draw(0x5eed);
     for probe in probes() {
         if !probe.here {
@@ -146,8 +145,8 @@ fn every_instruction_computes_what_this_cpu_computes() {
                 draw.fill(&mut slots[0][..64], SINGLE);
             }
             let expected = modelled(probe.function, &slots);
-            // SAFETY: this CPU has the instruction, as was just asked; the function loads and stores within `slots` and
-            // destroys no register but such as the calling convention leaves to it.
+            // SAFETY: this CPU has the instruction, as was just checked; the function loads and stores within `slots`
+            // and destroys only registers that the calling convention allows it to.
             unsafe { (probe.function)(&mut slots) };
             assert!(
                 slots.as_flattened() == expected,
@@ -160,8 +159,8 @@ fn every_instruction_computes_what_this_cpu_computes() {
     }
 }
 
-/// Defines a function that adds to the tile in the first slot the product of those in the second and third; the fourth
-/// holds the configuration, and rows lie 64 bytes apart.
+/// Defines a function that adds to the tile in the first slot the product of those in the second and third, with the
+/// configuration in the fourth and rows 64 bytes apart.
 macro_rules! tile_product {
     ($name:ident, $instruction:literal) => {
         #[unsafe(naked)]
@@ -186,10 +185,10 @@ tile_product!(bytes_mixed, "tdpbusd tmm0, tmm1, tmm2");
 tile_product!(brain_floats, "tdpbf16ps tmm0, tmm1, tmm2");
 tile_product!(half_floats, "tdpfp16ps tmm0, tmm1, tmm2");
 
-/// The shapes of a product: rows of the result, its columns, and the steps of 32 bits that are summed.
+/// The shapes of a product: rows of the result, its columns, and steps of 32 bits.
 const SHAPES: [[usize; 3]; 3] = [[16, 16, 16], [5, 3, 2], [1, 16, 7]];
 
-/// Slots with a configuration of this shape in the fourth, and bytes drawn for the rest.
+/// Slots with a configuration of this shape in the fourth, and random bytes in the other ones.
 fn tiles(draw: &mut Draw, [rows, columns, steps]: [usize; 3]) -> Slots {
     let mut slots = [[0; SLOT]; 4];
     slots[..3].iter_mut().for_each(|slot| draw.fill(slot, ANY));
@@ -207,7 +206,7 @@ fn element(slot: &[u8; SLOT], row: usize, column: usize) -> [u8; 4] {
     slot.as_chunks().0[16 * row + column]
 }
 
-/// Slots whose first holds what `product` of each pair of elements that meet, summed, adds to it.
+/// Slots whose first has the sum of the products of each row and column added.
 fn multiplied<T>(
     slots: &Slots,
     [rows, columns, steps]: [usize; 3],
@@ -224,7 +223,7 @@ fn multiplied<T>(
 }
 
 #[test]
-fn tiles_of_bytes_are_multiplied_as_matrices_are() {
+fn tiles_of_bytes_are_multiplied_like_matrices() {
     let mut draw = Draw(0xb17e5);
     for shape in SHAPES {
         let slots = tiles(&mut draw, shape);
@@ -240,7 +239,7 @@ fn tiles_of_bytes_are_multiplied_as_matrices_are() {
     }
 }
 
-/// The bits of a small whole number in brain floating point, and in binary16.
+/// The bits of a small integer in bf16, and in binary16.
 fn of_whole(number: i8) -> [[u8; 2]; 2] {
     let [.., low, high] = f32::from(number).to_le_bytes();
     let magnitude = u16::from(number.unsigned_abs());
@@ -250,11 +249,11 @@ fn of_whole(number: i8) -> [[u8; 2]; 2] {
 }
 
 #[test]
-fn tiles_of_floats_are_multiplied_as_matrices_are() {
+fn tiles_of_floats_are_multiplied_like_matrices() {
     let mut draw = Draw(0xf10a7);
     for (format, function) in [brain_floats as unsafe extern "C" fn(&mut Slots), half_floats].into_iter().enumerate() {
         for shape in SHAPES {
-            // Whole numbers, so that no sum rounds, in whatever order it is taken.
+            // Integers, so that no sum rounds in any order.
             let whole = tiles(&mut draw, shape);
             let mut slots = whole;
             for slot in &mut slots[1..3] {

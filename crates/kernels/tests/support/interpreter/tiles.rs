@@ -1,4 +1,4 @@
-//! Tiles: their configuration, moves between them and memory, and the sums of products of their rows and columns.
+//! Tiles: configuration, loads and stores, and products.
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
@@ -6,7 +6,7 @@ use super::floats::{brain, widened};
 use super::machine::{Machine, lane};
 use super::vectors::{Reading, add, products, signed, unsigned};
 
-/// Tiles of palette 1, rows of one and bytes of a row.
+/// The tiles of palette 1, their rows, and the bytes of a row.
 const TILES: usize = 8;
 const ROWS: usize = 16;
 const ROW: usize = 64;
@@ -16,7 +16,7 @@ const CONFIGURATION: usize = 64;
 
 type Tile = [[u8; ROW]; ROWS];
 
-/// Rows of a tile that are in use, and bytes of each.
+/// The rows of a tile that are in use, and the bytes of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Shape {
     rows: usize,
@@ -43,7 +43,7 @@ impl Tiles {
         self.shapes.is_some()
     }
 
-    /// Takes a configuration of palette 1 and makes all tiles zero.
+    /// Takes a configuration of palette 1 and clears all tiles.
     fn configure(&mut self, bytes: &[u8]) -> Result<(), String> {
         let [palette, start_row, reserved @ ..] = bytes else { return Err("no configuration".to_owned()) };
         let (reserved, rest) = reserved.split_at(14);
@@ -69,7 +69,7 @@ impl Tiles {
         Some(shapes[tile]).filter(|shape| shape.rows > 0).ok_or_else(|| format!("tile {tile} is not in use"))
     }
 
-    /// The operands of a product, which must fit one another.
+    /// The operands of a product, whose shapes must fit.
     fn product(&self, instruction: &Instruction) -> Result<Product, String> {
         let [target, first, second] = [0, 1, 2].map(|operand| instruction.op_register(operand).number());
         if target == first || target == second || first == second {
@@ -85,7 +85,7 @@ impl Tiles {
 }
 
 impl Machine {
-    /// Carries out the instruction, if it is one on tiles.
+    /// Executes the instruction, if it is one on tiles.
     pub(super) fn tile(&mut self, instruction: &Instruction) -> Result<bool, String> {
         match instruction.mnemonic() {
             Mnemonic::Ldtilecfg => {
@@ -111,7 +111,7 @@ impl Machine {
         Ok(true)
     }
 
-    /// The addresses of the rows of a tile in memory: the index register is the distance of two.
+    /// The addresses of a tile's rows in memory, as far apart as the index register says.
     fn row_addresses(&self, instruction: &Instruction, tile: usize) -> Result<(Vec<u64>, usize), String> {
         let shape = self.tiles.shape(tile)?;
         if instruction.memory_index() == Register::None {
@@ -148,8 +148,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Adds to each 32-bit element the products of four bytes of a row of the first source with four of a column of the
-    /// second, for every four of the row.
+    /// Adds to each 32-bit element the products of four bytes of a row of the first source with four of a column of
+    /// the second, for every four of the row.
     fn integer_product(&mut self, instruction: &Instruction, readings: [Reading; 2]) -> Result<(), String> {
         self.each_element(instruction, |_, sum, steps| {
             let more = steps.iter().map(|[a, b]| products(lane(a), lane(b), [4, 1], readings)).sum();
@@ -158,8 +158,7 @@ impl Machine {
         })
     }
 
-    /// The same with pairs of numbers of 16 bits: even and odd products have a sum each, which are added to one another
-    /// and then to the element.
+    /// The same with pairs of 16-bit floats: even and odd products have a sum each, and both are added to the element.
     fn float_product(&mut self, instruction: &Instruction, read: fn([u8; 2]) -> f32) -> Result<(), String> {
         self.each_element(instruction, |machine, element, steps| {
             let mut sums = [0.0_f32; 2];
@@ -173,8 +172,8 @@ impl Machine {
         })
     }
 
-    /// Replaces every element of the destination by `apply` of itself and of the four bytes each of row and column that
-    /// meet in it, step by step.
+    /// Replaces every element of the destination by `apply` of itself and of the four bytes each of its row and column,
+    /// step by step.
     fn each_element(
         &mut self,
         instruction: &Instruction,

@@ -4,7 +4,7 @@ use iced_x86::{EncodingKind, Instruction, OpKind};
 
 use super::machine::{Machine, lane};
 
-/// What an instruction does to every lane of so many bytes.
+/// What an instruction does to every lane of some bytes.
 enum Lanes {
     /// A function of two sources.
     Pair(usize, fn(u64, u64) -> u64),
@@ -21,19 +21,19 @@ enum Direction {
     Left,
 }
 
-/// The mnemonic in small letters, without the letter that marks the VEX and EVEX forms.
+/// The mnemonic in lower case, without the `v` of the VEX and EVEX forms.
 pub(super) fn stem(instruction: &Instruction) -> String {
     let name = format!("{:?}", instruction.mnemonic()).to_lowercase();
     name.strip_prefix('v').map_or_else(|| name.clone(), str::to_owned)
 }
 
-/// Whether this is the encoding of SSE, whose destination is also a source and keeps what is not written.
+/// Whether this is SSE's encoding, whose destination is also a source and keeps what is not written.
 pub(super) fn is_legacy(instruction: &Instruction) -> bool {
     instruction.code().encoding() == EncodingKind::Legacy
 }
 
 impl Machine {
-    /// Carries out the instruction, if it moves data to or from a vector register or cleans their upper halves.
+    /// Executes the instruction, if it moves data to or from a vector register or clears upper halves.
     pub(super) fn move_vector(&mut self, instruction: &Instruction) -> Result<bool, String> {
         let stem = stem(instruction);
         match stem.as_str() {
@@ -68,7 +68,7 @@ impl Machine {
         self.set_destination(instruction, &bytes)
     }
 
-    /// A move of as much as the smaller operand holds; what is above it in a vector register becomes zero.
+    /// Moves as much as the smaller operand holds; the rest of a vector register becomes zero.
     fn move_low(&mut self, instruction: &Instruction) -> Result<(), String> {
         let size = if stem(instruction) == "movq" { 8 } else { 4 };
         let mut bytes = self.operand(instruction, 1)?;
@@ -84,8 +84,8 @@ impl Machine {
         self.set_destination(instruction, &bytes)
     }
 
-    /// A move of the lowest lane: from memory what is above it becomes zero, from a register it stays, or is that of
-    /// the second operand of three.
+    /// Moves the lowest lane; above it are zeros after a load, else the old bits or those of the second of three
+    /// operands.
     fn move_scalar(&mut self, instruction: &Instruction, size: usize) -> Result<(), String> {
         let last = instruction.op_count() - 1;
         let mut low = self.operand(instruction, last)?;
@@ -106,7 +106,7 @@ impl Machine {
         self.set_destination(instruction, &bytes)
     }
 
-    /// Writes the first operand. Of a register the bytes above stay under SSE and become zero otherwise.
+    /// Writes the first operand. The upper bytes of a register are kept under SSE and become zero otherwise.
     pub(super) fn set_destination(&mut self, instruction: &Instruction, bytes: &[u8]) -> Result<(), String> {
         if instruction.op0_kind() == OpKind::Memory {
             let address = self.address(instruction)?;
@@ -133,7 +133,7 @@ impl Machine {
         Ok([self.operand(instruction, first)?, self.operand(instruction, second)?])
     }
 
-    /// Carries out the instruction, if it is one on integer lanes.
+    /// Executes the instruction, if it is one on integer lanes.
     pub(super) fn integer_lanes(&mut self, instruction: &Instruction) -> Result<bool, String> {
         let stem = stem(instruction);
         if matches!(stem.as_str(), "pternlogd" | "pternlogq") {
@@ -173,7 +173,7 @@ impl Machine {
         }))
     }
 
-    /// Each bit of the result is looked up in the constant by the bits of destination, first and second source.
+    /// Looks up each bit of the result in the constant by the bits of destination, first and second source.
     fn ternary_logic(&mut self, instruction: &Instruction) -> Result<(), String> {
         let table = instruction.immediate(3);
         let [a, b, c] = [0, 1, 2].map(|operand| self.operand(instruction, operand));
@@ -231,10 +231,10 @@ fn meaning(stem: &str) -> Option<Lanes> {
     })
 }
 
-/// How the bits of a part of a lane, of so many bytes, are read as a number.
+/// Reads a part of a lane, of some bytes, as a number.
 pub(super) type Reading = fn(u64, usize) -> i64;
 
-/// A number with its sign in the highest bit of so many bytes.
+/// A number with its sign in the highest bit.
 pub(super) fn signed(bits: u64, bytes: usize) -> i64 {
     let unused = 64 - 8 * bytes;
     (bits << unused).cast_signed() >> unused
@@ -257,7 +257,7 @@ pub(super) fn products(a: u64, b: u64, [lane_bytes, part]: [usize; 2], [read_a, 
     parts.map(|(a, b)| read_a(lane(a), part) * read_b(lane(b), part)).sum()
 }
 
-/// Applies a function to each lane of three vectors of one length; what of a result does not fit its lane is lost.
+/// Applies a function to each lane of three vectors of one length; excess bits of a result are dropped.
 fn each(size: usize, sources: [&Vec<u8>; 3], apply: impl Fn(u64, u64, u64) -> u64) -> Vec<u8> {
     let [a, b, c] = sources.map(|source| source.chunks(size).map(lane));
     a.zip(b).zip(c).flat_map(|((a, b), c)| apply(a, b, c).to_le_bytes().into_iter().take(size)).collect()

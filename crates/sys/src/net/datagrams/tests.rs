@@ -1,11 +1,11 @@
-//! Real sockets, and kernels that refuse.
+//! Real sockets, and kernels that refuse calls.
 
 use std::cell::Cell;
 use std::time::Duration;
 
 use super::*;
 
-/// Two sockets that are connected to each other, at this address of the machine.
+/// Two sockets at this address, connected to each other.
 fn pair(home: &str) -> (UdpSocket, UdpSocket) {
     let (near, far) = (UdpSocket::bind((home, 0)).unwrap(), UdpSocket::bind((home, 0)).unwrap());
     near.connect(far.local_addr().unwrap()).unwrap();
@@ -14,7 +14,7 @@ fn pair(home: &str) -> (UdpSocket, UdpSocket) {
     (near, far)
 }
 
-/// The kernel that is there, behind a filter that refuses some calls with an error.
+/// The real kernel behind a filter that refuses some calls.
 #[derive(Default)]
 struct Filter {
     send_many: Option<i32>,
@@ -22,7 +22,7 @@ struct Filter {
     set: Option<i32>,
     /// Refuses messages of more bytes than this.
     longest: Option<(usize, i32)>,
-    /// Lets so many messages of a call pass.
+    /// Lets this number of messages of a call pass.
     at_once: Option<usize>,
     calls: Cell<usize>,
 }
@@ -71,7 +71,7 @@ impl Kernel for Filter {
     }
 }
 
-/// Writes a batch whose datagrams can be told apart.
+/// Fills a batch with datagrams that differ.
 fn written<K: Kernel>(outbox: &mut Outbox<K>) -> usize {
     let datagrams = outbox.arena.chunks_exact_mut(outbox.datagram_bytes);
     let mut count = 0;
@@ -82,28 +82,28 @@ fn written<K: Kernel>(outbox: &mut Outbox<K>) -> usize {
     count
 }
 
-/// Sends a whole batch and receives it, in pieces that a receive buffer holds; how many calls it took to send.
-fn there<K: Kernel, L: Kernel>(
+/// Sends a whole batch and receives it, in pieces that fit into a receive buffer; the number of send calls.
+fn transfer<K: Kernel, L: Kernel>(
     outbox: &mut Outbox<K>,
     inbox: &mut Inbox<L>,
     near: &UdpSocket,
     far: &UdpSocket,
 ) -> usize {
     let count = written(outbox);
-    // The default receive buffer holds some 200 KB with the kernel's own part.
+    // The default receive buffer holds about 200 KB with the kernel's own part.
     let step = (60_000 / outbox.datagram_bytes).clamp(1, 4);
-    let (mut sent, mut came, mut calls) = (0, 0, 0);
+    let (mut sent, mut received, mut calls) = (0, 0, 0);
     while sent < count {
         let next = (sent + step).min(count);
         let left = outbox.send(near.as_raw_fd(), sent..next).unwrap();
         assert!((1..=next - sent).contains(&left));
         (sent, calls) = (sent + left, calls + 1);
-        while came < sent {
+        while received < sent {
             assert!(inbox.receive(far.as_raw_fd()).unwrap() >= 1);
-            for datagram in inbox.datagrams().map(|came| came.bytes) {
-                assert_eq!(datagram.len(), outbox.datagram_bytes, "datagram {came}");
-                assert!(datagram.iter().all(|byte| usize::from(*byte) == came), "datagram {came}");
-                came += 1;
+            for datagram in inbox.datagrams().map(|arrival| arrival.bytes) {
+                assert_eq!(datagram.len(), outbox.datagram_bytes, "datagram {received}");
+                assert!(datagram.iter().all(|byte| usize::from(*byte) == received), "datagram {received}");
+                received += 1;
             }
         }
     }
@@ -117,16 +117,16 @@ fn has_ipv6() -> bool {
 }
 
 #[test]
-fn batches_of_every_size_come_as_they_were_sent() {
+fn batches_of_every_size_arrive_as_sent() {
     for home in HOMES.into_iter().filter(|home| *home != "::1" || has_ipv6()) {
         for bytes in [1, 64, 1472, 9000, 40_000, 65_487] {
             for offload in [false, true] {
                 let (near, far) = pair(home);
                 let mut outbox = Outbox::new(Linux, &near, bytes, offload);
                 let mut inbox = Inbox::new(Linux, &far, bytes, offload);
-                there(&mut outbox, &mut inbox, &near, &far);
+                transfer(&mut outbox, &mut inbox, &near, &far);
                 if offload && bytes > MOST_MESSAGE_BYTES / 2 {
-                    assert_eq!(outbox.segments, 1, "there is nothing to cut");
+                    assert_eq!(outbox.segments, 1, "too long to be cut");
                 }
             }
         }
@@ -134,7 +134,7 @@ fn batches_of_every_size_come_as_they_were_sent() {
 }
 
 #[test]
-fn what_is_in_use_is_said() {
+fn the_calls_in_use_are_reported() {
     let (near, far) = pair("127.0.0.1");
     let words = |offload| {
         let (sender, receiver) = (Sender::new(&near, 1000, offload), Receiver::new(&far, 1000, offload));
@@ -160,19 +160,19 @@ fn a_message_is_cut_into_segments_and_the_last_may_be_short() {
         let mut lengths = Vec::new();
         while lengths.len() < 4 {
             inbox.receive(far.as_raw_fd()).unwrap();
-            lengths.extend(inbox.datagrams().map(|came| came.bytes.len()));
+            lengths.extend(inbox.datagrams().map(|arrival| arrival.bytes.len()));
         }
         assert_eq!(lengths, [1472, 1472, 1472, 100]);
     }
 }
 
 #[test]
-fn every_refusal_leads_to_the_next_way() {
+fn every_refusal_leads_to_the_next_method() {
     let refused = |filter: Filter, offload: bool| {
         let (near, far) = pair("127.0.0.1");
         let mut outbox = Outbox::new(filter, &near, 1000, offload);
         let mut inbox = Inbox::new(Linux, &far, 1000, false);
-        there(&mut outbox, &mut inbox, &near, &far);
+        transfer(&mut outbox, &mut inbox, &near, &far);
         (outbox.segments > 1, outbox.many)
     };
     for number in [libc::ENOSYS, libc::EPERM] {
@@ -180,7 +180,7 @@ fn every_refusal_leads_to_the_next_way() {
     }
     for number in [libc::EIO, libc::EINVAL, libc::EMSGSIZE] {
         let filter = || Filter { longest: Some((1000, number)), ..Filter::default() };
-        assert_eq!(refused(filter(), true), (false, true), "segmentation that fails when something is sent");
+        assert_eq!(refused(filter(), true), (false, true), "segmentation that fails on sending");
         let both = Filter { send_many: Some(libc::ENOSYS), ..filter() };
         assert_eq!(refused(both, true), (false, false));
     }
@@ -198,23 +198,23 @@ fn a_receiver_without_its_calls_takes_one_at_a_time() {
         let (near, far) = pair("127.0.0.1");
         let mut outbox = Outbox::new(Linux, &near, 1472, true);
         let mut inbox = Inbox::new(filter, &far, 1472, true);
-        there(&mut outbox, &mut inbox, &near, &far);
+        transfer(&mut outbox, &mut inbox, &near, &far);
         assert!(!inbox.many);
         assert!(!(no_coalescing && inbox.coalesced));
     }
 }
 
 #[test]
-fn a_batch_that_is_cut_short_goes_on_where_it_was_cut() {
+fn a_batch_that_is_cut_short_continues_there() {
     let (near, far) = pair("127.0.0.1");
     let mut outbox = Outbox::new(Filter { at_once: Some(1), ..Filter::default() }, &near, 5000, false);
     let mut inbox = Inbox::new(Linux, &far, 5000, false);
     let count = written(&mut outbox);
-    assert_eq!(there(&mut outbox, &mut inbox, &near, &far), count, "one datagram a call");
+    assert_eq!(transfer(&mut outbox, &mut inbox, &near, &far), count, "one datagram a call");
 }
 
 #[test]
-fn other_errors_are_the_callers() {
+fn other_errors_are_returned() {
     let (near, far) = pair("127.0.0.1");
     let mut outbox = Outbox::new(Filter { send_many: Some(libc::ENOBUFS), ..Filter::default() }, &near, 100, true);
     assert_eq!(outbox.send(near.as_raw_fd(), 0..1).unwrap_err().raw_os_error(), Some(libc::ENOBUFS));
@@ -235,28 +235,25 @@ fn other_errors_are_the_callers() {
 }
 
 #[test]
-fn a_message_that_is_refused_later_does_not_change_the_way() {
+fn a_message_that_is_refused_later_does_not_change_the_method() {
     let (near, _far) = pair("127.0.0.1");
     let mut outbox = Outbox::new(Filter::default(), &near, 100, false);
     outbox.send(near.as_raw_fd(), 0..2).unwrap();
     outbox.kernel.send_many = Some(libc::EPERM);
     let error = outbox.send(near.as_raw_fd(), 0..2).unwrap_err();
-    assert_eq!(
-        (error.kind(), outbox.many),
-        (io::ErrorKind::PermissionDenied, true),
-        "a firewall, and no filter of calls"
-    );
+    let expected = (io::ErrorKind::PermissionDenied, true);
+    assert_eq!((error.kind(), outbox.many), expected, "a firewall, not a filter of calls");
 }
 
 #[test]
-fn a_longer_datagram_and_an_empty_one_are_seen_as_what_they_are() {
+fn long_and_empty_datagrams_are_recognised() {
     let (near, far) = pair("127.0.0.1");
     for coalesced in [false, true] {
         let mut inbox = Inbox::new(Linux, &far, 100, coalesced);
         let mut one = |bytes: usize| {
             near.send(&vec![1; bytes]).unwrap();
             inbox.receive(far.as_raw_fd()).unwrap();
-            inbox.datagrams().map(|came| came.bytes.len()).collect::<Vec<_>>()
+            inbox.datagrams().map(|arrival| arrival.bytes.len()).collect::<Vec<_>>()
         };
         assert_eq!(one(0), [0]);
         assert_eq!(one(99), [99]);
@@ -265,7 +262,7 @@ fn a_longer_datagram_and_an_empty_one_are_seen_as_what_they_are() {
 }
 
 #[test]
-fn control_messages_are_read_and_garbage_is_none() {
+fn control_messages_are_read_and_garbage_is_ignored() {
     let pair = |low: i32, high: i32| {
         let halves = [low.to_ne_bytes(), high.to_ne_bytes()];
         u64::from_ne_bytes(halves.concat().try_into().unwrap())
@@ -273,24 +270,25 @@ fn control_messages_are_read_and_garbage_is_none() {
     let segment = [20, pair(libc::SOL_UDP, libc::UDP_GRO), pair(1472, -1)];
     let stamp = [32, pair(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS), 1, 2];
     let (of_segment, of_stamp) = (Some(1472), Some(1_000_000_002));
-    assert_eq!(told_by(&segment), Told { segment: of_segment, came_nanoseconds: None });
-    let both = Told { segment: of_segment, came_nanoseconds: of_stamp };
-    assert_eq!(told_by(&[&stamp[..], &segment].concat()), both);
-    assert_eq!(told_by(&[&segment[..], &stamp].concat()), both);
-    assert_eq!(told_by(&stamp), Told { segment: None, came_nanoseconds: of_stamp });
-    assert_eq!(told_by(&[]), Told::default());
+    assert_eq!(read_controls(&segment), Controls { segment: of_segment, came_nanoseconds: None });
+    let both = Controls { segment: of_segment, came_nanoseconds: of_stamp };
+    assert_eq!(read_controls(&[&stamp[..], &segment].concat()), both);
+    assert_eq!(read_controls(&[&segment[..], &stamp].concat()), both);
+    assert_eq!(read_controls(&stamp), Controls { segment: None, came_nanoseconds: of_stamp });
     let kind = segment[1];
-    for broken in [&segment[..2], &[0, 0, 0], &[u64::MAX; 12], &[16, kind, 5], &[20, kind, 0], &[u64::MAX, kind]] {
-        assert_eq!(told_by(broken), Told::default(), "{broken:?}");
+    for broken in
+        [&[][..], &segment[..2], &[0, 0, 0], &[u64::MAX; 12], &[16, kind, 5], &[20, kind, 0], &[u64::MAX, kind]]
+    {
+        assert_eq!(read_controls(broken), Controls::default(), "{broken:?}");
     }
     for broken in [&stamp[..3], &[24, stamp[1], 1, 2], &[32, stamp[1], u64::MAX, 2]] {
-        assert_eq!(told_by(broken), Told::default(), "{broken:?}");
+        assert_eq!(read_controls(broken), Controls::default(), "{broken:?}");
     }
-    assert_eq!(told_by(&[20, kind, pair(-1, 0)]).segment, None);
+    assert_eq!(read_controls(&[20, kind, pair(-1, 0)]).segment, None);
 }
 
 #[test]
-fn messages_of_one_call_came_each_at_a_time_of_its_own() {
+fn messages_of_one_call_have_their_own_arrival_times() {
     let (near, far) = pair("127.0.0.1");
     for coalesced in [false, true] {
         let mut inbox = Inbox::new(Linux, &far, 100, coalesced);
@@ -299,24 +297,24 @@ fn messages_of_one_call_came_each_at_a_time_of_its_own() {
             near.send(&[number; 100]).unwrap();
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
-        let mut came: Vec<(u8, u64)> = Vec::new();
-        while came.len() < 5 {
+        let mut arrived: Vec<(u8, u64)> = Vec::new();
+        while arrived.len() < 5 {
             inbox.receive(far.as_raw_fd()).unwrap();
-            came.extend(inbox.datagrams().map(|came| (came.bytes[0], came.came_nanoseconds.unwrap())));
+            arrived.extend(inbox.datagrams().map(|one| (one.bytes[0], one.came_nanoseconds.unwrap())));
         }
-        for (number, neighbours) in (0..).zip(came.windows(2)) {
+        for (number, neighbours) in (0..).zip(arrived.windows(2)) {
             assert_eq!((neighbours[0].0, neighbours[1].0), (number, number + 1));
             let apart = neighbours[1].1.checked_sub(neighbours[0].1).unwrap();
-            assert!(apart >= 1_000_000, "they were sent 2 ms apart, and came {apart} ns apart");
+            assert!(apart >= 1_000_000, "sent 2 ms apart, and arrived {apart} ns apart");
         }
     }
 }
 
 #[test]
-fn a_receiver_without_stamps_says_so() {
+fn a_receiver_without_stamps_reports_it() {
     let (near, far) = pair("127.0.0.1");
     let mut inbox = Inbox::new(Filter { set: Some(libc::ENOPROTOOPT), ..Filter::default() }, &far, 100, false);
     near.send(&[1; 100]).unwrap();
     inbox.receive(far.as_raw_fd()).unwrap();
-    assert!(!inbox.stamped && inbox.datagrams().all(|came| came.came_nanoseconds.is_none()));
+    assert!(!inbox.stamped && inbox.datagrams().all(|arrival| arrival.came_nanoseconds.is_none()));
 }

@@ -1,8 +1,8 @@
-//! Engines beside the ring and blocking calls: native asynchronous I/O, polling, and requests for nothing.
+//! Native asynchronous I/O, polling, and no-op requests.
 
 use super::*;
 
-/// A file to read and write past the page cache, if native asynchronous I/O can be had on it.
+/// A file and itself opened past the page cache, if native asynchronous I/O is available on it.
 fn direct_file(bytes: usize) -> Option<(File, File)> {
     let file = written_file(bytes);
     let direct = direct_if_possible(&file);
@@ -41,50 +41,25 @@ fn native_reads_at_the_end_are_short_and_beyond_it_empty() {
 }
 
 #[test]
-fn a_request_that_is_refused_at_once_ends_alone_and_with_its_own_error() {
+fn a_refused_request_ends_alone_with_its_own_error() {
     let Some((file, _)) = direct_file(64 * BLOCK) else { return };
     // Opened for reading: the kernel refuses to submit a write.
     for depth in [8, 3] {
-        let mut queue = open_queue(reopened(&file, false, true).unwrap(), Engine::Libaio, 8, 8 * BLOCK);
-        for token in 0..depth {
-            queue.push(request(token, token % 3 == 1, token.into())).unwrap();
-        }
-        let mut done = Vec::with_capacity(8);
-        queue.wait(u32::MAX, &mut done).unwrap();
-        assert_eq!((u32::try_from(done.len()).unwrap(), queue.in_flight()), (depth, 0));
-        for Completion { token, result } in done {
-            let expected = if token % 3 == 1 { Err(Some(libc::EBADF)) } else { Ok(4096) };
-            assert_eq!(result.map_err(|error| error.raw_os_error()), expected, "{token}");
-        }
+        let queue = open_queue(reopened(&file, false, true).unwrap(), Engine::Libaio, 8, 8 * BLOCK);
+        check_refused_writes(queue, depth);
     }
 }
 
 #[test]
-fn native_requests_are_waited_for_when_the_queue_goes() {
+fn native_requests_are_waited_for_when_the_queue_is_dropped() {
     let Some((file, _)) = direct_file(8 << 20) else { return };
-    let mut done = Vec::with_capacity(16);
-    for round in 0..6_u64 {
-        let mut queue = open_queue(direct_if_possible(&file), Engine::Libaio, 16, 4 << 20);
-        for token in 0..16 {
-            let bytes = 256 * 1024;
-            let offset = (round + u64::from(token)) % 32 * u64::from(bytes);
-            let buffer = token as usize * bytes as usize;
-            queue.push(Request { token, write: token % 4 == 0, offset, buffer, bytes }).unwrap();
-        }
-        match round % 3 {
-            0 => {}
-            1 => queue.wait(0, &mut done).unwrap(),
-            _ => queue.wait(3, &mut done).unwrap(),
-        }
-        assert!(round % 3 != 2 || done.len() >= 3);
-        done.clear();
-        let Backend::Aio(aio) = &mut queue.backend else { panic!("another engine") };
-        assert!(aio.quiesce() && aio.unsubmitted() == 0);
+    for round in 0..6 {
+        drop_in_flight(open_queue(direct_if_possible(&file), Engine::Libaio, 16, 4 << 20), round);
     }
 }
 
 #[test]
-fn requests_for_nothing_end_in_full_and_touch_neither_file_nor_memory() {
+fn no_op_requests_end_in_full_and_touch_neither_file_nor_memory() {
     for (depth, rounds) in [(1, 3), (6, 2), (128, 2)] {
         let file = written_file(4 * BLOCK);
         let mut queue = open_queue(reopened(&file, false, false).unwrap(), Engine::Null, depth, depth as usize * BLOCK);
@@ -93,7 +68,7 @@ fn requests_for_nothing_end_in_full_and_touch_neither_file_nor_memory() {
         let mut done = Vec::with_capacity(depth as usize);
         for round in 0..rounds {
             for token in 0..depth {
-                // Far beyond the end, and for writing on a file that is open for reading.
+                // Far beyond the end, and for writing to a file that is open for reading.
                 queue.push(request(token, token % 2 == 0, 1 << 20)).unwrap();
             }
             assert_eq!(queue.in_flight(), depth);

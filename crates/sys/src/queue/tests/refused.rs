@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// From now on the calling thread, alone, gets `answer` from this system call; with `second` only where that is
-/// its second argument. False where no filter can be set.
-fn refuse(call: libc::c_long, second: Option<u32>, answer: i32) -> bool {
+/// Makes this system call fail with `error` on the calling thread, with `second` only if that is its second argument.
+/// False if no filter can be set.
+fn refuse(call: libc::c_long, second: Option<u32>, error: i32) -> bool {
     let [load, equals, give] = [
         libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
         libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
@@ -21,7 +21,7 @@ fn refuse(call: libc::c_long, second: Option<u32>, answer: i32) -> bool {
             program.extend([step(equals, 0, 3, call), step(load, 0, 0, 24), step(equals, 0, 1, second)]);
         }
     }
-    program.push(step(give, 0, 0, libc::SECCOMP_RET_ERRNO | u32::try_from(answer).unwrap()));
+    program.push(step(give, 0, 0, libc::SECCOMP_RET_ERRNO | u32::try_from(error).unwrap()));
     program.push(step(give, 0, 0, libc::SECCOMP_RET_ALLOW));
     let length = u16::try_from(program.len()).unwrap();
     let filter = libc::sock_fprog { len: length, filter: program.as_mut_ptr() };
@@ -32,7 +32,7 @@ fn refuse(call: libc::c_long, second: Option<u32>, answer: i32) -> bool {
     }
 }
 
-/// Runs it on a thread of its own, which the refusals end with.
+/// Runs `then` on a thread of its own with these calls refused.
 fn on_a_thread(refusals: &'static [(libc::c_long, Option<u32>, i32)], then: fn()) {
     let thread = std::thread::spawn(move || {
         if refusals.iter().all(|(call, second, answer)| refuse(*call, *second, *answer)) {
@@ -44,7 +44,7 @@ fn on_a_thread(refusals: &'static [(libc::c_long, Option<u32>, i32)], then: fn()
     thread.join().unwrap();
 }
 
-/// Opening fails and says this.
+/// Checks that opening a ring fails with this reason, and that blocking calls still work.
 fn no_ring_because(why: &str, kind: io::ErrorKind) {
     let options = Options { engine: Engine::IoUring, depth: 4, arena_bytes: BLOCK };
     for error in [Queue::io_uring_available().unwrap_err(), Queue::open(written_file(BLOCK), &options).unwrap_err()] {
@@ -55,21 +55,21 @@ fn no_ring_because(why: &str, kind: io::ErrorKind) {
 }
 
 #[test]
-fn a_kernel_without_io_uring_is_an_error_and_blocking_calls_remain() {
+fn without_a_usable_ring_opening_fails_and_blocking_calls_remain() {
     on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::ENOSYS)], || {
         no_ring_because("the kernel has none", io::ErrorKind::Unsupported);
     });
-}
-
-#[test]
-fn a_container_that_forbids_io_uring_is_an_error_and_blocking_calls_remain() {
     on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::EPERM)], || {
         no_ring_because("seccomp", io::ErrorKind::PermissionDenied);
+    });
+    // A kernel that accepts neither flags nor a ring without them.
+    on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::EINVAL)], || {
+        no_ring_because("Invalid argument", io::ErrorKind::InvalidInput);
     });
 }
 
 #[test]
-fn without_a_ring_requests_for_nothing_are_over_in_the_loop() {
+fn without_a_ring_no_op_requests_end_in_the_loop() {
     on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::ENOSYS)], || {
         let mut queue = open_queue(written_file(BLOCK), Engine::Null, 2, 2 * BLOCK);
         assert_eq!((queue.engine(), queue.features()), (Engine::Null, Vec::new()));
@@ -94,7 +94,7 @@ fn a_kernel_without_native_asynchronous_io_is_an_error() {
 }
 
 #[test]
-fn used_up_contexts_are_a_sentence_that_names_the_limit() {
+fn exhausted_contexts_are_a_sentence_that_names_the_limit() {
     on_a_thread(&[(libc::SYS_io_setup, None, libc::EAGAIN)], || {
         let direct = direct_if_possible(&written_file(BLOCK));
         let options = Options { engine: Engine::Libaio, depth: 4, arena_bytes: BLOCK };
@@ -107,13 +107,6 @@ fn used_up_contexts_are_a_sentence_that_names_the_limit() {
     });
 }
 
-#[test]
-fn a_kernel_that_takes_no_flags_and_no_ring_either_ends_in_an_error() {
-    on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::EINVAL)], || {
-        no_ring_because("Invalid argument", io::ErrorKind::InvalidInput);
-    });
-}
-
 /// Registering buffers, files and the ring itself, by their numbers in `linux/io_uring.h`.
 const ALL_REGISTRATIONS: &[(libc::c_long, Option<u32>, i32)] = &[
     (libc::SYS_io_uring_register, Some(0), libc::ENOMEM),
@@ -122,7 +115,7 @@ const ALL_REGISTRATIONS: &[(libc::c_long, Option<u32>, i32)] = &[
 ];
 
 #[test]
-fn without_anything_registered_the_data_still_move() {
+fn without_registrations_the_data_still_move() {
     if !has_ring() {
         return;
     }
@@ -141,12 +134,12 @@ fn each_registration_may_be_missing_alone() {
     if !has_ring() {
         return;
     }
-    on_a_thread(&ALL_REGISTRATIONS[..1], || drop(move_both_ways(Engine::IoUring, 8, 32)));
-    on_a_thread(&ALL_REGISTRATIONS[1..2], || drop(move_both_ways(Engine::IoUring, 8, 32)));
-    on_a_thread(&ALL_REGISTRATIONS[2..], || drop(move_both_ways(Engine::IoUring, 8, 32)));
+    for one in 0..ALL_REGISTRATIONS.len() {
+        on_a_thread(&ALL_REGISTRATIONS[one..=one], || drop(move_both_ways(Engine::IoUring, 8, 32)));
+    }
 }
 
-/// Takes the calling thread's right to lock more memory than the limit, if it has it.
+/// Drops the calling thread's right to exceed the limit of locked memory.
 fn give_up_the_right_to_lock_memory() {
     const CAP_IPC_LOCK: u32 = 14;
     // `struct __user_cap_header_struct` of version 3 and its two `struct __user_cap_data_struct`.

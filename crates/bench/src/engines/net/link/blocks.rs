@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
-use sys::net::zero_copy::{Told, ZeroCopySender};
+use sys::net::zero_copy::{Reported, ZeroCopySender};
 use sys::pages::Pages;
 
 use super::super::near::SILENCE;
@@ -115,10 +115,10 @@ impl Outbox {
 
     /// What the kernel reports of spared copies since the process run began, where copies are to be spared.
     #[inline]
-    pub(crate) fn told(&self) -> Option<Told> {
+    pub(crate) fn told(&self) -> Option<Reported> {
         match &self.source {
             Source::Copied(_) => None,
-            Source::Spared(sender) => Some(sender.told()),
+            Source::Spared(sender) => Some(sender.reported()),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use model::document::TcpConditions;
 use std::ops::Add;
 use sys::net::tcp::{TcpState, tcp_state};
-use sys::net::zero_copy::Told;
+use sys::net::zero_copy::Reported;
 
 use crate::net::messages::TcpSent;
 
@@ -27,7 +27,7 @@ pub(crate) fn between(before: &TcpState, after: &TcpState) -> TcpSent {
 }
 
 /// The same with the kernel's reports of spared copies at either look.
-pub(crate) fn with_zero_copies(sent: TcpSent, before: Option<Told>, after: Option<Told>) -> TcpSent {
+pub(crate) fn with_zero_copies(sent: TcpSent, before: Option<Reported>, after: Option<Reported>) -> TcpSent {
     let Some(after) = after else { return sent };
     let before = before.unwrap_or_default();
     TcpSent {
@@ -154,7 +154,7 @@ mod tests {
     fn spared_copies_are_a_share_of_those_asked_for() {
         let sent = between(&state(0, 0.0, 1.0), &state(0, 1.0, 1.0));
         assert_eq!(zero_copied_share(&sent), None, "nobody asked");
-        let told = |told: (u64, u64)| Told { done: told.0, copied: told.1 };
+        let told = |told: (u64, u64)| Reported { done: told.0, copied: told.1 };
         let share = |before: Option<(u64, u64)>, after: Option<(u64, u64)>| {
             zero_copied_share(&with_zero_copies(sent, before.map(told), after.map(told)))
         };

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use sys::clock::Timer;
 use sys::net::tcp::{TcpState, tcp_state};
-use sys::net::zero_copy::Told;
+use sys::net::zero_copy::Reported;
 use sys::usage::CpuClock;
 
 use super::sent;
@@ -36,7 +36,7 @@ struct Slot {
     /// The connection of a sender over TCP.
     connection: OnceLock<TcpStream>,
     /// The kernel's report of spared copies since the process run began.
-    zero_copies: Mutex<Option<Told>>,
+    zero_copies: Mutex<Option<Reported>>,
 }
 
 /// What is only counted since the process run began, at the start or the end of a window.
@@ -44,7 +44,7 @@ struct Slot {
 struct Reading {
     cpu_seconds: Option<f64>,
     tcp: Option<TcpState>,
-    zero_copies: Option<Told>,
+    zero_copies: Option<Reported>,
 }
 
 #[inline]
@@ -200,7 +200,7 @@ impl Windows {
         add(&slot.total, bytes, Ordering::Release);
     }
 
-    pub(crate) fn note_zero_copies(&self, thread: usize, told: Told) {
+    pub(crate) fn note_zero_copies(&self, thread: usize, told: Reported) {
         *lock(&self.slots[thread].zero_copies) = Some(told);
     }
 

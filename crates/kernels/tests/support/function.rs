@@ -1,12 +1,11 @@
-//! The instructions of a function of this program.
+//! Decodes the functions of this program.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 
-/// The longest instruction that the architecture allows.
-const LONGEST: usize = 15;
-
-/// The instructions from `start`, where a function of this program begins, up to its first return.
+/// The instructions of the function at `start`, up to its first return.
 pub(crate) fn function(start: *const u8) -> Vec<Instruction> {
+    /// The longest instruction that the architecture allows.
+    const LONGEST: usize = 15;
     let mut instructions = Vec::new();
     let mut address = start;
     loop {

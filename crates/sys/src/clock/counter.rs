@@ -10,24 +10,24 @@ const INVARIANT: u32 = 1 << 8;
 /// CPUID 0x80000001 EDX bit 27: RDTSCP.
 const RDTSCP: u32 = 1 << 27;
 
-/// Whether the counter runs at one rate whatever the core does, and can be read in order.
+/// Whether the counter runs at one rate in every power state and can be read in order.
 pub(super) fn invariant() -> bool {
-    static ANSWER: OnceLock<bool> = OnceLock::new();
-    *ANSWER.get_or_init(|| {
+    static INVARIANT_HERE: OnceLock<bool> = OnceLock::new();
+    *INVARIANT_HERE.get_or_init(|| {
         __cpuid(0x8000_0000).eax >= 0x8000_0007
             && __cpuid(0x8000_0007).edx & INVARIANT == INVARIANT
             && __cpuid(0x8000_0001).edx & RDTSCP == RDTSCP
     })
 }
 
-/// The counter. RDTSCP waits for everything before it; the fence keeps everything after it behind.
+/// The counter. RDTSCP waits for everything before it; the fence holds back everything after it.
 #[inline]
 pub(super) fn read() -> u64 {
     if !invariant() {
         return 0;
     }
     let mut processor = 0;
-    // SAFETY: `invariant` has seen RDTSCP in CPUID, SSE2 (the fence) is part of x86-64, and the pointer is live and
+    // SAFETY: `invariant` has seen RDTSCP in CPUID, x86-64 includes SSE2 (the fence), and the pointer is live and
     // writable.
     unsafe {
         let ticks = __rdtscp(&raw mut processor);
@@ -36,8 +36,7 @@ pub(super) fn read() -> u64 {
     }
 }
 
-/// The counter, whenever the core gets to it: perhaps before what comes earlier has finished, or after what comes later
-/// has begun.
+/// The counter without a fence: earlier instructions may not have finished, and later ones may have started.
 #[inline]
 pub(super) fn read_unordered() -> u64 {
     if !invariant() {
