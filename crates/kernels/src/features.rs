@@ -156,7 +156,7 @@ impl Features {
 
     /// Whether the core is known to bind each instruction to a port when it renames it, six a cycle for three vector
     /// ports: Intel's from Golden Cove to Redwood Cove. There loops run with NOPs between their instructions
-    /// ([`Bound::is_spaced`](crate::table::Bound::is_spaced)), as otherwise ports idle while others queue.
+    /// ([`Bound::is_spaced`](crate::table::Bound::is_spaced)), as otherwise some ports idle and some have queues.
     pub const fn binds_at_renaming(self) -> bool {
         self.binds_at_renaming
     }

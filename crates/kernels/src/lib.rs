@@ -1,6 +1,6 @@
 //! The timed loops, one per instruction set, each with the work that it declares and the check that it was done:
-//! arithmetic ([`table::KERNELS`]), clock chains ([`chain`]), memory streams ([`memory::MEMORY_KERNELS`]), visits to
-//! blocks ([`visits::VISIT_KERNELS`]), the pointer chase ([`chase::Chase`]), a line handed between cores
+//! arithmetic ([`table::KERNELS`]), clock chains ([`chain`]), memory streams ([`memory::MEMORY_KERNELS`]), block accesses
+//! ([`blocks::BLOCK_KERNELS`]), the pointer chase ([`chase::Chase`]), a line handed between cores
 //! ([`handoff::HandoffLine`]) and dense linear algebra ([`dense`]).
 //!
 //! No clock, allocation, system call or policy: the caller brings the memory, pins the thread and times the call. Every
@@ -21,7 +21,7 @@ mod rng;
 mod x86_64;
 
 pub use arithmetic::{state, table};
-pub use memory::{chase, handoff, lines, pattern, visits};
+pub use memory::{blocks, chase, handoff, lines, pattern};
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 use portable as native;

@@ -5,7 +5,8 @@
 //! - *median* of one run: the median of the noise's distribution; for noise that drifts, the median of this very run.
 //! - *two samples* (Hodges-Lehmann): factor 1.05 between two samples of one noise. Both drift alike.
 //! - *pairs* (the ratio of alternating medians): the same.
-//! - *launches* (groups with an effect of their own): the median over all process runs; if they drift, of these very ones.
+//! - *process runs* (groups with an effect of their own): the median over all process runs; of these very ones if they
+//!   drift.
 //!
 //! `holds`: the coverage is at least the reported confidence, or 95 % where that is less, within three standard errors.
 //!
@@ -14,7 +15,7 @@
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a program for developers: it prints, and its own figures are usable"
+    reason = "a program for developers: it prints, and its own results are usable"
 )]
 
 use stats::random::Random;
@@ -201,23 +202,23 @@ enum Effect {
     Normal(f64),
     /// Student's of two degrees, as large as the spread within.
     HeavyTailed,
-    /// Six launches in ten at 1, four in ten at 0.8.
+    /// Six process runs in ten at 1, four in ten at 0.8.
     TwoModes,
-    /// A random walk from launch to launch.
+    /// A random walk from one process run to the next.
     Walking,
 }
 
 /// The case that no method can hold with three process runs.
-const TWO_MODES: &str = "launches of two modes";
+const TWO_MODES: &str = "process runs of two modes";
 
 const EFFECTS: [(Effect, &str); 7] = [
-    (Effect::Normal(0.0), "launches alike"),
-    (Effect::Normal(0.5), "launches half as different as samples"),
-    (Effect::Normal(1.0), "launches as different as samples"),
-    (Effect::Normal(3.0), "launches three times as different"),
-    (Effect::HeavyTailed, "launches heavy-tailed"),
+    (Effect::Normal(0.0), "process runs alike"),
+    (Effect::Normal(0.5), "process runs half as different as samples"),
+    (Effect::Normal(1.0), "process runs as different as samples"),
+    (Effect::Normal(3.0), "process runs three times as different"),
+    (Effect::HeavyTailed, "process runs heavy-tailed"),
     (Effect::TwoModes, TWO_MODES),
-    (Effect::Walking, "launches drifting"),
+    (Effect::Walking, "process runs drifting"),
 ];
 
 /// Samples in each process run, as memory benchmarks have them.
@@ -234,11 +235,11 @@ impl Effect {
         }
     }
 
-    fn path(self, random: &mut Random, launches: usize) -> Vec<f64> {
+    fn path(self, random: &mut Random, process_runs: usize) -> Vec<f64> {
         if matches!(self, Self::Walking) {
-            return Noise::Walking.path(random, launches);
+            return Noise::Walking.path(random, process_runs);
         }
-        (0..launches).map(|_| self.draw(random)).collect()
+        (0..process_runs).map(|_| self.draw(random)).collect()
     }
 
     /// Noise within a process run.
@@ -247,7 +248,7 @@ impl Effect {
     }
 }
 
-fn launches() {
+fn process_runs() {
     for (effect, name) in EFFECTS {
         let centre = match effect {
             Effect::TwoModes => middle(|random| effect.draw(random) + effect.within(random)),
@@ -256,7 +257,7 @@ fn launches() {
         for count in [3, 4, 7, 10] {
             let n = count * PER_LAUNCH;
             let groups: Vec<u32> = (0_u32..).take(count).flat_map(|launch| [launch; PER_LAUNCH]).collect();
-            case("launches", name, n, 300 + n as u64, |random| {
+            case("process runs", name, n, 300 + n as u64, |random| {
                 let path = effect.path(random, count);
                 let places = path.iter().flat_map(|place| [*place; PER_LAUNCH]);
                 let values: Vec<f64> = places.map(|place| (place + effect.within(random)).exp()).collect();
@@ -271,6 +272,6 @@ fn launches() {
 fn main() {
     medians();
     two_samples();
-    launches();
+    process_runs();
     pairs();
 }

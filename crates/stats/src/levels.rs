@@ -1,7 +1,7 @@
 //! The levels of a curve of access time against working-set size. Each level is one cache, or the memory behind them.
 //!
 //! A level rises by less than a quarter with each doubling of the size, spans at least one doubling, and is a quarter
-//! away from its neighbours. Steeper parts are knees and belong to no level: behind a cache that is just too small,
+//! away from the next ones. Steeper parts are knees and belong to no level: behind a cache that is just too small,
 //! some accesses still hit. A lone point off the curve is noise (median of three), and so is a fall, since more data is
 //! never faster to reach (isotonic regression by pooling adjacent violators: Ayer et al., Ann. Math. Statist. 26,
 //! 1955).
@@ -12,7 +12,7 @@ use crate::observations::median;
 /// behind a cache of size `C` still rises by 14 % from `4C` to `8C` where the next level is many times as slow.
 const STEEP_PER_DOUBLING: f64 = 0.223;
 
-/// Two neighbours closer than this (natural logarithm of a quarter) are one level.
+/// Two adjacent stretches closer than this (natural logarithm of a quarter) are one level.
 const DISTINCT: f64 = 0.223;
 
 /// Points of a level, at least: two agree by chance.
@@ -68,7 +68,7 @@ pub fn levels(curve: &[(f64, f64)]) -> Option<Vec<Level>> {
     Some(long.map(|(first, last)| Level { first, last, value: value(first, last) }).collect())
 }
 
-/// Each value as the median of itself and its neighbours; the two ends stay as they are.
+/// Each value as the median of itself and the two next to it; the two ends stay as they are.
 fn without_lone_points(values: &[f64]) -> Vec<f64> {
     let mut smooth = values.to_vec();
     for (index, three) in values.windows(3).enumerate() {

@@ -33,7 +33,7 @@ impl fmt::Display for Unusable {
                 write!(f, "value {} is not a positive number, so that no ratio can be formed", index + 1)
             }
             Self::Constant => {
-                f.write_str("the values do not vary, so that nothing can be told in terms of their spread")
+                f.write_str("the values do not vary, so that nothing can be expressed in terms of their spread")
             }
             Self::GroupsMissing(values, groups) => {
                 write!(f, "{values} values cannot belong to {groups} groups one by one")

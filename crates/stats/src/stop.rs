@@ -109,7 +109,7 @@ impl Adaptive {
 }
 
 impl StopRule {
-    /// The reason to stop after these values, in the order of measurement; `None` to go on.
+    /// The reason to stop after these values, in the order of measurement; `None` to continue.
     pub fn check(&self, values: &[f64]) -> Option<StopReason> {
         match self {
             Self::Fixed { n } => (values.len() >= *n).then_some(StopReason::Repetitions { n: values.len() }),

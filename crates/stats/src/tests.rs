@@ -40,7 +40,7 @@ impl Case<'_> {
     }
 
     /// Pairs of our number and scipy's.
-    fn figures(&self) -> Vec<(f64, f64)> {
+    fn pairs(&self) -> Vec<(f64, f64)> {
         let method = self.0["method"].as_str().unwrap();
         match method.split(',').next().unwrap_or_default() {
             "mann-whitney" => {
@@ -131,7 +131,7 @@ fn agrees_with_scipy() {
     let mut disagreements = Vec::new();
     for case in file["cases"].as_array().unwrap() {
         let method = methods.entry(case["method"].as_str().unwrap()).or_default();
-        for (ours, theirs) in Case(case).figures() {
+        for (ours, theirs) in Case(case).pairs() {
             let difference = apart(ours, theirs);
             *method = (method.0 + 1, method.1.max(difference));
             if difference.is_nan() || difference > AGREED {
@@ -139,8 +139,8 @@ fn agrees_with_scipy() {
             }
         }
     }
-    for (method, (figures, difference)) in &methods {
-        let line = serde_json::json!({"method": method, "figures": figures, "largest_difference": difference,
+    for (method, (numbers, difference)) in &methods {
+        let line = serde_json::json!({"method": method, "numbers": numbers, "largest_difference": difference,
                                       "scipy": file["scipy"], "numpy": file["numpy"]});
         println!("scipy {line}");
     }

@@ -54,14 +54,14 @@ fn the_interval_holds_the_median_within_the_range() {
 }
 
 #[test]
-fn the_order_of_measurement_changes_no_figure() {
+fn the_order_of_measurement_changes_no_result() {
     hold(&(measurements(), any::<u64>()), |(values, seed)| {
         assert_eq!(without_warnings(&values), without_warnings(&shuffled(&values, seed)));
     });
 }
 
 #[test]
-fn a_change_of_unit_scales_every_figure() {
+fn a_change_of_unit_scales_every_result() {
     // A power of two scales without rounding, so equality is exact.
     let factor = 1024.0;
     hold(&measurements(), |values| {
@@ -100,14 +100,14 @@ fn percentiles_rise_and_meet_the_median_and_the_ends() {
 }
 
 #[test]
-fn finite_values_of_any_kind_give_finite_figures() {
+fn finite_values_of_any_kind_give_finite_results() {
     hold(&prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO, 1..20), |values| {
         let Ok(summary) = summarise(&values) else {
             return assert!(values.iter().any(|value| value.abs() > 1e300));
         };
         let optional = [summary.stddev, summary.cv, summary.cv_robust, summary.relative_half_width()];
-        let figures = [summary.median, summary.mean, summary.mad, summary.min, summary.max];
-        assert!(figures.into_iter().chain(optional.into_iter().flatten()).all(f64::is_finite), "{summary:?}");
+        let numbers = [summary.median, summary.mean, summary.mad, summary.min, summary.max];
+        assert!(numbers.into_iter().chain(optional.into_iter().flatten()).all(f64::is_finite), "{summary:?}");
     });
 }
 

@@ -1,6 +1,6 @@
 //! Parts, shares of threads, and blocks of a working set.
 
-use kernels::visits::WORD_BYTES;
+use kernels::blocks::WORD_BYTES;
 use model::experiment::MemoryParams;
 use model::isa::{MemoryOp, MemoryPattern};
 use model::unit::format_size;

@@ -197,10 +197,10 @@ impl Data {
             (Self::AlternatingProducts(_), _) => {
                 Some(Grid { fraction_bits: 8, lowest: -4 << 8, spread: 1 << 7, end: 4 << 8 })
             }
-            // Twice a value up to 2 and another up to 2 come to less than 8: one bit less below the point.
+            // Twice a value up to 2 and another up to 2 are less than 8: one bit less below the point.
             (Self::DoubledAndHalved(Float::Fp32), _) => Some(Grid::from_one_to_two(21)),
             (Self::DoubledAndHalved(_), _) => Some(Grid::from_one_to_two(50)),
-            // Up to 32 products of up to 2^16 units, on 2^21 to 2^23 of them, come to no more than 24 bits.
+            // Up to 32 products of up to 2^16 units, on 2^21 to 2^23 of them, need no more than 24 bits.
             (Self::FloatDot { .. }, _) => {
                 Some(Grid { fraction_bits: 14, lowest: 1 << 21, spread: 1 << 20, end: 1 << 23 })
             }
@@ -263,7 +263,7 @@ impl Data {
                 set(operands, float, lane, &[a, b]);
             }),
             Self::ProductsAndSums(float) => (0..lanes).for_each(|lane| {
-                let [a, c, d] = neighbours(rng, float);
+                let [a, c, d] = adjacent(rng, float);
                 let unit = self.grid().map_or(0.0, Grid::unit);
                 set(operands, float, lane, &[a, a, c, d, unit - a]);
                 // A second copy behind the first, for loads that must not share a position in a cache line.
@@ -310,9 +310,9 @@ fn products(rng: &mut Rng, float: Float) -> [f64; 4] {
     [a, b, -c, d]
 }
 
-/// Factors `[a, c, d]` with `a * a + c * d` equal to one unit: the product of two neighbours is one less than the
-/// square between them.
-fn neighbours(rng: &mut Rng, float: Float) -> [f64; 3] {
+/// Factors `[a, c, d]` with `a * a + c * d` equal to one unit: the product of the two numbers next to `a` is one less
+/// than its square.
+fn adjacent(rng: &mut Rng, float: Float) -> [f64; 3] {
     let bits = float.factor_bits();
     let top = 1_u64 << (bits - 1);
     loop {
@@ -411,20 +411,20 @@ const fn columns(shape: Shape, lanes: usize) -> usize {
 }
 
 /// Draws 16-bit factors of 8 bits in [1, 2) whose sums of products are one unit in every lane: the second pair of
-/// operands is the first one negated and, where the first two factors of a sum are neighbours `v` and `v - 1`, shifted
-/// by one against them.
+/// operands is the first one negated and, where the first two factors of a sum are `v` and `v - 1`, shifted by one against
+/// them.
 fn float_dot(rng: &mut Rng, lanes: usize, operands: &mut Operands, shape: Shape, factor: Float) {
     /// The least whole number of 8 bits; factors have 7 bits below the point.
     const ONE: u64 = 1 << 7;
     let bits = |number: u64| factor.encode(number as f64 / ONE as f64);
     let size = factor.bytes();
     for lane in 0..lanes {
-        let neighbour = ONE + 1 + rng.below(ONE - 1);
+        let next = ONE + 1 + rng.below(ONE - 1);
         for k in 0..shape.products() {
             let (a, b) = shape.factors(lane, k);
             let (first, sign) = match k {
-                0 => (neighbour, 0),
-                1 => (neighbour - 1, 0),
+                0 => (next, 0),
+                1 => (next - 1, 0),
                 _ => (ONE + rng.below(ONE), rng.below(2)),
             };
             let second = ONE + 1 + rng.below(ONE - 2);

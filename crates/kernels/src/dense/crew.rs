@@ -43,7 +43,9 @@ pub struct Abandoned;
 
 impl fmt::Display for Abandoned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a thread of the crew has given up, so that the others cannot go on; begin with a new problem")
+        f.write_str(
+            "a thread of the crew has stopped, so that the other threads cannot continue; start with a new problem",
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 //! and verify like the others, but the compiler chooses the instructions and may use vectors where the row says
 //! `scalar`.
 
+pub(crate) mod blocks;
 pub(crate) mod chain;
 pub(crate) mod chase;
 mod dot;
@@ -10,14 +11,13 @@ mod fma;
 mod memory;
 mod plain;
 pub mod tiles;
-pub(crate) mod visits;
 
 use crate::arithmetic::kernel::Kernel;
+use crate::memory::blocks::kernel::BlockKernel;
 use crate::memory::kernel::MemoryKernel;
-use crate::memory::visits::kernel::VisitKernel;
 
-/// The portable rows of [`visits::VISIT_KERNELS`](crate::visits::VISIT_KERNELS).
-pub static VISIT_KERNELS: &[VisitKernel] = visits::KERNELS;
+/// The portable rows of [`blocks::BLOCK_KERNELS`](crate::blocks::BLOCK_KERNELS).
+pub static BLOCK_KERNELS: &[BlockKernel] = blocks::KERNELS;
 
 /// The portable rows of [`table::KERNELS`](crate::table::KERNELS).
 pub static KERNELS: &[Kernel] =

@@ -1,7 +1,7 @@
 //! Products of matrix tiles (AMX): 16 x 16 sums of 32 bits, each of 64 products of bytes or 32 of 16-bit elements.
 //!
 //! The second operand lies as the instructions want it: four rows of bytes (two of 16-bit elements) interleaved, so
-//! that the factors of one column that are multiplied at once are neighbours.
+//! that the factors of one column that are multiplied at once are adjacent.
 //!
 //! A caller must have asked the operating system for its permission to use tiles, or the first instruction faults.
 

@@ -9,6 +9,7 @@
 
 mod add;
 mod all_pipes;
+pub(crate) mod blocks;
 pub(crate) mod chain;
 pub(crate) mod chase;
 mod dot;
@@ -20,12 +21,11 @@ mod memory;
 mod muladd;
 mod plain;
 pub(crate) mod tiles;
-pub(crate) mod visits;
 
 use crate::arithmetic::kernel::Kernel;
 
+pub(crate) use blocks::KERNELS as BLOCK_KERNELS;
 pub(crate) use memory::KERNELS as MEMORY_KERNELS;
-pub(crate) use visits::KERNELS as VISIT_KERNELS;
 
 /// Rows by operation and element; within these, widest first, and fastest first where several are as wide.
 pub(crate) static KERNELS: &[Kernel] = &[

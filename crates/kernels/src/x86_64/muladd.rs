@@ -116,7 +116,7 @@ products_far_ahead!(int32_avx512, "vpmulld", "vpaddd",
     paced: int32_avx512_paced, "1", spaced: int32_avx512_spaced, "1", "2 * 144 - 1");
 // Products are as many steps ahead as VPMULLD takes cycles. Spaced, a step takes 16 bytes, so that 64 hold four steps:
 // 24 micro-operations, which are three full lines of the micro-op cache. With longer or other NOPs Emerald Rapids loses
-// 2 to 7 % at 256 bits, as additions take the ports of the multiplications after a disturbance and go on doing so. One
+// 2 to 7 % at 256 bits, as additions take the ports of the multiplications after a disturbance and keep them. One
 // cycle in 241 has nothing but NOPs and the loop's end. (Thousands of orders and lengths tried by a search, 2026-11.)
 vector_loop!(int32_avx2 {
     register: "ymm", bytes: 32, load_store: "vmovdqu", operands: 0, "0,1,2,3",

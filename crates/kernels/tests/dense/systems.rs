@@ -184,7 +184,7 @@ fn a_crew_abandons_its_work_where_a_thread_panics_or_errs() {
         };
         [0, 1, 2].map(|thread| scope.spawn(work(thread))).map(ScopedJoinHandle::join)
     });
-    assert!(outcomes[2].is_err(), "the panic goes on");
+    assert!(outcomes[2].is_err(), "the panic is passed on");
     assert!(outcomes[..2].iter().all(|outcome| matches!(outcome, Ok(Err(Abandoned)))));
     assert!(panicking.crew().is_abandoned() && panicking.fill(0) == Err(Abandoned));
 

@@ -5,7 +5,7 @@ pub(crate) fn bfloat(bytes: [u8; 2]) -> f64 {
     f32::from_bits(u32::from(u16::from_ne_bytes(bytes)) << 16).into()
 }
 
-/// The bf16 nearest to a finite number, ties to even, by comparing the distances of its two neighbours; subnormal
+/// The bf16 nearest to a finite number, ties to even, by comparing the distances of the two next to it; subnormal
 /// numbers become zero.
 pub(crate) fn nearest(value: f32) -> u16 {
     let toward_zero = u16::try_from(value.to_bits() >> 16).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The noise of a machine's results from run to run, where nothing was changed.
 //!
-//! From differences of neighbours (J. von Neumann et al., "The mean square successive difference", Annals of
+//! From differences of successive values (J. von Neumann et al., "The mean square successive difference", Annals of
 //! Mathematical Statistics 12, 1941), on logarithms: an upgrade in between is one large step and not noise, and a slow
 //! drift counts for what it does from one run to the next. A few runs know their noise poorly, so the result is an
 //! upper bound.
@@ -12,7 +12,7 @@ use crate::observations::is_divisible;
 const NEEDED: usize = 4;
 /// The confidence of the upper bound. Less than 95 %, since it is doubled before it is used as a threshold.
 const CONFIDENCE: f64 = 0.8;
-/// Differences that must remain besides one that is left out.
+/// Differences that must remain when one is left out.
 const REMAINING: usize = 5;
 /// A step this many times the root mean square of the other steps is a lasting change (or one outlier at an end).
 const STEP: f64 = 4.0;

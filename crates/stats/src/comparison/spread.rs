@@ -25,7 +25,7 @@ const SEED: u64 = 0x7370_7265_6164;
 
 /// Pairs on either side of one that, with itself, give the level that both sides share. The median of seven adds an
 /// eighth of a side's variance to both, and follows changes that last longer than a few pairs.
-const NEIGHBOURS: usize = 3;
+const SUCCESSIVE: usize = 3;
 
 /// The limit of the upper end of the interval of [`SpreadVerdict::NotAbove`]. 20 pairs give the ratio of two spreads to
 /// a factor of about 2, 40 pairs to 1.5 (simulated, normal noise): equal sides could not meet a limit nearer to 1.
@@ -87,7 +87,7 @@ fn without_what_is_shared(pairs: &[(f64, f64)]) -> [Vec<f64>; 2] {
     let (firsts, seconds) = (logs(|pair| pair.0), logs(|pair| pair.1));
     let middles: Vec<f64> = firsts.iter().zip(&seconds).map(|(first, second)| f64::midpoint(*first, *second)).collect();
     let level = |index: usize| {
-        let near = index.saturating_sub(NEIGHBOURS)..(index + NEIGHBOURS + 1).min(middles.len());
+        let near = index.saturating_sub(SUCCESSIVE)..(index + SUCCESSIVE + 1).min(middles.len());
         median(middles[near].to_vec())
     };
     let levels: Vec<f64> = (0..middles.len()).map(level).collect();
@@ -188,7 +188,7 @@ mod tests {
         };
         let plain = of(|pair| *pair);
         assert!((of(|pair| (pair.1, pair.0)) * plain - 1.0).abs() < 1e-12);
-        assert!((of(|pair| (1e-9 * pair.0, 1e6 * pair.1)) / plain - 1.0).abs() < 1e-9, "figures are relative");
+        assert!((of(|pair| (1e-9 * pair.0, 1e6 * pair.1)) / plain - 1.0).abs() < 1e-9, "scales cancel");
         assert!((of(|pair| (1.0 / pair.0, 1.0 / pair.1)) / plain - 1.0).abs() < 1e-9, "times scatter like rates");
         assert_eq!(spread_ratio(&pairs), spread_ratio(&pairs), "the same pairs give the same interval");
     }

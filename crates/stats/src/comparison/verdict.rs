@@ -98,7 +98,7 @@ mod tests {
         // Centre 0, half of the width 4 %, room 2 %: four times as many, so 3 n more.
         let interval = [-0.04_f64, 0.04].map(f64::exp);
         assert_eq!(needed(10, Some(interval), 0.02_f64.exp_m1()), Some(30));
-        // Centre 5 %, half of the width 6 %, room 3 %: likewise.
+        // Centre 5 %, half of the width 6 %, room 3 %: the same.
         let interval = [-0.01_f64, 0.11].map(f64::exp);
         assert_eq!(needed(10, Some(interval), 0.02_f64.exp_m1()), Some(30));
     }

@@ -35,7 +35,7 @@ const KNOWN_BY_NODES: f64 = 20.0;
 
 /// One result over a group of equal nodes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub struct GroupResult {
     /// The area it belongs to, as a number from 0.
     pub area: usize,
     /// Its class.
@@ -54,7 +54,7 @@ pub enum Subject {
     /// The results of an area together.
     Area(usize),
     /// A single result.
-    Figure(usize),
+    Result(usize),
 }
 
 /// Evidence that a node is slow.
@@ -102,21 +102,21 @@ pub struct FleetVerdict {
 }
 
 /// Judges a group of equal nodes by their results.
-pub fn judge_fleet(nodes: usize, figures: &[Figure]) -> FleetVerdict {
-    let present = |figure: &Figure| figure.first.iter().flatten().copied().collect::<Vec<f64>>();
+pub fn judge_fleet(nodes: usize, results: &[GroupResult]) -> FleetVerdict {
+    let present = |result: &GroupResult| result.first.iter().flatten().copied().collect::<Vec<f64>>();
     let mut spreads: Vec<_> =
-        figures.iter().map(|figure| spread(&present(figure), figure.better, figure.sort)).collect();
-    widen(figures, &mut spreads);
+        results.iter().map(|result| spread(&present(result), result.better, result.sort)).collect();
+    widen(results, &mut spreads);
     let ratios: Vec<Ratios> =
-        figures.iter().zip(&spreads).map(|(figure, spread)| Ratios::new(figure, spread.as_ref().ok(), nodes)).collect();
+        results.iter().zip(&spreads).map(|(result, spread)| Ratios::new(result, spread.as_ref().ok(), nodes)).collect();
     let mut against: Vec<Vec<Evidence>> = vec![Vec::new(); nodes];
     if nodes >= ENOUGH_NODES {
-        let areas = figures.iter().map(|figure| figure.area + 1).max().unwrap_or(0);
+        let areas = results.iter().map(|result| result.area + 1).max().unwrap_or(0);
         for area in 0..areas {
             let (of_area, its): (Vec<usize>, Vec<&Ratios>) =
-                ratios.iter().enumerate().filter(|(index, _)| figures[*index].area == area).unzip();
+                ratios.iter().enumerate().filter(|(index, _)| results[*index].area == area).unzip();
             let Some(first) = of_area.first() else { continue };
-            together(area, figures[*first].sort, areas, &its, &mut against);
+            together(area, results[*first].sort, areas, &its, &mut against);
         }
         for (index, (spread, ratios)) in spreads.iter().zip(&ratios).enumerate() {
             if let Ok(spread) = spread {
@@ -139,42 +139,42 @@ struct Ratios {
 }
 
 impl Ratios {
-    fn new(figure: &Figure, spread: Option<&Spread>, nodes: usize) -> Self {
+    fn new(result: &GroupResult, spread: Option<&Spread>, nodes: usize) -> Self {
         let Some(spread) = spread else { return Self { scale: 1.0, first: vec![None; nodes], second: Vec::new() } };
         let logarithm = |value: f64| spread.ratio(value).map(f64::ln);
-        let mut first: Vec<Option<f64>> = figure.first.iter().map(|value| value.and_then(logarithm)).collect();
+        let mut first: Vec<Option<f64>> = result.first.iter().map(|value| value.and_then(logarithm)).collect();
         first.resize(nodes, None);
         let known = |(node, value): &(usize, f64)| Some((*node, logarithm(*value)?)).filter(|(node, _)| *node < nodes);
-        Self { scale: spread.scale, first, second: figure.second.iter().filter_map(known).collect() }
+        Self { scale: spread.scale, first, second: result.second.iter().filter_map(known).collect() }
     }
 }
 
 /// Widens the limits of small groups towards the typical spread of the area.
-fn widen(figures: &[Figure], spreads: &mut [Result<Spread, Unusable>]) {
-    let typical: Vec<Option<f64>> = figures
+fn widen(results: &[GroupResult], spreads: &mut [Result<Spread, Unusable>]) {
+    let typical: Vec<Option<f64>> = results
         .iter()
-        .map(|figure| {
-            let of_area = figures.iter().zip(spreads.iter()).filter(|(other, _)| other.area == figure.area);
+        .map(|result| {
+            let of_area = results.iter().zip(spreads.iter()).filter(|(other, _)| other.area == result.area);
             let scales: Vec<f64> = of_area.filter_map(|(_, spread)| Some(spread.as_ref().ok()?.scale)).collect();
             (!scales.is_empty()).then(|| median(scales))
         })
         .collect();
-    for ((figure, spread), typical) in figures.iter().zip(spreads).zip(typical) {
+    for ((result, spread), typical) in results.iter().zip(spreads).zip(typical) {
         if let (Ok(spread), Some(typical)) = (spread, typical) {
             let own = (spread.n as f64 / KNOWN_BY_NODES).min(1.0);
             let scale = (own * spread.scale * spread.scale + (1.0 - own) * typical * typical).sqrt();
-            spread.set_limit(scale.max(spread.scale), figure.sort);
+            spread.set_limit(scale.max(spread.scale), result.sort);
         }
     }
 }
 
 /// The evidence of an area's results together.
-fn together(area: usize, sort: Sort, areas: usize, figures: &[&Ratios], against: &mut [Vec<Evidence>]) {
-    let scales: Vec<f64> = figures.iter().map(|figure| figure.scale).collect();
-    let firsts: Vec<&[Option<f64>]> = figures.iter().map(|figure| figure.first.as_slice()).collect();
+fn together(area: usize, sort: Sort, areas: usize, results: &[&Ratios], against: &mut [Vec<Evidence>]) {
+    let scales: Vec<f64> = results.iter().map(|result| result.scale).collect();
+    let firsts: Vec<&[Option<f64>]> = results.iter().map(|result| result.first.as_slice()).collect();
     let first = middles(&firsts, &scales, against.len());
     let Some(combined) = combine(&first, sort, areas) else { return };
-    let again: Vec<Vec<Option<f64>>> = figures.iter().map(|figure| spread_out(&figure.second, against.len())).collect();
+    let again: Vec<Vec<Option<f64>>> = results.iter().map(|result| spread_out(&result.second, against.len())).collect();
     let again: Vec<&[Option<f64>]> = again.iter().map(Vec::as_slice).collect();
     let second = middles(&again, &scales, against.len());
     let stands_out = |node: usize| first[node].is_some_and(|value| value < combined.screen);
@@ -214,7 +214,7 @@ fn alone(index: usize, spread: &Spread, ratios: &Ratios, against: &mut [Vec<Evid
             again < limit && refuted * refuted <= CHANCE * against.len() as f64
         });
         against[node].push(Evidence {
-            subject: Subject::Figure(index),
+            subject: Subject::Result(index),
             of_median: std::iter::once(low).chain(low_again).collect(),
             limit,
             confirmed,
@@ -231,12 +231,12 @@ fn spread_out(values: &[(usize, f64)], nodes: usize) -> Vec<Option<f64>> {
 }
 
 /// Each node's centre over its results, if it has at least half of the results that any node has.
-fn middles(figures: &[&[Option<f64>]], scales: &[f64], nodes: usize) -> Vec<Option<f64>> {
-    let held: Vec<usize> = (0..figures.len()).filter(|one| figures[*one].iter().any(Option::is_some)).collect();
+fn middles(results: &[&[Option<f64>]], scales: &[f64], nodes: usize) -> Vec<Option<f64>> {
+    let held: Vec<usize> = (0..results.len()).filter(|one| results[*one].iter().any(Option::is_some)).collect();
     let scales_of_held: Vec<f64> = held.iter().map(|one| scales[*one]).collect();
     let least = if held.is_empty() { 1.0 } else { median(scales_of_held) * LEAST_OF_TYPICAL };
     let middle = |node: usize| {
-        let known = held.iter().filter_map(|one| Some((figures[*one][node]?, scales[*one].max(least))));
+        let known = held.iter().filter_map(|one| Some((results[*one][node]?, scales[*one].max(least))));
         let values: Vec<(f64, f64)> = known.collect();
         (!values.is_empty() && values.len() * 2 >= held.len()).then(|| location(&values))
     };
@@ -269,7 +269,7 @@ fn drift(first: &[Option<f64>], second: &[Option<f64>], stands_out: impl Fn(usiz
     if changes.is_empty() { 0.0 } else { median(changes).min(0.0) }
 }
 
-fn verdict(found: Vec<Evidence>, can_tell: bool) -> NodeVerdict {
+fn verdict(found: Vec<Evidence>, is_measured: bool) -> NodeVerdict {
     let mut evidence: Vec<Evidence> =
         found.into_iter().filter(|one| one.confirmed || one.of_median.len() == 1).collect();
     evidence.sort_by(|a, b| a.of_median[0].total_cmp(&b.of_median[0]));
@@ -277,7 +277,7 @@ fn verdict(found: Vec<Evidence>, can_tell: bool) -> NodeVerdict {
         NodeStanding::Slow
     } else if !evidence.is_empty() {
         NodeStanding::Suspect
-    } else if can_tell {
+    } else if is_measured {
         NodeStanding::Healthy
     } else {
         NodeStanding::Unknown

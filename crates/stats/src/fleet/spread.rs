@@ -99,7 +99,7 @@ impl Spread {
         };
     }
 
-    /// Whether equals differ so much that the result says little about a single node.
+    /// Whether equals differ more than 2 %, so that the result says little about a single node.
     pub fn is_wide(&self) -> bool {
         self.scale > WIDE
     }

@@ -3,8 +3,8 @@ use crate::random::Random;
 
 /// Results of one area that vary from node to node, and from pass to pass, by `noise`; the nodes in `slow` are slower
 /// by a tenth. The second pass has these and two other nodes.
-fn group(random: &mut Random, nodes: usize, figures: usize, noise: f64, slow: &[usize]) -> Vec<Figure> {
-    let mut figure = |index: usize| {
+fn group(random: &mut Random, nodes: usize, results: usize, noise: f64, slow: &[usize]) -> Vec<GroupResult> {
+    let mut result = |index: usize| {
         let better = if index.is_multiple_of(2) { Better::Higher } else { Better::Lower };
         let mut value = |node: usize| {
             let speed = if slow.contains(&node) { 0.9 } else { 1.0 } * (noise * random.normal()).exp();
@@ -12,9 +12,15 @@ fn group(random: &mut Random, nodes: usize, figures: usize, noise: f64, slow: &[
         };
         let first = (0..nodes).map(|node| Some(value(node))).collect();
         let again = slow.iter().copied().chain((0..nodes).filter(|node| !slow.contains(node)).take(2));
-        Figure { area: 0, sort: Sort::Core, better, first, second: again.map(|node| (node, value(node))).collect() }
+        GroupResult {
+            area: 0,
+            sort: Sort::Core,
+            better,
+            first,
+            second: again.map(|node| (node, value(node))).collect(),
+        }
     };
-    (0..figures).map(&mut figure).collect()
+    (0..results).map(&mut result).collect()
 }
 
 fn slow(verdict: &FleetVerdict) -> Vec<usize> {
@@ -53,10 +59,10 @@ fn what_has_no_limit_says_why() {
 }
 
 #[test]
-fn a_tenth_that_no_figure_shows_is_seen_by_all_together() {
+fn a_tenth_that_no_result_shows_is_seen_by_all_together() {
     let mut random = Random::new(1);
-    let figures = group(&mut random, 40, 12, 0.03, &[7, 30]);
-    let verdict = judge_fleet(40, &figures);
+    let results = group(&mut random, 40, 12, 0.03, &[7, 30]);
+    let verdict = judge_fleet(40, &results);
     assert_eq!(slow(&verdict), [7, 30]);
     let evidence = &verdict.nodes[7].evidence[0];
     assert_eq!((evidence.subject, evidence.of_median.len(), evidence.confirmed), (Subject::Area(0), 2, true));
@@ -74,64 +80,64 @@ fn a_third_of_the_nodes_may_be_slow() {
 #[test]
 fn one_pass_makes_suspects_and_a_second_clears_them() {
     let mut random = Random::new(3);
-    let mut figures = group(&mut random, 16, 8, 0.01, &[3]);
-    let again: Vec<Vec<(usize, f64)>> = figures.iter_mut().map(|figure| std::mem::take(&mut figure.second)).collect();
-    let verdict = judge_fleet(16, &figures);
+    let mut results = group(&mut random, 16, 8, 0.01, &[3]);
+    let again: Vec<Vec<(usize, f64)>> = results.iter_mut().map(|result| std::mem::take(&mut result.second)).collect();
+    let verdict = judge_fleet(16, &results);
     assert_eq!(verdict.nodes[3].standing, NodeStanding::Suspect);
     assert!(slow(&verdict).is_empty());
     // It recovered: as fast as the controls.
-    for (figure, again) in figures.iter_mut().zip(again) {
+    for (result, again) in results.iter_mut().zip(again) {
         let control = again[1].1;
-        figure.second = again.into_iter().map(|(node, _)| (node, control)).collect();
+        result.second = again.into_iter().map(|(node, _)| (node, control)).collect();
     }
-    let verdict = judge_fleet(16, &figures);
+    let verdict = judge_fleet(16, &results);
     assert!(verdict.nodes.iter().all(|node| node.standing == NodeStanding::Healthy && node.evidence.is_empty()));
 }
 
 #[test]
 fn what_slowed_the_controls_too_speaks_against_nobody() {
     let mut random = Random::new(4);
-    let mut figures = group(&mut random, 16, 8, 0.005, &[]);
-    for figure in &mut figures {
-        let worse = if figure.better == Better::Higher { 0.9 } else { 1.0 / 0.9 };
+    let mut results = group(&mut random, 16, 8, 0.005, &[]);
+    for result in &mut results {
+        let worse = if result.better == Better::Higher { 0.9 } else { 1.0 / 0.9 };
         // Slow in the first pass; in the second all nodes are slower by a tenth.
-        figure.first[5] = figure.first[5].map(|value| value * worse);
-        figure.second = [5, 0, 1].map(|node| (node, figure.first[9].unwrap() * worse)).to_vec();
+        result.first[5] = result.first[5].map(|value| value * worse);
+        result.second = [5, 0, 1].map(|node| (node, result.first[9].unwrap() * worse)).to_vec();
     }
-    let with_controls = judge_fleet(16, &figures);
+    let with_controls = judge_fleet(16, &results);
     assert!(slow(&with_controls).is_empty(), "{:?}", with_controls.nodes[5]);
-    for figure in &mut figures {
-        figure.second.truncate(1);
+    for result in &mut results {
+        result.second.truncate(1);
     }
-    assert_eq!(slow(&judge_fleet(16, &figures)), [5], "without controls nobody could know");
+    assert_eq!(slow(&judge_fleet(16, &results)), [5], "without controls nobody could know");
 }
 
 #[test]
-fn one_figure_far_off_is_named_alone() {
+fn one_result_far_off_is_named_alone() {
     let mut random = Random::new(5);
-    let mut figures = group(&mut random, 20, 8, 0.01, &[]);
-    figures[2].first[11] = figures[2].first[11].map(|value| value / 2.0);
-    figures[2].second = vec![(11, figures[2].first[11].unwrap())];
-    let verdict = judge_fleet(20, &figures);
+    let mut results = group(&mut random, 20, 8, 0.01, &[]);
+    results[2].first[11] = results[2].first[11].map(|value| value / 2.0);
+    results[2].second = vec![(11, results[2].first[11].unwrap())];
+    let verdict = judge_fleet(20, &results);
     assert_eq!(slow(&verdict), [11]);
-    assert_eq!(verdict.nodes[11].evidence[0].subject, Subject::Figure(2));
+    assert_eq!(verdict.nodes[11].evidence[0].subject, Subject::Result(2));
 }
 
 #[test]
-fn a_figure_that_is_often_low_by_chance_names_only_who_is_lower_still() {
+fn a_result_that_is_often_low_by_chance_names_only_who_is_lower_still() {
     let mut random = Random::new(8);
-    let mut figures = group(&mut random, 100, 6, 0.002, &[]);
+    let mut results = group(&mut random, 100, 6, 0.002, &[]);
     let usual = 3e9;
     // Ten nodes were slow once in one result; one of them is so again by chance, and another node is far off twice.
     for node in 0..10 {
-        figures[0].first[node] = Some(usual * 0.8);
+        results[0].first[node] = Some(usual * 0.8);
     }
-    figures[0].first[50] = Some(usual * 0.4);
-    figures[0].second = (1..10).map(|node| (node, usual)).chain([(0, usual * 0.8), (50, usual * 0.4)]).collect();
-    assert_eq!(slow(&judge_fleet(100, &figures)), [50]);
+    results[0].first[50] = Some(usual * 0.4);
+    results[0].second = (1..10).map(|node| (node, usual)).chain([(0, usual * 0.8), (50, usual * 0.4)]).collect();
+    assert_eq!(slow(&judge_fleet(100, &results)), [50]);
     // If it were all ten, it would not be chance.
-    figures[0].second = (0..10).map(|node| (node, usual * 0.8)).collect();
-    assert_eq!(slow(&judge_fleet(100, &figures)), (0..10).collect::<Vec<_>>());
+    results[0].second = (0..10).map(|node| (node, usual * 0.8)).collect();
+    assert_eq!(slow(&judge_fleet(100, &results)), (0..10).collect::<Vec<_>>());
 }
 
 #[test]
@@ -139,25 +145,25 @@ fn too_few_and_unmeasured_nodes_are_not_judged() {
     let mut random = Random::new(6);
     let three = judge_fleet(3, &group(&mut random, 3, 8, 0.001, &[1]));
     assert!(three.nodes.iter().all(|node| node.standing == NodeStanding::Unknown));
-    let mut figures = group(&mut random, 8, 4, 0.01, &[]);
-    for figure in &mut figures {
-        figure.first[2] = None;
+    let mut results = group(&mut random, 8, 4, 0.01, &[]);
+    for result in &mut results {
+        result.first[2] = None;
     }
-    assert_eq!(judge_fleet(8, &figures).nodes[2].standing, NodeStanding::Unknown);
+    assert_eq!(judge_fleet(8, &results).nodes[2].standing, NodeStanding::Unknown);
     assert!(judge_fleet(0, &[]).nodes.is_empty());
 }
 
 #[test]
-fn hostile_values_are_no_figures() {
+fn hostile_values_are_no_results() {
     let values = [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300];
-    let figure = Figure {
+    let result = GroupResult {
         area: 3,
         sort: Sort::Core,
         better: Better::Higher,
         first: values.iter().map(|value| Some(*value)).collect(),
         second: vec![(99, 1.0), (0, f64::NAN)],
     };
-    let verdict = judge_fleet(5, &[figure]);
+    let verdict = judge_fleet(5, &[result]);
     assert!(verdict.spreads[0].is_err());
     assert!(verdict.nodes.iter().all(|node| node.standing == NodeStanding::Unknown));
 }
@@ -166,15 +172,15 @@ fn hostile_values_are_no_figures() {
 fn healthy_nodes_are_seldom_named() {
     let mut random = Random::new(7);
     let named = (0..400).filter(|_| {
-        let figures = group(&mut random, 30, 10, 0.03, &[]);
+        let results = group(&mut random, 30, 10, 0.03, &[]);
         // The second pass has all nodes.
         let again = group(&mut random, 30, 10, 0.03, &[]);
-        let asked: Vec<Figure> = figures
+        let asked: Vec<GroupResult> = results
             .into_iter()
             .zip(again)
-            .map(|(figure, again)| Figure {
+            .map(|(result, again)| GroupResult {
                 second: again.first.iter().enumerate().filter_map(|(node, value)| Some((node, (*value)?))).collect(),
-                ..figure
+                ..result
             })
             .collect();
         !slow(&judge_fleet(30, &asked)).is_empty()

@@ -13,11 +13,11 @@ use crate::ranks::mid_ranks;
 /// The fewest values for which the approximation holds.
 const NEEDED: usize = 8;
 
-/// The correlation of neighbours.
+/// The correlation of successive values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Autocorrelation {
     /// The correlation of ranks at a distance of one, as 1 less half of von Neumann's ratio: 0 for independent values,
-    /// towards 1 where neighbours resemble each other, negative where they alternate.
+    /// towards 1 where successive values resemble each other, negative where they alternate.
     pub r: f64,
     /// The probability of a correlation at least as strong, of either sign, by chance.
     pub p: f64,

@@ -106,7 +106,7 @@ pub(crate) fn lower_rank(probabilities: impl IntoIterator<Item = f64>, allowed: 
     (rank, missed)
 }
 
-/// The probabilities of 0, 1, … (n - 1) / 2 heads in n tosses, built from the middle as ratios of neighbours and then
+/// The probabilities of 0, 1, … (n - 1) / 2 heads in n tosses, built from the middle as ratios of adjacent ones and then
 /// normalised, so that nothing overflows for large n.
 fn binomial_lower_half(n: usize) -> Vec<f64> {
     let middle = n / 2;

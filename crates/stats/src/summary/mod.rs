@@ -141,7 +141,7 @@ mod tests {
         let differ = |warning: &&Warning| matches!(warning, Warning::GroupsDiffer { groups: 10, .. });
         assert_eq!(grouped.warnings.iter().filter(differ).count(), 1, "{:?}", grouped.warnings);
         let text = grouped.warnings.iter().find(differ).unwrap().to_string();
-        assert!(text.starts_with("10 launches differ 1") && text.contains("times as much"), "{text}");
+        assert!(text.starts_with("10 process runs differ 1") && text.contains("times as much"), "{text}");
         let plain = summarise(&values).unwrap();
         assert!(!plain.warnings.iter().any(|warning| differ(&warning)));
         assert_eq!((grouped.median, grouped.mean), (plain.median, plain.mean));

@@ -1,6 +1,6 @@
 //! Whether values fall into two separate groups, as where a placement or a clock has two states.
 //!
-//! A heuristic: the largest gap between neighbours is more than five times the median gap, a fifth of the values lie on
+//! A heuristic: the largest gap between adjacent values is more than five times the median gap, a fifth of the values lie on
 //! either side, and it is half as wide again as either group. Without the last clause it would find two groups in 16 to
 //! 59 % of unimodal samples of ten to thirty values. With it, 2 % of normal and 6 % of exponential samples of eight
 //! values have two groups, of twelve 0.1 % and 1 %; two states twelve standard deviations apart are found in more than

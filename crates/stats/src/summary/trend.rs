@@ -1,5 +1,5 @@
 //! Whether values rise or fall with time: the rank test of Mann (Econometrica 13, 1945) and Kendall. It assumes that
-//! neighbours are otherwise unrelated, as repetitions in separate processes are and bursts inside one are not.
+//! successive values are otherwise unrelated, as repetitions in separate processes are and bursts inside one are not.
 
 use crate::distributions::normal_tail;
 use crate::observations::median;

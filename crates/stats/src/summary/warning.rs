@@ -25,9 +25,9 @@ const NEEDED_FOR_FENCES: usize = 5;
 /// The first value stands apart if it is this many robust standard deviations from the median of the rest.
 const FIRST_APART: f64 = 5.0;
 
-/// A correlation of neighbours is believed below this probability of chance.
+/// A correlation of successive values is believed below this probability of chance.
 const CORRELATED_P: f64 = 0.01;
-/// Weaker correlations of neighbours are negligible: at 0.3 an interval is too narrow by a quarter.
+/// Weaker correlations are negligible: at 0.3 an interval is too narrow by a quarter.
 const CORRELATED: f64 = 0.3;
 /// The largest ratio that is reported of groups that differ.
 const MOST_APART: f64 = 1000.0;
@@ -56,7 +56,7 @@ pub enum Warning {
         /// First value / median of the others.
         ratio: f64,
     },
-    /// The values scatter so much that one number describes them poorly.
+    /// The values scatter too widely for one number to describe them.
     HighSpread {
         /// Their robust coefficient of variation.
         cv_robust: f64,
@@ -109,10 +109,13 @@ impl fmt::Display for Warning {
                 write!(f, "each value resembles the one before it (correlation {r:.2}, p = {p:.1e})")
             }
             Self::GroupsDiffer { ratio, p, groups } if *ratio < MOST_APART => {
-                write!(f, "{groups} launches differ {ratio:.1} times as much as the samples within one (p = {p:.1e})")
+                write!(
+                    f,
+                    "{groups} process runs differ {ratio:.1} times as much as the samples within one (p = {p:.1e})"
+                )
             }
             Self::GroupsDiffer { p, groups, .. } => {
-                write!(f, "{groups} launches differ while the samples within one are alike (p = {p:.1e})")
+                write!(f, "{groups} process runs differ while the samples within one are alike (p = {p:.1e})")
             }
         }
     }

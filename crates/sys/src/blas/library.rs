@@ -196,7 +196,7 @@ pub(super) const fn mkl_branch(number: c_int) -> Option<&'static str> {
     }
 }
 
-/// MKL's threading layer for the libraries that are there: Intel's, GNU's, or none (`MKL_THREADING_…` of
+/// MKL's threading layer for the libraries present: Intel's, GNU's, or none (`MKL_THREADING_…` of
 /// `mkl_service.h`).
 pub(super) const fn mkl_layer(intel: bool, gnu: bool) -> c_int {
     match (intel, gnu) {

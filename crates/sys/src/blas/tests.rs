@@ -2,7 +2,7 @@ use super::library::{mkl_branch, version_in};
 use super::*;
 use crate::file::tests::skip;
 
-/// The libraries that are installed; if there are none, the test is skipped.
+/// The libraries that are installed; without any, the test is skipped.
 fn here() -> Vec<Blas> {
     let found: Vec<Blas> = LIBRARIES.iter().filter_map(|library| Blas::load(library).ok()).collect();
     if found.is_empty() {

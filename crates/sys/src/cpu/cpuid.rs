@@ -26,17 +26,17 @@ pub struct CpuLeaves {
 
 /// The leaves of every CPU to which this process can be moved, ascending by number.
 ///
-/// A helper thread visits each CPU, so the caller's affinity does not change. Empty if threads cannot be pinned, since
+/// A helper thread runs on each CPU, so the caller's affinity does not change. Empty if threads cannot be pinned, since
 /// it would be unknown which CPU answered.
 #[cfg(target_arch = "x86_64")]
 pub fn every_cpu() -> Vec<CpuLeaves> {
-    let visit = || {
+    let run_on_each = || {
         let moves = |cpu: &u32| affinity::pin_to(*cpu).is_ok() && affinity::is_pinned_to(*cpu);
         let cpus = (0..affinity::cpu_limit()).filter(moves);
         cpus.map(|cpu| CpuLeaves { cpu, leaves: all_leaves() }).collect()
     };
-    let visitor = std::thread::Builder::new().name("cpuid".into()).spawn(visit).ok();
-    visitor.and_then(|visitor| visitor.join().ok()).unwrap_or_default()
+    let helper = std::thread::Builder::new().name("cpuid".into()).spawn(run_on_each).ok();
+    helper.and_then(|helper| helper.join().ok()).unwrap_or_default()
 }
 
 /// Empty: there are no leaves here.

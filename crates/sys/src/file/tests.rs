@@ -83,7 +83,7 @@ fn the_space_of_a_file_system_and_its_kind() {
 }
 
 #[test]
-fn an_unnamed_file_leaves_nothing_and_can_be_opened_anew() {
+fn an_unnamed_file_leaves_nothing_and_can_be_opened_again() {
     let scratch = Scratch::new("unnamed");
     let file = unnamed(scratch.path(), OsStr::new("fallback")).unwrap();
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);

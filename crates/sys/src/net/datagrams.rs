@@ -259,7 +259,7 @@ impl Receiver {
         Self(Inbox::new(Linux, socket, datagram_bytes, coalesced))
     }
 
-    /// Waits for datagrams, up to the socket's timeout, and takes those that are there; the number of messages, at
+    /// Waits for datagrams, up to the socket's timeout, and takes those that have arrived; the number of messages, at
     /// least one.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         self.0.receive(socket.as_raw_fd())

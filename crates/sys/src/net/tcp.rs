@@ -13,7 +13,7 @@ pub struct TcpCarried {
     pub sent_bytes: u64,
     /// Bytes of data received in order, read or not.
     pub received_bytes: u64,
-    /// Bytes sent that the other end has acknowledged; the end of the connection counts as one.
+    /// Bytes sent that the peer has acknowledged; the end of the connection counts as one.
     pub acknowledged_bytes: u64,
     /// Segments sent, with and without data.
     pub segments_sent: u32,
@@ -40,7 +40,7 @@ pub struct TcpState {
     pub congestion_window_bytes: Option<u64>,
     /// Bytes of data per sent segment.
     pub segment_bytes: Option<u32>,
-    /// Bytes per second that the other end acknowledged recently.
+    /// Bytes per second that the peer acknowledged recently.
     pub delivery_bytes_per_second: Option<u64>,
     /// Segments by which the network is seen to reorder.
     pub reordering_segments: Option<u32>,

@@ -1,4 +1,4 @@
-//! Sends without a copy into the kernel (`MSG_ZEROCOPY`): the kernel reads our pages until the other end has
+//! Sends without a copy into the kernel (`MSG_ZEROCOPY`): the kernel reads our pages until the peer has
 //! acknowledged them, and reports on the socket's error queue which sends are done and which it copied after all. Until
 //! then the bytes must not change, so they are sent from a ring of buffers.
 

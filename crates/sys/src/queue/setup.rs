@@ -79,7 +79,7 @@ pub(super) fn explain(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("io_uring cannot be had: {}: {advice}", bare(error)))
 }
 
-/// The error of an unavailable context of native asynchronous I/O, likewise.
+/// The error of an unavailable context of native asynchronous I/O, explained the same way.
 pub(super) fn explain_aio(error: &io::Error) -> io::Error {
     let advice = match error.raw_os_error() {
         Some(libc::ENOSYS) => "the kernel has none, or a sandbox hides it",

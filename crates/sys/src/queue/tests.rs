@@ -67,7 +67,7 @@ fn request(token: u32, write: bool, block: u64) -> Request {
     Request { token, write, offset: block * BLOCK as u64, buffer: token as usize * BLOCK, bytes }
 }
 
-/// A pipe: a read of it is in flight until the other end is written, so that a test controls what is in flight.
+/// A pipe: a read of it is in flight until its other side is written, so that a test controls what is in flight.
 fn pipe() -> (File, File) {
     let mut ends = [0; 2];
     // SAFETY: the answer is two descriptors, live and writable.

@@ -4,7 +4,7 @@ use model::cluster::{Deviation, Difference, Distribution, Group, NodeValue, Slow
 use model::experiment::Area;
 use model::number::{percent_tenths, percent_whole};
 use model::unit::Better;
-use stats::fleet::{Figure, NodeStanding, NodeVerdict, Sort, Spread, Subject, TooWide, judge_fleet};
+use stats::fleet::{GroupResult, NodeStanding, NodeVerdict, Sort, Spread, Subject, TooWide, judge_fleet};
 
 use crate::rules::AreaRules;
 
@@ -28,7 +28,7 @@ pub(super) struct Judged {
 /// The values of one result over the nodes, by their index in the group.
 struct Held {
     catalogue: usize,
-    series: Figure,
+    series: GroupResult,
     efficiency: Vec<Option<f64>>,
 }
 
@@ -43,7 +43,7 @@ impl Held {
 /// Judges a group.
 pub(super) fn judge(group: &Group, nodes: &[&NodeResults], catalogue: &Catalogue, rules: &[AreaRules]) -> Judged {
     let held = held(nodes, catalogue, rules);
-    let series: Vec<Figure> = held.iter().map(|held| held.series.clone()).collect();
+    let series: Vec<GroupResult> = held.iter().map(|held| held.series.clone()).collect();
     let verdict = judge_fleet(nodes.len(), &series);
     drop(series);
     let facts: Vec<(&str, &Words)> =
@@ -77,7 +77,7 @@ fn held(nodes: &[&NodeResults], catalogue: &Catalogue, rules: &[AreaRules]) -> V
         let (_, area, _, better) = &catalogue.metrics[place];
         Held {
             catalogue: place,
-            series: Figure {
+            series: GroupResult {
                 area: Area::ALL.iter().position(|known| known == area).unwrap_or(0),
                 sort: if AreaRules::of(rules, *area).computes() { Sort::Core } else { Sort::Device },
                 better: if *better == Better::Higher { stats::Better::Higher } else { stats::Better::Lower },
@@ -193,7 +193,7 @@ impl Bench<'_> {
     const fn area(&self, subject: Subject) -> Area {
         match subject {
             Subject::Area(area) => Area::ALL[area],
-            Subject::Figure(index) => Area::ALL[self.held[index].series.area],
+            Subject::Result(index) => Area::ALL[self.held[index].series.area],
         }
     }
 
@@ -202,7 +202,7 @@ impl Bench<'_> {
         let mut shown: Vec<usize> = Vec::new();
         for evidence in &verdict.evidence {
             match evidence.subject {
-                Subject::Figure(index) => shown.push(index),
+                Subject::Result(index) => shown.push(index),
                 Subject::Area(area) => {
                     deviations.push(Deviation {
                         experiment: format!("area:{}", Area::ALL[area].name()),

@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use areas::memory::blocks::{LEAST_LISTED_BYTES, block_bytes, obstacle, power_of_two_within, share_bytes};
+use kernels::blocks::{self, BoundBlocks, Content, Permuted, Sequence, WORD_BYTES, words, words_mut};
 use kernels::features::Features;
-use kernels::visits::{self, Content, Permuted, Sequence, Visitor, WORD_BYTES, words, words_mut};
 use model::experiment::MemoryParams;
 use model::isa::{MemoryOp, MemoryPattern, Pages};
 use model::unit::Unit;
@@ -44,7 +44,7 @@ enum Order {
 
 pub(super) struct VisitTrial {
     op: MemoryOp,
-    visitor: Visitor,
+    visitor: BoundBlocks,
     order: Order,
     blocks: usize,
     block_words: usize,
@@ -76,7 +76,7 @@ impl VisitTrial {
         let whole = share_bytes(params) / block_bytes;
         let blocks = if is_generated { to_index(power_of_two_within(whole as u64)) } else { whole };
         let content = Content::seeded(seed);
-        let kernel = visits::find(params.op, in_the_loop, params.isa, block_bytes, &features);
+        let kernel = blocks::find(params.op, in_the_loop, params.isa, block_bytes, &features);
         let visitor = kernel.and_then(|kernel| match in_the_loop {
             Sequence::Ascending => kernel.ascending(&features, block_bytes, content),
             Sequence::Random => {
@@ -253,7 +253,7 @@ fn listed(blocks: usize, random: &mut Random) -> Result<Order, Trouble> {
 }
 
 /// Seconds to generate the order of one visit, without the visit: the quickest of some tries.
-fn seconds_of_order(visitor: &Visitor) -> f64 {
+fn seconds_of_order(visitor: &BoundBlocks) -> f64 {
     let timer = Timer::system();
     let once = || {
         let begin = timer.now();
@@ -341,7 +341,7 @@ mod tests {
     fn isa() -> Isa {
         let features = Features::detect();
         let known = [Isa::Avx512, Isa::Avx2, Isa::Sse2, Isa::Scalar].into_iter();
-        let has = |isa: &Isa| visits::find(MemoryOp::Read, Sequence::Random, *isa, 64, &features).is_some();
+        let has = |isa: &Isa| blocks::find(MemoryOp::Read, Sequence::Random, *isa, 64, &features).is_some();
         known.into_iter().find(has).unwrap_or(Isa::Scalar)
     }
 

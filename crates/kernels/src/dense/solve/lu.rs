@@ -353,7 +353,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
             unsafe { self.lend() };
             match phase {
                 Phase::Fill => {}
-                Phase::Factor => self.begin_anew(),
+                Phase::Factor => self.restart(),
                 Phase::Check => self.norms.clear(),
             }
         };
@@ -373,7 +373,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
     }
 
     /// Resets the factorisation. Called by one thread while all others wait.
-    pub(super) fn begin_anew(&self) {
+    pub(super) fn restart(&self) {
         self.singular.store(REGULAR, Ordering::Relaxed);
         self.jobs.restart();
         self.places.restart();

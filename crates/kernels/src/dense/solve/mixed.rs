@@ -213,7 +213,7 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
             }
             match phase {
                 Phase::Fill => {}
-                Phase::Solve => self.low.begin_anew(),
+                Phase::Solve => self.low.restart(),
                 Phase::Check => self.norms.clear(),
             }
         };
@@ -315,7 +315,7 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         // SAFETY: the caller's promise.
         let squares = unsafe { core::slice::from_raw_parts(room.solution().cast_const(), n) };
         let matrix_norm = root(squares.iter().sum());
-        // SAFETY: as above; both columns have so many rows.
+        // SAFETY: as above; both columns have this number of rows.
         unsafe { Gmres::new(room, self.grid().at(0, n).cast_const(), self.low.grid().at(0, n), matrix_norm) }
     }
 

@@ -23,12 +23,12 @@ macro_rules! bodies {
 static BODIES: [Body; MOST_CHAINS] =
     bodies![1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32];
 
-/// The order in which a chase visits the lines of its buffer.
+/// The order in which a chase loads the lines of its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// Disjoint chains, of equal length but for one line.
     pub chains: usize,
-    /// Adjacent lines that are all visited before the chase goes on to the next group; `None`: the whole buffer is one
+    /// Adjacent lines that are all loaded before those of the next group; `None`: the whole buffer is one
     /// group. The rest of the buffer after the last whole group is a group of its own.
     pub group: Option<usize>,
 }

@@ -302,9 +302,9 @@ fn messages_of_one_call_have_their_own_arrival_times() {
             inbox.receive(far.as_raw_fd()).unwrap();
             arrived.extend(inbox.datagrams().map(|one| (one.bytes[0], one.came_nanoseconds.unwrap())));
         }
-        for (number, neighbours) in (0..).zip(arrived.windows(2)) {
-            assert_eq!((neighbours[0].0, neighbours[1].0), (number, number + 1));
-            let apart = neighbours[1].1.checked_sub(neighbours[0].1).unwrap();
+        for (number, pair) in (0..).zip(arrived.windows(2)) {
+            assert_eq!((pair[0].0, pair[1].0), (number, number + 1));
+            let apart = pair[1].1.checked_sub(pair[0].1).unwrap();
             assert!(apart >= 1_000_000, "sent 2 ms apart, and arrived {apart} ns apart");
         }
     }

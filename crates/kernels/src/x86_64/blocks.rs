@@ -1,7 +1,7 @@
-//! The bodies of visits to blocks: the next block by addition or by a generated permutation, then its bytes.
+//! The bodies of block accesses: the next block by addition or by a generated permutation, then its bytes.
 //!
-//! Registers: RDI the state, RSI the visits left, RBX and RBP the starts of source and target, RAX and RDX the offsets
-//! of this visit's blocks and then the addresses in them, R8 and R10 the counters of source and target, R9 their step, R11
+//! Registers: RDI the state, RSI the accesses left, RBX and RBP the starts of source and target, RAX and RDX the offsets
+//! of the current blocks and then the addresses in them, R8 and R10 the counters of source and target, R9 their step, R11
 //! the mask and CL the shift of the scrambles, R12 bytes of a block, R13 the pieces left, R14 and R15 as a body needs
 //! them. `$parts` numbers the registers that make up one line.
 
@@ -11,8 +11,8 @@ use core::mem::offset_of;
 use model::isa::{Isa, MemoryOp};
 
 use crate::features::Feature;
-use crate::memory::visits::content::WORD_BYTES;
-use crate::memory::visits::kernel::{Blocks, Sequence, State, VisitKernel, multiplier};
+use crate::memory::blocks::content::WORD_BYTES;
+use crate::memory::blocks::kernel::{BlockKernel, Blocks, Sequence, State, multiplier};
 
 /// The scramble of a counter: the text of `State::scrambled`.
 macro_rules! scrambled {
@@ -54,9 +54,9 @@ macro_rules! next {
     };
 }
 
-/// A function that runs `visit` for each visit, and `before` and `after` once.
-macro_rules! for_each_visit {
-    (before: [$($before:expr),* $(,)?], visit: [$($visit:expr),* $(,)?], after: [$($after:expr),* $(,)?],
+/// A function that runs `each` for each access, and `before` and `after` once.
+macro_rules! for_each_block {
+    (before: [$($before:expr),* $(,)?], each: [$($each:expr),* $(,)?], after: [$($after:expr),* $(,)?],
      $($operand:ident),* $(,)?) => {
         naked_asm!(
             "push rbx",
@@ -78,7 +78,7 @@ macro_rules! for_each_visit {
             "jz 9f",
             ".p2align 6",
             "2:",
-            $($visit,)*
+            $($each,)*
             "dec rsi",
             "jnz 2b",
             "9:",
@@ -124,9 +124,9 @@ macro_rules! read {
      finish: $finish:literal) => {
         #[unsafe(naked)]
         unsafe extern "C" fn $name(state: &mut State, count: u64, source: *const u64, target: *mut u64) {
-            for_each_visit!(
+            for_each_block!(
                 before: ["xor r14d, r14d", ".irp acc, 0,1,2,3,4,5,6,7", $clear, ".endr"],
-                visit: [
+                each: [
                     next!($order source),
                     "add rax, rbx",
                     pieces!("chunks", "3", "4"),
@@ -183,9 +183,9 @@ macro_rules! write {
      word: $word:literal, finish: $finish:literal) => {
         #[unsafe(naked)]
         unsafe extern "C" fn $name(state: &mut State, count: u64, source: *const u64, target: *mut u64) {
-            for_each_visit!(
+            for_each_block!(
                 before: ["mov r14, [rdi + {byte_step}]", concat!($step, " ", $register, "8, [rdi + {line_step}]")],
-                visit: [
+                each: [
                     next!($order target),
                     "mov rax, rdx",
                     "imul rax, r14",
@@ -249,9 +249,9 @@ macro_rules! copy {
      move: $move:literal, finish: $finish:literal) => {
         #[unsafe(naked)]
         unsafe extern "C" fn $name(state: &mut State, count: u64, source: *const u64, target: *mut u64) {
-            for_each_visit!(
+            for_each_block!(
                 before: [],
-                visit: [
+                each: [
                     next!($order source),
                     next!($order target),
                     "add rax, rbx",
@@ -302,9 +302,9 @@ macro_rules! single_words {
     ($read:ident, $write:ident, $copy:ident, $order:ident) => {
         #[unsafe(naked)]
         unsafe extern "C" fn $read(state: &mut State, count: u64, source: *const u64, target: *mut u64) {
-            for_each_visit!(
+            for_each_block!(
                 before: ["xor r14d, r14d"],
-                visit: [next!($order source), "add r14, [rbx + rax]"],
+                each: [next!($order source), "add r14, [rbx + rax]"],
                 after: ["mov [rdi + {word_sum}], r14"],
                 word_sum,
             )
@@ -312,9 +312,9 @@ macro_rules! single_words {
 
         #[unsafe(naked)]
         unsafe extern "C" fn $write(state: &mut State, count: u64, source: *const u64, target: *mut u64) {
-            for_each_visit!(
+            for_each_block!(
                 before: ["mov r14, [rdi + {byte_step}]", "mov r13, [rdi + {first}]"],
-                visit: [
+                each: [
                     next!($order target),
                     "mov rax, rdx",
                     "imul rax, r14",
@@ -328,9 +328,9 @@ macro_rules! single_words {
 
         #[unsafe(naked)]
         unsafe extern "C" fn $copy(state: &mut State, count: u64, source: *const u64, target: *mut u64) {
-            for_each_visit!(
+            for_each_block!(
                 before: [],
-                visit: [next!($order source), next!($order target), "mov r14, [rbx + rax]", "mov [rbp + rdx], r14"],
+                each: [next!($order source), next!($order target), "mov r14, [rbx + rax]", "mov [rbp + rdx], r14"],
                 after: [],
             )
         }
@@ -342,7 +342,7 @@ single_words!(read_random_words, write_random_words, copy_random_words, random_w
 
 #[unsafe(naked)]
 unsafe extern "C" fn increment_random_words(state: &mut State, count: u64, source: *const u64, target: *mut u64) {
-    for_each_visit!(before: [], visit: [next!(random_words target), "inc qword ptr [rbp + rdx]"], after: [],)
+    for_each_block!(before: [], each: [next!(random_words target), "inc qword ptr [rbp + rdx]"], after: [],)
 }
 
 /// Generates the order of the source and adds up the blocks' offsets.
@@ -351,9 +351,9 @@ unsafe extern "C" fn increment_random_words(state: &mut State, count: u64, sourc
 /// None is needed; the signature is that of the other bodies.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn order_of_one(state: &mut State, count: u64, source: *const u64, target: *mut u64) {
-    for_each_visit!(
+    for_each_block!(
         before: ["xor r14d, r14d"],
-        visit: [next!(random source), "add r14, rax"],
+        each: [next!(random source), "add r14, rax"],
         after: ["mov [rdi + {word_sum}], r14"],
         word_sum,
     )
@@ -365,9 +365,9 @@ pub(crate) unsafe extern "C" fn order_of_one(state: &mut State, count: u64, sour
 /// None is needed; the signature is that of the other bodies.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn order_of_two(state: &mut State, count: u64, source: *const u64, target: *mut u64) {
-    for_each_visit!(
+    for_each_block!(
         before: ["xor r14d, r14d"],
-        visit: [next!(random source), next!(random target), "add r14, rax", "add r14, rdx"],
+        each: [next!(random source), next!(random target), "add r14, rax", "add r14, rdx"],
         after: ["mov [rdi + {word_sum}], r14"],
         word_sum,
     )
@@ -388,8 +388,8 @@ const COPIES: [Moves; 4] = [
 ];
 
 /// The increment of single words at random, and what the rows of single words have in common.
-const INCREMENT: VisitKernel = VisitKernel {
-    name: "visits/increment/random/words",
+const INCREMENT: BlockKernel = BlockKernel {
+    name: "blocks/increment/random/words",
     op: MemoryOp::Increment,
     sequence: Sequence::Random,
     blocks: Blocks::Word,
@@ -401,10 +401,10 @@ const INCREMENT: VisitKernel = VisitKernel {
     body: increment_random_words,
 };
 /// What the rows of a width have in common.
-const AVX512: VisitKernel =
-    VisitKernel { blocks: Blocks::Any, isa: Isa::Avx512, requires: &[Feature::Avx512F], vector_bytes: 64, ..INCREMENT };
-const AVX2: VisitKernel = VisitKernel { isa: Isa::Avx2, requires: &[Feature::Avx2], vector_bytes: 32, ..AVX512 };
-const SSE2: VisitKernel = VisitKernel { isa: Isa::Sse2, requires: &[Feature::Sse2], vector_bytes: 16, ..AVX512 };
+const AVX512: BlockKernel =
+    BlockKernel { blocks: Blocks::Any, isa: Isa::Avx512, requires: &[Feature::Avx512F], vector_bytes: 64, ..INCREMENT };
+const AVX2: BlockKernel = BlockKernel { isa: Isa::Avx2, requires: &[Feature::Avx2], vector_bytes: 32, ..AVX512 };
+const SSE2: BlockKernel = BlockKernel { isa: Isa::Sse2, requires: &[Feature::Sse2], vector_bytes: 16, ..AVX512 };
 
 /// The rows of an operation in an order: single words, then the widest first.
 macro_rules! table {
@@ -422,8 +422,8 @@ macro_rules! table {
     };
     ($op:ident $op_name:literal $sequence:ident $sequence_name:literal $by:literal, $moves:expr, $body:ident,
      $common:ident) => {
-        VisitKernel {
-            name: concat!("visits/", $op_name, "/", $sequence_name, "/", $by),
+        BlockKernel {
+            name: concat!("blocks/", $op_name, "/", $sequence_name, "/", $by),
             op: MemoryOp::$op,
             sequence: Sequence::$sequence,
             load: $moves.0,
@@ -435,7 +435,7 @@ macro_rules! table {
 }
 
 /// Rows by operation and order; within these, single words first, then widest.
-pub(crate) static KERNELS: &[VisitKernel] = table! {
+pub(crate) static KERNELS: &[BlockKernel] = table! {
     Read "read" Ascending "ascending" by READS:
         read_ascending_words, read_ascending_avx512, read_ascending_avx2, read_ascending_sse2;
     Read "read" Random "random" by READS:

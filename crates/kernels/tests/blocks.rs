@@ -1,14 +1,14 @@
-//! Every loop that visits blocks, against plain loops in its oracle's order; and its machine code.
+//! Every loop over blocks, against plain loops in its oracle's order; and its machine code.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #[path = "support/function.rs"]
 mod function;
 
+use kernels::blocks::{
+    BLOCK_KERNELS, BlockKernel, Blocks, BoundBlocks, Content, Permuted, Sequence, find, words, words_mut,
+};
 use kernels::features::Features;
 use kernels::portable;
-use kernels::visits::{
-    Blocks, Content, Permuted, Sequence, VISIT_KERNELS, VisitKernel, Visitor, find, words, words_mut,
-};
 use model::isa::{Isa, MemoryOp};
 
 const SEED: u64 = 11;
@@ -17,14 +17,14 @@ const SEED: u64 = 11;
 const BLOCKS: [usize; 13] = [8, 16, 24, 56, 64, 72, 128, 504, 512, 520, 1000, 1024, 4096];
 
 /// Every row that this machine can run.
-fn rows() -> impl Iterator<Item = &'static VisitKernel> {
-    let rows = VISIT_KERNELS.iter().chain(portable::VISIT_KERNELS);
+fn rows() -> impl Iterator<Item = &'static BlockKernel> {
+    let rows = BLOCK_KERNELS.iter().chain(portable::BLOCK_KERNELS);
     rows.filter(|kernel| Features::detect().has_all(kernel.requires))
 }
 
 /// Every row with every length that it can take.
-fn rows_and_blocks() -> impl Iterator<Item = (&'static VisitKernel, usize)> {
-    let takes = |kernel: &VisitKernel, bytes| kernel.blocks == Blocks::Any || bytes == 8;
+fn rows_and_blocks() -> impl Iterator<Item = (&'static BlockKernel, usize)> {
+    let takes = |kernel: &BlockKernel, bytes| kernel.blocks == Blocks::Any || bytes == 8;
     rows().flat_map(move |kernel| {
         BLOCKS.into_iter().filter(move |bytes| takes(kernel, *bytes)).map(move |bytes| (kernel, bytes))
     })
@@ -34,7 +34,7 @@ fn content() -> Content {
     Content::seeded(SEED)
 }
 
-fn random(kernel: &'static VisitKernel, bytes: usize, blocks: u64) -> Option<Visitor> {
+fn random(kernel: &'static BlockKernel, bytes: usize, blocks: u64) -> Option<BoundBlocks> {
     kernel.random(&Features::detect(), bytes, content(), Permuted { blocks, seed: SEED })
 }
 
@@ -61,13 +61,13 @@ impl Memory {
         Self { source, target, words }
     }
 
-    fn run(&mut self, visitor: &mut Visitor, count: u64) {
-        visitor.run(count, &self.source[..self.words], &mut self.target[..self.words]);
+    fn run(&mut self, bound: &mut BoundBlocks, count: u64) {
+        bound.run(count, &self.source[..self.words], &mut self.target[..self.words]);
     }
 }
 
-/// One visit in plain Rust.
-fn visit(op: MemoryOp, words: usize, (from, to): (usize, usize), memory: &mut Memory, sum: &mut u64) {
+/// One access in plain Rust.
+fn access(op: MemoryOp, words: usize, (from, to): (usize, usize), memory: &mut Memory, sum: &mut u64) {
     let target = &mut memory.target[to * words..][..words];
     match op {
         MemoryOp::Read => {
@@ -84,41 +84,41 @@ fn visit(op: MemoryOp, words: usize, (from, to): (usize, usize), memory: &mut Me
 fn every_random_loop_agrees_with_its_oracle() {
     for (kernel, bytes) in rows_and_blocks().filter(|(kernel, _)| kernel.sequence == Sequence::Random) {
         let blocks = 32;
-        let mut visitor = random(kernel, bytes, blocks).unwrap();
+        let mut bound = random(kernel, bytes, blocks).unwrap();
         let (mut found, mut expected) = (Memory::of(bytes, 32), Memory::of(bytes, 32));
         let mut ordinal = 0;
         for count in [0, 1, 2, 5, 24, 3, 64, 40] {
             let mut sum = 0;
-            found.run(&mut visitor, count);
+            found.run(&mut bound, count);
             for _ in 0..count {
-                let both = (index(visitor.source_block(ordinal)), index(visitor.target_block(ordinal)));
-                visit(kernel.op, bytes / 8, both, &mut expected, &mut sum);
+                let both = (index(bound.source_block(ordinal)), index(bound.target_block(ordinal)));
+                access(kernel.op, bytes / 8, both, &mut expected, &mut sum);
                 ordinal += 1;
             }
             let context = format!("{}, {count} blocks of {bytes} B", kernel.name);
             assert!(found.target == expected.target, "{context}");
-            assert!(kernel.op != MemoryOp::Read || visitor.sum() == sum, "{context}");
-            assert_eq!(visitor.verify_place(ordinal), Ok(()), "{context}");
-            assert!(visitor.verify_place(ordinal + 1).is_err(), "{context}");
+            assert!(kernel.op != MemoryOp::Read || bound.sum() == sum, "{context}");
+            assert_eq!(bound.verify_place(ordinal), Ok(()), "{context}");
+            assert!(bound.verify_place(ordinal + 1).is_err(), "{context}");
         }
     }
 }
 
 #[test]
-fn every_ascending_loop_visits_one_block_after_the_other() {
+fn every_ascending_loop_takes_one_block_after_the_other() {
     for (kernel, bytes) in rows_and_blocks().filter(|(kernel, _)| kernel.sequence == Sequence::Ascending) {
-        let mut visitor = kernel.ascending(&Features::detect(), bytes, content()).unwrap();
+        let mut bound = kernel.ascending(&Features::detect(), bytes, content()).unwrap();
         let (mut found, mut expected) = (Memory::of(bytes, 20), Memory::of(bytes, 20));
         for (first, count) in [((0, 0), 5), ((5, 5), 15), ((3, 17), 1), ((19, 2), 1), ((0, 0), 20), ((1, 1), 0)] {
             let mut sum = 0;
-            visitor.go_to(first.0, first.1);
-            found.run(&mut visitor, count);
+            bound.go_to(first.0, first.1);
+            found.run(&mut bound, count);
             for ahead in 0..index(count) {
-                visit(kernel.op, bytes / 8, (first.0 + ahead, first.1 + ahead), &mut expected, &mut sum);
+                access(kernel.op, bytes / 8, (first.0 + ahead, first.1 + ahead), &mut expected, &mut sum);
             }
             let context = format!("{}, {count} blocks of {bytes} B from {first:?}", kernel.name);
             assert!(found.target == expected.target, "{context}");
-            assert!(kernel.op != MemoryOp::Read || visitor.sum() == sum, "{context}");
+            assert!(kernel.op != MemoryOp::Read || bound.sum() == sum, "{context}");
         }
     }
 }
@@ -126,19 +126,19 @@ fn every_ascending_loop_visits_one_block_after_the_other() {
 #[test]
 fn after_a_pass_every_byte_is_written_once_and_no_other() {
     for (kernel, bytes) in rows_and_blocks().filter(|(kernel, _)| kernel.op == MemoryOp::Increment) {
-        let mut visitor = random(kernel, bytes, 64).unwrap();
+        let mut bound = random(kernel, bytes, 64).unwrap();
         let mut memory = Memory::of(bytes, 64);
         memory.target.fill(7);
         for pass in 1..=3 {
-            memory.run(&mut visitor, 64);
+            memory.run(&mut bound, 64);
             assert!(memory.target[..memory.words].iter().all(|word| *word == 7 + pass), "{}", kernel.name);
         }
         assert!(memory.target[memory.words..].iter().all(|word| *word == 7), "{}", kernel.name);
     }
     for (kernel, bytes) in rows_and_blocks().filter(|(kernel, _)| kernel.op == MemoryOp::Write) {
-        let visitor = random(kernel, bytes, 64).or_else(|| kernel.ascending(&Features::detect(), bytes, content()));
+        let bound = random(kernel, bytes, 64).or_else(|| kernel.ascending(&Features::detect(), bytes, content()));
         let mut memory = Memory::of(bytes, 64);
-        memory.run(&mut visitor.unwrap(), 64);
+        memory.run(&mut bound.unwrap(), 64);
         let (written, behind) = memory.target.split_at(memory.words);
         assert_eq!(content().verify(written, 0), Ok(()), "{}, {bytes} B", kernel.name);
         assert_eq!(content().other().verify(behind, memory.words), Ok(()), "{}, {bytes} B", kernel.name);
@@ -152,11 +152,11 @@ fn both_orders_are_permutations_and_differ() {
         for bits in 0..=16 {
             let blocks = 1 << bits;
             let order = Permuted { blocks, seed };
-            let visitor = kernel.random(&Features::detect(), 8, content(), order).unwrap();
+            let bound = kernel.random(&Features::detect(), 8, content(), order).unwrap();
             let (mut of_source, mut of_target) = (vec![false; index(blocks)], vec![false; index(blocks)]);
             let mut same = 0;
             for ordinal in 1000..1000 + blocks {
-                let (source, target) = (visitor.source_block(ordinal), visitor.target_block(ordinal));
+                let (source, target) = (bound.source_block(ordinal), bound.target_block(ordinal));
                 assert!(!std::mem::replace(&mut of_source[index(source)], true), "{source} of {blocks} comes twice");
                 assert!(!std::mem::replace(&mut of_target[index(target)], true), "{target} of {blocks} comes twice");
                 same += u64::from(source == target);
@@ -167,18 +167,18 @@ fn both_orders_are_permutations_and_differ() {
     }
 }
 
-/// Neighbouring visits are as far apart as by chance, so that a prefetcher finds no stride and few share a page.
+/// Consecutive accesses are as far apart as by chance, so that a prefetcher finds no stride and few share a page.
 #[test]
 fn the_orders_have_no_stride_and_no_locality() {
     let kernel = find(MemoryOp::Copy, Sequence::Random, Isa::Scalar, 8, &Features::detect()).unwrap();
     for (bits, seed) in [12, 16, 20, 27].into_iter().flat_map(|bits| (0..8).map(move |seed| (bits, seed))) {
-        let (blocks, visits) = (1_u64 << bits, 1_u64 << bits.min(16));
-        let visitor = kernel.random(&Features::detect(), 8, content(), Permuted { blocks, seed }).unwrap();
-        let orders: [&dyn Fn(u64) -> u64; 2] = [&|n| visitor.source_block(n), &|n| visitor.target_block(n)];
+        let (blocks, accesses) = (1_u64 << bits, 1_u64 << bits.min(16));
+        let bound = kernel.random(&Features::detect(), 8, content(), Permuted { blocks, seed }).unwrap();
+        let orders: [&dyn Fn(u64) -> u64; 2] = [&|n| bound.source_block(n), &|n| bound.target_block(n)];
         for order in orders {
             let mut strides = std::collections::HashMap::new();
             let mut near = 0;
-            for ordinal in 0..visits {
+            for ordinal in 0..accesses {
                 let stride = order(ordinal + 1).wrapping_sub(order(ordinal)) % blocks;
                 *strides.entry(stride).or_insert(0_u64) += 1;
                 near += u64::from(stride < blocks / 128 || stride > blocks - blocks / 128);
@@ -186,7 +186,7 @@ fn the_orders_have_no_stride_and_no_locality() {
             // By chance each stride comes about once; few blocks have too few orders for that.
             let most = strides.values().max().copied().unwrap_or_default();
             assert!(
-                most <= if bits < 20 { visits / 50 } else { 16 },
+                most <= if bits < 20 { accesses / 50 } else { 16 },
                 "{bits} bits, seed {seed}: a stride {most} times"
             );
             // By chance one in 64 is so short: 1024, with a standard deviation of 32.
@@ -199,8 +199,8 @@ fn the_orders_have_no_stride_and_no_locality() {
 fn other_seeds_give_other_orders() {
     let kernel = find(MemoryOp::Read, Sequence::Random, Isa::Scalar, 8, &Features::detect()).unwrap();
     let order = |seed| {
-        let visitor = kernel.random(&Features::detect(), 8, content(), Permuted { blocks: 64, seed }).unwrap();
-        (0..64).map(|ordinal| visitor.source_block(ordinal)).collect::<Vec<_>>()
+        let bound = kernel.random(&Features::detect(), 8, content(), Permuted { blocks: 64, seed }).unwrap();
+        (0..64).map(|ordinal| bound.source_block(ordinal)).collect::<Vec<_>>()
     };
     assert_ne!(order(1), order(2));
     let mut turned = order(1);
@@ -212,18 +212,18 @@ fn other_seeds_give_other_orders() {
 }
 
 #[test]
-fn generating_the_order_agrees_with_the_visits() {
+fn generating_the_order_agrees_with_the_loops() {
     for op in [MemoryOp::Read, MemoryOp::Copy] {
         let kernel =
-            find(op, Sequence::Random, Isa::Sse2, 72, &Features::detect()).unwrap_or(&portable::VISIT_KERNELS[1]);
-        let mut visitor = random(kernel, 72, 256).unwrap();
+            find(op, Sequence::Random, Isa::Sse2, 72, &Features::detect()).unwrap_or(&portable::BLOCK_KERNELS[1]);
+        let mut bound = random(kernel, 72, 256).unwrap();
         let mut memory = Memory::of(72, 256);
-        memory.run(&mut visitor, 10);
+        memory.run(&mut bound, 10);
         let sides =
-            |ordinal| visitor.source_block(ordinal) + if kernel.writes() { visitor.target_block(ordinal) } else { 0 };
+            |ordinal| bound.source_block(ordinal) + if kernel.writes() { bound.target_block(ordinal) } else { 0 };
         let expected: u64 = (10..110).map(sides).sum();
-        assert_eq!(visitor.generate(100), 72 * expected, "{op}");
-        assert_eq!(visitor.verify_place(10), Ok(()), "the visits are still to come");
+        assert_eq!(bound.generate(100), 72 * expected, "{op}");
+        assert_eq!(bound.verify_place(10), Ok(()), "the accesses are still to come");
     }
 }
 
@@ -283,12 +283,12 @@ fn words_of_a_byte_buffer_are_whole_and_inside_it() {
 #[test]
 fn names_describe_their_row_and_are_unique() {
     let mut seen = std::collections::HashSet::new();
-    for kernel in VISIT_KERNELS {
+    for kernel in BLOCK_KERNELS {
         let sequence = if kernel.sequence == Sequence::Random { "random" } else { "ascending" };
         let by = if kernel.blocks == Blocks::Word { "words" } else { kernel.isa.name() };
-        assert_eq!(kernel.name, format!("visits/{}/{sequence}/{by}", kernel.op));
+        assert_eq!(kernel.name, format!("blocks/{}/{sequence}/{by}", kernel.op));
     }
-    for kernel in VISIT_KERNELS.iter().chain(portable::VISIT_KERNELS) {
+    for kernel in BLOCK_KERNELS.iter().chain(portable::BLOCK_KERNELS) {
         assert!(seen.insert(kernel.name), "{} occurs twice", kernel.name);
         assert!(kernel.reads() || kernel.writes(), "{}", kernel.name);
     }
@@ -311,7 +311,7 @@ fn find_distinguishes_single_words_from_blocks() {
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod code {
     use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
-    use kernels::visits::order_code;
+    use kernels::blocks::order_code;
 
     use super::function::function as instructions;
     use super::*;
@@ -369,7 +369,7 @@ mod code {
     }
 
     /// Checks a loop's loads and stores against its row and the bytes on each side.
-    fn check_piece(kernel: &VisitKernel, piece: &[Instruction], bytes: usize, vector_bytes: usize) {
+    fn check_piece(kernel: &BlockKernel, piece: &[Instruction], bytes: usize, vector_bytes: usize) {
         let all = accesses(piece);
         let of = |kind: OpAccess| -> Vec<&Access> { all.iter().filter(|access| access.kind == kind).collect() };
         let (loads, stores, both) = (of(OpAccess::Read), of(OpAccess::Write), of(OpAccess::ReadWrite));
@@ -391,20 +391,20 @@ mod code {
 
     #[test]
     fn every_byte_of_a_block_is_touched_once_by_the_declared_instructions() {
-        for kernel in VISIT_KERNELS {
+        for kernel in BLOCK_KERNELS {
             let all = instructions(kernel.code());
             let found = loops(&all);
             let outer = found.last().unwrap();
             assert_eq!(outer[0].ip() % 64, 0, "{}", kernel.name);
             assert_eq!(accesses(outer).len(), accesses(&all).len(), "{}: all of it in the loop", kernel.name);
             match (kernel.blocks, &found[..]) {
-                (Blocks::Word, [visit]) => check_piece(kernel, visit, 8, 8),
-                (Blocks::Any, [chunks, lines, words, visit]) => {
+                (Blocks::Word, [outer]) => check_piece(kernel, outer, 8, 8),
+                (Blocks::Any, [chunks, lines, words, outer]) => {
                     check_piece(kernel, chunks, 512, kernel.vector_bytes);
                     check_piece(kernel, lines, 64, kernel.vector_bytes);
                     check_piece(kernel, words, 8, 8);
                     let inside = [chunks, lines, words].map(|piece| accesses(piece).len()).iter().sum::<usize>();
-                    assert_eq!(accesses(visit).len(), inside, "{}: nothing beside the pieces", kernel.name);
+                    assert_eq!(accesses(outer).len(), inside, "{}: nothing but the pieces", kernel.name);
                 }
                 _ => panic!("{} has {} loops", kernel.name, found.len()),
             }
@@ -413,7 +413,7 @@ mod code {
 
     #[test]
     fn wide_registers_are_left_clean() {
-        for kernel in VISIT_KERNELS {
+        for kernel in BLOCK_KERNELS {
             let all = instructions(kernel.code());
             let wide = |register: Register| register.is_ymm() || register.is_zmm();
             let uses = all.iter().any(|each| wide(each.op0_register()) || wide(each.op1_register()));
@@ -423,7 +423,7 @@ mod code {
     }
 
     #[test]
-    fn generating_the_order_touches_no_block_and_scrambles_like_the_visits() {
+    fn generating_the_order_touches_no_block_and_scrambles_like_the_loops() {
         /// Products of one scramble of a counter and the length of a block.
         const PRODUCTS: usize = 3;
         let products = |start| {
@@ -435,7 +435,7 @@ mod code {
             assert!(accesses(&instructions(order_code(sides))).is_empty());
             assert_eq!(products(order_code(sides)), sides * PRODUCTS);
         }
-        for kernel in VISIT_KERNELS.iter().filter(|kernel| kernel.blocks == Blocks::Any) {
+        for kernel in BLOCK_KERNELS.iter().filter(|kernel| kernel.blocks == Blocks::Any) {
             let sides = usize::from(kernel.reads()) + usize::from(kernel.writes());
             // The content of a block is a product of its offset.
             let content = usize::from(kernel.op == MemoryOp::Write);

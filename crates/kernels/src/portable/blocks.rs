@@ -1,11 +1,11 @@
-//! Visits to blocks in plain Rust.
+//! Accesses to blocks in plain Rust.
 
 use core::slice;
 
 use model::isa::{Isa, MemoryOp};
 
-use crate::memory::visits::content::WORD_BYTES;
-use crate::memory::visits::kernel::{Blocks, Sequence, State, VisitKernel};
+use crate::memory::blocks::content::WORD_BYTES;
+use crate::memory::blocks::kernel::{BlockKernel, Blocks, Sequence, State};
 
 /// The two orders, as parameters of a function.
 const ASCENDING: bool = false;
@@ -32,7 +32,7 @@ fn next_target<const ORDER: bool>(state: &mut State) -> usize {
 }
 
 /// # Safety
-/// As [`crate::memory::visits::kernel::Body`].
+/// As [`crate::memory::blocks::kernel::Body`].
 unsafe extern "C" fn read<const ORDER: bool>(state: &mut State, count: u64, source: *const u64, _: *mut u64) {
     let words = to_words(state.block_bytes);
     let mut sum = 0_u64;
@@ -47,7 +47,7 @@ unsafe extern "C" fn read<const ORDER: bool>(state: &mut State, count: u64, sour
 }
 
 /// # Safety
-/// As [`crate::memory::visits::kernel::Body`].
+/// As [`crate::memory::blocks::kernel::Body`].
 unsafe extern "C" fn write<const ORDER: bool>(state: &mut State, count: u64, _: *const u64, target: *mut u64) {
     let words = to_words(state.block_bytes);
     for _ in 0..count {
@@ -63,7 +63,7 @@ unsafe extern "C" fn write<const ORDER: bool>(state: &mut State, count: u64, _: 
 }
 
 /// # Safety
-/// As [`crate::memory::visits::kernel::Body`].
+/// As [`crate::memory::blocks::kernel::Body`].
 unsafe extern "C" fn copy<const ORDER: bool>(state: &mut State, count: u64, source: *const u64, target: *mut u64) {
     let words = to_words(state.block_bytes);
     for _ in 0..count {
@@ -74,7 +74,7 @@ unsafe extern "C" fn copy<const ORDER: bool>(state: &mut State, count: u64, sour
 }
 
 /// # Safety
-/// As [`crate::memory::visits::kernel::Body`].
+/// As [`crate::memory::blocks::kernel::Body`].
 unsafe extern "C" fn increment<const ORDER: bool>(state: &mut State, count: u64, _: *const u64, target: *mut u64) {
     let words = to_words(state.block_bytes);
     for _ in 0..count {
@@ -119,38 +119,38 @@ pub(crate) unsafe extern "C" fn order_of_two(state: &mut State, count: u64, _: *
     }
 }
 
-pub(super) static KERNELS: &[VisitKernel] = &[
-    VisitKernel {
-        name: "visits/read/ascending/portable",
+pub(super) static KERNELS: &[BlockKernel] = &[
+    BlockKernel {
+        name: "blocks/read/ascending/portable",
         sequence: Sequence::Ascending,
         body: read::<ASCENDING>,
         ..READ_RANDOM
     },
     READ_RANDOM,
-    VisitKernel {
-        name: "visits/write/ascending/portable",
+    BlockKernel {
+        name: "blocks/write/ascending/portable",
         sequence: Sequence::Ascending,
         body: write::<ASCENDING>,
         ..WRITE_RANDOM
     },
     WRITE_RANDOM,
-    VisitKernel {
-        name: "visits/copy/ascending/portable",
+    BlockKernel {
+        name: "blocks/copy/ascending/portable",
         sequence: Sequence::Ascending,
         body: copy::<ASCENDING>,
         ..COPY_RANDOM
     },
     COPY_RANDOM,
-    VisitKernel {
-        name: "visits/increment/random/portable",
+    BlockKernel {
+        name: "blocks/increment/random/portable",
         op: MemoryOp::Increment,
         body: increment::<RANDOM>,
         ..COPY_RANDOM
     },
 ];
 
-const READ_RANDOM: VisitKernel = VisitKernel {
-    name: "visits/read/random/portable",
+const READ_RANDOM: BlockKernel = BlockKernel {
+    name: "blocks/read/random/portable",
     op: MemoryOp::Read,
     sequence: Sequence::Random,
     blocks: Blocks::Any,
@@ -161,16 +161,16 @@ const READ_RANDOM: VisitKernel = VisitKernel {
     store: None,
     body: read::<RANDOM>,
 };
-const WRITE_RANDOM: VisitKernel = VisitKernel {
-    name: "visits/write/random/portable",
+const WRITE_RANDOM: BlockKernel = BlockKernel {
+    name: "blocks/write/random/portable",
     op: MemoryOp::Write,
     load: None,
     store: Some("portable"),
     body: write::<RANDOM>,
     ..READ_RANDOM
 };
-const COPY_RANDOM: VisitKernel = VisitKernel {
-    name: "visits/copy/random/portable",
+const COPY_RANDOM: BlockKernel = BlockKernel {
+    name: "blocks/copy/random/portable",
     op: MemoryOp::Copy,
     store: Some("portable"),
     body: copy::<RANDOM>,

@@ -1,4 +1,4 @@
-//! The contents of visited memory.
+//! The contents of blocks.
 
 use core::fmt;
 

@@ -1,9 +1,9 @@
-//! A row of the table of visits, and the input of its machine code.
+//! A row of the table of block loops, and the input of its machine code.
 
 use model::isa::{Isa, MemoryOp};
 
 use crate::features::Feature;
-use crate::memory::visits::content::{Content, WORD_BYTES};
+use crate::memory::blocks::content::{Content, WORD_BYTES};
 use crate::rng::Rng;
 
 /// Bytes per iteration of the innermost loop for long blocks.
@@ -13,7 +13,7 @@ const LINE_BYTES: u64 = 64;
 /// Words of a line.
 const LINE_WORDS: usize = 8;
 
-/// Visits `count` blocks.
+/// Accesses `count` blocks.
 ///
 /// # Safety The CPU must support the features that the kernel requires, and every block that `state` leads to must be
 /// valid: for reads in `source` if the kernel reads, for reads and writes in `target` if it writes.
@@ -38,10 +38,10 @@ macro_rules! multiplier {
 }
 pub(crate) use multiplier;
 
-/// The order in which a loop visits its blocks.
+/// The order in which a loop accesses its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sequence {
-    /// One after the other, from the position set by `Visitor::go_to`.
+    /// One after the other, from the position set by `BoundBlocks::go_to`.
     Ascending,
     /// In a generated permutation, pass after pass.
     Random,
@@ -58,8 +58,8 @@ pub enum Blocks {
 
 /// One row: a loop and its declaration.
 #[derive(Debug)]
-pub struct VisitKernel {
-    /// Unique: `visits/copy/random/avx2`.
+pub struct BlockKernel {
+    /// Unique: `blocks/copy/random/avx2`.
     pub name: &'static str,
     /// The operation on each block.
     pub op: MemoryOp,
@@ -104,7 +104,7 @@ pub(crate) struct State {
     /// Ascending: the offset of the next block in bytes. Random: the counter whose scramble is the next block.
     pub(crate) source: u64,
     pub(crate) target: u64,
-    /// Added to both from one visit to the next.
+    /// Added to both from one access to the next.
     pub(crate) step: u64,
     /// Random: the number of blocks less one, and half of its bits.
     pub(crate) mask: u64,
