@@ -2,7 +2,7 @@
 //! named in the end.
 
 use stats::Better;
-use stats::fleet::{Figure, FleetVerdict, NodeStanding, Sort, Subject, judge_fleet};
+use stats::fleet::{GroupResult, FleetVerdict, NodeStanding, Sort, Subject, judge_fleet};
 use stats::random::Random;
 
 use super::noise::{Recorded, normal};
@@ -113,9 +113,9 @@ impl Cluster<'_> {
         self.recorded.iter().map(figure).collect()
     }
 
-    fn first(&self, nodes: &[usize], random: &mut Random) -> Vec<Figure> {
+    fn first(&self, nodes: &[usize], random: &mut Random) -> Vec<GroupResult> {
         let values = self.pass(nodes, |_| true, random);
-        let figure = |(figure, values): (&Recorded, Vec<f64>)| Figure {
+        let figure = |(figure, values): (&Recorded, Vec<f64>)| GroupResult {
             area: self.area(figure),
             sort: if matches!(figure.area.as_str(), "disk" | "net") { Sort::Device } else { Sort::Core },
             better: figure.better,
@@ -126,12 +126,12 @@ impl Cluster<'_> {
     }
 
     /// The areas in which somebody stood out are measured again, on those nodes and on two that are healthy so far.
-    fn second(&self, once: &FleetVerdict, figures: &mut [Figure], random: &mut Random) {
+    fn second(&self, once: &FleetVerdict, figures: &mut [GroupResult], random: &mut Random) {
         for area in 0..self.areas.len() {
             let stood_out = |node: &usize| {
                 once.nodes[*node].evidence.iter().any(|evidence| match evidence.subject {
                     Subject::Area(of) => of == area,
-                    Subject::Figure(figure) => figures[figure].area == area,
+                    Subject::Result(figure) => figures[figure].area == area,
                 })
             };
             let mut again: Vec<usize> = (0..self.made.nodes).filter(stood_out).collect();
