@@ -2,7 +2,7 @@
 //! named in the end.
 
 use stats::Better;
-use stats::fleet::{GroupResult, FleetVerdict, NodeStanding, Sort, Subject, judge_fleet};
+use stats::fleet::{FleetVerdict, GroupResult, NodeStanding, Sort, Subject, judge_fleet};
 use stats::random::Random;
 
 use super::noise::{Recorded, normal};
