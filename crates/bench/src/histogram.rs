@@ -1,81 +1,66 @@
-//! How long operations took, all of them: a log-linear histogram of nanoseconds, which merges and travels as text.
+//! A log-linear histogram of latencies in nanoseconds, which can be merged and encoded as text.
 //!
-//! Three significant digits from a nanosecond to an hour, and the slowest exactly. The text is the standard one of
-//! `HdrHistogram` (V2, compressed, base64), with the slowest after it; logs have the standard alone, so that other programs
-//! read them too.
+//! Three significant digits from 1 ns to 1 h, and the exact maximum. The text is `HdrHistogram`'s (V2, compressed, base64)
+//! with the maximum appended; logs have the standard text only, so that other programs can read them.
 
 use std::fmt::Write as _;
 
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use model::sample::Percentiles;
 
-/// Nothing slower is told apart: an hour.
+/// Maximum value: an hour.
 const MOST_NANOSECONDS: u64 = 3_600_000_000_000;
-
-/// Significant digits: a value is known to one in a thousand.
 const DIGITS: u8 = 3;
-
 const SECONDS: f64 = 1e-9;
-
-/// Between the standard's text and the slowest in nanoseconds; no letter of base64.
+/// Separates the standard text from the maximum; not a letter of base64.
 const BEFORE_SLOWEST: char = ':';
 
-/// Counts of durations.
 #[derive(Clone, Debug)]
 pub(crate) struct Histogram {
     bins: hdrhistogram::Histogram<u64>,
-    /// The slowest in nanoseconds, which a bin knows to its edge only.
+    /// Maximum in nanoseconds; a bin only knows its edge.
     slowest: u64,
 }
 
 impl Histogram {
-    /// An empty one, with all of its memory.
-    ///
-    /// # Panics
-    /// Never: the bounds are constants that the library takes, which a test shows.
     #[expect(clippy::expect_used, reason = "constant bounds")]
     pub(crate) fn new() -> Self {
         let bins = hdrhistogram::Histogram::new_with_bounds(1, MOST_NANOSECONDS, DIGITS);
         Self { bins: bins.expect("the bounds are constants"), slowest: 0 }
     }
 
-    /// Counts one operation. Neither allocates nor fails.
+    /// Counts one operation; never allocates.
     pub(crate) fn record(&mut self, nanoseconds: u64) {
         let nanoseconds = nanoseconds.clamp(1, MOST_NANOSECONDS);
         self.bins.saturating_record(nanoseconds);
         self.slowest = self.slowest.max(nanoseconds);
     }
 
-    /// Operations counted.
     pub(crate) fn count(&self) -> u64 {
         self.bins.len()
     }
 
-    /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.bins.reset();
         self.slowest = 0;
     }
 
-    /// Adds another one's counts.
     pub(crate) fn add(&mut self, other: &Self) {
-        // Both have the same bounds, so nothing can be out of range.
+        // Equal bounds, so nothing is out of range.
         let _ = self.bins.add(&other.bins);
         self.slowest = self.slowest.max(other.slowest);
     }
 
-    /// The duration that this share of the operations did not exceed, in seconds; `None` of nothing. It is the upper edge of
-    /// a bin, but none is slower than the slowest.
+    /// A quantile in seconds: the upper edge of its bin, at most the maximum; `None` if empty.
     pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
         (self.count() > 0).then(|| self.bins.value_at_quantile(share).min(self.slowest) as f64 * SECONDS)
     }
 
-    /// The mean duration, in seconds, as precise as the bins; `None` of nothing.
+    /// The mean in seconds, with the precision of the bins; `None` if empty.
     pub(crate) fn mean(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.bins.mean() * SECONDS)
     }
 
-    /// The usual percentiles, in seconds; `None` of nothing.
     pub(crate) fn percentiles(&self) -> Option<Percentiles> {
         Some(Percentiles {
             p50: self.quantile(0.5)?,
@@ -88,7 +73,7 @@ impl Histogram {
         })
     }
 
-    /// As text; `None` if the library fails, which it does not do for memory.
+    /// As text; `None` if the library fails, which it cannot in memory.
     pub(crate) fn encode(&self) -> Option<String> {
         use base64::Engine as _;
         let mut bytes = Vec::new();
@@ -97,7 +82,7 @@ impl Histogram {
         Some(format!("{standard}{BEFORE_SLOWEST}{}", self.slowest))
     }
 
-    /// From text; of one that does not end in the slowest, as older journals have it, that is as precise as the bins.
+    /// From text. Older journals lack the maximum, which then has the precision of the bins.
     pub(crate) fn decode(text: &str) -> Option<Self> {
         use base64::Engine as _;
         let (standard, slowest) = parts(text);
@@ -107,7 +92,7 @@ impl Histogram {
         Some(Self { bins, slowest })
     }
 
-    /// All of these texts together; those that cannot be read are left out.
+    /// The sum of all readable texts.
     pub(crate) fn merged<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut all = Self::new();
         texts.filter_map(Self::decode).for_each(|one| all.add(&one));
@@ -115,24 +100,19 @@ impl Histogram {
     }
 }
 
-/// The standard's text, and the slowest where it is there.
 fn parts(text: &str) -> (&str, Option<&str>) {
     text.split_once(BEFORE_SLOWEST).map_or((text, None), |(standard, slowest)| (standard, Some(slowest)))
 }
 
-/// One repetition's histogram as its log has it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Logged<'a> {
-    /// When the repetition began, in seconds since the run did.
+    /// Start in seconds since the run began.
     pub(crate) start: f64,
-    /// Its length in seconds.
     pub(crate) seconds: f64,
-    /// The text of [`Histogram::encode`].
     pub(crate) text: &'a str,
 }
 
-/// A log of histograms in the form that the tools of `HdrHistogram` read (version 1.3), the greatest value in
-/// milliseconds.
+/// An `HdrHistogram` log (version 1.3) with maxima in milliseconds.
 pub(crate) fn log<'a>(title: &str, repetitions: impl Iterator<Item = Logged<'a>>) -> String {
     let mut log = format!(
         "#[{title}: nanoseconds per operation]\n#[Histogram log format version 1.3]\n\
@@ -140,7 +120,6 @@ pub(crate) fn log<'a>(title: &str, repetitions: impl Iterator<Item = Logged<'a>>
     );
     for Logged { start, seconds, text } in repetitions {
         let longest = Histogram::decode(text).and_then(|histogram| histogram.percentiles()).map_or(0.0, |all| all.max);
-        // Writing to a string does not fail.
         let _ = writeln!(log, "{start:.3},{seconds:.3},{:.6},{}", longest * 1e3, parts(text).0);
     }
     log

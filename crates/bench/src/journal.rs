@@ -1,60 +1,58 @@
-//! The journal of a run: what it was asked, every sample as it comes, what came of every launch, and every thing that
-//! would outlive us if we were killed, noted before it is made.
+//! The journal of a run: its plan, samples, outcomes, and everything that would outlive a killed run, noted before it exists.
 //!
-//! One JSON object a line, appended and never changed. It goes when nothing is left to do; of a run that was cut off it
-//! gives the samples that the document does not hold yet and all that it takes to go on, and tells the next run what to
-//! take away.
+//! One JSON object per line, append-only. It is removed when nothing is left to do; otherwise a later run resumes from it
+//! and cleans up.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use machine::Sysroot;
+use model::plan::Plan;
 use model::surroundings::Change;
 use serde::{Deserialize, Serialize};
 
-use crate::asked::Asked;
 use crate::evidence::{Outcome, Repetition};
+use crate::references::detect::Detected;
 use crate::references::progress::ToolProgress;
 
-/// Its name in a run's folder.
+/// File name in a run's folder.
 pub const JOURNAL: &str = "journal.jsonl";
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum Entry {
-    /// The process that writes it from here on.
+    /// The process that writes from here on.
     Owner(Owner),
-    /// What the run was asked.
+    /// What the run was asked to do.
     Asked(Box<Asked>),
-    /// A file that is going to be made and must not outlive the run.
+    /// A file that must not outlive the run.
     WillMake { path: PathBuf },
-    /// A process that leads a group of its own, a trusted tool or its server, and must not outlive the run.
+    /// A group leader (a reference tool or its server) that must not outlive the run.
     Started(Owner),
-    /// A sample of a row.
+    /// A sample of a benchmark.
     Sample(Journalled),
-    /// A launch of a row is over.
-    Launched(Ended),
-    /// The samples of a row's last launch are asked for once more, since others had disturbed it.
+    /// A process run ended.
+    Launched(EndedRun),
+    /// The last process run was disturbed and is repeated.
     Again { id: String },
-    /// The time was over for a row that had as many samples as it was to have at least.
+    /// The time budget ended a benchmark with its required samples.
     Enough { id: String },
-    /// What the trusted tools beside a row have measured so far.
+    /// Progress of the reference tools.
     Beside { id: String, tools: Vec<ToolProgress> },
-    /// The samples of these launches of a row do not count any more: they are taken again.
+    /// Samples of these process runs no longer count.
     Dropped { id: String, launches: Vec<u32> },
-    /// A row that had failed is tried again.
+    /// A failed benchmark is retried.
     Retried { id: String },
 }
 
 impl Entry {
-    /// The row that it is about, if it is about one.
+    /// The benchmark that it is about.
     pub(crate) fn row(&self) -> Option<&str> {
         match self {
             Self::Owner(_) | Self::Asked(_) | Self::WillMake { .. } | Self::Started(_) => None,
             Self::Sample(Journalled { id, .. })
-            | Self::Launched(Ended { id, .. })
+            | Self::Launched(EndedRun { id, .. })
             | Self::Again { id }
             | Self::Enough { id }
             | Self::Beside { id, .. }
@@ -64,21 +62,39 @@ impl Entry {
     }
 }
 
-/// What lines begin with that tell the next run what to take away.
+/// What a run was asked to do. It has the plan itself, because disk space, memory and suite files may have changed since.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    pub(crate) plan: Plan,
+    pub(crate) verify_only: bool,
+    /// The directory for disks, and whether it was given.
+    pub(crate) disk: Option<(String, bool)>,
+    pub(crate) server: Option<String>,
+    /// The plan's reference tools as they were found, by id.
+    pub(crate) tools: Detected,
+}
+
+impl Asked {
+    pub(crate) fn unknown_tool(&self) -> Option<&str> {
+        let mut tools = self.plan.rows.iter().flat_map(|row| &row.beside);
+        tools.find(|tool| tools::find(tool).is_none()).map(String::as_str)
+    }
+}
+
+/// Beginnings of lines that name something to clean up.
 const TO_SWEEP: &[&str] = &["{\"kind\":\"owner\"", "{\"kind\":\"will_make\"", "{\"kind\":\"started\""];
 
-/// A process that cannot be mistaken for a later one of the same number.
+/// A process, distinct from later ones with its number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Owner {
-    /// Its number.
+    /// Process number.
     pub process: u32,
-    /// When it started, in ticks since boot, from /proc.
+    /// Start in ticks since boot, from /proc.
     pub started: Option<u64>,
-    /// Which boot.
+    /// Boot id.
     pub boot: Option<String>,
 }
 
-/// A sample and the row it belongs to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Journalled {
     pub(crate) id: String,
@@ -86,26 +102,22 @@ pub(crate) struct Journalled {
     pub(crate) repetition: Repetition,
 }
 
-/// What came of a launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Ended {
+pub(crate) struct EndedRun {
     pub(crate) id: String,
-    /// Its number.
     pub(crate) launch: u32,
-    /// Seconds that it took.
     pub(crate) seconds: f64,
-    /// What the kernel counted all over the machine meanwhile.
+    /// The kernel's counters all over the machine meanwhile.
     pub(crate) around: Box<Change>,
     pub(crate) outcome: Outcome,
 }
 
-/// The journal of the run that we are measuring.
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: File,
     path: PathBuf,
     will_make: Vec<PathBuf>,
-    /// Whether the last line could not be written whole.
+    /// The last line was not written whole.
     broken: bool,
 }
 
@@ -113,18 +125,18 @@ impl Journal {
     pub(crate) fn create(folder: &Path) -> io::Result<Self> {
         let path = folder.join(JOURNAL);
         let file = OpenOptions::new().create_new(true).append(true).open(&path)?;
-        // Where files cannot be locked, the owner's process alone tells whether the run goes on.
+        // Without file locks, only the owner's process shows that the run is active.
         let _ = file.try_lock();
         let mut journal = Self { file, path, will_make: Vec::new(), broken: false };
-        // A journal that cannot even be begun is not left behind.
-        let begun = journal.append(&Entry::Owner(Owner::of(std::process::id())));
+        // A journal that cannot be begun is removed.
+        let begun = journal.take_over();
         begun.inspect_err(|_| {
             let _ = fs::remove_file(&journal.path);
         })?;
         Ok(journal)
     }
 
-    /// Goes on with the journal of a run that was cut off; what it holds. Nothing is written yet.
+    /// Reopens the journal of an interrupted run and reads its entries; writes nothing.
     pub(crate) fn reopen(folder: &Path) -> Result<(Self, Vec<Entry>), Reopening> {
         let path = folder.join(JOURNAL);
         let mut file = OpenOptions::new().read(true).append(true).open(&path).map_err(Reopening::Unusable)?;
@@ -137,92 +149,63 @@ impl Journal {
             (_, Some(owner)) if !owner.is_gone() => return Err(Reopening::Alive(Some(owner.process))),
             _ => {}
         }
-        // A last line that was cut off is ended by the next one.
+        // The next line ends one that was cut off.
         let broken = bytes.last().is_some_and(|last| *last != b'\n');
         Ok((Self { file, path, will_make: Vec::new(), broken }, entries))
     }
 
-    /// From here on the journal is ours.
-    ///
-    /// # Errors
-    /// What the system said.
+    /// Makes this process the owner.
     pub(crate) fn take_over(&mut self) -> io::Result<()> {
-        self.append(&Entry::Owner(Owner::of(std::process::id())))
+        self.note(&Entry::Owner(Owner::of(std::process::id())))
     }
 
-    /// Notes what comes of a row.
-    ///
-    /// # Errors
-    /// What the system said.
-    pub(crate) fn note(&mut self, entry: &Entry) -> io::Result<()> {
-        self.append(entry)
-    }
-
-    /// Notes that this file is going to be made. Call it before making it.
+    /// Notes a file before it is created.
     pub(crate) fn will_make(&mut self, path: &Path) -> io::Result<()> {
         self.will_make.push(path.to_owned());
-        self.append(&Entry::WillMake { path: path.to_owned() })
+        self.note(&Entry::WillMake { path: path.to_owned() })
     }
 
-    /// Notes that a process has been started that leads a group of its own.
-    ///
-    /// # Errors
-    /// What the system said.
-    pub(crate) fn started(&mut self, process: u32) -> io::Result<()> {
-        self.append(&Entry::Started(Owner::of(process)))
-    }
-
-    /// Notes a sample.
-    ///
-    /// # Errors
-    /// What the system said.
-    pub(crate) fn sample(&mut self, id: &str, repetition: &Repetition) -> io::Result<()> {
-        self.append(&Entry::Sample(Journalled { id: id.to_owned(), repetition: repetition.clone() }))
-    }
-
-    fn append(&mut self, entry: &Entry) -> io::Result<()> {
-        // A line that could not be written whole is ended first, or this one would be lost with it.
+    pub(crate) fn note(&mut self, entry: &Entry) -> io::Result<()> {
+        // End a line that was not written whole, or this one would be lost with it.
         let mut line = if self.broken { vec![b'\n'] } else { Vec::new() };
         serde_json::to_writer(&mut line, entry)?;
         line.push(b'\n');
-        // One write: a line is there whole, or is the last one and broken.
+        // One write: a line is whole, or it is the last one and broken.
         let written = self.file.write_all(&line);
         self.broken = written.is_err();
         written
     }
 
-    /// The run is over, the document holds everything, and nothing is left to do.
+    /// Ends a complete run: the journal is removed.
     pub(crate) fn close(self) {
         self.take_away();
         let _ = fs::remove_file(&self.path);
     }
 
-    /// The run is over for now: the journal stays, for who goes on with it.
+    /// Ends an interrupted run: the journal stays.
     pub(crate) fn leave(self) {
         self.take_away();
         let _ = self.file.sync_all();
     }
 
-    /// Takes away what must not outlive the run.
     fn take_away(&self) {
-        // Mostly they had a name for a moment only. Taking away even what is not there waits for a disk that hangs.
+        // Most had a name only for a moment. Removing even absent files would wait for a hanging disk.
         for path in self.will_make.iter().filter(|path| path.symlink_metadata().is_ok()) {
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// Why a journal cannot be gone on with.
 #[derive(Debug)]
 pub(crate) enum Reopening {
-    /// Its run is being measured, by the process of this number where it is known.
+    /// It is being measured by this process, if known.
     Alive(Option<u32>),
-    /// It is not there, or cannot be read or written.
+    /// The journal is missing, unreadable or unwritable.
     Unusable(io::Error),
 }
 
 impl Owner {
-    /// The process of this number, as it is now.
+    /// A process as it is now.
     pub fn of(process: u32) -> Self {
         let host = Sysroot::host();
         // The 22nd field of /proc/PID/stat; the second, in parentheses, may hold spaces.
@@ -239,8 +222,7 @@ impl Owner {
     }
 }
 
-/// The whole lines of a run's journal that are wanted. A last line that was cut off, or one of a later version, is passed
-/// over.
+/// The wanted lines of a journal; cut-off lines and those of later versions are skipped.
 fn entries(folder: &Path, wanted: fn(&str) -> bool) -> Vec<Entry> {
     parse(&fs::read(folder.join(JOURNAL)).unwrap_or_default(), wanted)
 }
@@ -250,12 +232,10 @@ fn parse(bytes: &[u8], wanted: fn(&str) -> bool) -> Vec<Entry> {
     text.lines().filter(|line| wanted(line)).filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Who wrote last.
 fn owner(entries: &[Entry]) -> Option<&Owner> {
     entries.iter().rev().find_map(|entry| if let Entry::Owner(owner) = entry { Some(owner) } else { None })
 }
 
-/// The samples in a run's journal that count, in the order in which they were taken.
 pub(crate) fn samples(folder: &Path) -> Vec<Journalled> {
     let mut samples: Vec<Journalled> = Vec::new();
     for entry in entries(folder, |_| true) {
@@ -264,7 +244,7 @@ pub(crate) fn samples(folder: &Path) -> Vec<Journalled> {
             Entry::Dropped { id, launches } => {
                 samples.retain(|sample| sample.id != id || !launches.contains(&sample.repetition.launch()));
             }
-            Entry::Launched(Ended { launch, outcome: Outcome::Failed(_) | Outcome::Unavailable(_), .. }) => {
+            Entry::Launched(EndedRun { launch, outcome: Outcome::Failed(_) | Outcome::Unavailable(_), .. }) => {
                 samples.retain(|sample| sample.repetition.launch() != launch);
             }
             _ => {}
@@ -273,7 +253,7 @@ pub(crate) fn samples(folder: &Path) -> Vec<Journalled> {
     samples
 }
 
-/// Takes away what a run's journal names, if the process that wrote it is gone.
+/// Removes what a journal names, if its process is gone.
 pub fn sweep(folder: &Path) {
     let entries = entries(folder, |line| TO_SWEEP.iter().any(|start| line.starts_with(start)));
     let gone = owner(&entries).is_some_and(Owner::is_gone);
@@ -282,7 +262,7 @@ pub fn sweep(folder: &Path) {
             Entry::WillMake { path } => {
                 let _ = fs::remove_file(path);
             }
-            // One that is gone may have a successor of the same number: that is not ours to end.
+            // A group whose leader is gone may belong to a new process with its number.
             Entry::Started(leader) if leader.started.is_some() && !leader.is_gone() => {
                 crate::references::run::end_group(leader.process);
             }
@@ -294,14 +274,17 @@ pub fn sweep(folder: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{repetition, scratch};
+    use crate::tests::{asked, machine_with_cpus, repetition, scratch};
+    use areas::{Suite, plan};
 
     #[test]
     fn samples_come_back_even_if_the_last_line_was_cut_off() {
         let scratch = scratch();
         let mut journal = Journal::create(scratch.path()).unwrap();
-        journal.sample("a", &repetition(1.0)).unwrap();
-        journal.sample("b", &repetition(2.0)).unwrap();
+        for (id, value) in [("a", 1.0), ("b", 2.0)] {
+            let sample = Journalled { id: id.to_owned(), repetition: repetition(value) };
+            journal.note(&Entry::Sample(sample)).unwrap();
+        }
         journal.file.write_all(b"{\"kind\":\"sample\",\"id\":\"c\",\"met").unwrap();
         let ids: Vec<_> = samples(scratch.path()).into_iter().map(|sample| sample.id).collect();
         assert_eq!(ids, ["a", "b"]);
@@ -332,5 +315,27 @@ mod tests {
         fs::write(&made, "x").unwrap();
         journal.close();
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn every_plan_comes_back_as_it_was() {
+        for name in Suite::names() {
+            let machine = machine_with_cpus(2);
+            let mut request = crate::host::request(Suite::embedded(name).unwrap(), &machine);
+            request.references.tools = tools::ids().map(str::to_owned).collect();
+            let plan = plan(&request, &machine).unwrap();
+            let asked = Asked { plan, disk: Some(("/a b".into(), true)), ..asked() };
+            let text = serde_json::to_string(&asked).unwrap();
+            assert_eq!(serde_json::from_str::<Asked>(&text).unwrap(), asked, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_this_version_does_not_know_is_found() {
+        let mut asked = asked();
+        asked.plan.rows[0].beside = vec!["fio".into()];
+        assert_eq!(asked.unknown_tool(), None);
+        asked.plan.rows[0].beside.push("papyrus".into());
+        assert_eq!(asked.unknown_tool(), Some("papyrus"));
     }
 }

@@ -1,10 +1,6 @@
-//! Measuring: the plan, the runner, its workers, the engines, and the store of what came of it.
-//!
-//! The only crate that measures. It prints nothing, reads neither arguments nor environment, and decides no exit
-//! status.
+//! Measuring: runner, workers, engines, journal and store. Prints nothing, reads neither arguments nor environment.
 #![forbid(unsafe_code)]
 
-mod asked;
 pub mod doctor;
 mod engines;
 mod evidence;
@@ -19,7 +15,7 @@ pub mod server;
 pub mod store;
 pub mod worker;
 
-pub use inputs::{host, probe, suite_file, target};
+pub use inputs::{host, probe, target};
 
 #[cfg(test)]
 mod tests;

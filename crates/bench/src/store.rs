@@ -1,8 +1,6 @@
-//! The store: where runs are kept, how their files are written whole or not at all, and how a run that was cut off is
-//! read.
+//! The store of runs: whole-file writes, and reading interrupted runs.
 //!
-//! A run is a folder with `run.json`, and while it is being measured `journal.jsonl` beside it. No file is ever changed
-//! in place.
+//! A run is a folder with `run.json`, and a journal while it is measured. No file is changed in place.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -10,22 +8,16 @@ use std::path::{Path, PathBuf};
 
 use model::document::{Document, SCHEMA};
 
-use crate::asked::Asked;
-use crate::journal::{self, Entry, Journal};
+use crate::journal::{self, Asked, Entry, Journal};
 
-/// The document's name in a run's folder.
+/// File name of the document.
 pub const DOCUMENT: &str = "run.json";
-
-/// The page's name in a run's folder.
+/// File name of the HTML report.
 pub const PAGE: &str = "report.html";
-
-/// The name under which a file is written before it takes the place of the old one.
 const UNFINISHED: &str = ".run.json.unfinished";
-
-/// Files that are waited for at the same time until they are on the disk.
 const SYNCED_TOGETHER: usize = 32;
 
-/// Where runs are kept.
+/// The store.
 #[derive(Clone, Debug)]
 pub struct Store {
     root: PathBuf,
@@ -35,33 +27,33 @@ pub struct Store {
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
-    /// Whether it was not there before.
+    /// It was created by us.
     made: bool,
-    /// Whether the journal in it is ours: another run may have taken the same folder a moment before.
+    /// The journal in it is ours; another run may have taken the folder.
     journal_begun: std::cell::Cell<bool>,
 }
 
-/// A run in the store, for a list.
+/// A run in a list.
 #[derive(Debug)]
 pub struct Listed {
     /// Its name.
     pub name: String,
-    /// The document, or why it cannot be read.
+    /// Its document, or why it is unreadable.
     pub document: Result<Document, String>,
 }
 
 impl Store {
-    /// The store at this place; nothing is created yet.
+    /// A store at this path, which need not exist.
     pub fn at(root: PathBuf) -> Self {
         Self { root }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Whether a run's folder is in it, so that its name is enough to find it.
+    /// Whether a run's folder is in it, so that its name suffices.
     pub fn holds(&self, folder: &Path) -> bool {
         folder.parent() == Some(&self.runs())
     }
@@ -70,49 +62,43 @@ impl Store {
         self.root.join("runs")
     }
 
-    /// Makes the folder of a new run; a number is appended to its name where there is one already.
-    ///
-    /// # Errors
-    /// One sentence with the path.
+    /// Creates the folder of a new run; a taken name gets a number.
     pub fn create(&self, name: &str) -> Result<RunFolder, String> {
         let runs = self.runs();
         fs::create_dir_all(&runs).map_err(|error| {
-            format!("cannot make the store '{}': {error}; choose another with --out DIR or ASSAY_STORE", runs.display())
+            format!(
+                "cannot create the store '{}': {error}; use --out DIR or ASSAY_STORE to choose another",
+                runs.display()
+            )
         })?;
         for attempt in 1..1000 {
             let path = runs.join(if attempt == 1 { name.to_owned() } else { format!("{name}-{attempt}") });
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(RunFolder { path, made: true, journal_begun: false.into() }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(format!("cannot make the run's folder '{}': {error}", path.display())),
+                Err(error) => return Err(format!("cannot create the run's folder '{}': {error}", path.display())),
             }
         }
         Err(format!("the store '{}' has a thousand runs named '{name}'", runs.display()))
     }
 
-    /// The document that `run` names: a run's folder, its `run.json`, or its name in the store.
-    ///
-    /// # Errors
-    /// One sentence: nothing of that name, or what is wrong with the document.
+    /// Loads a document by folder, `run.json`, or name in the store.
     pub fn load(&self, run: &str) -> Result<Document, String> {
         let path = self.find(run)?;
         if path.is_dir() { load_folder(&path) } else { load_file(&path) }
     }
 
-    /// The folder of a run that `run` names, likewise.
-    ///
-    /// # Errors
-    /// One sentence: nothing of that name, or a document outside a run's folder.
+    /// The folder of a run.
     pub fn folder(&self, run: &str) -> Result<RunFolder, String> {
         let path = self.find(run)?;
         let is_document = !path.is_dir() && path.file_name().is_some_and(|name| name == DOCUMENT);
         let folder = if path.is_dir() { Some(path.as_path()) } else { path.parent().filter(|_| is_document) };
         let folder = folder.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
-        let folder = folder.ok_or_else(|| format!("'{run}' is no run's folder; name the folder, or its {DOCUMENT}"))?;
+        let folder =
+            folder.ok_or_else(|| format!("'{run}' is not a run's folder; give the folder or its {DOCUMENT}"))?;
         Ok(RunFolder { path: folder.to_owned(), made: false, journal_begun: false.into() })
     }
 
-    /// The folder or file that `run` names.
     fn find(&self, run: &str) -> Result<PathBuf, String> {
         let given = Path::new(run);
         let in_store = self.runs().join(run);
@@ -124,18 +110,18 @@ impl Store {
         } else {
             let store = self.runs();
             let store = store.display();
-            Err(format!("there is no run '{run}': neither a folder, nor a file, nor a name in the store '{store}'"))
+            Err(format!("no run '{run}': it is not a folder, a file, or a name in the store '{store}'"))
         }
     }
 
-    /// Every run in the store, oldest first.
+    /// All runs, oldest first.
     pub fn list(&self) -> Vec<Listed> {
         let mut runs: Vec<Listed> = self.latest_first().collect();
         runs.reverse();
         runs
     }
 
-    /// Every run in the store, the latest first, each read when its turn comes.
+    /// All runs, newest first, read one by one.
     pub fn latest_first(&self) -> impl Iterator<Item = Listed> {
         let runs = self.runs();
         // Names begin with the time.
@@ -146,8 +132,7 @@ impl Store {
         names.into_iter().rev().map(move |name| Listed { document: load_folder(&runs.join(&name)), name })
     }
 
-    /// Takes away what runs that were killed have left behind. Only what their journals name, and only where their
-    /// process is gone.
+    /// Cleans up after killed runs.
     pub fn sweep(&self) {
         let entries = fs::read_dir(self.runs()).into_iter().flatten().flatten();
         for entry in entries {
@@ -157,72 +142,57 @@ impl Store {
 }
 
 impl RunFolder {
-    /// Uses `path` as a run's folder: it must be absent or empty.
-    ///
-    /// # Errors
-    /// One sentence with the path.
+    /// Uses an absent or empty folder.
     pub fn at(path: &Path) -> Result<Self, String> {
         let shown = path.display();
         let made = match fs::read_dir(path) {
             Ok(mut entries) => {
                 if entries.next().is_some() {
-                    return Err(format!("the output folder '{shown}' is not empty; name a new one, or empty it"));
+                    return Err(format!("the output folder '{shown}' is not empty; choose another one, or empty it"));
                 }
                 false
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(path)
-                    .map_err(|error| format!("cannot make the output folder '{shown}': {error}"))?;
+                    .map_err(|error| format!("cannot create the output folder '{shown}': {error}"))?;
                 true
             }
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                return Err(format!("the output folder '{shown}' is a file; name a folder"));
+                return Err(format!("the output folder '{shown}' is a file; choose a folder"));
             }
             Err(error) => return Err(format!("cannot use the output folder '{shown}': {error}")),
         };
         Ok(Self { path: path.to_owned(), made, journal_begun: false.into() })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Begins the journal, and says in it what is going to be made besides.
-    ///
-    /// # Errors
-    /// One sentence with the path.
     pub(crate) fn begin_journal(&self, asked: Asked) -> Result<Journal, String> {
         let journal = Journal::create(&self.path).map_err(|error| self.cannot_write(&error))?;
         self.journal_begun.set(true);
         let mut journal = self.with_its_files(journal)?;
         match journal.note(&Entry::Asked(Box::new(asked))) {
-            // A path that is no text: the run can be measured, and cannot be gone on with.
+            // A path that is not UTF-8 cannot be journalled: the run cannot be resumed.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
             noted => noted.map_err(|error| self.cannot_write(&error))?,
         }
         Ok(journal)
     }
 
-    /// Goes on with the journal of a run that was cut off.
-    ///
-    /// # Errors
-    /// One sentence with the path.
     pub(crate) fn go_on_with_journal(&self, mut journal: Journal) -> Result<Journal, String> {
         journal.take_over().map_err(|error| self.cannot_write(&error))?;
         self.with_its_files(journal)
     }
 
-    /// Notes the files that are made and must not stay.
     fn with_its_files(&self, mut journal: Journal) -> Result<Journal, String> {
         journal.will_make(&self.path.join(UNFINISHED)).map_err(|error| self.cannot_write(&error))?;
         Ok(journal)
     }
 
-    /// Writes the document, whole or not at all.
-    ///
-    /// # Errors
-    /// One sentence with the path.
+    /// Writes the document atomically.
     pub fn write(&self, document: &Document) -> Result<(), String> {
         let mut text =
             serde_json::to_vec_pretty(document).map_err(|error| format!("cannot write the document: {error}"))?;
@@ -230,29 +200,19 @@ impl RunFolder {
         self.replace(&self.path, DOCUMENT, &text)
     }
 
-    /// Writes the page beside the document, whole or not at all; where it is.
-    ///
-    /// # Errors
-    /// One sentence with the path.
+    /// Writes the HTML report atomically; returns its path.
     pub fn write_page(&self, page: &[u8]) -> Result<PathBuf, String> {
         self.replace(&self.path, PAGE, page).map(|()| self.path.join(PAGE))
     }
 
-    /// Writes a file in a folder of the run's folder, whole or not at all.
-    ///
-    /// # Errors
-    /// One sentence with the path.
+    /// Writes a file in a subfolder atomically.
     pub fn write_in(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), String> {
         let folder = self.path.join(folder);
         fs::create_dir_all(&folder).map_err(|error| self.cannot_write(&error))?;
         self.replace(&folder, name, bytes)
     }
 
-    /// Writes files in a folder of the run's folder, each whole or not at all, and makes sure that all of them are on the
-    /// disk: together, since a slow disk waits for each alone as long as for all of them.
-    ///
-    /// # Errors
-    /// One sentence with the path; files before the one that could not be written are there.
+    /// Writes files in a subfolder, each atomically, and syncs them together: a slow disk takes as long for one as for all.
     pub fn write_all_in(&self, folder: &str, files: &[(String, Vec<u8>)]) -> Result<(), String> {
         let folder = self.path.join(folder);
         let unfinished = folder.join(UNFINISHED);
@@ -274,7 +234,6 @@ impl RunFolder {
         })
     }
 
-    /// Puts a file in the place of one of this name in a folder of the run.
     fn replace(&self, folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
         let unfinished = folder.join(UNFINISHED);
         replace(&unfinished, &folder.join(name), [bytes]).map_err(|error| {
@@ -286,15 +245,17 @@ impl RunFolder {
     fn cannot_write(&self, error: &io::Error) -> String {
         let advice = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "; free some space, or choose another folder with --out"
+                "; free some space, or use --out to choose another folder"
             }
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "; choose another folder with --out",
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "; use --out to choose another folder"
+            }
             _ => "",
         };
         format!("cannot store the run in '{}': {error}{advice}", self.path.display())
     }
 
-    /// Takes away a folder in which nothing was stored; one that was there before stays.
+    /// Removes a folder without a stored run; one that existed before stays.
     pub fn abandon(self) {
         if self.journal_begun.get() {
             let _ = fs::remove_file(self.path.join(journal::JOURNAL));
@@ -306,19 +267,12 @@ impl RunFolder {
     }
 }
 
-/// Writes a file whole or not at all. A link is followed; what is no file (a device, a pipe) is written to and stays
-/// what it is.
-///
-/// # Errors
-/// What the system said.
+/// Writes a file atomically. A link is followed; a device or pipe is written to directly.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_pieces(path, [bytes])
 }
 
-/// The same for a file that is never held in memory whole.
-///
-/// # Errors
-/// What the system said.
+/// The same from pieces, without the whole file in memory.
 pub fn write_pieces<T: AsRef<[u8]>>(path: &Path, pieces: impl IntoIterator<Item = T>) -> io::Result<()> {
     let Some(target) = file_behind(path)? else {
         let mut file = BufWriter::new(OpenOptions::new().write(true).open(path)?);
@@ -331,11 +285,7 @@ pub fn write_pieces<T: AsRef<[u8]>>(path: &Path, pieces: impl IntoIterator<Item 
     })
 }
 
-/// Whether [`write_whole`] has a chance, to be known before hours are spent on what is to be written. Leaves everything
-/// as it is.
-///
-/// # Errors
-/// What the system said.
+/// Whether [`write_whole`] would succeed; leaves everything unchanged.
 pub fn check_writable(path: &Path) -> io::Result<()> {
     let Some(target) = file_behind(path)? else { return Ok(()) };
     let unfinished = unfinished_beside(&target);
@@ -343,7 +293,7 @@ pub fn check_writable(path: &Path) -> io::Result<()> {
     fs::remove_file(&unfinished)
 }
 
-/// The file that a path names, there or not yet; `None` for what is neither a file nor a folder.
+/// The file behind a path; `None` for devices and pipes.
 fn file_behind(path: &Path) -> io::Result<Option<PathBuf>> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
@@ -354,14 +304,13 @@ fn file_behind(path: &Path) -> io::Result<Option<PathBuf>> {
     }
 }
 
-/// The name under which a file is written before it takes the place of `path`.
 fn unfinished_beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.unfinished", std::process::id()));
     path.with_file_name(name)
 }
 
-/// Writes under one name, makes sure that it is on the disk, and gives it its own.
+/// Writes, syncs and renames.
 fn replace<T: AsRef<[u8]>>(unfinished: &Path, path: &Path, pieces: impl IntoIterator<Item = T>) -> io::Result<()> {
     write_unsynced(unfinished, pieces)?.sync_all()?;
     fs::rename(unfinished, path)?;
@@ -371,28 +320,27 @@ fn replace<T: AsRef<[u8]>>(unfinished: &Path, path: &Path, pieces: impl IntoIter
     Ok(())
 }
 
-/// A new file with these pieces, in the system's hands.
 fn write_unsynced<T: AsRef<[u8]>>(path: &Path, pieces: impl IntoIterator<Item = T>) -> io::Result<File> {
     let mut file = BufWriter::new(File::create(path)?);
     pieces.into_iter().try_for_each(|piece| file.write_all(piece.as_ref()))?;
     file.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
-/// Makes sure that a folder's names survive. Some file systems cannot sync a folder: then it is as safe as it gets.
+/// Syncs a folder's names, where the file system can.
 fn sync_folder(folder: &Path) {
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
-/// Makes sure that files are on the disk. Those that wait at the same time share one commit of a file system's journal.
+/// Syncs files concurrently, so that they share one commit of the file system's journal.
 fn sync_together(files: &[File]) -> io::Result<()> {
     std::thread::scope(|scope| {
         let syncing: Vec<_> = files.iter().map(|file| scope.spawn(|| file.sync_all())).collect();
-        let lost = |_| Err(io::Error::other("the thread that synced a file is lost"));
+        let lost = |_| Err(io::Error::other("the thread that synced a file panicked"));
         syncing.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(lost))
     })
 }
 
-/// The document of a run's folder, with the samples of a run that was cut off.
+/// A run's document, with journalled samples if it was interrupted.
 fn load_folder(folder: &Path) -> Result<Document, String> {
     let mut document = load_file(&folder.join(DOCUMENT))?;
     if !document.run.complete {
@@ -401,16 +349,16 @@ fn load_folder(folder: &Path) -> Result<Document, String> {
     Ok(document)
 }
 
-/// The document in this file.
+/// The document in a file.
 pub fn load_file(path: &Path) -> Result<Document, String> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("cannot read '{shown}': {error}"))?;
     let value: serde_json::Value =
-        serde_json::from_str(&text).map_err(|error| format!("'{shown}' is no run: {error}"))?;
+        serde_json::from_str(&text).map_err(|error| format!("'{shown}' is not a run: {error}"))?;
     match value.get("schema").and_then(serde_json::Value::as_str) {
         Some(SCHEMA) => {}
-        Some(other) => return Err(format!("'{shown}' is a document of the schema '{other}', not '{SCHEMA}'")),
-        None => return Err(format!("'{shown}' is no run: it names no schema")),
+        Some(other) => return Err(format!("'{shown}' has the schema '{other}', not '{SCHEMA}'")),
+        None => return Err(format!("'{shown}' is not a run: it has no schema")),
     }
     serde_json::from_value(value).map_err(|error| format!("'{shown}' is a damaged run: {error}"))
 }
@@ -447,7 +395,7 @@ mod tests {
         for (name, bytes) in files("another") {
             assert_eq!(fs::read(histograms.join(name)).unwrap(), bytes);
         }
-        // One that cannot take its place says so, and leaves those before it.
+        // A failed replacement keeps the files before it.
         fs::create_dir_all(histograms.join("taken/x")).unwrap();
         let failing = [("first".to_owned(), b"1".to_vec()), ("taken".to_owned(), b"2".to_vec())];
         let said = folder.write_all_in("histograms", &failing).unwrap_err();
@@ -483,7 +431,7 @@ mod tests {
         assert!(!path.exists());
         fs::create_dir(&path).unwrap();
         RunFolder::at(&path).unwrap().abandon();
-        assert!(path.exists(), "somebody else made it");
+        assert!(path.exists(), "another process created it");
         let (first, second) = (RunFolder::at(&path).unwrap(), RunFolder::at(&path).unwrap());
         let _journal = first.begin_journal(asked()).unwrap();
         assert!(second.begin_journal(asked()).is_err());
@@ -516,17 +464,17 @@ mod tests {
         let path = scratch.path().join(DOCUMENT);
         let named = path.to_str().unwrap();
         for (text, expected) in [
-            ("{", "is no run"),
-            ("[]", "names no schema"),
+            ("{", "is not a run"),
+            ("[]", "has no schema"),
             ("{\"schema\":\"assay.run/9\"}", "assay.run/9"),
             ("{\"schema\":\"assay.run/1\",\"run\":5}", "damaged"),
-            ("\u{0}\u{1}", "is no run"),
+            ("\u{0}\u{1}", "is not a run"),
         ] {
             fs::write(&path, text).unwrap();
             let error = store.load(named).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
-        assert!(store.load("nothing").unwrap_err().contains("there is no run 'nothing'"));
+        assert!(store.load("nothing").unwrap_err().contains("no run 'nothing'"));
         assert!(store.load("").is_err());
         assert!(store.load("..").is_err());
     }

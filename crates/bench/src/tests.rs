@@ -4,20 +4,22 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::document::{Document, MachineStates, Program, Row, RunInfo, SCHEMA, Status};
-use model::experiment::{Area, CpuParams, DiskParams, Experiment, MemoryParams, Params};
-use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
-use model::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages};
+use model::experiment::{CpuParams, DiskParams, Experiment, MemoryParams};
+use model::io::DiskEngine;
+use model::isa::{CpuOp, Element, Isa, MemoryOp, Pages};
 use model::machine::{Cache, Cpu, LogicalCpu, Machine, Memory};
+use model::plan::{Plan, Planned, Sampling};
 use model::sample::{Metric, MetricName, Sample, Summary};
 use model::unit::{Better, Unit};
 use model::warning::Grade;
 use model::wire::{MetricSample, Task};
 
 use crate::evidence::Repetition;
-use model::plan::Planned;
-use model::plan::Sampling;
+use crate::journal::Asked;
+use crate::references::detect::Detected;
+use crate::runner::{Setting, WorkerCommand};
+use tools::examples::{chase, memory, random_reads};
 
-/// A folder that goes when it is dropped.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -40,7 +42,7 @@ pub(crate) fn scratch() -> Scratch {
     Scratch(path)
 }
 
-/// A machine of so many single-threaded cores, 16 GiB available and an L3 of 32 MiB.
+/// A machine of this many single-threaded cores, 16 GiB available and an L3 of 32 MiB.
 pub(crate) fn machine_with_cpus(count: u32) -> Machine {
     let cpus: Vec<u32> = (0..count).collect();
     let place = |cpu: &u32| LogicalCpu { cpu: *cpu, core: *cpu, siblings: vec![*cpu], ..LogicalCpu::default() };
@@ -56,47 +58,19 @@ pub(crate) fn machine_with_cpus(count: u32) -> Machine {
 
 pub(crate) fn experiment() -> Experiment {
     let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx2, threads: 1 };
-    let (area, method, classic) = (Area::Cpu, "cpu-fma/1".into(), None);
-    Experiment { id: "cpu/fma/fp64/avx2/t1".into(), area, params: Params::Cpu(params), method, classic, kernel: None }
+    Experiment::new("cpu/fma/fp64/avx2/t1".into(), params, "cpu-fma/1")
 }
 
 /// Random reads of 4 KiB at this depth.
 pub(crate) fn disk_params(depth: u32) -> DiskParams {
-    DiskParams {
-        pattern: DiskPattern::Random,
-        op: DiskOp::Read,
-        block: 4096,
-        size: 1 << 20,
-        depth,
-        load_percent: None,
-        engine: DiskEngine::Sync,
-        direct: true,
-        sync: DiskSync::None,
-        cache: DiskCache::Bypassed,
-        layout: DiskLayout::Shared,
-        threads: 1,
-        path: "/x".into(),
-    }
+    let of_example = random_reads(DiskEngine::Sync, depth).disk().cloned();
+    DiskParams { path: "/x".into(), ..of_example.unwrap() }
 }
 
 /// Accesses of this kind to 1 GiB.
 pub(crate) fn memory_params(op: MemoryOp, threads: u32) -> MemoryParams {
-    let chase = op == MemoryOp::Load;
-    MemoryParams {
-        pattern: if chase { MemoryPattern::Chase } else { MemoryPattern::Sequential },
-        op,
-        block: None,
-        working_set: 1 << 30,
-        pages: Pages::Huge2M,
-        isa: if chase { Isa::Scalar } else { Isa::Avx2 },
-        chains: chase.then_some(1),
-        group: None,
-        background: None,
-        placement: None,
-        threads,
-        level: None,
-        nodes: None,
-    }
+    let example = if op == MemoryOp::Load { chase(1 << 30) } else { memory(op, Isa::Avx2, 1 << 30, threads) };
+    MemoryParams { pages: Pages::Huge2M, threads, ..example.memory().cloned().unwrap() }
 }
 
 pub(crate) fn planned() -> Planned {
@@ -131,14 +105,12 @@ pub(crate) fn metric_sample(value: f64) -> MetricSample {
         value,
         work: Some(value),
         seconds: 1.0,
-        start: 0.0,
         launch: 1,
         block: 1,
         session: 1,
         clock_hz: Some(3e9),
         stolen_seconds: Some(0.0),
-        per_thread: Vec::new(),
-        flags: Vec::new(),
+        ..Sample::default()
     };
     MetricSample { name: MetricName::Throughput, unit: Unit::FlopPerSecond, better: Better::Higher, sample }
 }
@@ -152,20 +124,7 @@ pub(crate) fn repetition(value: f64) -> Repetition {
 pub(crate) fn document() -> Document {
     let mut row = Row::planned(&experiment(), "");
     (row.status, row.reason, row.verified, row.grade) = (Status::Ok, None, Some(true), Some(Grade::A));
-    let summary = Summary {
-        n: 1,
-        median: 1.0,
-        ci95: None,
-        ci_confidence: None,
-        min: 1.0,
-        max: 1.0,
-        mean: 1.0,
-        stddev: None,
-        cv: None,
-        cv_robust: None,
-        best: None,
-        percentiles: None,
-    };
+    let summary = Summary { n: 1, median: 1.0, min: 1.0, max: 1.0, mean: 1.0, ..Summary::default() };
     row.metrics = vec![Metric {
         name: "throughput".into(),
         unit: Unit::FlopPerSecond,
@@ -188,47 +147,16 @@ pub(crate) fn document() -> Document {
     }
 }
 
-/// What a run of one row was asked.
-pub(crate) fn asked() -> crate::asked::Asked {
-    let plan = model::plan::Plan {
-        suite: "cpu".into(),
-        rows: vec![planned()],
-        seed: 1,
-        repeat: None,
-        sessions: 1,
-        pause_seconds: 0.0,
-        repeat_share: 0.0,
-        layout_seconds: None,
-        write_budget: None,
-    };
-    crate::asked::Asked {
-        plan,
-        verify_only: false,
-        disk: None,
-        server: None,
-        tools: crate::references::detect::Detected::new(),
-    }
+/// The input of a run of one benchmark.
+pub(crate) fn asked() -> Asked {
+    let plan = Plan { suite: "cpu".into(), rows: vec![planned()], seed: 1, sessions: 1, ..Plan::default() };
+    Asked { plan, verify_only: false, disk: None, server: None, tools: Detected::new() }
 }
 
-/// A setting in which nothing can be launched.
-pub(crate) fn setting<'a>(machine: &'a Machine, declared: &'a machine::Declared) -> crate::runner::Setting<'a> {
-    crate::runner::Setting {
-        worker: crate::runner::WorkerCommand { program: "/no/such/program".into(), arguments: Vec::new() },
-        machine,
-        declared,
-        program: Program::default(),
-        id: String::new(),
-        time_budget: None,
-        write_budget: None,
-        repeats_fill_budget: false,
-        wait_quiet: None,
-        began: 0.0,
-        verify_only: false,
-        disk: None,
-        places: crate::references::detect::Places::default(),
-        stored: false,
-        server: None,
-    }
+/// A setting that cannot start workers.
+pub(crate) fn setting<'a>(machine: &'a Machine, declared: &'a machine::Declared) -> Setting<'a> {
+    let worker = WorkerCommand { program: "/no/such/program".into(), arguments: Vec::new() };
+    Setting::new(worker, Program::default(), machine, declared, 0.0)
 }
 
 /// Says, loudly and in the file that the harness names, that a test could not run here.

@@ -143,7 +143,7 @@ fn left(seconds: f64) -> String {
 impl Watcher for Progress {
     fn event(&mut self, event: Event<'_>) {
         match event {
-            Event::CannotStore { reason } => self.line(&format!("assay: {reason}")),
+            Event::CannotStore(reason) => self.line(&format!("assay: {reason}")),
             _ if matches!(self.form, Form::Quiet) => {}
             Event::Launching { row, seconds_left, done, rows } => self.launching(&row.id, seconds_left, done, rows),
             Event::Provisional { row, of } => {
@@ -158,15 +158,15 @@ impl Watcher for Progress {
                     Form::Log(_) | Form::Quiet => {}
                 }
             }
-            Event::Waiting { at_most } => {
+            Event::Waiting(at_most) => {
                 if let Form::Live(live) = &self.form {
                     live.bar.set_message(format!("waiting for a quiet machine, at most {}", left(at_most)));
                 }
             }
-            Event::NotQuiet { because } => {
+            Event::NotQuiet(because) => {
                 self.line(&format!("The machine did not become quiet: {because} Measuring anyway."));
             }
-            Event::Finished { row } => self.line(&row_line(row, &self.style)),
+            Event::Finished(row) => self.line(&row_line(row, &self.style)),
         }
     }
 }

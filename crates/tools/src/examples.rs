@@ -7,12 +7,7 @@ use model::io::{Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPatter
 use model::isa::{Element, Isa, MemoryOp, MemoryPattern, Pages};
 use model::linpack::{LinpackChoices, LinpackEngine, LinpackOp, LinpackParams, linpack_id};
 
-/// Straight through memory.
-pub fn memory(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> Experiment {
-    of_memory(through_memory(op, isa, working_set, threads))
-}
-
-fn through_memory(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> MemoryParams {
+fn memory_params(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> MemoryParams {
     MemoryParams {
         pattern: MemoryPattern::Sequential,
         op,
@@ -34,18 +29,23 @@ fn of_memory(params: MemoryParams) -> Experiment {
     Experiment::new(memory_id(&params, MemoryChoices::default()), params, "memory-read/1")
 }
 
-/// A chase of one chain through a whole buffer in huge pages.
-pub fn chase(working_set: u64) -> Experiment {
-    let params = through_memory(MemoryOp::Load, Isa::Scalar, working_set, 1);
-    of_memory(MemoryParams { pattern: MemoryPattern::Chase, pages: Pages::Huge2M, chains: Some(1), ..params })
+/// Sequential accesses in 4 KiB pages.
+pub fn memory(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> Experiment {
+    of_memory(memory_params(op, isa, working_set, threads))
 }
 
-/// Requests to a disk.
+/// A chase of one chain through a buffer in 2 MiB pages.
+pub fn chase(working_set: u64) -> Experiment {
+    let (pattern, pages, chains) = (MemoryPattern::Chase, Pages::Huge2M, Some(1));
+    of_memory(MemoryParams { pattern, pages, chains, ..memory_params(MemoryOp::Load, Isa::Scalar, working_set, 1) })
+}
+
+/// A disk benchmark.
 pub fn disk(params: DiskParams) -> Experiment {
     Experiment::new(disk_id(&params, DiskChoices::default()), params, "disk-random/1")
 }
 
-/// Over the loopback interface, from the near end to the far one.
+/// Over loopback, from client to server.
 pub fn net(protocol: Protocol, mode: NetMode, block: u64, threads: u32) -> Experiment {
     let params = NetParams {
         protocol,
@@ -62,7 +62,7 @@ pub fn net(protocol: Protocol, mode: NetMode, block: u64, threads: u32) -> Exper
     Experiment::new(net_id(&params), params, "net-stream/1")
 }
 
-/// Random direct reads of 4 KiB of a file of 1 MiB, so many at a time.
+/// Random direct reads of 4 KiB in a file of 1 MiB.
 pub fn random_reads(engine: DiskEngine, depth: u32) -> Experiment {
     disk(DiskParams {
         pattern: DiskPattern::Random,
@@ -81,7 +81,7 @@ pub fn random_reads(engine: DiskEngine, depth: u32) -> Experiment {
     })
 }
 
-/// Linear equations of this many unknowns.
+/// A system of this many equations.
 pub fn linpack(n: u64, threads: u32) -> Experiment {
     let params = LinpackParams {
         op: LinpackOp::Lu,
@@ -94,9 +94,6 @@ pub fn linpack(n: u64, threads: u32) -> Experiment {
         element: Element::Fp64,
         isa: Some(Isa::Avx512),
     };
-    Experiment::new(
-        linpack_id(&params, LinpackChoices { n: true, ..LinpackChoices::default() }),
-        params,
-        "linpack-lu/1",
-    )
+    let id = linpack_id(&params, LinpackChoices { n: true, ..LinpackChoices::default() });
+    Experiment::new(id, params, "linpack-lu/1")
 }

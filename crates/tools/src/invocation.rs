@@ -3,158 +3,167 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::output::ToolError;
 use model::experiment::Experiment;
 use model::wire::HeldFile;
 
-use crate::error::ToolError;
-
-/// Stands for the port in the command lines of tools that need a server: which one is free is known only when the
-/// server is started.
+/// Placeholder for the port in command lines.
 pub const PORT: &str = "{port}";
 
-/// Stands for the path of a tool's own folder in its environment: it is made when the tool is started.
+/// Placeholder for the path of the tool's working folder in its environment.
 pub const FOLDER: &str = "{folder}";
 
-/// Stands, as an argument of its own, for the paths of a tool's own files: they are made when the tool is started.
+/// Placeholder argument for the paths of the tool's own files.
 pub const FILES: &str = "{files}";
 
-/// What a tool is compared with, and where.
+/// The benchmark that a tool is compared with, and its resources.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     /// Our benchmark.
     pub experiment: &'a Experiment,
-    /// The program, as found.
+    /// The program.
     pub program: &'a Path,
-    /// The program that starts its processes, as found, where it needs one.
+    /// The program that starts its processes, if it needs one.
     pub launcher: Option<&'a Path>,
-    /// The CPUs of our threads; of the measuring end's, for the network.
+    /// CPUs of our threads; for the network, of the client's.
     pub cpus: &'a [u32],
-    /// The CPUs of the other end's threads, for the network.
+    /// CPUs of the server's threads, for the network.
     pub other_cpus: &'a [u32],
-    /// Seconds that the tool is to measure. Tools that count in whole seconds measure a whole number of them.
+    /// Seconds to measure. Some tools round to whole seconds.
     pub seconds: f64,
     /// The file of a disk benchmark.
     pub file: Option<&'a HeldFile>,
-    /// Our own value in the same metric, to size a tool's work by; `None` makes tools find their own size.
+    /// Our value in the same metric, to size the work; `None`: the tool sizes it.
     pub our_rate: Option<f64>,
-    /// The tool's version; empty where it says none.
+    /// The tool's version; empty if it reports none.
     pub version: &'a str,
-    /// Bytes per second that the tool is to offer, where it is looked for how much gets through; `None` for as many as it
-    /// can.
+    /// Offered load in bytes per second; `None`: as fast as possible.
     pub offered_rate: Option<f64>,
 }
 
-/// How a tool is called, as a value.
+/// A command line with its environment and its needs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Invocation {
-    /// The program's path and its arguments, in which [`PORT`] stands for a port.
+    /// Program and arguments, with [`PORT`] as a placeholder.
     pub argv: Vec<String>,
-    /// Its whole environment.
+    /// Complete environment.
     pub env: BTreeMap<String, String>,
-    /// The CPUs that it may use: it inherits them from the thread that starts it. Empty for all.
+    /// CPUs that it may use; empty: all.
     pub cpus: Vec<u32>,
-    /// The server that it talks to.
+    /// The server that it connects to.
     pub server: Option<Server>,
-    /// What it finds in the folder that it is started in, and what it leaves there of use; `None` for nothing.
+    /// Contents of its working folder.
     pub folder: Option<OwnFolder>,
-    /// The files of its own that it works on, where it lays out its data itself.
+    /// Files that it lays out itself.
     pub own_files: Option<OwnFiles>,
-    /// Files that it works on. They are looked at before it is started.
+    /// Files that it works on, checked before the start.
     pub files: Vec<NeededFile>,
-    /// Settings that it would change if they were others. They are looked at before it is started.
+    /// Settings that it would change if they differed, checked before the start.
     pub settings: Vec<NeededSetting>,
-    /// How it is called again where it cannot be called so.
+    /// The command line for a retry.
     pub otherwise: Option<Otherwise>,
-    /// Seconds that a run takes, start and end included, as an estimate.
+    /// Estimated seconds of a run, start and end included.
     pub expected_seconds: f64,
-    /// Seconds after which it is ended.
+    /// Timeout in seconds.
     pub timeout_seconds: f64,
 }
 
-/// What is in the folder of its own that every tool is started in, and that is gone after it.
+/// The temporary folder in which a tool is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnFolder {
-    /// What it finds there: texts by the names of their files.
+    /// File names and contents.
     pub files: BTreeMap<&'static str, String>,
-    /// The file that it writes its results to, if it does not print them. What is in it counts as printed.
+    /// The file with its results, if it does not print them.
     pub results: Option<&'static str>,
 }
 
-/// Files of its own for a tool that lays out its data itself: empty when it is started, without names, and gone after it.
+/// Nameless, initially empty files for a tool that lays out its data itself; removed afterwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnFiles {
-    /// The directory whose file system they are on.
+    /// A directory on their file system.
     pub directory: PathBuf,
-    /// How many.
+    /// Number of files.
     pub count: u32,
-    /// Bytes that the tool will write to each. Without room for them it is not started.
+    /// Bytes that it writes to each; there must be room for them.
     pub bytes_each: u64,
 }
 
-/// A second way to call a tool, for what our own kernels also do without where they must.
+/// A second command line, without a feature that our own kernels also do without where they must.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Otherwise {
-    /// What a tool that failed must have said for it.
+    /// The message of the failed first try.
     pub when_it_says: &'static str,
-    /// The program's path and its arguments.
+    /// Program and arguments.
     pub argv: Vec<String>,
 }
 
-/// The other end of a tool.
+/// A tool's server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
-    /// The program's path and its arguments, in which [`PORT`] stands for a port.
+    /// Program and arguments, with [`PORT`] as a placeholder.
     pub argv: Vec<String>,
-    /// Its whole environment.
+    /// Complete environment.
     pub env: BTreeMap<String, String>,
-    /// The CPUs that it may use. Empty for all.
+    /// CPUs that it may use; empty: all.
     pub cpus: Vec<u32>,
-    /// What it listens for.
+    /// Its transport.
     pub listens_for: ListensFor,
 }
 
-/// The transport at which a server waits.
+/// A server's transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ListensFor {
-    /// Connections.
+    /// TCP.
     #[default]
     Tcp,
-    /// Datagrams.
+    /// UDP.
     Udp,
 }
 
-/// A file that a tool is given: ours, of the full size. A tool is never given one that it would have to create, extend
-/// or truncate.
+/// A file that a tool gets only at full size, because it would create, extend or truncate it otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeededFile {
-    /// Where the tool opens it.
+    /// Path for the tool.
     pub path: PathBuf,
-    /// Bytes that it must have at least.
+    /// Minimum size in bytes.
     pub bytes: u64,
-    /// Whether the tool writes over it: our own contents are gone then and must be laid out again before they are read.
+    /// Whether the tool overwrites it: our contents must then be laid out again.
     pub overwritten: bool,
 }
 
-/// A setting of the system that a tool would change of its own accord. It is run only where there is nothing for it to
-/// change.
+/// A system setting that a tool would change: it runs only where there is nothing to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeededSetting {
-    /// Its file.
+    /// Path of its file.
     pub path: &'static str,
-    /// What its file may say: one of these words must be in it.
+    /// The file must contain one of these words.
     pub one_of: &'static [&'static str],
 }
 
-impl Target<'_> {
-    /// The file of a disk benchmark.
+impl<'a> Target<'a> {
+    /// A run of the program for this many seconds, with no other resource.
+    pub const fn new(experiment: &'a Experiment, program: &'a Path, seconds: f64) -> Self {
+        Self {
+            experiment,
+            program,
+            launcher: None,
+            cpus: &[],
+            other_cpus: &[],
+            seconds,
+            file: None,
+            our_rate: None,
+            version: "",
+            offered_rate: None,
+        }
+    }
+
     pub(crate) fn held_file(&self, tool: &str) -> Result<&HeldFile, ToolError> {
-        self.file.ok_or_else(|| ToolError::Uncallable(format!("{tool} needs the file of the benchmark")))
+        self.file.ok_or_else(|| ToolError(format!("{tool} needs the file of the benchmark")))
     }
 }
 
 impl Invocation {
-    /// The program with these words behind it, on the CPUs of our threads. `seconds` are what a run is expected to take
-    /// and what it may take at most.
+    /// The program with these words as arguments; `seconds` are the estimate and the timeout.
     pub(crate) fn new(target: &Target<'_>, words: &str, seconds: [f64; 2]) -> Self {
         let [expected_seconds, timeout_seconds] = seconds;
         Self {
@@ -168,15 +177,14 @@ impl Invocation {
     }
 }
 
-/// The environment of every tool: no search path, no locale but the one that writes numbers with a point, and its own
-/// folder for whatever it would write into a home.
+/// Every tool's environment: no search path, the C locale, and the working folder as home.
 pub fn bare_environment() -> BTreeMap<String, String> {
     [("LC_ALL", "C"), ("HOME", FOLDER), ("TMPDIR", FOLDER)]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into()
 }
 
-/// The environment of a program with OpenMP: as many threads as ours, each on a CPU of its own among these.
+/// The environment of an OpenMP program with its threads pinned to these CPUs.
 pub(crate) fn openmp_environment(threads: u32, cpus: &[u32]) -> BTreeMap<String, String> {
     let mut environment = bare_environment();
     let mut set = |name: &str, value: String| environment.insert(name.to_owned(), value);
@@ -190,13 +198,12 @@ pub(crate) fn openmp_environment(threads: u32, cpus: &[u32]) -> BTreeMap<String,
     environment
 }
 
-/// A program's path and the words of a text, which has no path.
 pub(crate) fn command_line(program: &Path, words: &str) -> Vec<String> {
     let words = words.split_whitespace().map(str::to_owned);
     std::iter::once(program.to_string_lossy().into_owned()).chain(words).collect()
 }
 
-/// Distinct CPUs, ascending: an affinity mask knows no more.
+/// Distinct CPUs, ascending.
 pub(crate) fn distinct(cpus: &[u32]) -> Vec<u32> {
     let mut cpus = cpus.to_vec();
     cpus.sort_unstable();

@@ -1,45 +1,35 @@
-//! Reference tools: what each is, which benchmarks it is compared with, its command line as a value, what its output
-//! means, and why its value may differ from ours.
+//! Reference tools: what each is, which benchmarks it is compared with, its command line as a value, what its output means,
+//! and why its value may differ from ours.
 //!
-//! Pure: this crate runs nothing, and reads neither files nor clocks. `bench::references` finds and runs the tools. They
-//! are programs of their own: nothing of them is linked or copied.
+//! Pure: this crate runs nothing, and reads neither files nor clocks. `bench::references` finds and runs the tools.
 //!
-//! Order of the modules: `error`, `invocation`, `output`, `parsing`, `difference::rules` and `version::source`; `tool`; the
-//! rest of these two folders, `rate_search` and `examples`; the adapters in `memory`, `linpack`, `disk` and `net`; the table
-//! here.
+//! Order of the modules: `output`, `invocation`, `tool`; `version`, `rate_search` and `examples`; the adapters in `memory`,
+//! `linpack`, `disk` and `net`; the table here.
 #![forbid(unsafe_code)]
 
-mod difference;
 mod disk;
-mod error;
 pub mod examples;
 mod invocation;
 mod linpack;
 mod memory;
 mod net;
 mod output;
-mod parsing;
 pub mod rate_search;
 #[cfg(test)]
 mod tests;
 mod tool;
 mod version;
 
-pub use difference::explanation::explain;
-pub use error::ToolError;
-
-pub use difference::rules::{Reason, Rule, Side};
 pub use invocation::{
     FILES, FOLDER, Invocation, ListensFor, NeededFile, NeededSetting, Otherwise, OwnFiles, OwnFolder, PORT, Server,
     Target, bare_environment,
 };
 pub use linpack::hpl;
-pub use output::{Output, Reading};
-pub use tool::{ReferenceTool, ToolDescription};
-pub use version::identification::{version_in_answer, version_in_file};
-pub use version::source::VersionSource;
+pub use output::{Output, Reading, ToolError};
+pub use tool::{Reason, ReferenceTool, Rule, Side, ToolDescription, VersionSource, explain};
+pub use version::{version_in_answer, version_in_file};
 
-/// Every tool; a new one is one file and one line here.
+/// Every tool; a new one is a file and a line here.
 pub static TOOLS: &[&dyn ReferenceTool] = &[
     &memory::likwid_bench::LikwidBench,
     &memory::stream::Stream,
@@ -58,11 +48,10 @@ pub static TOOLS: &[&dyn ReferenceTool] = &[
     &net::ping::Ping,
 ];
 
-/// Seconds that a tool is asked to measure for one value, where it leaves the choice: the shorter a pair, the less changes
-/// within it.
+/// Target seconds of one tool run: the shorter a pair, the less changes within it.
 pub const RUN_SECONDS: f64 = model::plan::TOOL_RUN_SECONDS;
 
-/// The ids of all tools, in the order of the table.
+/// All ids, in the order of the table.
 pub fn ids() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().map(|tool| tool.description().id)
 }
@@ -72,8 +61,7 @@ pub fn find(id: &str) -> Option<&'static dyn ReferenceTool> {
     TOOLS.iter().copied().find(|tool| tool.description().id == id)
 }
 
-/// Reads bytes as what each tool printed for its example, and drops the result: for tests and the fuzzer, to which it
-/// matters that nothing panics.
+/// Parses bytes as the output of each tool: for tests and the fuzzer, which look for panics.
 #[doc(hidden)]
 pub fn read_as_every_output(bytes: &[u8]) {
     let output = Output { stdout: String::from_utf8_lossy(bytes).into_owned(), stderr: String::new(), status: Some(0) };

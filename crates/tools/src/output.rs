@@ -1,29 +1,28 @@
-//! What a tool printed, and the value that was read from it.
+//! A tool's output, the value read from it, and the error without one.
+
+use std::fmt;
 
 use model::sample::MetricName;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::error::ToolError;
-
-/// The most that two numbers of a tool may contradict each other: they are printed with four digits and more.
+/// Tolerated contradiction of two printed numbers, which have four digits or more.
 const CONTRADICTION: f64 = 1e-3;
 
-/// What a tool printed, and how it ended.
+/// A tool's output and exit status.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
-    /// Its standard output.
+    /// Standard output.
     pub stdout: String,
-    /// Its standard error.
+    /// Standard error.
     pub stderr: String,
-    /// Its exit status; `None` if a signal ended it.
+    /// Exit status; `None` if a signal ended it.
     pub status: Option<i32>,
 }
 
 impl Output {
-    /// What the tool complains of: the first line that calls itself an error, since what launchers such as `srun` print
-    /// later only follows from it; else the last line that is not a rule of dashes; standard output if standard error has
-    /// none.
+    /// The first line with "error:", because launchers such as `srun` print consequences after it; else the last line of
+    /// text. Standard output counts where standard error is empty.
     pub fn complaint(&self) -> String {
         let is_text = |line: &&str| line.chars().any(char::is_alphanumeric);
         let is_error = |line: &&str| line.split_once("rror:").is_some_and(|(_, what)| !what.trim().is_empty());
@@ -35,65 +34,151 @@ impl Output {
         line.map_or_else(|| "it printed nothing".to_owned(), |line| line.chars().take(200).collect())
     }
 
-    /// Checks that the tool ended with status 0.
+    /// Fails unless the exit status is 0.
     pub(crate) fn succeeded(&self, tool: &str) -> Result<(), ToolError> {
         let how = match self.status {
             Some(0) => return Ok(()),
-            Some(status) => format!("left with status {status}"),
+            Some(status) => format!("exited with status {status}"),
             None => "was ended by a signal".to_owned(),
         };
-        Err(ToolError::Failed(format!("{tool} {how}: {}", self.complaint())))
+        Err(ToolError(format!("{tool} {how}: {}", self.complaint())))
     }
 }
 
-/// A tool's value, in our terms.
+/// A tool's value in our terms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// The metric of ours that it is compared with.
+    /// The metric that it is compared with.
     pub metric: MetricName,
-    /// The value in that metric's base unit.
+    /// In the metric's base unit.
     pub value: f64,
-    /// What else the tool reports, in base units.
+    /// Other values of the tool, in base units.
     pub details: Map<String, Value>,
 }
 
 impl Reading {
-    /// A number of the details; `None` where the tool did not report it.
+    /// A number of the details; `None` if the tool did not report it.
     pub fn detail(&self, key: &str) -> Option<f64> {
         self.details.get(key).and_then(Value::as_f64)
     }
 
-    /// Checks a rate against the `work` that the tool did in `seconds`.
+    /// Checks the rate against the work done in `seconds`.
     pub(crate) fn check_against(&self, tool: &str, work: f64, seconds: f64) -> Result<(), ToolError> {
         if (work / seconds / self.value - 1.0).abs() > CONTRADICTION {
             let value = self.value;
-            let reason = format!("{tool} contradicts itself: {work} in {seconds} s are not {value} a second");
-            return Err(ToolError::Implausible(reason));
+            return Err(ToolError(format!(
+                "{tool} contradicts itself: {work} in {seconds} s is not {value} per second"
+            )));
         }
         Ok(())
     }
 
-    /// A throughput, if `value` can be one.
     pub(crate) fn throughput(tool: &str, value: f64, details: Map<String, Value>) -> Result<Self, ToolError> {
         Ok(Self { metric: MetricName::Throughput, value: positive(tool, "rate", value)?, details })
     }
 
-    /// A latency in seconds, if `value` can be one.
     pub(crate) fn latency(tool: &str, value: f64, details: Map<String, Value>) -> Result<Self, ToolError> {
         Ok(Self { metric: MetricName::Latency, value: positive(tool, "latency", value)?, details })
     }
 }
 
-/// A number that a rate or a duration can be.
+/// Rejects what cannot be a rate or a duration.
 pub(crate) fn positive(tool: &str, what: &str, value: f64) -> Result<f64, ToolError> {
     if value.is_finite() && value > 0.0 {
         Ok(value)
     } else {
-        Err(ToolError::Implausible(format!("{tool} reports {value} as its {what}: that is no measurement")))
+        Err(ToolError(format!("{tool} reports an impossible {what}: {value}")))
     }
 }
 
-/// Details by their names.
 pub(crate) fn details<const N: usize>(details: [(&str, Value); N]) -> Map<String, Value> {
     details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// A tool's text with parsers for its labels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text<'a> {
+    pub(crate) tool: &'static str,
+    pub(crate) text: &'a str,
+}
+
+impl<'a> Text<'a> {
+    pub(crate) fn new(tool: &'static str, text: &'a str) -> Self {
+        Self { tool, text }
+    }
+
+    /// What follows `label` on the first line that begins with it.
+    pub(crate) fn after(&self, label: &str) -> Result<&'a str, ToolError> {
+        let label = label.trim_end();
+        let rest = self.text.lines().find_map(|line| line.trim_start().strip_prefix(label)).map(str::trim);
+        rest.ok_or_else(|| ToolError(format!("{} printed no '{label}'", self.tool)))
+    }
+
+    /// The number after `label`; a unit or a comma may follow.
+    pub(crate) fn number(&self, label: &str) -> Result<f64, ToolError> {
+        let rest = self.after(label)?;
+        // A comma within a word would be a decimal comma, which no tool may print.
+        let word = rest.split_whitespace().next().unwrap_or_default().trim_end_matches(',');
+        number_in(word).ok_or_else(|| {
+            let (tool, label) = (self.tool, label.trim_end());
+            ToolError(format!("{tool} printed '{rest}' as its '{label}', which is not a number"))
+        })
+    }
+
+    /// Checks the number after `label` against a setting.
+    pub(crate) fn ran_with(&self, label: &str, asked: u64) -> Result<(), ToolError> {
+        let ran = self.number(label)?;
+        if (ran - asked as f64).abs() > 0.0 {
+            return Err(ToolError::other_setting(self.tool, label.trim_end(), ran, asked));
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn number_in(word: &str) -> Option<f64> {
+    word.trim().parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+pub(crate) fn json_number(tool: &str, object: &Value, key: &str) -> Result<f64, ToolError> {
+    let number = object[key].as_f64();
+    number.ok_or_else(|| ToolError(format!("{tool}'s report has no number '{key}'")))
+}
+
+/// A JSON report; without one, the error quotes the complaint in `output`.
+pub(crate) fn json_report(tool: &str, report: &str, output: &Output) -> Result<Value, ToolError> {
+    serde_json::from_str(report)
+        .map_err(|error| ToolError(format!("{tool}'s report is not JSON ({error}): {}", output.complaint())))
+}
+
+/// Why a tool cannot be used, or gave no value, in one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolError(pub String);
+
+impl ToolError {
+    pub(crate) fn not_comparable(tool: &str, why: &str) -> Self {
+        Self(format!("{tool} is not comparable here: {why}"))
+    }
+
+    pub(crate) fn other_setting(tool: &str, setting: &str, ran: impl fmt::Display, asked: impl fmt::Display) -> Self {
+        Self(format!("{tool} ran with {setting} {ran} and not {asked}"))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn contains(&self, words: &str) -> bool {
+        self.0.contains(words)
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ToolError {}
+
+impl From<ToolError> for String {
+    fn from(error: ToolError) -> Self {
+        error.0
+    }
 }

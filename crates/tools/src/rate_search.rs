@@ -1,65 +1,59 @@
-//! The highest rate at which a tool keeps the loss goal of a benchmark, where the tool has no search of its own.
+//! Searches the highest rate at which a tool keeps a loss goal, where the tool cannot.
 //!
-//! The tool is run as fast as it can first. Where that loses too much it is offered less: half of it until little enough is
-//! lost, then the middle between what was kept and what was not, until the two are close. From then on every pair is run
-//! at the rate that was found, and a little slower once that no longer holds. Only a run that keeps the goal is a figure,
-//! as with our own search; all runs are in the tool's raw output.
+//! The first run is unlimited. If it loses too much, the rate is halved until the goal is kept, then bisected. Later pairs run
+//! at the rate found, or slower once that fails. Only runs that keep the goal count.
 
+use crate::output::Reading;
 use model::experiment::Experiment;
 use model::io::NetMode;
 use serde::{Deserialize, Serialize};
 
-use crate::output::Reading;
-
-/// How close the highest rate that held and the lowest that did not are to be: within this share nothing more is looked
-/// for, which costs a tool at most so much of its figure.
+/// The search ends when the rates that held and failed are within this factor.
 const CLOSE: f64 = 1.03;
 
-/// What a rate that held before and no longer does is multiplied by.
+/// Factor for a settled rate that fails.
 const SLOWER: f64 = 0.95;
 
-/// Runs of one pair at most: eight halvings (a path that carries a 256th of what can be sent) and the six further runs
-/// that close a factor of two to `CLOSE`.
+/// Maximum runs per pair: eight halvings (1/256 of the sending rate) and six bisections from a factor of two to `CLOSE`.
 pub const MOST_RUNS: u32 = 15;
 
-/// What a tool sent, in bytes per second (its detail `sent`), if more of it was lost (`loss`) than the benchmark allows: the
-/// run has no value then, and the tool is to be run slower. `None` where little enough was lost, and where there is no goal.
+/// The rate sent, in bytes per second, if the loss exceeds the benchmark's goal; `None` if the goal is kept or absent.
 pub fn sent_too_fast(experiment: &Experiment, reading: &Reading) -> Option<f64> {
     let params = experiment.net().filter(|params| params.mode == NetMode::NoDrop)?;
     let goal = f64::from(params.loss_goal_per_million.unwrap_or(0)) * 1e-6;
     reading.detail("sent").filter(|_| reading.detail("loss").is_none_or(|lost| lost > goal))
 }
 
-/// A search over runs of a tool, in bytes per second.
+/// The state of a search, in bytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum RateSearch {
-    /// As fast as it can.
+    /// Unlimited.
     #[default]
     Unlimited,
     /// Between two rates.
     Between {
-        /// The highest rate that held.
+        /// The highest rate that kept the goal.
         held: Option<f64>,
-        /// The lowest that did not.
+        /// The lowest rate that did not.
         failed: f64,
     },
-    /// At this rate.
+    /// At this rate from now on.
     Settled(f64),
 }
 
 impl RateSearch {
-    /// The rate of the next run; `None` for as fast as it can.
+    /// The offered load of the next run; `None`: unlimited.
     pub fn rate(self) -> Option<f64> {
         match self {
             Self::Unlimited => None,
             Self::Between { held: None, failed } => Some(failed / 2.0),
-            // The middle of the logarithms: rates are looked for by their ratio.
+            // The geometric mean.
             Self::Between { held: Some(held), failed } => Some((held * failed).sqrt()),
             Self::Settled(rate) => Some(rate),
         }
     }
 
-    /// A run at this rate is over; `too_fast` is what it sent, if more was lost than may be. Whether its figure counts.
+    /// Notes a run; `too_fast` is its rate if it lost too much. Returns whether its value counts.
     pub fn ran(&mut self, too_fast: Option<f64>) -> bool {
         let counts;
         (*self, counts) = match (*self, too_fast) {
@@ -83,8 +77,7 @@ impl RateSearch {
 mod tests {
     use super::*;
 
-    /// Runs over a link that loses whatever is offered above its rate; how many there were until a figure counted, and
-    /// at which rate.
+    /// Runs over a link that loses everything above its rate: how many until a value counted, and at which rate.
     fn until_it_counts(search: &mut RateSearch, link: f64, can: f64) -> (u32, f64) {
         for runs in 1..=MOST_RUNS {
             let sent = search.rate().map_or(can, |rate| rate.min(can));

@@ -1,81 +1,153 @@
 //! The seam: what generic code knows of a reference tool, and what an adapter provides.
 
 use model::experiment::Experiment;
+use model::sample::MetricName;
 
-use crate::difference::rules::{Reason, Rule};
-use crate::error::ToolError;
 use crate::invocation::{Invocation, Target};
-use crate::output::{Output, Reading};
-use crate::version::source::VersionSource;
+use crate::output::{Output, Reading, ToolError};
 
-/// A tool that our results can be compared with.
+/// Differences up to this are not explained.
+const WORTH_EXPLAINING: f64 = 0.05;
+
+/// A tool that our results are compared with.
 pub trait ReferenceTool: Sync {
-    /// What is fixed about the tool.
+    /// Static facts.
     fn description(&self) -> &'static ToolDescription;
 
-    /// Whether the tool can measure what this benchmark measures, at equal settings.
-    ///
-    /// # Errors
-    /// Why it cannot.
+    /// Whether the tool can measure this benchmark at equal settings.
     fn supports(&self, experiment: &Experiment) -> Result<(), ToolError>;
 
-    /// How the tool is called.
-    ///
-    /// # Errors
-    /// The tool does not support the benchmark, or the target lacks what the tool needs.
+    /// The command line for a benchmark.
     fn invocation(&self, target: &Target<'_>) -> Result<Invocation, ToolError>;
 
-    /// What the tool's output means.
-    ///
-    /// # Errors
-    /// The tool reports a failure, or the output is not what its versions print.
+    /// Parses the tool's output.
     fn parse(&self, output: &Output, experiment: &Experiment) -> Result<Reading, ToolError>;
 
-    /// Which of the tool's rules hold for a value.
+    /// The rules that hold for a value.
     fn reasons(&self, version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason>;
 }
 
-/// What is fixed about a tool.
+/// Static facts about a tool.
 #[derive(Debug)]
 pub struct ToolDescription {
-    /// Its id in documents and options.
+    /// Id in documents and options.
     pub id: &'static str,
-    /// The program's file name.
+    /// File name of the program.
     pub program: &'static str,
-    /// The file name of the program that starts its processes; `None` where it starts by itself.
+    /// File name of the program that starts its processes, if it needs one.
     pub launcher: Option<&'static str>,
-    /// How a program is known to be this tool, and which version of it.
+    /// How the program and its version are identified.
     pub version: VersionSource,
-    /// The benchmarks that it is compared with, in a few words.
+    /// The benchmarks compared, in a few words.
     pub compared_with: &'static str,
     /// What is equal on both sides, for a sentence.
     pub equal: &'static str,
-    /// What is known to set its values apart from ours.
+    /// Known reasons for a different value.
     pub rules: &'static [&'static Rule],
-    /// How to get it.
+    /// How to install it.
     pub how_to_get: &'static str,
-    /// A small benchmark that it supports, to try it with.
+    /// A small benchmark that it supports.
     pub example: fn() -> Experiment,
 }
 
-/// What one tool's file provides; everything is pure.
+/// How a program is identified, and its version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionSource {
+    /// `argument` makes it print its version after `prefix`.
+    Asked {
+        /// The argument.
+        argument: &'static str,
+        /// The text before the version.
+        prefix: &'static str,
+        /// Oldest version with known options and output: major and minor.
+        oldest: (u32, u32),
+    },
+    /// Its file has the version after `prefix`; running it would measure.
+    Written {
+        /// The text before the version.
+        prefix: &'static str,
+        /// Oldest version with known output: major and minor.
+        oldest: (u32, u32),
+    },
+    /// No version; its file has words that no other program has.
+    Marked {
+        /// The words.
+        words: &'static str,
+    },
+    /// No version; `argument` makes it print its help.
+    Unsaid {
+        /// The argument.
+        argument: &'static str,
+        /// Words on one line of its help that no other tool prints.
+        help: &'static str,
+    },
+}
+
+impl VersionSource {
+    /// The argument; `None` if the file is read instead.
+    pub const fn argument(&self) -> Option<&'static str> {
+        match self {
+            Self::Asked { argument, .. } | Self::Unsaid { argument, .. } => Some(argument),
+            Self::Written { .. } | Self::Marked { .. } => None,
+        }
+    }
+}
+
+/// A known reason for a difference between a tool's value and ours.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Id among the rules of the tool.
+    pub name: &'static str,
+    /// The condition; `None` if it always holds.
+    pub when: Option<&'static str>,
+    /// The direction in which it changes the tool's rate.
+    pub makes_it: Side,
+}
+
+/// The effect of a rule on the tool's rate; a longer latency is a lower rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Lowers it.
+    Slower,
+    /// Raises it.
+    Faster,
+    /// Depends on the machine.
+    Either,
+}
+
+/// A rule that holds for a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// A clause whose subject is the tool.
+    pub says: String,
+}
+
+impl Rule {
+    pub(crate) const fn new(name: &'static str, when: Option<&'static str>, makes_it: Side) -> Self {
+        Self { name, when, makes_it }
+    }
+
+    /// The reason in these words.
+    pub(crate) fn says(&'static self, words: impl Into<String>) -> Reason {
+        Reason { rule: self, says: words.into() }
+    }
+}
+
+/// One tool's file; every function is pure.
 pub(crate) trait Adapter: Sync {
-    /// What is fixed about the tool.
     const DESCRIPTION: &'static ToolDescription;
 
-    /// A supported benchmark: its parameters, and what follows from them for this tool.
+    /// The parameters of a supported benchmark, and what follows from them.
     type Work<'a>;
 
-    /// The work of a benchmark, if the tool can measure it at equal settings.
     fn work(experiment: &Experiment) -> Result<Self::Work<'_>, ToolError>;
 
-    /// How the tool is called for it.
     fn command(work: Self::Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError>;
 
-    /// What its output means.
     fn read(work: Self::Work<'_>, output: &Output) -> Result<Reading, ToolError>;
 
-    /// Which of its rules hold.
     fn differences(work: Self::Work<'_>, version: &str, reading: &Reading) -> Vec<Reason>;
 }
 
@@ -99,4 +171,29 @@ impl<A: Adapter> ReferenceTool for A {
     fn reasons(&self, version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
         A::work(experiment).map_or_else(|_| Vec::new(), |work| A::differences(work, version, reading))
     }
+}
+
+/// The rules that explain the difference, or that none does; `chance` says why chance alone suffices. `None` within 5 %.
+pub fn explain(
+    tool: &dyn ReferenceTool,
+    version: &str,
+    experiment: &Experiment,
+    reading: &Reading,
+    ours: f64,
+    chance: Option<&str>,
+) -> Option<String> {
+    if (ours / reading.value - 1.0).abs() <= WORTH_EXPLAINING {
+        return None;
+    }
+    let higher = reading.value > ours;
+    let side = if higher == (reading.metric == MetricName::Latency) { Side::Slower } else { Side::Faster };
+    let reasons = tool.reasons(version, experiment, reading).into_iter();
+    let fitting = reasons.filter(|reason| [side, Side::Either].contains(&reason.rule.makes_it));
+    let said: Vec<String> = fitting.map(|reason| reason.says).collect();
+    Some(if said.is_empty() {
+        let chance = chance.map_or_else(String::new, |words| format!(", and chance may explain it: {words}"));
+        format!("No known rule explains the difference{chance}; equal were {}.", tool.description().equal)
+    } else {
+        format!("{}.", said.join("; "))
+    })
 }

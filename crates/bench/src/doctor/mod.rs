@@ -1,12 +1,9 @@
-//! `assay doctor`: whether numbers taken on this machine now can be trusted, in five seconds, before anything is
-//! measured.
+//! `assay doctor`: checks in five seconds whether results measured now can be trusted.
 //!
-//! It looks at the settings, watches what others do while we do nothing, and runs our own kernel for a moment. What a
-//! row can be warned of is judged by the one table in `model::warning`; what no row can be warned of has its rule in
-//! [`LOOKS`]. It stores nothing and changes nothing.
+//! It reads settings, watches other processes, and runs our own kernel briefly. It stores and changes nothing.
 
-mod looks;
 mod probing;
+mod rules;
 mod settings;
 mod waiting;
 mod watching;
@@ -25,69 +22,63 @@ use sys::clock::{Calibration, Source as TimerSource, monotonic_raw_seconds};
 use crate::references::catalogue;
 use crate::references::detect::Places;
 use crate::runner::{Setting, WorkerCommand};
-pub use looks::{LOOKS, Look, Thresholds};
+
 use model::disk_target::DiskTarget;
 use model::plan::{Plan, Planned};
-pub use waiting::{Host, Source, Waited, wait_until_quiet};
+pub(crate) use waiting::{Host, Source, wait_until_quiet};
 
-/// Seconds after which nothing new is begun, of the five that a diagnosis may take.
+/// Seconds after which nothing new begins.
 const NOTHING_NEW_SECONDS: f64 = 4.6;
-
-/// Seconds that are watched: at most, and at least.
+/// Maximum and minimum seconds of watching.
 const WATCH_SECONDS: [f64; 2] = [2.0, 1.0];
-
-/// Seconds that are kept free after the watching, besides what the probe is expected to take: warm-ups, and workers
-/// that start slowly where others keep the CPUs busy.
+/// Seconds reserved in addition to the probe's own: warm-ups, and workers that start slowly on a busy host.
 const RESERVE_SECONDS: f64 = 0.5;
-
-/// Seconds within which a reference tool must say its version.
 const VERSION_SECONDS: f64 = 0.5;
-
-/// Least time over which the timer is calibrated, which here only shows its kind.
+/// Timer calibration, which only shows its kind here.
 const CALIBRATION: Duration = Duration::from_millis(1);
-
-/// The interface that network rows of one machine go through.
 const LOOPBACK: &str = "lo";
 
-/// What a diagnosis is given.
+/// Input of a diagnosis.
 #[derive(Debug)]
 pub struct Patient {
-    /// How to start workers.
+    /// Starts workers.
     pub worker: WorkerCommand,
     /// This program.
     pub program: Program,
-    /// Where reference tools are looked for.
+    /// Where reference tools are searched.
     pub places: Places,
-    /// The store's directory, in which disks are measured unless another is named.
+    /// The store, where disks are measured by default.
     pub store: Option<PathBuf>,
-    /// `CLOCK_MONOTONIC_RAW` when the program began, in seconds.
+    /// `CLOCK_MONOTONIC_RAW` at program start, in seconds.
     pub began: f64,
 }
 
-/// The names of all checks, in the order in which they are shown: warnings in their table's order, then what else is
-/// looked at.
+/// Names of all checks in display order: warnings first.
 pub fn check_names() -> Vec<&'static str> {
     let warned = WARNINGS.iter().map(|rule| rule.code).filter(|code| probing::concerns(*code));
     let mut names: Vec<&'static str> = warned.map(WarningCode::name).collect();
-    for look in looks::LOOKS {
-        if !names.contains(&look.name) {
-            names.push(look.name);
+    for rule in rules::RULES {
+        if !names.contains(&rule.name) {
+            names.push(rule.name);
         }
     }
     names
 }
 
-/// Examines this machine. Whatever cannot be looked at is told of, and never an error. A signal to stop ends it soon,
-/// and what it says then is worth nothing.
+/// Examines this machine. What cannot be checked is reported as such. After a stop signal the result is meaningless.
 pub fn diagnose(patient: &Patient) -> Diagnosis {
-    // Before anything is watched, so that the tools' own work is not taken for that of others.
+    // Before watching, so that the tools' own CPU time does not count as load.
     let references = catalogue::found(&patient.places, VERSION_SECONDS);
     let machine = machine::discover(&Sysroot::host());
     let disk = patient.store.clone().map(|directory| crate::target::look(directory, false));
     let mut found = found_settings(&machine, disk.as_ref());
     let probe = probing::plan_of(&machine);
     found.extend(watch(patient, disk.as_ref(), probe.as_ref().map_or(0.0, Plan::expected_seconds)));
-    let rows = probe.and_then(|plan| probing::measure(&plan, &setting(patient, &machine, &Declared::default())));
+    let declared = Declared::default();
+    let (worker, program) = (patient.worker.clone(), patient.program.clone());
+    let setting = Setting::new(worker, program, &machine, &declared, patient.began);
+    let setting = Setting { time_budget: Some(NOTHING_NEW_SECONDS), ..setting };
+    let rows = probe.and_then(|plan| probing::measure(&plan, &setting));
     found.extend(probing::checks(&rows));
     let checks = worst_of_each(&found);
     Diagnosis {
@@ -99,7 +90,6 @@ pub fn diagnose(patient: &Patient) -> Diagnosis {
     }
 }
 
-/// The checks of how the machine is set.
 fn found_settings(machine: &Machine, disk: Option<&DiskTarget>) -> Vec<Check> {
     let suite = Suite::embedded("quick").ok();
     let file_bytes =
@@ -119,7 +109,6 @@ fn found_settings(machine: &Machine, disk: Option<&DiskTarget>) -> Vec<Check> {
     })
 }
 
-/// Share of the swap space that is in use; `None` where there is none.
 fn swap_used(meminfo: &str) -> Option<f64> {
     let kilobytes = |key: &str| -> Option<f64> {
         let line = meminfo.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
@@ -129,7 +118,6 @@ fn swap_used(meminfo: &str) -> Option<f64> {
     (total > 0.0).then(|| 1.0 - free / total)
 }
 
-/// What others do meanwhile, while we wait.
 fn watch(patient: &Patient, disk: Option<&DiskTarget>, probe_seconds: f64) -> Vec<Check> {
     let devices = disk.into_iter().flat_map(|disk| &disk.storage.chain).map(|device| device.name.clone());
     let watched = Watched { disks: devices.collect(), interface: Some(LOOPBACK.to_owned()) };
@@ -141,38 +129,17 @@ fn watch(patient: &Patient, disk: Option<&DiskTarget>, probe_seconds: f64) -> Ve
     watching::checks(&before, &after)
 }
 
-fn setting<'a>(patient: &Patient, machine: &'a Machine, declared: &'a Declared) -> Setting<'a> {
-    Setting {
-        worker: patient.worker.clone(),
-        machine,
-        declared,
-        program: patient.program.clone(),
-        id: String::new(),
-        time_budget: Some(NOTHING_NEW_SECONDS),
-        write_budget: None,
-        repeats_fill_budget: false,
-        wait_quiet: None,
-        began: patient.began,
-        verify_only: false,
-        disk: None,
-        places: Places::default(),
-        stored: false,
-        server: None,
-    }
-}
-
-/// One check of each name, in the fixed order: the worst that was found; of equals the one with a figure that a rule
-/// judged, else the first.
+/// The worst check of each name, in display order; among equals the one with advice.
 fn worst_of_each(found: &[Check]) -> Vec<Check> {
     let worst = |name: &&'static str| {
         let of_name = found.iter().filter(|check| check.code == *name);
-        let better_told = |one: &Check, other: &Check| {
+        let is_worse = |one: &Check, other: &Check| {
             let rank = |check: &Check| (check.status, !check.advice.is_empty());
             rank(other) > rank(one)
         };
-        of_name.cloned().reduce(|worst, check| if better_told(&worst, &check) { check } else { worst })
+        of_name.cloned().reduce(|worst, check| if is_worse(&worst, &check) { check } else { worst })
     };
-    let unseen = |name: &str| looks::told(name, "Not looked at: the probe has not come so far.");
+    let unseen = |name: &str| rules::passed(name, "Not checked: the probe did not get that far.");
     check_names().iter().map(|name| worst(name).unwrap_or_else(|| unseen(name))).collect()
 }
 
@@ -185,26 +152,26 @@ mod tests {
         let names = check_names();
         for name in &names {
             assert_eq!(names.iter().filter(|other| other == &name).count(), 1, "{name}");
-            let known = name.parse::<WarningCode>().is_ok() || looks::Look::find(name).is_some();
+            let known = name.parse::<WarningCode>().is_ok() || rules::Rule::find(name).is_some();
             assert!(known, "{name}");
         }
         assert!(names.len() > 30 && names[0] == "debug_build" && names.contains(&"io_uring"), "{names:?}");
     }
 
     #[test]
-    fn the_worst_of_a_name_is_told_and_none_is_missing() {
+    fn the_worst_check_of_a_name_is_reported_and_none_is_missing() {
         let found = [
-            looks::told("steal", "Nothing."),
-            looks::judged(WarningCode::Steal, 0.5, "Much."),
-            looks::judged(WarningCode::Steal, 0.01, "Some."),
-            looks::judged(WarningCode::Governor, 1.0, "Slow."),
-            looks::told("governor", "Fine."),
+            rules::passed("steal", "Nothing."),
+            rules::judged(WarningCode::Steal, 0.5, "Much."),
+            rules::judged(WarningCode::Steal, 0.01, "Some."),
+            rules::judged(WarningCode::Governor, 1.0, "Slow."),
+            rules::passed("governor", "Fine."),
         ];
         let checks = worst_of_each(&found);
         assert_eq!(checks.iter().map(|check| check.code.as_str()).collect::<Vec<_>>(), check_names());
         let text = |code: &str| checks.iter().find(|check| check.code == code).unwrap().text.clone();
         assert!(text("steal").starts_with("Much.") && text("governor").starts_with("Slow."));
-        assert!(text("io_uring").starts_with("Not looked at"));
+        assert!(text("io_uring").starts_with("Not checked"));
     }
 
     #[test]

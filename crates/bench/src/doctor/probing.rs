@@ -1,7 +1,6 @@
-//! What a row sees just now: our own kernel for a moment, on all cores and on one, by the machinery of every run.
+//! Runs our own kernel briefly, on one core and on all, and turns the warnings of its results into checks.
 //!
-//! The warnings of those rows become checks as they are, so that the doctor and the grades cannot disagree. Warnings
-//! about the samples say nothing of the machine: there are too few of them on purpose.
+//! Warnings about the samples are left out: there are few on purpose.
 
 use areas::cpu::CpuChoice;
 use areas::{IsaChoice, Request, Threads, cpu, plan};
@@ -12,29 +11,21 @@ use model::machine::Machine;
 use model::number::percent_tenths as percent;
 use model::warning::{Cause, Warning, WarningCode};
 
-use super::looks::{looked, of_warning, told};
-use crate::runner::{self, Event, Setting, Watcher};
+use super::rules::{by_rule, of_warning, passed};
+use crate::runner::{self, Setting, Unwatched};
 use model::plan::Plan;
 
-/// Length of a sample on all cores, and on one, in seconds.
+/// Sample lengths on all cores and on one.
 const ALL_SECONDS: f64 = 0.2;
 const ONE_SECONDS: f64 = 0.08;
-
-/// Samples of a row: enough for a first and a last third of the clock. Under a quota they are longer, so there are
-/// fewer.
+/// Samples: enough to compare the clock of the first and last third; fewer, longer ones under a quota.
 const SAMPLES: u32 = 6;
 const SAMPLES_UNDER_QUOTA: u32 = 3;
-
-/// The least and the most warm-up of a launch, in seconds: the clock rises in tens of milliseconds.
+/// Minimum and maximum warm-up: the clock rises within tens of milliseconds.
 const WARM_UP_SECONDS: [f64; 2] = [0.04, 0.12];
-
-/// Samples per launch: each launch costs time of its own.
 const PER_LAUNCH: u32 = 3;
 
-/// The rows of the probe here: FP64 multiply-add with the widest vectors.
-///
-/// # Errors
-/// One sentence: this CPU has no kernel for it.
+/// The probe's plan: FP64 multiply-add with the widest vectors.
 pub(super) fn plan_of(machine: &Machine) -> Result<Plan, String> {
     let (op, elements, isa) = (vec![CpuOp::Fma], vec![Element::Fp64], vec![IsaChoice::Vector]);
     let choice = CpuChoice { op, elements, isa, ..CpuChoice::default() };
@@ -44,12 +35,12 @@ pub(super) fn plan_of(machine: &Machine) -> Result<Plan, String> {
     let mut plan = plan(&request, machine).map_err(|error| error.to_string())?;
     let under_quota =
         plan.rows.iter().any(|row| machine.cpu.quota_cpus.is_some_and(|cpus| cpus < row.cpus.len() as f64));
-    // So many and no more: what is disturbed is told of and not repeated.
+    // Exactly this many: disturbed process runs are reported, not repeated.
     plan.repeat = Some(if under_quota { SAMPLES_UNDER_QUOTA } else { SAMPLES });
     (plan.sessions, plan.repeat_share) = (1, 0.0);
     for row in &mut plan.rows {
         let seconds = if row.cpus.len() > 1 { ALL_SECONDS } else { ONE_SECONDS };
-        // Under a quota the plan's own length spans whole periods.
+        // Under a quota the planned length spans whole periods.
         row.sampling.sample_seconds = if under_quota { row.sampling.sample_seconds } else { seconds };
         row.sampling.per_launch = PER_LAUNCH;
         row.sampling.warm_up_seconds = WARM_UP_SECONDS;
@@ -57,27 +48,14 @@ pub(super) fn plan_of(machine: &Machine) -> Result<Plan, String> {
     Ok(plan)
 }
 
-/// Nobody watches.
-struct Unwatched;
-
-impl Watcher for Unwatched {
-    fn event(&mut self, _: Event<'_>) {}
-}
-
-/// Carries out the probe; the rows as a run would document them.
-///
-/// # Errors
-/// One sentence: it cannot be carried out at all.
 pub(super) fn measure(plan: &Plan, setting: &Setting<'_>) -> Result<Vec<Row>, String> {
     runner::run(plan, setting, None, &mut Unwatched).map(|finished| finished.document.experiments)
 }
 
-/// Whether a warning says something of the machine just now.
 pub(super) fn concerns(code: WarningCode) -> bool {
     matches!(code.rule().cause, Cause::Others | Cause::Setting)
 }
 
-/// The checks of what the probe's rows saw.
 pub(super) fn checks(rows: &Result<Vec<Row>, String>) -> Vec<Check> {
     let rows = match rows {
         Ok(rows) => rows,
@@ -94,58 +72,61 @@ pub(super) fn checks(rows: &Result<Vec<Row>, String>) -> Vec<Check> {
 }
 
 fn failed(reason: &str) -> Check {
-    looked("probe", 1.0, &format!("Our own kernel could not be run: {}.", reason.trim_end_matches('.')))
+    by_rule("probe", 1.0, &format!("The probe benchmark failed: {}.", reason.trim_end_matches('.')))
 }
 
-/// Whether every row was measured, and its results were right.
 fn probe(rows: &[Row]) -> Check {
     let reason = |row: &Row| match row.reason.as_deref() {
-        Some(runner::TIME_BUDGET) => "the machine left it no time within five seconds".to_owned(),
+        Some(runner::TIME_BUDGET) => "it did not finish within five seconds".to_owned(),
         Some(reason) => reason.to_owned(),
-        None => "no reason was given".to_owned(),
+        None => "unknown reason".to_owned(),
     };
     match rows.iter().find(|row| row.status != Status::Ok) {
         Some(row) => failed(&reason(row)),
-        None if rows.is_empty() => failed("there is none for this CPU"),
+        None if rows.is_empty() => failed("none exists for this CPU"),
         None => {
             let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
-            looked("probe", 0.0, &format!("Our own kernel ran and computed what it should ({}).", ids.join(", ")))
+            by_rule(
+                "probe",
+                0.0,
+                &format!("The probe benchmark ran, and its results are correct ({}).", ids.join(", ")),
+            )
         }
     }
 }
 
-/// What the rows saw where none of them was warned, each with the worst figure.
+/// Checks without a warning, with the worst value.
 fn in_order(conditions: &[&Conditions]) -> Vec<Check> {
     let most = |of: fn(&Conditions) -> Option<f64>| conditions.iter().filter_map(|one| of(one)).reduce(f64::max);
     let check = |code: WarningCode, figure: Option<f64>, sentence: &dyn Fn(f64) -> String| {
-        // Each loss is blamed on its cause: what would be worth a warning and got none is another's doing.
+        // Each loss is attributed to one cause: a value at warning level without a warning has another cause.
         let blamed = figure.zip(code.rule().b).is_some_and(|(figure, least)| figure >= least);
-        let end = if blamed { " That has another cause, which is told." } else { "" };
-        figure.map(|figure| told(code.name(), &format!("{}{end}", sentence(figure))))
+        let end = if blamed { " Another check reports the cause." } else { "" };
+        figure.map(|figure| passed(code.name(), &format!("{}{end}", sentence(figure))))
     };
     let switches = conditions.iter().filter_map(|one| one.involuntary_switches).sum::<u64>();
     let measured = (!conditions.is_empty()).then_some(0.0);
     let not_ours = most(|one| one.least_cpu_share.or(one.cpu_share).map(|share| (1.0 - share).max(0.0)));
     let checks = [
         check(WarningCode::CpuShared, not_ours, &|share| {
-            format!("Our threads had their CPUs for {} of the time.", percent(1.0 - share))
+            format!("Our threads had a CPU for {} of the time.", percent(1.0 - share))
         }),
         check(WarningCode::VcpuShared, most(|one| one.lost_share), &|share| {
-            format!("{} of the rate was lost in all.", percent(share))
+            format!("Interference took {} of the rate.", percent(share))
         }),
         check(WarningCode::TimeLost, most(|one| one.lost_in_gaps), &|share| {
-            format!("{} of the time was lost in gaps.", percent(share))
+            format!("Gaps took {} of the time.", percent(share))
         }),
         check(WarningCode::ClockChainsDisagree, most(|one| one.clock_disagreement), &|share| {
             format!("The two clock chains agree within {}.", percent(share))
         }),
-        check(WarningCode::ClockMoved, measured, &|_| "The clock stayed as it was.".to_owned()),
+        check(WarningCode::ClockMoved, measured, &|_| "The CPU clock was constant.".to_owned()),
         check(WarningCode::Migrated, measured, &|_| "Our threads stayed on their CPUs.".to_owned()),
         check(WarningCode::InvoluntarySwitches, measured, &|_| {
-            format!("Our threads lost their CPUs {switches} times.")
+            format!("The kernel preempted our threads {switches} times.")
         }),
         check(WarningCode::DisturbedBlocks, measured, &|_| {
-            "No launch was disturbed so much that a run would repeat it.".to_owned()
+            "No process run was disturbed enough to be repeated.".to_owned()
         }),
     ];
     checks.into_iter().flatten().collect()

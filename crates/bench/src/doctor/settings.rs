@@ -1,7 +1,6 @@
-//! How the machine is set up just now: checks from facts that do not change by themselves.
+//! Checks of the machine's settings, which do not change by themselves. Pure.
 //!
-//! Pure. What can be measured here is asked of the quick suite's own plan, so that the doctor foresees what a run would
-//! do, and nothing else.
+//! What can be measured here is taken from the quick suite's plan.
 
 use model::doctor::Check;
 use model::machine::Machine;
@@ -9,34 +8,27 @@ use model::number::{percent_whole as percent, size_rounded as rounded};
 use model::surroundings::{IDLE_NICE, Settings};
 use model::warning::WarningCode;
 
-use super::looks::{judged, looked, remark, told};
+use super::rules::{by_rule, judged, passed, remark};
 use model::disk_target::DiskTarget;
 use model::plan::Planned;
 
-/// Clock sources that are read without leaving the processor, or by a page that the hypervisor keeps: `tsc` on bare
-/// metal, the others in guests (Linux, `arch/x86/entry/vdso/vma.c` and `include/clocksource/`).
+/// Clock sources read without a system call: `tsc` on bare metal, the others in guests (Linux, `arch/x86/entry/vdso/vma.c`
+/// and `include/clocksource/`).
 const FAST_CLOCK_SOURCES: &[&str] = &["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
 
-/// All that is known before anything is watched.
 #[derive(Debug)]
 pub(super) struct Facts<'a> {
-    /// The machine.
     pub(super) machine: &'a Machine,
-    /// How it and this process are set.
     pub(super) settings: &'a Settings,
-    /// The rows of the quick suite here.
+    /// The quick suite's benchmarks here.
     pub(super) rows: &'a [Planned],
-    /// Where disks would be measured.
     pub(super) disk: Option<&'a DiskTarget>,
-    /// Bytes that the quick suite wants for its test file.
     pub(super) file_bytes: u64,
-    /// Whether the time-stamp counter can be used.
     pub(super) counter: bool,
-    /// Share of the swap space that is in use.
+    /// Used share of the swap space.
     pub(super) swap_used: Option<f64>,
 }
 
-/// Every check of a setting.
 pub(super) fn checks(facts: &Facts<'_>) -> Vec<Check> {
     let mut checks = vec![debug_build(), quota(facts), timer(facts)];
     checks.extend(processor(facts));
@@ -45,7 +37,6 @@ pub(super) fn checks(facts: &Facts<'_>) -> Vec<Check> {
     checks
 }
 
-/// 1 where something is so, for rules of such figures.
 fn flag(is_so: bool) -> f64 {
     f64::from(u8::from(is_so))
 }
@@ -54,22 +45,22 @@ fn debug_build() -> Check {
     if cfg!(debug_assertions) {
         judged(WarningCode::DebugBuild, 1.0, "This is a debug build.")
     } else {
-        told(WarningCode::DebugBuild.name(), "This is a release build.")
+        passed(WarningCode::DebugBuild.name(), "This is a release build.")
     }
 }
 
-/// Whether a quota stops threads is the probe's to see; here is only whether there is one.
+/// Only the probe shows whether the quota stops threads.
 fn quota(facts: &Facts<'_>) -> Check {
     let seen = match facts.machine.cpu.quota_cpus {
-        Some(cpus) => format!("A control group's quota of {cpus} CPUs is set."),
-        None => "No control group limits the CPUs' time.".to_owned(),
+        Some(cpus) => format!("A control group limits CPU time to {cpus} CPUs."),
+        None => "No control group limits CPU time.".to_owned(),
     };
-    told(WarningCode::CpuQuota.name(), &seen)
+    passed(WarningCode::CpuQuota.name(), &seen)
 }
 
 fn timer(facts: &Facts<'_>) -> Check {
     let seen = if facts.counter {
-        "The time-stamp counter is there and invariant."
+        "The time-stamp counter is available and invariant."
     } else {
         "The time-stamp counter is missing or not invariant."
     };
@@ -80,16 +71,16 @@ fn processor(facts: &Facts<'_>) -> Vec<Check> {
     let cpu = &facts.machine.cpu;
     let source = facts.machine.os.clocksource.as_deref();
     let clock_source = source.map_or_else(
-        || told("clock_source", "Not known: this kernel does not show its clock source."),
+        || passed("clock_source", "Unknown: the kernel does not report its clock source."),
         |source| {
             let slow = flag(!FAST_CLOCK_SOURCES.contains(&source));
-            looked("clock_source", slow, &format!("The kernel's clock source is {source}."))
+            by_rule("clock_source", slow, &format!("The kernel's clock source is {source}."))
         },
     );
     let siblings = cpu.topology.iter().map(|place| place.siblings.len()).max().unwrap_or(0);
     let smt = match siblings {
-        0 => told("smt_siblings", "Not known: this kernel does not show which CPUs share a core."),
-        1 => looked("smt_siblings", 1.0, "Each core shows one hardware thread."),
+        0 => passed("smt_siblings", "Unknown: the kernel does not report which CPUs share a core."),
+        1 => by_rule("smt_siblings", 1.0, "Each core shows one hardware thread."),
         more => remark("smt_siblings", more as f64, &format!("Each core has {more} hardware threads.")),
     };
     let mut checks = vec![clock_source, smt];
@@ -102,32 +93,28 @@ fn processor(facts: &Facts<'_>) -> Vec<Check> {
 fn priority(nice: Option<i32>) -> Check {
     let code = WarningCode::LowPriority;
     match nice {
-        None => told(code.name(), "Not known: this kernel does not show the priority of this program."),
-        Some(IDLE_NICE) => {
-            judged(code, f64::from(IDLE_NICE), "The program runs when nobody else wants to (idle policy).")
-        }
+        None => passed(code.name(), "Unknown: the kernel does not report the priority of this program."),
+        Some(IDLE_NICE) => judged(code, f64::from(IDLE_NICE), "The program runs only on idle CPUs (idle policy)."),
         Some(nice) => judged(code, f64::from(nice), &format!("The program's nice value is {nice}.")),
     }
 }
 
-/// CPUs that only we may not use, and those that are switched off.
 fn cpus(settings: &Settings) -> Vec<Check> {
     let (allowed, online) = (settings.allowed_cpus.len(), settings.online_cpus.len());
     let affinity = match settings.cpus_withheld() {
-        None => told(WarningCode::Affinity.name(), "Not known: this kernel does not show which CPUs may be used."),
+        None => passed(WarningCode::Affinity.name(), "Unknown: the kernel does not report which CPUs may be used."),
         Some(share) => judged(WarningCode::Affinity, share, &format!("{} may be used.", part(allowed, online))),
     };
     let offline = match settings.cpus_offline() {
-        None => told(WarningCode::CpusOffline.name(), "Not known: this kernel does not show which CPUs are online."),
+        None => passed(WarningCode::CpusOffline.name(), "Unknown: the kernel does not report which CPUs are online."),
         Some(share) => {
             let there = online + settings.offline_cpus().len();
-            judged(WarningCode::CpusOffline, share, &format!("{} are switched on.", part(online, there)))
+            judged(WarningCode::CpusOffline, share, &format!("{} are online.", part(online, there)))
         }
     };
     vec![affinity, offline]
 }
 
-/// So many CPUs of so many.
 fn part(some: usize, all: usize) -> String {
     if some == all { format!("All CPUs ({all})") } else { format!("{some} of {all} CPUs") }
 }
@@ -135,15 +122,16 @@ fn part(some: usize, all: usize) -> String {
 fn clock_settings(settings: &Settings) -> Vec<Check> {
     let slow = settings.slow_governors();
     let governor = match settings.governors.join(", ") {
-        none if none.is_empty() => {
-            told(WarningCode::Governor.name(), "Not known: no governor is shown; firmware or a hypervisor may decide.")
-        }
-        all if slow.is_empty() => told(WarningCode::Governor.name(), &format!("The governor is {all}.")),
+        none if none.is_empty() => passed(
+            WarningCode::Governor.name(),
+            "Unknown: the kernel reports no governor; firmware or a hypervisor may control the clock.",
+        ),
+        all if slow.is_empty() => passed(WarningCode::Governor.name(), &format!("The governor is {all}.")),
         _ => judged(WarningCode::Governor, 1.0, &format!("The governor is {}.", slow.join(", "))),
     };
     let turbo = match settings.turbo {
-        None => told(WarningCode::TurboOff.name(), "Not known: no switch of the turbo is shown."),
-        Some(true) => told(WarningCode::TurboOff.name(), "Turbo is allowed."),
+        None => passed(WarningCode::TurboOff.name(), "Unknown: the kernel reports no turbo setting."),
+        Some(true) => passed(WarningCode::TurboOff.name(), "Turbo is allowed."),
         Some(false) => judged(WarningCode::TurboOff, 1.0, "Turbo is switched off."),
     };
     vec![governor, turbo]
@@ -153,78 +141,80 @@ fn memory(facts: &Facts<'_>) -> Vec<Check> {
     let memory = &facts.machine.memory;
     let largest = facts.rows.iter().filter_map(|row| Some(row.experiment.memory()?.working_set)).max();
     let limit = match facts.settings.memory_limit_below_machine() {
-        None => told(WarningCode::MemoryLimit.name(), "No control group limits the memory."),
+        None => passed(WarningCode::MemoryLimit.name(), "No control group limits memory."),
         Some(limit) => {
             let needed = largest.unwrap_or(0) as f64 / limit.max(1) as f64;
-            let seen =
-                format!("A control group allows {}; memory rows take {} of it.", rounded(limit), percent(needed));
+            let seen = format!(
+                "A control group limits memory to {}; memory benchmarks use {} of it.",
+                rounded(limit),
+                percent(needed)
+            );
             judged(WarningCode::MemoryLimit, needed, &seen)
         }
     };
     let swap = match facts.swap_used {
-        None => told("swap_in_use", "There is no swap space."),
-        Some(share) => looked("swap_in_use", share, &format!("{} of the swap space is in use.", percent(share))),
+        None => passed("swap_in_use", "No swap space is configured."),
+        Some(share) => by_rule("swap_in_use", share, &format!("{} of the swap space is in use.", percent(share))),
     };
     let huge = match memory.huge_pages.transparent.as_deref() {
-        None => told("huge_pages", "Not known: this kernel does not show whether it gives huge pages."),
+        None => passed("huge_pages", "Unknown: the kernel does not report its huge page setting."),
         Some(state) => {
-            let seen = format!("The kernel gives transparent huge pages: {state}.");
-            looked("huge_pages", flag(state == "never"), &seen)
+            let seen = format!("Transparent huge pages are set to {state}.");
+            by_rule("huge_pages", flag(state == "never"), &seen)
         }
     };
     vec![limit, huge, swap, free_memory(facts, largest)]
 }
 
-/// Whether memory leaves room for working sets that caches cannot hold: what the plan warns of.
 fn free_memory(facts: &Facts<'_>, largest: Option<u64>) -> Check {
-    let Some(largest) = largest else { return told("free_memory", "Not known: no row of the plan needs memory.") };
+    let Some(largest) = largest else { return passed("free_memory", "Not checked: no planned benchmark uses memory.") };
     let cached = facts.rows.iter().flat_map(|row| &row.warnings);
     let cached = cached.filter(|warning| warning.code == WarningCode::PossiblyCached);
     let figure = cached.filter_map(|warning| warning.figure).fold(0.0, f64::max);
     let available =
-        facts.machine.memory.available_bytes.map(|bytes| format!("{} of memory are free; ", rounded(bytes)));
-    let seen = format!("{}working sets take {}.", available.unwrap_or_default(), rounded(largest));
-    looked("free_memory", figure, &seen)
+        facts.machine.memory.available_bytes.map(|bytes| format!("{} of memory are free, and ", rounded(bytes)));
+    let seen = format!("{}working sets need {}.", available.unwrap_or_default(), rounded(largest));
+    by_rule("free_memory", figure, &seen)
 }
 
-/// Where disks would be measured. Without a directory there is nothing to look at but `io_uring`.
+/// Without a directory only direct I/O is checked.
 fn disk(facts: &Facts<'_>) -> Vec<Check> {
     let Some(disk) = facts.disk else {
-        let why = "No directory for the store is known: neither ASSAY_STORE nor XDG_DATA_HOME nor HOME is set.";
-        return vec![told("store_room", why), looked("direct_io", 1.0, why)];
+        let why = "The store has no directory: ASSAY_STORE, XDG_DATA_HOME and HOME are unset.";
+        return vec![passed("store_room", why), by_rule("direct_io", 1.0, why)];
     };
     let place = disk.directory.display();
     let behind = disk.storage.filesystem.as_deref().unwrap_or("an unknown file system");
     let direct = match (&disk.obstacle, &disk.no_direct) {
-        (Some(obstacle), _) => looked("direct_io", 1.0, &sentence(obstacle)),
-        (None, Some(why)) => looked("direct_io", 1.0, &format!("'{place}' on {behind} has no direct I/O: {why}.")),
-        (None, None) => looked("direct_io", 0.0, &format!("'{place}' on {behind} takes direct I/O.")),
+        (Some(obstacle), _) => by_rule("direct_io", 1.0, &sentence(obstacle)),
+        (None, Some(why)) => {
+            by_rule("direct_io", 1.0, &format!("'{place}' on {behind} does not support direct I/O: {why}."))
+        }
+        (None, None) => by_rule("direct_io", 0.0, &format!("'{place}' on {behind} supports direct I/O.")),
     };
     let uring = match &disk.no_io_uring {
-        Some(why) => remark("io_uring", 1.0, &format!("io_uring cannot be had: {why}.")),
-        None => looked("io_uring", 0.0, "io_uring can be used."),
+        Some(why) => remark("io_uring", 1.0, &format!("io_uring is not available: {why}.")),
+        None => by_rule("io_uring", 0.0, "io_uring is available."),
     };
     vec![room(facts, disk), direct, uring]
 }
 
-/// Whether the test file of the plan is as large as the suite wants it.
 fn room(facts: &Facts<'_>, disk: &DiskTarget) -> Check {
     if disk.obstacle.is_some() || disk.no_direct.is_some() {
-        return told("store_room", "Not looked at: disk rows are impossible there.");
+        return passed("store_room", "Not checked: disk benchmarks cannot run there.");
     }
     let sizes = facts.rows.iter().filter_map(|row| {
         let size = row.experiment.disk()?.size;
         Some(if row.obstacle.is_some() { 0 } else { size })
     });
-    let size = sizes.min();
-    let Some(size) = size else { return told("store_room", "Not known: no row of the plan needs a disk.") };
+    let Some(size) = sizes.min() else { return passed("store_room", "Not checked: no planned benchmark uses a disk.") };
     let missing = 1.0 - (size as f64 / facts.file_bytes.max(1) as f64).min(1.0);
     let free = rounded(disk.available_bytes);
-    let seen = format!("'{}' has {free} left; disk rows take {}.", disk.directory.display(), rounded(size));
-    looked("store_room", missing, &seen)
+    let seen = format!("'{}' has {free} free; disk benchmarks use {}.", disk.directory.display(), rounded(size));
+    by_rule("store_room", missing, &seen)
 }
 
-/// A text as a sentence of its own.
+/// A text with a capital letter and a full stop.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
@@ -239,7 +229,6 @@ mod tests {
     use areas::{Request, Suite, plan};
     use model::doctor::CheckStatus;
 
-    /// A machine of two CPUs that is set up well.
     fn well() -> Machine {
         let mut machine = machine_with_cpus(2);
         machine.os.clocksource = Some("tsc".into());
@@ -292,14 +281,13 @@ mod tests {
         checks(&facts)
     }
 
-    /// What is not in order, but for the debug build of the tests.
+    /// Checks that are not ok, apart from the debug build of the tests.
     fn found(checks: Vec<Check>) -> Vec<(String, CheckStatus)> {
         let not_ok = checks.into_iter().filter(|check| check.status != CheckStatus::Ok);
         let of_ours = not_ok.filter(|check| check.code != WarningCode::DebugBuild.name());
         of_ours.map(|check| (check.code, check.status)).collect()
     }
 
-    /// The same of a good machine of which one thing was changed.
     fn of_machine(change: impl FnOnce(&mut Machine)) -> Vec<(String, CheckStatus)> {
         let mut machine = well();
         change(&mut machine);
@@ -352,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn governor_and_turbo_are_told_with_their_command_and_not_held_against_the_machine() {
+    fn governor_and_turbo_are_reported_with_advice_but_do_not_fail() {
         let slow = Settings { governors: vec!["powersave".into()], turbo: Some(false), ..settings_of_two() };
         let checks = all(&well(), &slow, Some(&target()), |_| {});
         let advice = |code: &str| checks.iter().find(|check| check.code == code).unwrap().advice.clone();
@@ -361,9 +349,9 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_shows_nothing_is_told_of_and_not_accused() {
+    fn unknown_settings_are_reported_and_do_not_fail() {
         let checks = all(&machine_with_cpus(2), &Settings::default(), Some(&target()), |_| {});
-        let unknown = checks.iter().filter(|check| check.text.starts_with("Not known")).count();
+        let unknown = checks.iter().filter(|check| check.text.starts_with("Unknown")).count();
         assert_eq!(unknown, 7, "{checks:#?}");
         assert!(found(checks).is_empty());
     }

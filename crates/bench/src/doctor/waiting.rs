@@ -1,7 +1,5 @@
-//! Waiting for a quiet machine before a launch (`--wait-quiet`).
-//!
-//! Quiet is when nothing that others do would leave a row below grade A. Only what comes and goes is waited for: a
-//! setting stays as it is however long one waits.
+//! Waits for a quiet machine before a process run (`--wait-quiet`): until no other process would lower the confidence.
+//! Settings are not waited for.
 
 use std::time::Duration;
 
@@ -11,48 +9,37 @@ use model::surroundings::Surroundings;
 
 use super::watching::others;
 
-/// Seconds between two looks. A tick of the kernel's counts is 10 ms, so that 25 of them lie in between.
+/// Seconds between two looks: 25 ticks of the kernel's counters.
 const LOOK_SECONDS: f64 = 0.25;
-
-/// Looks in a row without anything in between that must follow a disturbance: what pauses for a moment is not over.
+/// Quiet looks required after a disturbance, which may only pause.
 const QUIET_LOOKS: u32 = 2;
-
-/// Seconds a signal to stop may go unnoticed.
 const PAUSE_SECONDS: f64 = 0.05;
 
-/// What came of waiting.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Waited {
-    /// Seconds spent.
-    pub seconds: f64,
-    /// Whether the machine is quiet now.
-    pub quiet: bool,
-    /// What others did last, in a sentence, if it was not quiet all along.
-    pub because: Option<String>,
+pub(crate) struct Waited {
+    pub(crate) seconds: f64,
+    pub(crate) quiet: bool,
+    /// The last disturbance, in a sentence.
+    pub(crate) because: Option<String>,
 }
 
-/// Where the machine is looked at.
-pub trait Source {
-    /// What the kernel counts now.
+/// The machine that is watched.
+pub(crate) trait Source {
     fn look(&mut self) -> Surroundings;
 
-    /// Lets so many seconds pass.
     fn pause(&mut self, seconds: f64);
 
-    /// Whether somebody wants us to stop.
     fn is_stopped(&self) -> bool;
 }
 
-/// This machine.
 #[derive(Debug)]
-pub struct Host {
+pub(crate) struct Host {
     root: Sysroot,
     watched: Watched,
 }
 
 impl Host {
-    /// This machine, with these disks and this interface.
-    pub fn watching(watched: Watched) -> Self {
+    pub(crate) fn watching(watched: Watched) -> Self {
         Self { root: Sysroot::host(), watched }
     }
 }
@@ -71,9 +58,8 @@ impl Source for Host {
     }
 }
 
-/// Waits until the machine is quiet, for about so many seconds at most; looks once even where there is no time to wait.
-/// A signal to stop ends it at once.
-pub fn wait_until_quiet(limit_seconds: f64, source: &mut dyn Source) -> Waited {
+/// Waits until the machine is quiet, at most about this long. Looks at least once; a stop signal ends it.
+pub(crate) fn wait_until_quiet(limit_seconds: f64, source: &mut dyn Source) -> Waited {
     let began = source.look();
     let mut before = began.clone();
     let mut because: Option<String> = None;
@@ -93,7 +79,7 @@ pub fn wait_until_quiet(limit_seconds: f64, source: &mut dyn Source) -> Waited {
     }
 }
 
-/// A look after so many seconds, or the one that is just possible when we are to stop.
+/// A look after this time, or at a stop signal.
 pub(super) fn look_after(seconds: f64, source: &mut dyn Source) -> Surroundings {
     let mut left = seconds;
     while left > 0.0 && !source.is_stopped() {
@@ -103,7 +89,6 @@ pub(super) fn look_after(seconds: f64, source: &mut dyn Source) -> Surroundings 
     source.look()
 }
 
-/// The worst that others did in between, in a sentence.
 fn disturbance(before: &Surroundings, after: &Surroundings) -> Option<String> {
     let found = others(before, after).into_iter().filter(|check| check.status != CheckStatus::Ok);
     found.reduce(|worst, check| if check.status > worst.status { check } else { worst }).map(|check| check.text)
@@ -114,7 +99,7 @@ mod tests {
     use super::super::watching::tests::quiet_at;
     use super::*;
 
-    /// A machine whose others use all of a CPU until this moment.
+    /// A machine with one CPU busy until this moment.
     struct Played {
         now: f64,
         busy_until: f64,
@@ -150,11 +135,11 @@ mod tests {
     }
 
     #[test]
-    fn a_disturbance_is_waited_out_and_told_of() {
+    fn a_disturbance_is_waited_out_and_reported() {
         let waited = wait_until_quiet(60.0, &mut Played::busy_until(5.0));
         assert!(waited.quiet, "{waited:?}");
         assert!((5.0..7.0).contains(&waited.seconds), "{waited:?}");
-        assert!(waited.because.unwrap().starts_with("Others used"));
+        assert!(waited.because.unwrap().starts_with("Other processes used"));
     }
 
     #[test]

@@ -1,37 +1,31 @@
-//! What others did to the machine while we did nothing: checks from two looks at the kernel's counts.
-//!
-//! Pure. How long lies between the looks, and what we ourselves did in between, is the caller's business.
+//! What other processes did while we were idle: checks from two looks at the kernel's counters. Pure.
 
 use model::doctor::Check;
 use model::number::{UnitScale, byte_rate, percent_tenths as percent};
 use model::surroundings::Surroundings;
 use model::warning::WarningCode;
 
-use super::looks::{judged, looked, told};
+use super::rules::{by_rule, judged, passed};
 
-/// Resolution of the counts in /proc/stat: `USER_HZ`.
+/// Resolution of /proc/stat: `USER_HZ`.
 const TICK_SECONDS: f64 = 0.01;
-
-/// What a difference of two such counts can be too large by, in ticks. Load is the sum of two of them.
+/// Possible error of a difference, in ticks; load is the sum of two counters.
 const LOAD_TICKS: f64 = 2.0;
 const STEAL_TICKS: f64 = 1.0;
-
-/// Bytes that a file system writes of its own accord at a time: a commit of its journal, times of files. Seen of ext4:
-/// up to 200 KiB.
+/// A file system's own writes: journal commits, times of files. ext4 writes up to 200 KiB.
 const JOURNAL_BYTES: u64 = 256 << 10;
 
 fn unknown(what: &str) -> String {
-    format!("Not known: this kernel does not show {what}.")
+    format!("Unknown: the kernel does not report {what}.")
 }
 
-/// What changed between the two looks, as checks, in a fixed order: one per thing that can be watched.
 pub(super) fn checks(before: &Surroundings, after: &Surroundings) -> Vec<Check> {
     let mut checks = others(before, after);
     checks.extend(pressure(before, after));
     checks
 }
 
-/// What has a warning of rows, or its name: what comes and goes with others, and is worth waiting for.
+/// Changes that come and go with other processes, so that waiting helps.
 pub(super) fn others(before: &Surroundings, after: &Surroundings) -> Vec<Check> {
     let change = after.since(before);
     let room = change.seconds * f64::from(after.cpus.max(1));
@@ -43,13 +37,13 @@ pub(super) fn others(before: &Surroundings, after: &Surroundings) -> Vec<Check> 
         |bytes: Option<u64>| bytes.filter(|_| change.seconds > 0.0).map(|bytes| bytes as f64 / change.seconds);
     vec![
         of(WarningCode::Steal, steal, "stolen time", |share| {
-            format!("{} of the CPUs' time was stolen.", percent(share))
+            format!("The hypervisor stole {} of the CPU time.", percent(share))
         }),
         of(WarningCode::OtherLoad, load, "the CPUs' time", |share| {
-            format!("Others used {} of the CPUs' time while nothing was measured.", percent(share))
+            format!("Other processes used {} of the CPU time while no benchmark ran.", percent(share))
         }),
         of(WarningCode::Swapping, change.swapped_bytes_per_second, "swapping", |rate| {
-            format!("{} were moved to or from swap.", rate_in_words(rate))
+            format!("The kernel swapped {} in or out.", rate_in_words(rate))
         }),
         events(WarningCode::ThermalLimit, change.thermal_events, "too hot"),
         events(WarningCode::PowerLimit, change.power_events, "at its power limit"),
@@ -58,13 +52,12 @@ pub(super) fn others(before: &Surroundings, after: &Surroundings) -> Vec<Check> 
     ]
 }
 
-/// A rate in words.
 fn rate_in_words(rate: f64) -> String {
     if rate >= 1e6 { byte_rate(rate) } else { UnitScale::KILOBYTES_PER_SECOND.fixed(rate, 0) }
 }
 
 fn of(code: WarningCode, figure: Option<f64>, what: &str, sentence: impl FnOnce(f64) -> String) -> Check {
-    figure.map_or_else(|| told(code.name(), &unknown(what)), |figure| judged(code, figure, &sentence(figure)))
+    figure.map_or_else(|| passed(code.name(), &unknown(what)), |figure| judged(code, figure, &sentence(figure)))
 }
 
 fn events(code: WarningCode, count: Option<u64>, what: &str) -> Check {
@@ -74,15 +67,14 @@ fn events(code: WarningCode, count: Option<u64>, what: &str) -> Check {
     })
 }
 
-/// With no row of ours to compare with, the rate is judged.
+/// Judged by rate, because there is no traffic of ours to compare with.
 fn traffic(code: WarningCode, rate: Option<f64>, carrier: &str, what: &str) -> Check {
     rate.map_or_else(
-        || told(code.name(), &unknown(what)),
-        |rate| looked(code.name(), rate, &format!("{carrier} moved {} for others.", rate_in_words(rate))),
+        || passed(code.name(), &unknown(what)),
+        |rate| by_rule(code.name(), rate, &format!("{carrier} carried {} of other processes.", rate_in_words(rate))),
     )
 }
 
-/// Shares of the time in which some task waited.
 fn pressure(before: &Surroundings, after: &Surroundings) -> Vec<Check> {
     let seconds = after.at_seconds - before.at_seconds;
     let check = |name: &str, what: &str, of: fn(&Surroundings) -> Option<f64>| {
@@ -90,9 +82,9 @@ fn pressure(before: &Surroundings, after: &Surroundings) -> Vec<Check> {
         match waited.filter(|waited| seconds > 0.0 && *waited >= 0.0) {
             Some(waited) => {
                 let share = waited / seconds;
-                looked(name, share, &format!("Some task waited for {what} for {} of the time.", percent(share)))
+                by_rule(name, share, &format!("Some task waited for {what} for {} of the time.", percent(share)))
             }
-            None => told(name, &unknown(&format!("who waits for {what} (/proc/pressure)"))),
+            None => passed(name, &unknown(&format!("which tasks wait for {what} (/proc/pressure)"))),
         }
     };
     vec![
@@ -107,7 +99,7 @@ pub(super) mod tests {
     use super::*;
     use model::doctor::CheckStatus;
 
-    /// A machine of two CPUs that shows everything, at this moment.
+    /// A machine with two CPUs and all counters.
     pub(in crate::doctor) fn quiet_at(seconds: f64) -> Surroundings {
         Surroundings {
             at_seconds: seconds,
@@ -127,7 +119,7 @@ pub(super) mod tests {
         }
     }
 
-    /// What is not in order two seconds after a quiet moment.
+    /// Checks that are not ok two seconds after a quiet moment.
     fn found(change: impl FnOnce(&mut Surroundings)) -> Vec<(String, CheckStatus)> {
         let mut after = quiet_at(2.0);
         change(&mut after);
@@ -180,11 +172,11 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_kernel_that_shows_nothing_is_told_of_and_not_accused() {
+    fn unknown_counters_are_reported_and_do_not_fail() {
         let nothing = |seconds| Surroundings { at_seconds: seconds, ..Surroundings::default() };
         let checks = checks(&nothing(0.0), &nothing(2.0));
         assert!(checks.iter().all(|check| check.status == CheckStatus::Ok), "{checks:#?}");
-        assert!(checks.iter().all(|check| check.text.starts_with("Not known")), "{checks:#?}");
+        assert!(checks.iter().all(|check| check.text.starts_with("Unknown")), "{checks:#?}");
         let at_once = super::checks(&quiet_at(1.0), &quiet_at(1.0));
         assert!(at_once.iter().all(|check| check.status == CheckStatus::Ok), "{at_once:#?}");
     }

@@ -1,26 +1,24 @@
-//! What a command needs of the machine it runs on besides measuring: when it began, the time of day, and to be told to
-//! stop.
+//! The host of a command: program start, time of day, stop signals, features of its cores, suite files.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use areas::CoreFeatures;
+use areas::{CoreFeatures, Suite};
 use kernels::features::Features;
 use model::machine::Machine;
+use model::plan::PlanError;
 pub use sys::clock::{monotonic_raw_seconds, unix_seconds, utc_now};
 pub use sys::process::{die_with_parent, note_stop_signals, note_warning_signal, stop_signal, survive_file_size_limit};
 
-/// The longest that loading the program is taken to have lasted, in seconds. A process is as old as its fork, and a script
-/// that becomes the program by `exec` may have done something else before.
+/// Maximum load time of the program: a script that becomes it by `exec` has an older process.
 const MOST_LOADING_SECONDS: f64 = 2.0;
 
-/// When the program began, in seconds of `CLOCK_MONOTONIC_RAW`: somewhat before it could ask, since it had to be loaded,
-/// which takes its time on a slow disk.
+/// Program start in seconds of `CLOCK_MONOTONIC_RAW`, including its loading from a slow disk.
 pub fn program_began() -> f64 {
     monotonic_raw_seconds() - sys::process::age_seconds().unwrap_or(0.0).min(MOST_LOADING_SECONDS)
 }
 
-/// What the cores of this machine can do. Cores of several kinds are each asked; where one of them cannot be, all count as
-/// the one that the program runs on.
+/// Features of each core type, queried on one of its CPUs; a type without a usable CPU counts as the current one.
 pub fn core_features(machine: &Machine) -> CoreFeatures {
     let types = machine.cpu.core_types.iter().enumerate().filter(|_| machine.cpu.core_types.len() > 1);
     let available = |cpus: &[u32]| cpus.iter().copied().find(|cpu| machine.cpu.available_cpus.contains(cpu));
@@ -31,13 +29,25 @@ pub fn core_features(machine: &Machine) -> CoreFeatures {
     CoreFeatures { here: Features::detect(), by_type: seen.collect::<BTreeMap<usize, Features>>() }
 }
 
-/// A suite as it is, to be planned on this machine, with reference tools as far as they can run alongside a benchmark.
-pub fn request(suite: areas::Suite, machine: &Machine) -> areas::Request {
+/// A request for this suite on this machine, with the reference tools that can run.
+pub fn request(suite: Suite, machine: &Machine) -> areas::Request {
     let references = areas::References { can_run: crate::references::can_run, ..areas::References::default() };
     areas::Request { references, ..areas::Request::new(suite, core_features(machine)) }
 }
 
-/// The name of this host, if it has one that is text.
+/// The suite of this name, or in this file if the name ends in `.toml`.
+pub fn suite(name: &str) -> Result<Suite, PlanError> {
+    if Path::new(name).extension().is_some_and(|extension| extension == "toml")
+        && !Suite::names().any(|one| one == name)
+    {
+        let text = std::fs::read_to_string(name)
+            .map_err(|error| PlanError(format!("cannot read the suite file '{name}': {error}")))?;
+        return Suite::parse(&text, name);
+    }
+    Suite::embedded(name)
+}
+
+/// This host's name, if it is UTF-8.
 pub fn name() -> Option<String> {
     rustix::system::uname().nodename().to_str().ok().map(str::to_owned).filter(|name| !name.is_empty())
 }
@@ -49,7 +59,7 @@ mod tests {
     #[test]
     fn a_program_began_when_it_was_forked_or_not_long_before_it_asks() {
         let ago = || monotonic_raw_seconds() - program_began();
-        // More than the hundredth of a second to which the kernel knows it.
+        // The kernel's resolution is 10 ms.
         std::thread::sleep(std::time::Duration::from_millis(50));
         assert!(ago() >= 0.03, "{}", ago());
         assert!(ago() < MOST_LOADING_SECONDS + 1.0, "{}", ago());

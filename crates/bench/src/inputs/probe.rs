@@ -1,4 +1,4 @@
-//! What a measurement would find in a directory, for `assay info --dir`: found by looking, without a file of any name.
+//! What a measurement would find in a directory (`assay info --dir`), without creating a named file.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use model::surroundings::Surroundings;
 use crate::doctor::{Host, Source};
 use crate::target::only_look;
 
-/// The least time in which others are watched, in seconds: some write-backs of the kernel come once in so long.
+/// Minimum seconds of watching: some write-backs happen once a second.
 const LEAST_WATCH_SECONDS: f64 = 1.0;
 
-/// A look at a directory that is not over yet: until it is, others are watched.
+/// A probe in progress, which watches other processes.
 #[derive(Debug)]
 pub struct Probing {
     target: DiskTarget,
@@ -23,7 +23,7 @@ pub struct Probing {
 }
 
 impl Probing {
-    /// Looks at a directory, and begins to watch the devices below it.
+    /// Looks at a directory and starts watching its devices.
     pub fn begin(directory: &Path) -> Self {
         let target = only_look(directory.to_owned());
         let disks = target.storage.chain.iter().map(|device| device.name.clone()).collect();
@@ -32,7 +32,7 @@ impl Probing {
         Self { target, host, before }
     }
 
-    /// What was found, once others have been watched for long enough.
+    /// The result, after the minimum time.
     pub fn finish(mut self) -> StorageProbe {
         let watched = self.host.look().at_seconds - self.before.at_seconds;
         self.host.pause((LEAST_WATCH_SECONDS - watched).max(0.0));
@@ -46,7 +46,6 @@ impl Probing {
     }
 }
 
-/// What a look found.
 fn found(target: &DiskTarget) -> StorageProbe {
     let known = target.total_bytes > 0;
     let engine = |engine, why_not: &Option<String>| EngineProbe { engine, why_not: why_not.clone() };
@@ -75,12 +74,11 @@ fn limits(limits: &IoLimits) -> Vec<LimitProbe> {
         ("reads_per_second", &limits.reads_per_second),
         ("writes_per_second", &limits.writes_per_second),
     ];
-    let probe = |what: &str, limit: &IoLimit| LimitProbe {
-        what: what.to_owned(),
-        value: limit.value,
-        source: limit.source.clone(),
+    let probe = |(what, limit): (&str, &Option<IoLimit>)| {
+        let IoLimit { value, source } = limit.clone()?;
+        Some(LimitProbe { what: what.to_owned(), value, source })
     };
-    all.into_iter().filter_map(|(what, limit)| limit.as_ref().map(|limit| probe(what, limit))).collect()
+    all.into_iter().filter_map(probe).collect()
 }
 
 #[cfg(test)]
@@ -89,7 +87,7 @@ mod tests {
     use crate::tests::scratch;
 
     #[test]
-    fn a_probe_tells_what_the_look_found_and_leaves_no_file() {
+    fn a_probe_reports_the_file_system_and_leaves_no_file() {
         let scratch = scratch();
         let probing = Probing::begin(scratch.path());
         let (total, obstacle) = (probing.target.total_bytes, probing.target.obstacle.clone());
@@ -106,11 +104,11 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_told_with_where_they_are_set() {
+    fn limits_are_reported_with_their_source() {
         let limit = |value| Some(IoLimit { value, source: "io.max".into() });
         let set =
             IoLimits { read_bytes_per_second: limit(1e6), writes_per_second: limit(400.0), ..IoLimits::default() };
-        let told: Vec<_> = limits(&set).into_iter().map(|limit| (limit.what, limit.value)).collect();
-        assert_eq!(told, [("read_bytes_per_second".to_owned(), 1e6), ("writes_per_second".to_owned(), 400.0)]);
+        let found: Vec<_> = limits(&set).into_iter().map(|limit| (limit.what, limit.value)).collect();
+        assert_eq!(found, [("read_bytes_per_second".to_owned(), 1e6), ("writes_per_second".to_owned(), 400.0)]);
     }
 }

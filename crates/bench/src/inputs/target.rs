@@ -1,6 +1,4 @@
-//! Where disks are measured: what a directory stands on, found before anything is planned.
-//!
-//! Looks and leaves nothing behind. What follows from it (a size, an engine, an obstacle) is the plan's business.
+//! Where disks are measured: what a directory is on, found before planning. Leaves nothing behind.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,24 +11,23 @@ use model::disk_target::{DirectAlignment, DiskTarget};
 use model::machine::Storage;
 use sys::queue::Queue;
 
-/// What every obstacle of a directory ends with: of ours, and of one that was named with `--dir`.
-const ADVICE: &str = "name a directory on a disk with --dir";
-const ADVICE_ON_NAMED: &str = "name another directory, on a disk, with --dir";
+/// Advice of every obstacle: for our store, and for a directory given with `--dir`.
+const ADVICE: &str = "use --dir to choose a directory on a disk";
+const ADVICE_ON_NAMED: &str = "use --dir to choose another directory, on a disk";
 
-/// Looks at a directory. One of our own that is not there yet is judged by the nearest one above it that is.
+/// Looks at a directory. A store that does not exist yet is judged by its nearest existing parent.
 pub fn look(directory: PathBuf, named: bool) -> DiskTarget {
     look_by(directory, named, &|directory| file_for_a_moment(directory).map(Some))
 }
 
-/// Looks at a directory that the user named without giving anything a name there: where the file system has no
-/// files without one, it is not asked whether files can be made, nor what of direct I/O.
+/// Looks at a given directory without creating a name in it. Where that needs a name, it checks neither files nor direct I/O.
 pub fn only_look(directory: PathBuf) -> DiskTarget {
     look_by(directory, true, &sys::file::nameless)
 }
 
 fn look_by(directory: PathBuf, named: bool, make: &Make) -> DiskTarget {
     let there = if named { Some(directory.as_path()) } else { directory.ancestors().find(|above| above.exists()) };
-    // A relative path has an empty last ancestor, which stands for where we are.
+    // A relative path ends with an empty ancestor: the current directory.
     let there = there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
     let mut target = DiskTarget {
         storage: Storage { directory: directory.display().to_string(), ..Storage::default() },
@@ -44,33 +41,30 @@ fn look_by(directory: PathBuf, named: bool, make: &Make) -> DiskTarget {
     target
 }
 
-/// Looks at a directory that should be there.
 fn look_at(target: &mut DiskTarget, there: &Path, make: &Make) -> Result<(), String> {
     let advice = if target.named { ADVICE_ON_NAMED } else { ADVICE };
     let named = |why: &str| format!("'{}' {why}: {advice}", target.directory.display());
     let real = there.canonicalize().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => named("is not there"),
+        io::ErrorKind::NotFound => named("does not exist"),
         _ => named(&format!("cannot be reached ({error})")),
     })?;
     if !real.is_dir() {
         return Err(named("is not a directory"));
     }
     if real.to_str().is_none() {
-        return Err(named("has a name that is not UTF-8, which the document of a run cannot hold"));
+        return Err(named("has a name that is not UTF-8, which a run's document cannot store"));
     }
     let space = sys::file::space(&real).map_err(|error| named(&format!("cannot be reached ({error})")))?;
     let kind = machine::filesystem_kind(space.magic);
     let class = kind.map(|kind| kind.class);
     let storage = machine::storage(&Sysroot::host(), &real);
     let in_memory = class == Some(FilesystemClass::Memory);
-    // The table of mounts knows what lies below; the file system itself is known without it.
+    // The mount table knows what is below; the magic number works without it.
     let memory = storage.memory.clone().or_else(|| kind.filter(|_| in_memory).map(|kind| kind.name.to_owned()));
     let unasked = kind.and_then(|kind| unasked(kind, target.named));
     let refusal = match memory {
         Some(way) => Some(named(&format!("is {way}, which is memory"))),
-        _ if unasked.is_some() => {
-            unasked.map(|why| format!("{}, or this one, to measure it all the same", named(&why)))
-        }
+        _ if unasked.is_some() => unasked.map(|why| format!("{}, or this one to measure it anyway", named(&why))),
         _ if space.read_only => Some(named("is mounted read-only")),
         _ => match make(&real) {
             Ok(file) => {
@@ -94,50 +88,46 @@ fn look_at(target: &mut DiskTarget, there: &Path, make: &Make) -> Result<(), Str
     refusal.map_or(Ok(()), Err)
 }
 
-/// What direct I/O on this file must be aligned to, where the file system reports it.
 fn alignment(file: &File) -> Option<DirectAlignment> {
     let said = sys::file::direct_alignment(file).ok()??;
     Some(DirectAlignment { memory_bytes: said.memory_bytes, offset_bytes: said.offset_bytes })
 }
 
-/// Why nothing is measured where data is with somebody else, unless that directory was named: others may be using the
-/// server at the same time, and who only wanted the figures of this machine has not asked for its.
+/// Remote file systems are measured only on request: other hosts may use the server.
 fn unasked(kind: FilesystemKind, named: bool) -> Option<String> {
     let remote = kind.class == FilesystemClass::Remote && !named;
-    remote.then(|| format!("is {}, where somebody else keeps the data", kind.name))
+    remote.then(|| format!("is {}, which stores its data on another machine", kind.name))
 }
 
-/// The reason in a sentence about an engine, without its beginning, for sentences that begin otherwise.
+/// The reason without the words that name the engine.
 pub(crate) fn why_not(sentence: &str) -> &str {
-    let beginnings = ["io_uring cannot be had: ", "libaio cannot be had: "];
+    let beginnings = ["io_uring is not available: ", "libaio is not available: "];
     beginnings.into_iter().find_map(|beginning| sentence.strip_prefix(beginning)).unwrap_or(sentence)
 }
 
-/// How a file is made to look at.
 type Make = dyn Fn(&Path) -> io::Result<Option<File>>;
 
-/// A file in a directory without a name, or with one for a moment, which nobody else takes: in containers processes have
-/// the same numbers, and a name may be left where a process was killed in between.
+/// A file without a name, or with a unique one for a moment: containers reuse process numbers, and a killed process leaves
+/// its name.
 fn file_for_a_moment(directory: &Path) -> io::Result<File> {
     let now = sys::clock::monotonic_raw_seconds().to_bits();
     sys::file::unnamed(directory, &OsString::from(format!(".assay-look-{}-{now:x}.tmp", std::process::id())))
 }
 
-/// Why no files can be made in a directory.
 fn why_no_file(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "is not writable for this user".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "is mounted read-only".to_owned(),
         io::ErrorKind::StorageFull => "is full".to_owned(),
         io::ErrorKind::QuotaExceeded => "is beyond this user's quota".to_owned(),
-        _ => format!("takes no files ({error})"),
+        _ => format!("cannot hold files ({error})"),
     }
 }
 
-/// Why a file cannot be opened past the page cache, if so. That requests then go past it, shows only while measuring.
+/// Why a file cannot be opened for direct I/O. Whether requests bypass the cache shows only while measuring.
 pub(crate) fn no_direct(file: &File) -> Option<&'static str> {
     if sys::file::direct_alignment(file).is_ok_and(|said| said.is_some_and(|said| said.offset_bytes == 0)) {
-        return Some("the file system says that it has none");
+        return Some("the file system does not support it");
     }
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     sys::file::open(&path, true, true, false)
@@ -184,10 +174,10 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_keeps_is_measured_where_it_was_named_alone() {
+    fn network_file_systems_are_measured_only_if_named() {
         let kind = |class| FilesystemKind { name: "nfs", class, copy_on_write: false, magic: 0x6969 };
         let said = unasked(kind(FilesystemClass::Remote), false).unwrap();
-        assert_eq!(said, "is nfs, where somebody else keeps the data");
+        assert_eq!(said, "is nfs, which stores its data on another machine");
         assert_eq!(unasked(kind(FilesystemClass::Remote), true), None);
         for class in [FilesystemClass::Disk, FilesystemClass::Overlay, FilesystemClass::Memory] {
             assert_eq!(unasked(kind(class), false), None, "{class:?}");
@@ -204,7 +194,7 @@ mod tests {
         assert!(own.total_bytes > 0);
         assert!(!mine.exists());
         let obstacle = named.obstacle.unwrap();
-        assert!(obstacle.contains("is not there: name another directory"), "{obstacle}");
+        assert!(obstacle.contains("does not exist: use --dir to choose another directory"), "{obstacle}");
     }
 
     #[test]
@@ -214,11 +204,11 @@ mod tests {
         std::fs::write(&file, "x").unwrap();
         let why = |path: &Path| look(path.to_owned(), true).obstacle.unwrap_or_default();
         assert!(why(&file).contains("is not a directory"));
-        assert!(why(Path::new("/proc")).contains("takes no files") || why(Path::new("/proc")).contains("'/proc'"));
+        assert!(why(Path::new("/proc")).contains("cannot hold files") || why(Path::new("/proc")).contains("'/proc'"));
         if sys::file::space(Path::new("/dev/shm")).is_ok_and(|space| space.magic == 0x0102_1994) {
             assert!(why(Path::new("/dev/shm")).contains("is tmpfs, which is memory"), "{}", why(Path::new("/dev/shm")));
             let own = look("/dev/shm/not/yet/there".into(), false).obstacle.unwrap();
-            assert!(own.contains("is tmpfs, which is memory: name a directory on a disk with --dir"), "{own}");
+            assert!(own.contains("is tmpfs, which is memory: use --dir to choose a directory on a disk"), "{own}");
         }
         std::os::unix::fs::symlink("loop", scratch.path().join("loop")).unwrap();
         assert!(why(&scratch.path().join("loop")).contains("cannot be reached"));

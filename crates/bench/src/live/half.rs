@@ -1,4 +1,4 @@
-//! One half of a pair: a program of ours, this one or another build, run with its options, and the document it leaves.
+//! One side of a live comparison, and a run of it as half of a pair.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,20 +8,29 @@ use model::document::Document;
 use sys::process;
 use tools::Invocation;
 
-use super::side::LiveSide;
 use crate::references::run::run;
 use crate::store;
 
-/// Seconds that the first half may take: nothing is known of its options, only that nobody waits for longer.
+/// Timeout of the first half, about which nothing is known.
 const FIRST_SECONDS: f64 = 3600.0;
-
-/// Times its longest that a later half may take, and seconds more.
+/// Timeout of later halves: a factor of the longest so far, plus seconds.
 const PATIENCE: (f64, f64) = (10.0, 60.0);
-
-/// What workplaces are named by, before the number of the process that they belong to.
 const PREFIX: &str = "live-";
 
-/// A folder for what halves leave, gone with this value; those of processes that were killed go with the next.
+/// One side of a live comparison.
+#[derive(Clone, Debug)]
+pub struct LiveSide {
+    /// Its name on the command line.
+    pub name: String,
+    /// The program that measures.
+    pub program: PathBuf,
+    /// Its options, without those for output.
+    pub options: Vec<String>,
+    /// The command that switches the machine to this side.
+    pub switch: Option<String>,
+}
+
+/// A temporary folder for documents; those of killed processes are removed by the next.
 #[derive(Debug)]
 pub(super) struct Workplace {
     path: PathBuf,
@@ -32,7 +41,7 @@ impl Workplace {
         sweep(root);
         let path = root.join(format!("{PREFIX}{}", std::process::id()));
         fs::create_dir_all(&path).map_err(|error| {
-            format!("cannot make the folder '{}': {error}; choose another store with ASSAY_STORE", path.display())
+            format!("cannot create the folder '{}': {error}; use ASSAY_STORE to choose another store", path.display())
         })?;
         Ok(Self { path })
     }
@@ -44,7 +53,6 @@ impl Drop for Workplace {
     }
 }
 
-/// Takes away the workplaces of processes that are gone.
 fn sweep(root: &Path) {
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
         let owner = entry.file_name().to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
@@ -54,17 +62,15 @@ fn sweep(root: &Path) {
     }
 }
 
-/// What is to be run.
 pub(super) struct Half<'a> {
     pub(super) side: &'a LiveSide,
     /// Seed of its order and data.
     pub(super) seed: u64,
-    /// The longest that any half took so far, in seconds.
+    /// Longest half so far, in seconds.
     pub(super) longest: Option<f64>,
 }
 
 impl Half<'_> {
-    /// Runs it and reads what it measured.
     pub(super) fn measure(
         &self,
         workplace: &Workplace,
@@ -75,25 +81,19 @@ impl Half<'_> {
         let invocation = Invocation {
             argv: self.argv(&out),
             env: environment.clone(),
-            cpus: Vec::new(),
-            server: None,
-            folder: None,
-            own_files: None,
-            files: Vec::new(),
-            settings: Vec::new(),
-            otherwise: None,
             expected_seconds: self.longest.unwrap_or(FIRST_SECONDS),
             timeout_seconds: self.longest.map_or(FIRST_SECONDS, |seconds| PATIENCE.0 * seconds + PATIENCE.1),
+            ..Invocation::default()
         };
         let called = &self.side.name;
         let ran = run(&invocation, &mut |_| {}).map_err(|reason| format!("'{called}': {reason}"))?;
-        let said = || ran.output.stderr.lines().next().unwrap_or("it said nothing").trim().to_owned();
-        // A row that failed (1) leaves a document that says so; what was never begun (2) leaves none.
+        let said = || ran.output.stderr.lines().next().unwrap_or("it printed nothing").trim().to_owned();
+        // A failed benchmark (1) leaves a document, a usage error (2) none.
         if !matches!(ran.output.status, Some(0 | 1)) {
-            return Err(format!("'{called}' did not measure: {}", said()));
+            return Err(format!("'{called}' failed: {}", said()));
         }
         store::load_file(&out.join(store::DOCUMENT))
-            .map_err(|reason| format!("'{called}' left no run: {reason}; {}", said()))
+            .map_err(|reason| format!("'{called}' stored no run: {reason}; {}", said()))
     }
 
     fn argv(&self, out: &Path) -> Vec<String> {

@@ -1,13 +1,9 @@
-//! Two things measured in turn, now: `assay compare --live`. Each half of a pair is a whole run of a program with its
-//! options, in processes of its own; which side begins is drawn, in the order ABBA, so that what the host does meanwhile
-//! falls on both.
+//! Two things measured alternately (`assay compare --live`): each half of a pair is a whole run of a program, and which side
+//! begins is drawn in ABBA order.
 //!
-//! This is where small effects can be found: two runs taken at different hours differ by whatever the host did in
-//! between, two halves of a pair by a second's worth of it. The ratio comes from [`stats::ratio`] over the pairs, which
-//! is the estimator of everything that is measured in turn. Nothing is printed here.
+//! Runs taken hours apart differ by the state of the host, halves of a pair hardly. The ratio over pairs is [`stats::ratio`].
 
 mod half;
-mod side;
 mod switch;
 
 use std::collections::BTreeMap;
@@ -20,61 +16,57 @@ use sys::clock::monotonic_raw_seconds;
 use sys::process::stop_signal;
 use verdict::live::{LOOKS, SideName};
 
+pub use half::LiveSide;
 use half::{Half, Workplace};
-pub use side::LiveSide;
 pub use switch::SWITCH_SECONDS;
 use switch::Switches;
 
-/// What is to be compared, and how.
+/// A live comparison to be made.
 #[derive(Clone, Debug)]
 pub struct Live {
     /// A and B.
     pub sides: [LiveSide; 2],
-    /// Exactly so many pairs; `None` until every verdict is there, at one of [`verdict::live::LOOKS`].
+    /// Exact number of pairs; `None`: until every verdict is reached, at one of [`verdict::live::LOOKS`].
     pub pairs: Option<u32>,
-    /// Seconds for the whole comparison.
+    /// Time budget in seconds.
     pub time_budget: Option<f64>,
     /// Seed of the order.
     pub seed: u64,
-    /// Where the halves are kept while they are needed: a folder of its own is made in it and taken away.
+    /// Folder for temporary folders.
     pub root: PathBuf,
     /// The environment of both programs.
     pub environment: BTreeMap<String, String>,
-    /// `CLOCK_MONOTONIC_RAW` when the program began, in seconds.
+    /// `CLOCK_MONOTONIC_RAW` at program start, in seconds.
     pub began: f64,
 }
 
-/// How far a live comparison is.
+/// Progress of a live comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LiveProgress {
-    /// Pairs that are complete.
+    /// Complete pairs.
     pub pairs: u32,
-    /// The most pairs there will be.
+    /// Maximum pairs.
     pub of: u32,
-    /// Rows without a verdict; `None` before the first look.
+    /// Benchmarks without a verdict; `None` before the first look.
     pub open: Option<usize>,
-    /// Rows in all.
+    /// All benchmarks.
     pub rows: usize,
-    /// Seconds that are left at most.
+    /// Maximum seconds left.
     pub seconds_left: f64,
 }
 
-/// What came of it.
+/// Result of a live comparison.
 #[derive(Debug)]
 pub struct LiveEnd {
     /// The comparison over all complete pairs.
     pub comparison: Comparison,
-    /// What ended it early, or could not be switched back, in a sentence.
+    /// What ended it early, or could not be switched back.
     pub trouble: Option<String>,
     /// The signal that stopped it.
     pub signal: Option<i32>,
 }
 
-/// Measures both sides in turn and compares them.
-///
-/// # Errors
-/// One sentence: a switch command or a side failed, nothing in common was measured, or it was stopped, before there was
-/// one pair to compare. The machine is switched back to side A first.
+/// Measures both sides alternately and compares them. The machine is switched back to side A in any case.
 pub fn live(live: &Live, watcher: &mut dyn FnMut(LiveProgress)) -> Result<LiveEnd, String> {
     let mut switches = Switches::new([0, 1].map(|side: usize| live.sides[side].switch.clone()));
     let workplace = Workplace::make(&live.root)?;
@@ -82,7 +74,7 @@ pub fn live(live: &Live, watcher: &mut dyn FnMut(LiveProgress)) -> Result<LiveEn
     let measured = measure(live, &mut switches, &workplace, &mut pairs, watcher);
     let restored = switches.restore();
     let signal = stop_signal();
-    // Both sides are restored first, whatever went wrong; all of it is told.
+    // Both sides are restored first; every problem is reported.
     let troubles: Vec<String> = measured.err().filter(|_| signal.is_none()).into_iter().chain(restored.err()).collect();
     let trouble = (!troubles.is_empty()).then(|| troubles.join("; "));
     if pairs.is_empty() {
@@ -91,7 +83,7 @@ pub fn live(live: &Live, watcher: &mut dyn FnMut(LiveProgress)) -> Result<LiveEn
     Ok(LiveEnd { comparison: compare(live, &pairs)?, trouble, signal })
 }
 
-/// Pairs until the rule, the time or a signal ends them.
+/// Measures pairs until the rule, the time or a signal ends them.
 fn measure(
     live: &Live,
     switches: &mut Switches,
@@ -113,7 +105,7 @@ fn measure(
         if let [Some(a), Some(b)] = halves {
             pairs.push([a, b]);
         }
-        // ABBA: the side that ended a pair begins the next; after two pairs a new order is drawn.
+        // ABBA: the side that ended a pair begins the next; after two pairs the order is drawn again.
         let done = u32::try_from(pairs.len()).unwrap_or(u32::MAX);
         b_first = if done % 2 == 1 { !b_first } else { random.below(2) == 1 };
         let seconds_a_pair = (monotonic_raw_seconds() - began) / f64::from(done.max(1));
@@ -130,7 +122,6 @@ fn measure(
     }
 }
 
-/// The comparison of all pairs so far.
 fn compare(live: &Live, pairs: &[[Document; 2]]) -> Result<Comparison, String> {
     let names = [0, 1].map(|side: usize| {
         let LiveSide { name, switch, .. } = &live.sides[side];
@@ -139,8 +130,7 @@ fn compare(live: &Live, pairs: &[[Document; 2]]) -> Result<Comparison, String> {
     verdict::live::compare(&names, live.pairs.is_some(), pairs)
 }
 
-/// Rows without a verdict, where the rule looks at this number of pairs; the first pair is looked at as well, so that
-/// what cannot be compared at all is told at once.
+/// Benchmarks without a verdict at a look. The first pair is looked at, too, so that incomparable sides fail at once.
 fn open_at(live: &Live, pairs: &[[Document; 2]], done: u32) -> Result<Option<usize>, String> {
     let looks = live.pairs.is_none() && LOOKS.contains(&done);
     if !looks && done != 1 {
@@ -151,7 +141,6 @@ fn open_at(live: &Live, pairs: &[[Document; 2]], done: u32) -> Result<Option<usi
     Ok(Some(open).filter(|_| looks))
 }
 
-/// The longest that a half took so far, in seconds.
 fn longest(pairs: &[[Document; 2]]) -> Option<f64> {
     pairs.iter().flatten().map(|document| document.run.seconds).reduce(f64::max)
 }

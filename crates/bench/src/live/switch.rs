@@ -1,4 +1,4 @@
-//! Switching between two settings of a machine by the user's own commands, and back, whatever happens in between.
+//! Switches a machine between two settings with the user's commands, and always back.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -11,25 +11,20 @@ use sys::process::stop_signal;
 
 use crate::references::run::end_group;
 
-/// Seconds that a switch command may take: settings of a kernel take milliseconds, a service that is restarted seconds.
+/// Timeout of a switch command: kernel settings take milliseconds, restarting a service seconds.
 pub const SWITCH_SECONDS: f64 = 30.0;
-
-/// How often we look whether a command has ended. Nothing is measured meanwhile.
+/// Poll interval; nothing is measured meanwhile.
 const LOOK: Duration = Duration::from_millis(5);
-
-/// What of a command's complaints is kept, in bytes.
 const KEPT_BYTES: u64 = 4096;
-
-/// How long we listen for the complaints of a command that has ended: something it left running may keep them open.
+/// How long to listen after a command ended: a process that it left may keep the stream open.
 const LISTEN: Duration = Duration::from_millis(200);
 
-/// The commands that switch to either side, and which side the machine is on.
 #[derive(Debug)]
 pub(super) struct Switches {
     commands: [Option<String>; 2],
-    /// The side that was switched to last; `None` before the first.
+    /// The current side; `None`: unknown.
     at: Option<usize>,
-    /// Whether something was tried that must be undone at the end.
+    /// Something must be undone at the end.
     touched: bool,
     patience_seconds: f64,
 }
@@ -39,16 +34,13 @@ impl Switches {
         Self { commands, at: None, touched: false, patience_seconds: SWITCH_SECONDS }
     }
 
-    /// Switches to a side, if the machine is not on it.
-    ///
-    /// # Errors
-    /// One sentence: the command failed, hung, or could not be started.
+    /// Switches to a side unless the machine is on it.
     pub(super) fn to(&mut self, side: usize) -> Result<(), String> {
         if self.at == Some(side) {
             return Ok(());
         }
         if let Some(command) = &self.commands[side] {
-            // A command that fails may have done half of its work: the machine is then on neither side.
+            // A failed command may have done half of its work.
             (self.touched, self.at) = (true, None);
             carry_out(command, self.patience_seconds, true)
                 .map_err(|reason| format!("the command that switches to {} ('{command}') {reason}", name(side)))?;
@@ -57,10 +49,7 @@ impl Switches {
         Ok(())
     }
 
-    /// Leaves the machine on side A, where there is a command for it and anything was switched.
-    ///
-    /// # Errors
-    /// One sentence: it could not be done, and what is left to do by hand.
+    /// Switches back to side A if anything was switched.
     pub(super) fn restore(&mut self) -> Result<(), String> {
         if !std::mem::take(&mut self.touched) || self.at == Some(0) {
             return Ok(());
@@ -74,21 +63,20 @@ impl Switches {
 
 impl Drop for Switches {
     fn drop(&mut self) {
-        // On every way out; where it matters that it failed, `restore` was called before.
+        // On every way out; `restore` reports failures where they matter.
         let _ = self.restore();
     }
 }
 
-/// A side as people call it.
 pub(super) const fn name(side: usize) -> &'static str {
     if side == 0 { "A" } else { "B" }
 }
 
-/// Runs a command of the shell; what it leaves running behind it stays.
+/// Runs a shell command; processes that it leaves stay.
 fn carry_out(command: &str, patience_seconds: f64, heed_signals: bool) -> Result<(), String> {
     let mut child = Command::new("sh")
         .args(["-c", command])
-        // A Ctrl-C in the terminal is for us: we then switch back.
+        // Ctrl-C in the terminal is for us: we then switch back.
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -101,11 +89,12 @@ fn carry_out(command: &str, patience_seconds: f64, heed_signals: bool) -> Result
         return Ok(());
     }
     let said = complaints.recv_timeout(LISTEN).unwrap_or_default();
-    let said = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim().to_owned();
+    let said =
+        said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing").trim().to_owned();
     Err(format!("failed ({status}): {said}"))
 }
 
-/// Its standard error, cut to what is kept; the rest is read and forgotten, so that nothing that goes on is held up.
+/// Standard error up to a limit; the rest is drained, so that no process blocks.
 fn listen(child: &mut Child) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     if let Some(mut stderr) = child.stderr.take() {
@@ -126,7 +115,7 @@ fn wait(child: &mut Child, patience_seconds: f64, heed_signals: bool) -> Result<
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status),
             Ok(None) => {}
-            Err(error) => return Err(format!("is lost: {error}")),
+            Err(error) => return Err(format!("cannot be watched: {error}")),
         }
         let hung = monotonic_raw_seconds() - began > patience_seconds;
         if hung || heed_signals && stop_signal().is_some() {
@@ -144,7 +133,7 @@ mod tests {
     use super::*;
     use crate::tests::scratch;
 
-    /// Switches that write their side into a file, and a way to read it.
+    /// Switches that append their side to a file, and its contents.
     fn writing(scratch: &std::path::Path) -> (Switches, impl Fn() -> String + use<>) {
         let file = scratch.join("side");
         let command = |side: &str| Some(format!("printf {side} >> '{}'", file.display()));
@@ -174,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_fails_is_told_of_and_the_other_side_restored() {
+    fn a_failed_command_is_reported_and_the_other_side_restored() {
         let scratch = scratch();
         let (mut switches, sides) = writing(scratch.path());
         switches.commands[1] = Some("echo no such knob >&2; exit 3".into());

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 
-/// The longest time without an answer before the other end counts as lost.
+/// Time without an answer after which the peer counts as lost.
 pub(crate) const SILENCE: Duration = Duration::from_secs(5);
 
-/// Makes the kernel notice within some seconds that the other end is lost, also while no message is due.
+/// Makes the kernel detect a lost peer within seconds, even while idle.
 pub(crate) fn watch_over(control: &TcpStream) -> io::Result<()> {
     let alive = TcpKeepalive::new().with_time(SILENCE).with_interval(Duration::from_secs(1)).with_retries(5);
     let socket = SockRef::from(control);

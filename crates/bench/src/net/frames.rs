@@ -1,7 +1,4 @@
-//! Frames of a control connection: a length in four bytes, the greatest first, and so many bytes of JSON.
-//!
-//! A frame is bounded and every read has an end: nothing is made for a length that is out of bounds, and who sends half a
-//! frame is waited for no longer than who sends none.
+//! Frames of a control connection: a length in four big-endian bytes, then JSON. Length and time are bounded.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -13,23 +10,18 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sys::clock::monotonic_raw_seconds;
 
-/// The longest frame. A machine's facts, the longest message, take some 20 kB.
+/// Maximum length. The longest message, a machine's facts, takes about 20 kB.
 pub(crate) const MOST_FRAME_BYTES: usize = 256 << 10;
 
-/// Why there is no message.
 #[derive(Debug)]
 pub(crate) enum NoFrame {
-    /// The other end has closed the connection between two frames.
+    /// Closed between two frames.
     Ended,
-    /// The other end has closed it within a frame.
+    /// Closed within a frame.
     Half,
-    /// It did not come in time.
     Late,
-    /// It says that it is longer than any frame.
     TooLong(u32),
-    /// It is no message of ours.
     Garbage(String),
-    /// What the kernel said.
     Failed(io::Error),
 }
 
@@ -42,27 +34,25 @@ impl fmt::Display for NoFrame {
             Self::TooLong(bytes) => {
                 write!(f, "it announced a message of {bytes} bytes, which is too long")
             }
-            Self::Garbage(why) => write!(f, "it said something that is no message: {why}"),
+            Self::Garbage(why) => write!(f, "it sent an invalid message: {why}"),
             Self::Failed(error) => error.fmt(f),
         }
     }
 }
 
-/// Sends one message. The connection's write time limit applies.
+/// Sends a message; the connection's write timeout applies.
 pub(crate) fn write(mut stream: &TcpStream, message: &impl Serialize) -> io::Result<()> {
     let body = serde_json::to_vec(message)?;
     let length = u32::try_from(body.len()).ok().filter(|_| body.len() <= MOST_FRAME_BYTES);
     let length = length.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the message is too long"))?;
-    // In one piece: two writes would wait for each other's acknowledgement.
+    // In one write: a second one would wait for the first's acknowledgement.
     stream.write_all(&[&length.to_be_bytes()[..], &body].concat())
 }
 
-/// Reads one message, all of it within so much time.
 pub(crate) fn read<T: DeserializeOwned>(stream: &TcpStream, within: Duration) -> Result<T, NoFrame> {
     read_at_most(stream, within, MOST_FRAME_BYTES)
 }
 
-/// The same of one that is no longer than so many bytes.
 pub(crate) fn read_at_most<T: DeserializeOwned>(
     stream: &TcpStream,
     within: Duration,
@@ -78,7 +68,7 @@ pub(crate) fn read_at_most<T: DeserializeOwned>(
     parse(&body)
 }
 
-/// Whether something comes within so much time, be it the end of the connection. What comes stays there to be read.
+/// Whether data or the end of the connection arrives in this time; nothing is consumed.
 pub(crate) fn comes(stream: &TcpStream, within: Duration) -> io::Result<bool> {
     stream.set_read_timeout(Some(within.max(Duration::from_millis(1))))?;
     match stream.peek(&mut [0]) {
@@ -90,8 +80,7 @@ pub(crate) fn comes(stream: &TcpStream, within: Duration) -> io::Result<bool> {
     }
 }
 
-/// The message of a frame's bytes. What the other end writes may be shown to people and kept in documents, so control
-/// characters in it, which would steer a terminal, become spaces.
+/// Parses a message. Its text may be printed and stored, so control characters become spaces.
 pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, NoFrame> {
     let garbage = |error: serde_json::Error| NoFrame::Garbage(error.to_string());
     let mut message: Value = serde_json::from_slice(body).map_err(garbage)?;
@@ -99,7 +88,6 @@ pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, NoFrame> {
     serde_json::from_value(message).map_err(garbage)
 }
 
-/// Takes the control characters out of every text of a message.
 fn make_plain(value: &mut Value) {
     match value {
         Value::String(text) if text.chars().any(char::is_control) => {
@@ -111,7 +99,7 @@ fn make_plain(value: &mut Value) {
     }
 }
 
-/// Reads so many bytes until the deadline. `first` says that nothing of a frame has come yet.
+/// Reads until the deadline; `first`: nothing of the frame has arrived yet.
 fn fill(mut stream: &TcpStream, mut bytes: &mut [u8], deadline: f64, first: bool) -> Result<(), NoFrame> {
     let whole = bytes.len();
     while !bytes.is_empty() {
@@ -119,7 +107,7 @@ fn fill(mut stream: &TcpStream, mut bytes: &mut [u8], deadline: f64, first: bool
         if left <= 0.0 {
             return Err(NoFrame::Late);
         }
-        // A time limit of nothing is none at all.
+        // A timeout of zero would mean none.
         let left = Duration::from_secs_f64(left).max(Duration::from_millis(1));
         stream.set_read_timeout(Some(left)).map_err(NoFrame::Failed)?;
         match stream.read(bytes) {
@@ -147,7 +135,7 @@ mod tests {
         (near, listener.accept().unwrap().0)
     }
 
-    /// What a reader makes of these bytes, and of the end after them where `close`.
+    /// Reads these bytes, followed by the end if `close`.
     fn read_of(bytes: &[u8], close: bool) -> Result<Vec<u32>, NoFrame> {
         let (mut near, far) = pair();
         near.write_all(bytes).unwrap();

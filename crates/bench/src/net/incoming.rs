@@ -1,4 +1,4 @@
-//! Data connections on their way to the launch that they belong to.
+//! Data connections on their way to their process run.
 
 use std::collections::BTreeMap;
 use std::net::TcpStream;
@@ -7,18 +7,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::preface::{Preface, Token};
 
-/// Where data connections wait for the launch that they belong to.
+/// Hands data connections to the process runs that expect them.
 #[derive(Debug, Default)]
 pub(crate) struct DataConnections {
     expected: Mutex<BTreeMap<Token, Sender<(Preface, TcpStream)>>>,
 }
 
-/// The data connections of one launch as they come; once it is dropped they are closed.
+/// The data connections of a process run; closed when dropped.
 #[derive(Debug)]
 pub(crate) struct Incoming<'a> {
     connections: &'a DataConnections,
     token: Token,
-    /// Each with its preface.
     pub(crate) come: Receiver<(Preface, TcpStream)>,
 }
 
@@ -27,18 +26,17 @@ impl DataConnections {
         self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on connections with this token are ours.
     pub(crate) fn expect(&self, token: Token) -> Incoming<'_> {
         let (bring, come) = channel();
         self.expected().insert(token, bring);
         Incoming { connections: self, token, come }
     }
 
-    /// Hands a connection to the launch that expects it; others are closed.
+    /// Hands a connection to its process run; unexpected ones are closed.
     pub(crate) fn bring(&self, preface: Preface, stream: TcpStream) {
         let bring = self.expected().get(&preface.token).cloned();
         if let Some(bring) = bring {
-            // Who expected it may be gone by now.
+            // The receiver may be gone.
             let _ = bring.send((preface, stream));
         }
     }

@@ -1,8 +1,7 @@
-//! The key that both ends of a session know, and how each proves to the other that it does without saying it.
+//! The shared key of a session, and the proof of knowing it.
 //!
-//! A proof is an HMAC-SHA256 over who proves, the version that both have agreed on, and a number of either side that is
-//! used once: a proof that somebody has overheard is worth nothing later, nor in the other direction. What follows is not
-//! encrypted.
+//! A proof is an HMAC-SHA256 over the prover, the agreed version and a nonce of each side: it cannot be replayed or reflected.
+//! Later traffic is not encrypted.
 
 use std::fmt;
 use std::fs::File;
@@ -14,36 +13,27 @@ use sha2::Sha256;
 
 use super::preface::Token;
 
-/// The least length of a key: 128 bits, which nobody guesses.
+/// Minimum length: 128 bits.
 const LEAST_KEY_BYTES: usize = 16;
-
-/// The greatest: what is longer is no key but the wrong file.
+/// Maximum length: anything longer is the wrong file.
 const MOST_KEY_BYTES: usize = 4096;
-
-/// What a proof is about, so that it is good for nothing else.
 const ABOUT: &[u8] = b"assay net visit";
 
-/// Who proves that it knows the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prover {
-    /// The client.
     Client,
-    /// The server.
     Server,
 }
 
-/// What both ends have said before either proves anything.
+/// Agreed on before the proofs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Challenge {
-    /// The version of the words.
     pub(crate) version: u32,
-    /// The client's number.
     pub(crate) client: Token,
-    /// The server's number.
     pub(crate) server: Token,
 }
 
-/// A key. It is never shown.
+/// A key, which is never shown.
 #[derive(Clone)]
 pub struct Key(Vec<u8>);
 
@@ -54,8 +44,8 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// The key in a file, or in what `input` brings where the file's name is `-`, without white space around it.
-    /// Arguments would be seen by every user of the machine.
+    /// Reads a key from a file, or from `input` if the path is `-`, without surrounding white space. Arguments would be
+    /// visible to every user.
     pub fn read(path: &Path, input: &mut dyn Read) -> Result<Self, String> {
         let from_input = path == Path::new("-");
         let name = if from_input { "standard input".to_owned() } else { format!("'{}'", path.display()) };
@@ -70,12 +60,11 @@ impl Key {
         Self::new(&bytes).map_err(|why| format!("the key from {name} {why}"))
     }
 
-    /// From what a file holds.
     pub(crate) fn new(bytes: &[u8]) -> Result<Self, String> {
         let key = bytes.trim_ascii();
         match key.len() {
             length if length < LEAST_KEY_BYTES => Err(format!(
-                "has {length} bytes, and {LEAST_KEY_BYTES} are the least: head -c 24 /dev/urandom | base64 makes one"
+                "has {length} bytes, and at least {LEAST_KEY_BYTES} are required; create one with head -c 24 /dev/urandom | base64"
             )),
             _ if bytes.len() > MOST_KEY_BYTES => Err(format!("is longer than {MOST_KEY_BYTES} bytes")),
             _ => Ok(Self(key.to_vec())),
@@ -83,7 +72,7 @@ impl Key {
     }
 
     fn authenticator(&self, prover: Prover, challenge: &Challenge) -> Option<Hmac<Sha256>> {
-        // An HMAC takes keys of every length.
+        // HMAC accepts keys of any length.
         let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&self.0).ok()?;
         mac.update(ABOUT);
         mac.update(&[prover as u8]);
@@ -93,14 +82,14 @@ impl Key {
         Some(mac)
     }
 
-    /// The proof of this side, in hexadecimal digits.
+    /// This side's proof in hexadecimal digits.
     pub(crate) fn proof(&self, prover: Prover, challenge: &Challenge) -> String {
         let code = self.authenticator(prover, challenge).map(|mac| mac.finalize().into_bytes());
         let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
         code.iter().flatten().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
     }
 
-    /// Whether this is the proof of that side. How long that takes says nothing of where it differs.
+    /// Whether this proves that side, in constant time.
     pub(crate) fn is_proven(&self, prover: Prover, challenge: &Challenge, proof: &str) -> bool {
         let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
         let bytes: Option<Vec<u8>> = proof.as_bytes().chunks(2).map(byte).collect();

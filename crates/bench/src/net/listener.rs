@@ -1,9 +1,8 @@
-//! The listener of the far end: one address for TCP and, with the same port, for UDP. It reads the preface of each connection
-//! and hands it on; what has none, or none in time, is closed.
+//! Listens on one address for TCP and UDP, reads each connection's preface and dispatches it; connections without one in time
+//! are closed.
 //!
-//! Before a connection has said what it is for it costs a thread that waits for 48 bytes, and of those there are few. Where
-//! connections are themselves what is measured there is no thread for each: those who serve them help at the listener
-//! ([`Listener::help`]) and hand back what is not theirs.
+//! An unidentified connection costs a thread, and their number is bounded. Where connections themselves are measured, threads
+//! of the benchmark accept connections, too ([`Listener::help`]), and hand back what is not theirs.
 
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -17,26 +16,16 @@ use sys::clock::monotonic_raw_seconds;
 
 use super::preface::{PREFACE_BYTES, Preface, Purpose, Token};
 
-/// A connection that has not said all of its preface by then is closed.
 const PREFACE_SECONDS: f64 = 2.0;
-
-/// Connections that are waited for at the same time; one more is closed at once.
 const MOST_UNIDENTIFIED: usize = 256;
-
-/// Connections that the kernel holds for us.
 const BACKLOG: i32 = 1024;
-
-/// Who helps at the listener looks up so often whether there is still something to do; a connection that has not said what it
-/// is for by then is handed back.
+/// Poll interval of helpers; a connection without a preface by then is handed back.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// [`Listener::receive`] has stepped back by then, if anybody is at it at all.
+/// Timeout for [`Listener::receive`] to step back.
 const STEPPING_BACK: Duration = Duration::from_secs(1);
-
-/// Ports that are tried until one is free for both TCP and UDP, where any will do.
+/// Attempts to find a port that is free for both TCP and UDP.
 const TRIES: u32 = 16;
 
-/// Where connections come in.
 #[derive(Debug)]
 pub(crate) struct Listener {
     tcp: TcpListener,
@@ -45,28 +34,25 @@ pub(crate) struct Listener {
     open: AtomicBool,
     strangers: AtomicUsize,
     helping: Mutex<Helping>,
-    /// Something of the above has changed.
+    /// `open` or `helping` changed.
     changed: Condvar,
 }
 
-/// Who helps at the listener.
 #[derive(Debug, Default)]
 struct Helping {
-    /// Helpers.
     helpers: usize,
-    /// Whether [`Listener::receive`] has stepped back for them.
+    /// [`Listener::receive`] has stepped back for them.
     stepped_back: bool,
-    /// Connections that are not theirs.
     handed_back: Vec<(TcpStream, PartialPreface)>,
-    /// Of each helper, the launch that it helps for, and the bytes of that launch's messages.
+    /// Token and message length of each helper's process run.
     operations: Vec<(Token, usize)>,
 }
 
-/// What becomes of a connection that has said what it is for; may take as long as the connection lives.
+/// Serves an identified connection, for as long as it lives.
 pub(crate) type Greet<'a> = dyn Fn(Preface, TcpStream) + Sync + 'a;
 
 impl Listener {
-    /// A listener at this address; port 0 is any that is free.
+    /// Port 0: any free one.
     pub(crate) fn open(at: SocketAddr) -> io::Result<Self> {
         let tries = if at.port() == 0 { TRIES } else { 1 };
         let mut last = None;
@@ -81,7 +67,7 @@ impl Listener {
 
     fn bind(at: SocketAddr) -> io::Result<Self> {
         let listener = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
-        // Connections of a server that has just ended do not keep its port.
+        // A port stays usable right after its server ended.
         listener.set_reuse_address(true)?;
         listener.bind(&at.into())?;
         listener.listen(BACKLOG)?;
@@ -99,22 +85,20 @@ impl Listener {
         })
     }
 
-    /// Where it is.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Takes datagrams that belong to no flow yet.
+    /// Datagrams without a flow.
     pub(crate) fn datagrams(&self) -> &UdpSocket {
         &self.datagrams
     }
 
-    /// Takes connections until the listener is closed, and returns once what became of each of them is over. Each is greeted
-    /// on a thread of its own.
+    /// Accepts and serves connections, each on its own thread, until the listener is closed and all have ended.
     pub(crate) fn receive(&self, greet: &Greet<'_>) -> io::Result<()> {
         thread::scope(|scope| {
             let welcome = |stream: TcpStream, begun: PartialPreface| {
-                let Some(stranger) = Unidentified::of(self) else { return };
+                let Some(stranger) = Counted::below(&self.strangers, MOST_UNIDENTIFIED) else { return };
                 let welcome = move || {
                     let preface = read_preface(&stream, begun);
                     drop(stranger);
@@ -122,7 +106,7 @@ impl Listener {
                         greet(preface, stream);
                     }
                 };
-                // Where there are no threads left the connection is closed, and the listener stays.
+                // Without threads the connection is closed and the listener stays.
                 let _ = thread::Builder::new().name("greet".to_owned()).spawn_scoped(scope, welcome);
             };
             while self.open.load(Ordering::Acquire) {
@@ -146,7 +130,7 @@ impl Listener {
         self.helping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits while there are helpers, until they hand something back; `None` where there are none and nothing.
+    /// Waits while there are helpers and takes what they hand back; `None` without both.
     fn step_back(&self) -> Option<Vec<(TcpStream, PartialPreface)>> {
         let mut helping = self.helping();
         if helping.helpers == 0 && helping.handed_back.is_empty() {
@@ -162,8 +146,7 @@ impl Listener {
         Some(std::mem::take(&mut helping.handed_back))
     }
 
-    /// Bytes of the message that such a connection brings and wants back; `None` where it is no operation of a launch that
-    /// measures setting up connections now.
+    /// Message length of an operation's connection, if its process run measures connection setup now.
     pub(crate) fn message_bytes(&self, preface: &Preface) -> Option<usize> {
         if preface.purpose != Purpose::Operation {
             return None;
@@ -172,19 +155,19 @@ impl Listener {
         helping.operations.iter().find(|(token, _)| *token == preface.token).map(|(_, bytes)| *bytes)
     }
 
-    /// From now on, as long as the helper is there, its owner takes connections too, and [`Listener::receive`] only what is
-    /// handed back. It helps for the launch with this token, whose operations bring messages of so many bytes.
+    /// Lets the owner accept connections, too, for operations with this token and message length. [`Listener::receive`]
+    /// pauses meanwhile.
     pub(crate) fn help(&self, token: Token, message_bytes: usize) -> io::Result<Helper<'_>> {
         let mut helping = self.helping();
         if helping.helpers == 0 {
-            // Accepting ends with it, and connections inherit it.
+            // Bounds accept, and connections inherit it.
             SockRef::from(&self.tcp).set_read_timeout(Some(LOOK))?;
         }
         helping.helpers += 1;
         helping.operations.push((token, message_bytes));
         let helper = Helper { listener: self, token, message_bytes };
         if !helping.stepped_back {
-            // A connection of our own is what makes it look up that waits in accept. It says nothing and is closed.
+            // A silent connection of our own wakes up accept.
             let _ = TcpStream::connect_timeout(&reachable(self.address), STEPPING_BACK);
         }
         let waits = |helping: &mut Helping| !helping.stepped_back && self.open.load(Ordering::Acquire);
@@ -192,19 +175,18 @@ impl Listener {
         Ok(helper)
     }
 
-    /// Lets nobody in any more.
     pub(crate) fn close(&self) {
-        // Under the lock, so that nobody looks just before and waits just after.
+        // Under the lock: no thread checks just before and waits just after.
         let helping = self.helping();
         self.open.store(false, Ordering::Release);
         self.changed.notify_all();
         drop(helping);
-        // Who waits in accept leaves it with an error; one that is closed already is closed.
+        // Ends a blocking accept; it may be closed already.
         let _ = SockRef::from(&self.tcp).shutdown(Shutdown::Both);
     }
 }
 
-/// The address at which a listener of ours can be reached from here.
+/// An address of this listener for a local connection.
 fn reachable(listening: SocketAddr) -> SocketAddr {
     let here = match listening {
         SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::LOCALHOST),
@@ -213,7 +195,7 @@ fn reachable(listening: SocketAddr) -> SocketAddr {
     if listening.ip().is_unspecified() { SocketAddr::new(here, listening.port()) } else { listening }
 }
 
-/// One who takes connections beside [`Listener::receive`], for a launch.
+/// Accepts connections concurrently with [`Listener::receive`] for a process run.
 #[derive(Debug)]
 pub(crate) struct Helper<'a> {
     listener: &'a Listener,
@@ -222,9 +204,8 @@ pub(crate) struct Helper<'a> {
 }
 
 impl Helper<'_> {
-    /// The next operation, past its preface, with the bytes of its message; `None` if there was none for a moment. Reads
-    /// from it end after as short a moment. It may be one of another launch that measures at the same time: all listen at
-    /// this listener, and who takes a connection serves it. What is no operation, or does not say so at once, is handed back.
+    /// The next operation after its preface, with its message length; `None` if none arrives soon. It may belong to another
+    /// active process run, which this helper then serves. Other connections are handed back.
     pub(crate) fn accept(&self) -> io::Result<Option<(TcpStream, usize)>> {
         let listener = self.listener;
         let stream = match listener.tcp.accept() {
@@ -244,7 +225,7 @@ impl Helper<'_> {
             Err(_) => return Ok(None),
         }
         let mut helping = listener.helping();
-        // More would be closed by the ordinary way too.
+        // Beyond this many the regular path closes connections, too.
         if helping.handed_back.len() < MOST_UNIDENTIFIED {
             helping.handed_back.push((stream, begun));
             listener.changed.notify_all();
@@ -266,14 +247,14 @@ impl Drop for Helper<'_> {
             helping.operations.swap_remove(place);
         }
         if helping.helpers == 0 {
-            // Where that fails the ordinary way only looks up more often.
+            // If that fails, the regular path only polls more often.
             let _ = SockRef::from(&self.listener.tcp).set_read_timeout(None);
             self.listener.changed.notify_all();
         }
     }
 }
 
-/// What is to be done about an error of accept: those of one connection, and a want of descriptors, pass.
+/// Passes errors of single connections and of exhausted resources.
 fn pause_after(error: io::Error) -> io::Result<()> {
     /// `ENFILE`, `EMFILE`, `ENOBUFS`, `ENOMEM` (`accept(2)`).
     const WANT: [i32; 4] = [23, 24, 105, 12];
@@ -287,8 +268,7 @@ fn pause_after(error: io::Error) -> io::Result<()> {
     }
 }
 
-/// A socket for datagrams at this very address, beside which others can be opened that are connected to one peer each:
-/// the kernel gives a datagram to the one that fits best.
+/// A UDP socket at this address. Connected sockets can share the address: the kernel picks the best match.
 pub(crate) fn datagrams_at(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_reuse_address(true)?;
@@ -297,24 +277,23 @@ pub(crate) fn datagrams_at(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// A connection of which nothing is known yet; counted while it is.
-struct Unidentified<'a>(&'a Listener);
+/// One of a limited number, as long as it lives.
+pub(crate) struct Counted<'a>(&'a AtomicUsize);
 
-impl<'a> Unidentified<'a> {
-    fn of(listener: &'a Listener) -> Option<Self> {
-        let before = listener.strangers.fetch_add(1, Ordering::AcqRel);
-        let stranger = Self(listener);
-        (before < MOST_UNIDENTIFIED).then_some(stranger)
+impl<'a> Counted<'a> {
+    pub(crate) fn below(count: &'a AtomicUsize, most: usize) -> Option<Self> {
+        let before = count.fetch_add(1, Ordering::AcqRel);
+        let counted = Self(count);
+        (before < most).then_some(counted)
     }
 }
 
-impl Drop for Unidentified<'_> {
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.0.strangers.fetch_sub(1, Ordering::AcqRel);
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-/// What has come of a preface.
 #[derive(Debug)]
 struct PartialPreface {
     bytes: [u8; PREFACE_BYTES],
@@ -328,20 +307,19 @@ impl Default for PartialPreface {
 }
 
 impl PartialPreface {
-    /// Reads more of it, and not a byte more: what follows is somebody else's. 0 at the connection's end.
+    /// Reads at most the rest of it; 0 at the end of the connection.
     fn read(&mut self, mut stream: &TcpStream) -> io::Result<usize> {
         let count = stream.read(&mut self.bytes[self.filled..])?;
         self.filled += count;
         Ok(count)
     }
 
-    /// All of it; `None` if it has not come, or is none.
     fn preface(&self) -> Option<Preface> {
         (self.filled == PREFACE_BYTES).then(|| Preface::read(&self.bytes)).flatten()
     }
 }
 
-/// The rest of a connection's preface. `None` if there is none in time.
+/// Reads the rest of a preface; `None` if it is invalid or late.
 fn read_preface(stream: &TcpStream, mut begun: PartialPreface) -> Option<Preface> {
     let deadline = monotonic_raw_seconds() + PREFACE_SECONDS;
     while begun.filled < PREFACE_BYTES {
@@ -431,13 +409,13 @@ mod tests {
                 assert!(first.read_exact(&mut [0]).is_ok(), "nothing of what follows the preface is lost");
                 assert_eq!((bytes, taken[1].1), (1, 7), "each with the message of its own launch");
                 half.write_all(&of(Purpose::Data, other).bytes()[20..]).unwrap();
-                // The one that is half there, the other, and an operation that nobody measures.
+                // The half one, the data connection, and an operation without a process run.
                 assert!(second.accept().unwrap().is_none(), "nobody else came");
                 for _ in 0..3 {
                     arrivals.come.recv_timeout(Duration::from_secs(5)).unwrap();
                 }
                 drop((helper, second));
-                assert_eq!(listener.message_bytes(&of(Purpose::Operation, token)), None, "that launch is over");
+                assert_eq!(listener.message_bytes(&of(Purpose::Operation, token)), None, "that process run has ended");
                 let _ordinary = say(&of(Purpose::Data, other).bytes());
                 arrivals.come.recv_timeout(Duration::from_secs(5)).unwrap();
             }

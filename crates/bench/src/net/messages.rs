@@ -1,166 +1,138 @@
-//! What the two ends of a launch say to each other on their control connection, one frame a message.
+//! Messages of a process run on its control connection: the client asks, the server answers.
 //!
-//! The near end asks, the far one answers: it opens, says when each window of time is, and asks what was counted in it.
-//! Fields may be added, unknown ones are ignored; a message that is not known is an error.
+//! Fields may be added, unknown ones are ignored; an unknown message is an error.
 
 use model::experiment::NetParams;
 use serde::{Deserialize, Serialize};
 
-/// From the near end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum RunRequest {
-    /// First of all: what is going to be measured.
     Open(Box<Opening>),
-    /// A window is coming. Data may flow before it and after it, and does not count.
+    /// Announces a window. Data outside it does not count.
     Window(Announced),
-    /// What did you count in this window? Asked once it is over at the near end.
+    /// Asks for the counts of a window that has ended at the client.
     Count(Asked),
-    /// I am still here. Who sends datagrams, which nobody acknowledges, stops where nothing is heard.
+    /// Heartbeat. A sender of datagrams stops without it.
     Alive,
 }
 
-/// What is going to be measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Opening {
-    /// The experiment.
     pub(crate) params: NetParams,
-    /// The longest that the launch can take, in seconds: by then it is over, whatever happened.
     pub(crate) most_seconds: f64,
 }
 
-/// A window of time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Announced {
-    /// Its number, counted from 1 over the launch, those of the warm-up included.
+    /// Counted from 1, warm-up included.
     pub(crate) number: u32,
-    /// When it begins, in seconds from the moment that this is read.
+    /// Start in seconds after this is read.
     pub(crate) begins_in_seconds: f64,
-    /// How long it is; `null`: until [`RunRequest::Count`] comes.
+    /// Length; `null`: until [`RunRequest::Count`].
     pub(crate) seconds: Option<f64>,
-    /// Bytes of data that the far end sends in it, over all threads: as many a second where the window has an end, else
-    /// as many in all; `null`: as many as go.
+    /// Bytes that the server sends over all threads, per second if the window has a length, else in all; `null`: unlimited.
     #[serde(default)]
     pub(crate) bytes: Option<f64>,
 }
 
-/// Which window's figures are wanted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Asked {
-    /// The window.
     pub(crate) number: u32,
-    /// Bytes that the near end has sent on each data connection since the launch began, in their order: the far end
-    /// waits until they have come, for a moment, before it answers. Empty where nothing is to be waited for.
+    /// Bytes sent so far on each data connection: the server waits briefly for them. Empty: no wait.
     #[serde(default)]
     pub(crate) sent_bytes: Vec<u64>,
 }
 
-/// From the far end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum RunReply {
-    /// Data connections are welcome.
+    /// Accepts data connections.
     Opened(Box<Opened>),
-    /// All data connections are there, and threads wait at them.
+    /// All data connections have arrived.
     Complete,
-    /// What was counted.
+    /// The counts of a window.
     Counted(Counts),
-    /// Asked what was counted, and bytes that were sent are still coming: the answer takes longer.
+    /// Bytes are still arriving; the answer takes longer.
     Arriving,
-    /// The window without an end that was announced last has begun: what comes from now on counts.
-    PartialPreface {
-        /// The window.
-        number: u32,
-    },
-    /// Cannot be done, or went wrong: the launch is over.
-    Refused {
-        /// Why, in a sentence.
-        reason: String,
-    },
+    /// The last announced window without a length has begun.
+    Begun { number: u32 },
+    /// The process run has ended.
+    Refused { reason: String },
 }
 
-/// What the far end has made ready.
+/// The server's resources.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Opened {
-    /// What each data connection begins with.
+    /// Token of data connections.
     pub(crate) token: String,
-    /// The CPU of each of its threads, in the order of the data connections.
+    /// CPU of each thread, in the order of the data connections.
     pub(crate) cpus: Vec<u32>,
-    /// Congestion control of its TCP sockets.
     #[serde(default)]
     pub(crate) congestion_control: Option<String>,
 }
 
-/// What was counted in one window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Counts {
-    /// The window.
     pub(crate) number: u32,
-    /// For each data connection.
     pub(crate) threads: Vec<Counted>,
 }
 
-/// What one thread of the far end counted in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Counted {
-    /// Length of the window by its clock, in seconds; for one without an end, until the last byte.
+    /// Window length by its clock; without an end, until the last byte.
     pub(crate) seconds: f64,
-    /// Bytes of data that came; of a sender, that left.
+    /// Bytes received, or sent by a sender.
     pub(crate) bytes: u64,
-    /// Receives, or datagrams; of a sender, sends.
+    /// Receives or datagrams; a sender's sends.
     pub(crate) messages: u64,
-    /// CPU seconds of the thread in the window; `null` where the kernel does not say.
+    /// CPU seconds of the thread, if known.
     #[serde(default)]
     pub(crate) cpu_seconds: Option<f64>,
-    /// What became of datagrams; `null` of a byte stream.
+    /// `null` for a byte stream.
     #[serde(default)]
     pub(crate) datagrams: Option<Datagrams>,
-    /// What TCP did for a sender; `null` of a receiver, and of UDP.
+    /// `null` for a receiver and for UDP.
     #[serde(default)]
     pub(crate) tcp: Option<TcpSent>,
 }
 
-/// What TCP did for one sender in a window; `null` each where the kernel does not say.
+/// A sender's TCP statistics in a window; `null` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct TcpSent {
-    /// Segments that were sent again.
     pub(crate) retransmits: Option<u64>,
-    /// Smoothed round trip at its end, in seconds.
+    /// Smoothed, at the end.
     pub(crate) round_trip_seconds: Option<f64>,
-    /// The least round trip lately, in seconds.
+    /// Recent minimum.
     pub(crate) least_round_trip_seconds: Option<f64>,
-    /// Bytes in flight that the congestion control allowed at its end.
+    /// At the end.
     pub(crate) congestion_window_bytes: Option<u64>,
-    /// Seconds with data in flight.
+    /// With data in flight.
     pub(crate) busy_seconds: Option<f64>,
-    /// Of these, seconds in which the receiver's window was full.
+    /// With a full receive window.
     pub(crate) receiver_limited_seconds: Option<f64>,
-    /// Of these, seconds in which the send buffer was full.
+    /// With a full send buffer.
     pub(crate) buffer_limited_seconds: Option<f64>,
-    /// Sends whose copy was asked to be spared and of which the kernel has told what became; `null` where none was.
+    /// Completed zero-copy sends; `null` if none were requested.
     pub(crate) zero_copy_sends: Option<u64>,
-    /// Of these, those that were copied all the same.
+    /// Zero-copy sends that the kernel copied.
     pub(crate) copied_sends: Option<u64>,
 }
 
-/// What became of the datagrams of one flow in a window.
+/// Datagrams of a flow in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Datagrams {
-    /// Those that were sent in the window; of a receiver, 0.
+    /// Sent in the window; 0 for a receiver.
     pub(crate) sent: u64,
-    /// Those of them that came, each counted once; of a sender, 0.
+    /// Of these, arrived, each counted once; 0 for a sender.
     pub(crate) came: u64,
-    /// Those that came once more.
     pub(crate) duplicates: u64,
-    /// Those that came after one that had been sent later.
     pub(crate) reordered: u64,
-    /// Interarrival jitter by RFC 3550, in seconds; `null` where datagrams come in batches or nothing came.
+    /// Interarrival jitter by RFC 3550, in seconds; `null` for batches or without arrivals.
     pub(crate) jitter_seconds: Option<f64>,
-    /// Whether they are sent, or received, with segmentation offload.
     #[serde(default)]
     pub(crate) offloaded: bool,
-    /// Whether they are sent, or received, several a system call.
     #[serde(default)]
     pub(crate) batched: bool,
 }

@@ -1,12 +1,8 @@
-//! The protocol between the two ends of a network measurement: the client, where the run is, and the server's end.
+//! The network protocol between a client, where the run is, and a server.
 //!
-//! One TCP port carries everything, and UDP has the same number. Every connection begins with a `preface` with its purpose;
-//! the `listener` reads it and closes connections without one. Then control connections carry `frames` of JSON, bounded in
-//! length and time. The `messages` of a launch are those of both ends; what goes over the data connections is the engine's
-//! (`engine::net`), which also does the work of both ends.
-//!
-//! Between hosts there is a session around it: the server admits the `client` once both have proven that they know the same
-//! `key` (`handshake`) and its turn has come. Its launches then have the token of the session.
+//! One TCP port carries everything; UDP uses the same number. Every connection begins with a `preface`, which the `listener`
+//! reads. Control connections carry bounded JSON `frames`: the `handshake` of a session, in which both sides prove that they
+//! know the `key`, and the `messages` of a process run. Data connections belong to the engine (`engines::net`).
 
 pub(crate) mod client;
 pub(crate) mod control;
@@ -24,8 +20,7 @@ pub use client::{NoSession, ServerSession};
 pub use key::Key;
 pub use target::{PORT, Target, listen_address};
 
-/// Reads bytes as everything that may come over a connection, and forgets what they said: for tests and the fuzzer, to
-/// which it matters that nothing panics and nothing large is made.
+/// Parses bytes as everything that a connection may carry: for tests and the fuzzer, which look for panics.
 #[doc(hidden)]
 pub fn read_as_everything(bytes: &[u8]) {
     if let Some(first) = bytes.first_chunk() {

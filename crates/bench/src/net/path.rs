@@ -1,4 +1,4 @@
-//! What this host knows of its end of a path.
+//! This host's end of a network path.
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
@@ -7,14 +7,14 @@ use socket2::SockRef;
 
 use super::handshake::PathEnd;
 
-/// This host's end of the path to an address: the interface that leads there, and what is set on it.
+/// The interface to an address, and its settings.
 pub(crate) fn end_towards(address: IpAddr) -> PathEnd {
     let host = Sysroot::host();
     let Some(interface) = machine::interface_to(&host, address.to_canonical()) else { return PathEnd::default() };
     let mtu = host.text(&format!("sys/class/net/{interface}/mtu"));
     let offloads = sys::net::offloads(&interface).unwrap_or_default();
     PathEnd {
-        // In a network of its own a process may be shown the interfaces of another.
+        // In a network namespace sysfs may show other interfaces.
         mtu: sys::net::mtu(&interface).ok().or_else(|| mtu.and_then(|text| text.trim().parse().ok())),
         offloads: offloads.into_iter().map(str::to_owned).collect(),
         interface: Some(interface),
@@ -22,14 +22,12 @@ pub(crate) fn end_towards(address: IpAddr) -> PathEnd {
     }
 }
 
-/// The congestion control of a connection, which is that of its siblings.
 pub(crate) fn congestion_control(connection: &TcpStream) -> Option<String> {
     let name = SockRef::from(connection).tcp_congestion().ok()?;
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8(name.to_vec()).ok().filter(|name| !name.is_empty())
 }
 
-/// `IPv4` or `IPv6`, whatever socket it came through.
 pub(crate) fn family(address: SocketAddr) -> &'static str {
     if address.ip().to_canonical().is_ipv4() { "IPv4" } else { "IPv6" }
 }

@@ -1,55 +1,48 @@
-//! What every connection, and every first datagram of a UDP flow, begins with: whose it is and what it is for, in 48
-//! bytes of fixed places, so that a stranger is told apart before anything is made for it.
+//! The 48 bytes that begin every connection and UDP flow: its purpose and token. Strangers are recognised before anything is
+//! allocated.
 
 use std::fmt;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// What a preface begins with.
 const MAGIC: [u8; 8] = *b"assaynet";
-
-/// The form of the preface.
 const FORM: u8 = 1;
-
-/// Bytes of a token: hexadecimal digits.
+/// Hexadecimal digits of a token.
 pub(crate) const TOKEN_BYTES: usize = 32;
-
-/// Magic, form, purpose, two bytes of nothing, thread, token.
+/// Magic, format, purpose, two zero bytes, number, token.
 pub(crate) const PREFACE_BYTES: usize = MAGIC.len() + 1 + 1 + 2 + 4 + TOKEN_BYTES;
 
-/// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The client of a server asks to be let in, and stays as long as it measures.
+    /// A client's session.
     Session,
-    /// The control connection of one launch. The token is the one that admits it.
+    /// Control connection of a process run, with the session's token.
     ProcessRun,
-    /// Data of one thread of a launch. The token is the session's.
+    /// Data of one thread of a process run.
     Data,
-    /// A connection that is itself the operation: set up, one message there and back, closed. The token is the session's.
+    /// The connection is the operation: set up, one round trip, closed.
     Operation,
 }
 
 impl Purpose {
-    /// Each with its byte.
     const ALL: [(Self, u8); 4] = [(Self::Session, 1), (Self::ProcessRun, 2), (Self::Data, 3), (Self::Operation, 4)];
 }
 
-/// What lets a connection in, or tells whose it is: hexadecimal digits that nobody can guess.
+/// Admits a connection: random hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Token([u8; TOKEN_BYTES]);
 
 impl Token {
-    /// A new one, from the kernel's source of randomness.
+    /// From the kernel's random source.
     pub(crate) fn new() -> Self {
         use std::hash::{BuildHasher, RandomState};
         let mut bytes = [0; TOKEN_BYTES / 2];
-        // So few bytes come at once or not at all.
+        // So few bytes are returned at once or not at all.
         let filled = getrandom(&mut bytes, GetRandomFlags::empty()).is_ok_and(|count| count == bytes.len());
         let digits = if filled {
             format!("{:032x}", u128::from_ne_bytes(bytes))
         } else {
-            // A kernel without that call: the keys of the standard library's hash maps come from the same source.
+            // Old kernel: the standard library's hash keys come from the same source.
             let part = |part: u8| RandomState::new().hash_one(part);
             format!("{:016x}{:016x}", part(0), part(1))
         };
@@ -58,46 +51,41 @@ impl Token {
         Self(token)
     }
 
-    /// The one of connections that nobody has let in yet.
+    /// Before admission.
     pub(crate) const NONE: Self = Self([b'0'; TOKEN_BYTES]);
 
-    /// From its digits; `None` if they are none, or not so many.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let digits: [u8; TOKEN_BYTES] = text.as_bytes().try_into().ok()?;
         digits.iter().all(u8::is_ascii_hexdigit).then_some(Self(digits))
     }
 
-    /// Its digits.
     pub(crate) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// Its first 64 bits, as a seed that both ends know.
+    /// Its first 64 bits, as a common seed of both ends.
     pub(crate) fn seed(&self) -> u64 {
         self.as_str().get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
     }
 }
 
-/// A token lets its holder in, so logs do not show it.
+/// Logs must not show a token, which admits its holder.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
     }
 }
 
-/// The first bytes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Preface {
-    /// What it is for.
     pub(crate) purpose: Purpose,
-    /// Which of its kind: the number of the data connection.
+    /// Number of the data connection.
     pub(crate) number: u32,
-    /// Whose it is; all zeros where nobody has been let in yet.
+    /// Zeros before admission.
     pub(crate) token: Token,
 }
 
 impl Preface {
-    /// As it is sent.
     pub(crate) fn bytes(&self) -> [u8; PREFACE_BYTES] {
         let purpose = Purpose::ALL.iter().find(|(purpose, _)| *purpose == self.purpose).map_or(0, |(_, byte)| *byte);
         let parts: [&[u8]; 4] = [&MAGIC, &[FORM, purpose, 0, 0], &self.number.to_le_bytes(), &self.token.0];
@@ -106,7 +94,7 @@ impl Preface {
         bytes
     }
 
-    /// From what came; `None` if it is none of ours.
+    /// `None` if it is not valid.
     pub(crate) fn read(bytes: &[u8; PREFACE_BYTES]) -> Option<Self> {
         let rest = bytes.strip_prefix(&MAGIC)?;
         let ([form, purpose, 0, 0], rest) = rest.split_first_chunk::<4>()? else { return None };

@@ -1,17 +1,16 @@
-//! Where a server is, as people write it: `HOST`, `HOST:PORT`, `[IPv6]:PORT`.
+//! A server's address as users write it: `HOST`, `HOST:PORT`, `[IPv6]:PORT`.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
 use model::experiment::LOOPBACK;
 
-/// The port of a server unless another is named.
+/// Default port.
 pub const PORT: u16 = 5211;
-
-/// The longest name of a host (RFC 1035, 2.3.4).
+/// Maximum length of a host name (RFC 1035, 2.3.4).
 const MOST_NAME_BYTES: usize = 255;
 
-/// A server.
+/// A server's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     host: String,
@@ -19,33 +18,32 @@ pub struct Target {
 }
 
 impl Target {
-    /// From what the user wrote.
+    /// Parses user input.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (host, port) = split(text)?;
         let port = port.unwrap_or(PORT);
         if port == 0 {
-            return Err(format!("'{text}' names port 0, on which nobody can be reached; write 1 to 65535"));
+            return Err(format!("'{text}' has port 0; use 1 to 65535"));
         }
         if host == LOOPBACK {
-            return Err(format!("'{LOOPBACK}' means both ends on this machine; leave --to away, or write an address"));
+            return Err(format!("'{LOOPBACK}' measures within this machine; omit --to, or give an address"));
         }
         Ok(Self { host, port })
     }
 
-    /// The host as it was written, without the port.
+    /// The host as written.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Every address that it has.
     pub(super) fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
         let cannot = |why: &dyn std::fmt::Display| {
-            format!("'{}' has no address: {why}; look at its spelling, or write an address", self.host)
+            format!("'{}' cannot be resolved: {why}; check the spelling, or give an address", self.host)
         };
         let found: io::Result<Vec<SocketAddr>> =
             (self.host.as_str(), self.port).to_socket_addrs().map(Iterator::collect);
         match found {
-            Ok(addresses) if addresses.is_empty() => Err(cannot(&"the name is known, and nothing is said of it")),
+            Ok(addresses) if addresses.is_empty() => Err(cannot(&"the name has no address record")),
             Ok(addresses) => Ok(addresses),
             Err(error) => Err(cannot(&error)),
         }
@@ -62,19 +60,18 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// The address to listen on: `ADDR` or `ADDR:PORT`; nothing is loopback.
+/// The address to listen on: `ADDR` or `ADDR:PORT`; loopback by default.
 pub fn listen_address(text: Option<&str>) -> Result<SocketAddr, String> {
     let Some(text) = text else { return Ok((Ipv4Addr::LOCALHOST, PORT).into()) };
     let (host, port) = split(text)?;
-    let address: IpAddr = host
-        .parse()
-        .map_err(|_| format!("'{host}' is no address to listen on; write one of this machine's, 0.0.0.0 or ::"))?;
+    let address: IpAddr = host.parse().map_err(|_| {
+        format!("'{host}' is not an address to listen on; use an address of this machine, 0.0.0.0 or ::")
+    })?;
     Ok((address, port.unwrap_or(PORT)).into())
 }
 
-/// Host and port.
 fn split(text: &str) -> Result<(String, Option<u16>), String> {
-    let wrong = || format!("'{text}' is no HOST or HOST:PORT; an IPv6 address with a port is [ADDRESS]:PORT");
+    let wrong = || format!("'{text}' is not HOST or HOST:PORT; write an IPv6 address with a port as [ADDRESS]:PORT");
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, rest) = rest.split_once(']').ok_or_else(wrong)?;
@@ -83,7 +80,7 @@ fn split(text: &str) -> Result<(String, Option<u16>), String> {
                 rest => (host, Some(rest.strip_prefix(':').ok_or_else(wrong)?)),
             }
         }
-        // More than one colon: an IPv6 address without a port.
+        // Several colons: an IPv6 address without a port.
         None if text.matches(':').count() > 1 => (text, None),
         None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
     };
@@ -128,7 +125,7 @@ mod tests {
             let error = Target::parse(text).unwrap_err();
             assert!(error.contains(text), "{text}: {error}");
         }
-        assert!(Target::parse("loopback").unwrap_err().contains("leave --to away"));
+        assert!(Target::parse("loopback").unwrap_err().contains("omit --to"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which tools there are, where they were found, and whether each does what its adapter says: `assay references`.
+//! The known tools, where they are, and whether each works (`assay references`).
 
 use std::fs::File;
 use std::io::Write;
@@ -19,16 +19,15 @@ use tools::{Invocation, ReferenceTool, TOOLS, Target, ToolDescription};
 use super::detect::{Found, NotFound, Places, detect_within};
 use super::run::run;
 
-/// Seconds that a tool is asked to measure for a check. Those that count in whole seconds take one.
+/// Seconds to measure in a check; some tools round to 1.
 const CHECK_SECONDS: f64 = 0.1;
-/// Tools that are tried at a time: while one takes a minute, the others come by.
 const AT_A_TIME: usize = 2;
-/// Seconds that a tool has for its version: they answer in milliseconds.
+/// Timeout for a version; answers take milliseconds.
 pub const VERSION_SECONDS: f64 = 5.0;
-/// Bytes per second that a tool which counts its own passes may take our own rate to be: it then does few.
+/// Assumed rate of ours, so that tools which size their work by it do little.
 const SLOW_RATE: f64 = 1e9;
 
-/// Which tools are there, within so many seconds for their versions.
+/// Which tools are installed.
 pub fn found(places: &Places, timeout_seconds: f64) -> Vec<FoundTool> {
     let brief = |known: KnownTool| {
         let reason = known.reason.filter(|_| known.path.is_some());
@@ -37,7 +36,7 @@ pub fn found(places: &Places, timeout_seconds: f64) -> Vec<FoundTool> {
     known(places, timeout_seconds).into_iter().map(brief).collect()
 }
 
-/// All tools that are known, in the order of the table; all are asked at once for their versions, within so many seconds.
+/// All known tools in the order of the table; their versions are queried concurrently.
 pub fn known(places: &Places, timeout_seconds: f64) -> Vec<KnownTool> {
     let ask = |tool: &'static ToolDescription| {
         let found = detect_within(tool, places, timeout_seconds);
@@ -63,30 +62,29 @@ pub fn known(places: &Places, timeout_seconds: f64) -> Vec<KnownTool> {
     })
 }
 
-/// What whoever waits for tools that are tried is told of.
+/// Progress of checks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Trying<'a> {
-    /// That it begins: how many tools, and how many seconds they are expected to take in all.
+    /// All: number of tools and expected seconds.
     Tools(usize, f64),
-    /// A tool is started, and so many seconds are expected of it.
+    /// A tool starts, with its expected seconds.
     Begins(&'a str, f64),
-    /// A tool has ended after so many seconds, and this came of it.
+    /// A tool ended after these seconds.
     Ended(&'a str, f64, &'a ToolCheck),
 }
 
-/// Runs each of the tools that is here once beside nothing, on a small example of what it stands beside, and reads what it
-/// prints. Two are tried at a time, the slowest first: none of their figures counts. Those that need a file are given a
-/// nameless one in `directory`, or the nearest above it that is there. Tools that had not ended when the process was told
-/// to stop count as not tried.
-pub fn check(tools: &mut [KnownTool], places: &Places, directory: &Path, tell: &mut dyn FnMut(Trying<'_>)) {
+/// Runs each installed tool once on its example and parses the output, two at a time, the slowest first; their values do not
+/// count. Files are nameless, in `directory` or its nearest existing parent. After a stop signal, unfinished tools count as
+/// unchecked.
+pub fn check(tools: &mut [KnownTool], places: &Places, directory: &Path, progress: &mut dyn FnMut(Trying<'_>)) {
     let directory = directory.ancestors().find(|above| above.is_dir()).unwrap_or(directory);
     let here = tools.iter().enumerate().filter(|(_, tool)| tool.found);
     let mut trials: Vec<(usize, Trial)> =
-        here.filter_map(|(index, tool)| Some((index, Trial::of(&tool.tool, places, directory)?))).collect();
+        here.filter_map(|(index, tool)| Some((index, Trial::new(&tool.tool, places, directory)?))).collect();
     trials.sort_by(|(_, a), (_, b)| b.expected_seconds().total_cmp(&a.expected_seconds()));
     let all: f64 = trials.iter().map(|(_, trial)| trial.expected_seconds()).sum();
     let longest = trials.first().map_or(0.0, |(_, trial)| trial.expected_seconds());
-    tell(Trying::Tools(trials.len(), longest.max(all / AT_A_TIME as f64)));
+    progress(Trying::Tools(trials.len(), longest.max(all / AT_A_TIME as f64)));
     let at_a_time = AT_A_TIME.min(trials.len());
     let queue = Mutex::new(trials.into_iter());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next().filter(|_| stop_signal().is_none());
@@ -96,11 +94,11 @@ pub fn check(tools: &mut [KnownTool], places: &Places, directory: &Path, tell: &
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
                 while let Some((index, trial)) = next() {
-                    // They are listened to as long as there are any.
+                    // The receiver outlives the threads.
                     let _ = sender.send((index, trial.expected_seconds(), None));
                     let began = monotonic_raw_seconds();
                     let check = trial.run();
-                    // Of one that was ended with us nothing is known.
+                    // The signal ended the tool, too.
                     if stop_signal().is_some() {
                         break;
                     }
@@ -112,27 +110,25 @@ pub fn check(tools: &mut [KnownTool], places: &Places, directory: &Path, tell: &
         for (index, seconds, check) in events {
             let tool = &mut tools[index];
             match &check {
-                None => tell(Trying::Begins(&tool.tool, seconds)),
-                Some(check) => tell(Trying::Ended(&tool.tool, seconds, check)),
+                None => progress(Trying::Begins(&tool.tool, seconds)),
+                Some(check) => progress(Trying::Ended(&tool.tool, seconds, check)),
             }
             tool.check = check;
         }
     });
 }
 
-/// A tool that is to be tried.
 struct Trial {
     reference: &'static dyn ReferenceTool,
     experiment: Experiment,
-    /// How it is called, or why it cannot be.
     invocation: Result<Invocation, String>,
-    /// The file that it works on, as long as this is there.
+    /// Keeps the tool's file alive.
     _file: Option<File>,
 }
 
 impl Trial {
-    /// `None` for a tool that is not there.
-    fn of(tool: &str, places: &Places, directory: &Path) -> Option<Self> {
+    /// `None` if the tool is not installed.
+    fn new(tool: &str, places: &Places, directory: &Path) -> Option<Self> {
         let reference = tools::find(tool)?;
         let found = detect_within(reference.description(), places, VERSION_SECONDS).ok()?;
         let experiment = (reference.description().example)();
@@ -154,7 +150,6 @@ impl Trial {
         ToolCheck { status, experiment: self.experiment.id, value, unit, reason: read.err() }
     }
 
-    /// Its figure, and the unit of it.
     fn read(&self) -> Result<(f64, Unit), String> {
         let ran = run(self.invocation.as_ref().map_err(Clone::clone)?, &mut |_| {})?;
         let reading = self.reference.parse(&ran.output, &self.experiment)?;
@@ -169,7 +164,6 @@ impl Trial {
     }
 }
 
-/// How a tool is called to be tried, and the file that it is given.
 fn invocation(
     reference: &dyn ReferenceTool,
     found: &Found,
@@ -178,7 +172,7 @@ fn invocation(
 ) -> Result<(Invocation, Option<File>), String> {
     let (file, held) = experiment.disk().map(|params| scratch(directory, params.size)).transpose()?.unzip();
     let cpus =
-        sys::affinity::allowed_cpus().map_err(|error| format!("the CPUs of this process are not known: {error}"))?;
+        sys::affinity::allowed_cpus().map_err(|error| format!("cannot read the CPUs of this process: {error}"))?;
     let threads = experiment.params.threads() as usize;
     let ours: Vec<u32> = cpus.iter().copied().cycle().take(threads).collect();
     let target = Target {
@@ -193,13 +187,13 @@ fn invocation(
         version: found.version.as_deref().unwrap_or_default(),
         offered_rate: None,
     };
-    // Where two are tried at a time, neither is to be in the other's way.
+    // Two tools run at a time, unpinned so that neither is in the other's way.
     Ok((Invocation { cpus: Vec::new(), ..reference.invocation(&target)? }, file))
 }
 
-/// A nameless file of random bytes, and how a tool opens it. It is gone when it is closed.
+/// A nameless file of random bytes, and its path for a tool.
 fn scratch(directory: &Path, bytes: u64) -> Result<(File, HeldFile), String> {
-    let cannot = |error: std::io::Error| format!("no file can be made in '{}': {error}", directory.display());
+    let cannot = |error: std::io::Error| format!("cannot create a file in '{}': {error}", directory.display());
     let mut file = sys::file::unnamed(directory, std::ffi::OsStr::new("assay-check")).map_err(cannot)?;
     let mut random = stats::random::Random::new(1);
     let contents: Vec<u8> = (0..bytes.div_ceil(8)).flat_map(|_| random.next_u64().to_le_bytes()).collect();
@@ -219,7 +213,6 @@ mod tests {
         Places { search_path: vec![folder.to_owned()], ..Places::default() }
     }
 
-    /// What came of trying this tool, of all that are there.
     fn tried(tool: &str, places: &Places, directory: &Path) -> Option<ToolCheck> {
         let mut tools = known(places, VERSION_SECONDS);
         check(&mut tools, places, directory, &mut |_| {});
@@ -227,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_is_begun_first_and_each_is_told_of() {
+    fn the_slowest_begins_first_and_each_is_reported() {
         let folder = scratch_folder();
         program_in(folder.path(), "fio", "test \"$1\" = --version && echo fio-3.33 || echo nonsense");
         program_in(
@@ -279,11 +272,11 @@ mod tests {
         program_in(folder.path(), "fio", "test \"$1\" = --version && echo fio-3.33 || echo nonsense");
         let check = tried("fio", &only(folder.path()), folder.path()).unwrap();
         assert_eq!((check.status, check.value), (CheckOutcome::Failed, None));
-        assert!(check.reason.unwrap().contains("no JSON"));
+        assert!(check.reason.unwrap().contains("not JSON"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "its file is gone");
         let nowhere = folder.path().join("not/there/yet");
         let check = tried("fio", &only(folder.path()), &nowhere).unwrap();
-        assert!(check.reason.unwrap().contains("no JSON"), "its file is made above");
+        assert!(check.reason.unwrap().contains("not JSON"), "its file is made above");
         assert!(tried("ping", &only(folder.path()), folder.path()).is_none(), "what is not there is not tried");
     }
 }

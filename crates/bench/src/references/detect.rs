@@ -1,7 +1,4 @@
-//! Finding a tool: its program on a search path, and the version that it says it is, or that its file says.
-//!
-//! The search path is a value: only the command line's crate reads the environment. Whatever is wrong with a program
-//! (it hangs, it prints something else, it is too old) is a reason.
+//! Finds tools on a search path and identifies their versions. Anything wrong with a program is a reason.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,48 +12,46 @@ use tools::{Invocation, TOOLS, ToolDescription, bare_environment, version_in_ans
 
 use super::run::run;
 
-/// Seconds after which a tool that does not say its version is ended. They answer in milliseconds.
 const VERSION_TIMEOUT_SECONDS: f64 = 5.0;
-
-/// Bytes of a program's file that are searched for its version: statically linked tools have a few MiB.
+/// Maximum bytes of a program's file that are searched for its version.
 const SEARCHED_BYTES: u64 = 64 << 20;
 
-/// Where tools are looked for.
+/// Where tools are searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// Folders, in the order in which they are searched.
+    /// Folders, in search order.
     pub search_path: Vec<PathBuf>,
-    /// Programs that were named, by the tool's id: these and no others.
+    /// Programs by tool id; these tools are not searched.
     pub overrides: BTreeMap<String, PathBuf>,
 }
 
-/// A tool that is there.
+/// An installed tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     /// Its program.
     pub path: PathBuf,
-    /// Its version, as it or its file says; `None` of a tool that says none.
+    /// Its version, if it has one.
     pub version: Option<String>,
-    /// The program that starts its processes, where it needs one.
+    /// The program that starts its processes, if it needs one.
     pub launcher: Option<PathBuf>,
 }
 
 /// Why a tool cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NotFound {
-    /// There is no such program.
+    /// Not installed: the reason.
     Missing(String),
-    /// There is one, and something is wrong with it.
+    /// Installed, but unusable.
     Unusable {
         /// The program.
         path: PathBuf,
-        /// One sentence.
+        /// The reason.
         reason: String,
     },
 }
 
 impl NotFound {
-    /// The sentence.
+    /// The reason.
     pub fn reason(&self) -> &str {
         match self {
             Self::Missing(reason) | Self::Unusable { reason, .. } => reason,
@@ -64,18 +59,12 @@ impl NotFound {
     }
 }
 
-/// Looks for a tool and asks for its version.
-///
-/// # Errors
-/// It is missing, or cannot be used.
+/// Finds a tool and its version.
 pub fn detect(tool: &ToolDescription, places: &Places) -> Result<Found, NotFound> {
     detect_within(tool, places, VERSION_TIMEOUT_SECONDS)
 }
 
-/// The same where there is only so much time for its answer, in seconds.
-///
-/// # Errors
-/// It is missing, or cannot be used.
+/// The same with a timeout for the version, in seconds.
 pub fn detect_within(tool: &ToolDescription, places: &Places, timeout_seconds: f64) -> Result<Found, NotFound> {
     let path = program(tool, places).map_err(NotFound::Missing)?;
     let launcher = tool.launcher.map(|name| {
@@ -89,38 +78,36 @@ pub fn detect_within(tool: &ToolDescription, places: &Places, timeout_seconds: f
     }
 }
 
-/// What was found of tools, by their ids.
+/// Detection results by tool id.
 pub(crate) type Detected = BTreeMap<String, Result<Found, NotFound>>;
 
-/// Looks for the tools of these ids.
 pub(crate) fn detect_all<'a>(ids: impl Iterator<Item = &'a str>, places: &Places) -> Detected {
     let descriptions = ids.filter_map(|id| Some(tools::find(id)?.description()));
     descriptions.map(|tool| (tool.id.to_owned(), detect(tool, places))).collect()
 }
 
-/// The ids of the tools that are here and can be used.
+/// Ids of the usable tools.
 pub fn usable(places: &Places) -> Vec<&'static str> {
     let descriptions = TOOLS.iter().map(|tool| tool.description());
     descriptions.filter(|tool| detect(tool, places).is_ok()).map(|tool| tool.id).collect()
 }
 
-/// The program's path.
 fn program(tool: &ToolDescription, places: &Places) -> Result<PathBuf, String> {
     if let Some(named) = places.overrides.get(tool.id) {
         return if is_program(named) {
-            // It is started in a folder of its own, where a relative path would lead elsewhere.
-            std::path::absolute(named).map_err(|error| format!("where '{}' is is not known: {error}", named.display()))
+            // It starts in another folder, where a relative path would be wrong.
+            std::path::absolute(named)
+                .map_err(|error| format!("cannot resolve the path '{}': {error}", named.display()))
         } else {
-            Err(format!("'{}', named for {}, is no program that can be run", named.display(), tool.id))
+            Err(format!("'{}', given for {}, is not an executable program", named.display(), tool.id))
         };
     }
     on_the_path(tool.program, places)
-        .ok_or_else(|| format!("{} is not installed: there is no '{}' on the search path", tool.id, tool.program))
+        .ok_or_else(|| format!("{} is not installed: '{}' is not on the search path", tool.id, tool.program))
 }
 
-/// The first program of this name.
 fn on_the_path(name: &str, places: &Places) -> Option<PathBuf> {
-    // An empty entry of a search path means the current folder, from which nothing is ever run unasked.
+    // An empty entry means the current folder, which is never searched.
     let folders = places.search_path.iter().filter(|folder| folder.is_absolute());
     folders.map(|folder| folder.join(name)).find(|path| is_program(path))
 }
@@ -145,7 +132,6 @@ fn ask_version(tool: &ToolDescription, path: &Path, timeout_seconds: f64) -> Res
     Ok(version_in_answer(tool, &ran.output)?)
 }
 
-/// What is searched of a program's file.
 fn beginning(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(SEARCHED_BYTES).read_to_end(&mut bytes)?;
@@ -168,10 +154,9 @@ mod tests {
         };
         assert_eq!(found("exit 1 # STREAM version $Revision: 5.10 $"), Ok("5.10".into()));
         let reason = found("exit 1 # STREAM version").unwrap_err();
-        assert!(reason.reason().contains("does not name a version"), "{reason:?}");
+        assert!(reason.reason().contains("has no version"), "{reason:?}");
     }
 
-    /// A tool played by a script.
     fn played(script: &str) -> (Scratch, Result<Found, NotFound>) {
         let scratch = scratch();
         program_in(scratch.path(), "fio", script);

@@ -1,4 +1,4 @@
-//! Which ports are free and which are listened at, from the kernel's own tables.
+//! Free and listening ports, from the kernel's tables.
 
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 
@@ -7,10 +7,10 @@ use tools::ListensFor;
 
 /// State of a TCP socket that accepts connections (`TCP_LISTEN` in `include/net/tcp_states.h`).
 const TCP_LISTEN: &str = "0A";
-/// State of a UDP socket without a peer (`TCP_CLOSE`, likewise).
+/// State of a UDP socket without a peer (`TCP_CLOSE`).
 const UDP_UNCONNECTED: &str = "07";
 
-/// A port of the loopback interface that is free now. Somebody may take it before it is used: then another is tried.
+/// A loopback port that is free now; the caller retries if it gets taken.
 pub(super) fn free_port(transport: ListensFor) -> std::io::Result<u16> {
     let anywhere = (Ipv4Addr::LOCALHOST, 0);
     match transport {
@@ -19,7 +19,7 @@ pub(super) fn free_port(transport: ListensFor) -> std::io::Result<u16> {
     }
 }
 
-/// Whether somebody on this host listens at the port.
+/// Whether a socket of this host listens at the port.
 pub(super) fn is_listened_at(port: u16, transport: ListensFor) -> bool {
     let (tables, state) = match transport {
         ListensFor::Tcp => (["proc/net/tcp", "proc/net/tcp6"], TCP_LISTEN),
@@ -29,7 +29,6 @@ pub(super) fn is_listened_at(port: u16, transport: ListensFor) -> bool {
     tables.iter().filter_map(|table| host.text(table)).any(|text| has_socket(&text, port, state))
 }
 
-/// Whether a table of sockets has one with this local port and state.
 fn has_socket(table: &str, port: u16, state: &str) -> bool {
     let port = format!("{port:04X}");
     table.lines().skip(1).any(|line| {
@@ -50,7 +49,7 @@ mod tests {
    3: 0000000000000000FFFF00000100007F:0050 00000000000000000000000000000000:0000 0A 00000000:00000000 00:0";
 
     #[test]
-    fn a_listening_socket_is_told_from_a_connected_one() {
+    fn a_listening_socket_is_distinguished_from_a_connected_one() {
         assert!(has_socket(TABLE, 0x1691, TCP_LISTEN));
         assert!(has_socket(TABLE, 0x50, TCP_LISTEN), "the table of IPv6 has the same columns");
         assert!(!has_socket(TABLE, 0x8DC8, TCP_LISTEN));
@@ -61,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_free_until_somebody_listens() {
+    fn a_port_is_free_until_a_process_listens() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         assert!(is_listened_at(port, ListensFor::Tcp));

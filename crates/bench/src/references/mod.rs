@@ -4,10 +4,8 @@
 
 pub mod catalogue;
 pub mod detect;
-pub mod error;
-pub mod lasting;
 mod listening;
-mod own_files;
+pub(crate) mod own_files;
 mod own_folder;
 pub(crate) mod progress;
 pub mod run;

@@ -1,8 +1,6 @@
-//! The folder that every tool has for itself: it is started there and told that it is its home, so that what it writes
-//! where it stands is gone after it. It is made just before the tool is started, for its user alone.
+//! The working folder of a tool, which is also its home: private, created just before the start and removed afterwards.
 //!
-//! Whoever has made one holds a lock on it. One that nobody holds was left by a process that was killed, and the next
-//! that makes one takes it away.
+//! Its creator holds a lock on it. The next one to create a folder removes unlocked ones, left by killed processes.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{ErrorKind, Read};
@@ -11,54 +9,44 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tools::OwnFolder;
+use tools::{OwnFolder, ToolError};
 
-use super::error::RunError;
-
-/// Where such folders are made: every Linux has it, and only an owner can take away what is in it.
+/// Every Linux has it, and only owners can remove its entries.
 const PARENT: &str = "/tmp";
-/// What the names of all of them begin with.
 const PREFIX: &str = "assay-tool-";
-/// Names that are tried when a process of our number has left some behind.
+/// Attempts to find an unused name.
 const NAMES_TRIED: u32 = 1000;
 
-/// Folders that this process has made.
 static MADE: AtomicU32 = AtomicU32::new(0);
-/// Whether this process has looked for what others left.
 static SWEPT: Once = Once::new();
 
-/// A folder that is there.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
-    /// Holds the lock, until it is closed.
+    /// Locked until closed.
     _lock: File,
 }
 
 impl Folder {
-    /// Makes it, with the files that a tool is to find.
-    ///
-    /// # Errors
-    /// One sentence.
-    pub(super) fn make(wanted: &OwnFolder) -> Result<Self, RunError> {
+    pub(super) fn make(wanted: &OwnFolder) -> Result<Self, ToolError> {
         SWEPT.call_once(|| sweep(Path::new(PARENT)));
         let folder = Self::empty()
-            .map_err(|error| RunError::NotStarted(format!("no folder can be made in {PARENT} for a tool: {error}")))?;
+            .map_err(|error| ToolError(format!("cannot create a folder for a tool in {PARENT}: {error}")))?;
         for (name, text) in &wanted.files {
             let path = folder.path.join(name);
             fs::write(&path, text)
-                .map_err(|error| RunError::NotStarted(format!("'{}' cannot be written: {error}", path.display())))?;
+                .map_err(|error| ToolError(format!("'{}' cannot be written: {error}", path.display())))?;
         }
         Ok(folder)
     }
 
-    /// Never one that is there already: that may be another's.
+    /// Creates a new one; an existing one may belong to another process.
     fn empty() -> std::io::Result<Self> {
         for _ in 0..NAMES_TRIED {
             let number = MADE.fetch_add(1, Ordering::Relaxed);
             let path = Path::new(PARENT).join(format!("{PREFIX}{}-{number}", std::process::id()));
             match DirBuilder::new().mode(0o700).create(&path) {
-                // Somebody who sweeps may have been there between the two: then it is another one's turn.
+                // A sweep of another process may come in between: try the next name.
                 Ok(()) => {
                     if let Some(lock) = held(&path) {
                         return Ok(Self { path, _lock: lock });
@@ -71,23 +59,20 @@ impl Folder {
         Err(ErrorKind::AlreadyExists.into())
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is in a file, up to so many bytes; nothing where the tool has not written it.
+    /// The text of a file up to a limit; empty without the file.
     pub(super) fn text(&self, name: &str, most_bytes: usize) -> String {
         let mut bytes = Vec::new();
-        let read = File::open(self.path.join(name)).map(|file| file.take(most_bytes as u64).read_to_end(&mut bytes));
-        if read.is_err() {
-            return String::new();
-        }
+        let file = File::open(self.path.join(name));
+        let _ = file.and_then(|file| file.take(most_bytes as u64).read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
-/// The lock on a folder, if nobody else has it and the folder is still there.
+/// The lock, if the folder exists and nobody else holds it.
 fn held(path: &Path) -> Option<File> {
     let folder = File::open(path).ok()?;
     folder.try_lock().ok()?;
@@ -95,7 +80,6 @@ fn held(path: &Path) -> Option<File> {
     ((opened.dev(), opened.ino()) == (there.dev(), there.ino())).then_some(folder)
 }
 
-/// Takes away the folders of this user that nobody holds any longer.
 fn sweep(parent: &Path) {
     let user = rustix::process::geteuid().as_raw();
     let Ok(entries) = fs::read_dir(parent) else { return };
@@ -110,7 +94,7 @@ fn sweep(parent: &Path) {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be taken away is a few kilobytes where the system clears up by itself.
+        // A few kilobytes that remain are removed by the system.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

@@ -1,5 +1,4 @@
-//! Running a tool as it was told: alone in its process group, with nothing of our environment, no longer than it may,
-//! and with its server beside it. Whatever happens becomes a value, and nothing is left running.
+//! Runs a tool and its server: own process group, clean environment, timeout. Nothing is left running.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
@@ -12,78 +11,67 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use sys::clock::monotonic_raw_seconds;
 use sys::process::{signal_name, stop_signal};
-use tools::{FOLDER, Invocation, NeededFile, NeededSetting, Output, OwnFolder, PORT, Server};
+use tools::{FOLDER, Invocation, NeededFile, NeededSetting, Output, OwnFolder, PORT, Server, ToolError};
 
-use super::error::RunError;
-use super::lasting::Lasting;
 use super::listening::{free_port, is_listened_at};
-use super::own_files::Files;
+use super::own_files::{Files, Lasting};
 use super::own_folder::Folder;
 
-/// How often we look whether we are to stop. Waking up costs the measured CPUs some microseconds each time.
+/// Poll interval for stop signals; waking up costs the measured CPUs microseconds.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
-/// How often we look whether a server listens: nothing is measured yet.
+/// Poll interval of a starting server.
 const LISTEN_LOOK: Duration = Duration::from_millis(5);
-/// Seconds until a server must listen. They need milliseconds.
+/// Timeout of a starting server.
 const LISTEN_SECONDS: f64 = 5.0;
-/// Seconds between a request to end and the end.
+/// Seconds between SIGTERM and SIGKILL.
 const GRACE_SECONDS: f64 = 1.0;
-/// Looks, [`LISTEN_LOOK`] apart, until the streams of a program that has ended must be closed: as long.
+/// Polls until the streams of an ended program must be closed.
 const GRACE_LOOKS: u32 = 200;
-/// Bytes of each of a tool's streams that are kept: megabytes more than any of them prints.
 const KEPT_BYTES: usize = 4 << 20;
-/// Ports that are tried when others are quicker to take them.
 const PORTS_TRIED: u32 = 5;
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ran {
-    /// What the tool printed and how it ended.
-    pub output: Output,
-    /// Its command line, with the port that was used.
-    pub argv: Vec<String>,
-    /// Its whole environment, in which [`FOLDER`] stands for the path of its folder.
-    pub env: BTreeMap<String, String>,
-    /// What it found in its own folder: texts by the names of their files.
-    pub files: BTreeMap<&'static str, String>,
-    /// Its server's command line; empty without one.
-    pub server_argv: Vec<String>,
-    /// Its server's whole environment.
-    pub server_env: BTreeMap<String, String>,
-    /// What the server printed, both streams.
-    pub server_output: String,
+pub(crate) struct Ran {
+    pub(crate) output: Output,
+    /// Command line with the port used.
+    pub(crate) argv: Vec<String>,
+    /// Environment, with [`FOLDER`] as a placeholder.
+    pub(crate) env: BTreeMap<String, String>,
+    /// Input files in its folder.
+    pub(crate) files: BTreeMap<&'static str, String>,
+    /// The server's command line; empty without one.
+    pub(crate) server_argv: Vec<String>,
+    pub(crate) server_env: BTreeMap<String, String>,
+    /// The server's output, both streams.
+    pub(crate) server_output: String,
     /// Seconds from start to end.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 impl Ran {
-    /// Exactly what was called, with which environment, and what was printed, as one text for the run's folder.
-    pub fn raw(&self) -> String {
+    /// Command lines, environments and outputs as one text, for the run's folder.
+    pub(crate) fn raw(&self) -> String {
         let files: Vec<String> = self.files.iter().map(|(name, text)| format!("# {name}\n{text}\n")).collect();
         let (files, called) = (files.concat(), self.argv.join(" "));
-        let env = told("environment", &self.env);
+        let env = titled("environment", &self.env);
         let mut text = format!("{env}{files}$ {called}\n{}{}", self.output.stdout, self.output.stderr);
         if !self.server_argv.is_empty() {
-            let (env, called) = (told("environment of the server", &self.server_env), self.server_argv.join(" "));
+            let (env, called) = (titled("environment of the server", &self.server_env), self.server_argv.join(" "));
             text = format!("{text}\n{env}$ {called}\n{}", self.server_output);
         }
         text
     }
 }
 
-/// An environment under its title; nothing for an empty one.
-fn told(title: &str, env: &BTreeMap<String, String>) -> String {
+fn titled(title: &str, env: &BTreeMap<String, String>) -> String {
     let lines: Vec<String> = env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
     if lines.is_empty() { String::new() } else { format!("# {title}\n{}\n", lines.concat()) }
 }
 
-/// Runs a tool, after its server where it has one. `on_start` hears of everything that is to be ended or taken
-/// away, should we be killed meanwhile.
-///
-/// # Errors
-/// One sentence: a file or a setting is not as it must be, a program cannot be started, took too long, or was stopped
-/// with us. A tool that fails by itself is no error: its output says so.
-pub fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, RunError> {
+/// Runs a tool, after its server. `on_start` receives what must be cleaned up if we are killed meanwhile. A tool that fails
+/// by itself is no error.
+pub(crate) fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, ToolError> {
     invocation.files.iter().try_for_each(check)?;
     invocation.settings.iter().try_for_each(check_setting)?;
     let Some(server) = &invocation.server else {
@@ -97,8 +85,7 @@ pub fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)) -> Re
     };
     let mut last = String::new();
     for _ in 0..PORTS_TRIED {
-        let port = free_port(server.listens_for)
-            .map_err(|error| RunError::NoServer(format!("there is no free port: {error}")))?;
+        let port = free_port(server.listens_for).map_err(|error| ToolError(format!("no port is free: {error}")))?;
         match listening(server, port, on_start)? {
             Listening::Yes(mut running) => {
                 let mut ran = client(invocation, &with_port(&invocation.argv, port), on_start)?;
@@ -110,16 +97,16 @@ pub fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)) -> Re
             Listening::PortTaken(said) => last = said,
         }
     }
-    let reason = format!("{PORTS_TRIED} ports were taken by others before the server could listen: {last}");
-    Err(RunError::NoServer(reason))
+    Err(ToolError(format!("other processes took {PORTS_TRIED} ports before the server could listen: {last}")))
 }
 
-/// A file must be there in full, so that no tool can want to make or extend it.
-fn check(file: &NeededFile) -> Result<(), RunError> {
-    let sentence = |what: &str| RunError::NotReady(format!("'{}' is not given to a tool: {what}", file.path.display()));
+/// A file must exist at full size, so that no tool creates or extends it.
+fn check(file: &NeededFile) -> Result<(), ToolError> {
+    let sentence =
+        |what: &str| ToolError(format!("the file '{}' is not suitable for the tool: {what}", file.path.display()));
     let metadata = file.path.metadata().map_err(|error| sentence(&error.to_string()))?;
     if !metadata.is_file() {
-        return Err(sentence("it is no regular file"));
+        return Err(sentence("it is not a regular file"));
     }
     if metadata.len() < file.bytes {
         return Err(sentence(&format!("it has {} B, not {} B", metadata.len(), file.bytes)));
@@ -127,29 +114,27 @@ fn check(file: &NeededFile) -> Result<(), RunError> {
     Ok(())
 }
 
-/// What a tool would set otherwise must be as it wants it, so that it changes nothing.
-fn check_setting(setting: &NeededSetting) -> Result<(), RunError> {
-    let sentence =
-        |what: &str| RunError::NotReady(format!("the tool is not run: it would change '{}', {what}", setting.path));
-    let found = std::fs::read_to_string(setting.path)
-        .map_err(|error| sentence(&format!("of which it is not known how it stands ({error})")))?;
+/// A setting must already be as the tool would set it.
+fn check_setting(setting: &NeededSetting) -> Result<(), ToolError> {
+    let sentence = |what: &str| ToolError(format!("the tool is not run: it would change '{}', {what}", setting.path));
+    let found =
+        std::fs::read_to_string(setting.path).map_err(|error| sentence(&format!("which cannot be read ({error})")))?;
     if found.split_whitespace().any(|word| setting.one_of.contains(&word)) {
         return Ok(());
     }
-    Err(sentence(&format!("which says '{}' and not {}", found.trim(), setting.one_of.join(" or "))))
+    Err(sentence(&format!("which is '{}' and not {}", found.trim(), setting.one_of.join(" or "))))
 }
 
 fn with_port(argv: &[String], port: u16) -> Vec<String> {
     argv.iter().map(|word| word.replace(PORT, &port.to_string())).collect()
 }
 
-/// What became of a server.
 enum Listening {
     Yes(Running),
     PortTaken(String),
 }
 
-fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Listening, RunError> {
+fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Listening, ToolError> {
     let argv = with_port(&server.argv, port);
     let mut running = Running::start(&OwnFolder::default(), &argv, &server.env, &server.cpus)?;
     on_start(Lasting::Process(running.child.id()));
@@ -159,27 +144,26 @@ fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) 
             return Err(stopped(&argv));
         }
         let status = running.status()?;
-        // Asked in this order: a server that is gone may have left its port to another.
+        // In this order: an ended server may have left its port to another process.
         if status.is_none() && is_listened_at(port, server.listens_for) {
             return Ok(Listening::Yes(running));
         }
         if status.is_some() {
             running.end();
             let said = running.printed();
-            return if said.to_lowercase().contains("in use") {
-                Ok(Listening::PortTaken(Output { stdout: said, ..Output::default() }.complaint()))
-            } else {
-                let said = Output { stdout: said, ..Output::default() }.complaint();
-                Err(RunError::NoServer(format!("the server '{}' did not stay: {said}", argv.join(" "))))
-            };
+            let is_taken = said.to_lowercase().contains("in use");
+            let said = Output { stdout: said, ..Output::default() }.complaint();
+            if is_taken {
+                return Ok(Listening::PortTaken(said));
+            }
+            return Err(ToolError(format!("the server '{}' exited early: {said}", argv.join(" "))));
         }
         std::thread::sleep(LISTEN_LOOK);
     }
-    let reason = format!("the server '{}' did not listen within {LISTEN_SECONDS} s", argv.join(" "));
-    Err(RunError::NoServer(reason))
+    Err(ToolError(format!("the server '{}' did not listen within {LISTEN_SECONDS} s", argv.join(" "))))
 }
 
-fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, RunError> {
+fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, ToolError> {
     let began = monotonic_raw_seconds();
     let folder = invocation.folder.clone().unwrap_or_default();
     let own_files = invocation.own_files.as_ref().map(|wanted| Files::make(wanted, on_start)).transpose()?;
@@ -197,7 +181,7 @@ fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Las
             running.end();
             let said = running.output(None).complaint();
             let (program, seconds) = (&argv[0], invocation.timeout_seconds);
-            return Err(RunError::TimedOut(format!("'{program}' took longer than {seconds:.0} s: {said}")));
+            return Err(ToolError(format!("'{program}' took longer than {seconds:.0} s: {said}")));
         }
     };
     let seconds = monotonic_raw_seconds() - began;
@@ -212,21 +196,20 @@ fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Las
     Ok(Ran { output, argv, env: invocation.env.clone(), files: folder.files, seconds, ..Ran::default() })
 }
 
-fn stopped(argv: &[String]) -> RunError {
+fn stopped(argv: &[String]) -> ToolError {
     let program = argv.first().map_or("", String::as_str);
-    RunError::Stopped(format!("'{program}' was stopped with the run"))
+    ToolError(format!("'{program}' was stopped with the run"))
 }
 
-/// A program in its own process group; the whole group is ended and the program waited for when this is dropped.
+/// A program in its own process group; dropped, the group is killed and reaped.
 struct Running {
-    /// Where it runs: gone with this, after the group.
+    /// Removed after the group has ended.
     folder: Folder,
     child: Child,
     streams: [Stream; 2],
     status: Option<ExitStatus>,
 }
 
-/// What one of its streams has said so far.
 struct Stream {
     kept: Arc<Mutex<Vec<u8>>>,
     closed: Receiver<()>,
@@ -243,7 +226,7 @@ impl Stream {
                 let length = match from.read(&mut piece) {
                     Ok(0) => break,
                     Ok(length) => length,
-                    // A signal that one of our handlers took is not the end of what a tool says.
+                    // A signal for one of our handlers does not end the stream.
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                     Err(_) => break,
                 };
@@ -262,14 +245,14 @@ impl Stream {
 }
 
 impl Running {
-    /// Starts it in a folder of its own, whose path stands in the environment where [`FOLDER`] does.
+    /// Starts it in its own folder, whose path replaces [`FOLDER`] in the environment.
     fn start(
         wanted: &OwnFolder,
         argv: &[String],
         env: &BTreeMap<String, String>,
         cpus: &[u32],
-    ) -> Result<Self, RunError> {
-        let not_started = RunError::NotStarted;
+    ) -> Result<Self, ToolError> {
+        let not_started = ToolError;
         let (program, rest) =
             argv.split_first().ok_or_else(|| not_started("a tool without a program cannot be started".to_owned()))?;
         let folder = Folder::make(wanted)?;
@@ -278,7 +261,7 @@ impl Running {
         command.args(rest).env_clear().process_group(0).current_dir(folder.path());
         command.envs(env.iter().map(|(name, value)| (name, value.replace(FOLDER, &path))));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A child inherits the CPUs of the thread that starts it, so a thread of its own starts it.
+        // A child inherits the CPUs of the starting thread, so a separate thread starts it.
         let spawned = std::thread::scope(|scope| {
             let starter = scope.spawn(|| {
                 if !cpus.is_empty() {
@@ -286,29 +269,27 @@ impl Running {
                 }
                 command.spawn()
             });
-            starter.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread that starts it is gone")))
+            starter.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread that starts it ended")))
         });
         let mut child = spawned.map_err(|error| not_started(format!("cannot start '{program}': {error}")))?;
         let streams = (child.stdout.take().map(Stream::listen), child.stderr.take().map(Stream::listen));
         let (Some(stdout), Some(stderr)) = streams else {
-            return Err(not_started(format!("cannot hear '{program}'")));
+            return Err(not_started(format!("cannot read the output of '{program}'")));
         };
         Ok(Self { folder, child, streams: [stdout, stderr], status: None })
     }
 
-    /// Its status, if it has left.
-    fn status(&mut self) -> Result<Option<ExitStatus>, RunError> {
+    fn status(&mut self) -> Result<Option<ExitStatus>, ToolError> {
         if self.status.is_none() {
             self.status =
-                self.child.try_wait().map_err(|error| RunError::NotStarted(format!("a tool is lost: {error}")))?;
+                self.child.try_wait().map_err(|error| ToolError(format!("cannot wait for a tool: {error}")))?;
         }
         Ok(self.status)
     }
 
-    /// Waits a while; its status, if it has left.
-    fn wait(&mut self, at_most: Duration) -> Result<Option<ExitStatus>, RunError> {
-        // Its standard output closes when it leaves, and that is heard at once; where something else keeps it open, or
-        // it was closed before, the time passes.
+    /// Waits up to this time for the exit status.
+    fn wait(&mut self, at_most: Duration) -> Result<Option<ExitStatus>, ToolError> {
+        // Its standard output closes when it exits; if another process keeps it open, the time passes.
         if self.streams[0].closed.recv_timeout(at_most).is_ok() {
             for _ in 0..10 {
                 if let Some(status) = self.status()? {
@@ -322,11 +303,10 @@ impl Running {
         self.status()
     }
 
-    /// Ends it, and all of its group, if they are still there.
     fn end(&mut self) {
         let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        // While the program has not been waited for, its number cannot belong to anybody else. Afterwards its group is
-        // signalled only if a member still holds a stream open, and so keeps the number taken.
+        // Until it is reaped its number is not reused. Afterwards the group is signalled only while a member holds a stream
+        // open, which keeps the number taken.
         if self.status.is_none() {
             signal(group, Signal::TERM);
             let began = monotonic_raw_seconds();
@@ -339,7 +319,7 @@ impl Running {
             }
         }
         let closed = |stream: &Stream| Arc::strong_count(&stream.kept) == 1;
-        // Looks are counted and not seconds: a guest that stood still has not given its threads that time.
+        // Polls, not seconds: a paused guest has not given its threads that time.
         for _ in 0..GRACE_LOOKS {
             if self.streams.iter().all(closed) {
                 break;
@@ -367,14 +347,14 @@ impl Drop for Running {
     }
 }
 
-/// Ends the group that this process leads, at once.
+/// Kills the group of this leader.
 pub fn end_group(leader: u32) {
     signal(i32::try_from(leader).ok().and_then(Pid::from_raw), Signal::KILL);
 }
 
 fn signal(group: Option<Pid>, signal: Signal) {
     if let Some(group) = group {
-        // A group that is gone is what was wanted.
+        // The group may be gone.
         let _ = kill_process_group(group, signal);
     }
 }

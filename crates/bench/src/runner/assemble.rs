@@ -1,7 +1,5 @@
-//! From samples and observations to a row of the document: summaries, conditions, peaks, efficiency, warnings and
-//! grade.
-//!
-//! Everything here can be worked out again from the samples; nothing measures.
+//! From samples and observations to a result: summaries, conditions, limits, efficiency, warnings and confidence. Nothing
+//! measures here.
 
 use areas::limits::{self, Known};
 use machine::NetEnd;
@@ -21,9 +19,7 @@ use crate::journal::Journalled;
 use crate::net::ServerSession;
 use model::plan::Planned;
 
-/// The row of a planned experiment as it stands.
-///
-/// `best` is the most operations per cycle that any row of the same kernel has shown on this machine, where one has.
+/// The result so far; `best` is the highest operations per cycle of the same kernel on this machine.
 pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, setting: &Setting<'_>) -> Row {
     let mut row = Row::planned(&planned.experiment, planned.obstacle.as_deref().unwrap_or("not reached"));
     row.seconds = progress.seconds;
@@ -46,7 +42,7 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
             (disk.devices, disk.layers) = (target.storage.disks(), target.storage.layers());
         }
         disk.mean_latency_seconds = histogram_of(&progress.samples).mean();
-        // A median of launches may come out beyond that of all samples, which a flush only takes from.
+        // A median of process runs may come out beyond that of all samples, which a flush only takes from.
         let throughput = row.metrics.iter().find(|metric| metric.name == MetricName::Throughput);
         let most = throughput.map_or(f64::INFINITY, |metric| metric.summary.median);
         disk.flushed_bytes_per_second = disk.flushed_bytes_per_second.map(|rate| rate.min(most));
@@ -77,7 +73,6 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
     row
 }
 
-/// The latencies of these samples together.
 fn histogram_of(samples: &[Repetition]) -> Histogram {
     Histogram::merged(samples.iter().filter_map(|one| one.histogram.as_deref()))
 }
@@ -86,12 +81,10 @@ fn count(n: usize) -> Option<u32> {
     u32::try_from(n).ok()
 }
 
-/// Puts each tool beside the metric that it reports.
 fn put_references(row: &mut Row, planned: &Planned, progress: &Progress, setting: &Setting<'_>) {
     for (index, metric) in row.metrics.iter_mut().enumerate() {
-        let of_metric = progress.beside.iter().filter(|beside| beside.is_of(metric, index == 0));
-        metric.references =
-            of_metric.map(|beside| beside.reference(metric, &planned.experiment, setting.stored)).collect();
+        let of_metric = progress.tools.iter().filter(|tool| tool.is_of(metric, index == 0));
+        metric.references = of_metric.map(|tool| tool.reference(metric, &planned.experiment, setting.stored)).collect();
     }
 }
 
@@ -122,7 +115,7 @@ fn cut_short(missing: f64, samples: usize) -> Option<Warning> {
     })
 }
 
-/// One metric for each name, in the order of the first sample.
+/// One metric per name, in the order of the first sample.
 fn metrics(repetitions: &[Repetition]) -> Vec<Metric> {
     let first = repetitions.first().map(|one| one.metrics.as_slice()).unwrap_or_default();
     let all = || repetitions.iter().flat_map(|one| &one.metrics);
@@ -139,11 +132,11 @@ fn metrics(repetitions: &[Repetition]) -> Vec<Metric> {
     metrics
 }
 
-/// Adds to the document of a run that was cut off the samples that only its journal holds.
+/// Adds samples of an interrupted run that are only in its journal.
 pub(crate) fn add_journalled(document: &mut Document, samples: &[Journalled]) {
     for row in &mut document.experiments {
         let known = row.metrics.first().map(|metric| metric.samples.clone()).unwrap_or_default();
-        // A launch is in the document with all of its samples or with none.
+        // The document has all samples of a process run or none.
         let is_new = |journalled: &&Journalled| {
             let launch = journalled.repetition.metrics.first().map(|metric| metric.sample.launch);
             journalled.id == row.id && !known.iter().any(|sample| Some(sample.launch) == launch)
@@ -156,8 +149,7 @@ pub(crate) fn add_journalled(document: &mut Document, samples: &[Journalled]) {
     document.run.grade = verdict::run::headline_grade(&document.experiments);
 }
 
-/// Adds samples to a row: its summaries and its grade are worked out again; what a launch tells at its end stays
-/// unknown.
+/// Adds samples to a result and updates its summaries and confidence; final observations of the process run stay unknown.
 fn extend(row: &mut Row, new: &[Repetition], machine: &Machine) {
     let mut metrics = metrics(new);
     for metric in &mut metrics {

@@ -1,5 +1,4 @@
-//! One launch: a worker process started, listened to, and ended if it hangs or we are to stop. Whatever happens to it
-//! becomes a value.
+//! One process run: a worker is started, read, and ended if it hangs or the run stops. Every outcome is a value.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,29 +14,19 @@ use sys::process;
 
 use crate::evidence::{Outcome, Repetition};
 
-/// How often we look whether we are to stop. Waking up costs the measured CPUs some microseconds each time.
+/// Poll interval for stop signals; waking up costs the measured CPUs microseconds.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
-
-/// Seconds that the far end may take to say where it listens.
+/// Timeout of the server's address.
 const LISTENING_SECONDS: f64 = 10.0;
-
-/// Seconds that the measuring end may take to tell in its own words that the other end is gone.
+/// Seconds for the client to report that the server failed.
 const OTHER_END_SECONDS: f64 = 1.0;
-
-/// Seconds that a killed worker may take to be gone. One that waits for a device that never answers cannot be killed: it
-/// ends when the device does, and is not waited for.
+/// Timeout of a killed worker. One that waits for a hanging device cannot be killed, and is not waited for.
 const KILLED_SECONDS: f64 = 3.0;
-
-/// The same when the time of the run is over: nothing comes after it that it could be in the way of.
 const KILLED_LAST_SECONDS: f64 = 0.25;
-
-/// How long a signal to all processes may take from the worker to us, in seconds.
+/// How far apart a signal reaches the worker and us.
 const SIGNALS_APART_SECONDS: f64 = 0.5;
-
-/// How often we look whether a killed worker is gone.
+/// Poll interval for a killed worker.
 const LOOK_AT_KILLED: Duration = Duration::from_millis(2);
-
-/// What of a worker's complaints is kept, in bytes.
 const KEPT_COMPLAINT_BYTES: u64 = 4096;
 
 /// How to start a worker.
@@ -45,27 +34,25 @@ const KEPT_COMPLAINT_BYTES: u64 = 4096;
 pub struct WorkerCommand {
     /// This very program.
     pub program: PathBuf,
-    /// What makes it a worker.
+    /// Arguments that make it a worker.
     pub arguments: Vec<OsString>,
 }
 
-/// How long a launch may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Patience {
-    /// Seconds that a worker may be silent.
     pub(super) silent: f64,
-    /// When it is ended whatever it does, in seconds of `CLOCK_MONOTONIC_RAW`.
+    /// End in seconds of `CLOCK_MONOTONIC_RAW`.
     pub(super) ends_at: Option<f64>,
 }
 
-/// What came of a launch, and how much of its time was preparation, in seconds: a file is laid out only once.
+/// Outcome of a process run, and its preparation in seconds, which happens only once.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Heard {
     pub(super) outcome: Outcome,
     pub(super) preparing_seconds: f64,
 }
 
-/// Carries out one task in a worker; every sample goes to `on_sample` as it comes.
+/// Carries out a task in a worker; `on_sample` receives each sample as it arrives.
 pub(super) fn launch(
     command: &WorkerCommand,
     task: &Task,
@@ -87,8 +74,7 @@ pub(super) fn launch(
     Heard { outcome: worker.end(outcome), preparing_seconds }
 }
 
-/// Starts the far end of an experiment between two processes of this machine, and where it listens; `None` where there is
-/// none to be started.
+/// Starts the server of a benchmark between two local processes; returns its address.
 fn far_end(command: &WorkerCommand, task: &Task) -> Result<Option<(Worker, String)>, Outcome> {
     let Some(ends) = task.ends.as_ref().filter(|ends| ends.address.is_none()) else { return Ok(None) };
     let of_far = Task {
@@ -100,7 +86,6 @@ fn far_end(command: &WorkerCommand, task: &Task) -> Result<Option<(Worker, Strin
     far.address().map(|address| Some((far, address)))
 }
 
-/// The near end's task, with where the far end listens.
 fn addressed(task: &Task, address: Option<String>) -> Task {
     let mut task = task.clone();
     if let (Some(ends), Some(address)) = (&mut task.ends, address) {
@@ -109,23 +94,22 @@ fn addressed(task: &Task, address: Option<String>) -> Task {
     task
 }
 
-/// A sentence of the far end.
 fn of_the_other(reason: &str) -> String {
-    format!("the other end: {reason}")
+    format!("the server: {reason}")
 }
 
-/// A running worker; killed when dropped, and waited for as long as that can make a difference.
+/// A running worker, killed when dropped.
 struct Worker {
     child: Child,
     lines: Receiver<String>,
     complaints: Receiver<String>,
-    /// The worker at the other end, where there is one; it ends with this one.
+    /// The server's worker process.
     other: Option<Box<Worker>>,
-    /// What it said of its trouble, or how it ended, and when that was noticed.
+    /// Its error or how it ended, and when that was noticed.
     word_of_the_other: Option<(String, f64)>,
-    /// When it last said that it was still preparing.
+    /// When it last reported to be preparing.
     prepared_until: Option<f64>,
-    /// Whether the time of the run is over with it.
+    /// The run's time has ended.
     is_last: bool,
 }
 
@@ -146,15 +130,15 @@ impl Worker {
         let text = serde_json::to_string(task).map_err(|error| format!("cannot write the worker's task: {error}"))?;
         let mut child = Command::new(&command.program)
             .args(&command.arguments)
-            // Nothing of the user's environment can change what a worker does.
+            // The user's environment must not affect a worker.
             .env_clear()
-            // A Ctrl-C in the terminal is for the runner, which then ends its worker.
+            // Ctrl-C in the terminal is for the runner, which ends its worker.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|error| format!("cannot start a worker ('{}'): {error}", command.program.display()))?;
+            .map_err(|error| format!("cannot start a worker process ('{}'): {error}", command.program.display()))?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (line_sender, lines) = mpsc::channel();
         let (complaint_sender, complaints) = mpsc::channel();
@@ -173,7 +157,7 @@ impl Worker {
             });
         }
         if let Some(mut stdin) = stdin {
-            // A worker that is gone already will be told of by its exit status.
+            // The exit status shows a worker that is gone already.
             let _ = writeln!(stdin, "{text}");
         }
         Ok(Self {
@@ -187,7 +171,7 @@ impl Worker {
         })
     }
 
-    /// Listens until the worker's last word; `None` if it left without one.
+    /// Reads messages until the last one; `None` if the worker ended without it.
     fn listen(&mut self, patience: Patience, on_sample: &mut dyn FnMut(Repetition)) -> Option<Outcome> {
         let mut last_word = monotonic_raw_seconds();
         let silent = patience.silent;
@@ -203,9 +187,11 @@ impl Worker {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) if monotonic_raw_seconds() - last_word > silent => {
-                    return Some(Outcome::Failed(format!("the worker hung: it said nothing for {silent:.0} s")));
+                    return Some(Outcome::Failed(format!(
+                        "the worker process hung: it sent nothing for {silent:.0} s"
+                    )));
                 }
-                // The measuring end waits long for one that never comes, so it is watched from here.
+                // The client waits long for a failed server, so it is watched from here.
                 Err(RecvTimeoutError::Timeout) => match self.without_the_other() {
                     Some(outcome) => return Some(outcome),
                     None => continue,
@@ -219,12 +205,14 @@ impl Worker {
                 Ok(Message::Done { observations }) => return Some(Outcome::Done(observations)),
                 Ok(Message::Unavailable { reason }) => return Some(Outcome::Unavailable(reason)),
                 Ok(Message::Failed { reason }) => return Some(Outcome::Failed(reason)),
-                Err(error) => return Some(Outcome::Failed(format!("the worker said something odd: {error}"))),
+                Err(error) => {
+                    return Some(Outcome::Failed(format!("the worker process sent an invalid message: {error}")));
+                }
             }
         }
     }
 
-    /// Waits for the process; one that left without a last word is told of by how it ended.
+    /// Waits for the process; without a last message, its exit status is the outcome.
     fn end(mut self, outcome: Option<Outcome>) -> Outcome {
         if let Some(outcome) = outcome {
             if matches!(outcome, Outcome::Done(_)) {
@@ -242,13 +230,11 @@ impl Worker {
         let complaint = self.complaint();
         Outcome::Failed(match status {
             Ok(status) => describe_end(status, &complaint),
-            Err(error) => format!("the worker is lost: {error}"),
+            Err(error) => format!("cannot watch the worker process: {error}"),
         })
     }
-}
 
-impl Worker {
-    /// Where this far end listens, as it says first of all.
+    /// The address in the server's first message.
     fn address(&mut self) -> Result<String, Outcome> {
         let began = monotonic_raw_seconds();
         let failed = |reason: &str| Err(Outcome::Failed(of_the_other(reason)));
@@ -257,38 +243,36 @@ impl Worker {
                 return Err(Outcome::Interrupted);
             }
             if monotonic_raw_seconds() - began > LISTENING_SECONDS {
-                return failed(&format!("it did not say where it listens within {LISTENING_SECONDS:.0} s"));
+                return failed(&format!("it did not report its port within {LISTENING_SECONDS:.0} s"));
             }
             let line = match self.lines.recv_timeout(LOOK_AROUND) {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => {
                     let end = self.child.wait().map(|status| describe_end(status, &self.complaint()));
-                    return failed(&end.unwrap_or_else(|error| format!("the worker is lost: {error}")));
+                    return failed(&end.unwrap_or_else(|error| format!("cannot watch the worker process: {error}")));
                 }
             };
             return match serde_json::from_str::<Message>(&line) {
                 Ok(Message::Listening { address }) => Ok(address),
                 Ok(Message::Failed { reason } | Message::Unavailable { reason }) => failed(&reason),
-                Ok(_) => failed("it did not say first where it listens"),
-                Err(error) => failed(&format!("the worker said something odd: {error}")),
+                Ok(_) => failed("its first message did not report its port"),
+                Err(error) => failed(&format!("the worker process sent an invalid message: {error}")),
             };
         }
     }
 
-    /// What it complained of, once it has ended.
     fn complaint(&self) -> String {
         self.complaints.recv_timeout(Duration::from_secs(1)).unwrap_or_default()
     }
 
-    /// The outcome of a launch whose other end is in trouble, once the measuring end has had the time to say so itself.
+    /// The outcome if the server failed and the client had time to report it.
     fn without_the_other(&mut self) -> Option<Outcome> {
         self.hear_the_other(Duration::ZERO);
         let (word, since) = self.word_of_the_other.as_ref()?;
         (monotonic_raw_seconds() - since > OTHER_END_SECONDS).then(|| Outcome::Failed(word.clone()))
     }
 
-    /// A reason, with what the other end has to say about it.
     fn with_word_of_the_other(&mut self, reason: String) -> String {
         self.hear_the_other(LOOK_AROUND);
         match &self.word_of_the_other {
@@ -297,28 +281,26 @@ impl Worker {
         }
     }
 
-    /// Waits so long at most for what the other end has to say of its trouble, if it is in any.
     fn hear_the_other(&mut self, at_most: Duration) {
         let Some(other) = self.other.as_mut().filter(|_| self.word_of_the_other.is_none()) else { return };
         let began = monotonic_raw_seconds();
         let said = other.lines.recv_timeout(at_most).ok().map(|line| serde_json::from_str::<Message>(&line));
         let mut ended = other.child.try_wait();
-        // One that is killed closes its pipes a moment before it can be waited for.
+        // A killed process closes its pipes before it can be reaped.
         while said.is_none() && matches!(ended, Ok(None)) && monotonic_raw_seconds() - began < at_most.as_secs_f64() {
             std::thread::sleep(LOOK_AT_KILLED);
             ended = other.child.try_wait();
         }
         let word = match (said, ended) {
             (Some(Ok(Message::Failed { reason } | Message::Unavailable { reason })), _) => of_the_other(&reason),
-            (_, Ok(Some(status))) if !status.success() => format!("at the other end, {}", describe_end(status, "")),
+            (_, Ok(Some(status))) if !status.success() => format!("on the server, {}", describe_end(status, "")),
             _ => return,
         };
         self.word_of_the_other = Some((word, monotonic_raw_seconds()));
     }
 }
 
-/// Whether a worker was ended by a signal that came to us as well: who stops a service or a control group signals all of
-/// its processes, in any order.
+/// Whether a worker's signal reached us, too: service managers signal all processes, in any order.
 fn is_for_us_too(status: ExitStatus) -> bool {
     if !status.signal().is_some_and(process::stops) {
         return false;
@@ -330,13 +312,12 @@ fn is_for_us_too(status: ExitStatus) -> bool {
     process::stop_signal().is_some()
 }
 
-/// How a worker ended that said nothing of it itself.
 fn describe_end(status: ExitStatus, complaint: &str) -> String {
     let last =
         complaint.lines().rev().find(|line| !line.trim().is_empty()).map_or(String::new(), |line| format!(": {line}"));
     match status.signal() {
-        Some(signal) => format!("the worker was ended by {}{last}", process::signal_name(signal)),
-        None => format!("the worker left with status {}{last}", status.code().unwrap_or(-1)),
+        Some(signal) => format!("the worker process was ended by {}{last}", process::signal_name(signal)),
+        None => format!("the worker process exited with status {}{last}", status.code().unwrap_or(-1)),
     }
 }
 
@@ -345,13 +326,11 @@ mod tests {
     use super::*;
     use crate::tests::task;
 
-    /// A worker played by a shell script.
     fn mock(script: &str, silent: f64) -> (Outcome, usize) {
         let (heard, samples) = heard(script, Patience { silent, ends_at: None });
         (heard.outcome, samples)
     }
 
-    /// What is heard of such a worker, and its samples.
     fn heard(script: &str, patience: Patience) -> (Heard, usize) {
         let command = WorkerCommand { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] };
         let mut samples = 0;
@@ -370,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn preparation_is_told_apart() {
+    fn preparation_is_distinguished() {
         let script = r#"read task; sleep 0.3; echo '{"kind":"preparing","done":1.0}'; echo '{"kind":"done","observations":{"cpu_seconds":2}}'"#;
         let patience = Patience { silent: 20.0, ends_at: None };
         let (prepared, _) = heard(script, patience);
@@ -399,10 +378,10 @@ mod tests {
         assert!(sentence("kill -BUS $$").contains("SIGBUS (bus error)"));
         assert!(sentence("kill -KILL $$").contains("out of memory"));
         assert!(sentence("echo panicked at x >&2; exit 101").contains("status 101: panicked at x"));
-        assert!(sentence("echo garbage").contains("odd"));
+        assert!(sentence("echo garbage").contains("invalid message"));
     }
 
-    /// A worker that listens and waits, and its other end, both played by a shell script.
+    /// A waiting worker process and its server, played by a shell script.
     fn without_the_other(script: &str) -> String {
         let script = format!(
             r#"read task; case "$task" in *'"role":"peer"'*) {script};; *'"address":"here"'*) exec sleep 60;; esac"#
@@ -422,12 +401,12 @@ mod tests {
         let listening = r#"echo '{"kind":"listening","address":"here"}'"#;
         let refused = r#"echo '{"kind":"failed","reason":"no way"}'"#;
         for script in [refused.to_owned(), format!("{listening}; {refused}")] {
-            assert_eq!(without_the_other(&script), "the other end: no way");
+            assert_eq!(without_the_other(&script), "the server: no way");
         }
         let killed = without_the_other(&format!("{listening}; kill -KILL $$"));
-        assert!(killed.contains("at the other end, the worker was ended by SIGKILL"), "{killed}");
-        assert!(without_the_other("kill -KILL $$").contains("the other end: the worker was ended by SIGKILL"));
-        assert!(without_the_other("echo nonsense").contains("odd"));
+        assert!(killed.contains("on the server, the worker process was ended by SIGKILL"), "{killed}");
+        assert!(without_the_other("kill -KILL $$").contains("the server: the worker process was ended by SIGKILL"));
+        assert!(without_the_other("echo nonsense").contains("invalid message"));
         assert!(monotonic_raw_seconds() - began < 20.0);
     }
 

@@ -1,4 +1,4 @@
-//! One launch of a benchmark, and one round of pairs with reference tools.
+//! Process runs of a benchmark, and rounds of pairs with reference tools.
 
 use model::experiment::Area;
 use model::machine::Machine;
@@ -7,39 +7,31 @@ use model::wire::{DiskTask, Task};
 use sys::clock::monotonic_raw_seconds;
 use sys::process;
 
-use super::beside::{Beside, Moment};
 use super::launch::{self, Heard, Patience};
+use super::paired_tool::{Moment, PairedTool};
 use super::run::Run;
 use super::setting::{Event, WRITE_BUDGET};
 use crate::engines::resources::{Forecast, Provided, Release, User};
 use crate::evidence::Outcome;
-use crate::journal::{Ended, Entry};
+use crate::journal::{EndedRun, Entry};
 use model::plan::Planned;
 
-/// How long a worker may be silent beyond what it was asked to do, in seconds: finding memory on a busy host takes its
-/// time.
+/// Silence allowed beyond the expected time: finding memory takes time on a busy host.
 const PATIENCE_SECONDS: f64 = 60.0;
-
-/// Before the time for measuring is over workers have this long to end by themselves, in seconds.
+/// Seconds for workers to end by themselves before the time limit.
 const ENDING_SECONDS: f64 = 1.0;
-
-/// How many times its share of the time a launch may take: few benchmarks are that much slower than others.
+/// A process run may take this many shares of the time.
 const SHARES: u32 = 3;
-
-/// A launch that is cut short by the time budget may go on for at least this long, in seconds.
+/// Minimum seconds of a process run that the time budget cuts.
 const LEAST_SECONDS: f64 = 1.0;
-
-/// Length of a sample that only verifies results, in seconds.
 const QUICK_SECONDS: f64 = 0.05;
-
-/// The same where a single operation can wait for something: longer than TCP's shortest retransmission timeout, 200 ms
-/// (`TCP_RTO_MIN`, `include/net/tcp.h`).
+/// The same for operations that wait: longer than TCP's minimum retransmission timeout, 200 ms (`TCP_RTO_MIN`,
+/// `include/net/tcp.h`).
 const QUICK_WAITING_SECONDS: f64 = 0.25;
 
 impl Run<'_> {
-    /// Two pairs, ours first in the one and theirs first in the other. Which of the orders begins is drawn, but for the
-    /// first round: tools size their work by ours. Of a round that was cut off after its first pair only the second is
-    /// left.
+    /// Two pairs in opposite order. The first order is drawn, except in the first round, where tools need our rate. Of an
+    /// interrupted round only the second pair is left.
     pub(super) fn round(&mut self, index: usize, block: u32) {
         let progress = &self.states[index].progress;
         let begin_with_theirs = !progress.samples.is_empty() && self.order.random.below(2) == 1;
@@ -60,43 +52,40 @@ impl Run<'_> {
             }
             let state = &mut self.states[index];
             state.progress.complete_pairs();
-            // What a pair rests on is stored before it counts: a run that is killed here has more output than pairs,
-            // never less.
+            // Output is stored before its pair counts: a killed run has more output than pairs, never less.
             self.storage.tool_output(state);
-            let tools = state.progress.beside.iter().map(Beside::so_far).collect();
+            let tools = state.progress.tools.iter().map(PairedTool::so_far).collect();
             self.storage.note(&Entry::Beside { id: state.id().to_owned(), tools });
         }
     }
 
-    /// Runs every tool alongside a benchmark once, in their order or the reverse.
     fn run_tools(&mut self, index: usize, reverse: bool) {
-        let mut order: Vec<usize> = (0..self.states[index].progress.beside.len()).collect();
+        let mut order: Vec<usize> = (0..self.states[index].progress.tools.len()).collect();
         if reverse {
             order.reverse();
         }
         for tool in order {
-            if self.states[index].progress.beside[tool].is_alive() && process::stop_signal().is_none() {
+            if self.states[index].progress.tools[tool].is_alive() && process::stop_signal().is_none() {
                 self.run_tool(index, tool);
             }
         }
     }
 
     fn run_tool(&mut self, index: usize, tool: usize) {
-        // Without its resources our own launch reports why.
+        // Without resources our own process run reports why.
         let Ok(Provided { file, .. }) = self.provide(index, User::Tool) else { return };
         let now = self.seconds_so_far();
         let state = &mut self.states[index];
         let our_rate = state.progress.values().last().copied();
         let moment = Moment { planned: state.planned, file: file.as_ref(), our_rate, now };
         let storage = &mut self.storage;
-        let overwritten = state.progress.beside[tool].measure(moment, &mut |lasting| storage.lasting(lasting));
+        let overwritten = state.progress.tools[tool].measure(moment, &mut |lasting| storage.lasting(lasting));
         let area = state.planned.experiment.area;
         if let (Some(file), (Some(resources), _)) = (file.filter(|_| overwritten), self.resources(area)) {
             resources.release(Release::Contents(&file));
         }
     }
 
-    /// What the next launch of a benchmark needs, created if it is not there yet.
     fn provide(&mut self, index: usize, user: User) -> Result<Provided, String> {
         let planned = self.states[index].planned;
         match self.resources(planned.experiment.area) {
@@ -105,7 +94,6 @@ impl Run<'_> {
         }
     }
 
-    /// One worker process of a benchmark.
     pub(super) fn launch(&mut self, index: usize, block: u32) {
         let expected = self.states[index].next_launch_seconds();
         self.order.launches += 1;
@@ -113,7 +101,7 @@ impl Run<'_> {
         let rows = (self.states.iter().filter(|state| state.progress.is_over()).count(), self.states.len());
         self.watcher.event(Event::Launching { row: &self.states[index].result, seconds_left, done, rows });
         let began = monotonic_raw_seconds();
-        // Asked before the file is created: from then on it counts as there.
+        // Before the file is created, since it counts as present from then on.
         let most_written_bytes = self.most_written_bytes(index);
         let provided = match self.provide(index, User::Worker) {
             Ok(provided) => provided,
@@ -134,11 +122,10 @@ impl Run<'_> {
         self.launched(index, monotonic_raw_seconds() - began, outcome, around);
     }
 
-    /// A launch of a benchmark has ended.
     fn launched(&mut self, index: usize, seconds: f64, outcome: Outcome, around: Change) {
         let state = &mut self.states[index];
         let (id, launch) = (state.id().to_owned(), self.order.launches);
-        let ended = Ended { id, launch, seconds, around: Box::new(around), outcome: outcome.clone() };
+        let ended = EndedRun { id, launch, seconds, around: Box::new(around), outcome: outcome.clone() };
         self.storage.note(&Entry::Launched(ended));
         state.histograms_stored = false;
         state.progress.launched(seconds, outcome, around);
@@ -149,7 +136,6 @@ impl Run<'_> {
         self.report_storage_failure();
     }
 
-    /// Lets the area learn from the last sample of a benchmark, for those that were not launched yet.
     fn learn(&mut self, index: usize) {
         let (planned, area) = (self.states[index].planned, self.states[index].planned.experiment.area);
         let Some(last) = self.states[index].progress.samples.last().cloned() else { return };
@@ -162,14 +148,12 @@ impl Run<'_> {
         }
     }
 
-    /// What the kernel counts now of what an area depends on.
     fn surroundings(&self, area: Area) -> Surroundings {
         machine::surroundings(&machine::Sysroot::host(), &self.scheduling(area).watched)
     }
 
-    /// How long the next launch of a benchmark may go on, where the device alone decides how long it takes: a few times
-    /// its share of the time that is left. `None` where there is an amount of work to be done in full, or a state to be
-    /// reached.
+    /// Maximum seconds of the next process run where the device decides its length: a few shares of the time left. `None` for
+    /// a fixed amount of work, or a state to be reached.
     fn most_seconds(&self, index: usize) -> Option<f64> {
         let planned = self.states[index].planned;
         let shares_time = self.scheduling(planned.experiment.area).shares_time;
@@ -216,18 +200,16 @@ impl Run<'_> {
     }
 }
 
-/// Length of the only sample that verifies results.
 fn quick_seconds(planned: &Planned, operations_wait: bool) -> f64 {
     planned.sampling.sample_seconds.min(if operations_wait { QUICK_WAITING_SECONDS } else { QUICK_SECONDS })
 }
 
-/// The warm-up before it: none, but where the warm-up finds the rate of which the load is a share.
+/// Its warm-up: only where it finds the peak rate of an offered load.
 const fn quick_warm_up(forecast: Forecast) -> [f64; 2] {
     [0.0, if forecast.warm_up_finds_peak { QUICK_SECONDS } else { 0.0 }]
 }
 
-/// Cycles of a multiplication on the cores of a benchmark; the big cores' where core types are mixed, as the larger
-/// chain is the clock.
+/// Multiplication latency on the benchmark's cores; of mixed core types the least, as the faster chain is the clock.
 fn imul_cycles(machine: &Machine, planned: &Planned) -> u32 {
     planned.cpus.iter().map(|cpu| machine::imul_cycles(machine, *cpu)).min().unwrap_or(3)
 }

@@ -1,14 +1,12 @@
-//! The runner: carries out a plan, launch by launch in an interleaved order, and keeps the document up to date.
+//! Carries out a plan: process runs in an interleaved order, with an up-to-date document.
 //!
-//! It decides when a benchmark has enough samples; it never measures itself and prints nothing. A [`Watcher`] receives
-//! events.
+//! It decides when a benchmark has enough samples; a [`Watcher`] receives events.
 
 mod assemble;
-mod beside;
-mod finishing;
 mod launch;
 mod launching;
 mod outlook;
+mod paired_tool;
 mod progress;
 mod reference_pairs;
 mod resume;
@@ -21,4 +19,4 @@ pub(crate) use assemble::add_journalled;
 pub use launch::WorkerCommand;
 pub use resume::{CutOff, go_on};
 pub use run::run;
-pub use setting::{Ending, Event, Finished, INTERRUPTED, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
+pub use setting::{Ending, Event, Finished, INTERRUPTED, Setting, TIME_BUDGET, Unwatched, WRITE_BUDGET, Watcher};

@@ -1,37 +1,25 @@
-//! How long a run will still take: what is certain, and by how much longer than that it has taken so far; and what is
-//! kept of its time for its end.
-//!
-//! What has come of a row is not looked at here: what each certainly needs is its own business.
+//! Forecast of a run's remaining time, and the time reserved for its end.
 
-/// Seconds of certain work below which nothing is learnt from what they took.
+/// Below this much finished work no forecast is made.
 const LEAST_SECONDS: f64 = 10.0;
-
-/// The end of a run on a quick disk, in seconds: what rows say together, the document and the page.
+/// Seconds for the end of a run on a fast disk: judgement, document, report.
 const CLOSING_SECONDS: f64 = 1.0;
-
-/// The most of a time budget that is kept for its end.
+/// Maximum share of a time budget reserved for the end.
 const CLOSING_SHARE: f64 = 0.2;
-
-/// Times that a file is waited for at the end: what the last row left, the histograms, the document, and the page.
+/// Files stored at the end: last result, histograms, document, report.
 const CLOSING_STORES: f64 = 4.0;
-
-/// How much longer these take than others: they wait behind what the last row had in flight.
+/// Their slowness behind requests in flight.
 const CLOSING_SLOWNESS: f64 = 2.0;
-
-/// What each file of histograms takes of the time of one that is stored alone: they are stored together, and what is left
-/// for each is its own data.
+/// Share of a file's time for each file of histograms, which are stored together.
 const TOGETHER_SHARE: f64 = 0.5;
 
-/// What is kept of a time budget for the end of the run, in seconds, where storing a file takes `each` of them and so many
-/// rows have histograms that are not stored yet.
+/// Seconds of a time budget reserved for the end, if a file takes `each`, with this many unstored histograms.
 pub(super) fn closing_seconds(budget: f64, each: f64, histograms: usize) -> f64 {
     let stores = CLOSING_SLOWNESS * CLOSING_STORES + TOGETHER_SHARE * histograms as f64;
     (CLOSING_SECONDS + stores * each).min(CLOSING_SHARE * budget)
 }
 
-/// How many times as long as planned what is left will take, by what was done: rows whose intervals stay wide go on beyond
-/// the samples that are certain. Never less than 1. `so_far` seconds have passed, and of `planned` ones, which a quiet
-/// machine would certainly need, `left` are still to come.
+/// Factor by which the rest will exceed its plan, at least 1: `so_far` seconds were spent on `planned - left` seconds of work.
 pub(super) fn longer(so_far: f64, planned: f64, left: f64) -> f64 {
     let done = planned - left;
     if done < LEAST_SECONDS { 1.0 } else { (so_far / done).max(1.0) }

@@ -1,58 +1,45 @@
-//! What has come of one row so far, and whether it needs another launch.
+//! Progress of one benchmark, and whether it needs another process run.
 
 use model::document::Status;
 use model::surroundings::Change;
 use stats::{Adaptive, STEADY_ROUNDS, StopReason, StopRule};
 
-use super::beside::Beside;
+use super::paired_tool::PairedTool;
 use super::reference_pairs::LATENCY_P99;
 use super::setting::{INTERRUPTED, TIME_BUDGET, WRITE_BUDGET};
 use crate::evidence::{Outcome, Repetition};
 use crate::histogram::Histogram;
-use model::plan::Planned;
-use model::plan::Sampling;
+use model::plan::{Planned, Sampling};
 use verdict::judge::ProcessRun;
 
-/// Samples of `--verify`: one, and no interval.
 const VERIFY_SAMPLES: u32 = 1;
-
-/// A launch that takes longer than planned by less than this is no reason to take another one first, in seconds.
+/// Ignore overruns shorter than this.
 const LITTLE_SECONDS: f64 = 0.25;
 
-/// A row being measured.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
     rule: StopRule,
-    /// Every sample of launches that ended well, with its metrics.
     pub(super) samples: Vec<Repetition>,
-    /// Samples of the launch that is going on: they count once it has ended well.
     pending: Vec<Repetition>,
-    /// What each launch saw.
     pub(super) launches: Vec<ProcessRun>,
-    /// Seconds spent on it.
     pub(super) seconds: f64,
-    /// Seconds of it that were preparation, which is made only once.
+    /// Seconds of preparation, which happens once.
     pub(super) preparing_seconds: f64,
-    /// Seconds for which its first launch will wait for the device beyond what was planned, as other rows let expect.
+    /// Expected wait for the device before its first process run, beyond the plan.
     pub(super) waits_seconds: f64,
-    /// Why it is over.
     pub(super) over: Option<Over>,
-    /// Trusted tools beside it.
-    pub(super) beside: Vec<Beside>,
-    /// Samples that were asked for again, since others had disturbed the first.
+    pub(super) tools: Vec<PairedTool>,
+    /// Samples repeated because of interference.
     again: u32,
-    /// The most samples of its only launch that there is time for; `None` for all that it is to have.
+    /// Maximum samples in the time left.
     most_in_time: Option<u32>,
 }
 
-/// Why a row is over.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Over {
-    /// Measured.
     Measured(StopReason),
-    /// Cut off after some samples; the reason.
+    /// Cut off after some samples, for this reason.
     CutShort(String),
-    /// Not measured; what it is instead, and why.
     Not(Status, String),
 }
 
@@ -70,7 +57,7 @@ impl Progress {
             preparing_seconds: 0.0,
             waits_seconds: 0.0,
             over,
-            beside: Vec::new(),
+            tools: Vec::new(),
             again: 0,
             most_in_time: None,
         }
@@ -80,23 +67,21 @@ impl Progress {
         self.over.is_some()
     }
 
-    /// Samples that it is to have at least.
     pub(super) fn wanted(&self) -> u32 {
         count(self.rule.at_least())
     }
 
-    /// Whether it has its share of samples for the sessions up to this one, of so many.
+    /// Whether it has its samples for the sessions up to this one.
     pub(super) fn is_done_for(&self, session: u32, sessions: u32) -> bool {
         self.is_over() || session < sessions && self.samples.len() >= self.share_of(session, sessions)
     }
 
-    /// Samples that it has at the end of a session.
     fn share_of(&self, session: u32, sessions: u32) -> usize {
         (self.rule.at_least() * session as usize).div_ceil(sessions as usize)
     }
 
-    /// Asks for as many samples more as the launch that has just ended gave, since others disturbed it. A row is given
-    /// at most as many again as it was to have; one whose rule looks at its interval goes on by itself.
+    /// Repeats the samples of the last process run, because it was disturbed; at most as many as planned. An adaptive rule
+    /// needs no repeats.
     pub(super) fn ask_again(&mut self) {
         let StopRule::Fixed { n } = self.rule else { return };
         let Some(samples) = self.launches.last().map(|launch| launch.samples) else { return };
@@ -107,19 +92,17 @@ impl Progress {
         }
     }
 
-    /// Share of its samples that are missing.
     pub(super) fn missing_share(&self) -> f64 {
         let wanted = f64::from(self.wanted());
         ((wanted - self.samples.len() as f64) / wanted).max(0.0)
     }
 
-    /// Whether it is one launch that goes on until the drive is steady.
+    /// Whether one process run continues until the drive is steady.
     pub(super) const fn is_until_steady(&self) -> bool {
         matches!(self.rule, StopRule::Steady { .. })
     }
 
-    /// Whether fewer samples than planned can be had in so many seconds, enough to say something; no more are then
-    /// taken. Only of a row that goes on until the drive is steady: others take fewer launches.
+    /// Reduces the samples of a steady-state benchmark to fit into the time; false if too few would be left.
     pub(super) fn fit_into(&mut self, seconds: f64, planned: &Planned) -> bool {
         let rounds = (seconds - before_samples_seconds(planned)) / planned.sampling.sample_seconds;
         let fits = self.is_until_steady() && rounds >= STEADY_ROUNDS as f64;
@@ -131,47 +114,41 @@ impl Progress {
         fits
     }
 
-    /// Samples that the next launch is to take.
     pub(super) fn samples_next(&self, planned: &Planned) -> u32 {
         let most = count(self.rule.at_most()).saturating_sub(count(self.samples.len()));
         planned.sampling.per_launch.min(most).min(self.most_in_time.unwrap_or(most)).max(1)
     }
 
-    /// Expected seconds of the next launch.
     pub(super) fn next_launch_seconds(&self, planned: &Planned) -> f64 {
-        // What launches of this row really took is the better guess.
+        // What process runs really took is the better guess.
         let taken = (self.seconds - self.preparing_seconds) / self.launches.len().max(1) as f64;
         if self.launches.is_empty() { self.planned_seconds(planned) + self.waits_seconds } else { taken }
     }
 
-    /// Seconds of the next launch by the plan.
     fn planned_seconds(&self, planned: &Planned) -> f64 {
         before_samples_seconds(planned) + f64::from(self.samples_next(planned)) * planned.sampling.sample_seconds
     }
 
-    /// Seconds by which the next launch is expected to take longer than planned; 0 where that is little.
+    /// Expected overrun of the next process run; 0 if short.
     pub(super) fn waits_beyond_plan(&self, planned: &Planned) -> f64 {
         let beyond = self.next_launch_seconds(planned) - self.planned_seconds(planned);
         if beyond > LITTLE_SECONDS { beyond } else { 0.0 }
     }
 
-    /// Expected seconds until it has the samples that it certainly needs.
     pub(super) fn seconds_left(&self, planned: &Planned) -> f64 {
         if self.is_over() {
             return 0.0;
         }
         let missing = self.wanted().saturating_sub(count(self.samples.len())).max(1);
-        let tools = self.beside.iter().filter(|beside| beside.is_alive()).count();
+        let tools = self.tools.iter().filter(|tool| tool.is_alive()).count();
         f64::from(missing.div_ceil(planned.sampling.per_launch)) * self.next_launch_seconds(planned)
             + f64::from(missing) * tools as f64 * planned.tool_seconds()
     }
 
-    /// A sample has come.
     pub(super) fn pending(&mut self, repetition: Repetition) {
         self.pending.push(repetition);
     }
 
-    /// A launch has ended.
     pub(super) fn launched(&mut self, seconds: f64, outcome: Outcome, around: Change) {
         self.seconds += seconds;
         let pending = std::mem::take(&mut self.pending);
@@ -179,17 +156,17 @@ impl Progress {
             Outcome::Done(observations) => {
                 let (samples, number) = (count(pending.len()), pending.first().map_or(0, Repetition::launch));
                 self.samples.extend(pending);
-                // The samples that were asked for again are those beyond what was planned.
+                // Repeated samples are those beyond the plan.
                 let repeat = self.again > 0 && self.samples.len() > self.rule.at_least() - self.again as usize;
                 self.launches.push(ProcessRun { number, seen: *observations, surroundings: around, samples, repeat });
-                // The rounds of another launch would not follow upon these.
+                // Rounds of another process run would not follow these.
                 let cut = || self.is_until_steady().then(|| Over::CutShort(TIME_BUDGET.to_owned()));
                 self.over = self.rule.check(&self.values()).map(Over::Measured).or_else(cut);
             }
             Outcome::Unavailable(reason) => self.over = Some(Over::Not(Status::Skipped, reason)),
             Outcome::Failed(reason) => self.over = Some(Over::Not(Status::Failed, reason)),
             Outcome::Interrupted => {
-                // Each of these samples was checked before it was reported.
+                // Each sample was verified before it was reported.
                 self.pending = pending;
                 self.cut_off();
             }
@@ -203,10 +180,9 @@ impl Progress {
         }
     }
 
-    /// Ours of this pair is there: each tool that has run has its partner.
     pub(super) fn complete_pairs(&mut self) {
         let last = self.samples.last();
-        // With tools beside it a launch is one sample.
+        // With tools, a process run is one sample.
         let seen = self.launches.last().and_then(|launched| launched.seen.disk.as_ref());
         let ours = |name: &str| match name {
             "cpu_seconds_per_request" => seen?.cpu_seconds_per_request,
@@ -215,10 +191,10 @@ impl Progress {
             }
             name => Some(last?.metrics.iter().find(|metric| metric.name.name() == name)?.sample.value),
         };
-        self.beside.iter_mut().for_each(|beside| beside.pair(&ours));
+        self.tools.iter_mut().for_each(|tool| tool.pair(&ours));
     }
 
-    /// No more launches: the time, another budget or the run is over.
+    /// Ends it: a budget is used up or the run ended.
     pub(super) fn out_of(&mut self, reason: &str) {
         self.over = Some(if self.samples.is_empty() {
             Over::Not(Status::Skipped, reason.to_owned())
@@ -229,14 +205,13 @@ impl Progress {
         });
     }
 
-    /// Rounds that were cut off had used up this budget, and not their time.
     pub(super) fn was_cut_by(&mut self, budget: &str) {
         if let Some(Over::CutShort(reason)) = &mut self.over {
             budget.clone_into(reason);
         }
     }
 
-    /// Whether there is something left to do for who goes on with the run: it was cut off, or there was no time for it.
+    /// Whether a resumed run must continue it.
     pub(super) fn is_left(&self) -> bool {
         match &self.over {
             None | Some(Over::CutShort(_)) => true,
@@ -247,52 +222,49 @@ impl Progress {
         }
     }
 
-    /// Whether something went wrong with it.
     pub(super) const fn has_failed(&self) -> bool {
         matches!(self.over, Some(Over::Not(Status::Failed, _)))
     }
 
-    /// There is time again: a row that the time had cut off is no longer over.
+    /// Reopens it if it was cut off.
     pub(super) fn go_on(&mut self) {
         if self.is_left() {
             self.over = None;
         }
     }
 
-    /// It has failed, and is tried again: what was measured and checked before stays.
+    /// Reopens it after a failure; earlier samples stay.
     pub(super) fn retry(&mut self) {
         self.over = None;
     }
 
-    /// The launches whose samples have to be taken again before the row is gone on with. Rounds follow upon each other
-    /// without a pause, so there are all or none; and each sample beside tools needs its partner.
+    /// Process runs that must be repeated on resume: all rounds of a steady state, and samples without a partner.
     pub(super) fn to_be_dropped(&self) -> Vec<u32> {
         if !self.is_left() {
             return Vec::new();
         }
-        let pairs = self.beside.iter().filter(|beside| beside.is_alive()).map(Beside::pairs_measured).min();
+        let pairs = self.tools.iter().filter(|tool| tool.is_alive()).map(PairedTool::pairs_measured).min();
         let kept = if self.is_until_steady() { 0 } else { pairs.unwrap_or(self.samples.len()) };
         let mut launches: Vec<u32> = self.samples.iter().skip(kept).map(Repetition::launch).collect();
         launches.dedup();
         launches
     }
 
-    /// Whether theirs were first in the last pair, where the other pair of its round is missing.
+    /// Whether theirs came first in an incomplete round.
     pub(super) fn theirs_first_in_half_a_round(&self) -> Option<bool> {
         let last = self.samples.last().filter(|_| self.samples.len() % 2 == 1)?;
         let ours = last.metrics.first()?.sample.start;
-        let theirs = self.beside.iter().filter(|beside| beside.is_alive()).find_map(Beside::last_start)?;
+        let theirs = self.tools.iter().filter(|tool| tool.is_alive()).find_map(PairedTool::last_start)?;
         Some(theirs < ours)
     }
 
-    /// The samples of these launches do not count any more.
     pub(super) fn drop_launches(&mut self, launches: &[u32]) {
         self.samples.retain(|sample| !launches.contains(&sample.launch()));
         self.launches.retain(|launch| !launches.contains(&launch.number));
         self.over = None;
     }
 
-    /// Whoever measured it is gone: what its last launch had reported counts, and may be all that was missing.
+    /// Counts what an interrupted process run had reported.
     pub(super) fn cut_off(&mut self) {
         if !self.pending.is_empty() {
             self.samples.append(&mut self.pending);
@@ -300,7 +272,7 @@ impl Progress {
         }
     }
 
-    /// The headline metric's values, in the order of measurement.
+    /// The headline metric's values in order.
     pub(super) fn values(&self) -> Vec<f64> {
         self.samples.iter().filter_map(|one| Some(one.metrics.first()?.sample.value)).collect()
     }
@@ -310,7 +282,6 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// Expected seconds of a launch before its first sample.
 fn before_samples_seconds(planned: &Planned) -> f64 {
     planned.setup_seconds + planned.sampling.warm_up_seconds[0]
 }
@@ -319,7 +290,6 @@ fn fixed(n: u32) -> StopRule {
     StopRule::Fixed { n: n as usize }
 }
 
-/// The rule of a suite's sampling.
 fn rule(sampling: &Sampling) -> StopRule {
     let adaptive = |most: u32| Adaptive::new(sampling.samples.max(6) as usize, most as usize, sampling.target);
     if sampling.until_steady {
@@ -350,7 +320,7 @@ mod tests {
         assert_eq!(row.over, Some(Over::Measured(StopReason::Repetitions { n: 7 })));
     }
 
-    /// A row of at most 25 rounds of a second, prepared for ten.
+    /// At most 25 rounds of a second, prepared for ten.
     fn until_steady() -> Planned {
         let sampling = Sampling {
             samples: 25,
@@ -363,7 +333,7 @@ mod tests {
         Planned { sampling, setup_seconds: 10.0, ..planned() }
     }
 
-    /// What a launch that gave these values makes of such a row.
+    /// The state after a process run with these values.
     fn over_after(row: &mut Progress, values: &[f64]) -> Option<Over> {
         for value in values {
             row.pending(repetition(*value));
@@ -396,7 +366,7 @@ mod tests {
         let falling: Vec<f64> = (0..8).map(|round| 0.9_f64.powi(round)).collect();
         assert_eq!(over_after(&mut row, &falling), Some(Over::CutShort(TIME_BUDGET.to_owned())));
         let other = crate::tests::planned();
-        assert!(!Progress::new(&other, None, false).fit_into(1e9, &other), "others take fewer launches");
+        assert!(!Progress::new(&other, None, false).fit_into(1e9, &other), "other benchmarks take fewer process runs");
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! Pairs of our values and a reference tool's: their ratio and its verdict, what else both sides report, and whether
-//! chance suffices for a difference.
+//! Pairs of our values and a tool's: ratio, verdict, other common values, and whether chance explains a difference.
 
 use model::document::Status;
 use model::reference::{self as word, ReferenceSample, Verdict};
@@ -8,18 +7,14 @@ use model::unit::{Better, Unit};
 use stats::{RatioVerdict, ratio};
 use tools::Reading;
 
-/// A value that a tool reports besides its headline, and a result of ours has too.
+/// A value that both a tool and our result report, except the headline.
 pub(super) struct Common {
-    /// What it is.
     pub(super) name: &'static str,
     unit: Unit,
     better: Better,
-    /// Where it stands in the tool's details.
     path: &'static [&'static str],
 }
 
-/// All of these: the median latency, the 99th percentile of a round trip, what a request costs the processor, and what
-/// was lost of the datagrams.
 pub(super) const COMMON: &[Common] = &[
     Common { name: "latency", unit: Unit::Second, better: Better::Lower, path: &["latency", "p50"] },
     Common {
@@ -32,11 +27,10 @@ pub(super) const COMMON: &[Common] = &[
     Common { name: "loss", unit: Unit::One, better: Better::Lower, path: &["loss"] },
 ];
 
-/// The 99th percentile of a sample's own operations.
+/// 99th percentile of a sample's operations.
 pub(super) const LATENCY_P99: &str = "latency_p99";
 
 impl Common {
-    /// The tool's value, if it has one.
     pub(super) fn in_details(&self, reading: &Reading) -> Option<f64> {
         let (first, rest) = self.path.split_first()?;
         let found = rest.iter().try_fold(reading.details.get(*first)?, |value, key| value.get(key))?;
@@ -44,8 +38,8 @@ impl Common {
     }
 }
 
-/// Enters what the pairs say of a metric. Returns the tool's median, and why a difference may be chance alone; `None` where
-/// the values have no ratio.
+/// Enters the comparison of a metric. Returns the tool's median, and why chance may explain a difference; `None` without a
+/// ratio.
 pub(super) fn enter(
     reference: &mut word::Reference,
     metric: &Metric,
@@ -66,14 +60,13 @@ pub(super) fn enter(
         RatioVerdict::Below => Verdict::Below,
         RatioVerdict::Inconclusive => Verdict::Inconclusive,
     });
-    // What else both sides report: values that are there for every pair, and are not the metric itself.
+    // Other values that exist for every pair, except the metric itself.
     let others = COMMON.iter().zip(common).filter(|(common, _)| metric.name.as_str() != common.name);
     let whole = others.filter(|(_, pairs)| pairs.len() == samples.len());
     reference.also = whole.filter_map(|(common, pairs)| compared(common, pairs)).collect();
     Some((summary.median, chance(&pairs, ratio.interval)))
 }
 
-/// The ratio of a common value; `None` where it has none.
 fn compared(common: &Common, pairs: &[(f64, f64)]) -> Option<word::Also> {
     let ratio = ratio(pairs).ok()?;
     let median = |side: fn(&(f64, f64)) -> f64| {
@@ -91,27 +84,27 @@ fn compared(common: &Common, pairs: &[(f64, f64)]) -> Option<word::Also> {
     })
 }
 
-/// Why a difference may be chance alone, as a part of a sentence; `None` where the pairs tell the two apart. Too few for an
-/// interval never do: five that all point one way do so by chance once in 16 times.
+/// Why chance may explain the difference; `None` if the pairs show one. Too few pairs never do: five agree by chance once
+/// in 16.
 fn chance(pairs: &[(f64, f64)], interval: Option<[f64; 2]>) -> Option<String> {
     if let Some([low, high]) = interval {
-        return (low <= 1.0 && high >= 1.0).then(|| format!("the ratio's interval, {low:.2} to {high:.2}, holds 1"));
+        return (low <= 1.0 && high >= 1.0).then(|| format!("the ratio's interval, {low:.2} to {high:.2}, includes 1"));
     }
     let ratios = || pairs.iter().map(|(ours, theirs)| ours / theirs);
     let (least, most) = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(f64::NEG_INFINITY, f64::max));
     Some(match pairs.len() {
-        1 => "one pair tells nothing apart".to_owned(),
+        1 => "one pair is too few".to_owned(),
         count => {
             format!("{count} pairs are too few for an interval, and their ratios lie between {least:.2} and {most:.2}")
         }
     })
 }
 
-/// Withdraws the values of a reference whose result has samples without a partner.
+/// Withdraws a comparison whose result has samples without a partner.
 pub(super) fn withdraw(reference: &mut word::Reference, samples_of_ours: usize) {
     if reference.status == Status::Ok && reference.samples.len() != samples_of_ours {
         let reason = format!(
-            "the run was cut off: {} of its samples have no partner",
+            "the run was interrupted: {} of its samples have no pair",
             samples_of_ours - reference.samples.len()
         );
         (reference.status, reference.reason) = (Status::Skipped, Some(reason));

@@ -1,4 +1,4 @@
-//! A run: sessions, blocks and the order of launches, the time and write budgets, and waiting for a quiet machine.
+//! A run: sessions, blocks, order, budgets, and waiting for a quiet machine.
 
 use std::collections::BTreeMap;
 
@@ -8,34 +8,27 @@ use stats::random::Random;
 use sys::clock::{Calibration, Source, Timer, monotonic_raw_seconds, utc_now};
 use sys::process;
 
-use super::beside::detected;
+use super::assemble;
 use super::outlook::{closing_seconds, longer};
-use super::setting::{Ending, Event, Finished, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
+use super::paired_tool::detected;
+use super::setting::{Ending, Event, Finished, INTERRUPTED, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
 use super::state::{State, initial_states};
 use super::storage::{Storage, has_histograms_to_store};
-use crate::asked::Asked;
 use crate::doctor::{Host, wait_until_quiet};
 use crate::engines::resources::{Forecast, ResourceContext, RunResources, Scheduling, WriteForecast};
 use crate::engines::run_resources;
-use crate::journal::Entry;
+use crate::journal::{Asked, Entry};
 use crate::references::detect::Detected;
 use crate::store::RunFolder;
 use model::plan::Plan;
 use verdict::judge;
 
-/// Least time over which the runner calibrates its timer.
 const CALIBRATION: std::time::Duration = std::time::Duration::from_millis(20);
-
-/// How often we look, between two sessions, whether we are to stop.
 const LOOK_AROUND: std::time::Duration = std::time::Duration::from_millis(100);
-
-/// Storing a benchmark that is not finished may take this share of the time: on a slow disk that goes to measuring.
+/// Maximum share of time for storing unfinished results: on slow disks the time goes to measuring.
 const STORING_SHARE: f64 = 0.05;
 
-/// Carries out a plan. `folder` is where the run is stored; without one it is not.
-///
-/// # Errors
-/// One sentence: the folder cannot be written to, before anything has been measured.
+/// Carries out a plan; stored only if there is a `folder`.
 pub fn run(
     plan: &Plan,
     setting: &Setting<'_>,
@@ -45,32 +38,29 @@ pub fn run(
     Ok(Run::begin(plan, setting, folder, watcher)?.carry_out())
 }
 
-/// A run that is going on.
 pub(super) struct Run<'a> {
     pub(super) plan: &'a Plan,
     pub(super) setting: &'a Setting<'a>,
     pub(super) watcher: &'a mut dyn Watcher,
-    /// The document without its results, which the states hold.
+    /// The document without results, which are in `states`.
     pub(super) document: Document,
-    /// One for each benchmark of the plan, in its order.
+    /// One per benchmark, in the plan's order.
     pub(super) states: Vec<State<'a>>,
     pub(super) storage: Storage<'a>,
-    /// What the areas keep between their launches.
     resources: BTreeMap<Area, Box<dyn RunResources + 'a>>,
     pub(super) order: Order,
-    /// Seconds that may still be spent on repeating disturbed launches, where no time budget is given.
+    /// Seconds left for repeats without a time budget.
     pub(super) repeat_seconds: f64,
-    /// The timer as it was calibrated when the run began, to be checked when it ends.
-    pub(super) clock: (Calibration, Timer),
-    /// The most operations per cycle of each kernel (an id without its threads) that any benchmark has shown.
-    pub(super) best_ops_per_cycle: BTreeMap<String, f64>,
+    /// The timer's calibration, checked at the end.
+    clock: (Calibration, Timer),
+    /// Highest operations per cycle of each kernel (id without threads).
+    best_ops_per_cycle: BTreeMap<String, f64>,
 }
 
-/// Where a run is in its interleaved order.
+/// Position in the interleaved order.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) random: Random,
-    /// The session, counted from 1.
     pub(super) session: u32,
     pub(super) launches: u32,
     launches_before_session: u32,
@@ -93,7 +83,7 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    /// A run of which nothing has been measured, without benchmarks and a journal.
+    /// A run without benchmarks and journal.
     pub(super) fn prepare(
         plan: &'a Plan,
         setting: &'a Setting<'a>,
@@ -127,7 +117,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Measures all that is left.
     pub(super) fn carry_out(mut self) -> Finished {
         let ending = self.measure();
         self.end(ending)
@@ -137,7 +126,7 @@ impl<'a> Run<'a> {
         for session in 1..=self.plan.sessions {
             let before = self.order.launches;
             self.order.session = session;
-            // Between sessions of which nothing was left there is nothing to wait for.
+            // No pause after a session without process runs.
             if session > 1 && before > self.order.launches_before_session {
                 self.pause();
             }
@@ -155,7 +144,7 @@ impl<'a> Run<'a> {
         Ending::Complete
     }
 
-    /// Waits between two sessions, so that they see different states of the machine.
+    /// Pauses between sessions, so that they see different states of the machine.
     fn pause(&self) {
         let until = monotonic_raw_seconds() + self.plan.pause_seconds;
         while process::stop_signal().is_none() && monotonic_raw_seconds() < until {
@@ -163,7 +152,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Blocks of all unfinished benchmarks of an area, each block in a new order; a signal, if one ended it.
+    /// Measures an area in blocks, each in a new order; returns the signal that ended it.
     fn measure_area(&mut self, area: Area) -> Option<i32> {
         let mut block = self.last_block(area);
         loop {
@@ -177,12 +166,12 @@ impl<'a> Run<'a> {
                 return None;
             }
             block += 1;
-            // What a slow device leaves no time for is what comes last in the suite: the first block is in its order.
+            // With a time budget the first block of a slow device keeps the suite's order.
             let in_order = block == 1 && self.setting.time_budget.is_some();
             if !(in_order && self.scheduling(area).first_block_in_order) {
                 self.order.random.shuffle(&mut order);
             }
-            // What needs a drive in a state of its own comes before all that could change it.
+            // Benchmarks that need a state of the drive come first, before others change it.
             order.sort_by_key(|index| !self.states[*index].planned.sampling.until_steady);
             self.wait_until_quiet(area);
             while let Some(index) = self.take_next(&mut order) {
@@ -196,10 +185,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The benchmark of a block that comes next: in their order, but where there is too little time for all of them
-    /// those that wait the least for a slow device.
+    /// The next benchmark of a block: in order, or with too little time the one with the shortest wait.
     fn take_next(&self, order: &mut Vec<usize>) -> Option<usize> {
-        // What needs a state of the drive stays in front.
+        // Those that need a state of the drive stay first.
         let in_front = |index: &usize| self.states[*index].planned.sampling.until_steady;
         let in_turn = order.first().is_none_or(in_front) || !self.is_short_of_time();
         let waits = |place: usize| {
@@ -211,12 +199,11 @@ impl<'a> Run<'a> {
         (place < order.len()).then(|| order.remove(place))
     }
 
-    /// Whether all that is certainly left will not fit into the time that is left.
     fn is_short_of_time(&self) -> bool {
         self.work_seconds_left().is_some_and(|left| self.certain_seconds() > left)
     }
 
-    /// The last block of an area in this session; 0 unless it was begun before the run was cut off.
+    /// The last block of an area in this session; 0 unless the run was resumed.
     fn last_block(&self, area: Area) -> u32 {
         let of_area = self.states.iter().filter(|state| state.planned.experiment.area == area);
         let samples = of_area.flat_map(|state| &state.progress.samples);
@@ -224,7 +211,7 @@ impl<'a> Run<'a> {
         samples.filter(|sample| sample.session == self.order.session).map(|sample| sample.block).max().unwrap_or(0)
     }
 
-    /// One launch of a benchmark; with reference tools alongside, one round of two pairs.
+    /// One process run of a benchmark, or one round of two pairs with tools.
     fn continue_with(&mut self, index: usize, block: u32) {
         let state = &self.states[index];
         let tools = state.tools();
@@ -248,8 +235,7 @@ impl<'a> Run<'a> {
         self.result_changed(index);
     }
 
-    /// A benchmark gets no other launch: a budget is used up. The document is stored with the next benchmark that is
-    /// measured, or at the end of the run, which may be near: until then the journal has what is to be known of it.
+    /// Ends a benchmark whose budget is used up. The journal records it; the document is stored later.
     fn nothing_left_for(&mut self, index: usize, budget: &str) {
         let state = &mut self.states[index];
         state.progress.out_of(budget);
@@ -258,11 +244,10 @@ impl<'a> Run<'a> {
         }
         self.assemble(index);
         self.report_storage_failure();
-        self.watcher.event(Event::Finished { row: &self.states[index].result });
+        self.watcher.event(Event::Finished(&self.states[index].result));
     }
 
-    /// When measuring has to end, in seconds of `CLOCK_MONOTONIC_RAW`, where there is a time budget: the end of the run
-    /// takes its time too.
+    /// End of measuring in seconds of `CLOCK_MONOTONIC_RAW`, with a reserve for the end of the run.
     pub(super) fn work_ends_at(&self) -> Option<f64> {
         let budget = self.setting.time_budget?;
         let histograms = self.states.iter().filter(|state| has_histograms_to_store(state)).count();
@@ -270,18 +255,16 @@ impl<'a> Run<'a> {
         Some(self.setting.began + budget - closing)
     }
 
-    /// Seconds until then.
     pub(super) fn work_seconds_left(&self) -> Option<f64> {
         self.work_ends_at().map(|end| end - monotonic_raw_seconds())
     }
 
-    /// Expected cost of all that is certainly still to come, in seconds.
+    /// Expected seconds of the required work.
     fn certain_seconds(&self) -> f64 {
         self.states.iter().map(State::seconds_left).sum()
     }
 
-    /// Seconds left and share done, by the expected cost of what is certainly still to come and by how much longer than
-    /// certain everything has taken so far.
+    /// Seconds left and share done, from the required work and the overrun so far.
     pub(super) fn outlook(&self) -> (f64, f64) {
         let certain = self.certain_seconds();
         let so_far = self.seconds_so_far();
@@ -294,7 +277,7 @@ impl<'a> Run<'a> {
         monotonic_raw_seconds() - self.setting.began
     }
 
-    /// Waits until other processes finish, where the user asked for it and there is time left for it.
+    /// Waits for other processes if the user asked for it and time is left.
     fn wait_until_quiet(&mut self, area: Area) {
         let Some(limit) = self.setting.wait_quiet else { return };
         let waited = self.document.conditions.waited_seconds.unwrap_or(0.0);
@@ -303,18 +286,17 @@ impl<'a> Run<'a> {
         if at_most <= 0.0 {
             return;
         }
-        self.watcher.event(Event::Waiting { at_most });
+        self.watcher.event(Event::Waiting(at_most));
         let found = wait_until_quiet(at_most, &mut Host::watching(self.scheduling(area).watched));
-        // A look that finds nothing is no waiting.
+        // A look that finds nothing is not a wait.
         let seconds = found.because.as_ref().map_or(0.0, |_| found.seconds);
         self.document.conditions.waited_seconds = Some(waited + seconds);
         if let Some(because) = found.because.filter(|_| !found.quiet && process::stop_signal().is_none()) {
-            self.watcher.event(Event::NotQuiet { because: &because });
+            self.watcher.event(Event::NotQuiet(&because));
         }
     }
 
-    /// Asks for the samples of the last launch once more, if it was disturbed and there is time. Where the user chose
-    /// the number of samples nothing is repeated.
+    /// Repeats the last process run if it was disturbed and there is time; never with a fixed number of samples.
     fn repeat_if_disturbed(&mut self, index: usize) {
         let planned = self.states[index].planned;
         let best = self.best_ops_per_cycle.get(&id_without_threads(&planned.experiment.id)).copied();
@@ -334,30 +316,25 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// How an area's launches are scheduled.
     pub(super) fn scheduling(&self, area: Area) -> Scheduling {
         self.resources.get(&area).map(|resources| resources.scheduling()).unwrap_or_default()
     }
 
-    /// What is expected of the next launch of a benchmark.
     pub(super) fn forecast(&self, state: &State<'_>) -> Forecast {
         let resources = self.resources.get(&state.planned.experiment.area);
         resources.map(|resources| resources.forecast(state.next_launch())).unwrap_or_default()
     }
 
-    /// What a benchmark's area keeps, with the states and the storage.
     pub(super) fn resources(&mut self, area: Area) -> (Option<&mut (dyn RunResources + 'a)>, &mut Storage<'a>) {
         (self.resources.get_mut(&area).map(|resources| &mut **resources), &mut self.storage)
     }
 
-    /// Bytes that may still be written; `None` where there is no budget.
     fn write_bytes_left(&self) -> Option<u64> {
         let budget = self.setting.write_budget.or(self.plan.write_budget)?;
         let written = self.states.iter().filter_map(|state| self.forecast(state).writes);
         Some(budget.saturating_sub(written.map(|writes| writes.written_bytes).sum()))
     }
 
-    /// Whether what a benchmark certainly writes next exceeds the write budget.
     pub(super) fn is_beyond_write_budget(&self, index: usize) -> bool {
         let Some(WriteForecast { file_bytes, request_bytes, .. }) = self.forecast(&self.states[index]).writes else {
             return false;
@@ -365,13 +342,13 @@ impl<'a> Run<'a> {
         self.write_bytes_left().is_some_and(|left| file_bytes.saturating_add(request_bytes) > left)
     }
 
-    /// What the next launch of a benchmark may write besides its file.
+    /// Bytes that the next process run may write in addition to its file.
     pub(super) fn most_written_bytes(&self, index: usize) -> Option<u64> {
         let writes = self.forecast(&self.states[index]).writes.filter(|writes| writes.can_stop)?;
         self.write_bytes_left().map(|left| left.saturating_sub(writes.file_bytes))
     }
 
-    /// Rebuilds a result, stores the document, and tells the watcher.
+    /// Rebuilds a result, stores the document and reports.
     fn result_changed(&mut self, index: usize) {
         self.assemble(index);
         let is_over = self.states[index].progress.is_over();
@@ -387,17 +364,53 @@ impl<'a> Run<'a> {
         let state = &self.states[index];
         let row = &state.result;
         let of = state.progress.wanted();
-        self.watcher.event(if is_over { Event::Finished { row } } else { Event::Provisional { row, of } });
+        self.watcher.event(if is_over { Event::Finished(row) } else { Event::Provisional { row, of } });
     }
 
-    /// Tells the watcher once that the run cannot be stored any more.
     pub(super) fn report_storage_failure(&mut self) {
         if let Some(reason) = self.storage.new_failure() {
-            self.watcher.event(Event::CannotStore { reason });
+            self.watcher.event(Event::CannotStore(reason));
         }
     }
 
-    /// The document as it is now.
+    /// Rebuilds a result and updates the best operations per cycle of its kernel.
+    pub(super) fn assemble(&mut self, index: usize) {
+        let state = &mut self.states[index];
+        let kernel = id_without_threads(state.id());
+        let best = self.best_ops_per_cycle.get(&kernel).copied();
+        let mut row = assemble::row(state.planned, &state.progress, best, self.setting);
+        let shown = row.conditions.ops_per_cycle_p90;
+        if shown > best {
+            row = assemble::row(state.planned, &state.progress, shown, self.setting);
+            self.best_ops_per_cycle.extend(shown.map(|shown| (kernel, shown)));
+        }
+        state.result = row;
+    }
+
+    /// Ends the run: rebuilds all results, judges them together and writes the last document.
+    pub(super) fn end(mut self, ending: Ending) -> Finished {
+        if ending != Ending::Complete {
+            for state in self.states.iter_mut().filter(|state| !state.progress.is_over()) {
+                state.progress.out_of(INTERRUPTED);
+            }
+        }
+        self.storage.histograms(&mut self.states);
+        // All kernels have shown their best by now.
+        (0..self.states.len()).for_each(|index| self.assemble(index));
+        self.report_storage_failure();
+        let mut document = self.document_so_far();
+        document.run.complete = ending == Ending::Complete;
+        document.conditions.after = machine_state(self.setting.began);
+        let (calibration, timer) = &self.clock;
+        document.conditions.timer.drift = Some(calibration.drift(timer));
+        verdict::run::judge_together(&mut document, areas::RULES);
+        self.storage.last_document(&document);
+        self.report_storage_failure();
+        let is_left = self.states.iter().any(|state| state.progress.is_left() || state.progress.has_failed());
+        self.storage.end_journal(is_left);
+        Finished { document, ending, not_stored: self.storage.failure().map(str::to_owned) }
+    }
+
     pub(super) fn document_so_far(&mut self) -> Document {
         self.document.run.seconds = self.seconds_so_far();
         let experiments = self.states.iter().map(|state| state.result.clone()).collect();
@@ -405,7 +418,6 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What a run is asked to do, for its journal.
 fn asked(plan: &Plan, setting: &Setting<'_>, tools: &Detected) -> Asked {
     Asked {
         plan: plan.clone(),
@@ -440,7 +452,6 @@ fn empty_document(plan: &Plan, setting: &Setting<'_>) -> Document {
     }
 }
 
-/// The timer for the record.
 fn timer_facts(timer: &Timer) -> TimerFacts {
     TimerFacts {
         source: if timer.source() == Source::Counter { "counter" } else { "system" }.to_owned(),
@@ -451,8 +462,7 @@ fn timer_facts(timer: &Timer) -> TimerFacts {
     }
 }
 
-/// The state of the machine now.
-pub(super) fn machine_state(began: f64) -> MachineState {
+fn machine_state(began: f64) -> MachineState {
     let seen = machine::activity(&machine::Sysroot::host());
     MachineState {
         load_average: seen.load_average,

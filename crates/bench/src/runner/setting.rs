@@ -1,4 +1,4 @@
-//! What a run is given, what it reports while it goes on, and how it ends.
+//! Input, events and end of a run.
 
 use model::document::{Document, Program, Row};
 use model::machine::Machine;
@@ -8,104 +8,126 @@ use crate::net::ServerSession;
 use crate::references::detect::Places;
 use model::disk_target::DiskTarget;
 
-/// The reason of a benchmark that the time budget left no time for.
+/// Reason of a benchmark without time left.
 pub const TIME_BUDGET: &str = "time_budget";
-
-/// The reason of a benchmark that the write budget left nothing for.
+/// Reason of a benchmark without write budget left.
 pub const WRITE_BUDGET: &str = "write_budget";
-
-/// The reason of a benchmark that was not reached before the run was interrupted.
+/// Reason of a benchmark not reached before an interruption.
 pub const INTERRUPTED: &str = "interrupted";
 
-/// What a run is given besides its plan.
+/// Input of a run in addition to its plan.
 #[derive(Debug)]
 pub struct Setting<'a> {
-    /// How to start workers.
+    /// Starts workers.
     pub worker: WorkerCommand,
     /// The machine.
     pub machine: &'a Machine,
-    /// What the user declared.
+    /// Declared facts.
     pub declared: &'a machine::Declared,
     /// This program.
     pub program: Program,
     /// The run's name.
     pub id: String,
-    /// Seconds for the whole run.
+    /// Time budget in seconds.
     pub time_budget: Option<f64>,
-    /// Bytes that may be written to disks, where another budget was named than the plan's.
+    /// Write budget in bytes, if it differs from the plan's.
     pub write_budget: Option<u64>,
-    /// Whether disturbed launches may be repeated for all the time that the budget leaves, as somebody who names one means
-    /// it; else only for the suite's share of the expected time.
+    /// Repeats of disturbed process runs may fill the time budget; else they have the suite's share.
     pub repeats_fill_budget: bool,
-    /// Seconds that may be spent in all on waiting for a quiet machine; `None` to measure at once.
+    /// Maximum seconds of waiting for a quiet machine; `None`: no waiting.
     pub wait_quiet: Option<f64>,
-    /// `CLOCK_MONOTONIC_RAW` when the program began, in seconds.
+    /// `CLOCK_MONOTONIC_RAW` at program start, in seconds.
     pub began: f64,
-    /// Run each experiment once, briefly, to check its results.
+    /// Only verify every benchmark, briefly.
     pub verify_only: bool,
     /// Where disks are measured.
     pub disk: Option<DiskTarget>,
-    /// Where trusted tools are looked for.
+    /// Where reference tools are searched.
     pub places: Places,
-    /// Whether the run is stored, so that what tools print can be kept.
+    /// The run is stored, with the output of tools.
     pub stored: bool,
-    /// The server at the other end of rows between hosts.
+    /// The server of benchmarks between hosts.
     pub server: Option<&'a ServerSession>,
 }
 
-/// What there is to tell while a run goes on.
-#[derive(Debug)]
-pub enum Event<'a> {
-    /// A launch begins.
-    Launching {
-        /// Which row.
-        row: &'a Row,
-        /// Seconds that the rest of the run will take, as far as can be told.
-        seconds_left: f64,
-        /// Share of the run that is done.
-        done: f64,
-        /// Rows that are over, and all rows.
-        rows: (usize, usize),
-    },
-    /// A row has more samples, and is not finished.
-    Provisional {
-        /// The row so far.
-        row: &'a Row,
-        /// Samples that it is to have at least.
-        of: u32,
-    },
-    /// A row is finished.
-    Finished {
-        /// The row.
-        row: &'a Row,
-    },
-    /// Something others do is waited for.
-    Waiting {
-        /// Seconds for which it is waited at most.
-        at_most: f64,
-    },
-    /// The time for waiting is spent, and the machine is still not quiet; the run goes on.
-    NotQuiet {
-        /// What others do.
-        because: &'a str,
-    },
-    /// The run cannot be stored any more; it goes on.
-    CannotStore {
-        /// Why.
-        reason: &'a str,
-    },
+impl<'a> Setting<'a> {
+    /// A run that is not stored, without disks, server, tools and budgets.
+    pub fn new(
+        worker: WorkerCommand,
+        program: Program,
+        machine: &'a Machine,
+        declared: &'a machine::Declared,
+        began: f64,
+    ) -> Self {
+        Self {
+            worker,
+            machine,
+            declared,
+            program,
+            id: String::new(),
+            time_budget: None,
+            write_budget: None,
+            repeats_fill_budget: false,
+            wait_quiet: None,
+            began,
+            verify_only: false,
+            disk: None,
+            places: Places::default(),
+            stored: false,
+            server: None,
+        }
+    }
 }
 
-/// Whoever watches a run.
+/// Progress of a run.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A process run begins.
+    Launching {
+        /// Its benchmark.
+        row: &'a Row,
+        /// Expected seconds left.
+        seconds_left: f64,
+        /// Share of the run done.
+        done: f64,
+        /// Benchmarks finished, and in all.
+        rows: (usize, usize),
+    },
+    /// A benchmark has more samples.
+    Provisional {
+        /// The result so far.
+        row: &'a Row,
+        /// Required samples.
+        of: u32,
+    },
+    /// A benchmark is finished, with this result.
+    Finished(&'a Row),
+    /// The run waits for a quiet machine, at most for these seconds.
+    Waiting(f64),
+    /// The wait timed out because of this disturbance; the run continues.
+    NotQuiet(&'a str),
+    /// The run can no longer be stored, for this reason; it continues.
+    CannotStore(&'a str),
+}
+
+/// Observer of a run.
 pub trait Watcher {
-    /// Something has happened.
+    /// An event happened.
     fn event(&mut self, event: Event<'_>);
+}
+
+/// Ignores all events.
+#[derive(Debug)]
+pub struct Unwatched;
+
+impl Watcher for Unwatched {
+    fn event(&mut self, _: Event<'_>) {}
 }
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Every row was reached, or skipped for a reason of its own.
+    /// Every benchmark was reached or skipped.
     Complete,
     /// A signal stopped it.
     Interrupted(i32),
@@ -114,10 +136,10 @@ pub enum Ending {
 /// A finished run.
 #[derive(Debug)]
 pub struct Finished {
-    /// What was measured.
+    /// Its document.
     pub document: Document,
     /// How it ended.
     pub ending: Ending,
-    /// Why it could not be stored to the end, if it could not.
+    /// Why it could not be stored.
     pub not_stored: Option<String>,
 }

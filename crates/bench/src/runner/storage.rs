@@ -1,5 +1,4 @@
-//! What a run stores while it goes on: the journal, the document, histograms, and what tools printed. How files are
-//! written is the [store](crate::store)'s business.
+//! What a run stores: journal, document, histograms and tool output.
 
 use std::path::Path;
 
@@ -9,19 +8,17 @@ use sys::clock::monotonic_raw_seconds;
 use super::state::State;
 use crate::evidence::Repetition;
 use crate::histogram::{self, Logged};
-use crate::journal::{Entry, Journal};
-use crate::references::lasting::Lasting;
+use crate::journal::{Entry, Journal, Journalled, Owner};
+use crate::references::own_files::Lasting;
 use crate::store::RunFolder;
 
-/// Where a run is stored, if it is, and how long that takes. Once something cannot be stored nothing more is; the run
-/// goes on.
+/// Stores a run until the first failure.
 #[derive(Debug)]
 pub(super) struct Storage<'a> {
     folder: Option<&'a RunFolder>,
     pub(super) journal: Option<Journal>,
-    /// Why the run cannot be stored any more.
     failure: Option<String>,
-    /// Whether the watcher knows of it.
+    /// The watcher knows the failure.
     reported: bool,
     documents: u32,
     document_seconds: f64,
@@ -36,7 +33,7 @@ impl<'a> Storage<'a> {
         self.failure.as_deref()
     }
 
-    /// The failure, if the watcher has not been told yet.
+    /// The failure, once.
     pub(super) fn new_failure(&mut self) -> Option<&str> {
         let is_new = self.failure.is_some() && !self.reported;
         self.reported |= is_new;
@@ -51,48 +48,38 @@ impl<'a> Storage<'a> {
         self.folder.filter(|_| self.failure.is_none())
     }
 
-    /// Seconds spent on storing the document.
     pub(super) const fn document_seconds(&self) -> f64 {
         self.document_seconds
     }
 
-    /// Seconds that storing the document takes on this disk; 0 as long as it was not stored.
+    /// Mean seconds of storing the document; 0 before the first.
     pub(super) fn seconds_of_a_document(&self) -> f64 {
         self.document_seconds / f64::from(self.documents.max(1))
     }
 
-    /// Adds an entry to the journal.
     pub(super) fn note(&mut self, entry: &Entry) {
         if let Some(Err(error)) = self.journal.as_mut().map(|journal| journal.note(entry)) {
             self.fail(cannot_journal(&error));
         }
     }
 
-    /// Notes that a file is about to be created.
-    ///
-    /// # Errors
-    /// What the system said.
     pub(super) fn will_make(&mut self, path: &Path) -> std::io::Result<()> {
         self.journal.as_mut().map_or(Ok(()), |journal| journal.will_make(path))
     }
 
-    /// Adds a sample to the journal.
     pub(super) fn sample(&mut self, id: &str, repetition: &Repetition) {
-        if let Some(Err(error)) = self.journal.as_mut().map(|journal| journal.sample(id, repetition)) {
-            self.fail(cannot_journal(&error));
-        }
+        self.note(&Entry::Sample(Journalled { id: id.to_owned(), repetition: repetition.clone() }));
     }
 
-    /// Notes what a tool leaves behind if we are killed.
+    /// Notes what a tool leaves if we are killed.
     pub(super) fn lasting(&mut self, lasting: Lasting<'_>) {
-        // What cannot be journalled is not lost: the tool ends by itself, only later, and its files have no names.
+        // Best effort: the tool ends by itself later, and its files have no names.
         let _ = self.journal.as_mut().map(|journal| match lasting {
-            Lasting::Process(group) => journal.started(group),
+            Lasting::Process(group) => journal.note(&Entry::Started(Owner::of(group))),
             Lasting::File(path) => journal.will_make(path),
         });
     }
 
-    /// Stores the document.
     pub(super) fn document(&mut self, document: &Document) {
         let Some(folder) = self.folder() else { return };
         let began = monotonic_raw_seconds();
@@ -103,7 +90,7 @@ impl<'a> Storage<'a> {
         self.document_seconds += monotonic_raw_seconds() - began;
     }
 
-    /// Stores the finished document, even if it could not be stored in between: space may have been freed.
+    /// Stores the finished document even after a failure: space may have been freed.
     pub(super) fn last_document(&mut self, document: &Document) {
         match self.folder.map(|folder| folder.write(document)) {
             Some(Err(reason)) => self.fail(reason),
@@ -112,7 +99,6 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// Stores how long each operation of these benchmarks took, where operations were timed.
     pub(super) fn histograms<'s, 'p: 's>(&mut self, states: impl IntoIterator<Item = &'s mut State<'p>>) {
         let Some(folder) = self.folder() else { return };
         let of = states.into_iter().filter(|state| !state.histograms_stored);
@@ -127,10 +113,9 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// Stores what the tools alongside a benchmark have printed so far.
     pub(super) fn tool_output(&mut self, state: &State<'_>) {
         let Some(folder) = self.folder() else { return };
-        let printed = state.progress.beside.iter().filter_map(super::beside::Beside::raw);
+        let printed = state.progress.tools.iter().filter_map(super::paired_tool::PairedTool::raw);
         let failed: Vec<String> =
             printed.filter_map(|(name, text)| folder.write_in("raw", name, text.as_bytes()).err()).collect();
         if let Some(reason) = failed.into_iter().next() {
@@ -138,7 +123,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// Ends the journal: removed, or left for whoever resumes the run where something is left to do.
+    /// Ends the journal, which stays if something is left to do.
     pub(super) fn end_journal(&mut self, is_left: bool) {
         match self.journal.take().filter(|_| self.failure.is_none()) {
             Some(journal) if is_left => journal.leave(),
@@ -148,12 +133,11 @@ impl<'a> Storage<'a> {
     }
 }
 
-/// Whether a benchmark has histograms that are not in their file yet.
 pub(super) fn has_histograms_to_store(state: &State<'_>) -> bool {
     !state.histograms_stored && state.progress.samples.iter().any(|one| one.histogram.is_some())
 }
 
-/// The file of a benchmark's histograms, one for each repetition, with its name; `None` where no operation was timed.
+/// Name and content of a benchmark's histogram file, if operations were timed.
 fn histogram_log(state: &State<'_>) -> Option<(String, Vec<u8>)> {
     let logged = |one: &'_ Repetition| {
         let sample = &one.metrics.first()?.sample;

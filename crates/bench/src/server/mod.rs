@@ -1,4 +1,4 @@
-//! The server of network measurements: it serves the launches of clients on other hosts (`assay net serve`).
+//! The server of network measurements (`assay net serve`).
 
 mod queue;
 mod serve;

@@ -1,7 +1,6 @@
-//! The clients of a server: the queue, whose turn it is, and the launches of each client.
+//! The queue of a server's clients, and their process runs.
 //!
-//! Two clients that measure at the same time disturb each other, so that one at a time is admitted unless an option allows
-//! more. When a client leaves, for whatever reason, its launches end and the next client is admitted.
+//! Clients disturb each other, so one measures at a time by default. When a client leaves, its process runs end.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,19 +10,15 @@ use std::time::Duration;
 
 use crate::net::preface::Token;
 
-/// The longest queue.
 const MOST_WAITING: usize = 64;
-
-/// A launch begins once the one before it has ended, which takes no longer than this.
+/// Timeout for the previous process run to end.
 const ONE_AFTER_THE_OTHER: Duration = Duration::from_secs(5);
 
-/// The clients of a server.
 #[derive(Debug)]
 pub(super) struct ClientQueue {
     state: Mutex<State>,
-    /// A launch has ended, or a client has left.
+    /// A process run ended or a client left.
     changed: Condvar,
-    /// Clients that measure at the same time.
     concurrent: usize,
 }
 
@@ -35,25 +30,24 @@ struct State {
     closed: bool,
 }
 
-/// A client whose turn it is.
 #[derive(Debug)]
 struct Current {
     number: u64,
     token: Token,
     from: IpAddr,
-    /// The control connection of its launch.
+    /// Control connection of its process run.
     launch: Option<TcpStream>,
     launches: u32,
 }
 
-/// A client's place in the queue, or among those who measure; given up when it is dropped.
+/// A client's place, given up when dropped.
 #[derive(Debug)]
 pub(super) struct QueuePlace<'a> {
     queue: &'a ClientQueue,
     number: u64,
 }
 
-/// A launch of a client whose turn it is; over when it is dropped.
+/// A client's process run, ended when dropped.
 #[derive(Debug)]
 pub(super) struct Launch<'a> {
     queue: &'a ClientQueue,
@@ -61,7 +55,6 @@ pub(super) struct Launch<'a> {
 }
 
 impl ClientQueue {
-    /// None yet; so many may measure at the same time.
     pub(super) fn new(concurrent: usize) -> Self {
         Self { state: Mutex::default(), changed: Condvar::new(), concurrent: concurrent.max(1) }
     }
@@ -70,7 +63,7 @@ impl ClientQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the last place of the queue; `None` where it is full.
+    /// Joins the queue; `None` if it is full.
     pub(super) fn enter(&self) -> Option<QueuePlace<'_>> {
         let mut state = self.state();
         if state.waiting.len() >= MOST_WAITING {
@@ -82,32 +75,31 @@ impl ClientQueue {
         Some(QueuePlace { queue: self, number })
     }
 
-    /// Lets a launch in that comes with this token from this address, once the client's last one is over. `control` is
-    /// shut down when the client leaves.
+    /// Admits a process run with this token and address after the client's previous one. `control` is shut down when the
+    /// client leaves.
     pub(super) fn launch(&self, token: Token, from: IpAddr, control: &TcpStream) -> Result<Launch<'_>, String> {
-        let control = control.try_clone().map_err(|error: io::Error| format!("cannot hold the launch: {error}"))?;
+        let control =
+            control.try_clone().map_err(|error: io::Error| format!("cannot keep the process run: {error}"))?;
         let goes_on = |state: &mut State| state.find(token, from).is_some_and(|current| current.launch.is_some());
         let (mut state, _) = self
             .changed
             .wait_timeout_while(self.state(), ONE_AFTER_THE_OTHER, goes_on)
             .unwrap_or_else(PoisonError::into_inner);
-        let current = state.find(token, from).ok_or("no visitor with this token is being served")?;
+        let current = state.find(token, from).ok_or("no client with this token is being served")?;
         if current.launch.is_some() {
-            return Err("the launch before this one goes on; one at a time is served".to_owned());
+            return Err("the previous process run is still active; a client may have one at a time".to_owned());
         }
         current.launch = Some(control);
         current.launches += 1;
         Ok(Launch { queue: self, number: current.number })
     }
 
-    /// Ends all sessions and admits no further client.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
         state.current.iter().for_each(Current::end_launch);
     }
 
-    /// Whether all sessions have to end.
     pub(super) fn are_closed(&self) -> bool {
         self.state().closed
     }
@@ -124,29 +116,28 @@ impl State {
 }
 
 impl Current {
-    /// The launch's threads leave once their control connection has ended.
+    /// Threads of a process run end with its control connection.
     fn end_launch(&self) {
         if let Some(control) = &self.launch {
-            // One that has ended already needs no end.
+            // It may have ended already.
             let _ = control.shutdown(Shutdown::Both);
         }
     }
 }
 
 impl QueuePlace<'_> {
-    /// How many clients come before this one, those who measure among them.
+    /// Clients before this one, including those measuring.
     pub(super) fn ahead(&self) -> usize {
         let state = self.queue.state();
         let place = state.waiting.iter().position(|number| *number == self.number);
         place.map_or(0, |place| place + state.current.len())
     }
 
-    /// Whether its turn has come.
     pub(super) fn is_next(&self) -> bool {
         self.queue.state().is_next(self.number, self.queue.concurrent)
     }
 
-    /// Takes its turn, if it has come: the token that admits its launches from this address.
+    /// Starts its turn: the token for process runs from this address.
     pub(super) fn turn(&self, from: IpAddr) -> Option<Token> {
         let mut state = self.queue.state();
         if !state.is_next(self.number, self.queue.concurrent) {
@@ -158,7 +149,6 @@ impl QueuePlace<'_> {
         Some(token)
     }
 
-    /// Launches that it has begun.
     pub(super) fn launches(&self) -> u32 {
         let state = self.queue.state();
         state.current.iter().find(|current| current.number == self.number).map_or(0, |current| current.launches)
@@ -222,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn several_where_the_server_was_told_so() {
+    fn several_clients_with_a_higher_limit() {
         let queue = ClientQueue::new(2);
         let [first, second, third] = [(); 3].map(|()| queue.enter().unwrap());
         assert!(first.turn(HOME).is_some() && second.turn(HOME).is_some() && third.turn(HOME).is_none());
@@ -251,7 +241,7 @@ mod tests {
         drop(queue.launch(token, HOME, &far).unwrap());
         assert_eq!(place.launches(), 2);
         drop(place);
-        assert!(queue.launch(token, HOME, &far).is_err(), "a turn that is over");
+        assert!(queue.launch(token, HOME, &far).is_err(), "a turn that has ended");
     }
 
     #[test]

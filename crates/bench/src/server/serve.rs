@@ -1,8 +1,7 @@
-//! The server: admits clients, one after the other, and serves their launches in this process.
+//! Admits clients one after the other and serves their process runs in this process.
 //!
-//! A client cannot end it. A connection costs a thread; the number and the time of unauthenticated connections are bounded,
-//! and nothing is allocated for the lengths and numbers that they send. A launch has the token of a client whose turn it is,
-//! and comes from its address; a launch that panics ends alone.
+//! No client can end the server: unauthenticated connections are bounded in number, time and memory, a process run needs the
+//! token and address of an admitted client, and a panic ends only its own.
 
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,51 +28,38 @@ use crate::net::handshake::{
 use crate::net::handshake::{common, tame};
 use crate::net::incoming::DataConnections;
 use crate::net::key::{Challenge, Key, Prover};
-use crate::net::listener::Listener;
+use crate::net::listener::{Counted, Listener};
 use crate::net::messages::RunReply;
 use crate::net::path;
 use crate::net::preface::{Preface, Purpose, Token};
 use areas::net::modes::MOST_BLOCK_BYTES;
 use areas::place;
 
-/// Most unauthenticated clients at a time; one more is closed at once.
+/// Maximum unauthenticated clients.
 const MOST_UNIDENTIFIED: usize = 256;
-
-/// Seconds that the authentication of a client may take.
 const GREETING_SECONDS: f64 = 5.0;
-
-/// A client without a message for so many seconds is lost.
 const SILENCE_SECONDS: f64 = 5.0;
-
-/// How often a waiting client receives its place in the queue, in seconds.
-const TELL_SECONDS: f64 = 1.0;
-
-/// How often the server checks whether a client's turn has come, and whether it is to end.
+const NOTIFY_SECONDS: f64 = 1.0;
 const LOOK_AROUND: Duration = Duration::from_millis(100);
-
-/// How long the connections of a server that ends may take to close.
+/// Timeout for connections to close at the end.
 const GOOD_BYE: Duration = Duration::from_millis(500);
-
-/// Data connections of a launch.
 const MOST_FLOWS: u32 = 128;
-
-/// Least time over which the server calibrates its timer.
 const CALIBRATION: Duration = Duration::from_millis(20);
 
 /// Options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Where it listens.
+    /// Address to listen on.
     pub listen: SocketAddr,
-    /// The key that its clients have to know; none is needed on a loopback address alone.
+    /// The clients' key; optional only on loopback.
     pub key: Option<Key>,
-    /// Whether it ends after the first client.
+    /// End after the first client.
     pub once: bool,
-    /// Clients that measure at the same time.
+    /// Maximum concurrent clients.
     pub concurrent: usize,
-    /// The longest session, in seconds.
+    /// Maximum seconds of a session.
     pub most_seconds: f64,
-    /// The most that it sends by UDP, in bytes of data per second.
+    /// Maximum UDP payload in bytes per second.
     pub udp_bytes_per_second: Option<f64>,
     /// Version of this program.
     pub version: String,
@@ -82,65 +68,50 @@ pub struct ServerOptions {
 /// A notice of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    /// It listens.
-    Listening {
-        /// Where.
-        address: SocketAddr,
-    },
-    /// A session is over.
+    /// It listens on this address.
+    Listening(SocketAddr),
+    /// A session ended.
     SessionEnded {
         /// The client's address.
         from: IpAddr,
         /// Version of its program.
         version: String,
-        /// How long it had its turn.
+        /// Duration of its turn.
         seconds: f64,
-        /// Launches that it made.
+        /// Process runs.
         launches: u32,
-        /// Why it ended, where the client did not end it.
+        /// Why, unless the client ended it.
         because: Option<String>,
     },
-    /// A client was not admitted, or left before its turn.
-    Rejected {
-        /// Who came.
-        from: IpAddr,
-        /// Why.
-        because: String,
-    },
-    /// A launch went wrong.
-    LaunchFailed {
-        /// The client's address.
-        from: IpAddr,
-        /// Why.
-        because: String,
-    },
+    /// A client was rejected, or left the queue, for this reason.
+    Rejected(IpAddr, String),
+    /// A client's process run failed for this reason.
+    LaunchFailed(IpAddr, String),
 }
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Listening { address } => write!(f, "listening on {address}, TCP and UDP"),
+            Self::Listening(address) => write!(f, "listening on {address}, TCP and UDP"),
             Self::SessionEnded { from, version, seconds, launches, because } => {
-                write!(f, "{from} (assay {version}): {launches} launches in {seconds:.0} s")?;
+                write!(f, "{from} (assay {version}): {launches} process runs in {seconds:.0} s")?;
                 because.as_ref().map_or(Ok(()), |because| write!(f, "; {because}"))
             }
-            Self::Rejected { from, because } => write!(f, "{from}: not let in: {because}"),
-            Self::LaunchFailed { from, because } => write!(f, "{from}: a launch failed: {because}"),
+            Self::Rejected(from, because) => write!(f, "{from}: rejected: {because}"),
+            Self::LaunchFailed(from, because) => write!(f, "{from}: a process run failed: {because}"),
         }
     }
 }
 
-/// Serves clients until a signal asks this process to stop; with `once`, until the first of them has left.
-pub fn serve(serving: ServerOptions, tell: impl Fn(&Notice) + Send + Sync + 'static) -> Result<(), String> {
-    let server = Arc::new(Server::open(serving, Box::new(tell), far::serve)?);
-    (server.tell)(&Notice::Listening { address: server.listener.address() });
+/// Serves clients until a stop signal, or with `once` until the first has left.
+pub fn serve(serving: ServerOptions, notify: impl Fn(&Notice) + Send + Sync + 'static) -> Result<(), String> {
+    let server = Arc::new(Server::open(serving, Box::new(notify), far::serve)?);
+    (server.notify)(&Notice::Listening(server.listener.address()));
     server.until(&|| process::stop_signal().is_some())
 }
 
-/// What a launch is served with.
 type ServeLaunch = fn(&TcpStream, &Home<'_>) -> Result<(), String>;
 
-/// A server.
 pub(super) struct Server {
     serving: ServerOptions,
     pub(super) listener: Listener,
@@ -149,41 +120,34 @@ pub(super) struct Server {
     limits: Limits,
     machine: Machine,
     timer: Timer,
-    tell: Box<dyn Fn(&Notice) + Send + Sync>,
+    notify: Box<dyn Fn(&Notice) + Send + Sync>,
     serve_launch: ServeLaunch,
     strangers: AtomicUsize,
-    /// Clients that have had their turn.
+    /// Clients that had their turn.
     served: AtomicUsize,
 }
 
-/// An authenticated client.
-struct KnownClient {
-    version: String,
-}
-
-/// Why a client is not admitted.
 struct Refusal(Cause, String);
 
 impl Server {
-    /// A server that can be connected to.
     pub(super) fn open(
         serving: ServerOptions,
-        tell: Box<dyn Fn(&Notice) + Send + Sync>,
+        notify: Box<dyn Fn(&Notice) + Send + Sync>,
         serve_launch: ServeLaunch,
     ) -> Result<Self, String> {
         let at = serving.listen;
         if serving.key.is_none() && !at.ip().to_canonical().is_loopback() {
             return Err(format!(
-                "to listen on {} a key is needed, as others can come there; name its file with --key-file",
+                "listening on {} requires a key, because other hosts can connect; use --key-file",
                 at.ip()
             ));
         }
         let calibration = Calibration::begin();
         let listener = Listener::open(at).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => {
-                format!("cannot listen on {at}: the port is taken; end who has it, or name another with --listen")
+                format!("cannot listen on {at}: the port is in use; stop the program that uses it, or use --listen to choose another")
             }
-            _ => format!("cannot listen on {at}: {error}; write an address of this machine, and a port above 1023"),
+            _ => format!("cannot listen on {at}: {error}; use an address of this machine and a port above 1023"),
         })?;
         let limits = Limits {
             most_seconds: serving.most_seconds,
@@ -198,7 +162,7 @@ impl Server {
             limits,
             machine: machine::discover(&Sysroot::host()),
             timer: calibration.finish(CALIBRATION),
-            tell,
+            notify,
             serve_launch,
             strangers: AtomicUsize::new(0),
             served: AtomicUsize::new(0),
@@ -206,12 +170,11 @@ impl Server {
         })
     }
 
-    /// Serves until told to stop, or until it has served once where that is wanted.
     pub(super) fn until(self: &Arc<Self>, stop: &dyn Fn() -> bool) -> Result<(), String> {
         let server = Arc::clone(self);
-        // On a thread of its own: connections that hang do not keep the process from ending.
+        // On its own thread: hanging connections do not delay the end.
         let receiving = thread::Builder::new()
-            .name("door".to_owned())
+            .name("listener".to_owned())
             .spawn(move || server.listener.receive(&|preface, stream| server.greet(preface, stream)))
             .map_err(|error| format!("cannot start a thread: {error}"))?;
         let once = || self.serving.once && self.served.load(Ordering::Acquire) > 0;
@@ -228,12 +191,12 @@ impl Server {
             return Ok(());
         }
         match receiving.join() {
-            Ok(received) => received.map_err(|error| format!("cannot take connections any more: {error}")),
+            Ok(received) => received.map_err(|error| format!("cannot accept connections: {error}")),
             Err(_) => Err("the server panicked".to_owned()),
         }
     }
 
-    /// Serves a connection by its purpose. A panic in it does not end the server.
+    /// Serves a connection by purpose; a panic does not end the server.
     fn greet(&self, preface: Preface, stream: TcpStream) {
         let from = stream.peer_addr().map(|address| address.ip().to_canonical());
         let Ok(from) = from else { return };
@@ -244,11 +207,11 @@ impl Server {
             Purpose::Operation => serve_late(&self.listener, &preface, &stream),
         }));
         if greeted.is_err() {
-            (self.tell)(&Notice::LaunchFailed { from, because: "it panicked, which is a defect".to_owned() });
+            (self.notify)(&Notice::LaunchFailed(from, "it panicked, which is a bug".to_owned()));
         }
     }
 
-    /// Serves one launch, if its client's turn has come.
+    /// Serves a process run of an admitted client.
     fn launch(&self, token: Token, control: &TcpStream, from: IpAddr) {
         let served = self.queue.launch(token, from, control).and_then(|launch| {
             let cpus = |flows: usize| place(u32::try_from(flows).unwrap_or(MOST_FLOWS), &self.machine).0;
@@ -263,38 +226,37 @@ impl Server {
             drop(launch);
             served.unwrap_or_else(|_| {
                 let reason = "the launch panicked there, which is a defect".to_owned();
-                // Who is gone does not hear it.
+                // The client may be gone.
                 let _ = frames::write(control, &RunReply::Refused { reason: reason.clone() });
                 Err(reason)
             })
         });
         if let Err(because) = served {
-            (self.tell)(&Notice::LaunchFailed { from, because: tame(&because) });
+            (self.notify)(&Notice::LaunchFailed(from, tame(&because)));
         }
     }
 
-    /// A session from its first message to its end.
+    /// A session from first to last message.
     fn session(&self, stream: &TcpStream, from: IpAddr) {
         let Some(stranger) = Counted::below(&self.strangers, MOST_UNIDENTIFIED) else { return };
-        let known = self.authenticate(stream);
+        let version = self.authenticate(stream);
         drop(stranger);
-        let stayed = known.and_then(|known| {
+        let stayed = version.and_then(|version| {
             let place = self
                 .queue
                 .enter()
-                .ok_or_else(|| Refusal(Cause::Full, "too many wait already; come again later".to_owned()))?;
+                .ok_or_else(|| Refusal(Cause::Full, "too many clients are waiting; retry later".to_owned()))?;
             self.wait(stream, &place)?;
-            self.keep_alive(stream, from, &place, &known)
+            self.keep_alive(stream, from, &place, version)
         });
         if let Err(Refusal(cause, reason)) = stayed {
             let because = tame(&reason);
             farewell(stream, &ServerMessage::Refused { cause, reason });
-            (self.tell)(&Notice::Rejected { from, because });
+            (self.notify)(&Notice::Rejected(from, because));
         }
     }
 
-    /// Authenticates a client by the key.
-    fn authenticate(&self, stream: &TcpStream) -> Result<KnownClient, Refusal> {
+    fn authenticate(&self, stream: &TcpStream) -> Result<String, Refusal> {
         let other = |reason: String| Refusal(Cause::Other, reason);
         let failed = |error: io::Error| other(format!("the connection failed: {error}"));
         watch_over(stream).map_err(failed)?;
@@ -302,10 +264,10 @@ impl Server {
         let hear = || {
             let left = Duration::try_from_secs_f64(until - monotonic_raw_seconds()).unwrap_or_default();
             let heard: Result<ClientMessage, NoFrame> = frames::read_at_most(stream, left, MOST_BYTES_BEFORE);
-            heard.map_err(|error| other(format!("it did not say who it is: {error}")))
+            heard.map_err(|error| other(format!("it sent no greeting: {error}")))
         };
         let ClientMessage::Hello(hello) = hear()? else {
-            return Err(other("it did not begin with who it is".to_owned()));
+            return Err(other("its first message was not a greeting".to_owned()));
         };
         let (version, client) = self.agree(&hello)?;
         let challenge = Challenge { version, client, server: Token::new() };
@@ -318,68 +280,66 @@ impl Server {
         };
         frames::write(stream, &ServerMessage::Welcome(welcome)).map_err(failed)?;
         let ClientMessage::Proof { proof } = hear()? else {
-            return Err(other("it did not prove who it is".to_owned()));
+            return Err(other("it sent no proof of the key".to_owned()));
         };
         if let Some(key) = &self.serving.key {
             match proof {
                 Some(proof) if key.is_proven(Prover::Client, &challenge, &proof) => {}
-                Some(_) => return Err(Refusal(Cause::Key, "the key is not the server's".to_owned())),
-                None => return Err(Refusal(Cause::Key, "the server asks for a key".to_owned())),
+                Some(_) => return Err(Refusal(Cause::Key, "the key is not the server's key".to_owned())),
+                None => return Err(Refusal(Cause::Key, "the server requires a key".to_owned())),
             }
         }
         let proof = self.serving.key.as_ref().map(|key| key.proof(Prover::Server, &challenge));
         frames::write(stream, &ServerMessage::Known { proof }).map_err(failed)?;
-        Ok(KnownClient { version: tame(&hello.program) })
+        Ok(tame(&hello.program))
     }
 
-    /// The version that both speak, and the client's number.
+    /// The common version and the client's nonce.
     fn agree(&self, hello: &Hello) -> Result<(u32, Token), Refusal> {
         let version = common(VERSIONS, hello.versions).ok_or_else(|| {
             let ([oldest, newest], [first, last]) = (VERSIONS, hello.versions);
             let reason = format!(
-                "it (assay {}) speaks versions {first} to {last} of the protocol and the server (assay {}) {oldest} to \
-                 {newest}; run the same version of assay at both ends",
+                "it (assay {}) supports protocol versions {first} to {last}, and the server (assay {}) {oldest} to \
+                 {newest}; use the same version of assay on both hosts",
                 tame(&hello.program),
                 self.serving.version
             );
             Refusal(Cause::Version, reason)
         })?;
         let client = Token::parse(&hello.nonce);
-        let client = client.ok_or_else(|| Refusal(Cause::Other, "its number is none".to_owned()))?;
+        let client = client.ok_or_else(|| Refusal(Cause::Other, "its nonce is invalid".to_owned()))?;
         Ok((version, client))
     }
 
-    /// Lets a client wait, and tells it how many come before it, until it would be next and its turn has come.
     fn wait(&self, stream: &TcpStream, place: &QueuePlace<'_>) -> Result<(), Refusal> {
         let mut client = Client::new(stream);
-        let mut told = f64::NEG_INFINITY;
+        let mut notified = f64::NEG_INFINITY;
         while !place.is_next() {
             if self.queue.are_closed() {
                 return Err(Refusal(Cause::Other, "the server was stopped".to_owned()));
             }
             let now = monotonic_raw_seconds();
-            if now - told >= TELL_SECONDS {
-                told = now;
+            if now - notified >= NOTIFY_SECONDS {
+                notified = now;
                 let ahead = u32::try_from(place.ahead()).unwrap_or(u32::MAX);
                 let queued = frames::write(stream, &ServerMessage::Queued { ahead });
-                queued.map_err(|error| Refusal(Cause::Other, format!("it left while it waited: {error}")))?;
+                queued.map_err(|error| Refusal(Cause::Other, format!("it disconnected while it waited: {error}")))?;
             }
             match client.listen(LOOK_AROUND) {
                 Ok(_) => {}
                 Err(Some(reason)) => return Err(Refusal(Cause::Other, reason)),
-                Err(None) => return Err(Refusal(Cause::Other, "it left while it waited".to_owned())),
+                Err(None) => return Err(Refusal(Cause::Other, "it disconnected while it waited".to_owned())),
             }
         }
         Ok(())
     }
 
-    /// A client's turn, until it leaves or has to.
     fn keep_alive(
         &self,
         stream: &TcpStream,
         from: IpAddr,
         place: &QueuePlace<'_>,
-        known: &KnownClient,
+        version: String,
     ) -> Result<(), Refusal> {
         let stopped = || Refusal(Cause::Other, "the server was stopped".to_owned());
         let token = place.turn(from).ok_or_else(stopped)?;
@@ -389,9 +349,9 @@ impl Server {
         if let Some(reason) = &because {
             farewell(stream, &ServerMessage::Over { reason: reason.clone() });
         }
-        (self.tell)(&Notice::SessionEnded {
+        (self.notify)(&Notice::SessionEnded {
             from,
-            version: known.version.clone(),
+            version,
             seconds: monotonic_raw_seconds() - began,
             launches: place.launches(),
             because: because.map(|reason| tame(&reason)),
@@ -399,7 +359,7 @@ impl Server {
         Ok(())
     }
 
-    /// Admits a client and answers it until it leaves.
+    /// Admits a client and answers heartbeats until it leaves.
     fn attend(&self, stream: &TcpStream, from: IpAddr, token: Token) -> Result<(), String> {
         let failed = |error: io::Error| format!("the connection failed: {error}");
         let mut path = path::end_towards(from);
@@ -421,7 +381,7 @@ impl Server {
             }
             if monotonic_raw_seconds() > until {
                 return Err(format!(
-                    "the visit has taken its {:.0} s, the longest that this server allows (--max-time)",
+                    "the session reached this server's limit of {:.0} s (--max-time)",
                     self.limits.most_seconds
                 ));
             }
@@ -429,11 +389,11 @@ impl Server {
     }
 }
 
-/// Sends the last message and waits a moment until the client has closed the connection: closing it with unread data would
-/// reset it, and the message would be lost.
+/// Sends the last message and waits briefly for the client to close: closing with unread data would reset the connection and
+/// lose the message.
 fn farewell(mut stream: &TcpStream, word: &ServerMessage) {
     use std::io::Read;
-    // Who is gone does not hear it.
+    // The client may be gone.
     let said = frames::write(stream, word).and_then(|()| stream.shutdown(Shutdown::Write));
     let until = monotonic_raw_seconds() + GOOD_BYE.as_secs_f64() / 2.0;
     while said.is_ok() && monotonic_raw_seconds() < until {
@@ -445,7 +405,6 @@ fn farewell(mut stream: &TcpStream, word: &ServerMessage) {
     }
 }
 
-/// The heartbeats of a client.
 struct Client<'a> {
     stream: &'a TcpStream,
     heard: f64,
@@ -456,13 +415,13 @@ impl<'a> Client<'a> {
         Self { stream, heard: monotonic_raw_seconds() }
     }
 
-    /// Whether it says within so much time that it is there.
+    /// Whether a heartbeat arrived within this time.
     fn listen(&mut self, within: Duration) -> Result<bool, Option<String>> {
-        let gone = |error: &dyn fmt::Display| Some(format!("it is gone: {error}"));
+        let gone = |error: &dyn fmt::Display| Some(format!("lost the connection: {error}"));
         if !frames::comes(self.stream, within).map_err(|error| gone(&error))? {
             let silent = monotonic_raw_seconds() - self.heard;
             return if silent > SILENCE_SECONDS {
-                Err(Some(format!("it said nothing for {SILENCE_SECONDS:.0} s")))
+                Err(Some(format!("it sent nothing for {SILENCE_SECONDS:.0} s")))
             } else {
                 Ok(false)
             };
@@ -472,32 +431,14 @@ impl<'a> Client<'a> {
                 self.heard = monotonic_raw_seconds();
                 Ok(true)
             }
-            Ok(_) => Err(Some("it said something that does not belong there".to_owned())),
+            Ok(_) => Err(Some("it sent an unexpected message".to_owned())),
             Err(NoFrame::Ended) => Err(None),
             Err(error) => Err(gone(&error)),
         }
     }
 }
 
-/// One of a limited number, as long as it lives.
-struct Counted<'a>(&'a AtomicUsize);
-
-impl<'a> Counted<'a> {
-    /// One more, if there are fewer than so many.
-    fn below(count: &'a AtomicUsize, most: usize) -> Option<Self> {
-        let before = count.fetch_add(1, Ordering::AcqRel);
-        let counted = Self(count);
-        (before < most).then_some(counted)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// A client that has had its turn, once that is over.
+/// Counts a client after its turn.
 struct Served<'a>(&'a AtomicUsize);
 
 impl Drop for Served<'_> {

@@ -18,7 +18,6 @@ use crate::net::messages::RunReply;
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
 use crate::net::{Key, NoSession, ServerSession, Target, frames, path, read_as_everything};
 
-/// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn key(text: &str) -> Key {
@@ -37,16 +36,16 @@ fn serving(key: Option<Key>) -> ServerOptions {
     }
 }
 
-/// A server that runs as long as this does; gives what it told.
+/// Runs a server during `act`; returns its notices.
 fn with_server(
     serving: ServerOptions,
     launch: fn(&TcpStream, &Home<'_>) -> Result<(), String>,
     act: impl FnOnce(SocketAddr),
 ) -> Vec<Notice> {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let telling = Arc::clone(&told);
-    let tell = Box::new(move |notice: &Notice| telling.lock().unwrap().push(notice.clone()));
-    let server = Arc::new(Server::open(serving, tell, launch).unwrap());
+    let notices = Arc::new(Mutex::new(Vec::new()));
+    let received = Arc::clone(&notices);
+    let notify = Box::new(move |notice: &Notice| received.lock().unwrap().push(notice.clone()));
+    let server = Arc::new(Server::open(serving, notify, launch).unwrap());
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| server.until(&|| stop.load(Ordering::Acquire)).unwrap());
@@ -55,8 +54,8 @@ fn with_server(
         acted.unwrap();
     });
     assert!(TcpStream::connect(server.listener.address()).is_err(), "the port is closed");
-    let told = told.lock().unwrap();
-    told.clone()
+    let notices = notices.lock().unwrap();
+    notices.clone()
 }
 
 fn session(address: SocketAddr, key: Option<&Key>) -> Result<ServerSession, NoSession> {
@@ -70,7 +69,7 @@ fn named(session: Result<ServerSession, NoSession>) -> String {
     }
 }
 
-/// A connection of a stranger that has said what it is for.
+/// A connection with only a preface.
 fn stranger(address: SocketAddr, purpose: Purpose, token: Token) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(&Preface { purpose, number: 0, token }.bytes()).unwrap();
@@ -80,15 +79,15 @@ fn stranger(address: SocketAddr, purpose: Purpose, token: Token) -> TcpStream {
 #[test]
 fn who_knows_the_key_is_let_in_and_learns_of_the_other_host() {
     let key = key("a key that both know");
-    let told = with_server(serving(Some(key.clone())), far::serve, |address| {
+    let notices = with_server(serving(Some(key.clone())), far::serve, |address| {
         let session = session(address, Some(&key)).unwrap();
         assert_eq!((session.peer().name.as_str(), session.peer().version.as_str()), ("127.0.0.1", "0.0.1"));
         assert_eq!(session.peer().interface.as_deref(), Some("lo"));
         assert!(!session.peer().machine.cpu.placement_order().is_empty());
         assert_eq!(session.obstacle(NetMode::Stream), None);
     });
-    let Some(Notice::SessionEnded { version, because: None, launches: 0, .. }) = told.last() else {
-        panic!("{told:?}")
+    let Some(Notice::SessionEnded { version, because: None, launches: 0, .. }) = notices.last() else {
+        panic!("{notices:?}")
     };
     assert_eq!(version, "0.0.2");
 }
@@ -96,11 +95,11 @@ fn who_knows_the_key_is_let_in_and_learns_of_the_other_host() {
 #[test]
 fn who_does_not_know_the_key_is_not() {
     let (ours, other) = (key("a key that both know"), key("a key that one of them has"));
-    let told = with_server(serving(Some(ours)), far::serve, |address| {
-        assert!(named(session(address, Some(&other))).contains("the key is not the server's"));
+    let notices = with_server(serving(Some(ours)), far::serve, |address| {
+        assert!(named(session(address, Some(&other))).contains("the key is not the server's key"));
         assert!(named(session(address, None)).contains("--key-file"));
     });
-    assert_eq!(told.iter().filter(|notice| matches!(notice, Notice::Rejected { .. })).count(), 2, "{told:?}");
+    assert_eq!(notices.iter().filter(|notice| matches!(notice, Notice::Rejected { .. })).count(), 2, "{notices:?}");
     with_server(serving(None), far::serve, |address| {
         assert!(named(session(address, Some(&other))).contains("has no key"));
     });
@@ -110,10 +109,10 @@ fn who_does_not_know_the_key_is_not() {
 }
 
 #[test]
-fn an_older_or_newer_visitor_hears_so() {
-    let told = with_server(serving(None), far::serve, |address| {
+fn a_client_of_another_version_is_rejected() {
+    let notices = with_server(serving(None), far::serve, |address| {
         let stream = stranger(address, Purpose::Session, Token::NONE);
-        let ClientMessage::Hello(ours) = hello() else { panic!("a visitor's first word") };
+        let ClientMessage::Hello(ours) = hello() else { panic!("a client's first message") };
         let hello = Hello { versions: [VERSIONS[1] + 1; 2], program: "9\x1b[2J".to_owned(), ..ours };
         frames::write(&stream, &ClientMessage::Hello(hello)).unwrap();
         let ServerMessage::Refused { cause: Cause::Version, reason } = frames::read(&stream, PATIENCE).unwrap() else {
@@ -121,12 +120,12 @@ fn an_older_or_newer_visitor_hears_so() {
         };
         assert!(reason.contains("same version of assay") && !reason.contains('\x1b'), "{reason}");
     });
-    let Some(Notice::Rejected { because, .. }) = told.last() else { panic!("{told:?}") };
+    let Some(Notice::Rejected(_, because)) = notices.last() else { panic!("{notices:?}") };
     assert!(because.contains("same version of assay"), "{because}");
 }
 
 #[test]
-fn visitors_take_turns_and_hear_their_place() {
+fn clients_take_turns_and_receive_their_place() {
     with_server(serving(None), far::serve, |address| {
         let first = session(address, None).unwrap();
         let places = Mutex::new(Vec::new());
@@ -146,16 +145,15 @@ fn visitors_take_turns_and_hear_their_place() {
     });
 }
 
-/// A client's first word.
 fn hello() -> ClientMessage {
     let nonce = Token::new().as_str().to_owned();
     ClientMessage::Hello(Hello { versions: VERSIONS, program: "0.0.2".to_owned(), capabilities: Vec::new(), nonce })
 }
 
 #[test]
-fn a_visitor_that_says_nothing_for_5_s_loses_its_turn_and_the_next_has_it() {
-    let told = with_server(serving(None), far::serve, |address| {
-        // As one whose process is stopped, or whose host is gone.
+fn a_silent_client_loses_its_turn_after_5_s() {
+    let notices = with_server(serving(None), far::serve, |address| {
+        // As a client whose process is stopped.
         let silent = stranger(address, Purpose::Session, Token::NONE);
         frames::write(&silent, &hello()).unwrap();
         frames::write(&silent, &ClientMessage::Proof { proof: None }).unwrap();
@@ -164,13 +162,13 @@ fn a_visitor_that_says_nothing_for_5_s_loses_its_turn_and_the_next_has_it() {
         drop(session(address, None).unwrap());
         let waited = monotonic_raw_seconds() - began;
         assert!(waited > 4.9, "not before: {waited} s");
-        let ServerMessage::Over { reason } = frames::read(&silent, PATIENCE).unwrap() else { panic!("it is over") };
-        assert!(reason.contains("it said nothing for 5 s"), "{reason}");
+        let ServerMessage::Over { reason } = frames::read(&silent, PATIENCE).unwrap() else { panic!("not ended") };
+        assert!(reason.contains("it sent nothing for 5 s"), "{reason}");
     });
-    let of_both: Vec<_> = told.iter().filter(|notice| matches!(notice, Notice::SessionEnded { .. })).collect();
-    let Notice::SessionEnded { because: Some(because), .. } = of_both[0] else { panic!("{told:?}") };
-    assert!(because.contains("it said nothing for 5 s"), "{because}");
-    assert!(matches!(of_both[1], Notice::SessionEnded { because: None, .. }), "{told:?}");
+    let of_both: Vec<_> = notices.iter().filter(|notice| matches!(notice, Notice::SessionEnded { .. })).collect();
+    let Notice::SessionEnded { because: Some(because), .. } = of_both[0] else { panic!("{notices:?}") };
+    assert!(because.contains("it sent nothing for 5 s"), "{because}");
+    assert!(matches!(of_both[1], Notice::SessionEnded { because: None, .. }), "{notices:?}");
 }
 
 #[test]
@@ -181,7 +179,7 @@ fn a_server_that_says_nothing_any_more_is_an_obstacle() {
         let silent = scope.spawn(move || {
             let mut stream = listener.accept().unwrap().0;
             stream.read_exact(&mut [0; PREFACE_BYTES]).unwrap();
-            let ClientMessage::Hello(_) = frames::read(&stream, PATIENCE).unwrap() else { panic!("a visitor") };
+            let ClientMessage::Hello(_) = frames::read(&stream, PATIENCE).unwrap() else { panic!("no client") };
             let welcome = Welcome {
                 version: VERSIONS[1],
                 program: "0.0.1".to_owned(),
@@ -211,14 +209,14 @@ fn a_server_that_says_nothing_any_more_is_an_obstacle() {
                 break why;
             }
             thread::sleep(Duration::from_millis(50));
-            assert!(monotonic_raw_seconds() - began < 60.0, "it goes on");
+            assert!(monotonic_raw_seconds() - began < 60.0, "it continues");
         };
-        assert!(why.contains("it said nothing for 6 s") && why.contains("; look"), "{why}");
+        assert!(why.contains("it sent nothing for 6 s") && why.contains("; check"), "{why}");
     });
 }
 
 #[test]
-fn a_visit_that_takes_too_long_is_ended_and_says_so() {
+fn a_session_that_takes_too_long_is_ended_with_the_reason() {
     let brief = ServerOptions { most_seconds: 0.2, ..serving(None) };
     with_server(brief, far::serve, |address| {
         let session = session(address, None).unwrap();
@@ -226,7 +224,7 @@ fn a_visit_that_takes_too_long_is_ended_and_says_so() {
         while session.obstacle(NetMode::Stream).is_none() {
             thread::sleep(Duration::from_millis(10));
             waits += 1;
-            assert!(waits < 1000, "it goes on");
+            assert!(waits < 1000, "it continues");
         }
         let why = session.obstacle(NetMode::Stream).unwrap();
         assert!(why.contains("--max-time"), "{why}");
@@ -236,7 +234,7 @@ fn a_visit_that_takes_too_long_is_ended_and_says_so() {
 #[test]
 fn a_launch_that_panics_ends_alone() {
     let panics = |_: &TcpStream, _: &Home<'_>| panic!("on purpose");
-    let told = with_server(serving(None), panics, |address| {
+    let notices = with_server(serving(None), panics, |address| {
         let first = session(address, None).unwrap();
         let control = stranger(address, Purpose::ProcessRun, first.token());
         let RunReply::Refused { reason } = frames::read(&control, PATIENCE).unwrap() else { panic!("refused") };
@@ -244,12 +242,12 @@ fn a_launch_that_panics_ends_alone() {
         drop(first);
         drop(session(address, None).unwrap());
     });
-    assert!(told.iter().any(|notice| matches!(notice, Notice::LaunchFailed { .. })), "{told:?}");
+    assert!(notices.iter().any(|notice| matches!(notice, Notice::LaunchFailed { .. })), "{notices:?}");
 }
 
 #[test]
 fn hostile_strangers_do_not_keep_others_out() {
-    let told = with_server(serving(None), far::serve, |address| {
+    let notices = with_server(serving(None), far::serve, |address| {
         let mut kept = Vec::new();
         let frame = |length: u32, body: &[u8]| [&length.to_be_bytes()[..], body].concat();
         let attacks: [Vec<u8>; 6] = [
@@ -275,7 +273,7 @@ fn hostile_strangers_do_not_keep_others_out() {
         kept.extend((0..100).map(|_| TcpStream::connect(address).unwrap()));
         drop(session(address, None).unwrap());
     });
-    assert!(told.iter().any(|notice| matches!(notice, Notice::SessionEnded { .. })), "{told:?}");
+    assert!(notices.iter().any(|notice| matches!(notice, Notice::SessionEnded { .. })), "{notices:?}");
 }
 
 #[test]

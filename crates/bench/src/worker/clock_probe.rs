@@ -1,21 +1,19 @@
-//! The core's clock without counters or privilege: two chains of dependent instructions, timed.
+//! The core's clock without counters or privilege: two timed chains of dependent instructions.
 //!
-//! Nothing can make such a chain faster than the core's clock; a busy sibling or a lost time slice makes it slower. So
-//! the larger of the two is the clock, and their difference tells of a sibling.
-//!
-//! They are run beside the work. Where wide units lower the clock while they work and it rises within microseconds
-//! after them, that is too late: there the chain runs inside the loop, in a variant of it that the chain paces.
+//! Nothing makes a chain faster than the clock; a busy sibling or a lost time slice makes it slower. So the faster chain is
+//! the clock, and the difference shows a sibling. Where wide units lower the clock only while they work, the chain runs
+//! inside the loop, in a variant that it paces.
 
 use kernels::chain::{ADD, Chain, IMUL};
 use sys::clock::Timer;
 
 use crate::engines::Trial;
 
-/// Length of one chain: long against the 20 ns of a time stamp, short against the 650 us for which a core keeps the
-/// clock of its wide units after their last use (T. Downs, "Gathering Intel on Intel AVX-512 Transitions", 2020).
+/// Length of one chain: long against a time stamp of 20 ns, short against the 650 us for which a core keeps the clock of its
+/// wide units (T. Downs, "Gathering Intel on Intel AVX-512 Transitions", 2020).
 const CHAIN_SECONDS: f64 = 15e-6;
 
-/// The two chains, sized for this core.
+/// Both chains, sized for this core.
 #[derive(Clone, Debug)]
 pub(super) struct ClockProbe {
     timer: Timer,
@@ -23,7 +21,6 @@ pub(super) struct ClockProbe {
     imul: Sized,
 }
 
-/// One chain at a length.
 #[derive(Clone, Debug)]
 struct Sized {
     chain: &'static Chain,
@@ -31,54 +28,46 @@ struct Sized {
     cycles: f64,
 }
 
-/// One look at the clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Look {
-    /// The clock: the larger of the two chains', in Hz.
+    /// The faster chain's clock in Hz.
     pub(super) hz: f64,
-    /// Relative difference of the two chains.
     pub(super) disagreement: f64,
-    /// How long the chains should have taken at that clock, in seconds.
+    /// Expected seconds of the chains at that clock.
     pub(super) nominal_seconds: f64,
-    /// How long they took, in seconds.
     pub(super) seconds: f64,
-    /// Whether the clock is that of a paced loop, under the load of the work.
+    /// The clock is that of a paced loop under load.
     pub(super) paced: bool,
 }
 
-/// A loop that a chain inside it paces, as long as one run of it takes.
+/// A loop paced by a chain inside it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacedLoop {
-    /// Iterations of a run.
     pub(super) iterations: u64,
-    /// Cycles of an iteration, where the chain paces it.
+    /// Cycles per iteration if the chain paces it.
     pub(super) cycles: f64,
-    /// Seconds that an iteration of the loop took without the chain, in the burst before.
+    /// Seconds per iteration without the chain, in the last burst.
     pub(super) plain_seconds: f64,
-    /// The least that it ever took without the chain.
+    /// Its minimum so far.
     least_plain_seconds: f64,
-    /// The least that it ever took with the chain.
+    /// Minimum seconds per iteration with the chain.
     least_seconds: f64,
 }
 
 /// The latency of an addition between registers, in cycles, on every core known (uops.info, `ADD (R64, R64)`).
 const ADD_CYCLES: u32 = 1;
-
-/// Runs of a paced loop at each look: what disturbs one of them seldom disturbs the other.
+/// Runs of a paced loop per look: a disturbance seldom hits both.
 const PACED_RUNS: u32 = 2;
-
-/// The chain paces a loop that is this much slower with it than without it, beside the burst before and at the best of
-/// all so far. One that is not is bound by its work all the same (a busy sibling on the core, a core with fewer units) and
-/// says nothing of the clock. The best of all counts since a disturbed run of a loop that no chain paces is slower, too.
+/// The chain paces a loop that is this much slower with it, in this burst and in the best of all. Otherwise the work paces it
+/// (busy sibling, fewer units). The best counts because a disturbed run is slower, too.
 const PACED_BY_CHAIN: f64 = 1.03;
 
 impl ClockProbe {
-    /// Sizes the chains; `imul_cycles` is the latency of a multiplication on this core.
+    /// `imul_cycles` is the multiplication latency of this core.
     pub(super) fn new(timer: Timer, imul_cycles: u32) -> Self {
         Self { timer, add: Sized::new(&timer, &ADD, ADD_CYCLES), imul: Sized::new(&timer, &IMUL, imul_cycles) }
     }
 
-    /// Runs both chains.
     pub(super) fn look(&self) -> Look {
         let (add_seconds, imul_seconds) = (self.add.seconds(&self.timer), self.imul.seconds(&self.timer));
         let (add, imul) = (self.add.cycles / add_seconds, self.imul.cycles / imul_seconds);
@@ -92,7 +81,7 @@ impl ClockProbe {
         }
     }
 
-    /// Runs the paced loop of a trial that has just been working, and then both chains.
+    /// Runs the paced loop of a trial right after its work, then both chains.
     pub(super) fn look_under_load(&self, trial: &mut dyn Trial, paced: &mut PacedLoop) -> Look {
         let (mut least, mut all) = (f64::INFINITY, 0.0);
         for _ in 0..PACED_RUNS {
@@ -106,19 +95,16 @@ impl ClockProbe {
 }
 
 impl PacedLoop {
-    /// A loop of which a run has so many iterations, and an iteration so many cycles where the chain paces it and so many
-    /// seconds without the chain.
     pub(super) fn new(iterations: u64, cycles: f64, plain_seconds: f64) -> Self {
         Self { iterations, cycles, plain_seconds, least_plain_seconds: plain_seconds, least_seconds: f64::INFINITY }
     }
 
-    /// Notes what an iteration took without the chain, in the burst before.
     pub(super) fn note_plain(&mut self, seconds: f64) {
         self.plain_seconds = seconds;
         self.least_plain_seconds = self.least_plain_seconds.min(seconds);
     }
 
-    /// Notes what an iteration took with the chain; whether that was the chain's doing.
+    /// Notes an iteration with the chain; whether the chain paced it.
     fn is_by_chain(&mut self, seconds: f64) -> bool {
         self.least_seconds = self.least_seconds.min(seconds);
         seconds >= PACED_BY_CHAIN * self.plain_seconds
@@ -127,7 +113,7 @@ impl PacedLoop {
 }
 
 impl Look {
-    /// The look with what the runs of a paced loop before it say: the quickest took `least` seconds, all took `all`.
+    /// Adds the paced loop's runs: the fastest took `least` seconds, all took `all`.
     fn after_paced(self, paced: &mut PacedLoop, least: f64, all: f64) -> Self {
         let iterations = paced.iterations as f64;
         let by_chain = paced.is_by_chain(least / iterations);
@@ -155,7 +141,7 @@ impl Sized {
         }
     }
 
-    /// Runs it once: the seconds it took, the time stamps' own taken off.
+    /// Seconds of a run without the time stamps' own.
     fn seconds(&self, timer: &Timer) -> f64 {
         let start = timer.now();
         std::hint::black_box(self.chain.run(self.iterations));
@@ -168,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_paced_loop_tells_the_clock_only_where_its_chain_paces_it() {
+    fn a_paced_loop_shows_the_clock_only_where_its_chain_paces_it() {
         let look = Look { hz: 3e9, disagreement: 0.0, nominal_seconds: 30e-6, seconds: 31e-6, paced: false };
         // 100 iterations of 96 cycles at 2.8 GHz; without the chain an iteration takes half as long.
         let least = 9600.0 / 2.8e9;
@@ -177,7 +163,7 @@ mod tests {
         assert!(loaded.paced && (loaded.hz - 2.8e9).abs() < 1.0, "{loaded:?}");
         assert!((loaded.nominal_seconds - (30e-6 + 2.0 * least)).abs() < 1e-12, "{loaded:?}");
         assert!((loaded.seconds - (31e-6 + 2.5 * least)).abs() < 1e-12, "{loaded:?}");
-        // As slow without the chain in the burst before: the work paces it, by a busy sibling.
+        // As slow without the chain: a busy sibling paces it.
         paced.note_plain(least / 100.0);
         let bound = look.after_paced(&mut paced, least, 2.0 * least);
         assert!(!bound.paced && (bound.hz - 3e9).abs() < 1.0, "{bound:?}");
@@ -202,7 +188,7 @@ mod tests {
     fn the_two_chains_agree_within_what_a_noisy_host_does() {
         let probe = ClockProbe::new(Timer::system(), 3);
         let looks: Vec<Look> = (0..200).map(|_| probe.look()).collect();
-        // The least disturbed look of many: no assertion on speed, only that two measures of one thing agree.
+        // The least disturbed look of many; no assertion on speed.
         let least = looks.iter().map(|look| look.disagreement).fold(f64::INFINITY, f64::min);
         assert!(least < 0.05, "the chains never came closer than {least}");
         assert!(looks.iter().all(|look| look.hz > 1e6 && look.hz < 1e11 && look.nominal_seconds > 0.0));
@@ -210,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_chain_takes_the_cycles_that_the_hardware_counts_within_half_a_percent() {
-        /// A quarter of a millisecond or so each: long against the counter's own reading.
+        /// About 0.25 ms each.
         const ITERATIONS: u64 = 1 << 14;
         const TRIES: usize = 50;
         let Some(counter) = sys::cycles::CycleCounter::open() else {
@@ -223,7 +209,7 @@ mod tests {
             std::hint::black_box(ADD.run(ITERATIONS));
             (counter.read().unwrap() - before) as f64 / expected
         };
-        // A busy sibling can only add cycles, so the fewest are the chain's own.
+        // A busy sibling can only add cycles.
         let least = (0..TRIES).map(share).fold(f64::INFINITY, f64::min);
         assert!((least - 1.0).abs() < 0.005, "the chain of {expected} cycles took {least} times as many");
     }

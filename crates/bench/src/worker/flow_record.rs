@@ -1,4 +1,4 @@
-//! From the records of a flow's threads to the metrics of a sample.
+//! Metrics of a sample from the records of a flow's threads.
 
 use model::sample::{Sample, ThreadShare};
 use model::wire::MetricSample;
@@ -7,7 +7,6 @@ use sys::clock::{Timer, monotonic_raw_seconds};
 use crate::engines::{Carried, FlowMetric, FlowProfile, Tally, Window};
 use crate::histogram::Histogram;
 
-/// One thread's part of a sample.
 #[derive(Clone, Debug)]
 pub(super) struct FlowRecord {
     pub(super) tally: Tally,
@@ -22,15 +21,14 @@ pub(super) fn merged(records: &[FlowRecord]) -> Histogram {
     all
 }
 
-/// When the window began, in seconds since the run did.
+/// Start of the window in seconds since the run began.
 pub(super) fn started(timer: &Timer, records: &[FlowRecord], run_began: f64) -> f64 {
     let begin = records.first().map_or(0, |record| record.window.begin);
-    // The timer's zero differs from the run's; the distance from now to the window is the same by both clocks.
+    // The clocks' zeros differ; the distance from now is the same by both.
     (monotonic_raw_seconds() - run_began - timer.seconds(begin, timer.now())).max(0.0)
 }
 
-/// The metrics of a sample from the records of all threads. They share one window, which is over for all when the last
-/// of them has nothing left to do.
+/// The metrics of a sample, over the threads' common window, which ends with the last thread.
 pub(super) fn combine(
     records: &[FlowRecord],
     durations: &Histogram,
@@ -49,7 +47,7 @@ pub(super) fn combine(
             FlowMetric::LatencyOf(together) => durations.quantile(0.5)? / f64::from(*together),
             kind => match carried(*kind, records) {
                 Carrying::Figure(value) => {
-                    // What is no rate has no work that would be divided among threads.
+                    // What is not a rate has no work to divide among threads.
                     let sample = Sample { value: value?, work: None, seconds, ..template.clone() };
                     return Some(MetricSample { name, unit, better, sample });
                 }
@@ -62,8 +60,7 @@ pub(super) fn combine(
     profile.metrics.iter().filter_map(of).collect()
 }
 
-/// The threads that have a part in a metric. Where some only time round trips while others only move bytes, those have none
-/// in the bytes, and these none in the latency.
+/// The threads that contribute to a metric: probes measure latency only, streams bytes only.
 fn taking_part(kind: FlowMetric, records: &[FlowRecord]) -> impl Iterator<Item = &FlowRecord> {
     let times = |record: &&FlowRecord| record.tally.durations.count() > 0;
     let moves = |record: &&FlowRecord| record.tally.bytes > 0;
@@ -76,30 +73,27 @@ fn taking_part(kind: FlowMetric, records: &[FlowRecord]) -> impl Iterator<Item =
     })
 }
 
-/// One thread's share of a metric that is a rate or a latency.
 fn share_of(kind: FlowMetric, record: &FlowRecord, timer: &Timer) -> ThreadShare {
     let tally = &record.tally;
     let work = match kind {
         FlowMetric::Bytes => tally.bytes as f64,
         FlowMetric::Up => tally.carried.up_bytes as f64,
         FlowMetric::Down => tally.bytes.saturating_sub(tally.carried.up_bytes) as f64,
-        // Only who times the operations counts them; the other side knows the same ones.
+        // Only one side counts operations that both see.
         FlowMetric::LatencyOf(together) => tally.durations.count() as f64 * f64::from(together),
         _ => tally.operations as f64,
     };
     ThreadShare { work, seconds: timer.seconds(record.window.begin, record.window.end), clock_hz: None }
 }
 
-/// What a metric of transfers comes to over all threads.
+/// The value of a transfer metric over all threads.
 enum Carrying {
-    /// It is work per second, like any other.
     Rate,
-    /// It is this figure; `None` where it is not known.
+    /// This value, if known.
     Figure(Option<f64>),
 }
 
-/// A metric of transfers from the records of all threads. Shares are of all their datagrams together; jitter is the
-/// greatest of them.
+/// Shares are of all threads' datagrams together; jitter is the maximum.
 fn carried(kind: FlowMetric, records: &[FlowRecord]) -> Carrying {
     let all = || records.iter().map(|record| &record.tally.carried);
     let sum = |of: fn(&Carried) -> u64| all().map(of).sum::<u64>() as f64;
@@ -129,20 +123,30 @@ mod tests {
 
     use super::*;
 
-    /// A record in nanoseconds of the system's timer: operations that took these times, one after the other.
-    fn record(window: Window, lengths: &[u64]) -> FlowRecord {
+    const SECOND: Window = Window { begin: 0, end: 1_000_000_000 };
+
+    fn counted(window: Window, count: impl FnOnce(&mut Tally)) -> FlowRecord {
         let mut tally = Tally::new(&Timer::system());
         tally.begin(window);
-        let mut now = 0;
-        for length in lengths {
-            tally.note(now, now + length, 4096);
-            now += length;
-        }
+        count(&mut tally);
         FlowRecord { tally, window }
     }
 
-    fn template() -> Sample {
-        Sample { start: 3.0, ..crate::tests::metric_sample(1.0).sample }
+    /// Consecutive operations of these lengths in nanoseconds.
+    fn record(window: Window, lengths: &[u64]) -> FlowRecord {
+        counted(window, |tally| {
+            let mut now = 0;
+            for length in lengths {
+                tally.note(now, now + length, 4096);
+                now += length;
+            }
+        })
+    }
+
+    fn combined(records: &[FlowRecord], metrics: &'static [FlowMetric]) -> Vec<MetricSample> {
+        let profile = FlowProfile { metrics, lead_microseconds: 0, drains: false };
+        let template = Sample { start: 3.0, ..crate::tests::metric_sample(1.0).sample };
+        combine(records, &merged(records), profile, &Timer::system(), &template)
     }
 
     #[test]
@@ -155,11 +159,8 @@ mod tests {
 
     #[test]
     fn rates_add_up_over_threads_and_a_latency_is_one_threads() {
-        const METRICS: &[FlowMetric] = &[FlowMetric::Requests, FlowMetric::Bytes, FlowMetric::Latency];
-        let window = Window { begin: 0, end: 1_000_000_000 };
-        let records = [record(window, &[1_000_000; 999]), record(window, &[2_000_000; 499])];
-        let profile = FlowProfile { metrics: METRICS, lead_microseconds: 0, drains: false };
-        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+        let records = [record(SECOND, &[1_000_000; 999]), record(SECOND, &[2_000_000; 499])];
+        let metrics = combined(&records, &[FlowMetric::Requests, FlowMetric::Bytes, FlowMetric::Latency]);
         let value = |name: MetricName| metrics.iter().find(|metric| metric.name == name).unwrap().sample.value;
         assert!((value(MetricName::Iops) - 1498.0).abs() < 1e-6);
         assert!((value(MetricName::Throughput) - 1498.0 * 4096.0).abs() < 1e-3);
@@ -176,8 +177,7 @@ mod tests {
             record.tally.over(over);
             record.window = record.tally.window();
         }
-        let profile = FlowProfile { metrics: &[FlowMetric::Requests], lead_microseconds: 0, drains: false };
-        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+        let metrics = combined(&records, &[FlowMetric::Requests]);
         let sample = &metrics[0].sample;
         assert!((sample.value - 250.0 / 0.3).abs() < 1e-6 && (sample.seconds - 0.3).abs() < 1e-12, "{sample:?}");
         assert!((sample.per_thread.iter().map(|share| share.work).sum::<f64>() - 250.0).abs() < 1e-9);
@@ -185,14 +185,9 @@ mod tests {
     }
 
     #[test]
-    fn operations_timed_together_are_told_apart_in_the_latency() {
-        let window = Window { begin: 0, end: 1_000_000_000 };
-        let mut answering = Tally::new(&Timer::system());
-        answering.begin(window);
-        answering.came(5, 0);
-        let records = [record(window, &[1_000_000; 900]), FlowRecord { tally: answering, window }];
-        let profile = FlowProfile { metrics: &[FlowMetric::LatencyOf(250)], lead_microseconds: 0, drains: false };
-        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+    fn operations_timed_together_are_separate_in_the_latency() {
+        let records = [record(SECOND, &[1_000_000; 900]), counted(SECOND, |tally| tally.came(5, 0))];
+        let metrics = combined(&records, &[FlowMetric::LatencyOf(250)]);
         let sample = &metrics[0].sample;
         assert!((sample.value / 4e-6 - 1.0).abs() < 2e-3, "{}", sample.value);
         assert_eq!(sample.work, Some(225_000.0));
@@ -211,13 +206,11 @@ mod tests {
             FlowMetric::Reordered,
             FlowMetric::Jitter,
         ];
-        let window = Window { begin: 0, end: 1_000_000_000 };
         let record = |bytes, carried| {
-            let mut tally = Tally::new(&Timer::system());
-            tally.begin(window);
-            tally.counted_there(1, bytes);
-            tally.carried = carried;
-            FlowRecord { tally, window }
+            counted(SECOND, |tally| {
+                tally.counted_there(1, bytes);
+                tally.carried = carried;
+            })
         };
         let up = Carried {
             up_bytes: 600,
@@ -231,10 +224,8 @@ mod tests {
             above_goal: false,
         };
         let down = Carried { up_bytes: 0, cpu_seconds: Some(1.0), jitter_seconds: None, ..up };
-        let profile = FlowProfile { metrics: METRICS, lead_microseconds: 0, drains: false };
         let values = |records: &[FlowRecord]| -> Vec<(&'static str, f64)> {
-            let metrics = combine(records, &merged(records), profile, &Timer::system(), &template());
-            metrics.iter().map(|metric| (metric.name.name(), metric.sample.value)).collect()
+            combined(records, METRICS).iter().map(|metric| (metric.name.name(), metric.sample.value)).collect()
         };
         let expected = [
             ("throughput", 1000.0),
@@ -261,21 +252,11 @@ mod tests {
     }
 
     #[test]
-    fn round_trips_beside_streams_have_each_their_own_threads() {
-        let window = Window { begin: 0, end: 1_000_000_000 };
-        let mut probing = Tally::new(&Timer::system());
-        probing.begin(window);
-        (0..400).for_each(|probe| probing.note(probe, probe + 1_000_000, 0));
-        let stream = |bytes| {
-            let mut tally = Tally::new(&Timer::system());
-            tally.begin(window);
-            tally.came(5, bytes);
-            FlowRecord { tally, window }
-        };
-        let records = [FlowRecord { tally: probing, window }, stream(600), stream(400)];
-        let profile =
-            FlowProfile { metrics: &[FlowMetric::Latency, FlowMetric::Bytes], lead_microseconds: 0, drains: false };
-        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+    fn round_trips_and_streams_have_separate_threads() {
+        let probes = |tally: &mut Tally| (0..400).for_each(|probe| tally.note(probe, probe + 1_000_000, 0));
+        let stream = |bytes| counted(SECOND, |tally| tally.came(5, bytes));
+        let metrics =
+            combined(&[counted(SECOND, probes), stream(600), stream(400)], &[FlowMetric::Latency, FlowMetric::Bytes]);
         let [latency, bytes] = &metrics[..] else { panic!("{metrics:?}") };
         assert!((latency.sample.value / 1e-3 - 1.0).abs() < 2e-3);
         assert_eq!((latency.sample.work, latency.sample.per_thread.len()), (Some(400.0), 1));
@@ -285,9 +266,8 @@ mod tests {
 
     #[test]
     fn the_tail_of_a_latency_is_that_of_all_threads_together() {
-        let window = Window { begin: 0, end: 1_000_000_000 };
-        // One of 20 000 round trips took 50 ms, on the third of four threads, and three of them 5 ms.
-        let of = |slow: &[u64]| record(window, &[vec![10_000; 4999], slow.to_vec()].concat());
+        // Of 20 000 round trips one took 50 ms and three took 5 ms.
+        let of = |slow: &[u64]| record(SECOND, &[vec![10_000; 4999], slow.to_vec()].concat());
         let records = [of(&[10_000]), of(&[5_000_000, 5_000_000]), of(&[50_000_000]), of(&[5_000_000, 10_000])];
         let all = merged(&records);
         let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 2e-3, "{found} {expected}");
@@ -302,15 +282,11 @@ mod tests {
 
     #[test]
     fn an_operation_that_is_not_timed_has_no_latency() {
-        let window = Window { begin: 0, end: 1_000_000_000 };
-        let mut tally = Tally::new(&Timer::system());
-        tally.begin(window);
-        tally.came(5, 1 << 20);
-        tally.came(1_000_000_000, 1 << 20);
-        let records = [FlowRecord { tally, window }];
-        let profile =
-            FlowProfile { metrics: &[FlowMetric::Bytes, FlowMetric::Latency], lead_microseconds: 0, drains: false };
-        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+        let twice = |tally: &mut Tally| {
+            tally.came(5, 1 << 20);
+            tally.came(1_000_000_000, 1 << 20);
+        };
+        let metrics = combined(&[counted(SECOND, twice)], &[FlowMetric::Bytes, FlowMetric::Latency]);
         assert_eq!(metrics.len(), 1);
         assert!((metrics[0].sample.value - f64::from(1 << 20)).abs() < 1e-6);
     }

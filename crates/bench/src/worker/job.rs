@@ -1,110 +1,89 @@
-//! One thread of a launch whose samples are whole jobs, such as the solution of a system: all threads do each together,
-//! from beginning to end.
+//! One thread of a process run whose samples are whole jobs, such as the solution of a system, done by all threads together.
 //!
-//! The job's data is made anew before every sample and its result checked after it; neither is timed. Just before the
-//! timed part all threads run the loop of the instructions that bound the job, so that what the cores could do, and their
-//! clock under such a load, is known of the same second. The clock during the job is looked at in between its pieces.
+//! Data is prepared and results are verified outside the timed part. Just before it, all threads run the instructions that
+//! bound the job, which shows the cores' limit and clock at that moment. The clock is also measured between pieces of the job.
 
 use model::wire::{Message, Observations};
-use sys::clock::{Timer, monotonic_raw_seconds};
+use sys::clock::Timer;
 use sys::team::{Gate, spin_until};
 use sys::usage::ThreadUsage;
 
 use super::clock_probe::{ClockProbe, Look};
-use super::job_record::{JobRecord, combine, mean};
-use super::launch::{Ended, HEARING, Launch, START_DELAY_SECONDS, ThreadReport, another_failed, lock, remote_pages};
+use super::job_record::{JobRecord, combine};
+use super::launch::{EarlyEnd, HEARING, Launch, START_DELAY_SECONDS, ThreadReport, another_failed, lock, remote_pages};
 use super::observe::Observer;
-use super::paced::warm_up;
+use super::paced::begin;
 use super::pacing::{Extent, Pacer};
 use super::record::{self, Record};
 use crate::engines::{BesideJob, Job, JobProfile, Trial, Trouble};
 
-/// How long the loop that bounds the job is run before each sample: some dozen bursts.
+/// Length of the bounding loop: some dozen bursts.
 const BOUND_SECONDS: f64 = 30e-3;
-
-/// From one look at the clock to the next: with 50 us each they take a thousandth of the time.
+/// Interval of clock looks: at 50 us each, 0.1 % of the time.
 const LOOK_SECONDS: f64 = 50e-3;
-
-/// Looks of one sample at most: enough for half an hour, and room that is there before the first.
+/// Maximum looks per sample: half an hour, preallocated.
 const MOST_LOOKS: usize = 1 << 15;
-
-/// From so many looks during a job on, those before and after it say nothing more.
+/// With this many looks during a job, those before and after do not count.
 const ENOUGH_LOOKS: usize = 3;
 
-/// What a thread works with.
 pub(super) struct Parts {
     pub(super) job: Box<dyn Job>,
     pub(super) bound: Box<dyn Trial>,
 }
 
-/// Runs one thread's part from the first preparation to the last check.
+/// Runs a thread from preparation to the last check.
 pub(super) fn run(
     launch: &Launch,
     thread: usize,
     gate: &Gate,
     mut parts: Parts,
     began: f64,
-) -> Result<ThreadReport, Ended> {
-    let failed = |reason| Some(Trouble::Failed(reason));
+) -> Result<ThreadReport, EarlyEnd> {
     let probe = ClockProbe::new(launch.timer, launch.task.imul_cycles);
     let profile = parts.bound.profile();
     let mut pacer = Pacer::new(launch.timer, probe, None, profile, Extent::Seconds(BOUND_SECONDS));
-    pacer.calibrate(parts.bound.as_mut()).map_err(failed)?;
-    let setup_seconds = monotonic_raw_seconds() - began;
-    let (warm_up_seconds, warm_up_change) = warm_up(launch, thread, gate, &mut pacer, parts.bound.as_mut())?;
-    pacer.calibrate(parts.bound.as_mut()).map_err(failed)?;
-    if thread == 0 {
-        launch.tell(&Message::Ready)?;
-    }
+    let begun = begin(launch, thread, gate, &mut pacer, parts.bound.as_mut(), began)?;
     let mut work = Work { parts, pacer, looks: Vec::with_capacity(MOST_LOOKS), used: ThreadUsage::default() };
     let observer = (thread == 0).then(|| Observer::begin(&launch.task.cpus));
-    let (mut timed_seconds, mut beside) = (0.0, Vec::new());
+    let (mut timed_seconds, mut samples) = (0.0, Vec::new());
     for _ in 0..launch.task.samples {
         let record = work.sample(launch, gate)?;
         timed_seconds += launch.timer.seconds(record.begin, record.end);
         lock(&launch.jobs)[thread] = Some(record);
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
         if thread == 0 {
-            beside.push(tell_sample(launch, work.parts.job.profile(), profile)?);
+            samples.push(send_sample(launch, work.parts.job.profile(), profile)?);
             std::thread::sleep(HEARING);
         }
     }
     let watched = observer.map(Observer::end);
     let mut seen = Observations::default();
     if thread == 0 {
-        work.parts.job.conclude(&beside, &mut seen);
+        work.parts.job.conclude(&samples, &mut seen);
     }
     Ok(ThreadReport {
         migrated: !sys::affinity::is_pinned_to(launch.task.cpus[thread]),
         remote_pages: remote_pages(launch, thread, gate)?,
-        setup_seconds,
-        warm_up_seconds,
-        warm_up_change,
         timed_seconds,
         used: work.used,
-        ops_per_cycle: work.pacer.take_ops_per_cycle(),
-        clock_disagreement: work.pacer.take_clock_disagreement(),
-        paced_clock: work.pacer.has_paced_clock(),
         pages_obtained: seen.pages_obtained,
         watched,
         of_job: Some(Box::new(seen)),
-        ..ThreadReport::default()
+        ..work.pacer.report(begun)
     })
 }
 
-/// What a thread needs from sample to sample.
 struct Work {
     parts: Parts,
     pacer: Pacer,
-    /// Looks at the clock of one sample; reused.
+    /// Clock looks of one sample; reused.
     looks: Vec<Look>,
-    /// What the kernel counted in the timed parts.
     used: ThreadUsage,
 }
 
 impl Work {
-    /// One sample with the other threads: data, loop, job, check.
-    fn sample(&mut self, launch: &Launch, gate: &Gate) -> Result<JobRecord, Ended> {
+    /// One sample with the other threads: data, bounding loop, job, check.
+    fn sample(&mut self, launch: &Launch, gate: &Gate) -> Result<JobRecord, EarlyEnd> {
         let failed = |reason| Some(Trouble::Failed(reason));
         let timer = &launch.timer;
         let began = timer.now();
@@ -118,17 +97,16 @@ impl Work {
         let checked = timer.now();
         let residuals = self.parts.job.verify().map_err(failed)?;
         let verify_seconds = timer.seconds(checked, timer.now());
-        // The looks were under the load of the loop, whose results are checked as always.
+        // The looks were under the loop's load, whose results are checked, too.
         self.parts.bound.verify().map_err(failed)?;
         Ok(JobRecord { begin, end, clock_hz, bound, residuals, prepare_seconds, verify_seconds })
     }
 
-    /// The job itself from this time stamp on, with looks at the clock before, during and after it; when it began and
-    /// ended.
+    /// Runs the job at `start` with clock looks before, during and after; returns its beginning and end.
     fn timed(&mut self, timer: &Timer, start: u64, threads: usize) -> Result<(u64, u64), String> {
         let Self { parts: Parts { job, bound }, pacer, looks, used } = self;
         looks.clear();
-        looks.push(pacer.look_beside(bound.as_mut()));
+        looks.push(pacer.look_at_clock(bound.as_mut()));
         spin_until(timer, start);
         let elsewhere = job.profile().works_elsewhere;
         let before = counts(elsewhere);
@@ -138,40 +116,40 @@ impl Work {
         job.run(&mut || {
             let now = timer.now();
             if now >= next && looks.len() + 1 < MOST_LOOKS {
-                looks.push(pacer.look_beside(bound.as_mut()));
+                looks.push(pacer.look_at_clock(bound.as_mut()));
                 next = now + every;
             }
         })?;
         let end = timer.now();
         let spent = counts(elsewhere).since(before);
         *used = used.plus(if elsewhere { spent.part_of(threads) } else { spent });
-        looks.push(pacer.look_beside(bound.as_mut()));
+        looks.push(pacer.look_at_clock(bound.as_mut()));
         Ok((begin, end))
     }
 }
 
-/// The counts of this thread or, where others do the work, of all of the process: those of the launch wait meanwhile.
+/// The thread's counters, or the process's if other threads do the work: ours wait meanwhile.
 fn counts(elsewhere: bool) -> ThreadUsage {
     if elsewhere { ThreadUsage::of_process() } else { ThreadUsage::now() }
 }
 
-/// The clock of a job by the looks before, during and after it: by those during it, where they are enough.
+/// The clock from the looks during the job, or all if they are few.
 fn clock(looks: &[Look]) -> f64 {
     let during = looks.get(1..looks.len().saturating_sub(1)).unwrap_or_default();
     record::clock(if during.len() >= ENOUGH_LOOKS { during } else { looks })
 }
 
-/// Reports the sample whose records all threads have left; what stood beside it.
-fn tell_sample(launch: &Launch, job: JobProfile, bound: crate::engines::Profile) -> Result<BesideJob, Ended> {
+/// Reports a sample; returns the bounding loop's values.
+fn send_sample(launch: &Launch, job: JobProfile, bound: crate::engines::Profile) -> Result<BesideJob, EarlyEnd> {
     let records: Vec<JobRecord> = lock(&launch.jobs).iter_mut().filter_map(Option::take).collect();
     let metrics = combine(&records, job, &launch.timer, launch.task);
-    launch.tell(&Message::Sample { metrics, histogram: None })?;
+    launch.send(&Message::Sample { metrics, histogram: None })?;
     let bounds: Vec<Record> = records.iter().map(|record| record.bound.clone()).collect();
     let rate = record::combine(&bounds, bound, &launch.timer, launch.task);
     let most = |of: fn(&JobRecord) -> f64| records.iter().map(of).fold(0.0, f64::max);
     Ok(BesideJob {
         bound_rate: rate.first().map_or(0.0, |headline| headline.sample.value),
-        bound_clock_hz: mean(bounds.iter().map(Record::clock_hz)),
+        bound_clock_hz: record::mean(bounds.iter().map(Record::clock_hz)),
         prepare_seconds: most(|record| record.prepare_seconds),
         verify_seconds: most(|record| record.verify_seconds),
     })
@@ -181,7 +159,7 @@ fn tell_sample(launch: &Launch, job: JobProfile, bound: crate::engines::Profile)
 mod tests {
     use model::wire::{MetricSample, Task};
 
-    use super::super::thread;
+    use super::super::serve::run_thread;
     use super::*;
     use crate::engines::planted::{Fault, LIBRARY_CPU_SECONDS, plant, plant_library, task};
     use crate::engines::{self, Preparing};
@@ -194,14 +172,13 @@ mod tests {
         fn listening(&mut self, _: &str) {}
     }
 
-    /// What a launch tells, and how it ends.
     fn launched(task: &Task) -> (Vec<Message>, Result<Vec<ThreadReport>, String>) {
         let engine = engines::engine_of(task.experiment.area).unwrap();
         let mut output = Vec::new();
         let launch = Launch::new(task, engine, Timer::system(), &mut output);
         let reports = sys::team::run(&task.cpus, |thread, gate| {
-            let reason = |ended: Ended| ended.map_or_else(String::new, |trouble| trouble.reason().to_owned());
-            thread::run(&launch, thread, gate).map_err(reason)
+            let reason = |ended: EarlyEnd| ended.map_or_else(String::new, |trouble| trouble.reason().to_owned());
+            run_thread(&launch, thread, gate).map_err(reason)
         });
         drop(launch);
         let text = String::from_utf8(output).unwrap();
@@ -218,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn solutions_are_told_with_their_time_residuals_and_clock() {
+    fn solutions_are_reported_with_their_time_residuals_and_clock() {
         for threads in [1, 2, 3] {
             let task = task(150, threads);
             engines::engine_of(task.experiment.area).unwrap().prepare(&task, &mut Silent).unwrap();
@@ -237,7 +214,7 @@ mod tests {
                 assert!(raw.sample.value > 0.0 && raw.sample.value < 1e-9 && clock.sample.value > 1e6);
             }
             let seen = reports[0].of_job.as_ref().and_then(|seen| seen.linpack.clone()).unwrap();
-            // Threads that take turns on one CPU may have no time in common.
+            // Threads that share a CPU may have no time in common.
             assert!(threads > 1 || seen.fma_flop_per_second.is_some_and(|rate| rate > 0.0));
             assert!(seen.fma_clock_hz.is_some_and(|hz| hz > 1e6));
             assert!(seen.matrix_bytes == Some(8 * 150 * 150) && seen.mapped_bytes > seen.matrix_bytes, "{seen:?}");
@@ -272,7 +249,7 @@ mod tests {
         let samples = samples(&messages).len();
         assert_eq!(samples, 2);
         for report in reports.unwrap() {
-            // The launch's own threads slept. One that has its CPU late misses what was before.
+            // Our own threads slept. One that starts late misses some CPU time.
             let least = samples as f64 * LIBRARY_CPU_SECONDS / 2.0;
             assert!(report.used.cpu_seconds >= least, "{} s of {least} s", report.used.cpu_seconds);
         }

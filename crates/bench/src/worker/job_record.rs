@@ -1,34 +1,26 @@
-//! From the records of a job's threads to the metrics of a sample.
+//! Metrics of a sample from the records of a job's threads.
 
 use model::sample::{MetricName, Sample, ThreadShare};
 use model::unit::{Better, Unit};
 use model::wire::{MetricSample, Task};
 use sys::clock::{Timer, monotonic_raw_seconds};
 
-use super::record::Record;
+use super::record::{Record, mean};
 use crate::engines::{JobProfile, Residuals};
 
-/// One thread's part of a sample.
 #[derive(Clone, Debug)]
 pub(super) struct JobRecord {
-    /// When it began and ended, in ticks of the launch's timer.
+    /// Ticks of the timer.
     pub(super) begin: u64,
     pub(super) end: u64,
     pub(super) clock_hz: f64,
-    /// The loop before it.
     pub(super) bound: Record,
     pub(super) residuals: Residuals,
     pub(super) prepare_seconds: f64,
     pub(super) verify_seconds: f64,
 }
 
-pub(super) fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let count = values.len().max(1) as f64;
-    values.sum::<f64>() / count
-}
-
-/// The metrics of a sample from the records of all threads: it lasts from the first that began to the last that ended.
-/// Who did how much of the work is not known: each thread's part of it is an equal one.
+/// The metrics of a sample, from the first thread's start to the last one's end. The work is divided equally.
 pub(super) fn combine(records: &[JobRecord], job: JobProfile, timer: &Timer, task: &Task) -> Vec<MetricSample> {
     let begin = records.iter().map(|record| record.begin).min().unwrap_or(0);
     let end = records.iter().map(|record| record.end).max().unwrap_or(0);
@@ -43,7 +35,7 @@ pub(super) fn combine(records: &[JobRecord], job: JobProfile, timer: &Timer, tas
         value: job.work / seconds,
         work: Some(job.work),
         seconds,
-        // The timer's zero differs from the run's; the distance from now to the beginning is the same by both clocks.
+        // The clocks' zeros differ; the distance from now is the same by both.
         start: (monotonic_raw_seconds() - task.run_began - timer.seconds(begin, timer.now())).max(0.0),
         launch: task.launch,
         block: task.block,
@@ -55,17 +47,17 @@ pub(super) fn combine(records: &[JobRecord], job: JobProfile, timer: &Timer, tas
     };
     let worst =
         |of: fn(&Residuals) -> Option<f64>| records.iter().filter_map(|record| of(&record.residuals)).reduce(f64::max);
-    let figures = [
+    let values = [
         (MetricName::Latency, Unit::Second, Better::Lower, Some(seconds)),
         (MetricName::Residual, Unit::One, Better::Lower, worst(|residuals| Some(residuals.scaled))),
         (MetricName::ResidualRaw, Unit::One, Better::Lower, worst(|residuals| residuals.raw)),
         (MetricName::Clock, Unit::Hertz, Better::Higher, Some(clock_hz)),
     ];
-    let beside = figures.into_iter().filter_map(|(name, unit, better, value)| {
+    let others = values.into_iter().filter_map(|(name, unit, better, value)| {
         let sample = Sample { value: value?, work: None, per_thread: Vec::new(), ..sample.clone() };
         Some(MetricSample { name, unit, better, sample })
     });
     let headline =
         MetricSample { name: MetricName::Throughput, unit: job.unit, better: Better::Higher, sample: sample.clone() };
-    std::iter::once(headline).chain(beside).collect()
+    std::iter::once(headline).chain(others).collect()
 }

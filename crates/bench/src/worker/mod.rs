@@ -1,8 +1,4 @@
-//! The worker: one launch of one benchmark in a process of its own, the task on standard input, messages on standard
-//! output.
-//!
-//! It knows nothing of other launches, of statistics or of where its messages go: the same worker serves a local run and
-//! one that `srun` started.
+//! The worker: one process run of one benchmark, with its task on standard input and messages on standard output.
 
 mod clock_probe;
 mod flow;
@@ -15,6 +11,5 @@ mod paced;
 mod pacing;
 mod record;
 mod serve;
-mod thread;
 
 pub use serve::serve;

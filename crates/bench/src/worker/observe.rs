@@ -1,12 +1,8 @@
-//! What the kernel counts about the machine while samples are taken: time stolen from our CPUs, time a quota stopped
-//! us; and, once they have been taken, on which nodes the buffers lie.
-//!
-//! Nothing here is done while anything is timed.
+//! Kernel counters while samples are taken (steal, throttling), and memory nodes of the buffers. Never in a timed part.
 
 use machine::Sysroot;
 use sys::clock::monotonic_raw_seconds;
 
-/// Reads the counts at the beginning, to be compared with those at the end.
 #[derive(Debug)]
 pub(super) struct Observer {
     sysroot: Sysroot,
@@ -16,7 +12,6 @@ pub(super) struct Observer {
     throttled_seconds: Option<f64>,
 }
 
-/// What was added.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Watched {
     pub(super) seconds: f64,
@@ -46,16 +41,14 @@ impl Observer {
     }
 }
 
-/// On which nodes the buffers are, where there are several.
 #[derive(Debug)]
 pub(super) struct Nodes {
-    /// Where they are meant to be: the node of each of as many equal shares.
+    /// The intended node of each equal share.
     homes: Vec<u32>,
 }
 
 impl Nodes {
-    /// With what an engine makes of the nodes of the threads. `None` where there is one node, or the kernel does not
-    /// say which CPU is on which.
+    /// `None` with one node, or if the CPUs' nodes are unknown.
     pub(super) fn of(cpus: &[u32], homes: impl FnOnce(Vec<u32>) -> Vec<u32>) -> Option<Self> {
         let nodes = machine::nodes_of(&Sysroot::host());
         let node_of = |cpu: &u32| nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(node, _)| *node);
@@ -63,7 +56,7 @@ impl Nodes {
         Some(Self { homes: homes(of_threads) })
     }
 
-    /// Share of the buffers that is on another node than it should be, while they are still there.
+    /// Share of the buffers on another node than intended.
     pub(super) fn remote_pages(&self) -> Option<f64> {
         machine::away_share(&machine::bytes_by_node(&Sysroot::host())?, &self.homes)
     }

@@ -1,9 +1,7 @@
-//! How one thread spends a sample: short chunks of work with a time stamp after each, and looks at the clock between
-//! bursts.
+//! How a thread spends a sample: short chunks with a time stamp after each, and clock looks between bursts.
 //!
-//! The loop allocates nothing, takes no lock and makes no system call that is not the thing measured. It watches
-//! itself: a chunk that took longer than its neighbours is time lost, and stays in the time that the work is divided
-//! by.
+//! The loop allocates nothing, takes no lock and makes no system call of its own. Time lost in a long chunk stays in the time
+//! that the work is divided by.
 
 use sys::clock::Timer;
 use sys::cycles::CycleCounter;
@@ -11,60 +9,44 @@ use sys::team::spin_until;
 use sys::usage::ThreadUsage;
 
 use super::clock_probe::{ClockProbe, Look, PacedLoop};
+use super::launch::ThreadReport;
 use super::record::{Burst, Pause, Record};
 use crate::engines::{Measure, Profile, Trial};
 
-/// Length of a chunk: long against stopping and starting a loop of wide instructions with a time stamp between, and
-/// short enough that a gap of a few microseconds still stands out.
+/// Chunk length: long against restarting a loop of wide instructions, short enough to show gaps of microseconds.
 const CHUNK_SECONDS: f64 = 200e-6;
-
-/// Length of a burst between two looks at the clock. At least a millisecond, so that operations per cycle over it mean
-/// something.
+/// Burst length between clock looks; operations per cycle need a millisecond.
 const BURST_SECONDS: f64 = 1.1e-3;
-
-/// Chunks in a burst at most, however quick they have become since they were sized.
+/// Maximum chunks per burst, however fast they became.
 const MOST_CHUNKS_IN_BURST: usize = 256;
-
-/// Bursts at least this long count for operations per cycle.
+/// Minimum burst for operations per cycle.
 pub(super) const COUNTED_BURST_SECONDS: f64 = 1e-3;
-
-/// Length of a run of a paced loop, at least, for a look at the clock under load.
+/// Minimum run of a paced loop for a clock look under load.
 const PACED_SECONDS: f64 = 8e-6;
-
-/// Share of a chunk that puts the core under load before the first look of a sample.
+/// Divisor of the chunk that loads the core before the first look.
 const LOADING: u64 = 4;
-
-/// Runs of each length while a chunk is sized.
 const CALIBRATION_TRIES: u32 = 4;
-
-/// Length of a slice of warm-up.
 const SLICE_SECONDS: f64 = 10e-3;
-
-/// Two slices of warm-up that differ by no more than this are steady.
+/// Slices that differ by at most this are steady.
 const STEADY: f64 = 0.01;
 
-/// How much of a sample one thread does.
+/// A thread's share of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Extent {
-    /// As much as it can in so many seconds.
     Seconds(f64),
-    /// So much work, in the profile's unit, however long it takes.
+    /// This much work, in the profile's unit.
     Work(f64),
 }
 
-/// When a stretch of work ends.
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// At this time stamp.
     At(u64),
-    /// After so many chunks.
     After(usize),
 }
 
-/// The most chunks of a sample that does a given work: chunks are longer where they would be more.
+/// Maximum chunks of a sample with given work; chunks get longer instead.
 const MOST_CHUNKS: f64 = (1 << 21) as f64;
 
-/// Runs one trial on one thread.
 #[derive(Debug)]
 pub(super) struct Pacer {
     timer: Timer,
@@ -73,22 +55,19 @@ pub(super) struct Pacer {
     profile: Profile,
     sample: Extent,
     chunk_iterations: u64,
-    /// Chunks between two checks at most.
+    /// Maximum chunks between two checks.
     most_chunks: usize,
-    /// Chunks of a sample that does a given work.
+    /// Chunks of a sample with given work.
     chunks_in_sample: usize,
-    /// The trial's paced loop, if it has one.
     paced: Option<PacedLoop>,
-    /// Reused from sample to sample, and touched before the first, so that no page fault falls into the timed part.
+    /// Reused and pre-touched: no page faults in the timed part.
     buffers: Buffers,
     ops_per_cycle: Vec<f64>,
     clock_disagreement: Vec<f64>,
-    /// Looks at the clock, and those of them that were under load.
     looks: usize,
     paced_looks: usize,
 }
 
-/// What is noted while the clock is running.
 #[derive(Debug, Default)]
 struct Buffers {
     stamps: Vec<u64>,
@@ -96,10 +75,10 @@ struct Buffers {
     pauses: Vec<Pause>,
 }
 
-/// Room for `count` elements whose pages are there already.
+/// Room for `count` elements with touched pages.
 fn touched<T: Clone + Default>(count: usize) -> Vec<T> {
     let mut buffer = vec![T::default(); count];
-    // A zeroed allocation may be untouched memory still: write to it.
+    // Zeroed memory may be untouched: write to it.
     buffer.fill_with(|| std::hint::black_box(T::default()));
     buffer.clear();
     buffer
@@ -115,7 +94,7 @@ impl Buffers {
         Self::for_chunks((4.0 * seconds / CHUNK_SECONDS) as usize)
     }
 
-    /// Room for so many chunks and, since each may be a burst of its own, as many bursts.
+    /// Room for this many chunks and as many bursts.
     fn for_chunks(chunks: usize) -> Self {
         let chunks = chunks.clamp(1 << 10, 1 << 22);
         Self { stamps: touched(chunks + 2), bursts: touched(chunks), pauses: touched(chunks) }
@@ -127,7 +106,6 @@ impl Buffers {
         self.pauses.clear();
     }
 
-    /// Whether one more burst of so many chunks may not fit.
     fn full(&self, chunks: usize) -> bool {
         self.stamps.len() + chunks + 2 > self.stamps.capacity() || self.bursts.len() + 1 >= self.bursts.capacity()
     }
@@ -160,7 +138,7 @@ impl Pacer {
         }
     }
 
-    /// Finds how many iterations make a chunk. Wide units may be slow to start, so the quickest of some tries counts.
+    /// Sizes chunks by the fastest of some tries, because wide units start slowly.
     pub(super) fn calibrate(&mut self, trial: &mut dyn Trial) -> Result<(), String> {
         let most = self.profile.most_iterations;
         let mut iterations = 1;
@@ -181,14 +159,14 @@ impl Pacer {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "positive, and bounded by the limit beside it"
+            reason = "positive, and bounded by the limit next to it"
         )]
         let whole = |count: f64| (count.round().max(1.0)) as u64;
         self.chunk_iterations = whole(CHUNK_SECONDS / per_iteration).min(most);
         if let Extent::Work(work) = self.sample {
             let iterations = work / self.profile.work_per_iteration;
             let chunks = (iterations / self.chunk_iterations as f64).ceil().clamp(1.0, MOST_CHUNKS);
-            // Chunks of one length that together are the work, or more by less than an iteration each.
+            // Equal chunks that add up to the work, rounded up.
             self.chunk_iterations = whole((iterations / chunks).ceil()).min(most);
             let chunks = whole((iterations / self.chunk_iterations as f64).ceil());
             self.chunks_in_sample = usize::try_from(chunks).unwrap_or(usize::MAX);
@@ -201,7 +179,7 @@ impl Pacer {
         Ok(())
     }
 
-    /// One sample that starts at the time stamp `start`, and what the kernel counted in its timed part.
+    /// One sample from the time stamp `start`, with the kernel's counters of its timed part.
     pub(super) fn sample(&mut self, trial: &mut dyn Trial, start: u64) -> Result<(Record, ThreadUsage), String> {
         let end = match self.sample {
             Extent::Seconds(seconds) => End::At(start + self.timer.ticks(seconds)),
@@ -212,7 +190,6 @@ impl Pacer {
         Ok((record, used))
     }
 
-    /// A slice of warm-up; its rate in work per second.
     pub(super) fn slice(&mut self, trial: &mut dyn Trial, start: u64) -> Result<f64, String> {
         let seconds = if let Extent::Seconds(seconds) = self.sample { seconds } else { SLICE_SECONDS };
         let end = End::At(start + self.timer.ticks(SLICE_SECONDS.min(seconds)));
@@ -220,8 +197,7 @@ impl Pacer {
         Ok(record.work() / record.elapsed_seconds().max(1e-9))
     }
 
-    /// Works from `start` to the end; what was noted, every look at the clock (before, between and after), and what
-    /// the kernel counted meanwhile.
+    /// Works from `start` to `end`; returns the record, all clock looks, and the kernel's counters.
     fn measure(
         &mut self,
         trial: &mut dyn Trial,
@@ -235,7 +211,7 @@ impl Pacer {
         self.work_until(trial, end)?;
         let used = ThreadUsage::now().since(before);
         if !self.profile.clock_between_bursts {
-            // Stores that are still on their way to memory slow the first chain after them.
+            // Stores still on their way to memory slow the first chain.
             self.probe.look();
         }
         let last_look = self.look(trial);
@@ -254,8 +230,7 @@ impl Pacer {
         Ok((record, looks, used))
     }
 
-    /// The timed part: bursts of chunks until the end, and a pause for clock and check between them where the profile
-    /// wants it.
+    /// The timed part: bursts of chunks, with clock looks and checks between them if the profile asks for them.
     fn work_until(&mut self, trial: &mut dyn Trial, end: End) -> Result<(), String> {
         let pausing = self.profile.clock_between_bursts;
         let burst_ticks = self.timer.ticks(BURST_SECONDS);
@@ -284,9 +259,7 @@ impl Pacer {
                 End::At(end) if now >= end => return Ok(()),
                 End::At(_) if self.buffers.full(most_chunks) => return Ok(()),
                 End::After(_) if self.buffers.full(most_chunks) => {
-                    return Err(format!(
-                        "a sample of so much work needs more notes than fit: {chunks_left} chunks are left"
-                    ));
+                    return Err(format!("the sample is too long for its time stamps: {chunks_left} chunks are left"));
                 }
                 End::At(_) | End::After(_) => {}
             }
@@ -298,14 +271,12 @@ impl Pacer {
         }
     }
 
-    /// A look at the clock before a sample; under the load of the work where that makes a difference.
     fn first_look(&mut self, trial: &mut dyn Trial) -> Look {
         let Some(paced) = &mut self.paced else { return self.probe.look() };
         trial.run((self.chunk_iterations / LOADING).max(1));
         self.probe.look_under_load(trial, paced)
     }
 
-    /// A look at the clock right after a burst.
     fn look(&mut self, trial: &mut dyn Trial) -> Look {
         let Some(paced) = &mut self.paced else { return self.probe.look() };
         let burst = self.buffers.bursts.last().map_or(&[][..], |burst| &self.buffers.stamps[burst.first..=burst.last]);
@@ -316,9 +287,8 @@ impl Pacer {
         self.probe.look_under_load(trial, paced)
     }
 
-    /// A look at the clock now, under the load of this trial's loop where that makes a difference: beside other work that
-    /// loads the core as the trial does.
-    pub(super) fn look_beside(&mut self, trial: &mut dyn Trial) -> Look {
+    /// Clock look for other work that loads the core like this trial.
+    pub(super) fn look_at_clock(&mut self, trial: &mut dyn Trial) -> Look {
         let look = match &mut self.paced {
             Some(paced) => self.probe.look_under_load(trial, paced),
             None => self.probe.look(),
@@ -329,14 +299,14 @@ impl Pacer {
     }
 
     fn cycles(&self) -> Option<u64> {
-        // Read only where the clock is looked at between bursts: elsewhere a system call would disturb the loop.
+        // Only with clock looks between bursts: elsewhere the system call would disturb the loop.
         self.counter.as_ref().filter(|_| self.profile.clock_between_bursts)?.read()
     }
 
-    /// Notes operations per cycle of the sample's bursts, and how far the chains disagreed.
+    /// Collects operations per cycle of the bursts, and the chains' disagreement.
     fn note_bursts(&mut self, record: &Record, looks: &[Look]) {
         if self.paced.is_none() {
-            // After a paced loop the clock may be on its way up: the two chains then see different ones.
+            // After a paced loop the clock may be rising, so the chains differ.
             self.clock_disagreement.extend(looks.iter().map(|look| look.disagreement));
         }
         self.paced_looks += looks.iter().filter(|look| look.paced).count();
@@ -345,37 +315,29 @@ impl Pacer {
             return;
         }
         for (index, burst) in record.bursts().enumerate() {
-            let beside = looks.get(index..index + 2).map(|pair| beside(pair[0], pair[1]));
-            let cycles = burst.cycles.or(beside.map(|hz| burst.seconds * hz));
+            let between = looks.get(index..index + 2).map(|pair| clock_between(pair[0], pair[1]));
+            let cycles = burst.cycles.or(between.map(|hz| burst.seconds * hz));
             if let Some(cycles) = cycles.filter(|cycles| burst.seconds >= COUNTED_BURST_SECONDS && *cycles > 0.0) {
                 self.ops_per_cycle.push(burst.work / cycles);
             }
         }
     }
 
-    /// Operations per cycle of every burst of a millisecond or more so far.
-    pub(super) fn take_ops_per_cycle(&mut self) -> Vec<f64> {
-        std::mem::take(&mut self.ops_per_cycle)
-    }
-
-    /// The chains' relative difference at every look so far.
-    pub(super) fn take_clock_disagreement(&mut self) -> Vec<f64> {
-        std::mem::take(&mut self.clock_disagreement)
-    }
-
-    /// Whether most looks at the clock were under the load of the work.
-    pub(super) fn has_paced_clock(&self) -> bool {
-        2 * self.paced_looks > self.looks
-    }
-
-    /// Whether cycles come from the hardware's counter.
-    pub(super) fn has_cycle_counter(&self) -> bool {
-        self.counter.is_some() && self.profile.clock_between_bursts
+    /// The report with what the pacer observed.
+    pub(super) fn report(self, begun: ThreadReport) -> ThreadReport {
+        ThreadReport {
+            ops_per_cycle: self.ops_per_cycle,
+            clock_disagreement: self.clock_disagreement,
+            cycle_counter: self.counter.is_some() && self.profile.clock_between_bursts,
+            // Most looks were under load.
+            paced_clock: 2 * self.paced_looks > self.looks,
+            ..begun
+        }
     }
 }
 
-/// The clock of a burst, from the looks before and after it. Of two that differ in the load, the one under load is it.
-fn beside(before: Look, after: Look) -> f64 {
+/// The clock of a burst from the looks around it; one under load is preferred.
+fn clock_between(before: Look, after: Look) -> f64 {
     match (before.paced, after.paced) {
         (true, false) => before.hz,
         (false, true) => after.hz,
@@ -383,12 +345,10 @@ fn beside(before: Look, after: Look) -> f64 {
     }
 }
 
-/// Whether a rate has settled, from one slice to the next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steadiness {
     last: Option<f64>,
     change: Option<f64>,
-    /// What two slices may differ by.
     within: f64,
 }
 
@@ -399,19 +359,17 @@ impl Default for Steadiness {
 }
 
 impl Steadiness {
-    /// Slices that differ by no more than this are steady.
     pub(super) fn within(within: f64) -> Self {
         Self { last: None, change: None, within }
     }
 
-    /// Notes a slice's rate; whether it agrees with the one before.
+    /// Notes a rate; whether it agrees with the previous one.
     pub(super) fn settled_with(&mut self, rate: f64) -> bool {
         let before = self.last.replace(rate);
         self.change = before.map(|before| (rate - before).abs() / rate.max(before).max(f64::MIN_POSITIVE));
         self.change.is_some_and(|change| change <= self.within)
     }
 
-    /// The last relative change; `None` before there were two slices.
     pub(super) fn change(&self) -> Option<f64> {
         self.change
     }
@@ -437,7 +395,7 @@ mod tests {
         let (record, _) = pacer.sample(&mut trial, start).unwrap();
         let rate = record.work() / record.elapsed_seconds();
         assert!(rate <= 100_500.0, "more work than time allows: {rate}");
-        // The first chunk begins a little after the start, much later if another program comes between.
+        // The first chunk may start late.
         assert!(pacer.timer.seconds(start, pacer.timer.now()) >= 0.05, "it ended early");
         assert!((record.work() - trial.iterations_since_calibration() as f64).abs() < 0.5, "work is conserved");
     }

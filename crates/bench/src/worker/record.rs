@@ -1,6 +1,4 @@
-//! What one thread noted in one sample, and how the records of all threads become the sample's metrics.
-//!
-//! Pure arithmetic on time stamps: nothing here reads a clock, so every rule is tested on made-up stamps.
+//! One thread's notes of a sample, and the metrics of a sample from all threads. Pure arithmetic on time stamps.
 
 use model::sample::{MetricName, Sample, ThreadShare};
 use model::unit::{Better, Unit};
@@ -10,33 +8,26 @@ use sys::clock::Timer;
 use super::clock_probe::Look;
 use crate::engines::{Measure, Profile};
 
-/// A chunk this much longer than its burst's median may be a gap; less is the noise of a time stamp and a cache miss.
+/// Minimum excess of a gap over the burst's median; less is noise of time stamps and cache misses.
 const LEAST_GAP_SECONDS: f64 = 2e-6;
-
-/// And it must exceed the median by this many robust standard deviations: chunks of memory work differ among
-/// themselves.
+/// A gap also exceeds the median by this many robust standard deviations: memory chunks vary.
 const GAP_DEVIATIONS: f64 = 6.0;
-
-/// A burst of fewer chunks has no median worth the name.
+/// Minimum chunks of a burst for a median.
 const CHUNKS_FOR_A_MEDIAN: usize = 4;
-
-/// Neighbours of a gap are no longer than this times the median. A sibling slows many chunks in a row; a gap stands
-/// alone.
+/// A gap is isolated: the chunks before and after it take at most this times the median. A busy sibling slows many chunks.
 const NORMAL_NEIGHBOUR: f64 = 1.1;
-
-/// A core's clock does not fall below this share of its median within a sample; a look that says so was disturbed.
+/// A look below this share of the median clock was disturbed.
 const PLAUSIBLE_CLOCK: f64 = 0.9;
 
-/// Chunks without a pause: stamps `first` (when it began) to `last` (when its last chunk ended).
+/// Chunks without a pause, from stamp `first` to `last`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Burst {
     pub(super) first: usize,
     pub(super) last: usize,
-    /// Core cycles by the hardware's counter, where there is one.
+    /// Core cycles by the hardware counter.
     pub(super) cycles: Option<u64>,
 }
 
-/// A pause between two bursts for a look at the clock and a check of the results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pause {
     pub(super) begin: u64,
@@ -51,27 +42,24 @@ impl Default for Pause {
     }
 }
 
-/// A stretch of time in seconds since the timer's zero, with the work in it.
+/// A stretch of time in seconds of the timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stretch {
     begin: f64,
     end: f64,
 }
 
-/// One thread's part of a sample.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Record {
     work_per_chunk: f64,
     chunks: Vec<Stretch>,
     bursts: Vec<BurstSum>,
-    /// Pauses that were ours: their begin, and how long they should have taken. What they took beyond that is lost
-    /// time.
+    /// Our own pauses at their expected length; the excess is lost time.
     pauses: Vec<Stretch>,
     clock_hz: f64,
     gap_seconds: f64,
 }
 
-/// One burst, summed up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct BurstSum {
     pub(super) seconds: f64,
@@ -99,7 +87,7 @@ impl Record {
         };
         let all = bursts.iter().flat_map(|burst| stamps[burst.first..=burst.last].windows(2));
         let all: Vec<f64> = all.map(|pair| timer.seconds(pair[0], pair[1])).collect();
-        let usual = Usual::of(&all);
+        let usual = Usual::new(&all);
         for burst in bursts {
             let of_burst = &stamps[burst.first..=burst.last];
             let chunks = of_burst.windows(2).map(|pair| Stretch { begin: at(pair[0]), end: at(pair[1]) });
@@ -121,7 +109,6 @@ impl Record {
         record
     }
 
-    /// Work in the whole record.
     pub(super) fn work(&self) -> f64 {
         self.work_per_chunk * self.chunks.len() as f64
     }
@@ -134,41 +121,37 @@ impl Record {
         self.chunks.last().map_or(0.0, |chunk| chunk.end)
     }
 
-    /// Seconds from the first chunk to the last, pauses included.
+    /// Seconds from first to last chunk, pauses included.
     pub(super) fn elapsed_seconds(&self) -> f64 {
         self.end() - self.begin()
     }
 
-    /// Seconds lost in gaps between and inside bursts.
     pub(super) fn gap_seconds(&self) -> f64 {
         self.gap_seconds
     }
 
-    /// The clock beside it, in Hz.
     pub(super) fn clock_hz(&self) -> f64 {
         self.clock_hz
     }
 
-    /// Its bursts.
     pub(super) fn bursts(&self) -> impl Iterator<Item = BurstSum> {
         self.bursts.iter().copied()
     }
 
-    /// Work and seconds inside a window. A chunk or pause that straddles an edge counts in proportion; our own pauses
-    /// do not count as time, whatever else was lost does.
+    /// Work and seconds inside a window: straddling chunks count in proportion, our own pauses not at all.
     fn inside(&self, window: Stretch) -> ThreadShare {
         let work: f64 = self.chunks.iter().map(|chunk| self.work_per_chunk * chunk.share_inside(window)).sum();
         let paused: f64 = self.pauses.iter().map(|pause| pause.share_inside(window) * pause.seconds()).sum();
         ThreadShare { work, seconds: window.seconds() - paused, clock_hz: Some(self.clock_hz) }
     }
 
-    /// All of its work, and the seconds from its first chunk to its last but for our own pauses.
+    /// All work, and the seconds without our own pauses.
     fn whole(&self) -> ThreadShare {
         let paused: f64 = self.pauses.iter().map(Stretch::seconds).sum();
         ThreadShare { work: self.work(), seconds: self.elapsed_seconds() - paused, clock_hz: Some(self.clock_hz) }
     }
 
-    /// Work and seconds of work, for a latency: the chunks themselves, gaps inside them included.
+    /// Work and its chunks' seconds, for a latency.
     fn busy(&self) -> ThreadShare {
         ThreadShare {
             work: self.work(),
@@ -189,8 +172,8 @@ impl Stretch {
     }
 }
 
-/// Each pause as long as it should have been: its two chains at the clock, plus the quickest check of the sample. A
-/// look that is far slower than the others was disturbed as a whole: it should have taken what the others' clock says.
+/// Expected length of each pause: its chains at the clock plus the fastest check. Far slower looks were disturbed and count at
+/// the others' clock.
 fn own_pauses(timer: &Timer, pauses: &[Pause]) -> Vec<Stretch> {
     let usual_hz = median(pauses.iter().map(|pause| pause.look.hz));
     let chains = |look: &Look| look.nominal_seconds * (look.hz / look.hz.max(PLAUSIBLE_CLOCK * usual_hz));
@@ -203,14 +186,10 @@ fn own_pauses(timer: &Timer, pauses: &[Pause]) -> Vec<Stretch> {
     pauses.iter().map(own).collect()
 }
 
-/// Seconds lost inside a burst, from the lengths of its chunks: what chunks took beyond the median, where they took
-/// more than twice as long or stand alone between normal ones. Many slow ones in a row are a slower core, which
-/// operations per cycle will tell.
-///
-/// A long gap ends its burst, which then has few chunks and a median and spread that are the gap's own: such a burst is
-/// judged by those of the whole record.
+/// Seconds lost inside a burst: what chunks took beyond the median, if more than twice as long, or alone between normal ones.
+/// Many slow ones in a row are a slower core. A long gap ends its burst; one of few chunks is judged by the whole record.
 fn gaps(lengths: &[f64], of_record: Usual) -> f64 {
-    let of_burst = Usual::of(lengths);
+    let of_burst = Usual::new(lengths);
     let Usual { median: usual, least } = if lengths.len() < CHUNKS_FOR_A_MEDIAN { of_record } else { of_burst };
     let normal = |index: Option<usize>| {
         index.and_then(|i| lengths.get(i)).is_none_or(|length| *length <= NORMAL_NEIGHBOUR * usual)
@@ -223,7 +202,7 @@ fn gaps(lengths: &[f64], of_record: Usual) -> f64 {
     lengths.iter().enumerate().map(lost).sum()
 }
 
-/// What a chunk usually takes, and the least excess over that which may be a gap, in seconds.
+/// Usual length of a chunk, and the minimum excess of a gap, in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Usual {
     median: f64,
@@ -231,19 +210,19 @@ struct Usual {
 }
 
 impl Usual {
-    fn of(lengths: &[f64]) -> Self {
+    fn new(lengths: &[f64]) -> Self {
         let spread = stats::summarise(lengths).map_or(0.0, |summary| stats::MAD_TO_SIGMA * summary.mad);
         Self { median: median(lengths.iter().copied()), least: LEAST_GAP_SECONDS.max(GAP_DEVIATIONS * spread) }
     }
 }
 
-/// The clock by the looks: their median; where most of them were under load, that of those.
+/// Median clock of the looks, of those under load if they are the majority.
 pub(super) fn clock(looks: &[Look]) -> f64 {
     let paced: Vec<f64> = looks.iter().filter(|look| look.paced).map(|look| look.hz).collect();
     if 2 * paced.len() > looks.len() { median(paced.into_iter()) } else { median(looks.iter().map(|look| look.hz)) }
 }
 
-/// The clock by the hardware's counter: the median over bursts.
+/// Median clock by the hardware counter.
 fn counted_hz(bursts: &[BurstSum]) -> Option<f64> {
     let counted =
         bursts.iter().filter(|burst| burst.seconds > 0.0).filter_map(|burst| Some(burst.cycles? / burst.seconds));
@@ -251,12 +230,11 @@ fn counted_hz(bursts: &[BurstSum]) -> Option<f64> {
     (hz > 0.0).then_some(hz)
 }
 
-/// The median, 0 of nothing.
+/// 0 if empty.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     stats::summarise(&values.collect::<Vec<_>>()).map_or(0.0, |summary| summary.median)
 }
 
-/// The metrics of a sample from the records of all threads.
 pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task: &Task) -> Vec<MetricSample> {
     let window = counted_window(records);
     let whole = task.exact_work.is_some();
@@ -272,7 +250,7 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
     };
     let clock_hz = mean(records.iter().map(|record| record.clock_hz));
     let stolen_seconds = mean(records.iter().map(Record::gap_seconds));
-    // The timer's zero differs from the run's; the distance from now to the window is the same by both clocks.
+    // The clocks' zeros differ; the distance from now is the same by both.
     let ago = timer.seconds(0, timer.now()) - window.begin;
     let (name, unit, better) = profile.measure.metric();
     let sample = Sample {
@@ -294,8 +272,7 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
     [Some(MetricSample { name, unit, better, sample }), beside, Some(clock)].into_iter().flatten().collect()
 }
 
-/// Where all threads worked. Threads that took turns, on CPUs that others had, have no such time in common: what they did
-/// then counts over all of the time that they took together.
+/// The time in which all threads worked. Threads that took turns have none; all of their time counts then.
 fn counted_window(records: &[Record]) -> Stretch {
     let ends = |of: fn(&Record) -> f64, pick: fn(f64, f64) -> f64| records.iter().map(of).reduce(pick).unwrap_or(0.0);
     let common = Stretch { begin: ends(Record::begin, f64::max), end: ends(Record::end, f64::min) };
@@ -309,14 +286,14 @@ fn counted_window(records: &[Record]) -> Stretch {
     Stretch { begin: ends(Record::begin, f64::min), end: ends(Record::end, f64::max) }
 }
 
-/// Seconds between the first work of the thread that began first and that of the last one; `None` of a single thread.
+/// Seconds between the first and the last thread's start; `None` for one thread.
 pub(super) fn start_spread_seconds(records: &[Record]) -> Option<f64> {
     let begins = || records.iter().map(Record::begin);
     let (first, last) = (begins().reduce(f64::min)?, begins().reduce(f64::max)?);
     (records.len() > 1).then_some(last - first)
 }
 
-/// The other metric of measures that have two.
+/// The second metric of some measures.
 fn beside_the_headline(
     measure: Measure,
     headline: &Sample,
@@ -327,8 +304,8 @@ fn beside_the_headline(
         Measure::Rate(_) | Measure::Latency => None,
         Measure::Visits(bytes) => {
             let busy: f64 = headline.per_thread.iter().map(|share| share.seconds).sum();
-            let visits = headline.per_thread.iter().map(|share| share.work).sum::<f64>() / bytes as f64;
-            let sample = Sample { value: busy / visits, work: Some(visits), seconds: busy, ..headline.clone() };
+            let accesses = headline.per_thread.iter().map(|share| share.work).sum::<f64>() / bytes as f64;
+            let sample = Sample { value: busy / accesses, work: Some(accesses), seconds: busy, ..headline.clone() };
             let sample = Sample { per_thread: Vec::new(), ..sample };
             Some(MetricSample { name: MetricName::Latency, unit: Unit::Second, better: Better::Lower, sample })
         }
@@ -342,8 +319,7 @@ fn beside_the_headline(
     }
 }
 
-/// Value, work and seconds over all threads. A rate is the sum of the threads' rates; a latency is what one thread
-/// sees.
+/// Value, work and seconds of all threads: rates add up, a latency is one thread's.
 fn headline(measure: Measure, per_thread: &[ThreadShare]) -> (f64, f64, f64) {
     let work: f64 = per_thread.iter().map(|share| share.work).sum();
     match measure {
@@ -358,15 +334,14 @@ fn headline(measure: Measure, per_thread: &[ThreadShare]) -> (f64, f64, f64) {
     }
 }
 
-/// Rate, work and seconds where a given total is divided among threads that start together: it is done when the last of
-/// them is.
+/// Rate, work and seconds of a divided total, which is done with its last part.
 fn until_the_last(per_thread: &[ThreadShare]) -> (f64, f64, f64) {
     let work: f64 = per_thread.iter().map(|share| share.work).sum();
     let seconds = per_thread.iter().map(|share| share.seconds).fold(0.0, f64::max);
     (work / seconds, work, seconds)
 }
 
-fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+pub(super) fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len().max(1);
     values.sum::<f64>() / count as f64
 }
@@ -381,7 +356,7 @@ mod tests {
         Look { hz, disagreement: 0.0, nominal_seconds: 30e-6, seconds: 30e-6, paced: false }
     }
 
-    /// A record in nanosecond stamps of the system timer: chunks of these lengths in microseconds, from `start_us`.
+    /// Chunks of these lengths in microseconds from `start_us`.
     fn record(start_us: u64, lengths_us: &[u64]) -> Record {
         let mut stamps = vec![start_us * 1000];
         stamps.extend(lengths_us.iter().scan(start_us * 1000, |now, length| {
@@ -421,7 +396,7 @@ mod tests {
         }
     }
 
-    /// A record of bursts of chunks of these lengths in microseconds, without pauses.
+    /// Bursts of chunks of these lengths, without pauses.
     fn in_bursts(lengths_us: &[&[u64]]) -> Record {
         let (mut stamps, mut bursts, mut now) = (Vec::new(), Vec::new(), 0);
         for lengths in lengths_us {

@@ -1,30 +1,27 @@
-//! A worker's life: one task on standard input, carried out by its threads, their observations folded into one.
+//! A worker's life: a task from standard input, its threads, and their combined observations.
 
 use std::io::{BufRead, Write};
 use std::sync::Mutex;
 
 use model::wire::{Message, Observations, Role, Task};
-use sys::clock::{Calibration, Source};
-use sys::team;
+use sys::clock::{Calibration, Source, monotonic_raw_seconds};
+use sys::team::{self, Gate};
 
-use super::launch::{Launch, ThreadReport, lock, say};
-use super::thread;
-use crate::engines::{self, Preparing, Trouble};
+use super::launch::{EarlyEnd, Launch, ThreadReport, lock, say};
+use super::{flow, job, paced};
+use crate::engines::{self, Opened, Preparing, Trouble};
 
-/// Least time over which a worker calibrates its timer: brackets of 30 ns over 20 ms give the rate to 3 in 10^6.
+/// Minimum calibration time: 30 ns brackets over 20 ms give the rate to 3 in 10^6.
 const CALIBRATION: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// Reads one task, carries it out and reports on `output`.
-///
-/// # Errors
-/// Only where the reports cannot be written: nobody listens any more.
+/// Carries out one task; fails only if `output` cannot be written.
 pub fn serve(input: &mut dyn BufRead, output: &mut (dyn Write + Send)) -> std::io::Result<()> {
     let calibration = Calibration::begin();
     let mut line = String::new();
     input.read_line(&mut line)?;
     let outcome = match serde_json::from_str::<Task>(&line) {
         Ok(task) => carry_out(&task, calibration, output),
-        Err(error) => Err(Trouble::Failed(format!("the worker was given no task: {error}"))),
+        Err(error) => Err(Trouble::Failed(format!("the worker process got no task: {error}"))),
     };
     let last = match outcome {
         Ok(observations) => Message::Done { observations: Box::new(observations) },
@@ -46,10 +43,10 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
     engine.prepare(task, &mut Teller(output))?;
     let launch = Launch::new(task, engine, calibration.finish(CALIBRATION), output);
     let _kept = engine.placement(task, Vec::new()).keeps_ticks.then(|| sys::tick::KeptTicks::on(&task.cpus));
-    // The team reports sentences; what kind of trouble it was travels beside them.
+    // The team reports text; the kind of trouble is kept separately.
     let first_trouble: Mutex<Option<Trouble>> = Mutex::new(None);
     let reports = team::run(&task.cpus, |thread, gate| {
-        thread::run(&launch, thread, gate).map_err(|trouble| {
+        run_thread(&launch, thread, gate).map_err(|trouble| {
             let sentence = trouble.as_ref().map(|trouble| trouble.reason().to_owned()).unwrap_or_default();
             if let Some(trouble) = trouble {
                 lock(&first_trouble).get_or_insert(trouble);
@@ -67,8 +64,17 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
     }
 }
 
-/// Tells the runner what there is to tell before the threads start. Where nobody listens any more, the first sample
-/// will show it.
+/// Runs one thread's part in the way that it is timed.
+pub(super) fn run_thread(launch: &Launch, thread: usize, gate: &Gate) -> Result<ThreadReport, EarlyEnd> {
+    let began = monotonic_raw_seconds();
+    match launch.engine.open(launch.task, thread).map_err(Some)? {
+        Opened::Paced(trial) => paced::run(launch, thread, gate, trial, began),
+        Opened::Flow(flow) => flow::run(launch, thread, gate, flow, began),
+        Opened::Job { job, bound } => job::run(launch, thread, gate, job::Parts { job, bound }, began),
+    }
+}
+
+/// Reports preparation to the runner. If it is gone, the first sample fails.
 struct Teller<'a>(&'a mut (dyn Write + Send));
 
 impl Preparing for Teller<'_> {
@@ -81,7 +87,7 @@ impl Preparing for Teller<'_> {
     }
 }
 
-/// One launch's observations from those of its threads, on these CPUs.
+/// Combines the threads' observations on these CPUs.
 fn add_up(reports: Vec<ThreadReport>, counter_timer: bool, cpus: &[u32]) -> Observations {
     let source = |is: fn(&ThreadReport) -> bool| reports.iter().all(is);
     let clock_source = match (source(|report| report.cycle_counter), source(|report| report.paced_clock)) {

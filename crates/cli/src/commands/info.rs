@@ -7,8 +7,7 @@ use std::path::Path;
 use areas::cpu::CpuChoice;
 use areas::{IsaChoice, Request, Threads, cpu, plan};
 use bench::probe::Probing;
-use bench::references::detect::Places;
-use bench::runner::{self, Event, Setting, Watcher};
+use bench::runner::{self, Setting, Unwatched};
 use machine::{Declared, Sysroot};
 use model::disk_target::IoLimits;
 use model::document::Row;
@@ -90,32 +89,10 @@ fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak
     // The user has chosen nothing, so kernels that this CPU lacks are left out.
     let request = Request { threads, ..bench::host::request(suite, machine) };
     let Ok(plan) = plan(&request, machine) else { return Vec::new() };
-    let setting = Setting {
-        worker,
-        machine,
-        declared,
-        program: program(),
-        id: String::new(),
-        time_budget: None,
-        write_budget: None,
-        repeats_fill_budget: false,
-        wait_quiet: None,
-        began,
-        verify_only: true,
-        disk: None,
-        places: Places::default(),
-        stored: false,
-        server: None,
-    };
+    let setting = Setting::new(worker, program(), machine, declared, began);
+    let setting = Setting { verify_only: true, ..setting };
     let finished = runner::run(&plan, &setting, None, &mut Unwatched);
     finished.map(|finished| finished.document.experiments.iter().flat_map(of_row).collect()).unwrap_or_default()
-}
-
-/// Ignores all events.
-struct Unwatched;
-
-impl Watcher for Unwatched {
-    fn event(&mut self, _: Event<'_>) {}
 }
 
 /// The measured peaks of a result.

@@ -76,7 +76,7 @@ fn a_corrupt_run_is_named() {
     let scratch = Scratch::new();
     let run = scratch.join("run.json");
     for (bytes, says) in
-        [(&b"{\"schema\": \"assay.run/1\", "[..], "no run"), (b"{\"schema\": \"assay.run/7\"}", "assay.run/7")]
+        [(&b"{\"schema\": \"assay.run/1\", "[..], "not a run"), (b"{\"schema\": \"assay.run/7\"}", "assay.run/7")]
     {
         std::fs::write(&run, bytes).unwrap();
         let ran = command(&scratch, ["report".as_ref(), run.as_os_str()]).output().unwrap().into();

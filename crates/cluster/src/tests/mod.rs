@@ -236,7 +236,7 @@ fn a_document_is_published_once_and_what_is_wrong_with_one_is_said() {
         ("exit 0\n", Some("the program printed nothing")),
         ("sed s/quick/other/ $here/document > $out/run.json\n", Some("is of the suite 'other'")),
         ("sed 's/\"complete\":true/\"complete\":false/' $here/document > $out/run.json\n", Some("it was interrupted")),
-        ("echo '{' > $out/run.json\n", Some("is no run")),
+        ("echo '{' > $out/run.json\n", Some("is not a run")),
         ("cp $here/document $out/run.json; exit 2\n", Some("exit status: 2")),
     ] {
         let (_scratch, folder, plan) = plan(&["n1"], script);

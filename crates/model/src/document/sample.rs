@@ -62,7 +62,7 @@ const fn one() -> u32 {
 }
 
 /// One repetition.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// The figure, in the metric's unit.
     pub value: f64,
@@ -91,7 +91,7 @@ pub struct Sample {
 }
 
 /// Summary statistics over the samples of a metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Samples.
     pub n: u32,

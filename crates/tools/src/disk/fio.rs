@@ -1,32 +1,23 @@
-//! fio beside our disk rows: the same file through the same kind of system call, with the same block, depth, threads
-//! and CPUs, direct, and over the whole of it.
+//! fio compared with our disk benchmarks: the same file, system calls, block, depth, threads and CPUs; direct I/O only.
 //!
-//! Random rows are compared by requests per second, sequential ones by bytes per second; both count user bytes, so its
-//! bytes are taken as they are. Latencies are its total ones (`lat_ns`): with `io_uring` a request can be complete
-//! before submission returns, and `clat_ns` is then next to nothing.
+//! Random results are compared by requests per second, sequential ones by bytes per second. Latencies are `lat_ns`: with
+//! `io_uring` a request can complete before submission returns, and `clat_ns` is then nearly 0.
 //!
-//! Backwards it goes as ours does, a block at a time, but leaves the last block of the file (or of a thread's part) out:
-//! its gap counts from the end of a block. Whether a request of a mixture reads is drawn, half of the time, where ours
-//! take turns. Where reads and writes are mixed in order it has a stream of each, ours is one, and it has neither our
-//! stride nor a stretch to come back to: it does not stand beside those.
+//! Backward, fio skips the last block, because its gap counts from the end of a block. In a mixture it draws whether a
+//! request reads; ours alternate. A sequential mixture has two streams in fio and one in ours, so it is not compared.
 //!
-//! fio makes, extends and unlinks files of its own accord. It is given ours through /proc, where nothing can be
-//! unlinked, and only in its full size: [`NeededFile`] is checked before each run, and
-//! `--allow_file_create=0 --overwrite=0` forbid the rest.
+//! fio creates, extends and unlinks files by itself. It gets ours through /proc, where it cannot unlink, and only at full
+//! size: [`NeededFile`] is checked before each run, and `--allow_file_create=0 --overwrite=0` forbid the rest.
 
 use model::experiment::{DiskParams, Experiment};
 use model::io::{DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use serde_json::{Map, Value, json};
 
-use super::requests::{BASE_PAGES, direct, in_pieces, reading};
-use crate::difference::rules::{Reason, Rule, Side};
-use crate::error::ToolError;
+use super::{BASE_PAGES, direct, in_pieces, reading};
 use crate::examples;
 use crate::invocation::{Invocation, NeededFile, Otherwise, Target, distinct};
-use crate::output::{Output, Reading, details, positive};
-use crate::parsing::{json_number, json_report};
-use crate::tool::{Adapter, ToolDescription};
-use crate::version::source::VersionSource;
+use crate::output::{Output, Reading, ToolError, details, json_number, json_report, positive};
+use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Fio;
 
@@ -36,23 +27,23 @@ static DESCRIPTION: ToolDescription = ToolDescription {
     program: "fio",
     launcher: None,
     version: VersionSource::Asked { argument: "--version", prefix: "fio-", oldest: (3, 0) },
-    compared_with: "direct reads and writes of a disk, random, sequential and backward, and random mixtures of them",
-    equal: "the block, the depth, the engine, the file and the CPUs",
+    compared_with: "direct reads and writes of a disk: random, sequential, backward, and random mixed",
+    equal: "the block, the queue depth, the engine, the file and the CPUs",
     rules: &[&BUSY, &BASE_PAGES],
     how_to_get: "Debian package fio; https://github.com/axboe/fio",
     example: || examples::random_reads(DiskEngine::Sync, 4),
 };
 static BUSY: Rule = Rule::new("cpu-bound", Some("its jobs were busy more than 90 % of the time"), Side::Slower);
 
-/// Seconds that a run takes beside its measured time: start, laying out of buffers, report.
+/// Seconds of a run outside its measured time: start, layout of buffers, report.
 const START_SECONDS: f64 = 0.3;
-/// Seconds of work before its measurement begins: rings and buffers have been used once then.
+/// Warm-up in seconds.
 const RAMP_SECONDS: f64 = 0.1;
-/// Registers its buffers with the ring, which counts against the limit of locked memory: 8 MiB for most users.
+/// Registers buffers with the ring. They count against the limit of locked memory: 8 MiB for most users.
 const FIXED_BUFFERS: &str = "--fixedbufs";
-/// What it prints beyond that limit. Our ring then does without registered buffers, and so shall fio's.
+/// What fio prints beyond that limit. Our ring then does without registered buffers, too.
 const NO_FIXED_BUFFERS: &str = "Cannot allocate memory";
-/// The CPU share above which it is called bound by the CPU.
+/// CPU share above which its jobs count as CPU-bound.
 const CPU_BOUND: f64 = 0.9;
 
 impl Adapter for Fio {
@@ -63,34 +54,32 @@ impl Adapter for Fio {
         let params = direct(TOOL, experiment)?;
         let in_order = matches!(params.pattern, DiskPattern::Sequential | DiskPattern::Backward);
         let reason = if matches!(params.op, DiskOp::Rewrite | DiskOp::Reread) {
-            "it does not come back to what was touched just before"
+            "it does not repeat recent accesses"
         } else if params.pattern == DiskPattern::Strided {
-            "with a stride it visits one block in seventeen, and no other"
+            "with a stride it accesses only one block in seventeen"
         } else if params.op == DiskOp::Mixed && in_order {
-            "its reads and its writes would be a stream each, ours are one"
+            "it would use separate streams for reads and writes, ours are one stream"
         } else if params.layout != DiskLayout::Shared {
             "each thread has a file of its own"
         } else if params.engine == DiskEngine::Sync && params.pattern != DiskPattern::Random && params.depth > 1 {
-            "its threads would each have a part of the file, ours share one stream"
+            "each of its threads would have a part of the file, ours share one stream"
         } else {
             return Ok(params);
         };
-        Err(ToolError::not_beside(TOOL, reason))
+        Err(ToolError::not_comparable(TOOL, reason))
     }
 
     fn command(params: &DiskParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
         let file = target.held_file(TOOL)?;
         if file.bytes < params.size || params.size < params.block {
             let (has, needs) = (file.bytes, params.size.max(params.block));
-            let reason = format!("the file has {has} B and not {needs} B: fio would extend it");
-            return Err(ToolError::Uncallable(reason));
+            return Err(ToolError(format!("the file has {has} B and not {needs} B: fio would extend it")));
         }
         let expected_seconds = START_SECONDS + RAMP_SECONDS + target.seconds;
         let mut invocation = Invocation::new(target, "--name=assay", [expected_seconds, 20.0 + 4.0 * expected_seconds]);
         // A colon separates file names.
         invocation.argv.push(format!("--filename={}", file.path.replace(':', "\\:")));
         let (part, how) = (part_of_the_file(params, target.cpus), how_it_works(params));
-        // As our ring does on this device.
         let polls = if file.polled && params.engine == DiskEngine::IoUring { "--hipri" } else { "" };
         let words = format!(
             "{part} {how} {polls} --time_based --ramp_time={:.0}ms --runtime={:.0}ms --lat_percentiles=1 \
@@ -110,17 +99,14 @@ impl Adapter for Fio {
 
     fn read(params: &DiskParams, output: &Output) -> Result<Reading, ToolError> {
         output.succeeded(TOOL)?;
-        // Warnings may come first.
         let report = output.stdout.find('{').map_or("", |start| &output.stdout[start..]);
         let report = json_report(TOOL, report, output)?;
         let jobs = report["jobs"].as_array().map_or(&[][..], Vec::as_slice);
         let [job] = jobs else {
-            let reason = format!("fio reports on {} groups of jobs and not on 1", jobs.len());
-            return Err(ToolError::Unreadable(reason));
+            return Err(ToolError(format!("fio reports {} groups of jobs and not 1", jobs.len())));
         };
         if job["error"].as_i64() != Some(0) {
-            let reason = format!("fio reports error {} of its job: {}", job["error"], output.complaint());
-            return Err(ToolError::Failed(reason));
+            return Err(ToolError(format!("fio reports error {} of its job: {}", job["error"], output.complaint())));
         }
         check_options(&job["job options"], params)?;
         let side = &job[if params.op == DiskOp::Mixed { "mixed" } else { params.op.name() }];
@@ -138,11 +124,10 @@ impl Adapter for Fio {
     }
 }
 
-/// The part of the file, and the CPUs.
 fn part_of_the_file(params: &DiskParams, cpus: &[u32]) -> String {
     let jobs = jobs(params);
     let part = if params.pattern != DiskPattern::Random && jobs > 1 {
-        // Threads that go through a file in order have a part each, as ours.
+        // Each thread has its own part of a sequential file, as ours.
         let part = (params.size / params.block / u64::from(jobs)).max(1) * params.block;
         format!("--size={part} --offset_increment={part}")
     } else {
@@ -157,40 +142,36 @@ fn part_of_the_file(params: &DiskParams, cpus: &[u32]) -> String {
     format!("--allow_file_create=0 --overwrite=0 {part} --numjobs={jobs} {allowed}")
 }
 
-/// Engine, pattern, depth and buffers.
 fn how_it_works(params: &DiskParams) -> String {
     let (block, depth, order) = (params.block, params.depth, order(params));
     let engine = match params.engine {
-        // Registered files and buffers are what our ring uses too.
+        // Our ring also uses registered files and buffers.
         DiskEngine::IoUring => format!("--ioengine=io_uring --registerfiles {FIXED_BUFFERS} --iodepth={depth}"),
         DiskEngine::Libaio => format!("--ioengine=libaio --iodepth={depth}"),
         DiskEngine::Sync | DiskEngine::Null => "--ioengine=psync".to_owned(),
     };
-    // Reported as one, as ours are.
     let mixture = if params.op == DiskOp::Mixed { "--rwmixread=50 --unified_rw_reporting=1" } else { "" };
     let random = if params.pattern == DiskPattern::Random { "--norandommap --randrepeat=0" } else { "" };
-    // Random contents, made before and marked for each request, so that nothing can be compressed or merged.
+    // Random contents with a mark for each request: they can be neither compressed nor merged.
     let contents = if params.op.writes() { "--refill_buffers=0 --scramble_buffers=1" } else { "" };
     let sync = match params.sync {
         DiskSync::Dsync if params.op.writes() => "--sync=dsync",
-        // Versions that do not know the word `sync` here know the number.
+        // Older versions know only the number.
         DiskSync::Sync if params.op.writes() => "--sync=1",
         _ => "",
     };
     format!("--thread --direct=1 --bs={block} {engine} --rw={order} {mixture} {random} {contents} {sync}")
 }
 
-/// Checks that it ran as it was asked to, as far as it reports that.
 fn check_options(options: &Value, params: &DiskParams) -> Result<(), ToolError> {
     for (key, asked) in [("direct", "1".to_owned()), ("bs", params.block.to_string()), ("rw", order(params))] {
         if let Some(other) = options[key].as_str().filter(|ran| *ran != asked) {
-            return Err(ToolError::OtherSettings(format!("fio ran with {key}={other} and not {asked}")));
+            return Err(ToolError(format!("fio ran with {key}={other} and not {asked}")));
         }
     }
     Ok(())
 }
 
-/// What is done in which order, in fio's words.
 fn order(params: &DiskParams) -> String {
     let does = match params.op {
         DiskOp::Mixed => "rw",
@@ -198,18 +179,17 @@ fn order(params: &DiskParams) -> String {
     };
     match params.pattern {
         DiskPattern::Random => format!("rand{does}"),
-        // Counted from the end of the last block: from there to the beginning of the one before it are two.
+        // The offset counts from the end of the last block: one block back is two.
         DiskPattern::Backward => format!("{does}:-{}", 2 * params.block),
         DiskPattern::Sequential | DiskPattern::Strided => does.to_owned(),
     }
 }
 
-/// Its jobs: without asynchronous requests, a depth is so many threads.
+/// Without asynchronous requests each of them needs a job.
 fn jobs(params: &DiskParams) -> u32 {
     if params.engine == DiskEngine::Sync { params.threads * params.depth.max(1) } else { params.threads }
 }
 
-/// What else it reports.
 fn all_details(side: &Value, job: &Value, throughput: f64, iops: f64) -> Result<Map<String, Value>, ToolError> {
     let number = |object: &Value, key: &str| json_number(TOOL, object, key);
     let latency = &side["lat_ns"];
@@ -235,7 +215,7 @@ fn all_details(side: &Value, job: &Value, throughput: f64, iops: f64) -> Result<
     Ok(details)
 }
 
-/// User and system seconds of its jobs per request. Its shares are of `job_runtime`, which is summed over the jobs (ms).
+/// CPU seconds per request. Its shares are of `job_runtime`, which adds up the jobs (ms).
 fn cpu_seconds_per_request(side: &Value, job: &Value) -> Option<f64> {
     let share = (job["usr_cpu"].as_f64()? + job["sys_cpu"].as_f64()?) / 100.0;
     let requests = side["total_ios"].as_f64().filter(|requests| *requests > 0.0)?;
@@ -246,13 +226,10 @@ fn cpu_seconds_per_request(side: &Value, job: &Value) -> Option<f64> {
 mod tests {
     use model::io::DiskCache;
     use model::sample::MetricName;
-    use std::path::Path;
-
     use model::wire::HeldFile;
 
     use super::*;
-    use crate::tests::fixtures::disk_params;
-    use crate::tests::fixtures::{cpu, disk, failed, recorded, said, target};
+    use crate::tests::fixtures::{assert_refused, cpu, disk, disk_params, recorded, said, target};
     use crate::tool::ReferenceTool;
 
     const PATH: &str = "/proc/123/fd/9";
@@ -272,7 +249,7 @@ mod tests {
             ..HeldFile::default()
         };
         let experiment = disk(params);
-        Fio.invocation(&Target { program: Path::new("/usr/bin/fio"), cpus, file: Some(&file), ..target(&experiment) })
+        Fio.invocation(&Target { cpus, file: Some(&file), ..target(&experiment) })
     }
 
     fn params(pattern: DiskPattern, op: DiskOp, engine: DiskEngine) -> DiskParams {
@@ -285,7 +262,7 @@ mod tests {
             invocation(params(DiskPattern::Random, DiskOp::Read, DiskEngine::IoUring), &[1], PATH).unwrap();
         assert_eq!(
             invocation.argv.join(" "),
-            "/usr/bin/fio --name=assay --filename=/proc/123/fd/9 --allow_file_create=0 --overwrite=0 --size=268435456 \
+            "/opt/tool --name=assay --filename=/proc/123/fd/9 --allow_file_create=0 --overwrite=0 --size=268435456 \
              --numjobs=1 --cpus_allowed=1 --cpus_allowed_policy=split --thread --direct=1 --bs=4096 \
              --ioengine=io_uring --registerfiles --fixedbufs --iodepth=4 --rw=randread --norandommap --randrepeat=0 \
              --time_based --ramp_time=100ms --runtime=500ms --lat_percentiles=1 --clat_percentiles=0 \
@@ -293,7 +270,7 @@ mod tests {
         );
         let file = NeededFile { path: PATH.into(), bytes: 256 << 20, overwritten: false };
         assert_eq!((&invocation.files, &invocation.cpus), (&vec![file], &vec![1]));
-        // Where the limit of locked memory forbids it, without registered buffers, and else alike.
+        // Without registered buffers where the limit of locked memory forbids them.
         let otherwise = invocation.otherwise.unwrap();
         assert_eq!(otherwise.argv.join(" "), invocation.argv.join(" ").replace(" --fixedbufs", ""));
     }
@@ -335,9 +312,9 @@ mod tests {
             let params = DiskParams { sync, depth: 128, ..params(pattern, op, DiskEngine::IoUring) };
             let argv = invocation(params, &[0], PATH).unwrap().argv;
             assert!(argv.contains(&"--iodepth=128".to_owned()));
-            let told = ["--rw", "--sync", "--unified", "--norandommap", "--scramble"];
-            let is_told = |word: &&String| told.iter().any(|prefix| word.starts_with(prefix));
-            argv.iter().filter(is_told).cloned().collect::<Vec<_>>().join(" ")
+            let options = ["--rw", "--sync", "--unified", "--norandommap", "--scramble"];
+            let is_requested = |word: &&String| options.iter().any(|prefix| word.starts_with(prefix));
+            argv.iter().filter(is_requested).cloned().collect::<Vec<_>>().join(" ")
         };
         let none = DiskSync::None;
         for (pattern, op, sync, expected) in [
@@ -399,10 +376,9 @@ mod tests {
         assert!((throughput / reading.value - 4096.0).abs() < 1.0, "{reading:?}");
         let latency = &reading.details["latency"];
         let p50 = latency["p50"].as_f64().unwrap();
-        // Little's law: four requests are under way at any time.
+        // Little's law: four requests are in flight.
         let mean = latency["mean"].as_f64().unwrap();
         assert!((reading.value * mean / 4.0 - 1.0).abs() < 0.1, "{reading:?}");
-        // 29.2 % of 500 ms for 22090 requests.
         let cpu_seconds = reading.details["cpu_seconds_per_request"].as_f64().unwrap();
         assert!((cpu_seconds / (0.292 * 0.5 / 22_090.0) - 1.0).abs() < 1e-9, "{reading:?}");
         assert!(p50 > 0.0 && latency["max"].as_f64().unwrap() >= latency["p99.99"].as_f64().unwrap());
@@ -414,7 +390,7 @@ mod tests {
         let text = recorded("fio-3.33-write-1MiB-d4-t2.json");
         let reading = Fio.parse(&said(&text), &disk(params)).unwrap();
         assert_eq!(reading.metric, MetricName::Throughput);
-        // The time of both jobs: 9.66 % of 1004 ms for 711 requests.
+        // CPU time of both jobs: 9.66 % of 1004 ms for 711 requests.
         let cpu_seconds = reading.details["cpu_seconds_per_request"].as_f64().unwrap();
         assert!((cpu_seconds / (0.096_613_55 * 1.004 / 711.0) - 1.0).abs() < 1e-6, "{reading:?}");
         let iops = reading.details["iops"].as_f64().unwrap();
@@ -433,11 +409,10 @@ mod tests {
             let reading = Fio.parse(&said(&text), &disk(params.clone())).unwrap();
             assert_eq!(reading.metric, metric, "{name}");
             let detail = |key: &str| reading.details[key].as_f64().unwrap();
-            // What was in flight when its time began is in the bytes and not in the requests, or the reverse.
+            // Requests in flight at the start count in the bytes only, or in the requests only.
             assert!((detail("throughput") / detail("iops") / block as f64 - 1.0).abs() < 0.01, "{name}: {reading:?}");
             assert!((detail("iops") * detail("seconds") / requests - 1.0).abs() < 0.01, "{name}: {reading:?}");
             assert!(reading.details["latency"]["p50"].as_f64() > Some(0.0), "{name}: {reading:?}");
-            // A report on another kind of request is none on this.
             let other = if params.op == DiskOp::Mixed { DiskOp::Read } else { DiskOp::Mixed };
             let other = disk(DiskParams { op: other, pattern: DiskPattern::Random, ..params });
             assert!(Fio.parse(&said(&text), &other).is_err(), "{name}");
@@ -454,39 +429,37 @@ mod tests {
             change(&mut report);
             report.to_string()
         };
-        for (text, why) in [
-            (String::new(), "no JSON"),
-            (whole[..whole.len() / 2].to_owned(), "no JSON"),
-            ("fio: something\n".to_owned(), "no JSON"),
-            ("{}".to_owned(), "0 groups"),
-            (r#"{"jobs": 3}"#.to_owned(), "0 groups"),
-            (r#"{"jobs": [{}, {}]}"#.to_owned(), "2 groups"),
-            (changed(&|report| report["jobs"][0]["error"] = json!(5)), "error 5"),
-            (changed(&|report| report["jobs"][0]["read"]["iops"] = json!(0.0)), "no measurement"),
-            (changed(&|report| report["jobs"][0]["read"]["bw_bytes"] = json!(-4)), "no measurement"),
-            (changed(&|report| report["jobs"][0]["read"]["iops"] = json!("nan")), "no number 'iops'"),
-            // fio 2 called it `lat`, in microseconds, and had no `bw_bytes`.
-            (changed(&|report| report["jobs"][0]["read"]["lat_ns"] = Value::Null), "no number 'mean'"),
-            (whole.replace("bw_bytes", "bw_something"), "no number 'bw_bytes'"),
-        ] {
-            let reason = Fio.parse(&said(&text), &experiment).unwrap_err();
-            assert!(reason.contains(why), "{why}: {reason}");
-        }
+        assert_refused(
+            &Fio,
+            &experiment,
+            [
+                (String::new(), "not JSON"),
+                (whole[..whole.len() / 2].to_owned(), "not JSON"),
+                ("fio: something\n".to_owned(), "not JSON"),
+                ("{}".to_owned(), "0 groups"),
+                (r#"{"jobs": 3}"#.to_owned(), "0 groups"),
+                (r#"{"jobs": [{}, {}]}"#.to_owned(), "2 groups"),
+                (changed(&|report| report["jobs"][0]["error"] = json!(5)), "error 5"),
+                (changed(&|report| report["jobs"][0]["read"]["iops"] = json!(0.0)), "an impossible"),
+                (changed(&|report| report["jobs"][0]["read"]["bw_bytes"] = json!(-4)), "an impossible"),
+                (changed(&|report| report["jobs"][0]["read"]["iops"] = json!("nan")), "no number 'iops'"),
+                // fio 2 called it `lat`, in microseconds, and had no `bw_bytes`.
+                (changed(&|report| report["jobs"][0]["read"]["lat_ns"] = Value::Null), "no number 'mean'"),
+                (whole.replace("bw_bytes", "bw_something"), "no number 'bw_bytes'"),
+            ],
+        );
         let refused = Output { status: Some(1), ..said(&recorded("fio-3.33-no-file.json")) };
         assert!(Fio.parse(&refused, &experiment).unwrap_err().contains("status 1"));
-        let unknown = failed(1, "fio: engine nosuch not loadable\nfio: failed to load engine");
-        assert!(Fio.parse(&unknown, &experiment).unwrap_err().contains("failed to load engine"));
-        // What was read is not what would have been written.
         let writes = disk(params(DiskPattern::Random, DiskOp::Write, DiskEngine::IoUring));
         assert!(Fio.parse(&said(&whole), &writes).unwrap_err().contains("ran with rw=randread and not randwrite"));
-        let as_told = whole.replace(r#""rw" : "randread""#, r#""rw" : "randwrite""#);
-        assert!(Fio.parse(&said(&as_told), &writes).unwrap_err().contains("no measurement"));
-        for (told, other, why) in [
+        let as_requested = whole.replace(r#""rw" : "randread""#, r#""rw" : "randwrite""#);
+        assert!(Fio.parse(&said(&as_requested), &writes).unwrap_err().contains("an impossible"));
+        for (requested, other, why) in [
             (r#""direct" : "1""#, r#""direct" : "0""#, "ran with direct=0 and not 1"),
             (r#""bs" : "4096""#, r#""bs" : "8192""#, "ran with bs=8192 and not 4096"),
         ] {
-            assert!(whole.contains(told));
-            let reason = Fio.parse(&said(&whole.replace(told, other)), &experiment).unwrap_err();
+            assert!(whole.contains(requested));
+            let reason = Fio.parse(&said(&whole.replace(requested, other)), &experiment).unwrap_err();
             assert!(reason.contains(why), "{reason}");
         }
     }

@@ -1,23 +1,17 @@
-//! ioping beside random direct reads of one request at a time: the same file, blocks and engine, on the same CPU.
+//! ioping compared with random direct reads, one request at a time, on the same file, block, engine and CPU.
 //!
-//! Its value is its requests over the whole time (`load`), as ours is; its other one (`stat`) counts only the time inside
-//! its requests. Its offsets are drawn anew for each request, so that a block can be read twice; it has no percentiles. It
-//! is given an existing file and never told to write: ioping makes and removes files of its own only where it is given a
-//! directory.
+//! Its value is `load`, requests over the whole time, as ours; `stat` counts only time inside requests. It may read a block
+//! twice, and it has no percentiles. It gets an existing file and never writes: it creates files only in a directory.
 
 use model::experiment::{DiskParams, Experiment};
 use model::io::{DiskEngine, DiskLayout, DiskOp, DiskPattern};
 use serde_json::{Value, json};
 
-use super::requests::{one_at_a_time, reading};
-use crate::difference::rules::{Reason, Rule, Side};
-use crate::error::ToolError;
+use super::{one_at_a_time, reading};
 use crate::examples;
 use crate::invocation::{Invocation, NeededFile, Target};
-use crate::output::{Output, Reading, details, positive};
-use crate::parsing::{json_number, json_report};
-use crate::tool::{Adapter, ToolDescription};
-use crate::version::source::VersionSource;
+use crate::output::{Output, Reading, ToolError, details, json_number, json_report, positive};
+use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Ioping;
 
@@ -26,9 +20,9 @@ static DESCRIPTION: ToolDescription = ToolDescription {
     id: TOOL,
     program: "ioping",
     launcher: None,
-    // Its JSON came with 1.2.
+    // JSON since 1.2.
     version: VersionSource::Asked { argument: "-v", prefix: "ioping ", oldest: (1, 2) },
-    compared_with: "random direct reads of a disk, one at a time, by system calls that wait or by libaio",
+    compared_with: "random direct reads of a disk, one at a time, by blocking system calls or libaio",
     equal: "the block, the engine, the file and the CPU",
     rules: &[&OUTSIDE, &REPEATS],
     how_to_get: "Debian package ioping; https://github.com/koct9i/ioping",
@@ -37,7 +31,7 @@ static DESCRIPTION: ToolDescription = ToolDescription {
 static OUTSIDE: Rule = Rule::new("outside-requests", None, Side::Slower);
 static REPEATS: Rule = Rule::new("repeated-offsets", None, Side::Either);
 
-/// Seconds that a run takes beside its measured time: its first request is not counted.
+/// Seconds of a run outside its measured time: the first request is not counted.
 const START_SECONDS: f64 = 0.1;
 
 impl Adapter for Ioping {
@@ -47,7 +41,7 @@ impl Adapter for Ioping {
     fn work(experiment: &Experiment) -> Result<&DiskParams, ToolError> {
         let params = one_at_a_time(TOOL, experiment)?;
         let reason = if params.op != DiskOp::Read {
-            "it is used for reads only".to_owned()
+            "only its reads are compared".to_owned()
         } else if params.pattern != DiskPattern::Random {
             "only random requests are compared".to_owned()
         } else if params.threads != 1 {
@@ -59,7 +53,7 @@ impl Adapter for Ioping {
         } else {
             return Ok(params);
         };
-        Err(ToolError::not_beside(TOOL, &reason))
+        Err(ToolError::not_comparable(TOOL, &reason))
     }
 
     fn command(params: &DiskParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
@@ -80,14 +74,13 @@ impl Adapter for Ioping {
         let report = json_report(TOOL, &output.stdout, output)?;
         let Some([report]) = report.as_array().map(Vec::as_slice) else {
             let times = report.as_array().map_or(0, Vec::len);
-            return Err(ToolError::Unreadable(format!("ioping reports {times} times and not once")));
+            return Err(ToolError(format!("ioping reports {times} times and not once")));
         };
         let inside = |key: &str| json_number(TOOL, &report["stat"], key);
         let (requests, bytes) = (inside("count")?, inside("size")?);
         if (bytes - requests * params.block as f64).abs() > 0.5 {
             let block = params.block;
-            let reason = format!("ioping read {bytes} B in {requests} requests, and not {block} B in each");
-            return Err(ToolError::OtherSettings(reason));
+            return Err(ToolError(format!("ioping read {bytes} B in {requests} requests, and not {block} B in each")));
         }
         let iops = positive(TOOL, "load.iops", json_number(TOOL, &report["load"], "iops")?)?;
         let seconds = |key: &str| inside(key).map(|nanoseconds| json!(nanoseconds * 1e-9));
@@ -117,15 +110,12 @@ impl Adapter for Ioping {
 
 #[cfg(test)]
 mod tests {
-    use model::sample::MetricName;
-    use std::path::Path;
-
     use model::io::DiskCache;
+    use model::sample::MetricName;
     use model::wire::HeldFile;
 
     use super::*;
-    use crate::tests::fixtures::disk_params;
-    use crate::tests::fixtures::{disk, failed, recorded, said, target};
+    use crate::tests::fixtures::{assert_refused, disk, disk_params, recorded, said, target};
     use crate::tool::ReferenceTool;
 
     const RECORDED: &str = "ioping-1.3-randread-4KiB.json";
@@ -138,10 +128,9 @@ mod tests {
     fn one_request_at_a_time_of_our_file_and_never_a_write() {
         let experiment = disk(DiskParams { size: 1 << 20, ..one_at_a_time() });
         let file = HeldFile { path: "/proc/7/fd/3".to_owned(), bytes: 1 << 20, ..HeldFile::default() };
-        let target =
-            Target { program: Path::new("/usr/bin/ioping"), cpus: &[1], file: Some(&file), ..target(&experiment) };
+        let target = Target { cpus: &[1], file: Some(&file), ..target(&experiment) };
         let invocation = Ioping.invocation(&target).unwrap();
-        let expected = "/usr/bin/ioping -D -J -q -i0 -w500ms -s4096 -S1048576 /proc/7/fd/3";
+        let expected = "/opt/tool -D -J -q -i0 -w500ms -s4096 -S1048576 /proc/7/fd/3";
         assert_eq!((invocation.argv.join(" ").as_str(), invocation.cpus), (expected, vec![1]));
         assert!(!invocation.files[0].overwritten);
         let libaio = disk(DiskParams { size: 1 << 20, engine: DiskEngine::Libaio, ..disk_params(1) });
@@ -154,11 +143,11 @@ mod tests {
     fn what_it_cannot_do_alike_is_refused() {
         let why = |params: DiskParams| Ioping.supports(&disk(params)).unwrap_err();
         let alike = one_at_a_time();
-        assert!(why(DiskParams { op: DiskOp::Write, ..alike.clone() }).contains("reads only"));
+        assert!(why(DiskParams { op: DiskOp::Write, ..alike.clone() }).contains("only its reads"));
         assert!(why(DiskParams { pattern: DiskPattern::Sequential, ..alike.clone() }).contains("random"));
-        assert!(why(DiskParams { threads: 2, ..alike.clone() }).contains("one request"));
-        assert!(why(DiskParams { depth: 2, ..alike.clone() }).contains("one request"));
-        assert!(why(DiskParams { load_percent: Some(50), ..alike.clone() }).contains("due"));
+        assert!(why(DiskParams { threads: 2, ..alike.clone() }).contains("queue depth is 1"));
+        assert!(why(DiskParams { depth: 2, ..alike.clone() }).contains("queue depth is 1"));
+        assert!(why(DiskParams { load_percent: Some(50), ..alike.clone() }).contains("open loop"));
         assert!(why(DiskParams { direct: false, cache: DiskCache::Warm, ..alike.clone() }).contains("direct"));
         assert!(why(DiskParams { layout: DiskLayout::PerThread, ..alike.clone() }).contains("file of its own"));
         assert!(why(DiskParams { engine: DiskEngine::IoUring, ..alike.clone() }).contains("io_uring"));
@@ -174,24 +163,22 @@ mod tests {
         let latency = |key: &str| reading.details["latency"][key].as_f64().unwrap();
         assert!(latency("min") < latency("mean") && latency("mean") < latency("max"));
         assert!((latency("mean") - report[0]["stat"]["avg"].as_f64().unwrap() * 1e-9).abs() < 1e-15);
-        // What it spends outside its requests is what sets its two figures apart.
         assert!(reading.value < reading.details["iops_inside_requests"].as_f64().unwrap());
     }
 
     #[test]
     fn what_it_did_not_measure_is_no_reading() {
         let whole = recorded(RECORDED);
-        for (text, why) in [
-            (String::new(), "no JSON"),
-            ("[]".to_owned(), "0 times"),
-            (whole.replace("\"load\"", "\"toll\""), "no number 'iops'"),
-            (whole.replace("\"size\": ", "\"size\": 1"), "and not 4096 B in each"),
-            (whole[..whole.len() / 2].to_owned(), "no JSON"),
-        ] {
-            let reason = Ioping.parse(&said(&text), &disk(one_at_a_time())).unwrap_err();
-            assert!(reason.contains(why), "{why}: {reason}");
-        }
-        let refused = Ioping.parse(&failed(2, "ioping: stat failed"), &disk(one_at_a_time()));
-        assert!(refused.unwrap_err().contains("stat failed"));
+        assert_refused(
+            &Ioping,
+            &disk(one_at_a_time()),
+            [
+                (String::new(), "not JSON"),
+                ("[]".to_owned(), "0 times"),
+                (whole.replace("\"load\"", "\"toll\""), "no number 'iops'"),
+                (whole.replace("\"size\": ", "\"size\": 1"), "and not 4096 B in each"),
+                (whole[..whole.len() / 2].to_owned(), "not JSON"),
+            ],
+        );
     }
 }

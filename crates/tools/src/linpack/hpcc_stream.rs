@@ -1,14 +1,11 @@
-//! The STREAM in the HPC Challenge beside our copy, scale, add and triad.
+//! The STREAM in HPC Challenge compared with our copy, scale, add and triad.
 //!
-//! The challenge takes the size of its arrays from the order of its HPL: three of them in each process fill what one
-//! matrix fills in all. So it is given the order whose matrix is as large as our working set, and what it then printed as
-//! the size of its arrays must agree. It runs the loops in every process at once (`StarSTREAM`) and in one alone
-//! (`SingleSTREAM`): one thread of ours is compared with the one alone, of a run with one process, and more of them with the
-//! rate of all processes at once, of a run with as many.
+//! It sizes its arrays by the order of its HPL: three arrays in each process fill what one matrix fills in all. So it gets the
+//! order whose matrix is as large as our working set. `SingleSTREAM`, one process alone, is compared with one thread of
+//! ours; `StarSTREAM`, all processes at once, with several.
 //!
-//! A loop is timed between two barriers of all processes. Of nine passes the best counts, of each pass the time of the
-//! process that saw it shortest; the rate of all is that of a process times their number. A GB is 10^9 B, counted as we
-//! count.
+//! A pass is timed between two barriers; the best of nine counts, by the process with the shortest time. The total is that
+//! rate times the processes. A GB is 10^9 B.
 
 use model::experiment::{Experiment, MemoryParams};
 use model::isa::Element;
@@ -16,36 +13,34 @@ use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
 use model::unit::format_size;
 use serde_json::json;
 
-use crate::error::ToolError;
-use crate::memory::passes::{STREAM_ARRAYS, STREAM_ELEMENT_BYTES, no_loop, not_validated, sequential, stream_loop};
-use crate::output::{Output, Reading, details};
-use crate::parsing::Text;
+use crate::memory::{STREAM_ARRAYS, STREAM_ELEMENT_BYTES, no_loop, not_validated, sequential, stream_loop};
+use crate::output::{Output, Reading, Text, ToolError, details};
 
-/// Working sets beside which it is run: below, its clock of a microsecond is coarse beside a pass over them; beyond, its
-/// other benchmarks, over as much memory, take longer than is worth it.
+/// Working sets compared: below, its clock of 1 us is too coarse; beyond, its other benchmarks take too long.
 const WORKING_SETS: std::ops::RangeInclusive<u64> = (4 << 20)..=(32 << 20);
-/// How far its arrays may be from our working set: the order of a matrix is a whole number.
+/// How far its arrays may differ from our working set, because the order is a whole number.
 const OTHER_SIZE: f64 = 0.01;
-/// The width of its HPL's panels: that is not what is measured.
+/// Panel width of its HPL, which is not compared here.
 const PANEL: u32 = 64;
 
-/// The parameters of a benchmark that it measures, and the name of its loop.
+/// The parameters and the name of STREAM's loop.
 pub(super) fn parameters<'a>(
     tool: &str,
     experiment: &'a Experiment,
 ) -> Result<(&'a MemoryParams, &'static str), ToolError> {
-    let measures = |why: ToolError| ToolError::Unsuitable(format!("{why}; {tool} measures copy, scale, add and triad"));
+    let measures = |why: ToolError| ToolError(format!("{why}; {tool} measures copy, scale, add and triad"));
     let params = sequential(tool, experiment).map_err(measures)?;
     let name = stream_loop(params.op).ok_or_else(|| measures(no_loop(tool, params.op)))?;
     if !WORKING_SETS.contains(&params.working_set) {
         let [least, most] = [WORKING_SETS.start(), WORKING_SETS.end()].map(|bytes| format_size(*bytes));
-        let reason = format!("{tool} measures memory from {least} to {most}: its other benchmarks use as much");
-        return Err(ToolError::Unsuitable(reason));
+        return Err(ToolError(format!(
+            "{tool} measures memory from {least} to {most}, because its other benchmarks use the same size"
+        )));
     }
     Ok((params, name))
 }
 
-/// The system of linear equations that makes its arrays as large as ours.
+/// The system whose matrix makes its arrays as large as ours.
 pub(super) fn system(params: &MemoryParams) -> LinpackParams {
     let elements = params.working_set / 8;
     let floor = elements.isqrt();
@@ -63,7 +58,6 @@ pub(super) fn system(params: &MemoryParams) -> LinpackParams {
     }
 }
 
-/// What its output means for a loop.
 pub(super) fn read(
     tool: &'static str,
     output: &Output,
@@ -77,13 +71,12 @@ pub(super) fn read(
     let elements = star.number("Array size =")?;
     let processes = Text::new(tool, &output.stdout).number("CommWorldProcs=")?;
     if (processes - f64::from(params.threads)).abs() > 0.0 {
-        let reason = format!("{tool} ran {processes} processes and not {}", params.threads);
-        return Err(ToolError::OtherSettings(reason));
+        return Err(ToolError(format!("{tool} ran {processes} processes and not {}", params.threads)));
     }
     let working_set = elements * element_bytes * STREAM_ARRAYS * processes;
     let another_size = (working_set / params.working_set as f64 - 1.0).abs() > OTHER_SIZE;
     if (element_bytes - STREAM_ELEMENT_BYTES).abs() > 0.0 || another_size {
-        return Err(ToolError::OtherSettings(format!(
+        return Err(ToolError(format!(
             "{tool} went over {elements} elements of {element_bytes} B in each array, {working_set} B in all, and not \
              over {} B",
             params.working_set
@@ -109,11 +102,10 @@ pub(super) fn read(
     Reading::throughput(tool, rate, details)
 }
 
-/// What is between the beginning and the end of a part of its results.
 fn section<'a>(tool: &'static str, text: &'a str, name: &str) -> Result<Text<'a>, ToolError> {
     let begun = text.split_once(&format!("Begin of {name} section.")).map(|(_, rest)| rest);
     let whole = begun.and_then(|rest| rest.split_once(&format!("End of {name} section.")));
     whole
         .map(|(section, _)| Text::new(tool, section))
-        .ok_or_else(|| ToolError::Unreadable(format!("{tool} printed no whole section {name}")))
+        .ok_or_else(|| ToolError(format!("{tool} printed no complete section {name}")))
 }

@@ -1,26 +1,20 @@
-//! likwid-bench beside our arithmetic kernels and memory streams: loops in assembly of the same vector width, on the
-//! same CPUs, over a working set of the same size.
+//! likwid-bench compared with our arithmetic kernels and memory streams: assembly loops of the same vector width, on the same
+//! CPUs, over a working set of the same size.
 //!
-//! It counts a fused multiply-add as two flop, and of a copy the bytes read and the bytes written; write-allocate
-//! traffic it does not count. All of that is how we count, so its bytes are taken as they are. Sizes are of all arrays
-//! and all threads together; a thread's part is rounded down to whole steps of its loop.
+//! It counts as we do: two flop per fused multiply-add, bytes read and written, no write-allocate traffic. Sizes are of all
+//! arrays and threads together; a thread's part is rounded down to whole loop steps.
 //!
-//! `-s` takes whole seconds and finds its own number of iterations, from one; given our own rate, `-i` makes blocks of
-//! any length. About a second more goes into its calibration of the clock.
+//! `-s` takes whole seconds; with our rate known, `-i` sets the iterations. Its clock calibration takes another second.
 
 use model::experiment::{CpuParams, Experiment, MemoryParams};
 use model::isa::{CpuOp, Element, Isa, MemoryOp, Pages};
 use serde_json::json;
 
-use super::passes::{no_loop, sequential};
-use crate::difference::rules::{Reason, Rule, Side};
-use crate::error::ToolError;
+use super::{no_loop, sequential};
 use crate::examples;
 use crate::invocation::{Invocation, Target};
-use crate::output::{Output, Reading, details, positive};
-use crate::parsing::Text;
-use crate::tool::{Adapter, ToolDescription};
-use crate::version::source::VersionSource;
+use crate::output::{Output, Reading, Text, ToolError, details, positive};
+use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct LikwidBench;
 
@@ -36,7 +30,7 @@ static DESCRIPTION: ToolDescription = ToolDescription {
     how_to_get: "Debian package likwid; https://github.com/RRZE-HPC/likwid",
     example: || examples::memory(MemoryOp::Read, Isa::Sse2, 64 << 20, 1),
 };
-static LOADS: Rule = Rule::new("operand-load", Some("beside arithmetic"), Side::Slower);
+static LOADS: Rule = Rule::new("operand-load", Some("compared with arithmetic"), Side::Slower);
 static BASE_PAGES: Rule = Rule::new("base-pages", Some("ours is in pages of 2 MiB"), Side::Slower);
 static SMALLER: Rule = Rule::new(
     "working-set",
@@ -44,36 +38,33 @@ static SMALLER: Rule = Rule::new(
     Side::Either,
 );
 
-/// Seconds until it begins to measure: it waits two halves of one for the clock, and looks at the machine.
+/// Seconds until it measures: two half seconds of clock calibration, and discovery.
 const START_SECONDS: f64 = 1.1;
-/// Bytes that a thread fills per second at least, pages included, for the expected time.
+/// Minimum fill rate of a thread, page faults included, for the estimate.
 const FILL_BYTES_PER_SECOND: f64 = 0.5e9;
-/// Bytes that each thread of an arithmetic loop goes over: half of the smallest L1 caches that there are (32 KiB).
+/// Bytes per thread of an arithmetic loop: half of the smallest L1 cache (32 KiB).
 const ARITHMETIC_BYTES: u64 = 16 << 10;
 
-/// What it is to do.
 #[derive(Debug)]
 pub(crate) struct Work<'a> {
-    /// Its name for the loop.
     name: &'static str,
-    /// What one pass over a byte of the working set counts for, flop or bytes, as `likwid-bench -l` says.
+    /// Flop or bytes counted per byte of the working set and pass, from `likwid-bench -l`.
     amount_per_byte: f64,
-    /// Bytes that all threads go over together.
+    /// Working set of all threads.
     bytes: u64,
     threads: u32,
     side: OurSide<'a>,
 }
 
-/// What it is compared with.
 #[derive(Clone, Copy, Debug)]
 enum OurSide<'a> {
     Arithmetic(&'a CpuParams),
     Stream(&'a MemoryParams),
 }
 
-/// The loop of the same arithmetic (width, type, and whether it is fused), and its flop for each byte.
+/// The loop with the same arithmetic, and its flop per byte.
 fn arithmetic(params: &CpuParams, method: &str) -> Result<(&'static str, f64), ToolError> {
-    let unsuitable = |reason: String| Err(ToolError::Unsuitable(reason));
+    let unsuitable = |reason: String| Err(ToolError(reason));
     if params.op != CpuOp::Fma {
         return unsuitable(format!("likwid-bench has no loop for {} of {}", params.op, params.element));
     }
@@ -88,7 +79,9 @@ fn arithmetic(params: &CpuParams, method: &str) -> Result<(&'static str, f64), T
         (Element::Fp32, Isa::Sse2, false) => "peakflops_sp_sse",
         (Element::Fp32, Isa::Scalar, false) => "peakflops_sp",
         (_, Isa::Scalar, true) => {
-            return unsuitable("likwid-bench's scalar loop multiplies and adds apart, ours is fused".to_owned());
+            return unsuitable(
+                "likwid-bench's scalar loop multiplies and adds separately, ours uses fused operations".to_owned(),
+            );
         }
         (element, isa, _) => return unsuitable(format!("likwid-bench has no multiply-add of {element} with {isa}")),
     };
@@ -96,8 +89,7 @@ fn arithmetic(params: &CpuParams, method: &str) -> Result<(&'static str, f64), T
     Ok((name, flop_per_element / if params.element == Element::Fp64 { 8.0 } else { 4.0 }))
 }
 
-/// The loop of the same stream. Where it has two that differ in their arithmetic alone, the fused one: it takes more
-/// elements at a time.
+/// The loop of the same stream; of two that differ in arithmetic alone the fused one, which takes more elements at a time.
 fn stream_loop(params: &MemoryParams) -> Result<&'static str, ToolError> {
     let names = match params.op {
         MemoryOp::Read => ["load_sse", "load_avx", "load_avx512"],
@@ -105,12 +97,12 @@ fn stream_loop(params: &MemoryParams) -> Result<&'static str, ToolError> {
         MemoryOp::WriteNt => ["store_mem_sse", "store_mem_avx", "store_mem_avx512"],
         MemoryOp::Copy => ["copy_sse", "copy_avx", "copy_avx512"],
         MemoryOp::CopyNt => ["copy_mem_sse", "copy_mem_avx", "copy_mem_avx512"],
-        // What it calls a triad has four arrays; its stream is STREAM's triad.
+        // Its triad has four arrays; its `stream` is STREAM's triad.
         MemoryOp::Triad => ["stream_sse", "stream_avx_fma", "stream_avx512_fma"],
         MemoryOp::TriadNt => ["stream_mem_sse", "stream_mem_avx_fma", "stream_mem_avx512"],
         MemoryOp::Update => {
             let reason = "likwid-bench's update stores what it has loaded, ours changes it";
-            return Err(ToolError::Unsuitable(reason.to_owned()));
+            return Err(ToolError(reason.to_owned()));
         }
         op => return Err(no_loop(TOOL, op)),
     };
@@ -118,7 +110,7 @@ fn stream_loop(params: &MemoryParams) -> Result<&'static str, ToolError> {
         Isa::Sse2 => Ok(names[0]),
         Isa::Avx2 => Ok(names[1]),
         Isa::Avx512 => Ok(names[2]),
-        isa => Err(ToolError::Unsuitable(format!("likwid-bench has no {} with {isa}", params.op))),
+        isa => Err(ToolError(format!("likwid-bench has no {} with {isa}", params.op))),
     }
 }
 
@@ -134,17 +126,16 @@ impl Adapter for LikwidBench {
             return Ok(Work { name, amount_per_byte, bytes, threads, side: OurSide::Arithmetic(params) });
         }
         if experiment.memory().is_none() {
-            return Err(ToolError::Unsuitable("likwid-bench measures arithmetic and memory".to_owned()));
+            return Err(ToolError("likwid-bench measures arithmetic and memory".to_owned()));
         }
         let params = sequential(TOOL, experiment)?;
         let (name, bytes) = (stream_loop(params)?, params.working_set);
-        // Every byte of every array once, loaded or stored.
         Ok(Work { name, amount_per_byte: 1.0, bytes, threads, side: OurSide::Stream(params) })
     }
 
     fn command(work: Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
         let Work { name, amount_per_byte, bytes, threads, .. } = work;
-        // Each thread makes all iterations, over its own part.
+        // Every thread makes all iterations over its own part.
         let passes = target.our_rate.map(|rate| rate * target.seconds / (amount_per_byte * bytes as f64));
         let length = match passes.filter(|passes| passes.is_finite() && *passes >= 0.0) {
             Some(passes) => format!("-i {:.0}", passes.round().max(1.0)),
@@ -152,7 +143,7 @@ impl Adapter for LikwidBench {
         };
         let fill_seconds = bytes as f64 / FILL_BYTES_PER_SECOND;
         let expected_seconds = START_SECONDS + fill_seconds + target.seconds.max(0.1);
-        // Its thread domains shrink to the CPUs it may use: `N` is then exactly these.
+        // Its thread domains shrink to the CPUs it may use, so `N` is exactly these.
         let words = format!("-t {name} -W N:{bytes}B:{threads} {length}");
         Ok(Invocation::new(target, &words, [expected_seconds, 20.0 + 10.0 * expected_seconds]))
     }
@@ -162,12 +153,11 @@ impl Adapter for LikwidBench {
         let text = Text::new(TOOL, &output.stdout);
         let ran = text.after("Test:")?;
         if ran != work.name {
-            return Err(ToolError::OtherSettings(format!("{TOOL} ran '{ran}' and not '{}'", work.name)));
+            return Err(ToolError(format!("{TOOL} ran '{ran}' and not '{}'", work.name)));
         }
         let cpus = hardware_threads(output);
         if cpus.len() != work.threads as usize {
-            let reason = format!("{TOOL} ran {} threads and not {}", cpus.len(), work.threads);
-            return Err(ToolError::OtherSettings(reason));
+            return Err(ToolError(format!("{TOOL} ran {} threads and not {}", cpus.len(), work.threads)));
         }
         let (rate, total) = match work.side {
             OurSide::Arithmetic(_) => ("MFlops/s:", "Number of Flops:"),
@@ -190,7 +180,7 @@ impl Adapter for LikwidBench {
     fn differences(work: Work<'_>, _version: &str, reading: &Reading) -> Vec<Reason> {
         match work.side {
             OurSide::Arithmetic(params) => {
-                // Fifteen fused ones, or eight of each kind, per element loaded (`likwid-bench -l`).
+                // 15 fused or 2 x 8 separate instructions per element loaded (`likwid-bench -l`).
                 let per_load = if params.isa == Isa::Avx512 || params.isa == Isa::Avx2 { 15 } else { 16 };
                 vec![LOADS.says(format!(
                     "likwid-bench's loop also loads an operand from the L1 cache for every {per_load} arithmetic \
@@ -212,7 +202,6 @@ impl Adapter for LikwidBench {
     }
 }
 
-/// The CPU of each thread, as it says.
 fn hardware_threads(output: &Output) -> Vec<u32> {
     let cpu = |line: &str| {
         let rest = line.strip_prefix("Group: ")?.split_once("running on hwthread ")?.1;
@@ -224,10 +213,9 @@ fn hardware_threads(output: &Output) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use model::sample::MetricName;
-    use std::path::Path;
 
     use super::*;
-    use crate::tests::fixtures::{chase, cpu, failed, memory, recorded, said, target};
+    use crate::tests::fixtures::{assert_refused, chase, cpu, memory, recorded, said, target};
     use crate::tool::ReferenceTool;
 
     fn parse(text: &str, experiment: &Experiment) -> Result<Reading, ToolError> {
@@ -273,21 +261,16 @@ mod tests {
             let reason = name(op, isa).unwrap_err();
             assert!(reason.contains(why), "{reason}");
         }
-        assert!(LikwidBench::work(&chase(1 << 30)).unwrap_err().contains("no chase pattern"));
+        assert!(LikwidBench::work(&chase(1 << 30)).unwrap_err().contains("our chase pattern"));
     }
 
     #[test]
     fn iterations_follow_from_our_rate() {
         let experiment = memory(MemoryOp::CopyNt, Isa::Avx2, 1 << 30, 2);
-        let target = Target {
-            program: Path::new("/usr/bin/likwid-bench"),
-            cpus: &[3, 1],
-            our_rate: Some(30e9),
-            ..target(&experiment)
-        };
+        let target = Target { cpus: &[3, 1], our_rate: Some(30e9), ..target(&experiment) };
         let invocation = LikwidBench.invocation(&target).unwrap();
-        // 30 GB/s for 0.5 s are 15 GB, and a pass over 1 GiB counts as so many bytes: 13.97.
-        assert_eq!(invocation.argv.join(" "), "/usr/bin/likwid-bench -t copy_mem_avx -W N:1073741824B:2 -i 14");
+        // 30 GB/s for 0.5 s are 13.97 passes over 1 GiB.
+        assert_eq!(invocation.argv.join(" "), "/opt/tool -t copy_mem_avx -W N:1073741824B:2 -i 14");
         assert_eq!(invocation.cpus, [1, 3]);
         assert_eq!(invocation.env.keys().collect::<Vec<_>>(), ["HOME", "LC_ALL", "TMPDIR"]);
         let unknown = LikwidBench.invocation(&Target { our_rate: None, ..target }).unwrap();
@@ -329,20 +312,19 @@ mod tests {
     fn what_it_did_not_measure_is_no_reading() {
         let whole = recorded("likwid-bench-5.2.2-peakflops_avx512_fma-t1.txt");
         let experiment = cpu(Isa::Avx512, 1);
-        for (text, why) in [
-            (String::new(), "no 'Test:'"),
-            ("\u{fffd}garbage\n".repeat(9), "no 'Test:'"),
-            (whole.split("MFlops").next().unwrap().to_owned(), "no 'MFlops/s:'"),
-            (whole.replace("MFlops/s:\t\t", "MFlops/s:\t\tnan "), "no number"),
-            (whole.replace("MFlops/s:\t\t", "MFlops/s:\t\t9"), "contradicts"),
-            (whole.replace("peakflops_avx512_fma", "peakflops"), "and not"),
-            (whole.replace("running on hwthread", "somewhere"), "0 threads"),
-        ] {
-            let reason = parse(&text, &experiment).unwrap_err();
-            assert!(reason.contains(why), "{why}: {reason}");
-        }
+        assert_refused(
+            &LikwidBench,
+            &experiment,
+            [
+                (String::new(), "no 'Test:'"),
+                ("\u{fffd}garbage\n".repeat(9), "no 'Test:'"),
+                (whole.split("MFlops").next().unwrap().to_owned(), "no 'MFlops/s:'"),
+                (whole.replace("MFlops/s:\t\t", "MFlops/s:\t\tnan "), "no number"),
+                (whole.replace("MFlops/s:\t\t", "MFlops/s:\t\t9"), "contradicts"),
+                (whole.replace("peakflops_avx512_fma", "peakflops"), "and not"),
+                (whole.replace("running on hwthread", "somewhere"), "0 threads"),
+            ],
+        );
         assert!(parse(&whole, &cpu(Isa::Avx512, 2)).unwrap_err().contains("1 threads and not 2"));
-        let refused = LikwidBench.parse(&failed(1, "Error: Unknown test case nosuch"), &experiment);
-        assert!(refused.unwrap_err().contains("Unknown test case"));
     }
 }

@@ -1,8 +1,67 @@
-//! Tools that measure memory, and arithmetic beside it.
+//! Tools that measure memory, and what their adapters share.
 
 pub(crate) mod likwid_bench;
 pub(crate) mod multichase;
-pub(crate) mod passes;
 pub(crate) mod pmbw;
 pub(crate) mod stream;
 pub(crate) mod sysbench;
+
+use crate::output::{Reading, ToolError};
+use crate::tool::{Reason, Rule};
+use model::experiment::{Experiment, MemoryParams};
+use model::isa::{MemoryOp, MemoryPattern};
+
+/// STREAM's arrays; copy and scale use two at a time.
+pub(crate) const STREAM_ARRAYS: f64 = 3.0;
+pub(crate) const STREAM_ELEMENT_BYTES: f64 = 8.0;
+
+/// The parameters of a sequential benchmark with local memory.
+pub(crate) fn sequential<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a MemoryParams, ToolError> {
+    let params = any_pattern(tool, experiment)?;
+    if params.pattern != MemoryPattern::Sequential {
+        return Err(ToolError(format!("{tool} does not have our {} pattern", params.pattern)));
+    }
+    if let Some(block) = params.block {
+        return Err(ToolError(format!("{tool} accesses its arrays sequentially, not in blocks of {block} B")));
+    }
+    Ok(params)
+}
+
+/// The parameters of a memory benchmark without chosen nodes.
+pub(crate) fn any_pattern<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a MemoryParams, ToolError> {
+    let params = experiment.memory().ok_or_else(|| ToolError(format!("{tool} measures memory")))?;
+    match &params.nodes {
+        None => Ok(params),
+        Some(nodes) => Err(ToolError(format!("{tool} cannot choose the node of its memory, ours does ({nodes})"))),
+    }
+}
+
+pub(crate) fn no_loop(tool: &str, op: MemoryOp) -> ToolError {
+    ToolError(format!("{tool} has no loop for {op}"))
+}
+
+pub(crate) const fn stream_loop(op: MemoryOp) -> Option<&'static str> {
+    match op {
+        MemoryOp::Copy => Some("Copy"),
+        MemoryOp::Scale => Some("Scale"),
+        MemoryOp::Add => Some("Add"),
+        MemoryOp::Triad => Some("Triad"),
+        _ => None,
+    }
+}
+
+pub(crate) fn not_validated(tool: &str) -> ToolError {
+    ToolError(format!("{tool} does not report that its results are correct"))
+}
+
+/// The differences of STREAM's loops, alone or in another program: the rules on stores, pages and passes.
+pub(crate) fn stream_differences(tool: &str, rules: [&'static Rule; 3], reading: &Reading) -> Vec<Reason> {
+    let [stores, pages, best] = rules;
+    let mut reasons = vec![
+        stores.says(format!("{tool}'s compiler chose whether its stores bypass the cache, ours do not bypass it")),
+        pages.says(format!("{tool}'s arrays use the system's default pages")),
+    ];
+    let passes = reading.detail("passes").filter(|passes| *passes > 1.0);
+    reasons.extend(passes.map(|passes| best.says(format!("{tool} reports the best of {passes} passes"))));
+    reasons
+}

@@ -1,25 +1,19 @@
-//! multichase beside our chase with one chain: dependent loads through every line of a buffer of the same size, in
-//! pages of the same size.
+//! multichase compared with our chase of one chain: dependent loads through every line of a buffer of the same size, in pages
+//! of the same size.
 //!
-//! Left alone it visits one line in four, and stays within 256 KiB at a time: `-s 64` gives each line its node, `-T`
-//! the bytes among which it stays, the whole buffer or our own group. It prints the settings that it uses, which are
-//! checked against ours. It takes samples of half a second and drops the first.
-//!
-//! Asked for huge pages, it switches the system's setting on where it is off. It is run only where it is on.
+//! By default it accesses one line in four, within 256 KiB at a time: `-s 64` makes every line a node, `-T` sets the range to
+//! the buffer or our group. It takes samples of half a second and drops the first. It would enable huge pages system-wide,
+//! so it runs only where they are enabled.
 
 use model::experiment::{Experiment, MemoryParams};
 use model::isa::{MemoryPattern, Pages};
 use serde_json::json;
 
-use super::passes::any_pattern;
-use crate::difference::rules::{Reason, Rule, Side};
-use crate::error::ToolError;
+use super::any_pattern;
 use crate::examples;
 use crate::invocation::{Invocation, NeededSetting, Target};
-use crate::output::{Output, Reading, details};
-use crate::parsing::Text;
-use crate::tool::{Adapter, ToolDescription};
-use crate::version::source::VersionSource;
+use crate::output::{Output, Reading, Text, ToolError, details};
+use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Multichase;
 
@@ -30,7 +24,7 @@ static DESCRIPTION: ToolDescription = ToolDescription {
     launcher: None,
     version: VersionSource::Unsaid { argument: "-h", help: "TLB locality in bytes" },
     compared_with: "latency of memory: a chase with one chain on one thread",
-    equal: "the buffer, a node for each line of it, the page size and the CPU",
+    equal: "the buffer with a node per cache line, the page size and the CPU",
     rules: &[&COUNTS, &SOME_HUGE],
     how_to_get: "https://github.com/google/multichase; make multichase",
     example: || examples::chase(64 << 20),
@@ -38,13 +32,11 @@ static DESCRIPTION: ToolDescription = ToolDescription {
 static COUNTS: Rule = Rule::new("counter", None, Side::Slower);
 static SOME_HUGE: Rule = Rule::new("some-huge", Some("ours is in pages of 2 MiB"), Side::Slower);
 
-/// Bytes of a node: a cache line.
 const LINE_BYTES: u64 = 64;
-/// Seconds of one of its samples.
 const SAMPLE_SECONDS: f64 = 0.5;
-/// Seconds that it takes to link one node at most, for the expected time.
+/// Seconds to link a node, for the estimate.
 const LINK_SECONDS: f64 = 600e-9;
-/// The settings with which it leaves the system alone.
+/// Settings that it leaves unchanged.
 const SETTINGS: &[NeededSetting] = &[
     NeededSetting { path: "/sys/kernel/mm/transparent_hugepage/enabled", one_of: &["[always]", "[madvise]"] },
     NeededSetting {
@@ -53,12 +45,12 @@ const SETTINGS: &[NeededSetting] = &[
     },
 ];
 
-/// Bytes among which it stays.
+/// The range of the chase in bytes.
 fn group(params: &MemoryParams) -> u64 {
     params.group.unwrap_or(params.working_set).max(1)
 }
 
-/// The options that make its chase ours, and the words with which it confirms each.
+/// Its options, and the labels with which it confirms them.
 fn settings(params: &MemoryParams) -> [(&'static str, u64, &'static str); 4] {
     [
         ("-s", LINE_BYTES, "stride ="),
@@ -75,26 +67,26 @@ impl Adapter for Multichase {
     fn work(experiment: &Experiment) -> Result<&MemoryParams, ToolError> {
         let params = any_pattern(TOOL, experiment)?;
         let reason = if params.pattern != MemoryPattern::Chase {
-            "it only chases".to_owned()
+            "it only does pointer chases".to_owned()
         } else if params.background.is_some() {
-            "nothing loads the memory meanwhile".to_owned()
+            "it has no background load".to_owned()
         } else if let Some(chains) = params.chains.filter(|chains| *chains != 1) {
-            format!("its {chains} chains would share their lines")
+            format!("its {chains} chains would share cache lines")
         } else if params.threads != 1 {
-            "its threads would share their lines".to_owned()
+            "its threads would share cache lines".to_owned()
         } else if !params.working_set.is_multiple_of(group(params)) || !group(params).is_multiple_of(LINE_BYTES) {
             "it would round the working set down".to_owned()
         } else {
             return Ok(params);
         };
-        Err(ToolError::not_beside(TOOL, &reason))
+        Err(ToolError::not_comparable(TOOL, &reason))
     }
 
     fn command(params: &MemoryParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
         let samples = (target.seconds / SAMPLE_SECONDS).round().clamp(1.0, 3600.0);
         let huge = params.pages == Pages::Huge2M;
         let settings = settings(params).map(|(option, value, _)| format!("{option} {value}")).join(" ");
-        // `-a`: the mean of its samples, as ours is over all of one.
+        // `-a`: the mean of its samples.
         let words = format!("-v -a {} {settings} -n {samples}", if huge { "-H" } else { "" });
         let nodes = params.working_set as f64 / LINE_BYTES as f64;
         let expected_seconds = (samples + 1.0) * SAMPLE_SECONDS + nodes * LINK_SECONDS;
@@ -119,9 +111,8 @@ impl Adapter for Multichase {
         }
         let samples = text.text.lines().filter(|line| line.contains("avg=")).count();
         let last = text.text.lines().next_back().unwrap_or_default().trim();
-        let nanoseconds: f64 = last
-            .parse()
-            .map_err(|_| ToolError::Unreadable(format!("{TOOL} printed no latency: {}", output.complaint())))?;
+        let nanoseconds: f64 =
+            last.parse().map_err(|_| ToolError(format!("{TOOL} printed no latency: {}", output.complaint())))?;
         let details = details([
             ("samples", json!(samples)),
             ("working_set", json!(params.working_set)),
@@ -133,7 +124,7 @@ impl Adapter for Multichase {
     fn differences(params: &MemoryParams, _version: &str, _reading: &Reading) -> Vec<Reason> {
         let mut reasons = vec![COUNTS.says("multichase adds to a counter with a locked instruction every 200 loads")];
         if params.pages == Pages::Huge2M {
-            reasons.push(SOME_HUGE.says("how many of multichase's pages are huge it does not say, all of ours are"));
+            reasons.push(SOME_HUGE.says("multichase does not report how many of its pages are huge, all of ours are"));
         }
         reasons
     }
@@ -141,22 +132,16 @@ impl Adapter for Multichase {
 
 #[cfg(test)]
 mod tests {
-    use model::sample::MetricName;
-    use std::path::Path;
-
-    use model::experiment::{Background, Params};
+    use model::experiment::Background;
     use model::isa::{Isa, MemoryOp};
+    use model::sample::MetricName;
 
     use super::*;
-    use crate::tests::fixtures::{chase, failed, memory, recorded, said, target};
+    use crate::tests::fixtures::{assert_refused, chase, memory, recorded, said, target, with_memory};
     use crate::tool::ReferenceTool;
 
-    fn with(change: impl Fn(&mut MemoryParams)) -> Experiment {
-        let mut experiment = chase(64 << 20);
-        if let Params::Memory(params) = &mut experiment.params {
-            change(params);
-        }
-        experiment
+    fn with(change: impl FnOnce(&mut MemoryParams)) -> Experiment {
+        with_memory(chase(64 << 20), change)
     }
 
     fn grouped() -> Experiment {
@@ -164,28 +149,28 @@ mod tests {
     }
 
     fn invocation(experiment: &Experiment, seconds: f64) -> Invocation {
-        let target = Target { program: Path::new("/opt/multichase"), cpus: &[1], seconds, ..target(experiment) };
+        let target = Target { cpus: &[1], seconds, ..target(experiment) };
         Multichase.invocation(&target).unwrap()
     }
 
     #[test]
     fn every_line_is_a_node_and_the_whole_buffer_is_one_group() {
         let whole = invocation(&chase(1 << 30), 0.5);
-        let expected = "/opt/multichase -v -a -H -s 64 -m 1073741824 -T 1073741824 -t 1 -n 1";
+        let expected = "/opt/tool -v -a -H -s 64 -m 1073741824 -T 1073741824 -t 1 -n 1";
         assert_eq!((whole.argv.join(" ").as_str(), whole.cpus, whole.settings.len()), (expected, vec![1], 2));
         let small_pages = invocation(&grouped(), 1.2);
-        let expected = "/opt/multichase -v -a -s 64 -m 67108864 -T 262144 -t 1 -n 2";
+        let expected = "/opt/tool -v -a -s 64 -m 67108864 -T 262144 -t 1 -n 2";
         assert_eq!((small_pages.argv.join(" ").as_str(), small_pages.settings.len()), (expected, 0));
     }
 
     #[test]
     fn what_it_cannot_do_alike_is_refused() {
         let why = |experiment: &Experiment| Multichase.supports(experiment).unwrap_err();
-        assert!(why(&memory(MemoryOp::Read, Isa::Avx2, 1 << 30, 1)).contains("only chases"));
+        assert!(why(&memory(MemoryOp::Read, Isa::Avx2, 1 << 30, 1)).contains("pointer chases"));
         assert!(why(&with(|params| params.chains = Some(4))).contains("4 chains"));
         assert!(why(&with(|params| params.threads = 2)).contains("threads would share"));
         let load = Some(Background { op: MemoryOp::Read, pause_ns: 0 });
-        assert!(why(&with(|params| params.background = load)).contains("loads the memory"));
+        assert!(why(&with(|params| params.background = load)).contains("background load"));
         assert!(why(&with(|params| params.group = Some(3 << 20))).contains("round"));
         assert!(why(&with(|params| params.nodes = Some("0-1".into()))).contains("node"));
     }
@@ -204,24 +189,22 @@ mod tests {
     #[test]
     fn what_it_did_not_measure_is_no_reading() {
         let whole = recorded("multichase-a1ffd89-2MiB-64MiB.txt");
-        let parse = |text: &str| Multichase.parse(&said(text), &chase(64 << 20)).unwrap_err();
-        for (text, why) in [
-            (String::new(), "no 'stride ='"),
-            ("\u{fffd}garbage\n".repeat(9), "printed no"),
-            (whole.split("samples").next().unwrap().to_owned(), "no latency"),
-            (whole.replace("stride = 64", "stride = 256"), "and not 64"),
-            (whole.replace("total_memory = 6", "total_memory = 5"), "and not 67108864"),
-            (whole.replace("tlb_locality = 6", "tlb_locality = x"), "no number"),
-            (whole.replace("nr_threads = 1", "nr_threads = 2"), "and not 1"),
-            (whole.replace("2097152 bytes (THP)", "4096 bytes"), "page_size = 4096 bytes"),
-            (whole.replace("= simple", "= parallel2"), "chase = parallel2 and not simple"),
-            (format!("{whole}0.000\n"), "no measurement"),
-            (format!("{whole}nan\n"), "no measurement"),
-        ] {
-            let reason = parse(&text);
-            assert!(reason.contains(why), "{why}: {reason}");
-        }
-        let refused = Multichase.parse(&failed(1, "mmap: Cannot allocate memory"), &chase(64 << 20));
-        assert!(refused.unwrap_err().contains("Cannot allocate memory"));
+        assert_refused(
+            &Multichase,
+            &chase(64 << 20),
+            [
+                (String::new(), "no 'stride ='"),
+                ("\u{fffd}garbage\n".repeat(9), "printed no"),
+                (whole.split("samples").next().unwrap().to_owned(), "no latency"),
+                (whole.replace("stride = 64", "stride = 256"), "and not 64"),
+                (whole.replace("total_memory = 6", "total_memory = 5"), "and not 67108864"),
+                (whole.replace("tlb_locality = 6", "tlb_locality = x"), "no number"),
+                (whole.replace("nr_threads = 1", "nr_threads = 2"), "and not 1"),
+                (whole.replace("2097152 bytes (THP)", "4096 bytes"), "page_size = 4096 bytes"),
+                (whole.replace("= simple", "= parallel2"), "chase = parallel2 and not simple"),
+                (format!("{whole}0.000\n"), "an impossible"),
+                (format!("{whole}nan\n"), "an impossible"),
+            ],
+        );
     }
 }

@@ -1,25 +1,20 @@
-//! pmbw beside our reads and writes: its unrolled loops of the same vector width, over an area of the same size.
+//! pmbw compared with our reads and writes: unrolled loops of the same vector width, over an area of the same size.
 //!
-//! It counts each byte once, as we do for reads and for writes. Areas come from a list of its own; others are refused.
-//! It repeats its passes until they take a second, so it measures for a second or two, whatever we ask for.
+//! It counts each byte once, as we do. Its areas come from a fixed list. It repeats passes until they take a second.
 //!
-//! It also writes its results to a file, after removing an existing one, and without `-M` it fills most of the memory: it
-//! is given its own standard error for the former, which cannot be removed, and a limit.
+//! It removes and rewrites a file with its results, so it gets its own standard error for that, which cannot be removed.
+//! Without `-M` it fills most of the memory.
 
 use model::experiment::{Experiment, MemoryParams};
 use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 use model::unit::format_size;
 use serde_json::json;
 
-use super::passes::{any_pattern, no_loop, sequential};
-use crate::difference::rules::{Reason, Rule, Side};
-use crate::error::ToolError;
+use super::{any_pattern, no_loop, sequential};
 use crate::examples;
 use crate::invocation::{Invocation, Target};
-use crate::output::{Output, Reading, details, positive};
-use crate::parsing::Text;
-use crate::tool::{Adapter, ToolDescription};
-use crate::version::source::VersionSource;
+use crate::output::{Output, Reading, Text, ToolError, details, positive};
+use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Pmbw;
 
@@ -39,25 +34,24 @@ static BASE_PAGES: Rule = Rule::new("base-pages", Some("ours is in pages of 2 Mi
 static UNPINNED: Rule = Rule::new("unpinned", Some("it has several threads"), Side::Slower);
 static LONG: Rule = Rule::new("long-passes", None, Side::Either);
 
-/// Where it also writes its results: its own standard error. Nothing in /proc can be removed.
+/// Its results file: its own standard error, because nothing in /proc can be removed.
 const RESULTS: &str = "/proc/self/fd/2";
-/// Beyond this its areas are the powers of two.
+/// Above this, its areas are powers of two.
 const POWERS_FROM: u64 = 64 << 20;
-/// Its areas of at most 64 MiB that we ask for, in KiB: those of them that are powers of two, and half as much again.
+/// Its areas up to 64 MiB that we use, in KiB: powers of two and half as much again.
 const AREAS_KIB: &[u64] = &[
     1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144,
     8192, 12_288, 16_384, 24_576, 32_768, 49_152, 65_536,
 ];
-/// The least distance of two threads' areas, in bytes (4 MiB and 16 KiB).
+/// Minimum distance of two threads' areas (4 MiB and 16 KiB).
 const SPACING_BYTES: u64 = (4 << 20) + (16 << 10);
-/// Bytes that a thread's area is rounded up to at most: sixteen accesses of 32 bytes.
+/// A thread's area is rounded up to at most this: sixteen accesses of 32 bytes.
 const ROUNDING_BYTES: u64 = 512;
-/// Seconds that its last repetition aims at, and the one before it takes at most.
+/// Target of its last repetition, plus the longest one before it.
 const MEASURED_SECONDS: f64 = 1.5 + 1.0;
-/// Bytes per second that it fills its memory with at least, for the expected time.
+/// Minimum fill rate, for the estimate.
 const FILL_BYTES_PER_SECOND: f64 = 0.5e9;
 
-/// Whether this is one of its areas.
 fn is_listed(bytes: u64) -> bool {
     if bytes > POWERS_FROM {
         bytes.is_power_of_two() && bytes <= 1 << 40
@@ -66,7 +60,7 @@ fn is_listed(bytes: u64) -> bool {
     }
 }
 
-/// The limit that makes it allocate enough: it takes half of the next power of two.
+/// The limit with which it allocates enough: it takes half of the next power of two.
 fn memory_limit(params: &MemoryParams) -> u64 {
     let threads = u64::from(params.threads.max(1));
     let part = (params.working_set / threads).next_multiple_of(ROUNDING_BYTES).max(SPACING_BYTES);
@@ -75,13 +69,12 @@ fn memory_limit(params: &MemoryParams) -> u64 {
 
 impl Adapter for Pmbw {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
-    /// The parameters, and the name of its loop.
     type Work<'a> = (&'a MemoryParams, String);
 
     fn work(experiment: &Experiment) -> Result<Self::Work<'_>, ToolError> {
-        let unsuitable = |reason: String| Err(ToolError::Unsuitable(reason));
+        let unsuitable = |reason: String| Err(ToolError(reason));
         if any_pattern(TOOL, experiment)?.pattern == MemoryPattern::Chase {
-            return unsuitable("pmbw's chain has a node every 8 B, several in each line".to_owned());
+            return unsuitable("pmbw's chain has a node every 8 B, several in each cache line".to_owned());
         }
         let params = sequential(TOOL, experiment)?;
         let what = match params.op {
@@ -98,7 +91,7 @@ impl Adapter for Pmbw {
         if !is_listed(params.working_set) {
             let size = format_size(params.working_set);
             return unsuitable(format!(
-                "pmbw's areas come from a list in which {size} is not; 1GiB and other powers of two are"
+                "pmbw's list of sizes does not include {size}; it has 1GiB and other powers of two"
             ));
         }
         Ok((params, format!("Scan{what}{bits}PtrUnrollLoop")))
@@ -117,14 +110,13 @@ impl Adapter for Pmbw {
         let results: Vec<&str> = output.stdout.lines().filter_map(|line| line.strip_prefix("RESULT\t")).collect();
         let [result] = results[..] else {
             let (count, complaint) = (results.len(), output.complaint());
-            return Err(ToolError::Unreadable(format!("{TOOL} printed {count} results and not 1: {complaint}")));
+            return Err(ToolError(format!("{TOOL} printed {count} results and not 1: {complaint}")));
         };
-        // A line for each key and its value.
         let lines = result.replace('\t', "\n");
         let text = Text::new(TOOL, &lines);
         let ran = text.after("funcname=")?;
         if ran != name {
-            return Err(ToolError::OtherSettings(format!("{TOOL} ran '{ran}' and not '{name}'")));
+            return Err(ToolError(format!("{TOOL} ran '{ran}' and not '{name}'")));
         }
         text.ran_with("areasize=", params.working_set)?;
         text.ran_with("nthreads=", u64::from(params.threads))?;
@@ -158,10 +150,9 @@ impl Adapter for Pmbw {
 #[cfg(test)]
 mod tests {
     use model::sample::MetricName;
-    use std::path::Path;
 
     use super::*;
-    use crate::tests::fixtures::{chase, failed, memory, recorded, said, target};
+    use crate::tests::fixtures::{assert_refused, chase, memory, recorded, said, target};
     use crate::tool::ReferenceTool;
 
     fn parse(text: &str) -> Result<Reading, ToolError> {
@@ -171,18 +162,18 @@ mod tests {
     #[test]
     fn one_loop_over_one_area_of_our_size_and_no_more_memory() {
         let argv = |experiment: &Experiment| {
-            let target = Target { program: Path::new("/opt/pmbw"), cpus: &[1, 0], ..target(experiment) };
+            let target = Target { cpus: &[1, 0], ..target(experiment) };
             Pmbw.invocation(&target).unwrap().argv.join(" ")
         };
         assert_eq!(
             argv(&memory(MemoryOp::Read, Isa::Avx2, 1 << 30, 1)),
-            "/opt/pmbw -f ScanRead256PtrUnrollLoop -s 1073741824 -S 1073741824 -p 1 -P 1 -M 2147483648 \
+            "/opt/tool -f ScanRead256PtrUnrollLoop -s 1073741824 -S 1073741824 -p 1 -P 1 -M 2147483648 \
              -o /proc/self/fd/2"
         );
         // Two areas 4 MiB and 16 KiB apart need 16 MiB.
         assert_eq!(
             argv(&memory(MemoryOp::Write, Isa::Sse2, 16 << 10, 2)),
-            "/opt/pmbw -f ScanWrite128PtrUnrollLoop -s 16384 -S 16384 -p 2 -P 2 -M 33554432 -o /proc/self/fd/2"
+            "/opt/tool -f ScanWrite128PtrUnrollLoop -s 16384 -S 16384 -p 2 -P 2 -M 33554432 -o /proc/self/fd/2"
         );
     }
 
@@ -221,22 +212,20 @@ mod tests {
     #[test]
     fn what_it_did_not_measure_is_no_reading() {
         let whole = recorded("pmbw-0.6.3-read256-1GiB-t1.txt");
-        for (text, why) in [
-            (String::new(), "0 results"),
-            ("RESULT \u{fffd}\n".repeat(3), "0 results"),
-            (whole.repeat(2), "2 results"),
-            (whole.split("\tbandwidth").next().unwrap().to_owned(), "no 'bandwidth='"),
-            (whole.replace("bandwidth=", "bandwidth=nan"), "no number"),
-            (whole.replace("bandwidth=", "bandwidth=9"), "contradicts"),
-            (whole.replace("ScanRead256", "ScanRead128"), "and not 'ScanRead256PtrUnrollLoop'"),
-            (whole.replace("nthreads=1", "nthreads=2"), "nthreads= 2 and not 1"),
-            (whole.replace("areasize=1", "areasize=2"), "areasize= 2073741824"),
-        ] {
-            let reason = parse(&text).unwrap_err();
-            assert!(reason.contains(why), "{why}: {reason}");
-        }
-        let refused =
-            Pmbw.parse(&failed(255, "Error allocating memory."), &memory(MemoryOp::Read, Isa::Avx2, 1 << 30, 1));
-        assert!(refused.unwrap_err().contains("Error allocating memory."));
+        assert_refused(
+            &Pmbw,
+            &memory(MemoryOp::Read, Isa::Avx2, 1 << 30, 1),
+            [
+                (String::new(), "0 results"),
+                ("RESULT \u{fffd}\n".repeat(3), "0 results"),
+                (whole.repeat(2), "2 results"),
+                (whole.split("\tbandwidth").next().unwrap().to_owned(), "no 'bandwidth='"),
+                (whole.replace("bandwidth=", "bandwidth=nan"), "no number"),
+                (whole.replace("bandwidth=", "bandwidth=9"), "contradicts"),
+                (whole.replace("ScanRead256", "ScanRead128"), "and not 'ScanRead256PtrUnrollLoop'"),
+                (whole.replace("nthreads=1", "nthreads=2"), "nthreads= 2 and not 1"),
+                (whole.replace("areasize=1", "areasize=2"), "areasize= 2073741824"),
+            ],
+        );
     }
 }

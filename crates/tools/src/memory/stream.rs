@@ -1,32 +1,23 @@
-//! STREAM beside our copy, scale, add and triad: the program that everybody compiles for themselves.
+//! STREAM compared with our copy, scale, add and triad.
 //!
-//! Its arrays are as large as they were compiled, which only its output says. They must hold as many bytes together as
-//! our working set, which also keeps them out of the caches. It counts bytes as we do: two or three words for each
-//! element, and no write-allocate traffic.
+//! Its array size is fixed at compile time and known only from its output; it must match our working set, which also keeps
+//! it out of the caches. It counts bytes as we do: two or three words per element, no write-allocate traffic.
 //!
-//! Whether its stores bypass the cache was its compiler's choice (gcc calls memcpy for the copy, which decides by size,
-//! and stores the others through the cache), so it is compared with our stores through the cache, and the explanation
-//! says what is unknown.
+//! The compiler chose whether its stores bypass the cache: gcc calls memcpy for copy and stores the rest through the cache.
+//! So it is compared with our stores through the cache.
 //!
-//! Its value is the one it is known by: the best of its passes after the first. Compiled with two passes (`-DNTIMES=2`)
-//! that is the rate of one; with more it is the best of several, where ours is the rate over all.
+//! Its value is the best pass after the first: with `-DNTIMES=2` the rate of one pass, else the best of several.
 
 use model::experiment::{Experiment, MemoryParams};
 use model::isa::{Isa, MemoryOp};
 use model::unit::format_size;
 use serde_json::json;
 
-use super::passes::{
-    STREAM_ARRAYS, STREAM_ELEMENT_BYTES, no_loop, not_validated, sequential, stream_differences, stream_loop,
-};
-use crate::difference::rules::{Reason, Rule, Side};
-use crate::error::ToolError;
+use super::{STREAM_ARRAYS, STREAM_ELEMENT_BYTES, no_loop, not_validated, sequential, stream_differences, stream_loop};
 use crate::examples;
 use crate::invocation::{Invocation, Target, openmp_environment};
-use crate::output::{Output, Reading, details, positive};
-use crate::parsing::{Text, number_in};
-use crate::tool::{Adapter, ToolDescription};
-use crate::version::source::VersionSource;
+use crate::output::{Output, Reading, Text, ToolError, details, number_in, positive};
+use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Stream;
 
@@ -36,7 +27,7 @@ static DESCRIPTION: ToolDescription = ToolDescription {
     program: "stream",
     launcher: None,
     version: VersionSource::Written { prefix: "STREAM version $Revision: ", oldest: (5, 10) },
-    compared_with: "copy, scale, add and triad of memory at the size that it was compiled with",
+    compared_with: "copy, scale, add and triad of memory at its compiled size",
     equal: "the operation, the threads and their CPUs",
     rules: &[&STORES, &PAGES, &BEST],
     how_to_get: "https://github.com/jeffhammond/STREAM; compile stream.c with OpenMP, \
@@ -47,18 +38,17 @@ static STORES: Rule = Rule::new("compiler-stores", None, Side::Either);
 static PAGES: Rule = Rule::new("unasked-pages", None, Side::Either);
 static BEST: Rule = Rule::new("best-pass", Some("it was compiled with more than two passes"), Side::Faster);
 
-/// Its arrays together must have at least this share of the bytes of ours.
+/// Minimum size of its arrays relative to ours.
 const LEAST_SHARE: f64 = 0.95;
-/// And at most this many times as many.
+/// Maximum size of its arrays relative to ours.
 const GREATEST_SHARE: f64 = 4.0;
-/// Bytes per second that its slowest pass moves at least, for the expected time.
+/// Minimum rate of a pass, for the estimate.
 const SLOWEST_BYTES_PER_SECOND: f64 = 2e9;
-/// Passes over its arrays that a program with two repetitions makes, its set-up included.
+/// Passes of a program with two repetitions, set-up included.
 const PASSES: f64 = 10.0;
 
 impl Adapter for Stream {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
-    /// The parameters, and the name of its loop.
     type Work<'a> = (&'a MemoryParams, &'static str);
 
     fn work(experiment: &Experiment) -> Result<Self::Work<'_>, ToolError> {
@@ -67,7 +57,7 @@ impl Adapter for Stream {
             (_, Some(name)) => Ok((params, name)),
             (MemoryOp::CopyNt | MemoryOp::ScaleNt | MemoryOp::AddNt | MemoryOp::TriadNt, None) => {
                 let reason = "whether stream's stores go past the cache was its compiler's choice";
-                Err(ToolError::Unsuitable(reason.to_owned()))
+                Err(ToolError(reason.to_owned()))
             }
             (op, None) => Err(no_loop(TOOL, op)),
         }
@@ -75,7 +65,7 @@ impl Adapter for Stream {
 
     fn command((params, _): Self::Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
         let expected_seconds = 0.1 + PASSES * params.working_set as f64 / SLOWEST_BYTES_PER_SECOND;
-        // Nobody knows how many passes it was compiled with.
+        // The number of passes is fixed at compile time.
         let seconds = [expected_seconds, 60.0 + 10.0 * expected_seconds];
         let env = openmp_environment(params.threads, target.cpus);
         Ok(Invocation { env, ..Invocation::new(target, "", seconds) })
@@ -86,17 +76,15 @@ impl Adapter for Stream {
         let text = Text::new(TOOL, &output.stdout);
         let element_bytes = text.number("This system uses")?;
         if (element_bytes - STREAM_ELEMENT_BYTES).abs() > 0.0 {
-            let reason = format!("{TOOL} was compiled for elements of {element_bytes} B, and not for fp64");
-            return Err(ToolError::OtherSettings(reason));
+            return Err(ToolError(format!("{TOOL} was compiled for elements of {element_bytes} B and not for fp64")));
         }
         let working_set = text.number("Array size =")? * STREAM_ELEMENT_BYTES * STREAM_ARRAYS;
         same_size(working_set, params.working_set)?;
-        // Without OpenMP it says nothing of threads.
+        // Without OpenMP it does not print its threads.
         let counted = "Number of Threads counted =";
         let threads = if text.after(counted).is_ok() { text.number(counted)? } else { 1.0 };
         if (threads - f64::from(params.threads)).abs() > 0.0 {
-            let reason = format!("{TOOL} ran {threads} threads and not {}", params.threads);
-            return Err(ToolError::OtherSettings(reason));
+            return Err(ToolError(format!("{TOOL} ran {threads} threads and not {}", params.threads)));
         }
         let [best, average, ..] = loop_values(text, name)?;
         if !text.text.contains("Solution Validates") {
@@ -116,12 +104,12 @@ impl Adapter for Stream {
     }
 }
 
-/// Its arrays must be as far beyond the caches as ours, and not be another benchmark.
+/// Its arrays must be about as large as ours.
 fn same_size(its: f64, ours: u64) -> Result<(), ToolError> {
     if (LEAST_SHARE..=GREATEST_SHARE).contains(&(its / ours as f64)) {
         return Ok(());
     }
-    Err(ToolError::OtherSettings(format!(
+    Err(ToolError(format!(
         "stream was compiled for arrays of {:.0} MiB together, ours have {}: -DSTREAM_ARRAY_SIZE={} makes them alike",
         its / f64::from(1 << 20),
         format_size(ours),
@@ -129,22 +117,20 @@ fn same_size(its: f64, ours: u64) -> Result<(), ToolError> {
     )))
 }
 
-/// The line of a loop: best rate in MB/s, mean, least and greatest time in seconds.
+/// The line of a loop: best rate in MB/s; mean, least and greatest time in seconds.
 fn loop_values(text: Text<'_>, name: &str) -> Result<[f64; 4], ToolError> {
     let values: Option<Vec<f64>> = text.after(&format!("{name}:"))?.split_whitespace().map(number_in).collect();
     let values = values.and_then(|values| <[f64; 4]>::try_from(values).ok());
-    values.ok_or_else(|| ToolError::Unreadable(format!("{TOOL} printed no four numbers for {name}")))
+    values.ok_or_else(|| ToolError(format!("{TOOL} printed no four numbers for {name}")))
 }
 
 #[cfg(test)]
 mod tests {
-    use model::sample::MetricName;
-    use std::path::Path;
-
     use model::isa::Isa;
+    use model::sample::MetricName;
 
     use super::*;
-    use crate::tests::fixtures::{failed, memory, recorded, said, target};
+    use crate::tests::fixtures::{assert_refused, memory, recorded, said, target};
     use crate::tool::ReferenceTool;
 
     const GIB: u64 = 1 << 30;
@@ -156,9 +142,9 @@ mod tests {
     #[test]
     fn its_threads_are_bound_to_our_cpus() {
         let experiment = memory(MemoryOp::Triad, Isa::Avx2, GIB, 2);
-        let target = Target { program: Path::new("/opt/stream"), cpus: &[3, 1], ..target(&experiment) };
+        let target = Target { cpus: &[3, 1], ..target(&experiment) };
         let invocation = Stream.invocation(&target).unwrap();
-        assert_eq!((invocation.argv, invocation.cpus), (vec!["/opt/stream".to_owned()], vec![1, 3]));
+        assert_eq!((invocation.argv, invocation.cpus), (vec!["/opt/tool".to_owned()], vec![1, 3]));
         let env: Vec<String> = invocation.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(
             env.join(" "),
@@ -212,20 +198,19 @@ mod tests {
     #[test]
     fn what_it_did_not_measure_is_no_reading() {
         let whole = recorded("stream-5.10-1043MiB-t2.txt");
-        for (text, why) in [
-            (String::new(), "no 'This system uses'"),
-            ("\u{fffd}garbage\n".repeat(9), "printed no"),
-            (whole.split("Triad:").next().unwrap().to_owned(), "no 'Triad:'"),
-            (whole.split("Solution").next().unwrap().to_owned(), "does not say that its results are right"),
-            (whole.replace("Triad:  ", "Triad: inf "), "no four numbers"),
-            (whole.replace("Triad:  ", "Triad: - "), "no four numbers"),
-            (whole.replace("counted = 2", "counted = 3"), "3 threads and not 2"),
-            (whole.replace('.', ","), "no four numbers"),
-        ] {
-            let reason = parse(&text, MemoryOp::Triad, 2).unwrap_err();
-            assert!(reason.contains(why), "{why}: {reason}");
-        }
-        let refused = Stream.parse(&failed(1, "out of memory"), &memory(MemoryOp::Copy, Isa::Avx2, GIB, 1));
-        assert!(refused.unwrap_err().contains("out of memory"));
+        assert_refused(
+            &Stream,
+            &memory(MemoryOp::Triad, Isa::Avx2, GIB, 2),
+            [
+                (String::new(), "no 'This system uses'"),
+                ("\u{fffd}garbage\n".repeat(9), "printed no"),
+                (whole.split("Triad:").next().unwrap().to_owned(), "no 'Triad:'"),
+                (whole.split("Solution").next().unwrap().to_owned(), "does not report that its results are correct"),
+                (whole.replace("Triad:  ", "Triad: inf "), "no four numbers"),
+                (whole.replace("Triad:  ", "Triad: - "), "no four numbers"),
+                (whole.replace("counted = 2", "counted = 3"), "3 threads and not 2"),
+                (whole.replace('.', ","), "no four numbers"),
+            ],
+        );
     }
 }

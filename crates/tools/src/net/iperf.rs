@@ -1,29 +1,22 @@
-//! iperf 2 beside our streams on the loopback interface, TCP and UDP: the same block and number of connections, its client
-//! on the CPUs of our near end and its server on those of our far end.
+//! iperf 2 compared with our streams on loopback, TCP and UDP: the same block, connections, and CPUs of each end.
 //!
-//! Over TCP the figure is its client's, the only end whose report is at hand: bytes that were handed to the kernel per
-//! second. Ours are counted where they arrive, so that iperf's counts what still stands in buffers when it ends (a few MB
-//! of some GB). Its report in CSV rounds its seconds to a tenth, so that the rate is taken as printed.
+//! Over TCP the value is the client's: bytes handed to the kernel per second, a few MB more than arrive. The CSV report rounds
+//! seconds to 0.1, so the printed rate is used.
 //!
-//! Over UDP the figure is its server's: what arrived per second of the server's own time, which the server sends back to
-//! the client when the last datagram has come. The client asks for it ten times; a run in which it did not come is no
-//! figure. In CSV its 2.1 leaves the server's report out, so that the text for people is read, in whole bytes and bits
-//! (`-fb`). It is offered as many datagrams as can be sent, or where a share of losses is asked for, as many as keep it
-//! (see [`crate::rate_search`]). Both count the bytes of the stream or of the datagrams, without any header.
+//! Over UDP the value is the server's: arrivals per second, which the server reports to the client after the last datagram.
+//! Without that report (requested ten times) there is no value. The CSV of 2.1 omits it, so the text is read, in bytes and
+//! bits (`-fb`). The offered load is unlimited, or the highest that keeps the loss goal ([`crate::rate_search`]).
 
 use model::experiment::{Experiment, NetParams};
 use model::io::{Direction, NetMode, Protocol};
 use serde_json::json;
 
-use super::loopback::{over_udp, sender, server, streams};
-use crate::difference::rules::{Reason, Rule, Side};
-use crate::error::ToolError;
+use super::{over_udp, sender, server, streams};
 use crate::examples;
 use crate::invocation::{Invocation, ListensFor, PORT, Target};
-use crate::output::{Output, Reading, details, positive};
-use crate::parsing::number_in;
-use crate::tool::{Adapter, ToolDescription};
-use crate::version::source::{VersionSource, major_minor};
+use crate::output::{Output, Reading, ToolError, details, number_in, positive};
+use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
+use crate::version::major_minor;
 
 pub(crate) struct Iperf;
 
@@ -34,7 +27,7 @@ static DESCRIPTION: ToolDescription = ToolDescription {
     launcher: None,
     version: VersionSource::Asked { argument: "-v", prefix: "iperf version ", oldest: (2, 0) },
     compared_with: "streams on the loopback interface, TCP and UDP, from the client to the server",
-    equal: "the block, the connections and the CPUs of each end",
+    equal: "the block, the connections and the CPUs of both sides",
     rules: &[&UNARRIVED, &UNSET, &CALL_EACH],
     how_to_get: "Debian package iperf; https://sourceforge.net/projects/iperf2",
     example: || examples::net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1),
@@ -43,15 +36,15 @@ static UNARRIVED: Rule = Rule::new("unarrived", Some("over TCP"), Side::Faster);
 static UNSET: Rule = Rule::new("unset", Some("over TCP"), Side::Either);
 static CALL_EACH: Rule = Rule::new("call-each", Some("over UDP"), Side::Slower);
 
-/// Fields of a line of its report over TCP: time, two addresses with ports, id, interval, bytes, bits per second.
+/// Fields of its CSV report: time, two addresses with ports, id, interval, bytes, bits per second.
 const FIELDS: usize = 9;
-/// The id of a line of that report that adds up the others.
+/// The id of the line with the sum.
 const SUM: &str = "-1";
-/// The first version whose report over UDP is known.
+/// The first version whose UDP report is known.
 const KNOWN_OVER_UDP: (u32, u32) = (2, 1);
-/// Bits per second of a stream that are more than can be sent; 0 is not "no limit" to it.
+/// An unlimited rate in bits per second; 0 is not "no limit".
 const WITHOUT_LIMIT: f64 = 1e12;
-/// How often it repeats its last datagram until the server's report arrives; the server counts the bytes of each.
+/// How often the last datagram is repeated until the report arrives; the server counts each.
 const REPEATS: f64 = 10.0;
 
 impl Adapter for Iperf {
@@ -61,13 +54,13 @@ impl Adapter for Iperf {
     fn work(experiment: &Experiment) -> Result<&NetParams, ToolError> {
         let params = streams(TOOL, experiment)?;
         let reason = if params.direction != Some(Direction::Up) {
-            "only what its client sends is compared"
+            "only the direction from client to server is compared"
         } else if params.zero_copy == Some(true) {
-            "it copies"
+            "it has no zero copy"
         } else {
             return Ok(params);
         };
-        Err(ToolError::not_beside(TOOL, reason))
+        Err(ToolError::not_comparable(TOOL, reason))
     }
 
     fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
@@ -79,10 +72,12 @@ impl Adapter for Iperf {
         if params.protocol == Protocol::Udp
             && major_minor(target.version).is_some_and(|version| version < KNOWN_OVER_UDP)
         {
-            let reason = format!("how iperf {} reports over UDP is not known: 2.1 is needed", target.version);
-            return Err(ToolError::Uncallable(reason));
+            return Err(ToolError(format!(
+                "the UDP report of iperf {} is not supported; 2.1 is required",
+                target.version
+            )));
         }
-        // Each end has a block of its own: a server that is not told receives up to 128 KiB at a time.
+        // Set at both ends: by default a server receives up to 128 KiB at a time.
         let block = params.block;
         let client = format!(
             "-c127.0.0.1 -p{PORT} {} -l{block} -P{} -t{seconds} {report}",
@@ -108,42 +103,38 @@ impl Adapter for Iperf {
                  the receive buffer at the system's default"
             ))],
             Protocol::Tcp => vec![
-                UNARRIVED.says("iperf counts what its client hands to the kernel, ours what arrives"),
+                UNARRIVED.says("iperf counts bytes that its client passes to the kernel, ours counts bytes that arrive"),
                 UNSET.says("iperf sets neither its buffers nor the CPU of each thread"),
             ],
         }
     }
 }
 
-/// As many streams as ours must have been reported on: it leaves with 0 even where it could not connect.
+/// Checks the number of streams: iperf exits with 0 even if it cannot connect.
 fn as_many(found: usize, output: &Output, params: &NetParams) -> Result<(), ToolError> {
     if found == params.threads as usize {
         return Ok(());
     }
     let (threads, complaint) = (params.threads, output.complaint());
-    let reason = format!("iperf reports on {found} streams and not on {threads}: {complaint}");
-    Err(ToolError::Unreadable(reason))
+    Err(ToolError(format!("iperf reports {found} streams and not {threads}: {complaint}")))
 }
 
-/// Its client's report in CSV.
 fn of_connections(output: &Output, params: &NetParams) -> Result<Reading, ToolError> {
     let lines = output.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let streams: Vec<Vec<&str>> = lines.filter(|fields| fields.len() == FIELDS && fields[5] != SUM).collect();
     as_many(streams.len(), output, params)?;
     let sum = |field: usize, what: &str| {
         let sum: Option<f64> = streams.iter().map(|fields| number_in(fields[field])).sum();
-        sum.ok_or_else(|| ToolError::Unreadable(format!("iperf printed no number as the {what} of a stream")))
+        sum.ok_or_else(|| ToolError(format!("iperf printed no number as the {what} of a stream")))
     };
     let rate = sum(8, "rate")? / 8.0;
     let details = details([("bytes", json!(sum(7, "bytes")?)), ("streams", json!(streams.len()))]);
     Reading::throughput(TOOL, rate, details)
 }
 
-/// The reports of both ends in the text for people.
 fn of_datagrams(output: &Output, params: &NetParams) -> Result<Reading, ToolError> {
     let reports: Vec<Report> = output.stdout.lines().filter_map(Report::read).collect();
     let (received, sent): (Vec<&Report>, Vec<&Report>) = reports.iter().partition(|report| report.server.is_some());
-    // What the server reported of its streams, where its report arrived.
     as_many(received.len(), output, params)?;
     as_many(sent.len(), output, params)?;
     let at_server = || received.iter().filter_map(|report| report.server.as_ref());
@@ -155,8 +146,7 @@ fn of_datagrams(output: &Output, params: &NetParams) -> Result<Reading, ToolErro
     let beyond = bytes / block - (datagrams - lost);
     if !(-reordered..=reordered + REPEATS * f64::from(params.threads)).contains(&beyond) {
         let arrived = datagrams - lost;
-        let reason = format!("iperf contradicts itself: {bytes} B are not {arrived} datagrams of {block} B");
-        return Err(ToolError::Implausible(reason));
+        return Err(ToolError(format!("iperf contradicts itself: {bytes} B are not {arrived} datagrams of {block} B")));
     }
     let rate = |reports: &[&Report]| reports.iter().map(|report| report.bits_per_second).sum::<f64>() / 8.0;
     let details = details([
@@ -172,8 +162,8 @@ fn of_datagrams(output: &Output, params: &NetParams) -> Result<Reading, ToolErro
     Reading::throughput(TOOL, rate(&received), details)
 }
 
-/// A line of the text for people: `[  1] 0.0000-1.0002 sec  12504640 Bytes  100020617 bits/sec`, and at the server
-/// `0.001 ms 169503/283326 (60%)` behind it.
+/// A line of the text: `[  1] 0.0000-1.0002 sec  12504640 Bytes  100020617 bits/sec`, with
+/// `0.001 ms 169503/283326 (60%)` after it if it is the server's.
 #[derive(Debug, PartialEq)]
 struct Report {
     bytes: f64,
@@ -181,7 +171,6 @@ struct Report {
     server: Option<AtServer>,
 }
 
-/// What the server alone knows.
 #[derive(Debug, PartialEq)]
 struct AtServer {
     jitter_ms: f64,
@@ -190,7 +179,7 @@ struct AtServer {
 }
 
 impl Report {
-    /// Of one stream; `None` for sums, headings and all else.
+    /// A line of one stream; `None` for anything else.
     fn read(line: &str) -> Option<Self> {
         let (_, rest) = of_a_stream(line)?.split_once(" sec ")?;
         let (bytes, rest) = rest.split_once(" Bytes ")?;
@@ -209,32 +198,29 @@ impl AtServer {
     }
 }
 
-/// How many datagrams a line says came out of order.
+/// Datagrams that a line reports as out of order.
 fn out_of_order(line: &str) -> Option<f64> {
     let (_, rest) = of_a_stream(line)?.split_once(" sec ")?;
     count(rest.split_once(" datagrams received out-of-order")?.0)
 }
 
-/// What a line says of the stream of which it has the number.
+/// The rest of a line that begins with a stream's number.
 fn of_a_stream(line: &str) -> Option<&str> {
     let (number, rest) = line.strip_prefix('[')?.split_once(']')?;
     number.trim().parse::<u32>().ok().map(|_| rest)
 }
 
-/// A count or rate.
 fn count(text: &str) -> Option<f64> {
     number_in(text).filter(|number| *number >= 0.0)
 }
 
 #[cfg(test)]
 mod tests {
-    use model::experiment::Params;
     use model::sample::MetricName;
-    use std::path::Path;
 
     use super::*;
     use crate::rate_search::sent_too_fast;
-    use crate::tests::fixtures::{failed, net, recorded, said, target};
+    use crate::tests::fixtures::{assert_refused, net, recorded, said, target, with_net};
     use crate::tool::ReferenceTool;
 
     fn stream(threads: u32) -> Experiment {
@@ -244,14 +230,14 @@ mod tests {
     #[test]
     fn its_ends_are_where_ours_are_and_its_server_on_loopback_only() {
         let experiment = stream(2);
-        let target = Target { program: Path::new("/usr/bin/iperf"), ..target(&experiment) };
+        let target = target(&experiment);
         let invocation = Iperf.invocation(&target).unwrap();
-        let expected = "/usr/bin/iperf -c127.0.0.1 -p{port} -l131072 -P2 -t1 -yC";
+        let expected = "/opt/tool -c127.0.0.1 -p{port} -l131072 -P2 -t1 -yC";
         assert_eq!((invocation.argv.join(" ").as_str(), invocation.cpus), (expected, vec![0]));
         let server = invocation.server.unwrap();
         assert_eq!(
             (server.argv.join(" ").as_str(), server.cpus),
-            ("/usr/bin/iperf -s -B127.0.0.1 -p{port} -l131072", vec![1])
+            ("/opt/tool -s -B127.0.0.1 -p{port} -l131072", vec![1])
         );
     }
 
@@ -261,14 +247,8 @@ mod tests {
         assert!(why(&net(Protocol::Udp, NetMode::Blast, 15, 1)).contains("16 B to 65507 B"));
         assert!(why(&net(Protocol::Udp, NetMode::NoDrop, 65_508, 1)).contains("16 B to 65507 B"));
         assert!(why(&net(Protocol::Tcp, NetMode::Pingpong, 1024, 1)).contains("streams"));
-        let with = |change: fn(&mut NetParams)| {
-            let mut experiment = stream(1);
-            if let Params::Net(params) = &mut experiment.params {
-                change(params);
-            }
-            why(&experiment)
-        };
-        assert!(with(|params| params.direction = Some(Direction::Both)).contains("its client sends"));
+        let with = |change: fn(&mut NetParams)| why(&with_net(stream(1), change));
+        assert!(with(|params| params.direction = Some(Direction::Both)).contains("from client to server"));
         assert!(with(|params| params.zero_copy = Some(true)).contains("copies"));
         assert!(with(|params| params.path = "10.0.0.1".to_owned()).contains("loopback"));
     }
@@ -285,51 +265,47 @@ mod tests {
     #[test]
     fn what_it_did_not_measure_is_no_reading() {
         let whole = recorded("iperf-2.1.8-tcp-128KiB-t1.csv");
-        for (text, why) in [
-            (String::new(), "0 streams and not on 1"),
-            (whole.repeat(2), "2 streams and not on 1"),
-            (whole.replace(",1,0.0-", ",-1,0.0-"), "0 streams"),
-            (whole.trim_end().rsplit_once(',').unwrap().0.to_owned(), "0 streams"),
-            (
-                whole.trim_end().rsplit_once(',').map(|(rest, _)| format!("{rest},fast")).unwrap(),
-                "no number as the rate",
-            ),
-            (whole.trim_end().rsplit_once(',').map(|(rest, _)| format!("{rest},0")).unwrap(), "no measurement"),
-        ] {
-            let reason = Iperf.parse(&said(&text), &stream(1)).unwrap_err();
-            assert!(reason.contains(why), "{why}: {reason}");
-        }
+        assert_refused(
+            &Iperf,
+            &stream(1),
+            [
+                (String::new(), "0 streams and not 1"),
+                (whole.repeat(2), "2 streams and not 1"),
+                (whole.replace(",1,0.0-", ",-1,0.0-"), "0 streams"),
+                (whole.trim_end().rsplit_once(',').unwrap().0.to_owned(), "0 streams"),
+                (
+                    whole.trim_end().rsplit_once(',').map(|(rest, _)| format!("{rest},fast")).unwrap(),
+                    "no number as the rate",
+                ),
+                (whole.trim_end().rsplit_once(',').map(|(rest, _)| format!("{rest},0")).unwrap(), "an impossible"),
+            ],
+        );
         let silent = Output { stderr: "tcp connect failed: Connection refused".to_owned(), ..said("") };
         assert!(Iperf.parse(&silent, &stream(1)).unwrap_err().contains("Connection refused"));
-        assert!(Iperf.parse(&failed(1, "bad port"), &stream(1)).unwrap_err().contains("bad port"));
     }
 
     fn datagrams(mode: NetMode, threads: u32) -> Experiment {
-        let mut experiment = net(Protocol::Udp, mode, 1472, threads);
-        if let (NetMode::NoDrop, Params::Net(params)) = (mode, &mut experiment.params) {
-            params.loss_goal_per_million = Some(1000);
-        }
-        experiment
+        let goal = (mode == NetMode::NoDrop).then_some(1000);
+        with_net(net(Protocol::Udp, mode, 1472, threads), |params| params.loss_goal_per_million = goal)
     }
 
     #[test]
     fn over_udp_it_is_offered_all_or_its_part_of_a_rate() {
         let with = |experiment: &Experiment, offered_rate: Option<f64>, version: &str| {
-            let program = Path::new("iperf");
             let invocation =
-                Iperf.invocation(&Target { program, our_rate: Some(1e9), version, offered_rate, ..target(experiment) });
+                Iperf.invocation(&Target { our_rate: Some(1e9), version, offered_rate, ..target(experiment) });
             invocation.map(|invocation| (invocation.argv.join(" "), invocation.server.unwrap()))
         };
         let (argv, server) = with(&datagrams(NetMode::Blast, 2), None, "2.1.8").unwrap();
-        assert_eq!(argv, "iperf -c127.0.0.1 -p{port} -u -b1000000000000 -l1472 -P2 -t1 -fb");
+        assert_eq!(argv, "/opt/tool -c127.0.0.1 -p{port} -u -b1000000000000 -l1472 -P2 -t1 -fb");
         assert_eq!(
             (server.argv.join(" ").as_str(), server.listens_for),
-            ("iperf -s -B127.0.0.1 -p{port} -u -l1472", ListensFor::Udp)
+            ("/opt/tool -s -B127.0.0.1 -p{port} -u -l1472", ListensFor::Udp)
         );
         let (paced, _) = with(&datagrams(NetMode::NoDrop, 2), Some(50e6), "2.1.8").unwrap();
         assert!(paced.contains(" -b200000000 "), "a half of it each: {paced}");
         let old = with(&datagrams(NetMode::Blast, 1), None, "2.0.13").unwrap_err();
-        assert!(old.contains("2.1 is needed"), "{old}");
+        assert!(old.contains("2.1 is required"), "{old}");
         assert!(with(&stream(1), None, "2.0.13").is_ok(), "over TCP it is known");
     }
 
@@ -359,21 +335,21 @@ mod tests {
         let at_server = "167547456 Bytes  1343660868 bits/sec   0.001 ms 169503/283326";
         assert!(whole.contains(at_server));
         let other = |instead: &str| whole.replace(at_server, instead);
-        for (text, why) in [
-            (String::new(), "0 streams and not on 1"),
-            (recorded("iperf-2.1.8-udp-no-report.txt"), "0 streams and not on 1"),
-            (whole.repeat(2), "2 streams and not on 1"),
-            (other("167547456 Bytes  fast bits/sec   0.001 ms 169503/283326"), "0 streams and not on 1"),
-            (other("167547456 Bytes  nan bits/sec   0.001 ms 169503/283326"), "0 streams and not on 1"),
-            (other("167547456 Bytes  1343660868 bits/sec   0.001 ms 169503"), "0 streams and not on 1"),
-            (other("0 Bytes  0 bits/sec   0.001 ms 283326/283326"), "no measurement"),
-            (other("0 Bytes  8 bits/sec   0.001 ms 0/0"), "no measurement"),
-            // Datagrams of another size.
-            (other("83773728 Bytes  671830434 bits/sec   0.001 ms 169503/283326"), "contradicts itself"),
-        ] {
-            let reason = Iperf.parse(&said(&text), &datagrams(NetMode::Blast, 1)).unwrap_err();
-            assert!(reason.contains(why), "{why}: {reason}");
-        }
+        assert_refused(
+            &Iperf,
+            &datagrams(NetMode::Blast, 1),
+            [
+                (String::new(), "0 streams and not 1"),
+                (recorded("iperf-2.1.8-udp-no-report.txt"), "0 streams and not 1"),
+                (whole.repeat(2), "2 streams and not 1"),
+                (other("167547456 Bytes  fast bits/sec   0.001 ms 169503/283326"), "0 streams and not 1"),
+                (other("167547456 Bytes  nan bits/sec   0.001 ms 169503/283326"), "0 streams and not 1"),
+                (other("167547456 Bytes  1343660868 bits/sec   0.001 ms 169503"), "0 streams and not 1"),
+                (other("0 Bytes  0 bits/sec   0.001 ms 283326/283326"), "an impossible"),
+                (other("0 Bytes  8 bits/sec   0.001 ms 0/0"), "an impossible"),
+                (other("83773728 Bytes  671830434 bits/sec   0.001 ms 169503/283326"), "contradicts itself"),
+            ],
+        );
         let unanswered = Output {
             stderr: "[  3] WARNING: did not receive ack of last datagram after 10 tries.".to_owned(),
             ..said(&recorded("iperf-2.1.8-udp-no-report.txt"))

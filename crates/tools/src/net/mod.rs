@@ -1,7 +1,66 @@
-//! Tools that measure networks.
+//! Tools that measure networks, and what their adapters share: a client and a server on loopback.
 
 pub(crate) mod iperf;
 pub(crate) mod iperf3;
-mod loopback;
 pub(crate) mod ping;
 pub(crate) mod sockperf;
+
+use model::experiment::{Experiment, NetParams};
+use model::io::{Direction, NetMode, Protocol};
+
+use crate::invocation::{Invocation, ListensFor, Server, Target, bare_environment, command_line, distinct};
+use crate::output::ToolError;
+
+/// Seconds of an iperf or iperf3 run outside its measured time.
+const START_SECONDS: f64 = 0.2;
+/// UDP blocks of iperf and iperf3: from iperf's own header (`UDP_datagram` in `include/payloads.h`) to the largest datagram.
+const DATAGRAMS: std::ops::RangeInclusive<u64> = 16..=65_507;
+
+pub(super) fn loopback<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a NetParams, ToolError> {
+    let params = experiment.net().ok_or_else(|| ToolError(format!("{tool} measures networks")))?;
+    if params.path != "loopback" {
+        return Err(ToolError::not_comparable(tool, "only the loopback interface is compared"));
+    }
+    Ok(params)
+}
+
+/// The same for streams of bytes or datagrams.
+pub(super) fn streams<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a NetParams, ToolError> {
+    let params = loopback(tool, experiment)?;
+    let reason = match (params.protocol, params.mode) {
+        (Protocol::Udp, NetMode::Blast | NetMode::NoDrop) if !DATAGRAMS.contains(&params.block) => {
+            format!("its datagrams are {} B to {} B", DATAGRAMS.start(), DATAGRAMS.end())
+        }
+        (Protocol::Tcp, NetMode::Stream) | (Protocol::Udp, NetMode::Blast | NetMode::NoDrop) => return Ok(params),
+        _ => "only streams are compared: stream over tcp, blast and no_drop over udp".to_owned(),
+    };
+    Err(ToolError::not_comparable(tool, &reason))
+}
+
+/// The options for UDP: the offered load per stream and direction, or `unlimited`; nothing for TCP.
+pub(super) fn over_udp(params: &NetParams, offered_rate: Option<f64>, unlimited: f64) -> String {
+    if params.protocol != Protocol::Udp {
+        return String::new();
+    }
+    let directions = if params.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
+    let of_each = |rate: f64| (8.0 * rate / (directions * f64::from(params.threads))).ceil();
+    format!("-u -b{}", offered_rate.map_or(unlimited, of_each))
+}
+
+/// A client of iperf or iperf3 with its server.
+pub(super) fn sender(target: &Target<'_>, seconds: f64, client: &str, server: Server) -> Invocation {
+    Invocation {
+        server: Some(server),
+        ..Invocation::new(target, client, [START_SECONDS + seconds, 15.0 + 2.0 * seconds])
+    }
+}
+
+/// The server, on the CPUs of our server's end.
+pub(super) fn server(target: &Target<'_>, words: &str, listens_for: ListensFor) -> Server {
+    Server {
+        argv: command_line(target.program, words),
+        env: bare_environment(),
+        cpus: distinct(target.other_cpus),
+        listens_for,
+    }
+}

@@ -1,24 +1,17 @@
-//! The system's ping beside our UDP ping-pong on the loopback interface: ICMP echo requests with as many bytes as our
-//! messages, in packets of the same length.
+//! ping compared with our UDP ping-pong on loopback: ICMP echo requests with as many bytes as our messages.
 //!
-//! The figure is the median of the times that it prints, whole microseconds of the full round trip. It is another
-//! measurement than ours, and says so: the kernel answers an echo request itself, so that no process has to wake up at
-//! the other end, and requests leave every 2 ms (200 where the system allows ordinary users no less) and not one after
-//! the other.
+//! The value is the median of the printed round trips, in whole microseconds. It measures something else, and its rules say
+//! so: the kernel answers without waking a process, and requests leave every 2 ms (200 ms for users of older systems).
 
 use model::experiment::{Experiment, NetParams};
 use model::io::{NetMode, Protocol, Wait};
 use serde_json::json;
 
-use super::loopback::loopback;
-use crate::difference::rules::{Reason, Rule, Side};
-use crate::error::ToolError;
+use super::loopback;
 use crate::examples;
 use crate::invocation::{Invocation, Otherwise, Target, command_line};
-use crate::output::{Output, Reading, details};
-use crate::parsing::number_in;
-use crate::tool::{Adapter, ToolDescription};
-use crate::version::source::VersionSource;
+use crate::output::{Output, Reading, ToolError, details, number_in};
+use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Ping;
 
@@ -38,30 +31,29 @@ static KERNEL: Rule = Rule::new("kernel-answers", None, Side::Faster);
 static RARE: Rule = Rule::new("rare-requests", None, Side::Slower);
 static WHOLE: Rule = Rule::new(
     "whole-microseconds",
-    Some("its round trip is below 20 µs, of which one microsecond is more than 5 %"),
+    Some("its round trip is below 20 µs, so one microsecond is more than 5 %"),
     Side::Either,
 );
 
-/// Seconds of which a microsecond is more than the 5 % that are worth explaining.
+/// Below this, a microsecond is more than the 5 % that are worth explaining.
 const COARSE_BELOW: f64 = 20e-6;
-/// The fewest bytes with which it tells times: its own time stamp (`struct timeval`), as its manual says.
+/// The shortest message with a time: its time stamp (`struct timeval`), from its manual.
 const SMALLEST_MESSAGE: u64 = 16;
-/// The most bytes of an echo request over IPv4: 65535 less 20 of IP header and 8 of ICMP header.
+/// The longest echo request over IPv4: 65535 less 20 of IP and 8 of ICMP header.
 const LARGEST_MESSAGE: u64 = 65_507;
-/// Milliseconds between two requests: the least that it allows ordinary users since 2022 (`MIN_USER_INTERVAL_MS`).
+/// Milliseconds between requests: the minimum for users since 2022 (`MIN_USER_INTERVAL_MS`).
 const INTERVAL_MS: u64 = 2;
-/// The least that it allowed them before.
+/// The minimum in older versions.
 const SLOW_INTERVAL_MS: u64 = 200;
-/// What it says where an interval is refused.
+/// Its error for a shorter interval.
 const REFUSED: &str = "minimal interval allowed for user";
-/// Requests at least, however long their interval.
+/// Minimum requests of a run.
 const FEWEST: f64 = 10.0;
-/// Answers of which a 99th percentile can be told.
+/// Minimum answers for a 99th percentile.
 const FOR_P99: usize = 100;
-/// Seconds for the last answer.
+/// Timeout of the last answer.
 const PATIENCE_SECONDS: u64 = 1;
 
-/// Requests in so many seconds.
 fn requests(seconds: f64, interval_ms: u64) -> f64 {
     (seconds * 1e3 / interval_ms as f64).clamp(FEWEST, 1e6).round()
 }
@@ -73,17 +65,17 @@ impl Adapter for Ping {
     fn work(experiment: &Experiment) -> Result<&NetParams, ToolError> {
         let params = loopback(TOOL, experiment)?;
         let reason = if (params.protocol, params.mode) != (Protocol::Udp, NetMode::Pingpong) {
-            "only ping-pongs over UDP are compared".to_owned()
+            "only UDP ping-pongs are compared".to_owned()
         } else if params.wait == Some(Wait::Spinning) {
-            "it sleeps until an answer comes".to_owned()
+            "it sleeps until the answer arrives".to_owned()
         } else if !(SMALLEST_MESSAGE..=LARGEST_MESSAGE).contains(&params.block) {
-            format!("it reports times of {SMALLEST_MESSAGE} B to {LARGEST_MESSAGE} B")
+            format!("its messages are {SMALLEST_MESSAGE} B to {LARGEST_MESSAGE} B")
         } else if params.threads != 1 {
             "it has one thread".to_owned()
         } else {
             return Ok(params);
         };
-        Err(ToolError::not_beside(TOOL, &reason))
+        Err(ToolError::not_comparable(TOOL, &reason))
     }
 
     fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
@@ -100,23 +92,22 @@ impl Adapter for Ping {
     }
 
     fn read(params: &NetParams, output: &Output) -> Result<Reading, ToolError> {
-        // It leaves with 1 where answers are missing, which its counts show.
+        // It exits with 1 if answers are missing, which its counts show.
         if output.status != Some(1) {
             output.succeeded(TOOL)?;
         }
         let Some((sent, received)) = counts(&output.stdout) else {
             output.succeeded(TOOL)?;
-            return Err(ToolError::Unreadable(format!("ping printed no count: {}", output.complaint())));
+            return Err(ToolError(format!("ping printed no count: {}", output.complaint())));
         };
-        // Its echo is 8 bytes of ICMP header longer than what it was asked for.
+        // An echo has 8 more bytes of ICMP header.
         let echo = format!("{} bytes from ", params.block + 8);
         let mut times: Vec<f64> =
             output.stdout.lines().filter(|line| line.starts_with(&echo)).filter_map(time).collect();
         times.sort_by(f64::total_cmp);
         let (Some(shortest), Some(longest)) = (times.first(), times.last()) else {
             let complaint = output.complaint();
-            let reason = format!("none of the {sent} requests of ping was answered with a time: {complaint}");
-            return Err(ToolError::Unreadable(reason));
+            return Err(ToolError(format!("ping printed no time for any of its {sent} requests: {complaint}")));
         };
         let mut details = details([
             ("requests", json!(sent)),
@@ -132,11 +123,11 @@ impl Adapter for Ping {
 
     fn differences(_params: &NetParams, _version: &str, reading: &Reading) -> Vec<Reason> {
         let mut reasons = vec![
-            KERNEL.says("ping's echo is answered by the kernel, with no process that has to wake up at the other end"),
-            RARE.says("ping sends one request every some milliseconds, between which the CPUs fall asleep"),
+            KERNEL.says("the kernel answers ping, so no process has to wake up on the server"),
+            RARE.says("ping sends a request every few milliseconds, and the CPUs sleep in between"),
         ];
         if reading.value < COARSE_BELOW {
-            reasons.push(WHOLE.says("ping tells whole microseconds"));
+            reasons.push(WHOLE.says("ping reports whole microseconds"));
         }
         reasons
     }
@@ -149,13 +140,13 @@ fn counts(text: &str) -> Option<(u64, u64)> {
     Some((sent.parse().ok()?, rest.split_once(" received")?.0.parse().ok()?))
 }
 
-/// The seconds of an answer: `72 bytes from 127.0.0.1: icmp_seq=1 ttl=64 time=0.012 ms`.
+/// Seconds of an answer: `72 bytes from 127.0.0.1: icmp_seq=1 ttl=64 time=0.012 ms`.
 fn time(line: &str) -> Option<f64> {
     let milliseconds = number_in(line.split_once(" time=")?.1.strip_suffix(" ms")?)?;
     (milliseconds >= 0.0).then_some(milliseconds * 1e-3)
 }
 
-/// The value that so large a share of them does not exceed, of ascending values.
+/// A percentile of ascending values, by rank.
 fn percentile(ascending: &[f64], share: f64) -> f64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rank among values in memory")]
     let rank = (share * ascending.len() as f64).ceil() as usize;
@@ -164,12 +155,10 @@ fn percentile(ascending: &[f64], share: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use model::experiment::Params;
     use model::sample::MetricName;
-    use std::path::Path;
 
     use super::*;
-    use crate::tests::fixtures::{failed, net, recorded, said, target};
+    use crate::tests::fixtures::{failed, net, recorded, said, target, with_net};
     use crate::tool::ReferenceTool;
 
     fn pingpong(block: u64) -> Experiment {
@@ -179,12 +168,11 @@ mod tests {
     #[test]
     fn it_sends_as_many_bytes_and_slower_where_it_must() {
         let experiment = pingpong(64);
-        let target =
-            Target { program: Path::new("/usr/bin/ping"), cpus: &[1], other_cpus: &[0], ..target(&experiment) };
+        let target = Target { cpus: &[1], other_cpus: &[0], ..target(&experiment) };
         let invocation = Ping.invocation(&target).unwrap();
-        assert_eq!(invocation.argv.join(" "), "/usr/bin/ping -n -c250 -i0.002 -s64 -W1 127.0.0.1");
+        assert_eq!(invocation.argv.join(" "), "/opt/tool -n -c250 -i0.002 -s64 -W1 127.0.0.1");
         let slow = invocation.otherwise.unwrap();
-        assert_eq!(slow.argv.join(" "), "/usr/bin/ping -n -c10 -i0.2 -s64 -W1 127.0.0.1");
+        assert_eq!(slow.argv.join(" "), "/opt/tool -n -c10 -i0.2 -s64 -W1 127.0.0.1");
         assert!("ping: cannot flood; minimal interval allowed for user is 200ms".contains(slow.when_it_says));
         assert_eq!((invocation.cpus, invocation.server), (vec![1], None), "the kernel answers");
     }
@@ -195,15 +183,9 @@ mod tests {
         assert!(why(&pingpong(14)).contains("16 B"));
         assert!(why(&net(Protocol::Tcp, NetMode::Pingpong, 64, 1)).contains("UDP"));
         assert!(why(&net(Protocol::Udp, NetMode::Pingpong, 64, 2)).contains("one thread"));
-        let mut experiment = pingpong(64);
-        let Params::Net(base) = experiment.params.clone() else { panic!("a network experiment") };
-        for (params, says) in [
-            (NetParams { wait: Some(Wait::Spinning), ..base.clone() }, "sleeps"),
-            (NetParams { path: "10.0.0.2".into(), ..base }, "loopback"),
-        ] {
-            experiment.params = Params::Net(params);
-            assert!(why(&experiment).contains(says));
-        }
+        let spinning = with_net(pingpong(64), |params| params.wait = Some(Wait::Spinning));
+        assert!(why(&spinning).contains("sleeps"));
+        assert!(why(&with_net(pingpong(64), |params| params.path = "10.0.0.2".into())).contains("loopback"));
     }
 
     #[test]
@@ -225,9 +207,9 @@ mod tests {
         for (output, why) in [
             (said(""), "no count"),
             (said(whole.split("---").next().unwrap()), "no count"),
-            (said(&recorded("ping-20221126-6B-no-times.txt")), "none of the 3 requests"),
-            (said(&whole.replace("72 bytes", "60 bytes")), "none of the 200 requests"),
-            (said(&whole.replace("time=0.0", "time=nan")), "none of the 200"),
+            (said(&recorded("ping-20221126-6B-no-times.txt")), "any of its 3 requests"),
+            (said(&whole.replace("72 bytes", "60 bytes")), "any of its 200 requests"),
+            (said(&whole.replace("time=0.0", "time=nan")), "any of its 200"),
             (failed(2, "ping: unknown host"), "unknown host"),
         ] {
             let reason = Ping.parse(&output, &pingpong(64)).unwrap_err();
@@ -236,6 +218,6 @@ mod tests {
         let zero: Vec<_> =
             whole.lines().map(|line| line.split(" time=").next().unwrap().to_owned() + " time=0 ms").collect();
         let zero = format!("{}\n200 packets transmitted, 200 received", zero.join("\n"));
-        assert!(Ping.parse(&said(&zero), &pingpong(64)).unwrap_err().contains("no measurement"));
+        assert!(Ping.parse(&said(&zero), &pingpong(64)).unwrap_err().contains("an impossible"));
     }
 }

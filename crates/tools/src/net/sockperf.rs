@@ -1,23 +1,17 @@
-//! sockperf's ping-pong beside ours on the loopback interface, TCP and UDP, with messages of the same size: its client
-//! on the CPUs of our measuring end, its server on those of our peer.
+//! sockperf's ping-pong compared with ours on loopback, TCP and UDP: the same message and CPUs of each end.
 //!
-//! The figure is the median of the full round trip (`--full-rtt`; without it sockperf reports half of it). It counts
-//! messages, not bytes. Its sockets wait as ours do: asleep in the kernel, or asked again and again (`--nonblocked`) at
-//! both ends. Of a run it leaves out the first 400 ms and the last 50: of one second, 0.55 s are measured.
-//! Two seconds more go into its calibration of the clock.
+//! The value is the median of the full round trip (`--full-rtt`; by default it reports half). Sockets block, or poll at both
+//! ends (`--nonblocked`), as ours. It drops the first 400 ms and the last 50 ms of a run, and calibrates its clock for 2 s.
 
 use model::experiment::{Experiment, NetParams};
 use model::io::{NetMode, Protocol, Wait};
 use serde_json::{Map, Value, json};
 
-use super::loopback::{loopback, server};
-use crate::difference::rules::{Reason, Rule, Side};
-use crate::error::ToolError;
+use super::{loopback, server};
 use crate::examples;
 use crate::invocation::{Invocation, ListensFor, PORT, Target};
-use crate::output::{Output, Reading};
-use crate::tool::{Adapter, ToolDescription};
-use crate::version::source::VersionSource;
+use crate::output::{Output, Reading, ToolError};
+use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Sockperf;
 
@@ -28,18 +22,18 @@ static DESCRIPTION: ToolDescription = ToolDescription {
     launcher: None,
     version: VersionSource::Asked { argument: "--version", prefix: "sockperf, version ", oldest: (3, 7) },
     compared_with: "ping-pongs of 14 B and more, TCP and UDP, on the loopback interface",
-    equal: "the message, the way of waiting and the CPUs of each end",
+    equal: "the message, the wait mode and the CPUs of both sides",
     rules: &[&LOST],
     how_to_get: "Debian package sockperf; https://github.com/Mellanox/sockperf",
     example: || examples::net(Protocol::Udp, NetMode::Pingpong, 14, 1),
 };
 static LOST: Rule = Rule::new("lost", Some("messages were dropped"), Side::Slower);
 
-/// Its smallest message, which is its header, as its help and its refusal say.
+/// Its smallest message, which is its header, from its help.
 const SMALLEST_MESSAGE: u64 = 14;
-/// Its largest message, as its help says.
+/// Its largest message, from its help.
 const LARGEST_MESSAGE: u64 = 65_507;
-/// Seconds that a run takes beside its measured time: the calibration of its clock, and pauses around the test.
+/// Seconds of a run outside its measured time.
 const START_SECONDS: f64 = 2.3;
 
 impl Adapter for Sockperf {
@@ -59,7 +53,7 @@ impl Adapter for Sockperf {
         } else {
             return Ok(params);
         };
-        Err(ToolError::not_beside(TOOL, &reason))
+        Err(ToolError::not_comparable(TOOL, &reason))
     }
 
     fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
@@ -81,25 +75,24 @@ impl Adapter for Sockperf {
     fn read(_params: &NetParams, output: &Output) -> Result<Reading, ToolError> {
         output.succeeded(TOOL)?;
         let text = without_colours(&output.stdout);
-        // It leaves with 0 even where it could not connect.
+        // It exits with 0 even if it cannot connect.
         let error = |line: &&str| line.contains("ERROR") || line.contains("No messages were received");
         if let Some(line) = text.lines().find(error) {
             let complaint = line.trim_start_matches("sockperf:").trim();
-            return Err(ToolError::Failed(format!("sockperf says: {complaint}")));
+            return Err(ToolError(format!("sockperf says: {complaint}")));
         }
         let summary = text.lines().find_map(|line| line.split_once("Summary: ").map(|(_, rest)| rest));
         let halved = match summary {
             Some(line) if line.starts_with("Round trip") => false,
             Some(line) if line.starts_with("Latency") => true,
             _ => {
-                let reason = format!("sockperf printed no summary: {}", output.complaint());
-                return Err(ToolError::Unreadable(reason));
+                return Err(ToolError(format!("sockperf printed no summary: {}", output.complaint())));
             }
         };
         let to_seconds = if halved { 2e-6 } else { 1e-6 };
         let seconds = |label: &str| observation(&text, label).map(|microseconds| microseconds * to_seconds);
-        let median = seconds("percentile 50.000")
-            .ok_or_else(|| ToolError::Unreadable("sockperf printed no 50th percentile".to_owned()))?;
+        let median =
+            seconds("percentile 50.000").ok_or_else(|| ToolError("sockperf printed no 50th percentile".to_owned()))?;
         let mut details = counts(&text);
         details.insert("doubled".to_owned(), json!(halved));
         for (name, label) in [
@@ -122,7 +115,6 @@ impl Adapter for Sockperf {
     }
 }
 
-/// Counts of messages.
 fn counts(text: &str) -> Map<String, Value> {
     let after = |line: &str, label: &str| {
         let rest = line.split_once(label)?.1.trim_start_matches([' ', '=']);
@@ -143,13 +135,13 @@ fn counts(text: &str) -> Map<String, Value> {
     .collect()
 }
 
-/// A line such as `---> percentile 50.000 =   20.096`, in microseconds.
+/// Microseconds of a line such as `---> percentile 50.000 =   20.096`.
 fn observation(text: &str, label: &str) -> Option<f64> {
     let line = text.lines().find(|line| line.contains("--->") && line.contains(label))?;
     line.rsplit_once('=')?.1.trim().parse().ok()
 }
 
-/// The text without its escape sequences for colours.
+/// The text without colour escapes.
 fn without_colours(text: &str) -> String {
     let mut pieces = text.split("\u{1b}[");
     let first = pieces.next().unwrap_or_default().to_owned();
@@ -161,12 +153,10 @@ fn without_colours(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::experiment::Params;
     use model::sample::MetricName;
-    use std::path::Path;
 
     use super::*;
-    use crate::tests::fixtures::{failed, net, recorded, said, target};
+    use crate::tests::fixtures::{assert_refused, net, recorded, said, target, with_net};
     use crate::tool::ReferenceTool;
 
     fn pingpong(protocol: Protocol, block: u64) -> Experiment {
@@ -180,29 +170,26 @@ mod tests {
     #[test]
     fn the_client_is_on_the_measuring_ends_cpus() {
         let experiment = pingpong(Protocol::Tcp, 14);
-        let target = Target { program: Path::new("/usr/bin/sockperf"), ..target(&experiment) };
+        let target = target(&experiment);
         let invocation = Sockperf.invocation(&target).unwrap();
-        let expected = "/usr/bin/sockperf pp --tcp --full-rtt -i 127.0.0.1 -p {port} -m 14 -t 1";
+        let expected = "/opt/tool pp --tcp --full-rtt -i 127.0.0.1 -p {port} -m 14 -t 1";
         assert_eq!((invocation.argv.join(" ").as_str(), invocation.cpus), (expected, vec![0]));
         let server = invocation.server.unwrap();
-        assert_eq!(server.argv.join(" "), "/usr/bin/sockperf sr --tcp -i 127.0.0.1 -p {port}");
+        assert_eq!(server.argv.join(" "), "/opt/tool sr --tcp -i 127.0.0.1 -p {port}");
         assert_eq!((server.cpus, server.listens_for), (vec![1], ListensFor::Tcp));
         let experiment = pingpong(Protocol::Udp, 8192);
         let udp = Sockperf.invocation(&Target { experiment: &experiment, seconds: 1.2, ..target }).unwrap();
-        let expected = "/usr/bin/sockperf pp --full-rtt -i 127.0.0.1 -p {port} -m 8192 -t 2";
+        let expected = "/opt/tool pp --full-rtt -i 127.0.0.1 -p {port} -m 8192 -t 2";
         assert_eq!(udp.argv.join(" "), expected);
         assert_eq!(udp.server.unwrap().listens_for, ListensFor::Udp);
     }
 
     #[test]
     fn sockets_are_asked_again_and_again_at_both_ends_where_ours_are() {
-        let mut experiment = pingpong(Protocol::Udp, 14);
-        let Params::Net(params) = &mut experiment.params else { panic!("a network experiment") };
-        params.wait = Some(Wait::Spinning);
-        let target = Target { program: Path::new("sockperf"), ..target(&experiment) };
-        let invocation = Sockperf.invocation(&target).unwrap();
-        assert_eq!(invocation.argv.join(" "), "sockperf pp --full-rtt --nonblocked -i 127.0.0.1 -p {port} -m 14 -t 1");
-        assert_eq!(invocation.server.unwrap().argv.join(" "), "sockperf sr --nonblocked -i 127.0.0.1 -p {port}");
+        let experiment = with_net(pingpong(Protocol::Udp, 14), |params| params.wait = Some(Wait::Spinning));
+        let invocation = Sockperf.invocation(&target(&experiment)).unwrap();
+        assert_eq!(invocation.argv.join(" "), "/opt/tool pp --full-rtt --nonblocked -i 127.0.0.1 -p {port} -m 14 -t 1");
+        assert_eq!(invocation.server.unwrap().argv.join(" "), "/opt/tool sr --nonblocked -i 127.0.0.1 -p {port}");
     }
 
     #[test]
@@ -241,22 +228,21 @@ mod tests {
     #[test]
     fn what_it_did_not_measure_is_no_reading() {
         let whole = recorded("sockperf-3.7-tcp-14B.txt");
-        for (text, why) in [
-            (String::new(), "no summary"),
-            ("\u{1b}[garbage\u{1b}[".to_owned(), "no summary"),
-            (whole.split("Summary").next().unwrap().to_owned(), "no summary"),
-            (whole.split("---> percentile 90").next().unwrap().to_owned(), "no 50th percentile"),
-            (whole.replace("percentile 50.000 =", "percentile 50.000 = nan #"), "no 50th percentile"),
-            (whole.replace("percentile 50.000 =", "percentile 50.000 = 0.0 = 0.000"), "50th"),
-            (recorded("sockperf-3.7-refused.txt"), "Connection refused"),
-            (recorded("sockperf-3.7-silent.txt"), "No messages were received"),
-        ] {
-            let reason = parse(&text).unwrap_err();
-            assert!(reason.contains(why), "{why}: {reason}");
-        }
+        assert_refused(
+            &Sockperf,
+            &pingpong(Protocol::Tcp, 14),
+            [
+                (String::new(), "no summary"),
+                ("\u{1b}[garbage\u{1b}[".to_owned(), "no summary"),
+                (whole.split("Summary").next().unwrap().to_owned(), "no summary"),
+                (whole.split("---> percentile 90").next().unwrap().to_owned(), "no 50th percentile"),
+                (whole.replace("percentile 50.000 =", "percentile 50.000 = nan #"), "no 50th percentile"),
+                (whole.replace("percentile 50.000 =", "percentile 50.000 = 0.0 = 0.000"), "50th"),
+                (recorded("sockperf-3.7-refused.txt"), "Connection refused"),
+                (recorded("sockperf-3.7-silent.txt"), "No messages were received"),
+            ],
+        );
         let zero = whole.lines().map(|line| if line.contains(" 50.000") { "---> percentile 50.000 = 0" } else { line });
-        assert!(parse(&zero.collect::<Vec<_>>().join("\n")).unwrap_err().contains("no measurement"));
-        let refused = Sockperf.parse(&failed(1, "sockperf: bad"), &pingpong(Protocol::Tcp, 14)).unwrap_err();
-        assert!(refused.contains("sockperf: bad"), "{refused}");
+        assert!(parse(&zero.collect::<Vec<_>>().join("\n")).unwrap_err().contains("an impossible"));
     }
 }

@@ -1,5 +1,4 @@
-//! Every adapter's parser on every tool's output, whole and broken: nothing panics, and no figure is made that does not
-//! stand in the text.
+//! Every parser on every recorded output, whole and broken: no panic, and no value that is not in the text.
 
 use model::experiment::{DiskParams, Experiment};
 use model::io::{DiskEngine, DiskOp, DiskPattern, NetMode, Protocol};
@@ -9,8 +8,7 @@ use proptest::prelude::*;
 use crate::tests::fixtures::{chase, cpu, disk, disk_params, linpack, memory, net, recorded, said, tool};
 use crate::{Output, explain, ids, read_as_every_output};
 
-/// A recorded output and the experiment beside which it was taken. Its figure is a number of the text, times the factor;
-/// without one it is worked out of several.
+/// A recorded output with its benchmark. The value is a number of the text times the factor, or computed without one.
 struct Recorded {
     tool: &'static str,
     version: &'static str,
@@ -19,7 +17,6 @@ struct Recorded {
     factor: Option<f64>,
 }
 
-/// One of each tool that could be had.
 fn recordings() -> Vec<Recorded> {
     let mib = f64::from(1 << 20);
     let read = |bytes, isa| memory(MemoryOp::Read, isa, bytes, 1);
@@ -74,21 +71,21 @@ fn recordings() -> Vec<Recorded> {
     rows.into_iter().map(row).collect()
 }
 
-/// Every number that a text can be read to have.
+/// Every number in a text.
 fn numbers(text: &str) -> Vec<f64> {
     let is_of_number = |with: &'static str| move |c: char| !(c.is_ascii_digit() || with.contains(c));
     let words = text.split(is_of_number("+-.eE")).chain(text.split(is_of_number(".")));
     words.filter_map(|word| word.parse().ok()).collect()
 }
 
-/// Asserts that a text is read without a panic, and that the figure is one of it; whether there is one.
+/// Whether a text has a value, which must be a number of the text.
 fn read(recorded: &Recorded, text: &str, status: Option<i32>) -> bool {
     let reference = tool(recorded.tool);
     let output = Output { status, ..said(text) };
     let Ok(reading) = reference.parse(&output, &recorded.experiment) else { return false };
     assert!(reading.value.is_finite() && reading.value > 0.0, "{}: {reading:?}", recorded.tool);
-    assert_eq!(status, Some(0), "{}: what failed has no figure", recorded.tool);
-    // Whatever it read must be fit for a sentence.
+    assert_eq!(status, Some(0), "{}: a failed run has no value", recorded.tool);
+    // Any value must be fit for an explanation.
     let ours = 2.0 * reading.value;
     let sentence = explain(reference, recorded.version, &recorded.experiment, &reading, ours, None).unwrap();
     assert!(sentence.ends_with('.'), "{}: {sentence}", recorded.tool);
@@ -112,7 +109,6 @@ fn every_tool_is_read_as_it_was_recorded_and_a_difference_has_an_explanation() {
     assert_eq!(missing, ["xlinpack"], "it could not be had");
 }
 
-/// One change of a text.
 #[derive(Clone, Debug)]
 enum Edit {
     CutOff,

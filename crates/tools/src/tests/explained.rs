@@ -1,32 +1,31 @@
-//! Each stated rule, caused: on what a tool printed where that can be had, on a figure with the details that the rule
-//! looks at otherwise. Where a rule is not caused, or moves the figure to the other side, it is not said.
+//! Every rule in a case where it holds, from a recorded output where there is one, and in a case where it does not.
 
 use std::collections::BTreeSet;
 
-use model::experiment::{DiskParams, Experiment, NetParams, Params};
+use model::experiment::{DiskParams, Experiment};
 use model::io::{Direction, DiskEngine, DiskOp, DiskPattern, NetMode, Protocol};
 use model::isa::{Isa, MemoryOp, Pages};
 use model::sample::MetricName;
 use serde_json::{Value, json};
 
-use crate::tests::fixtures::{chase, cpu, disk, disk_params, linpack, memory, net, recorded, said};
+use crate::tests::fixtures::{
+    chase, cpu, disk, disk_params, linpack, memory, net, recorded, said, with_memory, with_net,
+};
 use crate::{Output, Reading, ReferenceTool, Rule, Side, TOOLS, ToolDescription, explain};
 
-/// A figure of a tool beside an experiment.
 struct Case {
     version: &'static str,
     experiment: Experiment,
     reading: Reading,
 }
 
-/// A rule and what causes it.
 struct Cause {
     tool: &'static str,
     rule: &'static str,
-    /// Words of what it then says.
+    /// Words of its explanation.
     says: &'static str,
     caused: Case,
-    /// Where it does not hold; `None` for a rule that always does.
+    /// A case where it does not hold; `None` for a rule that always does.
     otherwise: Option<Case>,
 }
 
@@ -40,7 +39,6 @@ fn cause(
     Cause { tool, rule, says, caused, otherwise: otherwise.into() }
 }
 
-/// What a tool printed once.
 fn printed(tool: &str, version: &'static str, file: &str, experiment: Experiment) -> Case {
     read_from(tool, version, &said(&recorded(file)), experiment)
 }
@@ -50,14 +48,12 @@ fn read_from(tool: &str, version: &'static str, output: &Output, experiment: Exp
     Case { version, experiment, reading }
 }
 
-/// A rate with these details.
 fn rate(version: &'static str, experiment: Experiment, details: &Value) -> Case {
     let details = details.as_object().cloned().unwrap();
     let reading = Reading { metric: MetricName::Throughput, value: 1e9, details };
     Case { version, experiment, reading }
 }
 
-/// A latency with these details.
 fn latency(seconds: f64, experiment: Experiment, details: &Value) -> Case {
     let mut case = rate("1.0", experiment, details);
     (case.reading.metric, case.reading.value) = (MetricName::Latency, seconds);
@@ -68,21 +64,10 @@ fn nothing() -> Value {
     json!({})
 }
 
-/// The same memory in pages of 2 MiB.
-fn huge(mut experiment: Experiment) -> Experiment {
-    let Params::Memory(params) = &mut experiment.params else { panic!("memory") };
-    params.pages = Pages::Huge2M;
-    experiment
+fn huge(experiment: Experiment) -> Experiment {
+    with_memory(experiment, |params| params.pages = Pages::Huge2M)
 }
 
-/// The same chase in base pages.
-fn base(mut experiment: Experiment) -> Experiment {
-    let Params::Memory(params) = &mut experiment.params else { panic!("memory") };
-    params.pages = Pages::Base4K;
-    experiment
-}
-
-/// The rules of likwid-bench, pmbw and multichase.
 fn loops() -> Vec<Cause> {
     let read = |bytes, threads| memory(MemoryOp::Read, Isa::Avx2, bytes, threads);
     let likwid = |experiment, details| rate("5.2.2", experiment, &details);
@@ -124,14 +109,13 @@ fn loops() -> Vec<Cause> {
         cause(
             "multichase",
             "some-huge",
-            "how many of multichase's pages are huge",
+            "how many of its pages are huge",
             multichase(chase(64 << 20)),
-            multichase(base(chase(64 << 20))),
+            multichase(with_memory(chase(64 << 20), |params| params.pages = Pages::Base4K)),
         ),
     ]
 }
 
-/// The rules of tools whose loops their compilers made.
 fn compiled() -> Vec<Cause> {
     let triad = |threads| memory(MemoryOp::Triad, Isa::Avx2, 4 << 20, threads);
     let serial = || {
@@ -144,8 +128,8 @@ fn compiled() -> Vec<Cause> {
     let sysbench = "sysbench-1.0.20-write-64MiB-t1.txt";
     let written = memory(MemoryOp::Write, Isa::Avx2, 1 << 26, 1);
     vec![
-        cause("stream", "compiler-stores", "as its compiler chose", serial(), None),
-        cause("stream", "unasked-pages", "in the pages that the system gives unasked", serial(), None),
+        cause("stream", "compiler-stores", "compiler chose whether its stores", serial(), None),
+        cause("stream", "unasked-pages", "use the system's default pages", serial(), None),
         cause("stream", "best-pass", "stream reports the best of 9 passes", with_passes(9), with_passes(1)),
         cause(
             "sysbench",
@@ -154,36 +138,35 @@ fn compiled() -> Vec<Cause> {
             printed("sysbench", "1.0.20", sysbench, written),
             None,
         ),
-        cause("hpcc", "compiler-stores", "as its compiler chose", hpcc(), hpcc_linpack()),
-        cause("hpcc", "unasked-pages", "in the pages that the system gives unasked", hpcc(), hpcc_linpack()),
+        cause("hpcc", "compiler-stores", "compiler chose whether its stores", hpcc(), hpcc_linpack()),
+        cause("hpcc", "unasked-pages", "use the system's default pages", hpcc(), hpcc_linpack()),
         cause("hpcc", "best-pass", "hpcc reports the best of 9 passes", hpcc(), hpcc_linpack()),
     ]
 }
 
-/// The rules of HPL, by itself and in hpcc, and of xlinpack.
 fn equations() -> Vec<Cause> {
     let mut causes = Vec::new();
     for (tool, file, threads) in [("hpl", "hpl-2.3-n1000-t1.txt", 1), ("hpcc", "hpcc-1.5.0-n1000-t2.txt", 2)] {
-        // What OpenBLAS says of its kernels stands in the standard error output.
+        // OpenBLAS reports its kernels on standard error.
         let with = |says: &str| {
             let stderr = says.to_owned();
             read_from(tool, "2.3", &Output { stderr, ..said(&recorded(file)) }, linpack(1000, threads))
         };
         let of = |threads| rate("2.3", linpack(1000, threads), &nothing());
-        let told = || with("Core: SkylakeX\n");
+        let requested = || with("Core: SkylakeX\n");
         let others = || with("Core: Haswell\n");
         let silent = || rate("2.3", linpack(1000, 1), &nothing());
-        let other_words = "OpenBLAS's kernels for Haswell, though it was told to take those for SkylakeX";
+        let other_kernels = "OpenBLAS's kernels for Haswell, although those for SkylakeX were requested";
         causes.extend([
-            cause(tool, "library", "OpenBLAS's kernels for SkylakeX", told(), others()),
-            cause(tool, "other-kernels", other_words, others(), told()),
-            cause(tool, "unknown-kernels", "does not say which kernels it uses", silent(), told()),
+            cause(tool, "library", "OpenBLAS's kernels for SkylakeX", requested(), others()),
+            cause(tool, "other-kernels", other_kernels, others(), requested()),
+            cause(tool, "unknown-kernels", "does not report its kernels", silent(), requested()),
             cause(tool, "processes", "2 processes send each other the panels", of(2), of(1)),
         ]);
     }
     let xlinpack = |leading: u64| rate("", linpack(1000, 1), &json!({"leading_dimension": leading}));
     causes.extend([
-        cause("xlinpack", "library", "Intel's own library", xlinpack(1000), None),
+        cause("xlinpack", "library", "Intel's library", xlinpack(1000), None),
         cause("xlinpack", "leading-dimension", "dimension is 1016, ours 1000", xlinpack(1016), xlinpack(1000)),
     ]);
     causes
@@ -226,30 +209,18 @@ fn disks() -> Vec<Cause> {
             printed("iozone", "3.508", "iozone-3.508-read-1MiB-t2.txt", disk(two.clone())),
             iozone(&one, 1 << 20),
         ),
-        cause("iozone", "engine", "ours goes through io_uring", iozone(&two, 16 << 20), iozone(&one, 1 << 20)),
-        cause(
-            "iozone",
-            "seek",
-            "two system calls for each record",
-            iozone(&one, 1 << 20),
-            iozone(&positioned, 32 << 20),
-        ),
-        cause("iozone", "same-byte", "nearly all the same byte", iozone(&written, 1 << 20), iozone(&one, 1 << 20)),
+        cause("iozone", "engine", "ours uses io_uring", iozone(&two, 16 << 20), iozone(&one, 1 << 20)),
+        cause("iozone", "seek", "two system calls per record", iozone(&one, 1 << 20), iozone(&positioned, 32 << 20)),
+        cause("iozone", "same-byte", "almost only one byte value", iozone(&written, 1 << 20), iozone(&one, 1 << 20)),
         cause("ioping", "outside-requests", "of its time outside its requests", ioping, None),
         cause("ioping", "repeated-offsets", "draws its offsets with repetition", repeating, None),
     ]
 }
 
-/// The rules of iperf3 and iperf.
 fn streams() -> Vec<Cause> {
     let stream = |threads| net(Protocol::Tcp, NetMode::Stream, 128 << 10, threads);
     let blast = |threads| net(Protocol::Udp, NetMode::Blast, 1472, threads);
-    let both = || {
-        let mut experiment = stream(1);
-        let Params::Net(NetParams { direction, .. }) = &mut experiment.params else { panic!("a network") };
-        *direction = Some(Direction::Both);
-        experiment
-    };
+    let both = || with_net(stream(1), |params| params.direction = Some(Direction::Both));
     let iperf3 = |version, experiment, details: Value| rate(version, experiment, &details);
     let iperf = || printed("iperf", "2.1.8", "iperf-2.1.8-tcp-128KiB-t1.csv", stream(1));
     let datagrams = || printed("iperf", "2.1.8", "iperf-2.1.8-udp-1472B-t1.txt", blast(1));
@@ -278,29 +249,28 @@ fn streams() -> Vec<Cause> {
         cause(
             "iperf3",
             "unpinned",
-            "iperf3's threads run on whichever of the CPUs",
+            "iperf3's threads move between the CPUs",
             iperf3("3.16", stream(1), nothing()),
             iperf3("3.16", blast(1), nothing()),
         ),
-        cause("iperf", "unarrived", "what its client hands to the kernel", iperf(), datagrams()),
+        cause("iperf", "unarrived", "its client passes to the kernel", iperf(), datagrams()),
         cause("iperf", "unset", "neither its buffers nor the CPU", iperf(), datagrams()),
         cause("iperf", "call-each", "looks at the clock before the next", datagrams(), iperf()),
     ]
 }
 
-/// The rules of sockperf and ping.
 fn round_trips() -> Vec<Cause> {
     let pingpong = || net(Protocol::Udp, NetMode::Pingpong, 64, 1);
     let sockperf = |dropped: u32| latency(1e-5, pingpong(), &json!({"dropped": dropped}));
     let ping = || printed("ping", "20221126", "ping-20221126-64B.txt", pingpong());
     vec![
         cause("sockperf", "lost", "sockperf lost 3 messages", sockperf(3), sockperf(0)),
-        cause("ping", "kernel-answers", "answered by the kernel", ping(), None),
-        cause("ping", "rare-requests", "between which the CPUs fall asleep", ping(), None),
+        cause("ping", "kernel-answers", "the kernel answers ping", ping(), None),
+        cause("ping", "rare-requests", "the CPUs sleep in between", ping(), None),
         cause(
             "ping",
             "whole-microseconds",
-            "ping tells whole microseconds",
+            "ping reports whole microseconds",
             latency(1e-5, pingpong(), &nothing()),
             latency(5e-5, pingpong(), &nothing()),
         ),
@@ -311,12 +281,11 @@ fn causes() -> Vec<Cause> {
     [loops(), compiled(), equations(), disks(), streams(), round_trips()].into_iter().flatten().collect()
 }
 
-/// Our own figure beside a tool that is twice as slow as ours, or twice as fast.
+/// Our value if the tool is half as fast as ours, or twice as fast.
 fn ours(reading: &Reading, tool_is_slower: bool) -> f64 {
     if tool_is_slower == (reading.metric == MetricName::Latency) { reading.value / 2.0 } else { reading.value * 2.0 }
 }
 
-/// Which of the tool's rules hold.
 fn holding(tool: &str, case: &Case) -> Vec<&'static Rule> {
     let reasons = crate::tests::fixtures::tool(tool).reasons(case.version, &case.experiment, &case.reading);
     reasons.into_iter().map(|reason| reason.rule).collect()

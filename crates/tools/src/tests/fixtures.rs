@@ -1,10 +1,11 @@
-//! What the tests of the adapters have in common.
+//! Helpers for the tests of the adapters.
 
 use std::path::Path;
 
-use model::experiment::{Area, CpuParams, DiskParams, Experiment, Params, cpu_id};
+use model::experiment::{CpuParams, DiskParams, Experiment, MemoryParams, NetParams, Params, cpu_id};
 use model::io::DiskEngine;
 use model::isa::{CpuOp, Element, Isa};
+use model::linpack::LinpackParams;
 
 use crate::examples::random_reads;
 pub(crate) use crate::examples::{chase, disk, linpack, memory, net};
@@ -12,7 +13,7 @@ use crate::invocation::Target;
 use crate::output::Output;
 use crate::tool::ReferenceTool;
 
-/// What a tool printed once, from `recorded/`.
+/// A recorded output.
 pub(crate) fn recorded(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -30,35 +31,49 @@ pub(crate) fn tool(id: &str) -> &'static dyn ReferenceTool {
     crate::find(id).unwrap()
 }
 
-/// A run of half a second on the first CPU.
 pub(crate) fn target(experiment: &Experiment) -> Target<'_> {
-    Target {
-        experiment,
-        program: Path::new("/opt/tool"),
-        launcher: None,
-        cpus: &[0],
-        other_cpus: &[1],
-        seconds: 0.5,
-        file: None,
-        our_rate: None,
-        version: "",
-        offered_rate: None,
-    }
+    Target { cpus: &[0], other_cpus: &[1], ..Target::new(experiment, Path::new("/opt/tool"), 0.5) }
 }
 
 pub(crate) fn cpu(isa: Isa, threads: u32) -> Experiment {
     let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa, threads };
-    Experiment {
-        id: cpu_id(&params),
-        area: Area::Cpu,
-        params: Params::Cpu(params),
-        method: "cpu-fma/1".to_owned(),
-        classic: None,
-        kernel: None,
+    Experiment::new(cpu_id(&params), params, "cpu-fma/1")
+}
+
+/// Random reads of 4 KiB with blocking calls.
+pub(crate) fn disk_params(depth: u32) -> DiskParams {
+    random_reads(DiskEngine::Sync, depth).disk().cloned().unwrap()
+}
+
+/// Asserts that none of these outputs has a value, each with words of the error.
+pub(crate) fn assert_refused<const N: usize>(
+    tool: &dyn ReferenceTool,
+    experiment: &Experiment,
+    cases: [(String, &str); N],
+) {
+    for (text, why) in cases {
+        let reason = tool.parse(&said(&text), experiment).unwrap_err();
+        assert!(reason.contains(why), "{why}: {reason}");
     }
 }
 
-/// Random reads of 4 KiB by system calls that wait, this many at a time.
-pub(crate) fn disk_params(depth: u32) -> DiskParams {
-    random_reads(DiskEngine::Sync, depth).disk().cloned().unwrap()
+/// The benchmark with a change of its parameters.
+pub(crate) fn with_memory(mut experiment: Experiment, change: impl FnOnce(&mut MemoryParams)) -> Experiment {
+    let Params::Memory(params) = &mut experiment.params else { panic!("{experiment:?}") };
+    change(params);
+    experiment
+}
+
+/// The benchmark with a change of its parameters.
+pub(crate) fn with_linpack(mut experiment: Experiment, change: impl FnOnce(&mut LinpackParams)) -> Experiment {
+    let Params::Linpack(params) = &mut experiment.params else { panic!("{experiment:?}") };
+    change(params);
+    experiment
+}
+
+/// The benchmark with a change of its parameters.
+pub(crate) fn with_net(mut experiment: Experiment, change: impl FnOnce(&mut NetParams)) -> Experiment {
+    let Params::Net(params) = &mut experiment.params else { panic!("{experiment:?}") };
+    change(params);
+    experiment
 }

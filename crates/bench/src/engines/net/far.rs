@@ -162,7 +162,7 @@ impl Launch<'_> {
                     let announced = bounds::window(announced, &self.params, limits)?;
                     self.windows.open(&announced);
                     if announced.seconds.is_none() {
-                        let begun = RunReply::PartialPreface { number: announced.number };
+                        let begun = RunReply::Begun { number: announced.number };
                         frames::write(control, &begun).map_err(lost)?;
                     }
                 }

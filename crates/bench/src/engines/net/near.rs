@@ -175,7 +175,7 @@ impl Session {
             return Ok(());
         }
         match hear(&control.stream, within)? {
-            RunReply::PartialPreface { number: of } if of == number => Ok(()),
+            RunReply::Begun { number: of } if of == number => Ok(()),
             _ => Err(odd()),
         }
     }

@@ -9,7 +9,6 @@ use areas::{Choices, Request, Suite, plan};
 use bench::host;
 use bench::runner::{self, Finished, Setting};
 use bench::store::RunFolder;
-use bench::suite_file;
 use machine::{Declared, Sysroot};
 use model::machine::Machine;
 use model::plan::{Plan, PlanError};
@@ -41,7 +40,7 @@ pub(crate) fn suite(arguments: &Run, began: f64) -> Result {
     if let Some(run) = &options.resume {
         return resume::resume(run, arguments.suite.as_deref(), None, options, began);
     }
-    let suite = suite_file::find(arguments.suite.as_deref().unwrap_or("quick"))?;
+    let suite = host::suite(arguments.suite.as_deref().unwrap_or("quick"))?;
     measure(suite, Choices::default(), None, options, began)
 }
 

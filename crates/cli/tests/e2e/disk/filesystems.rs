@@ -24,9 +24,9 @@ fn directories_that_cannot_be_measured_in_are_refused_when_named() {
         assert!(sentence.contains("--dir") && sentence.lines().count() == 1, "{sentence}");
         assert!(!scratch.join("store").exists());
     };
-    refused(&scratch.join("missing"), "is not there");
+    refused(&scratch.join("missing"), "does not exist");
     refused(&file, "is not a directory");
-    refused(Path::new("/proc"), if is_root() { "takes no files" } else { "is not writable for this user" });
+    refused(Path::new("/proc"), if is_root() { "cannot hold files" } else { "is not writable for this user" });
     if is_memory(Path::new("/dev/shm")) {
         refused(Path::new("/dev/shm"), "is tmpfs, which is memory");
     } else {

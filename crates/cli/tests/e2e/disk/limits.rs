@@ -161,8 +161,8 @@ fn a_fuse_directory_is_measured_only_when_named() {
     let mut unnamed = command(&scratch, ["disk", "--op", "read", "--size", "64MiB", "--repeat", "1", "--json", "-"]);
     let ran: Ran = unnamed.env("ASSAY_STORE", &store).output().unwrap().into();
     assert_eq!(ran.status, Some(2), "requests were named, and none can be made: {ran:?}");
-    let sentence = "is fuse, where somebody else keeps the data: name a directory on a disk with --dir, or this one, to \
-                    measure it all the same";
+    let sentence = "is fuse, which stores its data on another machine: use --dir to choose a directory on a disk, or this \
+                    one to measure it anyway";
     assert!(ran.stderr.contains(sentence) && ran.stderr.contains(store.to_str().unwrap()), "{ran:?}");
     let line = "disk --pattern random --op read --block 4KiB --depth 1 --size 64MiB --repeat 1 --cache warm";
     let document = measured(&scratch, &format!("{line} --dir {}", bound.path().display()));

@@ -165,8 +165,8 @@ fn what_cannot_be_compared_is_refused_in_one_sentence() {
         ("day-5", "op/s"),
         ("day-6", "is in BASE only"),
         ("day-7", "nothing that was measured"),
-        ("broken", "is no run"),
-        ("nothing", "there is no run 'nothing'"),
+        ("broken", "is not a run"),
+        ("nothing", "no run 'nothing'"),
     ] {
         let arguments = format!("compare day-1 {new}");
         let ran = assay(&scratch, &arguments);

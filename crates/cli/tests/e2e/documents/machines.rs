@@ -83,7 +83,7 @@ fn info_shows_a_directory_without_writing_a_file() {
         );
     };
     let shown = info(&format!("--dir {}", disk.path().display()));
-    assert!(shown.stdout.contains("none: the file system says that it has none"), "{shown:?}");
+    assert!(shown.stdout.contains("none: the file system does not support it"), "{shown:?}");
 }
 
 #[test]

@@ -159,8 +159,8 @@ fn a_quota_that_is_switched_on_and_off_is_found_and_named() {
 fn what_cannot_be_compared_live_is_refused() {
     let scratch = Scratch::new();
     for (sides, more, expected) in [
-        ([ROW, "/bin/true cpu"], vec![], "left no run"),
-        ([ROW, "/bin/sh -c 'echo broken >&2; exit 2'"], vec![], "did not measure"),
+        ([ROW, "/bin/true cpu"], vec![], "stored no run"),
+        ([ROW, "/bin/sh -c 'echo broken >&2; exit 2'"], vec![], "failed"),
         ([ROW, "memory --op read --threads 1 --filter no/such/row"], vec![], "no experiment matches"),
         (
             [ROW, "cpu --op fma --type fp32,fp64 --isa scalar --threads 1 --filter 'cpu/fma/fp32/*/*'"],

@@ -101,15 +101,15 @@ fn a_server_speaks_version_6_of_the_internet_protocol() {
 fn what_cannot_be_reached_or_listened_on_is_refused() {
     let scratch = Scratch::new();
     let refused = |arguments: &str| refusal(&assay(&scratch, arguments)).to_owned();
-    assert!(refused("net serve --listen 0.0.0.0:0").contains("a key is needed"));
+    assert!(refused("net serve --listen 0.0.0.0:0").contains("requires a key"));
     assert!(refused("net serve --key-file /no/such/key").contains("'/no/such/key'"));
     assert!(refused(&format!("net serve --key-file {}", key(&scratch, "short", "short"))).contains("16"));
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
-    assert!(refused(&format!("net serve --listen {address}")).contains("the port is taken"));
+    assert!(refused(&format!("net serve --listen {address}")).contains("the port is in use"));
     drop(taken);
     assert!(refused(&format!("net --to {address} {ROW}")).contains("no server answers"));
-    assert!(refused(&format!("net --to no-such-host.invalid {ROW}")).contains("'no-such-host.invalid' has no address"));
+    assert!(refused(&format!("net --to no-such-host.invalid {ROW}")).contains("'no-such-host.invalid' cannot be resolved"));
     assert!(refused("net --to a:b:c]").contains("HOST:PORT"));
 }
 
@@ -199,7 +199,7 @@ fn a_client_that_is_stopped_loses_its_turn_and_the_next_is_served() {
     assert_eq!((ran.status, text(row, "status")), (Some(1), "failed"), "{ran:?}");
     assert!(text(row, "reason").contains("; look"), "it says what to look for: {row:#}");
     let log = std::fs::read_to_string(scratch.join("serve.log")).unwrap();
-    assert!(log.contains("it said nothing for 5 s"), "{log}");
+    assert!(log.contains("it sent nothing for 5 s"), "{log}");
     assert_eq!(server.stop("INT"), Some(130));
 }
 

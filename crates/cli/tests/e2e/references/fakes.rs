@@ -33,7 +33,7 @@ fn a_tool_that_is_missing_is_said_to_be_and_how_to_get_it() {
 #[test]
 fn a_tool_that_fails_or_talks_nonsense_loses_its_place() {
     for (body, why, raw) in [
-        ("env; echo 'oh dear' >&2; exit 3", "left with status 3: oh dear", "LC_ALL=C"),
+        ("env; echo 'oh dear' >&2; exit 3", "exited with status 3: oh dear", "LC_ALL=C"),
         ("printf '\\377\\376 nonsense \\000\\n'", "likwid-bench", "nonsense"),
         ("echo begun; kill -KILL $$", "SIGKILL", "begun"),
         ("head -c 100000000 /dev/zero | tr '\\000' x", "likwid-bench", "xxxxx"),
@@ -70,7 +70,7 @@ fn a_tool_that_does_not_say_its_version_is_known_by_its_file_or_its_help() {
         fake(&scratch, tool, "echo 'another program'");
         let ran = assay(&scratch, &with_fake(&scratch, tool));
         let reason = of_no_use(&scratch, &ran, "skipped");
-        assert!(reason.contains("does not"), "{tool}: {reason}");
+        assert!(reason.contains("does not") || reason.contains("has no version"), "{tool}: {reason}");
         assert_eq!(left_in(&only_run(&scratch)), ["run.json"], "it was never run");
     }
 }

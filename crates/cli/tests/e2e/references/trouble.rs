@@ -65,7 +65,7 @@ fn a_tool_finds_what_it_finds_when_it_is_started_by_hand() {
     let into = scratch.join("recorded");
     fake(&scratch, "likwid-bench", &format!("{SAYS_VERSION}\n{}; exit 3", recording(&into)));
     let ran = with_tools(&scratch, &with_fake(&scratch, "likwid-bench"));
-    assert!(of_no_use(&scratch, &ran, "failed").contains("left with status 3"));
+    assert!(of_no_use(&scratch, &ran, "failed").contains("exited with status 3"));
     let document = document(&only_run(&scratch));
     let row = &rows(&document)[0];
     by_hand(&scratch, only_one(row).1, list(&row["conditions"], "cpus"));

@@ -162,7 +162,7 @@ fn a_server_that_counts_less_than_was_sent_is_found_out() {
             else {
                 panic!("a window without an end")
             };
-            frames::write(control, &RunReply::PartialPreface { number }).unwrap();
+            frames::write(control, &RunReply::Begun { number }).unwrap();
             let Ok(RunRequest::Count(Asked { number, sent_bytes })) = frames::read(control, PATIENCE) else {
                 panic!("what was counted")
             };

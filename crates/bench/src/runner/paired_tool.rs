@@ -1,9 +1,7 @@
-//! Reference tools alongside a benchmark, interleaved: each run of a tool is paired with one sample of ours, taken just
-//! before or after it.
+//! Reference tools alongside a benchmark: each tool run is paired with a sample of ours taken just before or after it.
 //!
-//! Pairs come in rounds of two, the second in the reverse order of the first (ours, theirs, theirs, ours), so that a
-//! slow drift of the machine affects both sides alike. The number of pairs is fixed beforehand. A tool that fails is not
-//! run again; the benchmark goes on without it.
+//! Pairs come in rounds of two in opposite order (ours, theirs, theirs, ours), so that drift affects both sides alike. Their
+//! number is fixed in advance. A tool that fails is not run again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,103 +16,100 @@ use tools::{Invocation, RUN_SECONDS, Reading, ReferenceTool, Target, explain, fi
 
 use super::reference_pairs::{COMMON, enter};
 use crate::references::detect::{Detected, Found, NotFound, Places, detect_all};
-use crate::references::lasting::Lasting;
+use crate::references::own_files::Lasting;
 use crate::references::progress::{CommandLines, ToolProgress};
 use crate::references::run::run;
 use model::plan::Planned;
 
-/// What stands for the version of a tool that was found and tells none: documents always name one of what was run.
+/// Version of a tool that reports none: documents always name one.
 const NO_VERSION: &str = "not stated";
 
-/// One reference tool alongside one benchmark.
 #[derive(Clone)]
-pub(super) struct Beside {
+pub(super) struct PairedTool {
     tool: &'static dyn ReferenceTool,
     found: Result<Found, NotFound>,
-    /// Pairs that are to be measured.
     pairs: u32,
     progress: ToolProgress,
-    /// The tool's value of the pair that is being measured and when it began, until ours is there too.
+    /// The tool's value of the current pair and its start, until ours is complete.
     pending: Option<(f64, f64)>,
-    /// Exactly what the tool printed, run by run.
+    /// The tool's complete output.
     raw: String,
-    /// The file for it, relative to the run's folder.
     raw_name: String,
 }
 
-impl std::fmt::Debug for Beside {
+impl std::fmt::Debug for PairedTool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Beside").field("progress", &self.progress).finish_non_exhaustive()
+        f.debug_struct("PairedTool").field("progress", &self.progress).finish_non_exhaustive()
     }
 }
 
-/// What a tool needs to know of the moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment<'a> {
     pub(super) planned: &'a Planned,
     pub(super) file: Option<&'a HeldFile>,
-    /// Our last figure of the row's headline.
+    /// Our last value.
     pub(super) our_rate: Option<f64>,
-    /// Seconds since the run began.
     pub(super) now: f64,
 }
 
-/// The tools alongside the benchmarks of a plan, each looked for once.
+/// The tools of a plan, each detected once.
 pub(super) fn detected(rows: &[Planned], places: &Places) -> Detected {
     let ids: BTreeSet<&str> = rows.iter().flat_map(|row| row.beside.iter().map(String::as_str)).collect();
     detect_all(ids.into_iter(), places)
 }
 
-/// The tools alongside each benchmark of a plan.
-pub(super) fn beside_rows(rows: &[Planned], pairs: &dyn Fn(&Planned) -> u32, found: &Detected) -> Vec<Vec<Beside>> {
+/// The tools alongside each benchmark.
+pub(super) fn paired_tools(
+    rows: &[Planned],
+    pairs: &dyn Fn(&Planned) -> u32,
+    found: &Detected,
+) -> Vec<Vec<PairedTool>> {
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
     let mut of_row = |planned: &Planned| {
         let tools = planned.beside.iter().filter_map(|tool| find(tool));
-        let beside = tools.map(|tool| {
+        let paired = tools.map(|tool| {
             let name = tool.description().id;
-            let unknown = || Err(NotFound::Missing(format!("{name} was not looked for")));
+            let unknown = || Err(NotFound::Missing(format!("{name} was not searched for")));
             let found = found.get(name).cloned().unwrap_or_else(unknown);
             let number = numbers.entry(name).or_insert(0);
             *number += 1;
-            Beside::new(tool, found, pairs(planned), format!("{name}-{number:02}.txt"))
+            PairedTool::new(tool, found, pairs(planned), format!("{name}-{number:02}.txt"))
         });
-        beside.collect()
+        paired.collect()
     };
     rows.iter().map(&mut of_row).collect()
 }
 
-impl Beside {
+impl PairedTool {
     fn new(tool: &'static dyn ReferenceTool, found: Result<Found, NotFound>, pairs: u32, raw_name: String) -> Self {
         let id = tool.description().id.to_owned();
         let progress = ToolProgress { tool: id, common: vec![Vec::new(); COMMON.len()], ..ToolProgress::default() };
         Self { tool, found, pairs, progress, pending: None, raw: String::new(), raw_name }
     }
 
-    /// What it has measured so far.
     pub(super) fn so_far(&self) -> ToolProgress {
         self.progress.clone()
     }
 
-    /// Continues from there, if it is of this tool.
+    /// Resumes from the progress of the same tool.
     pub(super) fn go_on_from(&mut self, so_far: &ToolProgress) {
         if so_far.tool == self.progress.tool {
             self.progress.clone_from(so_far);
-            // Another version may compare more values: of those there are too few then.
+            // Another version may compare more values.
             self.progress.common.resize(COMMON.len(), Vec::new());
         }
     }
 
-    /// Pairs that it has.
     pub(super) const fn pairs_measured(&self) -> usize {
         self.progress.samples.len()
     }
 
-    /// When its side of the last pair began, in seconds of the run.
+    /// Start of its side of the last pair, in seconds of the run.
     pub(super) fn last_start(&self) -> Option<f64> {
         self.progress.samples.last().map(|sample| sample.start)
     }
 
-    /// Holds the tool against what is found of it `now`: figures of two versions are no figures of one tool.
+    /// Fails the tool if another version is installed now.
     pub(super) fn hold_against(&mut self, now: &Detected) {
         let (Ok(then), None) = (&self.found, &self.progress.failed) else { return };
         let version = |found: &Found| found.version.clone().unwrap_or_else(|| NO_VERSION.to_owned());
@@ -124,22 +119,21 @@ impl Beside {
                 let (was, is) = (version(then), version(now));
                 Some(format!("it was version {was} when the run began, and is version {is} now"))
             }
-            Some(Err(reason)) => Some(format!("it is gone since the run began: {}", reason.reason())),
+            Some(Err(reason)) => Some(format!("it was removed after the run began: {}", reason.reason())),
             None => None,
         };
     }
 
-    /// Takes over what it printed before the run was cut off.
+    /// Restores its output from before the interruption.
     pub(super) fn printed_before(&mut self, read: &dyn Fn(&str) -> Option<String>) {
         self.raw = read(&self.raw_name).unwrap_or_default();
     }
 
-    /// Whether it is still to be run.
     pub(super) fn is_alive(&self) -> bool {
         self.found.is_ok() && self.progress.failed.is_none()
     }
 
-    /// Runs the tool for a figure; whether it has overwritten the file that it was given.
+    /// Runs the tool for a value; returns whether it overwrote its file.
     pub(super) fn measure(&mut self, at: Moment<'_>, on_start: &mut dyn FnMut(Lasting<'_>)) -> bool {
         let Ok(found) = self.found.clone() else { return false };
         let mut overwritten = false;
@@ -162,7 +156,7 @@ impl Beside {
             });
             let reading = match reading {
                 Ok(reading) => reading,
-                // What we ended ourselves has not failed: whoever goes on with the run runs it again.
+                // A resumed run repeats what a signal ended.
                 Err(_) if stop_signal().is_some() => return overwritten,
                 Err(reason) => {
                     self.progress.failed = Some(reason);
@@ -199,7 +193,7 @@ impl Beside {
         Ok(self.tool.parse(&ran.output, target.experiment)?)
     }
 
-    /// The pair is complete: ours was this, by the name of its metrics. Without ours there is no pair.
+    /// Completes the pair with our values by metric name; without ours there is no pair.
     pub(super) fn pair(&mut self, ours_of: &dyn Fn(&str) -> Option<f64>) {
         let Some((value, start)) = self.pending.take() else { return };
         let metric = self.progress.last.as_ref().map(|reading| reading.metric.name());
@@ -213,17 +207,16 @@ impl Beside {
         }
     }
 
-    /// Name and content of the file with what it printed, where it printed anything.
+    /// Name and content of its output file, if any.
     pub(super) fn raw(&self) -> Option<(&str, &str)> {
         (!self.raw.is_empty()).then_some((self.raw_name.as_str(), self.raw.as_str()))
     }
 
-    /// Where its reference belongs: the metric it reports, or the headline where it has reported nothing.
+    /// Whether its reference belongs to this metric: the one that it reports, or the headline.
     pub(super) fn is_of(&self, metric: &Metric, headline: bool) -> bool {
         self.progress.last.as_ref().map_or(headline, |reading| metric.name == reading.metric)
     }
 
-    /// What the document says of it beside this metric.
     pub(super) fn reference(&self, metric: &Metric, experiment: &Experiment, stored: bool) -> word::Reference {
         let mut reference = self.facts(stored);
         if let Some((status, reason)) = self.obstacle(metric) {
@@ -232,7 +225,7 @@ impl Beside {
         }
         let Some((median, chance)) = enter(&mut reference, metric, &self.progress.samples, &self.progress.common)
         else {
-            (reference.status, reference.reason) = (Status::Failed, Some("its figures have no ratio".to_owned()));
+            (reference.status, reference.reason) = (Status::Failed, Some("its values have no ratio".to_owned()));
             return reference;
         };
         if let (Ok(found), Some(reading)) = (&self.found, &self.progress.last) {
@@ -244,7 +237,7 @@ impl Beside {
         reference
     }
 
-    /// What is known of it whatever came of it.
+    /// The facts that do not depend on the outcome.
     fn facts(&self, stored: bool) -> word::Reference {
         let last = self.progress.last.as_ref();
         word::Reference {
@@ -275,7 +268,7 @@ impl Beside {
         }
     }
 
-    /// Why it has no figure, if so. Its figures count only where each sample of ours has one beside it.
+    /// Why it has no value; it needs one for each sample of ours.
     fn obstacle(&self, metric: &Metric) -> Option<(Status, String)> {
         match (&self.found, &self.progress.failed) {
             (Err(NotFound::Missing(reason)), _) => {
@@ -300,25 +293,38 @@ mod tests {
     use model::reference::Verdict;
     use model::sample::MetricName;
     use model::unit::Better;
-    use serde_json::Map;
+    use serde_json::{Value, json};
     use tools::{Output, Reason, ToolDescription, ToolError, VersionSource};
 
     use super::super::reference_pairs::{LATENCY_P99, withdraw};
     use super::*;
     use crate::tests::{document, experiment, planned, repetition};
 
-    fn likwid(samples: &[(f64, f64)]) -> Beside {
-        let tool = find("likwid-bench").unwrap();
-        let found = Found { path: "/usr/bin/likwid-bench".into(), version: Some("5.2.2".into()), launcher: None };
-        let pairs = u32::try_from(samples.len()).unwrap();
-        let mut beside = Beside::new(tool, Ok(found), pairs, "likwid-bench-01.txt".into());
+    fn installed(tool: &'static dyn ReferenceTool, pairs: usize) -> PairedTool {
+        let found = Found { path: "/bin/echo".into(), version: Some("5.2.2".into()), launcher: None };
+        PairedTool::new(tool, Ok(found), u32::try_from(pairs).unwrap(), "raw.txt".into())
+    }
+
+    fn add_pair(
+        tool: &mut PairedTool,
+        metric: MetricName,
+        value: f64,
+        details: &Value,
+        ours: &dyn Fn(&str) -> Option<f64>,
+    ) {
+        let details = details.as_object().cloned().unwrap_or_default();
+        tool.progress.last = Some(Reading { metric, value, details });
+        tool.pending = Some((value, 0.0));
+        tool.pair(ours);
+    }
+
+    fn likwid(samples: &[(f64, f64)]) -> PairedTool {
+        let mut tool = installed(find("likwid-bench").unwrap(), samples.len());
         for (ours, theirs) in samples {
-            let reading = Reading { metric: MetricName::Throughput, value: *theirs, details: Map::new() };
-            beside.progress.last = Some(reading);
-            beside.pending = Some((*theirs, 0.0));
-            beside.pair(&|name| (name == "throughput").then_some(*ours));
+            let ours = |name: &str| (name == "throughput").then_some(*ours);
+            add_pair(&mut tool, MetricName::Throughput, *theirs, &Value::Null, &ours);
         }
-        beside
+        tool
     }
 
     fn metric_of(values: &[f64]) -> Metric {
@@ -340,7 +346,7 @@ mod tests {
 
     #[test]
     fn what_chance_suffices_for_is_said_and_what_it_does_not_is_not() {
-        // One instruction set, and a tool that is faster than ours: none of its rules makes it so.
+        // The tool is faster, which none of its rules explains.
         let explained = |pairs: &[(f64, f64)]| {
             let ours: Vec<f64> = pairs.iter().map(|pair| pair.0).collect();
             let mut metric = metric_of(&ours);
@@ -352,33 +358,28 @@ mod tests {
             few.contains("3 pairs are too few for an interval, and their ratios lie between 0.80 and 1.10"),
             "{few}"
         );
-        assert!(explained(&[(90.0, 100.0)]).contains("one pair tells nothing apart"));
+        assert!(explained(&[(90.0, 100.0)]).contains("one pair is too few"));
         let wide: Vec<(f64, f64)> = (0..8).map(|i| (if i < 5 { 90.0 } else { 120.0 }, 100.0)).collect();
-        assert!(explained(&wide).contains("holds 1"), "{}", explained(&wide));
+        assert!(explained(&wide).contains("includes 1"), "{}", explained(&wide));
         let narrow = explained(&[(90.0, 100.0); 8]);
-        assert!(narrow.starts_with("No stated rule explains it; equal were"), "{narrow}");
+        assert!(narrow.starts_with("No known rule explains the difference; equal were"), "{narrow}");
     }
 
     #[test]
-    fn what_both_sides_report_besides_is_compared_over_the_same_pairs() {
-        let tool = find("fio").unwrap();
-        let found = Found { path: "/usr/bin/fio".into(), version: Some("3.33".into()), launcher: None };
-        let mut beside = Beside::new(tool, Ok(found), 8, "fio-01.txt".into());
+    fn other_values_that_both_sides_report_are_compared_over_the_same_pairs() {
+        let mut tool = installed(find("fio").unwrap(), 8);
         for pair in 0..8_u8 {
-            let details = serde_json::json!({"latency": {"p50": 2e-4, "p99": 1e-3}, "cpu_seconds_per_request": 4e-6});
-            let details = details.as_object().cloned().unwrap();
-            beside.progress.last = Some(Reading { metric: MetricName::Throughput, value: 1.0, details });
-            beside.pending = Some((1.0, 0.0));
-            // A launch that could not tell its processor time.
+            let details = json!({"latency": {"p50": 2e-4, "p99": 1e-3}, "cpu_seconds_per_request": 4e-6});
+            // One process run does not know its CPU time.
             let cpu = (pair != 5).then_some(2e-6);
-            beside.pair(&|name| match name {
+            add_pair(&mut tool, MetricName::Throughput, 1.0, &details, &|name| match name {
                 "throughput" => Some(1.0),
                 "latency" => Some(1e-4),
                 _ => cpu,
             });
         }
-        let reference = beside.reference(&metric_of(&[1.0; 8]), &experiment(), true);
-        assert_eq!(reference.also.len(), 1, "a figure that a pair lacks is left out: {:?}", reference.also);
+        let reference = tool.reference(&metric_of(&[1.0; 8]), &experiment(), true);
+        assert_eq!(reference.also.len(), 1, "a value that a pair lacks is left out: {:?}", reference.also);
         let latency = &reference.also[0];
         assert_eq!((latency.name.as_str(), latency.ours, latency.theirs, latency.ratio), ("latency", 1e-4, 2e-4, 0.5));
         assert!(latency.ratio_ci95.is_some() && latency.better == Better::Lower);
@@ -386,14 +387,9 @@ mod tests {
 
     #[test]
     fn the_99th_percentile_of_a_round_trip_stands_beside_the_median() {
-        let tool = find("sockperf").unwrap();
-        let found = Found { path: "/usr/bin/sockperf".into(), version: Some("3.7".into()), launcher: None };
-        let mut beside = Beside::new(tool, Ok(found), 6, "sockperf-01.txt".into());
+        let mut tool = installed(find("sockperf").unwrap(), 6);
         for _ in 0..6 {
-            let details = serde_json::json!({"p99": 4e-5, "loss": 0.0}).as_object().cloned().unwrap();
-            beside.progress.last = Some(Reading { metric: MetricName::Latency, value: 2e-5, details });
-            beside.pending = Some((2e-5, 0.0));
-            beside.pair(&|name| match name {
+            add_pair(&mut tool, MetricName::Latency, 2e-5, &json!({"p99": 4e-5, "loss": 0.0}), &|name| match name {
                 "latency" => Some(1e-5),
                 LATENCY_P99 => Some(3e-5),
                 _ => Some(0.0),
@@ -401,12 +397,12 @@ mod tests {
         }
         let mut metric = metric_of(&[1e-5; 6]);
         metric.name = "latency".into();
-        let also = beside.reference(&metric, &experiment(), true).also;
+        let also = tool.reference(&metric, &experiment(), true).also;
         let found: Vec<(&str, f64)> = also.iter().map(|one| (one.name.as_str(), one.ratio)).collect();
         assert_eq!(found, [(LATENCY_P99, 0.75)], "a loss of nothing has no ratio");
     }
 
-    /// A tool that sends 1000 B/s, or what it is offered, into a link.
+    /// A tool that sends 1000 B/s, or its offered load, into a link.
     struct Lossy {
         link: f64,
     }
@@ -423,7 +419,6 @@ mod tests {
         example: no_drop,
     };
 
-    /// Datagrams of which none may be lost.
     fn no_drop() -> Experiment {
         tools::examples::net(Protocol::Udp, NetMode::NoDrop, 1472, 1)
     }
@@ -446,7 +441,7 @@ mod tests {
         fn parse(&self, output: &Output, _: &Experiment) -> Result<Reading, ToolError> {
             let value: f64 = output.stdout.trim().parse().unwrap();
             let loss = f64::from(u8::from(value > self.link));
-            let details = serde_json::json!({"sent": value, "loss": loss}).as_object().cloned().unwrap();
+            let details = json!({"sent": value, "loss": loss}).as_object().cloned().unwrap();
             Ok(Reading { metric: MetricName::Throughput, value, details })
         }
 
@@ -455,30 +450,21 @@ mod tests {
         }
     }
 
-    fn lossy(tool: &'static Lossy) -> Beside {
-        Beside::new(
-            tool,
-            Ok(Found { path: "/bin/echo".into(), version: None, launcher: None }),
-            6,
-            "lossy-01.txt".into(),
-        )
-    }
-
     #[test]
     fn of_a_round_that_was_cut_off_the_other_order_is_left() {
         let planned = planned();
         let mut row = crate::runner::progress::Progress::new(&planned, Some(6), false);
         assert_eq!(row.theirs_first_in_half_a_round(), None, "nothing was measured");
-        row.beside = vec![lossy(&Lossy { link: 1e9 })];
+        row.tools = vec![installed(&Lossy { link: 1e9 }, 6)];
         for (ours_at, theirs_at, expected) in
             [(2.0, 1.0, Some(true)), (3.0, 4.0, None), (5.0, 6.0, Some(false)), (8.0, 7.0, None)]
         {
             let at = Moment { planned: &planned, file: None, our_rate: None, now: theirs_at };
-            row.beside[0].measure(at, &mut |_| {});
+            row.tools[0].measure(at, &mut |_| {});
             let mut ours = repetition(1000.0);
             ours.metrics[0].sample.start = ours_at;
             row.samples.push(ours);
-            row.beside[0].pair(&|_| Some(1000.0));
+            row.tools[0].pair(&|_| Some(1000.0));
             assert_eq!(row.theirs_first_in_half_a_round(), expected, "ours at {ours_at}, theirs at {theirs_at}");
         }
     }
@@ -487,32 +473,25 @@ mod tests {
     fn a_tool_that_loses_too_much_is_brought_to_the_highest_rate_that_it_keeps() {
         let planned = Planned { experiment: no_drop(), ..planned() };
         let at = Moment { planned: &planned, file: None, our_rate: None, now: 1.0 };
-        let mut beside = lossy(&Lossy { link: 300.0 });
-        beside.measure(at, &mut |_| {});
-        let (found, _) = beside.pending.unwrap();
-        assert!((290.0..=300.0).contains(&found), "{found}: {}", beside.raw);
-        let runs = beside.raw.matches('$').count();
-        assert!(runs > 3 && beside.raw.starts_with("$ /bin/echo 1000"), "{}", beside.raw);
-        beside.measure(at, &mut |_| {});
-        assert_eq!((beside.pending, beside.raw.matches('$').count()), (Some((found, 1.0)), runs + 1), "found once");
-        let mut hopeless = lossy(&Lossy { link: 0.0 });
+        let mut tool = installed(&Lossy { link: 300.0 }, 6);
+        tool.measure(at, &mut |_| {});
+        let (found, _) = tool.pending.unwrap();
+        assert!((290.0..=300.0).contains(&found), "{found}: {}", tool.raw);
+        let runs = tool.raw.matches('$').count();
+        assert!(runs > 3 && tool.raw.starts_with("$ /bin/echo 1000"), "{}", tool.raw);
+        tool.measure(at, &mut |_| {});
+        assert_eq!((tool.pending, tool.raw.matches('$').count()), (Some((found, 1.0)), runs + 1), "found once");
+        let mut hopeless = installed(&Lossy { link: 0.0 }, 6);
         hopeless.measure(at, &mut |_| {});
         assert!(hopeless.pending.is_none() && hopeless.progress.failed.unwrap().contains("more than the goal"));
     }
 
     #[test]
-    fn a_tool_without_a_partner_for_each_sample_has_no_ratio() {
-        let reference = likwid(&[(1.0, 1.0); 7]).reference(&metric_of(&[1.0; 8]), &experiment(), true);
-        assert_eq!((reference.status, reference.median, reference.ratio), (Status::Skipped, None, None));
-        assert!(reference.reason.unwrap().contains("7 of 7"));
-    }
-
-    #[test]
-    fn a_missing_tool_is_told_with_its_reason() {
+    fn a_missing_tool_is_reported_with_its_reason() {
         let missing = Err(NotFound::Missing("no fio here".into()));
-        let beside = Beside::new(find("fio").unwrap(), missing, 9, "fio-01.txt".into());
-        assert!(!beside.is_alive() && beside.is_of(&metric_of(&[1.0]), true));
-        let reference = beside.reference(&metric_of(&[1.0]), &experiment(), true);
+        let tool = PairedTool::new(find("fio").unwrap(), missing, 9, "fio-01.txt".into());
+        assert!(!tool.is_alive() && tool.is_of(&metric_of(&[1.0]), true));
+        let reference = tool.reference(&metric_of(&[1.0]), &experiment(), true);
         assert_eq!(reference.status, Status::Skipped);
         let reason = reference.reason.unwrap();
         assert!(reason.starts_with("no fio here; to get it: Debian package fio"), "{reason}");
@@ -520,7 +499,10 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_come_later_take_the_figures_back() {
+    fn a_tool_without_a_partner_for_each_sample_has_no_ratio() {
+        let reference = likwid(&[(1.0, 1.0); 7]).reference(&metric_of(&[1.0; 8]), &experiment(), true);
+        assert_eq!((reference.status, reference.median, reference.ratio), (Status::Skipped, None, None));
+        assert!(reference.reason.unwrap().contains("7 of 7"));
         let mut reference = likwid(&[(1.0, 1.0); 7]).reference(&metric_of(&[1.0; 7]), &experiment(), true);
         assert_eq!(reference.status, Status::Ok);
         withdraw(&mut reference, 7);

@@ -1,62 +1,52 @@
-//! Whether a program is a tool, and which version of it, from its answer or its file.
+//! Identifies a tool and its version from its answer or its file.
 
-use crate::error::ToolError;
-use crate::output::Output;
-use crate::tool::ToolDescription;
-use crate::version::source::{VersionSource, major_minor};
+use crate::output::{Output, ToolError};
+use crate::tool::{ToolDescription, VersionSource};
 
-/// The longest version in a program's file.
+/// Maximum length of a version in a program's file.
 const LONGEST_VERSION: usize = 32;
 
-/// The version in a tool's answer; `None` for a tool that prints its help instead. The exit status is ignored: some tools
-/// leave with 1 after they have answered.
-///
-/// # Errors
-/// The program is not this tool, or a version whose output is unknown.
+/// The version in a tool's answer; `None` if it prints its help instead. The exit status is ignored: some tools exit with 1.
 pub fn version_in_answer(tool: &ToolDescription, output: &Output) -> Result<Option<String>, ToolError> {
     let mut lines = [output.stdout.as_str(), output.stderr.as_str()].into_iter().flat_map(str::lines);
     let unknown = |argument: &str, what: &str| {
         let (program, complaint) = (tool.program, output.complaint());
-        Err(ToolError::Unreadable(format!("'{program} {argument}' does not {what}: {complaint}")))
+        Err(ToolError(format!("'{program} {argument}' does not {what}: {complaint}")))
     };
     match tool.version {
         VersionSource::Asked { argument, prefix, oldest } => match lines.find_map(|line| behind(line, prefix)) {
             Some(word) if major_minor(word).is_some() => known(tool, word, oldest).map(Some),
-            _ => unknown(argument, "name a version"),
+            _ => unknown(argument, "print a version"),
         },
         VersionSource::Unsaid { help, .. } if lines.any(|line| line.contains(help)) => Ok(None),
         VersionSource::Unsaid { argument, .. } => unknown(argument, &format!("print the help of {}", tool.id)),
         VersionSource::Written { .. } | VersionSource::Marked { .. } => {
-            Err(ToolError::Unreadable(format!("{} has no answer", tool.id)))
+            Err(ToolError(format!("{} has no answer", tool.id)))
         }
     }
 }
 
-/// The version in the file of a program, which is called `program` in messages; `None` for a tool that only has its words
-/// there.
-///
-/// # Errors
-/// The program is not this tool, or a version whose output is unknown.
+/// The version in a program's file; `None` if the file has only the tool's words.
 pub fn version_in_file(tool: &ToolDescription, program: &str, bytes: &[u8]) -> Result<Option<String>, ToolError> {
-    let unknown = |what: String| Err(ToolError::Unreadable(format!("'{program}' {what}")));
+    let unknown = |what: String| Err(ToolError(format!("'{program}' {what}")));
     match tool.version {
         VersionSource::Written { prefix, oldest } => match written(prefix, bytes) {
             Some(version) => known(tool, &version, oldest).map(Some),
-            None => unknown(format!("does not name a version behind '{}'", prefix.trim_end())),
+            None => unknown(format!("has no version after '{}'", prefix.trim_end())),
         },
         VersionSource::Marked { words } if places(bytes, words).next().is_some() => Ok(None),
-        VersionSource::Marked { words } => unknown(format!("is not {}: it does not have the words '{words}'", tool.id)),
-        VersionSource::Asked { .. } | VersionSource::Unsaid { .. } => unknown("does not name its version".to_owned()),
+        VersionSource::Marked { words } => unknown(format!("is not {}: it does not contain '{words}'", tool.id)),
+        VersionSource::Asked { .. } | VersionSource::Unsaid { .. } => unknown("does not report its version".to_owned()),
     }
 }
 
-/// Where the words are in a file.
+/// The positions of the words in a file.
 fn places<'a>(bytes: &'a [u8], words: &'static str) -> impl Iterator<Item = usize> + 'a {
     let windows = bytes.windows(words.len()).enumerate();
     windows.filter(|(_, window)| *window == words.as_bytes()).map(|(place, _)| place)
 }
 
-/// The first version behind `prefix`.
+/// The first version after `prefix`.
 fn written(prefix: &'static str, bytes: &[u8]) -> Option<String> {
     places(bytes, prefix).find_map(|place| {
         let rest = &bytes[place..bytes.len().min(place + prefix.len() + LONGEST_VERSION)];
@@ -65,21 +55,28 @@ fn written(prefix: &'static str, bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// The word behind a prefix.
 fn behind<'a>(line: &'a str, prefix: &str) -> Option<&'a str> {
     let (_, rest) = line.split_once(prefix)?;
     rest.trim_start().split([' ', ',', '(']).next()
 }
 
-/// A version, if it is one whose output is known.
 fn known(tool: &ToolDescription, version: &str, oldest: (u32, u32)) -> Result<String, ToolError> {
     if major_minor(version).is_none_or(|numbers| numbers < oldest) {
         let (id, (major, minor)) = (tool.id, oldest);
-        return Err(ToolError::Uncallable(format!(
+        return Err(ToolError(format!(
             "{id} {version} is older than {major}.{minor}, the oldest whose output is known"
         )));
     }
     Ok(version.to_owned())
+}
+
+/// Major and minor: `3.7-no.git` is (3, 7).
+pub(crate) fn major_minor(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split('.').map(|part| {
+        let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse::<u32>().ok()
+    });
+    Some((parts.next()??, parts.next().flatten().unwrap_or(0)))
 }
 
 #[cfg(test)]
@@ -103,7 +100,7 @@ mod tests {
         for garbage in ["", "\n", "fio-", "fio-x.y", "segmentation fault", "\u{fffd}\u{fffd}"] {
             for description in TOOLS.iter().map(|tool| tool.description()) {
                 let says = match description.version {
-                    VersionSource::Asked { .. } => "does not name a version",
+                    VersionSource::Asked { .. } => "does not print a version",
                     VersionSource::Unsaid { .. } => "does not print the help",
                     VersionSource::Written { .. } | VersionSource::Marked { .. } => "has no answer",
                 };
@@ -134,14 +131,24 @@ mod tests {
         assert_eq!(version("STREAM version $Revision: x STREAM version $Revision: 5.11 $"), Ok("5.11".into()));
         for (text, why) in [
             ("STREAM version $Revision: 5.9 $", "older than 5.10"),
-            ("STREAM version", "does not name a version"),
-            ("", "does not name a version"),
+            ("STREAM version", "has no version"),
+            ("", "has no version"),
         ] {
             let reason = version(text).unwrap_err();
             assert!(reason.contains(why), "{text}: {reason:?}");
         }
         let marked = |bytes: &[u8]| version_in_file(tool("xlinpack").description(), "xlinpack", bytes);
         assert_eq!(marked(b"\xff Timing linear equation system solver"), Ok(None));
-        assert!(marked(b"something else").unwrap_err().contains("does not have the words"));
+        assert!(marked(b"something else").unwrap_err().contains("does not contain"));
+    }
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        assert_eq!(major_minor("3.7-no.git"), Some((3, 7)));
+        assert_eq!(major_minor("3.16"), Some((3, 16)));
+        assert_eq!(major_minor("4"), Some((4, 0)));
+        for garbage in ["", "x", "-1.2", ".5"] {
+            assert_eq!(major_minor(garbage), None, "{garbage}");
+        }
     }
 }
