@@ -109,7 +109,9 @@ fn what_cannot_be_reached_or_listened_on_is_refused() {
     assert!(refused(&format!("net serve --listen {address}")).contains("the port is in use"));
     drop(taken);
     assert!(refused(&format!("net --to {address} {ROW}")).contains("no server answers"));
-    assert!(refused(&format!("net --to no-such-host.invalid {ROW}")).contains("'no-such-host.invalid' cannot be resolved"));
+    assert!(
+        refused(&format!("net --to no-such-host.invalid {ROW}")).contains("'no-such-host.invalid' cannot be resolved")
+    );
     assert!(refused("net --to a:b:c]").contains("HOST:PORT"));
 }
 
