@@ -6,6 +6,7 @@ use model::sample::{Metric, MetricName};
 use model::warning::Warning;
 
 use crate::compare::{self, THRESHOLD};
+use crate::judge::median;
 
 /// The numbers of pairs at which the comparison may end, if it has all verdicts. Five looks give chance five opportunities,
 /// so each needs a fifth of the probability.
@@ -18,13 +19,6 @@ pub struct SideName {
     pub name: String,
     /// The command that switches the machine to this side.
     pub switch: Option<String>,
-}
-
-/// The indices of a result in both documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Indices {
-    base: usize,
-    new: usize,
 }
 
 /// Compares all pairs so far. `fixed`: their number was given, so the verdicts are looked at once.
@@ -44,7 +38,7 @@ pub fn compare(sides: &[SideName; 2], fixed: bool, pairs: &[[Document; 2]]) -> R
                 merged.resize(experiments.len(), sides);
             }
             Err(reason) => {
-                not_compared.push(NotCompared { id: first[0].experiments[place.base].id.clone(), reason });
+                not_compared.push(NotCompared { id: first[0].experiments[place[0]].id.clone(), reason });
             }
         }
     }
@@ -73,19 +67,19 @@ pub fn compare(sides: &[SideName; 2], fixed: bool, pairs: &[[Document; 2]]) -> R
     })
 }
 
-/// The results to compare: those of the same id; where no id is on both sides, those of the same index.
-fn places([base, new]: &[Document; 2]) -> Result<Vec<Indices>, String> {
+/// The indices of the results to compare: those of the same id, or the same indices where no id is on both sides.
+fn places([base, new]: &[Document; 2]) -> Result<Vec<[usize; 2]>, String> {
     let (base, new) = (&base.experiments, &new.experiments);
-    let by_id: Vec<Indices> = base
+    let by_id: Vec<[usize; 2]> = base
         .iter()
         .enumerate()
-        .filter_map(|(index, row)| Some(Indices { base: index, new: new.iter().position(|other| other.id == row.id)? }))
+        .filter_map(|(index, row)| Some([index, new.iter().position(|other| other.id == row.id)?]))
         .collect();
     if !by_id.is_empty() {
         return Ok(by_id);
     }
     if base.len() == new.len() {
-        return Ok((0..base.len()).map(|index| Indices { base: index, new: index }).collect());
+        return Ok((0..base.len()).map(|index| [index; 2]).collect());
     }
     Err(format!(
         "A measures {} benchmarks and B {}, and no id is the same: choose options that measure as many on both sides",
@@ -95,10 +89,9 @@ fn places([base, new]: &[Document; 2]) -> Result<Vec<Indices>, String> {
 }
 
 /// The pairs of a result that was measured on both sides; the reason where it was not.
-fn rows(pairs: &[[Document; 2]], place: Indices) -> Result<Vec<[&Row; 2]>, String> {
-    let both = pairs
-        .iter()
-        .filter_map(|[base, new]| Some([base.experiments.get(place.base)?, new.experiments.get(place.new)?]));
+fn rows(pairs: &[[Document; 2]], place: [usize; 2]) -> Result<Vec<[&Row; 2]>, String> {
+    let both =
+        pairs.iter().filter_map(|[base, new]| Some([base.experiments.get(place[0])?, new.experiments.get(place[1])?]));
     let measured: Vec<[&Row; 2]> =
         both.clone().filter(|rows| rows.iter().all(|row| row.status == Status::Ok)).collect();
     let Some([base, new]) = measured.first() else {
@@ -130,8 +123,8 @@ fn of_row(rows: &[[&Row; 2]]) -> Vec<Compared> {
             better: metric.better,
             verdict: Change::Inconclusive,
             direction: None,
-            base: median(pairs.iter().map(|pair| pair.1))?,
-            new: median(pairs.iter().map(|pair| pair.0))?,
+            base: median(&pairs.iter().map(|pair| pair.1).collect::<Vec<_>>())?,
+            new: median(&pairs.iter().map(|pair| pair.0).collect::<Vec<_>>())?,
             ratio: found.ratio,
             ratio_ci95: found.interval,
             p: chance(&pairs),
@@ -157,10 +150,6 @@ fn pairs_of(rows: &[[&Row; 2]], name: &str) -> Vec<(f64, f64)> {
     rows.iter().filter_map(|[base, new]| Some((value(new)?, value(base)?))).collect()
 }
 
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    stats::summarise(&values.collect::<Vec<f64>>()).ok().map(|summary| summary.median)
-}
-
 /// One side of all pairs as one row for explanations: all samples, the warnings of most pairs, the median clock.
 fn together(rows: &[&Row]) -> Row {
     let mut all = rows[0].clone();
@@ -172,7 +161,8 @@ fn together(rows: &[&Row]) -> Row {
         }
     }
     all.warnings = warnings;
-    all.conditions.clock_hz = median(rows.iter().filter_map(|row| row.conditions.clock_hz)).or(all.conditions.clock_hz);
+    let clocks: Vec<f64> = rows.iter().filter_map(|row| row.conditions.clock_hz).collect();
+    all.conditions.clock_hz = median(&clocks);
     for metric in &mut all.metrics {
         let name = &metric.name;
         let same = rows.iter().flat_map(|row| row.metrics.iter().filter(|other| other.name == *name));
@@ -193,8 +183,7 @@ fn per_cycle(rows: &[[&Row; 2]]) -> Option<PerCycle> {
         let rate = row.metric(MetricName::Throughput)?.summary.median;
         Some(rate / row.metric(MetricName::Clock)?.summary.median)
     };
-    let pairs: Option<Vec<(f64, f64)>> = rows.iter().map(|[base, new]| Some((of(new)?, of(base)?))).collect();
-    let pairs = pairs?;
+    let pairs = rows.iter().map(|[base, new]| Some((of(new)?, of(base)?))).collect::<Option<Vec<(f64, f64)>>>()?;
     let found = stats::ratio(&pairs).ok()?;
     let verdict = compare::change(stats::judge_change(found.interval, chance(&pairs), THRESHOLD, 0.0));
     Some(PerCycle { ratio: found.ratio, ratio_ci95: found.interval, verdict })

@@ -13,8 +13,7 @@ use model::warning::{Cause, Grade, Warning, WarningCode};
 
 use super::disturbance::{Seen, sides};
 use super::matching::Pair;
-use super::ratio::is_beyond;
-use super::units::median;
+use super::units::{is_beyond, median};
 
 /// What the judgement knows apart from the result.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,7 @@ use super::disturbance::{self, Seen};
 use super::explanation::{self, Known};
 use super::matching::Pair;
 use super::noise::{History, Noise};
-use super::ratio::{THRESHOLD, change, direction, is_beyond};
-use super::units::{Units, Values, median};
+use super::units::{THRESHOLD, Units, Values, change, direction, is_beyond, median};
 
 /// The threshold, in standard deviations between runs: the difference of two runs varies by sqrt(2) of them, and its
 /// interval has a width as well.

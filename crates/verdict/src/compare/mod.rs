@@ -8,7 +8,6 @@ mod explanation;
 mod judgement;
 mod matching;
 mod noise;
-mod ratio;
 mod units;
 
 #[cfg(test)]
@@ -22,7 +21,7 @@ pub(crate) use differences::{differences, side};
 pub(crate) use explanation::explain_live;
 pub(crate) use matching::metrics;
 pub use noise::serves_as_history;
-pub(crate) use ratio::{THRESHOLD, change, direction};
+pub(crate) use units::{THRESHOLD, change, direction};
 
 use crate::rules::AreaRules;
 use noise::is_same_run;
