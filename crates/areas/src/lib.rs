@@ -2,7 +2,8 @@
 //! results are judged, and charts.
 //!
 //! Pure: no I/O and no clock. Order of the modules, each using only those before it: `fields`, each area's `choice`, `suite`,
-//! `request`, `threads`, each area's other modules, `plan`, `label`, `chart`, each area's `charts`, the table of charts.
+//! `request`, `threads`, each area's other modules, `plan`, `label`, `chart`, each area's `charts`, the table of charts,
+//! `classic`.
 #![forbid(unsafe_code)]
 
 mod area;
@@ -14,6 +15,7 @@ mod suite;
 mod threads;
 
 pub mod chart;
+pub mod classic;
 pub mod cpu;
 pub mod disk;
 pub mod label;

@@ -5,14 +5,7 @@
 
 use crate::style::{Style, Tone};
 
-/// The alignment of a column's cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
-    Left,
-    Right,
-    /// Numbers by their decimal point; cells that do not begin with a digit or a sign to the left.
-    Decimal,
-}
+pub(crate) use areas::classic::Align;
 
 /// One cell.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chart;
-pub mod classic;
+mod classic;
 pub mod cluster;
 mod commands;
 pub mod comparison;

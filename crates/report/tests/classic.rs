@@ -2,14 +2,14 @@
 
 mod fixture;
 
+use areas::classic::cpu::{self, CpuKey, best_threads};
+use areas::classic::disk::{self, DiskKey};
+use areas::classic::memory::{self, MemoryKey};
+use areas::classic::net::{self, NetKey, NetKind};
+use areas::classic::{Line, Point, Series, highest, lines};
 use model::document::{Document, Status};
 use model::io::{DiskCache, Protocol};
 use model::isa::{Element, MemoryOp};
-use report::classic::cpu::{self, CpuKey, best_threads};
-use report::classic::disk::{self, DiskKey};
-use report::classic::memory::{self, MemoryKey};
-use report::classic::net::{self, NetKey, NetKind};
-use report::classic::{Line, Point, Series, highest, lines};
 use report::grid::grid;
 
 /// The series whose key is wanted.
@@ -215,7 +215,7 @@ fn the_rate_of_a_disk_is_in_bytes_and_in_requests() {
         }
     }
     let point = &disk_series(&all, "RR", 1024, DiskCache::Bypassed).points[0];
-    let fio = |measured: &report::classic::Measured| measured.tool(&["fio"]).map(|found| found.value);
+    let fio = |measured: &areas::classic::Measured| measured.tool(&["fio"]).map(|found| found.value);
     assert_eq!(fio(&point.rate), fio(&point.iops).map(|iops| iops * 1024.0));
 }
 

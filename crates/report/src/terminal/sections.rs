@@ -4,7 +4,6 @@ use model::document::{Document, Row};
 use model::experiment::Area;
 
 use super::areas::{disk, linpack, memory, net};
-use crate::classic;
 use crate::grid::groups::{Group, by_area, groups};
 use areas::label::{Axis, Common};
 
@@ -15,7 +14,7 @@ pub(super) fn sections(document: &Document) -> Vec<Section<'_>> {
 
 fn section<'a>(area: Area, rows: Vec<&'a Row>, document: &Document) -> Section<'a> {
     let (classic, rows): (Vec<&Row>, Vec<&Row>) =
-        rows.into_iter().partition(|row| classic::is_in_table_only(row, document));
+        rows.into_iter().partition(|row| areas::classic::is_in_table_only(row, document));
     let is_apart = |row: &Row| {
         linpack::is_apart(row, &rows)
             || memory::is_apart(row, &rows)

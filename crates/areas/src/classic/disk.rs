@@ -8,14 +8,14 @@ use model::number::{power, quantity, size, whole};
 use model::sample::MetricName;
 use model::unit::Unit;
 
+use super::table::Align;
 use super::table::{
     ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, side_by_side, table_lines,
 };
 use super::values::{Estimate, Line, Measured, Point, Series, best, common, gathered, highest, lines, rows_of};
-use crate::grid::value::{ABSENT, Column};
-use crate::layout::Align;
-use areas::disk::label::{cache_column, params};
-use areas::label::{Axis, Common, block_words, threads};
+use crate::chart::grid::{ABSENT, Column};
+use crate::disk::label::{cache_column, params};
+use crate::label::{Axis, Common, block_words, threads};
 
 /// The workloads in the tables' order; others follow in the document's.
 const WORKLOADS: [&str; 6] = ["RS", "WS", "RR", "WR", "RWS", "RWR"];

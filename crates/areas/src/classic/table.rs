@@ -7,14 +7,25 @@ use model::unit::Unit;
 use model::warning::Grade;
 
 use super::values::{Estimate, Line, Measured, Point, Series};
-use crate::grid::value::{ABSENT, Cell, Column, Grid, GridLine};
-use crate::layout::Align;
+use crate::chart::grid::{ABSENT, Cell, Column, Grid, GridLine};
+
+/// The alignment of a column's cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// To the left.
+    Left,
+    /// To the right.
+    Right,
+    /// Numbers by their decimal point; text to the left.
+    Decimal,
+}
 
 /// The heading of intervals in a terminal; a style has its own sign for it.
-pub(super) const PLUS_MINUS: &str = "±";
+pub const PLUS_MINUS: &str = "±";
 
 /// One part of the classic suite's report, in reading order.
-pub(super) enum ClassicPart {
+#[derive(Debug)]
+pub enum ClassicPart {
     /// A table for a terminal, a grid, or both.
     Table(ClassicTable),
     /// A table of times with the threads side by side, for a terminal.
@@ -24,26 +35,31 @@ pub(super) enum ClassicPart {
 }
 
 /// A table whose lines are benchmarks.
-#[derive(Default)]
-pub(super) struct ClassicTable {
+#[derive(Debug, Default)]
+pub struct ClassicTable {
     /// Its name and title as a grid; `None` where only a terminal has it.
     pub(super) grid: Option<(String, String)>,
     /// Its title in a terminal; `None` where only grids have it.
-    pub(super) title: Option<String>,
-    pub(super) lines: Vec<TableLine>,
-    pub(super) columns: Vec<TableColumn>,
+    pub title: Option<String>,
+    /// Its lines, in reading order.
+    pub lines: Vec<TableLine>,
+    /// Its columns, from left to right.
+    pub columns: Vec<TableColumn>,
     pub(super) notes: Vec<Note>,
 }
 
 /// The benchmark of a line.
-pub(super) struct TableLine {
-    pub(super) id: String,
-    pub(super) status: Status,
+#[derive(Debug)]
+pub struct TableLine {
+    /// Its id.
+    pub id: String,
+    /// Whether it was measured.
+    pub status: Status,
     pub(super) grade: Option<Grade>,
     /// A blank line precedes it in a terminal.
-    pub(super) begins_group: bool,
+    pub begins_group: bool,
     /// Its warnings are marked in a terminal.
-    pub(super) is_marked: bool,
+    pub is_marked: bool,
 }
 
 /// Each line with its benchmark; a group begins where `group` changes.
@@ -63,30 +79,38 @@ pub(super) fn table_lines<'a, K, G: PartialEq>(
 
 /// Columns that a narrow terminal leaves out, and the words for them. The lowest rank goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct GivesWay {
-    pub(super) rank: u8,
-    pub(super) words: &'static str,
+pub struct GivesWay {
+    /// Its place in the order in which columns are left out.
+    pub rank: u8,
+    /// Its words.
+    pub words: &'static str,
 }
 
 /// A column.
-#[derive(Default)]
-pub(super) struct TableColumn {
-    pub(super) texts: Vec<String>,
+#[derive(Debug, Default)]
+pub struct TableColumn {
+    /// Its texts for a terminal, from top to bottom.
+    pub texts: Vec<String>,
     cells: Vec<Cell>,
-    pub(super) text: Option<TextHeading>,
+    /// Its setting in a terminal; `None` for a column that only grids have.
+    pub text: Option<TextHeading>,
     /// Its heading in a grid, and whether it is there even where no line has anything in it.
     grid: Option<(Column, bool)>,
-    pub(super) gives_way: Option<GivesWay>,
+    /// What it gives way as in a narrow terminal.
+    pub gives_way: Option<GivesWay>,
     /// In a terminal it is below the heading of the column before it.
-    pub(super) is_joined: bool,
+    pub is_joined: bool,
 }
 
 /// How a column is set in a terminal.
-pub(super) struct TextHeading {
-    pub(super) words: String,
-    pub(super) align: Align,
+#[derive(Debug)]
+pub struct TextHeading {
+    /// The heading.
+    pub words: String,
+    /// Alignment of the cells.
+    pub align: Align,
     /// Alignment of the heading.
-    pub(super) side: Align,
+    pub side: Align,
 }
 
 impl TableColumn {
@@ -335,6 +359,7 @@ impl Spec {
 }
 
 /// What must be known to read a table, or follows from it.
+#[derive(Debug)]
 pub(super) struct Note {
     /// Sentences, each with the columns that it needs.
     parts: Vec<(Option<GivesWay>, String)>,
@@ -403,13 +428,13 @@ pub(super) fn done_words<K, S>(lines: &[Line<'_, K>], [all, some, none]: [S; 3])
 
 impl ClassicTable {
     /// The notes for a terminal that shows these columns.
-    pub(super) fn text_notes(&self, shown: &[GivesWay]) -> Vec<String> {
+    pub fn text_notes(&self, shown: &[GivesWay]) -> Vec<String> {
         let notes = self.notes.iter().filter(|note| note.in_text);
         notes.filter_map(|note| note.sentences(|columns| shown.contains(&columns))).collect()
     }
 
     /// The table as a grid; `None` where only a terminal has it.
-    pub(super) fn into_grid(self, area: Area) -> Option<Grid> {
+    pub fn into_grid(self, area: Area) -> Option<Grid> {
         let has =
             |columns| self.columns.iter().any(|column| column.grid.is_some() && column.gives_way == Some(columns));
         let notes = self.notes.iter().filter(|note| note.in_grid).filter_map(|note| note.sentences(has)).collect();
@@ -428,11 +453,14 @@ impl ClassicTable {
 }
 
 /// Times by threads: a line for each series.
-pub(super) struct SideBySide {
-    pub(super) title: &'static str,
-    pub(super) labels: Vec<TableColumn>,
+#[derive(Debug)]
+pub struct SideBySide {
+    /// Its title.
+    pub title: &'static str,
+    /// The columns before the times.
+    pub labels: Vec<TableColumn>,
     /// For each line its benchmarks: threads, id, and the time.
-    pub(super) lines: Vec<Vec<(u32, String, Option<Estimate>)>>,
+    pub lines: Vec<Vec<(u32, String, Option<Estimate>)>>,
 }
 
 /// The latencies of these series, the threads side by side; nothing without a series.

@@ -8,15 +8,15 @@ use model::peak::PeakKind;
 use model::sample::MetricName;
 use model::unit::Unit;
 
+use super::table::Align;
 use super::table::{
     ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, table_lines,
 };
 use super::values::{Estimate, Line, Measured, Point, Series, ToolValue, common, gathered, highest, lines, rows_of};
-use crate::grid::value::Column;
-use crate::layout::Align;
-use areas::cpu::label as cpu;
-use areas::label::{Label, stem_of, threads};
-use areas::linpack::label::solves_as_hpl;
+use crate::chart::grid::Column;
+use crate::cpu::label as cpu;
+use crate::label::{Label, stem_of, threads};
+use crate::linpack::label::solves_as_hpl;
 
 /// The workloads in the table's order: by the width of their operands.
 const WORKLOADS: [&str; 4] = ["QP", "HP", "SP", "DP"];

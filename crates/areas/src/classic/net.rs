@@ -8,16 +8,16 @@ use model::number::{counted, power, quantity, size, whole};
 use model::sample::MetricName;
 use model::unit::Unit;
 
+use super::table::Align;
 use super::table::{
     ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, table_lines,
 };
 use super::values::{
     Estimate, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
 };
-use crate::grid::value::{ABSENT, Column};
-use crate::layout::Align;
-use areas::label::{Axis, Common, block_words};
-use areas::net::label::params;
+use crate::chart::grid::{ABSENT, Column};
+use crate::label::{Axis, Common, block_words};
+use crate::net::label::params;
 
 /// What the benchmarks of a series are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,12 +6,12 @@ use model::number::{giga, whole};
 use model::sample::{MetricName, Sample};
 use model::unit::Unit;
 
+use super::table::Align;
 use super::table::{ClassicPart, ClassicTable, Note, TableColumn, TableLine, seconds};
 use super::values::rows_of;
-use crate::grid::value::{ABSENT, Column};
-use crate::layout::Align;
-use areas::label::threads;
-use areas::linpack::label::params;
+use crate::chart::grid::{ABSENT, Column};
+use crate::label::threads;
+use crate::linpack::label::params;
 
 /// The scaled residual from which on a solution fails: HPL's.
 const THRESHOLD: f64 = 16.0;

@@ -45,7 +45,7 @@ impl Estimate {
     }
 
     /// Half of the interval over the median.
-    pub(super) fn half_interval(self) -> Option<f64> {
+    pub fn half_interval(self) -> Option<f64> {
         let [low, high] = self.interval?;
         (self.median != 0.0).then(|| (high - low).abs() / 2.0 / self.median.abs())
     }
@@ -234,7 +234,7 @@ pub(super) fn common<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Optio
 }
 
 /// The limit that the efficiency is of; without one, the tightest that could carry it.
-pub(crate) fn tightest(metric: &Metric) -> Option<&Peak> {
+pub fn tightest(metric: &Metric) -> Option<&Peak> {
     if let Some(efficiency) = metric.efficiency {
         return metric.peaks.iter().find(|peak| peak.kind == efficiency.of);
     }

@@ -1,14 +1,16 @@
-//! The classic tables in a terminal. Columns give way to a narrow one, and it is said which.
+//! The classic tables in a terminal. Columns give way to a narrow one, which a note lists; and as grids.
 
-use model::document::Status;
+use model::document::{Document, Status};
+use model::experiment::Area;
 use model::number::{percent, quantity};
 use model::unit::Unit;
 
-use super::table::{ClassicPart, ClassicTable, GivesWay, PLUS_MINUS, SideBySide, TableColumn, TableLine};
-use super::values::Estimate;
-use crate::grid::value::ABSENT;
-use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
+use crate::grid::value::{ABSENT, Grid};
+use crate::layout::{Align, Block, Cell, Column, paragraph, table, table_width, wrap};
 use crate::style::{Style, Tone};
+use areas::classic::{
+    ClassicPart, ClassicTable, Estimate, GivesWay, PLUS_MINUS, SideBySide, TableColumn, TableLine, parts,
+};
 use areas::label::threads;
 
 /// What is shown after the benchmark of this id where its grade is below A, or where it was not measured: `B ¹`.
@@ -17,14 +19,21 @@ pub(crate) type Marks<'a> = &'a dyn Fn(&str) -> Option<(String, Tone)>;
 /// Between columns, the better first.
 const GAPS: [usize; 2] = [2, 1];
 
-/// A part as a paragraph; `None` where a terminal does not have it.
-pub(super) fn paragraph(part: &ClassicPart, marks: Marks<'_>, style: &Style) -> Option<Vec<String>> {
+/// The tables of this document; none where it is no run of the classic suite.
+pub(crate) fn paragraphs(document: &Document, marks: Marks<'_>, style: &Style) -> Vec<Vec<String>> {
     let draw = Drawing { marks, style };
-    match part {
-        ClassicPart::Table(table) => draw.table(table),
-        ClassicPart::SideBySide(table) => Some(draw.side_by_side(table)),
-        ClassicPart::Notes(notes) => Some(draw.notes(notes)),
-    }
+    let drawn = |part: ClassicPart| match part {
+        ClassicPart::Table(table) => draw.table(&table),
+        ClassicPart::SideBySide(table) => Some(draw.side_by_side(&table)),
+        ClassicPart::Notes(notes) => Some(draw.notes(&notes)),
+    };
+    Area::ALL.iter().flat_map(|area| parts(*area, document)).filter_map(drawn).collect()
+}
+
+/// The tables of this area as grids; none where this is no run of the classic suite.
+pub(crate) fn grids(area: Area, document: &Document) -> Vec<Grid> {
+    let grid = |part| if let ClassicPart::Table(table) = part { table.into_grid(area) } else { None };
+    parts(area, document).into_iter().filter_map(grid).collect()
 }
 
 struct Drawing<'a> {
@@ -34,8 +43,7 @@ struct Drawing<'a> {
 
 impl Drawing<'_> {
     fn title(&self, text: &str) -> Vec<String> {
-        let lines = wrap(&self.style.clean(text), "", self.style.width);
-        lines.iter().map(|line| self.style.paint(line, Tone::Strong)).collect()
+        paragraph(text, "", Tone::Strong, self.style)
     }
 
     fn notes(&self, notes: &[String]) -> Vec<String> {

@@ -8,6 +8,7 @@ use model::number::{giga, power, quantity, size};
 use model::sample::MetricName;
 use model::unit::Unit;
 
+use super::table::Align;
 use super::table::{
     ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, seconds, side_by_side,
     table_lines,
@@ -15,10 +16,9 @@ use super::table::{
 use super::values::{
     Estimate, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
 };
-use crate::grid::value::{ABSENT, Column};
-use crate::layout::Align;
-use areas::label::{block_words, threads};
-use areas::memory::label::params;
+use crate::chart::grid::{ABSENT, Column};
+use crate::label::{block_words, threads};
+use crate::memory::label::params;
 
 /// The workloads in the table's order; others follow in the document's.
 const WORKLOADS: [&str; 7] = ["RWS", "RWR", "WS", "WR", "RS", "RR", "STREAM"];
