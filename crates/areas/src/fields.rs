@@ -60,7 +60,7 @@ impl std::str::FromStr for Threads {
             ("smt", _) => Ok(Self::Smt),
             (_, Ok(count)) if (1..=MOST_THREADS).contains(&count) => Ok(Self::Count(count)),
             _ => Err(format!(
-                "'{text}' is no number of threads; write 1 to {MOST_THREADS}, all (one per core), doubling (1, 2, 4 … all) or smt"
+                "'{text}' is not a valid number of threads; write 1 to {MOST_THREADS}, all (one per core), doubling (1, 2, 4 … all) or smt"
             )),
         }
     }

@@ -59,9 +59,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
     check_areas(request, &rows)?;
     if request.exact_workload && rows.iter().all(|row| row.exact_work.is_none()) {
         let suite = &request.suite.name;
-        return Err(PlanError(format!(
-            "the suite '{suite}' states no totals to be done in full; the suite classic does"
-        )));
+        return Err(PlanError(format!("the suite '{suite}' has no exact workloads; use the suite classic")));
     }
     rows.retain(|row| request.areas.is_empty() || request.areas.contains(&row.experiment.area));
     if let Some(filter) = &request.filter {
@@ -137,7 +135,7 @@ fn check_areas(request: &Request, rows: &[Planned]) -> Result<(), PlanError> {
     for area in &request.areas {
         if !rows.iter().any(|row| row.experiment.area == *area) {
             return Err(PlanError(format!(
-                "the suite '{}' has no experiments of the area '{area}'",
+                "the suite '{}' has no benchmarks of the area '{area}'",
                 request.suite.name
             )));
         }
@@ -149,7 +147,7 @@ fn apply_filter(rows: &mut Vec<Planned>, filter: &str) -> Result<(), PlanError> 
     matches_id(filter, "").map_err(PlanError)?;
     rows.retain(|row| matches_id(filter, &row.experiment.id).unwrap_or(false));
     if rows.is_empty() {
-        return Err(PlanError(format!("no experiment matches the filter '{filter}'; see the ids with --list")));
+        return Err(PlanError(format!("no benchmark matches the filter '{filter}'; see the ids with --list")));
     }
     Ok(())
 }
@@ -256,7 +254,7 @@ mod tests {
         assert_eq!(with(&[Area::Cpu], None), Ok(12));
         assert_eq!(with(&[], Some("cpu/fma/fp64/scalar/*")), Ok(2));
         assert_eq!(
-            with(&[], Some("cpu/*/scalar/t1")).unwrap_err().0.matches("no experiment").count(),
+            with(&[], Some("cpu/*/scalar/t1")).unwrap_err().0.matches("no benchmark").count(),
             1,
             "* must not cross /"
         );

@@ -106,7 +106,7 @@ impl SuiteReferences {
             return Err("pairs must be at least 1".to_owned());
         }
         if let Some(unknown) = self.tools.iter().find(|tool| !TOOLS.contains(&tool.as_str())) {
-            return Err(format!("'{unknown}' is no tool that is known; see assay references"));
+            return Err(format!("'{unknown}' is not a known reference tool; see assay references"));
         }
         self.not_beside.iter().try_for_each(|glob| matches_id(glob, "").map(|_| ()))
     }
@@ -131,7 +131,7 @@ impl Suite {
             return Self::parse(text, name);
         }
         let known: Vec<_> = Self::names().collect();
-        Err(PlanError(format!("there is no suite '{name}'; known: {}, or a file that ends in .toml", known.join(", "))))
+        Err(PlanError(format!("unknown suite '{name}'; known: {}, or a file that ends in .toml", known.join(", "))))
     }
 
     /// Reads a suite; `origin` names it in errors.
@@ -143,7 +143,7 @@ impl Suite {
         suite.check().map_err(|(place, problem)| PlanError(format!("suite '{origin}'{place}: {problem}")))?;
         if suite.is_empty() {
             return Err(PlanError(format!(
-                "suite '{origin}' has no experiments; add a [[cpu]], [[linpack]], [[memory]], [[disk]] or [[net]] block"
+                "suite '{origin}' has no benchmarks; add a [[cpu]], [[linpack]], [[memory]], [[disk]] or [[net]] block"
             )));
         }
         Ok(suite)
@@ -207,7 +207,7 @@ fn describe(error: &toml::de::Error, text: &str, origin: &str) -> String {
 /// The text is not a glob.
 pub fn matches_id(glob: &str, id: &str) -> Result<bool, String> {
     let pattern = glob::Pattern::new(glob)
-        .map_err(|error| format!("'{glob}' is no filter: {} at position {}", error.msg, error.pos))?;
+        .map_err(|error| format!("'{glob}' is not a valid filter: {} at position {}", error.msg, error.pos))?;
     let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::default() };
     Ok(pattern.matches_with(id, options))
 }
@@ -238,7 +238,7 @@ mod tests {
         assert!(error.contains("line 2, column 1"), "{error}");
         let error = Suite::parse("name = ", "x.toml").unwrap_err().0;
         assert!(error.contains("line 1"), "{error}");
-        assert!(Suite::parse("name = \"x\"\n", "x.toml").unwrap_err().0.contains("no experiments"));
+        assert!(Suite::parse("name = \"x\"\n", "x.toml").unwrap_err().0.contains("no benchmarks"));
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Cell<'_> {
         let wanted = self.wanted(features, machine)?;
         let refused = wanted.iter().find_map(|one| one.kernel.as_ref().err());
         if let Some(reason) = refused.filter(|_| !request.choices.cpu.isa.is_empty()) {
-            return Err(PlanError(format!("{reason}; leave --isa out for all that it has")));
+            return Err(PlanError(format!("{reason}; leave --isa out for all available ones")));
         }
         let row = |wanted: &Wanted| self.row(request, wanted, features, cpus.clone(), warning.clone());
         Ok(wanted.iter().map(row).collect())

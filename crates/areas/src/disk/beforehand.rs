@@ -42,10 +42,10 @@ fn unaccounted(target: &DiskTarget, machine: &Machine, params: &DiskParams) -> O
     let ends = target.storage.disks();
     let silent = machine.disks.iter().find(|disk| ends.contains(&disk.name) && disk.queue.counted == Some(false));
     let seen = match silent {
-        Some(disk) => format!("{} was told not to count what it moves (iostats is 0).", disk.name),
+        Some(disk) => format!("{} does not count its requests (iostats is 0).", disk.name),
         None if ends.is_empty() => {
             let kind = target.storage.filesystem.as_deref().unwrap_or("a file system");
-            format!("Which device '{}' ({kind}) is on cannot be seen from here.", target.directory.display())
+            format!("The device behind '{}' ({kind}) is unknown.", target.directory.display())
         }
         None => return None,
     };
@@ -57,13 +57,10 @@ fn behind(target: &DiskTarget, machine: &Machine) -> Option<Warning> {
     let mut seen = Vec::new();
     if target.remote {
         let kind = target.storage.filesystem.as_deref().unwrap_or("a network file system");
-        seen.push(format!("'{}' is {kind}: the data is with somebody else.", target.directory.display()));
+        seen.push(format!("'{}' is on {kind}: its data is stored elsewhere.", target.directory.display()));
     } else {
         if target.storage.filesystem.as_deref() == Some("zfs") {
-            seen.push(
-                "ZFS answers from a cache of its own in memory (ARC), which the page cache's figures leave out."
-                    .to_owned(),
-            );
+            seen.push("ZFS has its own cache in memory (ARC), which the page cache's numbers exclude.".to_owned());
         }
         seen.extend(target.storage.chain.iter().filter_map(cached_below));
         seen.extend(made_up(target, machine));
@@ -75,7 +72,7 @@ fn behind(target: &DiskTarget, machine: &Machine) -> Option<Warning> {
 fn cached_below(device: &StorageDevice) -> Option<String> {
     let file = device.backing_file.as_ref().filter(|_| device.kind == "loop" && device.direct != Some(true))?;
     Some(format!(
-        "{} is the file '{file}', which the page cache of this very machine may hold (not with losetup --direct-io=on).",
+        "{} is the file '{file}', which this machine's page cache may hold (unless set up with losetup --direct-io=on).",
         device.name
     ))
 }
@@ -85,12 +82,12 @@ fn part_of_sector(target: &DiskTarget, machine: &Machine, params: &DiskParams) -
     let (disk, sector) = largest_sector(target, machine).filter(|_| params.op.writes() && params.direct)?;
     (!params.block.is_multiple_of(sector)).then(|| {
         let unseen = if disk.is_virtual == Some(true) && !is_kernels_own(disk) {
-            "; what the disk behind it has cannot be seen from here"
+            "; the sectors of the disk behind it are unknown"
         } else {
             ""
         };
         let seen = format!(
-            "{} says that its physical sectors are {}, and blocks of {} fill them in part{unseen}.",
+            "{} reports physical sectors of {}; blocks of {} fill them only in part{unseen}.",
             disk.name,
             format_size(sector),
             format_size(params.block)
@@ -104,7 +101,7 @@ fn nearly_full(target: &DiskTarget, params: &DiskParams) -> Option<Warning> {
     let total = Some(target.total_bytes).filter(|bytes| *bytes > 0 && params.op.writes())?;
     let used = 1.0 - target.available_bytes as f64 / total as f64;
     (used >= NEARLY_FULL).then(|| {
-        let seen = format!("Of '{}' {} are in use or kept back.", target.directory.display(), percent(used));
+        let seen = format!("{} of '{}' is in use or reserved.", percent(used), target.directory.display());
         Warning::new(WarningCode::NearlyFull, used, &seen)
     })
 }
@@ -140,18 +137,18 @@ fn made_up(target: &DiskTarget, machine: &Machine) -> Option<String> {
     if let Some(disk) = ends.iter().find(|disk| disk.is_virtual == Some(true) && !is_kernels_own(disk)) {
         let model = disk.model.as_ref().filter(|_| hypervisor.is_none());
         return Some(match model {
-            Some(model) => format!("{} calls itself '{model}': who keeps its data is somebody else.", disk.name),
-            None => format!("{} is made by {whose}.", disk.name),
+            Some(model) => format!("{} reports the model '{model}': its data is stored elsewhere.", disk.name),
+            None => format!("{} is provided by {whose}.", disk.name),
         });
     }
     if let Some(disk) = ends.iter().filter(|disk| !is_loop(disk)).find(|disk| is_kernels_own(disk)) {
         return Some(format!(
-            "{} is made by a driver of this kernel, and what keeps its data cannot be seen.",
+            "{} is provided by a driver of this kernel; where its data is stored is unknown.",
             disk.name
         ));
     }
     let name = ends.iter().find(|disk| !is_kernels_own(disk)).map_or("The disk", |disk| &disk.name);
-    hypervisor.map(|_| format!("{name} is made by {whose}, or passed through by it."))
+    hypervisor.map(|_| format!("{name} is provided or passed through by {whose}."))
 }
 
 /// Whether a driver of this kernel makes up a disk (`loop0`, `nbd0`, `zd0`): it is on no bus.
@@ -163,7 +160,7 @@ fn is_kernels_own(disk: &Disk) -> bool {
 fn stepped_down(target: &DiskTarget, engine: DiskEngine) -> Option<Warning> {
     let why = target.no_io_uring.as_ref()?;
     let used = if engine == DiskEngine::Libaio { "Native asynchronous I/O is" } else { "Blocking calls are" };
-    let seen = format!("{used} used, since io_uring cannot be had: {why}.");
+    let seen = format!("{used} used because io_uring is not available: {why}.");
     Some(Warning::new(WarningCode::EngineSteppedDown, 1.0, &seen))
 }
 
@@ -253,13 +250,13 @@ mod tests {
         assert_eq!(of(&on_nvme, counting(None), &disk_params(1)), None);
         let (code, grade, text) = of(&on_nvme, counting(Some(false)), &disk_params(1)).unwrap();
         assert_eq!((code.as_str(), grade), ("unaccounted", Grade::A));
-        assert!(text.starts_with("nvme0n1 was told not to count"), "{text}");
+        assert!(text.starts_with("nvme0n1 does not count"), "{text}");
         let cached = DiskParams { direct: false, cache: DiskCache::Warm, ..disk_params(1) };
         assert_eq!(of(&on_nvme, counting(Some(false)), &cached), None, "through the cache nobody expects it");
         let mut nowhere = target(&[]);
         nowhere.storage.filesystem = Some("zfs".into());
         let (.., text) = of(&nowhere, Vec::new(), &disk_params(1)).unwrap();
-        assert!(text.starts_with("Which device '/data' (zfs) is on cannot be seen from here."), "{text}");
+        assert!(text.starts_with("The device behind '/data' (zfs) is unknown."), "{text}");
         nowhere.remote = true;
         assert_eq!(of(&nowhere, Vec::new(), &disk_params(1)), None);
     }
@@ -268,11 +265,11 @@ mod tests {
     fn in_a_guest_the_lowest_disk_is_the_hypervisors() {
         let lvm = [("dm-0", "mapper"), ("vda", "disk")];
         let text = said(&lvm, vec![software("dm-0"), virtio("vda")], Some("KVM")).unwrap();
-        assert!(text.starts_with("vda is made by KVM.") && !text.contains("dm-0"), "{text}");
+        assert!(text.starts_with("vda is provided by KVM.") && !text.contains("dm-0"), "{text}");
         let unknown = Disk { is_virtual: None, ..real("sda") };
         let text = said(&[("sda", "disk")], vec![unknown], Some("KVM")).unwrap();
-        assert!(text.starts_with("sda is made by KVM, or passed through by it."), "{text}");
-        assert!(said(&[], Vec::new(), Some("KVM")).unwrap().starts_with("The disk is made by KVM, or passed"));
+        assert!(text.starts_with("sda is provided or passed through by KVM."), "{text}");
+        assert!(said(&[], Vec::new(), Some("KVM")).unwrap().starts_with("The disk is provided or passed"));
     }
 
     #[test]
@@ -280,14 +277,11 @@ mod tests {
         let chain = [("loop0", "loop"), ("nvme0n1", "disk")];
         let disks = || vec![software("loop0"), real("nvme0n1")];
         let text = said(&chain, disks(), None).unwrap();
-        assert!(
-            text.starts_with("loop0 is the file '/images/one', which the page cache of this very machine"),
-            "{text}"
-        );
-        assert!(!text.contains("made by"), "{text}");
+        assert!(text.starts_with("loop0 is the file '/images/one', which this machine's page cache"), "{text}");
+        assert!(!text.contains("provided by"), "{text}");
         let guest = said(&[("loop0", "loop"), ("vda", "disk")], vec![software("loop0"), virtio("vda")], Some("KVM"));
         let guest = guest.unwrap();
-        assert!(guest.contains("loop0 is the file") && guest.contains("vda is made by KVM."), "{guest}");
+        assert!(guest.contains("loop0 is the file") && guest.contains("vda is provided by KVM."), "{guest}");
         let unresolved = said(&[("loop0", "loop")], vec![software("loop0")], None).unwrap();
         assert!(unresolved.contains("loop0 is the file") && !unresolved.contains("driver"), "{unresolved}");
         let mut past = target(&chain);
@@ -300,7 +294,7 @@ mod tests {
     fn what_a_driver_makes_of_something_unseen_is_told_as_that() {
         for hypervisor in [None, Some("KVM")] {
             let text = said(&[("nbd0", "disk")], vec![software("nbd0")], hypervisor).unwrap();
-            assert!(text.starts_with("nbd0 is made by a driver of this kernel"), "{text}");
+            assert!(text.starts_with("nbd0 is provided by a driver of this kernel"), "{text}");
         }
         let card = Disk {
             model: Some("Amazon Elastic Block Store".into()),
@@ -308,7 +302,7 @@ mod tests {
             ..software("nvme0n1")
         };
         let text = said(&[("nvme0n1", "disk")], vec![card], None).unwrap();
-        assert!(text.starts_with("nvme0n1 calls itself 'Amazon Elastic Block Store'"), "{text}");
+        assert!(text.starts_with("nvme0n1 reports the model 'Amazon Elastic Block Store'"), "{text}");
     }
 
     /// What is said of writes at random of so many bytes to these devices, with the sectors that they say they have.
@@ -324,8 +318,7 @@ mod tests {
         let on_nvme = |params| of_sectors(&[("nvme0n1", "disk")], &[(real("nvme0n1"), 4096)], &params);
         let told = on_nvme(writes(1024)).unwrap();
         assert!(
-            told.text
-                .starts_with("nvme0n1 says that its physical sectors are 4KiB, and blocks of 1KiB fill them in part."),
+            told.text.starts_with("nvme0n1 reports physical sectors of 4KiB; blocks of 1KiB fill them only in part."),
             "{told:?}"
         );
         assert_eq!((told.code.as_str(), told.figure, told.grade), ("part_of_sector", Some(4.0), Grade::A));
@@ -346,12 +339,12 @@ mod tests {
             of_sectors(chain, disks, &writes()).map_or_else(String::new, |warning| warning.text)
         };
         let lvm = [("dm-0", "mapper"), ("sda", "disk")];
-        assert!(text(&lvm, &[(software("dm-0"), 4096), (real("sda"), 4096)]).starts_with("sda says"));
-        assert!(text(&lvm, &[(software("dm-0"), 4096), (real("sda"), 512)]).starts_with("dm-0 says"));
+        assert!(text(&lvm, &[(software("dm-0"), 4096), (real("sda"), 4096)]).starts_with("sda reports"));
+        assert!(text(&lvm, &[(software("dm-0"), 4096), (real("sda"), 512)]).starts_with("dm-0 reports"));
         let mixed = [("md0", "raid"), ("sda", "disk"), ("sdb", "disk")];
-        assert!(text(&mixed, &[(real("sda"), 4096), (real("sdb"), 512)]).starts_with("sda says"));
+        assert!(text(&mixed, &[(real("sda"), 4096), (real("sdb"), 512)]).starts_with("sda reports"));
         let guest = text(&[("vda", "disk")], &[(virtio("vda"), 4096)]);
-        assert!(guest.contains("; what the disk behind it has cannot be seen from here."), "{guest}");
+        assert!(guest.contains("; the sectors of the disk behind it are unknown."), "{guest}");
         let on_loop = [("loop0", "loop"), ("sda", "disk")];
         let disks = [(software("loop0"), 512), (real("sda"), 4096)];
         assert_eq!(text(&on_loop, &disks), "", "the page cache below writes whole pages");
@@ -359,7 +352,7 @@ mod tests {
         past.storage.chain[0].direct = Some(true);
         let disks = disks.into_iter().map(|(disk, bytes)| Disk { physical_block_bytes: Some(bytes), ..disk });
         let machine = Machine { disks: disks.collect(), ..machine_with_cpus(1) };
-        assert!(part_of_sector(&past, &machine, &writes()).unwrap().text.starts_with("sda says"));
+        assert!(part_of_sector(&past, &machine, &writes()).unwrap().text.starts_with("sda reports"));
     }
 
     #[test]
@@ -369,7 +362,7 @@ mod tests {
             nearly_full(&target, &DiskParams { op, ..disk_params(1) })
         };
         let told = of(DiskOp::Write, 15).unwrap();
-        assert!(told.text.starts_with("Of '/data' 85.0 % are in use or kept back."), "{told:?}");
+        assert!(told.text.starts_with("85.0 % of '/data' is in use or reserved."), "{told:?}");
         assert_eq!((told.code.as_str(), told.grade), ("nearly_full", Grade::A));
         assert!(of(DiskOp::Mixed, 0).is_some());
         assert_eq!((of(DiskOp::Write, 21), of(DiskOp::Read, 5)), (None, None));

@@ -116,24 +116,24 @@ impl DiskChoice {
     pub(crate) fn check(&self) -> Result<(), String> {
         let Some(Steady { rounds, round_seconds }) = self.steady else { return Ok(()) };
         if !ROUNDS.contains(&rounds) {
-            return Err(format!("{rounds} rounds cannot be: write {} to {}", ROUNDS.start(), ROUNDS.end()));
+            return Err(format!("{rounds} rounds are not possible: write {} to {}", ROUNDS.start(), ROUNDS.end()));
         }
         if round_seconds < LEAST_ROUND_SECONDS {
             return Err(format!("a round of {round_seconds} s is too short: write {LEAST_ROUND_SECONDS} s or more"));
         }
         if let Some(op) = self.op.iter().find(|op| !op.writes()) {
-            return Err(format!("{op} writes nothing, so no drive becomes steady by it: name write, mixed or rewrite"));
+            return Err(format!(
+                "{op} writes nothing, so the drive cannot reach steady state: choose write, mixed or rewrite"
+            ));
         }
         if self.cache.iter().any(|cache| *cache != DiskCache::Bypassed) {
-            return Err("what goes through the page cache says nothing of the drive: leave cache out".into());
+            return Err("the page cache hides the state of the drive: leave cache out".into());
         }
         if self.engine.contains(&DiskEngine::Null) {
-            return Err("the engine null has no device that could become steady: leave it out".into());
+            return Err("the engine null has no device: leave it out".into());
         }
         if !self.load_percent.is_empty() || self.total.is_some() || self.sampling.is_some() {
-            return Err(
-                "rounds are all there is to say of its sampling: leave load_percent, total and sampling out".into()
-            );
+            return Err("rounds define the sampling: leave load_percent, total and sampling out".into());
         }
         Ok(())
     }

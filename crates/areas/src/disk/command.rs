@@ -23,7 +23,7 @@ pub fn suite(choice: &DiskChoice) -> Result<Suite, PlanError> {
             format!("{} with {}", patterns.join(", "), ops.join(", "))
         };
         let known: Vec<String> = suite.disk.iter().filter(|block| block.base).map(words).collect();
-        return Err(PlanError(format!("there is no disk experiment of that combination; known: {}", known.join("; "))));
+        return Err(PlanError(format!("there is no disk benchmark of that combination; known: {}", known.join("; "))));
     }
     let time_budget = suite.time_budget.filter(|_| choice.is_open());
     Ok(Suite { name: Area::Disk.to_string(), disk, time_budget, ..suite })
@@ -82,8 +82,8 @@ mod tests {
         }
         let good = "rounds = 25, round = \"10s\"";
         for (op, steady, more, says) in [
-            ("write", "rounds = 4, round = \"10s\"", "", "4 rounds cannot be: write 5 to 100"),
-            ("write", "rounds = 101, round = \"10s\"", "", "101 rounds cannot be"),
+            ("write", "rounds = 4, round = \"10s\"", "", "4 rounds are not possible: write 5 to 100"),
+            ("write", "rounds = 101, round = \"10s\"", "", "101 rounds are not possible"),
             ("write", "rounds = 5, round = \"99ms\"", "", "too short"),
             ("write", "rounds = 5, round = \"x\"", "", "'x'"),
             ("write", "rounds = 5", "", "missing field `round`"),

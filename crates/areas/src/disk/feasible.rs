@@ -28,17 +28,17 @@ pub(super) fn check_request(params: &DiskParams) -> Result<(), PlanError> {
     let DiskParams { block, depth, .. } = *params;
     if block == 0 || params.direct && !block.is_multiple_of(SECTOR_BYTES) {
         let why = "direct I/O needs multiples of 512 bytes (with --cache warm it may be any size)";
-        return Err(PlanError(format!("a block of {} cannot be: {why}", format_size(block))));
+        return Err(PlanError(format!("a block of {} is not possible: {why}", format_size(block))));
     }
     if block > MOST_BLOCK_BYTES {
         let (size, most) = (format_size(block), format_size(MOST_BLOCK_BYTES));
         return Err(PlanError(format!("a block of {size} is too large: {most} is the most")));
     }
     if depth == 0 || depth > MOST_DEPTH {
-        return Err(PlanError(format!("a depth of {depth} cannot be: write 1 to {MOST_DEPTH}")));
+        return Err(PlanError(format!("a depth of {depth} is not possible: write 1 to {MOST_DEPTH}")));
     }
     if let Some(percent) = params.load_percent.filter(|percent| !(1..=100).contains(percent)) {
-        return Err(PlanError(format!("a load of {percent} % cannot be: write 1 to 100 per cent of the highest rate")));
+        return Err(PlanError(format!("a load of {percent} % is not possible: write 1 to 100 % of the peak rate")));
     }
     Ok(())
 }
@@ -90,7 +90,7 @@ pub(super) fn too_little_cache(params: &DiskParams, machine: &Machine) -> Option
     let what = if params.layout == DiskLayout::Shared { "the test file of" } else { "the test files of together" };
     (bytes > available / CACHE_SHARE).then(|| {
         format!(
-            "the page cache cannot be kept warm: {what} {} must fit into half of the {} of memory that are available; \
+            "the page cache cannot be kept warm: {what} {} must fit into half of the {} of available memory; \
              choose a smaller --size",
             rounded(bytes),
             rounded(available)

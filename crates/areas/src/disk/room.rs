@@ -43,7 +43,9 @@ impl<'a> Ground<'a> {
         let odd = |size: &u64| *size == 0 || !size.is_multiple_of(PAGE_BYTES as u64);
         if let Some(size) = stanzas.iter().flat_map(|stanza| stanza.size.iter().copied()).find(odd) {
             let size = format_size(size);
-            return Err(PlanError(format!("a test file of {size} cannot be: its size must be a multiple of 4 KiB")));
+            return Err(PlanError(format!(
+                "a test file of {size} is not possible: its size must be a multiple of 4 KiB"
+            )));
         }
         let Some(target) = &request.disk else {
             let obstacle = Some("no directory to measure disks in is known: name one with --dir".to_owned());

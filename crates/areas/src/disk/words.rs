@@ -17,8 +17,8 @@ pub fn cpu_seconds_per_request(row: &Row) -> Option<f64> {
 /// What the CPU time of a request includes, if any is known.
 pub fn cpu_words(rows: &[&Row]) -> Option<String> {
     rows.iter().any(|row| cpu_seconds_per_request(row).is_some()).then(|| {
-        "CPU per request: a thread's processor time over its requests, in the kernel and for checks of the data too. What \
-         interrupts and threads of the kernel take is not in it."
+        "CPU per request: a thread's CPU time divided by its requests, including system calls and data checks, excluding \
+         interrupts and kernel threads."
             .to_owned()
     })
 }
@@ -37,8 +37,7 @@ pub fn loop_words(rows: &[&Row]) -> Option<String> {
     let told = |rate: f64| quantity(rate, Unit::PerSecond);
     let range = if told(least) == told(most) { told(most) } else { format!("{} to {}", told(least), told(most)) };
     Some(format!(
-        "With requests for nothing, without a device, the same loop makes {range} of them on a thread. A thread of these rows makes \
-         {} of that at most ({nearest}).",
+        "With no-op requests the same loop reaches {range} per thread. These results reach at most {} of that ({nearest}).",
         percent(*share)
     ))
 }
@@ -47,11 +46,11 @@ pub fn loop_words(rows: &[&Row]) -> Option<String> {
 pub fn cut_words(rows: &[&Row]) -> Option<String> {
     let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.area == Area::Disk).collect();
     let cut = rows.iter().filter(|row| cut_file(row).is_some()).count() as u64;
-    let which = if cut == rows.len() as u64 { String::new() } else { format!(" of {}", counted(cut, "row")) };
+    let which = if cut == rows.len() as u64 { String::new() } else { format!(" of {}", counted(cut, "result")) };
     (cut > 0).then(|| {
         format!(
-            "The test file{which} is smaller than planned: laying out all of it would have taken too long. A device may \
-             keep more of a small file in its own memory. Give it more with --time-budget, or choose a --size."
+            "The test file{which} is smaller than planned, to keep to the time budget. A device may cache more of a small \
+             file. Raise --time-budget or set --size."
         )
     })
 }

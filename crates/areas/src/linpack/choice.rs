@@ -123,9 +123,9 @@ impl std::str::FromStr for Order {
         match (text, text.parse::<u64>()) {
             ("auto", _) => Ok(Self::Auto),
             (_, Ok(n)) if (1..=MOST_N).contains(&n) => Ok(Self::Count(n)),
-            _ => Err(format!(
-                "'{text}' is no order of a system; write 1 to {MOST_N}, or auto (what memory and time allow)"
-            )),
+            _ => {
+                Err(format!("'{text}' is not a valid order; write 1 to {MOST_N}, or auto (what memory and time allow)"))
+            }
         }
     }
 }
@@ -139,7 +139,7 @@ impl std::str::FromStr for Leading {
             ("padded", _) => Ok(Self::Padded),
             (_, Ok(lda)) if (1..=2 * MOST_N).contains(&lda) => Ok(Self::Count(lda)),
             _ => Err(format!(
-                "'{text}' is no leading dimension; write a number of elements, n (as many as the order) or padded"
+                "'{text}' is not a valid leading dimension; write a number of elements, n (as many as the order) or padded"
             )),
         }
     }
@@ -159,7 +159,7 @@ pub fn parse_alignment(text: &str) -> Result<u64, String> {
     if bytes.is_power_of_two() && (8..=MOST_ALIGN).contains(&bytes) {
         Ok(bytes)
     } else {
-        Err(format!("'{text}' is no alignment; write a power of two from 8B to 2MiB"))
+        Err(format!("'{text}' is not a valid alignment; write a power of two from 8B to 2MiB"))
     }
 }
 
@@ -238,7 +238,7 @@ mod tests {
     fn orders_leading_dimensions_and_alignments_have_bounds() {
         assert_eq!(("auto".parse(), "1".parse()), (Ok(Order::Auto), Ok(Order::Count(1))));
         for bad in ["0", "-5", "1.5", "1048577", "x", ""] {
-            assert!(bad.parse::<Order>().unwrap_err().contains("no order"), "{bad}");
+            assert!(bad.parse::<Order>().unwrap_err().contains("valid order"), "{bad}");
         }
         assert_eq!(("n".parse(), "5008".parse()), (Ok(Leading::Order), Ok(Leading::Count(5008))));
         assert!(["0", "-1", "N", ""].iter().all(|bad| bad.parse::<Leading>().is_err()));

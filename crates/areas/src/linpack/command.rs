@@ -24,7 +24,7 @@ pub fn suite(choice: &LinpackChoice) -> Result<Suite, PlanError> {
     let linpack: Vec<LinpackChoice> = suite.linpack.iter().filter_map(|block| choice.narrowed(block)).collect();
     if linpack.is_empty() {
         return Err(PlanError(
-            "there is no LINPACK experiment of that combination; known: --op lu with --type fp64, lu_mixed with \
+            "there is no LINPACK benchmark of that combination; known: --op lu with --type fp64, lu_mixed with \
                     --type fp32 or bf16, and gemm with --type fp64 or fp32"
                 .to_owned(),
         ));

@@ -102,8 +102,7 @@ pub(super) const fn refused_factors(element: Element) -> Option<&'static str> {
 pub fn refused(engine: LinpackEngine) -> Option<String> {
     let is_missing = engine == LinpackEngine::Faer && cfg!(not(feature = "faer"));
     is_missing.then(|| {
-        "the engine faer is not in this program; build one that has it with `cargo build --release --features faer`"
-            .to_owned()
+        "this program was built without faer; build it with `cargo build --release --features faer`".to_owned()
     })
 }
 

@@ -53,14 +53,14 @@ pub fn obstacle(params: &MemoryParams) -> Option<String> {
     let block = block_bytes(params);
     if block == 0 || !block.is_multiple_of(WORD_BYTES) {
         let block = format_size(block as u64);
-        return Some(format!("blocks of {block} are no whole words: take a multiple of {WORD_BYTES} B"));
+        return Some(format!("a block of {block} is not possible: choose a multiple of {WORD_BYTES} B"));
     }
     if block > share_bytes(params) {
         let (parts, threads) = (parts(params.op), u64::from(params.threads.max(1)));
         let least = (block as u64).saturating_mul(parts).saturating_mul(threads);
         return Some(format!(
-            "a block of {} is larger than a thread's part of the working set of {}: take a working set of at least {}, \
-             fewer threads or smaller blocks",
+            "a block of {} is larger than a thread's part of the working set of {}: choose a working set of at least \
+             {}, fewer threads or smaller blocks",
             format_size(block as u64),
             format_size(params.working_set),
             format_size(least)

@@ -124,7 +124,7 @@ impl FromStr for NodePair {
             .split_once('-')
             .and_then(|(threads, memory)| Some(Self { threads: threads.parse().ok()?, memory: memory.parse().ok()? }));
         pair.ok_or_else(|| {
-            format!("'{text}' names no two memory nodes; write the threads' and the memory's, as in 0-1")
+            format!("'{text}' is not a pair of memory nodes; write the threads' and the memory's, as in 0-1")
         })
     }
 }

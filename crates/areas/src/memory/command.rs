@@ -20,7 +20,7 @@ pub fn suite(choice: &MemoryChoice) -> Result<Suite, PlanError> {
         let streams: Vec<&str> = MemoryOp::STREAMS.iter().map(|op| op.name()).collect();
         let blocks: Vec<&str> = MemoryOp::OF_BLOCKS.iter().map(|op| op.name()).collect();
         return Err(PlanError(format!(
-            "there is no memory experiment of that combination; known: --pattern sequential with --op {}; random with \
+            "there is no memory benchmark of that combination; known: --pattern sequential with --op {}; random with \
              {} in blocks, and increment; chase with load; pair with handoff; --nodes with read, copy_nt and load",
             streams.join(", "),
             blocks.join(", ")

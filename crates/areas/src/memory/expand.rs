@@ -246,7 +246,7 @@ impl One<'_> {
         let unfit = || unfit_blocks(params);
         known.or_else(|| self.too_large(params.working_set)).or_else(unfit).or_else(|| {
             let alone = params.background.is_some() && params.threads < 2;
-            alone.then(|| "latency under load needs a second core that makes the load".to_owned())
+            alone.then(|| "latency under load needs a second core for the load".to_owned())
         })
     }
 

@@ -71,7 +71,7 @@ pub(super) fn check_nodes(machine: &Machine, stanza: &MemoryChoice) -> Result<()
         for (node, those, what) in needed {
             if !those.contains(&node) {
                 let known = match &those[..] {
-                    [] => "nothing is known of memory nodes here; leave --nodes out".to_owned(),
+                    [] => "the memory nodes of this machine are unknown; leave --nodes out".to_owned(),
                     known => format!(
                         "those that have are {}; take two of `assay info`'s memory nodes",
                         known.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
@@ -125,7 +125,7 @@ fn of_pairs(machine: &Machine) -> Vec<Seats> {
         return all;
     }
     let (cpus, _) = place(2, machine);
-    let obstacle = Some("a line is handed from one CPU to another, and only one is available here".to_owned());
+    let obstacle = Some("cache line handoff needs two CPUs, and only one is available".to_owned());
     vec![Seats { cpus, obstacle, ..Seats::default() }]
 }
 

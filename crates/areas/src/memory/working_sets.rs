@@ -40,7 +40,7 @@ const MIB: u64 = 1 << 20;
 
 pub(super) fn does_not_fit(working_set: u64, obtainable: u64) -> String {
     format!(
-        "a working set of {} does not fit: {} of memory can be had here",
+        "a working set of {} does not fit: {} of memory is available",
         format_size(working_set),
         UnitScale::GIBIBYTES.fixed(obtainable as f64, 1)
     )

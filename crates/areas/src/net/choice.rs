@@ -189,9 +189,9 @@ impl NetChoice {
                 NetMode::ALL.iter().flat_map(|mode| Protocol::ALL.iter().map(move |protocol| (*protocol, *mode)));
             let having = kinds.filter(|(protocol, mode)| traits(*protocol, *mode).is_some_and(has));
             let words: Vec<String> = having.map(|(protocol, mode)| format!("{mode} over {protocol}")).collect();
-            format!("; {option} is a choice of {}", words.join(", "))
+            format!("; {option} applies to {}", words.join(", "))
         });
         let chosen: String = chosen.collect();
-        format!("there is no network experiment of that combination; there are {}{chosen}", known_modes())
+        format!("there is no network benchmark of that combination; there are {}{chosen}", known_modes())
     }
 }

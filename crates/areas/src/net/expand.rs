@@ -101,7 +101,7 @@ fn has_segmentation(params: &NetParams) -> bool {
 pub fn check(params: &NetParams) -> Result<(), String> {
     let NetParams { protocol, mode, block, threads, .. } = params;
     let Some(traits) = traits(*protocol, *mode) else {
-        return Err(format!("there is no network experiment {mode} over {protocol}; there are {}", known_modes()));
+        return Err(format!("there is no network benchmark {mode} over {protocol}; there are {}", known_modes()));
     };
     let range = block_range(*protocol, *mode);
     if !range.contains(block) {
@@ -110,7 +110,7 @@ pub fn check(params: &NetParams) -> Result<(), String> {
         return Err(format!("a block of {block} is not possible over {protocol} with {mode}; {what}"));
     }
     if !(1..=MOST_THREADS).contains(threads) {
-        return Err(format!("{threads} threads are not possible; 1 to {MOST_THREADS} are"));
+        return Err(format!("{threads} threads are not possible; write 1 to {MOST_THREADS}"));
     }
     let needs = [
         ("a direction", traits.direction, params.direction.is_some()),
@@ -132,7 +132,7 @@ pub fn check(params: &NetParams) -> Result<(), String> {
     }
     match params.loss_goal_per_million {
         Some(goal @ MILLION..) => {
-            Err(format!("a loss of {goal} datagrams of a million is no goal; write 0 to {}", MILLION - 1))
+            Err(format!("a loss goal of {goal} datagrams per million is not possible; write 0 to {}", MILLION - 1))
         }
         _ => Ok(()),
     }

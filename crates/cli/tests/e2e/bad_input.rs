@@ -61,7 +61,7 @@ fn a_broken_suite_file_is_located() {
     for (text, says) in [
         ("name = \"x\"\n[[cpu]]\nop = \"fma\"\ntype = [\"fp65\"]\n", "line 4"),
         ("name = \"x\"\nno such syntax\n", "line 2, column"),
-        ("name = \"x\"\n", "no experiments"),
+        ("name = \"x\"\n", "no benchmarks"),
         ("", "line 1"),
     ] {
         std::fs::write(&suite, text).unwrap();

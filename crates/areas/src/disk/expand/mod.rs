@@ -68,8 +68,8 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
         }
     }
     if rows.is_empty() {
-        let reads = "choose --op read, or --cache warm for what the page cache makes of writes";
-        return Err(PlanError(format!("only plain reads can find a cold page cache: {reads}")));
+        let reads = "choose --op read or --cache warm";
+        return Err(PlanError(format!("only plain reads can have a cold page cache: {reads}")));
     }
     add_layouts(request, &mut rows);
     Ok(rows)
@@ -268,8 +268,8 @@ fn method(params: &DiskParams) -> (&'static str, Option<String>) {
     };
     let of_cache = params.load_percent.is_some() && !bypassed && params.engine != DiskEngine::Null;
     let refusal = format!(
-        "a load of {} {} through the page cache is not offered: what memory answers at once has no queue, and what \
-         it hands on later has no latency of the request's own; leave --load-percent or --cache out",
+        "an offered load of {} {} through the page cache is not supported: cached requests have no queue; leave \
+         --load-percent or --cache out",
         params.pattern, params.op
     );
     (method, of_cache.then_some(refusal))
@@ -295,7 +295,7 @@ fn engine(
         DiskEngine::Libaio => no_libaio,
         DiskEngine::Sync | DiskEngine::Null => None,
     };
-    let sentence = refused.map(|why| format!("{engine} cannot be had here: {why}"));
+    let sentence = refused.map(|why| format!("{engine} is not available: {why}"));
     match sentence {
         Some(sentence) if !request.choices.disk.engine.is_empty() => {
             Err(PlanError(format!("{sentence}; choose --engine sync, or leave --engine out")))

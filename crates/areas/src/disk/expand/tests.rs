@@ -213,7 +213,7 @@ fn engines_step_down_unless_they_are_named() {
     chosen.choices.disk.engine = vec![DiskEngine::IoUring];
     assert!(expanded(&chosen).unwrap_err().0.contains("EPERM"));
     let mut chosen = request(DiskChoice { engine: vec![DiskEngine::Libaio], ..stanza() }, neither);
-    assert!(expanded(&chosen).unwrap()[0].obstacle.as_ref().unwrap().contains("libaio cannot be had here: ENOSYS"));
+    assert!(expanded(&chosen).unwrap()[0].obstacle.as_ref().unwrap().contains("libaio is not available: ENOSYS"));
     chosen.choices.disk.engine = vec![DiskEngine::IoUring];
     assert!(expanded(&chosen).unwrap_err().0.contains("choose --engine sync"));
     chosen.disk = Some(DiskTarget { remote: true, ..target() });

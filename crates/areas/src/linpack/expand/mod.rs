@@ -307,7 +307,7 @@ impl Row<'_> {
         let largest = || cost::largest_order(params.op, params.element, obtainable, lda_of);
         (bytes > obtainable).then(|| {
             format!(
-                "N = {} needs {} and {} of memory can be had here; the largest N that fits is {}",
+                "N = {} needs {}, but only {} of memory is available; the largest N that fits is {}",
                 params.n,
                 format_size(bytes >> 20 << 20),
                 format_size(obtainable >> 20 << 20),
@@ -320,8 +320,8 @@ impl Row<'_> {
         let longest = self.stanza.longest.filter(|_| !self.request.exact_workload && self.request.repeat.is_none())?;
         (seconds > longest).then(|| {
             format!(
-                "a solution is expected to take {seconds:.0} s, and no more than {longest:.0} s are given to each; \
-                 --exact-workload solves it all the same"
+                "a solution is expected to take {seconds:.0} s, more than the limit of {longest:.0} s; use --exact-workload \
+                 to run it"
             )
         })
     }

@@ -266,7 +266,7 @@ fn requests_that_cannot_be_are_refused() {
         ("--size 64MiB --block 1MiB --depth 64", &["is too small", "64 requests", "larger --size"]),
         ("--depth 0", &["'0'", "1..=1024"]),
         ("--engine sync --depth 1024 --threads 5 --block 512", &["too many", "4096"]),
-        ("--pattern backward --op mixed", &["no disk experiment of that combination", "backward with read, write"]),
+        ("--pattern backward --op mixed", &["no disk benchmark of that combination", "backward with read, write"]),
         ("--op nonsense", &["'nonsense'", "read, write"]),
     ] {
         let ran = assay(&scratch, &format!("disk --dir {} {arguments}", directory.display()));

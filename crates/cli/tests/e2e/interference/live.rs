@@ -161,7 +161,7 @@ fn what_cannot_be_compared_live_is_refused() {
     for (sides, more, expected) in [
         ([ROW, "/bin/true cpu"], vec![], "stored no run"),
         ([ROW, "/bin/sh -c 'echo broken >&2; exit 2'"], vec![], "failed"),
-        ([ROW, "memory --op read --threads 1 --filter no/such/row"], vec![], "no experiment matches"),
+        ([ROW, "memory --op read --threads 1 --filter no/such/row"], vec![], "no benchmark matches"),
         (
             [ROW, "cpu --op fma --type fp32,fp64 --isa scalar --threads 1 --filter 'cpu/fma/fp32/*/*'"],
             vec!["--switch-a", "exit 7"],
