@@ -69,7 +69,10 @@ fn what_is_asked_for_and_cannot_be_done_at_all_is_refused() {
     let Some(directory) = directory(&scratch, "a load through the page cache") else { return };
     let kind = "disk --pattern random --op read --depth 1 --load-percent 50 --size 64MiB --repeat 1";
     let sentence = refusal(&assay(&scratch, &format!("{kind} --cache warm --dir {}", directory.display()))).to_owned();
-    assert!(sentence.contains("not supported") && sentence.contains("leave --load-percent or --cache out"), "{sentence}");
+    assert!(
+        sentence.contains("not supported") && sentence.contains("leave --load-percent or --cache out"),
+        "{sentence}"
+    );
     let document = measured(&scratch, &format!("{kind} --cache bypassed,warm --dir {}", directory.display()));
     assert!(rows(&document).iter().any(is_verified), "what is possible is measured: {document:#}");
     assert_eq!(names(&directory), [""; 0]);
