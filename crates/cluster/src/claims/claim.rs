@@ -199,6 +199,7 @@ pub fn claims(running: &Path) -> Result<Vec<ClaimId>> {
     Ok(folder::names(running)?.iter().filter_map(|name| ClaimId::parse(name)).collect())
 }
 
+/// Whether the holder of a claim is dead or silent.
 pub fn is_gone(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration) -> Result<bool> {
     Ok(matches!(holder(running, seen, us, lease)?, HolderState::Dead | HolderState::Silent))
 }

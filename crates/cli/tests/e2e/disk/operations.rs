@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::common::{
-    Kept, Scratch, assay, codes, document, ids, is_verified, list, listed, metric, names, number, refusal, rows, same,
-    samples, skip, text,
+    Kept, Scratch, assay, codes, ids, is_verified, list, listed, metric, names, number, refusal, rows, same, samples,
+    skip, text,
 };
 use crate::disk::support::{assert_direct_or_said, brief, checked, directory, seen, writes};
 use crate::system::mounts::LoopDisk;

@@ -5,8 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, check, codes, document, is_root, is_verified, list, number, printed, program, refusal, rows, skip,
-    stored, text,
+    Ran, Scratch, check, codes, is_root, is_verified, list, number, printed, program, refusal, rows, skip, stored, text,
 };
 use crate::system::cgroup::Cgroup;
 use crate::system::process::{Running, has, samples_in_journal, wrapped};

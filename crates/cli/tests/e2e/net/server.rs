@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, assay, check, command, document, is_root, is_verified, printed, program, refusal, rows, skip, stored,
+    Ran, Scratch, assay, check, command, is_root, is_verified, measured, printed, program, refusal, rows, skip, stored,
     text,
 };
 use crate::system::process::{Running, has, samples_in_journal, signal, wait_for, wrapped};
