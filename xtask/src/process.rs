@@ -237,14 +237,14 @@ impl Family {
     fn end(&mut self) {
         for signal in ["TERM", "KILL"] {
             let begin = Instant::now();
-            let mut told = BTreeSet::new();
+            let mut signalled = BTreeSet::new();
             while begin.elapsed() < GRACE {
                 let living = self.look();
                 if living.is_empty() {
                     return;
                 }
-                send(signal, living.difference(&told));
-                told.extend(living);
+                send(signal, living.difference(&signalled));
+                signalled.extend(living);
                 std::thread::sleep(POLL / 10);
             }
         }

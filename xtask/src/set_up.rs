@@ -1,7 +1,4 @@
-//! What the tests need beside Rust, and getting it.
-//!
-//! Only ever adds: packages through the system's own package manager and only as root, components of Rust through
-//! rustup. Where it cannot, what needs the tool is named as skipped.
+//! Installs what the tests need: packages as root through the system's package manager, Rust components through rustup.
 
 use std::process::{Command, Stdio};
 
@@ -29,21 +26,31 @@ const TOOLS: &[Tool] = &[
         version: "--version",
         needed_for: "the program on processors without AVX-512 or AVX2",
     },
-    Tool { program: "likwid-bench", package: "likwid", version: "-h", needed_for: "likwid-bench beside our kernels" },
+    Tool {
+        program: "likwid-bench",
+        package: "likwid",
+        version: "-h",
+        needed_for: "likwid-bench compared with our kernels",
+    },
     // hpcc itself only ever measures; what starts it comes with it.
-    Tool { program: "mpirun", package: "hpcc", version: "--version", needed_for: "HPL beside our LINPACK" },
-    Tool { program: "fio", package: "fio", version: "--version", needed_for: "fio beside our disk rows" },
-    Tool { program: "sysbench", package: "sysbench", version: "--version", needed_for: "sysbench beside our streams" },
-    Tool { program: "ioping", package: "ioping", version: "-v", needed_for: "ioping beside our disk rows" },
-    Tool { program: "iperf", package: "iperf", version: "-v", needed_for: "iperf 2 beside our streams" },
-    Tool { program: "iperf3", package: "iperf3", version: "--version", needed_for: "iperf3 beside our streams" },
+    Tool { program: "mpirun", package: "hpcc", version: "--version", needed_for: "HPL compared with our LINPACK" },
+    Tool { program: "fio", package: "fio", version: "--version", needed_for: "fio compared with our disk rows" },
+    Tool {
+        program: "sysbench",
+        package: "sysbench",
+        version: "--version",
+        needed_for: "sysbench compared with our streams",
+    },
+    Tool { program: "ioping", package: "ioping", version: "-v", needed_for: "ioping compared with our disk rows" },
+    Tool { program: "iperf", package: "iperf", version: "-v", needed_for: "iperf 2 compared with our streams" },
+    Tool { program: "iperf3", package: "iperf3", version: "--version", needed_for: "iperf3 compared with our streams" },
     Tool {
         program: "sockperf",
         package: "sockperf",
         version: "--version",
-        needed_for: "sockperf beside our round trips",
+        needed_for: "sockperf compared with our round trips",
     },
-    Tool { program: "ping", package: "iputils-ping", version: "-V", needed_for: "ping beside our round trips" },
+    Tool { program: "ping", package: "iputils-ping", version: "-V", needed_for: "ping compared with our round trips" },
     Tool { program: "ip", package: "iproute2", version: "-V", needed_for: "the network between two namespaces" },
     Tool { program: "nft", package: "nftables", version: "--version", needed_for: "networks that lose datagrams" },
     Tool { program: "mkfs.xfs", package: "xfsprogs", version: "-V", needed_for: "disk rows on xfs" },

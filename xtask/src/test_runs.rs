@@ -118,7 +118,7 @@ impl Pass {
     }
 }
 
-/// The words that run a program as `nobody`, for good.
+/// The command that runs a program as `nobody`.
 fn as_nobody() -> [String; 5] {
     let identity = |kind| format!("--{kind}={NOBODY}");
     ["setpriv".into(), identity("reuid"), identity("regid"), "--clear-groups".into(), "--no-new-privs".into()]
@@ -206,8 +206,8 @@ struct Report {
 impl Report {
     fn read(&mut self, line: &str) {
         let Some(text) = line.trim().strip_prefix("test ") else { return };
-        if let Some((_, figures)) = text.strip_prefix("result: ").and_then(|rest| rest.split_once(". ")) {
-            self.add_figures(figures);
+        if let Some((_, counts)) = text.strip_prefix("result: ").and_then(|rest| rest.split_once(". ")) {
+            self.add_counts(counts);
         } else if let Some((name, _)) = text.split_once(" has been running for over ") {
             self.running.insert(name.to_owned());
         } else if let Some(name) = text.strip_suffix(" ...") {
@@ -220,19 +220,19 @@ impl Report {
         }
     }
 
-    /// Adds figures of the form `3 passed; 2 failed; 1 ignored; …`.
-    fn add_figures(&mut self, figures: &str) {
+    /// Adds counts of the form `3 passed; 2 failed; 1 ignored; …`.
+    fn add_counts(&mut self, counts: &str) {
         let number = |what: &str| -> u64 {
-            let figure = figures.split(';').find_map(|figure| figure.trim().strip_suffix(what));
-            figure.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+            let count = counts.split(';').find_map(|count| count.trim().strip_suffix(what));
+            count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
         };
         self.tally.passed += number("passed");
         self.tally.failed += number("failed");
         self.tally.ignored += number("ignored");
     }
 
-    /// What it comes to, once the command has ended. A test that ended its own process, and tests that do not compile, are
-    /// a failure without a name.
+    /// The tally once the command has ended. A test that ended its process, and tests that do not compile, are a failure
+    /// without a name.
     fn end(self, ending: &Ending) -> Tally {
         let Self { mut tally, running } = self;
         let why = match ending {

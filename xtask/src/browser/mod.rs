@@ -1,7 +1,7 @@
 //! The report's pages in a real browser: those of made-up runs and clusters and of a run of this machine, driven by
 //! `tests/browser/page.mjs` through Chromium, with axe-core's rules of accessibility.
 //!
-//! What it needs beside Chromium and Node comes from npm, in the versions of `tests/browser/package-lock.json`, into
+//! What it needs in addition to Chromium and Node comes from npm, in the versions of `tests/browser/package-lock.json`, into
 //! `target/browser`; nothing of it is in the repository. Pictures and PDFs of the pages stay there to be looked at.
 
 use std::path::{Path, PathBuf};
@@ -49,8 +49,8 @@ pub(crate) fn run(shell: &Shell) -> Tally {
 
 /// Gets the packages, once for each lock file.
 fn install(shell: &Shell, home: &Path) -> Result<(), String> {
-    let told = |error: std::io::Error| format!("{} cannot be made: {error}", home.display());
-    std::fs::create_dir_all(home).map_err(told)?;
+    let no_folder = |error: std::io::Error| format!("{} cannot be made: {error}", home.display());
+    std::fs::create_dir_all(home).map_err(no_folder)?;
     let folder = shell.root().join(FOLDER);
     let (lock, have) = (folder.join("package-lock.json"), home.join("node_modules/.package-lock.json"));
     let is_new = |path: &Path| std::fs::metadata(path).and_then(|file| file.modified()).ok();
@@ -58,7 +58,7 @@ fn install(shell: &Shell, home: &Path) -> Result<(), String> {
         return Ok(());
     }
     for name in ["package.json", "package-lock.json"] {
-        std::fs::copy(folder.join(name), home.join(name)).map_err(told)?;
+        std::fs::copy(folder.join(name), home.join(name)).map_err(no_folder)?;
     }
     let mut npm = shell.command("npm", &["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
     if succeeds(npm.current_dir(home)) { Ok(()) } else { Err("its packages cannot be had from npm".to_owned()) }

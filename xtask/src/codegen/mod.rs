@@ -96,7 +96,7 @@ fn look(program: &Program, kernel: &Kernel) -> Result<TableRow, String> {
     check(kernel, function.bytes, function.address)
 }
 
-/// The same for its variant with so many NOPs.
+/// The same for its variant with NOPs.
 fn look_spaced(program: &Program, kernel: &Kernel, nops: u64) -> Result<TableRow, String> {
     let [plain, spaced] = [function(program, kernel, "")?, function(program, kernel, "_spaced")?];
     check_spaced(kernel, (plain.bytes, plain.address), (spaced.bytes, spaced.address), nops)

@@ -38,7 +38,7 @@ impl<'data> Program<'data> {
         let section = symbol.section_index().ok_or("its symbol has no place in the program")?;
         let section = self.file.section_by_index(section).map_err(|error| error.to_string())?;
         let bytes = section.data_range(symbol.address(), symbol.size()).map_err(|error| error.to_string())?;
-        let bytes = bytes.filter(|bytes| !bytes.is_empty()).ok_or("its symbol says nothing of its size")?;
+        let bytes = bytes.filter(|bytes| !bytes.is_empty()).ok_or("its symbol has no size")?;
         Ok(Function { bytes, address: symbol.address() })
     }
 }

@@ -26,7 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", EVERY),
 ];
 
-/// For the programs beside the product.
+/// For the programs that are not part of the product.
 const EVERY: &[&str] = &[
     "areas", "bench", "cluster", "kernels", "machine", "model", "report", "stats", "sys", "tools", "verdict", "xtask",
 ];
