@@ -145,11 +145,24 @@ fn check_areas(request: &Request, rows: &[Planned]) -> Result<(), PlanError> {
 
 fn apply_filter(rows: &mut Vec<Planned>, filter: &str) -> Result<(), PlanError> {
     matches_id(filter, "").map_err(PlanError)?;
-    rows.retain(|row| matches_id(filter, &row.experiment.id).unwrap_or(false));
-    if rows.is_empty() {
-        return Err(PlanError(format!("no benchmark matches the filter '{filter}'; see the ids with --list")));
+    let matches = |row: &Planned, filter: &str| matches_id(filter, &row.experiment.id).unwrap_or(false);
+    if !rows.iter().any(|row| matches(row, filter)) {
+        let nearest = wider(filter).into_iter().find(|wider| rows.iter().any(|row| matches(row, wider)));
+        let advice = nearest.map_or_else(
+            || "see the ids with --list".to_owned(),
+            |nearest| format!("did you mean '{nearest}'? '*' does not cross '/', '**' does"),
+        );
+        return Err(PlanError(format!("no benchmark matches the filter '{filter}'; {advice}")));
     }
+    rows.retain(|row| matches(row, filter));
     Ok(())
+}
+
+/// Filters that match more than this one, the nearest first.
+fn wider(filter: &str) -> Vec<String> {
+    let crossing = filter.replace("**", "*").replace('*', "**");
+    let inside = format!("**/{}/**", crossing.trim_matches(['*', '/']));
+    vec![crossing.clone(), format!("{}/**", crossing.trim_end_matches(['*', '/'])), format!("**/{crossing}"), inside]
 }
 
 #[cfg(test)]
@@ -243,6 +256,18 @@ mod tests {
         assert_eq!(plan.impossible(Area::Disk), None, "one can");
         plan.rows.retain(|row| row.experiment.area != Area::Disk);
         assert_eq!(plan.impossible(Area::Disk), None, "nobody wants one");
+    }
+
+    #[test]
+    fn a_filter_that_matches_nothing_suggests_the_nearest_that_does() {
+        let with = |filter: &str| {
+            let request = Request { filter: Some(filter.to_owned()), ..request("quick") };
+            plan(&request, &machine_with_cpus(2)).unwrap_err().to_string()
+        };
+        for (filter, nearest) in [("cpu/*", "cpu/**"), ("cpu", "cpu/**"), ("fma/*", "**/fma/**"), ("t1", "**/t1")] {
+            assert!(with(filter).contains(&format!("did you mean '{nearest}'?")), "{}", with(filter));
+        }
+        assert!(with("gpu/*").contains("--list"));
     }
 
     #[test]
