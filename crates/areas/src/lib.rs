@@ -3,7 +3,7 @@
 //!
 //! Pure: no I/O and no clock. Order of the modules, each using only those before it: `fields`, each area's `choice`, `suite`,
 //! `request`, `threads`, each area's other modules, `plan`, `label`, `chart`, each area's `charts`, the table of charts,
-//! `classic`.
+//! `chart/classic`.
 #![forbid(unsafe_code)]
 
 mod area;
@@ -15,7 +15,6 @@ mod suite;
 mod threads;
 
 pub mod chart;
-pub mod classic;
 pub mod cpu;
 pub mod disk;
 pub mod label;

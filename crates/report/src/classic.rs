@@ -8,7 +8,7 @@ use model::unit::Unit;
 use crate::grid::value::{ABSENT, Grid};
 use crate::layout::{Align, Block, Cell, Column, paragraph, table, table_width, wrap};
 use crate::style::{Style, Tone};
-use areas::classic::{
+use areas::chart::classic::{
     ClassicPart, ClassicTable, Estimate, GivesWay, PLUS_MINUS, SideBySide, TableColumn, TableLine, parts,
 };
 use areas::label::threads;

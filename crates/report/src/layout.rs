@@ -5,7 +5,7 @@
 
 use crate::style::{Style, Tone};
 
-pub(crate) use areas::classic::Align;
+pub(crate) use areas::chart::classic::Align;
 
 /// One cell.
 #[derive(Clone, Debug, Default)]

@@ -2,11 +2,11 @@
 
 mod fixture;
 
-use areas::classic::cpu::{self, CpuKey, best_threads};
-use areas::classic::disk::{self, DiskKey};
-use areas::classic::memory::{self, MemoryKey};
-use areas::classic::net::{self, NetKey, NetKind};
-use areas::classic::{Line, Point, Series, highest, lines};
+use areas::chart::classic::cpu::{self, CpuKey, best_threads};
+use areas::chart::classic::disk::{self, DiskKey};
+use areas::chart::classic::memory::{self, MemoryKey};
+use areas::chart::classic::net::{self, NetKey, NetKind};
+use areas::chart::classic::{Line, Point, Series, highest, lines};
 use model::document::{Document, Status};
 use model::io::{DiskCache, Protocol};
 use model::isa::{Element, MemoryOp};
@@ -215,7 +215,7 @@ fn the_rate_of_a_disk_is_in_bytes_and_in_requests() {
         }
     }
     let point = &disk_series(&all, "RR", 1024, DiskCache::Bypassed).points[0];
-    let fio = |measured: &areas::classic::Measured| measured.tool(&["fio"]).map(|found| found.value);
+    let fio = |measured: &areas::chart::classic::Measured| measured.tool(&["fio"]).map(|found| found.value);
     assert_eq!(fio(&point.rate), fio(&point.iops).map(|iops| iops * 1024.0));
 }
 

@@ -2,8 +2,8 @@
 
 mod fixture;
 
-use areas::classic::linpack::series;
-use areas::classic::{cpu, lines};
+use areas::chart::classic::linpack::series;
+use areas::chart::classic::{cpu, lines};
 use model::document::{Document, Row, Status};
 use model::experiment::{Area, Classic, Params};
 use model::isa::{Element, Isa};
@@ -280,7 +280,7 @@ fn a_residual_that_is_too_large_never_passes() {
         document.experiments[0].metrics.iter_mut().find(|metric| metric.name.as_str() == "residual").unwrap();
     (residual.samples[0].value, residual.samples[1].value) = (16.0, f64::NAN);
     let passes = |document: &Document| -> Vec<Option<bool>> {
-        series(document)[1].sizes[1].trials.iter().map(areas::classic::linpack::Trial::passes).collect()
+        series(document)[1].sizes[1].trials.iter().map(areas::chart::classic::linpack::Trial::passes).collect()
     };
     assert_eq!(passes(&document), [Some(false); 2]);
     document.experiments[0].metrics.retain(|metric| metric.name.as_str() == "throughput");

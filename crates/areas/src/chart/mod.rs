@@ -1,6 +1,7 @@
 //! The charts of a document as data: which results form a chart, on which axes, under which title. `report` draws them.
 
 pub(crate) mod builders;
+pub mod classic;
 mod data;
 pub mod grid;
 pub(crate) mod measured;

@@ -60,7 +60,7 @@ fn cells(row: &Row, metric: &Metric, label: Label, axis: Axis) -> Vec<Cell> {
     let shown = |value: Option<f64>| Cell::number(value, |value| quantity(value, notation));
     let half = summary.ci95.filter(|_| summary.median != 0.0);
     let half = half.map(|[low, high]| (high - low).abs() / 2.0 / summary.median.abs());
-    let peak = areas::classic::tightest(metric);
+    let peak = areas::chart::classic::tightest(metric);
     let kind = peak.map_or_else(String::new, |peak| kind_words(peak.kind).to_owned());
     vec![
         Cell::text(label.what),

@@ -14,7 +14,7 @@ pub(super) fn sections(document: &Document) -> Vec<Section<'_>> {
 
 fn section<'a>(area: Area, rows: Vec<&'a Row>, document: &Document) -> Section<'a> {
     let (classic, rows): (Vec<&Row>, Vec<&Row>) =
-        rows.into_iter().partition(|row| areas::classic::is_in_table_only(row, document));
+        rows.into_iter().partition(|row| areas::chart::classic::is_in_table_only(row, document));
     let is_apart = |row: &Row| {
         linpack::is_apart(row, &rows)
             || memory::is_apart(row, &rows)
