@@ -1,5 +1,5 @@
-//! Every chart is read back by an XML parser and held against the document that it was made of.
-#![allow(clippy::unwrap_used, clippy::float_cmp, reason = "tests; the same figure, not one near it")]
+//! Every chart is read by an XML parser and compared with its document.
+#![allow(clippy::unwrap_used, clippy::float_cmp, reason = "tests; exactly the same value")]
 
 mod fixture;
 
@@ -63,7 +63,7 @@ fn both_paths() -> Document {
     document
 }
 
-/// A document with three samples of each figure.
+/// A document with three samples of each value.
 fn sampled(mut document: Document) -> Document {
     for metric in document.experiments.iter_mut().flat_map(|row| &mut row.metrics) {
         if let Some(first) = metric.samples.first().cloned() {
@@ -186,8 +186,8 @@ fn faults_of_layout(svg: &str) -> Vec<String> {
     faults
 }
 
-/// Every figure that a document has of a row.
-fn figures_of(row: &Row) -> Vec<f64> {
+/// Every value that a document has of a result.
+fn values_of(row: &Row) -> Vec<f64> {
     let of_metric = |metric: &Metric| {
         let tools = metric.references.iter().filter_map(|reference| reference.median);
         let peaks = metric.peaks.iter().map(|peak| peak.value);
@@ -201,8 +201,8 @@ fn figures_of(row: &Row) -> Vec<f64> {
     row.metrics.iter().flat_map(of_metric).chain(idle).collect()
 }
 
-/// What a chart says otherwise than its document, in words; empty where it says nothing so.
-fn faults_of_figures(chart: &DrawnChart, document: &Document) -> Vec<String> {
+/// The differences between a chart and its document.
+fn faults_of_values(chart: &DrawnChart, document: &Document) -> Vec<String> {
     let mut faults = Vec::new();
     let xml = Xml::parse(&chart.svg).unwrap();
     for node in xml.descendants().filter(|node| node.has_attribute("data-id")) {
@@ -211,8 +211,8 @@ fn faults_of_figures(chart: &DrawnChart, document: &Document) -> Vec<String> {
         // A row is found by its id as XML has it: what cannot be written there was replaced.
         let rows = document.experiments.iter().filter(|row| row.id == id);
         let rows: Vec<&Row> = rows.collect();
-        if !rows.iter().any(|row| figures_of(row).contains(&value)) {
-            faults.push(format!("{value} is no figure of '{id}'"));
+        if !rows.iter().any(|row| values_of(row).contains(&value)) {
+            faults.push(format!("{value} is no value of '{id}'"));
         }
         let in_table = chart
             .table
@@ -263,7 +263,7 @@ fn check(name: &str, document: &Document) -> Vec<DrawnChart> {
             let faults = faults_of_layout(svg);
             assert!(faults.is_empty(), "{name}: {}: {faults:#?}", chart.name);
         }
-        let faults = faults_of_figures(chart, document);
+        let faults = faults_of_values(chart, document);
         assert!(faults.is_empty(), "{name}: {}: {faults:#?}", chart.name);
     }
     all
@@ -282,11 +282,11 @@ fn every_kind_of_chart_is_made_of_some_fixture() {
         documents().iter().flat_map(|(_, document)| charts(document)).map(|chart| chart.name).collect();
     let listed = include_str!("../../../docs/reference/charts.md");
     for name in &made {
-        assert!(listed.contains(&format!("`{name}`")), "docs/reference/charts.md says nothing of {name}");
+        assert!(listed.contains(&format!("`{name}`")), "docs/reference/charts.md does not list {name}");
     }
     let said: BTreeSet<&str> = listed.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     let absent: Vec<&str> = said.into_iter().filter(|name| !name.contains('.') && !made.contains(*name)).collect();
-    assert!(absent.is_empty(), "docs/reference/charts.md says of {absent:?}, which no fixture has");
+    assert!(absent.is_empty(), "docs/reference/charts.md lists {absent:?}, which no fixture has");
 }
 
 /// The chart of this name.
@@ -309,10 +309,10 @@ fn planted_faults_are_found() {
     assert!(!faults_of_layout(&good.svg.replacen("cy=\"", "cy=\"NaN", 1)).is_empty(), "no number");
     let mut wrong = good.clone();
     wrong.svg = wrong.svg.replacen("data-value=\"", "data-value=\"1", 1);
-    assert!(!faults_of_figures(&wrong, &document).is_empty(), "a wrong value");
+    assert!(!faults_of_values(&wrong, &document).is_empty(), "a wrong value");
     let mut doubtful = document.clone();
     doubtful.experiments[0].grade = Some(Grade::C);
-    assert!(!faults_of_figures(&good, &doubtful).is_empty(), "a hollow mark that is full");
+    assert!(!faults_of_values(&good, &doubtful).is_empty(), "a hollow mark that is full");
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn a_sample_far_away_leaves_room_for_the_others() {
         metric.samples[0].value *= 1000.0;
     }
     let far = chart(&document, "cpu-samples");
-    assert!(far.about.contains("stands at the end of the axis"), "{}", far.about);
+    assert!(far.about.contains("at the end of the axis"), "{}", far.about);
     assert!(far.svg.contains(">+100 %</text>") && !far.svg.contains("000 %</text>"), "{}", far.svg);
     assert!(!chart(&quiet, "cpu-samples").about.contains("end of the axis"));
 }
@@ -366,7 +366,7 @@ fn hostile_names_are_only_text() {
     }
 }
 
-/// What becomes of a figure: itself, another size, nothing, what is none.
+/// Factors of a value: none, another size, 0, not finite.
 fn factors() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => Just(1.0),
@@ -450,14 +450,14 @@ fn charts_look_as_they_did() {
             insta::assert_snapshot!(format!("chart_{name}"), chart(&document, name).svg);
         }
         for (name, document) in documents() {
-            let told = charts(&document).iter().map(told).collect::<Vec<_>>().join("\n");
-            insta::assert_snapshot!(format!("charts_{name}"), told);
+            let lines = charts(&document).iter().map(summary).collect::<Vec<_>>().join("\n");
+            insta::assert_snapshot!(format!("charts_{name}"), lines);
         }
     });
 }
 
 /// A chart in a few lines: its title, its texts in order, how much it shows.
-fn told(chart: &DrawnChart) -> String {
+fn summary(chart: &DrawnChart) -> String {
     let xml = Xml::parse(&chart.svg).unwrap();
     let texts: Vec<&str> =
         xml.descendants().filter(|node| node.has_tag_name("text")).filter_map(|node| node.text()).collect();

@@ -183,7 +183,7 @@ fn the_table_has_a_line_for_each_node_figure_and_pass_each_pair_and_what_is_know
         let text: String = csv::lines(&document).collect();
         let records = csv_reader::records(&text).unwrap_or_else(|why| panic!("{name}: {why}"));
         let values: usize =
-            document.distributions.iter().flat_map(|figure| &figure.values).map(|value| value.values.len()).sum();
+            document.distributions.iter().flat_map(|metric| &metric.values).map(|value| value.values.len()).sum();
         let pairs: usize = document.pairs.iter().map(|matrix| matrix.pairs.len()).sum();
         let known = |hpl: &ClusterHpl| 1 + [hpl.residual, hpl.peak, hpl.linpack].into_iter().flatten().count();
         let hpl: usize = document.hpl.iter().map(known).sum();
@@ -282,17 +282,17 @@ fn says(document: &ClusterDocument, wanted: &[&str]) {
 
 #[test]
 fn the_first_screen_answers() {
-    says(&fixture::healthy(), &["All 4 nodes were measured", "They are equal", "Nothing has to be done"]);
+    says(&fixture::healthy(), &["All 4 nodes were measured", "They are equal", "No action is needed"]);
     says(
         &fixture::troubled(),
-        &["1 node is slow: n3 in CPU", "suspected after one pass: n5", "cpu.max", "assay cluster run"],
+        &["1 node is slow: n3 in CPU", "1 node is suspect after one pass: n5", "cpu.max", "assay cluster run"],
     );
     says(
         &fixture::thousand(),
         &["999 of 1000 nodes were measured", "2 groups", "3 nodes are slow", "node-00778 in disk"],
     );
-    says(&fixture::unbegun(), &["Nothing was measured yet", "1 is running", "3 are waiting", "Go on with"]);
-    says(&fixture::single(), &["The only node was measured", "nothing to compare it with"]);
+    says(&fixture::unbegun(), &["Nothing was measured yet", "1 is running", "3 are waiting", "Continue with"]);
+    says(&fixture::single(), &["The only node was measured", "no other node to compare it with"]);
     says(&fixture::nothing(), &["The plan has no nodes"]);
 }
 
@@ -338,13 +338,13 @@ fn pages_are_as_large_as_they_may_be() {
 
 #[test]
 fn a_square_of_many_nodes_is_binned_and_says_so() {
-    let mut document = fixture::cluster(&[200], &fixture::FIGURES[..1], &|_, _| 1.0);
+    let mut document = fixture::cluster(&[200], &fixture::METRICS[..1], &|_, _| 1.0);
     let ring = |from: usize, to: usize| (to == (from + 1) % 200 || to == (from + 7) % 200).then_some(1.0);
     let mut square = fixture::square(&document, true, &|from, to| ring(from, to));
     square.pairs.retain(|pair| pair.value.is_some());
     document.pairs.push(square);
     let page = html::render(&document).unwrap();
-    assert!(page.contains("4 neighbours of the plan&#39;s order share a line"), "it is said");
+    assert!(page.contains("4 consecutive nodes of the plan share a row"));
     assert_eq!(faults(&page), Vec::<String>::new());
 }
 
@@ -415,7 +415,7 @@ fn a_plan_without_anything_has_a_state() {
         notes: Vec::new(),
     };
     assert!(progress.is_over());
-    assert_eq!(status::summary(&progress), "0 of 0 tasks over");
+    assert_eq!(status::summary(&progress), "0 of 0 tasks ended");
 }
 
 /// Writes pages into the folder for what tests leave, `pages` in it, for `cargo xtask browser`.

@@ -1,4 +1,4 @@
-//! Comparisons, for every verdict at every kind of terminal, as Markdown and as JSON. The figures are invented.
+//! Comparisons, for every verdict at every kind of terminal, as Markdown and as JSON. The values are invented.
 
 use model::comparison::{AreaMean, Change, Compared, Comparison, Direction, NotCompared, PerCycle, SCHEMA, Side};
 use model::unit::{Better, Unit};
@@ -171,7 +171,7 @@ fn all() -> Vec<(&'static str, Comparison)> {
     vec![("mixed", mixed()), ("live", live()), ("same", all_the_same()), ("hostile", hostile())]
 }
 
-/// Names and texts of a later version, or of somebody who means harm, and figures that are far out.
+/// Names and texts of a later version or with harmful content, and extreme values.
 fn hostile() -> Comparison {
     let long = format!("quantum/{}/t1", "entangled-".repeat(12));
     let strange = row(&long, Unit::One, [1e-9, 5e7], Some([1e15, 9e16]), 0.02);
@@ -240,12 +240,12 @@ fn verdicts_are_counted_in_a_sentence() {
     let first = |comparison: &Comparison| text(comparison, &RICH).lines().next().unwrap().to_owned();
     assert_eq!(
         first(&mixed()),
-        "3 of 9 rows changed, 2 for the worse and 1 for the better; 3 are the same within 4 … 20 %; 3 cannot be told."
+        "3 of 9 results changed, 2 for the worse and 1 for the better; 3 are unchanged within 4 … 20 %; 3 are inconclusive."
     );
-    assert_eq!(first(&all_the_same()), "None of 1 row changed; 1 is the same within 2 %.");
-    assert_eq!(first(&live()), "1 of 2 rows changed, for the worse; 1 cannot be told.");
+    assert_eq!(first(&all_the_same()), "None of 1 result changed; 1 is unchanged within 2 %.");
+    assert_eq!(first(&live()), "1 of 2 results changed, for the worse; 1 is inconclusive.");
     assert_eq!(first(&comparison(Vec::new())), "Nothing was compared.");
     let worse = |count: usize| comparison(vec![mixed().experiments[0].clone(); count]);
-    assert_eq!(first(&worse(2)), "2 of 2 rows changed, both for the worse.");
-    assert_eq!(first(&worse(3)), "3 of 3 rows changed, all for the worse.");
+    assert_eq!(first(&worse(2)), "2 of 2 results changed, both for the worse.");
+    assert_eq!(first(&worse(3)), "3 of 3 results changed, all for the worse.");
 }

@@ -1,5 +1,4 @@
-//! The page: that it is well formed whatever a document holds, reaches nowhere, keeps text text, and says in its order
-//! what there is to say.
+//! The HTML report: well formed for any document, without external references, with escaped text, complete.
 
 #[path = "html/faults.rs"]
 mod faults;
@@ -52,8 +51,7 @@ fn documents() -> Vec<(&'static str, Document)> {
     ]
 }
 
-/// What somebody may have called a host, a directory or a file: markup, quotes, other scripts, turned text, 500
-/// letters.
+/// Names of hosts, directories and files with markup, quotes, other scripts, reversed text, 500 letters.
 fn hostile_texts() -> Vec<String> {
     vec![
         "<script>alert(1)</script>".to_owned(),
@@ -113,7 +111,7 @@ fn hostile() -> Document {
     document
 }
 
-/// Figures at the ends of what a figure can be.
+/// Extreme values.
 fn extreme() -> Document {
     let mut document = fixture::good();
     let values = [0.0, 1e-300, 1e300, -5.0, f64::MAX, f64::MIN_POSITIVE];
@@ -148,8 +146,8 @@ fn every_page_is_well_formed_and_reaches_nowhere() {
         let main = root.named("main").next().unwrap();
         let attributes = main.all().into_iter().flat_map(|element| &element.attributes);
         // The packed data may hold anything.
-        let told = attributes.filter(|(name, _)| name != "href").map(|(_, value)| value.clone()).chain([main.text()]);
-        for text in told {
+        let texts = attributes.filter(|(name, _)| name != "href").map(|(_, value)| value.clone()).chain([main.text()]);
+        for text in texts {
             assert!(
                 !["NaN", "inf", "Infinity"].iter().any(|odd| text.split(' ').any(|word| word == *odd)),
                 "{name}: {text}"
@@ -238,8 +236,8 @@ fn every_row_every_warning_and_every_finding_is_on_the_page() {
         let root = parse(&page).unwrap();
         let anchors: HashSet<&str> = root.named("tr").filter_map(|line| line.attribute("id")).collect();
         for (index, row) in document.experiments.iter().enumerate() {
-            let is_told = row.status != Status::Ok || !row.metrics.is_empty();
-            assert_eq!(anchors.contains(format!("r{}", index + 1).as_str()), is_told, "{name}: {}", row.id);
+            let is_shown = row.status != Status::Ok || !row.metrics.is_empty();
+            assert_eq!(anchors.contains(format!("r{}", index + 1).as_str()), is_shown, "{name}: {}", row.id);
         }
         let log = root.named("section").find(|section| section.attribute("id") == Some("validity")).unwrap();
         let entries: Vec<String> = log.named("details").filter(|entry| entry.is("entry")).map(Element::text).collect();

@@ -274,15 +274,15 @@ pub(crate) fn samples(name: &'static str, all: &[Measured<'_>]) -> Option<Chart>
         let note = quantity(median, measured.notation());
         DotLine { label, note, marks: vec![own], samples: samples.filter(|value| is_drawable(*value)).collect() }
     });
-    let axis = ChartAxis::new("Difference from the row's median", Reading::Difference);
+    let axis = ChartAxis::new("Difference from the result's median", Reading::Difference);
     let kinds = vec![kind("median with its 95 % interval", Shape::Circle, Some(1))];
     let body = Body::Dots(Dots { axis, kinds, lines: lines.collect(), spanned: false });
-    let about = "Every sample of some rows as a dot, by how far it is from the row's median, with the median's 95 % \
-                 interval; the median itself stands at the end of each line.";
+    let about = "Every sample of some results as a dot, relative to the result's median, with the median's 95 % interval; \
+                 the end of each line has the median.";
     let words = [name, "How steady were the samples?", about];
     let mut chart = Chart::new(shown.first()?.row.area, words, value_columns("Value", None), body);
     if shown.iter().any(is_far) {
-        chart.about.push_str(" What is more than twice the median stands at the end of the axis.");
+        chart.about.push_str(" Samples above twice the median are at the end of the axis.");
     }
     Some(chart)
 }
@@ -310,8 +310,8 @@ pub(crate) fn percentiles(area: Area, name: &'static str, title: &'static str, a
     });
     let x = ChartAxis::new("Share of the operations that were at least as fast", Reading::Steps(&PERCENTILES));
     let body = Body::Plot(Plot::single(x, ChartAxis::log("Latency", Unit::Second), series.collect()));
-    let about = "Latency percentiles over all operations of all repetitions, a line for each row; the latency is on a \
-                 logarithmic axis.";
+    let about =
+        "Latency percentiles over all operations of all samples, a line for each result, on a logarithmic axis.";
     let columns = vec![Column::number("Latency").base(Unit::Second), Column::number("Operations")];
     Chart::new(area, [name, title, about], columns, body)
 }

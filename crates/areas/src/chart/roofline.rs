@@ -22,9 +22,8 @@ const MOST: f64 = 100.0;
 /// The most roofs of arithmetic.
 const MOST_FLAT: usize = 6;
 
-const ABOUT: &str = "Floating-point operations per second that can be reached at most, over how many are made of each byte, both \
-                     on logarithmic axes: level where measured arithmetic binds, rising where the measured bandwidth of a \
-                     cache or of memory does.";
+const ABOUT: &str = "The highest rate of floating-point operations over the operations per byte, both on logarithmic axes: \
+                     flat where measured arithmetic is the limit, rising where the bandwidth of a cache or of memory is.";
 
 /// A roof's name and its result.
 type Roof<'a> = (String, Measured<'a>);
@@ -112,7 +111,7 @@ fn chart(flat: &[Roof<'_>], sloped: &[Roof<'_>], count: u32) -> Option<Chart> {
     Some(Chart {
         name: "roofline",
         area: None,
-        title: format!("What binds: arithmetic or memory? ({})", threads(count)),
+        title: format!("What is the limit: arithmetic or memory? ({})", threads(count)),
         about: ABOUT.to_owned(),
         columns: median_columns(None),
         body: Body::Plot(Plot::single(x, y, level.chain(rising).collect())),

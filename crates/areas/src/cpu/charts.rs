@@ -43,9 +43,9 @@ const EFFICIENCY: Over = Over {
 
 const SIDES: [&str; 3] = [
     "cpu-sides",
-    "Measured and theory, kernel by kernel",
-    "Operations per second of each kernel with the most threads, beside its theoretical peak and what trusted tools \
-     measured.",
+    "Measured and theoretical rate of each kernel",
+    "Operations per second of each kernel with the most threads, with its theoretical peak and the values of reference \
+     tools.",
 ];
 
 pub(crate) fn charts(document: &Document) -> Vec<Chart> {
@@ -125,7 +125,7 @@ fn plain_and_vector(all: &[Measured<'_>]) -> Chart {
         "cpu-plain-and-vector",
         "What do vectors bring?",
         "Operations per second of an ordinary scalar loop and of the best vector kernel of each precision, with the \
-         theoretical peak of each; how many times faster vectors are stands at the end of each line.",
+         theoretical peak of each; the end of each line has the ratio.",
     ];
     let mut chart = Chart::new(Area::Cpu, words, value_columns("Value", Some(Unit::OpPerSecond)), body);
     if let Some(common) = common {

@@ -52,7 +52,7 @@ const IOPS_OVER_THREADS: Over = Over {
 const THROUGHPUT_OVER_THREADS: Over = Over {
     words: [
         "disk-throughput-over-threads",
-        "Does the disk grow with threads?",
+        "Does disk throughput grow with threads?",
         "Bytes per second over threads, each workload at its best block.",
     ],
     y: THROUGHPUT,
@@ -90,10 +90,11 @@ const LATENCY_OVER_BLOCKS: Over = Over {
 };
 
 const ABOUT_SIDES: &str =
-    "Each row beside what its device can do at most, where that is known, and what trusted tools measured.";
+    "Each result with the limit of its device, if that is known, and the values of reference tools.";
 const SIDES_THROUGHPUT: [&str; 3] =
-    ["disk-sides-throughput", "Disk throughput beside its limit and other tools", ABOUT_SIDES];
-const SIDES_IOPS: [&str; 3] = ["disk-sides-iops", "Requests per second beside the limit and other tools", ABOUT_SIDES];
+    ["disk-sides-throughput", "Disk throughput compared with its limit and reference tools", ABOUT_SIDES];
+const SIDES_IOPS: [&str; 3] =
+    ["disk-sides-iops", "Requests per second compared with the limit and reference tools", ABOUT_SIDES];
 
 const CACHES: [&str; 3] = [
     "disk-caches",

@@ -15,9 +15,9 @@ use crate::label::{Axis, threads};
 
 const SIDES: [&str; 3] = [
     "linpack-sides",
-    "LINPACK beside its peak and other solvers",
-    "Floating-point operations per second with the most threads, beside the theoretical peak and what trusted tools \
-     measured.",
+    "LINPACK compared with its peak and other solvers",
+    "Floating-point operations per second with the most threads, with the theoretical peak and the values of reference \
+     tools.",
 ];
 
 const OVER_SIZE: [&str; 3] = [

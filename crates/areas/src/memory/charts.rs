@@ -30,7 +30,7 @@ const EFFICIENCY: Over = Over {
     words: [
         "memory-efficiency-over-threads",
         "How much of its bandwidth does memory reach?",
-        "The share of the theoretical peak over threads, for each operation and for the tools beside it.",
+        "The share of the theoretical peak over threads, for each operation and for reference tools.",
     ],
     y: ChartAxis::EFFICIENCY,
     ..THROUGHPUT
@@ -50,19 +50,19 @@ const LATENCY_OVER_BLOCKS: Over = Over {
     words: [
         "memory-latency-over-blocks",
         "How long does a block take?",
-        "Time of a visit over the size of blocks, both on logarithmic axes, a panel for each workload and a line for each \
+        "Time per block over the size of blocks, both on logarithmic axes, a panel for each workload and a line for each \
          number of threads.",
     ],
-    y: ChartAxis::log("Time of a visit", Unit::Second),
+    y: ChartAxis::log("Time per block", Unit::Second),
     ..THROUGHPUT_OVER_BLOCKS
 };
 const LATENCY_OVER_THREADS: Over = Over {
     words: [
         "memory-latency-over-threads",
-        "Does a visit take longer with more threads?",
-        "Time that a thread sees for a visit of the smallest block, over threads, a line for each workload.",
+        "Does a block take longer with more threads?",
+        "Time per block of the smallest size, over threads, a line for each workload.",
     ],
-    y: ChartAxis::auto("Time of a visit", Unit::Second),
+    y: ChartAxis::auto("Time per block", Unit::Second),
     ..THROUGHPUT
 };
 const CHAINS: Over = Over {
@@ -79,9 +79,8 @@ const CHAINS: Over = Over {
 
 const SIDES: [&str; 3] = [
     "memory-sides",
-    "Measured and theory, operation by operation",
-    "Bytes per second of each operation with the most threads, beside the theoretical peak and what trusted tools \
-     measured.",
+    "Measured and theoretical rate of each operation",
+    "Bytes per second of each operation with the most threads, with the theoretical peak and the values of reference tools.",
 ];
 
 /// Words, vertical axis and unit of a curve over working sets.
@@ -91,8 +90,7 @@ const LATENCY_CURVE: CurveWords = (
     [
         "memory-latency-curve",
         "Where do the caches end?",
-        "Latency over the working set, both on logarithmic axes; the stretches that one cache or the memory serves, as found \
-         in the data, are named above.",
+        "Latency over the working set, both on logarithmic axes, with the levels that were found in the data.",
     ],
     "Latency",
     Unit::Second,
@@ -100,9 +98,8 @@ const LATENCY_CURVE: CurveWords = (
 const THROUGHPUT_CURVE: CurveWords = (
     [
         "memory-throughput-curve",
-        "What does each cache let through?",
-        "Throughput over the working set, both on logarithmic axes; the stretches that one cache or the memory serves, as \
-         found in the data, are named above.",
+        "Which bandwidth does each cache have?",
+        "Throughput over the working set, both on logarithmic axes, with the levels that were found in the data.",
     ],
     "Throughput",
     Unit::BytePerSecond,
@@ -111,8 +108,8 @@ const THROUGHPUT_CURVE: CurveWords = (
 const LOADED: [&str; 3] = [
     "memory-loaded-latency",
     "What does a load cost the latency of memory?",
-    "Latency of dependent loads in one thread over the bandwidth that the other threads use meanwhile; each point is another \
-     pause between their accesses.",
+    "Latency of dependent loads in one thread over the bandwidth of the other threads; each point has another pause between \
+     their accesses.",
 ];
 
 pub(crate) fn charts(document: &Document) -> Vec<Chart> {
@@ -214,11 +211,11 @@ fn loaded(times: &[Measured<'_>]) -> Chart {
     let bandwidth = Notation::Plain(Unit::BytePerSecond);
     let series = groups.into_iter().enumerate().map(|(look, (_, mut points))| {
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let name = op(&points[0].1).map_or_else(String::new, |op| format!("while others {op}"));
+        let name = op(&points[0].1).map_or_else(String::new, |op| format!("while other threads {op}"));
         let points = points.iter().map(|(at, measured)| measured.point(*at, quantity(*at, bandwidth)));
         Series::line(name, look, points.collect())
     });
-    let x = ChartAxis::new("Bandwidth that the other threads use", Reading::Linear(bandwidth));
+    let x = ChartAxis::new("Bandwidth of the other threads", Reading::Linear(bandwidth));
     let y = ChartAxis::new("Latency", Reading::Linear(Notation::Plain(Unit::Second)));
     let body = Body::Plot(Plot::single(x, y, series.collect()));
     Chart::new(Area::Memory, LOADED, median_columns(Some(Unit::Second)), body)
@@ -237,13 +234,13 @@ struct MatrixWords {
 const CORES: MatrixWords = MatrixWords {
     name: "memory-core-to-core",
     title: "Which cores are close to each other?",
-    ends: "a line handed from one CPU to another and back",
+    ends: "round trip of a cache line between two CPUs",
     sides: ["from CPU", "to CPU"],
     pattern: MemoryPattern::Pair,
 };
 const NODE_BANDWIDTH: MatrixWords = MatrixWords {
     name: "memory-node-bandwidth",
-    title: "How much of each node's memory reaches each node?",
+    title: "Which bandwidth does each node have to each node's memory?",
     ends: "CPUs of one node, memory of another",
     sides: ["CPUs of node", "memory of node"],
     pattern: MemoryPattern::Sequential,
@@ -283,7 +280,7 @@ fn matrix(words: MatrixWords, all: &[Measured<'_>]) -> Option<Chart> {
     let body = Body::Matrix(Matrix { sides, notation: first.notation(), cells });
     let mut chart = Chart::new(Area::Memory, [name, title, ""], median_columns(Some(unit)), body);
     chart.about = format!(
-        "A matrix of {} ({about}): the stronger the colour, the more; the figures stand in the cells where there is room.",
+        "A matrix of {} ({about}): a stronger colour is a larger value. Cells have the value where there is room.",
         Label::alone(first.row).what
     );
     Some(chart)

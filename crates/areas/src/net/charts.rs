@@ -22,7 +22,7 @@ const THROUGHPUT: Over = Over {
     area: Area::Net,
     words: [
         "net-throughput-over-connections",
-        "Does the network grow with connections?",
+        "Does network throughput grow with connections?",
         "Bits per second over connections, a line for each protocol and direction at its best block, with the limit as a \
          dash at each point where it is known.",
     ],
@@ -65,20 +65,21 @@ const LATENCY_OVER_MESSAGES: Over = Over {
 const ROUND_TRIP: ChartAxis = ChartAxis::auto("Round trip", Unit::Second);
 
 const ABOUT_SIDES: &str =
-    "Each row beside the limit of its path, where that is known, and what trusted tools measured.";
+    "Each result with the limit of its path, if that is known, and the values of reference tools.";
 const SIDES_THROUGHPUT: [&str; 3] =
-    ["net-sides-throughput", "Network throughput beside its limit and other tools", ABOUT_SIDES];
-const SIDES_LATENCY: [&str; 3] = ["net-sides-latency", "Round trips beside their limit and other tools", ABOUT_SIDES];
+    ["net-sides-throughput", "Network throughput compared with its limit and reference tools", ABOUT_SIDES];
+const SIDES_LATENCY: [&str; 3] =
+    ["net-sides-latency", "Round trips compared with their limit and reference tools", ABOUT_SIDES];
 
 const PROTOCOLS: Counterparts = Counterparts {
     title: "TCP or UDP?",
-    about: "The same over TCP and over UDP: same block, connections, path and way of waiting.",
+    about: "TCP and UDP with the same block, connections, path and way of waiting.",
     kinds: ["TCP", "UDP"],
     side: protocol,
 };
 const PATHS: Counterparts = Counterparts {
     title: "What does the wire cost?",
-    about: "The same on the loopback interface and between two nodes.",
+    about: "The same benchmark on the loopback interface and between two nodes.",
     kinds: ["loopback", "two nodes"],
     side: path,
 };
@@ -86,7 +87,7 @@ const PATHS: Counterparts = Counterparts {
 const LOADED: [&str; 3] = [
     "net-loaded-latency",
     "What does a load cost the latency?",
-    "Median round trip before streams began and while they ran; how many times longer it took stands at the end of each line.",
+    "Median round trip before streams started and while they ran; the end of each line has the ratio.",
 ];
 
 pub(crate) fn charts(document: &Document) -> Vec<Chart> {
@@ -202,7 +203,7 @@ fn loaded(all: &[Measured<'_>]) -> Chart {
         let idle = measured.row.conditions.net.as_ref().and_then(|net| net.idle_latency_seconds);
         let idle = idle.filter(|seconds| is_drawable(*seconds));
         let before = idle.map(|seconds| {
-            let text = format!(": {} before the load began", quantity(seconds, Unit::Second));
+            let text = format!(": {} before the load started", quantity(seconds, Unit::Second));
             dot(1, measured.other_mark(seconds, 0, &text))
         });
         let ratio = idle.map(|seconds| measured.value() / seconds).filter(|ratio| ratio.is_finite());

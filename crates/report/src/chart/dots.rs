@@ -24,7 +24,7 @@ pub(super) fn table(dots: &Dots) -> (Vec<Column>, Vec<MarkLine<'_>>) {
             (cells.into(), &mark.mark)
         })
     });
-    (vec![Column::text("What"), Column::text("Figure")], lines.collect())
+    (vec![Column::text("What"), Column::text("Value of")], lines.collect())
 }
 
 /// The drawing.

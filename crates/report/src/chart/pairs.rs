@@ -1,5 +1,5 @@
 //! Heat maps from node to node: the slower, the stronger the colour. Up to 64 nodes have a row and a column each; above
-//! that, neighbours share one, and a cell shows the slowest of its pairs.
+//! that, consecutive nodes share one, and a cell shows the slowest of its pairs.
 
 use std::collections::BTreeMap;
 
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_share_a_cell_and_the_slowest_of_them_is_shown() {
+    fn consecutive_nodes_share_a_cell_with_the_slowest_pair() {
         let pairs = all(128, |from, to| Some(if (from, to) == (17, 99) { 0.3 } else { 1.0 }));
         let cells = cells(&pairs, sharing(128));
         assert_eq!((sharing(128), sharing(64), sharing(65), cells.len()), (2, 1, 2, 64 * 64));

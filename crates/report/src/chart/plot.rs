@@ -285,10 +285,10 @@ fn labels(canvas: &mut Canvas, panel: &Panel, (x, y): (&Scale, &Scale), frame: (
         let own = panel.series.iter().filter(|series| series.is_named_above == above && !series.name.is_empty());
         own.filter_map(|series| Some((series, last(series)?))).collect()
     };
-    let mut beside = named(false);
-    beside.sort_by(|one, other| one.1.1.total_cmp(&other.1.1));
-    let wanted: Vec<f64> = beside.iter().map(|(_, (_, at))| *at).collect();
-    for ((series, (across, at)), placed) in beside.iter().zip(spread(&wanted, LABEL_STEP, (top, bottom))) {
+    let mut right_of_points = named(false);
+    right_of_points.sort_by(|one, other| one.1.1.total_cmp(&other.1.1));
+    let wanted: Vec<f64> = right_of_points.iter().map(|(_, (_, at))| *at).collect();
+    for ((series, (across, at)), placed) in right_of_points.iter().zip(spread(&wanted, LABEL_STEP, (top, bottom))) {
         let from = right - INSET + LABEL_GAP;
         if (placed - at).abs() > 3.0 || from - across > 3.0 * LABEL_GAP {
             canvas.line("lead", (across + RADIUS + 2.0, *at), (from - 3.0, placed));

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_round_in_the_unit_that_is_told() {
+    fn ticks_are_round_in_the_written_unit() {
         let scale = Scale::new(Reading::Auto(bytes()), &[15.3e9, 28.3e9], (200.0, 0.0), 5);
         assert_eq!((texts(&scale), scale.unit), (vec!["0", "10", "20", "30"], "GB/s"));
         let scale = Scale::new(Reading::Auto(Notation::Bits), &[1.83e9, 2.5e9], (200.0, 0.0), 5);

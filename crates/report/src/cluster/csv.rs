@@ -38,7 +38,7 @@ const COLUMNS: &[&str] = &[
 pub fn lines(document: &ClusterDocument) -> impl Iterator<Item = String> + '_ {
     let nodes: Known<'_> = Rc::new(document.nodes.iter().map(|node| (node.name.as_str(), node)).collect());
     let heading = line(&COLUMNS.iter().map(|column| (*column).to_owned()).collect::<Vec<_>>());
-    let values = document.distributions.iter().flat_map(move |figure| of_figure(figure, Rc::clone(&nodes)));
+    let values = document.distributions.iter().flat_map(move |metric| of_metric(metric, Rc::clone(&nodes)));
     let pairs = document.pairs.iter().flat_map(|matrix| matrix.pairs.iter().map(move |pair| of_pair(matrix, pair)));
     std::iter::once(heading).chain(values).chain(pairs).chain(document.hpl.iter().flat_map(of_hpl))
 }
@@ -46,8 +46,8 @@ pub fn lines(document: &ClusterDocument) -> impl Iterator<Item = String> + '_ {
 /// Nodes by their names.
 type Known<'a> = Rc<HashMap<&'a str, &'a FleetNode>>;
 
-fn of_figure<'a>(figure: &'a Distribution, nodes: Known<'a>) -> impl Iterator<Item = String> + 'a {
-    let passes = figure.values.iter().flat_map(|node| {
+fn of_metric<'a>(metric: &'a Distribution, nodes: Known<'a>) -> impl Iterator<Item = String> + 'a {
+    let passes = metric.values.iter().flat_map(|node| {
         let efficiency = |pass: usize| node.efficiency.filter(|_| pass == 0);
         node.values.iter().enumerate().map(move |(pass, value)| (node, pass, *value, efficiency(pass)))
     });
@@ -57,17 +57,17 @@ fn of_figure<'a>(figure: &'a Distribution, nodes: Known<'a>) -> impl Iterator<It
             node.node.clone(),
             text(known.map(|known| known.state)),
             text(known.map(|known| known.standing)),
-            figure.group.to_string(),
-            figure.area.clone(),
-            figure.experiment.clone(),
-            figure.metric.clone(),
-            figure.unit.to_string(),
-            figure.better.to_string(),
+            metric.group.to_string(),
+            metric.area.clone(),
+            metric.experiment.clone(),
+            metric.metric.clone(),
+            metric.unit.to_string(),
+            metric.better.to_string(),
             (pass + 1).to_string(),
             value.to_string(),
-            figure.median.to_string(),
-            text(of_median(value, figure.median, figure.better)),
-            text(figure.limit),
+            metric.median.to_string(),
+            text(of_median(value, metric.median, metric.better)),
+            text(metric.limit),
             text(efficiency),
             String::new(),
             String::new(),
@@ -78,14 +78,14 @@ fn of_figure<'a>(figure: &'a Distribution, nodes: Known<'a>) -> impl Iterator<It
     })
 }
 
-/// The lines of a run of HPL: its rate, or the reason why there is none, and the known values to compare it with.
+/// The lines of a run of HPL: its rate or the reason for a missing one, and the known values to compare it with.
 fn of_hpl(hpl: &ClusterHpl) -> Vec<String> {
     let ClusterHpl { n, nb, p, q, .. } = hpl;
     let share = hpl.rate.zip(hpl.peak).map(|(rate, peak)| rate / peak).filter(|share| share.is_finite());
     let of = |metric: &str, unit: Unit, better: Better, value: Option<f64>| {
         let is_rate = metric == "throughput";
         let mut cells = vec![String::new(); COLUMNS.len()];
-        let told = [
+        let named = [
             ("area", "linpack".to_owned()),
             ("experiment", format!("hpl/n={n}/nb={nb}/p={p}/q={q}")),
             ("metric", metric.to_owned()),
@@ -96,21 +96,21 @@ fn of_hpl(hpl: &ClusterHpl) -> Vec<String> {
             ("reason", text(hpl.reason.as_ref().filter(|_| is_rate))),
             ("nodes", hpl.nodes.join(" ")),
         ];
-        for (column, cell) in told {
+        for (column, cell) in named {
             if let Some(place) = COLUMNS.iter().position(|known| *known == column) {
                 cells[place] = cell;
             }
         }
         line(&cells)
     };
-    let beside = [
+    let others = [
         of("residual", Unit::One, Better::Lower, hpl.residual),
         of("sum_of_peaks", Unit::FlopPerSecond, Better::Higher, hpl.peak),
         of("sum_of_own_linpack", Unit::FlopPerSecond, Better::Higher, hpl.linpack),
     ];
     let known = [hpl.residual, hpl.peak, hpl.linpack];
-    let beside = beside.into_iter().zip(known).filter_map(|(line, value)| value.map(|_| line));
-    std::iter::once(of("throughput", Unit::FlopPerSecond, Better::Higher, hpl.rate)).chain(beside).collect()
+    let others = others.into_iter().zip(known).filter_map(|(line, value)| value.map(|_| line));
+    std::iter::once(of("throughput", Unit::FlopPerSecond, Better::Higher, hpl.rate)).chain(others).collect()
 }
 
 fn of_pair(matrix: &PairMatrix, pair: &PairValue) -> String {

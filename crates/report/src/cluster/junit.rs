@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use model::cluster::{ClusterDocument, FleetNode, NodeState, SlowNode, Standing};
 
-use super::labels::{figure, passes, share};
+use super::labels::{metric_name, passes, share};
 use crate::formats::junit::{attribute, content};
 use crate::grouped::grouped;
 use model::number::percent;
@@ -48,12 +48,12 @@ fn suites(document: &ClusterDocument) -> Vec<(&str, Vec<Case<'_>>)> {
     let slow: HashMap<&str, &SlowNode> = document.slow.iter().map(|slow| (slow.node.as_str(), slow)).collect();
     let mut measured: HashSet<&str> = HashSet::new();
     let mut suites: Vec<(&str, Vec<Case<'_>>)> = Vec::new();
-    for (area, figures) in grouped(document.distributions.iter().map(|figure| (figure.area.as_str(), figure))) {
+    for (area, metrics) in grouped(document.distributions.iter().map(|metric| (metric.area.as_str(), metric))) {
         let mut slowest: BTreeMap<&str, Option<f64>> = BTreeMap::new();
-        for (figure, value) in figures.iter().flat_map(|figure| figure.values.iter().map(move |value| (figure, value)))
+        for (metric, value) in metrics.iter().flat_map(|metric| metric.values.iter().map(move |value| (metric, value)))
         {
             let least = slowest.entry(&value.node).or_insert(None);
-            *least = [*least, share(value, figure)].into_iter().flatten().reduce(f64::min);
+            *least = [*least, share(value, metric)].into_iter().flatten().reduce(f64::min);
         }
         measured.extend(slowest.keys());
         let cases = slowest.into_iter().map(|(node, slowest)| Case {
@@ -83,7 +83,7 @@ fn judged<'a>(area: &str, slow: Option<&SlowNode>, node: Option<&FleetNode>) -> 
         let own = |experiment: &str| experiment.split('/').next() == Some(area) || experiment == format!("area:{area}");
         let deviations = slow.deviations.iter().filter(|deviation| own(&deviation.experiment));
         let lines = deviations.map(|deviation| {
-            let what = figure(&deviation.experiment, &deviation.metric);
+            let what = metric_name(&deviation.experiment, &deviation.metric);
             format!("{what}: {} of the median", passes(&deviation.of_median))
         });
         let lines = lines.chain(slow.causes.iter().map(|cause| format!("probable cause: {}", cause.text)));
@@ -92,7 +92,7 @@ fn judged<'a>(area: &str, slow: Option<&SlowNode>, node: Option<&FleetNode>) -> 
         return Verdict::Failed { kind, message, body: lines.join("\n") };
     }
     match node.map(|node| node.standing) {
-        Some(Standing::Unknown) | None => Verdict::Skipped("too few equal nodes, or too few results, to judge it"),
+        Some(Standing::Unknown) | None => Verdict::Skipped("too few equal nodes or results to judge it"),
         Some(_) => Verdict::Passed,
     }
 }
@@ -102,12 +102,12 @@ fn unmeasured(node: &FleetNode) -> Verdict<'_> {
     let why = node.why.as_deref();
     match node.state {
         NodeState::Failed => {
-            let message = why.unwrap_or("every task of it failed").to_owned();
+            let message = why.unwrap_or("every task failed").to_owned();
             Verdict::Failed { kind: "failed", body: content(&message), message }
         }
-        NodeState::Running => Verdict::Skipped(why.unwrap_or("a worker is at it")),
-        NodeState::Waiting => Verdict::Skipped(why.unwrap_or("nobody has got to it yet")),
-        NodeState::Done | NodeState::Partly => Verdict::Skipped(why.unwrap_or("its results hold no figure")),
+        NodeState::Running => Verdict::Skipped(why.unwrap_or("a worker is measuring it")),
+        NodeState::Waiting => Verdict::Skipped(why.unwrap_or("no worker has taken it yet")),
+        NodeState::Done | NodeState::Partly => Verdict::Skipped(why.unwrap_or("its results have no value")),
     }
 }
 
@@ -153,7 +153,7 @@ fn written(area: &str, case: &Case<'_>) -> String {
         Verdict::Skipped(why) => writeln!(text, "      <skipped message=\"{}\"/>", attribute(why)),
     };
     if let Some(share) = case.slowest {
-        let _ = writeln!(text, "      <system-out>slowest figure: {} of the median</system-out>", percent(share));
+        let _ = writeln!(text, "      <system-out>slowest result: {} of the median</system-out>", percent(share));
     }
     text.push_str("    </testcase>\n");
     text

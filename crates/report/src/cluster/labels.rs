@@ -15,9 +15,9 @@ use model::number::{Notation, counted, percent};
 const OF_AREA: &str = "area:";
 
 /// A metric as text, from its id: `fma fp64 avx512, 2 threads`, with its name if that is not `throughput`.
-pub(super) fn figure(experiment: &str, metric: &str) -> String {
+pub(super) fn metric_name(experiment: &str, metric: &str) -> String {
     if let Some(area) = experiment.strip_prefix(OF_AREA) {
-        return format!("all figures of {}", one_line(area));
+        return format!("all metrics of {}", one_line(area));
     }
     let experiment = one_line(experiment);
     let parts: Vec<&str> = experiment.split('/').collect();
@@ -60,19 +60,19 @@ pub(super) fn of_median(value: f64, median: f64, better: Better) -> Option<f64> 
 }
 
 /// The first pass of a node as a share of the median.
-pub(super) fn share(value: &NodeValue, figure: &Distribution) -> Option<f64> {
-    of_median(*value.values.first()?, figure.median, figure.better)
+pub(super) fn share(value: &NodeValue, metric: &Distribution) -> Option<f64> {
+    of_median(*value.values.first()?, metric.median, metric.better)
 }
 
 /// The outliers of a metric, worst first, with their shares of the median.
-pub(super) fn outliers(figure: &Distribution) -> Vec<(String, f64)> {
-    let Some(limit) = figure.limit else { return Vec::new() };
-    let is_worse = |value: f64| match figure.better {
+pub(super) fn outliers(metric: &Distribution) -> Vec<(String, f64)> {
+    let Some(limit) = metric.limit else { return Vec::new() };
+    let is_worse = |value: f64| match metric.better {
         Better::Higher => value < limit,
         Better::Lower => value > limit,
     };
-    let beyond = figure.values.iter().filter(|value| value.values.first().copied().is_some_and(is_worse));
-    beyond.filter_map(|value| Some((one_line(&value.node), share(value, figure)?))).collect()
+    let beyond = metric.values.iter().filter(|value| value.values.first().copied().is_some_and(is_worse));
+    beyond.filter_map(|value| Some((one_line(&value.node), share(value, metric)?))).collect()
 }
 
 /// The state of a node.
@@ -113,9 +113,9 @@ pub(super) fn passes(shares: &[f64]) -> String {
 /// Each node's slowest first-pass result as a share of the median.
 pub(super) fn slowest_shares(document: &ClusterDocument) -> HashMap<&str, f64> {
     let mut slowest = HashMap::with_capacity(document.nodes.len());
-    for figure in &document.distributions {
-        for value in &figure.values {
-            let Some(share) = share(value, figure) else { continue };
+    for metric in &document.distributions {
+        for value in &metric.values {
+            let Some(share) = share(value, metric) else { continue };
             let least = slowest.entry(value.node.as_str()).or_insert(share);
             *least = least.min(share);
         }
@@ -129,11 +129,11 @@ mod tests {
 
     #[test]
     fn an_id_becomes_words() {
-        assert_eq!(figure("cpu/fma/fp64/avx512/t2", "throughput"), "fma fp64 avx512, 2 threads");
-        assert_eq!(figure("disk/read/random/4KiB/d32", "latency"), "read random 4KiB, depth 32, latency");
-        assert_eq!(figure("area:memory", ""), "all figures of memory");
-        assert_eq!(figure("", ""), "");
-        assert_eq!(figure("net/tcp/t\u{202e}x\n", "throughput"), "tcp tx");
+        assert_eq!(metric_name("cpu/fma/fp64/avx512/t2", "throughput"), "fma fp64 avx512, 2 threads");
+        assert_eq!(metric_name("disk/read/random/4KiB/d32", "latency"), "read random 4KiB, depth 32, latency");
+        assert_eq!(metric_name("area:memory", ""), "all metrics of memory");
+        assert_eq!(metric_name("", ""), "");
+        assert_eq!(metric_name("net/tcp/t\u{202e}x\n", "throughput"), "tcp tx");
     }
 
     #[test]

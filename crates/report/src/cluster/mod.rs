@@ -38,11 +38,11 @@ fn whole<'a>(text: String) -> Pieces<'a> {
 /// Every format.
 #[rustfmt::skip]
 pub const FORMS: &[Form] = &[
-    Form { name: "html", file: Some("index.html"), about: "a page of its own for a browser and for paper", render: |document| html::render(document).map(whole) },
+    Form { name: "html", file: Some("index.html"), about: "an HTML report for a browser and for paper", render: |document| html::render(document).map(whole) },
     Form { name: "json", file: Some("cluster.json"), about: "the document itself", render: |document| json(document).map(whole) },
-    Form { name: "csv", file: Some("values.csv"), about: "one line per node, figure and pass, in base units", render: |document| Ok(Box::new(csv::lines(document))) },
+    Form { name: "csv", file: Some("values.csv"), about: "one line per node, metric and pass, in base units", render: |document| Ok(Box::new(csv::lines(document))) },
     Form { name: "junit", file: Some("junit.xml"), about: "a test case per node and area, for CI systems", render: |document| Ok(Box::new(junit::pieces(document))) },
-    Form { name: "drain", file: Some("drain.txt"), about: "the nodes confirmed to be slow, a name a line", render: |document| Ok(whole(drain(document))) },
+    Form { name: "drain", file: Some("drain.txt"), about: "the nodes confirmed to be slow, one name a line", render: |document| Ok(whole(drain(document))) },
     Form { name: "terminal", file: None, about: "the summary, in plain ASCII", render: |document| Ok(whole(terminal::render(document, &Style::PLAIN))) },
 ];
 

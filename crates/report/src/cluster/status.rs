@@ -103,7 +103,7 @@ impl Progress {
     }
 }
 
-/// One line for a log: `41 of 50 tasks are over (1 failed); nodes: 8 done, 2 running; 3 min 10 s left`.
+/// One line for a log: `41 of 50 tasks ended (1 failed); nodes: 8 measured, 2 running; about 3 min 10 s left`.
 #[must_use]
 pub fn summary(progress: &Progress) -> String {
     let tasks = progress.tasks;
@@ -121,11 +121,11 @@ pub fn summary(progress: &Progress) -> String {
     let nodes = if nodes.is_empty() { nodes } else { format!("; nodes: {nodes}") };
     let left = match progress.seconds_left {
         _ if progress.is_over() => String::new(),
-        Some(seconds) if seconds <= 0.0 => "; it takes longer than was expected".to_owned(),
+        Some(seconds) if seconds <= 0.0 => "; it takes longer than expected".to_owned(),
         Some(seconds) => format!("; about {} left", duration(seconds)),
-        None => format!("; {} of measuring left, and nobody is at it", duration(progress.node_seconds_left)),
+        None => format!("; {} of measuring left, and no node is working", duration(progress.node_seconds_left)),
     };
-    format!("{} of {} over{bad}{nodes}{left}", tasks.over(), counted(tasks.all(), "task"))
+    format!("{} of {} ended{bad}{nodes}{left}", tasks.over(), counted(tasks.all(), "task"))
 }
 
 /// The tables, ending in a newline.
@@ -185,7 +185,7 @@ fn nodes(progress: &Progress, style: &Style) -> Vec<String> {
     let room = style.width.saturating_sub(table_width(&blocks, 2) + 2);
     let fits = |text: &str| width(text) <= room;
     let inline = |node: &NodeProgress| Some(whole(node)).filter(|text| fits(text)).unwrap_or_default();
-    blocks.push(block("what, or why", Align::Left, texts(&inline, room)));
+    blocks.push(block("task or reason", Align::Left, texts(&inline, room)));
     let mut rows = table(&blocks, 2, style).into_iter();
     let mut lines: Vec<String> = rows.next().into_iter().collect();
     for (node, row) in shown.iter().zip(rows) {

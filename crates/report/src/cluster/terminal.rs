@@ -4,7 +4,7 @@ use model::cluster::{
     ClusterDocument, ClusterHpl, Deviation, Difference, Distribution, PairMatrix, Problem, SlowNode, Standing,
 };
 
-use super::labels::{figure, notation, of_median, passes, share, some_of, standing, title};
+use super::labels::{metric_name, notation, of_median, passes, share, some_of, standing, title};
 use super::verdict::{Outlook, Verdict};
 use crate::formats::escape::one_line;
 use crate::layout::{Align, Block, Cell, Column, cut, table, wrap};
@@ -17,7 +17,7 @@ pub(super) const WIDEST: usize = 100;
 /// The most slow nodes; the HTML report has all.
 const MOST_SLOW: usize = 20;
 /// The most metrics.
-const MOST_FIGURES: usize = 60;
+const MOST_METRICS: usize = 60;
 /// The most names in a line.
 const MOST_NAMES: usize = 6;
 /// The most lines below a heading.
@@ -45,7 +45,7 @@ pub fn render(document: &ClusterDocument, style: &Style) -> String {
         head(document, style),
         answer,
         slow(document, style),
-        figures(document, style),
+        metrics(document, style),
         pairs(document, style),
         hpl(document, style),
         differences(document, style),
@@ -97,7 +97,7 @@ fn slow(document: &ClusterDocument, style: &Style) -> Vec<String> {
     let blocks = [
         block("Slow nodes", Align::Left, cells(&|slow| one_line(&slow.node), 20)),
         block("standing", Align::Left, standing_cells.collect()),
-        block("worst figure", Align::Left, of_worst(&|worst| figure(&worst.experiment, &worst.metric), 34)),
+        block("worst metric", Align::Left, of_worst(&|worst| metric_name(&worst.experiment, &worst.metric), 34)),
         block("of the median", Align::Decimal, of_worst(&|worst| passes(&worst.of_median), 20)),
         block("of peak", Align::Decimal, of_worst(&peak, 10)),
     ];
@@ -111,13 +111,13 @@ fn slow(document: &ClusterDocument, style: &Style) -> Vec<String> {
         }
     }
     let more = document.slow.len() - shown.len();
-    shown_lines.extend((more > 0).then(|| format!("and {more} more, on the page")));
+    shown_lines.extend((more > 0).then(|| format!("and {more} more, in the HTML report")));
     shown_lines
 }
 
-fn figures(document: &ClusterDocument, style: &Style) -> Vec<String> {
+fn metrics(document: &ClusterDocument, style: &Style) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut left = MOST_FIGURES;
+    let mut left = MOST_METRICS;
     for part in document.distributions.chunk_by(|one, next| (one.group, &one.area) == (next.group, &next.area)) {
         let shown = &part[..part.len().min(left)];
         left -= shown.len();
@@ -129,8 +129,8 @@ fn figures(document: &ClusterDocument, style: &Style) -> Vec<String> {
         }
         lines.extend(of_group(document, shown, style));
     }
-    let more = document.distributions.len().saturating_sub(MOST_FIGURES);
-    lines.extend((more > 0).then(|| format!("and {}, on the page", counted(more as u64, "more figure"))));
+    let more = document.distributions.len().saturating_sub(MOST_METRICS);
+    lines.extend((more > 0).then(|| format!("and {}, in the HTML report", counted(more as u64, "more metric"))));
     lines
 }
 
@@ -140,14 +140,14 @@ fn of_group(document: &ClusterDocument, shown: &[Distribution], style: &Style) -
     let area = title(&first.area);
     let heading = if document.groups.len() > 1 { format!("{area}, group {}", first.group) } else { area };
     let cells = |of: &dyn Fn(&Distribution) -> String, to: usize| -> Vec<Cell> {
-        shown.iter().map(|figure| Cell::plain(cut(&style.clean(&of(figure)), to, style))).collect()
+        shown.iter().map(|metric| Cell::plain(cut(&style.clean(&of(metric)), to, style))).collect()
     };
     let median = |of: &Distribution| quantity(of.median, notation(&of.area, of.unit));
     let slowest_share =
         |of: &Distribution| of.values.first().and_then(|value| share(value, of)).map_or_else(String::new, percent);
     let slowest = |of: &Distribution| of.values.first().map_or_else(String::new, |value| one_line(&value.node));
     let blocks = [
-        block(&style.clean(&heading), Align::Left, cells(&|of| figure(&of.experiment, &of.metric), 38)),
+        block(&style.clean(&heading), Align::Left, cells(&|of| metric_name(&of.experiment, &of.metric), 38)),
         block("median", Align::Decimal, cells(&median, 18)),
         block("spread", Align::Decimal, cells(&|of| format!("{}{}", style.plus_minus(), percent(of.spread)), 10)),
         block("nodes", Align::Right, cells(&|of| of.n.to_string(), 8)),
@@ -161,7 +161,7 @@ fn pairs(document: &ClusterDocument, style: &Style) -> Vec<String> {
     let line = |of: &PairMatrix| {
         let values: Vec<f64> = of.pairs.iter().filter_map(|pair| pair.value).collect();
         let notation = notation("net", of.unit);
-        let how = if of.together { "all at once" } else { "each alone" };
+        let how = if of.together { "all at the same time" } else { "each alone" };
         let slowest = of.pairs.iter().filter_map(|pair| {
             let share = of_median(pair.value?, of.median?, of.better)?;
             Some((share, pair))
@@ -169,12 +169,12 @@ fn pairs(document: &ClusterDocument, style: &Style) -> Vec<String> {
         let slowest = slowest.min_by(|one, other| one.0.total_cmp(&other.0));
         let slowest = slowest.map_or_else(String::new, |(share, pair)| {
             let ends = format!("{} to {}", one_line(&pair.from), one_line(&pair.to));
-            format!("; the slowest is {ends} with {} of it", percent(share))
+            format!("; the slowest is {ends} at {} of the median", percent(share))
         });
         let holes = of.pairs.len() - values.len();
         let holes = if holes > 0 { format!("; {} not measured", counted(holes as u64, "pair")) } else { String::new() };
         let median = of.median.map_or_else(|| "no median".to_owned(), |median| quantity(median, notation));
-        let what = figure(&of.experiment, &of.metric);
+        let what = metric_name(&of.experiment, &of.metric);
         format!("{what}, {how}: median {median} over {}{slowest}{holes}.", counted(values.len() as u64, "pair"))
     };
     listed("Between nodes", &document.pairs.iter().map(line).collect::<Vec<_>>(), style)
@@ -189,7 +189,7 @@ fn hpl(document: &ClusterDocument, style: &Style) -> Vec<String> {
         };
         let flops = |value: f64| quantity(value, Unit::FlopPerSecond);
         let peak = of.peak.filter(|peak| *peak > 0.0).map_or_else(
-            || "the sum of peaks is not known".to_owned(),
+            || "the sum of peaks is unknown".to_owned(),
             |peak| format!("{} of the sum of peaks, {}", percent(rate / peak), flops(peak)),
         );
         let own = of.linpack.filter(|sum| *sum > 0.0).map_or_else(String::new, |sum| {
@@ -229,6 +229,6 @@ fn listed(heading: &str, items: &[String], style: &Style) -> Vec<String> {
     let more = items.len().saturating_sub(MOST_LINES);
     let mut lines = vec![style.paint(heading, Tone::Strong)];
     lines.extend(items.iter().take(MOST_LINES).flat_map(|item| wrap(&style.clean(item), "  ", style.width)));
-    lines.extend((more > 0).then(|| format!("  and {more} more, on the page")));
+    lines.extend((more > 0).then(|| format!("  and {more} more, in the HTML report")));
     lines
 }

@@ -113,15 +113,15 @@ fn measured(document: &ClusterDocument, counts: Counts) -> String {
     };
     let partly = match counts.partly {
         0 => String::new(),
-        1 => ", 1 of them in part".to_owned(),
-        more => format!(", {more} of them in part"),
+        1 => ", 1 of them partly".to_owned(),
+        more => format!(", {more} of them partly"),
     };
     let groups: Vec<String> = document.groups.iter().map(|group| group.nodes.to_string()).collect();
     let groups = match groups.len() {
         0 => String::new(),
         1 if counts.all == 1 => String::new(),
         1 => "; their hardware is equal".to_owned(),
-        many => format!("; by their hardware they are {many} groups, of {} nodes", some_of(&groups, 4)),
+        many => format!("; they form {many} groups of equal hardware, of {} nodes", some_of(&groups, 4)),
     };
     format!("{first}{partly}{groups}.")
 }
@@ -136,19 +136,18 @@ fn equal(document: &ClusterDocument, counts: Counts) -> String {
     let unknown = match (counts.unknown, counts.healthy + counts.slow + counts.suspect) {
         (0, _) => String::new(),
         (1, 0) if counts.measured == 1 => {
-            return "There is nothing to compare it with: its figures stand by themselves.".to_owned();
+            return "There is no other node to compare it with.".to_owned();
         }
         (_, 0) => {
-            return "Whether they are equally fast cannot be said: too few nodes of equal hardware have results to compare."
-                .to_owned();
+            return "Too few nodes of equal hardware have results to compare their speed.".to_owned();
         }
-        (unknown, _) => format!(" Of {} nothing can be said.", counted(unknown as u64, "more node")),
+        (unknown, _) => format!(" {} could not be judged.", counted(unknown as u64, "more node")),
     };
     if slow.is_empty() && suspect.is_empty() {
         let healthy = counts.healthy;
         let them =
             if counts.all == healthy { "They are equal".to_owned() } else { format!("{healthy} nodes are equal") };
-        return format!("{them}: no node is slower than its group's limit in anything.{unknown}");
+        return format!("{them}: no node is slower than its group's limit in any metric.{unknown}");
     }
     let mut parts = Vec::new();
     if !slow.is_empty() {
@@ -156,7 +155,7 @@ fn equal(document: &ClusterDocument, counts: Counts) -> String {
     }
     if !suspect.is_empty() {
         parts.push(format!(
-            "{} suspected after one pass: {}",
+            "{} suspect after one pass: {}",
             number_of(suspect.len(), "node is", "nodes are"),
             first_of(&suspect)
         ));
@@ -200,25 +199,25 @@ fn in_words(area: &str) -> String {
 
 /// The most probable cause, the next step, and the command for it.
 fn to_do(document: &ClusterDocument, counts: Counts) -> (String, Option<String>) {
-    let go_on = format!("assay cluster run {}", command(&[one_line(&document.plan.name)]));
+    let resume = format!("assay cluster run {}", command(&[one_line(&document.plan.name)]));
     let mut sentences: Vec<String> = document.slow.first().map(cause).into_iter().collect();
     if !document.drain.is_empty() {
         let drained = some_of(&document.drain, MOST_NAMED);
         let them = if document.drain.len() == 1 { "it" } else { "them" };
-        sentences.push(format!("Look at {drained}, or take {them} out of service; nothing was drained."));
+        sentences.push(format!("Check {drained}, or take {them} out of service. Assay drained no node."));
     }
-    let mut next = Some(go_on);
+    let mut next = Some(resume);
     if counts.suspect > 0 {
         let whom = if counts.suspect == 1 { "the suspect" } else { "the suspects" };
         sentences.push(format!("Measure {whom} again with:"));
     } else if document.plan.left > 0 || counts.running + counts.waiting > 0 {
-        sentences.push("Go on with:".to_owned());
+        sentences.push("Continue with:".to_owned());
     } else {
         next = None;
         if counts.failed + counts.partly > 0 {
-            sentences.push("Why some results are missing stands in the list of nodes.".to_owned());
+            sentences.push("The list of nodes has the reasons for missing results.".to_owned());
         } else if document.slow.is_empty() && counts.all > 1 && counts.unknown == 0 {
-            sentences.push("Nothing has to be done.".to_owned());
+            sentences.push("No action is needed.".to_owned());
         }
     }
     (sentences.join(" "), next)
@@ -232,8 +231,8 @@ fn cause(slow: &SlowNode) -> String {
             let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
             format!("Probable cause on {node}: {text}{end}")
         }
-        None => format!(
-            "Nothing in what {node} says of itself differs from its equals, which points to its hardware or its surroundings."
-        ),
+        None => {
+            format!("The recorded settings of {node} match those of equal nodes: check its hardware and surroundings.")
+        }
     }
 }

@@ -6,7 +6,7 @@ use model::comparison::{Change, Compared, Comparison, Side};
 use model::number::{change, counted};
 
 use super::parts::{
-    Notes, chance, figures, interval, legend, limit_words, means, name, reasons, rows_of, summary, verdict_words,
+    Notes, chance, interval, legend, limit_words, means, name, reasons, rows_of, summary, values, verdict_words,
 };
 use crate::formats::markdown::{code, escaped, folded};
 
@@ -24,12 +24,15 @@ pub fn markdown(comparison: &Comparison) -> String {
     parts.push(numbered.join("\n"));
     let same = rows_of(comparison, Change::Same);
     if !same.is_empty() {
-        let title =
-            format!("{} {} the same", counted(same.len() as u64, "row"), if same.len() == 1 { "is" } else { "are" });
+        let title = format!(
+            "{} {} unchanged",
+            counted(same.len() as u64, "result"),
+            if same.len() == 1 { "is" } else { "are" }
+        );
         parts.push(folded(&title, &table(comparison, &same, &notes)));
     }
     if !comparison.not_compared.is_empty() {
-        let title = format!("{} not compared", counted(comparison.not_compared.len() as u64, "row"));
+        let title = format!("{} not compared", counted(comparison.not_compared.len() as u64, "result"));
         parts.push(folded(&title, &left_out(comparison)));
     }
     let foot: Vec<String> = means(&comparison.geometric_means).into_iter().chain([legend(comparison)]).collect();
@@ -50,11 +53,11 @@ fn table(comparison: &Comparison, rows: &[&Compared], notes: &Notes<'_>) -> Stri
         return String::new();
     }
     let mut text = String::from(
-        "| experiment | base | new | change | 95 % interval | limit | chance | verdict |\n\
+        "| benchmark | base | new | change | 95 % interval | limit | chance | verdict |\n\
          |---|--:|--:|--:|:-:|--:|--:|---|\n",
     );
     for row in rows {
-        let [base, new, unit] = figures(row);
+        let [base, new, unit] = values(row);
         let mark = notes.number(row).map_or_else(String::new, |number| format!(" ({number})"));
         let verdict = match row.verdict {
             Change::Changed => format!("**{}**{mark}", verdict_words(row)),

@@ -28,8 +28,8 @@ fn area_word(id: &str) -> &str {
 pub(super) const fn verdict_title(verdict: Change) -> &'static str {
     match verdict {
         Change::Changed => "Changed",
-        Change::Inconclusive => "Cannot be told",
-        Change::Same => "The same",
+        Change::Inconclusive => "Inconclusive",
+        Change::Same => "Unchanged",
     }
 }
 
@@ -39,17 +39,17 @@ pub(super) const fn verdict_words(row: &Compared) -> &'static str {
         (Change::Changed, Some(Direction::Worse)) => "worse",
         (Change::Changed, Some(Direction::Better)) => "better",
         (Change::Changed, None) => "changed",
-        (Change::Inconclusive, _) => "cannot tell",
-        (Change::Same, _) => "same",
+        (Change::Inconclusive, _) => "inconclusive",
+        (Change::Same, _) => "unchanged",
     }
 }
 
-/// `2 of 38 rows changed, both for the worse; 30 are the same within 2 … 10 %; 6 cannot be told.`
+/// `2 of 38 results changed, both for the worse; 30 are unchanged within 2 … 10 %; 6 are inconclusive.`
 pub(super) fn summary(comparison: &Comparison, ellipsis: &str) -> String {
     let rows = &comparison.experiments;
     let of = |verdict| rows.iter().filter(move |row| row.verdict == verdict);
     let count = |verdict| of(verdict).count();
-    let total = counted(rows.len() as u64, "row");
+    let total = counted(rows.len() as u64, "result");
     if rows.is_empty() {
         return "Nothing was compared.".to_owned();
     }
@@ -61,10 +61,10 @@ pub(super) fn summary(comparison: &Comparison, ellipsis: &str) -> String {
     }];
     if same > 0 {
         let limits = limits(of(Change::Same), ellipsis);
-        parts.push(format!("{same} {} the same within {limits}", are(same)));
+        parts.push(format!("{same} {} unchanged within {limits}", are(same)));
     }
     if unknown > 0 {
-        parts.push(format!("{unknown} cannot be told"));
+        parts.push(format!("{unknown} {} inconclusive", are(unknown)));
     }
     format!("{}.", parts.join("; "))
 }
@@ -108,7 +108,7 @@ pub(super) fn interval(row: &Compared, ellipsis: &str) -> String {
 }
 
 /// Both values of a result with one prefix, and the unit.
-pub(super) fn figures(row: &Compared) -> [String; 3] {
+pub(super) fn values(row: &Compared) -> [String; 3] {
     let area = area_word(&row.id).parse::<Area>();
     let notation = area.map_or(Notation::Plain(row.unit), |area| Notation::of(area, row.unit));
     let scale = UnitScale::common(&[row.base, row.new], notation).unwrap_or_else(|| UnitScale::of(row.base, notation));
@@ -158,6 +158,9 @@ pub(super) fn reasons(not_compared: &[NotCompared]) -> Vec<(&str, Vec<&str>)> {
     grouped(not_compared.iter().map(|row| (row.reason.as_str(), row.id.as_str())))
 }
 
+/// The word for process runs in comparisons.
+const PROCESS_RUNS: &str = "launches";
+
 /// The legend: the meaning of the values and of the limit, and what samples cannot show.
 pub(super) fn legend(comparison: &Comparison) -> String {
     let mut text = if comparison.live {
@@ -170,20 +173,20 @@ pub(super) fn legend(comparison: &Comparison) -> String {
         text.push_str(" It is the larger of 2 % and twice the noise between runs.");
     }
     if comparison.experiments.iter().any(|row| limit_words(row).contains('+')) {
-        text.push_str(" After the plus: what disturbances may account for.");
+        text.push_str(" After the plus: the possible effect of interference.");
     }
     let sources = distinct(comparison.experiments.iter().filter_map(|row| row.noise_source.as_deref()));
     if !sources.is_empty() {
         // Writing to a String cannot fail.
         let _ = write!(text, " Noise known from: {}.", sources.join("; "));
     }
-    let launches = comparison.experiments.iter().filter(|row| row.units == "launches").count();
-    if comparison.experiments.iter().any(|row| matches!(row.units.as_str(), "samples" | "launches")) {
-        text.push_str(" Intervals are of samples within one session; what sessions differ by is in the limit.");
+    let process_runs = comparison.experiments.iter().filter(|row| row.units == PROCESS_RUNS).count();
+    if comparison.experiments.iter().any(|row| matches!(row.units.as_str(), "samples" | PROCESS_RUNS)) {
+        text.push_str(" Intervals are of samples within one session; the limit includes differences between sessions.");
     }
-    if launches > 0 {
-        let rows = counted(launches as u64, "row");
-        let _ = write!(text, " On {rows} launches differ more than samples, so that launches were compared.");
+    if process_runs > 0 {
+        let results = counted(process_runs as u64, "result");
+        let _ = write!(text, " For {results}, process runs differ more than samples, so process runs were compared.");
     }
     text
 }
@@ -192,10 +195,10 @@ pub(super) fn legend(comparison: &Comparison) -> String {
 pub(super) fn means(means: &[AreaMean]) -> Option<String> {
     let words = |mean: &AreaMean| {
         let area = mean.area.parse().map_or_else(|_| mean.area.clone(), |area| area_title(area).to_owned());
-        format!("{area} {} % ({})", change(mean.ratio), counted(u64::from(mean.n), "row"))
+        format!("{area} {} % ({})", change(mean.ratio), counted(u64::from(mean.n), "result"))
     };
     let all: Vec<String> = means.iter().map(words).collect();
-    (!all.is_empty()).then(|| format!("Geometric mean of all rows, more is better: {}.", all.join(", ")))
+    (!all.is_empty()).then(|| format!("Geometric mean of all results, more is better: {}.", all.join(", ")))
 }
 
 /// The probability of a change by chance, for a cell.

@@ -5,7 +5,7 @@ use model::number::{change, counted};
 
 use super::bar;
 use super::parts::{
-    Notes, ORDER, figures, legend, limit_words, means, name, reasons, rows_of, summary, verdict_title, verdict_words,
+    Notes, ORDER, legend, limit_words, means, name, reasons, rows_of, summary, values, verdict_title, verdict_words,
 };
 use crate::layout::{Align, Block, Cell, Column, flow, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
@@ -69,7 +69,7 @@ fn section(comparison: &Comparison, verdict: Change, notes: &Notes<'_>, style: &
     if rows.is_empty() {
         return Vec::new();
     }
-    let title = format!("{}: {}", verdict_title(verdict), counted(rows.len() as u64, "row"));
+    let title = format!("{}: {}", verdict_title(verdict), counted(rows.len() as u64, "result"));
     let set = Table { comparison, rows, notes, style };
     let same = verdict == Change::Same;
     // An unchanged result has one line at any width, without its limit in a narrow terminal.
@@ -102,11 +102,11 @@ impl Table<'_> {
     }
 
     /// Base, new and their unit; of unchanged results new only.
-    fn figures(&self, same: bool) -> Vec<Block> {
-        let figure = |index: usize| self.plain(Align::Decimal, move |row| figures(row)[index].clone());
-        let unit = self.plain(Align::Left, |row| figures(row)[2].clone());
-        let new = Block::new("new", Align::Left, vec![figure(1), unit]);
-        if same { vec![new] } else { vec![Block::new("base", Align::Left, vec![figure(0)]), new] }
+    fn values(&self, same: bool) -> Vec<Block> {
+        let value = |index: usize| self.plain(Align::Decimal, move |row| values(row)[index].clone());
+        let unit = self.plain(Align::Left, |row| values(row)[2].clone());
+        let new = Block::new("new", Align::Left, vec![value(1), unit]);
+        if same { vec![new] } else { vec![Block::new("base", Align::Left, vec![value(0)]), new] }
     }
 
     /// The change, its interval and the limit.
@@ -156,7 +156,7 @@ impl Table<'_> {
     /// One line for each result.
     fn wide(&self, same: bool, with_limit: bool, with_bar: bool) -> Vec<Block> {
         let mut blocks = vec![self.names()];
-        blocks.extend(self.figures(same));
+        blocks.extend(self.values(same));
         blocks.extend(self.changes(with_limit));
         blocks.push(self.verdicts());
         if with_bar {
@@ -167,11 +167,10 @@ impl Table<'_> {
 
     /// Two lines for each result, in a narrow terminal: its name and verdict, then its values.
     fn narrow(&self, same: bool) -> Vec<String> {
-        let mut figures = self.figures(same);
-        figures.extend(self.changes(true));
-        let set_in = self.style.width.saturating_sub(table_width(&figures, GAP)).min(GAP);
-        let mut lines =
-            table(&figures, GAP, self.style).into_iter().map(|line| format!("{}{line}", " ".repeat(set_in)));
+        let mut values = self.values(same);
+        values.extend(self.changes(true));
+        let set_in = self.style.width.saturating_sub(table_width(&values, GAP)).min(GAP);
+        let mut lines = table(&values, GAP, self.style).into_iter().map(|line| format!("{}{line}", " ".repeat(set_in)));
         let mut all: Vec<String> = lines.next().into_iter().collect();
         for (row, line) in self.rows.iter().zip(lines) {
             let name = self.style.clean(&name(row, self.comparison));
@@ -205,7 +204,7 @@ fn left_out(comparison: &Comparison, style: &Style) -> Vec<String> {
         let line = format!("{}: {reason}", ids.join(", "));
         wrap(&style.clean(&line), "  ", style.width)
     });
-    let title = format!("Not compared: {}", counted(comparison.not_compared.len() as u64, "row"));
+    let title = format!("Not compared: {}", counted(comparison.not_compared.len() as u64, "result"));
     let title = (!comparison.not_compared.is_empty()).then(|| style.paint(&title, Tone::Strong));
     title.into_iter().chain(lines).collect()
 }

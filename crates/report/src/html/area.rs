@@ -19,7 +19,7 @@ const ROOFLINE: &str = "roofline";
 /// The most results that are listed as a finding's evidence.
 const MOST_EVIDENCE: usize = 3;
 
-/// The sections of the areas that have results or charts, and the figures of the roofline's.
+/// The sections of the areas that have results or charts, and the roofline.
 pub(super) fn sections(
     document: &Document,
     grids: &[Grid],
@@ -33,20 +33,20 @@ pub(super) fn sections(
         let own = document.findings.iter().zip(&shown).filter(|(finding, chart)| wanted(finding, **chart));
         own.map(|(finding, _)| said(finding, &words, anchors)).collect()
     };
-    let figure =
-        |(index, chart): (usize, DrawnChart)| (chart.area, figure(chart, findings(&|_, shown| shown == Some(index))));
+    let chart_of =
+        |(index, chart): (usize, DrawnChart)| (chart.area, chart_of(chart, findings(&|_, shown| shown == Some(index))));
     let (roofline, charts): (Vec<_>, Vec<_>) =
         charts.into_iter().enumerate().partition(|(_, chart)| chart.name == ROOFLINE);
-    let roofline = roofline.into_iter().map(|chart| figure(chart).1).collect();
-    let mut figures: Vec<(Option<Area>, Value)> = charts.into_iter().map(figure).collect();
+    let roofline = roofline.into_iter().map(|chart| chart_of(chart).1).collect();
+    let mut drawn: Vec<(Option<Area>, Value)> = charts.into_iter().map(chart_of).collect();
     let areas = Area::ALL.iter().map(|area| Some(*area)).chain([None]);
     let sections = areas.filter_map(|area| {
         let findings = findings(&|finding, chart| chart.is_none() && Some(finding.area) == area);
-        let figures: Vec<Value> = figures.extract_if(.., |(of, _)| *of == area).map(|(_, figure)| figure).collect();
+        let drawn: Vec<Value> = drawn.extract_if(.., |(of, _)| *of == area).map(|(_, chart)| chart).collect();
         let tables: Vec<Table> = tables.extract_if(.., |(of, _)| *of == area).map(|(_, table)| table).collect();
-        let is_empty = findings.is_empty() && figures.is_empty() && tables.is_empty();
+        let is_empty = findings.is_empty() && drawn.is_empty() && tables.is_empty();
         let (accent, title) = (text::accent(area), text::heading(area));
-        (!is_empty).then(|| context! { accent, title, findings, figures, tables })
+        (!is_empty).then(|| context! { accent, title, findings, drawn, tables })
     });
     (sections.collect(), roofline)
 }
@@ -119,7 +119,7 @@ fn said(finding: &Finding, words: &HashMap<&str, String>, anchors: &Anchors<'_>)
 }
 
 /// A chart with its findings.
-fn figure(chart: DrawnChart, findings: Vec<Value>) -> Value {
+fn chart_of(chart: DrawnChart, findings: Vec<Value>) -> Value {
     let table = Table::of(&chart.table);
     let DrawnChart { name, title, about, svg, narrow, .. } = chart;
     let [svg, narrow] = [svg, narrow].map(|drawing| without_data(&drawing));

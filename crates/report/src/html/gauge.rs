@@ -15,7 +15,7 @@ use areas::label::{Label, area_title, labels};
 use model::number::{Notation, percent, quantity, spread};
 
 /// The text for a value above its limit.
-const ABOVE: &str = "more than its peak allows, so the peak or the clock in it is wrong";
+const ABOVE: &str = "above its limit, so the limit or its clock is wrong";
 
 /// The value of an area.
 #[derive(Debug, Serialize)]
@@ -29,7 +29,7 @@ pub(super) struct Gauge {
     filled: Option<f64>,
     /// The same as text: `96.1 %`.
     pub(super) share: Option<String>,
-    /// The kind of the limit: `of the sustained peak`.
+    /// The kind of the limit: `of the boost peak`.
     pub(super) of: Option<&'static str>,
     /// Why there is no share.
     why: &'static str,
@@ -114,7 +114,7 @@ fn latency(area: Area, rows: &[&Row], anchors: &Anchors<'_>) -> Option<Value> {
 /// A kind of limit in a sentence, after a share.
 const fn kind_words(kind: PeakKind) -> &'static str {
     match kind {
-        PeakKind::Sustained => "of the sustained peak",
+        PeakKind::Sustained => "of the limit at the measured clock",
         PeakKind::Boost => "of the boost peak",
         PeakKind::Base => "of the base peak",
         PeakKind::Declared => "of the declared limit",

@@ -29,7 +29,7 @@ pub(super) struct WarningKind {
     consequence: Option<&'static str>,
     /// `27 rows`.
     rows: String,
-    /// `7 not to be quoted, 20 usable`.
+    /// `7 with low confidence, 20 usable with care`.
     effect: String,
     /// The text of the worst warning.
     worst: String,
@@ -95,9 +95,9 @@ impl WarningKind {
         if lines.all(|text| Some(text) == first) {
             parts.iter_mut().flat_map(|part| &mut part.lines).for_each(|line| line.text.clear());
         }
-        let figure = |warning: &Warning| warning.figure.unwrap_or(f64::NEG_INFINITY);
+        let number = |warning: &Warning| warning.figure.unwrap_or(f64::NEG_INFINITY);
         let worst = warnings.iter().map(|(_, warning)| *warning);
-        let worst = worst.reduce(|worst, other| if figure(other) > figure(worst) { other } else { worst });
+        let worst = worst.reduce(|worst, other| if number(other) > number(worst) { other } else { worst });
         let (worst, advice) = worst.map(|worst| (worst.text.clone(), worst.advice.clone())).unwrap_or_default();
         Self {
             anchor: code_anchor(code),
@@ -105,7 +105,7 @@ impl WarningKind {
             words: warning_words(code),
             cause: rule.map(|rule| cause_words(rule.cause)),
             consequence: consequence.filter(|consequence| !worst.contains(consequence)),
-            rows: counted(warnings.len() as u64, "row"),
+            rows: counted(warnings.len() as u64, "result"),
             effect: if lowered.is_empty() { effect(Grade::A).to_owned() } else { lowered },
             worst,
             advice,
@@ -127,8 +127,8 @@ impl WarningKind {
 const fn effect(grade: Grade) -> &'static str {
     match grade {
         Grade::A => "changes no grade",
-        Grade::B => "usable with this in mind",
-        Grade::C => "not to be quoted",
+        Grade::B => "usable with care",
+        Grade::C => "low confidence",
     }
 }
 
@@ -141,10 +141,10 @@ fn title(code: &str) -> String {
 const fn cause_words(cause: Cause) -> &'static str {
     match cause {
         Cause::Setting => "a setting",
-        Cause::Others => "others on this machine or its host",
-        Cause::Method => "how it was measured",
+        Cause::Others => "other processes, or other VMs on the host",
+        Cause::Method => "the method of measuring",
         Cause::Samples => "the samples themselves",
-        Cause::Knowledge => "what is known of the machine",
+        Cause::Knowledge => "missing knowledge of the machine",
     }
 }
 

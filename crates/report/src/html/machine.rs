@@ -42,14 +42,15 @@ fn state(document: &Document) -> Vec<Fact> {
         (before, after) => before.or(after),
     };
     let timer = Some(&conditions.timer).filter(|timer| !timer.source.is_empty());
-    let cost = timer.map(|timer| format!("{}, {} ns a time stamp", timer.source, digits(timer.overhead_seconds * 1e9)));
+    let cost =
+        timer.map(|timer| format!("{}, {} ns per time stamp", timer.source, digits(timer.overhead_seconds * 1e9)));
     let drift = timer.and_then(|timer| timer.drift).map(|drift| format!("{} ppm", digits(drift * 1e6)));
     let facts = [
         ("load (1 min)", both(|state| state.load_average.map(|[load, ..]| format!("{load:.2}")))),
         ("memory available", both(|state| state.memory_available_bytes.map(size))),
-        ("waited for quiet", conditions.waited_seconds.map(duration)),
+        ("waited for a quiet machine", conditions.waited_seconds.map(duration)),
         ("timed by", cost),
-        ("its drift over the run", drift),
+        ("drift over the run", drift),
     ];
     let known = facts.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?, String::new()]));
     known.collect()

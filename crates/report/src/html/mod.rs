@@ -83,13 +83,13 @@ fn page(document: &Document) -> Value {
     let log = log::kinds(document, &anchors);
     let run = &document.run;
     let measured = document.experiments.iter().filter(|row| row.status == Status::Ok).count();
-    let planned = counted(document.experiments.len() as u64, "row");
+    let planned = counted(document.experiments.len() as u64, "result");
     let suite = if run.suite.parse::<Area>().is_ok() { run.suite.clone() } else { format!("{} suite", run.suite) };
     let machine = machine_words(&document.machine);
     let resumed = match run.resumed.len() {
         0 => String::new(),
-        1 => "gone on with once after it had been cut off".to_owned(),
-        times => format!("gone on with {times} times after it had been cut off"),
+        1 => "resumed once".to_owned(),
+        times => format!("resumed {times} times"),
     };
     let declared = run.declared.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
     let head = context! {

@@ -95,8 +95,8 @@ fn merged(all: impl Iterator<Item = Series>) -> Vec<Series> {
         let first = group.into_iter().next()?;
         let what = match others {
             0 => first.what,
-            1 => format!("{} and one kind of row more", first.what),
-            _ => format!("{} and {others} kinds of rows more", first.what),
+            1 => format!("{} and one more kind of result", first.what),
+            _ => format!("{} and {others} more kinds of results", first.what),
         };
         Some(Series { what, ..first })
     });

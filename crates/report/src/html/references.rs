@@ -97,13 +97,13 @@ const fn verdict_words(verdict: Option<Verdict>) -> &'static str {
     match verdict {
         Some(Verdict::AtLeast) => "at least as fast",
         Some(Verdict::Below) => "slower",
-        Some(Verdict::Inconclusive) | None => "cannot tell",
+        Some(Verdict::Inconclusive) | None => "inconclusive",
     }
 }
 
-/// `3 tools beside 12 rows`.
+/// `3 reference tools for 12 results`.
 pub(super) fn summary(document: &Document) -> String {
     let tools: BTreeSet<&str> = all(document).map(|(_, _, reference)| reference.tool.as_str()).collect();
     let rows: BTreeSet<&str> = all(document).map(|(row, ..)| row.id.as_str()).collect();
-    format!("{} beside {}", counted(tools.len() as u64, "tool"), counted(rows.len() as u64, "row"))
+    format!("{} for {}", counted(tools.len() as u64, "reference tool"), counted(rows.len() as u64, "result"))
 }

@@ -22,12 +22,12 @@ pub(crate) fn listed(all: impl IntoIterator<Item = (&'static str, String)>) -> V
 pub(super) fn commands(document: &Document) -> Vec<Command> {
     let name = text::command(std::slice::from_ref(&document.run.id));
     listed([
-        ("This run was made by", text::command(&document.assay.argv)),
-        ("The same again, in the same order and with the same data", again(document).unwrap_or_default()),
+        ("Make this run", text::command(&document.assay.argv)),
+        ("Repeat it in the same order with the same data", again(document).unwrap_or_default()),
         ("Compare a later run with this one", format!("assay compare {name} NEW")),
-        ("Every figure as a table for other programs", format!("assay report {name} --format csv -o run.csv")),
-        ("What this machine is, and its peaks", "assay info".to_owned()),
-        ("Whether numbers taken now can be trusted", "assay doctor".to_owned()),
+        ("Export every value as a table", format!("assay report {name} --format csv -o run.csv")),
+        ("Show this machine and its limits", "assay info".to_owned()),
+        ("Check whether results taken now can be trusted", "assay doctor".to_owned()),
     ])
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Table {
     lines: Vec<TableLine>,
     /// Classes of the numeric columns: `n3 n4`.
     numeric: String,
-    /// Columns with the same text in every line: `Rests on: sustained peak`.
+    /// Columns with the same text in every line: `Limit: link`.
     common: Vec<String>,
     notes: Vec<String>,
     /// Whether it is folded, because it repeats other tables line by line.

@@ -1,4 +1,4 @@
-//! The answer in three sentences: how close the machine comes to its limits, which limits are known, and how far the
+//! The answer in three sentences: how close the machine is to its limits, which limits are known, and how far the
 //! values can be trusted; below it, the most important warnings.
 
 use minijinja::{Value, context};
@@ -37,9 +37,9 @@ fn absent(document: &Document) -> String {
 
 const fn meaning(grade: Option<Grade>) -> &'static str {
     match grade {
-        Some(Grade::A) => "trust its figures",
-        Some(Grade::B) => "usable, mind the remarks",
-        Some(Grade::C) => "disturbed in places, do not quote those",
+        Some(Grade::A) => "trust its results",
+        Some(Grade::B) => "usable with care",
+        Some(Grade::C) => "some results are disturbed",
         None => "nothing was graded",
     }
 }
@@ -70,14 +70,13 @@ fn limits(gauges: &[Gauge]) -> Option<String> {
     if unknown.is_empty() {
         let how = match gauges.iter().filter(|gauge| gauge.share.is_some()).count() {
             0 => return None,
-            1 => "This limit was worked out for this machine; the arithmetic stands below.",
-            _ => "Each of these limits was worked out for this machine; the arithmetic stands below.",
+            1 => "This limit was calculated for this machine; the formula is below.",
+            _ => "Each limit was calculated for this machine; the formulas are below.",
         };
         return Some(how.to_owned());
     }
     Some(format!(
-        "What {} could do at most is not known here, so these figures stand without a share; whoever knows the limit can \
-         give it with --declare.",
+        "The limit of {} is unknown, so its results have no share of it. Use --declare if you know the limit.",
         listed(&unknown)
     ))
 }
@@ -92,7 +91,7 @@ fn trust(document: &Document, kinds: &[WarningKind]) -> String {
     let graded = |grade: Grade| rows.iter().filter(|row| row.grade == Some(grade)).count();
     let parts = [
         (graded(Grade::A), "can be trusted as they are"),
-        (graded(Grade::B), "can be used with their remarks in mind"),
+        (graded(Grade::B), "can be used with their warnings in mind"),
         (graded(Grade::C), "were disturbed and must not be quoted"),
         (with(Status::Failed), "failed"),
         (with(Status::Skipped), "were skipped"),
@@ -101,21 +100,21 @@ fn trust(document: &Document, kinds: &[WarningKind]) -> String {
     // The first of equals.
     let worst = kinds.iter().rev().max_by_key(|kind| kind.lowered()).filter(|kind| kind.lowered() > 0);
     let why = worst.map_or_else(String::new, |kind| {
-        format!("; the commonest reason is {} ({})", kind.words, counted(kind.lowered() as u64, "row"))
+        format!("; the most frequent reason is {} ({})", kind.words, counted(kind.lowered() as u64, "result"))
     });
-    let cut = if document.run.complete { "" } else { "This run was cut off. " };
-    format!("{cut}{}{why}.", of_rows(rows.len(), &parts))
+    let cut = if document.run.complete { "" } else { "This run was interrupted. " };
+    format!("{cut}{}{why}.", of_results(rows.len(), &parts))
 }
 
-/// `All 9 rows were skipped`, `Of 9 rows 1 failed and 8 were skipped`.
-fn of_rows(all: usize, parts: &[(usize, &str)]) -> String {
+/// `All 9 results were skipped`, `Of 9 results 1 failed and 8 were skipped`.
+fn of_results(all: usize, parts: &[(usize, &str)]) -> String {
     match (all, parts) {
-        (1, [(_, words)]) => format!("The row {}", for_count(1, words)),
-        (2, [(_, words)]) => format!("Both rows {words}"),
-        (_, [(count, words)]) if *count == all => format!("All {all} rows {words}"),
+        (1, [(_, words)]) => format!("The result {}", for_count(1, words)),
+        (2, [(_, words)]) => format!("Both results {words}"),
+        (_, [(count, words)]) if *count == all => format!("All {all} results {words}"),
         _ => {
             let counts = parts.iter().map(|(count, words)| format!("{count} {}", for_count(*count, words)));
-            format!("Of {} {}", counted(all as u64, "row"), listed(&counts.collect::<Vec<_>>()))
+            format!("Of {} {}", counted(all as u64, "result"), listed(&counts.collect::<Vec<_>>()))
         }
     }
 }
@@ -136,9 +135,9 @@ mod tests {
     #[test]
     fn equal_results_are_counted_as_all() {
         let bad = "were disturbed and must not be quoted";
-        assert_eq!(of_rows(26, &[(26, bad)]), "All 26 rows were disturbed and must not be quoted");
-        assert_eq!(of_rows(2, &[(2, "can be trusted as they are")]), "Both rows can be trusted as they are");
-        assert_eq!(of_rows(1, &[(1, "can be trusted as they are")]), "The row can be trusted as it is");
-        assert_eq!(of_rows(9, &[(1, "failed"), (8, "were skipped")]), "Of 9 rows 1 failed and 8 were skipped");
+        assert_eq!(of_results(26, &[(26, bad)]), "All 26 results were disturbed and must not be quoted");
+        assert_eq!(of_results(2, &[(2, "can be trusted as they are")]), "Both results can be trusted as they are");
+        assert_eq!(of_results(1, &[(1, "can be trusted as they are")]), "The result can be trusted as it is");
+        assert_eq!(of_results(9, &[(1, "failed"), (8, "were skipped")]), "Of 9 results 1 failed and 8 were skipped");
     }
 }

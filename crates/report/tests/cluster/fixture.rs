@@ -1,4 +1,4 @@
-//! Documents of clusters made by hand, one per situation that a rendering must cope with. The figures are invented; the
+//! Documents of clusters made by hand, one per situation that a rendering must cope with. The metrics are invented; the
 //! noise is an arithmetic one, the same in every run.
 
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use model::document::Program;
 use model::unit::{Better, Unit};
 
 /// Experiment, metric, unit, what is better, its usual value, its share of the peak.
-type Figure = (&'static str, &'static str, Unit, Better, f64, Option<f64>);
+type Metric = (&'static str, &'static str, Unit, Better, f64, Option<f64>);
 
 /// Figures of a suite.
-pub(crate) const FIGURES: &[Figure] = &[
+pub(crate) const METRICS: &[Metric] = &[
     ("cpu/fma/fp64/avx512/t1", "throughput", Unit::FlopPerSecond, Better::Higher, 120.9e9, Some(0.993)),
     ("cpu/fma/fp64/avx512/t64", "throughput", Unit::FlopPerSecond, Better::Higher, 6.9e12, Some(0.981)),
     ("cpu/dot/int8/avx512_vnni/t64", "throughput", Unit::OpPerSecond, Better::Higher, 55.3e12, Some(0.979)),
@@ -27,8 +27,8 @@ pub(crate) const FIGURES: &[Figure] = &[
 ];
 
 /// A number from -1 to 1, by its place.
-pub(crate) fn noise(node: usize, figure: usize, pass: usize) -> f64 {
-    let mut x = (node as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ ((figure as u64) << 32) ^ ((pass as u64) << 56);
+pub(crate) fn noise(node: usize, metric: usize, pass: usize) -> f64 {
+    let mut x = (node as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ ((metric as u64) << 32) ^ ((pass as u64) << 56);
     for _ in 0..3 {
         x ^= x >> 29;
         x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -81,17 +81,17 @@ fn hardware(kind: u32) -> BTreeMap<String, String> {
     [("processor", processor), ("cores", cores), ("memory", memory)].map(|(k, v)| (k.to_owned(), v.to_owned())).into()
 }
 
-/// The share of its group's usual value that a node reaches in a figure, less being slower.
+/// The share of its group's usual value that a node reaches in a metric, less being slower.
 pub(crate) type Reaches<'a> = &'a dyn Fn(usize, &str) -> f64;
 
 fn quantile(sorted: &[f64], quarters: usize) -> f64 {
     sorted[(sorted.len() - 1) * quarters / 4]
 }
 
-/// A figure over nodes; those that reach less than 0.95 have two passes.
+/// A metric over nodes; those that reach less than 0.95 have two passes.
 fn distribution(
     place: usize,
-    of: &Figure,
+    of: &Metric,
     group: u32,
     names: &[(usize, String)],
     reaches: Reaches<'_>,
@@ -136,8 +136,8 @@ fn distribution(
     }
 }
 
-/// Nodes in groups of these sizes, with these figures.
-pub(crate) fn cluster(sizes: &[usize], figures: &[Figure], reaches: Reaches<'_>) -> ClusterDocument {
+/// Nodes in groups of these sizes, with these metrics.
+pub(crate) fn cluster(sizes: &[usize], metrics: &[Metric], reaches: Reaches<'_>) -> ClusterDocument {
     let mut document = nothing();
     let mut first = 0;
     for (group, size) in (0_u32..).zip(sizes) {
@@ -148,8 +148,8 @@ pub(crate) fn cluster(sizes: &[usize], figures: &[Figure], reaches: Reaches<'_>)
         let standing = if *size < 4 { Standing::Unknown } else { Standing::Healthy };
         document.nodes.extend(names.iter().map(|(_, name)| node(name.clone(), group, standing)));
         document.groups.push(Group { id: group, hardware: hardware(group), nodes: *size as u64 });
-        let of = figures.iter().enumerate();
-        document.distributions.extend(of.map(|(place, figure)| distribution(place, figure, group, &names, reaches)));
+        let of = metrics.iter().enumerate();
+        document.distributions.extend(of.map(|(place, metric)| distribution(place, metric, group, &names, reaches)));
         first += size;
     }
     let tasks = document.nodes.len() as u64 * 3;
@@ -158,7 +158,7 @@ pub(crate) fn cluster(sizes: &[usize], figures: &[Figure], reaches: Reaches<'_>)
     document
 }
 
-/// Makes a node slow in an area, with figures as the document has them.
+/// Makes a node slow in an area, with metrics as the document has them.
 pub(crate) fn slow(
     document: &mut ClusterDocument,
     name: &str,
@@ -167,16 +167,16 @@ pub(crate) fn slow(
     causes: &[(&str, &str)],
 ) {
     let passes = if standing == Standing::Slow { 2 } else { 1 };
-    let of_median = |figure: &Distribution, value: f64| match figure.better {
-        Better::Higher => value / figure.median,
-        Better::Lower => figure.median / value,
+    let of_median = |metric: &Distribution, value: f64| match metric.better {
+        Better::Higher => value / metric.median,
+        Better::Lower => metric.median / value,
     };
-    let deviations = document.distributions.iter().filter(|figure| figure.area == area).filter_map(|figure| {
-        let own = figure.values.iter().find(|value| value.node == name)?;
-        let of_median: Vec<f64> = own.values.iter().take(passes).map(|value| of_median(figure, *value)).collect();
+    let deviations = document.distributions.iter().filter(|metric| metric.area == area).filter_map(|metric| {
+        let own = metric.values.iter().find(|value| value.node == name)?;
+        let of_median: Vec<f64> = own.values.iter().take(passes).map(|value| of_median(metric, *value)).collect();
         (of_median[0] < 0.95).then(|| Deviation {
-            experiment: figure.experiment.clone(),
-            metric: figure.metric.clone(),
+            experiment: metric.experiment.clone(),
+            metric: metric.metric.clone(),
             of_median,
             efficiency: own.efficiency,
         })
@@ -196,7 +196,7 @@ pub(crate) fn slow(
 
 /// Four nodes, nothing to complain of, the network between them and HPL.
 pub(crate) fn healthy() -> ClusterDocument {
-    let mut document = cluster(&[4], FIGURES, &|_, _| 1.0);
+    let mut document = cluster(&[4], METRICS, &|_, _| 1.0);
     document.pairs = vec![square(&document, false, &|_, _| Some(1.0)), square(&document, true, &|_, _| Some(0.8))];
     document.hpl.push(ClusterHpl {
         nodes: document.nodes.iter().map(|node| node.name.clone()).collect(),
@@ -220,7 +220,7 @@ pub(crate) fn troubled() -> ClusterDocument {
         4 if experiment.starts_with("memory") => 0.88,
         _ => 1.0,
     };
-    let mut document = cluster(&[6], FIGURES, &reaches);
+    let mut document = cluster(&[6], METRICS, &reaches);
     let quota = "its control group may use 32 of 64 CPUs' time (cpu.max), others have no quota";
     slow(&mut document, "n3", "cpu", Standing::Slow, &[("cpu_quota", quota)]);
     slow(
@@ -266,7 +266,7 @@ pub(crate) fn thousand() -> ClusterDocument {
         777 if experiment.starts_with("disk") => 0.4,
         _ => 1.0,
     };
-    let mut document = cluster(&[600, 400], FIGURES, &reaches);
+    let mut document = cluster(&[600, 400], METRICS, &reaches);
     slow(
         &mut document,
         "node-00778",
@@ -296,18 +296,18 @@ pub(crate) fn unbegun() -> ClusterDocument {
     document.groups.clear();
     for node in &mut document.nodes {
         (node.state, node.group, node.standing) = (NodeState::Waiting, None, Standing::Unknown);
-        node.why = Some("nobody has got to it yet".into());
+        node.why = Some("no worker has taken it yet".into());
         node.runs.clear();
     }
     document.nodes[1].state = NodeState::Running;
-    document.nodes[1].why = Some("a worker is at it".into());
+    document.nodes[1].why = Some("a worker is measuring it".into());
     (document.plan.ok, document.plan.left, document.plan.node_seconds) = (0, 12, 0.0);
     document
 }
 
 /// One node by itself.
 pub(crate) fn single() -> ClusterDocument {
-    cluster(&[1], FIGURES, &|_, _| 1.0)
+    cluster(&[1], METRICS, &|_, _| 1.0)
 }
 
 /// Pairs of nodes; `share` is of the usual value, `None` a hole.
@@ -326,7 +326,7 @@ pub(crate) fn square(
                 to: receiver.name.clone(),
                 value,
                 at_once: if together { u32::try_from(nodes.len()).unwrap_or(u32::MAX) } else { 1 },
-                reason: value.is_none().then(|| format!("{} never opened its door", receiver.name)),
+                reason: value.is_none().then(|| format!("{} did not listen", receiver.name)),
             });
         }
     }
@@ -355,21 +355,21 @@ fn with_holes(document: &ClusterDocument) -> PairMatrix {
 
 /// Ten nodes, pairs with holes and nothing else.
 pub(crate) fn holes() -> ClusterDocument {
-    let mut document = cluster(&[10], &FIGURES[..1], &|_, _| 1.0);
+    let mut document = cluster(&[10], &METRICS[..1], &|_, _| 1.0);
     document.pairs = vec![with_holes(&document)];
     document
 }
 
-/// As many nodes as the largest cluster that is planned for, with this many figures each.
-pub(crate) fn largest(nodes: usize, figures: usize) -> ClusterDocument {
-    let ids: Vec<String> = (0..figures).map(|place| format!("{}/{place}", FIGURES[place % FIGURES.len()].0)).collect();
+/// As many nodes as the largest cluster that is planned for, with this many metrics each.
+pub(crate) fn largest(nodes: usize, metrics: usize) -> ClusterDocument {
+    let ids: Vec<String> = (0..metrics).map(|place| format!("{}/{place}", METRICS[place % METRICS.len()].0)).collect();
     let reaches = |node: usize, experiment: &str| if node == 7 && experiment.starts_with("cpu") { 0.8 } else { 1.0 };
     let mut document = cluster(&[nodes], &[], &reaches);
     let names: Vec<(usize, String)> = document.nodes.iter().map(|node| node.name.clone()).enumerate().collect();
     for (place, id) in ids.iter().enumerate() {
-        let mut figure = distribution(place, &FIGURES[place % FIGURES.len()], 0, &names, &reaches);
-        figure.experiment.clone_from(id);
-        document.distributions.push(figure);
+        let mut metric = distribution(place, &METRICS[place % METRICS.len()], 0, &names, &reaches);
+        metric.experiment.clone_from(id);
+        document.distributions.push(metric);
     }
     document.distributions.sort_by(|one, other| one.area.cmp(&other.area));
     if let Some(name) = document.nodes.get(7).map(|node| node.name.clone()) {
@@ -399,7 +399,7 @@ pub(crate) fn hostile(texts: &[&str]) -> ClusterDocument {
     document.nodes.iter_mut().for_each(|node| name(&mut node.name));
     document.slow.iter_mut().for_each(|slow| name(&mut slow.node));
     document.drain.iter_mut().for_each(name);
-    document.distributions.iter_mut().flat_map(|figure| &mut figure.values).for_each(|value| name(&mut value.node));
+    document.distributions.iter_mut().flat_map(|metric| &mut metric.values).for_each(|value| name(&mut value.node));
     document.hpl.iter_mut().flat_map(|hpl| &mut hpl.nodes).for_each(name);
     document.pairs.iter_mut().flat_map(|matrix| &mut matrix.pairs).for_each(|pair| {
         name(&mut pair.from);
@@ -413,8 +413,8 @@ pub(crate) fn hostile(texts: &[&str]) -> ClusterDocument {
     document.assay.version = next();
     document.nodes.iter_mut().for_each(|node| node.why = Some(next()));
     document.groups.iter_mut().for_each(|group| group.hardware = [(next(), next())].into());
-    for figure in &mut document.distributions {
-        (figure.experiment, figure.metric, figure.remark) = (next(), next(), Some(next()));
+    for metric in &mut document.distributions {
+        (metric.experiment, metric.metric, metric.remark) = (next(), next(), Some(next()));
     }
     for slow in &mut document.slow {
         slow.causes.iter_mut().for_each(|cause| (cause.code, cause.text) = (next(), next()));

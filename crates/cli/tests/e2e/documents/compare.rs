@@ -66,10 +66,10 @@ fn compared(base: &Value, new: &Value, options: &str) -> Ran {
 fn the_exit_status_says_worse_unknown_or_neither() {
     let base = made_up(1, 100.0, 0.002);
     for (new, status, verdict, sentence) in [
-        (made_up(2, 100.0, 0.002), 0, "same", "None of 2 rows changed; 2 are the same within 10 %."),
-        (made_up(2, 50.0, 0.002), 1, "changed", "2 of 2 rows changed, both for the worse."),
-        (made_up(2, 200.0, 0.002), 0, "changed", "2 of 2 rows changed, both for the better."),
-        (made_up(2, 100.0, 0.9), 3, "inconclusive", "None of 2 rows changed; 2 cannot be told."),
+        (made_up(2, 100.0, 0.002), 0, "same", "None of 2 results changed; 2 are unchanged within 10 %."),
+        (made_up(2, 50.0, 0.002), 1, "changed", "2 of 2 results changed, both for the worse."),
+        (made_up(2, 200.0, 0.002), 0, "changed", "2 of 2 results changed, both for the better."),
+        (made_up(2, 100.0, 0.9), 3, "inconclusive", "None of 2 results changed; 2 are inconclusive."),
     ] {
         // On a virtual machine the threshold is another.
         let virtual_machine = |document: &Value| {

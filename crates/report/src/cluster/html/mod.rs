@@ -1,7 +1,7 @@
 //! The cluster's HTML report: one file with style, script, charts and data. Its layout is in `page.html` and `page.css`,
 //! with the style and the script of a run's report.
 
-mod figures;
+mod charts;
 mod tables;
 
 use minijinja::{Value, context};
@@ -67,8 +67,8 @@ fn page(document: &ClusterDocument) -> Result<Value, RenderError> {
         has_deviations => document.slow.iter().any(|slow| slow.deviations.len() > 1),
         deviations,
         deviations_left,
-        sections => figures::sections(document),
-        squares => figures::squares(document),
+        sections => charts::sections(document),
+        squares => charts::squares(document),
         groups => tables::groups(document),
         differences => tables::differences(document),
         problems => problems(document),
@@ -86,7 +86,7 @@ fn page(document: &ClusterDocument) -> Result<Value, RenderError> {
 fn said(verdict: &Verdict) -> Value {
     let (mark, meaning, class) = match verdict.outlook {
         Outlook::Equal => ("=", "the nodes are equal", "seal-a"),
-        Outlook::Open => ("?", "not all is known yet", "seal-b"),
+        Outlook::Open => ("?", "incomplete", "seal-b"),
         Outlook::Slow => ("!", "slow nodes", "seal-c"),
     };
     context! { sentences => verdict.sentences, next => verdict.next, mark, meaning, class }
@@ -105,12 +105,12 @@ fn numbers(document: &ClusterDocument, counts: Counts) -> Vec<Value> {
     let rest = [
         (counts.running, "running", ""),
         (counts.waiting, "waiting", ""),
-        (counts.failed, "without any result", "bad"),
+        (counts.failed, "without results", "bad"),
         (groups, plural(groups, "group of equal hardware", "groups of equal hardware"), ""),
         (counts.healthy, "healthy", "good"),
         (counts.slow, "slow, confirmed", "bad"),
         (counts.suspect, "suspect, one pass", "fair"),
-        (counts.unknown, "cannot be judged", "fair"),
+        (counts.unknown, "not judged", "fair"),
         (failed, plural(failed, "failed task", "failed tasks"), "bad"),
     ];
     let count = |(value, what, class)| context! { value, what, class };
@@ -129,18 +129,18 @@ fn commands(document: &ClusterDocument) -> Vec<Command> {
     let name = command(&[one_line(&document.plan.name)]);
     let plan = command(&document.plan.program.argv.iter().map(|word| one_line(word)).collect::<Vec<_>>());
     listed([
-        ("The plan was made by", plan),
-        ("What is still left of it, and slow nodes a second time", format!("assay cluster run {name}")),
-        ("How far it is", format!("assay cluster status {name}")),
-        ("This report anew", format!("assay cluster report {name}")),
-        ("The nodes to drain, a name a line", format!("assay cluster report {name} --format drain")),
-        ("Everything about one node", format!("assay report {name}/done/NODE/TASK/run")),
+        ("Make the plan", plan),
+        ("Measure what is missing, and slow nodes a second time", format!("assay cluster run {name}")),
+        ("Show its progress", format!("assay cluster status {name}")),
+        ("Make this report again", format!("assay cluster report {name}")),
+        ("List the nodes to drain, one name a line", format!("assay cluster report {name} --format drain")),
+        ("Make the report of one node", format!("assay report {name}/done/NODE/TASK/run")),
     ])
 }
 
 /// The document and the table of values, if they fit into a report.
 fn files(document: &ClusterDocument) -> Result<Vec<File>, RenderError> {
-    let values: usize = document.distributions.iter().map(|figure| figure.values.len()).sum();
+    let values: usize = document.distributions.iter().map(|metric| metric.values.len()).sum();
     let pairs: usize = document.pairs.iter().map(|matrix| matrix.pairs.len()).sum();
     if values + pairs > MOST_VALUES {
         return Ok(Vec::new());
@@ -149,6 +149,6 @@ fn files(document: &ClusterDocument) -> Result<Vec<File>, RenderError> {
     let table = csv::lines(document).collect::<String>().into_bytes();
     fitting([
         ("cluster.json", "application/json", "the document", json),
-        ("values.csv", "text/csv", "one line per node, figure and pass", table),
+        ("values.csv", "text/csv", "one line per node, metric and pass", table),
     ])
 }

@@ -3,7 +3,7 @@
 use model::cluster::{ClusterDocument, Deviation, NodeState, SlowNode, Standing};
 use serde::Serialize;
 
-use crate::cluster::labels::{self, figure, passes, slowest_shares, some_of, standing};
+use crate::cluster::labels::{self, metric_name, passes, slowest_shares, some_of, standing};
 use crate::formats::escape::one_line;
 use crate::html::text::capital;
 use model::number::{counted, digits, percent, quantity};
@@ -48,13 +48,13 @@ fn long(text: String) -> Cell {
 }
 
 /// A cell with a number.
-pub(super) fn figure_cell(value: f64, text: String) -> Cell {
+pub(super) fn number_cell(value: f64, text: String) -> Cell {
     Cell { value: value.is_finite().then(|| value.to_string()), long: false, text }
 }
 
 /// A cell with a share; empty where it is unknown.
 pub(super) fn share_cell(share: Option<f64>) -> Cell {
-    share.map_or_else(|| cell(String::new()), |share| figure_cell(share, percent(share)))
+    share.map_or_else(|| cell(String::new()), |share| number_cell(share, percent(share)))
 }
 
 impl Table {
@@ -70,7 +70,7 @@ pub(super) fn slow(document: &ClusterDocument) -> Table {
         let worst = slow.deviations.first();
         let causes: Vec<String> = slow.causes.iter().map(|cause| one_line(&cause.text)).collect();
         let causes = if causes.is_empty() {
-            "Nothing in its documents differs from its equals.".to_owned()
+            "Its recorded settings match those of equal nodes.".to_owned()
         } else {
             capital(&causes.join(" "))
         };
@@ -83,25 +83,25 @@ pub(super) fn slow(document: &ClusterDocument) -> Table {
             cell(one_line(&slow.node)),
             cell(standing(slow.standing).to_owned()),
             cell(areas.join(", ")),
-            long(worst.map_or_else(String::new, |worst| figure(&worst.experiment, &worst.metric) + &more)),
+            long(worst.map_or_else(String::new, |worst| metric_name(&worst.experiment, &worst.metric) + &more)),
             of_median(worst),
             of_peak(worst),
             long(causes),
         ]
     };
     let columns =
-        ["Node", "Standing", "Slow in", "Worst figure", "Of the median, by pass", "Of peak", "Probable cause"];
-    Table::new("Nodes that are slow, or suspected to be", &columns, "n5 n6", document.slow.iter().map(line).collect())
+        ["Node", "Standing", "Slow in", "Worst metric", "Of the median, by pass", "Of peak", "Probable cause"];
+    Table::new("Slow and suspect nodes", &columns, "n5 n6", document.slow.iter().map(line).collect())
 }
 
 fn of_median(of: Option<&Deviation>) -> Cell {
     let Some((of, first)) = of.and_then(|of| Some((of, of.of_median.first()?))) else { return cell(String::new()) };
-    figure_cell(*first, passes(&of.of_median))
+    number_cell(*first, passes(&of.of_median))
 }
 
 fn of_peak(of: Option<&Deviation>) -> Cell {
     of.and_then(|of| of.efficiency)
-        .map_or_else(|| cell("\u{2013}".to_owned()), |share| figure_cell(share, percent(share)))
+        .map_or_else(|| cell("\u{2013}".to_owned()), |share| number_cell(share, percent(share)))
 }
 
 /// The metrics in which slow nodes are outliers, and how many are left out.
@@ -110,13 +110,13 @@ pub(super) fn deviations(document: &ClusterDocument) -> (Table, usize) {
     let lines = all.clone().take(MOST_DEVIATIONS).map(|(slow, of)| {
         vec![
             cell(one_line(&slow.node)),
-            cell(figure(&of.experiment, &of.metric)),
+            cell(metric_name(&of.experiment, &of.metric)),
             of_median(Some(of)),
             of_peak(Some(of)),
         ]
     });
-    let columns = ["Node", "Figure", "Of the median, by pass", "Of peak"];
-    let table = Table::new("Every figure in which they stand out", &columns, "n3 n4", lines.collect());
+    let columns = ["Node", "Metric", "Of the median, by pass", "Of peak"];
+    let table = Table::new("Every metric in which they are outliers", &columns, "n3 n4", lines.collect());
     (table, all.count().saturating_sub(MOST_DEVIATIONS))
 }
 
@@ -132,7 +132,7 @@ pub(super) fn groups(document: &ClusterDocument) -> Table {
         let names: Vec<String> = nodes.map(|node| node.name.clone()).collect();
         vec![
             cell(of.id.to_string()),
-            figure_cell(of.nodes as f64, of.nodes.to_string()),
+            number_cell(of.nodes as f64, of.nodes.to_string()),
             long(hardware_words(of)),
             long(some_of(&names, MOST_NAMES)),
         ]
@@ -149,7 +149,7 @@ pub(super) fn differences(document: &ClusterDocument) -> Table {
             cell(of.group.to_string()),
             long(one_line(&of.majority)),
             long(one_line(&of.value)),
-            figure_cell(of.nodes.len() as f64, of.nodes.len().to_string()),
+            number_cell(of.nodes.len() as f64, of.nodes.len().to_string()),
             long(some_of(&of.nodes, MOST_NAMES)),
         ]
     };
@@ -179,7 +179,7 @@ pub(super) fn nodes(document: &ClusterDocument) -> (Table, usize) {
     };
     let mut lines: Vec<Vec<Cell>> = listed.map(line).collect();
     let left_out = all - lines.len();
-    let mut columns = vec!["Node", "State", "Group", "Standing", "Slowest figure, % of the median", "Why"];
+    let mut columns = vec!["Node", "State", "Group", "Standing", "Slowest result, % of the median", "Why"];
     if lines.iter().all(|line| line[5].text.is_empty()) {
         columns.pop();
         for line in &mut lines {
@@ -192,29 +192,29 @@ pub(super) fn nodes(document: &ClusterDocument) -> (Table, usize) {
 /// HPL across nodes.
 pub(super) fn hpl(document: &ClusterDocument) -> Table {
     let line = |of: &model::cluster::ClusterHpl| {
-        let told = |rate: Option<f64>| {
+        let value_of = |rate: Option<f64>| {
             rate.map_or_else(
                 || cell("unknown".to_owned()),
-                |rate| figure_cell(rate, quantity(rate, Unit::FlopPerSecond)),
+                |rate| number_cell(rate, quantity(rate, Unit::FlopPerSecond)),
             )
         };
         let share = of.rate.zip(of.peak).map(|(rate, peak)| rate / peak).filter(|share| share.is_finite());
         let of_linpack = of.rate.zip(of.linpack).map(|(rate, sum)| rate / sum).filter(|share| share.is_finite());
         let rate = of.rate.map_or_else(
             || long(of.reason.as_deref().map_or_else(|| "no result".to_owned(), one_line)),
-            |rate| figure_cell(rate, quantity(rate, Unit::FlopPerSecond)),
+            |rate| number_cell(rate, quantity(rate, Unit::FlopPerSecond)),
         );
         vec![
             cell(counted(of.nodes.len() as u64, "node")),
-            figure_cell(of.n as f64, of.n.to_string()),
-            figure_cell(of.nb as f64, of.nb.to_string()),
+            number_cell(of.n as f64, of.n.to_string()),
+            number_cell(of.nb as f64, of.nb.to_string()),
             cell(format!("{} x {}", of.p, of.q)),
             rate,
-            told(of.peak),
+            value_of(of.peak),
             share_cell(share),
-            told(of.linpack),
+            value_of(of.linpack),
             share_cell(of_linpack),
-            of.residual.map_or_else(|| cell(String::new()), |residual| figure_cell(residual, digits(residual))),
+            of.residual.map_or_else(|| cell(String::new()), |residual| number_cell(residual, digits(residual))),
             long(some_of(&of.nodes, MOST_NAMES)),
         ]
     };

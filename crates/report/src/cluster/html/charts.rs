@@ -8,35 +8,35 @@ use model::experiment::Area;
 use model::number::{Notation, UnitScale, counted, percent, quantity};
 use model::unit::Better;
 
-use super::tables::{Table, cell, figure_cell, share_cell};
+use super::tables::{Table, cell, number_cell, share_cell};
 use crate::chart::pairs::{MOST_SIDES, Pair, matrix, sharing};
 use crate::chart::strips::{Strip, strips};
-use crate::cluster::labels::{figure, notation, of_median, outliers, share, some_of, title};
+use crate::cluster::labels::{metric_name, notation, of_median, outliers, share, some_of, title};
 use crate::formats::escape::one_line;
 use crate::grouped::grouped;
 
 /// The description of the first chart.
-const ABOUT: &str = "Every value over the median of its figure, slower to the left whichever way the figure counts; what is \
-                     slower than half stands at the left end. The band holds the middle half of the nodes; the dotted line \
-                     is the limit beyond which a node stands out, and who does is named. Medians on the right.";
+const ABOUT: &str = "Every value as a share of the median of its metric, slower to the left; values below half are at the left end. \
+                     The band is the middle half of the nodes. The dotted line is the limit, and nodes beyond it have their \
+                     names. Medians are on the right.";
 /// The description of the other charts.
-const ABOUT_AGAIN: &str = "Values over the median of their figure; slower is to the left.";
+const ABOUT_AGAIN: &str = "Values as shares of the median of their metric, slower to the left.";
 
 /// The sections of the areas that have results, each with a chart per group.
 pub(super) fn sections(document: &ClusterDocument) -> Vec<Value> {
-    let areas = grouped(document.distributions.iter().map(|figure| (figure.area.as_str(), figure)));
+    let areas = grouped(document.distributions.iter().map(|metric| (metric.area.as_str(), metric)));
     let section = |(place, (area, all)): (usize, (&str, Vec<&Distribution>))| {
         let mut groups: BTreeMap<u32, Vec<&Distribution>> = BTreeMap::new();
-        for figure in all {
-            groups.entry(figure.group).or_default().push(figure);
+        for metric in all {
+            groups.entry(metric.group).or_default().push(metric);
         }
-        let figures = groups.iter().enumerate().map(|(order, (id, all))| {
+        let metrics = groups.iter().enumerate().map(|(order, (id, all))| {
             let about = if place + order == 0 { ABOUT } else { ABOUT_AGAIN };
             of_group(document, &format!("area{place}-group{id}"), about, all)
         });
-        let figures: Vec<Value> = figures.collect();
+        let metrics: Vec<Value> = metrics.collect();
         let accent = area.parse().map_or("run", Area::name);
-        context! { accent, title => title(area), figures }
+        context! { accent, title => title(area), metrics }
     };
     areas.into_iter().enumerate().map(section).collect()
 }
@@ -45,12 +45,12 @@ pub(super) fn sections(document: &ClusterDocument) -> Vec<Value> {
 fn of_group(document: &ClusterDocument, name: &str, about: &str, all: &[&Distribution]) -> Value {
     let (id, area) = (all[0].group, &all[0].area);
     let known = document.groups.iter().find(|group| group.id == id);
-    let nodes = known.map_or_else(|| all.iter().map(|figure| figure.n).max().unwrap_or(0), |group| group.nodes);
+    let nodes = known.map_or_else(|| all.iter().map(|metric| metric.n).max().unwrap_or(0), |group| group.nodes);
     let heading = match document.groups.len() {
         0 | 1 => format!("Are the nodes equal? {}", title(area)),
         _ => format!("Group {id}, {}: {}", counted(nodes, "node"), kind_words(known)),
     };
-    let drawn: Vec<Strip> = all.iter().map(|figure| strip(figure)).collect();
+    let drawn: Vec<Strip> = all.iter().map(|metric| strip(metric)).collect();
     let [svg, narrow] = strips([name, &heading, about], area.parse().ok(), &drawn);
     let first = all[0].remark.as_ref();
     let notes: Vec<String> = if all.len() > 1 && first.is_some() && all.iter().all(|own| own.remark.as_ref() == first) {
@@ -60,7 +60,7 @@ fn of_group(document: &ClusterDocument, name: &str, about: &str, all: &[&Distrib
         remarks.map(|(name, remark)| format!("{name}: {}", one_line(remark))).collect()
     };
     let table = table(all, &drawn);
-    context! { name, title => heading, about, svg, narrow, table, notes, fold => "The figures of this chart" }
+    context! { name, title => heading, about, svg, narrow, table, notes, fold => "The values of this chart" }
 }
 
 /// The processor of a group, or its first known fact.
@@ -76,7 +76,7 @@ fn kind_words(group: Option<&Group>) -> String {
 fn strip(of: &Distribution) -> Strip {
     let written = |value: f64| quantity(value, notation(&of.area, of.unit));
     let shares: Vec<f64> = of.values.iter().filter_map(|value| share(value, of)).collect();
-    let name = figure(&of.experiment, &of.metric);
+    let name = metric_name(&of.experiment, &of.metric);
     let as_share = |value: f64| of_median(value, of.median, of.better).unwrap_or(1.0);
     let (one, other) = (as_share(of.lower_quartile), as_share(of.upper_quartile));
     let text = format!(
@@ -103,11 +103,11 @@ fn strip(of: &Distribution) -> Strip {
 fn table(all: &[&Distribution], drawn: &[Strip]) -> Table {
     let lines = all.iter().zip(drawn).map(|(of, strip)| {
         let notation = notation(&of.area, of.unit);
-        let value = |value: f64| figure_cell(value, quantity(value, notation));
+        let value = |value: f64| number_cell(value, quantity(value, notation));
         let slowest = of.values.first();
         vec![
             cell(strip.name.clone()),
-            figure_cell(of.n as f64, of.n.to_string()),
+            number_cell(of.n as f64, of.n.to_string()),
             value(of.median),
             share_cell(Some(of.spread)),
             value(of.least),
@@ -120,7 +120,7 @@ fn table(all: &[&Distribution], drawn: &[Strip]) -> Table {
         ]
     });
     let columns = [
-        "Figure",
+        "Metric",
         "Nodes",
         "Median",
         "Spread",
@@ -132,7 +132,7 @@ fn table(all: &[&Distribution], drawn: &[Strip]) -> Table {
         "Slowest node",
         "Of the median",
     ];
-    Table::new("Figures over nodes", &columns, "n2 n3 n4 n5 n6 n7 n8 n9 n11", lines.collect())
+    Table::new("Values over nodes", &columns, "n2 n3 n4 n5 n6 n7 n8 n9 n11", lines.collect())
 }
 
 /// The most pairs in the table of a matrix.
@@ -165,8 +165,8 @@ fn square(document: &ClusterDocument, place: usize, of: &PairMatrix) -> Option<V
     };
     let pairs: Vec<Pair> = of.pairs.iter().filter_map(pair).collect();
     let at_once = of.pairs.iter().map(|pair| pair.at_once).max().unwrap_or(1);
-    let how = if of.together { format!("{at_once} pairs at the same moment") } else { "each pair alone".to_owned() };
-    let title = format!("{}: {how}", figure(&of.experiment, &of.metric));
+    let how = if of.together { format!("{at_once} pairs at the same time") } else { "each pair alone".to_owned() };
+    let title = format!("{}: {how}", metric_name(&of.experiment, &of.metric));
     let (name, about) = (format!("pairs{place}"), about(names.len(), of.better));
     let area = of.experiment.split('/').next().and_then(|area| area.parse().ok());
     let unit = scale.map_or("", UnitScale::unit);
@@ -181,17 +181,19 @@ fn square(document: &ClusterDocument, place: usize, of: &PairMatrix) -> Option<V
 
 fn about(nodes: usize, better: Better) -> String {
     let slower = match better {
-        Better::Higher => "the less",
+        Better::Higher => "the smaller",
         Better::Lower => "the longer",
     };
     let sharing = match sharing(nodes) {
         1 => String::new(),
         many => format!(
-            " Of {nodes} nodes, {many} neighbours of the plan's order share a line and a column (at most {MOST_SIDES} are \
-             drawn), and a cell shows the slowest of its pairs."
+            " {many} consecutive nodes of the plan share a row and a column, since at most {MOST_SIDES} of {nodes} fit; a \
+             cell shows the slowest of its pairs."
         ),
     };
-    format!("A cell for each pair that was measured; the stronger its colour, {slower} against the median.{sharing}")
+    format!(
+        "A cell for each measured pair; the stronger its colour, {slower} its value compared with the median.{sharing}"
+    )
 }
 
 fn ends(pair: &PairValue) -> String {
@@ -234,7 +236,7 @@ fn slowest_pairs(of: &PairMatrix) -> Table {
     measured.sort_by(|one, other| key(one.0).total_cmp(&key(other.0)));
     let lines = measured.iter().take(MOST_PAIRS).map(|(share, value, pair)| {
         let [from, to] = [&pair.from, &pair.to].map(|node| cell(one_line(node)));
-        vec![from, to, figure_cell(*value, quantity(*value, notation)), share_cell(*share)]
+        vec![from, to, number_cell(*value, quantity(*value, notation)), share_cell(*share)]
     });
     Table::new("The slowest pairs", &["From", "To", "Value", "Of the median"], "n3 n4", lines.collect())
 }
