@@ -69,8 +69,7 @@ pub(crate) trait Job {
     /// Makes its data anew, with the other threads. Not timed.
     fn prepare(&mut self) -> Result<(), String>;
 
-    /// Does it, with the other threads. This is timed: no allocation, no lock, no system call. Calls `look` every few
-    /// milliseconds, between two pieces of the work.
+    /// Does it, timed: no allocation, no lock, no system call. Calls `look` every few milliseconds, between pieces of the work.
     fn run(&mut self, look: &mut dyn FnMut()) -> Result<(), String>;
 
     fn verify(&mut self) -> Result<Residuals, String>;
@@ -108,8 +107,7 @@ pub(crate) struct BesideJob {
     pub(crate) verify_seconds: f64,
 }
 
-/// One thread's part of a benchmark whose operations wait for something: it works through a window of time and notes each
-/// operation that ends inside.
+/// One thread's part of a benchmark whose operations wait: it notes each operation that ends in a window of time.
 pub(crate) trait Flow {
     fn profile(&self) -> FlowProfile;
 
@@ -231,11 +229,9 @@ pub(crate) struct Profile {
     pub(crate) work_per_iteration: f64,
     /// Most iterations between two checks.
     pub(crate) most_iterations: u64,
-    /// Whether clock chains run between bursts of about a millisecond, and so show the clock under this load; otherwise they
-    /// run before and after each sample.
+    /// Whether clock chains run between bursts, and so show the clock under this load, or only before and after a sample.
     pub(crate) clock_between_bursts: bool,
-    /// Cycles per iteration of a variant of its loop that a chain of dependent instructions paces, if there is one: it shows
-    /// the clock under the loop's own load.
+    /// Cycles per iteration of a variant of its loop that a chain of dependent instructions paces, to measure the clock.
     pub(crate) paced_cycles: Option<f64>,
 }
 

@@ -18,7 +18,7 @@ use sys::clock::{Calibration, Timer, monotonic_raw_seconds};
 use sys::process;
 
 use super::queue::{ClientQueue, QueuePlace};
-use crate::engines::net::far::{self, Home};
+use crate::engines::net::server::{self as net_server, Home};
 use crate::engines::net::serve_late;
 use crate::net::control::watch_over;
 use crate::net::frames::{self, NoFrame};
@@ -105,7 +105,7 @@ impl fmt::Display for Notice {
 
 /// Serves clients until a stop signal, or with `once` until the first has left.
 pub fn serve(serving: ServerOptions, notify: impl Fn(&Notice) + Send + Sync + 'static) -> Result<(), String> {
-    let server = Arc::new(Server::open(serving, Box::new(notify), far::serve)?);
+    let server = Arc::new(Server::open(serving, Box::new(notify), net_server::serve)?);
     (server.notify)(&Notice::Listening(server.listener.address()));
     server.until(&|| process::stop_signal().is_some())
 }

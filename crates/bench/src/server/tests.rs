@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use sys::clock::monotonic_raw_seconds;
 
 use super::serve::{Notice, Server, ServerOptions, serve};
-use crate::engines::net::far::{self, Home};
+use crate::engines::net::server::{self as net_server, Home};
 use crate::net::handshake::{Admitted, Cause, ClientMessage, Hello, Limits, ServerMessage, VERSIONS, Welcome};
 use crate::net::messages::RunReply;
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
@@ -79,7 +79,7 @@ fn stranger(address: SocketAddr, purpose: Purpose, token: Token) -> TcpStream {
 #[test]
 fn who_knows_the_key_is_let_in_and_learns_of_the_other_host() {
     let key = key("a key that both know");
-    let notices = with_server(serving(Some(key.clone())), far::serve, |address| {
+    let notices = with_server(serving(Some(key.clone())), net_server::serve, |address| {
         let session = session(address, Some(&key)).unwrap();
         assert_eq!((session.peer().name.as_str(), session.peer().version.as_str()), ("127.0.0.1", "0.0.1"));
         assert_eq!(session.peer().interface.as_deref(), Some("lo"));
@@ -95,12 +95,12 @@ fn who_knows_the_key_is_let_in_and_learns_of_the_other_host() {
 #[test]
 fn who_does_not_know_the_key_is_not() {
     let (ours, other) = (key("a key that both know"), key("a key that one of them has"));
-    let notices = with_server(serving(Some(ours)), far::serve, |address| {
+    let notices = with_server(serving(Some(ours)), net_server::serve, |address| {
         assert!(named(session(address, Some(&other))).contains("the key is not the server's key"));
         assert!(named(session(address, None)).contains("--key-file"));
     });
     assert_eq!(notices.iter().filter(|notice| matches!(notice, Notice::Rejected { .. })).count(), 2, "{notices:?}");
-    with_server(serving(None), far::serve, |address| {
+    with_server(serving(None), net_server::serve, |address| {
         assert!(named(session(address, Some(&other))).contains("has no key"));
     });
     let everywhere = ServerOptions { listen: "0.0.0.0:0".parse().unwrap(), ..serving(None) };
@@ -110,7 +110,7 @@ fn who_does_not_know_the_key_is_not() {
 
 #[test]
 fn a_client_of_another_version_is_rejected() {
-    let notices = with_server(serving(None), far::serve, |address| {
+    let notices = with_server(serving(None), net_server::serve, |address| {
         let stream = stranger(address, Purpose::Session, Token::NONE);
         let ClientMessage::Hello(ours) = hello() else { panic!("a client's first message") };
         let hello = Hello { versions: [VERSIONS[1] + 1; 2], program: "9\x1b[2J".to_owned(), ..ours };
@@ -126,7 +126,7 @@ fn a_client_of_another_version_is_rejected() {
 
 #[test]
 fn clients_take_turns_and_receive_their_place() {
-    with_server(serving(None), far::serve, |address| {
+    with_server(serving(None), net_server::serve, |address| {
         let first = session(address, None).unwrap();
         let places = Mutex::new(Vec::new());
         thread::scope(|scope| {
@@ -152,7 +152,7 @@ fn hello() -> ClientMessage {
 
 #[test]
 fn a_silent_client_loses_its_turn_after_5_s() {
-    let notices = with_server(serving(None), far::serve, |address| {
+    let notices = with_server(serving(None), net_server::serve, |address| {
         // As a client whose process is stopped.
         let silent = stranger(address, Purpose::Session, Token::NONE);
         frames::write(&silent, &hello()).unwrap();
@@ -218,7 +218,7 @@ fn a_server_that_says_nothing_any_more_is_an_obstacle() {
 #[test]
 fn a_session_that_takes_too_long_is_ended_with_the_reason() {
     let brief = ServerOptions { most_seconds: 0.2, ..serving(None) };
-    with_server(brief, far::serve, |address| {
+    with_server(brief, net_server::serve, |address| {
         let session = session(address, None).unwrap();
         let mut waits = 0;
         while session.obstacle(NetMode::Stream).is_none() {
@@ -247,7 +247,7 @@ fn a_launch_that_panics_ends_alone() {
 
 #[test]
 fn hostile_strangers_do_not_keep_others_out() {
-    let notices = with_server(serving(None), far::serve, |address| {
+    let notices = with_server(serving(None), net_server::serve, |address| {
         let mut kept = Vec::new();
         let frame = |length: u32, body: &[u8]| [&length.to_be_bytes()[..], body].concat();
         let attacks: [Vec<u8>; 6] = [
@@ -297,7 +297,7 @@ fn what_is_no_server_has_its_sentence() {
 #[test]
 fn a_server_for_one_ends_after_one() {
     let once = ServerOptions { once: true, ..serving(None) };
-    let server = Arc::new(Server::open(once, Box::new(|_| {}), far::serve).unwrap());
+    let server = Arc::new(Server::open(once, Box::new(|_| {}), net_server::serve).unwrap());
     let address = server.listener.address();
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.until(&|| false));

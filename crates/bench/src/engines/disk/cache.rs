@@ -198,22 +198,15 @@ mod tests {
         assert!(copy.take() && !copy.is_spent(), "a copy has an account of its own");
         allowance.set(None);
         assert!(allowance.take() && !allowance.is_limited());
-    }
-
-    #[test]
-    fn lanes_together_take_no_more_than_there_is() {
-        let allowance = Allowance::default();
+        // Lanes together take no more than there is.
         allowance.set(Some(10_000));
         let taken = AtomicU64::new(0);
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    while allowance.take() {
-                        taken.fetch_add(1, Ordering::Relaxed);
-                    }
-                });
+        let take_all = || {
+            while allowance.take() {
+                taken.fetch_add(1, Ordering::Relaxed);
             }
-        });
+        };
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(take_all))));
         assert_eq!(taken.into_inner(), 10_000);
     }
 }

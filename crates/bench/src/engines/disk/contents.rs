@@ -134,7 +134,7 @@ impl Contents {
         Self { key: Random::new(seed).next_u64(), grain: Grain::Sectors }
     }
 
-    pub(super) fn of(held: &HeldFile) -> Self {
+    pub(super) fn of_file(held: &HeldFile) -> Self {
         Self { grain: held.grain, ..Self::new(held.seed) }
     }
 
@@ -177,8 +177,7 @@ impl Contents {
         }
     }
 
-    /// Checks the stamp of a block that was read from this offset: one cache line. A block that begins inside a page may have
-    /// none.
+    /// Checks the stamp of a block that was read from this offset, if it has one: one cache line.
     pub(super) fn check_place(&self, block: &[u8], offset: u64) -> Result<(), Wrong> {
         if self.grain != Grain::Sectors {
             return self.check(&block[..block.len().min(WORD_BYTES)], offset, |_| true);
@@ -362,8 +361,7 @@ fn mark(launch: u32) -> u8 {
     launch.to_le_bytes()[0] & ((1 << MARK_BITS) - 1)
 }
 
-/// The words that a part of a file touches: the offset of each word, the bytes of the part in it, and the first of these
-/// within the word.
+/// The words of a part of a file: the offset of each, the bytes of the part in it, and the first of these in the word.
 fn words_within(offset: u64, bytes: usize) -> impl Iterator<Item = (u64, Range<usize>, usize)> {
     let mut start = 0;
     std::iter::from_fn(move || {
@@ -375,8 +373,7 @@ fn words_within(offset: u64, bytes: usize) -> impl Iterator<Item = (u64, Range<u
     })
 }
 
-/// The multiplicative inverse of an odd number. Each step of Newton's method doubles the low bits that are right; an odd
-/// number is its own inverse to three bits.
+/// The multiplicative inverse of an odd number, by Newton's method, which doubles the right low bits from three on.
 const fn inverse(odd: u64) -> u64 {
     let mut found = odd;
     let mut right = 3;

@@ -1,5 +1,4 @@
-//! The engine of a thread's requests: the planned one, or the best that works on the file; and the rate of our own loop
-//! without a device.
+//! The engine of a thread's requests: the planned one, or the best that works; and the rate of our loop without a device.
 
 use std::io;
 use std::sync::Arc;
@@ -169,8 +168,7 @@ fn own_seed(seed: u64, number: u64) -> u64 {
     seed.wrapping_add(number << 40)
 }
 
-/// Requests per second of this thread without a device: at the benchmark's depth, at most a page each, because data that is
-/// not moved costs nothing.
+/// Requests per second of this thread without a device, at most a page each, because data that is not moved costs nothing.
 pub(super) fn loop_iops(job: &Job, params: &DiskParams, timer: &Timer) -> Option<f64> {
     let page = u32::try_from(PAGE_BYTES).ok()?;
     let access = Access { direct: false, sync: DiskSync::None };

@@ -83,7 +83,7 @@ impl DiskFlow {
             .map_err(|_| Trouble::Unavailable(format!("blocks of {} bytes are too large", params.block)))?;
         let job = Arc::new(Job {
             held: held.clone(),
-            contents: Contents::of(held),
+            contents: Contents::of_file(held),
             op: params.op,
             access: Access {
                 direct: params.direct && !no_device,
@@ -152,8 +152,7 @@ impl DiskFlow {
     }
 }
 
-/// Bytes per second of a window together with the flush behind it; none where nothing was written, because a request that
-/// took longer than the window has no rate of 0.
+/// Bytes per second of a window with the flush behind it; none where no request finished, because that is no rate of 0.
 fn flushed_rate(bytes: u64, window_seconds: f64, flush_seconds: f64) -> Option<f64> {
     (bytes > 0 && window_seconds > 0.0).then(|| bytes as f64 / (window_seconds + flush_seconds))
 }
@@ -253,8 +252,7 @@ impl DiskFlow {
         Some(requests.max(self.params.depth.into()))
     }
 
-    /// Requests that a window may begin: the share of the work where it has no end, one for each block of a cold cache, and
-    /// what the write budget has left.
+    /// Requests that a window may begin: its share of the work, a pass of a cold cache, and the rest of the write budget.
     fn allowed_in(&self, window: Window) -> Option<u64> {
         let of_work = self.share_of_work.filter(|_| window.end == Window::NO_END);
         let of_cache =
@@ -262,8 +260,7 @@ impl DiskFlow {
         of_work.into_iter().chain(of_cache).chain(self.allowed_by_writes()).min()
     }
 
-    /// Works at full rate from the beginning of this window, the first of the warm-up, and sets the load that follows. Nothing
-    /// is counted.
+    /// Works at full rate from the beginning of this window, which is not counted, and sets the load that follows.
     fn find_full_rate(&mut self, percent: u32, timer: &Timer, window: Window) -> Result<(), String> {
         let end = window.end.max(window.begin + timer.ticks(FULL_RATE_SECONDS));
         let (window, mut tally) = (Window { end, ..window }, Tally::new(timer));
@@ -281,8 +278,7 @@ impl DiskFlow {
         Ok(())
     }
 
-    /// The conditions of a load, without those that only hold at full rate: the load decides how many requests are in flight,
-    /// and some of the CPU time is waiting.
+    /// The conditions of a load, without those that only hold at full rate.
     fn of_load(&self, without_pause: DiskConditions) -> DiskConditions {
         if self.params.load_percent.is_none() {
             return without_pause;
@@ -338,8 +334,7 @@ impl DiskFlow {
     }
 }
 
-/// Bytes that the file system has allocated to the file, where it cannot report the written ones. Copy-on-write file systems
-/// count some seconds later, and compress: for them this is unknown.
+/// Bytes allocated to the file; unknown for copy-on-write file systems, which count some seconds later, and compress.
 fn allocated_bytes(held: &HeldFile, file: &File) -> Option<u64> {
     let copies = machine::filesystem_named(&held.filesystem).is_some_and(|kind| kind.copy_on_write);
     file.metadata().ok().filter(|_| !copies).map(|found| found.blocks().saturating_mul(SECTOR_BYTES as u64))
@@ -369,8 +364,7 @@ pub(super) fn check_alignment(params: &DiskParams, held: &HeldFile) -> Result<()
     Err(Trouble::Unavailable(reason))
 }
 
-/// The alignment of direct I/O on a copy-on-write file system that does not report it: its block. btrfs silently buffers
-/// parts of a block, other file systems refuse them.
+/// The block of a copy-on-write file system that reports no alignment: btrfs silently buffers parts of a block.
 fn block_of_copies(held: &HeldFile) -> Option<u64> {
     machine::filesystem_named(&held.filesystem).filter(|kind| kind.copy_on_write).map(|_| PAGE_BYTES as u64)
 }

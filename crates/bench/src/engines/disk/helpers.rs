@@ -59,7 +59,6 @@ pub(super) struct Helpers {
 
 impl Helpers {
     /// Runs all lanes through a window, the first here and each other one on a thread of its own, and adds up their tallies.
-    /// The lane of a thread that has panicked is gone.
     pub(super) fn run(
         &mut self,
         lanes: &mut Vec<Lane>,

@@ -23,8 +23,7 @@ use super::{layout, traffic, trouble};
 use crate::engines::moments::Moments;
 use crate::engines::{Tally, Window};
 
-/// Of every so many blocks read, one page is compared in full inside the window: half a microsecond, and thus two
-/// nanoseconds a block.
+/// One page of every so many blocks is compared in full inside the window: two nanoseconds a block on average.
 const COMPARED_INSIDE: u64 = 256;
 
 const REMEMBERED: usize = 8;
@@ -421,8 +420,7 @@ fn stamp_places(job: &Job, arena: &mut [u8], pool_begins: u32) {
     }
 }
 
-/// The first queue whose arena the kernel keeps registered, else the first available one: registered memory is cheaper, but
-/// counts against a limit that is often small.
+/// The first queue with a registered arena, which is cheaper but counts against a small limit, else the first available.
 fn best_queue(job: &Job, plan: &Plan) -> io::Result<Queue> {
     let mut first = None;
     for &arena_bytes in &plan.arenas {
@@ -439,8 +437,7 @@ fn best_queue(job: &Job, plan: &Plan) -> io::Result<Queue> {
     first.ok_or_else(|| io::Error::other("a queue without memory was planned"))
 }
 
-/// Reads the first block: only then it shows whether the engine works on this file (polling is set up without an error
-/// where it is not available).
+/// Reads the first block: only then it shows whether the engine works (polling is set up without an error elsewhere).
 fn probe(job: &Job, queue: &mut Queue) -> io::Result<()> {
     let bytes = layout::carry_out(queue, Request { token: 0, write: false, offset: 0, buffer: 0, bytes: job.block })?;
     if !job.no_device {

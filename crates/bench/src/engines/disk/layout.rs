@@ -22,11 +22,9 @@ use crate::target::no_direct;
 
 /// Pages, spread over the file, that are checked to see whether it is laid out.
 const LOOKED_AT: u64 = 16;
-/// Bytes written through the page cache before they are flushed and dropped from it: only then are they laid out, and their
-/// memory is free.
+/// Bytes written through the page cache before they are flushed and dropped from it.
 const FLUSHED_AT_ONCE: u64 = 64 << 20;
-/// Least size of a layout, however long it takes: some hundred blocks of 4 KiB. A drive that takes seconds to write it has no
-/// cache that would hold it.
+/// Least size of a layout, however long it takes: a drive that takes seconds for it has no cache that would hold it.
 pub(super) const LEAST_BYTES: u64 = 1 << 20;
 /// The first write of a layout, in bytes: a second's work of a device of 64 kB/s.
 const FIRST_BYTES: u64 = 64 << 10;
@@ -194,10 +192,9 @@ fn is_laid_out(file: &File, held: &HeldFile) -> io::Result<bool> {
     Ok(find_wrong(held)?.is_none())
 }
 
-/// What is wrong with a selection of the file's pages: some spread over it, and the last of each of the last chunks, which
-/// an interrupted layout would lack.
+/// What is wrong with some pages all over the file, and with the last ones, which an interrupted layout would lack.
 fn find_wrong(held: &HeldFile) -> io::Result<Option<String>> {
-    let contents = Contents::of(held);
+    let contents = Contents::of_file(held);
     let page = PAGE_BYTES as u64;
     let pages = held.bytes / page;
     let spread = (0..LOOKED_AT.min(pages)).map(|index| pages * index / LOOKED_AT.min(pages));
@@ -248,7 +245,7 @@ pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> i
     let cached = (!direct).then(|| open(held, true, false)).transpose()?;
     // A write beyond the end of a growing file would fill the gap with zeros first.
     let depth = if queue.engine() == Engine::IoUring && !grows(held) { DEPTH } else { 1 };
-    let contents = Contents::of(held);
+    let contents = Contents::of_file(held);
     contents.fill(queue.arena(), 0);
     let mut free: Vec<u32> = (0..depth).collect();
     let mut lengths = vec![0_u32; depth as usize];
@@ -293,8 +290,7 @@ pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> i
     Ok(end)
 }
 
-/// What a layout with a time limit may still begin. The device cannot give requests back, so it gets no more at a time than it
-/// has shown to take.
+/// A layout with a time limit. The device cannot give requests back, so it gets no more than it has shown to take.
 #[derive(Clone, Copy, Debug)]
 struct Hurry {
     began: f64,

@@ -27,8 +27,7 @@ pub(super) fn of_thread(job: &Job, params: &DiskParams, thread: u64, seed: u64) 
     Some(Span::part(threads, part, job.blocks()).stretch(blocks(params, threads), seed))
 }
 
-/// Writes or reads every block of a stretch once, untimed. Written bytes count as laid out, which separates them from those
-/// of windows.
+/// Writes or reads every block of a stretch once, untimed. Written bytes do not count as those of windows.
 pub(super) fn visit(job: &Job, stretch: Span) -> Result<(), String> {
     let block = u64::from(job.block);
     let (mut offset, end) = (stretch.first * block, (stretch.first + stretch.count) * block);

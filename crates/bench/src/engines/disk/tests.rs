@@ -46,7 +46,7 @@ impl Held {
 
     /// Whether all of it is of launches that are accepted.
     fn check(&self, accepted: impl Fn(u32) -> bool) -> Result<(), Wrong> {
-        Contents::of(&self.held).check(&self.bytes(), 0, |origin| accepted(origin.launch))
+        Contents::of_file(&self.held).check(&self.bytes(), 0, |origin| accepted(origin.launch))
     }
 }
 

@@ -145,8 +145,7 @@ impl Visits {
         Self::InOrder { stream: Arc::new(Stream { order, span, cursor, taken }), lane: 0 }
     }
 
-    /// List `list` of the `lists` that a random order of all blocks is dealt out to, from a position that `from` decides. The
-    /// seed is the same for all lists.
+    /// List `list` of the `lists` that a random order of all blocks is dealt out to, from a position that `from` decides.
     pub(super) fn dealt(lists: u64, list: u64, blocks: u64, seed: u64, from: u64) -> Self {
         let count = blocks.saturating_sub(list).div_ceil(lists.max(1));
         let order = Order::Shuffled { permutation: Permutation::new(blocks, seed), lists, list };

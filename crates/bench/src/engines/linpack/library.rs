@@ -17,9 +17,8 @@ pub(super) trait Data: Send + 'static {
     /// Checks the result against the data drawn again.
     fn check(&self) -> Result<Residuals, String>;
 
-    fn huge_share(&self) -> Option<f64>;
-
-    fn describe(&self) -> LinpackConditions;
+    /// See [`Team::describe`].
+    fn describe(&self) -> (Option<f64>, LinpackConditions);
 }
 
 struct Around<D, S> {
@@ -97,11 +96,7 @@ impl<D: Data, S: FnMut(&mut D) -> Result<(), String> + Send> Team for Around<D, 
         self.done.notify_all();
     }
 
-    fn huge_share(&self) -> Option<f64> {
-        lock(&self.problem).0.huge_share()
-    }
-
-    fn describe(&self) -> LinpackConditions {
+    fn describe(&self) -> (Option<f64>, LinpackConditions) {
         lock(&self.problem).0.describe()
     }
 }

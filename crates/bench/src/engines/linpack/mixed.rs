@@ -74,18 +74,13 @@ impl Team for LuMixed {
         self.solver.crew().abandon();
     }
 
-    fn huge_share(&self) -> Option<f64> {
-        self.memory.huge_share()
-    }
-
-    fn describe(&self) -> LinpackConditions {
+    fn describe(&self) -> (Option<f64>, LinpackConditions) {
         let problem = self.solver.problem();
         let bytes = problem.n * problem.n * (size_of::<f64>() + size_of::<f32>());
-        LinpackConditions {
-            // Every sample solves the same system by the same operations.
-            refinements: Some(self.solver.refined().refinements as f64),
-            ..self.memory.describe(problem.tile.tile().name, bytes)
-        }
+        let (huge_share, conditions) = self.memory.describe(problem.tile.tile().name, bytes);
+        // Every sample solves the same system by the same operations.
+        let refinements = Some(self.solver.refined().refinements as f64);
+        (huge_share, LinpackConditions { refinements, ..conditions })
     }
 }
 
@@ -118,7 +113,7 @@ mod tests {
             let found = sample(&team).unwrap();
             assert!(found.scaled < 2.0 && found.raw.is_some_and(|raw| raw > 0.0), "{found:?}");
         }
-        let seen = team.describe();
+        let (_, seen) = team.describe();
         assert!(seen.refinements.is_some_and(|rounds| (1.0..20.0).contains(&rounds)), "{seen:?}");
         assert_eq!(seen.matrix_bytes, Some(300 * 300 * 12));
         assert!(seen.mapped_bytes >= seen.matrix_bytes && seen.kernel.is_some(), "{seen:?}");
@@ -145,7 +140,7 @@ mod tests {
         let Some(team) = brain(400) else { return };
         let found = sample(&team).unwrap();
         assert!(found.scaled < 2.0 && found.raw.is_some_and(|raw| raw > 0.0), "{found:?}");
-        let seen = team.describe();
+        let (_, seen) = team.describe();
         assert_eq!((seen.kernel.as_deref(), seen.matrix_bytes), (Some("avx512_bf16/48x8"), Some(400 * 400 * 12)));
         assert!(seen.refinements.is_some_and(|rounds| (1.0..8.0).contains(&rounds)), "{seen:?}");
         assert_eq!(team.solver.problem().diagonal, Diagonal::Dominant);

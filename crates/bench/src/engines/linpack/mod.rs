@@ -135,7 +135,8 @@ impl Job for TeamJob {
         };
         let factors = self.params.op != LinpackOp::Gemm;
         // One thread reports for all, because they share the buffers.
-        seen.pages_obtained = self.team.huge_share();
+        let (huge_share, described) = self.team.describe();
+        seen.pages_obtained = huge_share;
         seen.linpack = Some(LinpackConditions {
             matrix: self.params.matrix(),
             nb: self.params.nb.filter(|_| factors),
@@ -144,7 +145,7 @@ impl Job for TeamJob {
             check_seconds: median(|one| one.verify_seconds),
             fma_flop_per_second: median(|one| one.bound_rate),
             fma_clock_hz: median(|one| one.bound_clock_hz),
-            ..self.team.describe()
+            ..described
         });
     }
 }

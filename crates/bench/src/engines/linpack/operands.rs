@@ -39,10 +39,6 @@ impl Equations {
         let (n, lda) = (index(params.n)?, index(params.lda)?);
         Ok(Self { n, lda, seed: task.seed, label, matrix: matrix(params)?, right: vec![0.0; n] })
     }
-
-    fn memory(&self) -> Memory {
-        Memory::new(&[self.matrix.region()], &[])
-    }
 }
 
 impl Data for Equations {
@@ -58,12 +54,8 @@ impl Data for Equations {
         judged(&dense::check(self.seed, &self.right), singular)
     }
 
-    fn huge_share(&self) -> Option<f64> {
-        self.memory().huge_share()
-    }
-
-    fn describe(&self) -> LinpackConditions {
-        self.memory().describe(&self.label, self.n * self.n * size_of::<f64>())
+    fn describe(&self) -> (Option<f64>, LinpackConditions) {
+        Memory::new(&[self.matrix.region()], &[]).describe(&self.label, self.n * self.n * size_of::<f64>())
     }
 }
 
@@ -84,17 +76,12 @@ impl<T: Real + Number> Operands<T> {
         Ok(Self { n, lda, seed: task.seed, label, a: matrix(params)?, b: matrix(params)?, c: matrix(params)? })
     }
 
-    fn memory(&self) -> Memory {
-        Memory::new(&[&self.a, &self.b, &self.c].map(|matrix| matrix.region()), &[])
-    }
-
     /// Where the entries of A and B come from: two sequences of which neither is part of the other.
     fn sources(&self) -> [Uniform; 2] {
         [Uniform::new(self.seed, self.n), Uniform::new(!self.seed, self.n)]
     }
 
-    /// The bound of a row's error, as for our own products: sums of n products of numbers up to 1/2 grow like the root of
-    /// their length, as do roundings that go either way.
+    /// The bound of a row's error: sums of n products of numbers up to 1/2 grow like the root of their length.
     fn expected_error(&self) -> f64 {
         T::ROUNDOFF * (self.n + 16) as f64 * (self.n.isqrt() + 1) as f64
     }
@@ -140,12 +127,9 @@ impl<T: Real + Number> Data for Operands<T> {
         Err(format!("the product is wrong: its error is {scaled:.3e} times what rounding explains"))
     }
 
-    fn huge_share(&self) -> Option<f64> {
-        self.memory().huge_share()
-    }
-
-    fn describe(&self) -> LinpackConditions {
-        self.memory().describe(&self.label, 3 * self.n * self.n * size_of::<T>())
+    fn describe(&self) -> (Option<f64>, LinpackConditions) {
+        let matrices = [&self.a, &self.b, &self.c].map(Numbers::region);
+        Memory::new(&matrices, &[]).describe(&self.label, 3 * self.n * self.n * size_of::<T>())
     }
 }
 

@@ -57,11 +57,7 @@ impl<T: Real + Number> Team for Lu<T> {
         self.solver.crew().abandon();
     }
 
-    fn huge_share(&self) -> Option<f64> {
-        self.memory.huge_share()
-    }
-
-    fn describe(&self) -> LinpackConditions {
+    fn describe(&self) -> (Option<f64>, LinpackConditions) {
         let problem = self.solver.problem();
         self.memory.describe(problem.tile.tile().name, problem.n * problem.n * size_of::<T>())
     }
@@ -114,11 +110,7 @@ impl<T: Real + Number> Team for Gemm<T> {
         self.product.crew().abandon();
     }
 
-    fn huge_share(&self) -> Option<f64> {
-        self.memory.huge_share()
-    }
-
-    fn describe(&self) -> LinpackConditions {
+    fn describe(&self) -> (Option<f64>, LinpackConditions) {
         let shape = self.product.shape();
         self.memory.describe(shape.tile.tile().name, 3 * shape.rows * shape.rows * size_of::<T>())
     }

@@ -14,8 +14,7 @@ use crate::engines::{Residuals, Trouble};
 /// Alignment of what a solver needs besides its matrices.
 pub(super) const WORKSPACE_ALIGN: usize = 2 << 20;
 
-/// A problem that all threads of a process run work on together, each under its number. Every call fails once a thread
-/// has given up.
+/// A problem that all threads work on together, each under its number. Every call fails once a thread has given up.
 pub(super) trait Team: Send + Sync {
     fn fill(&self, thread: usize) -> Result<(), String>;
 
@@ -33,9 +32,8 @@ pub(super) trait Team: Send + Sync {
     /// Releases the threads that wait for one that has left.
     fn abandon(&self);
 
-    fn huge_share(&self) -> Option<f64>;
-
-    fn describe(&self) -> LinpackConditions;
+    /// Share of the matrices in huge pages; kernel and sizes, known once the problem was solved.
+    fn describe(&self) -> (Option<f64>, LinpackConditions);
 }
 
 pub(super) struct Memory {
@@ -49,19 +47,17 @@ impl Memory {
         Self { matrices: matrices.iter().map(|region| region.place()).collect(), bytes }
     }
 
-    /// Share of huge pages of the matrix that has the fewest.
-    pub(super) fn huge_share(&self) -> Option<f64> {
-        self.matrices.iter().map(|place| place.huge_share()).reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))).flatten()
-    }
-
-    /// The conditions of a problem whose matrices have this many bytes, without their padding.
-    pub(super) fn describe(&self, kernel: &str, matrix_bytes: usize) -> LinpackConditions {
-        LinpackConditions {
+    /// Share of huge pages of the matrix that has the fewest, and the conditions of a problem whose matrices have this many
+    /// bytes, without their padding.
+    pub(super) fn describe(&self, kernel: &str, matrix_bytes: usize) -> (Option<f64>, LinpackConditions) {
+        let shares = self.matrices.iter().map(|place| place.huge_share());
+        let conditions = LinpackConditions {
             kernel: Some(kernel.to_owned()),
             mapped_bytes: Some(self.bytes),
             matrix_bytes: Some(matrix_bytes as u64),
             ..LinpackConditions::default()
-        }
+        };
+        (shares.reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))).flatten(), conditions)
     }
 }
 

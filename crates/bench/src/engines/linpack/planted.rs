@@ -100,12 +100,8 @@ impl Data for NoData {
         Ok(Residuals { scaled: 1e-3, raw: None })
     }
 
-    fn huge_share(&self) -> Option<f64> {
-        None
-    }
-
-    fn describe(&self) -> LinpackConditions {
-        LinpackConditions::default()
+    fn describe(&self) -> (Option<f64>, LinpackConditions) {
+        (None, LinpackConditions::default())
     }
 }
 
@@ -145,11 +141,7 @@ impl Team for Planted {
 
     fn abandon(&self) {}
 
-    fn huge_share(&self) -> Option<f64> {
-        None
-    }
-
-    fn describe(&self) -> LinpackConditions {
-        LinpackConditions::default()
+    fn describe(&self) -> (Option<f64>, LinpackConditions) {
+        (None, LinpackConditions::default())
     }
 }

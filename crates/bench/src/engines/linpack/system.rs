@@ -133,7 +133,7 @@ mod tests {
                 let found = system.check().unwrap();
                 assert!(found.scaled < 16.0 && found.raw.is_some_and(|raw| raw < 1e-9), "{found:?}");
             }
-            let seen = system.describe();
+            let (_, seen) = system.describe();
             assert!(seen.kernel.is_some_and(|kernel| kernel.split(' ').count() >= 2), "name and version");
             assert_eq!(seen.matrix_bytes, Some(8 * n * n));
         }

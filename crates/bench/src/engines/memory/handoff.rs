@@ -27,7 +27,7 @@ pub(super) fn open(task: &Task, thread: usize) -> Result<Opened, Trouble> {
     if cpus.len() != 2 || cpus[0] == cpus[1] {
         return Err(Trouble::Unavailable(format!("a line is handed between two CPUs, not {cpus:?}")));
     }
-    Ok(Opened::Flow(Box::new(Side::new(Lines::of(task), thread, PATIENCE_SECONDS))))
+    Ok(Opened::Flow(Box::new(Side::new(Lines::of_task(task), thread, PATIENCE_SECONDS))))
 }
 
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ struct Lines {
 static OPEN: Mutex<Vec<(String, u32, Weak<Lines>)>> = Mutex::new(Vec::new());
 
 impl Lines {
-    fn of(task: &Task) -> Arc<Self> {
+    fn of_task(task: &Task) -> Arc<Self> {
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(_, _, lines)| lines.strong_count() > 0);
         let known = open.iter().find(|(id, launch, _)| (id, *launch) == (&task.experiment.id, task.launch));
@@ -180,6 +180,13 @@ mod tests {
         Window { begin, end: begin + timer.ticks(seconds) }
     }
 
+    /// The asking and the answering side.
+    fn sides(patience_seconds: f64) -> (Timer, Side, Side) {
+        let lines = Arc::new(Lines::default());
+        let asking = Side::new(lines.clone(), 0, patience_seconds);
+        (Timer::system(), asking, Side::new(lines, 1, patience_seconds))
+    }
+
     fn begun(timer: &Timer, window: Window) -> Tally {
         let mut tally = Tally::new(timer);
         tally.begin(window);
@@ -188,9 +195,7 @@ mod tests {
 
     #[test]
     fn two_sides_agree_on_every_round_trip() {
-        let (timer, lines) = (Timer::system(), Arc::new(Lines::default()));
-        let mut asking = Side::new(lines.clone(), 0, 60.0);
-        let mut answering = Side::new(lines.clone(), 1, 60.0);
+        let (timer, mut asking, mut answering) = sides(60.0);
         for _ in 0..3 {
             let window = window(&timer, 0.02);
             let (mut asked, mut answered) = (begun(&timer, window), begun(&timer, window));
@@ -211,8 +216,7 @@ mod tests {
 
     #[test]
     fn a_partner_that_is_not_there_is_given_up() {
-        let (timer, lines) = (Timer::system(), Arc::new(Lines::default()));
-        let (mut asking, mut answering) = (Side::new(lines.clone(), 0, 0.001), Side::new(lines, 1, 0.001));
+        let (timer, mut asking, mut answering) = sides(0.001);
         for side in [&mut answering, &mut asking] {
             let window = window(&timer, 0.001);
             let error = side.run(&timer, window, &mut begun(&timer, window)).unwrap_err();
@@ -221,33 +225,28 @@ mod tests {
     }
 
     #[test]
-    fn a_side_that_fails_releases_the_other_at_once() {
-        let (timer, lines) = (Timer::system(), Arc::new(Lines::default()));
-        let (mut asking, mut answering) = (Side::new(lines.clone(), 0, 60.0), Side::new(lines, 1, 60.0));
+    fn a_side_that_fails_or_is_dropped_releases_the_other_at_once() {
+        let (timer, mut asking, mut answering) = sides(60.0);
+        // By its own count the answering side is one turn of the lines ahead.
         answering.batches = LINES as u64;
-        let window = window(&timer, 0.001);
+        let short = window(&timer, 0.001);
         thread::scope(|scope| {
-            let other = scope.spawn(|| answering.run(&timer, window, &mut begun(&timer, window)));
-            assert!(asking.run(&timer, window, &mut begun(&timer, window)).is_err());
+            let other = scope.spawn(|| answering.run(&timer, short, &mut begun(&timer, short)));
+            assert!(asking.run(&timer, short, &mut begun(&timer, short)).is_err());
             assert!(other.join().unwrap().is_err());
         });
-    }
-
-    #[test]
-    fn a_side_that_is_dropped_releases_the_other() {
-        let (timer, lines) = (Timer::system(), Arc::new(Lines::default()));
-        let (mut asking, answering) = (Side::new(lines.clone(), 0, 60.0), Side::new(lines, 1, 60.0));
+        let (timer, mut asking, answering) = sides(60.0);
         drop(answering);
-        let window = window(&timer, 0.001);
-        assert!(asking.run(&timer, window, &mut begun(&timer, window)).is_err());
+        let short = window(&timer, 0.001);
+        assert!(asking.run(&timer, short, &mut begun(&timer, short)).is_err());
     }
 
     #[test]
     fn the_threads_of_a_launch_share_their_lines_and_other_launches_do_not() {
         let task = crate::tests::task();
-        let first = Lines::of(&task);
-        assert!(Arc::ptr_eq(&first, &Lines::of(&task)));
-        assert!(!Arc::ptr_eq(&first, &Lines::of(&Task { launch: 7, ..task.clone() })));
+        let first = Lines::of_task(&task);
+        assert!(Arc::ptr_eq(&first, &Lines::of_task(&task)));
+        assert!(!Arc::ptr_eq(&first, &Lines::of_task(&Task { launch: 7, ..task.clone() })));
         let refused = open(&task, 0).err();
         assert!(refused.is_some_and(|trouble| trouble.reason().contains("two CPUs")));
     }

@@ -14,9 +14,9 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::link::content::Content;
 use super::link::windows::Windows;
-use super::near::{SILENCE, Session, gone, trouble};
 use super::part::{Moment, Part};
 use super::pingpong::{Message, goes_on};
+use super::session::{SILENCE, Session, gone, trouble};
 use crate::engines::{FlowMetric, Tally};
 use crate::net::listener::Listener;
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
@@ -129,8 +129,7 @@ pub(super) fn serve(
     Ok(())
 }
 
-/// Serves a connection whose preface came too late for the threads that accept, on a busy machine or a path that lost its
-/// first segment. A connection of an unknown process run is closed.
+/// Serves a connection whose preface came too late for the threads that accept; of an unknown process run, closes it.
 pub(crate) fn serve_late(listener: &Listener, preface: &Preface, stream: &TcpStream) {
     if let Some(bytes) = listener.message_bytes(preface)
         && stream.set_read_timeout(Some(SILENCE)).is_ok()

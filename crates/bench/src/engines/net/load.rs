@@ -18,8 +18,8 @@ use super::flows::DataEnd;
 use super::link::content::{Content, number};
 use super::link::sizes::{block_bytes, tcp_link_bytes, udp_header_bytes};
 use super::link::windows::Windows;
-use super::near::{SILENCE, Session, gone, silent, trouble};
 use super::part::{Moment, Part};
+use super::session::{SILENCE, Session, gone, silent, trouble};
 use crate::engines::moments::Moments;
 use crate::engines::{FlowMetric, Tally, Window};
 
@@ -27,18 +27,15 @@ use crate::engines::{FlowMetric, Tally, Window};
 const NUMBER_BYTES: usize = 8;
 /// Probes per second: enough for a p99 within seconds, and with 64 B and headers less than 0.1 % of 1 Gbit/s.
 const PROBES_PER_SECOND: f64 = 400.0;
-/// A probe that leaves later than this many seconds after it was due is late: a sleeping thread whose CPU is free wakes
-/// within 0.1 ms.
+/// A probe that leaves this many seconds late is late: a sleeping thread whose CPU is free wakes within 0.1 ms.
 const LATE_SECONDS: f64 = 1e-3;
 /// A datagram that is not back by then is lost: longer than the queues of common equipment hold a packet.
 const LOST_AFTER: Duration = Duration::from_secs(1);
-/// Shorter waits, in seconds, are spun: sleep is exact to 50 us (the default timer slack of `prctl(2)`), and waking takes
-/// time.
+/// Shorter waits, in seconds, are spun: sleep is exact to 50 us (the default timer slack of `prctl(2)`).
 const AWAKE_SECONDS: f64 = 100e-6;
 /// Most probes in flight, twice those of 5 s, after which the server counts as hanging; the next one is late.
 const MOST_UNANSWERED: usize = 4096;
-/// And most of their bytes, unless it is a single probe: the smallest socket buffers hold them, so that neither end waits
-/// for the other to read.
+/// And most of their bytes: the smallest socket buffers hold them, so that neither end waits for the other to read.
 const MOST_UNANSWERED_BYTES: usize = 64 << 10;
 /// Probes of the idle path are numbered from 1, those of the load from here, so that late answers are recognised.
 const LOAD_NUMBERS: u64 = 1 << 32;

@@ -1,18 +1,18 @@
-//! The network engine: a client ([`near`], [`flow`]) and a server ([`far`]) exchange data, over loopback or between hosts. The
+//! The network engine: a client ([`session`], [`flow`]) and a server ([`server`]) exchange data, over loopback or between hosts. The
 //! client is a worker of the run; the server is another worker, or on another host. Data are counted at the receiver and all
 //! of them are checked; a latency is the full round trip.
 
 mod connect;
 mod datagrams;
-pub(crate) mod far;
 mod flow;
 mod flows;
 mod link;
 mod load;
-mod near;
 mod part;
 mod pingpong;
 pub(super) mod run;
+pub(crate) mod server;
+mod session;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -55,20 +55,20 @@ impl Engine for NetEngine {
         let (params, ends) = checked(task)?;
         let address = ends.address.as_deref().unwrap_or_default();
         let opening = Opening { params: params.clone(), most_seconds: most_seconds(task) };
-        let (session, data) = near::meet(address, &ends.token, opening, flows::PATIENCE).map_err(Trouble::Failed)?;
+        let (session, data) = session::meet(address, &ends.token, opening, flows::PATIENCE).map_err(Trouble::Failed)?;
         if let (NetMode::Load, Some(probe), Some(cpu)) = (params.mode, data.first(), task.cpus.first()) {
             let idle = load::idle_seconds(&session, probe, params, *cpu).map_err(Trouble::Failed)?;
             if let Some(seconds) = idle {
                 let _ = session.idle_seconds.set(seconds);
             }
         }
-        near::keep(&ends.token, session, data);
+        session::keep(&ends.token, session, data);
         Ok(())
     }
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
         let (params, ends) = checked(task)?;
-        let (session, end) = near::take(&ends.token, thread).ok_or_else(|| {
+        let (session, end) = session::take(&ends.token, thread).ok_or_else(|| {
             Trouble::Failed(format!("thread {thread} of '{}' has no connection to the other end", task.experiment.id))
         })?;
         let flow = NetFlow::new(task, params, session, end, thread)
@@ -90,14 +90,14 @@ fn serve_at(address: SocketAddr, task: &Task, launch: &mut dyn Preparing) -> Res
     let timer = calibration.finish(CALIBRATION);
     let (connections, cpus) = (DataConnections::default(), |_| task.cpus.clone());
     let home =
-        far::Home { listener: &listener, connections: &connections, cpus: &cpus, timer, limits: &Limits::none() };
+        server::Home { listener: &listener, connections: &connections, cpus: &cpus, timer, limits: &Limits::none() };
     let admission = Token::parse(&ends.token);
     // Only one process run, then the listener is closed.
     let admitted = Mutex::new(false);
     let outcome = Mutex::new(Ok(()));
     let received = listener.receive(&|preface, stream| match preface.purpose {
         Purpose::ProcessRun if Some(preface.token) == admission && !std::mem::replace(&mut *lock(&admitted), true) => {
-            *lock(&outcome) = far::serve(&stream, &home);
+            *lock(&outcome) = server::serve(&stream, &home);
             listener.close();
         }
         Purpose::Data => connections.bring(preface, stream),

@@ -1,10 +1,10 @@
 //! What a client's thread does in one process run. Each mode is a type of its own: a file, and a line in `part_of`
-//! (`flow.rs`) and in the server's table of work (`far.rs`).
+//! (`flow.rs`) and in the server's table of work (`server.rs`).
 
 use model::document::NetConditions;
 use sys::clock::Timer;
 
-use super::near::Session;
+use super::session::Session;
 use crate::engines::{FlowMetric, Tally, Window};
 use crate::net::messages::Counted;
 
@@ -58,7 +58,6 @@ pub(super) trait Part {
         Ok(())
     }
 
-    /// Adds its conditions at the end of the process run. Bytes on the link and CPU seconds are added up over all threads;
-    /// everything else is taken from the first thread.
+    /// Adds its conditions at the end. Bytes on the link and CPU seconds are added up over threads, the rest is the first's.
     fn describe(&self, seen: &mut NetConditions);
 }

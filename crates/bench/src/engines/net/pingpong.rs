@@ -15,8 +15,8 @@ use super::link::content::{Content, number};
 use super::link::sizes::{receive_buffer_bytes, tcp_link_bytes, udp_header_bytes};
 use super::link::spinning::{self, Spinning, again};
 use super::link::windows::Windows;
-use super::near::{SILENCE, Session, silent, trouble};
 use super::part::{Moment, Part};
+use super::session::{SILENCE, Session, silent, trouble};
 use crate::engines::{FlowMetric, Tally, Window};
 
 const METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::RoundTrips];
@@ -47,8 +47,7 @@ impl Message {
         self.out.len() as u64
     }
 
-    /// Prepares the next message. Before the window it wipes the received one too, so that an echo that writes less than
-    /// it claims is found.
+    /// Prepares the next message, and wipes the received one, so that an echo that writes less than it claims is found.
     #[inline]
     pub(super) fn next(&mut self, wipe: bool) {
         self.number = self.number.wrapping_add(1);
@@ -82,8 +81,7 @@ impl Message {
     }
 }
 
-/// Whether another operation is to begin after one that ended then: until the window has passed or, where it has no end,
-/// until this thread's work is done.
+/// Whether another operation is to begin: until the window has passed or, without an end, this thread's work is done.
 #[inline]
 pub(super) fn goes_on(moment: &Moment<'_>, ended: u64, tally: &mut Tally) -> bool {
     if moment.window.end != Window::NO_END {

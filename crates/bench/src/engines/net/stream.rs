@@ -18,8 +18,8 @@ use super::link::content::Content;
 use super::link::sent::{self, InSamples};
 use super::link::sizes::{receive_buffer_bytes, tcp_link_bytes};
 use super::link::windows::Windows;
-use super::near::{SILENCE, gone, trouble};
 use super::part::{Moment, Part};
+use super::session::{SILENCE, gone, trouble};
 use crate::engines::{FlowMetric, Tally, Window};
 use crate::net::messages::TcpSent;
 

@@ -15,7 +15,7 @@ use sys::clock::Timer;
 use super::datagrams::pool::{Pool, Share};
 use super::flows::{DataEnd, PATIENCE};
 use super::link::content;
-use super::near::Session;
+use super::session::Session;
 use super::*;
 use crate::engines::{Flow, FlowMetric, Tally, Window};
 use crate::net::frames;
@@ -168,8 +168,7 @@ fn in_threads<T: Send>(task: &Task, measure: impl Fn(usize, &mut Driven<'_>) -> 
     })
 }
 
-/// The same against this server, which gets its task and reports its address; the client's work is done in full where it
-/// is given.
+/// The same against this server, which reports its address; the client's work is done in full where it is given.
 fn against<T: Send>(
     params: &NetParams,
     work: Option<f64>,
@@ -205,7 +204,7 @@ fn in_session<T>(params: &NetParams, act: impl FnOnce(&Session, Vec<DataEnd>) ->
         let theirs = task(params, Role::Peer, token.as_str());
         let server = scope.spawn(move || NetEngine.peer(&theirs, &mut Telling(tell)));
         let opening = Opening { params: params.clone(), most_seconds: 120.0 };
-        let (session, ends) = near::meet(&told.recv().unwrap(), token.as_str(), opening, PATIENCE).unwrap();
+        let (session, ends) = session::meet(&told.recv().unwrap(), token.as_str(), opening, PATIENCE).unwrap();
         let found = act(&session, ends);
         drop(session);
         (found, server.join().unwrap())
@@ -315,8 +314,7 @@ fn in_full(flow: &mut Driven<'_>) -> Result<Tally, String> {
     pass(flow, None)
 }
 
-/// All windows until each thread had one that was wanted: on a busy machine a short window may hold nothing. All threads
-/// have the same number of windows.
+/// The windows until each thread had a wanted one: on a busy machine a short window may hold nothing.
 fn windows_until(flow: &mut Driven<'_>, milliseconds: u32, wanted: impl Fn(&Tally) -> bool) -> Vec<Tally> {
     let mut tallies: Vec<Tally> = Vec::new();
     for _ in 0..200 {

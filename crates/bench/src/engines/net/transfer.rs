@@ -13,9 +13,9 @@ use super::link::blocks::{Inbox, Outbox};
 use super::link::content::Content;
 use super::link::sent::{self, InSamples};
 use super::link::sizes::{receive_buffer_bytes, tcp_link_bytes};
-use super::near::{SILENCE, gone, trouble};
 use super::part::{Moment, Part};
 use super::pingpong::LEAD_MICROSECONDS;
+use super::session::{SILENCE, gone, trouble};
 use super::stream::invalid;
 use crate::engines::{FlowMetric, Tally, Window};
 
@@ -24,8 +24,7 @@ const METRICS: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::Latency, FlowMet
 const SMALL_BYTES: u64 = 1 << 20;
 /// At most this many blocks of them, because tiny blocks take a system call each.
 const MOST_SMALL_BLOCKS: u64 = 4096;
-/// Two numbers of eight bytes, little-endian, in front of an exchange: blocks each way, and whether they are compared in
-/// full.
+/// In front of an exchange: blocks each way, and whether they are compared in full, as little-endian numbers.
 const HEADER_BYTES: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +52,7 @@ impl Exchange {
     }
 }
 
-/// Sends this many blocks and flushes: the last one would wait until those before it are acknowledged (Nagle), which the
-/// receiver delays while it has nothing to send.
+/// Sends this many blocks and flushes: Nagle's algorithm would hold the last one back until the others are acknowledged.
 fn send(outbox: &mut Outbox, stream: &TcpStream, blocks: u64) -> io::Result<()> {
     (0..blocks).try_for_each(|_| outbox.send(stream))?;
     // Setting the option sends what is held back.
@@ -92,8 +90,7 @@ impl Exchanger {
         Ok(())
     }
 
-    /// Receives. The first byte comes back once all of ours have arrived, which may take long on a slow path: the wait goes
-    /// on while the server acknowledges some.
+    /// Receives. On a slow path the first byte takes long: the wait goes on while the server acknowledges bytes.
     fn receive(&mut self) -> Result<usize, String> {
         let acknowledged = |stream| tcp_carried(stream).map(|carried| carried.acknowledged_bytes);
         let mut before = None;

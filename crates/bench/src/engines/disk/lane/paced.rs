@@ -14,8 +14,7 @@ use crate::engines::disk::trouble;
 use crate::engines::moments::Moments;
 use crate::engines::{Tally, Window};
 
-/// Shorter waits, in seconds, are spun: sleep is exact to 50 us (the default timer slack of `prctl(2)`), and waking takes
-/// time.
+/// Shorter waits, in seconds, are spun: sleep is exact to 50 us (the default timer slack of `prctl(2)`).
 const AWAKE_SECONDS: f64 = 100e-6;
 
 trait Places {

@@ -13,8 +13,7 @@ use crate::engines::disk::layout::LEAST_BYTES;
 use crate::engines::resources::WillMake;
 use model::disk_target::DiskTarget;
 
-/// The files that are held. Benchmarks with the same directory, size and contents share one, which is the first thread's
-/// where each thread has its own.
+/// The files that are held, one for each directory, size, contents and thread; the first thread's may be shared.
 #[derive(Debug, Default)]
 pub(super) struct TestFiles(Vec<Holding>);
 
@@ -43,8 +42,7 @@ impl Drop for Holding {
 }
 
 impl TestFiles {
-    /// This file, created if it is missing. It is noted in the journal first, because a file system without nameless files
-    /// gives it a name for a moment.
+    /// This file, created if missing. It is noted in the journal first: some file systems give it a name for a moment.
     pub(super) fn one(
         &mut self,
         key: TestFile,

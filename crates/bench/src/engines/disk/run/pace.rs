@@ -7,15 +7,13 @@ use model::io::DiskCache;
 
 /// Blocks of this many bytes or more show the rate of a file that is read in order.
 const LARGE_BLOCK_BYTES: u64 = 64 << 10;
-/// Readahead of the kernel unless set otherwise (`VM_READAHEAD_PAGES` of linux/mm.h): a file that is read in order is requested
-/// in such pieces.
+/// Readahead of the kernel unless set otherwise (`VM_READAHEAD_PAGES` of linux/mm.h).
 const READ_AHEAD_BYTES: f64 = 131_072.0;
 
 const PAGE_BYTES: f64 = 4096.0;
 /// Least number of times that the queue is emptied in a process run: after a slice of warm-up, and after a window.
 const EMPTIED: f64 = 2.0;
-/// Least rate of requests with blocks smaller than any that was measured: a slow rotating disk makes some more (57 at
-/// 5400 revolutions per minute and 12 ms for a seek).
+/// Least rate of small requests: a slow rotating disk makes some more (57 at 5400 rpm and 12 ms for a seek).
 const SMALL_REQUESTS_PER_SECOND: f64 = 50.0;
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,5 +1,4 @@
-//! How much a disk benchmark has written, and will write in its next process run, for the runner's write budget: bytes of our
-//! own requests and layouts, warm-ups included.
+//! How much a disk benchmark has written, and will write next: bytes of our own requests and layouts, warm-ups included.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +9,7 @@ use model::wire::TestFile;
 
 use crate::engines::resources::{NextLaunch, WriteForecast};
 
-/// A process run of unknown size needs this many times the bytes in flight: a slice of warm-up and a sample, and the requests
-/// in flight at their ends.
+/// Times the bytes in flight for a process run of unknown size: a slice of warm-up, a sample, and requests in flight.
 const LEAST_ROUNDS: u64 = 4;
 
 /// What a benchmark has written and writes next, if it has a file on a disk. `missing_bytes` are those of its missing files.

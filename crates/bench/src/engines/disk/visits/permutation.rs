@@ -2,8 +2,7 @@
 
 use stats::random::Random;
 
-/// Rounds of mixing. The low bits of a product depend on lower ones only, so each round folds the high bits down; after
-/// three, no bit of the position shows in the number.
+/// Rounds of mixing, each of which folds the high bits down; after three, no bit of the position shows in the number.
 const ROUNDS: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,8 +10,7 @@ use stats::random::Random;
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     Words(Pattern),
-    /// Consecutive whole numbers as fp64: the sums and products of scale, add and triad are exact, so that every rounding
-    /// and every fused operation gives the same bits.
+    /// Consecutive whole numbers as fp64: all sums and products are exact, however they are rounded or fused.
     Numbers {
         first: u64,
     },
@@ -23,7 +22,7 @@ const NUMBERS_DRAWN: u64 = 1 << 32;
 
 impl Content {
     /// The content of the array with this index.
-    pub(super) fn of(op: MemoryOp, seed: u64, index: u64) -> Self {
+    pub(super) fn of_array(op: MemoryOp, seed: u64, index: u64) -> Self {
         let seed = seed.wrapping_add(index);
         if is_fp64(op) {
             Self::Numbers { first: 1 + index * NUMBERS_APART + Random::new(seed).below(NUMBERS_DRAWN) }
@@ -66,7 +65,7 @@ mod tests {
     fn no_line_is_zero_or_occurs_twice_in_any_array() {
         for op in [MemoryOp::Mix31, MemoryOp::Triad] {
             let lines = (0..3).flat_map(|index| {
-                let content = Content::of(op, 7, index);
+                let content = Content::of_array(op, 7, index);
                 (0..1000).map(move |line| content.line(line).0)
             });
             let unique: HashSet<[u64; 8]> = lines.collect();
@@ -78,7 +77,7 @@ mod tests {
     #[test]
     fn what_is_filled_in_is_what_each_line_should_be() {
         for op in [MemoryOp::Copy, MemoryOp::Add] {
-            let content = Content::of(op, 3, 1);
+            let content = Content::of_array(op, 3, 1);
             let mut lines = [CacheLine::default(); 20];
             content.fill(&mut lines);
             assert!(lines.iter().enumerate().all(|(index, line)| *line == content.line(index)), "{op}");
@@ -87,7 +86,7 @@ mod tests {
 
     #[test]
     fn numbers_are_exact_to_the_last_line_of_the_last_array() {
-        let contents: Vec<Content> = (0..2).map(|index| Content::of(MemoryOp::Triad, 5, index)).collect();
+        let contents: Vec<Content> = (0..2).map(|index| Content::of_array(MemoryOp::Triad, 5, index)).collect();
         // A terabyte.
         let line = made_of(MemoryOp::Triad, contents.iter(), 1 << 34);
         let whole = |content: &Content| match content {

@@ -23,7 +23,7 @@ pub(super) struct Span {
 
 impl Granules {
     /// Parts of at most `most_bytes`; `None` where the share is less than a block.
-    pub(super) fn of(share_bytes: usize, most_bytes: usize, one_per_call: bool) -> Option<Self> {
+    pub(super) fn divide(share_bytes: usize, most_bytes: usize, one_per_call: bool) -> Option<Self> {
         let blocks = share_bytes / size_of::<Block>();
         let count = (blocks * size_of::<Block>()).div_ceil(most_bytes);
         (blocks > 0).then(|| Self { count, blocks: blocks / count, one_per_call })
@@ -79,14 +79,14 @@ mod tests {
 
     #[test]
     fn a_share_is_divided_into_equal_parts_of_whole_blocks() {
-        let of = |share, most| Granules::of(share, most, false).map(|granules| (granules.count, granules.blocks));
+        let of = |share, most| Granules::divide(share, most, false).map(|granules| (granules.count, granules.blocks));
         assert_eq!(of(511, 1 << 16), None);
         assert_eq!(of(2 << 10, 1 << 16), Some((1, 4)));
         assert_eq!(of(1 << 30, 1 << 16), Some((1 << 14, 128)));
         assert_eq!(of((4 << 10) / 3, 1 << 16), Some((1, 2)));
         assert_eq!(of(96 << 10, 1 << 16), Some((2, 96)));
         for share in (512..1 << 20).step_by(1999) {
-            let granules = Granules::of(share, 1 << 16, false).unwrap();
+            let granules = Granules::divide(share, 1 << 16, false).unwrap();
             assert!(granules.bytes() <= 1 << 16 && granules.all_bytes() <= share, "{share}");
             assert!(share - granules.all_bytes() < 512 * (granules.count + 1), "{share}: {granules:?}");
         }

@@ -30,8 +30,7 @@ const GRANULE_BYTES: usize = 64 << 10;
 pub(super) const PIECE_BYTES: usize = 4 << 10;
 /// 30 ns of uncertainty at either end of this give the timer's rate to 1 in 10^5, and a pause needs less.
 const CALIBRATION: Duration = Duration::from_millis(5);
-/// Bytes of a copy whose loop the C library or microcode chooses by length: beyond every threshold of glibc for the string
-/// instruction (2 to 16 KiB, `dl-cacheinfo.h`).
+/// Bytes of a copy whose loop is chosen by length: beyond the thresholds of glibc (2 to 16 KiB, `dl-cacheinfo.h`).
 const COPY_BYTES: usize = 1 << 20;
 /// Bytes of the target, or of the first source, compared word by word at each check.
 const CHECKED_BYTES: usize = 512 << 10;
@@ -95,7 +94,7 @@ impl StreamTrial {
         };
         let by_length = matches!(op, MemoryOp::Memcpy | MemoryOp::RepMovsb);
         let most_bytes = if by_length { COPY_BYTES } else { GRANULE_BYTES };
-        let granules = Granules::of(share_bytes(params), most_bytes, by_length).ok_or_else(|| {
+        let granules = Granules::divide(share_bytes(params), most_bytes, by_length).ok_or_else(|| {
             let least = format_size(size_of::<Block>() as u64 * parts(op) * u64::from(params.threads));
             Trouble::Unavailable(format!("the working set is below {least}, one block per thread and array"))
         })?;
@@ -118,7 +117,7 @@ impl StreamTrial {
             BoundMemory::Update(_) => false,
         });
         let kernel = kernel.ok_or_else(|| Trouble::Unavailable(format!("{op} cannot be the load beside a chase")))?;
-        let Some(granules) = Granules::of(pieces * PIECE_BYTES, PIECE_BYTES, true) else { return Ok(None) };
+        let Some(granules) = Granules::divide(pieces * PIECE_BYTES, PIECE_BYTES, true) else { return Ok(None) };
         let mut load = Self::new((op, Worker::Loop(kernel)), granules, pages, seed, thread)?;
         let timer = calibration.finish(CALIBRATION);
         load.pause = (pause_ns > 0).then(|| (timer, timer.ticks(f64::from(pause_ns) * 1e-9)));
@@ -140,7 +139,7 @@ impl StreamTrial {
             Array::filled(granules.all_bytes(), pages, first_line, fill)
         };
         let source = |index: u64| {
-            let content = Content::of(op, seed, index);
+            let content = Content::of_array(op, seed, index);
             Ok(Source { array: array(index, &|lines| content.fill(lines))?, content })
         };
         let before = if op == MemoryOp::Update { pattern } else { poison };
@@ -256,8 +255,7 @@ impl StreamTrial {
         }
     }
 
-    /// Some granules hold the right data, word by word. Where visits write the same data, the granules are then overwritten,
-    /// so that the next check finds out whether they were visited again.
+    /// Some granules hold the right data. They are then overwritten, so that the next check finds out whether they were visited.
     fn check_words(&mut self) -> Result<(), String> {
         for before in self.chosen() {
             let granule = self.granules.at(before);

@@ -1,5 +1,4 @@
-//! The account of the datagrams of one flow that arrived: new, repeated and late ones, and their jitter. Loss is what the
-//! sender reports, less what arrived.
+//! The account of the datagrams of one flow that arrived: new, repeated and late ones, and their jitter.
 
 use super::header::{Header, nanoseconds_between};
 
@@ -11,7 +10,7 @@ const LEAST_PAIRS: u32 = 16;
 
 /// Datagrams of one window that arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Came {
+pub(super) struct Arrived {
     /// Each counted once.
     pub(super) once: u64,
     pub(super) duplicates: u64,
@@ -22,7 +21,7 @@ pub(super) struct Came {
 pub(super) struct Account {
     /// The latest window of which a datagram has arrived.
     window: u32,
-    came: Came,
+    came: Arrived,
     /// One more than the greatest sequence number that arrived.
     next: u64,
     /// Whether each of the last [`SPAN`] datagrams has arrived, by its number's remainder.
@@ -35,7 +34,7 @@ impl Account {
     pub(super) fn new() -> Self {
         Self {
             window: 0,
-            came: Came::default(),
+            came: Arrived::default(),
             next: 0,
             seen: vec![0; (SPAN / 64) as usize].into(),
             jitter: Jitter::default(),
@@ -44,7 +43,7 @@ impl Account {
     }
 
     /// The latest window, and its datagrams.
-    pub(super) fn came(&self) -> (u32, Came) {
+    pub(super) fn came(&self) -> (u32, Arrived) {
         (self.window, self.came)
     }
 
@@ -63,7 +62,7 @@ impl Account {
     pub(super) fn take(&mut self, header: Header, came_at: Option<u64>) -> bool {
         let Header { sequence, window, .. } = header;
         if window > self.window {
-            (self.window, self.came, self.jitter) = (window, Came::default(), Jitter::default());
+            (self.window, self.came, self.jitter) = (window, Arrived::default(), Jitter::default());
         }
         let late = sequence < self.next;
         let new = if !late {
@@ -183,7 +182,7 @@ mod tests {
                     order.extend(held.take());
                 }
             }
-            let (mut account, mut seen, mut expected) = (Account::new(), BTreeSet::new(), Came::default());
+            let (mut account, mut seen, mut expected) = (Account::new(), BTreeSet::new(), Arrived::default());
             for &sequence in &order {
                 let latest = seen.last().copied();
                 let new = seen.insert(sequence);
@@ -204,9 +203,9 @@ mod tests {
         for (sequence, window) in (0..).zip(marks) {
             assert!(account.take(of(sequence, window), None), "new, counted or not");
         }
-        assert_eq!(account.came(), (2, Came { once: 2, ..Came::default() }));
+        assert_eq!(account.came(), (2, Arrived { once: 2, ..Arrived::default() }));
         assert!(!account.take(of(4, 1), None), "one of a window that is over");
-        assert_eq!(account.came(), (2, Came { once: 2, ..Came::default() }));
+        assert_eq!(account.came(), (2, Arrived { once: 2, ..Arrived::default() }));
         assert_eq!(account.sent_so_far(), 8);
     }
 

@@ -18,14 +18,14 @@ use super::super::flows::ways;
 use super::super::link::content::Content;
 use super::super::link::sizes::receive_buffer_bytes;
 use super::super::link::windows::Windows;
-use super::super::near::Session;
 use super::super::part::{Moment, Part};
-use super::far::{DEAD_MAN_SECONDS, Work, receive_once};
+use super::super::session::Session;
 use super::header::Form;
-use super::near::{Plan, QUIET, Seen, batching, carried_there, link_bytes, receive, send};
 use super::pool::Share;
 use super::receiving::{RECEIVING, Receiving};
 use super::sending::{SENDING, Sending};
+use super::server::{DEAD_MAN_SECONDS, Work, receive_once};
+use super::stream::{Plan, QUIET, Seen, batching, carried_there, link_bytes, receive, send};
 use crate::engines::{FlowMetric, Tally, Window};
 use crate::net::messages::Datagrams;
 
@@ -74,8 +74,7 @@ impl Exchanger {
         Ok(Self { socket, session, sending, receiving, flows, number: 0, there, sampling: false })
     }
 
-    /// Waits for all threads; the mean of the datagrams that they propose for each way, rounded up, and when the last
-    /// thread came.
+    /// Waits for all threads; the mean of the datagrams that they propose for each way, and when the last thread came.
     fn agree(&self, moment: &Moment<'_>, datagrams: u64) -> Result<(u64, u64), String> {
         let share = Share { sent: datagrams, came: 0 };
         let (all, at) = self.session.pool.meet(self.flows, share, moment.timer)?;
@@ -192,8 +191,7 @@ impl Part for Exchanger {
     }
 }
 
-/// The server: counts what arrives in windows of odd numbers, and in windows of even numbers sends its share of the bytes,
-/// one of `senders`, until the process run ends.
+/// The server: counts in windows of odd numbers, and sends its share, one of `senders`, in those of even numbers.
 pub(crate) fn give_back(
     socket: &UdpSocket,
     content: Content,

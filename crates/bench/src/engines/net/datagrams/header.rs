@@ -78,8 +78,7 @@ impl Form {
         (tag == self.tag(sequence, mark)).then_some(header)
     }
 
-    /// A word that cannot be guessed without the key: the finishing steps of `SplitMix64` (Steele, Lea and Flood, 2014),
-    /// twice. It separates flows, and is no signature.
+    /// A word to separate flows, not a signature: the finishing steps of `SplitMix64` (Steele, Lea and Flood, 2014), twice.
     #[inline]
     fn tag(&self, sequence: u64, mark: u64) -> u64 {
         let mix = |word: u64| {

@@ -4,16 +4,16 @@
 
 mod account;
 mod exchange;
-mod far;
 mod header;
-mod near;
 mod pace;
 pub(super) mod pool;
 mod receiving;
 mod search;
 mod sending;
+mod server;
+mod stream;
 
 pub(super) use exchange::{Exchanger, give_back};
-pub(super) use far::{receive_all, send_all, settle};
 pub(super) use header::Form;
-pub(super) use near::Stream;
+pub(super) use server::{receive_all, send_all, settle};
+pub(super) use stream::Stream;

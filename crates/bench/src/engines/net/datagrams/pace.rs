@@ -1,10 +1,8 @@
 //! When the next datagrams are due, for a sender that keeps to a rate.
 
-/// Datagrams due within this time leave together: at high rates a batch is full, at low rates each leaves when it is due,
-/// and this is the largest burst that a receive buffer sees.
+/// Datagrams due within this time leave together, which is the largest burst that a receive buffer sees.
 const TOGETHER_SECONDS: f64 = 100e-6;
-/// A sender that did not run catches up with this many seconds of its rate, and skips the rest: a longer burst would be
-/// lost by itself, and not because of the rate.
+/// A sender that did not run catches up with this much of its rate: a longer burst would be lost by itself.
 const MOST_DEBT_SECONDS: f64 = 1e-3;
 
 #[derive(Clone, Copy, Debug)]

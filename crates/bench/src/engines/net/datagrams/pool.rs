@@ -1,4 +1,4 @@
-//! Where the threads of a process run add up what a window gave, so that all go on with the same rate at the same time.
+//! Where the threads of a process run meet: they add up what each brings, and all go on with the same result.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,10 +13,10 @@ pub(crate) struct Share {
 }
 
 /// The error of a thread when another has failed, which has its own reason.
-pub(crate) const ANOTHER_FAILED: &str = "another thread failed";
+const ANOTHER_FAILED: &str = "another thread failed";
 
 /// The error of a thread that has waited too long for another.
-pub(crate) fn did_not_come(patience: Duration) -> String {
+fn did_not_come(patience: Duration) -> String {
     format!(
         "another thread has not come within {:.0} s, longer than all of the launch may take; look whether the machine is \
          overloaded, or the process was stopped, and measure again",
@@ -24,47 +24,63 @@ pub(crate) fn did_not_come(patience: Duration) -> String {
     )
 }
 
+/// `S` is what the threads add up, and `R` what the last one to arrive makes of it.
 #[derive(Debug)]
-pub(crate) struct Pool {
-    state: Mutex<State>,
+pub(crate) struct Pool<S = Share, R = (Share, u64)> {
+    state: Mutex<State<S, R>>,
     met: Condvar,
     patience: Duration,
 }
 
-#[derive(Debug, Default)]
-struct State {
+#[derive(Debug)]
+struct State<S, R> {
     rounds: u64,
     waiting: usize,
-    sum: Share,
-    /// The sum of the last round, and when its last thread came.
-    last: (Share, u64),
+    sum: S,
+    last: Result<R, String>,
     /// A thread has failed, and will not come again.
     left: bool,
 }
 
 impl Pool {
+    /// Waits for this many threads; the sum of what they bring, and when the last one came. Fails if a thread did not come.
+    pub(crate) fn meet(&self, threads: usize, share: Share, timer: &Timer) -> Result<(Share, u64), String> {
+        let add = |sum: &mut Share| {
+            sum.sent += share.sent;
+            sum.came += share.came;
+        };
+        self.round(threads, add, |sum| Ok((sum, timer.now())))
+    }
+}
+
+impl<S: Default, R: Clone + Default> Pool<S, R> {
+    /// Threads wait for each other no longer than `patience`.
     pub(crate) fn new(patience: Duration) -> Self {
-        Self { state: Mutex::default(), met: Condvar::new(), patience }
+        let state = State { rounds: 0, waiting: 0, sum: S::default(), last: Ok(R::default()), left: false };
+        Self { state: Mutex::new(state), met: Condvar::new(), patience }
     }
 
-    /// Waits for this many threads; the sum of what they bring, and the moment at which the last one came: the same for
-    /// all. Fails if another thread did not come.
-    pub(crate) fn meet(&self, threads: usize, share: Share, timer: &Timer) -> Result<(Share, u64), String> {
+    /// Waits for this many threads, each of which adds to the sum; what the last one makes of it.
+    pub(crate) fn round(
+        &self,
+        threads: usize,
+        add: impl FnOnce(&mut S),
+        finish: impl FnOnce(S) -> Result<R, String>,
+    ) -> Result<R, String> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let round = state.rounds;
-        state.sum.sent += share.sent;
-        state.sum.came += share.came;
+        add(&mut state.sum);
         state.waiting += 1;
         if state.waiting >= threads {
             let sum = std::mem::take(&mut state.sum);
-            (state.last, state.waiting, state.rounds) = ((sum, timer.now()), 0, round + 1);
+            (state.last, state.waiting, state.rounds) = (finish(sum), 0, round + 1);
             self.met.notify_all();
         }
-        let waiting = |state: &mut State| state.rounds == round && !state.left;
+        let waiting = |state: &mut State<S, R>| state.rounds == round && !state.left;
         let waited = self.met.wait_timeout_while(state, self.patience, waiting);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if state.rounds != round {
-            return Ok(state.last);
+            return state.last.clone();
         }
         if state.left {
             return Err(ANOTHER_FAILED.to_owned());
@@ -118,8 +134,8 @@ mod tests {
             assert!(waiting.join().unwrap().unwrap_err().contains("another thread failed"));
         });
     }
-    #[test]
 
+    #[test]
     fn one_that_never_comes_is_waited_for_no_longer_than_a_launch() {
         let (pool, timer) = (Pool::new(Duration::from_millis(20)), Timer::system());
         let first = pool.meet(2, Share::default(), &timer).unwrap_err();

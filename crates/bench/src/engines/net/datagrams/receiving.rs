@@ -8,14 +8,13 @@ use socket2::SockRef;
 use sys::clock::Timer;
 use sys::net::datagrams::Receiver;
 
-use super::super::near::PEEK_NOW;
+use super::super::session::PEEK_NOW;
 use super::account::Account;
 use super::header::Form;
 use super::sending::nanoseconds;
 use crate::net::messages::Datagrams;
 
-/// The receive buffer that is requested: at 10 Gb/s what arrives within 7 ms. The kernel grants at most `net.core.rmem_max`,
-/// and the size that it granted is reported.
+/// The requested receive buffer: at 10 Gb/s what arrives within 7 ms. The kernel grants at most `net.core.rmem_max`.
 const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
 /// Bytes compared in full in each window, from its first datagrams on.
 const VERIFIED_BYTES: usize = 1 << 20;

@@ -6,18 +6,17 @@ use std::net::TcpStream;
 use sys::net::zero_copy::{Reported, ZeroCopySender};
 use sys::pages::Pages;
 
-use super::super::near::SILENCE;
-use super::content::{Content, Place, number};
+use super::super::session::SILENCE;
+use super::content::{Content, Position, number};
 
-/// Bytes that may wait for the kernel where it spares the copy: what a send buffer grows to, and half again
-/// (`net.ipv4.tcp_wmem`, 4 MiB).
+/// Bytes that may wait for the kernel where it spares the copy: half again a send buffer (`net.ipv4.tcp_wmem`, 4 MiB).
 const SPARED_BYTES: usize = 6 << 20;
 /// At most this many blocks, because each send in flight takes some of `net.core.optmem_max`, 20 kB on older kernels.
 const MOST_SPARED_BLOCKS: usize = 64;
 
 pub(crate) struct Inbox {
     content: Content,
-    place: Place,
+    place: Position,
     buffer: Pages,
 }
 
@@ -25,7 +24,7 @@ impl Inbox {
     pub(crate) fn new(content: Content) -> Self {
         // Its pages are touched, and not zero.
         let buffer = content.block();
-        Self { content, place: Place::default(), buffer }
+        Self { content, place: Position::default(), buffer }
     }
 
     /// Receives up to a block; 0 at the end. Waiting for more (`MSG_WAITALL`, `SO_RCVLOWAT` of half a block) was within
@@ -55,7 +54,7 @@ impl Inbox {
     #[inline]
     fn go_on(&mut self, right: bool, count: usize) -> Result<(), String> {
         if !right {
-            let Place { block, within } = self.place;
+            let Position { block, within } = self.place;
             return Err(format!("what came is not what was sent, near byte {within} of block {block}"));
         }
         self.place = self.place.after(count, self.content.block_bytes());

@@ -11,8 +11,7 @@ use sys::clock::Timer;
 
 use crate::engines::Window;
 
-/// At about 10^10 B/s and 100 ns per hand-over, the hand-over is below 2 % from this block on. Smaller blocks of a
-/// benchmark are copied together.
+/// At about 10^10 B/s and 100 ns per hand-over, the hand-over is below 2 % from this block on.
 const LEAST_BLOCK_BYTES: usize = 64 << 10;
 /// Blocks of the rings that are tried; the better ring counts. Few blocks stay in the nearest cache, more of them reduce
 /// waits. On Cascade Lake 2 to 16 blocks of 128 KiB are the same within 3 % for one pair of threads.
@@ -30,8 +29,7 @@ const MOST_RING_BYTES: usize = 512 << 20;
 /// Polls without yielding the CPU, which the two threads may share where there are more threads than CPUs.
 const LOOKS: u32 = 16;
 
-/// Bytes per second through pairs of threads on their (producer's, consumer's) CPUs, all at once; `None` where it cannot
-/// be measured.
+/// Bytes per second through pairs of threads on their (producer's, consumer's) CPUs, all at once.
 pub(crate) fn two_copies(pairs: &[(u32, u32)], block_bytes: usize, timer: &Timer) -> Option<f64> {
     let block_bytes = block_bytes.max(LEAST_BLOCK_BYTES);
     RINGS

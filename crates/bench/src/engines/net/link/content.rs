@@ -15,7 +15,7 @@ pub(crate) struct Content {
 
 /// A position in the stream of all blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     pub(crate) block: u64,
     pub(crate) within: usize,
 }
@@ -45,7 +45,7 @@ impl Content {
     /// Lost, repeated or moved data shift all that follows, and eight random bytes miss one such fault in 2^64. Two
     /// comparisons of words cost a tenth of two calls that compare 64 bytes, which matters for receives of 1 KiB.
     #[inline]
-    pub(crate) fn ends_hold(&self, place: Place, bytes: &[u8]) -> bool {
+    pub(crate) fn ends_hold(&self, place: Position, bytes: &[u8]) -> bool {
         if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk())
             && let Some(expected) = self.word(place)
             && let Some(expected_last) = self.word(place.after(bytes.len() - STAMP_BYTES, self.template.len()))
@@ -60,7 +60,7 @@ impl Content {
 
     /// The eight bytes at a position; `None` where they are partly number and partly data, or of two blocks.
     #[inline]
-    fn word(&self, place: Place) -> Option<u64> {
+    fn word(&self, place: Position) -> Option<u64> {
         match place.within {
             0 if self.template.len() >= STAMP_BYTES => Some(place.block),
             within if within >= STAMP_BYTES => {
@@ -71,7 +71,7 @@ impl Content {
     }
 
     /// Whether all bytes belong to this position.
-    pub(crate) fn holds(&self, mut place: Place, mut bytes: &[u8]) -> bool {
+    pub(crate) fn holds(&self, mut place: Position, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             let stamp = &place.block.to_le_bytes()[..STAMP_BYTES.min(self.template.len())];
             let expected = if place.within < stamp.len() { stamp } else { &self.template };
@@ -93,7 +93,7 @@ pub(crate) fn number(block: &mut [u8], number: u64) {
     block[..length].copy_from_slice(&number.to_le_bytes()[..length]);
 }
 
-impl Place {
+impl Position {
     /// The position this many bytes further. A division only where more than one block passed.
     #[inline]
     pub(crate) fn after(self, bytes: usize, block_bytes: usize) -> Self {
@@ -131,7 +131,7 @@ mod tests {
             let content = Content::new(SEED, 3, block_bytes);
             let bytes = stream(&content, 300);
             for (start, length) in [(0, 1), (0, 50), (5, 7), (7, 2), (8, 90), (99, 2), (150, 150), (13, 0)] {
-                let place = Place::default().after(start, block_bytes);
+                let place = Position::default().after(start, block_bytes);
                 let piece = &bytes[start..start + length];
                 assert!(content.holds(place, piece), "{length} bytes at {start} of blocks of {block_bytes}");
             }
@@ -145,12 +145,12 @@ mod tests {
         for wrong in [0, 7, 8, 63, 64, 300] {
             let mut changed = bytes.clone();
             changed[wrong] ^= 1;
-            assert!(!content.holds(Place::default(), &changed), "byte {wrong}");
+            assert!(!content.holds(Position::default(), &changed), "byte {wrong}");
         }
         let whole_block_missing = [&bytes[..64], &bytes[128..]].concat();
-        assert!(!content.holds(Place::default(), &whole_block_missing));
+        assert!(!content.holds(Position::default(), &whole_block_missing));
         let repeated = [&bytes[..64], &bytes[..64]].concat();
-        assert!(!content.holds(Place::default(), &repeated));
+        assert!(!content.holds(Position::default(), &repeated));
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
             for start in (0..250_usize).step_by(7).chain([0, 92, 99, 100]) {
                 for length in [1, 5, 8, 9, 16, 40].map(|length: usize| length.min(bytes.len() - start.min(bytes.len())))
                 {
-                    let (place, start) = (Place::default().after(start, block_bytes), start.min(bytes.len()));
+                    let (place, start) = (Position::default().after(start, block_bytes), start.min(bytes.len()));
                     let piece = &bytes[start..start + length];
                     assert!(content.ends_hold(place, piece), "{length} bytes at {start} of blocks of {block_bytes}");
                     for wrong in [0, length.saturating_sub(1)].into_iter().filter(|_| length > 0) {
@@ -174,7 +174,7 @@ mod tests {
         }
         let content = Content::new(SEED, 0, 1000);
         let bytes = stream(&content, 3);
-        let place = Place::default().after(1000, 1000);
+        let place = Position::default().after(1000, 1000);
         assert!(content.ends_hold(place, &bytes[1000..2000]));
         for shifted in [&bytes[..1000], &bytes[999..1999], &bytes[1008..2008], &bytes[2000..]] {
             assert!(!content.ends_hold(place, shifted), "lost, doubled or shifted");

@@ -50,8 +50,7 @@ fn of_either<T>(one: Option<T>, other: Option<T>, better: fn(T, T) -> T) -> Opti
     one.into_iter().chain(other).reduce(better)
 }
 
-/// What was done in two windows, or for two senders: counts and times add up, the longest round trip and the smallest
-/// window are kept.
+/// Counts and times of two windows or senders add up; the longest round trip and the smallest window are kept.
 fn together(one: &TcpSent, other: &TcpSent) -> TcpSent {
     TcpSent {
         retransmits: plus(one.retransmits, other.retransmits),

@@ -19,8 +19,7 @@ const MORE_OF_IPV6_BYTES: u64 = 20;
 /// The option of time stamps in each TCP header, padded. With it, 52.00 B a segment were seen besides the payload.
 const TIME_STAMPS_BYTES: u64 = 12;
 
-/// Bytes per send of a flow, or per message. Under load the benchmark's block is the probe's, and the streams send what
-/// iperf3 sends at a time.
+/// Bytes per send of a flow, or per message. The streams of a load send what iperf3 sends at a time.
 pub(crate) fn flow_block_bytes(params: &NetParams, way: Way) -> usize {
     match (params.mode, way) {
         (NetMode::Load, Way::Up | Way::Down) => 128 << 10,
@@ -33,8 +32,7 @@ pub(crate) fn block_bytes(params: &NetParams) -> usize {
     usize::try_from(params.block.min(MOST_BLOCK_BYTES)).unwrap_or(1)
 }
 
-/// Bytes that a TCP connection has sent and received, headers of TCP and IP included. Loopback does not count a link
-/// header (`drivers/net/loopback.c`).
+/// Bytes that a TCP connection has sent and received, with headers of TCP and IP, as loopback counts them.
 pub(crate) fn tcp_link_bytes(connection: &TcpStream) -> Option<u64> {
     let carried = sys::net::tcp::tcp_carried(connection)?;
     let more = if connection.peer_addr().ok()?.is_ipv6() { MORE_OF_IPV6_BYTES } else { 0 };

@@ -10,8 +10,7 @@ use model::io::Wait;
 
 /// Empty answers in a row, about a tenth of a millisecond, before the CPU is yielded to a peer that may need it.
 const SPINS: u32 = 256;
-/// For how long a receive polls the device's queue (`Documentation/admin-guide/sysctl/net.rst` recommends 50 for
-/// `busy_read`).
+/// For how long a receive polls the device's queue (`Documentation/admin-guide/sysctl/net.rst`, `busy_read`).
 const POLL_MICROSECONDS: u32 = 50;
 
 /// Makes the kernel poll the device for a socket whose thread spins; for how long.

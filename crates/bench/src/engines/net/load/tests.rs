@@ -68,6 +68,16 @@ fn echo(end: &DataEnd, bytes: usize, times: impl Fn(u64) -> usize) {
     }
 }
 
+/// An echo that stalls for 50 ms before it answers this message.
+fn stalling(end: &DataEnd, bytes: usize, before: u64) {
+    echo(end, bytes, |number| {
+        if number == before {
+            thread::sleep(Duration::from_millis(50));
+        }
+        1
+    });
+}
+
 #[test]
 fn every_probe_that_was_due_is_answered_once() {
     for protocol in Protocol::ALL {
@@ -85,17 +95,8 @@ fn every_probe_that_was_due_is_answered_once() {
 
 #[test]
 fn a_stall_is_in_the_latency_of_all_that_fell_due_in_it() {
-    const STALL: Duration = Duration::from_millis(50);
     for protocol in Protocol::ALL {
-        let stalling = |end: &DataEnd| {
-            echo(end, 64, |number| {
-                if number == 100 {
-                    thread::sleep(STALL);
-                }
-                1
-            });
-        };
-        let (outcome, tally, _) = probed(*protocol, 64, 500.0, &stalling);
+        let (outcome, tally, _) = probed(*protocol, 64, 500.0, &|end| stalling(end, 64, 100));
         outcome.unwrap();
         let found = tally.durations.percentiles().unwrap();
         // 20 of 200 fall due in it, 10 of them in its first half: a loop that waits for each answer has one.
@@ -107,15 +108,7 @@ fn a_stall_is_in_the_latency_of_all_that_fell_due_in_it() {
 fn what_cannot_leave_when_it_is_due_is_late_and_has_waited() {
     // One at a time: as long as the buffers that it must not fill.
     let bytes = MOST_UNANSWERED_BYTES;
-    let stalling = |end: &DataEnd| {
-        echo(end, bytes, |number| {
-            if number == 20 {
-                thread::sleep(Duration::from_millis(50));
-            }
-            1
-        });
-    };
-    let (outcome, tally, probe) = probed(Protocol::Tcp, bytes, 200.0, &stalling);
+    let (outcome, tally, probe) = probed(Protocol::Tcp, bytes, 200.0, &|end| stalling(end, bytes, 20));
     outcome.unwrap();
     assert!(probe.due.late >= 5 && probe.due.late <= probe.due.all, "{:?}", probe.due);
     assert_eq!(tally.durations.count(), probe.due.all);

@@ -277,10 +277,9 @@ fn headers_that_were_changed_belong_to_nobody() {
         datagram[9] ^= 0x10;
         vec![datagram]
     }
-    let down = blast(Direction::Down, 1472, Segmentation::Off);
+    let [down, up] = [Direction::Down, Direction::Up].map(|way| blast(way, 1472, Segmentation::Off));
     let error = alone(&down, Some(scramble), |flow| error_of_a_window(flow, 50));
     assert!(error.contains("not one was of this launch"), "{error}");
-    let up = blast(Direction::Up, 1472, Segmentation::Off);
     let sent = |tally: &Tally| tally.carried.datagrams_sent > 0;
     for tally in alone(&up, Some(scramble), |flow| windows_until(flow, 50, sent)) {
         assert_eq!((tally.operations, tally.carried.datagrams_came), (0, 0));

@@ -140,7 +140,7 @@ fn process_runs_that_connect_to_one_listener_do_not_disturb_each_other() {
     let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
     let theirs = task(&params, Role::Peer, Token::new().as_str());
     let (connections, cpus, limits) = (DataConnections::default(), |_| theirs.cpus.clone(), Limits::none());
-    let home = far::Home {
+    let home = server::Home {
         listener: &listener,
         connections: &connections,
         cpus: &cpus,
@@ -148,7 +148,7 @@ fn process_runs_that_connect_to_one_listener_do_not_disturb_each_other() {
         limits: &limits,
     };
     let greet = |preface: Preface, stream: TcpStream| match preface.purpose {
-        Purpose::ProcessRun => far::serve(&stream, &home).unwrap(),
+        Purpose::ProcessRun => server::serve(&stream, &home).unwrap(),
         Purpose::Data => connections.bring(preface, stream),
         _ => serve_late(&listener, &preface, &stream),
     };

@@ -13,8 +13,8 @@ use sys::clock::{Timer, thread_cpu_seconds};
 
 use super::super::flows::{Way, ways};
 use super::super::link::sizes::{UDP_HEADER_BYTES, receive_buffer_bytes};
-use super::super::near::{SILENCE, Session, silent, trouble};
 use super::super::part::{Moment, Part};
+use super::super::session::{SILENCE, Session, silent, trouble};
 use super::super::stream::Cost;
 use super::header::Form;
 use super::pace::Due;

@@ -1,5 +1,4 @@
-//! The server of one process run: it opens, gathers the data flows, lets a thread work at each of them, and answers on the
-//! control connection until that ends.
+//! The server of one process run: it gathers the data flows, lets a thread work at each, and answers the client's questions.
 
 use std::io;
 use std::net::TcpStream;
@@ -19,7 +18,7 @@ use super::link::bounds;
 use super::link::content::Content;
 use super::link::sizes::flow_block_bytes;
 use super::link::windows::Windows;
-use super::near::forbidden;
+use super::session::forbidden;
 use super::{connect, load, pingpong, stream, transfer};
 use crate::net::control::watch_over;
 use crate::net::frames::{self, NoFrame};

@@ -6,7 +6,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -14,7 +14,7 @@ use sys::clock::Timer;
 use sys::net::path::{mtu_discovery, path_mtu};
 use sys::net::tcp::tcp_state;
 
-use super::datagrams::pool::{ANOTHER_FAILED, Pool, did_not_come};
+use super::datagrams::pool::Pool;
 use super::flows::{self, DataEnd, protocols};
 use super::link::sent;
 use crate::engines::Window;
@@ -23,8 +23,7 @@ use crate::net::frames::{self, NoFrame};
 use crate::net::messages::{Announced, Asked, Counted, Counts, Opened, Opening, RunReply, RunRequest, TcpSent};
 use crate::net::preface::{Preface, Purpose, Token};
 
-/// Timeout of an answer: the server hangs. Waiting with a timeout changed a round trip of 17 us by -0.4, +0.5 and +1.2 %
-/// in three probes.
+/// Timeout of an answer. Waiting with a timeout changed a round trip of 17 us by -0.4, +0.5 and +1.2 % in three probes.
 pub(super) const SILENCE: Duration = control::SILENCE;
 /// A server that has closed a data connection has this long to say why.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -36,7 +35,6 @@ const SHORT_PACKET_BYTES: u32 = 576;
 #[derive(Debug)]
 pub(super) struct Session {
     control: Mutex<Control>,
-    answered: Condvar,
     /// What the server has prepared.
     pub(super) opened: Opened,
     /// The seed of both ends' data.
@@ -47,8 +45,8 @@ pub(super) struct Session {
     pub(super) idle_seconds: OnceLock<f64>,
     /// Where the threads add up what their flows gave.
     pub(super) pool: Pool,
-    /// Threads wait for each other no longer than the process run may take.
-    patience: Duration,
+    /// Where the threads say what they sent, and the last one asks what arrived.
+    counts: Pool<Vec<u64>, Vec<Counted>>,
     /// Round trip before anything was measured, as TCP smooths it, in seconds.
     pub(super) round_trip_seconds: Option<f64>,
     /// What TCP did for the sender of each thread's connection, at either end, in the samples so far.
@@ -59,11 +57,9 @@ pub(super) struct Session {
 struct Control {
     stream: TcpStream,
     announced: u32,
-    asking: usize,
-    rounds: u64,
-    sent_bytes: Vec<u64>,
-    answer: Result<Vec<Counted>, String>,
-    left: bool,
+    threads: usize,
+    /// Why the server's last answer, or a thread, failed.
+    failure: Option<String>,
 }
 
 /// Asks the server at this address to open, and connects all data flows.
@@ -90,27 +86,18 @@ pub(super) fn meet(
     let protocols = protocols(&params);
     let ends = flows::open(to, &protocols, token, patience).map_err(cannot)?;
     let RunReply::Complete = hear(&control, patience)? else { return Err(odd()) };
-    let control = Control {
-        stream: control,
-        announced: 0,
-        asking: 0,
-        rounds: 0,
-        sent_bytes: vec![0; ends.len()],
-        answer: Ok(Vec::new()),
-        left: false,
-    };
+    let control = Control { stream: control, announced: 0, threads: ends.len(), failure: None };
     let session = Session {
         round_trip_seconds: tcp_state(&control.stream).and_then(|state| state.round_trip_seconds),
         senders: Mutex::new(vec![None; ends.len()]),
         control: Mutex::new(control),
-        answered: Condvar::new(),
         opened: *opened,
         token,
         address: to,
         lost: AtomicU64::new(0),
         idle_seconds: OnceLock::new(),
         pool: Pool::new(together),
-        patience: together,
+        counts: Pool::new(together),
     };
     Ok((session, ends))
 }
@@ -183,34 +170,23 @@ impl Session {
     /// What the server counted in a window for this thread, which has sent this many bytes since the process run began.
     /// Every thread has to ask; the last one gets the answer for all. Fails too if another thread did not ask.
     pub(super) fn counted(&self, number: u32, thread: usize, sent_bytes: u64) -> Result<Counted, String> {
-        let mut control = self.control();
-        let round = control.rounds;
-        control.sent_bytes[thread] = sent_bytes;
-        control.asking += 1;
-        if control.asking == control.sent_bytes.len() {
-            control.answer = ask(&control, number);
-            control.asking = 0;
-            control.rounds += 1;
-            self.answered.notify_all();
-        }
-        // As long as the process run may take: threads have different amounts of work, and a thread that fails says so.
-        let waiting = |control: &mut Control| control.rounds == round && !control.left;
-        let waited = self.answered.wait_timeout_while(control, self.patience, waiting);
-        let (mut control, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if control.rounds == round {
-            let why = if control.left { ANOTHER_FAILED.to_owned() } else { did_not_come(self.patience) };
-            control.left = true;
-            self.answered.notify_all();
-            return Err(why);
-        }
-        let counted = control.answer.clone()?;
-        counted.get(thread).cloned().ok_or_else(odd)
+        let threads = self.control().threads;
+        let add = |sent: &mut Vec<u64>| {
+            sent.resize(threads, 0);
+            sent[thread] = sent_bytes;
+        };
+        let ask = |sent| {
+            let mut control = self.control();
+            let answer = ask(&control, number, sent);
+            control.failure = answer.as_ref().err().cloned();
+            answer
+        };
+        self.counts.round(threads, add, ask)?.get(thread).cloned().ok_or_else(odd)
     }
 
     /// A thread will not ask again: no thread waits for it.
     pub(super) fn leave(&self) {
-        self.control().left = true;
-        self.answered.notify_all();
+        self.counts.leave();
         self.pool.leave();
     }
 
@@ -219,7 +195,7 @@ impl Session {
     /// server answers here but not on its data connections, the path drops such packets.
     pub(super) fn explain(&self, failure: String, longest: u32) -> String {
         let mut control = self.control();
-        if let Err(said) = &control.answer {
+        if let Some(said) = &control.failure {
             return said.clone();
         }
         let said = match hear(&control.stream, LAST_WORDS) {
@@ -227,9 +203,9 @@ impl Session {
             _ if failure == silent() && answers(&control) => vanished(&control.stream, longest),
             _ => failure,
         };
-        control.answer = Err(said.clone());
-        control.left = true;
-        self.answered.notify_all();
+        control.failure = Some(said.clone());
+        drop(control);
+        self.counts.leave();
         said
     }
 
@@ -298,9 +274,9 @@ pub(super) fn take(token: &str, thread: usize) -> Option<(Arc<Session>, DataEnd)
     Some((session, end))
 }
 
-fn ask(control: &Control, number: u32) -> Result<Vec<Counted>, String> {
-    let asked = Asked { number, sent_bytes: control.sent_bytes.clone() };
-    frames::write(&control.stream, &RunRequest::Count(asked)).map_err(|error| gone(&error.to_string()))?;
+fn ask(control: &Control, number: u32, sent_bytes: Vec<u64>) -> Result<Vec<Counted>, String> {
+    frames::write(&control.stream, &RunRequest::Count(Asked { number, sent_bytes }))
+        .map_err(|error| gone(&error.to_string()))?;
     loop {
         match hear(&control.stream, SILENCE)? {
             RunReply::Counted(Counts { number: of, threads }) if of == number => return Ok(threads),
@@ -312,7 +288,7 @@ fn ask(control: &Control, number: u32) -> Result<Vec<Counted>, String> {
 }
 
 fn answers(control: &Control) -> bool {
-    let asked = Asked { number: control.announced, sent_bytes: vec![0; control.sent_bytes.len()] };
+    let asked = Asked { number: control.announced, sent_bytes: vec![0; control.threads] };
     frames::write(&control.stream, &RunRequest::Count(asked)).is_ok()
         && matches!(hear(&control.stream, ANSWERS_WITHIN), Ok(RunReply::Counted(_)))
 }
@@ -353,8 +329,7 @@ pub(super) fn trouble(error: &io::Error) -> String {
     }
 }
 
-/// The error for a message that this host did not let out: a firewall (`EPERM`), or a routing rule that prohibits it
-/// (`EACCES`).
+/// The error for a message that a firewall (`EPERM`) or a routing rule (`EACCES`) of this host did not let out.
 pub(super) fn forbidden(error: &io::Error) -> Option<String> {
     (error.kind() == io::ErrorKind::PermissionDenied).then(|| {
         format!(

@@ -20,11 +20,9 @@ const LOOK: Duration = Duration::from_millis(50);
 const LOOK_FOR_WINDOW: Duration = Duration::from_micros(200);
 /// A sender stops after this long without a message from the client, because nothing acknowledges its datagrams.
 pub(super) const DEAD_MAN_SECONDS: f64 = 0.5;
-/// After this long without a datagram no more arrive: the question came behind the last datagrams on the same path, so that
-/// only those inside this host are waited for.
+/// After this long without a datagram no more arrive: the question came behind the last datagrams on the same path.
 const QUIET: Duration = Duration::from_millis(5);
-/// Datagrams that arrive later than this do not count. On a busy machine the receiving thread may not run for a second; the
-/// client waits for the answer for 5 s.
+/// Datagrams that arrive later than this do not count; the client waits for the answer for 5 s.
 const MOST_SETTLING_SECONDS: f64 = 3.0;
 
 /// A thread of the server: the windows of the process run, and its number.
