@@ -28,7 +28,7 @@ pub(crate) trait Engine: Sync {
 
     /// The server of a benchmark between two processes, until the benchmark ends. Reports first where it listens.
     fn peer(&self, task: &Task, _launch: &mut dyn Preparing) -> Result<(), Trouble> {
-        Err(Trouble::Failed(format!("'{}' has no other end", task.experiment.id)))
+        Err(Trouble::Failed(format!("'{}' has no server", task.experiment.id)))
     }
 }
 

@@ -36,7 +36,7 @@ impl Engine for CpuEngine {
         let bound = table::find(op, element, isa, &features)
             .ok_or_else(|| Trouble::Unavailable(format!("{}lacks {isa} for {op} of {element}", cpu())))?;
         if bound.is_spaced() != spaced {
-            let why = "is another kind of core than this row was planned for, whose loop has NOPs";
+            let why = "is another kind of core than this benchmark was planned for: its loop has NOPs";
             return Err(Trouble::Unavailable(format!("{}{why}", cpu())));
         }
         Ok(Opened::Paced(seeded(bound, task.seed ^ thread as u64)))
@@ -50,7 +50,7 @@ fn is_spaced(experiment: &Experiment) -> bool {
 fn params(experiment: &Experiment) -> Result<&CpuParams, Trouble> {
     match &experiment.params {
         Params::Cpu(params) => Ok(params),
-        _ => Err(Trouble::Failed(format!("'{}' is no cpu experiment", experiment.id))),
+        _ => Err(Trouble::Failed(format!("'{}' is not a cpu benchmark", experiment.id))),
     }
 }
 

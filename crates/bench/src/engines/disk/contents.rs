@@ -89,16 +89,16 @@ impl fmt::Display for Wrong {
         write!(f, "at byte {} of the test file ", self.at)?;
         match self.what {
             What::Zeros => write!(f, "there are zeros instead of what was written"),
-            What::Foreign => write!(f, "there is something that this run has not written"),
+            What::Foreign => write!(f, "there are data that this run has not written"),
             What::Elsewhere { belongs_at } => write!(f, "there is what belongs at byte {belongs_at}"),
             What::Damaged { word, expected, found } => {
                 write!(f, "word {word} of the sector is {found:#x} instead of {expected:#x}")
             }
-            What::Mixed => write!(f, "there is a page put together from two"),
-            What::StaleWord { launch } => write!(f, "the last write is missing: there is a word of launch {launch}"),
-            What::StaleByte => write!(f, "the last write is missing: there is a byte of another launch"),
+            What::Mixed => write!(f, "there is a page made of two"),
+            What::StaleWord { launch } => write!(f, "the last write is missing: there is a word of process run {launch}"),
+            What::StaleByte => write!(f, "the last write is missing: there is a byte of another process run"),
             What::Stale { origin: Origin { launch, lane, count } } => {
-                write!(f, "the last write is missing: there is block {count} of lane {lane} of launch {launch}")
+                write!(f, "the last write is missing: there is block {count} of lane {lane} of process run {launch}")
             }
         }
     }

@@ -50,7 +50,7 @@ pub(super) fn open_lanes(
             Err(error) => return Err(cannot_open(job, &error)),
         }
     }
-    Err(Trouble::Unavailable("no engine works here".to_owned()))
+    Err(Trouble::Unavailable("no disk engine works here".to_owned()))
 }
 
 /// The engines to try, the best first. Only `io_uring`, the default, is replaced by another.

@@ -67,7 +67,7 @@ impl DiskFlow {
     pub(super) fn open(params: &DiskParams, held: &HeldFile, task: &Task, thread: usize) -> Result<Self, Trouble> {
         traffic::begin();
         if params.load_percent.is_some() && task.warm_up_seconds[1] <= 0.0 {
-            let reason = "a share of the highest rate needs a warm-up, in which that rate is found";
+            let reason = "a percentage of the peak rate needs a warm-up, in which the peak rate is found";
             return Err(Trouble::Unavailable(reason.to_owned()));
         }
         // One thread manages the cache of all files, so that every window begins when all of them are ready.

@@ -62,8 +62,8 @@ impl Engine for DiskEngine {
 fn parts(task: &Task) -> Result<(&DiskParams, &DiskTask), Trouble> {
     let id = &task.experiment.id;
     let Params::Disk(params) = &task.experiment.params else {
-        return Err(Trouble::Failed(format!("'{id}' is no disk experiment")));
+        return Err(Trouble::Failed(format!("'{id}' is not a disk benchmark")));
     };
-    let given = task.disk.as_ref().ok_or_else(|| Trouble::Failed(format!("'{id}' was given no file to work on")))?;
+    let given = task.disk.as_ref().ok_or_else(|| Trouble::Failed(format!("'{id}' has no file to work on")))?;
     Ok((params, given))
 }

@@ -481,8 +481,8 @@ fn trouble_is_a_sentence_that_names_the_file() {
 #[test]
 fn a_task_without_a_file_or_of_another_area_fails() {
     let mut task = crate::tests::task();
-    assert!(Disks.prepare(&task, &mut Reported::default()).unwrap_err().reason().contains("is no disk experiment"));
+    assert!(Disks.prepare(&task, &mut Reported::default()).unwrap_err().reason().contains("is not a disk benchmark"));
     task.experiment.params = Params::Disk(params(DiskPattern::Random, DiskOp::Read, 4096, 1, DiskEngine::Sync));
     let error = Disks.open(&task, 0).err().unwrap();
-    assert!(error.reason().contains("was given no file"));
+    assert!(error.reason().contains("has no file"));
 }

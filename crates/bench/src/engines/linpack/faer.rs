@@ -32,7 +32,7 @@ pub(super) fn team(task: &Task, params: &LinpackParams) -> Result<Arc<dyn Team>,
         }
         (LinpackOp::Gemm, Element::Fp64) => product::<f64>(pool, task, params),
         (LinpackOp::Gemm, Element::Fp32) => product::<f32>(pool, task, params),
-        (op, element) => Err(Trouble::Failed(format!("the engine faer has no {op} of {element} here"))),
+        (op, element) => Err(Trouble::Failed(format!("the engine faer has no {op} of {element}"))),
     }
 }
 
@@ -58,7 +58,7 @@ fn solver(pool: ThreadPool, n: usize) -> Result<impl FnMut(&mut Equations) -> Re
     let needed = factor::lu_in_place_scratch::<usize, f64>(n, n, par, Spec::default())
         .or(solve::solve_in_place_scratch::<usize, f64>(n, 1, par));
     let mut scratch = MemBuffer::try_new(needed)
-        .map_err(|_| Trouble::Unavailable("no memory for what faer needs beside the matrix".to_owned()))?;
+        .map_err(|_| Trouble::Unavailable("no memory for the workspace of faer".to_owned()))?;
     let (mut permutation, mut inverse) = (vec![0_usize; n], vec![0_usize; n]);
     Ok(move |system: &mut Equations| {
         let Equations { lda, matrix, right, .. } = system;

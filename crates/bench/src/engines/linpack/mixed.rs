@@ -41,7 +41,7 @@ impl LuMixed {
         let isa = || params.isa.map_or("any kernel", |isa| isa.name());
         let beside = LinpackParams { isa: params.isa.map(solver::beside_factors), ..params.clone() };
         let wide = bound_tile::<f64>(&beside)
-            .ok_or_else(|| Trouble::Unavailable(format!("there is no kernel of fp64 with {} here", isa())))?;
+            .ok_or_else(|| Trouble::Unavailable(format!("this machine has no kernel of fp64 with {}", isa())))?;
         let is_dominant = params.matrix() == Some(LinpackMatrix::DiagonallyDominant);
         let diagonal = if is_dominant { Diagonal::Dominant } else { Diagonal::Drawn };
         let problem = Problem { n, lda, seed: task.seed, diagonal, tile, blocking };

@@ -51,7 +51,7 @@ impl Engine for LinpackEngine {
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
         let params = params(task)?;
         let team = take(task)
-            .ok_or_else(|| Trouble::Failed(format!("'{}' was not set up before its threads", task.experiment.id)))?;
+            .ok_or_else(|| Trouble::Failed(format!("'{}' was not prepared before its threads", task.experiment.id)))?;
         let bound = bound(params, task.seed ^ thread as u64)
             .ok_or_else(|| Trouble::Unavailable(format!("this CPU has no multiply-add for {}", params.element)))?;
         let job = TeamJob { team, thread, params: params.clone() };
@@ -62,7 +62,7 @@ impl Engine for LinpackEngine {
 fn params(task: &Task) -> Result<&LinpackParams, Trouble> {
     match &task.experiment.params {
         Params::Linpack(params) => Ok(params),
-        _ => Err(Trouble::Failed(format!("'{}' is no LINPACK experiment", task.experiment.id))),
+        _ => Err(Trouble::Failed(format!("'{}' is not a LINPACK benchmark", task.experiment.id))),
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn team(task: &Task, params: &LinpackParams) -> Result<Arc<dyn Team>,
         }
         (LinpackOp::Gemm, Element::Fp64) => product::<f64>(blas, task, params, label),
         (LinpackOp::Gemm, Element::Fp32) => product::<f32>(blas, task, params, label),
-        (op, element) => Err(Trouble::Failed(format!("the system's library has no {op} of {element} here"))),
+        (op, element) => Err(Trouble::Failed(format!("the system's library has no {op} of {element}"))),
     }
 }
 
@@ -39,14 +39,14 @@ fn loaded(params: &LinpackParams) -> Result<Blas, Trouble> {
     for library in LIBRARIES {
         match Blas::load(library) {
             Ok(blas) if params.op == LinpackOp::Lu && !blas.solves() => {
-                tried.push(format!("{}: it has products alone", library.soname));
+                tried.push(format!("{}: it has only products", library.soname));
             }
             Ok(blas) => return with_threads(blas, params.threads),
             Err(reason) => tried.push(format!("{}: {reason}", library.soname)),
         }
     }
     Err(Trouble::Unavailable(format!(
-        "there is no library of the system that can do this ({}); install one, on Debian libopenblas0-pthread",
+        "no library of the system can do this ({}). Install one; on Debian libopenblas0-pthread",
         tried.join("; ")
     )))
 }
@@ -57,8 +57,7 @@ fn with_threads(blas: Blas, threads: u32) -> Result<Blas, Trouble> {
     match works_with.filter(|found| *found != threads) {
         None => Ok(blas),
         Some(found) => Err(Trouble::Unavailable(format!(
-            "{} works with {found} of {threads} threads: it was built without them, or with a smaller limit; on Debian \
-             libopenblas0-pthread has them",
+            "{} works with {found} of {threads} threads: it was built without threads, or with a smaller limit. Install another one; on Debian libopenblas0-pthread",
             label(&blas)
         ))),
     }

@@ -41,7 +41,7 @@ impl ChaseTrial {
         let mut scratch = map(Chase::scratch_lines(nodes.len()) * CacheLine::BYTES, Pages::Huge2M)?;
         let chase = Chase::build(nodes, CacheLine::slice_mut(scratch.as_mut_slice()), order, seed);
         let chase = chase.ok_or_else(|| {
-            let why = format!("a thread's {bytes} B of the working set are not at least one line for each chain");
+            let why = format!("a thread's {bytes} B of the working set hold less than one line for each chain");
             Trouble::Unavailable(format!("{why}, or more than 256 GiB"))
         })?;
         Ok(Self { chase, measure, pages_obtained })
@@ -58,7 +58,7 @@ impl Trial for ChaseTrial {
     }
 
     fn verify(&mut self) -> Result<(), String> {
-        self.chase.verify_position().map_err(|wrong| format!("the chase went astray: {wrong}"))
+        self.chase.verify_position().map_err(|wrong| format!("the chase followed a wrong address: {wrong}"))
     }
 
     fn means(&self) -> Means {

@@ -85,7 +85,7 @@ impl Side {
 
     fn next(&self) -> Result<(&HandoffLine, u64), String> {
         let index = line_of(self.batches);
-        let line = self.lines.line(index).ok_or("the other thread has brought no lines")?;
+        let line = self.lines.line(index).ok_or("the other thread has no lines ready")?;
         Ok((line, made_on(index, self.batches)))
     }
 
@@ -135,7 +135,7 @@ impl Side {
     #[cold]
     fn lost(&self, lost: Lost) -> String {
         self.lines.over.store(true, Ordering::Release);
-        format!("batch {} of the lines handed over: {lost}", self.batches)
+        format!("batch {} of the hand-over: {lost}", self.batches)
     }
 }
 
@@ -160,7 +160,7 @@ impl Flow for Side {
         for index in (0..LINES).filter(|_| self.asks) {
             let (expected, found) = (made_on(index, self.batches), self.lines.line(index).map(HandoffLine::made));
             if found != Some(expected) {
-                return Err(format!("line {index} went there and back {found:?} times instead of {expected}"));
+                return Err(format!("line {index} made {found:?} round trips instead of {expected}"));
             }
         }
         Ok(Verified::GoesOn)

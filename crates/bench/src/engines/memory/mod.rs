@@ -25,7 +25,7 @@ impl Engine for MemoryEngine {
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
         let Params::Memory(params) = &task.experiment.params else {
-            return Err(Trouble::Failed(format!("'{}' is no memory experiment", task.experiment.id)));
+            return Err(Trouble::Failed(format!("'{}' is not a memory benchmark", task.experiment.id)));
         };
         let seed = task.seed ^ (thread as u64) << 32;
         nodes::bind(params)?;

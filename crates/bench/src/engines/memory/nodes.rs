@@ -9,7 +9,7 @@ use super::super::Trouble;
 fn memory_node(params: &MemoryParams) -> Option<Result<u32, Trouble>> {
     let nodes = params.nodes.as_ref().filter(|_| params.pattern != MemoryPattern::Pair)?;
     let node = nodes.split_once('-').and_then(|(_, node)| node.parse().ok());
-    Some(node.ok_or_else(|| Trouble::Failed(format!("'{nodes}' names no two memory nodes"))))
+    Some(node.ok_or_else(|| Trouble::Failed(format!("'{nodes}' does not name two memory nodes"))))
 }
 
 /// Makes the kernel take the calling thread's buffers from the node that the benchmark names, if any. The policy is the
@@ -18,8 +18,7 @@ pub(super) fn bind(params: &MemoryParams) -> Result<(), Trouble> {
     let Some(node) = memory_node(params).transpose()? else { return Ok(()) };
     sys::memory::bind_thread_to_node(node).map_err(|error| {
         Trouble::Unavailable(format!(
-            "the kernel refuses memory of node {node}: {error}; allow the call set_mempolicy, and the node in \
-             cpuset.mems of this control group"
+            "the kernel refuses memory of node {node}: {error}; allow the system call set_mempolicy, and the node in cpuset.mems of this control group"
         ))
     })
 }

@@ -84,7 +84,7 @@ impl VisitTrial {
             }
         });
         let visitor = visitor.ok_or_else(|| {
-            Trouble::Unavailable(format!("there is no loop for {} with {} here", params.op, params.isa))
+            Trouble::Unavailable(format!("this machine has no loop for {} with {}", params.op, params.isa))
         })?;
         let mut random = Random::new(seed);
         let order = match in_the_loop {
@@ -243,7 +243,7 @@ fn filled(bytes: usize, pages: Pages, content: Content) -> Result<Region, Troubl
 
 fn listed(blocks: usize, random: &mut Random) -> Result<Order, Trouble> {
     let count = u32::try_from(blocks)
-        .map_err(|_| Trouble::Unavailable(format!("{blocks} blocks are more than an order of them can list")))?;
+        .map_err(|_| Trouble::Unavailable(format!("{blocks} blocks are too many for a listed order")))?;
     let mut drawn = || {
         let mut order: Vec<u32> = (0..count).collect();
         random.shuffle(&mut order);
@@ -309,7 +309,7 @@ impl Trial for VisitTrial {
             MemoryOp::Read => {
                 let (expected, found) = (self.expected_sum(), std::mem::take(&mut self.sum));
                 if found != expected {
-                    return Err(format!("what was read is not what is there: sum {found:#x} instead of {expected:#x}"));
+                    return Err(format!("the data read differ from the data in memory: sum {found:#x} instead of {expected:#x}"));
                 }
             }
             MemoryOp::Increment => self.check_increments()?,

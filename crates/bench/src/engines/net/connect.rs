@@ -39,7 +39,7 @@ impl Connector {
         let mut welcome = [0];
         data.read_exact(&mut welcome)?;
         if welcome != [WELCOME] {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the other end does not welcome connections"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the server does not accept connections"));
         }
         let preface = Preface { purpose: Purpose::Operation, number: 0, token: session.token };
         let message = Message::new(content);
@@ -76,7 +76,7 @@ fn refusal(to: SocketAddr, error: &io::Error) -> String {
              connections are free again, or widen 'net.ipv4.ip_local_port_range'"
         ),
         io::ErrorKind::ConnectionRefused => {
-            format!("{to} refuses connections: {error}; look whether the other end still runs")
+            format!("{to} refuses connections: {error}; check whether the server still runs")
         }
         _ if error.raw_os_error() == Some(IN_PROGRESS) => format!(
             "a connection to {to} was not set up within {} s; look for a firewall that limits new connections",
@@ -188,9 +188,9 @@ mod tests {
 
     #[test]
     fn an_end_that_closes_answers_wrongly_or_never_has_its_sentence() {
-        assert!(said_of(b"", false).contains("the other end is gone"));
-        assert!(said_of(b"half", false).contains("the other end is gone"));
-        assert!(said_of(b"wrong!!!", false).contains("what came back is not what was sent"));
+        assert!(said_of(b"", false).contains("the server is gone"));
+        assert!(said_of(b"half", false).contains("the server is gone"));
+        assert!(said_of(b"wrong!!!", false).contains("the echo differs from what was sent"));
         assert!(said_of(b"half", true).contains("has not answered for 5 s"));
     }
 
@@ -204,7 +204,7 @@ mod tests {
         // EADDRNOTAVAIL, EINPROGRESS and EHOSTUNREACH.
         assert!(of(99).contains("no local port is free") && of(99).contains("ip_local_port_range"));
         assert!(of(115).contains("was not set up within 5 s"));
-        assert!(of(113).contains("the other end is gone"));
+        assert!(of(113).contains("the server is gone"));
     }
 
     fn is_free(port: SocketAddr) -> bool {

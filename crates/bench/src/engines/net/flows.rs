@@ -122,7 +122,7 @@ fn joined(to: SocketAddr, preface: &Preface, patience: Duration) -> io::Result<U
     }
     Err(io::Error::new(
         io::ErrorKind::TimedOut,
-        "no datagram came back; look for a firewall that drops UDP on that port",
+        "no datagram came back; look for a firewall that drops UDP on this port",
     ))
 }
 
@@ -156,7 +156,7 @@ pub(super) fn gather(
         if left.is_zero() {
             let come = ends.iter().flatten().count();
             let all = protocols.len();
-            let text = format!("{come} of {all} data connections came within {:.0} s", patience.as_secs_f64());
+            let text = format!("{come} of {all} data connections were opened within {:.0} s", patience.as_secs_f64());
             return Err(io::Error::new(io::ErrorKind::TimedOut, text));
         }
         if lacks(&ends, Protocol::Udp) {

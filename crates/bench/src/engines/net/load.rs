@@ -272,7 +272,7 @@ impl Probe {
     }
 
     fn wrong(&self) -> String {
-        format!("what came back is not what was sent: a probe of {} bytes", self.content.block_bytes())
+        format!("the echo differs from what was sent: a probe of {} bytes", self.content.block_bytes())
     }
 }
 

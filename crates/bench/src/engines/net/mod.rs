@@ -69,7 +69,7 @@ impl Engine for NetEngine {
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
         let (params, ends) = checked(task)?;
         let (session, end) = session::take(&ends.token, thread).ok_or_else(|| {
-            Trouble::Failed(format!("thread {thread} of '{}' has no connection to the other end", task.experiment.id))
+            Trouble::Failed(format!("thread {thread} of '{}' has no connection to the server", task.experiment.id))
         })?;
         let flow = NetFlow::new(task, params, session, end, thread)
             .map_err(|error| Trouble::Failed(format!("cannot set up a connection: {error}")))?;
@@ -119,10 +119,10 @@ fn most_seconds(task: &Task) -> f64 {
 
 fn checked(task: &Task) -> Result<(&NetParams, &Ends), Trouble> {
     let Params::Net(params) = &task.experiment.params else {
-        return Err(Trouble::Failed(format!("'{}' is no network experiment", task.experiment.id)));
+        return Err(Trouble::Failed(format!("'{}' is not a network benchmark", task.experiment.id)));
     };
     match task.ends.as_ref().filter(|ends| Token::parse(&ends.token).is_some()) {
         Some(ends) => Ok((params, ends)),
-        None => Err(Trouble::Failed(format!("'{}' was started without the token of its two ends", task.experiment.id))),
+        None => Err(Trouble::Failed(format!("'{}' was started without a token", task.experiment.id))),
     }
 }

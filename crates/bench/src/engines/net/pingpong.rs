@@ -77,7 +77,7 @@ impl Message {
         if self.came_back(whole) {
             return Ok(());
         }
-        Err(format!("what came back is not what was sent: message {} of {} bytes", self.number, self.out.len()))
+        Err(format!("the echo differs from what was sent: message {} of {} bytes", self.number, self.out.len()))
     }
 }
 

@@ -21,7 +21,7 @@ impl<'a> NetResources<'a> {
     }
 
     fn remote_ends(&self, params: &NetParams) -> Result<Ends, String> {
-        let server = self.server.ok_or_else(|| "no server is being visited; name one with --to".to_owned())?;
+        let server = self.server.ok_or_else(|| "there is no session with a server. Use --to to name one".to_owned())?;
         if let Some(obstacle) = server.obstacle(params.mode) {
             return Err(obstacle);
         }

@@ -54,8 +54,8 @@ fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     watch_over(control).map_err(lost)?;
     let opening = match frames::read(control, PATIENCE) {
         Ok(RunRequest::Open(opening)) => opening,
-        Ok(_) => return Err("the first message did not say what is to be measured".to_owned()),
-        Err(error) => return Err(format!("the near end did not say what is to be measured: {error}")),
+        Ok(_) => return Err("the first message does not say what to measure".to_owned()),
+        Err(error) => return Err(format!("the client did not say what to measure: {error}")),
     };
     let Opening { params, most_seconds } = *opening;
     areas::net::expand::check(&params)?;
@@ -72,7 +72,7 @@ fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     frames::write(control, &RunReply::Opened(Box::new(opened))).map_err(lost)?;
     let (own, peer) = (control.local_addr().map_err(lost)?, control.peer_addr().map_err(lost)?);
     let ends = flows::gather(home.listener, &arrivals, &protocols(&params), (own, peer, token), PATIENCE)
-        .map_err(|error| format!("the near end did not connect all its data: {error}"))?;
+        .map_err(|error| format!("the client did not open all data connections: {error}"))?;
     drop(arrivals);
     let launch =
         Launch { listener: home.listener, params, ways, ends, token, windows: Windows::new(cpus.len(), home.timer) };
@@ -110,7 +110,7 @@ impl Launch<'_> {
             let worked = team::run(cpus, |thread, gate| {
                 let failed = |error: io::Error| {
                     let why = forbidden(&error).unwrap_or_else(|| error.to_string());
-                    format!("thread {thread} of the far end failed: {why}")
+                    format!("thread {thread} of the server failed: {why}")
                 };
                 self.enter(thread).map_err(failed)?;
                 // A thread that could not be pinned breaks the gate, and the others stop.
@@ -174,11 +174,11 @@ impl Launch<'_> {
                     frames::write(control, &RunReply::Counted(counts)).map_err(lost)?;
                 }
                 Ok(RunRequest::Alive) => {}
-                Ok(RunRequest::Open(_)) => return Err("the near end opened twice".to_owned()),
+                Ok(RunRequest::Open(_)) => return Err("the client opened twice".to_owned()),
                 Err(NoFrame::Ended) => return Ok(()),
                 Err(_) if self.windows.are_over() => return Ok(()),
-                Err(NoFrame::Late) => return Err(format!("the launch has taken its {most_seconds:.0} s")),
-                Err(error) => return Err(format!("the control connection of the near end: {error}")),
+                Err(NoFrame::Late) => return Err(format!("the process run has used its {most_seconds:.0} s")),
+                Err(error) => return Err(format!("the control connection of the client: {error}")),
             }
         }
     }

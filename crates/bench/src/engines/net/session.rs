@@ -70,10 +70,10 @@ pub(super) fn meet(
     patience: Duration,
 ) -> Result<(Session, Vec<DataEnd>), String> {
     let to: SocketAddr =
-        address.parse().map_err(|error| format!("the address of the other end, '{address}', is none: {error}"))?;
-    let admission = Token::parse(admission).ok_or("the launch was started without the token of its two ends")?;
+        address.parse().map_err(|error| format!("the address of the server, '{address}', is invalid: {error}"))?;
+    let admission = Token::parse(admission).ok_or("the launch was started without a token")?;
     let cannot = |error: io::Error| {
-        format!("cannot connect to the other end at {address}: {error}; look whether it still runs, and for a firewall")
+        format!("cannot connect to the server at {address}: {error}. Check whether it still runs, and look for a firewall")
     };
     let preface = Preface { purpose: Purpose::ProcessRun, number: 0, token: admission };
     let control = flows::connected(to, &preface, patience).map_err(cannot)?;
@@ -117,7 +117,7 @@ impl From<Unheard> for String {
 
 fn hear(control: &TcpStream, within: Duration) -> Result<RunReply, Unheard> {
     match frames::read(control, within) {
-        Ok(RunReply::Refused { reason }) => Err(Unheard::Refused(format!("the other end: {reason}"))),
+        Ok(RunReply::Refused { reason }) => Err(Unheard::Refused(format!("the server: {reason}"))),
         Ok(message) => Ok(message),
         Err(NoFrame::Ended) => Err(Unheard::Gone(gone("it closed its connections"))),
         Err(NoFrame::Late) => Err(Unheard::Gone(silent())),
@@ -126,7 +126,7 @@ fn hear(control: &TcpStream, within: Duration) -> Result<RunReply, Unheard> {
 }
 
 fn odd() -> String {
-    "the other end answered with a message that does not belong there; look whether both run the same version"
+    "the server sent an unexpected message. Check that both hosts run the same version"
         .to_owned()
 }
 
@@ -294,15 +294,14 @@ fn answers(control: &Control) -> bool {
 }
 
 fn vanished(control: &TcpStream, longest: u32) -> String {
-    let short = "the other end answers, but its data connections carry nothing";
+    let short = "the server answers, but its data connections carry nothing";
     if longest <= SHORT_PACKET_BYTES {
-        return format!("{short}; look for a firewall between the two that lets only some connections through");
+        return format!("{short}. Look for a firewall between the two that lets only some connections through");
     }
     let known = path_mtu(control).map_or("unknown".to_owned(), |bytes| format!("{bytes} bytes"));
     let way = mtu_discovery(control).unwrap_or("unknown");
     format!(
-        "{short}: packets of {longest} bytes seem to vanish on the path (path MTU here {known}, discovery '{way}'); look for \
-         a tunnel that takes less, and a firewall that drops ICMP 'fragmentation needed', lower the MTU of the interface, or \
+        "{short}: packets of {longest} bytes seem to vanish on the path (path MTU here {known}, discovery '{way}'). Look for a tunnel with a smaller MTU, and a firewall that drops ICMP 'fragmentation needed', lower the MTU of the interface, or \
          set net.ipv4.tcp_mtu_probing=1"
     )
 }
@@ -311,11 +310,11 @@ fn vanished(control: &TcpStream, longest: u32) -> String {
 pub(super) const PEEK_NOW: i32 = 0x02 | 0x40;
 
 pub(super) fn gone(why: &str) -> String {
-    format!("the other end is gone: {why}; look for a process that was killed, or out of memory")
+    format!("the server is gone: {why}. Look for a killed process or a lack of memory")
 }
 
 pub(super) fn silent() -> String {
-    format!("the other end has not answered for {} s; look whether it is stopped", SILENCE.as_secs())
+    format!("the server has not answered for {} s. Check whether it is stopped", SILENCE.as_secs())
 }
 
 /// The error for a connection on which the server had to answer within [`SILENCE`].
@@ -333,7 +332,7 @@ pub(super) fn trouble(error: &io::Error) -> String {
 pub(super) fn forbidden(error: &io::Error) -> Option<String> {
     (error.kind() == io::ErrorKind::PermissionDenied).then(|| {
         format!(
-            "a message was not let out: {error}; look for a firewall or a routing rule that forbids it \
+            "a message was blocked on this host: {error}. Look for a firewall or a routing rule that forbids it \
              ('nft list ruleset', 'ip rule')"
         )
     })
@@ -350,7 +349,7 @@ mod tests {
             let sentence = trouble(&io::Error::from_raw_os_error(code));
             assert!(sentence.contains("firewall") && !sentence.contains("other end"), "{sentence}");
         }
-        assert!(trouble(&io::ErrorKind::ConnectionReset.into()).starts_with("the other end is gone"));
+        assert!(trouble(&io::ErrorKind::ConnectionReset.into()).starts_with("the server is gone"));
         assert_eq!(trouble(&io::ErrorKind::WouldBlock.into()), silent());
     }
 }

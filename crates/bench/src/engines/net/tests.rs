@@ -412,7 +412,7 @@ fn a_server_that_closes_in_the_middle_is_an_error_at_once() {
         beside(DATAGRAM, 14, udp, |flow| window(flow, 60_000).unwrap_err()),
         beside(DOWN, 14, cut_short, |flow| window(flow, 60_000).unwrap_err()),
     ];
-    assert!(errors.iter().all(|error| error.contains("the other end is gone")), "{errors:?}");
+    assert!(errors.iter().all(|error| error.contains("the server is gone")), "{errors:?}");
     assert!(sys::clock::monotonic_raw_seconds() - began < 90.0, "it waited for the window's end");
 }
 
@@ -448,12 +448,12 @@ fn wrong_bytes_are_found() {
     let babbling = tcp_server(|mut connection, _| while connection.write_all(&[7; 1000]).is_ok() {});
     let spinning = latency::spinning(Protocol::Udp, 14, 1);
     for (error, expected) in [
-        (beside(MESSAGE, 14, flipping, |flow| window(flow, 1000).unwrap_err()), "what came back is not what was sent"),
+        (beside(MESSAGE, 14, flipping, |flow| window(flow, 1000).unwrap_err()), "the echo differs from what was sent"),
         (
             against(&spinning, None, flipping_datagrams, |_, flow| window(flow, 1000).unwrap_err()).remove(0),
-            "what came back is not what was sent",
+            "the echo differs from what was sent",
         ),
-        (beside(DOWN, 1000, babbling, |flow| window(flow, 1000).unwrap_err()), "what came is not what was sent"),
+        (beside(DOWN, 1000, babbling, |flow| window(flow, 1000).unwrap_err()), "the received data differ from the sent data"),
     ] {
         assert!(error.contains(expected), "{error}");
     }
@@ -491,8 +491,8 @@ fn a_server_that_is_not_there_is_an_error() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
-    assert!(prepare(&address).contains("cannot connect to the other end"));
-    assert!(prepare("nowhere").contains("'nowhere', is none"));
+    assert!(prepare(&address).contains("cannot connect to the server"));
+    assert!(prepare("nowhere").contains("'nowhere', is invalid"));
 }
 
 #[test]
@@ -507,7 +507,7 @@ fn missing_flows_are_an_error_and_foreign_datagrams_open_none() {
     let home = "127.0.0.1:1";
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         let error = gather(&[protocol; 2], home).unwrap_err();
-        assert!(error.to_string().contains("0 of 2 data connections came"), "{error}");
+        assert!(error.to_string().contains("0 of 2 data connections were opened"), "{error}");
     }
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(listener.address()).unwrap();

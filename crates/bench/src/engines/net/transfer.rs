@@ -198,7 +198,7 @@ pub(super) fn give_back(stream: &TcpStream, content: Content) -> io::Result<()> 
 }
 
 fn take(mut stream: &TcpStream, inbox: &mut Inbox, block_bytes: u64) -> io::Result<u64> {
-    let odd = || invalid("an exchange was announced that is none".to_owned());
+    let odd = || invalid("an invalid exchange was announced".to_owned());
     let mut header = [0; HEADER_BYTES];
     stream.read_exact(&mut header)?;
     let exchange = Exchange::read(&header).ok_or_else(odd)?;

@@ -78,7 +78,7 @@ fn words_check_one_by_one_and_say_which_launch_wrote_them() {
     let error = contents.check(&bytes[80..88], (1 << 20) + 80, |origin| origin.launch == 4).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "at byte 1048656 of the test file the last write is missing: there is a word of launch 3"
+        "at byte 1048656 of the test file the last write is missing: there is a word of process run 3"
     );
     assert!(bits_per_byte(laid_out(&contents, 0, 256).into_iter()) > 7.97, "nothing to compress");
 }
@@ -157,7 +157,7 @@ fn another_place_zeros_and_another_runs_data_are_found_and_named() {
     // Sectors in the wrong order inside a page, of which all but the first have no offset of their own.
     let mut swapped = bytes.clone();
     swapped[512..1536].rotate_left(512);
-    assert!(contents.check(&swapped, 0, ANY).unwrap_err().to_string().contains("put together from two"));
+    assert!(contents.check(&swapped, 0, ANY).unwrap_err().to_string().contains("a page made of two"));
     // A page without its beginning.
     let mut headless = bytes;
     headless.copy_within(512..1024, 0);

@@ -142,8 +142,8 @@ fn blocks_below_a_sector_are_words_or_bytes_that_are_checked() {
         (4099, DiskEngine::IoUring, Backward),
     ];
     for (grain, kinds, small, stale) in [
-        (Grain::Words, &words[..], 8, "there is a word of launch 0"),
-        (Grain::Bytes, &bytes[..], 7, "there is a byte of another launch"),
+        (Grain::Words, &words[..], 8, "there is a word of process run 0"),
+        (Grain::Bytes, &bytes[..], 7, "there is a byte of another process run"),
     ] {
         let held = of_grain(grain, MIB);
         let laid_out = held.bytes();

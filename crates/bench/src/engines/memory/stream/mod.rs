@@ -116,7 +116,7 @@ impl StreamTrial {
             BoundMemory::Combine(kernel) => kernel.sources() == 1,
             BoundMemory::Update(_) => false,
         });
-        let kernel = kernel.ok_or_else(|| Trouble::Unavailable(format!("{op} cannot be the load beside a chase")))?;
+        let kernel = kernel.ok_or_else(|| Trouble::Unavailable(format!("{op} cannot be the load of a chase")))?;
         let Some(granules) = Granules::divide(pieces * PIECE_BYTES, PIECE_BYTES, true) else { return Ok(None) };
         let mut load = Self::new((op, Worker::Loop(kernel)), granules, pages, seed, thread)?;
         let timer = calibration.finish(CALIBRATION);
@@ -221,7 +221,7 @@ impl StreamTrial {
         if self.sum == expected {
             return Ok(());
         }
-        Err(format!("what was read is not what is there: the sum is {:#x} instead of {expected:#x}", self.sum))
+        Err(format!("the data read differ from the data in memory: the sum is {:#x} instead of {expected:#x}", self.sum))
     }
 
     /// Some of the granules visited since the last check, each by the number of granules before its last visit.

@@ -102,7 +102,7 @@ impl Exchanger {
         let (down, sender) = received.map_err(|reason| self.receiving.strangers().unwrap_or(reason))?;
         if down.sent < datagrams {
             return Err(format!(
-                "of {datagrams} datagrams the other end has sent {} back and then paused; look whether it is stopped",
+                "of {datagrams} datagrams the server sent {} back and then paused. Check whether it is stopped",
                 down.sent
             ));
         }

@@ -18,8 +18,7 @@ const ANOTHER_FAILED: &str = "another thread failed";
 /// The error of a thread that has waited too long for another.
 fn did_not_come(patience: Duration) -> String {
     format!(
-        "another thread has not come within {:.0} s, longer than all of the launch may take; look whether the machine is \
-         overloaded, or the process was stopped, and measure again",
+        "another thread did not arrive within {:.0} s, the limit of the process run. Check whether the machine is overloaded or the process was stopped, and measure again",
         patience.as_secs_f64()
     )
 }
@@ -139,7 +138,7 @@ mod tests {
     fn one_that_never_comes_is_waited_for_no_longer_than_a_launch() {
         let (pool, timer) = (Pool::new(Duration::from_millis(20)), Timer::system());
         let first = pool.meet(2, Share::default(), &timer).unwrap_err();
-        assert!(first.contains("has not come within 0 s"), "{first}");
+        assert!(first.contains("did not arrive within 0 s"), "{first}");
         // A later thread does not wait for the one that has given up.
         assert!(pool.meet(3, Share::default(), &timer).unwrap_err().contains("another thread failed"));
     }

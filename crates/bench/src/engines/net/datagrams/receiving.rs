@@ -92,7 +92,7 @@ impl Receiving {
             if !form.holds(datagram, whole) {
                 let (number, bytes) = (header.sequence, datagram.len());
                 return Err(format!(
-                    "what came is not what was sent: datagram {number}, which came with {bytes} bytes"
+                    "the received data differ from the sent data: datagram {number}, {bytes} bytes"
                 ));
             }
             self.unverified = self.unverified.saturating_sub(datagram.len());
@@ -122,8 +122,7 @@ impl Receiving {
         let strays = self.account.strays;
         (strays > 0 && self.account.sent_so_far() == 0).then(|| {
             format!(
-                "of {strays} datagrams that came not one was of this launch; look for something between the two ends \
-                 that changes them"
+                "none of {strays} datagrams that arrived belongs to this process run. Look for a device on the path that changes them"
             )
         })
     }

@@ -102,7 +102,7 @@ impl Search {
         if self.mute > 0 {
             return format!(
                 "no rate was found: of the last trials, each twice as long as the one before, {sent} datagrams left in the \
-                 longest; look for other processes that hold the CPUs"
+                 longest; look for other processes that use the CPUs"
             );
         }
         let (goal, lost) = (self.goal_per_million, sent.saturating_sub(came));
@@ -264,7 +264,7 @@ mod tests {
             search.saw(Outcome::default());
         }
         let Next::Hopeless(reason) = search.next() else { panic!("nobody sends") };
-        assert!(reason.contains("hold the CPUs"), "{reason}");
+        assert!(reason.contains("use the CPUs"), "{reason}");
         assert!(!Outcome::default().breaks(0) && !Outcome::default().keeps_to(0));
     }
 

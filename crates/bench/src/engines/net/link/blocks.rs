@@ -55,7 +55,7 @@ impl Inbox {
     fn go_on(&mut self, right: bool, count: usize) -> Result<(), String> {
         if !right {
             let Position { block, within } = self.place;
-            return Err(format!("what came is not what was sent, near byte {within} of block {block}"));
+            return Err(format!("the received data differ from the sent data, near byte {within} of block {block}"));
         }
         self.place = self.place.after(count, self.content.block_bytes());
         Ok(())

@@ -14,15 +14,15 @@ const MOST_AHEAD_SECONDS: f64 = 60.0;
 pub(crate) fn check(params: &NetParams, flows: usize, limits: &Limits) -> Result<(), String> {
     if flows > limits.most_flows as usize {
         let most = limits.most_flows;
-        return Err(format!("{flows} data connections are too many; this server takes {most} in a launch"));
+        return Err(format!("{flows} data connections are too many; this server allows {most} in a process run"));
     }
     if block_bytes(params) as u64 > limits.most_block_bytes {
         let (block, most) = (params.block, limits.most_block_bytes);
-        return Err(format!("blocks of {block} bytes are too large; this server takes {most} bytes"));
+        return Err(format!("blocks of {block} bytes are too large; this server allows {most} bytes"));
     }
     // Such a transfer goes as fast as possible, in both directions.
     if limits.udp_bytes_per_second.is_some() && (params.protocol, params.mode) == (Protocol::Udp, NetMode::Transfer) {
-        return Err("a transfer over UDP keeps to no rate, and this server was told to (--udp-rate)".to_owned());
+        return Err("a transfer over UDP cannot keep to the rate limit of this server (--udp-rate)".to_owned());
     }
     Ok(())
 }
@@ -37,7 +37,7 @@ pub(crate) fn window(mut announced: Announced, params: &NetParams, limits: &Limi
     if !sane {
         let begins = announced.begins_in_seconds;
         return Err(format!(
-            "a window of {seconds} s that begins in {begins} s is none; look whether both run the same version"
+            "a window of {seconds} s that begins in {begins} s is invalid. Check that both hosts run the same version"
         ));
     }
     if let (Some(most), NetMode::Blast | NetMode::NoDrop) = (limits.udp_bytes_per_second, params.mode) {
@@ -61,7 +61,7 @@ mod tests {
         let limits = Limits { most_flows: 2, most_block_bytes: 1024, most_seconds: 10.0, udp_bytes_per_second: None };
         let stream = params(Protocol::Tcp, NetMode::Stream, 1024);
         assert_eq!(check(&stream, 2, &limits), Ok(()));
-        assert!(check(&stream, 3, &limits).unwrap_err().contains("takes 2 in a launch"));
+        assert!(check(&stream, 3, &limits).unwrap_err().contains("allows 2 in a process run"));
         let large = params(Protocol::Tcp, NetMode::Stream, 1025);
         assert!(check(&large, 2, &limits).unwrap_err().contains("1024 bytes"));
         let transfer = params(Protocol::Udp, NetMode::Transfer, 1024);

@@ -151,11 +151,11 @@ fn wrong_answers_an_end_that_closes_and_one_that_is_mute_are_errors() {
     let never_sent = answering(|message| message[7] ^= 1);
     for act in [&changed as Act<'_>, &never_sent] {
         let error = probed(Protocol::Udp, 64, 60_000.0, act).0.unwrap_err();
-        assert!(error.contains("what came back is not what was sent"), "{error}");
+        assert!(error.contains("the echo differs from what was sent"), "{error}");
     }
     let closing = |end: &DataEnd| end.shut();
     let error = probed(Protocol::Tcp, 64, 60_000.0, &closing).0.unwrap_err();
-    assert!(error.contains("the other end is gone"), "{error}");
+    assert!(error.contains("the server is gone"), "{error}");
     for protocol in Protocol::ALL {
         let error = probed(*protocol, 64, 60_000.0, &|_| ()).0.unwrap_err();
         assert!(error.contains("has not answered for 5 s"), "{error}");

@@ -188,7 +188,7 @@ fn a_listener_that_closes_is_an_error_at_once() {
     against(&connecting(1), None, closing, |_, flow| {
         // The listener closes a moment after it has accepted.
         let error = error_of_a_window(flow, 10);
-        assert!(error.contains("refuses connections") || error.contains("the other end is gone"), "{error}");
+        assert!(error.contains("refuses connections") || error.contains("the server is gone"), "{error}");
     });
 }
 

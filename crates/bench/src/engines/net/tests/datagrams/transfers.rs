@@ -122,9 +122,9 @@ fn a_transfer_whose_datagrams_are_changed_or_none_of_ours_is_an_error() {
     }
     let params = transfer(1000, Segmentation::Off);
     for (fate, says) in [
-        (there as Fate, "what came is not what was sent"),
-        (back, "what came is not what was sent"),
-        (scramble, "not one was of this launch"),
+        (there as Fate, "the received data differ from the sent data"),
+        (back, "the received data differ from the sent data"),
+        (scramble, "belongs to this process run"),
     ] {
         let errors = through(&params, Some(fate), Some(40_000.0), |flow| in_full(flow).unwrap_err());
         assert!(errors[0].contains(says), "{errors:?}");
