@@ -15,8 +15,8 @@ mod tally;
 #[cfg(test)]
 pub(crate) use linpack::planted;
 pub(crate) use seam::{
-    BesideJob, Engine, Flow, FlowMetric, FlowProfile, Job, JobProfile, Means, Measure, NextWindow, Opened, Placement,
-    Preparing, Profile, Residuals, Trial, Trouble, Verified,
+    BackgroundJob, Engine, Flow, FlowMetric, FlowProfile, Job, JobProfile, Means, Measure, NextWindow, Opened,
+    Placement, Preparing, Profile, Residuals, Trial, Trouble, Verified,
 };
 pub(crate) use table::{conditions_of_threads, engine_of, run_resources};
 pub(crate) use tally::{Carried, Tally, Window, share_of_work};

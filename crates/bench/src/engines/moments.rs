@@ -16,7 +16,7 @@ impl Moments {
         Self { random: Random::new(seed), gap, next: 0.0 }
     }
 
-    /// Goes on from this time stamp; operations that were due before it and have not begun are dropped.
+    /// Continues from this time stamp; operations that were due before it and have not begun are dropped.
     pub(crate) fn restart(&mut self, now: u64) {
         self.next = now as f64;
         self.advance();
@@ -56,7 +56,7 @@ mod tests {
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         // The mean of 40 000 exponential gaps is known to half a per cent; five of that.
         assert!((mean / 400.5 - 1.0).abs() < 0.025, "{mean}");
-        // What tells exponential gaps from others: as many above the mean as e^-1, and above twice of it e^-2.
+        // What distinguishes exponential gaps: as many above the mean as e^-1, and above twice of it e^-2.
         for (times, share) in [(1.0, (-1_f64).exp()), (2.0, (-2_f64).exp())] {
             let above = gaps.iter().filter(|gap| **gap > times * mean).count() as f64 / gaps.len() as f64;
             assert!((above - share).abs() < 0.015, "{above} above {times} times the mean");

@@ -34,7 +34,7 @@ pub(crate) struct Scheduling {
     pub(crate) operations_wait: bool,
     /// The device alone decides how long a process run takes, so process runs share the time that is left.
     pub(crate) shares_time: bool,
-    /// What its benchmarks depend on besides the CPUs.
+    /// What its benchmarks depend on in addition to the CPUs.
     pub(crate) watched: Watched,
 }
 

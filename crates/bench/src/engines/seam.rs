@@ -66,7 +66,7 @@ pub(crate) enum Opened {
 pub(crate) trait Job {
     fn profile(&self) -> JobProfile;
 
-    /// Makes its data anew, with the other threads. Not timed.
+    /// Generates its data again, with the other threads. Not timed.
     fn prepare(&mut self) -> Result<(), String>;
 
     /// Does it, timed: no allocation, no lock, no system call. Calls `look` every few milliseconds, between pieces of the work.
@@ -75,7 +75,7 @@ pub(crate) trait Job {
     fn verify(&mut self) -> Result<Residuals, String>;
 
     /// Adds its own observations; called once, at the end, on one thread.
-    fn conclude(&mut self, beside: &[BesideJob], seen: &mut Observations);
+    fn conclude(&mut self, background: &[BackgroundJob], seen: &mut Observations);
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,7 +98,7 @@ pub(crate) struct Residuals {
 
 /// Measurements around one sample of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct BesideJob {
+pub(crate) struct BackgroundJob {
     /// Rate of the bounding loop on all threads just before, in the unit of the job's rate.
     pub(crate) bound_rate: f64,
     /// The clock under that loop, as a mean of the threads.
@@ -133,7 +133,7 @@ pub(crate) enum NextWindow {
     FirstSample,
 }
 
-/// Whether a flow goes on after a check.
+/// Whether a flow continues after a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verified {
     GoesOn,
@@ -216,7 +216,7 @@ pub(crate) trait Trial {
 pub(crate) struct Means {
     /// Share of its buffers in pages of the requested size.
     pub(crate) pages_obtained: Option<f64>,
-    /// Seconds to generate the position of a visit, which the time of the visit contains.
+    /// Seconds to generate the position of an access, which the time of the access contains.
     pub(crate) order_seconds: Option<f64>,
     /// The C library whose function it measures.
     pub(crate) c_library: Option<String>,
@@ -247,8 +247,8 @@ impl Profile {
 pub(crate) enum Measure {
     Rate(Unit),
     Latency,
-    /// Bytes per second over all threads, and the seconds of a thread's visit to this many bytes.
-    Visits(u64),
+    /// Bytes per second over all threads, and the seconds of a thread's access to this many bytes.
+    Accesses(u64),
     /// Seconds per operation of the first thread, and the bytes per second of all other threads.
     Loaded,
 }
@@ -257,7 +257,7 @@ impl Measure {
     pub(crate) fn metric(self) -> (MetricName, Unit, Better) {
         match self {
             Self::Rate(unit) => (MetricName::Throughput, unit, Better::Higher),
-            Self::Visits(_) => (MetricName::Throughput, Unit::BytePerSecond, Better::Higher),
+            Self::Accesses(_) => (MetricName::Throughput, Unit::BytePerSecond, Better::Higher),
             Self::Latency | Self::Loaded => (MetricName::Latency, Unit::Second, Better::Lower),
         }
     }

@@ -15,7 +15,7 @@ use super::observe::Observer;
 use super::paced::begin;
 use super::pacing::{Extent, Pacer};
 use super::record::{self, Record};
-use crate::engines::{BesideJob, Job, JobProfile, Trial, Trouble};
+use crate::engines::{BackgroundJob, Job, JobProfile, Trial, Trouble};
 
 /// Length of the bounding loop: some dozen bursts.
 const BOUND_SECONDS: f64 = 30e-3;
@@ -140,14 +140,14 @@ fn clock(looks: &[Look]) -> f64 {
 }
 
 /// Reports a sample; returns the bounding loop's values.
-fn send_sample(launch: &Launch, job: JobProfile, bound: crate::engines::Profile) -> Result<BesideJob, EarlyEnd> {
+fn send_sample(launch: &Launch, job: JobProfile, bound: crate::engines::Profile) -> Result<BackgroundJob, EarlyEnd> {
     let records: Vec<JobRecord> = lock(&launch.jobs).iter_mut().filter_map(Option::take).collect();
     let metrics = combine(&records, job, &launch.timer, launch.task);
     launch.send(&Message::Sample { metrics, histogram: None })?;
     let bounds: Vec<Record> = records.iter().map(|record| record.bound.clone()).collect();
     let rate = record::combine(&bounds, bound, &launch.timer, launch.task);
     let most = |of: fn(&JobRecord) -> f64| records.iter().map(of).fold(0.0, f64::max);
-    Ok(BesideJob {
+    Ok(BackgroundJob {
         bound_rate: rate.first().map_or(0.0, |headline| headline.sample.value),
         bound_clock_hz: record::mean(bounds.iter().map(Record::clock_hz)),
         prepare_seconds: most(|record| record.prepare_seconds),

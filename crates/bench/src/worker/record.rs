@@ -239,13 +239,13 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
     let window = counted_window(records);
     let whole = task.exact_work.is_some();
     let per_thread: Vec<ThreadShare> = match profile.measure {
-        Measure::Rate(_) | Measure::Visits(_) if whole => records.iter().map(Record::whole).collect(),
-        Measure::Rate(_) | Measure::Visits(_) => records.iter().map(|record| record.inside(window)).collect(),
+        Measure::Rate(_) | Measure::Accesses(_) if whole => records.iter().map(Record::whole).collect(),
+        Measure::Rate(_) | Measure::Accesses(_) => records.iter().map(|record| record.inside(window)).collect(),
         Measure::Latency => records.iter().map(Record::busy).collect(),
         Measure::Loaded => records.iter().take(1).map(Record::busy).collect(),
     };
     let (value, work, seconds) = match profile.measure {
-        Measure::Rate(_) | Measure::Visits(_) if whole => until_the_last(&per_thread),
+        Measure::Rate(_) | Measure::Accesses(_) if whole => until_the_last(&per_thread),
         measure => headline(measure, &per_thread),
     };
     let clock_hz = mean(records.iter().map(|record| record.clock_hz));
@@ -302,7 +302,7 @@ fn beside_the_headline(
 ) -> Option<MetricSample> {
     match measure {
         Measure::Rate(_) | Measure::Latency => None,
-        Measure::Visits(bytes) => {
+        Measure::Accesses(bytes) => {
             let busy: f64 = headline.per_thread.iter().map(|share| share.seconds).sum();
             let accesses = headline.per_thread.iter().map(|share| share.work).sum::<f64>() / bytes as f64;
             let sample = Sample { value: busy / accesses, work: Some(accesses), seconds: busy, ..headline.clone() };
@@ -323,7 +323,7 @@ fn beside_the_headline(
 fn headline(measure: Measure, per_thread: &[ThreadShare]) -> (f64, f64, f64) {
     let work: f64 = per_thread.iter().map(|share| share.work).sum();
     match measure {
-        Measure::Rate(_) | Measure::Visits(_) => {
+        Measure::Rate(_) | Measure::Accesses(_) => {
             let rate: f64 = per_thread.iter().map(|share| share.work / share.seconds).sum();
             (rate, work, work / rate)
         }

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_and_writes_of_all_lanes_are_told_apart() {
+    fn reads_and_writes_of_all_lanes_are_separate() {
         let mut lanes = [Apart::new(), Apart::new()];
         for (lane, write, milliseconds) in [(0, false, 1.0), (0, true, 10.0), (1, false, 2.0), (1, false, 3.0)] {
             lanes[lane].note(write, milliseconds * 1e-3);

@@ -1,6 +1,6 @@
 //! Which blocks have a request in flight: a test that is almost always negative, in a time independent of the depth.
 
-/// Counters for each request in flight: one free block in so many shares a counter, and is searched for among all requests.
+/// Counters for each request in flight: one free block in this number shares a counter, and is searched for among all requests.
 const COUNTERS_PER_REQUEST: usize = 16;
 /// 2^64 divided by the golden ratio, whose multiples spread evenly in their upper bits (Knuth, "The Art of Computer
 /// Programming", vol. 3, 6.4).

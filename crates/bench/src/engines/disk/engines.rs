@@ -12,7 +12,7 @@ use sys::queue::Engine;
 use super::cache::Allowance;
 use super::contents::PAGE_BYTES;
 use super::lane::{Access, Job, Lane, Plan};
-use super::visits::{Span, Visits};
+use super::order::{BlockOrder, Span};
 use super::{stretch, trouble};
 use crate::engines::{Tally, Trouble, Window};
 use crate::target::why_not;
@@ -40,7 +40,7 @@ pub(super) fn open_lanes(
         match open_lane(job, params, engine, (thread, 0), seed, None) {
             Ok(lane) => {
                 if let Some(stretch) = stretch::of_thread(job, params, thread as u64, seed).filter(|_| !job.no_device) {
-                    stretch::visit(job, stretch).map_err(Trouble::Failed)?;
+                    stretch::first_pass(job, stretch).map_err(Trouble::Failed)?;
                 }
                 return Ok((with_helpers(job, params, lane, seed, thread)?, stepped_down));
             }
@@ -89,8 +89,8 @@ fn with_helpers(
     let all = if first.queue.engine() == Engine::Sync { params.depth } else { 1 };
     let mut lanes = vec![first];
     for number in 1..all {
-        let visits = lanes.first().and_then(|first: &Lane| first.visits.share(number as usize));
-        let lane = open_lane(job, params, Engine::Sync, (thread, number), seed, visits);
+        let order = lanes.first().and_then(|first: &Lane| first.order.share(number as usize));
+        let lane = open_lane(job, params, Engine::Sync, (thread, number), seed, order);
         lanes.push(lane.map_err(|error| cannot_open(job, &error))?);
     }
     Ok(lanes)
@@ -111,12 +111,12 @@ fn open_lane(
     engine: Engine,
     (thread, lane): (usize, u32),
     seed: u64,
-    visits: Option<Visits>,
+    order: Option<BlockOrder>,
 ) -> io::Result<Lane> {
     let lanes = Lanes::of(params, engine == Engine::Sync);
     let number = thread as u64 * u64::from(lanes.of_thread) + u64::from(lane);
     let place = Place { thread: thread as u64, lanes: lanes.of_thread, lane };
-    let visits = visits.unwrap_or_else(|| order_of(job, params, place, seed));
+    let order = order.unwrap_or_else(|| order_of(job, params, place, seed));
     let plan = Plan {
         engine,
         depth: lanes.depth,
@@ -124,7 +124,7 @@ fn open_lane(
         number: u16::try_from(number).unwrap_or(u16::MAX),
         seed: own_seed(seed, number).rotate_left(17),
     };
-    Lane::open(job, &plan, visits)
+    Lane::open(job, &plan, order)
 }
 
 #[derive(Clone, Copy)]
@@ -134,9 +134,9 @@ struct Place {
     lane: u32,
 }
 
-/// The order in which a lane visits its part of the file: random reads the whole file, random writes every n-th block, a
-/// stream the thread's part; where blocks are revisited, the same of the thread's stretch.
-fn order_of(job: &Job, params: &DiskParams, place: Place, seed: u64) -> Visits {
+/// The order in which a lane accesses its part of the file: random reads the whole file, random writes every n-th block, a
+/// stream the thread's part; where blocks are accessed again, the same of the thread's stretch.
+fn order_of(job: &Job, params: &DiskParams, place: Place, seed: u64) -> BlockOrder {
     let Place { thread, lanes, lane } = place;
     let own_seed = own_seed(seed, thread * u64::from(lanes) + u64::from(lane));
     // In a file of its own the thread is the only one.
@@ -148,18 +148,22 @@ fn order_of(job: &Job, params: &DiskParams, place: Place, seed: u64) -> Visits {
     match params.pattern {
         // A block that was read once is no longer cold.
         DiskPattern::Random if params.cache == DiskCache::Cold => {
-            Visits::dealt(threads, thread, job.blocks(), seed, own_seed)
+            BlockOrder::dealt(threads, thread, job.blocks(), seed, own_seed)
         }
         DiskPattern::Random => {
             let file = Span { first: 0, count: job.blocks() };
             // The lanes that share it, and this lane's number among them.
             let (span, of, which) = stretch.map_or((file, all, number), |span| (span, of_thread, lane.into()));
-            if job.op.writes() { Visits::every(of, which, span, own_seed) } else { Visits::anywhere(span, own_seed) }
+            if job.op.writes() {
+                BlockOrder::every(of, which, span, own_seed)
+            } else {
+                BlockOrder::anywhere(span, own_seed)
+            }
         }
         pattern => {
             let span = stretch.unwrap_or_else(|| Span::part(threads, thread, job.blocks()));
             let apart = if job.op.writes() && lanes > 1 { lanes } else { 0 };
-            Visits::along(pattern, span, apart, own_seed)
+            BlockOrder::along(pattern, span, apart, own_seed)
         }
     }
 }
@@ -183,8 +187,8 @@ pub(super) fn loop_iops(job: &Job, params: &DiskParams, timer: &Timer) -> Option
     let arenas = footprint::arenas_of_loop(job.op, job.block.into(), depth);
     let plan = Plan { engine: Engine::Null, depth, arenas, number: 0, seed: job.held.seed };
     let alone = DiskParams { threads: 1, ..params.clone() };
-    let visits = order_of(&job, &alone, Place { thread: 0, lanes: 1, lane: 0 }, plan.seed);
-    let mut lane = Lane::open(&job, &plan, visits).ok()?;
+    let order = order_of(&job, &alone, Place { thread: 0, lanes: 1, lane: 0 }, plan.seed);
+    let mut lane = Lane::open(&job, &plan, order).ok()?;
     let mut tally = Tally::new(timer);
     let mut best = None;
     for done in 0..MOST_LOOP_WINDOWS {

@@ -256,7 +256,7 @@ impl DiskFlow {
     fn allowed_in(&self, window: Window) -> Option<u64> {
         let of_work = self.share_of_work.filter(|_| window.end == Window::NO_END);
         let of_cache =
-            self.lanes.first().filter(|_| self.params.cache == DiskCache::Cold).map(|lane| lane.visits.pass());
+            self.lanes.first().filter(|_| self.params.cache == DiskCache::Cold).map(|lane| lane.order.pass());
         of_work.into_iter().chain(of_cache).chain(self.allowed_by_writes()).min()
     }
 

@@ -18,17 +18,17 @@ use super::apart::Apart;
 use super::cache::Allowance;
 use super::claims::Claims;
 use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
-use super::visits::Visits;
+use super::order::BlockOrder;
 use super::{layout, traffic, trouble};
 use crate::engines::moments::Moments;
 use crate::engines::{Tally, Window};
 
-/// One page of every so many blocks is compared in full inside the window: two nanoseconds a block on average.
+/// One page of every N blocks is compared in full inside the window: two nanoseconds a block on average.
 const COMPARED_INSIDE: u64 = 256;
 
 const REMEMBERED: usize = 8;
-/// Tries, besides one for each request in flight, to find a block that is not in flight. Parts are at least twice the depth,
-/// so this many misses in a row do not happen at random, and none in order.
+/// Tries, in addition to one for each request in flight, to find a block that is not in flight. Parts are at least twice the
+/// depth, so this many misses in a row do not happen at random, and none in order.
 const TRIES: usize = 64;
 
 /// How the file is opened: with direct I/O, and what a write waits for.
@@ -108,7 +108,7 @@ pub(super) struct Due {
 pub(super) struct Lane {
     job: Arc<Job>,
     pub(super) queue: Queue,
-    pub(super) visits: Visits,
+    pub(super) order: BlockOrder,
     number: u16,
     places: Vec<Place>,
     claims: Claims,
@@ -147,7 +147,7 @@ pub(super) struct Plan {
 
 impl Lane {
     /// A lane whose queue has completed one request; fails where the engine does not work on this file.
-    pub(super) fn open(job: &Arc<Job>, plan: &Plan, visits: Visits) -> io::Result<Self> {
+    pub(super) fn open(job: &Arc<Job>, plan: &Plan, order: BlockOrder) -> io::Result<Self> {
         let mut queue = best_queue(job, plan)?;
         let arena = queue.arena();
         let reads = plan.depth as usize * job.stride();
@@ -166,7 +166,7 @@ impl Lane {
         Ok(Self {
             job: Arc::clone(job),
             queue,
-            visits,
+            order,
             number: plan.number,
             places: vec![Place::default(); plan.depth as usize],
             claims: Claims::new(plan.depth),
@@ -290,7 +290,7 @@ impl Lane {
     /// The next block. Where there are writes, not one that is in flight: the outcome of two requests on it is undefined.
     #[inline]
     fn next_block(&mut self) -> u64 {
-        let mut block = self.visits.next();
+        let mut block = self.order.next();
         if !self.job.op.writes() {
             return block;
         }
@@ -298,7 +298,7 @@ impl Lane {
             if self.claims.none_on(block) || !self.is_in_flight(block) {
                 break;
             }
-            block = self.visits.next();
+            block = self.order.next();
         }
         block
     }
@@ -333,7 +333,7 @@ impl Lane {
         let Place { began, block, buffer, write, .. } = over;
         if self.job.op.writes() {
             self.claims.end(block);
-            self.visits.release();
+            self.order.release();
         }
         let offset = block * u64::from(self.job.block);
         match completion.result {

@@ -12,13 +12,13 @@ mod helpers;
 mod lane;
 mod layout;
 pub(super) mod observed;
+mod order;
 pub(super) mod run;
 mod stretch;
 #[cfg(test)]
 mod tests;
 mod traffic;
 mod trouble;
-mod visits;
 
 use model::experiment::{Area, DiskParams, Params};
 use model::wire::{DiskTask, Task};

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_thread_could_not_have_is_told() {
+    fn what_one_thread_could_not_have_is_reported() {
         let with = |words: &[&str], notes: &[&str]| DiskConditions {
             features: words.iter().map(ToString::to_string).collect(),
             stepped_down: notes.iter().map(ToString::to_string).collect(),

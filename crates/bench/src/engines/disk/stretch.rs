@@ -1,5 +1,5 @@
-//! The stretch that a thread revisits, where blocks are rewritten or reread, and its first visit, which does not count. Such
-//! benchmarks show what the memory of a drive, a controller or a host adds to recently used blocks.
+//! The stretch that a thread accesses again and again, where blocks are rewritten or reread, and its first pass, which does not
+//! count. Such benchmarks show what the memory of a drive, a controller or a host adds to recently used blocks.
 
 use std::io;
 
@@ -10,10 +10,10 @@ use sys::queue::{Engine, Options, Queue, Request};
 
 use super::contents::{Origin, SECTOR_BYTES, Unit};
 use super::lane::{Access, Job};
-use super::visits::Span;
+use super::order::Span;
 use super::{layout, traffic, trouble};
 
-/// The stretch of a thread, unless the whole of its part is visited.
+/// The stretch of a thread, unless its whole part is accessed.
 pub(super) fn of_thread(job: &Job, params: &DiskParams, thread: u64, seed: u64) -> Option<Span> {
     if !matches!(job.op, DiskOp::Rewrite | DiskOp::Reread) {
         return None;
@@ -28,7 +28,7 @@ pub(super) fn of_thread(job: &Job, params: &DiskParams, thread: u64, seed: u64) 
 }
 
 /// Writes or reads every block of a stretch once, untimed. Written bytes do not count as those of windows.
-pub(super) fn visit(job: &Job, stretch: Span) -> Result<(), String> {
+pub(super) fn first_pass(job: &Job, stretch: Span) -> Result<(), String> {
     let block = u64::from(job.block);
     let (mut offset, end) = (stretch.first * block, (stretch.first + stretch.count) * block);
     let failed = |offset, bytes, why: &str| trouble::failed(&job.held, job.op.writes(), bytes, offset, why);

@@ -44,7 +44,7 @@ impl Held {
         self.file.sync_data().unwrap();
     }
 
-    /// Whether all of it is of launches that are accepted.
+    /// Whether all of it is of process runs that are accepted.
     fn check(&self, accepted: impl Fn(u32) -> bool) -> Result<(), Wrong> {
         Contents::of_file(&self.held).check(&self.bytes(), 0, |origin| accepted(origin.launch))
     }

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn want_of_room_is_told_from_defects() {
+    fn lack_of_room_is_not_a_defect() {
         for (number, room, unsupported) in [
             (28, true, false),
             (122, true, false),

@@ -23,7 +23,7 @@ fn judged_mixed(
         let (rounds, scaled) = (refined.refinements, checked.scaled);
         return Err(format!(
             "the refinement did not converge: after {rounds} of at most {MOST_REFINEMENTS} rounds the scaled residual is \
-             {scaled:.3e}; the matrix is too ill-conditioned for factors in {factors}, --op lu solves HPL's in fp64"
+             {scaled:.3e}. The matrix is too ill-conditioned for factors in {factors}. Use --op lu for HPL's matrix"
         ));
     }
     judged(checked, None)
@@ -39,8 +39,8 @@ impl LuMixed {
     pub(super) fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
         let Parts { tile, blocking, crew, n, lda } = Parts::<f32>::new(task, params)?;
         let isa = || params.isa.map_or("any kernel", |isa| isa.name());
-        let beside = LinpackParams { isa: params.isa.map(solver::beside_factors), ..params.clone() };
-        let wide = bound_tile::<f64>(&beside)
+        let of_wide = LinpackParams { isa: params.isa.map(solver::beside_factors), ..params.clone() };
+        let wide = bound_tile::<f64>(&of_wide)
             .ok_or_else(|| Trouble::Unavailable(format!("this machine has no kernel of fp64 with {}", isa())))?;
         let is_dominant = params.matrix() == Some(LinpackMatrix::DiagonallyDominant);
         let diagonal = if is_dominant { Diagonal::Dominant } else { Diagonal::Drawn };
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_without_a_pivot_is_told_with_its_column() {
+    fn a_matrix_without_a_pivot_is_reported_with_its_column() {
         let mut team = team(90, 1);
         team.fill(0).unwrap();
         let lda = team.solver.problem().lda;

@@ -9,7 +9,7 @@ use model::unit::Unit;
 use model::wire::{Observations, Task};
 
 use super::cpu;
-use super::{BesideJob, Engine, Job, JobProfile, Opened, Preparing, Residuals, Trouble};
+use super::{BackgroundJob, Engine, Job, JobProfile, Opened, Preparing, Residuals, Trouble};
 
 #[cfg(feature = "faer")]
 mod faer;
@@ -128,9 +128,10 @@ impl Job for TeamJob {
         self.team.check(self.thread)
     }
 
-    fn conclude(&mut self, beside: &[BesideJob], seen: &mut Observations) {
-        let median = |of: fn(&BesideJob) -> f64| {
-            let values: Vec<f64> = beside.iter().map(of).filter(|value| value.is_finite() && *value > 0.0).collect();
+    fn conclude(&mut self, background: &[BackgroundJob], seen: &mut Observations) {
+        let median = |of: fn(&BackgroundJob) -> f64| {
+            let values: Vec<f64> =
+                background.iter().map(of).filter(|value| value.is_finite() && *value > 0.0).collect();
             stats::summarise(&values).ok().map(|summary| summary.median)
         };
         let factors = self.params.op != LinpackOp::Gemm;

@@ -69,7 +69,8 @@ fn judged_product(verified: &Verified) -> Result<Residuals, String> {
         return Ok(Residuals { scaled, raw: None });
     }
     Err(format!(
-        "the product is wrong: its error is {scaled:.3e} times what rounding explains, and {wrong_entries} of {SAMPLES} recomputed entries differ"
+        "the product is wrong: its error is {scaled:.3e} times what rounding explains, and {wrong_entries} of {SAMPLES} \
+         recomputed entries differ"
     ))
 }
 

@@ -11,7 +11,7 @@ use sys::numbers::{Number, Numbers};
 
 use crate::engines::{Residuals, Trouble};
 
-/// Alignment of what a solver needs besides its matrices.
+/// Alignment of what a solver needs in addition to its matrices.
 pub(super) const WORKSPACE_ALIGN: usize = 2 << 20;
 
 /// A problem that all threads work on together, each under its number. Every call fails once a thread has given up.

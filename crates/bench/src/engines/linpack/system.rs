@@ -57,7 +57,8 @@ fn with_threads(blas: Blas, threads: u32) -> Result<Blas, Trouble> {
     match works_with.filter(|found| *found != threads) {
         None => Ok(blas),
         Some(found) => Err(Trouble::Unavailable(format!(
-            "{} works with {found} of {threads} threads: it was built without threads, or with a smaller limit. Install another one; on Debian libopenblas0-pthread",
+            "{} works with {found} of {threads} threads: it was built without threads, or with a smaller limit. Install \
+             another one; on Debian libopenblas0-pthread",
             label(&blas)
         ))),
     }

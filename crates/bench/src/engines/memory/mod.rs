@@ -1,14 +1,14 @@
-//! The memory engine: streams, visits to blocks, chases, and lines handed from core to core. Each thread maps, fills and owns
+//! The memory engine: streams, accesses to blocks, chases, and lines handed from core to core. Each thread maps, fills and owns
 //! its part after it has been pinned. The data differ in every line, are never zero, and are checked: reads by a sum that grows
 //! with every pass, writes word by word in a random selection of what was covered since the last check.
 
+mod accesses;
 mod buffers;
 mod chase;
 mod handoff;
 mod loaded;
 mod nodes;
 mod stream;
-mod visits;
 
 use model::experiment::{Area, Params};
 use model::isa::MemoryPattern;
@@ -36,7 +36,7 @@ impl Engine for MemoryEngine {
             MemoryPattern::Sequential if params.block.is_none() => {
                 Box::new(stream::StreamTrial::open(params, seed, thread)?)
             }
-            MemoryPattern::Sequential | MemoryPattern::Random => Box::new(visits::VisitTrial::open(params, seed)?),
+            MemoryPattern::Sequential | MemoryPattern::Random => Box::new(accesses::AccessTrial::open(params, seed)?),
         }))
     }
 

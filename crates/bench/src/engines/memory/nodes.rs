@@ -18,7 +18,8 @@ pub(super) fn bind(params: &MemoryParams) -> Result<(), Trouble> {
     let Some(node) = memory_node(params).transpose()? else { return Ok(()) };
     sys::memory::bind_thread_to_node(node).map_err(|error| {
         Trouble::Unavailable(format!(
-            "the kernel refuses memory of node {node}: {error}; allow the system call set_mempolicy, and the node in cpuset.mems of this control group"
+            "the kernel refuses memory of node {node}: {error}. Allow the system call set_mempolicy, and the node in \
+             cpuset.mems of this control group"
         ))
     })
 }

@@ -76,10 +76,10 @@ fn refusal(to: SocketAddr, error: &io::Error) -> String {
              connections are free again, or widen 'net.ipv4.ip_local_port_range'"
         ),
         io::ErrorKind::ConnectionRefused => {
-            format!("{to} refuses connections: {error}; check whether the server still runs")
+            format!("{to} refuses connections: {error}. Check whether the server still runs")
         }
         _ if error.raw_os_error() == Some(IN_PROGRESS) => format!(
-            "a connection to {to} was not set up within {} s; look for a firewall that limits new connections",
+            "a connection to {to} was not set up within {} s. Look for a firewall that limits new connections",
             SILENCE.as_secs()
         ),
         _ => gone(&format!("no connection to {to}: {error}")),
@@ -177,7 +177,7 @@ mod tests {
                 stream.read_exact(&mut [0; PREFACE_BYTES + 8]).unwrap();
                 stream.write_all(answer).unwrap();
                 if silent {
-                    // Until the near end has had enough.
+                    // Until the client has had enough.
                     let _ = stream.read(&mut [0]);
                 }
             });
@@ -263,7 +263,7 @@ mod tests {
             for pieces in [[0, 0], [0, 20], [PREFACE_BYTES, 3]] {
                 assert_eq!(&operate(token, pieces).unwrap(), b"message!", "{pieces:?}");
             }
-            assert!(operate(Token::new(), [0, 0]).is_err(), "one of another launch");
+            assert!(operate(Token::new(), [0, 0]).is_err(), "one of another process run");
             windows.end_all();
             listener.close();
         });

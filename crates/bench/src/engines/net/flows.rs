@@ -122,7 +122,7 @@ fn joined(to: SocketAddr, preface: &Preface, patience: Duration) -> io::Result<U
     }
     Err(io::Error::new(
         io::ErrorKind::TimedOut,
-        "no datagram came back; look for a firewall that drops UDP on this port",
+        "no datagram came back. Look for a firewall that drops UDP on this port",
     ))
 }
 

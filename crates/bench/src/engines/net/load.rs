@@ -1,7 +1,7 @@
 //! Latency under load: round trips alongside streams that take all of the path's rate, and over the idle path before.
 //!
-//! The round trips are an open loop: probes fall due at random moments, and each one's time runs from the moment it was due. A
-//! closed loop would ask seldom just where the path is slow ("coordinated omission").
+//! The round trips are an open loop: probes fall due as Poisson arrivals, and each one's time runs from the moment it was due.
+//! A closed loop would ask seldom just where the path is slow ("coordinated omission").
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -23,7 +23,7 @@ use super::session::{SILENCE, Session, gone, silent, trouble};
 use crate::engines::moments::Moments;
 use crate::engines::{FlowMetric, Tally, Window};
 
-/// Bytes of a probe's number, by which answers are told apart: the shortest probe.
+/// Bytes of a probe's number, which distinguish the answers: the shortest probe.
 const NUMBER_BYTES: usize = 8;
 /// Probes per second: enough for a p99 within seconds, and with 64 B and headers less than 0.1 % of 1 Gbit/s.
 const PROBES_PER_SECOND: f64 = 400.0;
@@ -118,7 +118,8 @@ impl Probe {
         matches!(self.end, DataEnd::Udp(_))
     }
 
-    /// Sends probes as they fall due until the window has passed, and waits for all answers; `check` fails if the server is gone.
+    /// Sends probes as they fall due until the window has passed, and waits for all answers; `check` fails if the server is
+    /// gone.
     fn probe(
         &mut self,
         check: &dyn Fn() -> Result<(), String>,

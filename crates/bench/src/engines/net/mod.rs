@@ -1,6 +1,6 @@
-//! The network engine: a client ([`session`], [`flow`]) and a server ([`server`]) exchange data, over loopback or between hosts. The
-//! client is a worker of the run; the server is another worker, or on another host. Data are counted at the receiver and all
-//! of them are checked; a latency is the full round trip.
+//! The network engine: a client ([`session`], [`flow`]) and a server ([`server`]) exchange data, over loopback or between
+//! hosts. The client is a worker of the run; the server is another worker, or on another host. Data are counted at the receiver
+//! and all of them are checked; a latency is the full round trip.
 
 mod connect;
 mod datagrams;

@@ -1,5 +1,5 @@
-//! Ping-pong: one message there and back, then the next. Both ends block in one send and one receive per message; poll or
-//! select would be a system call more. Where both ends spin they ask again and again instead ([`super::link::spinning`]).
+//! Ping-pong: one message to the server and back, then the next. Both ends block in one send and one receive per message; poll
+//! or select would be a system call more. Where both ends spin they ask again and again instead ([`super::link::spinning`]).
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};

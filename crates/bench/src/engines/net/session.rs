@@ -71,9 +71,11 @@ pub(super) fn meet(
 ) -> Result<(Session, Vec<DataEnd>), String> {
     let to: SocketAddr =
         address.parse().map_err(|error| format!("the address of the server, '{address}', is invalid: {error}"))?;
-    let admission = Token::parse(admission).ok_or("the launch was started without a token")?;
+    let admission = Token::parse(admission).ok_or("the process run was started without a token")?;
     let cannot = |error: io::Error| {
-        format!("cannot connect to the server at {address}: {error}. Check whether it still runs, and look for a firewall")
+        format!(
+            "cannot connect to the server at {address}: {error}. Check whether it still runs, and look for a firewall"
+        )
     };
     let preface = Preface { purpose: Purpose::ProcessRun, number: 0, token: admission };
     let control = flows::connected(to, &preface, patience).map_err(cannot)?;
@@ -126,8 +128,7 @@ fn hear(control: &TcpStream, within: Duration) -> Result<RunReply, Unheard> {
 }
 
 fn odd() -> String {
-    "the server sent an unexpected message. Check that both hosts run the same version"
-        .to_owned()
+    "the server sent an unexpected message. Check that both hosts run the same version".to_owned()
 }
 
 impl Session {
@@ -301,7 +302,8 @@ fn vanished(control: &TcpStream, longest: u32) -> String {
     let known = path_mtu(control).map_or("unknown".to_owned(), |bytes| format!("{bytes} bytes"));
     let way = mtu_discovery(control).unwrap_or("unknown");
     format!(
-        "{short}: packets of {longest} bytes seem to vanish on the path (path MTU here {known}, discovery '{way}'). Look for a tunnel with a smaller MTU, and a firewall that drops ICMP 'fragmentation needed', lower the MTU of the interface, or \
+        "{short}: packets of {longest} bytes seem to vanish on the path (path MTU here {known}, discovery '{way}'). Look for a \
+         tunnel with a smaller MTU, and a firewall that drops ICMP 'fragmentation needed', lower the MTU of the interface, or \
          set net.ipv4.tcp_mtu_probing=1"
     )
 }
@@ -347,7 +349,7 @@ mod tests {
         // EPERM and EACCES (`errno.h`).
         for code in [1, 13] {
             let sentence = trouble(&io::Error::from_raw_os_error(code));
-            assert!(sentence.contains("firewall") && !sentence.contains("other end"), "{sentence}");
+            assert!(sentence.contains("firewall") && !sentence.contains("server"), "{sentence}");
         }
         assert!(trouble(&io::ErrorKind::ConnectionReset.into()).starts_with("the server is gone"));
         assert_eq!(trouble(&io::ErrorKind::WouldBlock.into()), silent());

@@ -221,9 +221,9 @@ impl Sender {
     }
 
     /// What TCP did since a look, and what became of spared copies since this report.
-    fn sent_since(&self, look: Option<&TcpState>, told: Option<Reported>) -> Option<TcpSent> {
+    fn sent_since(&self, look: Option<&TcpState>, reported: Option<Reported>) -> Option<TcpSent> {
         let sent = sent::since(look, &self.stream)?;
-        Some(sent::with_zero_copies(sent, told, self.outbox.told()))
+        Some(sent::with_zero_copies(sent, reported, self.outbox.zero_copies()))
     }
 }
 
@@ -243,7 +243,7 @@ impl Part for Sender {
         while blocks.is_none() && timer.now_unordered() < window.begin {
             self.send()?;
         }
-        let (before, told, look) = (thread_cpu_seconds(), self.outbox.told(), tcp_state(&self.stream));
+        let (before, reported, look) = (thread_cpu_seconds(), self.outbox.zero_copies(), tcp_state(&self.stream));
         if let Some(blocks) = blocks {
             (0..blocks).try_for_each(|_| self.send())?;
         } else {
@@ -252,16 +252,16 @@ impl Part for Sender {
             }
         }
         let used = thread_cpu_seconds() - before;
-        let mut sent = self.sent_since(look.as_ref(), told);
+        let mut sent = self.sent_since(look.as_ref(), reported);
         let there = moment.counted(self.outbox.sent_bytes())?;
         if let Some(blocks) = blocks {
             let bytes = blocks * self.outbox.block_bytes();
             if there.bytes != bytes {
-                return Err(format!("of {bytes} bytes that were sent {} came at the other end", there.bytes));
+                return Err(format!("of {bytes} bytes that were sent {} arrived at the server", there.bytes));
             }
             tally.over(window.begin + timer.ticks(there.seconds));
             // Until the last byte was received.
-            sent = self.sent_since(look.as_ref(), told);
+            sent = self.sent_since(look.as_ref(), reported);
         }
         tally.counted_there(there.messages, there.bytes);
         tally.carried.up_bytes = there.bytes;
@@ -318,11 +318,11 @@ pub(super) fn send_all(
     let mut last = None;
     loop {
         // Noted before the first block too: a window in which the kernel reports nothing has spared no copy.
-        let told = outbox.told();
-        if let Some(told) = told.filter(|told| last != Some(*told)) {
-            windows.note_zero_copies(thread, told);
+        let reported = outbox.zero_copies();
+        if let Some(reported) = reported.filter(|reported| last != Some(*reported)) {
+            windows.note_zero_copies(thread, reported);
         }
-        last = told;
+        last = reported;
         outbox.send(stream)?;
         windows.note(thread, windows.timer().now_unordered(), 1, outbox.block_bytes());
     }

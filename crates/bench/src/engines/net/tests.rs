@@ -61,9 +61,9 @@ fn addressed(mut task: Task, address: String) -> Task {
 }
 
 /// Passes on where the server listens.
-struct Telling(mpsc::Sender<String>);
+struct Announcing(mpsc::Sender<String>);
 
-impl Preparing for Telling {
+impl Preparing for Announcing {
     fn progress(&mut self, done: f64) {
         assert!((0.0..1.0).contains(&done));
     }
@@ -73,9 +73,9 @@ impl Preparing for Telling {
     }
 }
 
-/// A launch that nobody listens to.
-fn unheard() -> Telling {
-    Telling(mpsc::channel().0)
+/// A process run without a listener.
+fn unheard() -> Announcing {
+    Announcing(mpsc::channel().0)
 }
 
 /// The threads of a client. As those of a worker they meet before each window.
@@ -172,25 +172,25 @@ fn in_threads<T: Send>(task: &Task, measure: impl Fn(usize, &mut Driven<'_>) -> 
 fn against<T: Send>(
     params: &NetParams,
     work: Option<f64>,
-    server: impl FnOnce(&Task, &mut Telling) + Send,
+    server: impl FnOnce(&Task, &mut Announcing) + Send,
     measure: impl Fn(usize, &mut Driven<'_>) -> T + Sync,
 ) -> Vec<T> {
     let token = Token::new();
-    let (tell, told) = mpsc::channel();
+    let (announce, announced) = mpsc::channel();
     thread::scope(|scope| {
         let theirs = task(params, Role::Peer, token.as_str());
-        scope.spawn(move || server(&theirs, &mut Telling(tell)));
-        let mut ours = addressed(task(params, Role::Measure, token.as_str()), told.recv().unwrap());
+        scope.spawn(move || server(&theirs, &mut Announcing(announce)));
+        let mut ours = addressed(task(params, Role::Measure, token.as_str()), announced.recv().unwrap());
         ours.exact_work = work;
         in_threads(&ours, measure)
     })
 }
 
 /// The same with one thread.
-fn beside<T: Send>(
+fn with_server<T: Send>(
     kind: Kind,
     block: u64,
-    server: impl FnOnce(&Task, &mut Telling) + Send,
+    server: impl FnOnce(&Task, &mut Announcing) + Send,
     measure: impl Fn(&mut Driven<'_>) -> T + Sync,
 ) -> T {
     against(&params(kind, block, 1), None, server, |_, flow| measure(flow)).remove(0)
@@ -199,12 +199,12 @@ fn beside<T: Send>(
 /// What is done with a session with the engine's own server, and how the server ended.
 fn in_session<T>(params: &NetParams, act: impl FnOnce(&Session, Vec<DataEnd>) -> T) -> (T, Result<(), Trouble>) {
     let token = Token::new();
-    let (tell, told) = mpsc::channel();
+    let (announce, announced) = mpsc::channel();
     thread::scope(|scope| {
         let theirs = task(params, Role::Peer, token.as_str());
-        let server = scope.spawn(move || NetEngine.peer(&theirs, &mut Telling(tell)));
+        let server = scope.spawn(move || NetEngine.peer(&theirs, &mut Announcing(announce)));
         let opening = Opening { params: params.clone(), most_seconds: 120.0 };
-        let (session, ends) = session::meet(&told.recv().unwrap(), token.as_str(), opening, PATIENCE).unwrap();
+        let (session, ends) = session::meet(&announced.recv().unwrap(), token.as_str(), opening, PATIENCE).unwrap();
         let found = act(&session, ends);
         drop(session);
         (found, server.join().unwrap())
@@ -212,14 +212,14 @@ fn in_session<T>(params: &NetParams, act: impl FnOnce(&Session, Vec<DataEnd>) ->
 }
 
 /// The engine's own server.
-fn our_own(task: &Task, telling: &mut Telling) {
-    NetEngine.peer(task, telling).unwrap();
+fn our_own(task: &Task, announcing: &mut Announcing) {
+    NetEngine.peer(task, announcing).unwrap();
 }
 
 /// A server that does this with its TCP data connection, and ignores its control connection.
-fn tcp_server(act: impl FnOnce(&TcpStream, Token) + Send) -> impl FnOnce(&Task, &mut Telling) + Send {
-    move |task: &Task, telling: &mut Telling| {
-        conversing(task, telling, |_, end, token| {
+fn tcp_server(act: impl FnOnce(&TcpStream, Token) + Send) -> impl FnOnce(&Task, &mut Announcing) + Send {
+    move |task: &Task, announcing: &mut Announcing| {
+        conversing(task, announcing, |_, end, token| {
             let DataEnd::Tcp(connection) = end else { panic!("a connection") };
             act(connection, token);
         });
@@ -227,9 +227,9 @@ fn tcp_server(act: impl FnOnce(&TcpStream, Token) + Send) -> impl FnOnce(&Task, 
 }
 
 /// The same with its UDP socket.
-fn udp_server(act: impl FnOnce(&UdpSocket) + Send) -> impl FnOnce(&Task, &mut Telling) + Send {
-    move |task: &Task, telling: &mut Telling| {
-        conversing(task, telling, |_, end, _| {
+fn udp_server(act: impl FnOnce(&UdpSocket) + Send) -> impl FnOnce(&Task, &mut Announcing) + Send {
+    move |task: &Task, announcing: &mut Announcing| {
+        conversing(task, announcing, |_, end, _| {
             let DataEnd::Udp(socket) = end else { panic!("datagrams") };
             act(socket);
         });
@@ -237,7 +237,7 @@ fn udp_server(act: impl FnOnce(&UdpSocket) + Send) -> impl FnOnce(&Task, &mut Te
 }
 
 /// A server that sends each datagram back this often, given its number.
-fn answering(times: impl Fn(u64) -> usize + Send) -> impl FnOnce(&Task, &mut Telling) + Send {
+fn answering(times: impl Fn(u64) -> usize + Send) -> impl FnOnce(&Task, &mut Announcing) + Send {
     udp_server(move |socket| {
         let mut buffer = [0; 64];
         for message in 1_u64.. {
@@ -250,8 +250,8 @@ fn answering(times: impl Fn(u64) -> usize + Send) -> impl FnOnce(&Task, &mut Tel
 }
 
 /// A server that says nothing until the client is gone.
-fn mute(task: &Task, telling: &mut Telling) {
-    conversing(task, telling, |mut control, _, _| {
+fn mute(task: &Task, announcing: &mut Announcing) {
+    conversing(task, announcing, |mut control, _, _| {
         control.set_read_timeout(None).unwrap();
         // A reset is an end too.
         let _ = std::io::copy(&mut control, &mut std::io::sink());
@@ -259,10 +259,10 @@ fn mute(task: &Task, telling: &mut Telling) {
 }
 
 /// A server that does this with its control connection and its data connection.
-fn conversing(task: &Task, telling: &mut Telling, act: impl FnOnce(&TcpStream, &DataEnd, Token) + Send) {
+fn conversing(task: &Task, announcing: &mut Announcing, act: impl FnOnce(&TcpStream, &DataEnd, Token) + Send) {
     let (params, _) = checked(task).unwrap();
     let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
-    telling.listening(&listener.address().to_string());
+    announcing.listening(&listener.address().to_string());
     let (connections, act) = (DataConnections::default(), Mutex::new(Some(act)));
     listener
         .receive(&|preface, control| {
@@ -348,12 +348,12 @@ fn conditions(flow: &mut Driven<'_>) -> NetConditions {
 fn every_thread_has_a_connection_of_its_own() {
     for kind in [UP, DOWN, BOTH, MESSAGE, DATAGRAM] {
         let (params, token) = (params(kind, 1000, 3), Token::new());
-        let (tell, told) = mpsc::channel();
+        let (announce, announced) = mpsc::channel();
         let theirs = task(&params, Role::Peer, token.as_str());
         assert_eq!(theirs.cpus.len(), if kind == BOTH { 6 } else { 3 });
         thread::scope(|scope| {
-            scope.spawn(move || our_own(&theirs, &mut Telling(tell)));
-            let ours = addressed(task(&params, Role::Measure, token.as_str()), told.recv().unwrap());
+            scope.spawn(move || our_own(&theirs, &mut Announcing(announce)));
+            let ours = addressed(task(&params, Role::Measure, token.as_str()), announced.recv().unwrap());
             let ups = in_threads(&ours, |thread, flow| {
                 assert!(NetEngine.open(&ours, thread).is_err(), "a connection is taken once");
                 busy_window(flow, 60).carried.up_bytes > 0
@@ -368,7 +368,7 @@ fn every_thread_has_a_connection_of_its_own() {
 
 #[test]
 fn conditions_of_the_path_are_reported() {
-    beside(UP, 128 << 10, our_own, |flow| {
+    with_server(UP, 128 << 10, our_own, |flow| {
         window(flow, 20).unwrap();
         let seen = conditions(flow);
         assert_eq!(seen.interface.as_deref(), Some("lo"));
@@ -378,7 +378,7 @@ fn conditions_of_the_path_are_reported() {
         assert!(seen.two_copy_bytes_per_second.is_some_and(|rate| rate > 0.0));
         assert_eq!((seen.peer_cpus.len(), seen.lost), (1, None));
     });
-    beside(DATAGRAM, 14, our_own, |flow| {
+    with_server(DATAGRAM, 14, our_own, |flow| {
         window(flow, 20).unwrap();
         let seen = conditions(flow);
         assert!(seen.lost.is_some());
@@ -408,9 +408,9 @@ fn a_server_that_closes_in_the_middle_is_an_error_at_once() {
         connection.write_all(&block).unwrap();
     });
     let errors = [
-        beside(MESSAGE, 14, tcp, |flow| window(flow, 60_000).unwrap_err()),
-        beside(DATAGRAM, 14, udp, |flow| window(flow, 60_000).unwrap_err()),
-        beside(DOWN, 14, cut_short, |flow| window(flow, 60_000).unwrap_err()),
+        with_server(MESSAGE, 14, tcp, |flow| window(flow, 60_000).unwrap_err()),
+        with_server(DATAGRAM, 14, udp, |flow| window(flow, 60_000).unwrap_err()),
+        with_server(DOWN, 14, cut_short, |flow| window(flow, 60_000).unwrap_err()),
     ];
     assert!(errors.iter().all(|error| error.contains("the server is gone")), "{errors:?}");
     assert!(sys::clock::monotonic_raw_seconds() - began < 90.0, "it waited for the window's end");
@@ -448,12 +448,18 @@ fn wrong_bytes_are_found() {
     let babbling = tcp_server(|mut connection, _| while connection.write_all(&[7; 1000]).is_ok() {});
     let spinning = latency::spinning(Protocol::Udp, 14, 1);
     for (error, expected) in [
-        (beside(MESSAGE, 14, flipping, |flow| window(flow, 1000).unwrap_err()), "the echo differs from what was sent"),
+        (
+            with_server(MESSAGE, 14, flipping, |flow| window(flow, 1000).unwrap_err()),
+            "the echo differs from what was sent",
+        ),
         (
             against(&spinning, None, flipping_datagrams, |_, flow| window(flow, 1000).unwrap_err()).remove(0),
             "the echo differs from what was sent",
         ),
-        (beside(DOWN, 1000, babbling, |flow| window(flow, 1000).unwrap_err()), "the received data differ from the sent data"),
+        (
+            with_server(DOWN, 1000, babbling, |flow| window(flow, 1000).unwrap_err()),
+            "the received data differ from the sent data",
+        ),
     ] {
         assert!(error.contains(expected), "{error}");
     }
@@ -462,11 +468,11 @@ fn wrong_bytes_are_found() {
 #[test]
 fn strangers_are_refused_and_disturb_nobody() {
     let (params, token) = (params(MESSAGE, 14, 1), Token::new());
-    let (tell, told) = mpsc::channel();
+    let (announce, announced) = mpsc::channel();
     thread::scope(|scope| {
         let theirs = task(&params, Role::Peer, token.as_str());
-        scope.spawn(move || our_own(&theirs, &mut Telling(tell)));
-        let address = told.recv().unwrap();
+        scope.spawn(move || our_own(&theirs, &mut Announcing(announce)));
+        let address = announced.recv().unwrap();
         let _mute = TcpStream::connect(&address).unwrap();
         let mut babbling = TcpStream::connect(&address).unwrap();
         babbling.write_all(&[b'x'; 1000]).unwrap();
@@ -475,7 +481,7 @@ fn strangers_are_refused_and_disturb_nobody() {
         assert!(babbling.read(&mut [0]).is_ok_and(|count| count == 0) || babbling.take_error().is_ok());
         let wrong = task(&params, Role::Measure, Token::new().as_str());
         let refusal = NetEngine.prepare(&addressed(wrong, address.clone()), &mut unheard());
-        assert!(refusal.unwrap_err().reason().contains("the other end"));
+        assert!(refusal.unwrap_err().reason().contains("the server"));
         let ours = addressed(task(&params, Role::Measure, token.as_str()), address);
         assert!(in_threads(&ours, |_, flow| busy_window(flow, 20).operations)[0] > 0);
     });

@@ -90,7 +90,7 @@ impl Exchanger {
         Ok(())
     }
 
-    /// Receives. On a slow path the first byte takes long: the wait goes on while the server acknowledges bytes.
+    /// Receives. On a slow path the first byte takes long: the wait continues while the server acknowledges bytes.
     fn receive(&mut self) -> Result<usize, String> {
         let acknowledged = |stream| tcp_carried(stream).map(|carried| carried.acknowledged_bytes);
         let mut before = None;

@@ -119,7 +119,7 @@ fn bytes_are_the_same_in_blocks_of_any_size_and_say_which_launch_wrote_them() {
             contents.check(part, offset, |found| contents.is_of_launch(found, 3)).unwrap();
             contents.check_place(part, offset).unwrap();
             let stale = contents.check(part, offset, |found| contents.is_of_launch(found, 4));
-            assert!(stale.unwrap_err().to_string().contains("a byte of another launch"));
+            assert!(stale.unwrap_err().to_string().contains("a byte of another process run"));
         }
     }
     assert!(bits_per_byte(in_blocks(&contents, 7, 1 << 20, 9).into_iter()) > 7.97, "nothing to compress");
@@ -132,9 +132,9 @@ fn a_wrong_byte_is_found_by_half_of_its_bits_and_a_wrong_block_by_many_bytes() {
     for bit in 0..bytes.len() * 8 {
         bytes[bit / 8] ^= 1 << (bit % 8);
         let own = contents.check(&bytes, 0, |found| contents.is_of_launch(found, 5));
-        assert!(own.is_err(), "bit {bit}: no byte of this launch");
+        assert!(own.is_err(), "bit {bit}: no byte of this process run");
         let of_any_launch = contents.check(&bytes, 0, ANY);
-        assert_eq!(of_any_launch.is_err(), bit % 8 >= 4, "bit {bit}: another launch's where the mark is");
+        assert_eq!(of_any_launch.is_err(), bit % 8 >= 4, "bit {bit}: another process run's where the mark is");
         bytes[bit / 8] ^= 1 << (bit % 8);
     }
     let moved = |offset| contents.check(&bytes[13..26], offset, ANY);

@@ -1,4 +1,4 @@
-//! An open loop: requests fall due at random moments, and each one's latency runs from the moment it was due. A closed loop
+//! An open loop: requests fall due as Poisson arrivals, and each one's latency runs from the moment it was due. A closed loop
 //! asks less of a device that stalls, and so hardly notices ("coordinated omission"). Requests that are late by more than
 //! another window are given up: they count with the latency that they have waited by then, and not as finished.
 
@@ -144,7 +144,7 @@ impl AtWork<'_> {
 }
 
 impl Lane {
-    /// From now on requests fall due at random moments with this mean gap in ticks.
+    /// From now on requests fall due as Poisson arrivals with this mean gap in ticks.
     pub(crate) fn set_gap(&mut self, gap: f64) {
         self.moments = Some(Moments::new(gap, self.random.next_u64()));
         // Requests at full rate are no part of the load.

@@ -266,9 +266,9 @@ mod tests {
         held.release(Release::All);
         assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
         file_for(&mut held, &row(&mine, |_| {}));
-        std::fs::write(mine.join("somebody's"), "").unwrap();
+        std::fs::write(mine.join("foreign"), "").unwrap();
         held.release(Release::All);
-        assert!(mine.join("somebody's").exists());
+        assert!(mine.join("foreign").exists());
         held.target = Some(&named);
         assert!(held.provide(&row(&named.directory, |_| {}), User::Worker, &mut |_| Ok(())).is_err());
         assert!(!named.directory.exists());

@@ -86,7 +86,7 @@ mod tests {
         DiskParams { op: DiskOp::Write, ..disk_params(1) }
     }
 
-    /// A sample of this launch in which this many bytes were moved.
+    /// A sample of this process run in which this many bytes were moved.
     fn moved(launch: u32, bytes: f64) -> Repetition {
         let mut moved = repetition(bytes);
         let metric = &mut moved.metrics[0];

@@ -37,7 +37,7 @@ fn run_to_its_end(flow: &mut DiskFlow) -> (Tally, f64) {
 }
 
 #[test]
-fn a_cold_pass_visits_every_block_once_and_ends_there() {
+fn a_cold_pass_reads_every_block_once_and_ends_there() {
     let held = laid_out(4 * MIB);
     for (pattern, engine, depth) in [
         (DiskPattern::Sequential, DiskEngine::IoUring, 4),
@@ -85,7 +85,7 @@ fn a_warm_cache_holds_the_file_and_a_direct_row_finds_it_empty() {
 }
 
 #[test]
-fn writes_are_told_with_their_flush_and_reads_have_none() {
+fn writes_are_reported_with_their_flush_and_reads_have_none() {
     let held = laid_out(2 * MIB);
     for cache in [DiskCache::Bypassed, DiskCache::Warm] {
         for op in [DiskOp::Write, DiskOp::Read] {
@@ -107,7 +107,7 @@ fn writes_are_told_with_their_flush_and_reads_have_none() {
 }
 
 #[test]
-fn a_total_is_done_in_full_whoever_does_it() {
+fn a_total_is_done_in_full_by_any_lane() {
     let held = laid_out(4 * MIB);
     let of = |op, engine, depth| params(DiskPattern::Random, op, 4096, depth, engine);
     for params in [
@@ -234,7 +234,7 @@ fn a_drive_is_prepared_by_writing_the_whole_file_over_once_more_and_only_where_a
     let whole = || held.check(|launch| launch == 0);
     let plain = task(&params, &held, 8);
     Disks.prepare(&plain, &mut Reported::default()).unwrap();
-    assert!(whole().is_err(), "what launch 7 has written is still there");
+    assert!(whole().is_err(), "what process run 7 has written is still there");
     let mut asked = plain;
     asked.disk.as_mut().unwrap().precondition = true;
     Disks.prepare(&asked, &mut Reported::default()).unwrap();

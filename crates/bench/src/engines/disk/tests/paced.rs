@@ -37,7 +37,7 @@ fn half_the_rate_is_due_and_all_of_it_is_counted_and_checked() {
             assert_eq!(tally.bytes, tally.operations * 4096);
             assert!((0.0..=1.0).contains(&seen.late_share.unwrap()));
             let apart = [seen.read_share, seen.read_latency_seconds, seen.write_latency_seconds];
-            assert!(apart.iter().all(|figure| figure.is_some() == (op == DiskOp::Mixed)), "{engine} {op}: {apart:?}");
+            assert!(apart.iter().all(|value| value.is_some() == (op == DiskOp::Mixed)), "{engine} {op}: {apart:?}");
             assert_eq!((seen.depth_achieved, seen.cpu_busy, seen.cpu_seconds_per_request), (None, None, None));
         }
     }

@@ -1,4 +1,4 @@
-//! The order in which blocks are visited, revisited stretches, reads and writes in turn, and what writes wait for.
+//! The order in which blocks are accessed, repeated stretches, reads and writes in turn, and what writes wait for.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use super::*;
 use crate::engines::disk::cache::Allowance;
 use crate::engines::disk::contents::Origin;
 use crate::engines::disk::lane::{Access, Job};
+use crate::engines::disk::order::Span;
 use crate::engines::disk::stretch;
-use crate::engines::disk::visits::Span;
 
 /// For each block, the number of the write that it is from, by its stamp; `None` where it is from the layout.
 fn written(held: &Held, block: u64, blocks: u64) -> Vec<Option<u64>> {
@@ -35,7 +35,7 @@ fn order_on_file(pattern: DiskPattern, engine: DiskEngine, depth: u32) -> Vec<u6
     let params = params(pattern, DiskOp::Write, 64 << 10, depth, engine);
     let mut flow = open(&params, &held, 3).unwrap();
     let mut stamps = Vec::new();
-    // Until some have been written, but not so long that a second pass hides the first.
+    // Until some have been written, but not long enough that a second pass hides the first.
     for _ in 0..1000 {
         run(&mut flow, 1).unwrap();
         stamps = written(&held, 64 << 10, BLOCKS);
@@ -80,8 +80,8 @@ fn a_file_is_opened_for_what_its_writes_wait_for() {
     let flags = |sync, write| {
         let access = Access { direct: false, sync };
         let file = access.open(Path::new(&held.held.path), write).unwrap();
-        let told = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd())).unwrap();
-        let flags = told.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd())).unwrap();
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
         u64::from_str_radix(flags.trim(), 8).unwrap() & O_SYNC
     };
     assert_eq!(DiskSync::ALL.iter().map(|sync| flags(*sync, true)).collect::<Vec<_>>(), [0, O_DSYNC, O_SYNC]);
@@ -117,7 +117,7 @@ fn stretch_of(params: &DiskParams, held: &Held, launch: u32) -> (Job, Span) {
     (job, span)
 }
 
-/// A file that is larger than a stretch, and parameters that revisit one.
+/// A file that is larger than a stretch, and parameters that access one repeatedly.
 fn coming_back(op: DiskOp, pattern: DiskPattern, engine: DiskEngine) -> (Held, DiskParams) {
     (laid_out(20 * MIB), params(pattern, op, 64 << 10, 2, engine))
 }
@@ -135,7 +135,7 @@ fn a_stretch_is_long_enough_for_what_is_in_flight_and_short_for_a_file() {
     let params = params(DiskPattern::Random, DiskOp::Reread, 4096, 1, DiskEngine::Sync);
     let firsts: std::collections::BTreeSet<u64> =
         (1..20).map(|launch| stretch_of(&params, &held, launch).1.first).collect();
-    assert!(firsts.len() > 15, "each launch has another: {firsts:?}");
+    assert!(firsts.len() > 15, "each process run has another: {firsts:?}");
     let whole = Job { op: DiskOp::Read, ..stretch_of(&params, &held, 1).0 };
     assert_eq!(stretch::of_thread(&whole, &params, 0, 1), None, "reads go everywhere");
 }
@@ -163,7 +163,7 @@ fn rewrites_stay_in_their_stretch_all_of_which_was_written_before() {
             assert!(places.into_iter().all(|place: u64| place >= span.first && place < span.first + span.count));
             // As if the device had lost the writes of the window: the older contents are not taken for them.
             run(&mut flow, 20).unwrap();
-            stretch::visit(&job, span).unwrap();
+            stretch::first_pass(&job, span).unwrap();
             let error = flow.verify().unwrap_err();
             assert!(error.contains("the last write is missing"), "{pattern} by {engine}: {error}");
         }
@@ -189,16 +189,16 @@ fn rereads_stay_in_their_stretch_and_find_what_is_wrong_in_it() {
         spoil(span.first..span.first + span.count);
         let error = run(&mut flow, 200).unwrap_err();
         assert!(error.contains("this run has not written"), "{error}");
-        let error = stretch::visit(&job, span).unwrap_err();
-        assert!(error.contains("this run has not written"), "the first visit looks too: {error}");
+        let error = stretch::first_pass(&job, span).unwrap_err();
+        assert!(error.contains("this run has not written"), "the first pass checks too: {error}");
         held.file.set_len(span.first * (64 << 10) + 512).unwrap();
-        let error = stretch::visit(&job, span).unwrap_err();
+        let error = stretch::first_pass(&job, span).unwrap_err();
         assert!(error.contains("bytes were moved"), "{error}");
     }
 }
 
 #[test]
-fn reads_and_writes_are_made_in_turn_and_told_apart() {
+fn reads_and_writes_are_made_in_turn_and_counted_apart() {
     const WINDOWS: u32 = 5;
     let held = laid_out(4 * MIB);
     for (launch, &pattern) in (1..).zip(DiskPattern::ALL) {

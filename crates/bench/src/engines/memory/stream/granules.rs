@@ -99,11 +99,11 @@ mod tests {
             for first in 0..count {
                 for iterations in 0..30 {
                     let spans: Vec<Span> = granules.spans(first, iterations).collect();
-                    let visits = spans
+                    let runs = spans
                         .iter()
                         .flat_map(|span| (0..span.passes).flat_map(move |_| span.first..span.first + span.count));
                     let expected = (0..iterations).map(|done| granules.at(first as u64 + done));
-                    assert!(visits.eq(expected), "{granules:?} from {first}: {spans:?}");
+                    assert!(runs.eq(expected), "{granules:?} from {first}: {spans:?}");
                     assert!(!one_per_call || spans.iter().all(|span| span.count == 1));
                 }
             }

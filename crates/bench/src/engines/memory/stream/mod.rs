@@ -41,7 +41,7 @@ const CHECKED_BYTES: usize = 512 << 10;
 const STAGGER_LINES: usize = 3 * 64 + 5;
 /// Shifts from one thread to the next: odd, and more than a thread has arrays.
 const STAGGERS_PER_THREAD: usize = 5;
-/// Threads after which the shifts begin anew, so that all are below a huge page.
+/// Threads after which the shifts begin again, so that all are below a huge page.
 const STAGGERED_THREADS: usize = 32;
 
 /// The first line of an array in its region; the target is array 0.
@@ -206,7 +206,7 @@ impl StreamTrial {
         Err(format!("the loop went through {} blocks instead of {expected}", self.blocks))
     }
 
-    /// What was read is what is there, as often as it was read.
+    /// The data read are the data in memory, for each time they were read.
     fn check_sum(&self) -> Result<(), String> {
         let (Worker::Loop(BoundMemory::Read(read)), Some(source)) = (&self.worker, self.sources.first()) else {
             return Ok(());
@@ -221,10 +221,13 @@ impl StreamTrial {
         if self.sum == expected {
             return Ok(());
         }
-        Err(format!("the data read differ from the data in memory: the sum is {:#x} instead of {expected:#x}", self.sum))
+        Err(format!(
+            "the data read differ from the data in memory: the sum is {:#x} instead of {expected:#x}",
+            self.sum
+        ))
     }
 
-    /// Some of the granules visited since the last check, each by the number of granules before its last visit.
+    /// Some of the granules accessed since the last check, each by the number of granules before its last access.
     fn chosen(&mut self) -> Vec<u64> {
         let covered = (self.done - self.checked).min(self.granules.count as u64);
         let most = (CHECKED_BYTES / self.granules.bytes()).max(1) as u64;
@@ -238,7 +241,7 @@ impl StreamTrial {
         chosen
     }
 
-    /// Line `line` of a granule after the visit that `before` granules precede; for a read, at any time.
+    /// Line `line` of a granule after the access that `before` granules precede; for a read, at any time.
     fn expected(&self, before: u64, line: usize) -> CacheLine {
         let here = self.granules.lines_of(self.granules.at(before)).start + line;
         match self.op {
@@ -255,7 +258,8 @@ impl StreamTrial {
         }
     }
 
-    /// Some granules hold the right data. They are then overwritten, so that the next check finds out whether they were visited.
+    /// Some granules hold the right data. They are then overwritten, so that the next check finds out whether they were
+    /// accessed.
     fn check_words(&mut self) -> Result<(), String> {
         for before in self.chosen() {
             let granule = self.granules.at(before);

@@ -2,10 +2,10 @@
 
 use super::header::{Header, nanoseconds_between};
 
-/// How far behind the latest datagram a new one is told from a repeated one; one that is further behind does not count.
-/// 65536 datagrams are more than a receive buffer of some MB holds, and take 8 KiB here.
+/// How far behind the latest datagram a new one is distinguished from a repeated one; one that is further behind does not
+/// count. 65536 datagrams are more than a receive buffer of some MB holds, and take 8 KiB here.
 const SPAN: u64 = 1 << 16;
-/// Fewest pairs of neighbours for a jitter: as many as its filter averages over.
+/// Fewest pairs of adjacent datagrams for a jitter: as many as its filter averages over.
 const LEAST_PAIRS: u32 = 16;
 
 /// Datagrams of one window that arrived.
@@ -57,7 +57,8 @@ impl Account {
         self.next
     }
 
-    /// Notes a datagram that arrived at this time, in nanoseconds of the receiver's clock, where that is known; whether it is new.
+    /// Notes a datagram that arrived at this time, in nanoseconds of the receiver's clock, where that is known; whether it is
+    /// new.
     #[inline]
     pub(super) fn take(&mut self, header: Header, came_at: Option<u64>) -> bool {
         let Header { sequence, window, .. } = header;
@@ -111,11 +112,11 @@ fn place(sequence: u64) -> (usize, u64) {
     ((number / 64) as usize, 1 << (number % 64))
 }
 
-/// Interarrival jitter (RFC 3550, 6.4.1): a running mean, with a weight of 1/16, of how much the distance of neighbours
+/// Interarrival jitter (RFC 3550, 6.4.1): a running mean, with a weight of 1/16, of how much the distance of adjacent datagrams
 /// changes from sender to receiver.
 ///
-/// Datagrams that are sent together have the time of the first, so only datagrams that begin a batch are neighbours. Of
-/// those that the kernel coalesces, only the first has a time of arrival. After a gap it begins anew.
+/// Datagrams that are sent together have the time of the first, so only datagrams that begin a batch count. Of
+/// those that the kernel coalesces, only the first has a time of arrival. After a gap it starts again.
 #[derive(Debug, Default)]
 struct Jitter {
     last: Option<Header>,
@@ -204,7 +205,7 @@ mod tests {
             assert!(account.take(of(sequence, window), None), "new, counted or not");
         }
         assert_eq!(account.came(), (2, Arrived { once: 2, ..Arrived::default() }));
-        assert!(!account.take(of(4, 1), None), "one of a window that is over");
+        assert!(!account.take(of(4, 1), None), "one of a window that has ended");
         assert_eq!(account.came(), (2, Arrived { once: 2, ..Arrived::default() }));
         assert_eq!(account.sent_so_far(), 8);
     }
@@ -216,11 +217,14 @@ mod tests {
             assert!(account.take(of(sequence, 1), None));
             assert!(!account.take(of(sequence, 1), None), "{sequence} again");
         }
-        assert!(!account.take(of(3, 1), None), "so far behind that nobody can tell");
+        assert!(!account.take(of(3, 1), None), "too far behind to distinguish");
         let mut account = Account::new();
         account.take(of(100, 1), None);
         account.take(of(100 + SPAN, 1), None);
-        assert!(account.take(of(101, 1), None) && !account.take(of(101, 1), None), "the last that can be told");
+        assert!(
+            account.take(of(101, 1), None) && !account.take(of(101, 1), None),
+            "the last that can be distinguished"
+        );
         assert!(!account.take(of(100, 1), None));
     }
 
@@ -238,7 +242,7 @@ mod tests {
     fn jitter_is_that_of_rfc_3550() {
         // Whatever the distance of the two clocks.
         assert_eq!(jitter_of(&[70_000; 100]).jitter_seconds(), Some(0.0));
-        // Delays in turn: the difference of neighbours is always the same, and the mean comes to it.
+        // Delays in turn: the difference of adjacent datagrams is always the same, and the mean approaches it.
         let delays: Vec<u64> = (0..1000).map(|number| 10_000 + 8_000 * (number % 2)).collect();
         let found = jitter_of(&delays).jitter_seconds().unwrap();
         assert!((found - 8e-6).abs() < 1e-9, "{found}");
@@ -262,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_starts_anew_after_gaps_and_needs_times_of_sending_and_arrival() {
+    fn jitter_starts_again_after_gaps_and_needs_times_of_sending_and_arrival() {
         let mut account = Account::new();
         for sequence in (0..2000).filter(|sequence| sequence % 100 != 0) {
             // After each gap everything comes a second later.

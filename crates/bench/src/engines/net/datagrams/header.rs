@@ -9,7 +9,7 @@ use sys::pages::Pages;
 use super::super::link::content::Content;
 
 pub(super) const HEADER_BYTES: usize = 24;
-/// Bits of the time: 2^40 ns are 18 minutes, and only differences of neighbours matter.
+/// Bits of the time: 2^40 ns are 18 minutes, and only differences of adjacent datagrams matter.
 const TIME_BITS: u32 = 40;
 
 const MOST_WINDOW: u64 = (1 << (64 - TIME_BITS)) - 1;

@@ -1,6 +1,6 @@
-//! Streams of datagrams: as many as possible (`blast`), or at the highest rate whose loss stays within a goal (`no_drop`); and a
-//! fixed amount there and back (`transfer`, [`exchange`]). Goodput is what arrived inside the receiver's window, each datagram
-//! once; loss is what was sent inside the sender's window and never arrived.
+//! Streams of datagrams: as many as possible (`blast`), or at the highest rate whose loss stays within a goal (`no_drop`); and
+//! a fixed amount in each direction (`transfer`, [`exchange`]). Goodput is what arrived inside the receiver's window, each
+//! datagram once; loss is what was sent inside the sender's window and never arrived.
 
 mod account;
 mod exchange;

@@ -91,7 +91,7 @@ mod tests {
             burst += count;
         }
         assert!((32..=1000).contains(&burst), "{burst} of the 500000 that were due");
-        assert!(matches!(pace.due(0.6), Due::Now(_)), "and goes on");
+        assert!(matches!(pace.due(0.6), Due::Now(_)), "and continues");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where the threads of a process run meet: they add up what each brings, and all go on with the same result.
+//! Where the threads of a process run meet: they add up what each brings, and all continue with the same result.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,7 +18,8 @@ const ANOTHER_FAILED: &str = "another thread failed";
 /// The error of a thread that has waited too long for another.
 fn did_not_come(patience: Duration) -> String {
     format!(
-        "another thread did not arrive within {:.0} s, the limit of the process run. Check whether the machine is overloaded or the process was stopped, and measure again",
+        "another thread did not arrive within {:.0} s, the limit of the process run. Check whether the machine is overloaded \
+         or the process was stopped, and measure again",
         patience.as_secs_f64()
     )
 }

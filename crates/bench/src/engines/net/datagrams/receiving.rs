@@ -72,7 +72,7 @@ impl Receiving {
         }
     }
 
-    /// Checks and counts the datagrams that arrived at this time in so many messages; how many of them are new.
+    /// Checks and counts the datagrams that arrived at this time in `messages`; how many of them are new.
     pub(super) fn take(&mut self, (timer, now): (&Timer, u64), messages: usize) -> Result<u64, String> {
         let Self { form, receiver, account, .. } = self;
         let mut look_at_the_time =
@@ -91,9 +91,7 @@ impl Receiving {
             let whole = std::mem::take(&mut look) || self.unverified > 0;
             if !form.holds(datagram, whole) {
                 let (number, bytes) = (header.sequence, datagram.len());
-                return Err(format!(
-                    "the received data differ from the sent data: datagram {number}, {bytes} bytes"
-                ));
+                return Err(format!("the received data differ from the sent data: datagram {number}, {bytes} bytes"));
             }
             self.unverified = self.unverified.saturating_sub(datagram.len());
             new += u64::from(account.take(header, came_at));
@@ -122,7 +120,8 @@ impl Receiving {
         let strays = self.account.strays;
         (strays > 0 && self.account.sent_so_far() == 0).then(|| {
             format!(
-                "none of {strays} datagrams that arrived belongs to this process run. Look for a device on the path that changes them"
+                "none of {strays} datagrams that arrived belongs to this process run. Look for a device on the path that \
+                 changes them"
             )
         })
     }

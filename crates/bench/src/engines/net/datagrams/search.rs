@@ -101,15 +101,15 @@ impl Search {
         let Outcome { sent, came, offered } = self.last;
         if self.mute > 0 {
             return format!(
-                "no rate was found: of the last trials, each twice as long as the one before, {sent} datagrams left in the \
-                 longest; look for other processes that use the CPUs"
+                "no rate was found: in the longest of several trials the sender sent only {sent} datagrams. Look for other \
+                 processes that use the CPUs"
             );
         }
         let (goal, lost) = (self.goal_per_million, sent.saturating_sub(came));
         let rate = UnitScale::MEGABYTES_PER_SECOND.fixed(offered, 3);
         format!(
-            "no rate loses {goal} datagrams of a million or less: at {rate} {lost} of {sent} were still lost, so it is not \
-             the rate that loses them; look for a path that drops datagrams, or allow more loss"
+            "no rate keeps the loss within {goal} of a million datagrams: at {rate}, {lost} of {sent} were lost, so the \
+             rate is not the cause. Look for a path that drops datagrams, or allow more loss"
         )
     }
 
@@ -279,7 +279,7 @@ mod tests {
             };
             let (end, _) = search(0, &mut noisy);
             let Next::Found(rate) = end else { panic!("{end:?}") };
-            // One time in a hundred two trials in a row are disturbed, and the search goes on below.
+            // One time in a hundred two trials in a row are disturbed, and the search continues below.
             assert!(rate <= 1.002e9 && rate > 0.2e9, "seed {seed}: {rate}");
         }
     }
@@ -306,7 +306,7 @@ mod tests {
         assert!(outcome(1000, 1000).keeps_to(0) && !outcome(1000, 999).keeps_to(0));
         assert!(outcome(1000, 999).keeps_to(1000) && !outcome(999, 998).keeps_to(1000));
         assert!(outcome(1_000_000, 999_999).keeps_to(1) && !outcome(999_999, 999_998).keeps_to(1));
-        assert!(!outcome(0, 0).keeps_to(1_000_000), "of nothing nobody can tell");
+        assert!(!outcome(0, 0).keeps_to(1_000_000), "nothing was sent");
         assert!(outcome(5, 6).keeps_to(0));
     }
 }

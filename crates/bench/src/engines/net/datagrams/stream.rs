@@ -227,7 +227,7 @@ impl Stream {
     fn swallowed(&self, seen: &Seen) -> Option<String> {
         (self.sampling && seen.sent > 0 && !self.some_came).then(|| {
             format!(
-                "of {} datagrams of {} B that were sent not one came; look for a firewall, or for a part of the path that \
+                "none of the {} datagrams of {} B arrived. Look for a firewall, or for a part of the path that \
                  lets no datagrams of this length through",
                 seen.sent,
                 self.datagram_bytes()
@@ -408,7 +408,7 @@ pub(super) fn receive(
     let (mut used, mut datagrams) = (Used::default(), 0);
     let (mut last, mut next_look) = (timer.now(), 0);
     let mut last_inside = window.begin;
-    // When the thread first saw that the window is over: on a busy machine that may be late, with more to receive.
+    // When the thread first saw that the window had ended: on a busy machine that may be late, with more to receive.
     let mut ended = u64::MAX;
     loop {
         let messages = receiving.receive(socket).map_err(|error| trouble(&error))?;

@@ -114,7 +114,7 @@ impl Outbox {
 
     /// What the kernel reports of spared copies since the process run began, where copies are to be spared.
     #[inline]
-    pub(crate) fn told(&self) -> Option<Reported> {
+    pub(crate) fn zero_copies(&self) -> Option<Reported> {
         match &self.source {
             Source::Copied(_) => None,
             Source::Spared(sender) => Some(sender.reported()),

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_a_piece_tell_where_it_belongs() {
+    fn the_ends_of_a_piece_show_where_it_belongs() {
         for block_bytes in [1, 3, 8, 9, 14, 100, 1000] {
             let content = Content::new(SEED, 3, block_bytes);
             let bytes = stream(&content, 300);

@@ -142,8 +142,8 @@ mod tests {
         assert_eq!(sum.least_round_trip_seconds, Some(0.1), "of both windows");
         let all = of_all(&[None, Some(sum), Some(first)]).unwrap();
         assert_eq!((all.retransmits, all.round_trip_seconds, all.busy_seconds), (Some(7), Some(0.9), Some(3.0)));
-        let told = conditions(&all);
-        assert_eq!((told.retransmits, told.congestion_window_bytes), (Some(7), Some(14_480)));
+        let seen = conditions(&all);
+        assert_eq!((seen.retransmits, seen.congestion_window_bytes), (Some(7), Some(14_480)));
         assert_eq!(of_all(&[None, None]), None);
         let unknown = TcpSent { retransmits: None, ..sum };
         assert_eq!(of_all(&[Some(unknown), Some(sum)]).unwrap().retransmits, None, "one that is not known is no 0");
@@ -153,13 +153,13 @@ mod tests {
     fn spared_copies_are_a_share_of_those_asked_for() {
         let sent = between(&state(0, 0.0, 1.0), &state(0, 1.0, 1.0));
         assert_eq!(zero_copied_share(&sent), None, "nobody asked");
-        let told = |told: (u64, u64)| Reported { done: told.0, copied: told.1 };
+        let completions = |(done, copied)| Reported { done, copied };
         let share = |before: Option<(u64, u64)>, after: Option<(u64, u64)>| {
-            zero_copied_share(&with_zero_copies(sent, before.map(told), after.map(told)))
+            zero_copied_share(&with_zero_copies(sent, before.map(completions), after.map(completions)))
         };
         assert_eq!(share(None, Some((8, 2))), Some(0.75));
         assert_eq!(share(Some((8, 2)), Some((12, 6))), Some(0.0));
-        assert_eq!(share(Some((8, 2)), Some((8, 2))), None, "none was told of");
+        assert_eq!(share(Some((8, 2)), Some((8, 2))), None, "none was reported");
         assert_eq!(share(Some((8, 2)), None), None);
     }
 }

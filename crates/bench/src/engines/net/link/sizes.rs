@@ -16,7 +16,7 @@ pub(crate) const UDP_HEADER_BYTES: u64 = 20 + 8;
 const TCP_HEADER_BYTES: u64 = 20 + 20;
 /// What the header of IPv6 is longer than that of IPv4 (RFC 8200, RFC 791).
 const MORE_OF_IPV6_BYTES: u64 = 20;
-/// The option of time stamps in each TCP header, padded. With it, 52.00 B a segment were seen besides the payload.
+/// The option of time stamps in each TCP header, padded. With it, 52.00 B a segment were seen in addition to the payload.
 const TIME_STAMPS_BYTES: u64 = 12;
 
 /// Bytes per send of a flow, or per message. The streams of a load send what iperf3 sends at a time.

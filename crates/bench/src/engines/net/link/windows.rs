@@ -198,8 +198,8 @@ impl Windows {
         add(&slot.total, bytes, Ordering::Release);
     }
 
-    pub(crate) fn note_zero_copies(&self, thread: usize, told: Reported) {
-        *lock(&self.slots[thread].zero_copies) = Some(told);
+    pub(crate) fn note_zero_copies(&self, thread: usize, reported: Reported) {
+        *lock(&self.slots[thread].zero_copies) = Some(reported);
     }
 
     pub(crate) fn note_datagrams(&self, thread: usize, datagrams: Datagrams) {

@@ -8,10 +8,10 @@ use model::io::{NetMode, Protocol};
 
 use super::*;
 
-/// What a far end does with its socket.
+/// What a server does with its socket.
 type Act<'a> = &'a (dyn Fn(&DataEnd) + Sync);
 
-/// A probe of so many bytes over this protocol, through one window of so many milliseconds, beside this far end.
+/// A probe of `bytes` over this protocol, through one window of this many milliseconds, with this server.
 fn probed(protocol: Protocol, bytes: usize, milliseconds: f64, act: Act<'_>) -> (Result<(), String>, Tally, Probe) {
     let (near, far) = match protocol {
         Protocol::Tcp => {
@@ -39,14 +39,14 @@ fn probed(protocol: Protocol, bytes: usize, milliseconds: f64, act: Act<'_>) -> 
         tally.begin(window);
         let outcome = probe.probe(&|| Ok(()), &timer, window, &mut tally);
         kept.shut();
-        // What waits at the other end is woken too.
+        // The server is woken too.
         far.shut();
         outcome
     });
     (outcome, tally, probe)
 }
 
-/// Echoes messages of so many bytes; `times` says how often, given their numbers.
+/// Echoes messages of this many bytes; `times` gives how often, given their numbers.
 fn echo(end: &DataEnd, bytes: usize, times: impl Fn(u64) -> usize) {
     let mut message = vec![0; bytes];
     for number in 1.. {
@@ -142,7 +142,7 @@ fn wrong_answers_an_end_that_closes_and_one_that_is_mute_are_errors() {
                     return;
                 }
                 answer(&mut message);
-                // The near end may have gone at the first wrong one.
+                // The client may have ended at the first wrong one.
                 let _ = socket.send(&message);
             }
         }

@@ -32,14 +32,14 @@ fn through<T: Send>(
     work: Option<f64>,
     measure: impl Fn(&mut Driven<'_>) -> T + Sync,
 ) -> Vec<T> {
-    let server = |task: &Task, telling: &mut Telling| {
-        // Where the client fails the server is told, or notices, and its error is not this test's.
-        let Some(fate) = relay else { return drop(NetEngine.peer(task, telling)) };
+    let server = |task: &Task, announcing: &mut Announcing| {
+        // Where the client fails the server gets a message, or notices, and its error is not this test's.
+        let Some(fate) = relay else { return drop(NetEngine.peer(task, announcing)) };
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
-            let (tell, told) = mpsc::channel();
-            let server = scope.spawn(move || drop(NetEngine.peer(task, &mut Telling(tell))));
-            telling.listening(&relayed(scope, told.recv().unwrap().parse().unwrap(), fate, &over).to_string());
+            let (announce, announced) = mpsc::channel();
+            let server = scope.spawn(move || drop(NetEngine.peer(task, &mut Announcing(announce))));
+            announcing.listening(&relayed(scope, announced.recv().unwrap().parse().unwrap(), fate, &over).to_string());
             let _ = server.join();
             over.store(true, Ordering::SeqCst);
         });
@@ -198,7 +198,7 @@ fn mistreat(number: u64, datagram: &[u8], held: &mut Vec<u8>) -> Vec<Vec<u8>> {
 
 /// Skips a test without a rate, as on a machine that is too busy for one.
 fn too_busy(what: &str, reason: &str) {
-    assert!(reason.contains("not the rate that loses them") || reason.contains("use the CPUs"), "{reason}");
+    assert!(reason.contains("the rate is not the cause") || reason.contains("use the CPUs"), "{reason}");
     eprintln!("SKIPPED: {what}: this machine is too busy: {reason}");
 }
 
@@ -220,7 +220,7 @@ fn what_a_relay_does_to_datagrams_is_what_is_found() {
                     return Ok((tallies, conditions(flow)));
                 }
             }
-            Err(format!("{sent} datagrams in {} samples, not the rate that loses them", tallies.len()))
+            Err(format!("{sent} datagrams in {} samples, the rate is not the cause", tallies.len()))
         });
         let found: Result<(Vec<Tally>, NetConditions), String> = found;
         let (tallies, seen) = match found {
@@ -287,7 +287,7 @@ fn headers_that_were_changed_belong_to_nobody() {
 }
 
 #[test]
-fn a_path_that_swallows_datagrams_is_told_from_an_end_that_is_stopped() {
+fn a_path_that_swallows_datagrams_is_not_an_end_that_is_stopped() {
     fn swallow_long(_: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
         if datagram.len() > 1000 { Vec::new() } else { vec![datagram.to_vec()] }
     }
@@ -355,13 +355,13 @@ fn a_rate_that_was_found_is_kept_to_and_lowered_after_a_sample_that_lost_more() 
             }
             assert!(seen.offered_bytes_per_second.is_some_and(|rate| rate > 0.0 && rate.is_finite()));
         }
-        // What all flows lost together is what is held against the goal, and every thread comes to the same answer.
+        // What all flows lost together is what is held against the goal, and every thread gets the same answer.
         let of_window = |window: usize| flows.iter().map(move |flow| &flow.as_ref().unwrap().0[window].carried);
         let windows = flows[0].as_ref().unwrap().0.len();
         for number in 0..windows {
             let sent: u64 = of_window(number).map(|one| one.datagrams_sent).sum();
             let came: u64 = of_window(number).map(|one| one.datagrams_came).sum();
-            // Of nothing nobody can tell.
+            // Nothing was sent.
             let above = (sent - came) * 10 > sent;
             assert!(of_window(number).all(|one| one.above_goal == above), "{came} of {sent}");
         }
@@ -396,13 +396,13 @@ fn a_server_that_is_mute_or_vanishes_is_an_error_in_seconds() {
     let transfer = (Protocol::Udp, NetMode::Transfer, Direction::Up);
     let [up, down] = [Direction::Up, Direction::Down].map(|direction| (Protocol::Udp, NetMode::Blast, direction));
     for kind in [up, down, transfer] {
-        let error = beside(kind, 1000, udp_server(|_| ()), |flow| {
+        let error = with_server(kind, 1000, udp_server(|_| ()), |flow| {
             (0..10).find_map(|_| window(flow, 20_000).err()).expect("nothing was noticed")
         });
-        assert!(error.contains("the other end"), "{error}");
+        assert!(error.contains("the server"), "{error}");
     }
     for kind in [down, transfer] {
-        let error = beside(kind, 1000, mute, |flow| window(flow, 60_000).unwrap_err());
+        let error = with_server(kind, 1000, mute, |flow| window(flow, 60_000).unwrap_err());
         assert!(error.contains("has not answered for 5 s"), "{error}");
     }
     assert!(monotonic_raw_seconds() - began < 90.0);
@@ -432,8 +432,8 @@ fn a_sender_of_datagrams_stops_where_nothing_is_heard() {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
                 Err(error) => panic!("{error}"),
             }
-            assert!(monotonic_raw_seconds() - began < 20.0, "it goes on without a heartbeat");
+            assert!(monotonic_raw_seconds() - began < 20.0, "it continues without a heartbeat");
         }
-        assert!(comes_after_a_heartbeat(), "and goes on with one");
+        assert!(comes_after_a_heartbeat(), "and continues with one");
     });
 }

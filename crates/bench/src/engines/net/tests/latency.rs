@@ -5,10 +5,10 @@ use model::io::Wait;
 use super::*;
 
 /// The engine's own server over IPv6; `None` where the machine has no IPv6.
-fn at_home_6() -> Option<impl FnOnce(&Task, &mut Telling) + Send> {
+fn at_home_6() -> Option<impl FnOnce(&Task, &mut Announcing) + Send> {
     let address: SocketAddr = "[::1]:0".parse().unwrap();
     std::net::TcpListener::bind(address).ok()?;
-    Some(move |task: &Task, telling: &mut Telling| serve_at(address, task, telling).unwrap())
+    Some(move |task: &Task, announcing: &mut Announcing| serve_at(address, task, announcing).unwrap())
 }
 
 fn pinging(protocol: Protocol, block: u64, threads: u32, wait: Wait) -> NetParams {

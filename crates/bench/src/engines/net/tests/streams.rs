@@ -10,7 +10,7 @@ const TRANSFER: Kind = (Protocol::Tcp, NetMode::Transfer, Direction::Up);
 fn streams_of_every_block_size_and_direction_arrive_as_they_were_sent() {
     for kind in [UP, DOWN] {
         for block in [1, 14, 1000, 128 << 10, 1 << 20] {
-            beside(kind, block, our_own, |flow| {
+            with_server(kind, block, our_own, |flow| {
                 assert_eq!(flow.profile().metrics, [FlowMetric::Bytes, FlowMetric::CpuCost, FlowMetric::Retransmits]);
                 let mut bytes = 0;
                 for _ in 0..3 {
@@ -120,7 +120,7 @@ fn what_the_server_finds_wrong_is_the_reason_of_every_thread_of_the_client() {
             assert_eq!(session.explain("another thread's".to_owned(), 1500), said, "every thread says the same");
             said
         });
-        assert!(said.contains("the other end"), "{said}");
+        assert!(said.contains("the server"), "{said}");
         assert!(asks || said.contains("the received data differ from the sent data"), "{said}");
         let theirs = theirs.unwrap_err();
         assert!(theirs.reason().contains("the received data differ from the sent data"), "{theirs:?}");
@@ -156,8 +156,8 @@ fn bytes_that_arrive_slowly_are_waited_for_and_those_that_stop_are_not() {
 
 #[test]
 fn a_server_that_counts_less_than_was_sent_is_found_out() {
-    let losing = |task: &Task, telling: &mut Telling| {
-        conversing(task, telling, |control, _, _| {
+    let losing = |task: &Task, announcing: &mut Announcing| {
+        conversing(task, announcing, |control, _, _| {
             let Ok(RunRequest::Window(Announced { number, seconds: None, .. })) = frames::read(control, PATIENCE)
             else {
                 panic!("a window without an end")
@@ -173,7 +173,7 @@ fn a_server_that_counts_less_than_was_sent_is_found_out() {
             frames::write(control, &RunReply::Counted(Counts { number, threads: vec![counted] })).unwrap();
         });
     };
-    let error = beside(UP, 1000, losing, |flow| in_full(flow).unwrap_err());
+    let error = with_server(UP, 1000, losing, |flow| in_full(flow).unwrap_err());
     assert!(error.contains("of 1000 bytes that were sent 999 came"), "{error}");
 }
 
@@ -186,7 +186,7 @@ fn a_server_that_stops_reading_in_the_middle_is_an_error_and_no_hang() {
         (0..50).for_each(|_| connection.read_exact(&mut buffer).unwrap());
         held.recv().unwrap_or_default();
     });
-    let error = beside(UP, 128 << 10, stalling, |flow| {
+    let error = with_server(UP, 128 << 10, stalling, |flow| {
         let error = window(flow, 60_000).unwrap_err();
         drop(lock(&release).take());
         error
@@ -197,11 +197,11 @@ fn a_server_that_stops_reading_in_the_middle_is_an_error_and_no_hang() {
 #[test]
 fn a_thread_that_fails_lets_none_wait() {
     let (params, token) = (params(UP, 1000, 2), Token::new());
-    let (tell, told) = mpsc::channel();
+    let (announce, announced) = mpsc::channel();
     thread::scope(|scope| {
         let theirs = task(&params, Role::Peer, token.as_str());
-        scope.spawn(move || our_own(&theirs, &mut Telling(tell)));
-        let ours = addressed(task(&params, Role::Measure, token.as_str()), told.recv().unwrap());
+        scope.spawn(move || our_own(&theirs, &mut Announcing(announce)));
+        let ours = addressed(task(&params, Role::Measure, token.as_str()), announced.recv().unwrap());
         prepared(&ours);
         let other = opened(&ours, 1);
         let waiting = scope
@@ -231,7 +231,7 @@ fn a_transfer_goes_there_and_back_once_a_sample() {
         for sample in 0..2 {
             let of = |tally: fn(&Tally) -> u64| tallies.iter().map(|all| tally(&all[sample])).sum::<u64>();
             let bytes = of(|tally| tally.bytes);
-            let least_more = bytes.checked_sub(total).expect("less than the work went there and back");
+            let least_more = bytes.checked_sub(total).expect("less than the work was transferred");
             assert!(least_more < 2 * block * u64::from(threads) + 2, "{bytes} B for {total} B");
             assert_eq!(of(|tally| tally.carried.up_bytes), bytes / 2, "as much there as back");
             for tally in tallies.iter().map(|all| &all[sample]) {
@@ -262,9 +262,9 @@ fn a_transfer_whose_bytes_come_back_wrong_or_not_at_all_is_an_error() {
         // The client closes once it has found it.
         let _ = connection.write_all(&all);
     });
-    let error = beside(TRANSFER, 1000, flipping, |flow| window(flow, 1000).unwrap_err());
+    let error = with_server(TRANSFER, 1000, flipping, |flow| window(flow, 1000).unwrap_err());
     assert!(error.contains("the received data differ from the sent data"), "{error}");
     let closing = tcp_server(|mut connection, _| connection.read_exact(&mut [0; 5000]).unwrap());
-    let error = beside(TRANSFER, 1000, closing, |flow| window(flow, 1000).unwrap_err());
+    let error = with_server(TRANSFER, 1000, closing, |flow| window(flow, 1000).unwrap_err());
     assert!(error.contains("the server is gone"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Transfers of datagrams there and back.
+//! Transfers of datagrams in both directions.
 
 use super::*;
 
@@ -56,8 +56,8 @@ fn a_transfer_of_datagrams_goes_there_and_back_and_counts_what_came() {
             assert!(seen.receive_buffer_bytes.is_some_and(|bytes| bytes > 0));
             assert!(seen.link_bytes.is_some_and(|bytes| bytes > 0) && seen.congestion_control.is_none());
         }
-        let told = flows.iter().filter_map(|(_, seen)| seen.lost).max();
-        assert_eq!(told, Some(lost), "{block} B, {threads} threads");
+        let most = flows.iter().filter_map(|(_, seen)| seen.lost).max();
+        assert_eq!(most, Some(lost), "{block} B, {threads} threads");
     }
 }
 

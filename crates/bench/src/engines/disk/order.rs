@@ -1,4 +1,4 @@
-//! The order in which a lane visits the blocks of its part of the file. Threads that write have separate parts, and so have
+//! The order in which a lane accesses the blocks of its part of the file. Threads that write have separate parts, and so have
 //! lanes that write at random, so that a block that is read back can only be this lane's.
 
 use std::sync::Arc;
@@ -54,7 +54,7 @@ enum Order {
 }
 
 impl Order {
-    /// The block of a span of `count` that is visited after `position` others.
+    /// The block of a span of `count` that is accessed after `position` other blocks.
     #[inline]
     fn block(self, position: u64, count: u64) -> u64 {
         match self {
@@ -77,7 +77,7 @@ impl Order {
     }
 }
 
-/// A span that is visited in order, pass after pass, by one or more lanes.
+/// A span that is accessed in order, pass after pass, by one or more lanes.
 #[derive(Debug)]
 pub(super) struct Stream {
     order: Order,
@@ -113,14 +113,14 @@ impl Stream {
 }
 
 #[derive(Debug)]
-pub(super) enum Visits {
+pub(super) enum BlockOrder {
     /// Drawn at random from `count` blocks, from `first` on and `step` apart.
     Random { random: Random, first: u64, step: u64, count: u64 },
     /// In the order of a stream that the lanes of a thread share.
     InOrder { stream: Arc<Stream>, lane: usize },
 }
 
-impl Visits {
+impl BlockOrder {
     pub(super) fn anywhere(span: Span, seed: u64) -> Self {
         Self::every(1, 0, span, seed)
     }
@@ -154,7 +154,7 @@ impl Visits {
         Self::InOrder { stream: Arc::new(stream), lane: 0 }
     }
 
-    /// Visits in a row that certainly lead to different blocks, over all lanes that share the order.
+    /// Accesses in a row that certainly lead to different blocks, over all lanes that share the order.
     pub(super) fn pass(&self) -> u64 {
         match self {
             Self::Random { .. } => 1,
@@ -211,13 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_is_in_the_order_that_is_declared_and_visits_each_block_once() {
+    fn a_pass_is_in_the_order_that_is_declared_and_reaches_each_block_once() {
         for pattern in ORDERED {
             for blocks in (1..120).chain([1000, 4913, 16 * 17]) {
                 let expected = pass(pattern, blocks);
                 assert_eq!(expected.iter().collect::<BTreeSet<_>>().len() as u64, blocks);
-                let mut visits = Visits::along(pattern, whole(blocks), 0, blocks);
-                let seen: Vec<u64> = (0..2 * blocks).map(|_| visits.next()).collect();
+                let mut order = BlockOrder::along(pattern, whole(blocks), 0, blocks);
+                let seen: Vec<u64> = (0..2 * blocks).map(|_| order.next()).collect();
                 // From its first block on the same order, round and round.
                 let begin = expected.iter().position(|block| *block == seen[0]).unwrap();
                 let round = expected.iter().cycle().skip(begin).take(seen.len());
@@ -227,18 +227,18 @@ mod tests {
     }
 
     #[test]
-    fn every_visit_lies_in_the_file_and_no_two_writers_meet() {
+    fn every_block_lies_in_the_file_and_no_two_writers_meet() {
         let mut random = Random::new(17);
         for case in 0..300 {
             let (blocks, lanes) = (8 + random.below(500), 1 + random.below(8));
             let seed = random.next_u64();
             let mut seen = BTreeSet::new();
             for lane in 0..lanes {
-                let mut visits = match ORDERED.get(case % 4) {
-                    Some(&pattern) => Visits::along(pattern, Span::part(lanes, lane, blocks), 0, seed),
-                    None => Visits::every(lanes, lane, whole(blocks), seed),
+                let mut order = match ORDERED.get(case % 4) {
+                    Some(&pattern) => BlockOrder::along(pattern, Span::part(lanes, lane, blocks), 0, seed),
+                    None => BlockOrder::every(lanes, lane, whole(blocks), seed),
                 };
-                let part: BTreeSet<u64> = (0..4000).map(|_| visits.next()).collect();
+                let part: BTreeSet<u64> = (0..4000).map(|_| order.next()).collect();
                 assert!(part.iter().all(|block| *block < blocks), "{blocks} blocks, {lanes} lanes");
                 assert!(seen.is_disjoint(&part), "{blocks} blocks, {lanes} lanes: two lanes met");
                 seen.extend(part);
@@ -254,9 +254,9 @@ mod tests {
             .map(|seed| {
                 let stretch = span.stretch(20, seed);
                 assert!(stretch.count == 20 && stretch.first >= 100 && stretch.first + 20 <= 150, "{stretch:?}");
-                let mut lanes = (0..3).map(|lane| Visits::every(3, lane, stretch, seed)).collect::<Vec<_>>();
+                let mut lanes = (0..3).map(|lane| BlockOrder::every(3, lane, stretch, seed)).collect::<Vec<_>>();
                 let seen: BTreeSet<u64> =
-                    (0..400).flat_map(|_| lanes.iter_mut().map(Visits::next).collect::<Vec<_>>()).collect();
+                    (0..400).flat_map(|_| lanes.iter_mut().map(BlockOrder::next).collect::<Vec<_>>()).collect();
                 assert!(seen.into_iter().eq(stretch.first..stretch.first + 20), "each block of it, and no other");
                 stretch.first
             })
@@ -269,8 +269,8 @@ mod tests {
     fn the_lanes_of_a_thread_share_a_stream() {
         for pattern in ORDERED {
             let span = Span::part(2, 1, 100);
-            let mut alone = Visits::along(pattern, span, 0, 4);
-            let mut one = Visits::along(pattern, span, 2, 4);
+            let mut alone = BlockOrder::along(pattern, span, 0, 4);
+            let mut one = BlockOrder::along(pattern, span, 2, 4);
             let mut other = one.share(1).unwrap();
             for _ in 0..120 {
                 assert_eq!([one.next(), other.next()], [alone.next(), alone.next()]);
@@ -278,12 +278,12 @@ mod tests {
                 other.release();
             }
         }
-        assert!(Visits::anywhere(whole(10), 1).share(1).is_none());
+        assert!(BlockOrder::anywhere(whole(10), 1).share(1).is_none());
     }
 
     #[test]
     fn a_lane_that_is_late_keeps_its_block_to_itself() {
-        let mut late = Visits::along(DiskPattern::Sequential, whole(8), 2, 4);
+        let mut late = BlockOrder::along(DiskPattern::Sequential, whole(8), 2, 4);
         let mut other = late.share(1).unwrap();
         let kept = late.next();
         for _ in 0..100 {
@@ -293,7 +293,7 @@ mod tests {
         late.release();
         assert!((0..8).any(|_| other.next() == kept), "it is free again");
         // Where lanes may meet, no block is kept.
-        let mut free = Visits::along(DiskPattern::Sequential, whole(8), 0, 4);
+        let mut free = BlockOrder::along(DiskPattern::Sequential, whole(8), 0, 4);
         let (first, mut other) = (free.next(), free.share(1).unwrap());
         assert!((0..8).any(|_| other.next() == first));
     }
@@ -301,11 +301,11 @@ mod tests {
     #[test]
     fn lanes_on_threads_of_their_own_never_meet() {
         const LANES: u32 = 4;
-        let visits = Visits::along(DiskPattern::Strided, whole((2 * LANES).into()), LANES, 9);
+        let order = BlockOrder::along(DiskPattern::Strided, whole((2 * LANES).into()), LANES, 9);
         let held: Vec<AtomicU64> = (0..2 * LANES).map(|_| AtomicU64::new(0)).collect();
         std::thread::scope(|scope| {
             for lane in 0..LANES {
-                let mut own = visits.share(lane as usize).unwrap();
+                let mut own = order.share(lane as usize).unwrap();
                 let held = &held;
                 scope.spawn(move || {
                     for _ in 0..20_000 {
@@ -320,10 +320,10 @@ mod tests {
     }
 
     #[test]
-    fn random_visits_are_even_and_follow_the_seed() {
+    fn random_blocks_are_even_and_follow_the_seed() {
         let draw = |seed| {
-            let mut visits = Visits::anywhere(whole(16), seed);
-            (0..16_000).map(|_| visits.next()).collect::<Vec<u64>>()
+            let mut order = BlockOrder::anywhere(whole(16), seed);
+            (0..16_000).map(|_| order.next()).collect::<Vec<u64>>()
         };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));

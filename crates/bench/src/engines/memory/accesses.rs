@@ -1,9 +1,9 @@
-//! Visits to the blocks of a working set, in order or at random, and increments of single words at random. A pass visits each
-//! block once. Below [`LEAST_LISTED_BYTES`] the loop generates the random order itself, at a cost that is measured; the order of
-//! longer blocks is drawn beforehand. Copies draw source and target independently.
+//! Accesses to the blocks of a working set, in order or at random, and increments of single words at random. A pass accesses
+//! each block once. Below [`LEAST_LISTED_BYTES`] the loop generates the random order itself, at a cost that is measured; the
+//! order of longer blocks is drawn beforehand. Copies draw source and target independently.
 //!
 //! Results are checked exactly: reads by a sum that the order predicts; writes by some blocks that were spoilt beforehand,
-//! near ones more densely, which must hold the right data if they were visited and not otherwise.
+//! near ones more densely, which must hold the right data if they were accessed and not otherwise.
 
 use std::ops::Range;
 
@@ -24,12 +24,12 @@ use super::buffers::{map, obtained, want_huge_pages};
 const WHOLE_BYTES: usize = 16 << 10;
 const PIECES: usize = 4;
 const PIECE_WORDS: usize = WHOLE_BYTES / PIECES / WORD_BYTES;
-/// The blocks of this many next visits are all spoilt, then one in each stretch of double the length.
+/// The blocks of this many next accesses are all spoilt, then one in each stretch of double the length.
 const DENSE: u64 = 4;
-/// Words compared at each check of increments, besides the last ones and the next ones.
+/// Words compared at each check of increments, in addition to the last ones and the next ones.
 const CHECKED_WORDS: usize = 32;
-/// The generation of the order is timed over this many visits, this many times: some hundred microseconds in all.
-const TIMED_VISITS: u64 = 1 << 14;
+/// The generation of the order is timed over this many accesses, this many times: some hundred microseconds in all.
+const TIMED_ACCESSES: u64 = 1 << 14;
 const TIMINGS: usize = 5;
 
 fn sequence(params: &MemoryParams) -> Sequence {
@@ -42,20 +42,20 @@ enum Order {
     Listed { source: Vec<u32>, target: Vec<u32> },
 }
 
-pub(super) struct VisitTrial {
+pub(super) struct AccessTrial {
     op: MemoryOp,
-    visitor: BoundBlocks,
+    cursor: BoundBlocks,
     order: Order,
     blocks: usize,
     block_words: usize,
     source: Option<Region>,
     target: Option<Region>,
     content: Content,
-    /// Visits since the buffers were filled, and how many of them have been checked.
-    visits: u64,
+    /// Accesses since the buffers were filled, and how many of them have been checked.
+    accesses: u64,
     checked: u64,
     sum: u64,
-    /// Visits, by their number, whose blocks have been spoilt.
+    /// Accesses, by their number, whose blocks have been spoilt.
     spoilt: Vec<u64>,
     seed: u64,
     random: Random,
@@ -63,7 +63,7 @@ pub(super) struct VisitTrial {
     order_seconds: Option<f64>,
 }
 
-impl VisitTrial {
+impl AccessTrial {
     pub(super) fn open(params: &MemoryParams, seed: u64) -> Result<Self, Trouble> {
         if let Some(obstacle) = obstacle(params) {
             return Err(Trouble::Unavailable(obstacle));
@@ -71,19 +71,19 @@ impl VisitTrial {
         let (block_bytes, features) = (block_bytes(params), Features::detect());
         let is_random = sequence(params) == Sequence::Random;
         let is_generated = is_random && block_bytes < LEAST_LISTED_BYTES;
-        // A listed order consists of visits to one block each.
+        // A listed order consists of accesses to one block each.
         let in_the_loop = if is_generated { Sequence::Random } else { Sequence::Ascending };
         let whole = share_bytes(params) / block_bytes;
         let blocks = if is_generated { to_index(power_of_two_within(whole as u64)) } else { whole };
         let content = Content::seeded(seed);
         let kernel = blocks::find(params.op, in_the_loop, params.isa, block_bytes, &features);
-        let visitor = kernel.and_then(|kernel| match in_the_loop {
+        let cursor = kernel.and_then(|kernel| match in_the_loop {
             Sequence::Ascending => kernel.ascending(&features, block_bytes, content),
             Sequence::Random => {
                 kernel.random(&features, block_bytes, content, Permuted { blocks: blocks as u64, seed })
             }
         });
-        let visitor = visitor.ok_or_else(|| {
+        let cursor = cursor.ok_or_else(|| {
             Trouble::Unavailable(format!("this machine has no loop for {} with {}", params.op, params.isa))
         })?;
         let mut random = Random::new(seed);
@@ -97,17 +97,17 @@ impl VisitTrial {
         let before = if params.op == MemoryOp::Increment { content } else { content.other() };
         let source = (is_copied || params.op == MemoryOp::Read).then(|| region(content)).transpose()?;
         let target = (params.op != MemoryOp::Read).then(|| region(before)).transpose()?;
-        let order_seconds = matches!(order, Order::Generated).then(|| seconds_of_order(&visitor));
+        let order_seconds = matches!(order, Order::Generated).then(|| seconds_of_order(&cursor));
         let mut trial = Self {
             op: params.op,
-            visitor,
+            cursor,
             order,
             blocks,
             block_words: block_bytes / WORD_BYTES,
             source,
             target,
             content,
-            visits: 0,
+            accesses: 0,
             checked: 0,
             sum: 0,
             spoilt: Vec::new(),
@@ -120,33 +120,33 @@ impl VisitTrial {
         Ok(trial)
     }
 
-    fn source_block(&self, visit: u64) -> usize {
+    fn source_block(&self, access: u64) -> usize {
         match &self.order {
-            Order::Ascending => self.place(visit),
-            Order::Generated => to_index(self.visitor.source_block(visit)),
-            Order::Listed { source, .. } => source[self.place(visit)] as usize,
+            Order::Ascending => self.place(access),
+            Order::Generated => to_index(self.cursor.source_block(access)),
+            Order::Listed { source, .. } => source[self.place(access)] as usize,
         }
     }
 
-    fn target_block(&self, visit: u64) -> usize {
+    fn target_block(&self, access: u64) -> usize {
         match &self.order {
-            Order::Ascending => self.place(visit),
-            Order::Generated => to_index(self.visitor.target_block(visit)),
-            Order::Listed { target, .. } => target[self.place(visit)] as usize,
+            Order::Ascending => self.place(access),
+            Order::Generated => to_index(self.cursor.target_block(access)),
+            Order::Listed { target, .. } => target[self.place(access)] as usize,
         }
     }
 
-    fn place(&self, visit: u64) -> usize {
-        to_index(visit % self.blocks as u64)
+    fn place(&self, access: u64) -> usize {
+        to_index(access % self.blocks as u64)
     }
 
     fn expected_sum(&self) -> u64 {
-        let covered = self.visits - self.checked;
+        let covered = self.accesses - self.checked;
         let passes = covered / self.blocks as u64;
         let whole = self.content.sum(0, self.blocks * self.block_words).wrapping_mul(passes);
-        let rest = self.checked + passes * self.blocks as u64..self.visits;
+        let rest = self.checked + passes * self.blocks as u64..self.accesses;
         if !matches!(self.order, Order::Ascending) {
-            let of_block = |visit| self.content.sum(self.source_block(visit) * self.block_words, self.block_words);
+            let of_block = |access| self.content.sum(self.source_block(access) * self.block_words, self.block_words);
             return rest.map(of_block).fold(whole, u64::wrapping_add);
         }
         let (first, count) = (self.place(rest.start), to_index(rest.end - rest.start));
@@ -163,11 +163,11 @@ impl VisitTrial {
         let blocks = self.blocks as u64;
         let stretches = (0..u64::BITS).map(|bits| DENSE << bits).take_while(|begin| *begin < blocks);
         let far: Vec<u64> = stretches.map(|begin| begin + self.random.below(begin.min(blocks - begin))).collect();
-        self.spoilt = (0..DENSE.min(blocks)).chain(far).map(|ahead| self.visits + ahead).collect();
+        self.spoilt = (0..DENSE.min(blocks)).chain(far).map(|ahead| self.accesses + ahead).collect();
         let content = self.content.other();
-        for &visit in &self.spoilt {
-            let first = self.target_block(visit) * self.block_words;
-            for piece in self.pieces(visit) {
+        for &access in &self.spoilt {
+            let first = self.target_block(access) * self.block_words;
+            for piece in self.pieces(access) {
                 let target = self.target.as_mut().map_or(&mut [][..], |region| words_mut(region.as_mut_slice()));
                 content.fill(&mut target[first + piece.start..first + piece.end], first + piece.start);
             }
@@ -175,29 +175,29 @@ impl VisitTrial {
     }
 
     /// The words of a block that are spoilt and compared: all of a short one, both ends and some between of a long one.
-    fn pieces(&self, visit: u64) -> Vec<Range<usize>> {
+    fn pieces(&self, access: u64) -> Vec<Range<usize>> {
         let words = self.block_words;
         if words <= PIECES * PIECE_WORDS {
             return vec![0..words; 1];
         }
-        let mut random = Random::new(self.seed ^ visit);
+        let mut random = Random::new(self.seed ^ access);
         let last = words - PIECE_WORDS;
         let between = (2..PIECES).map(|_| to_index(random.below(last as u64)));
         [0, last].into_iter().chain(between.collect::<Vec<_>>()).map(|first| first..first + PIECE_WORDS).collect()
     }
 
-    /// Spoilt blocks hold the right data if they were visited, and only then.
+    /// Spoilt blocks hold the right data if they were accessed, and only then.
     fn check_writes(&self) -> Result<(), String> {
-        for &visit in &self.spoilt {
-            let block = self.target_block(visit);
-            let visited = visit < self.visits;
+        for &access in &self.spoilt {
+            let block = self.target_block(access);
+            let accessed = access < self.accesses;
             let (content, from) = match self.op {
-                _ if !visited => (self.content.other(), block),
-                MemoryOp::Copy => (self.content, self.source_block(visit)),
+                _ if !accessed => (self.content.other(), block),
+                MemoryOp::Copy => (self.content, self.source_block(access)),
                 _ => (self.content, block),
             };
-            let what = if visited { "of what was written" } else { "was written before its visit" };
-            for piece in self.pieces(visit) {
+            let what = if accessed { "of what was written" } else { "was written before its turn" };
+            for piece in self.pieces(access) {
                 let first = block * self.block_words;
                 let found = &self.target_words()[first + piece.start..first + piece.end];
                 content
@@ -208,18 +208,18 @@ impl VisitTrial {
         Ok(())
     }
 
-    /// Single words have been increased as often as they were visited.
+    /// Single words have been increased as often as they were accessed.
     fn check_increments(&mut self) -> Result<(), String> {
         let blocks = self.blocks as u64;
-        let near = self.visits.saturating_sub(DENSE)..self.visits + DENSE;
+        let near = self.accesses.saturating_sub(DENSE)..self.accesses + DENSE;
         let anywhere: Vec<u64> = (0..CHECKED_WORDS).map(|_| self.random.below(blocks)).collect();
-        for visit in near.chain(anywhere) {
-            let (word, place) = (self.target_block(visit), visit % blocks);
-            let times = (self.visits + blocks - 1 - place) / blocks;
+        for access in near.chain(anywhere) {
+            let (word, place) = (self.target_block(access), access % blocks);
+            let times = (self.accesses + blocks - 1 - place) / blocks;
             let (before, found) = (self.content.word(word), self.target_words()[word]);
             if found != before.wrapping_add(times) {
                 let found = found.wrapping_sub(before).cast_signed();
-                return Err(format!("word {word} was increased {found} times and visited {times} times"));
+                return Err(format!("word {word} was increased {found} times instead of {times} times"));
             }
         }
         Ok(())
@@ -252,24 +252,24 @@ fn listed(blocks: usize, random: &mut Random) -> Result<Order, Trouble> {
     Ok(Order::Listed { source: drawn(), target: drawn() })
 }
 
-/// Seconds to generate the order of one visit, without the visit: the quickest of some tries.
-fn seconds_of_order(visitor: &BoundBlocks) -> f64 {
+/// Seconds to generate the order of one access, without the access: the quickest of some tries.
+fn seconds_of_order(cursor: &BoundBlocks) -> f64 {
     let timer = Timer::system();
     let once = || {
         let begin = timer.now();
-        std::hint::black_box(visitor.generate(TIMED_VISITS));
+        std::hint::black_box(cursor.generate(TIMED_ACCESSES));
         timer.seconds(begin, timer.now())
     };
-    (0..TIMINGS).map(|_| once()).fold(f64::INFINITY, f64::min) / TIMED_VISITS as f64
+    (0..TIMINGS).map(|_| once()).fold(f64::INFINITY, f64::min) / TIMED_ACCESSES as f64
 }
 
-impl Trial for VisitTrial {
+impl Trial for AccessTrial {
     fn profile(&self) -> Profile {
         let block = (self.block_words * WORD_BYTES) as u64;
         let (measure, work) = match self.op {
             MemoryOp::Increment => (Measure::Rate(Unit::OpPerSecond), 1),
-            MemoryOp::Copy => (Measure::Visits(2 * block), 2 * block),
-            _ => (Measure::Visits(block), block),
+            MemoryOp::Copy => (Measure::Accesses(2 * block), 2 * block),
+            _ => (Measure::Accesses(block), block),
         };
         Profile::unpaced(measure, work as f64)
     }
@@ -277,45 +277,47 @@ impl Trial for VisitTrial {
     fn run(&mut self, iterations: u64) {
         let source = self.source.as_ref().map_or(&[][..], |region| words(region.as_slice()));
         let target = self.target.as_mut().map_or(&mut [][..], |region| words_mut(region.as_mut_slice()));
-        let visitor = &mut self.visitor;
+        let cursor = &mut self.cursor;
         let blocks = self.blocks as u64;
         let mut left = iterations;
         while left > 0 {
-            let place = to_index(self.visits % blocks);
+            let place = to_index(self.accesses % blocks);
             let count = if matches!(self.order, Order::Generated) { left } else { left.min(blocks - place as u64) };
             match &self.order {
                 Order::Ascending | Order::Generated => {
-                    visitor.go_to(place, place);
-                    visitor.run(count, source, target);
-                    self.sum = self.sum.wrapping_add(visitor.sum());
+                    cursor.go_to(place, place);
+                    cursor.run(count, source, target);
+                    self.sum = self.sum.wrapping_add(cursor.sum());
                 }
                 Order::Listed { source: from, target: to } => {
-                    let visits = place..place + to_index(count);
-                    for (from, to) in from[visits.clone()].iter().zip(&to[visits]) {
-                        visitor.go_to(*from as usize, *to as usize);
-                        visitor.run(1, source, target);
-                        self.sum = self.sum.wrapping_add(visitor.sum());
+                    let accesses = place..place + to_index(count);
+                    for (from, to) in from[accesses.clone()].iter().zip(&to[accesses]) {
+                        cursor.go_to(*from as usize, *to as usize);
+                        cursor.run(1, source, target);
+                        self.sum = self.sum.wrapping_add(cursor.sum());
                     }
                 }
             }
-            self.visits += count;
+            self.accesses += count;
             left -= count;
         }
     }
 
     fn verify(&mut self) -> Result<(), String> {
-        self.visitor.verify_place(self.visits).map_err(|wrong| wrong.to_string())?;
+        self.cursor.verify_place(self.accesses).map_err(|wrong| wrong.to_string())?;
         match self.op {
             MemoryOp::Read => {
                 let (expected, found) = (self.expected_sum(), std::mem::take(&mut self.sum));
                 if found != expected {
-                    return Err(format!("the data read differ from the data in memory: sum {found:#x} instead of {expected:#x}"));
+                    return Err(format!(
+                        "the data read differ from the data in memory: sum {found:#x} instead of {expected:#x}"
+                    ));
                 }
             }
             MemoryOp::Increment => self.check_increments()?,
             _ => self.check_writes()?,
         }
-        self.checked = self.visits;
+        self.checked = self.accesses;
         self.spoil();
         Ok(())
     }
@@ -367,24 +369,24 @@ mod tests {
     }
 
     #[test]
-    fn every_visit_verifies_over_part_of_a_pass_and_several() {
+    fn every_access_verifies_over_part_of_a_pass_and_several() {
         for params in all() {
-            let mut trial = VisitTrial::open(&params, 3).unwrap();
+            let mut trial = AccessTrial::open(&params, 3).unwrap();
             let pass = trial.blocks as u64;
-            for visits in [0, 1, 2, pass / 3 + 1, 1, pass, 2 * pass + 1] {
-                trial.run(visits);
-                trial.verify().unwrap_or_else(|wrong| panic!("{}, {visits}: {wrong}", name(&params)));
+            for accesses in [0, 1, 2, pass / 3 + 1, 1, pass, 2 * pass + 1] {
+                trial.run(accesses);
+                trial.verify().unwrap_or_else(|wrong| panic!("{}, {accesses}: {wrong}", name(&params)));
             }
         }
     }
 
     #[test]
-    fn a_visit_that_was_claimed_but_not_made_or_made_but_not_claimed_is_found() {
+    fn an_access_that_was_claimed_but_not_made_or_made_but_not_claimed_is_found() {
         for params in all() {
             for (made, claimed) in [(1, 2), (2, 1)] {
-                let mut trial = VisitTrial::open(&params, 3).unwrap();
+                let mut trial = AccessTrial::open(&params, 3).unwrap();
                 trial.run(made);
-                trial.visits = claimed;
+                trial.accesses = claimed;
                 let is_found = trial.verify().is_err();
                 // Where a thread has a single block, writing it again would leave no trace.
                 assert!(is_found || trial.blocks == 1 && params.op != MemoryOp::Read, "{}", name(&params));
@@ -393,9 +395,9 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_is_visited_twice_and_another_not_at_all_is_found() {
+    fn a_block_that_is_accessed_twice_and_another_not_at_all_is_found() {
         for params in all() {
-            let mut trial = VisitTrial::open(&params, 3).unwrap();
+            let mut trial = AccessTrial::open(&params, 3).unwrap();
             let Order::Listed { source, target } = &mut trial.order else { continue };
             if source.len() < 2 {
                 continue;
@@ -411,11 +413,11 @@ mod tests {
     #[test]
     fn another_scramble_is_found() {
         for params in all() {
-            let mut trial = VisitTrial::open(&params, 3).unwrap();
+            let mut trial = AccessTrial::open(&params, 3).unwrap();
             let Order::Generated = trial.order else { continue };
             let permuted = Permuted { blocks: trial.blocks as u64, seed: 4 };
-            let right = trial.visitor.clone();
-            trial.visitor = right
+            let right = trial.cursor.clone();
+            trial.cursor = right
                 .kernel()
                 .random(&Features::detect(), trial.block_words * WORD_BYTES, trial.content, permuted)
                 .unwrap();
@@ -425,7 +427,7 @@ mod tests {
             let (source, mut target) =
                 (vec![0; trial.blocks * trial.block_words], vec![0; trial.blocks * trial.block_words]);
             counted.run(3, &source, &mut target);
-            trial.visitor = counted;
+            trial.cursor = counted;
             assert!(trial.verify().is_err(), "{}", name(&params));
         }
     }
@@ -433,7 +435,7 @@ mod tests {
     #[test]
     fn a_wrong_word_is_found_in_what_was_written() {
         for params in all().into_iter().filter(|params| params.op != MemoryOp::Read) {
-            let mut trial = VisitTrial::open(&params, 3).unwrap();
+            let mut trial = AccessTrial::open(&params, 3).unwrap();
             trial.run(1);
             let word = trial.target_block(0) * trial.block_words + trial.block_words - 1;
             words_mut(trial.target.as_mut().unwrap().as_mut_slice())[word] ^= 1 << 40;
@@ -444,16 +446,16 @@ mod tests {
     #[test]
     fn blocks_that_do_not_fit_are_refused() {
         let too_large = MemoryParams { threads: 3, ..params(MemoryPattern::Random, MemoryOp::Copy, Some(1 << 20)) };
-        assert_eq!(VisitTrial::open(&too_large, 1).err(), obstacle(&too_large).map(Trouble::Unavailable));
+        assert_eq!(AccessTrial::open(&too_large, 1).err(), obstacle(&too_large).map(Trouble::Unavailable));
     }
 
     #[test]
     fn a_copy_counts_both_sides_an_increment_is_an_operation_and_a_generated_order_has_its_cost() {
         for params in all() {
-            let trial = VisitTrial::open(&params, 3).unwrap();
+            let trial = AccessTrial::open(&params, 3).unwrap();
             let (measure, work) = match (params.op, params.block) {
-                (MemoryOp::Copy, Some(block)) => (Measure::Visits(2 * block), 2 * block),
-                (_, Some(block)) => (Measure::Visits(block), block),
+                (MemoryOp::Copy, Some(block)) => (Measure::Accesses(2 * block), 2 * block),
+                (_, Some(block)) => (Measure::Accesses(block), block),
                 (_, None) => (Measure::Rate(Unit::OpPerSecond), 1),
             };
             let (profile, generated) = (trial.profile(), matches!(trial.order, Order::Generated));

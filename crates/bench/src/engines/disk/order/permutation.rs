@@ -67,11 +67,11 @@ mod tests {
         };
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
-        // Neighbours in time are neighbours in place, as far as readahead would notice, as seldom as by chance: 1 in 1024
-        // within 32 blocks to either side.
+        // Blocks next to each other in time are next to each other in place, as far as readahead would notice, as seldom as by
+        // chance: 1 in 1024 within 32 blocks to either side.
         let near = of(3).windows(2).filter(|pair| pair[0].abs_diff(pair[1]) <= 32).count();
-        assert!(near < 200, "{near} neighbours");
-        // Of equal parts of the time each visits all quarters of the file alike.
+        assert!(near < 200, "{near} adjacent blocks");
+        // In equal parts of the time all quarters of the file are accessed equally often.
         for part in of(4).chunks(1 << 12) {
             let first_quarter = part.iter().filter(|block| **block < count / 4).count();
             // 1024 are expected, with a standard deviation of 28.
