@@ -168,22 +168,28 @@ fn in_threads<T: Send>(task: &Task, measure: impl Fn(usize, &mut Driven<'_>) -> 
     })
 }
 
-/// The same against this server, which reports its address; the client's work is done in full where it is given.
+/// What is done with a client's task while this server runs, which reports its address.
+fn while_served<T>(
+    params: &NetParams,
+    server: impl FnOnce(&Task, &mut Announcing) + Send,
+    act: impl FnOnce(Task) -> T,
+) -> T {
+    let (token, (announce, announced)) = (Token::new(), mpsc::channel());
+    let theirs = task(params, Role::Peer, token.as_str());
+    thread::scope(|scope| {
+        scope.spawn(move || server(&theirs, &mut Announcing(announce)));
+        act(addressed(task(params, Role::Measure, token.as_str()), announced.recv().unwrap()))
+    })
+}
+
+/// Measures against this server; the client's work is done in full where it is given.
 fn against<T: Send>(
     params: &NetParams,
     work: Option<f64>,
     server: impl FnOnce(&Task, &mut Announcing) + Send,
     measure: impl Fn(usize, &mut Driven<'_>) -> T + Sync,
 ) -> Vec<T> {
-    let token = Token::new();
-    let (announce, announced) = mpsc::channel();
-    thread::scope(|scope| {
-        let theirs = task(params, Role::Peer, token.as_str());
-        scope.spawn(move || server(&theirs, &mut Announcing(announce)));
-        let mut ours = addressed(task(params, Role::Measure, token.as_str()), announced.recv().unwrap());
-        ours.exact_work = work;
-        in_threads(&ours, measure)
-    })
+    while_served(params, server, |ours| in_threads(&Task { exact_work: work, ..ours }, measure))
 }
 
 /// The same with one thread.
@@ -347,13 +353,8 @@ fn conditions(flow: &mut Driven<'_>) -> NetConditions {
 #[test]
 fn every_thread_has_a_connection_of_its_own() {
     for kind in [UP, DOWN, BOTH, MESSAGE, DATAGRAM] {
-        let (params, token) = (params(kind, 1000, 3), Token::new());
-        let (announce, announced) = mpsc::channel();
-        let theirs = task(&params, Role::Peer, token.as_str());
-        assert_eq!(theirs.cpus.len(), if kind == BOTH { 6 } else { 3 });
-        thread::scope(|scope| {
-            scope.spawn(move || our_own(&theirs, &mut Announcing(announce)));
-            let ours = addressed(task(&params, Role::Measure, token.as_str()), announced.recv().unwrap());
+        while_served(&params(kind, 1000, 3), our_own, |ours| {
+            assert_eq!(ours.cpus.len(), if kind == BOTH { 6 } else { 3 });
             let ups = in_threads(&ours, |thread, flow| {
                 assert!(NetEngine.open(&ours, thread).is_err(), "a connection is taken once");
                 busy_window(flow, 60).carried.up_bytes > 0
@@ -467,12 +468,9 @@ fn wrong_bytes_are_found() {
 
 #[test]
 fn strangers_are_refused_and_disturb_nobody() {
-    let (params, token) = (params(MESSAGE, 14, 1), Token::new());
-    let (announce, announced) = mpsc::channel();
-    thread::scope(|scope| {
-        let theirs = task(&params, Role::Peer, token.as_str());
-        scope.spawn(move || our_own(&theirs, &mut Announcing(announce)));
-        let address = announced.recv().unwrap();
+    let params = params(MESSAGE, 14, 1);
+    while_served(&params, our_own, |ours| {
+        let address = ours.ends.as_ref().unwrap().address.clone().unwrap();
         let _mute = TcpStream::connect(&address).unwrap();
         let mut babbling = TcpStream::connect(&address).unwrap();
         babbling.write_all(&[b'x'; 1000]).unwrap();
@@ -480,9 +478,8 @@ fn strangers_are_refused_and_disturb_nobody() {
         // Closed at once: the end of the stream, or a reset for the bytes that were not read.
         assert!(babbling.read(&mut [0]).is_ok_and(|count| count == 0) || babbling.take_error().is_ok());
         let wrong = task(&params, Role::Measure, Token::new().as_str());
-        let refusal = NetEngine.prepare(&addressed(wrong, address.clone()), &mut unheard());
+        let refusal = NetEngine.prepare(&addressed(wrong, address), &mut unheard());
         assert!(refusal.unwrap_err().reason().contains("the server"));
-        let ours = addressed(task(&params, Role::Measure, token.as_str()), address);
         assert!(in_threads(&ours, |_, flow| busy_window(flow, 20).operations)[0] > 0);
     });
 }

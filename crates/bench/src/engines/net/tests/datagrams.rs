@@ -361,7 +361,6 @@ fn a_rate_that_was_found_is_kept_to_and_lowered_after_a_sample_that_lost_more() 
         for number in 0..windows {
             let sent: u64 = of_window(number).map(|one| one.datagrams_sent).sum();
             let came: u64 = of_window(number).map(|one| one.datagrams_came).sum();
-            // Nothing was sent.
             let above = (sent - came) * 10 > sent;
             assert!(of_window(number).all(|one| one.above_goal == above), "{came} of {sent}");
         }
