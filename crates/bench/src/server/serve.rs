@@ -18,8 +18,8 @@ use sys::clock::{Calibration, Timer, monotonic_raw_seconds};
 use sys::process;
 
 use super::queue::{ClientQueue, QueuePlace};
-use crate::engines::net::server::{self as net_server, Home};
 use crate::engines::net::serve_late;
+use crate::engines::net::server::{self as net_server, Home};
 use crate::net::control::watch_over;
 use crate::net::frames::{self, NoFrame};
 use crate::net::handshake::{
