@@ -174,9 +174,12 @@ fn finds_planted_faults(setting: Setting<f32>) {
 
 #[test]
 fn planted_faults_are_found() {
-    every_tile::<f32>().into_iter().for_each(|tile| finds_planted_faults(Setting::new(tile)));
-    let paired = paired_tiles("planted faults in factors in bf16");
-    paired.into_iter().for_each(|tile| finds_planted_faults(dominant(tile)));
+    for tile in every_tile::<f32>() {
+        finds_planted_faults(Setting::new(tile));
+    }
+    for tile in paired_tiles("planted faults in factors in bf16") {
+        finds_planted_faults(dominant(tile));
+    }
 }
 
 #[test]
