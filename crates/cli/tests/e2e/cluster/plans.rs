@@ -78,18 +78,18 @@ fn a_plan_is_drained_node_by_node() {
     let scratch = Scratch::new();
     let nodes = ["n1", "n2"];
     let dry = plan(&scratch, &nodes, &scratch.join("plan"), "--dry-run");
-    assert!(dry.status == Some(0) && dry.stdout.contains("nodes  2\ntasks  4, a node: cpu "), "{dry:?}");
+    assert!(dry.status == Some(0) && dry.stdout.contains("nodes  2\ntasks  4, per node: cpu "), "{dry:?}");
     assert!(!scratch.join("plan").exists(), "a dry run writes nothing");
     let folder = made(&scratch, &nodes);
     assert_eq!(defects(&folder, &nodes).len(), 4, "nothing is done yet, and all of it waits");
     for node in nodes {
         let ran = agent(&scratch, &folder, node);
         assert_eq!((ran.status, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
-        assert!(ran.stderr.contains("2 tasks brought to an end, 0 attempts failed, 0 tasks left"), "{ran:?}");
+        assert!(ran.stderr.contains("2 tasks ended, 0 attempts failed, 0 tasks left"), "{ran:?}");
     }
     assert_eq!(defects(&folder, &nodes), Vec::<String>::new());
     assert!(
-        agent(&scratch, &folder, "n1").stderr.contains("0 tasks brought to an end"),
+        agent(&scratch, &folder, "n1").stderr.contains("0 tasks ended"),
         "again there is nothing to do"
     );
     fs::rename(folder.join("done/n2/cpu"), folder.join("done/n2/cpu2")).unwrap();

@@ -141,9 +141,9 @@ fn the_plan_shows_the_budget_and_bad_ones_are_refused() {
         let ran = succeed(&scratch, &format!("disk --list --dir {} {options}", directory.display()));
         ran.stderr
     };
-    assert!(said("").contains("; in all no more than 93.1 GiB"), "{}", said(""));
-    assert!(said("--write-budget 7GiB").contains("; in all no more than 7 GiB"));
-    assert!(!said("--write-budget none").contains("in all"));
+    assert!(said("").contains("; at most 93.1 GiB in total"), "{}", said(""));
+    assert!(said("--write-budget 7GiB").contains("; at most 7 GiB in total"));
+    assert!(!said("--write-budget none").contains("in total"));
     for bad in ["0", "much", "-1GB", "1e9"] {
         let ran = assay(&scratch, &format!("disk --list --write-budget={bad}"));
         assert!(refusal(&ran).contains("--write-budget"), "{ran:?}");

@@ -128,7 +128,7 @@ fn a_run_s_folder_that_cannot_be_written_to_names_the_way_out() {
     } else {
         let _locked = Locked::new(&folder);
         let ran = assay(&scratch, "report a-run");
-        assert!(refusal(&ran).contains("name a file elsewhere with -o"), "{ran:?}");
+        assert!(refusal(&ran).contains("Choose another file with -o"), "{ran:?}");
     }
     let Some(full) = Tmpfs::mount(scratch.join("full"), "size=256k") else {
         return skip("a page on a full file system", "tmpfs cannot be mounted");
