@@ -88,10 +88,7 @@ fn a_plan_is_drained_node_by_node() {
         assert!(ran.stderr.contains("2 tasks ended, 0 attempts failed, 0 tasks left"), "{ran:?}");
     }
     assert_eq!(defects(&folder, &nodes), Vec::<String>::new());
-    assert!(
-        agent(&scratch, &folder, "n1").stderr.contains("0 tasks ended"),
-        "again there is nothing to do"
-    );
+    assert!(agent(&scratch, &folder, "n1").stderr.contains("0 tasks ended"), "again there is nothing to do");
     fs::rename(folder.join("done/n2/cpu"), folder.join("done/n2/cpu2")).unwrap();
     assert_eq!(defects(&folder, &nodes).len(), 1, "what is wrong would be seen");
 }
