@@ -102,11 +102,11 @@ fn named(row: &Row) -> Vec<String> {
     row.warnings.iter().map(|warning| warning.code.to_string()).collect()
 }
 
-fn codes(area: Area, params: Params, launches: &[ProcessRun]) -> Vec<String> {
+fn codes(area: Area, params: Params, runs: &[ProcessRun]) -> Vec<String> {
     named(&judged(area, params, runs))
 }
 
-fn cpu(launches: &[ProcessRun]) -> Vec<String> {
+fn cpu(runs: &[ProcessRun]) -> Vec<String> {
     codes(Area::Cpu, planned().experiment.params, runs)
 }
 
@@ -175,7 +175,7 @@ fn a_quiet_row_of_every_area_has_nothing_to_say() {
 
 #[test]
 fn one_stop_in_one_launch_of_three_is_flagged() {
-    let stopped = |launch: &mut ProcessRun| {
+    let stopped = |run: &mut ProcessRun| {
         run.seen.timed_seconds += 0.5;
         run.seen.gap_seconds += 0.5;
         run.seen.least_cpu_share = Some(0.37);
@@ -288,7 +288,7 @@ fn launches_that_differ_widen_the_interval() {
         let metric = verdict::samples::metric("throughput", Unit::FlopPerSecond, Better::Higher, samples).unwrap();
         named(&judged_as(&planned(), vec![metric], &[quiet()]))
     };
-    let sample = |launch: u32, value: f64| Sample { run, ..sample(value) };
+    let sample = |launch: u32, value: f64| Sample { launch, ..sample(value) };
     let at = [10.0, 13.0, 9.0, 12.0, 8.5, 11.0, 14.0, 9.5];
     let apart = (1..).zip(at).flat_map(|(run, at)| [0.0, 0.1, -0.1].map(|x| sample(run, at + x))).collect();
     assert!(found(apart).contains(&"launches_differ".to_owned()));
@@ -317,7 +317,7 @@ const ELSEWHERE: &[WarningCode] = &[
 /// One change to runs for every code that they can raise in a row of computing or of memory.
 fn of_threads() -> Vec<(WarningCode, Vec<ProcessRun>)> {
     use WarningCode as Code;
-    let all_cpus = |launch: &mut ProcessRun| run.seen.settings.allowed_cpus = vec![0];
+    let all_cpus = |run: &mut ProcessRun| run.seen.settings.allowed_cpus = vec![0];
     vec![
         (Code::CpuQuota, all(|run| run.seen.throttled_seconds = Some(0.1))),
         (Code::CpuShared, all(|run| run.seen.cpu_seconds = 0.28)),

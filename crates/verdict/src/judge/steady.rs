@@ -125,10 +125,10 @@ mod tests {
         assert!(disk.steady_range > Some(0.2));
         let warning = warning.unwrap();
         assert_eq!((warning.code.as_str(), warning.grade), ("no_steady_state", Grade::C));
-        assert!(warning.text.contains("After 25 rounds") && warning.figure > Some(1.0), "{warning:?}");
+        assert!(warning.text.contains("after 25 rounds") && warning.figure > Some(1.0), "{warning:?}");
         let left = [1e5, 1e5, 1e5, 1e5, 1e5, 1e5, 5e4];
         let warning = judged(&left, Stop::Planned).1.unwrap();
-        assert!(warning.text.contains("no more in round 7") && warning.grade == Grade::C, "{warning:?}");
+        assert!(warning.text.contains("left it in round 7") && warning.grade == Grade::C, "{warning:?}");
         assert_eq!(judged(&left[..6], Stop::Planned).1, None);
     }
 

@@ -113,7 +113,7 @@ mod tests {
         );
         assert!((found[0].figure.unwrap() - 2.0 / 3.0).abs() < 1e-9);
         assert!(
-            found[0].text.contains("3000000000 requests/s before, 1000000000 requests/s from then on"),
+            found[0].text.contains("3000000000 requests/s before, 1000000000 requests/s after"),
             "{found:?}"
         );
         let rose: Vec<f64> = fell.iter().rev().copied().collect();

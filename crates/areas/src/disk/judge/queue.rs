@@ -154,7 +154,7 @@ mod tests {
         let mut row = row(two.clone(), halves.clone(), &QUIET);
         row.conditions.cpus = vec![0, 0];
         let found = cpu_bound(&two, &halves, &row).unwrap();
-        assert!(found.text.starts_with("Each CPU made 100"), "threads on one CPU share its loop: {found:?}");
+        assert!(found.text.starts_with("Each CPU reached 100"), "threads on one CPU share its loop: {found:?}");
         row.conditions.cpus = vec![0, 1];
         assert_eq!(cpu_bound(&two, &halves, &row), None);
     }

@@ -160,11 +160,11 @@ fn what_cannot_be_compared_is_refused_in_one_sentence() {
     for (new, says) in [
         ("day-1", "a run cannot be compared with itself"),
         ("day-2", "assay.run/9"),
-        ("day-3", "nothing that was measured"),
+        ("day-3", "no measured result"),
         ("day-4", "cpu-fma/99"),
         ("day-5", "op/s"),
         ("day-6", "is in BASE only"),
-        ("day-7", "nothing that was measured"),
+        ("day-7", "no measured result"),
         ("broken", "is not a run"),
         ("nothing", "no run 'nothing'"),
     ] {

@@ -60,11 +60,10 @@ fn what_a_reader_must_know_is_shown_before_the_rows() {
         warned(|new| new.run.declared = [("memory.channels".to_owned(), 12.0)].into()),
         "The declared limits differ: memory.channels none against 12; results do not depend on them."
     );
-    assert_eq!(warned(|new| new.run.complete = false), "NEW was cut off: 1 of 1 rows were measured.");
+    assert_eq!(warned(|new| new.run.complete = false), "NEW was cut off: 1 of 1 benchmarks were measured.");
     assert_eq!(
         warned(|new| new.run.started = "2026-10-31T12:00:00Z".into()),
-        "NEW (2026-10-31T12:00:00Z) began before BASE (2026-11-01T12:00:00Z): they are swapped, or the machine's clock \
-         was set back."
+        "NEW (2026-10-31T12:00:00Z) began before BASE (2026-11-01T12:00:00Z): swap them, or check the machine's clock."
     );
     assert_eq!(warned(|new| new.run.grade = Some(Grade::C)), "NEW has grade C: assay report shows why.");
 }
@@ -82,5 +81,5 @@ fn surroundings_that_differ_without_a_warning_are_differences() {
     let (base, mut new) = against(92.0);
     new.experiments[0].conditions.quota_cpus = Some(1.5);
     let comparison = compared(&base, &new);
-    assert_eq!(explanation(&comparison), "The surroundings differ: quota of CPUs none against 1.5.");
+    assert_eq!(explanation(&comparison), "The conditions differ: quota of CPUs none against 1.5.");
 }
