@@ -20,7 +20,7 @@ mod surroundings;
 mod values;
 
 use crate::rules::AreaRules;
-use surroundings::Scale;
+use surroundings::{Scale, TICK_SECONDS};
 use values::{mean, percentile};
 
 pub use crate::process_run::ProcessRun;
@@ -31,9 +31,6 @@ pub use values::median;
 
 /// The mark of samples from a process run with interference.
 pub(crate) const DISTURBED: &str = "disturbed";
-
-/// A tick of /proc/stat, in which stolen time is counted.
-const TICK_SECONDS: f64 = 0.01;
 
 /// How far two slices of warm-up differ on a device that has settled: disks on a shared host, 100 ms each.
 const USUAL_CHANGE: f64 = 0.2;

@@ -11,8 +11,10 @@ use model::plan::Planned;
 use model::surroundings::Change;
 use model::warning::{Warning, WarningCode};
 
-use super::TICK_SECONDS;
 use crate::process_run::ProcessRun;
+
+/// A tick of /proc/stat.
+pub(super) const TICK_SECONDS: f64 = 0.01;
 
 /// What shares are shares of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
