@@ -373,9 +373,7 @@ fn a_clock_that_hardly_moved_explains_no_uncertainty() {
         explanation(&comparison).to_owned()
     };
     assert!(moved(0.995).starts_with("About "));
-    assert!(
-        moved(0.97).starts_with("The clock fell by 3.0 %, and the rate with it; per cycle the result is")
-    );
+    assert!(moved(0.97).starts_with("The clock fell by 3.0 %, and the rate with it; per cycle the result is"));
 }
 
 #[test]
