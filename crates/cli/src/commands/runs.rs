@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use bench::store::Listed;
+use model::warning::Grade;
 
 use crate::args::results::Runs;
 use crate::environment::{self, Stream};
@@ -30,12 +31,17 @@ fn list(runs: &[Listed]) -> String {
     for run in runs {
         let what = match &run.document {
             Ok(document) => {
-                let grade = document.run.grade.map_or("-", model::warning::Grade::name);
+                let confidence = match document.run.grade {
+                    Some(Grade::A) => "high",
+                    Some(Grade::B) => "fair",
+                    Some(Grade::C) => "low",
+                    None => "no",
+                };
                 let measured = document.experiments.iter().filter(|row| row.grade.is_some()).count();
                 let rows = document.experiments.len();
                 let end = if document.run.complete { "" } else { ", interrupted" };
                 format!(
-                    "confidence {grade}   {measured} of {rows} benchmarks, {}{end}",
+                    "{confidence:4} confidence   {measured} of {rows} benchmarks, {}{end}",
                     model::number::duration(document.run.seconds)
                 )
             }
