@@ -20,15 +20,15 @@ pub struct Sampling {
     pub samples: u32,
     /// The most samples: with it a row ends once its interval is as narrow as `target`.
     pub most: Option<u32>,
-    /// Samples per launch.
+    /// Samples per process run.
     pub per_launch: u32,
     /// Length of a sample in seconds.
     pub sample_seconds: f64,
-    /// The least and the most warm-up of a launch, in seconds.
+    /// The shortest and the longest warm-up of a process run, in seconds.
     pub warm_up_seconds: [f64; 2],
     /// Relative half-width of the median's 95 % interval that the area aims at.
     pub target: f64,
-    /// Samples are rounds of one launch, which go on until the last five are steady; `samples` is then the most of them.
+    /// Samples are rounds of one process run, until the last five are steady; `samples` is then their maximum.
     /// Of rows that ask for it, never of an area.
     pub until_steady: bool,
 }
@@ -54,19 +54,19 @@ pub struct Planned {
     pub experiment: Experiment,
     /// The CPU of each thread.
     pub cpus: Vec<u32>,
-    /// The CPU of each thread of the other end, for an experiment between two processes.
+    /// The CPU of each thread of the server, for a benchmark between two processes.
     pub other_cpus: Vec<u32>,
-    /// Trusted tools that are run beside it, by their ids.
+    /// Ids of the reference tools that run alternately with it.
     pub beside: Vec<String>,
-    /// Whether tools stand beside it only where a filter chose it: a step of a curve that is not a cache level's own.
+    /// Whether tools run only if a filter chose it: a step of a curve that represents no cache level.
     #[serde(default)]
     pub alone: bool,
     /// How it is sampled.
     pub sampling: Sampling,
-    /// Work that all threads together do in every sample, whatever time it takes; `None` where samples are so many
+    /// Work that all threads together do in every sample, whatever time it takes; `None` where samples last for some
     /// seconds long. The sampling's seconds are then what that is expected to take.
     pub exact_work: Option<f64>,
-    /// Expected seconds of untimed preparation per launch.
+    /// Expected seconds of untimed preparation per process run.
     pub setup_seconds: f64,
     /// Why it cannot be measured here, known in advance.
     pub obstacle: Option<String>,
@@ -83,13 +83,13 @@ pub struct Plan {
     pub rows: Vec<Planned>,
     /// Seed of order, data and permutations.
     pub seed: u64,
-    /// Exactly so many samples a row.
+    /// Exactly N samples per benchmark.
     pub repeat: Option<u32>,
     /// Sessions that the samples of every row are spread over.
     pub sessions: u32,
     /// Seconds between two sessions.
     pub pause_seconds: f64,
-    /// Share of the expected time that may be spent on repeating what others have disturbed.
+    /// Share of the expected time for repeating disturbed process runs.
     pub repeat_share: f64,
     /// How long the layout of a test file may take, in seconds; `None` where the whole file was asked for, or enough
     /// time is there.
@@ -121,10 +121,10 @@ impl From<PlanError> for String {
 /// within it.
 pub const TOOL_RUN_SECONDS: f64 = 0.5;
 
-/// Seconds that a launch costs besides set-up, warm-up and samples: starting the process, pinning, verifying.
+/// Seconds of a process run without set-up, warm-up and samples: starting, pinning, verifying.
 const LAUNCH_SECONDS: f64 = 0.02;
 
-/// Seconds that a run of a trusted tool costs besides what it measures: its start and end, the files that it lays out, the
+/// Seconds of a reference tool's run without its measurement: its start and end, its files, the
 /// runs by which it looks for a rate. Means of a classic run on two Zen 4 cores; for `--list` and the time left.
 const fn tool_seconds(area: Area) -> f64 {
     match area {
@@ -152,7 +152,7 @@ impl Planned {
         }
     }
 
-    /// Expected seconds of a run of a tool beside it, which is as long as a sample.
+    /// Expected seconds of a run of a reference tool, which is as long as a sample.
     pub fn tool_seconds(&self) -> f64 {
         tool_seconds(self.experiment.area) + self.sampling.sample_seconds
     }
@@ -242,7 +242,7 @@ pub struct Writes {
     pub seconds: f64,
     /// The most that is written in all, where there is a limit.
     pub budget: Option<u64>,
-    /// Whether trusted tools stand beside rows that write: what they write is theirs to say.
+    /// Whether reference tools run with benchmarks that write: their writes are not counted.
     pub tools: bool,
 }
 

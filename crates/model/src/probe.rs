@@ -23,7 +23,7 @@ pub struct StorageProbe {
     pub engines: Vec<EngineProbe>,
     /// What control groups allow on the devices below.
     pub limits: Vec<LimitProbe>,
-    /// What others read and wrote on the devices below while nothing of ours did, B/s; `null` where no device counts.
+    /// Traffic of other processes on the devices below, B/s; `null` where no device counts.
     pub others_bytes_per_second: Option<f64>,
     /// How long that was looked at, s.
     pub watched_seconds: Option<f64>,

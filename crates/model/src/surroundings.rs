@@ -1,5 +1,5 @@
-//! What goes on around a measurement: counts that the kernel keeps of the whole machine, read at one moment, and what
-//! was added between two; and what is set and stays so until somebody changes it.
+//! The machine around a measurement: the kernel's counters at one moment, and what
+//! was added between two moments; and the settings.
 //!
 //! Plain data; `machine` reads it, `bench` judges it.
 
@@ -16,7 +16,7 @@ pub struct Surroundings {
     pub user_seconds: Option<f64>,
     /// CPU seconds in the kernel, interrupts included, over all CPUs.
     pub system_seconds: Option<f64>,
-    /// CPU seconds that the hypervisor gave to others, over all CPUs.
+    /// CPU seconds stolen by other VMs, over all CPUs.
     pub steal_seconds: Option<f64>,
     /// Bytes moved to or from swap.
     pub swapped_bytes: Option<u64>,
@@ -151,7 +151,7 @@ pub const IDLE_NICE: i32 = 20;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
-    /// CPUs that are there, switched on or not, ascending.
+    /// Present CPUs, online or not, ascending.
     pub present_cpus: Vec<u32>,
     /// CPUs that are switched on, ascending.
     pub online_cpus: Vec<u32>,
@@ -199,11 +199,11 @@ impl Settings {
         self.memory_limit_bytes.filter(|limit| self.memory_bytes.is_none_or(|all| *limit < all))
     }
 
-    /// The governors that may hold the clock down: all but `performance`, unless the processor is told to prefer speed.
+    /// The governors that may hold the clock down: all but `performance`, unless the energy preference is speed.
     pub fn slow_governors(&self) -> Vec<&str> {
         const FAST: &str = "performance";
-        let told = !self.energy_preferences.is_empty() && self.energy_preferences.iter().all(|one| one == FAST);
-        self.governors.iter().map(String::as_str).filter(|one| !told && *one != FAST).collect()
+        let prefers_speed = !self.energy_preferences.is_empty() && self.energy_preferences.iter().all(|one| one == FAST);
+        self.governors.iter().map(String::as_str).filter(|one| !prefers_speed && *one != FAST).collect()
     }
 }
 
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_governor_that_is_told_to_be_fast_is_fast() {
+    fn an_energy_preference_for_speed_overrides_the_governor() {
         let named = |governors: &[&str], preferences: &[&str]| Settings {
             governors: governors.iter().map(ToString::to_string).collect(),
             energy_preferences: preferences.iter().map(ToString::to_string).collect(),

@@ -20,21 +20,21 @@ const fn one() -> u32 {
     1
 }
 
-/// One launch of one experiment.
+/// One process run of one benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// What to measure.
     pub experiment: Experiment,
     /// The CPU of each thread.
     pub cpus: Vec<u32>,
-    /// Number of this launch, counted from 1 over the run.
+    /// Number of this process run, counted from 1 over the run.
     pub launch: u32,
     /// Place in the interleaved order, counted from 1.
     pub block: u32,
     /// The session, counted from 1.
     #[serde(default = "one")]
     pub session: u32,
-    /// Seed of data and permutations; differs from launch to launch.
+    /// Seed of data and permutations; differs between process runs.
     pub seed: u64,
     /// Samples to take.
     pub samples: u32,
@@ -52,14 +52,14 @@ pub struct Task {
     pub imul_cycles: u32,
     /// The process that started this worker: when it is gone, so is the worker.
     pub parent: u32,
-    /// Whether the launch ends early: once the last five samples are steady (`stats::steadiness`).
+    /// Whether it ends early: once the last five samples are steady (`stats::steadiness`).
     #[serde(default)]
     pub until_steady: bool,
-    /// How long it may go on once its preparation is over, in seconds: what it has by then is all that it takes, and at
+    /// Seconds that it may work after its preparation: samples taken by then count, and at
     /// least one sample.
     #[serde(default)]
     pub most_seconds: Option<f64>,
-    /// When the time of the whole run is over, in seconds of `CLOCK_MONOTONIC_RAW`: likewise.
+    /// When the time of the whole run ends, in seconds of `CLOCK_MONOTONIC_RAW`.
     #[serde(default)]
     pub ends_at: Option<f64>,
     /// What only a disk benchmark is given.
@@ -70,7 +70,7 @@ pub struct Task {
     pub ends: Option<Ends>,
 }
 
-/// What a disk benchmark is given besides its parameters.
+/// What a disk benchmark needs in addition to its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DiskTask {
     /// The test file, which the runner holds.
@@ -97,7 +97,7 @@ pub enum Grain {
 }
 
 impl Grain {
-    /// The coarsest one that divides blocks of so many bytes.
+    /// The coarsest one that divides blocks of this size.
     pub const fn of_blocks(bytes: u64) -> Self {
         if bytes.is_multiple_of(512) {
             Self::Sectors
@@ -109,7 +109,7 @@ impl Grain {
     }
 }
 
-/// What tells one test file of a run from another: rows that agree in it work on the same file.
+/// The identity of a test file: benchmarks with the same one share the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestFile {
     /// Where it is.
@@ -141,13 +141,13 @@ pub struct HeldFile {
     /// Type of its file system.
     pub filesystem: String,
     /// Whether it is overwritten in place; `false` where the file system copies on write and would not leave it for
-    /// this file. `null` where the file system says nothing of it.
+    /// this file. `null` where unknown.
     pub in_place: Option<bool>,
     /// Whether the device under it has queues whose completions can be polled for, and they are.
     pub polled: bool,
     /// Its size once it is laid out, in bytes.
     pub bytes: u64,
-    /// Seed of its contents, the same in every launch of a run.
+    /// Seed of its contents, the same in every process run.
     pub seed: u64,
     /// What its contents are checked in.
     #[serde(default)]
@@ -177,12 +177,12 @@ impl HeldFile {
 pub struct Ends {
     /// Which of the two this worker is.
     pub role: Role,
-    /// Where the far end listens: an address and a port. `null` for the far end itself, and for a near one whose far end
+    /// Address and port of the server. `null` for the server itself, and for a client whose server
     /// the runner has yet to start.
     pub address: Option<String>,
-    /// What lets a launch in at the far end: 32 hexadecimal digits, of the server that was asked, or new in each launch.
+    /// Token that the server accepts: 32 hexadecimal digits, from the server, or new in each process run.
     pub token: String,
-    /// CPUs of the other end's threads; empty where that is not for us to say.
+    /// CPUs of the server's threads; empty where the server chooses.
     pub other_cpus: Vec<u32>,
 }
 
@@ -191,7 +191,7 @@ crate::words::words! {
     Role, "role", {
         /// Connects, measures, and reports samples.
         Measure => "measure",
-        /// Listens, serves one launch until its connections end, and reports nothing but trouble.
+        /// Listens, serves one process run until its connections end, and reports only errors.
         Peer => "peer",
     }
 }
@@ -209,7 +209,7 @@ pub struct MetricSample {
     pub sample: Sample,
 }
 
-/// What a worker saw besides its samples: sums over its threads, so that launches can be added up.
+/// What a worker observed: sums over its threads, so that process runs can be added up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Observations {
@@ -251,7 +251,7 @@ pub struct Observations {
     pub clock_source: String,
     /// Share of the buffers in pages of the size asked for, the least of the threads.
     pub pages_obtained: Option<f64>,
-    /// Seconds that generating the place of a visit takes by itself, the most of the threads; `null` where no place is
+    /// Seconds to generate the position of one access, the maximum over the threads; `null` where no position is
     /// generated.
     pub order_seconds: Option<f64>,
     /// The C library whose function was measured; `null` where none was.
@@ -261,8 +261,8 @@ pub struct Observations {
     pub start_spread_seconds: Option<f64>,
     /// Whether time stamps come from the time-stamp counter.
     pub counter_timer: bool,
-    /// Whether the threads wait for something (a device, the other end) and do not compute: their CPU share then says
-    /// nothing about neighbours.
+    /// Whether the threads wait (for a device or a peer) and do not compute: their CPU share then says
+    /// nothing about other processes.
     pub waiting: bool,
     /// What is set on the machine and for the worker, as it was when it ended.
     pub settings: Settings,
@@ -280,7 +280,7 @@ pub struct Observations {
 pub enum Message {
     /// Prepared and warmed up; timing begins.
     Ready,
-    /// The far end of a network experiment can be connected to.
+    /// The server of a network benchmark accepts connections.
     Listening {
         /// Where: `127.0.0.1:40123`.
         address: String,

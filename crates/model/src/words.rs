@@ -71,7 +71,7 @@ pub enum Named<W> {
 }
 
 impl<W: Word> Named<W> {
-    /// The name as it stands in the document.
+    /// The name in the document.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Known(word) => word.name(),

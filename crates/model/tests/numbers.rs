@@ -19,7 +19,7 @@ fn check<S: Strategy>(strategy: &S, test: impl Fn(S::Value)) {
     }
 }
 
-/// Positive numbers of every size, many of them just beside a power of ten.
+/// Positive numbers of every size, many of them next to a power of ten.
 fn sizes() -> impl Strategy<Value = f64> {
     let decade = -20_i32..24;
     prop_oneof![

@@ -46,11 +46,11 @@ pub struct CpuParams {
 /// Parameters of a memory experiment. What does not apply is `null`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryParams {
-    /// Order of the visits.
+    /// Order of the accesses.
     pub pattern: MemoryPattern,
-    /// What is done at each visit.
+    /// Operation on each block.
     pub op: MemoryOp,
-    /// Bytes per block, where the working set is visited in blocks.
+    /// Bytes per block, where the working set is accessed in blocks.
     pub block: Option<u64>,
     /// Bytes over all threads and arrays.
     pub working_set: u64,
@@ -60,7 +60,7 @@ pub struct MemoryParams {
     pub isa: Isa,
     /// Independent dependent-load chains per thread, for a chase.
     pub chains: Option<u32>,
-    /// Bytes among which a chase stays until it has visited all of their lines; `null` where it goes through the whole
+    /// Bytes in which a chase stays until it has loaded all lines; `null` where it goes through the whole
     /// buffer at random.
     #[serde(default)]
     pub group: Option<u64>,
@@ -91,9 +91,9 @@ pub struct Background {
 /// Parameters of a disk experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskParams {
-    /// Order of the visits.
+    /// Order of the accesses.
     pub pattern: DiskPattern,
-    /// What is done at each visit.
+    /// Operation on each block.
     pub op: DiskOp,
     /// Bytes per request.
     pub block: u64,
@@ -101,8 +101,8 @@ pub struct DiskParams {
     pub size: u64,
     /// Requests in flight per thread; with a load, at most.
     pub depth: u32,
-    /// Requests begin at random moments, at so many per cent of the rate that the same row reaches without pause, and each
-    /// is timed from the moment it was due; `null`: each as soon as another is over.
+    /// Offered load in percent of the benchmark's own peak rate (Poisson arrivals); each request
+    /// is timed from the moment it was due. `null`: closed loop.
     #[serde(default)]
     pub load_percent: Option<u32>,
     /// How requests reach the kernel; what was used in the end, not what was hoped for.
@@ -225,7 +225,7 @@ impl Params {
     }
 }
 
-/// Where a row stands in the classic suite's tables.
+/// The place of a result in the classic tables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Classic {
     /// The table: `cpu`, `memory`, `disk`, `net` …
@@ -235,7 +235,7 @@ pub struct Classic {
     /// `plain` or `vector`, for the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// Operations or bytes that the table's experiment comes to over all threads, whatever the row did of them.
+    /// Operations or bytes that the table states, over all threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
 }
@@ -388,7 +388,7 @@ pub struct DiskChoices {
     pub size: bool,
     /// The engine was chosen.
     pub engine: bool,
-    /// It goes on until the drive is steady.
+    /// It runs until the drive is steady.
     pub steady: bool,
 }
 

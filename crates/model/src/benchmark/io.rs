@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::words::words;
 
 words! {
-    /// In which order a disk experiment visits the blocks of its file.
+    /// Order in which a disk benchmark accesses the blocks of its file.
     DiskPattern, "disk pattern", {
         /// Ascending offsets.
         Sequential => "sequential",
@@ -17,7 +17,7 @@ words! {
         /// Descending offsets.
         Backward => "backward",
         /// Ascending offsets with gaps: every seventeenth block, then from the second on every seventeenth, until all
-        /// have been visited.
+        /// have been accessed.
         Strided => "strided",
     }
 }
@@ -57,7 +57,7 @@ words! {
         IoUring => "io_uring",
         /// Through Linux's native asynchronous I/O.
         Libaio => "libaio",
-        /// One blocking system call per request; a depth above 1 is so many threads.
+        /// One blocking system call per request; a depth of N is N threads.
         Sync => "sync",
         /// No device at all: the rate of our own loop.
         Null => "null",
@@ -113,7 +113,7 @@ words! {
     NetMode, "network mode", {
         /// As many bytes as will go through.
         Stream => "stream",
-        /// One message there and back, then the next.
+        /// One round trip after another.
         Pingpong => "pingpong",
         /// Connections set up and closed.
         Connect => "connect",

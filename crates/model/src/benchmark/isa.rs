@@ -180,12 +180,12 @@ impl MemoryOp {
         Self::ByteLoop,
     ];
 
-    /// The operations that visit blocks, in order or at random.
+    /// The operations on blocks, sequential or random.
     pub const OF_BLOCKS: &'static [Self] = &[Self::Read, Self::Write, Self::Copy];
 }
 
 words! {
-    /// In which order a memory experiment visits its working set.
+    /// Order in which a memory benchmark accesses its working set.
     MemoryPattern, "memory pattern", {
         /// Ascending addresses.
         Sequential => "sequential",

@@ -166,12 +166,12 @@ pub struct LinpackConditions {
     pub nb: Option<u32>,
     /// Elements from one column to the next.
     pub lda: Option<u64>,
-    /// Bytes mapped for the matrix and everything beside it.
+    /// Bytes mapped for the matrix and all work space.
     pub mapped_bytes: Option<u64>,
     /// Bytes of the matrix alone, or of the matrices of a product: n^2 elements each; of `lu_mixed` of the matrix in
     /// fp64 and its factors.
     pub matrix_bytes: Option<u64>,
-    /// Seconds in which the matrix was made anew before a sample, which are not timed (median).
+    /// Seconds to generate the matrix before a sample (median); not timed.
     pub fill_seconds: Option<f64>,
     /// Seconds in which a sample's result was checked, which are not timed (median).
     pub check_seconds: Option<f64>,
@@ -184,10 +184,10 @@ pub struct LinpackConditions {
     /// negative where it was higher.
     pub lost_to_clock: Option<f64>,
     /// Share of what the cores can do at the row's own clock that the algorithm did not reach: 1 less the efficiency
-    /// against the sustained peak.
+    /// against the limit at the measured clock.
     pub lost_to_algorithm: Option<f64>,
     /// Rounds of refinement that brought a solution by factors of lower precision to the accuracy of fp64 (median of
-    /// the launches).
+    /// the process runs).
     pub refinements: Option<f64>,
 }
 

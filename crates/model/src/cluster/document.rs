@@ -1,4 +1,4 @@
-//! What a plan's results say (schema `assay.cluster/1`): nodes in groups of equal hardware, how each figure is distributed
+//! The results of a plan (schema `assay.cluster/1`): nodes in groups of equal hardware, how each value is distributed
 //! over them, which are slow and why, the network between them.
 //!
 //! Every statement about a node can be followed back: the values are here, the runs are in the plan's folder.
@@ -27,7 +27,7 @@ pub struct ClusterDocument {
     pub nodes: Vec<FleetNode>,
     /// Nodes of equal hardware, largest group first.
     pub groups: Vec<Group>,
-    /// Each figure over the nodes of each group, in the suite's order.
+    /// Each value over the nodes of each group, in the suite's order.
     pub distributions: Vec<Distribution>,
     /// Nodes that are slow in something, the slowest first.
     pub slow: Vec<SlowNode>,
@@ -37,9 +37,9 @@ pub struct ClusterDocument {
     pub pairs: Vec<PairMatrix>,
     /// HPL across nodes.
     pub hpl: Vec<ClusterHpl>,
-    /// What went wrong, or stands in the way of a judgement.
+    /// What went wrong, or prevents a judgement.
     pub problems: Vec<Problem>,
-    /// Nodes that somebody may want to take out of service: confirmed to be slow. Nothing is ever drained by us.
+    /// Nodes confirmed to be slow. Assay never drains nodes.
     pub drain: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ pub struct ClusterInfo {
     pub failed: u64,
     /// Cannot be done.
     pub skipped: u64,
-    /// Nobody has got to them yet, or somebody is at them.
+    /// Waiting or running.
     pub left: u64,
     /// Seconds of measuring over all nodes.
     pub node_seconds: f64,
@@ -73,13 +73,13 @@ crate::words::words! {
     NodeState, "node state", {
         /// Every task has a result.
         Done => "done",
-        /// Every task is over, some without a result.
+        /// Every task has ended, some without a result.
         Partly => "partly",
         /// A worker is at it.
         Running => "running",
         /// Nobody has got to it yet.
         Waiting => "waiting",
-        /// Every task is over, and none has a result.
+        /// Every task has ended, none with a result.
         Failed => "failed",
     }
 }
@@ -126,7 +126,7 @@ pub struct Group {
     pub nodes: u64,
 }
 
-/// One node's value of a figure: the median of its samples.
+/// One node's value: the median of its samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeValue {
     /// The node.
@@ -137,7 +137,7 @@ pub struct NodeValue {
     pub efficiency: Option<f64>,
 }
 
-/// A figure over the nodes of a group.
+/// A value over the nodes of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// The experiment's id.
@@ -174,20 +174,20 @@ pub struct Distribution {
     pub values: Vec<NodeValue>,
 }
 
-/// What makes a node stand out in one figure.
+/// Why a node is an outlier in one value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Deviation {
-    /// The experiment's id, or `area:NAME` where many figures of an area say it together.
+    /// The experiment's id, or `area:NAME` for all values of an area together.
     pub experiment: String,
     /// The metric's name.
     pub metric: String,
-    /// The node's value over the group's median, by pass; below 1 is worse, whichever way the figure counts.
+    /// The node's value over the group's median, by pass; below 1 is worse.
     pub of_median: Vec<f64>,
     /// Share of the peak, where one is known.
     pub efficiency: Option<f64>,
 }
 
-/// Why a node is slow, as far as its own documents tell.
+/// The probable cause of a slow node, from its documents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cause {
     /// A fixed word, such as `clock_low`, `cpu_quota`, `fewer_channels`, `other_kernel`, `link_speed`, `other_load`.
@@ -205,7 +205,7 @@ pub struct SlowNode {
     pub standing: Standing,
     /// Areas in which it is.
     pub areas: Vec<String>,
-    /// The figures, worst first.
+    /// The values, worst first.
     pub deviations: Vec<Deviation>,
     /// Probable causes, the likeliest first; empty where nothing in its documents differs.
     pub causes: Vec<Cause>,
@@ -241,7 +241,7 @@ pub struct PairValue {
     pub reason: Option<String>,
 }
 
-/// One figure of the network, from node to node.
+/// One value of the network, from node to node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PairMatrix {
     /// The experiment's id.
@@ -286,7 +286,7 @@ pub struct ClusterHpl {
     pub reason: Option<String>,
 }
 
-/// What went wrong, or stands in the way of a judgement.
+/// What went wrong, or prevents a judgement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     /// A fixed word, such as `task_failed`, `mixed_versions`, `never_came_up`, `clock_skew`, `shared_machine`,

@@ -8,7 +8,7 @@
 //! PLAN/running/NODE/TASK@CLAIM.who   Claim: who that is
 //! PLAN/work/NODE/TASK@CLAIM/         where an attempt writes
 //! PLAN/done/NODE/TASK/               outcome.json, run/run.json …: published by one rename of the folder in `work`
-//! PLAN/failed/NODE/TASK@CLAIM/       attempts that came to nothing: outcome.json, what was said; how many there are of a
+//! PLAN/failed/NODE/TASK@CLAIM/       failed attempts: outcome.json, output; how many there are of a
 //!                                    task is how often it was tried. TASK@CLAIM.lost: its worker went away in the middle
 //! PLAN/nodes/NODE/                   facts.json (NodeFacts), worker@ID.json (WorkerMark), door.json (ServerRecord)
 //! PLAN/net/                          who is ready for which round of pairs, and who was called (`cluster::network::slot`)
@@ -67,7 +67,7 @@ pub struct Plan {
     /// Expected seconds of the tasks that every node has, by their names.
     #[serde(default)]
     pub task_seconds: BTreeMap<String, f64>,
-    /// A claim whose file was not renewed for so many seconds belongs to nobody any more.
+    /// Seconds after which a claim without renewal expires.
     pub lease_seconds: f64,
     /// How often a task is tried before it counts as failed.
     pub attempts: u32,
@@ -153,7 +153,7 @@ pub struct SuiteTask {
 /// The network from this node, which measures, to another, which serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PairTask {
-    /// The node at the other end.
+    /// The peer node.
     pub to: String,
     /// The round it belongs to, from 0; in a round no node measures twice or serves twice.
     pub round: u32,
@@ -193,7 +193,7 @@ crate::words::words! {
     OutcomeStatus, "outcome", {
         /// There is a result.
         Ok => "ok",
-        /// There is none, and none will be tried for any more.
+        /// No result, and no attempts left.
         Failed => "failed",
         /// It cannot be done, which is nobody's fault: the other node never came up, a program is not there.
         Skipped => "skipped",
@@ -217,7 +217,7 @@ pub struct Outcome {
     pub exit_status: Option<i32>,
     /// Pairs that were measured at the same moment, this one included, where it measured a pair.
     pub at_once: Option<u32>,
-    /// Figures of HPL, where that was it: `n`, `nb`, `p`, `q`, `seconds`, `flop_per_s`, `residual`.
+    /// Values of HPL: `n`, `nb`, `p`, `q`, `seconds`, `flop_per_s`, `residual`.
     #[serde(default)]
     pub figures: BTreeMap<String, f64>,
 }
@@ -237,7 +237,7 @@ pub struct NodeFacts {
     pub clock_skew_seconds: Option<f64>,
 }
 
-/// A worker that is there; the file's time of change says until when it was.
+/// A live worker; the file's modification time is its last heartbeat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerMark {
     /// Who it is.
@@ -267,7 +267,7 @@ crate::words::words! {
 pub struct ServerRecord {
     /// Addresses under which it can be reached, the likeliest first, with the port.
     pub addresses: Vec<String>,
-    /// Name of the file beside this one that holds the key for one visit.
+    /// Name of the file in the same folder with the key of one session.
     pub key_file: String,
     /// Who opened it.
     pub claim: Claim,

@@ -1,6 +1,6 @@
 //! A comparison: what two runs, or two things measured in turn, say of each other (schema `assay.compare/1`).
 //!
-//! Plain data. The statistics are worked out by `stats`; what is compared with what, and why a figure changed, is
+//! Plain data. Statistics are computed by `stats`; what is compared with what, and why a value changed, is
 //! `bench`'s business.
 
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use crate::unit::{Better, Unit};
 pub const SCHEMA: &str = "assay.compare/1";
 
 crate::words::words! {
-    /// Whether a figure changed.
+    /// Whether a value changed.
     Change, "change", {
         /// The whole interval of the ratio lies beyond the threshold.
         Changed => "changed",
@@ -24,7 +24,7 @@ crate::words::words! {
 }
 
 crate::words::words! {
-    /// In which direction a figure changed.
+    /// The direction of a change.
     Direction, "direction", {
         /// For the better.
         Better => "better",
@@ -49,7 +49,7 @@ pub struct Side {
     pub switch: Option<String>,
 }
 
-/// What the same comparison says of another figure that explains the first.
+/// The comparison of another value that explains the first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PerCycle {
     /// New over base, of operations per cycle.
@@ -105,7 +105,7 @@ pub struct Compared {
     pub n_base: u32,
     /// How many units of the new side were compared.
     pub n_new: u32,
-    /// What was compared: `samples`, `launches`, `sessions` or `pairs`, whichever is the unit of variance.
+    /// The unit of variance: samples, process runs, sessions or pairs.
     #[serde(default)]
     pub units: String,
     /// About how many more units of each side are needed for a verdict; `null` where there is one, or where no number of

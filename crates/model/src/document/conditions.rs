@@ -58,20 +58,20 @@ pub struct MachineStates {
 pub struct Conditions {
     /// The CPUs the threads were pinned to, in thread order.
     pub cpus: Vec<u32>,
-    /// Median core clock beside the samples, in Hz.
+    /// Median core clock at the samples, in Hz.
     pub clock_hz: Option<f64>,
-    /// How the clock was measured: by `chains` of dependent instructions beside the work, by one inside a loop that it
+    /// How the clock was measured: by `chains` of dependent instructions around the work, by one inside a loop that it
     /// `paced`, or by the hardware's `counter`.
     pub clock_source: Option<String>,
-    /// Clock beside the first sample of the row, in Hz.
+    /// Clock at the first sample, in Hz.
     pub clock_start_hz: Option<f64>,
-    /// Clock beside the last sample of the row, in Hz.
+    /// Clock at the last sample, in Hz.
     pub clock_end_hz: Option<f64>,
     /// Relative difference of the two clock chains (median).
     pub clock_disagreement: Option<f64>,
     /// CPU time per elapsed time of each thread, as a mean.
     pub cpu_share: Option<f64>,
-    /// Share of the time that the hypervisor gave to others, from /proc/stat.
+    /// Share of the time stolen by other VMs, from /proc/stat.
     pub steal: Option<f64>,
     /// Share of the time that a cgroup quota stopped us.
     pub throttled: Option<f64>,
@@ -81,7 +81,7 @@ pub struct Conditions {
     pub least_cpu_share: Option<f64>,
     /// Share of all CPUs' time that other programs used while the row was measured.
     pub other_load: Option<f64>,
-    /// Threads that were not on the CPU they were pinned to when they ended, summed over the launches.
+    /// Threads that were not on the CPU they were pinned to when they ended, summed over the process runs.
     pub migrated_threads: Option<u32>,
     /// Nice value of the program; 20 for an idle policy.
     pub nice: Option<i32>,
@@ -95,9 +95,9 @@ pub struct Conditions {
     pub thermal_events: Option<u64>,
     /// Times that a core or package ran into its power limit.
     pub power_events: Option<u64>,
-    /// Launches that others disturbed.
+    /// Process runs disturbed by other processes or VMs.
     pub disturbed_launches: Option<u32>,
-    /// Launches made again because others had disturbed one.
+    /// Process runs made to repeat a disturbed one.
     pub repeated_launches: Option<u32>,
     /// Times that a thread lost its CPU against its will.
     pub involuntary_switches: Option<u64>,
@@ -108,13 +108,13 @@ pub struct Conditions {
     /// Operations per cycle and core, 90th percentile of bursts of at least 1 ms: what the pipes can do when nobody
     /// interferes.
     pub ops_per_cycle_p90: Option<f64>,
-    /// Share of the rate lost to others: gaps and shared cores together.
+    /// Share of the rate lost to interference: gaps and shared cores together.
     pub lost_share: Option<f64>,
     /// The part of it that was standing still: gaps between and inside bursts.
     pub lost_in_gaps: Option<f64>,
     /// Share of the buffer that is in pages of the size asked for.
     pub pages_obtained: Option<f64>,
-    /// Seconds that generating the place of a visit takes by itself, which the time of the visit contains; `null` where
+    /// Seconds to generate the position of one access, included in its time; `null` where
     /// no place is generated.
     pub order_seconds: Option<f64>,
     /// The C library whose function was measured: `glibc 2.36`, or `musl`, which says no version; `null` where none was.
@@ -125,9 +125,9 @@ pub struct Conditions {
     /// Rate of the slowest thread over that of the fastest, the median over the samples; `null` of a single thread, for
     /// rows that wait, and for latencies.
     pub slowest_over_fastest: Option<f64>,
-    /// Seconds of untimed preparation, summed over the launches.
+    /// Seconds of untimed preparation, summed over the process runs.
     pub setup_seconds: Option<f64>,
-    /// Seconds of warm-up, summed over the launches.
+    /// Seconds of warm-up, summed over the process runs.
     pub warm_up_seconds: Option<f64>,
     /// Relative change of the rate at the end of the last warm-up.
     pub warm_up_change: Option<f64>,
@@ -135,7 +135,7 @@ pub struct Conditions {
     pub launches: Option<u32>,
     /// Which rule ended the sampling.
     pub stop: Option<Stop>,
-    /// The same with its figures.
+    /// The same with its values.
     pub stop_reason: Option<String>,
     /// What else was seen, for a disk row.
     pub disk: Option<DiskConditions>,
@@ -161,7 +161,7 @@ pub struct DiskConditions {
     /// where none is known.
     pub devices: Vec<String>,
     /// The devices between the file system and those disks that all of its data passes through, from the top: `loop0`,
-    /// `dm-1`, `md0`; empty where there is none.
+    /// `dm-1`, `md0`; can be empty.
     pub layers: Vec<String>,
     /// Alignment that direct I/O needs of memory, in bytes; `null` where the file system does not say.
     pub memory_align_bytes: Option<u32>,
@@ -169,10 +169,10 @@ pub struct DiskConditions {
     pub offset_align_bytes: Option<u32>,
     /// Size of the file, in bytes: less than planned where laying out all of it would have taken too long.
     pub file_bytes: Option<u64>,
-    /// Bytes of test files that the launches of this row laid out, or wrote over before their first sample; the rows after
-    /// it go on with the same files.
+    /// Bytes of test files written before the first sample; later benchmarks
+    /// use the same files.
     pub laid_out_bytes: Option<u64>,
-    /// Bytes that its requests wrote, all launches together: those of warm-ups and those that ended before or after a window
+    /// Bytes that its requests wrote in all process runs: also in warm-ups and outside windows
     /// are among them.
     pub written_bytes: Option<u64>,
     /// Extents of the file.
@@ -186,7 +186,7 @@ pub struct DiskConditions {
     /// Requests in flight, as a mean over the timed part (Little: rate x mean latency), per thread.
     pub depth_achieved: Option<f64>,
     /// Whether the file is overwritten in place. `false`: every write is copied elsewhere and given a checksum, for which
-    /// the file system may buffer it; `null` where the file system says nothing of it.
+    /// the file system may buffer it; `null` where unknown.
     pub in_place: Option<bool>,
     /// Whether the file was laid out through the page cache, flushed and dropped from it, since the file system has no
     /// direct I/O.
@@ -206,39 +206,39 @@ pub struct DiskConditions {
     pub read_latency_seconds: Option<f64>,
     /// Where both are made: median latency of the writes, in seconds.
     pub write_latency_seconds: Option<f64>,
-    /// Where requests begin at random moments: requests per second that the same row reached without pause, of which the
+    /// Open loop: requests per second that the same process run reached without pauses, of which the
     /// load is a share.
     pub full_iops: Option<f64>,
-    /// Where requests begin at random moments: share of them that began late since all places were taken.
+    /// Open loop: share of requests that started late because all slots were in use.
     pub late_share: Option<f64>,
-    /// Where requests begin at random moments: requests per second that were due.
+    /// Open loop: requests per second that were due.
     pub due_iops: Option<f64>,
     /// Bytes that the kernel says reached storage for this process, over the bytes asked for; around 1 for direct I/O.
     pub storage_share: Option<f64>,
     /// Bytes that the device under the file moved in the row's direction (reads, or writes), over those that this program
     /// moved, as the kernel counts both; `null` where the page cache stands between, and where the device does not count.
     pub device_share: Option<f64>,
-    /// How hot the device was at the end, in degrees Celsius; the highest of all launches, of the device that came nearest
+    /// How hot the device was at the end, in degrees Celsius; the highest of all process runs, of the device nearest
     /// to its limit.
     pub device_celsius: Option<f64>,
     /// The temperature from which on it slows itself down, in degrees Celsius.
     pub device_limit_celsius: Option<f64>,
-    /// The rate of the device's link after a launch over that before it; the least of all launches.
+    /// The rate of the device's link after a process run over that before it; the lowest of all.
     pub link_share: Option<f64>,
     /// Mean latency of all requests, in seconds.
     pub mean_latency_seconds: Option<f64>,
     /// Bytes that the device moved for others while the row was measured, over all that it moved.
     pub other_share: Option<f64>,
-    /// Seconds of the flush after a sample of writes (median); it is not part of the figures.
+    /// Seconds of the flush after a sample of writes (median); not part of the result.
     pub flush_seconds: Option<f64>,
-    /// Where writes go on until they are steady: rounds until they were, the five steady ones included; `null` where they
+    /// Steady state: rounds until it was reached, the five steady ones included; `null` where it
     /// never were.
     pub steady_rounds: Option<u32>,
     /// Requests per second in the steady state, as a mean over its five rounds.
     pub steady_iops: Option<f64>,
     /// From the lowest to the highest of the five rounds, over their mean; of the last five where none were steady.
     pub steady_range: Option<f64>,
-    /// From one end of the least-squares line through the five rounds to the other, over their mean; likewise.
+    /// Slope of the least-squares line over the five rounds, over their mean.
     pub steady_drift: Option<f64>,
     /// CPU seconds of a working thread (and of those that make its blocking calls) per second of the timed part: of the
     /// busiest thread, or of all together per CPU where that is more.
@@ -247,7 +247,7 @@ pub struct DiskConditions {
     /// included; the mean over the threads.
     pub cpu_seconds_per_request: Option<f64>,
     /// Requests per second that a thread makes with this depth when they are for nothing: the same loop, time stamps,
-    /// histogram and checks, and with `io_uring` the kernel's no-op, but no device. Measured beside the row.
+    /// histogram and checks, and with `io_uring` the kernel's no-op, but no device. Measured in the same process run.
     pub loop_iops: Option<f64>,
 }
 
@@ -265,11 +265,11 @@ pub struct NetConditions {
     pub congestion_control: Option<String>,
     /// Receive buffer of the sockets at the end, in bytes.
     pub receive_buffer_bytes: Option<u64>,
-    /// CPUs of the other end's threads, in thread order.
+    /// CPUs of the server's threads, in thread order.
     pub peer_cpus: Vec<u32>,
-    /// Bytes per second of two dependent copies between the same CPUs, measured beside the row.
+    /// Bytes per second of two dependent copies between the same CPUs, measured in the same process run.
     pub two_copy_bytes_per_second: Option<f64>,
-    /// Bytes that our sockets put on the link in one launch, headers included, in both directions.
+    /// Bytes of our sockets on the link in one process run, headers included, in both directions.
     pub link_bytes: Option<u64>,
     /// Bytes that the interface carried for others while the row was measured, over all that it carried.
     pub other_share: Option<f64>,
@@ -280,16 +280,16 @@ pub struct NetConditions {
     /// `IPv4` or `IPv6`.
     #[serde(default)]
     pub address_family: Option<String>,
-    /// Round trip to the other end before anything was measured, as TCP smooths it, in seconds.
+    /// TCP's smoothed round trip to the server before measuring, in seconds.
     #[serde(default)]
     pub round_trip_seconds: Option<f64>,
     /// What TCP said of the senders' connections.
     #[serde(default)]
     pub tcp: Option<TcpConditions>,
-    /// CPU seconds of the sending threads inside samples, all launches.
+    /// CPU seconds of the sending threads inside samples, all process runs.
     #[serde(default)]
     pub sending_cpu_seconds: Option<f64>,
-    /// CPU seconds of the receiving threads inside samples, all launches.
+    /// CPU seconds of the receiving threads inside samples, all process runs.
     #[serde(default)]
     pub receiving_cpu_seconds: Option<f64>,
     /// How datagrams were sent and received: `gso`, `gro`, `sendmmsg`, `recvmmsg`.

@@ -11,9 +11,9 @@ crate::words::words! {
     CheckStatus, "check status", {
         /// Nothing to say against it.
         Ok => "ok",
-        /// Numbers taken now are usable, with this in mind: grade B.
+        /// Results would have fair confidence.
         Warning => "warning",
-        /// Numbers taken now should not be quoted: grade C.
+        /// Results would have low confidence.
         Bad => "bad",
     }
 }
@@ -25,11 +25,11 @@ pub struct Check {
     pub code: String,
     /// What was found.
     pub status: CheckStatus,
-    /// What was seen, with its figure.
+    /// What was seen, with its value.
     pub text: String,
     /// What to do about it, with the command; empty where there is nothing to do.
     pub advice: String,
-    /// The figure that was judged.
+    /// The value that was judged.
     #[serde(default)]
     pub figure: Option<f64>,
 }

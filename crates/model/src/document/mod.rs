@@ -75,7 +75,7 @@ pub struct Resumed {
     /// Where in the run, in its seconds: samples that start later were taken after it. The time in between, in which
     /// nothing was measured, is not counted.
     pub at_seconds: f64,
-    /// Version of Assay that went on.
+    /// Version of Assay that continued.
     pub version: String,
     /// Commit it was built from, `null` outside a checkout.
     pub git: Option<String>,
@@ -127,7 +127,7 @@ pub struct Row {
     pub conditions: Conditions,
     /// How far it can be trusted; `null` unless `ok`.
     pub grade: Option<Grade>,
-    /// What makes it doubtful, and what there is to know.
+    /// Its warnings.
     pub warnings: Vec<Warning>,
     /// Whether its results were checked and right; `null` unless `ok`.
     pub verified: Option<bool>,
@@ -176,7 +176,7 @@ pub struct Finding {
     pub evidence: Vec<String>,
 }
 
-/// The other host of network rows, as its server tells of it.
+/// The server of network benchmarks, as it describes itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Peer {

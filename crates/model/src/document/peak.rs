@@ -10,15 +10,15 @@ use crate::words::words;
 words! {
     /// What a peak rests on.
     PeakKind, "kind of peak", {
-        /// Work per cycle times the clock measured beside the work.
+        /// Work per cycle times the clock measured during the work.
         Sustained => "sustained",
         /// Work per cycle times the highest single-core clock.
         Boost => "boost",
         /// Work per cycle times the guaranteed clock.
         Base => "base",
-        /// Figures that the owner gave.
+        /// Values declared by the owner.
         Declared => "declared",
-        /// Figures of the parts found in the machine.
+        /// Data sheets of the parts found in the machine.
         Datasheet => "datasheet",
         /// The speed of a network link.
         Link => "link",
@@ -51,28 +51,28 @@ impl PeakKind {
     }
 }
 
-/// A theoretical peak, in the unit of the metric it stands beside.
+/// A theoretical peak, in the unit of its metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
     /// What it rests on.
     pub kind: PeakKind,
-    /// The figure, in the metric's unit.
+    /// The value, in the metric's unit.
     pub value: f64,
     /// How it was worked out, for a reader: `2 cores x 3.80 GHz x 32 flop/cycle`.
     pub formula: String,
-    /// Each figure in the formula, in base units, with its source.
+    /// Each input of the formula, in base units, with its source.
     pub inputs: Vec<PeakInput>,
     /// Relative uncertainty (0.01 is 1 %), from the clock's interval; `None` where it is not known.
     #[serde(default)]
     pub uncertainty: Option<f64>,
 }
 
-/// One figure in a peak's formula.
+/// One input of a peak's formula.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PeakInput {
     /// What it is: `flop/cycle`, `clock_hz`, `cores`, `channels`.
     pub name: String,
-    /// The figure, in base units.
+    /// The value, in base units.
     pub value: f64,
     /// Where it comes from.
     pub source: String,
@@ -87,7 +87,7 @@ pub struct Efficiency {
     pub of: PeakKind,
 }
 
-/// A peak as `assay info --json` lists it, beside the experiment it would stand beside.
+/// A peak as `assay info --json` lists it, with its benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InfoPeak {
     /// `cpu`, `memory`, …
@@ -98,13 +98,13 @@ pub struct InfoPeak {
     pub threads: u32,
     /// What it rests on.
     pub kind: PeakKind,
-    /// The figure, in `unit`.
+    /// The value, in `unit`.
     pub value: f64,
     /// `flop/s`, `op/s`, `B/s`, `1/s` or `s`.
     pub unit: String,
     /// How it was worked out.
     pub formula: String,
-    /// Each figure in the formula with its source.
+    /// Each input of the formula with its source.
     pub inputs: Vec<PeakInput>,
 }
 

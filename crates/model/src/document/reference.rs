@@ -1,4 +1,4 @@
-//! What a trusted tool measured beside us: its figures, how it was called, and the ratio of ours to its.
+//! A reference tool's results: its values, how it was called, and the ratio of ours to its.
 //!
 //! Plain data. Ratio, interval and verdict are worked out by `stats`; how tools are run is `bench`'s business.
 
@@ -36,7 +36,7 @@ crate::words::words! {
         AtLeast => "at_least",
         /// The whole interval is below 1.
         Below => "below",
-        /// Neither: the interval is too wide to tell.
+        /// Inconclusive: the interval is too wide.
         Inconclusive => "inconclusive",
     }
 }
@@ -44,9 +44,9 @@ crate::words::words! {
 /// One run of the tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReferenceSample {
-    /// Its figure, in the metric's unit and by our counting.
+    /// Its value, in the metric's unit and by our counting.
     pub value: f64,
-    /// Our figure of the same pair.
+    /// Our value of the same pair.
     pub ours: f64,
     /// Number of the pair, counted from 1.
     pub pair: u32,
@@ -54,7 +54,7 @@ pub struct ReferenceSample {
     pub start: f64,
 }
 
-/// How far figures scatter on each side of a comparison.
+/// How far values scatter on each side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// Of the tool.
@@ -63,7 +63,7 @@ pub struct Spread {
     pub ours: f64,
 }
 
-/// Another figure that a tool and a row both have.
+/// Another value that a tool and a result both have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Also {
     /// What it is: `latency`, `cpu_seconds_per_request`.
@@ -82,12 +82,12 @@ pub struct Also {
     pub ratio_ci95: Option<[f64; 2]>,
 }
 
-/// One tool beside one metric.
+/// One tool compared with one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reference {
     /// Its fixed lower-case id: `fio`, `iperf3` …
     pub tool: String,
-    /// Its version, `not stated` where it tells none; `null` where it was not found.
+    /// Its version, `not stated` where it prints none; `null` where it was not found.
     pub version: Option<String>,
     /// The command line of its last run, the program's path first.
     pub argv: Vec<String>,
@@ -102,7 +102,7 @@ pub struct Reference {
     pub reason: Option<String>,
     /// Every run, in the order in which they were made.
     pub samples: Vec<ReferenceSample>,
-    /// Median of its figures; `null` unless `ok`.
+    /// Median of its values; `null` unless `ok`.
     pub median: Option<f64>,
     /// Ours over theirs: the ratio of the medians, whichever direction is better.
     pub ratio: Option<f64>,
@@ -111,7 +111,7 @@ pub struct Reference {
     /// Half of the interval over the ratio.
     #[serde(default)]
     pub half_width: Option<f64>,
-    /// Spread of its figures, and of ours in the same pairs: 1.4826 MAD / median each.
+    /// Spread of its values, and of ours in the same pairs: 1.4826 MAD / median each.
     #[serde(default)]
     pub spread: Option<Spread>,
     /// What the ratio says.
@@ -151,13 +151,13 @@ pub struct KnownTool {
     pub tool: String,
     /// Whether it is there and can be used.
     pub found: bool,
-    /// Where it is; `null` where there is none.
+    /// Its path; `null` where it is missing.
     pub path: Option<String>,
     /// Its version; `null` where it is not found, or does not say.
     pub version: Option<String>,
     /// Why it cannot be used; `null` where it can.
     pub reason: Option<String>,
-    /// The experiments that it stands beside, in a few words.
+    /// The benchmarks that it is compared with.
     pub stands_beside: String,
     /// How to get it.
     pub how_to_get: String,
@@ -175,16 +175,16 @@ crate::words::words! {
     }
 }
 
-/// One run of a tool, to see that it works and is understood. No measurement: it is brief, and nothing stands beside it.
+/// One brief run of a tool to check that it works and its output is understood; no measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCheck {
     /// What came of it.
     pub status: CheckOutcome,
-    /// The id of the experiment that it was run as if beside.
+    /// The id of the benchmark whose settings it had.
     pub experiment: String,
-    /// Its figure, in `unit`; `null` where it failed.
+    /// Its value, in `unit`; `null` where it failed.
     pub value: Option<f64>,
-    /// The figure's unit; `null` where it failed.
+    /// The value's unit; `null` where it failed.
     pub unit: Option<Unit>,
     /// Why it failed; `null` where it did not.
     pub reason: Option<String>,

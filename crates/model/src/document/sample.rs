@@ -1,4 +1,4 @@
-//! A sample, its metric and their summary: the record that every figure of a document rests on.
+//! A sample, its metric and their summary: the record behind every number of a document.
 //!
 //! Samples are the truth and are stored; a summary is derived from them by `stats` and only carried here.
 
@@ -23,7 +23,7 @@ crate::words::words! {
         Clock => "clock",
         /// Bytes per second from the client to the server, where both directions are measured at once.
         ThroughputUp => "throughput_up",
-        /// Bytes per second from the server to the client, likewise.
+        /// Bytes per second from the server to the client.
         ThroughputDown => "throughput_down",
         /// Share of the datagrams that never came.
         Loss => "loss",
@@ -52,7 +52,7 @@ pub struct ThreadShare {
     pub work: f64,
     /// Seconds it took for them.
     pub seconds: f64,
-    /// The core's clock beside it, in Hz.
+    /// The core's clock at the sample, in Hz.
     #[serde(default)]
     pub clock_hz: Option<f64>,
 }
@@ -64,7 +64,7 @@ const fn one() -> u32 {
 /// One repetition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
-    /// The figure, in the metric's unit.
+    /// The value, in the metric's unit.
     pub value: f64,
     /// Operations, flop or bytes of all threads inside the common window; `null` where the metric counts none.
     pub work: Option<f64>,
@@ -79,13 +79,13 @@ pub struct Sample {
     /// The session that it was taken in, counted from 1: a pass over all rows, some time after the one before.
     #[serde(default = "one")]
     pub session: u32,
-    /// Core clock beside it, in Hz; `null` where it was not measured.
+    /// Core clock at the sample, in Hz; `null` where it was not measured.
     pub clock_hz: Option<f64>,
-    /// Seconds lost in it to others, as seen by gaps inside the timed loop, as a mean over the threads.
+    /// Seconds lost to interference, from gaps inside the timed loop, as a mean over the threads.
     pub stolen_seconds: Option<f64>,
     /// Each thread's part.
     pub per_thread: Vec<ThreadShare>,
-    /// Marks on this sample: `outlier`; `disturbed` where others disturbed its launch, `repeat` where its launch was made
+    /// Marks on this sample: `outlier`; `disturbed` where its process run was disturbed, `repeat` where it was made
     /// because of such a one; `before_steady` where its drive had not settled yet. Nothing marked is left out of a summary.
     pub flags: Vec<String>,
 }
@@ -156,12 +156,12 @@ pub struct Metric {
     pub better: Better,
     /// Every repetition.
     pub samples: Vec<Sample>,
-    /// What they come to.
+    /// Their summary.
     pub summary: Summary,
     /// The limits known for it, each kind at most once.
     pub peaks: Vec<Peak>,
-    /// How close the median comes to the tightest of them.
+    /// The median's share of the tightest of them.
     pub efficiency: Option<Efficiency>,
-    /// What trusted tools measured beside it.
+    /// What reference tools measured.
     pub references: Vec<Reference>,
 }

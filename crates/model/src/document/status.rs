@@ -26,7 +26,7 @@ words! {
         Narrow => "narrow",
         /// The most repetitions that the rule allows were made.
         Most => "most",
-        /// The time was over.
+        /// The time budget was spent.
         Time => "time",
         /// The last five rounds were steady.
         Steady => "steady",

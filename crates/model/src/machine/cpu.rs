@@ -135,13 +135,13 @@ pub struct Withheld {
 pub struct OpsPerCycle {
     /// The experiment's id without its threads, such as `cpu/fma/fp64/avx512`.
     pub what: String,
-    /// The figure; `None` where the table does not know, or knows only `candidates`.
+    /// The count; `None` where the table does not know, or knows only `candidates`.
     pub value: Option<f64>,
-    /// Where parts of one model differ and CPUID cannot tell them apart: the possible figures. A probe decides.
+    /// Where parts of one model differ and CPUID cannot tell them apart: the possible counts. A probe decides.
     pub candidates: Vec<f64>,
     /// `flop/cycle` or `op/cycle`.
     pub unit: String,
-    /// Where the figure comes from.
+    /// The source of the count.
     pub source: String,
 }
 

@@ -19,7 +19,7 @@ pub struct Disk {
     pub bytes: Option<u64>,
     /// Whether it spins (virtual disks often say so falsely).
     pub rotational: Option<bool>,
-    /// Rotations per minute as the drive itself tells them; `None` for one that does not turn or does not tell.
+    /// Rotations per minute as the drive reports them; `None` where it does not turn or does not report them.
     pub rotations_per_minute: Option<u32>,
     /// Logical block, B.
     pub logical_block_bytes: Option<u32>,
@@ -31,7 +31,7 @@ pub struct Disk {
     pub queue_requests: Option<u32>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// Version of its firmware, as it tells it.
+    /// Version of its firmware.
     pub firmware: Option<String>,
     /// How the kernel handles its requests.
     pub queue: DiskQueue,
@@ -41,20 +41,20 @@ pub struct Disk {
     pub transport: Option<String>,
     /// The narrowest link on the way to it; `None` where no link is known, or where a hypervisor makes the link up.
     pub link: Option<DiskLink>,
-    /// Whether a hypervisor or the kernel makes it up; `None` where that cannot be told.
+    /// Whether a hypervisor or the kernel invents it; `None` where unknown.
     pub is_virtual: Option<bool>,
     /// Level of a software RAID (`raid0`, `raid5`, …).
     pub raid_level: Option<String>,
     /// Members that a software RAID is laid out over, without spares.
     pub raid_members: Option<u32>,
-    /// Bytes in a row that a software RAID puts on one member before it goes on to the next; `None` where it has none.
+    /// Bytes in a row that a software RAID writes to one member before the next; `None` without a stripe.
     pub raid_chunk_bytes: Option<u64>,
     /// What the table of drives says of it; `None` for one that is not in the table under this name and capacity, or that
     /// a hypervisor makes up.
     pub data_sheet: Option<DriveSheet>,
 }
 
-/// What a drive's maker says of it: figures of the table of drives, not of this very drive.
+/// A drive's data sheet, from the table of drives.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DriveSheet {
@@ -64,11 +64,11 @@ pub struct DriveSheet {
     pub write_bytes_per_second: Option<f64>,
     /// Reads of 4 KiB at random with as many in flight as the drive likes best, 1/s; `None` for one that turns.
     pub reads_per_second: Option<f64>,
-    /// Writes, likewise; `None`, too, where the sheet's figure is no limit of a fresh file.
+    /// The same for writes; `None` also where the sheet's value does not limit a fresh file.
     pub writes_per_second: Option<f64>,
     /// Rotations per minute of one that turns.
     pub rotations_per_minute: Option<u32>,
-    /// Whether these figures were compared with a document. Those that were not are told here and make no peak: no
+    /// Whether these values were compared with a document. Those that were not are shown and make no peak: no
     /// efficiency and no verdict rests on them.
     pub checked: bool,
     /// Where they come from.
@@ -85,7 +85,7 @@ pub struct DiskQueue {
     /// Requests that the device takes at once, over all its queues: what NCQ or SCSI is set to (`device/queue_depth`), or
     /// what the submission queues of an NVM Express controller hold (`sqsize` in each).
     pub device_requests: Option<u32>,
-    /// Whether a write can be told to be on the medium when it is over (FUA), without a flush of the whole cache.
+    /// Whether a write can wait for the medium (FUA) without a flush of the whole cache.
     pub force_unit_access: Option<bool>,
     /// Whether completions can be polled for.
     pub polled: Option<bool>,
@@ -112,7 +112,7 @@ pub struct DiskLink {
     /// Whether the disk's own link could carry more than this: trained down, or in a slot that is too small. `None`
     /// where its maximum is not known.
     pub below_maximum: Option<bool>,
-    /// Where the figures come from.
+    /// The source of the values.
     pub source: String,
 }
 
@@ -132,7 +132,7 @@ pub struct SharedLink {
     pub detail: String,
     /// The disks behind it: names in `machine.disks`.
     pub disks: Vec<String>,
-    /// Where the figures come from.
+    /// The source of the values.
     pub source: String,
 }
 
@@ -150,7 +150,7 @@ pub struct Storage {
     pub source: Option<String>,
     /// Mount options.
     pub options: Vec<String>,
-    /// Block devices from the one mounted down to those that are built on no other; empty where there is none.
+    /// Block devices from the mounted one down to the physical ones; can be empty.
     pub chain: Vec<StorageDevice>,
     /// Where one of the ways down ends in memory, that way in words: `tmpfs`, `ext4 on zram1`, `xfs on loop0 on tmpfs`.
     pub memory: Option<String>,

@@ -19,7 +19,7 @@ pub struct Memory {
     pub swap_bytes: Option<u64>,
     /// Populated memory channels over all packages.
     pub channels: Option<u32>,
-    /// Populated channels of each package, in order; empty where nothing tells packages apart.
+    /// Populated channels of each package, in order; empty where packages cannot be distinguished.
     pub channels_by_package: Vec<u32>,
     /// Configured transfers per second and pin, in units of 10^6 (MT/s, as vendors print it).
     pub mts: Option<f64>,

@@ -40,7 +40,7 @@ pub struct Machine {
     pub shared_links: Vec<SharedLink>,
     /// Network interfaces.
     pub nics: Vec<Nic>,
-    /// What this machine runs on top of; `None` on bare metal, or where nothing can tell (then see `unknown`).
+    /// What this machine runs on top of; `None` on bare metal, or where unknown (then see `unknown`).
     pub virtualization: Option<Virtualization>,
     /// Where each fact came from: dotted path of the fact (`cpu.quota_cpus`) to its source.
     pub sources: BTreeMap<String, String>,

@@ -13,7 +13,7 @@ pub struct Nic {
     pub name: String,
     /// Negotiated link speed, bit/s; virtual interfaces have none, or a made-up one.
     pub speed_bps: Option<f64>,
-    /// Whether that speed is a link's: hardware's own word, and no figure written into a driver. `None` without a
+    /// Whether that speed is a link's as reported by hardware, not a constant of a driver. `None` without a
     /// speed.
     pub speed_trusted: Option<bool>,
     /// What kind of link it is: `ethernet`, `infiniband`, `loopback`; `None` for others.
@@ -39,7 +39,7 @@ pub struct Nic {
     pub bond_mode: Option<String>,
     /// The interfaces that carry its packets: of a bond those that are up and in use.
     pub lower: Vec<String>,
-    /// Where its adapter is on the PCI bus: `0000:3b:00.1`, of which the last figure tells its ports apart.
+    /// Where its adapter is on the PCI bus: `0000:3b:00.1`, of which the last digit is the port.
     pub pci_address: Option<String>,
     /// The narrowest PCI Express link between the adapter and the processor; `None` in a guest, where it may be made up.
     pub bus: Option<DiskLink>,

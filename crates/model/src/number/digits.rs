@@ -28,7 +28,7 @@ pub fn three(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// At most so many decimals, without zeros at the end: `8.2`, `0.667`, `25`.
+/// At most N decimals, without zeros at the end: `8.2`, `0.667`, `25`.
 pub fn trimmed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     if decimals == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }

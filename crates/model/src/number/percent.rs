@@ -54,7 +54,7 @@ pub fn change(ratio: f64) -> String {
     }
 }
 
-/// The widest half of an interval that is told as a figure, in percent of the median.
+/// The widest half-width of an interval that is printed, in percent of the median.
 const MOST_SPREAD: f64 = 999.0;
 
 /// How far the median can be trusted, `plus_minus` being the sign to use: half the width of its 95 % interval relative
@@ -63,7 +63,7 @@ pub fn spread(summary: &Summary, plus_minus: &str) -> String {
     match summary.ci95 {
         Some([low, high]) if summary.median != 0.0 => {
             let half = 100.0 * (high - low).abs() / 2.0 / summary.median.abs();
-            // Of ten times the figure and more, how much more is no news: `>999` keeps the column as narrow as it is.
+            // Beyond ten times the median the exact width is not useful: `>999` keeps the column narrow.
             if half > MOST_SPREAD {
                 return format!("{plus_minus}>{MOST_SPREAD} %");
             }
@@ -107,9 +107,9 @@ mod tests {
     }
 
     #[test]
-    fn a_percentage_is_short_whatever_it_is_of() {
-        let told = [0.993, 0.0, 0.0007, -0.5, 9999.0, 1e300].map(percent);
-        assert_eq!(told, ["99.3 %", "0.0 %", "0.07 %", "-50.0 %", "999900.0 %", "1.00e302 %"]);
+    fn percentages_are_short() {
+        let shown = [0.993, 0.0, 0.0007, -0.5, 9999.0, 1e300].map(percent);
+        assert_eq!(shown, ["99.3 %", "0.0 %", "0.07 %", "-50.0 %", "999900.0 %", "1.00e302 %"]);
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
     fn equal_samples_have_no_deviation_but_that_of_their_rounding() {
         let of = |stddev| deviation(&Summary { stddev, ..summary(3, 4e6, None) });
         assert_eq!((of(Some(4.2e-8)), of(Some(3.9)), of(None)), (Some(0.0), Some(0.0), None));
-        assert_eq!(of(Some(4.1)), Some(4.1), "what is measured is told");
+        assert_eq!(of(Some(4.1)), Some(4.1), "what is measured is shown");
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl Notation {
     pub const fn of(area: Area, unit: Unit) -> Self {
         match (area, unit) {
             (Area::Net, Unit::BytePerSecond) => Self::Bits,
-            // What a network does so many times a second are connections, not operations of a processor.
+            // A network's rate counts connections, not operations of a processor.
             (Area::Net, Unit::OpPerSecond) => Self::Plain(Unit::PerSecond),
             _ => Self::Plain(unit),
         }
@@ -168,7 +168,7 @@ impl UnitScale {
         digits(value / self.step.factor)
     }
 
-    /// `value` with so many decimals, and the unit: `12.5 MB/s`.
+    /// `value` with N decimals, and the unit: `12.5 MB/s`.
     pub fn fixed(self, value: f64, decimals: usize) -> String {
         format!("{:.decimals$} {}", value / self.step.factor, self.step.unit)
     }
