@@ -202,7 +202,8 @@ impl Settings {
     /// The governors that may hold the clock down: all but `performance`, unless the energy preference is speed.
     pub fn slow_governors(&self) -> Vec<&str> {
         const FAST: &str = "performance";
-        let prefers_speed = !self.energy_preferences.is_empty() && self.energy_preferences.iter().all(|one| one == FAST);
+        let prefers_speed =
+            !self.energy_preferences.is_empty() && self.energy_preferences.iter().all(|one| one == FAST);
         self.governors.iter().map(String::as_str).filter(|one| !prefers_speed && *one != FAST).collect()
     }
 }
