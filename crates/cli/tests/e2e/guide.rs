@@ -71,7 +71,7 @@ impl Asking {
         // Left clears all choices, the space bar selects the first.
         self.answer("Which areas?", "\x1b[D \r");
         self.answer("Threads?", "0\r");
-        self.answer("is no number of threads", "\x7f1\r");
+        self.answer("is not a valid number of threads", "\x7f1\r");
         self.answer("Time limit?", "1s\r");
         if wait_for(PATIENCE, || {
             let seen = self.seen();
