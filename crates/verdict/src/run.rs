@@ -27,7 +27,9 @@ pub fn judge_again(document: &mut Document, rules: &[AreaRules]) {
 /// Judges what only the results of a run together show: grade, scaling, findings.
 pub fn judge_together(document: &mut Document, rules: &[AreaRules]) {
     let (rows, machine) = (&mut document.experiments, &document.machine);
-    rules.iter().for_each(|rules| (rules.judge.together)(rows, machine));
+    for rules in rules {
+        (rules.judge.together)(rows, machine);
+    }
     document.run.grade = headline_grade(rows);
     scaling::set(rows, rules);
     document.findings = findings::findings(rows, machine, rules);

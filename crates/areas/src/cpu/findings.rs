@@ -6,7 +6,7 @@ use model::isa::{CpuOp, Element};
 use model::machine::Machine;
 use model::number::brief::{percent, times};
 use model::sample::MetricName;
-use verdict::findings::figure::rate;
+use verdict::findings::estimate::rate;
 use verdict::findings::rules::{FindingRules, Rule, TableSlot};
 use verdict::findings::words::joined;
 
@@ -22,7 +22,7 @@ const PLAIN_BEHIND_VECTOR: Rule = Rule::new(
 
 const SECOND_THREADS: Rule = Rule::new(
     "second_threads",
-    "figures",
+    "values",
     "SMT: a second thread on each of the {cores} cores changes vector rates by {least} to {most}.",
     "the fewest threads beyond the cores compared with one thread per core",
     "the results with the least and the most change",
@@ -165,10 +165,10 @@ mod tests {
         {
             rows.extend([row(element, "vector", 1, 100.0), row(element, "vector", 2, 100.0 * factor)]);
         }
-        let told = text(&rows, 2, "scaling_many");
+        let reported = text(&rows, 2, "scaling_many");
         let expected = "Scaling with threads: 3 of 4 benchmarks are linear, 1 below 80 %. Least: INT8 FMA, 1.40x from 1 to 2 \
                         threads.";
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
         rows[5].conditions.clock_hz = Some(2.1e9);
         rows[4].conditions.clock_hz = Some(3e9);
         assert!(text(&rows, 2, "scaling_many").ends_with("threads: the clock falls from 3.00 GHz to 2.10 GHz."));
@@ -197,7 +197,7 @@ mod tests {
             row(Element::Int8, "vector", 1, 760.0),
             row(Element::Int8, "plain", 1, 8.0),
         ];
-        let told = text(&rows, 2, "plain_behind_vector");
-        assert_eq!(told, "SIMD gain over a plain loop of the same type, one thread: FP64 12.0x and INT8 95.0x.");
+        let reported = text(&rows, 2, "plain_behind_vector");
+        assert_eq!(reported, "SIMD gain over a plain loop of the same type, one thread: FP64 12.0x and INT8 95.0x.");
     }
 }

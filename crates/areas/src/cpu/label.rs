@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accumulator_is_told_where_it_is_not_the_element() {
+    fn an_accumulator_is_reported_where_it_is_not_the_element() {
         let kernel = |accumulator: &str| Loop { accumulator: accumulator.into(), ..Loop::default() };
         assert_eq!(sums(Element::Int8, Some(&kernel("s32 <- u8 x s8"))), "s32 ← u8 × s8");
         assert_eq!(sums(Element::Bf16, Some(&kernel("fp32 <- bf16 x bf16"))), "fp32 ← bf16 × bf16");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_without_threads_are_told_in_words() {
+    fn ids_without_threads_are_reported_in_words() {
         assert_eq!(stem_words("cpu/dot/int8/avx512_vnni"), "INT8 dot, AVX-512 VNNI");
         assert_eq!(stem_words("memory/dram"), "DRAM bandwidth");
         assert_eq!(stem_words("memory/hbm"), "memory/hbm");

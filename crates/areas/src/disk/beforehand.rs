@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_driver_makes_of_something_unseen_is_told_as_that() {
+    fn what_a_driver_makes_of_something_unseen_is_reported_as_that() {
         for hypervisor in [None, Some("KVM")] {
             let text = said(&[("nbd0", "disk")], vec![software("nbd0")], hypervisor).unwrap();
             assert!(text.starts_with("nbd0 is provided by a driver of this kernel"), "{text}");
@@ -313,15 +313,17 @@ mod tests {
     }
 
     #[test]
-    fn writes_of_less_than_a_physical_sector_are_told() {
+    fn writes_of_less_than_a_physical_sector_are_reported() {
         let writes = |block| DiskParams { op: DiskOp::Write, block, ..disk_params(1) };
         let on_nvme = |params| of_sectors(&[("nvme0n1", "disk")], &[(real("nvme0n1"), 4096)], &params);
-        let told = on_nvme(writes(1024)).unwrap();
+        let reported = on_nvme(writes(1024)).unwrap();
         assert!(
-            told.text.starts_with("nvme0n1 reports physical sectors of 4KiB; blocks of 1KiB fill them only in part."),
-            "{told:?}"
+            reported
+                .text
+                .starts_with("nvme0n1 reports physical sectors of 4KiB; blocks of 1KiB fill them only in part."),
+            "{reported:?}"
         );
-        assert_eq!((told.code.as_str(), told.figure, told.grade), ("part_of_sector", Some(4.0), Grade::A));
+        assert_eq!((reported.code.as_str(), reported.figure, reported.grade), ("part_of_sector", Some(4.0), Grade::A));
         assert!(on_nvme(writes(6144)).is_some(), "the second half of every other block is part of a sector");
         assert!(on_nvme(DiskParams { op: DiskOp::Mixed, ..writes(512) }).is_some());
         assert_eq!((on_nvme(writes(4096)), on_nvme(writes(1 << 20))), (None, None));
@@ -356,14 +358,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_system_that_is_nearly_full_is_told_where_a_row_writes() {
+    fn a_file_system_that_is_nearly_full_is_reported_where_a_row_writes() {
         let of = |op, available: u64| {
             let target = DiskTarget { total_bytes: 100 << 30, available_bytes: available << 30, ..target(&[]) };
             nearly_full(&target, &DiskParams { op, ..disk_params(1) })
         };
-        let told = of(DiskOp::Write, 15).unwrap();
-        assert!(told.text.starts_with("85.0 % of '/data' is in use or reserved."), "{told:?}");
-        assert_eq!((told.code.as_str(), told.grade), ("nearly_full", Grade::A));
+        let reported = of(DiskOp::Write, 15).unwrap();
+        assert!(reported.text.starts_with("85.0 % of '/data' is in use or reserved."), "{reported:?}");
+        assert_eq!((reported.code.as_str(), reported.grade), ("nearly_full", Grade::A));
         assert!(of(DiskOp::Mixed, 0).is_some());
         assert_eq!((of(DiskOp::Write, 21), of(DiskOp::Read, 5)), (None, None));
         let unknown = DiskTarget { total_bytes: 0, available_bytes: 0, ..target(&[]) };
@@ -371,9 +373,10 @@ mod tests {
     }
 
     #[test]
-    fn a_servers_disk_is_told_and_keeps_its_grade() {
-        let told = warnings(&DiskTarget { remote: true, ..target(&[]) }, &machine_with_cpus(1), &disk_params(1), false);
-        let codes: Vec<_> = told.iter().map(|warning| (warning.code.as_str(), warning.grade)).collect();
+    fn a_servers_disk_is_reported_and_keeps_its_grade() {
+        let reported =
+            warnings(&DiskTarget { remote: true, ..target(&[]) }, &machine_with_cpus(1), &disk_params(1), false);
+        let codes: Vec<_> = reported.iter().map(|warning| (warning.code.as_str(), warning.grade)).collect();
         assert_eq!(codes, [("host_cache", Grade::A)]);
     }
 }

@@ -226,12 +226,12 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_takes_more_than_half_of_the_memory_is_told_so() {
+    fn a_row_that_takes_more_than_half_of_the_memory_is_reported_so() {
         let mut machine = machine_with_cpus(2);
         machine.memory.available_bytes = Some(4096 * MIB);
-        let told = |op, shape| too_little_memory(&row(DiskEngine::Sync, op, 4096, shape), &machine);
-        assert_eq!(told(DiskOp::Mixed, (8, 64)), None);
-        let sentence = told(DiskOp::Mixed, (4, 1024)).unwrap();
+        let reported = |op, shape| too_little_memory(&row(DiskEngine::Sync, op, 4096, shape), &machine);
+        assert_eq!(reported(DiskOp::Mixed, (8, 64)), None);
+        let sentence = reported(DiskOp::Mixed, (4, 1024)).unwrap();
         assert_eq!(sentence, "the requests in flight need 3.4 GiB of memory, and 4.0 GiB are available");
         let large = row(DiskEngine::IoUring, DiskOp::Read, 1 << 30, (1, 2));
         assert!(too_little_memory(&large, &machine).is_some());

@@ -10,14 +10,14 @@ use model::machine::Machine;
 use model::number::brief::{flops, percent};
 use model::number::counted;
 use model::sample::MetricName;
-use verdict::findings::figure::{Figure, highest, rate, sane};
+use verdict::findings::estimate::{Estimate, highest, rate, sane};
 use verdict::findings::rules::{FindingRules, Rule, TableSlot};
 
 use super::label::{LABELS, params};
 
 const LADDER: Rule = Rule::new(
     "linpack_ladder",
-    "figures",
+    "values",
     "LINPACK on {threads}: DGEMM reaches {product} of the FMA rate ({fma}); the solution (N = {n}) reaches \
      {share}, which is {of_product} of DGEMM.",
     "the fastest product and solution of a thread count, each compared with the FMA rate just before it",
@@ -26,7 +26,7 @@ const LADDER: Rule = Rule::new(
 
 const CORE_TYPE: Rule = Rule::new(
     "linpack_core_type",
-    "figures",
+    "values",
     "The system's BLAS runs as {kernel}, without the {isa} of this machine: its results show the library, not the \
      machine. Install a newer library.",
     "the library's core type has a narrower instruction set than the machine",
@@ -47,7 +47,7 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
 struct Known<'a> {
     row: &'a Row,
     params: &'a LinpackParams,
-    rate: Figure,
+    rate: Estimate,
 }
 
 fn describe(row: &Row) -> String {

@@ -7,7 +7,7 @@ use model::number::brief::time;
 use model::peak::{Peak, PeakInput, PeakKind};
 use model::sample::MetricName;
 use model::unit::Unit;
-use verdict::findings::figure::{Figure, is_quiet};
+use verdict::findings::estimate::{Estimate, is_undisturbed};
 
 use super::label::params as memory;
 use super::levels::{DRAM, stands_for_memory};
@@ -19,8 +19,8 @@ const LINE_BYTES: f64 = 64.0;
 const LEAST_CHAINS: usize = 3;
 
 /// The latency of an undisturbed result.
-pub(super) fn latency(row: &Row) -> Option<Figure> {
-    Figure::of_result(row, MetricName::Latency)
+pub(super) fn latency(row: &Row) -> Option<Estimate> {
+    Estimate::of_result(row, MetricName::Latency)
 }
 
 /// Whether a result is a plain sequential stream through memory.
@@ -41,7 +41,7 @@ pub(super) fn is_idle_chase(params: &MemoryParams) -> bool {
 }
 
 /// The result with the idle latency of memory: one chain through the whole buffer.
-pub(super) fn idle<'a>(rows: impl IntoIterator<Item = &'a Row>, pages: Pages) -> Option<(&'a Row, Figure)> {
+pub(super) fn idle<'a>(rows: impl IntoIterator<Item = &'a Row>, pages: Pages) -> Option<(&'a Row, Estimate)> {
     let wanted = |row: &&Row| {
         memory(row).is_some_and(|params| {
             is_idle_chase(params) && params.chains.unwrap_or(1) == 1 && params.pages == pages && params.group.is_none()
@@ -62,7 +62,7 @@ struct Chains<'a> {
 fn loads_per_second(row: &Row) -> Option<f64> {
     let rate = row.metric(MetricName::Throughput).filter(|metric| metric.unit == Unit::OpPerSecond);
     match rate {
-        Some(_) => Figure::of_result(row, MetricName::Throughput).map(|figure| figure.median),
+        Some(_) => Estimate::of_result(row, MetricName::Throughput).map(|figure| figure.median),
         None => latency(row).map(|figure| 1.0 / figure.median),
     }
 }
@@ -85,7 +85,7 @@ fn chains<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Chains<'a>> {
 
 /// The limit that one core's misses in flight set; `None` if they were not measured.
 fn core_ceiling(rows: &[Row]) -> Option<Peak> {
-    let (row, idle) = idle(rows.iter().filter(|row| is_quiet(row)), Pages::Huge2M)?;
+    let (row, idle) = idle(rows.iter().filter(|row| is_undisturbed(row)), Pages::Huge2M)?;
     let latency = idle.median;
     let found = chains(rows);
     let most = found.iter().map(|chains| chains.loads_per_second).fold(0.0, f64::max);

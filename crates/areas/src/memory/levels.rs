@@ -7,7 +7,7 @@ use model::experiment::{MemoryParams, Params, memory_id_names_working_set};
 use model::isa::MemoryPattern;
 use model::machine::Machine;
 use model::unit::Better;
-use verdict::findings::figure::{Figure, is_quiet};
+use verdict::findings::estimate::{Estimate, is_undisturbed};
 
 use super::label::params as memory;
 use super::working_sets::CACHES_PER_WORKING_SET;
@@ -62,8 +62,8 @@ pub(super) fn curves<'a>(rows: &[&'a Row], machine: &Machine) -> Vec<Curve<'a>> 
 
 /// The first metric of an undisturbed result, and whether more is better.
 pub(super) fn headline(row: &Row) -> Option<(f64, Better)> {
-    let metric = row.metrics.first().filter(|_| is_quiet(row))?;
-    Some((Figure::of_metric(metric)?.median, metric.better))
+    let metric = row.metrics.first().filter(|_| is_undisturbed(row))?;
+    Some((Estimate::of_metric(metric)?.median, metric.better))
 }
 
 fn working_set(row: &Row) -> u64 {
@@ -105,7 +105,7 @@ fn cache_of(middle: f64, left: &mut &[(u32, u64)]) -> Option<&'static str> {
 
 /// Sets the level of every memory result, as the run's first curve shows it; none between two levels.
 pub(super) fn set(rows: &mut [Row], machine: &Machine) {
-    let quiet: Vec<&Row> = rows.iter().filter(|row| is_quiet(row)).collect();
+    let quiet: Vec<&Row> = rows.iter().filter(|row| is_undisturbed(row)).collect();
     let levels = curves(&quiet, machine).into_iter().next().map(|curve| curve.levels).unwrap_or_default();
     for row in rows.iter_mut().filter(|row| row.grade.is_some()) {
         let behind = machine.last_level_caches_behind(&row.conditions.cpus);

@@ -55,7 +55,7 @@ fn texts(rows: &[Row], code: &str) -> Vec<String> {
 }
 
 #[test]
-fn rows_not_to_be_quoted_are_counted_by_their_causes() {
+fn results_with_low_confidence_are_counted_by_their_causes() {
     let rows = [
         warned(row(1, 1e9), Grade::C, WarningCode::WideInterval),
         warned(row(2, 2e9), Grade::C, WarningCode::WideInterval),
@@ -121,8 +121,8 @@ fn a_limit_binds_from_nine_tenths_of_it_on() {
     assert!(texts(&[with_efficiency(row(1, 1e9), PeakKind::Inferred, 1.0)], "limit_binds").is_empty());
 }
 
-/// A row beside a tool: ours is this many times its figure.
-fn beside(threads: u32, ratio: f64, explanation: &str) -> Row {
+/// A result compared with a tool, at this ratio.
+fn compared(threads: u32, ratio: f64, explanation: &str) -> Row {
     let mut row = row(threads, 100e9);
     row.metrics[0].references = vec![Reference {
         tool: "likwid-bench".into(),
@@ -150,20 +150,20 @@ fn beside(threads: u32, ratio: f64, explanation: &str) -> Row {
 }
 
 #[test]
-fn of_each_tool_the_row_farthest_off_is_told_with_the_reasons_that_fit() {
+fn of_each_tool_the_row_farthest_off_is_reported_with_the_reasons_that_fit() {
     let long = format!("{}.", "x".repeat(200));
-    let rows = [beside(1, 1.1, ""), beside(2, 1.5, "it stops for output; its loop is scalar.")];
+    let rows = [compared(1, 1.1, ""), compared(2, 1.5, "it stops for output; its loop is scalar.")];
     let expected = "FP64 FMA (AVX2) on 2 threads: 1.50x the result of likwid-bench (150 GFLOP/s versus 100 GFLOP/s): it \
                     stops for output; its loop is scalar.";
     assert_eq!(texts(&rows, "reference_differs"), [expected]);
-    let cut = texts(&[beside(2, 1.5, &format!("it stops for output; {long}"))], "reference_differs");
+    let cut = texts(&[compared(2, 1.5, &format!("it stops for output; {long}"))], "reference_differs");
     assert!(cut[0].ends_with("100 GFLOP/s): it stops for output."), "{cut:?}");
-    assert!(texts(&[beside(1, 1.03, "")], "reference_differs").is_empty());
+    assert!(texts(&[compared(1, 1.03, "")], "reference_differs").is_empty());
 }
 
 #[test]
 fn a_tool_agrees_within_a_tenth() {
-    let rows = [beside(1, 1.03, ""), beside(2, 0.98, ""), beside(4, 1.5, "")];
+    let rows = [compared(1, 1.03, ""), compared(2, 0.98, ""), compared(4, 1.5, "")];
     let expected = "likwid-bench agrees within 3.0 % in 2 of the 3 results.";
     assert_eq!(texts(&rows, "reference_agrees"), [expected]);
     assert!(texts(&rows[2..], "reference_agrees").is_empty());
@@ -175,7 +175,7 @@ fn an_area_has_at_most_so_many_results_the_first_of_each_rule_before_any_second(
     let mut rows = Vec::new();
     for (isa, factor) in [(Isa::Scalar, 1.2), (Isa::Avx512, 1.0), (Isa::Sse2, 1.2)] {
         for (threads, rate) in [(1, 100.0), (2, 100.0 * factor)] {
-            let mut row = with_efficiency(beside(threads, 1.0, ""), PeakKind::Sustained, 0.98);
+            let mut row = with_efficiency(compared(threads, 1.0, ""), PeakKind::Sustained, 0.98);
             let Params::Cpu(params) = &mut row.params else { unreachable!() };
             params.isa = isa;
             row.id = cpu_id(params);
@@ -183,7 +183,7 @@ fn an_area_has_at_most_so_many_results_the_first_of_each_rule_before_any_second(
             rows.push(row);
         }
     }
-    let mut other_kind = with_efficiency(beside(3, 1.4, ""), PeakKind::Boost, 0.95);
+    let mut other_kind = with_efficiency(compared(3, 1.4, ""), PeakKind::Boost, 0.95);
     other_kind.metrics[0].references[0].tool = "other".into();
     rows.push(other_kind);
     let codes: Vec<String> = found(&rows).into_iter().map(|finding| finding.code).collect();
@@ -213,12 +213,12 @@ const DOCUMENTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/refere
 fn the_documented_table_is_the_programs() {
     let text = std::fs::read_to_string(DOCUMENTED).unwrap();
     let documented: Vec<&str> = text.lines().filter(|line| line.starts_with("| `")).collect();
-    let hint = "to write it anew: cargo test -p areas findings_document -- --ignored";
+    let hint = "to write it again: cargo test -p areas findings_document -- --ignored";
     assert_eq!(documented, table(), "{hint}");
 }
 
 #[test]
-#[ignore = "writes the table of docs/reference/findings.md anew"]
+#[ignore = "writes the table of docs/reference/findings.md"]
 fn findings_document() {
     let text = std::fs::read_to_string(DOCUMENTED).unwrap();
     let is_rule = |line: &&str| line.starts_with("| `");
@@ -237,6 +237,6 @@ fn codes_are_words_and_every_field_is_named() {
         assert!(rule.code.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{}", rule.code);
         assert!(rule.pattern.ends_with('.'), "{}", rule.pattern);
         assert!(rule.pattern.matches('{').count() == rule.pattern.matches('}').count());
-        assert!(["difference", "likeness", "bound", "figures", "count"].contains(&rule.needs), "{}", rule.code);
+        assert!(["difference", "likeness", "bound", "values", "count"].contains(&rule.needs), "{}", rule.code);
     }
 }

@@ -10,7 +10,7 @@ use model::sample::Metric;
 use model::unit::Better;
 use model::warning::{Grade, WARNINGS, WarningCode, WarningRule};
 
-use super::figure::{Figure, TENTH, is_quiet};
+use super::estimate::{Estimate, TENTH, is_undisturbed};
 use super::rules::{DISTURBED, LIMIT_BINDS, REFERENCE_AGREES, REFERENCE_DIFFERS, WHAT_TO_TRY};
 use super::words::{LONGEST, joined, results_of};
 use crate::rules::AreaRules;
@@ -30,7 +30,7 @@ const CAUSES: usize = 3;
 /// Findings of an area's results by these rules, but what to try.
 pub(super) fn findings(rows: &[&Row], area: &AreaRules) -> Vec<Finding> {
     let measured: Vec<&Row> = rows.iter().copied().filter(|row| is_measured(row)).collect();
-    let quiet: Vec<&Row> = measured.iter().copied().filter(|row| is_quiet(row)).collect();
+    let quiet: Vec<&Row> = measured.iter().copied().filter(|row| is_undisturbed(row)).collect();
     let mut findings: Vec<Finding> = disturbed(&measured, area).into_iter().collect();
     findings.extend(limits(&quiet, area));
     findings.extend(references(&quiet, area));
@@ -141,10 +141,10 @@ pub(super) const fn peak_words(kind: PeakKind) -> (&'static str, &'static str) {
 }
 
 /// The efficiency of a result's first metric, with its span and the kind of the peak.
-pub(super) fn efficiency(row: &Row) -> Option<(Figure, PeakKind)> {
+pub(super) fn efficiency(row: &Row) -> Option<(Estimate, PeakKind)> {
     let metric = row.metrics.first()?;
     let known = metric.efficiency.filter(|known| known.value > 0.0)?;
-    let ours = Figure::of_metric(metric)?;
+    let ours = Estimate::of_metric(metric)?;
     // A rate is divided by its peak; a time divides its own.
     let peak = if metric.better == Better::Higher { ours.median / known.value } else { ours.median * known.value };
     let share = |end: f64| if metric.better == Better::Higher { end / peak } else { peak / end };
@@ -152,8 +152,8 @@ pub(super) fn efficiency(row: &Row) -> Option<(Figure, PeakKind)> {
     if let Some(ends) = &mut span {
         ends.sort_by(f64::total_cmp);
     }
-    let figure = Figure { median: known.value, span, ..ours };
-    figure.median.is_finite().then_some((figure, known.of))
+    let estimate = Estimate { median: known.value, span, ..ours };
+    estimate.median.is_finite().then_some((estimate, known.of))
 }
 
 /// Which limits are reached, by the kind of their peak.
@@ -166,8 +166,8 @@ fn limits(quiet: &[&Row], area: &AreaRules) -> Vec<Finding> {
     };
     let finding = |kind: PeakKind| {
         let all = of_kind(kind);
-        let near = |share: &Figure| share.median >= BINDS && share.span.is_some_and(|[low, _]| low >= BINDS_LOW);
-        let (shares, rows): (Vec<Figure>, Vec<&Row>) = all.iter().filter(|(share, _)| near(share)).copied().unzip();
+        let near = |share: &Estimate| share.median >= BINDS && share.span.is_some_and(|[low, _]| low >= BINDS_LOW);
+        let (shares, rows): (Vec<Estimate>, Vec<&Row>) = all.iter().filter(|(share, _)| near(share)).copied().unzip();
         let medians = || shares.iter().map(|share| share.median);
         let (name, limit) = peak_words(kind);
         let [least, most] = [medians().reduce(f64::min)?, medians().reduce(f64::max)?].map(percent);
@@ -186,7 +186,7 @@ fn limits(quiet: &[&Row], area: &AreaRules) -> Vec<Finding> {
 /// A result compared with one run of a reference tool.
 struct Compared<'a> {
     /// Ours over the tool's.
-    ratio: Figure,
+    ratio: Estimate,
     reference: &'a Reference,
     metric: &'a Metric,
     row: &'a Row,
@@ -196,7 +196,7 @@ impl<'a> Compared<'a> {
     fn new(row: &'a Row, metric: &'a Metric, reference: &'a Reference) -> Option<Self> {
         let pairs: Vec<f64> = reference.samples.iter().map(|pair| pair.ours / pair.value).collect();
         let known = (reference.status == Status::Ok).then_some(reference.ratio?)?;
-        Some(Self { ratio: Figure::of_ratios(known, reference.ratio_ci95, &pairs)?, reference, metric, row })
+        Some(Self { ratio: Estimate::of_ratios(known, reference.ratio_ci95, &pairs)?, reference, metric, row })
     }
 
     fn differs(&self) -> bool {

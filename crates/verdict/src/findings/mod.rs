@@ -1,7 +1,7 @@
 //! What the results show together: sentences, each by a rule of a table (`docs/reference/findings.md`), with the results that it rests on.
 //!
-//! Results of grade C are evidence only of the sentence that says not to quote them. Two values differ only if their spans
-//! do not overlap (`figure`).
+//! Results with low confidence are evidence only of the sentence that counts them. Two values differ only if their spans do
+//! not overlap (`estimate`).
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use model::warning::WarningCode;
 
 use crate::rules::AreaRules;
 use crate::scaling::stem;
-use figure::is_quiet;
+use estimate::is_undisturbed;
 
+pub mod estimate;
 mod every;
-pub mod figure;
 pub mod rules;
 mod scaling;
 mod tables;
@@ -42,7 +42,7 @@ pub fn findings(rows: &[Row], machine: &Machine, areas: &[AreaRules]) -> Vec<Fin
 /// Every finding about the results of one area but what to try, in no order.
 #[must_use]
 pub fn of_area(rows: &[&Row], machine: &Machine, area: &AreaRules) -> Vec<Finding> {
-    let quiet: Vec<&Row> = rows.iter().copied().filter(|row| is_quiet(row)).collect();
+    let quiet: Vec<&Row> = rows.iter().copied().filter(|row| is_undisturbed(row)).collect();
     let mut found = every::findings(rows, area);
     found.extend(tables::findings(&quiet, area));
     let series = series(&quiet, area.computes());

@@ -5,6 +5,9 @@ use model::document::{Finding, Row};
 use model::machine::Machine;
 use model::sample::MetricName;
 
+/// Results that differ only in their threads, ascending.
+pub type Series<'a> = Vec<&'a Row>;
+
 /// The findings of one area: its own rules, and what the rules of every area need to know of it.
 #[derive(Clone, Copy, Debug)]
 pub struct FindingRules {
@@ -15,7 +18,7 @@ pub struct FindingRules {
     /// What works at the same time: `thread`, `connection`.
     pub parallel: &'static str,
     /// The series over threads that show how the area scales, and as far as they show it.
-    pub scaling_series: for<'a> fn(&[Vec<&'a Row>], &Machine) -> Vec<Vec<&'a Row>>,
+    pub scaling_series: for<'a> fn(&[Series<'a>], &Machine) -> Vec<Series<'a>>,
     /// What limits the rate of the last result compared with the first; the flag says whether it stays far below the ideal.
     pub scaling_limit: fn(&Row, &Row, bool) -> Option<String>,
     /// The place of a result in a classic table.
@@ -23,7 +26,7 @@ pub struct FindingRules {
     /// The area's own rules, the most important first.
     pub rules: &'static [Rule],
     /// What these rules find in undisturbed results.
-    pub results: fn(&[&Row], &[Vec<&Row>], &Machine) -> Vec<Finding>,
+    pub results: fn(&[&Row], &[Series<'_>], &Machine) -> Vec<Finding>,
 }
 
 impl FindingRules {
@@ -171,7 +174,7 @@ pub(super) const TABLE_BEST: Rule = Rule {
     group: Group::Table,
     ..Rule::new(
         "table_best",
-        "figures",
+        "values",
         "{table}: the best rate needs {best}.",
         "the fewest threads of each workload, then the smallest block (LINPACK: order), whose rate is not lower than \
          the highest",
@@ -183,7 +186,7 @@ pub(super) const TABLE_EFFICIENCY: Rule = Rule {
     group: Group::Table,
     ..Rule::new(
         "table_efficiency",
-        "figures",
+        "values",
         "{table}: the highest efficiency is {share} of the {kind} ({what}).",
         "the highest efficiency in a table",
         "that result",

@@ -6,7 +6,7 @@ use model::number::brief::{hertz, percent, times};
 use model::number::counted;
 use model::warning::WarningCode;
 
-use super::figure::{Against, Figure, rate};
+use super::estimate::{Against, Estimate, rate};
 use super::rules::{SCALING_LIMITED, SCALING_MANY, SCALING_NONE};
 use crate::rules::AreaRules;
 
@@ -27,7 +27,7 @@ struct Step<'a> {
     first: &'a Row,
     last: &'a Row,
     /// The last rate over the first.
-    growth: Figure,
+    growth: Estimate,
     /// How many times as many threads there are.
     ideal: f64,
     verdict: Verdict,
@@ -79,7 +79,7 @@ fn step<'a>(rows: &[&'a Row]) -> Option<Step<'a>> {
 }
 
 /// The verdict on a growth; `None` if its span leaves several open.
-fn verdict(growth: Figure, ideal: f64, against: Option<Against>) -> Option<Verdict> {
+fn verdict(growth: Estimate, ideal: f64, against: Option<Against>) -> Option<Verdict> {
     let [low, high] = growth.span?.map(|end| end / ideal);
     let share = growth.median / ideal;
     match against {

@@ -4,8 +4,8 @@ use model::document::{Finding, Row};
 use model::number::brief::percent;
 use model::number::counted;
 
+use super::estimate::{Estimate, highest};
 use super::every::{efficiency, peak_words};
-use super::figure::{Figure, highest};
 use super::rules::{TABLE_BEST, TABLE_EFFICIENCY, TableSlot};
 use super::words::LONGEST;
 use crate::rules::AreaRules;
@@ -14,7 +14,7 @@ use crate::rules::AreaRules;
 struct Entry<'a> {
     row: &'a Row,
     slot: TableSlot,
-    rate: Option<Figure>,
+    rate: Option<Estimate>,
 }
 
 /// The findings about each table of an area's undisturbed results.
@@ -22,7 +22,7 @@ pub(super) fn findings(quiet: &[&Row], area: &AreaRules) -> Vec<Finding> {
     let mut tables: Vec<(&'static str, Vec<Entry<'_>>)> = Vec::new();
     for row in quiet.iter().copied() {
         let Some(slot) = (area.findings.table_slot)(row) else { continue };
-        let rate = slot.rate.and_then(|name| Figure::of_result(row, name));
+        let rate = slot.rate.and_then(|name| Estimate::of_result(row, name));
         let (table, entry) = (slot.table, Entry { row, slot, rate });
         match tables.iter_mut().find(|(other, _)| *other == table) {
             Some((_, entries)) => entries.push(entry),
@@ -67,7 +67,7 @@ fn best(table: &str, entries: &[Entry<'_>]) -> Option<Finding> {
 
 /// `2 threads and 8 MiB`, with that result and the fastest; `None` if there is no choice.
 fn best_of<'a>(entries: &[&Entry<'a>]) -> Option<(String, [&'a Row; 2])> {
-    let known: Vec<(Figure, &Entry<'a>)> =
+    let known: Vec<(Estimate, &Entry<'a>)> =
         entries.iter().filter_map(|entry| Some((entry.rate.filter(|rate| rate.span.is_some())?, *entry))).collect();
     let (top, fastest) = highest(known.iter().copied())?;
     let threads = |entry: &Entry<'_>| entry.row.params.threads();

@@ -143,13 +143,14 @@ fn caches_are_kept_warm_where_memory_can_and_only_reads_find_them_cold() {
         expanded(&request(stanza, target()))
     };
     let both = cached(GIB, &[DiskOp::Read, DiskOp::Write], &[DiskCache::Cold, DiskCache::Warm]).unwrap();
-    let told: Vec<_> = both.iter().map(|row| (row.experiment.id.as_str(), row.experiment.method.as_str())).collect();
+    let reported: Vec<_> =
+        both.iter().map(|row| (row.experiment.id.as_str(), row.experiment.method.as_str())).collect();
     let expected = [
         ("disk/random-read/4KiB/d1/cold/t1", "disk-cached-read/3"),
         ("disk/random-read/4KiB/d1/warm/t1", "disk-cached-read/3"),
         ("disk/random-write/4KiB/d1/warm/t1", "disk-cached-write/3"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert!(both.iter().all(|row| !params(row).direct && row.obstacle.is_none()));
     let error = cached(GIB, &[DiskOp::Write], &[DiskCache::Cold]).unwrap_err().0;
     assert!(error.contains("only plain reads") && error.contains("--cache warm"), "{error}");

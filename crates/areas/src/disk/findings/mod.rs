@@ -6,7 +6,7 @@ use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskSync};
 use model::number::brief::{percent, requests, time, times};
 use model::number::size_exact as size;
 use model::sample::MetricName;
-use verdict::findings::figure::{Against, Figure, rate, sane};
+use verdict::findings::estimate::{Against, Estimate, rate, sane};
 use verdict::findings::rules::{FindingRules, Rule, TableSlot};
 
 use super::label::{LABELS, params as disk};
@@ -21,7 +21,7 @@ const DEPTH_NO_GAIN: Rule = Rule::new(
 
 const LOAD_KNEE: Rule = Rule::new(
     "load_knee",
-    "figures",
+    "values",
     "{what}: the p99 latency has at least doubled at a load of {load} ({knee}), compared with {least} at {from}.",
     "the first load at which p99 is at least twice that of the least load",
     "the two results",
@@ -29,7 +29,7 @@ const LOAD_KNEE: Rule = Rule::new(
 
 const DISK_STEADY: Rule = Rule::new(
     "disk_steady",
-    "figures",
+    "values",
     "{what} reached steady state after {rounds} rounds: {rate}, {share} of the first round.",
     "a benchmark that writes until the drive is steady",
     "that result",
@@ -112,8 +112,8 @@ fn is_on_device(row: &Row) -> bool {
     disk(row).is_some_and(|params| params.engine != DiskEngine::Null) && !until_steady
 }
 
-fn latency(row: &Row) -> Option<Figure> {
-    Figure::of_result(row, MetricName::Latency)
+fn latency(row: &Row) -> Option<Estimate> {
+    Estimate::of_result(row, MetricName::Latency)
 }
 
 /// The steady state that a drive reached.

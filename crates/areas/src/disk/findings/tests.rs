@@ -49,16 +49,16 @@ fn seen(mut row: Row, see: impl Fn(&mut DiskConditions)) -> Row {
     row
 }
 
-fn told(rows: &[Row]) -> Vec<(String, String)> {
+fn reported(rows: &[Row]) -> Vec<(String, String)> {
     findings_of(Area::Disk, rows, &Machine::default())
 }
 
 fn text(rows: &[Row], code: &str) -> String {
-    only(&told(rows), code)
+    only(&reported(rows), code)
 }
 
 fn has(rows: &[Row], code: &str) -> bool {
-    told(rows).iter().any(|(other, _)| other == code)
+    reported(rows).iter().any(|(other, _)| other == code)
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn rates_grow_with_threads_or_do_not() {
         row(params(|params| (params.block, params.threads) = (block, threads)), iops)
     };
     let two = |factor: f64| [with(4096, 1, 10_000.0), with(4096, 2, 10_000.0 * factor)];
-    assert!([1.98, 1.7].iter().all(|factor| told(&two(*factor)).is_empty()));
+    assert!([1.98, 1.7].iter().all(|factor| reported(&two(*factor)).is_empty()));
     let limited = text(&two(1.2), "scaling_limited");
     assert!(limited.ends_with("60 % of linear scaling: the device, or the path to it, is the limit."), "{limited}");
     assert!(text(&two(1.0), "scaling_none").contains("no gain from 1 to 2 threads (1.00x)"));
@@ -89,10 +89,10 @@ fn rates_grow_with_threads_or_do_not() {
         .metrics
         .iter_mut()
         .for_each(|metric| metric.summary.ci95 = metric.summary.ci95.map(|[a, b]| [a * 0.7, b * 1.3]));
-    assert!(!told(&wide).iter().any(|(code, _)| code.starts_with("scaling")), "anything is possible");
+    assert!(!reported(&wide).iter().any(|(code, _)| code.starts_with("scaling")), "anything is possible");
     let mut disturbed = two(1.1);
     disturbed[1].grade = Some(Grade::C);
-    assert!(!told(&disturbed).iter().any(|(code, _)| code.starts_with("scaling")));
+    assert!(!reported(&disturbed).iter().any(|(code, _)| code.starts_with("scaling")));
     let many: Vec<Row> = [(512, 1.2), (4096, 1.4), (8192, 1.99), (16384, 1.5)]
         .iter()
         .flat_map(|(block, factor)| [with(*block, 1, 10_000.0), with(*block, 2, 10_000.0 * factor)])
@@ -126,18 +126,18 @@ fn disturbed_rows_and_our_own_loop_take_no_part() {
         .map(|op| of(op, DiskEngine::Sync))
         .into();
     rows.push(row(params(|params| params.depth = 32), 1e4));
-    assert!(!told(&rows).is_empty());
+    assert!(!reported(&rows).is_empty());
     for row in &mut rows {
         row.grade = Some(Grade::C);
     }
-    let codes: Vec<String> = told(&rows).into_iter().map(|(code, _)| code).collect();
+    let codes: Vec<String> = reported(&rows).into_iter().map(|(code, _)| code).collect();
     assert_eq!(codes, ["disturbed"]);
     let null = [of(DiskOp::Read, DiskEngine::Null), of(DiskOp::Reread, DiskEngine::Null)];
-    assert_eq!(told(&null), []);
+    assert_eq!(reported(&null), []);
 }
 
 #[test]
-fn a_steady_state_is_told_with_its_rounds_and_no_other_rule_takes_the_median_over_all_rounds() {
+fn a_steady_state_is_reported_with_its_rounds_and_no_other_rule_takes_the_median_over_all_rounds() {
     let writes = params(|params| params.op = DiskOp::Write);
     let fresh = row(writes.clone(), 40_000.0);
     let steady = seen(fresh, |disk| {

@@ -7,7 +7,7 @@ use model::isa::{MemoryOp, MemoryPattern, Pages};
 use model::number::brief::{bytes, percent, time, times};
 use model::number::size_exact as size;
 use model::sample::MetricName;
-use verdict::findings::figure::{Against, Figure, TENTH, rate};
+use verdict::findings::estimate::{Against, Estimate, TENTH, rate};
 use verdict::findings::rules::{FindingRules, Rule, TableSlot};
 
 use super::core_ceiling::{idle, is_stream, latency};
@@ -16,7 +16,7 @@ use super::levels::{Curve, DRAM, Level, curves, stands_for_memory};
 
 const MEMORY_LEVELS: Rule = Rule::new(
     "memory_levels",
-    "figures",
+    "values",
     "{what} over working sets has {count} levels: {levels}.",
     "level stretches of the curve (stats::levels), named by the caches that the machine reports",
     "the points of the curve",
@@ -164,7 +164,7 @@ fn translation(rows: &[&Row]) -> Option<Finding> {
 struct Loaded<'a> {
     row: &'a Row,
     bytes_per_second: f64,
-    latency: Figure,
+    latency: Estimate,
 }
 
 /// The traffic at which latency starts to climb.
@@ -211,7 +211,7 @@ fn other_nodes(rows: &[&Row]) -> Vec<Finding> {
         let figures = rows.iter().copied().filter_map(|row| {
             let params = memory(row).filter(|params| params.op == op && params.pattern != MemoryPattern::Pair)?;
             let (threads, memory) = params.nodes.as_deref()?.split_once('-')?;
-            Some((row, threads == memory, Figure::of_result(row, name)?.median))
+            Some((row, threads == memory, Estimate::of_result(row, name)?.median))
         });
         let (own, other): (Vec<_>, Vec<_>) = figures.partition(|(_, is_local, _)| *is_local);
         let middle = |of: &[(&Row, bool, f64)]| {

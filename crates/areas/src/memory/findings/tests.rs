@@ -48,7 +48,7 @@ pub(crate) fn params(op: MemoryOp, threads: u32) -> MemoryParams {
     }
 }
 
-/// A row that measured this, its id naming what is told of it.
+/// A row that measured this, its id naming what is reported of it.
 fn row(params: MemoryParams, chosen: MemoryChoices, value: f64) -> Row {
     let mut row = measured();
     row.id = memory_id(&params, chosen);
@@ -97,13 +97,13 @@ fn has(rows: &[Row], machine: &Machine, code: &str) -> bool {
 #[test]
 fn the_levels_of_the_curve_are_named_by_the_caches_that_the_machine_reports() {
     let rows = curve_rows();
-    let told = text(&rows, &machine(32 * MIB), "memory_levels");
+    let reported = text(&rows, &machine(32 * MIB), "memory_levels");
     assert!(
-        told.contains(
+        reported.contains(
             "4 levels: 1.30 ns up to 48 KiB (L1), 4.20 ns up to 2 MiB (L2), 21.0 ns up to 32 MiB (L3), 105 ns"
         )
     );
-    assert!(told.contains("from 48 MiB on (DRAM)"), "{told}");
+    assert!(reported.contains("from 48 MiB on (DRAM)"), "{reported}");
 }
 
 /// Chases with large pages, small ones, small ones by group, and with several chains.
@@ -131,19 +131,19 @@ pub(crate) fn chases() -> Vec<Row> {
 }
 
 #[test]
-fn what_translation_costs_is_told_where_it_costs_something() {
+fn what_translation_costs_is_reported_where_it_costs_something() {
     let rows = chases();
-    let told = text(&rows, &machine(32 * MIB), "translation_cost");
+    let reported = text(&rows, &machine(32 * MIB), "translation_cost");
     let expected = "A random access takes 130 ns with 4 KiB pages and 100 ns with 2 MiB pages: address translation costs \
                     30.0 ns.";
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     let mut alike = rows;
     known(&mut alike[1].metrics[0].summary, 102e-9);
     assert!(!has(&alike, &machine(32 * MIB), "translation_cost"));
 }
 
 #[test]
-fn latency_under_load_is_told_at_shares_of_the_most_bandwidth_with_its_knee() {
+fn latency_under_load_is_reported_at_shares_of_the_most_bandwidth_with_its_knee() {
     let loaded = |pause_ns, rate: f64, seconds: f64| {
         let background = Some(Background { op: MemoryOp::Read, pause_ns });
         let mut row = plain(MemoryParams { background, ..params(MemoryOp::Load, 4) }, seconds);
@@ -156,9 +156,9 @@ fn latency_under_load_is_told_at_shares_of_the_most_bandwidth_with_its_knee() {
     let points = [(6400, 2e9, 101e-9), (800, 20e9, 105e-9), (200, 40e9, 120e-9), (0, 50e9, 300e-9)];
     let mut rows: Vec<Row> = points.map(|(pause, rate, seconds)| loaded(pause, rate, seconds)).into();
     rows.extend(chases());
-    let told = text(&rows, &machine(32 * MIB), "load_bends");
+    let reported = text(&rows, &machine(32 * MIB), "load_bends");
     assert_eq!(
-        told,
+        reported,
         "Memory latency climbs beyond 40.0 GB/s of traffic (80 % of the peak): 120 ns there, 300 ns at the peak."
     );
     // A straight line has no knee, and two points are no curve.
@@ -173,8 +173,11 @@ fn latency_under_load_is_told_at_shares_of_the_most_bandwidth_with_its_knee() {
 fn memory_of_another_node_stands_beside_the_own() {
     let of = |nodes: &str, value| plain(MemoryParams { nodes: Some(nodes.into()), ..params(MemoryOp::Load, 1) }, value);
     let rows = [of("0-0", 100e-9), of("0-1", 160e-9), of("1-0", 160e-9), of("1-1", 100e-9)];
-    let told = text(&rows, &machine(32 * MIB), "remote_memory");
-    assert!(told.contains("Latency of remote memory is 1.60x that of local memory: 160 ns versus 100 ns."), "{told}");
+    let reported = text(&rows, &machine(32 * MIB), "remote_memory");
+    assert!(
+        reported.contains("Latency of remote memory is 1.60x that of local memory: 160 ns versus 100 ns."),
+        "{reported}"
+    );
     assert!(!has(&rows[..1], &machine(32 * MIB), "remote_memory"));
 }
 
@@ -185,8 +188,8 @@ fn many_kinds_of_access_share_a_sentence_about_their_growth() {
         .iter()
         .flat_map(|(op, factor)| [plain(params(*op, 1), 20e9), plain(params(*op, 2), 20e9 * factor)])
         .collect();
-    let told = text(&rows, &machine(32 * MIB), "scaling_many");
-    assert!(told.contains("1 of 4 benchmarks are linear, 2 below 80 %. Least: Memory write, 1.20x"), "{told}");
+    let reported = text(&rows, &machine(32 * MIB), "scaling_many");
+    assert!(reported.contains("1 of 4 benchmarks are linear, 2 below 80 %. Least: Memory write, 1.20x"), "{reported}");
     assert!(!has(&rows, &machine(32 * MIB), "scaling_limited"));
     // What is of memory, and not of a cache, is held back by it.
     let mut one = rows[2..4].to_vec();
@@ -194,8 +197,8 @@ fn many_kinds_of_access_share_a_sentence_about_their_growth() {
         let Params::Memory(params) = &mut row.params else { unreachable!() };
         params.level = Some("dram".into());
     }
-    let told = text(&one, &machine(32 * MIB), "scaling_limited");
-    assert!(told.ends_with("60 % of linear scaling: memory is the limit."), "{told}");
+    let reported = text(&one, &machine(32 * MIB), "scaling_limited");
+    assert!(reported.ends_with("60 % of linear scaling: memory is the limit."), "{reported}");
 }
 
 #[test]

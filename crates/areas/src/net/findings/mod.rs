@@ -6,14 +6,14 @@ use model::io::{Direction, NetMode, Segmentation, Wait};
 use model::number::brief::{bits, percent, time, times};
 use model::number::size_exact as size;
 use model::sample::MetricName;
-use verdict::findings::figure::{Figure, highest, rate, sane};
+use verdict::findings::estimate::{Estimate, highest, rate, sane};
 use verdict::findings::rules::{FindingRules, Rule, TableSlot};
 
 use super::label::{LABELS, is_loopback, params as net, protocol};
 
 const LOOPBACK: Rule = Rule::new(
     "loopback_is_no_network",
-    "figures",
+    "values",
     "Loopback does not use the network: the kernel copies every byte twice. Fastest: {what}, {rate}{copies}.",
     "the fastest stream over loopback",
     "that result",
@@ -142,7 +142,7 @@ fn of_mode<'a>(rows: &'a [&'a Row], mode: NetMode) -> impl Iterator<Item = &'a R
     rows.iter().copied().filter(move |row| net(row).is_some_and(|params| params.mode == mode))
 }
 
-fn fastest<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<(Figure, &'a Row)> {
+fn fastest<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<(Estimate, &'a Row)> {
     highest(rows.filter_map(|row| Some((rate(row)?, row))))
 }
 
@@ -216,7 +216,7 @@ fn under_load(rows: &[&Row]) -> Vec<Finding> {
 
 fn load(row: &Row) -> Option<Finding> {
     let idle = conditions(row)?.idle_latency_seconds.and_then(sane)?;
-    let loaded = Figure::of_result(row, MetricName::Latency)?;
+    let loaded = Estimate::of_result(row, MetricName::Latency)?;
     (loaded.span?[0] > idle).then_some(())?;
     let added = loaded.median - idle;
     let fields = [("what", describe_with_threads(row)), ("latency", time(loaded.median)), ("added", time(added))];

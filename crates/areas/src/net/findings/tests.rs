@@ -96,16 +96,16 @@ fn disturbed(mut row: Row) -> Row {
     row
 }
 
-fn told(rows: &[Row]) -> Vec<(String, String)> {
+fn reported(rows: &[Row]) -> Vec<(String, String)> {
     findings_of(Area::Net, rows, &Machine::default())
 }
 
 fn text(rows: &[Row], code: &str) -> String {
-    only(&told(rows), code)
+    only(&reported(rows), code)
 }
 
 fn has(rows: &[Row], code: &str) -> bool {
-    told(rows).iter().any(|(other, _)| other == code)
+    reported(rows).iter().any(|(other, _)| other == code)
 }
 
 fn holds(sentence: &str, parts: &[&str]) {
@@ -137,7 +137,7 @@ fn rates_grow_with_connections_or_do_not() {
     assert_eq!(text(&two(1.2), "scaling_limited"), limited);
     assert!(has(&two(1.0), "scaling_none"));
     let [first, second] = two(1.1);
-    assert!(!told(&[first, disturbed(second)]).iter().any(|(code, _)| code.starts_with("scaling")));
+    assert!(!reported(&[first, disturbed(second)]).iter().any(|(code, _)| code.starts_with("scaling")));
     let many: Vec<Row> = [(64, 1.2), (KIB, 1.4), (32 * KIB, 1.9), (128 * KIB, 1.5)]
         .iter()
         .flat_map(|(block, factor)| [with(*block, 1, 1e9), with(*block, 2, factor * 1e9)])
@@ -149,7 +149,7 @@ fn rates_grow_with_connections_or_do_not() {
         params.threads = threads;
         and(taking(params, 2e-5), MetricName::Throughput, 5e4)
     });
-    assert!(!told(&trips).iter().any(|(code, _)| code.starts_with("scaling")), "each waits for itself");
+    assert!(!reported(&trips).iter().any(|(code, _)| code.starts_with("scaling")), "each waits for itself");
 }
 
 #[test]
@@ -178,9 +178,9 @@ fn what_held_a_stream_back_is_the_first_that_binds() {
     let sentence = text(&[waited(used(0.5, 0.4), 0.8, 0.0)], "limited_by_receiver_window");
     holds(&sentence, &["the receive window is the limit for 80 % of the time."]);
     assert!(has(&[waited(used(0.5, 0.4), 0.1, 0.7)], "limited_by_send_buffer"));
-    let unseen = told(&[waited(used(0.5, 0.4), 0.1, 0.1)]);
+    let unseen = reported(&[waited(used(0.5, 0.4), 0.1, 0.1)]);
     assert!(!unseen.iter().any(|(code, _)| code.starts_with("limited_by")), "what is not seen is not said: {unseen:?}");
-    assert!(told(&[moving(stream(|own| own.path = HOST.into()), 4e9)]).is_empty(), "nothing known, nothing said");
+    assert!(reported(&[moving(stream(|own| own.path = HOST.into()), 4e9)]).is_empty(), "nothing known, nothing said");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn what_a_load_adds_on_a_path_is_queues() {
         "TCP round trips under load of 1 B both ways: 200 ms, 200 ms more than without load, from long queues on the \
          path (bufferbloat)."
     );
-    assert!(told(&under(HOST, 12e-3)).is_empty() && told(&under(LOOPBACK, 200e-3)).is_empty());
+    assert!(reported(&under(HOST, 12e-3)).is_empty() && reported(&under(LOOPBACK, 200e-3)).is_empty());
     let unknown = under(HOST, 200e-3).map(|row| seen(row, |net| net.idle_latency_seconds = None));
-    assert!(told(&unknown).is_empty());
+    assert!(reported(&unknown).is_empty());
 }

@@ -8,7 +8,7 @@ use model::document::{Row, Status};
 use model::sample::{Metric, MetricName};
 use model::warning::Grade;
 
-/// The least ratio of two figures that differ: less is of no use to a reader.
+/// The least ratio of two values that differ: less is of no use to a reader.
 const LEAST: f64 = 1.02;
 
 /// The least ratio if one of them has a range instead of an interval; also the most ratio, spans included, of figures that are
@@ -29,7 +29,7 @@ pub fn sane(value: f64) -> Option<f64> {
 
 /// A median with its span.
 #[derive(Clone, Copy, Debug)]
-pub struct Figure {
+pub struct Estimate {
     /// The median.
     pub median: f64,
     /// Low and high end; `None` if the samples support no claim.
@@ -38,7 +38,7 @@ pub struct Figure {
     pub is_interval: bool,
 }
 
-/// One figure compared with another.
+/// One value compared with another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Against {
     /// Less, by more than both spans.
@@ -51,15 +51,15 @@ pub enum Against {
 
 /// Whether a result was measured, and its grade is not C.
 #[must_use]
-pub fn is_quiet(row: &Row) -> bool {
+pub fn is_undisturbed(row: &Row) -> bool {
     row.status == Status::Ok && row.grade.is_some_and(|grade| grade < Grade::C)
 }
 
-impl Figure {
+impl Estimate {
     /// A metric of an undisturbed result.
     #[must_use]
     pub fn of_result(row: &Row, name: MetricName) -> Option<Self> {
-        row.metric(name).filter(|_| is_quiet(row)).and_then(Self::of_metric)
+        row.metric(name).filter(|_| is_undisturbed(row)).and_then(Self::of_metric)
     }
 
     /// The median of a metric; `None` if it can be no measurement.
@@ -105,7 +105,7 @@ impl Figure {
         (against != Against::Alike).then_some(self.median / other.median)
     }
 
-    /// The ratio of two figures, with the widest span that their spans allow.
+    /// The ratio of two values, with the widest span that their spans allow.
     pub(super) fn over(self, other: Self) -> Option<Self> {
         let span = self.span.zip(other.span).map(|([low, high], [least, most])| [low / most, high / least]);
         Self::new(self.median / other.median, span, self.is_interval && other.is_interval)
@@ -119,11 +119,11 @@ impl Figure {
 
 /// The rate of a result, in bytes or operations per second.
 #[must_use]
-pub fn rate(row: &Row) -> Option<Figure> {
-    Figure::of_result(row, MetricName::Throughput)
+pub fn rate(row: &Row) -> Option<Estimate> {
+    Estimate::of_result(row, MetricName::Throughput)
 }
 
 /// The one with the highest median, the first of several.
-pub fn highest<T>(all: impl IntoIterator<Item = (Figure, T)>) -> Option<(Figure, T)> {
+pub fn highest<T>(all: impl IntoIterator<Item = (Estimate, T)>) -> Option<(Estimate, T)> {
     all.into_iter().reduce(|best, other| if other.0.median > best.0.median { other } else { best })
 }
