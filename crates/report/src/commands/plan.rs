@@ -60,8 +60,8 @@ mod tests {
     fn ids_stand_alone_before_the_tab() {
         let plan = [("cpu/fma/fp64/avx512/t1".to_owned(), 3.44), ("memory/sequential-read/t2".to_owned(), 70.0)];
         assert_eq!(render(&plan), "cpu/fma/fp64/avx512/t1\t3.4 s\nmemory/sequential-read/t2\t70.0 s\n");
-        assert_eq!(total(&plan), "2 rows, about 1 min 13 s");
-        assert_eq!((render(&[]), total(&[])), (String::new(), "0 rows, about 0.0 s".to_owned()));
+        assert_eq!(total(&plan), "2 benchmarks, about 1 min 13 s");
+        assert_eq!((render(&[]), total(&[])), (String::new(), "0 benchmarks, about 0.0 s".to_owned()));
     }
 
     #[test]

@@ -138,9 +138,9 @@ pub fn best_threads(series: &Series<CpuKey>) -> Option<u32> {
 }
 
 /// The first whose interval reaches that of the highest median.
-fn fewest(known: impl Iterator<Item = (u32, Estimate)> + Clone) -> Option<u32> {
+fn fewest(mut known: impl Iterator<Item = (u32, Estimate)> + Clone) -> Option<u32> {
     let (_, fastest) = known.clone().reduce(|best, other| if other.1.median > best.1.median { other } else { best })?;
-    known.into_iter().find(|(_, estimate)| estimate.ends()[1] >= fastest.ends()[0]).map(|(threads, _)| threads)
+    known.find(|(_, estimate)| estimate.ends()[1] >= fastest.ends()[0]).map(|(threads, _)| threads)
 }
 
 const TOTAL: GivesWay = GivesWay { rank: 0, words: "the time for the total" };
