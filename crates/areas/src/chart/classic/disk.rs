@@ -322,7 +322,7 @@ fn latency_notes(points: &[Line<'_, DiskKey>]) -> Vec<Note> {
 }
 
 fn iops_notes(points: &[Line<'_, DiskKey>]) -> Vec<Note> {
-    let [fastest, highest] = best_notes(points, "the fewest threads");
+    let [fastest, highest] = best_notes(points, "fewest threads");
     let mut timed = points.iter().filter(|(_, point)| point.total_seconds.is_some()).peekable();
     let total = common(points.iter().filter_map(|(_, point)| point.total)).filter(|_| timed.peek().is_some());
     let total = total.map(|total| {

@@ -172,8 +172,8 @@ impl Drawing<'_> {
         let share = |row: &Row| Some(percent(flushed(row)? / without(row).filter(|rate| *rate > 0.0)?));
         self.titled(&named, |_| {
             vec![
-                values("without flush", &rows, |row| without(row).map(rate)),
-                values("with flush", &rows, |row| flushed(row).map(rate)),
+                values("unflushed", &rows, |row| without(row).map(rate)),
+                values("flushed", &rows, |row| flushed(row).map(rate)),
                 values("share", &rows, share),
             ]
         })
