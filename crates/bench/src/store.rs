@@ -279,7 +279,7 @@ pub fn write_pieces<T: AsRef<[u8]>>(path: &Path, pieces: impl IntoIterator<Item 
         pieces.into_iter().try_for_each(|piece| file.write_all(piece.as_ref()))?;
         return file.flush();
     };
-    let unfinished = unfinished_beside(&target);
+    let unfinished = unfinished_path(&target);
     replace(&unfinished, &target, pieces).inspect_err(|_| {
         let _ = fs::remove_file(&unfinished);
     })
@@ -288,7 +288,7 @@ pub fn write_pieces<T: AsRef<[u8]>>(path: &Path, pieces: impl IntoIterator<Item 
 /// Whether [`write_whole`] would succeed; leaves everything unchanged.
 pub fn check_writable(path: &Path) -> io::Result<()> {
     let Some(target) = file_behind(path)? else { return Ok(()) };
-    let unfinished = unfinished_beside(&target);
+    let unfinished = unfinished_path(&target);
     File::create(&unfinished)?;
     fs::remove_file(&unfinished)
 }
@@ -304,7 +304,7 @@ fn file_behind(path: &Path) -> io::Result<Option<PathBuf>> {
     }
 }
 
-fn unfinished_beside(path: &Path) -> PathBuf {
+fn unfinished_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.unfinished", std::process::id()));
     path.with_file_name(name)

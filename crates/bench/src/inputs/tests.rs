@@ -19,7 +19,7 @@ fn roomy() -> DiskTarget {
 }
 
 #[test]
-fn the_classic_suite_keeps_within_its_time_beside_every_tool() {
+fn the_classic_suite_keeps_within_its_time_with_every_tool() {
     let machine = machine_with_cpus(2);
     let tools: Vec<String> = tools::ids().map(str::to_owned).collect();
     let with = |of_suite| {
@@ -28,8 +28,8 @@ fn the_classic_suite_keeps_within_its_time_beside_every_tool() {
         plan(&Request { references, disk: Some(roomy()), ..request }, &machine).unwrap()
     };
     let (of_suite, in_full) = (with(true), with(false));
-    let beside = |plan: &Plan| plan.rows.iter().filter(|row| !row.beside.is_empty()).count();
-    assert!(beside(&of_suite) > 40 && beside(&of_suite) < beside(&in_full));
+    let with_tools = |plan: &Plan| plan.rows.iter().filter(|row| !row.beside.is_empty()).count();
+    assert!(with_tools(&of_suite) > 40 && with_tools(&of_suite) < with_tools(&in_full));
     for row in of_suite.rows.iter().filter(|row| !row.beside.is_empty()) {
         let (id, samples) = (&row.experiment.id, row.sampling.samples);
         // Of systems of equations the series says how many trials each order has.
@@ -74,7 +74,7 @@ fn files_count_once_and_writes_by_their_time_or_total() {
 }
 
 #[test]
-fn tools_stand_beside_the_step_of_each_cache_level_and_beside_all_that_a_filter_chose() {
+fn tools_run_for_the_step_of_each_cache_level_and_all_that_a_filter_chose() {
     let mut machine = machine_with_cpus(2);
     let cache = |level, kind: &str, bytes| Cache {
         level,
@@ -93,18 +93,18 @@ fn tools_stand_beside_the_step_of_each_cache_level_and_beside_all_that_a_filter_
     let suite = areas::memory::suite(&areas::memory::MemoryChoice::default()).unwrap();
     let mut references = crate::host::request(suite, &machine);
     references.references.tools = ["likwid-bench", "stream", "pmbw"].map(str::to_owned).to_vec();
-    let beside = |request: &Request| -> Vec<String> {
+    let with_tools = |request: &Request| -> Vec<String> {
         let rows = plan(request, &machine).unwrap().rows;
         let steps = rows.into_iter().filter(|row| row.experiment.id.starts_with("memory/sequential-read/"));
         let steps = steps.filter(|row| row.experiment.params.threads() == 1 && !row.beside.is_empty());
         steps.map(|row| row.experiment.id).collect()
     };
     let levels = ["", "/24KiB", "/1MiB", "/32MiB"].map(|size| format!("memory/sequential-read{size}/t1"));
-    assert_eq!(beside(&references), levels);
+    assert_eq!(with_tools(&references), levels);
     let expected = plan(&references, &machine).unwrap().expected_seconds();
     assert!(expected < 900.0, "{expected} s");
     references.filter = Some("memory/sequential-read/*/t1".into());
-    assert!(beside(&references).len() > 30, "a filter chose them");
+    assert!(with_tools(&references).len() > 30, "a filter chose them");
 }
 
 #[test]

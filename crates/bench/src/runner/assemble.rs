@@ -178,7 +178,7 @@ fn extend(row: &mut Row, new: &[Repetition], machine: &Machine) {
 
 #[cfg(test)]
 mod tests {
-    use model::experiment::{MemoryParams, Params};
+    use model::experiment::{Experiment, MemoryParams};
     use model::isa::MemoryOp;
     use model::peak::PeakKind;
     use model::wire::Observations;
@@ -186,7 +186,9 @@ mod tests {
     use verdict::judge::ProcessRun;
 
     use super::*;
-    use crate::tests::{document, machine_with_cpus, memory_params, metric_sample, planned, repetition, setting};
+    use crate::tests::{
+        disk_params, document, machine_with_cpus, memory_params, metric_sample, planned, repetition, setting,
+    };
     use model::plan::Sampling;
 
     fn measured(values: &[f64]) -> Progress {
@@ -212,7 +214,8 @@ mod tests {
     fn rounds_are_judged_by_their_own_rule_and_not_as_noise() {
         let (machine, declared) = (machine_with_cpus(2), machine::Declared::default());
         let sampling = Sampling { samples: 8, per_launch: 8, until_steady: true, ..Sampling::default() };
-        let planned = Planned { sampling, ..planned() };
+        let experiment = Experiment::new("disk/x".into(), disk_params(1), "");
+        let planned = Planned { sampling, experiment, ..planned() };
         let assembled = |values: &[f64]| {
             let mut progress = Progress::new(&planned, None, false);
             for value in values {
@@ -248,13 +251,12 @@ mod tests {
     fn only_what_moves_memory_s_bytes_is_held_against_its_limit() {
         let machine = machine_with_cpus(2);
         let declared = machine::Declared::parse(&["memory.channels=2", "memory.mts=4800"]).unwrap();
-        let assembled = |params: MemoryParams| {
-            let mut planned = planned();
-            planned.experiment.params = Params::Memory(params);
-            row(&planned, &measured(&[1e9; 9]), None, &setting(&machine, &declared))
-        };
-        let of_memory = assembled(memory_params(MemoryOp::Read, 1));
-        assert_eq!(of_memory.metrics[0].efficiency.map(|share| share.of), Some(PeakKind::Declared));
+        let of_memory =
+            |params: MemoryParams| Planned { experiment: Experiment::new("memory/x".into(), params, ""), ..planned() };
+        let assembled =
+            |params: MemoryParams| row(&of_memory(params), &measured(&[1e9; 9]), None, &setting(&machine, &declared));
+        let read = assembled(memory_params(MemoryOp::Read, 1));
+        assert_eq!(read.metrics[0].efficiency.map(|share| share.of), Some(PeakKind::Declared));
         let cached = MemoryParams { working_set: 1 << 20, ..memory_params(MemoryOp::Read, 1) };
         for params in [cached, memory_params(MemoryOp::Load, 1), memory_params(MemoryOp::Increment, 1)] {
             let row = assembled(params);
@@ -262,13 +264,7 @@ mod tests {
             assert!(row.warnings.iter().all(|warning| warning.code != WarningCode::PeakUnknown), "{row:?}");
         }
         let unknown = machine::Declared::default();
-        let planned = Planned {
-            experiment: model::experiment::Experiment {
-                params: Params::Memory(memory_params(MemoryOp::Read, 1)),
-                ..planned().experiment
-            },
-            ..planned()
-        };
+        let planned = of_memory(memory_params(MemoryOp::Read, 1));
         let row = row(&planned, &measured(&[1e9; 9]), None, &setting(&machine, &unknown));
         assert!(row.warnings.iter().any(|warning| warning.code == WarningCode::PeakUnknown));
     }

@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn the_99th_percentile_of_a_round_trip_stands_beside_the_median() {
+    fn the_99th_percentile_of_a_round_trip_is_compared_too() {
         let mut tool = installed(find("sockperf").unwrap(), 6);
         for _ in 0..6 {
             add_pair(&mut tool, MetricName::Latency, 2e-5, &json!({"p99": 4e-5, "loss": 0.0}), &|name| match name {

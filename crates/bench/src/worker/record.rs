@@ -268,8 +268,8 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
     };
     let clock = Sample { value: clock_hz, work: None, per_thread: Vec::new(), ..sample.clone() };
     let clock = MetricSample { name: MetricName::Clock, unit: Unit::Hertz, better: Better::Higher, sample: clock };
-    let beside = beside_the_headline(profile.measure, &sample, records, window);
-    [Some(MetricSample { name, unit, better, sample }), beside, Some(clock)].into_iter().flatten().collect()
+    let second = second_metric(profile.measure, &sample, records, window);
+    [Some(MetricSample { name, unit, better, sample }), second, Some(clock)].into_iter().flatten().collect()
 }
 
 /// The time in which all threads worked. Threads that took turns have none; all of their time counts then.
@@ -294,12 +294,7 @@ pub(super) fn start_spread_seconds(records: &[Record]) -> Option<f64> {
 }
 
 /// The second metric of some measures.
-fn beside_the_headline(
-    measure: Measure,
-    headline: &Sample,
-    records: &[Record],
-    window: Stretch,
-) -> Option<MetricSample> {
+fn second_metric(measure: Measure, headline: &Sample, records: &[Record], window: Stretch) -> Option<MetricSample> {
     match measure {
         Measure::Rate(_) | Measure::Latency => None,
         Measure::Accesses(bytes) => {

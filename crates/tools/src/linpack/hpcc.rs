@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_run_beside_small_systems_alone() {
+    fn it_is_compared_with_small_systems_only() {
         assert_eq!(Hpcc.supports(&linpack(2000, 2)), Ok(()));
         assert!(Hpcc.supports(&linpack(2001, 2)).unwrap_err().contains("hpl runs HPL alone"));
     }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn its_stream_stands_beside_one_thread_alone_and_beside_more_with_all_processes() {
+    fn its_stream_is_single_for_one_thread_and_star_for_several() {
         let reading =
             |name: &str, op, threads| Hpcc.parse(&said(&recorded(name)), &arrays(op, 4 << 20, threads)).unwrap();
         for (op, one, two, alone) in [

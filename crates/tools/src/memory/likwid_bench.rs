@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(name(Element::Fp32, Isa::Avx2, "cpu-fma/1"), Ok("peakflops_sp_avx_fma"));
         assert_eq!(name(Element::Fp64, Isa::Sse2, "cpu-mul-add/1"), Ok("peakflops_sse"));
         assert_eq!(name(Element::Fp64, Isa::Scalar, "cpu-mul-add/1"), Ok("peakflops"));
-        assert!(name(Element::Fp64, Isa::Scalar, "cpu-fma/1").unwrap_err().contains("apart"));
+        assert!(name(Element::Fp64, Isa::Scalar, "cpu-fma/1").unwrap_err().contains("separately"));
         assert!(name(Element::Fp16, Isa::Avx512Fp16, "cpu-fma/1").is_err());
         let dot = CpuParams { op: CpuOp::Dot, element: Element::Int8, isa: Isa::Avx512Vnni, threads: 1 };
         assert!(arithmetic(&dot, "cpu-dot/1").is_err());
@@ -319,7 +319,7 @@ mod tests {
                 (String::new(), "no 'Test:'"),
                 ("\u{fffd}garbage\n".repeat(9), "no 'Test:'"),
                 (whole.split("MFlops").next().unwrap().to_owned(), "no 'MFlops/s:'"),
-                (whole.replace("MFlops/s:\t\t", "MFlops/s:\t\tnan "), "no number"),
+                (whole.replace("MFlops/s:\t\t", "MFlops/s:\t\tnan "), "not a number"),
                 (whole.replace("MFlops/s:\t\t", "MFlops/s:\t\t9"), "contradicts"),
                 (whole.replace("peakflops_avx512_fma", "peakflops"), "and not"),
                 (whole.replace("running on hwthread", "somewhere"), "0 threads"),

@@ -198,7 +198,7 @@ mod tests {
                 (whole.split("samples").next().unwrap().to_owned(), "no latency"),
                 (whole.replace("stride = 64", "stride = 256"), "and not 64"),
                 (whole.replace("total_memory = 6", "total_memory = 5"), "and not 67108864"),
-                (whole.replace("tlb_locality = 6", "tlb_locality = x"), "no number"),
+                (whole.replace("tlb_locality = 6", "tlb_locality = x"), "not a number"),
                 (whole.replace("nr_threads = 1", "nr_threads = 2"), "and not 1"),
                 (whole.replace("2097152 bytes (THP)", "4096 bytes"), "page_size = 4096 bytes"),
                 (whole.replace("= simple", "= parallel2"), "chase = parallel2 and not simple"),

@@ -249,7 +249,7 @@ mod tests {
         assert!(why(&net(Protocol::Tcp, NetMode::Pingpong, 1024, 1)).contains("streams"));
         let with = |change: fn(&mut NetParams)| why(&with_net(stream(1), change));
         assert!(with(|params| params.direction = Some(Direction::Both)).contains("from client to server"));
-        assert!(with(|params| params.zero_copy = Some(true)).contains("copies"));
+        assert!(with(|params| params.zero_copy = Some(true)).contains("zero copy"));
         assert!(with(|params| params.path = "10.0.0.1".to_owned()).contains("loopback"));
     }
 

@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_are_counted_where_they_came_and_their_loss_beside_them() {
+    fn datagrams_and_their_loss_are_counted_at_the_receiver() {
         let text = recorded("iperf3-3.12-udp-1472B-t1.json");
         let reading = Iperf3.parse(&said(&text), &blast(1)).unwrap();
         assert!((reading.value - 5_795_049_954.951_847 / 8.0).abs() < 1.0, "not what was sent: {reading:?}");

@@ -161,7 +161,7 @@ fn equations() -> Vec<Cause> {
             cause(tool, "library", "OpenBLAS's kernels for SkylakeX", requested(), others()),
             cause(tool, "other-kernels", other_kernels, others(), requested()),
             cause(tool, "unknown-kernels", "does not report its kernels", silent(), requested()),
-            cause(tool, "processes", "2 processes send each other the panels", of(2), of(1)),
+            cause(tool, "processes", "2 processes exchange panels", of(2), of(1)),
         ]);
     }
     let xlinpack = |leading: u64| rate("", linpack(1000, 1), &json!({"leading_dimension": leading}));
@@ -265,7 +265,7 @@ fn round_trips() -> Vec<Cause> {
     let ping = || printed("ping", "20221126", "ping-20221126-64B.txt", pingpong());
     vec![
         cause("sockperf", "lost", "sockperf lost 3 messages", sockperf(3), sockperf(0)),
-        cause("ping", "kernel-answers", "the kernel answers ping", ping(), None),
+        cause("ping", "kernel-answers", "kernel answers ping", ping(), None),
         cause("ping", "rare-requests", "the CPUs sleep in between", ping(), None),
         cause(
             "ping",

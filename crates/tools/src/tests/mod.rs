@@ -103,5 +103,5 @@ fn only_a_difference_worth_it_is_explained() {
     let apart = explain(tool, "5.2.2", &experiment, &reading, 106.0, None).unwrap();
     assert!(apart.contains("L1 cache"), "{apart}");
     let faster = explain(tool, "5.2.2", &experiment, &reading, 94.0, None).unwrap();
-    assert!(faster.starts_with("No stated rule"), "what makes it slower does not make it faster: {faster}");
+    assert!(faster.starts_with("No known rule"), "what makes it slower does not make it faster: {faster}");
 }
