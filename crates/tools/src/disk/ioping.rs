@@ -146,7 +146,7 @@ mod tests {
         assert!(why(DiskParams { op: DiskOp::Write, ..alike.clone() }).contains("only its reads"));
         assert!(why(DiskParams { pattern: DiskPattern::Sequential, ..alike.clone() }).contains("random"));
         assert!(why(DiskParams { threads: 2, ..alike.clone() }).contains("one request at a time"));
-        assert!(why(DiskParams { depth: 2, ..alike.clone() }).contains("one request at a time"));
+        assert!(why(DiskParams { depth: 2, ..alike.clone() }).contains("queue depth is 1"));
         assert!(why(DiskParams { load_percent: Some(50), ..alike.clone() }).contains("open loop"));
         assert!(why(DiskParams { direct: false, cache: DiskCache::Warm, ..alike.clone() }).contains("direct"));
         assert!(why(DiskParams { layout: DiskLayout::PerThread, ..alike.clone() }).contains("file of its own"));
