@@ -5,12 +5,12 @@ use model::experiment::Area;
 use model::number::{percent, quantity};
 use model::unit::Unit;
 
-use crate::grid::value::{ABSENT, Grid};
 use crate::layout::{Align, Block, Cell, Column, paragraph, table, table_width, wrap};
 use crate::style::{Style, Tone};
 use areas::chart::classic::{
     ClassicPart, ClassicTable, Estimate, GivesWay, PLUS_MINUS, SideBySide, TableColumn, TableLine, parts,
 };
+use areas::chart::grid::{ABSENT, Grid};
 use areas::label::threads;
 
 /// What is shown after the benchmark of this id where its grade is below A, or where it was not measured: `B ¹`.

@@ -180,10 +180,7 @@ impl<'a> Curve<'a> {
 }
 
 /// Items by key, in the order in which the keys first occur.
-pub(crate) fn by_key<T, K: PartialEq>(
-    items: impl IntoIterator<Item = T>,
-    key: impl Fn(&T) -> Option<K>,
-) -> Vec<(K, Vec<T>)> {
+pub fn by_key<T, K: PartialEq>(items: impl IntoIterator<Item = T>, key: impl Fn(&T) -> Option<K>) -> Vec<(K, Vec<T>)> {
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();
     for item in items {
         let Some(own) = key(&item) else { continue };

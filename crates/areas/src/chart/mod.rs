@@ -11,6 +11,7 @@ pub use data::{
     Body, Chart, ChartAxis, DotKind, DotLine, DotMark, Dots, Mark, Matrix, MatrixCell, Panel, Plot, Point, Reading,
     Series, Shape, Zone, is_drawable,
 };
+pub use measured::by_key;
 
 use model::document::Document;
 

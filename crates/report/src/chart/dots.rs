@@ -6,7 +6,7 @@ use super::drawing::{Drawing, MarkLine};
 use super::key::{self, Item, mark_class};
 use super::scale::Scale;
 use super::svg::{Anchor, At, Canvas, NARROW, RADIUS, cut, text_width, widest};
-use crate::grid::value::{Cell, Column};
+use areas::chart::grid::{Cell, Column};
 
 /// Height of a line: with its label next to it, and above it.
 const STEP: f64 = 26.0;

@@ -1,11 +1,11 @@
-//! From a chart as data to the drawn chart: two drawings, its table, and the results that it shows.
+//! A drawn chart, and the frame of its two drawings.
 
-use areas::chart::{Body, Chart, Mark, Panel};
+use areas::chart::Mark;
 use model::experiment::Area;
 
 use super::svg::escape;
-use super::{dots, matrix, plot, style, svg};
-use crate::grid::value::{Cell, Column, Grid, GridLine};
+use super::{style, svg};
+use areas::chart::grid::{Cell, Grid};
 
 /// A drawn chart of a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,46 +64,3 @@ pub(super) fn at_both_widths(draw: impl Fn(f64) -> Drawing) -> [Drawing; 2] {
 
 /// A line of a chart's table: the cells that name a mark, and the mark.
 pub(super) type MarkLine<'a> = (Vec<Cell>, &'a Mark);
-
-/// The drawn chart; `None` where there is nothing to draw.
-pub(super) fn draw(chart: Chart) -> Option<DrawnChart> {
-    let Chart { name, area, title, about, columns, mut body } = chart;
-    if let Body::Plot(plot) = &mut body
-        && let [Panel { series, .. }] = &mut plot.panels[..]
-        && let [only] = &mut series[..]
-        && only.name.eq_ignore_ascii_case(plot.y.title)
-    {
-        // The axis has this title already.
-        only.name.clear();
-    }
-    let (mut headings, lines): (Vec<Column>, Vec<MarkLine<'_>>) = match &body {
-        Body::Plot(plot) => plot::table(plot),
-        Body::Dots(dots) => dots::table(dots),
-        Body::Matrix(matrix) => matrix::table(matrix),
-    };
-    headings.extend(columns);
-    let mut evidence: Vec<String> = Vec::new();
-    for (_, mark) in &lines {
-        if !evidence.contains(&mark.id) {
-            evidence.push(mark.id.clone());
-        }
-    }
-    // A matrix of one cell shows nothing.
-    if evidence.len() < if matches!(body, Body::Matrix(_)) { 2 } else { 1 } {
-        return None;
-    }
-    let lines = lines.into_iter().map(|(mut cells, mark)| {
-        cells.extend(mark.cells.iter().cloned());
-        GridLine { id: Some(mark.id.clone()), cells, grade: mark.grade }
-    });
-    let lines = lines.collect();
-    let table = Grid { lines, ..Grid::new(format!("chart-{name}"), area, title.clone(), headings) };
-    let drawings = at_both_widths(|width| match &body {
-        Body::Plot(plot) => plot::draw(plot, width),
-        Body::Dots(dots) => dots::draw(dots, width),
-        Body::Matrix(matrix) => matrix::draw(matrix, width),
-    });
-    let size = [drawings[0].width, drawings[0].height].map(|side| (side * 10.0).round() / 10.0);
-    let [svg, narrow] = svgs(area, [name, &title, &about], &drawings);
-    Some(DrawnChart { name: name.to_owned(), area, title, about, svg, narrow, size, table, evidence })
-}

@@ -7,7 +7,7 @@ use model::number::{UnitScale, quantity};
 
 use super::drawing::{Drawing, MarkLine};
 use super::svg::{Anchor, Canvas, TEXT, cut, text_width};
-use crate::grid::value::{Cell, Column};
+use areas::chart::grid::{Cell, Column};
 
 /// The largest cell.
 const LARGEST: (f64, f64) = (64.0, 34.0);

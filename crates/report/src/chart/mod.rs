@@ -16,7 +16,11 @@ pub(crate) mod strips;
 mod style;
 mod svg;
 
+use areas::chart::{Body, Chart, Panel};
 use model::document::Document;
+
+use areas::chart::grid::{Column, Grid, GridLine};
+use drawing::{MarkLine, at_both_widths, svgs};
 
 pub use drawing::DrawnChart;
 pub use style::{Theme, colours, style};
@@ -24,7 +28,50 @@ pub use svg::{escape, text_width};
 
 /// The charts that a document has data for, area by area.
 pub fn charts(document: &Document) -> Vec<DrawnChart> {
-    areas::chart::charts(document).into_iter().filter_map(drawing::draw).collect()
+    areas::chart::charts(document).into_iter().filter_map(draw).collect()
+}
+
+/// The drawn chart; `None` where there is nothing to draw.
+fn draw(chart: Chart) -> Option<DrawnChart> {
+    let Chart { name, area, title, about, columns, mut body } = chart;
+    if let Body::Plot(plot) = &mut body
+        && let [Panel { series, .. }] = &mut plot.panels[..]
+        && let [only] = &mut series[..]
+        && only.name.eq_ignore_ascii_case(plot.y.title)
+    {
+        // The axis has this title already.
+        only.name.clear();
+    }
+    let (mut headings, lines): (Vec<Column>, Vec<MarkLine<'_>>) = match &body {
+        Body::Plot(plot) => plot::table(plot),
+        Body::Dots(dots) => dots::table(dots),
+        Body::Matrix(matrix) => matrix::table(matrix),
+    };
+    headings.extend(columns);
+    let mut evidence: Vec<String> = Vec::new();
+    for (_, mark) in &lines {
+        if !evidence.contains(&mark.id) {
+            evidence.push(mark.id.clone());
+        }
+    }
+    // A matrix of one cell shows nothing.
+    if evidence.len() < if matches!(body, Body::Matrix(_)) { 2 } else { 1 } {
+        return None;
+    }
+    let lines = lines.into_iter().map(|(mut cells, mark)| {
+        cells.extend(mark.cells.iter().cloned());
+        GridLine { id: Some(mark.id.clone()), cells, grade: mark.grade }
+    });
+    let lines = lines.collect();
+    let table = Grid { lines, ..Grid::new(format!("chart-{name}"), area, title.clone(), headings) };
+    let drawings = at_both_widths(|width| match &body {
+        Body::Plot(plot) => plot::draw(plot, width),
+        Body::Dots(dots) => dots::draw(dots, width),
+        Body::Matrix(matrix) => matrix::draw(matrix, width),
+    });
+    let size = [drawings[0].width, drawings[0].height].map(|side| (side * 10.0).round() / 10.0);
+    let [svg, narrow] = svgs(area, [name, &title, &about], &drawings);
+    Some(DrawnChart { name: name.to_owned(), area, title, about, svg, narrow, size, table, evidence })
 }
 
 /// Margin around a chart in a file of its own.

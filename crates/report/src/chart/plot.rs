@@ -9,7 +9,7 @@ use super::drawing::{Drawing, MarkLine};
 use super::key::{self, Item, look, mark_class};
 use super::scale::{Scale, Tick};
 use super::svg::{Anchor, At, Canvas, NARROW, RADIUS, Segment, TEXT, cut, text_width, widest};
-use crate::grid::value::{Cell, Column};
+use areas::chart::grid::{Cell, Column};
 
 /// A linear axis leaves out limits beyond this multiple of the largest value, which would flatten everything else.
 const FAR_LINEAR: f64 = 2.5;

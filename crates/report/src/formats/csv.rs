@@ -14,7 +14,7 @@ use model::sample::{Metric, Percentiles, Sample};
 use serde_json::Value;
 
 use self::Source::{OfMetric, OfReferences, OfRow, RowWords};
-use crate::grid::value::{ABSENT, Cell, Column, Grid};
+use areas::chart::grid::{ABSENT, Cell, Column, Grid};
 use areas::disk::familiar;
 
 /// Where a column's field comes from.

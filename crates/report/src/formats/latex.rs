@@ -9,8 +9,8 @@ use model::document::Document;
 use crate::formats::escape::one_line;
 use crate::grid::grids;
 use crate::grid::groups::tables_by_area;
-use crate::grid::value::{Column, Grid, GridLine};
 use crate::terminal::{state, summary};
+use areas::chart::grid::{Column, Grid, GridLine};
 use areas::label::area_title;
 
 /// Before the body. `\assaychar` is a character beyond Latin-1, by its code.

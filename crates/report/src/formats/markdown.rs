@@ -10,8 +10,8 @@ use model::experiment::Area;
 use crate::formats::escape::one_line;
 use crate::grid::grids;
 use crate::grid::groups::tables_by_area;
-use crate::grid::value::{Column, Grid};
 use crate::terminal::{state, summary};
+use areas::chart::grid::{Column, Grid};
 use areas::label::area_title;
 
 /// Most rows that a finding names.

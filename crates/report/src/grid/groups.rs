@@ -3,25 +3,10 @@
 use model::document::{Document, Finding, Row};
 use model::experiment::Area;
 
-use super::value::Grid;
+pub(crate) use areas::chart::by_key as grouped;
+use areas::chart::grid::Grid;
 use areas::cpu::label as cpu;
 use areas::label::{Axis, Common, Label, stem};
-
-/// The items that have a key, by it, in the order of first appearance.
-pub(crate) fn grouped<T, K: PartialEq>(
-    items: impl IntoIterator<Item = T>,
-    key: impl Fn(&T) -> Option<K>,
-) -> Vec<(K, Vec<T>)> {
-    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
-    for item in items {
-        let Some(key) = key(&item) else { continue };
-        match groups.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, group)) => group.push(item),
-            None => groups.push((key, vec![item])),
-        }
-    }
-    groups
-}
 
 /// The benchmarks of each area that has some.
 pub(crate) fn by_area(document: &Document) -> impl Iterator<Item = (Area, Vec<&Row>)> {

@@ -6,8 +6,8 @@ use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
 use super::groups::groups;
-use super::value::{Cell, Column, Grid, GridLine};
 use crate::terminal::{kind_words, reason_words};
+use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::disk::familiar;
 use areas::disk::words;
 use areas::label::{Axis, Common, Label, area_title};

@@ -5,7 +5,6 @@ mod loads;
 mod measured;
 mod peaks;
 mod references;
-pub(crate) use areas::chart::grid as value;
 mod warnings;
 
 use model::document::{Document, Row};
@@ -13,7 +12,7 @@ use model::experiment::Area;
 
 use crate::classic;
 
-pub use value::{ABSENT, Cell, Column, Grid, GridLine};
+pub use areas::chart::grid::{ABSENT, Cell, Column, Grid, GridLine};
 
 /// Every table of a document that has lines, in reading order: `classic-…`, `AREA-measured`, `AREA-not-measured`, `disk-loads`,
 /// `AREA-references` and `AREA-peaks` for each area, then `warnings`.

@@ -5,8 +5,8 @@ use model::experiment::Area;
 use model::peak::{Peak, PeakInput};
 use model::unit::Unit;
 
-use super::value::{Cell, Column, Grid, GridLine};
 use crate::terminal::kind_words;
+use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::label::{Label, area_title};
 use model::number::{Notation, quantity};
 

@@ -6,8 +6,8 @@ use model::reference::{Reference, Verdict};
 use model::sample::Metric;
 use model::unit::Unit;
 
-use super::value::{Cell, Column, Grid, GridLine};
 use crate::terminal::reason_words;
+use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::label::{Label, area_title};
 use model::number::{Notation, quantity};
 

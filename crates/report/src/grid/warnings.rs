@@ -3,7 +3,7 @@
 use model::document::{Document, Row};
 use model::warning::{Grade, Warning};
 
-use super::value::{Cell, Column, Grid, GridLine};
+use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::label::Label;
 
 /// A kind of warning, and the row with the worst of it.

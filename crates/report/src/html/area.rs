@@ -10,7 +10,7 @@ use model::experiment::Area;
 use super::tables::{Anchors, Table, is_late};
 use super::text;
 use crate::chart::DrawnChart;
-use crate::grid::value::Grid;
+use areas::chart::grid::Grid;
 use areas::label::Label;
 
 /// The chart with a section of its own.

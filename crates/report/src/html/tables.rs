@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::text::{capital, code_anchor, row_anchor, warning_words};
 use crate::grid;
-use crate::grid::value::Grid;
+use areas::chart::grid::Grid;
 use areas::label::area_title;
 
 /// The most lines of a table before the charts.

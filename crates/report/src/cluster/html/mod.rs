@@ -8,10 +8,11 @@ use minijinja::{Value, context};
 use model::cluster::ClusterDocument;
 use model::number::{counted, duration};
 
+use super::csv;
 use super::labels::some_of;
 use super::verdict::{Counts, Outlook, Verdict};
-use super::{csv, json};
 use crate::formats::escape::one_line;
+use crate::formats::json::pretty;
 use crate::html::data::{File, fitting};
 use crate::html::repeat::{Command, listed};
 use crate::html::text::{capital, command, moment};
@@ -145,7 +146,7 @@ fn files(document: &ClusterDocument) -> Result<Vec<File>, RenderError> {
     if values + pairs > MOST_VALUES {
         return Ok(Vec::new());
     }
-    let json = json(document)?.into_bytes();
+    let json = pretty(document, "document")?.into_bytes();
     let table = csv::lines(document).collect::<String>().into_bytes();
     fitting([
         ("cluster.json", "application/json", "the document", json),
