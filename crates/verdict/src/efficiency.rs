@@ -168,7 +168,7 @@ mod tests {
         assert!(set_efficiency(&mut metric, &LimitRules::DEFAULT).is_none(), "within the clock's own uncertainty");
         let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 103.0, Better::Higher);
         let above = set_efficiency(&mut metric, &LimitRules::DEFAULT).unwrap();
-        assert!(above.code.as_str() == "above_peak" && above.advice.contains("report the peak"), "{above:?}");
+        assert!(above.code.as_str() == "above_peak" && above.advice.contains("report it"), "{above:?}");
         assert!(metric.efficiency.is_none());
         let mut metric = metric_with(&[(PeakKind::Declared, 100.0)], 103.0, Better::Higher);
         let above = set_efficiency(&mut metric, &LimitRules::DEFAULT).unwrap();

@@ -16,7 +16,7 @@ fn a_run_with_itself_and_runs_without_results_are_refused() {
     );
     let mut failed = new.clone();
     failed.experiments[0].status = model::document::Status::Failed;
-    assert!(compare(&failed, &base, &[]).unwrap_err().starts_with("BASE, the run 'run-2', has nothing"));
+    assert!(compare(&failed, &base, &[]).unwrap_err().starts_with("BASE, the run 'run-2', has no measured result"));
     let other = run(4, vec![row("cpu/z/t1", &[1.0])]);
     assert_eq!(
         compare(&base, &other, &[]).unwrap_err(),
