@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(report(30.0), None);
         answer(&folder, "n1");
         let text = report(95.0).unwrap();
-        assert!(text.starts_with("the job 7 runs for 95 s, and 'n2' and 1 more has not answered"), "{text}");
+        assert!(text.starts_with("the job 7 has run for 95 s, but 'n2' and 1 more has not answered"), "{text}");
         answer(&folder, "n2");
         answer(&folder, "n3");
         assert_eq!(report(95.0), None);

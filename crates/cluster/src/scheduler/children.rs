@@ -237,7 +237,7 @@ mod tests {
         crate::claims::claim::claim(&waiting, &running, NODE, &other).unwrap().unwrap();
         let mut children = Children::new(folder.path(), Duration::from_hours(1), true).unwrap();
         assert!(
-            matches!(&children.state(["n1"].into_iter()).nodes["n1"], Availability::Busy(why) if why.contains("else"))
+            matches!(&children.state(["n1"].into_iter()).nodes["n1"], Availability::Busy(why) if why.contains("another campaign"))
         );
         children.lease = Duration::ZERO;
         std::thread::sleep(Duration::from_millis(50));

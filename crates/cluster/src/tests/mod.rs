@@ -231,7 +231,7 @@ fn only_what_is_old_is_swept() {
 fn a_document_is_published_once_and_what_is_wrong_with_one_is_said() {
     for (script, why) in [
         (MEASURES, None),
-        ("echo no such thing >&2; exit 2\n", Some("exit status: 2; the program said: no such thing")),
+        ("echo no such thing >&2; exit 2\n", Some("exit status: 2; the program printed: no such thing")),
         ("kill -9 $$\n", Some("SIGKILL")),
         ("exit 0\n", Some("the program printed nothing")),
         ("sed s/quick/other/ $here/document > $out/run.json\n", Some("is of the suite 'other'")),
@@ -325,7 +325,7 @@ fn a_task_that_takes_every_worker_with_it_is_given_up() {
         note_lost(&folder, "n1", &ClaimId { name: "cpu".into(), id: id.to_string() }, HolderState::Dead).unwrap();
     }
     assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), AttemptResult::Finished(OutcomeStatus::Failed));
-    assert!(outcome(&folder, "cpu").reason.unwrap().contains("10 workers went away"));
+    assert!(outcome(&folder, "cpu").reason.unwrap().contains("10 workers were lost"));
 }
 
 #[test]
