@@ -200,7 +200,12 @@ mod tests {
             let error = make(&request(nodes), &two()).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
         }
-        assert!(make(&request(&["n1"]), &BTreeMap::new()).unwrap_err().to_string().contains("no benchmark for single nodes"));
+        assert!(
+            make(&request(&["n1"]), &BTreeMap::new())
+                .unwrap_err()
+                .to_string()
+                .contains("no benchmark for single nodes")
+        );
         for lease in [f64::NAN, 0.0, 1e9] {
             assert!(make(&Request { lease_seconds: lease, ..request(&["n1"]) }, &two()).is_err());
         }
