@@ -189,7 +189,7 @@ mod tests {
         for (side, expected) in [
             ("cpu 'unclosed", "not closed"),
             ("info", "not a measuring command"),
-            ("cpu --threads x", "no number of threads"),
+            ("cpu --threads x", "valid number of threads"),
             ("cpu --out /tmp/x", "--out cannot be part"),
             ("cpu --json=-", "--json cannot be part"),
             ("/no/such/assay cpu", "/no/such/assay"),
