@@ -119,7 +119,7 @@ mod tests {
         let gaps = Conditions { lost_in_gaps: Some(0.2), lost_share: Some(0.2), ..quiet() };
         let switches = |switches| Conditions { involuntary_switches: Some(switches), ..quiet() };
         let long = |others| Scale { timed_seconds: 64.0, ..scale(others) };
-        for (conditions, scale, expected) in [
+        for (conditions, scale, expected) in vec![
             (quiet(), unknown, ""),
             (quiet(), scale(0.0), ""),
             (throttled.clone(), unknown, "cpu_quota"),
