@@ -10,7 +10,7 @@ use super::label::params;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Pattern, block, queue depth per thread, threads and name of their default and NVMe profiles.
+/// Pattern, block, queue depth per thread, threads and name of their default and `NVMe` profiles.
 const NAMES: &[(DiskPattern, u64, u32, u32, &str)] = &[
     (DiskPattern::Sequential, MIB, 8, 1, "SEQ1M Q8T1"),
     (DiskPattern::Sequential, MIB, 1, 1, "SEQ1M Q1T1"),

@@ -259,7 +259,7 @@ pub(super) fn best<'a, K, G: PartialEq>(
     for line in lines.iter().filter(|line| estimate(line.1).is_some()) {
         match found.iter_mut().find(|other| group(&other.0.key) == group(&line.0.key)) {
             Some(known) if estimate(line.1).zip(estimate(known.1)).is_some_and(|(new, old)| beats(new, old)) => {
-                *known = *line
+                *known = *line;
             }
             Some(_) => {}
             None => found.push(*line),
