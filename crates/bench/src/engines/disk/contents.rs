@@ -95,12 +95,12 @@ impl fmt::Display for Wrong {
                 write!(f, "word {word} of the sector is {found:#x} instead of {expected:#x}")
             }
             What::Mixed => write!(f, "there is a page made of two"),
-            What::StaleWord { launch } => {
-                write!(f, "the last write is missing: there is a word of process run {launch}")
+            What::StaleWord { launch: run } => {
+                write!(f, "the last write is missing: there is a word of process run {run}")
             }
             What::StaleByte => write!(f, "the last write is missing: there is a byte of another process run"),
-            What::Stale { origin: Origin { launch, lane, count } } => {
-                write!(f, "the last write is missing: there is block {count} of lane {lane} of process run {launch}")
+            What::Stale { origin: Origin { launch: run, lane, count } } => {
+                write!(f, "the last write is missing: there is block {count} of lane {lane} of process run {run}")
             }
         }
     }
