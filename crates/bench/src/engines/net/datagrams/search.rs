@@ -229,7 +229,7 @@ mod tests {
         let mut lossy = |_: f64, sent: u64| sent - (0..sent).filter(|_| random.below(50) == 0).count() as u64;
         let (end, _) = search(1000, &mut lossy);
         let Next::Hopeless(reason) = end else { panic!("{end:?}") };
-        assert!(reason.contains("1000 datagrams of a million") && reason.contains("not the rate"), "{reason}");
+        assert!(reason.contains("1000 of a million datagrams") && reason.contains("rate is not the cause"), "{reason}");
         let (end, trials) = search(0, &mut |_, _| 0);
         assert!(matches!(end, Next::Hopeless(_)) && trials <= MOST_TRIALS, "{end:?}");
         assert!(matches!(search(1_000_000, &mut |_, _| 0).0, Next::Found(_)), "all may be lost");
