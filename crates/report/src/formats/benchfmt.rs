@@ -30,7 +30,7 @@ pub fn render(document: &Document) -> String {
     text.push_str(&units(document));
     for (area, rows) in by_area(document) {
         let _ = writeln!(text, "pkg: assay/{area}");
-        rows.into_iter().for_each(|row| text.push_str(&lines(row)));
+        text.extend(rows.into_iter().map(lines));
     }
     text
 }

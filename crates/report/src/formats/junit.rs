@@ -63,7 +63,7 @@ fn suite(area: Area, rows: &[&Row], document: &Document) -> String {
         let _ = writeln!(text, "      <property name=\"{name}\" value=\"{}\"/>", attribute(value));
     }
     text.push_str("    </properties>\n");
-    rows.iter().for_each(|row| text.push_str(&case(row)));
+    text.extend(rows.iter().map(|row| case(row)));
     text.push_str("  </testsuite>\n");
     text
 }

@@ -123,7 +123,8 @@ fn specification(grid: &Grid) -> Vec<String> {
 
 fn list<'a>(items: impl Iterator<Item = &'a str>) -> String {
     // The braces keep a text that begins with a bracket from being an option of the command.
-    let items: String = items.map(|item| format!("\\item {{}}{}\n", escaped(item))).collect();
+    let items: Vec<String> = items.map(|item| format!("\\item {{}}{}\n", escaped(item))).collect();
+    let items = items.concat();
     if items.is_empty() { items } else { format!("\\begin{{itemize}}\n{items}\\end{{itemize}}\n") }
 }
 

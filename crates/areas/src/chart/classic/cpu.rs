@@ -173,7 +173,9 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let series = series(document);
     let points = lines(&series);
     let mut lines = table_lines(&points, |series| &series.key.workload);
-    lines.iter_mut().for_each(|line| line.is_marked = false);
+    for line in &mut lines {
+        line.is_marked = false;
+    }
     let label = |word: fn(&CpuKey) -> String, key: fn(&CpuKey) -> String| {
         let words = TableColumn::words(&points, |(series, _)| word(&series.key));
         words.once(&points, |(series, _)| key(&series.key)).text("", Align::Left)

@@ -136,7 +136,7 @@ fn layout<P>(points: &[P], params: impl Fn(&P) -> &LinpackParams, everywhere: bo
 fn trials(series: &LinpackSeries<'_>) -> ClassicTable {
     let points = series.sizes.iter().flat_map(|size| size.trials.iter().map(move |trial| (size, trial)));
     let points: Vec<(&LinpackSize<'_>, &Trial)> = points.collect();
-    let is_first = |(size, trial): &(&LinpackSize<'_>, &Trial)| std::ptr::eq(*trial, &size.trials[0]);
+    let is_first = |(size, trial): &(&LinpackSize<'_>, &Trial)| std::ptr::eq(*trial, &raw const size.trials[0]);
     let lines: Vec<TableLine> = points.iter().map(|point| line(point.0, is_first(point))).collect();
     let values = |value: fn(&Trial) -> Option<f64>, format: fn(f64) -> String| {
         TableColumn::values(&points, |(_, trial)| value(trial), format)

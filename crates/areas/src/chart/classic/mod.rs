@@ -16,8 +16,10 @@ pub use values::{Estimate, Line, Measured, Point, Series, ToolValue, highest, li
 use model::document::{Document, Row};
 use model::experiment::Area;
 
+type Parts = fn(&Document) -> Vec<ClassicPart>;
+
 /// The parts of each area, by the name that its tables have in a benchmark's `Classic`.
-const PARTS: &[(&str, fn(&Document) -> Vec<ClassicPart>)] = &[
+const PARTS: &[(&str, Parts)] = &[
     ("cpu", cpu::parts),
     ("linpack", linpack::parts),
     ("memory", memory::parts),

@@ -32,8 +32,8 @@ impl<'a> Facts<'a> {
 
     /// Where a fact comes from, or the part of the document that it belongs to.
     fn source(&self, path: &str) -> String {
-        let paths = std::iter::successors(Some(path), |path| Some(path.rsplit_once('.')?.0));
-        paths.filter_map(|path| self.machine.sources.get(path)).next().cloned().unwrap_or_default()
+        let mut paths = std::iter::successors(Some(path), |path| Some(path.rsplit_once('.')?.0));
+        paths.find_map(|path| self.machine.sources.get(path)).cloned().unwrap_or_default()
     }
 }
 

@@ -123,10 +123,10 @@ impl Drawing<'_> {
         let heading = format!("{} {}", shown.heading, named.map_or("", |scale| scale.unit()));
         // A row has one grade, whatever it measured.
         let first = |row: &&Row| row.metrics.first().is_none_or(|metric| metric.name == shown.metric);
-        let cell = |(row, metric): (&Option<&'r Row>, Option<&'r Metric>)| {
+        let cell = |(row, metric): (Option<&'r Row>, Option<&'r Metric>)| {
             (row.filter(first), metric.map(|metric| (metric, words(metric))))
         };
-        self.with_remarks(heading.trim_end(), shown.rows.iter().zip(metrics).map(cell), with_spread)
+        self.with_remarks(heading.trim_end(), shown.rows.iter().copied().zip(metrics).map(cell), with_spread)
     }
 
     /// A headline with its spread and what stands behind its grade, each with a unit of its own.
