@@ -76,7 +76,7 @@ impl Over {
     }
 
     /// The efficiencies of each curve, and those of the reference tools against the same limit.
-    pub(crate) fn efficiencies(&self, mut curves: Vec<Curve<'_>>) -> Option<Chart> {
+    pub(crate) fn efficiencies(&self, mut curves: Vec<Curve<'_>>) -> Chart {
         curves.truncate(MOST_LINES);
         let mut series: Vec<Series> = Vec::new();
         let mut push = |name: String, points: Vec<Point>| {
@@ -102,7 +102,7 @@ impl Over {
                 push(format!("{name}, {tool}"), shares.collect());
             }
         }
-        Some(self.chart(efficiency_columns(), vec![Panel { series, ..Panel::default() }]))
+        self.chart(efficiency_columns(), vec![Panel { series, ..Panel::default() }])
     }
 
     /// The medians over blocks: a panel for each workload, a line for each number of threads.

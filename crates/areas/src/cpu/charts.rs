@@ -59,7 +59,7 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     peaks.sort_by_key(|measured| order(measured.row));
     let charts = [
         THROUGHPUT.medians(best.clone()),
-        EFFICIENCY.efficiencies(best),
+        Some(EFFICIENCY.efficiencies(best)),
         Some(plain_and_vector(&all)),
         sides(Area::Cpu, SIDES, PEAK, &peaks),
         samples("cpu-samples", &headline),

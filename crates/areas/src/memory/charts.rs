@@ -124,7 +124,7 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     let headline: Vec<Measured<'_>> = widest.iter().copied().chain(idle).collect();
     let charts = [
         THROUGHPUT.medians(over_threads(&streams)),
-        EFFICIENCY.efficiencies(over_threads(&streams)),
+        Some(EFFICIENCY.efficiencies(over_threads(&streams))),
         sides(Area::Memory, SIDES, PEAK, &widest),
         Some(curve(LATENCY_CURVE, &only_better(&times, Better::Lower))),
         Some(curve(THROUGHPUT_CURVE, &only_better(&rates, Better::Higher))),
@@ -222,6 +222,7 @@ fn loaded(times: &[Measured<'_>]) -> Chart {
 }
 
 /// A matrix from each node or core to each other.
+#[derive(Clone, Copy)]
 struct MatrixWords {
     name: &'static str,
     title: &'static str,

@@ -54,7 +54,7 @@ pub fn style() -> String {
 
 /// Declarations of custom properties: `--chart-paper:#ffffff;…`.
 pub fn colours(theme: Theme) -> String {
-    palette(theme).map(|(name, value)| format!("--chart-{name}:{value};")).collect()
+    palette(theme).map(|(name, value)| format!("--chart-{name}:{value};")).collect::<Vec<_>>().concat()
 }
 
 /// The rules for a single SVG file: with the light colours instead of custom properties, which some programs do not know.

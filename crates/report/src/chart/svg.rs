@@ -185,7 +185,7 @@ impl Canvas {
 
     /// Samples as one path: a line of length 0 is the round cap of its pen.
     pub(super) fn dots(&mut self, at: &[At], radius: f64) {
-        let path: String = at.iter().map(|(x, y)| format!("M{} {}h0", px(*x), px(*y))).collect();
+        let path = at.iter().map(|(x, y)| format!("M{} {}h0", px(*x), px(*y))).collect::<Vec<_>>().concat();
         self.path("dots", &path, &format!(" stroke-width=\"{}\"", px(2.0 * radius)));
     }
 
