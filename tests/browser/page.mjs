@@ -196,7 +196,7 @@ async function downloading(browser, file) {
   const run = JSON.parse(readFileSync(await download.path(), "utf8"));
   check("the data is saved as it was",
     [download.suggestedFilename() === "run.json" ? "" : download.suggestedFilename(),
-      run.schema === "assay.run/1" ? "" : "schema " + run.schema,
+      run.schema === "assay.run/2" ? "" : "schema " + run.schema,
       run.experiments.length === wanted ? "" : run.experiments.length + " rows, not " + wanted, ...faults]);
   await context.close();
 }

@@ -9,7 +9,7 @@ use xtask::tally::Tally;
 use crate::test_runs::build;
 
 /// The committed schemas: what `assay schema` calls each, and its file.
-const SCHEMAS: [(&str, &str); 2] = [("run", "schema/run-v1.json"), ("cluster", "schema/cluster-v1.json")];
+const SCHEMAS: [(&str, &str); 2] = [("run", "schema/run-v2.json"), ("cluster", "schema/cluster-v1.json")];
 /// The first line of a block of commands that is run here.
 const RUNNABLE: &str = "```console run";
 

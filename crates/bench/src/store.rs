@@ -6,7 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use model::document::{Document, SCHEMA};
+use model::document::{Document, EARLIER_SCHEMA, SCHEMA};
 
 use crate::journal::{self, Asked, Entry, Journal};
 
@@ -356,11 +356,13 @@ pub fn load_file(path: &Path) -> Result<Document, String> {
     let value: serde_json::Value =
         serde_json::from_str(&text).map_err(|error| format!("'{shown}' is not a run: {error}"))?;
     match value.get("schema").and_then(serde_json::Value::as_str) {
-        Some(SCHEMA) => {}
+        Some(SCHEMA | EARLIER_SCHEMA) => {}
         Some(other) => return Err(format!("'{shown}' has the schema '{other}', not '{SCHEMA}'")),
         None => return Err(format!("'{shown}' is not a run: it has no schema")),
     }
-    serde_json::from_value(value).map_err(|error| format!("'{shown}' is a damaged run: {error}"))
+    let document: Document =
+        serde_json::from_value(value).map_err(|error| format!("'{shown}' is a damaged run: {error}"))?;
+    Ok(Document { schema: SCHEMA.to_owned(), ..document })
 }
 
 #[cfg(test)]

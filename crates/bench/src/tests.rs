@@ -11,7 +11,7 @@ use model::machine::{Cache, Cpu, LogicalCpu, Machine, Memory};
 use model::plan::{Plan, Planned, Sampling};
 use model::sample::{Metric, MetricName, Sample, Summary};
 use model::unit::{Better, Unit};
-use model::warning::Grade;
+use model::warning::Confidence;
 use model::wire::{MetricSample, Task};
 
 use crate::evidence::Repetition;
@@ -123,7 +123,7 @@ pub(crate) fn repetition(value: f64) -> Repetition {
 /// An unfinished run with one measured row.
 pub(crate) fn document() -> Document {
     let mut row = Row::planned(&experiment(), "");
-    (row.status, row.reason, row.verified, row.grade) = (Status::Ok, None, Some(true), Some(Grade::A));
+    (row.status, row.reason, row.verified, row.confidence) = (Status::Ok, None, Some(true), Some(Confidence::High));
     let summary = Summary { n: 1, median: 1.0, min: 1.0, max: 1.0, mean: 1.0, ..Summary::default() };
     row.metrics = vec![Metric {
         name: "throughput".into(),
@@ -138,7 +138,7 @@ pub(crate) fn document() -> Document {
     Document {
         schema: SCHEMA.into(),
         assay: Program::default(),
-        run: RunInfo { grade: Some(Grade::A), ..RunInfo::default() },
+        run: RunInfo { confidence: Some(Confidence::High), ..RunInfo::default() },
         machine: Machine::default(),
         peer: None,
         conditions: MachineStates::default(),

@@ -7,13 +7,13 @@ use crate::words::Named;
 
 crate::words::words! {
     /// How far a number can be relied on.
-    Grade, "grade", {
+    Confidence, "level of confidence", {
         /// Rely on it.
-        A => "A",
+        High => "high" | "A",
         /// Usable; see its warnings.
-        B => "B",
+        Fair => "fair" | "B",
         /// Do not rely on it.
-        C => "C",
+        Low => "low" | "C",
     }
 }
 
@@ -203,11 +203,11 @@ pub struct WarningRule {
     /// The cause.
     pub cause: Cause,
     /// What the warning's value is.
-    pub figure: &'static str,
-    /// Values from here on limit the grade to B.
-    pub b: Option<f64>,
-    /// Values from here on limit the grade to C.
-    pub c: Option<f64>,
+    pub value: &'static str,
+    /// Values from here on limit the confidence to fair.
+    pub fair: Option<f64>,
+    /// Values from here on limit the confidence to low.
+    pub low: Option<f64>,
     /// The effect on the number.
     pub consequence: &'static str,
     /// What to do, as one imperative.
@@ -217,12 +217,12 @@ pub struct WarningRule {
 const fn rule(
     code: WarningCode,
     cause: Cause,
-    figure: &'static str,
-    (b, c): (Option<f64>, Option<f64>),
+    value: &'static str,
+    (fair, low): (Option<f64>, Option<f64>),
     consequence: &'static str,
     advice: &'static str,
 ) -> WarningRule {
-    WarningRule { code, cause, figure, b, c, consequence, advice }
+    WarningRule { code, cause, value, fair, low, consequence, advice }
 }
 
 const QUIET: &str = "Measure again on a quieter host, or pin other work to other CPUs.";
@@ -423,42 +423,42 @@ pub struct Warning {
     #[serde(default)]
     pub advice: String,
     /// The value that was compared with the thresholds.
-    #[serde(default)]
-    pub figure: Option<f64>,
-    /// The highest grade that it allows.
-    #[serde(default = "grade_a")]
-    pub grade: Grade,
+    #[serde(default, rename = "figure")]
+    pub value: Option<f64>,
+    /// The highest confidence that it allows.
+    #[serde(default = "high_confidence", alias = "grade")]
+    pub confidence: Confidence,
 }
 
-const fn grade_a() -> Grade {
-    Grade::A
+const fn high_confidence() -> Confidence {
+    Confidence::High
 }
 
 impl Warning {
     /// The warning for a value, by the table's thresholds; `seen` is the sentence about what was seen.
-    pub fn new(code: WarningCode, figure: f64, seen: &str) -> Self {
+    pub fn new(code: WarningCode, value: f64, seen: &str) -> Self {
         let rule = code.rule();
-        let reached = |threshold: Option<f64>| threshold.is_some_and(|threshold| figure >= threshold);
-        let grade = match (reached(rule.b), reached(rule.c)) {
-            (_, true) => Grade::C,
-            (true, false) => Grade::B,
-            (false, false) => Grade::A,
+        let reached = |threshold: Option<f64>| threshold.is_some_and(|threshold| value >= threshold);
+        let confidence = match (reached(rule.fair), reached(rule.low)) {
+            (_, true) => Confidence::Low,
+            (true, false) => Confidence::Fair,
+            (false, false) => Confidence::High,
         };
         let text = format!("{seen} {}", rule.consequence);
-        Self { code: code.into(), text, advice: rule.advice.into(), figure: Some(figure), grade }
+        Self { code: code.into(), text, advice: rule.advice.into(), value: Some(value), confidence }
     }
 
     /// The warning if the value reaches the first threshold; codes without thresholds always warn.
-    pub fn when(code: WarningCode, figure: f64, seen: impl FnOnce() -> String) -> Option<Self> {
+    pub fn when(code: WarningCode, value: f64, seen: impl FnOnce() -> String) -> Option<Self> {
         let rule = code.rule();
-        let least = rule.b.or(rule.c).unwrap_or(f64::NEG_INFINITY);
-        (figure >= least).then(|| Self::new(code, figure, &seen()))
+        let least = rule.fair.or(rule.low).unwrap_or(f64::NEG_INFINITY);
+        (value >= least).then(|| Self::new(code, value, &seen()))
     }
 }
 
-/// The highest grade that these warnings allow.
-pub fn grade(warnings: &[Warning]) -> Grade {
-    warnings.iter().map(|warning| warning.grade).max().unwrap_or(Grade::A)
+/// The highest confidence that these warnings allow.
+pub fn confidence(warnings: &[Warning]) -> Confidence {
+    warnings.iter().map(|warning| warning.confidence).max().unwrap_or(Confidence::High)
 }
 
 #[cfg(test)]
@@ -471,9 +471,9 @@ mod tests {
             let rules: Vec<_> = WARNINGS.iter().filter(|rule| rule.code == *code).collect();
             assert_eq!(rules.len(), 1, "{code}");
             let rule = rules[0];
-            assert!(rule.consequence.ends_with('.') && !rule.advice.is_empty() && !rule.figure.is_empty(), "{code}");
-            if let (Some(b), Some(c)) = (rule.b, rule.c) {
-                assert!(b < c, "{code}: B must come before C");
+            assert!(rule.consequence.ends_with('.') && !rule.advice.is_empty() && !rule.value.is_empty(), "{code}");
+            if let (Some(fair), Some(low)) = (rule.fair, rule.low) {
+                assert!(fair < low, "{code}: fair must come before low");
             }
         }
     }
@@ -482,23 +482,23 @@ mod tests {
     fn interference_is_a_share() {
         for code in WarningCode::ALL.iter().filter(|code| code.is_share_of_the_rate()) {
             assert_eq!(code.rule().cause, Cause::Others, "{code}");
-            assert!(code.rule().figure.starts_with("share of"), "{code}");
+            assert!(code.rule().value.starts_with("share of"), "{code}");
         }
     }
 
     #[test]
-    fn thresholds_decide_the_grade() {
-        let at = |figure| Warning::new(WarningCode::CpuShared, figure, "x").grade;
-        assert_eq!(at(0.001), Grade::A);
-        assert_eq!(at(0.01), Grade::B);
-        assert_eq!(at(0.5), Grade::C);
+    fn thresholds_decide_the_confidence() {
+        let at = |value| Warning::new(WarningCode::CpuShared, value, "x").confidence;
+        assert_eq!(at(0.001), Confidence::High);
+        assert_eq!(at(0.01), Confidence::Fair);
+        assert_eq!(at(0.5), Confidence::Low);
         assert!(Warning::when(WarningCode::CpuShared, 0.001, || "x".into()).is_none());
     }
 
     #[test]
     fn the_worst_warning_wins() {
         let warnings = [Warning::new(WarningCode::CpuShared, 0.02, "x"), Warning::new(WarningCode::Steal, 0.5, "x")];
-        assert_eq!(grade(&warnings), Grade::C);
-        assert_eq!(grade(&[]), Grade::A);
+        assert_eq!(confidence(&warnings), Confidence::Low);
+        assert_eq!(confidence(&[]), Confidence::High);
     }
 }

@@ -7,12 +7,12 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Builds an enum whose members have one wire name each, with `ALL`, `name`, `Display` and `FromStr`.
+/// Builds an enum whose members have one wire name each (after `|` that of an earlier schema), with `ALL`, `name`, `Display` and `FromStr`.
 macro_rules! words {
-    ($(#[$meta:meta])* $type:ident, $what:literal, { $($(#[$doc:meta])* $member:ident => $name:literal,)+ }) => {
+    ($(#[$meta:meta])* $type:ident, $what:literal, { $($(#[$doc:meta])* $member:ident => $name:literal $(| $earlier:literal)?,)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-        pub enum $type { $($(#[$doc])* #[serde(rename = $name)] $member,)+ }
+        pub enum $type { $($(#[$doc])* #[serde(rename = $name $(, alias = $earlier)?)] $member,)+ }
 
         impl $type {
             /// Every member, in the table's order.

@@ -13,7 +13,7 @@ use areas::chart::classic::{
 use areas::chart::grid::{ABSENT, Grid};
 use areas::label::threads;
 
-/// What is shown after the benchmark of this id where its grade is below A, or where it was not measured: `B ¹`.
+/// What is shown after the benchmark of this id where its confidence is below A, or where it was not measured: `B ¹`.
 pub(crate) type Marks<'a> = &'a dyn Fn(&str) -> Option<(String, Tone)>;
 
 /// Between columns, the better first.

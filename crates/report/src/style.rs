@@ -23,11 +23,11 @@ pub(crate) enum Tone {
     Dim,
     /// The bars.
     Accent,
-    /// Grade A.
+    /// Confidence A.
     Good,
-    /// Grade B.
+    /// Confidence B.
     Fair,
-    /// Grade C and failures.
+    /// Confidence C and failures.
     Bad,
 }
 

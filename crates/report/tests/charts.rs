@@ -10,7 +10,7 @@ use model::experiment::{Area, Params};
 use model::isa::{Element, Isa};
 use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
 use model::sample::{Metric, Sample};
-use model::warning::Grade;
+use model::warning::Confidence;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use report::chart::{DrawnChart, charts, standalone, text_width};
@@ -223,7 +223,7 @@ fn faults_of_values(chart: &DrawnChart, document: &Document) -> Vec<String> {
             faults.push(format!("{value} of '{id}' is not in the table"));
         }
         let class = node.attribute("class").unwrap_or_default();
-        let doubtful = rows.iter().any(|row| row.grade == Some(Grade::C));
+        let doubtful = rows.iter().any(|row| row.confidence == Some(Confidence::Low));
         let own = rows.iter().any(|row| row.metrics.iter().any(|metric| metric.summary.median == value));
         if class.starts_with("mark") && own && class.contains("hollow") != doubtful {
             faults.push(format!("'{id}' is hollow or not: {class}"));
@@ -311,7 +311,7 @@ fn planted_faults_are_found() {
     wrong.svg = wrong.svg.replacen("data-value=\"", "data-value=\"1", 1);
     assert!(!faults_of_values(&wrong, &document).is_empty(), "a wrong value");
     let mut doubtful = document.clone();
-    doubtful.experiments[0].grade = Some(Grade::C);
+    doubtful.experiments[0].confidence = Some(Confidence::Low);
     assert!(!faults_of_values(&good, &doubtful).is_empty(), "a hollow mark that is full");
 }
 
@@ -339,7 +339,7 @@ fn every_mark_says_what_it_is() {
     assert_eq!(said, ["54900000000", "9", "54021600000", "55778400000"]);
     let title = mark.descendants().find(|node| node.has_tag_name("title")).and_then(|node| node.text());
     assert_eq!(title, mark.attribute("data-text"));
-    assert_eq!(title, Some("memory read AVX-512, 2 threads: 54.90 GB/s ±1.6 %, n=9, grade B"));
+    assert_eq!(title, Some("memory read AVX-512, 2 threads: 54.90 GB/s ±1.6 %, n=9, fair confidence"));
     let root = xml.root_element();
     assert_eq!(root.attribute("role"), Some("img"));
     let ids: Vec<&str> = root.attribute("aria-labelledby").unwrap().split(' ').collect();
@@ -398,7 +398,7 @@ fn whatever_a_document_holds_its_charts_are_well_formed_and_true() {
             }
             match what {
                 0 => row.metrics.clear(),
-                1 => row.grade = Some(Grade::C),
+                1 => row.confidence = Some(Confidence::Low),
                 2 => row.metrics.iter_mut().for_each(|metric| metric.summary.ci95 = None),
                 3 => row.metrics.iter_mut().for_each(|metric| metric.samples.clear()),
                 _ => {}

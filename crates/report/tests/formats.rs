@@ -40,7 +40,7 @@ fn every() -> Vec<Document> {
     }
     let mut unmeasured = fixture::good();
     for row in &mut unmeasured.experiments {
-        (row.status, row.metrics, row.grade) = (Status::Skipped, Vec::new(), None);
+        (row.status, row.metrics, row.confidence) = (Status::Skipped, Vec::new(), None);
     }
     vec![
         fixture::good(),
@@ -298,7 +298,7 @@ fn values_of_a_table_are_those_of_the_document() {
         let row = document.experiments.iter().find(|row| Some(&row.id) == line.id.as_ref()).unwrap();
         assert_eq!(line.cells[measured].value, Some(row.metrics[0].summary.median));
         assert_eq!(line.cells[share].value, row.metrics[0].efficiency.map(|share| share.value));
-        assert_eq!(line.grade, row.grade);
+        assert_eq!(line.confidence, row.confidence);
     }
     assert!(grid(&document, "classic-cpu").is_none(), "only a classic run has classic tables");
 }
@@ -324,7 +324,7 @@ fn classic_tables_have_the_columns_of_the_suite_in_its_order() {
     for table in linpack {
         let headings: Vec<&str> = table.columns.iter().map(|column| column.heading.as_str()).collect();
         if table.name.contains("-trials-") {
-            let columns = ["Size", "LDA", "Align", "Time", "GFlops", "Residual", "Residual(norm)", "Check", "Grade"];
+            let columns = ["Size", "LDA", "Align", "Time", "GFlops", "Residual", "Residual(norm)", "Check", "Confidence"];
             assert_eq!(headings, columns, "{}", table.name);
         } else {
             assert_eq!(headings, ["Size", "Average", "Maximal"], "{}", table.name);

@@ -147,7 +147,7 @@ fn what_was_not_measured_says_so_in_its_place() {
     let mut document = run(&[1000, 2000]);
     let row = &mut document.experiments[2];
     assert_eq!(row.id, "linpack/lu/n2000/t1");
-    (row.status, row.reason, row.grade) = (Status::Failed, Some("the solution is wrong".into()), None);
+    (row.status, row.reason, row.confidence) = (Status::Failed, Some("the solution is wrong".into()), None);
     let text = shown(&document, 120);
     let line = text.lines().find(|line| line.trim_start().starts_with("2000 ")).unwrap();
     assert!(line.contains("failed") && text.contains("the solution is wrong"), "{text}");

@@ -5,7 +5,7 @@ mod fixture;
 use model::document::{Document, Row, Scaling, Status, Stop};
 use model::experiment::Params;
 use model::io::DiskEngine;
-use model::warning::{Grade, Warning, WarningCode};
+use model::warning::{Confidence, Warning, WarningCode};
 use report::Style;
 use report::terminal::{provisional_line, render, row_line};
 
@@ -225,7 +225,7 @@ fn a_row_that_was_cut_short_has_no_warning_of_few_samples() {
     for row in &mut document.experiments {
         let cut = Warning::new(WarningCode::CutShort, 0.5, "Only 3 samples were taken.");
         let few = Warning::new(WarningCode::FewSamples, 3.0, "3 repetitions are too few.");
-        (row.warnings, row.grade) = (vec![few, cut], Some(Grade::B));
+        (row.warnings, row.confidence) = (vec![few, cut], Some(Confidence::Fair));
     }
     let text = render(&document, &RICH);
     assert!(text.contains("Only 3 samples were taken.") && text.contains("B ¹"), "{text}");
@@ -239,7 +239,7 @@ fn a_run_without_values_ends_without_gaps() {
         (row.status, row.reason) = (Status::Skipped, Some("'/mnt' is nearly full".into()));
         row.metrics.clear();
         row.warnings.clear();
-        (row.grade, row.verified, row.conditions) = (None, None, model::document::Conditions::default());
+        (row.confidence, row.verified, row.conditions) = (None, None, model::document::Conditions::default());
     }
     let text = render(&document, &RICH);
     assert!(!text.contains("\n\n\n") && !text.ends_with("\n\n"), "{text}");

@@ -181,15 +181,15 @@ mod tests {
         let sheet = (PeakKind::Datasheet, 100.0);
         let set = |peaks: &[(PeakKind, f64)], median, limit: &LimitRules| {
             let mut metric = metric_with(peaks, median, Better::Higher);
-            let warning = set_efficiency(&mut metric, limit).map(|warning| (warning.code, warning.grade));
+            let warning = set_efficiency(&mut metric, limit).map(|warning| (warning.code, warning.confidence));
             (warning, metric.efficiency)
         };
-        let remark = Some((WarningCode::AboveDatasheet.into(), warning::Grade::A));
+        let remark = Some((WarningCode::AboveDatasheet.into(), warning::Confidence::High));
         let of_link = Some(Efficiency { value: 0.515, of: PeakKind::Link });
         assert_eq!(set(&[sheet, (PeakKind::Link, 200.0)], 103.0, &disk), (remark, of_link));
         let within = Some(Efficiency { value: 1.01, of: PeakKind::Datasheet });
         assert_eq!(set(&[sheet], 101.0, &disk), (None, within));
-        let wrong = Some((WarningCode::AbovePeak.into(), warning::Grade::B));
+        let wrong = Some((WarningCode::AbovePeak.into(), warning::Confidence::Fair));
         for (peak, median, limit) in [
             (sheet, 103.0, &disk),
             (sheet, 111.0, &disk),

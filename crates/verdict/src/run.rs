@@ -3,7 +3,7 @@
 use model::document::{Document, Row, Status};
 use model::machine::Machine;
 use model::sample::Metric;
-use model::warning::{self, Grade, Warning, WarningCode};
+use model::warning::{self, Confidence, Warning, WarningCode};
 
 use crate::rules::AreaRules;
 use crate::{efficiency, findings, judge, samples, scaling};
@@ -24,22 +24,22 @@ pub fn judge_again(document: &mut Document, rules: &[AreaRules]) {
     judge_together(document, rules);
 }
 
-/// Judges what only the results of a run together show: grade, scaling, findings.
+/// Judges what only the results of a run together show: confidence, scaling, findings.
 pub fn judge_together(document: &mut Document, rules: &[AreaRules]) {
     let (rows, machine) = (&mut document.experiments, &document.machine);
     for rules in rules {
         (rules.judge.together)(rows, machine);
     }
-    document.run.grade = headline_grade(rows);
+    document.run.confidence = headline_confidence(rows);
     scaling::set(rows, rules);
     document.findings = findings::findings(rows, machine, rules);
 }
 
-/// The worst grade of the headline results: all but the scalar ones, which are for comparison only.
+/// The worst confidence of the headline results: all but the scalar ones, which are for comparison only.
 #[must_use]
-pub fn headline_grade(rows: &[Row]) -> Option<Grade> {
+pub fn headline_confidence(rows: &[Row]) -> Option<Confidence> {
     let is_headline = |row: &&Row| !row.id.contains("/scalar/");
-    rows.iter().filter(is_headline).filter_map(|row| row.grade).max()
+    rows.iter().filter(is_headline).filter_map(|row| row.confidence).max()
 }
 
 fn judge_result(rules: &AreaRules, row: &mut Row, machine: &Machine) {
@@ -66,7 +66,7 @@ fn judge_result(rules: &AreaRules, row: &mut Row, machine: &Machine) {
     row.warnings.extend(renewed);
     (rules.judge.losses)(row);
     efficiency::withdraw_impossible(row);
-    row.grade = Some(warning::grade(&row.warnings));
+    row.confidence = Some(warning::confidence(&row.warnings));
 }
 
 /// Computes a summary from the samples again. Percentiles come from a histogram, which is not in the document.
@@ -118,6 +118,6 @@ mod tests {
         document.experiments[0].metrics[0].samples.iter_mut().for_each(|sample| sample.value = 1.0);
         judge_again(&mut document, AREAS);
         assert!(codes(&document).contains(&"steal".to_owned()) && !codes(&document).contains(&"drifting".to_owned()));
-        assert_eq!(document.experiments[0].grade, Some(Grade::C), "for the time that was stolen");
+        assert_eq!(document.experiments[0].confidence, Some(Confidence::Low), "for the time that was stolen");
     }
 }

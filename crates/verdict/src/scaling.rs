@@ -31,7 +31,7 @@ pub(crate) fn stem(row: &Row) -> String {
 
 /// The rate of a measured result, where it can scale.
 fn rate(row: &Row, rules: &[AreaRules]) -> Option<f64> {
-    let scales = row.grade.is_some() && (AreaRules::of(rules, row.area).scales)(&row.params);
+    let scales = row.confidence.is_some() && (AreaRules::of(rules, row.area).scales)(&row.params);
     row.metric(MetricName::Throughput).filter(|_| scales).map(|metric| metric.summary.median)
 }
 
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_no_base() {
         let mut rows = [row(1, 10.0), row(2, 19.0), row(4, 30.0)];
-        rows[0].grade = None;
+        rows[0].confidence = None;
         set(&mut rows, AREAS);
         assert_eq!(rows[1].scaling, None);
         assert_eq!(rows[2].scaling.as_ref().map(|scaling| scaling.threads_from), Some(2));

@@ -8,7 +8,7 @@ use model::machine::{Cache, Cpu, LogicalCpu, Machine, Memory};
 use model::plan::{Planned, Sampling};
 use model::sample::{Metric, MetricName, Sample, Summary};
 use model::unit::{Better, Unit};
-use model::warning::Grade;
+use model::warning::Confidence;
 use model::wire::MetricSample;
 
 use crate::rules::{AreaRules, Resource};
@@ -84,7 +84,7 @@ pub(crate) fn metric_sample(value: f64) -> MetricSample {
 /// An unfinished run with one measured row.
 pub(crate) fn document() -> Document {
     let mut row = Row::planned(&experiment(), "");
-    (row.status, row.reason, row.verified, row.grade) = (Status::Ok, None, Some(true), Some(Grade::A));
+    (row.status, row.reason, row.verified, row.confidence) = (Status::Ok, None, Some(true), Some(Confidence::High));
     let summary = Summary {
         n: 1,
         median: 1.0,
@@ -112,7 +112,7 @@ pub(crate) fn document() -> Document {
     Document {
         schema: SCHEMA.into(),
         assay: Program::default(),
-        run: RunInfo { grade: Some(Grade::A), ..RunInfo::default() },
+        run: RunInfo { confidence: Some(Confidence::High), ..RunInfo::default() },
         machine: Machine::default(),
         peer: None,
         conditions: MachineStates::default(),

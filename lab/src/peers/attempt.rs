@@ -35,7 +35,7 @@ fn of(document: &Value, row: &Value, metric: &Value, reference: &Value) -> Attem
         "id": row["id"],
         "method": row["method"],
         "path": row["params"]["path"],
-        "grade": row["grade"],
+        "confidence": row["confidence"],
         "cpus": row["conditions"]["cpus"],
         "metric": metric["name"],
         "unit": metric["unit"],
@@ -226,7 +226,7 @@ mod tests {
             "machine": {"cpu": {"model_name": "Some  CPU", "microarchitecture": "Zen 5", "cores": 2},
                         "memory": {"total_bytes": 25_769_803_776_u64}, "os": {"kernel": "6.18"},
                         "virtualization": {"hypervisor": "KVM"}},
-            "experiments": [{"id": "net/tcp-stream/128KiB/t1", "grade": "A", "conditions": {"cpus": [0]}, "metrics": [
+            "experiments": [{"id": "net/tcp-stream/128KiB/t1", "confidence": "A", "conditions": {"cpus": [0]}, "metrics": [
                 {"name": "throughput", "unit": "B/s", "better": "higher", "summary": {"median": 4e9},
                  "references": [
                     {"tool": "iperf3", "version": "3.12", "argv": ["iperf3", "-c"], "env": {"LC_ALL": "C", "X": "{1},{2}"}, "status": "ok", "pairs": 20,

@@ -36,7 +36,7 @@ fn of(document: &Value, row: &Value) -> Option<Attempt> {
         "machine": machine(&document["machine"]),
         "id": row["id"],
         "accumulator": row["kernel"]["accumulator"],
-        "grade": row["grade"],
+        "confidence": row["confidence"],
         "n": metric["summary"]["n"],
         "median": metric["summary"]["median"],
         "unit": metric["unit"],
@@ -89,7 +89,7 @@ the measurement itself, and says nothing). *of limit*: the former over the latte
 the per-cycle figures of all runs of this build lie apart. *median* and *lost*: the rate over all samples, and the share
 of it that others on the host took.
 
-| what | accumulator | per cycle | limit | of limit | repeats | median | lost | clock | grade |
+| what | accumulator | per cycle | limit | of limit | repeats | median | lost | clock | confidence |
 |---|---|---|---|---|---|---|---|---|---|
 ";
 
@@ -127,7 +127,7 @@ fn line(latest: &Attempt, all: &[&Attempt]) -> String {
             .number("median")
             .map_or_else(|| "–".to_owned(), |value| super::shared::quantity(value, latest.text("unit"))),
         percent(latest.number("lost_share")),
-        latest.text("grade"),
+        latest.text("confidence"),
     )
 }
 
@@ -141,7 +141,7 @@ mod tests {
             "run": {"started": "now"},
             "machine": {"cpu": {"model_name": "CPU"}},
             "experiments": [
-                {"id": "cpu/fma/fp64/avx2/t1", "area": "cpu", "status": "ok", "grade": "A",
+                {"id": "cpu/fma/fp64/avx2/t1", "area": "cpu", "status": "ok", "confidence": "A",
                  "kernel": {"accumulator": "fp64"},
                  "conditions": {"ops_per_cycle": p90, "ops_per_cycle_p90": p90, "clock_hz": 3e9, "lost_share": 0.004},
                  "metrics": [{"unit": "flop/s", "summary": {"n": 9, "median": 47.5e9}, "peaks": [

@@ -161,7 +161,7 @@ fn row(area: &str, usual: &Usual, speed: f64, noise: f64) -> Value {
     let samples: Vec<Value> = (1..=SAMPLES).map(|number| sample(value, number)).collect();
     json!({
         "id": usual.experiment, "area": area, "params": {"type": "fp64", "threads": 1},
-        "method": "made-up/1", "classic": null, "status": "ok", "reason": null, "seconds": 1.0, "grade": "A",
+        "method": "made-up/1", "classic": null, "status": "ok", "reason": null, "seconds": 1.0, "confidence": "A",
         "conditions": {"clock_hz": 3e9, "steal": 0.0, "other_load": 0.01}, "warnings": [], "verified": true,
         "metrics": [{
             "name": usual.metric, "unit": usual.unit,
@@ -182,7 +182,7 @@ fn document(task: &Task, machine: &Machine, rows: &[Value]) -> Value {
     json!({
         "schema": model::document::SCHEMA, "assay": program(), "machine": machine,
         "conditions": {"before": {}, "after": {}},
-        "run": {"id": task.node, "suite": "quick", "started": "", "seconds": 20.0, "seed": 1, "complete": true, "grade": "A"},
+        "run": {"id": task.node, "suite": "quick", "started": "", "seconds": 20.0, "seed": 1, "complete": true, "confidence": "A"},
         "experiments": rows, "findings": [],
     })
 }

@@ -1,5 +1,5 @@
 //! Disturbances made on purpose, each in short trials, and whether the row says so; then the same rows undisturbed, and
-//! how often those fall below grade A.
+//! how often those fall below high confidence.
 //!
 //! Everything is undone after every trial: see `held`.
 
@@ -151,7 +151,7 @@ fn leave_alone(keeper: &mut Keeper, ground: &Ground, row: &str) -> Result<(), St
     let mut below = 0;
     for _ in 0..TRIALS {
         let mut result = of_document(&ground.call(&in_full(row))?, &[]);
-        below += u32::from(result["grade"] != "A");
+        below += u32::from(result["confidence"] != "A");
         result["what"] = json!(NOTHING);
         result["row"] = json!(row);
         keeper.keep(&result)?;
@@ -160,7 +160,7 @@ fn leave_alone(keeper: &mut Keeper, ground: &Ground, row: &str) -> Result<(), St
     Ok(())
 }
 
-/// A row with as many samples as an interval needs: fewer are below grade A for that alone.
+/// A row with as many samples as an interval needs: fewer are below high confidence for that alone.
 pub(super) fn in_full(row: &str) -> String {
     row.replace("--repeat 3", "--repeat 6")
 }
@@ -170,18 +170,18 @@ fn of_document(document: &Value, expected: &[&str]) -> Value {
     let rows = document["experiments"].as_array().cloned().unwrap_or_default();
     let warnings = rows.iter().flat_map(|row| row["warnings"].as_array().cloned().unwrap_or_default());
     let told: Vec<(String, String)> = warnings
-        .map(|warning| [&warning["code"], &warning["grade"]].map(|word| word.as_str().unwrap_or_default().to_owned()))
-        .map(|[code, grade]| (code, grade))
+        .map(|warning| [&warning["code"], &warning["confidence"]].map(|word| word.as_str().unwrap_or_default().to_owned()))
+        .map(|[code, confidence]| (code, confidence))
         .collect();
     let codes: Vec<&String> = told.iter().map(|(code, _)| code).collect();
-    let lowering: Vec<&String> = told.iter().filter(|(_, grade)| grade != "A").map(|(code, _)| code).collect();
+    let lowering: Vec<&String> = told.iter().filter(|(_, confidence)| confidence != "A").map(|(code, _)| code).collect();
     let failed = rows.iter().find(|row| row["status"] != "ok").map(|row| row["reason"].clone());
     let missing = rows.is_empty().then(|| json!("no row was measured"));
     json!({
         "part": "disturbances",
         "flagged": codes.iter().any(|code| expected.contains(&code.as_str())),
         "failed": failed.or(missing),
-        "grade": rows.iter().filter_map(|row| row["grade"].as_str()).max(),
+        "confidence": rows.iter().filter_map(|row| row["confidence"].as_str()).max(),
         "codes": codes,
         "lowering": lowering,
     })
@@ -329,11 +329,11 @@ mod tests {
     #[test]
     fn a_row_that_says_so_is_flagged_and_one_that_failed_is_told_apart() {
         let document = |row: Value| json!({"experiments": [row]});
-        let warned = document(json!({"status": "ok", "grade": "C", "warnings": [
-            {"code": "cpu_quota", "grade": "C"}, {"code": "few_samples", "grade": "A"}]}));
+        let warned = document(json!({"status": "ok", "confidence": "C", "warnings": [
+            {"code": "cpu_quota", "confidence": "C"}, {"code": "few_samples", "confidence": "A"}]}));
         let result = of_document(&warned, &["cpu_quota"]);
         assert_eq!(
-            (&result["flagged"], &result["failed"], &result["grade"]),
+            (&result["flagged"], &result["failed"], &result["confidence"]),
             (&json!(true), &Value::Null, &json!("C"))
         );
         assert_eq!(
@@ -341,7 +341,7 @@ mod tests {
             (&json!(["cpu_quota", "few_samples"]), &json!(["cpu_quota"]))
         );
         assert_eq!(of_document(&warned, &["steal"])["flagged"], false);
-        let failed = document(json!({"status": "failed", "reason": "no CPU 1", "grade": null, "warnings": []}));
+        let failed = document(json!({"status": "failed", "reason": "no CPU 1", "confidence": null, "warnings": []}));
         assert_eq!(of_document(&failed, &["migrated"])["failed"], "no CPU 1");
         assert_eq!(of_document(&json!({}), &[])["failed"], "no row was measured");
     }

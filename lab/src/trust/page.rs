@@ -293,18 +293,18 @@ fn undisturbed(page: &mut String, lines: &[Line]) {
     if found.is_empty() {
         return;
     }
-    page.push_str("How often a row that nothing disturbed on purpose falls below grade A, and why.\n\n");
+    page.push_str("How often a row that nothing disturbed on purpose falls below high confidence, and why.\n\n");
     page.push_str("| row | trials | A | B | C | reasons |\n|---|---|---|---|---|---|\n");
     for row in disturbances::UNDISTURBED {
         let trials: Vec<&&Line> = found.iter().filter(|line| line.word("row") == *row).collect();
-        let grade = |grade: &str| trials.iter().filter(|line| line.word("grade") == grade).count();
+        let confidence = |confidence: &str| trials.iter().filter(|line| line.word("confidence") == confidence).count();
         let mut reasons: BTreeMap<&str, u32> = BTreeMap::new();
         for code in trials.iter().flat_map(|line| line.words("lowering")) {
             *reasons.entry(code).or_default() += 1;
         }
         let reasons: Vec<String> = reasons.iter().map(|(code, times)| format!("`{code}` {times}")).collect();
         let reasons = if reasons.is_empty() { "–".to_owned() } else { reasons.join(", ") };
-        let [a, b, c] = ["A", "B", "C"].map(grade);
+        let [a, b, c] = ["A", "B", "C"].map(confidence);
         let row = disturbances::in_full(row);
         let _ = writeln!(page, "| `{row}` | {} | {a} | {b} | {c} | {reasons} |", trials.len());
     }
@@ -379,9 +379,9 @@ mod tests {
     #[test]
     fn undisturbed_rows_name_their_reasons() {
         let row = disturbances::UNDISTURBED[0];
-        let of = |grade: &str, lowering: Value| {
+        let of = |confidence: &str, lowering: Value| {
             let what = disturbances::NOTHING;
-            line("1", &json!({"part": "disturbances", "what": what, "row": row, "grade": grade, "lowering": lowering}))
+            line("1", &json!({"part": "disturbances", "what": what, "row": row, "confidence": confidence, "lowering": lowering}))
         };
         let page = render(&[of("A", json!([])), of("B", json!(["steal"])), of("B", json!(["steal", "drifting"]))]);
         assert!(

@@ -35,7 +35,7 @@ pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
             println!("{name}: {}", said.complaint);
             continue;
         };
-        println!("{name}: grade {} after {} s", document["run"]["grade"], document["run"]["seconds"]);
+        println!("{name}: confidence {} after {} s", document["run"]["confidence"], document["run"]["seconds"]);
         if let Some(before) = runs.last() {
             total.add(compare(keeper, &program, before, &folder)?);
             println!("{} verdicts so far", total.all());

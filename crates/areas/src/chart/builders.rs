@@ -303,7 +303,7 @@ pub(crate) fn percentiles(area: Area, name: &'static str, title: &'static str, a
             let which = if share == "slowest" { "the slowest".to_owned() } else { format!("{share} at most") };
             let mark = measured.other_mark(value, 0, &format!(": {which} {latency}, {} operations", of.count));
             let cells = vec![Cell::number(Some(value), |_| latency), Cell::count(of.count)];
-            let mark = Mark { grade: measured.row.grade, cells, ..mark };
+            let mark = Mark { confidence: measured.row.confidence, cells, ..mark };
             Point { x: index as f64, place: share.to_owned(), y: value, limit: None, mark }
         };
         Some(Series::line(name, look, points.map(point).collect()))

@@ -3,7 +3,7 @@
 use model::experiment::Area;
 use model::number::Notation;
 use model::unit::Unit;
-use model::warning::Grade;
+use model::warning::Confidence;
 
 use super::grid::{Cell, Column};
 
@@ -178,8 +178,8 @@ pub struct Point {
 pub struct Mark {
     /// Id of the result.
     pub id: String,
-    /// Grade of the result; `None` for values that were not measured.
-    pub grade: Option<Grade>,
+    /// Confidence of the result; `None` for values that were not measured.
+    pub confidence: Option<Confidence>,
     /// The value in its base unit.
     pub value: f64,
     /// Number of samples; 0 where they are not counted.
@@ -195,7 +195,7 @@ pub struct Mark {
 impl Mark {
     /// Whether the value must not be quoted.
     pub fn is_doubtful(&self) -> bool {
-        self.grade == Some(Grade::C)
+        self.confidence == Some(Confidence::Low)
     }
 }
 

@@ -7,7 +7,7 @@ use model::document::Row;
 use model::experiment::Area;
 use model::number::{percent, quantity};
 use model::unit::Unit;
-use model::warning::Grade;
+use model::warning::Confidence;
 
 /// The text of what is unknown or does not apply.
 pub const ABSENT: &str = "-";
@@ -49,8 +49,8 @@ pub struct GridLine {
     pub id: Option<String>,
     /// One for each column.
     pub cells: Vec<Cell>,
-    /// The grade of a measured benchmark.
-    pub grade: Option<Grade>,
+    /// The confidence of a measured benchmark.
+    pub confidence: Option<Confidence>,
 }
 
 /// A cell.
@@ -94,12 +94,12 @@ impl Column {
 impl GridLine {
     /// The line of a row.
     pub fn of(row: &Row, cells: Vec<Cell>) -> Self {
-        Self { id: Some(row.id.clone()), cells, grade: row.grade }
+        Self { id: Some(row.id.clone()), cells, confidence: row.confidence }
     }
 
     /// A line that is not of one row.
     pub const fn plain(cells: Vec<Cell>) -> Self {
-        Self { id: None, cells, grade: None }
+        Self { id: None, cells, confidence: None }
     }
 }
 

@@ -83,14 +83,14 @@ impl<'a> Measured<'a> {
         if let (Some(share), Some(limit)) = (self.efficiency(), self.limit()) {
             text = format!("{text}, {} of {}", percent(share), quantity(limit, self.notation()));
         }
-        if let Some(grade) = self.row.grade {
-            text = format!("{text}, grade {}", grade.name());
+        if let Some(confidence) = self.row.confidence {
+            text = format!("{text}, {} confidence", confidence.name());
         }
         let ends = [0, 1].map(|end| self.cell(interval.map(|ends| ends[end])));
         let [low, high] = ends;
         let cells = vec![self.cell(Some(self.value())), low, high, Cell::count(summary.n), self.cell(self.limit())];
-        let (id, grade) = (self.row.id.clone(), self.row.grade);
-        Mark { id, grade, value: summary.median, n: summary.n, interval, text, cells }
+        let (id, confidence) = (self.row.id.clone(), self.row.confidence);
+        Mark { id, confidence, value: summary.median, n: summary.n, interval, text, cells }
     }
 
     /// The mark of another value of the result, with the cells of [`value_columns`].
@@ -116,7 +116,7 @@ impl<'a> Measured<'a> {
     /// The point of a share of the limit, with the cells of [`efficiency_columns`].
     pub(crate) fn share_point(&self, x: f64, place: String, mark: Mark) -> Point {
         let cells = vec![Cell::share(Some(mark.value)), Cell::count(mark.n)];
-        let mark = Mark { grade: self.row.grade, interval: None, cells, ..mark };
+        let mark = Mark { confidence: self.row.confidence, interval: None, cells, ..mark };
         Point { x, place, y: mark.value, limit: None, mark }
     }
 

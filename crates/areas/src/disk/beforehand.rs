@@ -170,7 +170,7 @@ mod tests {
 
     use model::io::{DiskCache, DiskOp};
     use model::machine::{Storage, Virtualization};
-    use model::warning::Grade;
+    use model::warning::Confidence;
 
     use super::*;
     use crate::tests::{disk_params, machine_with_cpus};
@@ -238,7 +238,7 @@ mod tests {
     fn where_nobody_counts_what_a_device_moves_that_is_said() {
         let of = |target: &DiskTarget, disks: Vec<Disk>, params: &DiskParams| {
             let machine = Machine { disks, ..machine_with_cpus(1) };
-            unaccounted(target, &machine, params).map(|warning| (warning.code, warning.grade, warning.text))
+            unaccounted(target, &machine, params).map(|warning| (warning.code, warning.confidence, warning.text))
         };
         let on_nvme = target(&[("nvme0n1", "disk")]);
         let counting = |counted| {
@@ -248,8 +248,8 @@ mod tests {
         };
         assert_eq!(of(&on_nvme, counting(Some(true)), &disk_params(1)), None);
         assert_eq!(of(&on_nvme, counting(None), &disk_params(1)), None);
-        let (code, grade, text) = of(&on_nvme, counting(Some(false)), &disk_params(1)).unwrap();
-        assert_eq!((code.as_str(), grade), ("unaccounted", Grade::A));
+        let (code, confidence, text) = of(&on_nvme, counting(Some(false)), &disk_params(1)).unwrap();
+        assert_eq!((code.as_str(), confidence), ("unaccounted", Confidence::High));
         assert!(text.starts_with("nvme0n1 does not count"), "{text}");
         let cached = DiskParams { direct: false, cache: DiskCache::Warm, ..disk_params(1) };
         assert_eq!(of(&on_nvme, counting(Some(false)), &cached), None, "through the cache nobody expects it");
@@ -323,7 +323,7 @@ mod tests {
                 .starts_with("nvme0n1 reports physical sectors of 4KiB; blocks of 1KiB fill them only in part."),
             "{reported:?}"
         );
-        assert_eq!((reported.code.as_str(), reported.figure, reported.grade), ("part_of_sector", Some(4.0), Grade::A));
+        assert_eq!((reported.code.as_str(), reported.value, reported.confidence), ("part_of_sector", Some(4.0), Confidence::High));
         assert!(on_nvme(writes(6144)).is_some(), "the second half of every other block is part of a sector");
         assert!(on_nvme(DiskParams { op: DiskOp::Mixed, ..writes(512) }).is_some());
         assert_eq!((on_nvme(writes(4096)), on_nvme(writes(1 << 20))), (None, None));
@@ -365,7 +365,7 @@ mod tests {
         };
         let reported = of(DiskOp::Write, 15).unwrap();
         assert!(reported.text.starts_with("85.0 % of '/data' is in use or reserved."), "{reported:?}");
-        assert_eq!((reported.code.as_str(), reported.grade), ("nearly_full", Grade::A));
+        assert_eq!((reported.code.as_str(), reported.confidence), ("nearly_full", Confidence::High));
         assert!(of(DiskOp::Mixed, 0).is_some());
         assert_eq!((of(DiskOp::Write, 21), of(DiskOp::Read, 5)), (None, None));
         let unknown = DiskTarget { total_bytes: 0, available_bytes: 0, ..target(&[]) };
@@ -373,10 +373,10 @@ mod tests {
     }
 
     #[test]
-    fn a_servers_disk_is_reported_and_keeps_its_grade() {
+    fn a_servers_disk_is_reported_and_keeps_its_confidence() {
         let reported =
             warnings(&DiskTarget { remote: true, ..target(&[]) }, &machine_with_cpus(1), &disk_params(1), false);
-        let codes: Vec<_> = reported.iter().map(|warning| (warning.code.as_str(), warning.grade)).collect();
-        assert_eq!(codes, [("host_cache", Grade::A)]);
+        let codes: Vec<_> = reported.iter().map(|warning| (warning.code.as_str(), warning.confidence)).collect();
+        assert_eq!(codes, [("host_cache", Confidence::High)]);
     }
 }

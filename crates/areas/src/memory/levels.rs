@@ -107,7 +107,7 @@ fn cache_of(middle: f64, left: &mut &[(u32, u64)]) -> Option<&'static str> {
 pub(super) fn set(rows: &mut [Row], machine: &Machine) {
     let quiet: Vec<&Row> = rows.iter().filter(|row| is_undisturbed(row)).collect();
     let levels = curves(&quiet, machine).into_iter().next().map(|curve| curve.levels).unwrap_or_default();
-    for row in rows.iter_mut().filter(|row| row.grade.is_some()) {
+    for row in rows.iter_mut().filter(|row| row.confidence.is_some()) {
         let behind = machine.last_level_caches_behind(&row.conditions.cpus);
         if let Params::Memory(params) = &mut row.params {
             params.level = level_of(params, &levels, behind).map(str::to_owned);
@@ -134,7 +134,7 @@ fn level_of(params: &MemoryParams, levels: &[Level], behind: Option<u64>) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use model::warning::Grade;
+    use model::warning::Confidence;
 
     use super::super::findings::tests::{curve_rows, machine};
     use super::*;
@@ -176,7 +176,7 @@ mod tests {
         assert!(levels_of(&mut rows, &machine(32 * MIB)).iter().all(|(_, level)| level.is_none()));
         let mut rows = curve_rows();
         for row in &mut rows {
-            row.grade = Some(Grade::C);
+            row.confidence = Some(Confidence::Low);
         }
         assert!(levels_of(&mut rows, &machine(32 * MIB)).iter().all(|(_, level)| level.is_none()), "disturbed");
     }

@@ -8,7 +8,7 @@ use model::isa::Isa;
 use model::machine::Machine;
 use model::peak::{Efficiency, PeakKind};
 use model::reference::{Reference, ReferenceSample};
-use model::warning::{Grade, WARNINGS, Warning, WarningCode};
+use model::warning::{Confidence, WARNINGS, Warning, WarningCode};
 use verdict::findings::rules::{EVERY_AREA, Rule};
 
 use super::known;
@@ -36,11 +36,11 @@ fn with_efficiency(mut row: Row, of: PeakKind, value: f64) -> Row {
     row
 }
 
-/// A row with a grade because of a warning.
-fn warned(mut row: Row, grade: Grade, code: WarningCode) -> Row {
+/// A row with a confidence because of a warning.
+fn warned(mut row: Row, confidence: Confidence, code: WarningCode) -> Row {
     let rule = WARNINGS.iter().find(|rule| rule.code == code).unwrap();
-    let figure = if grade == Grade::B { rule.b } else { rule.c };
-    row.grade = Some(grade);
+    let figure = if confidence == Confidence::Fair { rule.fair } else { rule.low };
+    row.confidence = Some(confidence);
     row.warnings = vec![Warning::new(code, figure.unwrap(), "Seen.")];
     row
 }
@@ -57,9 +57,9 @@ fn texts(rows: &[Row], code: &str) -> Vec<String> {
 #[test]
 fn results_with_low_confidence_are_counted_by_their_causes() {
     let rows = [
-        warned(row(1, 1e9), Grade::C, WarningCode::WideInterval),
-        warned(row(2, 2e9), Grade::C, WarningCode::WideInterval),
-        warned(row(3, 3e9), Grade::C, WarningCode::TimeLost),
+        warned(row(1, 1e9), Confidence::Low, WarningCode::WideInterval),
+        warned(row(2, 2e9), Confidence::Low, WarningCode::WideInterval),
+        warned(row(3, 3e9), Confidence::Low, WarningCode::TimeLost),
         row(4, 4e9),
     ];
     let expected = "CPU: low confidence in 3 of the 4 results: wide interval (2), time lost (1).";
@@ -74,7 +74,7 @@ fn what_several_areas_need_is_said_once() {
     let expected = |needs: &[Area]| -> Vec<(Area, String)> {
         let of = |area: &Area| {
             let code = if needs.contains(area) { WarningCode::WideInterval } else { WarningCode::TimeLost };
-            let mut row = warned(row(1, 1e9), Grade::B, code);
+            let mut row = warned(row(1, 1e9), Confidence::Fair, code);
             (row.area, row.id) = (*area, format!("{area}/row"));
             row
         };
@@ -104,7 +104,7 @@ fn a_table_has_its_highest_efficiency_and_where_it_occurs() {
     let expected =
         "CPU, vector: the highest efficiency is 99 % of the limit at the measured clock (FP64 FMA on 2 threads).";
     assert_eq!(texts(&rows, "table_efficiency"), [expected]);
-    let disturbed = [of(1, 0.97), warned(of(2, 0.99), Grade::C, WarningCode::TimeLost)];
+    let disturbed = [of(1, 0.97), warned(of(2, 0.99), Confidence::Low, WarningCode::TimeLost)];
     assert!(texts(&disturbed, "table_efficiency")[0].contains("97 % of the limit at the measured clock (FP64 FMA)."));
 }
 

@@ -8,7 +8,7 @@ use model::plan::Planned;
 use model::sample::{Metric, Percentiles, Sample, ThreadShare};
 use model::surroundings::{Change, DiskHeat, Settings};
 use model::unit::{Better, Unit};
-use model::warning::{Cause, Grade, WARNINGS, WarningCode};
+use model::warning::{Cause, Confidence, WARNINGS, WarningCode};
 use model::wire::Observations;
 use verdict::judge::{self, ProcessRun};
 
@@ -202,7 +202,7 @@ fn small_stop() -> Vec<ProcessRun> {
 fn a_stop_that_is_small_in_a_long_row_is_flagged_as_a_disturbed_launch() {
     let row = judged(Area::Cpu, planned().experiment.params, &small_stop());
     assert_eq!(named(&row), ["disturbed_blocks"]);
-    assert!((row.warnings[0].figure.unwrap() - 1.0 / 3.0).abs() < 1e-9 && row.warnings[0].grade == Grade::B);
+    assert!((row.warnings[0].value.unwrap() - 1.0 / 3.0).abs() < 1e-9 && row.warnings[0].confidence == Confidence::Fair);
 }
 
 #[test]
@@ -475,6 +475,6 @@ fn the_documented_table_is_the_programs() {
             Some((code.code.name().to_owned(), threshold(cells[2]), threshold(cells[3])))
         })
         .collect();
-    let rules: Vec<_> = WARNINGS.iter().map(|rule| (rule.code.name().to_owned(), rule.b, rule.c)).collect();
+    let rules: Vec<_> = WARNINGS.iter().map(|rule| (rule.code.name().to_owned(), rule.fair, rule.low)).collect();
     assert_eq!(documented, rules, "in the same order");
 }

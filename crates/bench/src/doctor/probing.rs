@@ -100,7 +100,7 @@ fn in_order(conditions: &[&Conditions]) -> Vec<Check> {
     let most = |of: fn(&Conditions) -> Option<f64>| conditions.iter().filter_map(|one| of(one)).reduce(f64::max);
     let check = |code: WarningCode, figure: Option<f64>, sentence: &dyn Fn(f64) -> String| {
         // Each loss is attributed to one cause: a value at warning level without a warning has another cause.
-        let blamed = figure.zip(code.rule().b).is_some_and(|(figure, least)| figure >= least);
+        let blamed = figure.zip(code.rule().fair).is_some_and(|(figure, least)| figure >= least);
         let end = if blamed { " Another check reports the cause." } else { "" };
         figure.map(|figure| passed(code.name(), &format!("{}{end}", sentence(figure))))
     };
@@ -161,15 +161,15 @@ mod tests {
     #[test]
     fn a_row_s_warnings_are_checks_as_they_are() {
         for code in WarningCode::ALL {
-            for figure in [code.rule().b, code.rule().c].into_iter().flatten() {
+            for figure in [code.rule().fair, code.rule().low].into_iter().flatten() {
                 let warning = Warning::new(*code, figure, "Seen.");
                 let found = checks(&Ok(vec![row(vec![warning.clone()])]));
                 let check = found.iter().find(|check| check.code == code.name() && check.figure.is_some());
                 assert_eq!(check.is_some(), concerns(*code), "{code}");
                 let Some(check) = check else { continue };
                 assert_eq!((&check.text, &check.advice), (&warning.text, &warning.advice));
-                assert_eq!(check.status == CheckStatus::Bad, warning.grade == model::warning::Grade::C, "{code}");
-                assert_eq!(check.status == CheckStatus::Ok, warning.grade == model::warning::Grade::A, "{code}");
+                assert_eq!(check.status == CheckStatus::Bad, warning.confidence == model::warning::Confidence::Low, "{code}");
+                assert_eq!(check.status == CheckStatus::Ok, warning.confidence == model::warning::Confidence::High, "{code}");
             }
         }
     }

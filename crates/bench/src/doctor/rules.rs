@@ -1,7 +1,7 @@
 //! The doctor's own checks with their rules: everything that is not a warning of a benchmark (`model::warning`).
 
 use model::doctor::{Check, CheckStatus};
-use model::warning::{Grade, Warning, WarningCode};
+use model::warning::{Confidence, Warning, WarningCode};
 
 /// Values from which a check is a warning, and from which it is bad: shares, bytes per second, or 1 for a fact.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +74,7 @@ impl Rule {
 
     fn status(&self, figure: f64) -> CheckStatus {
         let (warning, bad) = match self.thresholds {
-            Thresholds::Of(code) => (code.rule().b, code.rule().c),
+            Thresholds::Of(code) => (code.rule().fair, code.rule().low),
             Thresholds::Own(warning, bad) => (warning, bad),
         };
         let reached = |threshold: Option<f64>| threshold.is_some_and(|threshold| figure >= threshold);
@@ -111,19 +111,19 @@ pub(super) fn passed(name: &str, seen: &str) -> Check {
 pub(super) fn judged(code: WarningCode, figure: f64, seen: &str) -> Check {
     let rule = code.rule();
     let check = of_warning(Warning::new(code, figure, seen));
-    if check.status == CheckStatus::Ok && rule.b.or(rule.c).is_some() {
+    if check.status == CheckStatus::Ok && rule.fair.or(rule.low).is_some() {
         return Check { text: seen.to_owned(), advice: String::new(), ..check };
     }
     check
 }
 
 pub(super) fn of_warning(warning: Warning) -> Check {
-    let status = match warning.grade {
-        Grade::A => CheckStatus::Ok,
-        Grade::B => CheckStatus::Warning,
-        Grade::C => CheckStatus::Bad,
+    let status = match warning.confidence {
+        Confidence::High => CheckStatus::Ok,
+        Confidence::Fair => CheckStatus::Warning,
+        Confidence::Low => CheckStatus::Bad,
     };
-    Check { code: warning.code.to_string(), status, text: warning.text, advice: warning.advice, figure: warning.figure }
+    Check { code: warning.code.to_string(), status, text: warning.text, advice: warning.advice, figure: warning.value }
 }
 
 #[cfg(test)]

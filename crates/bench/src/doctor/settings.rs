@@ -170,7 +170,7 @@ fn free_memory(facts: &Facts<'_>, largest: Option<u64>) -> Check {
     let Some(largest) = largest else { return passed("free_memory", "Not checked: no planned benchmark uses memory.") };
     let cached = facts.rows.iter().flat_map(|row| &row.warnings);
     let cached = cached.filter(|warning| warning.code == WarningCode::PossiblyCached);
-    let figure = cached.filter_map(|warning| warning.figure).fold(0.0, f64::max);
+    let figure = cached.filter_map(|warning| warning.value).fold(0.0, f64::max);
     let available =
         facts.machine.memory.available_bytes.map(|bytes| format!("{} of memory are free, and ", rounded(bytes)));
     let seen = format!("{}working sets need {}.", available.unwrap_or_default(), rounded(largest));

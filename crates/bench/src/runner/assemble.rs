@@ -69,7 +69,7 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
     row.warnings.extend(of_efficiency);
     (rules.judge.losses)(&mut row);
     limits::warn(&mut row, &known);
-    row.grade = Some(warning::grade(&row.warnings));
+    row.confidence = Some(warning::confidence(&row.warnings));
     row
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn add_journalled(document: &mut Document, samples: &[Journalled]) {
             extend(row, &new, &document.machine);
         }
     }
-    document.run.grade = verdict::run::headline_grade(&document.experiments);
+    document.run.confidence = verdict::run::headline_confidence(&document.experiments);
 }
 
 /// Adds samples to a result and updates its summaries and confidence; final observations of the process run stay unknown.
@@ -173,7 +173,7 @@ fn extend(row: &mut Row, new: &[Repetition], machine: &Machine) {
     row.warnings.extend(of_efficiency);
     efficiency::withdraw_impossible(row);
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
-    row.grade = Some(warning::grade(&row.warnings));
+    row.confidence = Some(warning::confidence(&row.warnings));
 }
 
 #[cfg(test)]
@@ -206,7 +206,7 @@ mod tests {
         let row = row(&planned(), &measured(&[1.0; 9]), None, &setting(&machine, &declared));
         assert_eq!((row.status, row.verified), (Status::Ok, Some(true)));
         assert_eq!(row.metrics[0].summary.n, 9);
-        assert!(row.grade.is_some() && row.reason.is_none());
+        assert!(row.confidence.is_some() && row.reason.is_none());
         assert!(row.conditions.stop_reason.is_some());
     }
 
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!((summary.n, summary.max, samples.len()), (6, 9.0, 6), "a summary is of all samples");
         assert!(!of_samples(&codes) && row.metrics[0].samples[0].flags.iter().any(|flag| flag == "before_steady"));
         let (row, codes) = assembled(&[9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0]);
-        assert_eq!((row.conditions.stop, row.grade), (Some(Stop::NotSteady), Some(warning::Grade::C)));
+        assert_eq!((row.conditions.stop, row.confidence), (Some(Stop::NotSteady), Some(warning::Confidence::Low)));
         assert_eq!(row.metrics[0].summary.n, 8, "no round is better than another");
         assert!(codes.contains(&"no_steady_state".to_owned()) && !of_samples(&codes), "{codes:?}");
     }

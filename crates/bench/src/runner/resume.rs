@@ -193,7 +193,7 @@ impl<'a> Run<'a> {
         };
         let Document { assay, mut run, machine, peer, conditions, .. } = before;
         run.resumed.push(again);
-        (run.complete, run.grade) = (false, None);
+        (run.complete, run.confidence) = (false, None);
         let times = run.resumed.len() as u64;
         self.document.assay = assay;
         (self.document.run, self.document.machine, self.document.peer) = (run, machine, peer);

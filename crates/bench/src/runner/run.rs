@@ -439,7 +439,7 @@ fn empty_document(plan: &Plan, setting: &Setting<'_>) -> Document {
             seconds: 0.0,
             seed: plan.seed,
             complete: false,
-            grade: None,
+            confidence: None,
             sessions: plan.sessions,
             declared: setting.declared.to_map(),
             resumed: Vec::new(),

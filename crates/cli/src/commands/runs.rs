@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use bench::store::Listed;
-use model::warning::Grade;
+use model::warning::Confidence;
 
 use crate::args::results::Runs;
 use crate::environment::{self, Stream};
@@ -31,13 +31,13 @@ fn list(runs: &[Listed]) -> String {
     for run in runs {
         let what = match &run.document {
             Ok(document) => {
-                let confidence = match document.run.grade {
-                    Some(Grade::A) => "high",
-                    Some(Grade::B) => "fair",
-                    Some(Grade::C) => "low",
+                let confidence = match document.run.confidence {
+                    Some(Confidence::High) => "high",
+                    Some(Confidence::Fair) => "fair",
+                    Some(Confidence::Low) => "low",
                     None => "no",
                 };
-                let measured = document.experiments.iter().filter(|row| row.grade.is_some()).count();
+                let measured = document.experiments.iter().filter(|row| row.confidence.is_some()).count();
                 let rows = document.experiments.len();
                 let end = if document.run.complete { "" } else { ", interrupted" };
                 format!(

@@ -257,7 +257,7 @@ pub(crate) fn is_verified(row: &Value) -> bool {
 
 /// Checks a document against the committed schema and, independently of the program, by `tests/check_document.py`.
 pub(crate) fn check(document: &Value) {
-    let schema = std::fs::read_to_string(root().join("schema/run-v1.json")).unwrap();
+    let schema = std::fs::read_to_string(root().join("schema/run-v2.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let defects = defects(&schema, document);
     assert!(defects.is_empty(), "against the schema: {defects:#?}");

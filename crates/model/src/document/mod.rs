@@ -1,4 +1,4 @@
-//! The document: one run with its machine, its conditions and every row, as `run.json` holds it (schema `assay.run/1`).
+//! The document: one run with its machine, its conditions and every row, as `run.json` holds it (schema `assay.run/2`).
 //!
 //! Fields are only ever added, each with a default, so that old documents always load.
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::benchmark::experiment::{Area, Classic, Experiment, Loop, Params};
 use crate::document::sample::{Metric, MetricName};
 use crate::machine::Machine;
-use crate::warning::{Grade, Warning};
+use crate::warning::{Confidence, Warning};
 
 pub use conditions::{
     Conditions, DiskConditions, MachineState, MachineStates, NetConditions, TcpConditions, TimerFacts,
@@ -24,7 +24,10 @@ pub use conditions::{
 pub use status::{Status, Stop};
 
 /// The schema name that a document carries.
-pub const SCHEMA: &str = "assay.run/1";
+pub const SCHEMA: &str = "assay.run/2";
+
+/// The schema of documents with grades A, B and C, which load as confidence high, fair and low.
+pub const EARLIER_SCHEMA: &str = "assay.run/1";
 
 /// Which program made the document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,8 +57,9 @@ pub struct RunInfo {
     pub seed: u64,
     /// Whether every planned row was reached.
     pub complete: bool,
-    /// The worst grade of the headline rows; `null` while none is measured.
-    pub grade: Option<Grade>,
+    /// The lowest confidence of the headline results; `null` while none is measured.
+    #[serde(alias = "grade")]
+    pub confidence: Option<Confidence>,
     /// Sessions that every row was measured in.
     #[serde(default = "one")]
     pub sessions: u32,
@@ -126,7 +130,8 @@ pub struct Row {
     /// What was seen while it was measured.
     pub conditions: Conditions,
     /// How far it can be trusted; `null` unless `ok`.
-    pub grade: Option<Grade>,
+    #[serde(alias = "grade")]
+    pub confidence: Option<Confidence>,
     /// Its warnings.
     pub warnings: Vec<Warning>,
     /// Whether its results were checked and right; `null` unless `ok`.
@@ -150,7 +155,7 @@ impl Row {
             reason: Some(reason.to_owned()),
             seconds: 0.0,
             conditions: Conditions::default(),
-            grade: None,
+            confidence: None,
             warnings: Vec::new(),
             verified: None,
             metrics: Vec::new(),

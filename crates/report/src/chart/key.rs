@@ -45,7 +45,7 @@ const GAP: f64 = 18.0;
 impl Item {
     /// The meaning of hollow marks.
     pub(super) fn hollow() -> Self {
-        Self::Hollow("hollow: grade C".to_owned())
+        Self::Hollow("hollow: low confidence".to_owned())
     }
 
     fn name(&self) -> &str {

@@ -56,7 +56,7 @@ pub(super) fn draw(matrix: &Matrix, width: f64) -> Drawing {
         canvas.ramp((left, y), [&written(least), &written(most)]);
         y += TEXT + 8.0;
     } else if matrix.cells.iter().any(|cell| cell.mark.is_doubtful()) {
-        canvas.text("tick", (left, y + TEXT), Anchor::Start, "* grade C");
+        canvas.text("tick", (left, y + TEXT), Anchor::Start, "* low confidence");
         y += TEXT + 8.0;
     }
     Drawing { width, height: y + 4.0, body: canvas.into_body() }

@@ -3,7 +3,7 @@
 //!
 //! A chart is drawn twice: for wide screens, and 360 px wide for phones. Classes and custom properties ([`style()`]) style
 //! it, so that the HTML report can theme and print it; [`standalone`] makes a single file. Every mark has its value,
-//! interval, samples and grade in a `<title>` and in `data-*` attributes. What is charted is in `areas::chart`.
+//! interval, samples and confidence in a `<title>` and in `data-*` attributes. What is charted is in `areas::chart`.
 
 mod dots;
 mod drawing;
@@ -60,7 +60,7 @@ fn draw(chart: Chart) -> Option<DrawnChart> {
     }
     let lines = lines.into_iter().map(|(mut cells, mark)| {
         cells.extend(mark.cells.iter().cloned());
-        GridLine { id: Some(mark.id.clone()), cells, grade: mark.grade }
+        GridLine { id: Some(mark.id.clone()), cells, confidence: mark.confidence }
     });
     let lines = lines.collect();
     let table = Grid { lines, ..Grid::new(format!("chart-{name}"), area, title.clone(), headings) };

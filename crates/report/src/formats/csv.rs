@@ -84,7 +84,7 @@ const COLUMNS: &[(&str, Source)] = &[
     ("clock_hz", OfRow("/conditions/clock_hz")),
     ("cpu_share", OfRow("/conditions/cpu_share")),
     ("lost_share", OfRow("/conditions/lost_share")),
-    ("grade", OfRow("/grade")),
+    ("confidence", OfRow("/confidence")),
     ("verified", OfRow("/verified")),
     (
         "warnings",

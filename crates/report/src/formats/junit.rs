@@ -1,4 +1,4 @@
-//! `JUnit` XML for CI systems: a suite for each area, a case for each row, with its values, grade and warnings as output.
+//! `JUnit` XML for CI systems: a suite for each area, a case for each row, with its values, confidence and warnings as output.
 
 use std::fmt::Write;
 
@@ -55,9 +55,9 @@ fn suite(area: Area, rows: &[&Row], document: &Document) -> String {
         attribute(started),
         attribute(host),
     );
-    let grade = document.run.grade.map_or("none", |grade| grade.name());
+    let confidence = document.run.confidence.map_or("none", |confidence| confidence.name());
     let properties =
-        [("run", document.run.id.as_str()), ("version", &document.assay.version), ("cpu", cpu), ("grade", grade)];
+        [("run", document.run.id.as_str()), ("version", &document.assay.version), ("cpu", cpu), ("confidence", confidence)];
     for (name, value) in properties {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "      <property name=\"{name}\" value=\"{}\"/>", attribute(value));
@@ -93,9 +93,9 @@ fn case(row: &Row) -> String {
     text
 }
 
-/// Grade, values and warnings, a line each.
+/// Confidence, values and warnings, a line each.
 fn output(row: &Row) -> Vec<String> {
-    let grade = row.grade.map(|grade| format!("grade {grade}"));
+    let confidence = row.confidence.map(|confidence| format!("{confidence} confidence"));
     let values = row.metrics.iter().map(|metric| {
         let value = quantity(metric.summary.median, Notation::of(row.area, metric.unit));
         let share =
@@ -103,7 +103,7 @@ fn output(row: &Row) -> Vec<String> {
         format!("{}: {value} {}{share}", metric.name, spread(&metric.summary, "±"))
     });
     let warnings = row.warnings.iter().map(|warning| format!("{}: {} {}", warning.code, warning.text, warning.advice));
-    grade.into_iter().chain(values).chain(warnings).collect()
+    confidence.into_iter().chain(values).chain(warnings).collect()
 }
 
 /// Text between quotes.

@@ -63,16 +63,16 @@ pub fn render(document: &Document) -> String {
 fn add_run(exposition: &mut Exposition, document: &Document) {
     let run = &document.run;
     let cpu = document.machine.cpu.model_name.as_deref().unwrap_or_default();
-    let grade = run.grade.map_or("", |grade| grade.name());
+    let confidence = run.confidence.map_or("", |confidence| confidence.name());
     let labels = [
         ("id", run.id.as_str()),
         ("suite", &run.suite),
         ("version", &document.assay.version),
         ("host", document.machine.host.as_deref().unwrap_or_default()),
         ("cpu", cpu),
-        ("grade", grade),
+        ("confidence", confidence),
     ];
-    exposition.add("assay_run_info", "The run: its name, suite, program, machine and grade; always 1.", &labels, 1.0);
+    exposition.add("assay_run_info", "The run: its name, suite, program, machine and confidence; always 1.", &labels, 1.0);
     exposition.add("assay_run_duration_seconds", "How long the run took.", &[], run.seconds);
     if let Some(started) = unix_seconds(&run.started) {
         exposition.add("assay_run_start_time_seconds", "When the run began, in seconds since 1970.", &[], started);
@@ -97,9 +97,9 @@ fn add_row(exposition: &mut Exposition, row: &Row) {
     let own = [("id", id), ("area", area)];
     let with = |name: &'static str, value: &'static str| [own[0], own[1], (name, value)];
     exposition.add("assay_row_status", "Status of a benchmark; always 1.", &with("status", row.status.name()), 1.0);
-    if let Some(grade) = row.grade {
-        let help = "Grade of a benchmark (A, B, C); always 1.";
-        exposition.add("assay_row_grade", help, &with("grade", grade.name()), 1.0);
+    if let Some(confidence) = row.confidence {
+        let help = "Confidence of a benchmark (A, B, C); always 1.";
+        exposition.add("assay_row_confidence", help, &with("confidence", confidence.name()), 1.0);
     }
     row.metrics.iter().for_each(|metric| add_metric(exposition, row, metric));
 }

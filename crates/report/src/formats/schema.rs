@@ -1,4 +1,4 @@
-//! The JSON Schemas of the documents, generated from the types; committed as `schema/run-v1.json` and `schema/cluster-v1.json`.
+//! The JSON Schemas of the documents, generated from the types; committed as `schema/run-v2.json` and `schema/cluster-v1.json`.
 
 use model::cluster::ClusterDocument;
 use model::document::Document;

@@ -14,7 +14,7 @@ use areas::label::{Axis, Common, Label, area_title};
 use model::number::{Notation, clock, percent, quantity};
 
 /// Columns that are kept even where they are empty.
-const ALWAYS: [&str; 3] = ["Measured", "Of peak", "Grade"];
+const ALWAYS: [&str; 3] = ["Measured", "Of peak", "Confidence"];
 
 /// The column of names in other programs.
 const KNOWN_AS: &str = "Known as";
@@ -39,7 +39,7 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
         Column::number("Peak"),
         Column::text("Rests on"),
         Column::number("Clock").base(Unit::Hertz),
-        Column::text("Grade"),
+        Column::text("Confidence"),
         Column::number("n"),
     ];
     let mut grid =
@@ -76,7 +76,7 @@ fn cells(row: &Row, metric: &Metric, label: Label, axis: Axis) -> Vec<Cell> {
         shown(peak.map(|peak| peak.value)),
         Cell::text(kind),
         Cell::number(row.conditions.clock_hz, clock),
-        Cell::text(row.grade.map_or_else(String::new, |grade| grade.to_string())),
+        Cell::text(row.confidence.map_or_else(String::new, |confidence| confidence.to_string())),
         Cell::count(summary.n),
     ]
 }

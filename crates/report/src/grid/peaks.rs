@@ -66,7 +66,7 @@ fn line(limit: &Limit<'_>) -> GridLine {
         Cell::share(peak.uncertainty),
         Cell::count(*rows),
     ];
-    GridLine { id: (*rows == 1).then(|| first.id.clone()), cells, grade: None }
+    GridLine { id: (*rows == 1).then(|| first.id.clone()), cells, confidence: None }
 }
 
 /// `flop/cycle = 32 (table: AMD Zen 5, 2 x 512-bit FMA)`.

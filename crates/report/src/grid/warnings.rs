@@ -1,7 +1,7 @@
 //! Every kind of warning with its worst value, the advice, and the number of rows.
 
 use model::document::{Document, Row};
-use model::warning::{Grade, Warning};
+use model::warning::{Confidence, Warning};
 
 use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::label::Label;
@@ -12,11 +12,11 @@ struct WarningKind<'a> {
     rows: Vec<&'a Row>,
 }
 
-/// A line for each kind, those that lower a grade first.
+/// A line for each kind, those that lower a confidence first.
 pub(super) fn grid(document: &Document) -> Grid {
     let columns = vec![
         Column::text("Warning"),
-        Column::text("Best grade left"),
+        Column::text("Highest confidence left"),
         Column::number("Rows"),
         Column::text("Worst on"),
         Column::text("Observation"),
@@ -24,7 +24,7 @@ pub(super) fn grid(document: &Document) -> Grid {
     ];
     let mut grid = Grid::new("warnings", None, "Warnings", columns);
     let mut kinds = kinds(document);
-    kinds.sort_by_key(|kind| std::cmp::Reverse((kind.worst.1.grade, kind.rows.len())));
+    kinds.sort_by_key(|kind| std::cmp::Reverse((kind.worst.1.confidence, kind.rows.len())));
     grid.lines = kinds.iter().map(line).collect();
     grid
 }
@@ -48,20 +48,20 @@ fn kinds(document: &Document) -> Vec<WarningKind<'_>> {
     kinds
 }
 
-/// The worse the grade, then the greater the value.
-fn severity(warning: &Warning) -> (Grade, f64) {
-    (warning.grade, warning.figure.unwrap_or(f64::NEG_INFINITY))
+/// The worse the confidence, then the greater the value.
+fn severity(warning: &Warning) -> (Confidence, f64) {
+    (warning.confidence, warning.value.unwrap_or(f64::NEG_INFINITY))
 }
 
 fn line(kind: &WarningKind<'_>) -> GridLine {
     let (row, warning) = kind.worst;
     let cells = vec![
         Cell::text(warning.code.as_str().replace('_', " ")),
-        Cell::text(warning.grade.to_string()),
+        Cell::text(warning.confidence.to_string()),
         Cell::count(kind.rows.len() as u64),
         Cell::text(Label::sentence(row)),
         Cell::text(warning.text.clone()),
         Cell::text(warning.advice.clone()),
     ];
-    GridLine { id: Some(row.id.clone()), cells, grade: None }
+    GridLine { id: Some(row.id.clone()), cells, confidence: None }
 }

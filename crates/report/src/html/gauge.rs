@@ -7,7 +7,7 @@ use model::experiment::Area;
 use model::peak::PeakKind;
 use model::sample::{Metric, MetricName};
 use model::unit::Better;
-use model::warning::{Grade, WarningCode};
+use model::warning::{Confidence, WarningCode};
 use serde::Serialize;
 
 use super::tables::Anchors;
@@ -33,7 +33,7 @@ pub(super) struct Gauge {
     pub(super) of: Option<&'static str>,
     /// Why there is no share.
     why: &'static str,
-    grade: Option<&'static str>,
+    confidence: Option<&'static str>,
     /// The time of a single access, request or round trip.
     latency: Option<Value>,
     anchor: Option<String>,
@@ -63,7 +63,7 @@ fn gauge(area: Area, document: &Document, anchors: &Anchors<'_>) -> Option<Gauge
         share: share.map(|share| percent(share.value)),
         of: share.map(|share| kind_words(share.of)),
         why: if is_above { ABOVE } else { "no known limit" },
-        grade: row.grade.map(Grade::name),
+        confidence: row.confidence.map(Confidence::name),
         latency: latency(area, &rows, anchors),
         anchor: anchors.link(&row.id),
         area,
@@ -85,7 +85,7 @@ fn headline(row: &Row) -> Option<&Metric> {
 /// The result whose value is shown for an area.
 fn first_of<'a>(area: Area, rows: &[&'a Row]) -> Option<&'a Row> {
     let most = |of: &dyn Fn(&Row) -> bool, quoted: bool| {
-        let fit = rows.iter().copied().filter(|row| of(row) && (!quoted || row.grade != Some(Grade::C)));
+        let fit = rows.iter().copied().filter(|row| of(row) && (!quoted || row.confidence != Some(Confidence::Low)));
         let value = |row: &Row| headline(row).map_or(f64::NEG_INFINITY, |metric| metric.summary.median);
         fit.reduce(|best, other| if value(other) > value(best) { other } else { best })
     };

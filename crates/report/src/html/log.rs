@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use minijinja::{Value, context};
 use model::document::{Document, Row, Status};
 use model::number::counted;
-use model::warning::{Cause, Grade, WARNINGS, Warning};
+use model::warning::{Cause, Confidence, WARNINGS, Warning};
 use serde::Serialize;
 
 use super::tables::Anchors;
@@ -37,13 +37,13 @@ pub(super) struct WarningKind {
     parts: Vec<Part>,
 }
 
-/// The results that a warning left at the same grade.
+/// The results that a warning left at the same confidence.
 #[derive(Debug, Serialize)]
 struct Part {
     effect: &'static str,
     lines: Vec<LogLine>,
     #[serde(skip)]
-    grade: Grade,
+    confidence: Confidence,
 }
 
 /// A result with its remark.
@@ -60,15 +60,15 @@ impl LogLine {
     }
 }
 
-/// Every kind of warning; those that lowered most grades first.
+/// Every kind of warning; those that lowered most confidences first.
 pub(super) fn kinds(document: &Document, anchors: &Anchors<'_>) -> Vec<WarningKind> {
     let warnings = document.experiments.iter().flat_map(|row| row.warnings.iter().map(move |warning| (row, warning)));
     let groups = grouped(warnings.map(|(row, warning)| (warning.code.as_str(), (row, warning)))).into_iter();
     let mut kinds: Vec<WarningKind> =
         groups.map(|(code, warnings)| WarningKind::new(code, &warnings, anchors)).collect();
     kinds.sort_by_key(|kind| {
-        let count = |grade| kind.count(grade);
-        Reverse((count(Grade::C), count(Grade::B), count(Grade::A)))
+        let count = |confidence| kind.count(confidence);
+        Reverse((count(Confidence::Low), count(Confidence::Fair), count(Confidence::High)))
     });
     kinds
 }
@@ -82,12 +82,12 @@ impl WarningKind {
             let own = consequence.and_then(|consequence| warning.text.strip_suffix(consequence));
             LogLine::new(row, own.unwrap_or(&warning.text).trim_end().to_owned(), anchors)
         };
-        let parts = [Grade::C, Grade::B, Grade::A].map(|grade| {
-            let own = warnings.iter().filter(|(_, warning)| warning.grade == grade);
-            Part { effect: effect(grade), lines: own.map(line).collect(), grade }
+        let parts = [Confidence::Low, Confidence::Fair, Confidence::High].map(|confidence| {
+            let own = warnings.iter().filter(|(_, warning)| warning.confidence == confidence);
+            Part { effect: effect(confidence), lines: own.map(line).collect(), confidence }
         });
         let mut parts: Vec<Part> = parts.into_iter().filter(|part| !part.lines.is_empty()).collect();
-        let lowered = parts.iter().filter(|part| part.grade > Grade::A);
+        let lowered = parts.iter().filter(|part| part.confidence > Confidence::High);
         let lowered =
             lowered.map(|part| format!("{} {}", part.lines.len(), part.effect)).collect::<Vec<_>>().join(", ");
         let mut lines = parts.iter().flat_map(|part| &part.lines).map(|line| &line.text);
@@ -95,7 +95,7 @@ impl WarningKind {
         if lines.all(|text| Some(text) == first) {
             parts.iter_mut().flat_map(|part| &mut part.lines).for_each(|line| line.text.clear());
         }
-        let number = |warning: &Warning| warning.figure.unwrap_or(f64::NEG_INFINITY);
+        let number = |warning: &Warning| warning.value.unwrap_or(f64::NEG_INFINITY);
         let worst = warnings.iter().map(|(_, warning)| *warning);
         let worst = worst.reduce(|worst, other| if number(other) > number(worst) { other } else { worst });
         let (worst, advice) = worst.map(|worst| (worst.text.clone(), worst.advice.clone())).unwrap_or_default();
@@ -106,29 +106,29 @@ impl WarningKind {
             cause: rule.map(|rule| cause_words(rule.cause)),
             consequence: consequence.filter(|consequence| !worst.contains(consequence)),
             rows: counted(warnings.len() as u64, "result"),
-            effect: if lowered.is_empty() { effect(Grade::A).to_owned() } else { lowered },
+            effect: if lowered.is_empty() { effect(Confidence::High).to_owned() } else { lowered },
             worst,
             advice,
             parts,
         }
     }
 
-    fn count(&self, grade: Grade) -> usize {
-        self.parts.iter().find(|part| part.grade == grade).map_or(0, |part| part.lines.len())
+    fn count(&self, confidence: Confidence) -> usize {
+        self.parts.iter().find(|part| part.confidence == confidence).map_or(0, |part| part.lines.len())
     }
 
-    /// The number of results whose grade it lowered.
+    /// The number of results whose confidence it lowered.
     pub(super) fn lowered(&self) -> usize {
-        self.count(Grade::C) + self.count(Grade::B)
+        self.count(Confidence::Low) + self.count(Confidence::Fair)
     }
 }
 
-/// The effect of a warning that left a result at this grade.
-const fn effect(grade: Grade) -> &'static str {
-    match grade {
-        Grade::A => "changes no grade",
-        Grade::B => "usable with care",
-        Grade::C => "low confidence",
+/// The effect of a warning that left a result at this confidence.
+const fn effect(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::High => "changes no confidence",
+        Confidence::Fair => "usable with care",
+        Confidence::Low => "low confidence",
     }
 }
 

@@ -73,5 +73,5 @@ mod tests {
     const EMPTY: &str = r#"{"schema": "assay.run/1", "conditions": {"before": {}, "after": {}}, "experiments": [],
         "findings": [], "machine": {}, "assay": {"version": "0.1.0", "git": null, "profile": "release", "argv": []},
         "run": {"id": "r", "suite": "quick", "started": "", "seconds": 1, "seed": 7, "complete": true,
-        "grade": null}}"#;
+        "confidence": null}}"#;
 }

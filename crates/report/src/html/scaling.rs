@@ -4,7 +4,7 @@ use minijinja::{Value, context};
 use model::document::{Document, Row, Status};
 use model::experiment::Area;
 use model::number::{counted, digits, percent};
-use model::warning::Grade;
+use model::warning::Confidence;
 
 use super::tables::{Anchors, part, short};
 use super::text;
@@ -44,6 +44,6 @@ fn line(row: &Row, anchors: &Anchors<'_>) -> Option<Value> {
         ideal => percent(scaling.parallel_efficiency),
         ideal_value => short(scaling.parallel_efficiency),
         part => part(scaling.parallel_efficiency),
-        grade => row.grade.map(Grade::name),
+        confidence => row.confidence.map(Confidence::name),
     })
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use minijinja::{Value, context};
 use model::document::{Document, Row};
-use model::warning::Grade;
+use model::warning::Confidence;
 use serde::Serialize;
 
 use super::text::{capital, code_anchor, row_anchor, warning_words};
@@ -18,7 +18,7 @@ const AT_A_GLANCE: usize = 24;
 /// The most characters of a cell on one line.
 const UNBROKEN: usize = 28;
 
-/// The most reasons next to a grade; all of them are in the log.
+/// The most reasons next to a confidence; all of them are in the log.
 const MOST_REASONS: usize = 2;
 
 /// A table on the page.
@@ -45,8 +45,8 @@ pub(super) struct Table {
 struct TableLine {
     /// Only the first line of a result has its anchor, since an anchor is unique.
     anchor: Option<String>,
-    grade: Option<&'static str>,
-    /// The warnings that lowered the grade.
+    confidence: Option<&'static str>,
+    /// The warnings that lowered the confidence.
     reasons: Vec<Value>,
     cells: Vec<TableCell>,
 }
@@ -60,8 +60,8 @@ struct TableCell {
     share: Option<String>,
     /// Whether it may have several lines.
     long: bool,
-    /// Whether it is the line's grade.
-    grade: bool,
+    /// Whether it is the line's confidence.
+    confidence: bool,
 }
 
 /// The anchors of results, each given to one line.
@@ -88,11 +88,11 @@ impl<'a> Anchors<'a> {
         self.given.insert(*index).then(|| row_anchor(*index))
     }
 
-    /// The warnings that lowered the grade of a result, each with its entry in the log.
+    /// The warnings that lowered the confidence of a result, each with its entry in the log.
     fn reasons(&self, id: &str) -> Vec<Value> {
         let Some((_, row)) = self.places.get(id) else { return Vec::new() };
-        let Some(grade) = row.grade.filter(|grade| *grade > Grade::A) else { return Vec::new() };
-        let codes = row.warnings.iter().filter(|warning| warning.grade == grade).map(|warning| warning.code.as_str());
+        let Some(confidence) = row.confidence.filter(|confidence| *confidence > Confidence::High) else { return Vec::new() };
+        let codes = row.warnings.iter().filter(|warning| warning.confidence == confidence).map(|warning| warning.code.as_str());
         let codes = codes.take(MOST_REASONS);
         codes.map(|code| context! { code => code_anchor(code), words => warning_words(code) }).collect()
     }
@@ -129,7 +129,7 @@ impl Table {
         let numeric: Vec<String> = numeric.map(|(place, _)| format!("n{}", place + 1)).collect();
         let lines = grid.lines.iter().map(|line| TableLine {
             anchor: None,
-            grade: line.grade.map(Grade::name),
+            confidence: line.confidence.map(Confidence::name),
             reasons: Vec::new(),
             cells: kept.iter().map(|index| TableCell::of(&line.cells[*index], &grid.columns[*index])).collect(),
         });
@@ -162,7 +162,7 @@ impl TableCell {
             value: value.filter(|value| value.to_string() != cell.text).map(short),
             share: cell.value.filter(|_| is_share(&column.heading)).map(part),
             long: cell.text.chars().count() > UNBROKEN,
-            grade: is_grade(&column.heading),
+            confidence: is_confidence(&column.heading),
         }
     }
 }
@@ -183,14 +183,14 @@ pub(super) fn part(share: f64) -> String {
 }
 
 /// The texts of columns with the same text in every line, and the indices of the other columns. The first column and the
-/// grade always stay.
+/// confidence always stay.
 fn common(grid: &Grid) -> (Vec<String>, Vec<usize>) {
     let mut common = Vec::new();
     let mut kept = Vec::new();
     for (index, column) in grid.columns.iter().enumerate() {
         let mut cells = grid.lines.iter().map(|line| &line.cells[index]);
         let first = cells.next().filter(|first| !first.is_absent() && cells.all(|cell| cell.text == first.text));
-        let may_go = index > 0 && grid.lines.len() > 1 && !column.numeric && !is_grade(&column.heading);
+        let may_go = index > 0 && grid.lines.len() > 1 && !column.numeric && !is_confidence(&column.heading);
         match first.filter(|_| may_go) {
             Some(cell) => common.push(format!("{}: {}", column.title(), cell.text)),
             None => kept.push(index),
@@ -215,8 +215,8 @@ fn is_share(heading: &str) -> bool {
     heading == "Of peak" || heading.to_ascii_lowercase().contains("efficiency")
 }
 
-fn is_grade(heading: &str) -> bool {
-    heading == "Grade"
+fn is_confidence(heading: &str) -> bool {
+    heading == "Confidence"
 }
 
 #[cfg(test)]

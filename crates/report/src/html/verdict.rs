@@ -4,7 +4,7 @@
 use minijinja::{Value, context};
 use model::document::{Document, Status};
 use model::number::counted;
-use model::warning::Grade;
+use model::warning::Confidence;
 
 use super::gauge::Gauge;
 use super::log::WarningKind;
@@ -14,14 +14,14 @@ use areas::label::area_words;
 /// The most warnings at the top; all of them are in the log.
 const MOST_WARNINGS: usize = 4;
 
-/// The sentences, the grade, the warnings, and the number of results without values.
+/// The sentences, the confidence, the warnings, and the number of results without values.
 pub(super) fn verdict(document: &Document, gauges: &[Gauge], kinds: &[WarningKind]) -> Value {
     let sentences = closeness(gauges).into_iter().chain(limits(gauges)).chain([trust(document, kinds)]);
     let warnings = kinds.iter().filter(|kind| kind.lowered() > 0).take(MOST_WARNINGS);
     context! {
         sentences => sentences.collect::<Vec<_>>(),
-        grade => document.run.grade.map(Grade::name),
-        meaning => meaning(document.run.grade),
+        confidence => document.run.confidence.map(Confidence::name),
+        meaning => meaning(document.run.confidence),
         warnings => warnings.collect::<Vec<_>>(),
         absent => absent(document),
     }
@@ -35,12 +35,12 @@ fn absent(document: &Document) -> String {
     counts.map(|(count, name)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
 }
 
-const fn meaning(grade: Option<Grade>) -> &'static str {
-    match grade {
-        Some(Grade::A) => "trust its results",
-        Some(Grade::B) => "usable with care",
-        Some(Grade::C) => "some results are disturbed",
-        None => "nothing was graded",
+const fn meaning(confidence: Option<Confidence>) -> &'static str {
+    match confidence {
+        Some(Confidence::High) => "trust its results",
+        Some(Confidence::Fair) => "usable with care",
+        Some(Confidence::Low) => "some results are disturbed",
+        None => "nothing was rated",
     }
 }
 
@@ -88,11 +88,11 @@ fn trust(document: &Document, kinds: &[WarningKind]) -> String {
         return "Nothing was planned, so nothing was measured.".to_owned();
     }
     let with = |status: Status| rows.iter().filter(|row| row.status == status).count();
-    let graded = |grade: Grade| rows.iter().filter(|row| row.grade == Some(grade)).count();
+    let rated = |confidence: Confidence| rows.iter().filter(|row| row.confidence == Some(confidence)).count();
     let parts = [
-        (graded(Grade::A), "can be trusted as they are"),
-        (graded(Grade::B), "can be used with their warnings in mind"),
-        (graded(Grade::C), "were disturbed and must not be quoted"),
+        (rated(Confidence::High), "can be trusted as they are"),
+        (rated(Confidence::Fair), "can be used with their warnings in mind"),
+        (rated(Confidence::Low), "were disturbed and must not be quoted"),
         (with(Status::Failed), "failed"),
         (with(Status::Skipped), "were skipped"),
     ];

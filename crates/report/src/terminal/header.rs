@@ -1,4 +1,4 @@
-//! The first lines: program, suite, machine, duration and grade.
+//! The first lines: program, suite, machine, duration and confidence.
 
 use model::document::{Document, Status};
 use model::machine::Machine;
@@ -15,17 +15,17 @@ pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
     head.chain(state(document).iter().flat_map(|text| wrap(text, "", style.width))).collect()
 }
 
-/// Program, suite, machine, duration and grade.
+/// Program, suite, machine, duration and confidence.
 pub(crate) fn summary(document: &Document) -> Vec<String> {
     let run = &document.run;
-    let grade = run.grade.map_or_else(|| "no grade".to_owned(), |grade| format!("grade {grade}"));
+    let confidence = run.confidence.map_or_else(|| "no confidence".to_owned(), |confidence| format!("{confidence} confidence"));
     let parts = [
         format!("Assay {}", document.assay.version),
         // An area that was measured alone has its name in place of a suite's.
         if is_area(&run.suite) { run.suite.clone() } else { format!("{} suite", run.suite) },
         machine_words(&document.machine),
         duration(run.seconds),
-        grade,
+        confidence,
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect()
 }

@@ -1,4 +1,4 @@
-//! What the columns and grades of the tables mean, as far as they are there.
+//! The legend of the columns and levels of confidence that a table has.
 
 use model::document::{Document, Row, Status};
 use model::io::Direction;
@@ -47,7 +47,7 @@ pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec
             measured.iter().any(|row| net::params(row).is_some_and(|own| own.direction == Some(Direction::Down))),
             "Up: from client to server. Down: from server to client.",
         ),
-        (true, "Grade A: high confidence. B: fair, see its footnote. C: low."),
+        (true, "Confidence: high, rely on it; fair, see its footnote; low, do not rely on it."),
     ];
     sentences.extend(shown.into_iter().filter(|(is_shown, _)| *is_shown).map(|(_, sentence)| sentence.to_owned()));
     sentences.extend(words::cut_words(&measured));

@@ -7,7 +7,7 @@ use super::notes::{reason_words, short_kind};
 use super::table::per_cycle;
 use crate::layout::{cut, width};
 use crate::style::{Style, Tone};
-use crate::terminal::row::{grade_tone, p99};
+use crate::terminal::row::{confidence_tone, p99};
 use model::number::{Notation, digits, percent, quantity, spread};
 
 /// Wide enough for the id of every headline benchmark, so that values are in a column.
@@ -30,16 +30,16 @@ pub fn row_line(row: &Row, style: &Style) -> String {
         efficiency.map(|efficiency| format!("{:>7} of {}", percent(efficiency.value), short_kind(efficiency.of)));
     let tail = p99(row).map(|seconds| format!("p99 {:>8}", quantity(seconds, Unit::Second)));
     let tail = tail.or_else(|| per_cycle(row).map(|ops| format!("{:>5} per cycle", digits(ops))));
-    let grade = row.grade.map_or("", |grade| grade.name());
+    let confidence = row.confidence.map_or("", |confidence| confidence.name());
     let words = |tail: Option<String>, share: &Option<String>| {
         let parts = [Some(format!("{id}{}", value_words(row, style))), tail, share.clone()];
         format!("{}  ", parts.into_iter().flatten().collect::<Vec<_>>().join("  "))
     };
     let whole = words(tail, &share);
-    let fits = width(&whole) + width(grade) <= style.width;
+    let fits = width(&whole) + width(confidence) <= style.width;
     let line = if fits { whole } else { words(None, &share) };
     let line =
-        format!("{line}{}", row.grade.map_or_else(String::new, |grade| style.paint(grade.name(), grade_tone(grade))));
+        format!("{line}{}", row.confidence.map_or_else(String::new, |confidence| style.paint(confidence.name(), confidence_tone(confidence))));
     line.trim_end().to_owned()
 }
 

@@ -1,4 +1,4 @@
-//! The footnotes: why a grade is below A, a peak unknown, a row failed or skipped, and what to do.
+//! The footnotes: why confidence is not high, a peak unknown, a row failed or skipped, and what to do.
 //!
 //! The same kind of warning on several rows is one footnote, with its worst value.
 
@@ -8,14 +8,14 @@ use model::isa::{CpuOp, Element};
 use model::number::{counted, factor, quantity};
 use model::peak::PeakKind;
 use model::unit::Better;
-use model::warning::{Grade, WarningCode};
+use model::warning::{Confidence, WarningCode};
 use model::words::Named;
 
 use super::sections::Section;
 use crate::layout::wrap;
 use crate::reason;
 use crate::style::{Style, Tone};
-use crate::terminal::row::{grade_tone, headline};
+use crate::terminal::row::{confidence_tone, headline};
 use areas::cpu::label as cpu;
 use areas::label::{Label, labels, threads};
 use areas::net::label::is_loopback;
@@ -26,7 +26,7 @@ const MARKS_PER_ROW: usize = 3;
 /// Why a round trip through loopback has no limit.
 const NO_LIMIT: &str = "Loopback round trips stay inside the kernel, so no hardware limit applies.";
 
-/// Warnings that change no grade but decide how a value is to be read: they are shown in full.
+/// Warnings that change no confidence but decide how a value is to be read: they are shown in full.
 const SHOWN_IN_FULL: &[WarningCode] =
     &[WarningCode::HostCache, WarningCode::PartOfSector, WarningCode::EngineSteppedDown, WarningCode::CpuBound];
 
@@ -120,10 +120,10 @@ impl<'a> Notes<'a> {
             self.add(Key::Reason(row.status, reason::shape(&text)), Remark::new(row, text));
             return;
         }
-        let marked = grade_codes(row);
+        let marked = confidence_codes(row);
         for warning in row.warnings.iter().filter(|warning| !is_implied(row, &warning.code)) {
             if marked.contains(&&warning.code) {
-                let (value, advice) = (warning.figure, warning.advice.clone());
+                let (value, advice) = (warning.value, warning.advice.clone());
                 let remark = Remark { value, advice, ..Remark::new(row, warning.text.clone()) };
                 self.add(key_of(row, &warning.code), remark);
             } else if !is_about_peak(&warning.code) {
@@ -148,7 +148,7 @@ impl<'a> Notes<'a> {
                 remark.declaration = declaration(row);
                 remark.advice = remark.declaration.map_or_else(String::new, |_| warning.advice.clone());
             } else {
-                (remark.value, remark.advice) = (warning.figure, warning.advice.clone());
+                (remark.value, remark.advice) = (warning.value, warning.advice.clone());
             }
             self.add(key, remark);
         } else if let Some((kind, formula)) = against(row) {
@@ -165,7 +165,7 @@ impl<'a> Notes<'a> {
 
     fn add(&mut self, key: Key, remark: Remark<'a>) {
         match self.notes.iter_mut().find(|note| note.key == key) {
-            // The warning above_peak both lowers the grade and explains the missing share.
+            // The warning above_peak both lowers the confidence and explains the missing share.
             Some(note) if note.remarks.iter().any(|other| std::ptr::eq(other.row, remark.row)) => {}
             Some(note) => note.remarks.push(remark),
             None => self.notes.push(Note { key, remarks: vec![remark] }),
@@ -176,22 +176,22 @@ impl<'a> Notes<'a> {
         self.notes.iter().position(|note| note.key == *key).map(|index| index + 1)
     }
 
-    /// The footnotes behind a row's grade, or behind its having none.
+    /// The footnotes behind a row's confidence, or behind its having none.
     pub(super) fn of_row(&self, row: &Row) -> Vec<usize> {
         if row.status != Status::Ok {
             let reason = |note: &Note<'_>| matches!(&note.key, Key::Reason(..)) && note.has(row);
             return self.notes.iter().position(reason).map(|index| index + 1).into_iter().collect();
         }
-        let numbers = grade_codes(row).into_iter().filter_map(|code| self.number(&key_of(row, code)));
+        let numbers = confidence_codes(row).into_iter().filter_map(|code| self.number(&key_of(row, code)));
         let mut numbers: Vec<usize> = numbers.collect();
         numbers.sort_unstable();
         numbers
     }
 
-    /// A grade below A, or the status of a row that was not measured, with its footnotes: `B ¹ ³`, `skipped ²`.
+    /// Confidence below high, or the status of a row that was not measured, with its footnotes: `fair ¹ ³`, `skipped ²`.
     pub(super) fn marks(&self, row: &Row, style: &Style) -> Option<(String, Tone)> {
-        let (word, tone) = match (row.status, row.grade) {
-            (Status::Ok, Some(grade)) if grade > Grade::A => (grade.name(), grade_tone(grade)),
+        let (word, tone) = match (row.status, row.confidence) {
+            (Status::Ok, Some(confidence)) if confidence > Confidence::High => (confidence.name(), confidence_tone(confidence)),
             (Status::Ok, _) => return None,
             (Status::Failed, _) => (Status::Failed.name(), Tone::Bad),
             (Status::Skipped, _) => (Status::Skipped.name(), Tone::Dim),
@@ -234,7 +234,7 @@ impl<'a> Notes<'a> {
         let mut lines: Vec<String> = shown.flat_map(wrapped).collect();
         if !named.is_empty() {
             let named: Vec<String> = named.into_iter().map(words).collect();
-            let named = wrapped(format!("Other warnings, without effect on the grade: {}.", named.join(", ")));
+            let named = wrapped(format!("Other warnings, without effect on the confidence: {}.", named.join(", ")));
             lines.extend(named.iter().map(|line| style.paint(line, Tone::Dim)));
         }
         lines
@@ -321,10 +321,10 @@ fn is_implied(row: &Row, code: &Named<WarningCode>) -> bool {
     *code == WarningCode::FewSamples && is_cut()
 }
 
-/// The warnings that made a row's grade what it is.
-fn grade_codes(row: &Row) -> Vec<&Named<WarningCode>> {
-    let Some(grade) = row.grade.filter(|grade| *grade > Grade::A) else { return Vec::new() };
-    let causes = row.warnings.iter().filter(|warning| warning.grade == grade && !is_implied(row, &warning.code));
+/// The warnings that made a row's confidence what it is.
+fn confidence_codes(row: &Row) -> Vec<&Named<WarningCode>> {
+    let Some(confidence) = row.confidence.filter(|confidence| *confidence > Confidence::High) else { return Vec::new() };
+    let causes = row.warnings.iter().filter(|warning| warning.confidence == confidence && !is_implied(row, &warning.code));
     causes.take(MARKS_PER_ROW).map(|warning| &warning.code).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use model::document::{Row, Status};
 use model::sample::{Metric, MetricName};
-use model::warning::Grade;
+use model::warning::Confidence;
 
 use crate::style::Tone;
 use areas::label::table_rules;
@@ -19,11 +19,11 @@ pub(super) fn p99(row: &Row) -> Option<f64> {
     latency.summary.percentiles.map(|percentiles| percentiles.p99)
 }
 
-/// The colour of a grade.
-pub(super) const fn grade_tone(grade: Grade) -> Tone {
-    match grade {
-        Grade::A => Tone::Good,
-        Grade::B => Tone::Fair,
-        Grade::C => Tone::Bad,
+/// The colour of a confidence.
+pub(super) const fn confidence_tone(confidence: Confidence) -> Tone {
+    match confidence {
+        Confidence::High => Tone::Good,
+        Confidence::Fair => Tone::Fair,
+        Confidence::Low => Tone::Bad,
     }
 }

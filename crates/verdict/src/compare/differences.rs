@@ -7,7 +7,7 @@ use model::comparison::Side;
 use model::document::{Document, Row, Status};
 use model::machine::Machine;
 use model::number::{UnitScale, percent_whole};
-use model::warning::Grade;
+use model::warning::Confidence;
 
 use super::noise::MEMORY_MAY_DIFFER;
 
@@ -55,7 +55,7 @@ pub(super) fn warnings(base: &Document, new: &Document) -> Vec<String> {
     warnings.extend(declared(&base.run.declared, &new.run.declared));
     warnings.extend(sides.into_iter().filter_map(|(document, side)| cut_off(document, side)));
     warnings.extend(order(base, new));
-    warnings.extend(grades(base, new));
+    warnings.extend(confidences(base, new));
     warnings
 }
 
@@ -189,12 +189,12 @@ fn order(base: &Document, new: &Document) -> Option<String> {
         .then(|| format!("NEW ({after}) began before BASE ({before}): swap them, or check the machine's clock."))
 }
 
-fn grades(base: &Document, new: &Document) -> Option<String> {
-    let grades = [("BASE", base.run.grade), ("NEW", new.run.grade)];
-    let low: Vec<String> = grades
+fn confidences(base: &Document, new: &Document) -> Option<String> {
+    let confidences = [("BASE", base.run.confidence), ("NEW", new.run.confidence)];
+    let low: Vec<String> = confidences
         .into_iter()
-        .filter_map(|(side, grade)| {
-            grade.filter(|grade| *grade > Grade::A).map(|grade| format!("{side} has grade {grade}"))
+        .filter_map(|(side, confidence)| {
+            confidence.filter(|confidence| *confidence > Confidence::High).map(|confidence| format!("{side} has {confidence} confidence"))
         })
         .collect();
     (!low.is_empty()).then(|| format!("{}: assay report shows why.", low.join(" and ")))

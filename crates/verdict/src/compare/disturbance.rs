@@ -5,11 +5,11 @@
 
 use model::comparison::{Change, Direction};
 use model::document::Row;
-use model::warning::{Cause, Grade, Warning, WarningCode};
+use model::warning::{Cause, Confidence, Warning, WarningCode};
 
 use super::matching::Pair;
 
-/// The largest share that is turned into a change; beyond it the result has grade C.
+/// The largest share that is turned into a change; beyond it the result has low confidence.
 const MOST_SHARE: f64 = 0.9;
 
 /// Interference on one side.
@@ -34,7 +34,7 @@ pub(super) fn most<'a>(pair: &Pair<'a>, direction: Direction, clock_counts: bool
     let all = sides(pair).into_iter().flat_map(|(side, row)| row.warnings.iter().map(move |warning| (side, warning)));
     let seen = all.filter_map(|(side, warning)| {
         let code = warning.code.known()?;
-        let share = warning.figure.filter(|share| share.is_finite() && *share > 0.0)?.min(MOST_SHARE);
+        let share = warning.value.filter(|share| share.is_finite() && *share > 0.0)?.min(MOST_SHARE);
         let change = if code == WarningCode::ClockMoved {
             clock_counts.then_some(share)?
         } else {
@@ -46,12 +46,12 @@ pub(super) fn most<'a>(pair: &Pair<'a>, direction: Direction, clock_counts: bool
     seen.reduce(|most, other| if other.change > most.change { other } else { most })
 }
 
-/// The first interference of grade C, which allows no verdict. A change is still a verdict where every such interference
+/// The first interference of low confidence, which allows no verdict. A change is still a verdict where every such interference
 /// has a known size, since the interval then lies beyond what it can have caused; "the same" never is.
 pub(super) fn hiding<'a>(pair: &Pair<'a>, judged: Change) -> Option<(&'static str, &'a Warning)> {
     sides(pair).into_iter().find_map(|(side, row)| {
         let grave = |warning: &&Warning| {
-            warning.grade == Grade::C
+            warning.confidence == Confidence::Low
                 && warning.code.known().is_some_and(|code| {
                     let says_how_much = code.is_share_of_the_rate() || code == WarningCode::ClockMoved;
                     code.rule().cause == Cause::Others && !(judged == Change::Changed && says_how_much)

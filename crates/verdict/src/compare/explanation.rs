@@ -9,7 +9,7 @@ use model::comparison::{Change, Compared};
 use model::document::Row;
 use model::number::percent_brief;
 use model::unit::Better;
-use model::warning::{Cause, Grade, Warning, WarningCode};
+use model::warning::{Cause, Confidence, Warning, WarningCode};
 
 use super::disturbance::{Seen, sides};
 use super::matching::Pair;
@@ -110,7 +110,7 @@ fn only_here<'a>(row: &'a Row, other: &Row) -> Option<&'a Warning> {
     };
     let alike = |warning: &Warning| {
         let twin = other.warnings.iter().find(|twin| twin.code == warning.code);
-        twin.is_some_and(|twin| match (twin.figure, warning.figure) {
+        twin.is_some_and(|twin| match (twin.value, warning.value) {
             // It explains nothing on the side where it is less.
             (Some(theirs), Some(ours)) => theirs >= ours * (1.0 - DIFFERS),
             _ => true,
@@ -118,13 +118,13 @@ fn only_here<'a>(row: &'a Row, other: &Row) -> Option<&'a Warning> {
     };
     let mut settings: Vec<&Warning> =
         row.warnings.iter().filter(is_setting).filter(|warning| !alike(warning)).collect();
-    // The order of the table within a grade: sorting is stable.
-    settings.sort_by_key(|warning| std::cmp::Reverse(warning.grade));
+    // The order of the table within a confidence: sorting is stable.
+    settings.sort_by_key(|warning| std::cmp::Reverse(warning.confidence));
     settings.first().copied()
 }
 
 fn setting(side: &str, warning: &Warning) -> String {
-    let value = warning.figure.unwrap_or(0.0);
+    let value = warning.value.unwrap_or(0.0);
     match warning.code.known() {
         Some(WarningCode::CpuQuota) => {
             format!("A CPU quota throttled the threads of {side} for {} of the time.", percent(value))
@@ -223,7 +223,7 @@ fn hidden(known: &Known<'_>) -> Option<String> {
 
 /// Interference that may account for the whole change.
 fn allowed(row: &Compared, known: &Known<'_>) -> Option<String> {
-    let seen = known.seen.filter(|seen| seen.warning.grade > Grade::A)?;
+    let seen = known.seen.filter(|seen| seen.warning.confidence > Confidence::High)?;
     let beyond = row.ratio_ci95.is_some_and(|interval| is_beyond(interval, row.threshold));
     let much = percent(seen.change);
     let sentence = first_sentence(&seen.warning.text);

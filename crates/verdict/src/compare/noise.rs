@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use model::document::{Document, Row, Status};
 use model::machine::Machine;
-use model::warning::Grade;
+use model::warning::Confidence;
 
 use crate::rules::AreaRules;
 
@@ -109,9 +109,9 @@ impl<'a> History<'a> {
     }
 }
 
-/// The same result in an earlier run. One of grade C is left out, since it never leads to the verdict of a change.
+/// The same result in an earlier run. One of low confidence is left out, since it never leads to the verdict of a change.
 fn earlier(run: &Document, pair: &Pair<'_>) -> Option<f64> {
-    let same = |row: &&Row| row.id == pair.base.id && row.status == Status::Ok && row.grade != Some(Grade::C);
+    let same = |row: &&Row| row.id == pair.base.id && row.status == Status::Ok && row.confidence != Some(Confidence::Low);
     let row = run.experiments.iter().find(same).filter(|row| comparable(row, pair.base).is_ok())?;
     let metric = row.metrics.iter().find(|metric| metric.name == pair.base_metric.name)?;
     let values: Vec<f64> = metric.samples.iter().map(|sample| sample.value).collect();

@@ -7,7 +7,7 @@ use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 use model::machine::Virtualization;
 use model::sample::{Metric, Sample};
 use model::unit::{Better, Unit};
-use model::warning::{Grade, Warning, WarningCode};
+use model::warning::{Confidence, Warning, WarningCode};
 use stats::random::Random;
 
 use crate::tests;
@@ -201,7 +201,7 @@ fn only_whole_earlier_undisturbed_runs_of_the_same_machine_show_its_noise() {
     assert!(!used(|run| run.machine.memory.total_bytes = Some(8 << 30)));
     assert!(!used(|run| run.assay.profile = "debug".into()));
     assert!(!used(|run| run.experiments[0].method = "cpu-fma/9".into()));
-    assert!(!used(|run| run.experiments[0].grade = Some(Grade::C)));
+    assert!(!used(|run| run.experiments[0].confidence = Some(Confidence::Low)));
     assert!(!used(|run| run.experiments[0].id = "cpu/fma/fp64/avx2/t2".into()));
 }
 
@@ -219,7 +219,7 @@ fn a_shared_virtual_machine_has_its_usual_noise() {
 fn warn(document: &mut Document, code: WarningCode, value: f64, seen: &str) {
     let warning = Warning::new(code, value, seen);
     let row = &mut document.experiments[0];
-    row.grade = row.grade.max(Some(warning.grade));
+    row.confidence = row.confidence.max(Some(warning.confidence));
     row.warnings.push(warning);
 }
 

@@ -6,7 +6,7 @@
 
 use model::document::{Row, Status};
 use model::sample::{Metric, MetricName};
-use model::warning::Grade;
+use model::warning::Confidence;
 
 /// The least ratio of two values that differ: less is of no use to a reader.
 const LEAST: f64 = 1.02;
@@ -49,10 +49,10 @@ pub enum Against {
     More,
 }
 
-/// Whether a result was measured, and its grade is not C.
+/// Whether a result was measured, and its confidence is not C.
 #[must_use]
 pub fn is_undisturbed(row: &Row) -> bool {
-    row.status == Status::Ok && row.grade.is_some_and(|grade| grade < Grade::C)
+    row.status == Status::Ok && row.confidence.is_some_and(|confidence| confidence < Confidence::Low)
 }
 
 impl Estimate {

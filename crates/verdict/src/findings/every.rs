@@ -8,7 +8,7 @@ use model::peak::PeakKind;
 use model::reference::Reference;
 use model::sample::Metric;
 use model::unit::Better;
-use model::warning::{Grade, WARNINGS, WarningCode, WarningRule};
+use model::warning::{Confidence, WARNINGS, WarningCode, WarningRule};
 
 use super::estimate::{Estimate, TENTH, is_undisturbed};
 use super::rules::{DISTURBED, LIMIT_BINDS, REFERENCE_AGREES, REFERENCE_DIFFERS, WHAT_TO_TRY};
@@ -38,16 +38,16 @@ pub(super) fn findings(rows: &[&Row], area: &AreaRules) -> Vec<Finding> {
 }
 
 fn is_measured(row: &Row) -> bool {
-    row.status == Status::Ok && row.grade.is_some()
+    row.status == Status::Ok && row.confidence.is_some()
 }
 
 /// Which results must not be quoted, by cause.
 fn disturbed(measured: &[&Row], area: &AreaRules) -> Option<Finding> {
-    let rows: Vec<&Row> = measured.iter().copied().filter(|row| row.grade == Some(Grade::C)).collect();
+    let rows: Vec<&Row> = measured.iter().copied().filter(|row| row.confidence == Some(Confidence::Low)).collect();
     let mut causes: BTreeMap<String, usize> = BTreeMap::new();
     for row in &rows {
         let is_cause = |rule: &&WarningRule| {
-            row.warnings.iter().any(|warning| warning.code == rule.code && warning.grade == Grade::C)
+            row.warnings.iter().any(|warning| warning.code == rule.code && warning.confidence == Confidence::Low)
         };
         let name = |rule: &WarningRule| rule.code.name().replace('_', " ").replace("cpu", "CPU");
         let cause = WARNINGS.iter().find(is_cause).map_or_else(|| "no warning".to_owned(), name);
@@ -95,10 +95,10 @@ pub(super) fn what_to_try(rows: &[Row], areas: &[AreaRules]) -> Vec<Finding> {
     advice.iter().filter_map(Advice::finding).collect()
 }
 
-/// The warning that keeps the most results below grade A, with these results.
+/// The warning that keeps the most results below high confidence, with these results.
 fn most_helpful<'a>(measured: &[&'a Row]) -> Option<(&'static WarningRule, Vec<&'a Row>)> {
     let with = |code: WarningCode| -> Vec<&'a Row> {
-        let costs = |row: &Row| row.warnings.iter().any(|warning| warning.code == code && warning.grade > Grade::A);
+        let costs = |row: &Row| row.warnings.iter().any(|warning| warning.code == code && warning.confidence > Confidence::High);
         measured.iter().copied().filter(|row| costs(row)).collect()
     };
     let helped = WARNINGS.iter().map(|rule| (rule, with(rule.code)));

@@ -158,9 +158,9 @@ mod tests {
         let of = |conditions: Conditions, scale: Scale| warnings(&planned(), &conditions, &scale).remove(0);
         let quota = of(Conditions { throttled: Some(0.5), quota_cpus: Some(0.5), ..shared() }, Scale::default());
         assert!(quota.text.contains("0.5 CPUs") && quota.text.contains("50.0 %"), "{quota:?}");
-        assert!(of(shared(), scale(0.0)).figure.unwrap() > 0.45);
+        assert!(of(shared(), scale(0.0)).value.unwrap() > 0.45);
         let load = of(Conditions { other_load: Some(0.5), ..quiet() }, scale(1.0));
-        assert!(load.text.contains("50.0 %") && load.grade == model::warning::Grade::C, "{load:?}");
+        assert!(load.text.contains("50.0 %") && load.confidence == model::warning::Confidence::Low, "{load:?}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use model::number::percent_tenths as percent;
 use model::plan::Planned;
 use model::sample::{Metric, MetricName, Sample};
 use model::unit::Better;
-use model::warning::{Cause, Grade, WARNINGS, Warning, WarningCode};
+use model::warning::{Cause, Confidence, WARNINGS, Warning, WarningCode};
 use model::wire::{CYCLE_COUNTER, Observations};
 
 mod interference;
@@ -250,13 +250,13 @@ fn disturbed_runs(headline: &Metric, found: &[Warning], runs: usize) -> Option<W
     })
 }
 
-/// Whether a warning is about interference that costs the result its grade A.
+/// Whether a warning is about interference that costs the result its high confidence.
 fn is_interference(warning: &Warning) -> bool {
     let by_others = WARNINGS.iter().any(|rule| rule.cause == Cause::Others && warning.code == rule.code);
-    by_others && warning.grade > Grade::A
+    by_others && warning.confidence > Confidence::High
 }
 
-/// The share of the rate that one process run lost to interference, where that alone would cost it grade A; 0 where only
+/// The share of the rate that one process run lost to interference, where that alone would cost it high confidence; 0 where only
 /// a symptom is known, such as swap. `best` is the most operations per cycle that the same kernel has shown.
 pub fn disturbed(rules: &AreaRules, planned: &Planned, run: &ProcessRun, best: Option<f64>) -> Option<f64> {
     let mut run = run.clone();
@@ -269,7 +269,7 @@ pub fn disturbed(rules: &AreaRules, planned: &Planned, run: &ProcessRun, best: O
     found.extend(surroundings::warnings(&conditions));
     found.retain(is_interference);
     let is_share = |warning: &Warning| warning.code.known().is_some_and(WarningCode::is_share_of_the_rate);
-    let share = |warning: &Warning| warning.figure.filter(|_| is_share(warning));
+    let share = |warning: &Warning| warning.value.filter(|_| is_share(warning));
     (!found.is_empty()).then(|| found.iter().filter_map(share).fold(0.0, f64::max).min(1.0))
 }
 

@@ -62,7 +62,7 @@ fn governor(settings: &Settings) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use model::warning::Grade;
+    use model::warning::Confidence;
     use model::wire::Observations;
 
     use super::*;
@@ -82,14 +82,14 @@ mod tests {
         }
     }
 
-    fn of_cpu(cpus: &[u32], settings: &Settings) -> Vec<(String, Grade)> {
+    fn of_cpu(cpus: &[u32], settings: &Settings) -> Vec<(String, Confidence)> {
         let planned = Planned { cpus: cpus.to_vec(), ..planned() };
         let found = warnings(&planned, settings);
-        found.into_iter().map(|warning| (warning.code.to_string(), warning.grade)).collect()
+        found.into_iter().map(|warning| (warning.code.to_string(), warning.confidence)).collect()
     }
 
-    fn one(code: &str, grade: Grade) -> Vec<(String, Grade)> {
-        vec![(code.to_owned(), grade)]
+    fn one(code: &str, confidence: Confidence) -> Vec<(String, Confidence)> {
+        vec![(code.to_owned(), confidence)]
     }
 
     #[test]
@@ -102,17 +102,17 @@ mod tests {
     #[test]
     fn cpus_withheld_matter_to_rows_that_use_all_of_the_rest() {
         let withheld = Settings { allowed_cpus: vec![2, 3], ..free() };
-        assert_eq!(of_cpu(&[2, 3], &withheld), one("affinity", Grade::B));
+        assert_eq!(of_cpu(&[2, 3], &withheld), one("affinity", Confidence::Fair));
         assert_eq!(of_cpu(&[2], &withheld), []);
         let offline = Settings { online_cpus: vec![0, 1], allowed_cpus: vec![0, 1], ..free() };
-        assert_eq!(of_cpu(&[0, 1], &offline), one("cpus_offline", Grade::B));
+        assert_eq!(of_cpu(&[0, 1], &offline), one("cpus_offline", Confidence::Fair));
         assert_eq!(of_cpu(&[0], &offline), []);
     }
 
     #[test]
     fn a_low_priority_is_named_and_an_idle_policy_is_worse() {
-        assert_eq!(of_cpu(&[0], &Settings { nice: Some(10), ..free() }), one("low_priority", Grade::B));
-        assert_eq!(of_cpu(&[0], &Settings { nice: Some(IDLE_NICE), ..free() }), one("low_priority", Grade::C));
+        assert_eq!(of_cpu(&[0], &Settings { nice: Some(10), ..free() }), one("low_priority", Confidence::Fair));
+        assert_eq!(of_cpu(&[0], &Settings { nice: Some(IDLE_NICE), ..free() }), one("low_priority", Confidence::Low));
         let with = |nice| {
             let settings = Settings { nice, ..free() };
             ProcessRun { seen: Observations { settings, ..Observations::default() }, ..ProcessRun::default() }
@@ -124,6 +124,6 @@ mod tests {
     #[test]
     fn a_slow_governor_is_a_remark() {
         let slow = Settings { governors: vec!["powersave".to_owned()], ..free() };
-        assert_eq!(of_cpu(&[0], &slow), one("governor", Grade::A));
+        assert_eq!(of_cpu(&[0], &slow), one("governor", Confidence::High));
     }
 }

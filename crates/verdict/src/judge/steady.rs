@@ -70,7 +70,7 @@ fn values(metric: &Metric) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use model::document::Conditions;
-    use model::warning::Grade;
+    use model::warning::Confidence;
 
     use super::*;
     use model::document::DiskConditions;
@@ -124,20 +124,20 @@ mod tests {
         assert_eq!((disk.steady_rounds, disk.steady_iops), (None, None));
         assert!(disk.steady_range > Some(0.2));
         let warning = warning.unwrap();
-        assert_eq!((warning.code.as_str(), warning.grade), ("no_steady_state", Grade::C));
-        assert!(warning.text.contains("after 25 rounds") && warning.figure > Some(1.0), "{warning:?}");
+        assert_eq!((warning.code.as_str(), warning.confidence), ("no_steady_state", Confidence::Low));
+        assert!(warning.text.contains("after 25 rounds") && warning.value > Some(1.0), "{warning:?}");
         let left = [1e5, 1e5, 1e5, 1e5, 1e5, 1e5, 5e4];
         let warning = judged(&left, Stop::Planned).1.unwrap();
-        assert!(warning.text.contains("left it in round 7") && warning.grade == Grade::C, "{warning:?}");
+        assert!(warning.text.contains("left it in round 7") && warning.confidence == Confidence::Low, "{warning:?}");
         assert_eq!(judged(&left[..6], Stop::Planned).1, None);
     }
 
     #[test]
     fn too_few_rounds_are_a_warning_and_worse_where_more_were_wanted() {
-        for (stop, code, grade) in [(Stop::Planned, "few_samples", Grade::B), (Stop::Time, "no_steady_state", Grade::C)]
+        for (stop, code, confidence) in [(Stop::Planned, "few_samples", Confidence::Fair), (Stop::Time, "no_steady_state", Confidence::Low)]
         {
             let warning = judged(&[1e5; 3], stop).1.unwrap();
-            assert_eq!((warning.code.as_str(), warning.grade), (code, grade));
+            assert_eq!((warning.code.as_str(), warning.confidence), (code, confidence));
             assert!(warning.text.contains("3 of the 5 rounds"), "{warning:?}");
         }
     }

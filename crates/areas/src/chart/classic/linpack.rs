@@ -115,7 +115,7 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
 
 fn line(size: &LinpackSize<'_>, is_marked: bool) -> TableLine {
     let row = size.row;
-    TableLine { id: row.id.clone(), status: row.status, grade: row.grade, begins_group: false, is_marked }
+    TableLine { id: row.id.clone(), status: row.status, confidence: row.confidence, begins_group: false, is_marked }
 }
 
 /// Size, leading dimension and alignment; the last two of them `everywhere`, or in a terminal alone.
@@ -157,7 +157,7 @@ fn trials(series: &LinpackSeries<'_>) -> ClassicTable {
             .text("Check", Align::Left)
             .grid(Column::text("Check"))
             .kept(),
-        TableColumn::grades(&lines).kept(),
+        TableColumn::confidences(&lines).kept(),
     ]);
     let notes = fastest(series).into_iter().chain([READING.to_owned()]).chain(missing(series));
     let notes = notes.map(Note::of_grid).collect();

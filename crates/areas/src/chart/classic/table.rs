@@ -4,7 +4,7 @@ use model::document::Status;
 use model::experiment::Area;
 use model::number::{duration, percent, quantity};
 use model::unit::Unit;
-use model::warning::Grade;
+use model::warning::Confidence;
 
 use super::values::{Estimate, Line, Measured, Point, Series};
 use crate::chart::grid::{ABSENT, Cell, Column, Grid, GridLine};
@@ -55,7 +55,7 @@ pub struct TableLine {
     pub id: String,
     /// Whether it was measured.
     pub status: Status,
-    pub(super) grade: Option<Grade>,
+    pub(super) confidence: Option<Confidence>,
     /// A blank line precedes it in a terminal.
     pub begins_group: bool,
     /// Its warnings are marked in a terminal.
@@ -70,7 +70,7 @@ pub(super) fn table_lines<'a, K, G: PartialEq>(
     let line = |(index, (series, point)): (usize, &Line<'a, K>)| TableLine {
         id: point.id.clone(),
         status: point.status,
-        grade: point.grade,
+        confidence: point.confidence,
         begins_group: index > 0 && group(lines[index - 1].0) != group(series),
         is_marked: true,
     };
@@ -158,9 +158,9 @@ impl TableColumn {
         Self::words(lines, words).grid(Column::text("95 % interval"))
     }
 
-    /// The grades, for grids.
-    pub(super) fn grades(lines: &[TableLine]) -> Self {
-        Self::words(lines, |line| line.grade.map_or("", Grade::name).to_owned()).grid(Column::text("Grade"))
+    /// The confidences, for grids.
+    pub(super) fn confidences(lines: &[TableLine]) -> Self {
+        Self::words(lines, |line| line.confidence.map_or("", Confidence::name).to_owned()).grid(Column::text("Confidence"))
     }
 
     /// The same in a grid, under this heading, unless no line has anything in it.
@@ -288,7 +288,7 @@ impl Spec {
     }
 
     /// The table of these lines; `place` is added to its title. Its columns: `labels` first, `extra` after what was measured,
-    /// `limits` after the limit, `last` before the grades.
+    /// `limits` after the limit, `last` before the confidences.
     pub(super) fn table<K>(
         &self,
         place: &str,
@@ -353,7 +353,7 @@ impl Spec {
         columns.push(set(deviations, "std dev", self.value_column("Standard deviation")));
         columns.push(TableColumn::intervals(points, |line| metric(line.1).estimate, format).kept());
         columns.extend(last);
-        columns.push(TableColumn::grades(lines));
+        columns.push(TableColumn::confidences(lines));
         columns
     }
 }
@@ -445,7 +445,7 @@ impl ClassicTable {
         let line = |(index, line): (usize, TableLine)| GridLine {
             id: Some(line.id),
             cells: cells.iter().map(|column| column[index].clone()).collect(),
-            grade: line.grade,
+            confidence: line.confidence,
         };
         let lines = self.lines.into_iter().enumerate().map(line).collect();
         Some(Grid { lines, notes, ..Grid::new(name, Some(area), title, columns) })

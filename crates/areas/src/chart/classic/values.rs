@@ -5,7 +5,7 @@ use model::experiment::Classic;
 use model::number::deviation;
 use model::peak::Peak;
 use model::sample::{Metric, MetricName};
-use model::warning::Grade;
+use model::warning::Confidence;
 
 /// Largest relative difference between a sample's work and the stated total that still counts as the total. Threads do
 /// whole iterations of a loop, at most some ten million operations (tiles): a hundred thousandth of 10^12.
@@ -130,7 +130,7 @@ pub struct Point {
     /// Whether it was measured.
     pub status: Status,
     /// How far it can be relied on.
-    pub grade: Option<Grade>,
+    pub confidence: Option<Confidence>,
     /// Operations or bytes per second.
     pub rate: Measured,
     /// Requests per second.
@@ -164,7 +164,7 @@ impl Point {
             id: row.id.clone(),
             threads: row.params.threads(),
             status: row.status,
-            grade: row.grade,
+            confidence: row.confidence,
             rate: measured(MetricName::Throughput),
             iops: measured(MetricName::Iops),
             latency: measured(MetricName::Latency),

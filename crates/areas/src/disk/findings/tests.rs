@@ -5,7 +5,7 @@ use model::io::DiskPattern;
 use model::machine::Machine;
 use model::sample::Percentiles;
 use model::unit::{Better, Unit};
-use model::warning::Grade;
+use model::warning::Confidence;
 
 use super::*;
 use crate::tests::{disk_params, findings_of, known, only, row as measured};
@@ -68,7 +68,7 @@ fn a_deeper_queue_without_a_gain_is_reported() {
     let sentence = text(&rows, "depth_no_gain");
     assert!(sentence.contains("do not gain from queue depth 32: 1.01x the rate of depth 1"), "{sentence}");
     let mut disturbed = rows.clone();
-    disturbed[2].grade = Some(Grade::C);
+    disturbed[2].confidence = Some(Confidence::Low);
     assert!(text(&disturbed, "depth_no_gain").contains("queue depth 8:"), "the deepest that was not disturbed");
     assert!(!has(&rows[1..], "depth_no_gain"));
     assert!(!has(&[row(1, 14_000.0), row(32, 70_000.0)], "depth_no_gain"));
@@ -91,7 +91,7 @@ fn rates_grow_with_threads_or_do_not() {
         .for_each(|metric| metric.summary.ci95 = metric.summary.ci95.map(|[a, b]| [a * 0.7, b * 1.3]));
     assert!(!reported(&wide).iter().any(|(code, _)| code.starts_with("scaling")), "anything is possible");
     let mut disturbed = two(1.1);
-    disturbed[1].grade = Some(Grade::C);
+    disturbed[1].confidence = Some(Confidence::Low);
     assert!(!reported(&disturbed).iter().any(|(code, _)| code.starts_with("scaling")));
     let many: Vec<Row> = [(512, 1.2), (4096, 1.4), (8192, 1.99), (16384, 1.5)]
         .iter()
@@ -128,7 +128,7 @@ fn disturbed_rows_and_our_own_loop_take_no_part() {
     rows.push(row(params(|params| params.depth = 32), 1e4));
     assert!(!reported(&rows).is_empty());
     for row in &mut rows {
-        row.grade = Some(Grade::C);
+        row.confidence = Some(Confidence::Low);
     }
     let codes: Vec<String> = reported(&rows).into_iter().map(|(code, _)| code).collect();
     assert_eq!(codes, ["disturbed"]);
@@ -147,7 +147,7 @@ fn a_steady_state_is_reported_with_its_rounds_and_no_other_rule_takes_the_median
     let sentence = text(std::slice::from_ref(&steady), "disk_steady");
     assert!(sentence.contains("steady state after 9 rounds: 0.50 requests/s, 50 % of the first round."), "{sentence}");
     let mut disturbed = steady.clone();
-    disturbed.grade = Some(Grade::C);
+    disturbed.confidence = Some(Confidence::Low);
     assert!(!has(&[disturbed], "disk_steady"));
     let never = seen(steady.clone(), |disk| (disk.steady_rounds, disk.steady_iops) = (None, None));
     assert!(!has(&[never], "disk_steady"));

@@ -111,7 +111,7 @@ mod tests {
             found.len() == 1 && found[0].code.as_str() == "cache_cliff" && found[0].text.contains("sample 5 of 9"),
             "{found:?}"
         );
-        assert!((found[0].figure.unwrap() - 2.0 / 3.0).abs() < 1e-9);
+        assert!((found[0].value.unwrap() - 2.0 / 3.0).abs() < 1e-9);
         assert!(found[0].text.contains("3000000000 requests/s before, 1000000000 requests/s after"), "{found:?}");
         let rose: Vec<f64> = fell.iter().rev().copied().collect();
         assert!(!names(&rose).contains(&"cache_cliff".to_owned()), "a rise is none");

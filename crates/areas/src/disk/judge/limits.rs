@@ -93,7 +93,7 @@ pub(crate) fn hold_against_each_other(rows: &mut [Row], _: &Machine) {
         );
         row.warnings.push(Warning::new(WarningCode::Impossible, times, &seen));
         withdraw_impossible(row);
-        row.grade = row.grade.map(|_| warning::grade(&row.warnings));
+        row.confidence = row.confidence.map(|_| warning::confidence(&row.warnings));
     }
 }
 
@@ -226,7 +226,7 @@ mod tests {
     use model::machine::{Disk, Storage, StorageDevice, Virtualization};
     use model::peak::{Efficiency, Peak};
     use model::sample::Percentiles;
-    use model::warning::Grade;
+    use model::warning::Confidence;
 
     use super::super::tests::{QUIET, good, row};
     use super::*;
@@ -312,7 +312,7 @@ mod tests {
         above.warnings.push(Warning::new(WarningCode::AbovePeak, 2.0, "x"));
         let above = held(above, &target(), &machine(false, false), &[]);
         assert_eq!((codes(&above), above.metrics[0].efficiency), (vec!["impossible"], None));
-        assert_eq!(above.warnings[0].grade, Grade::C);
+        assert_eq!(above.warnings[0].confidence, Confidence::Low);
         assert_eq!(codes(&held(with_link(0.99e5), &target(), &machine(false, false), &[])), [""; 0], "within the ends");
         let mut cached = with_link(5e4);
         cached.params = Params::Disk(DiskParams { direct: false, cache: DiskCache::Warm, ..disk_params(32) });
@@ -348,31 +348,31 @@ mod tests {
             let params = DiskParams { pattern: DiskPattern::Sequential, block: 1 << 20, ..disk_params(depth) };
             row(params, good(), &QUIET.map(|one| one / 1e5 * rate / f64::from(1 << 20)))
         };
-        let graded = |mut rows: Vec<Row>| {
+        let rated = |mut rows: Vec<Row>| {
             for row in &mut rows {
-                row.grade = Some(Grade::A);
+                row.confidence = Some(Confidence::High);
             }
             for _ in 0..2 {
                 hold_against_each_other(&mut rows, &Machine::default());
             }
             rows
         };
-        let rows = graded(vec![random(1e6), sequential(8, 2e9)]);
-        assert_eq!((codes(&rows[0]), rows[0].grade, codes(&rows[1])), (vec!["impossible"], Some(Grade::C), vec![]));
+        let rows = rated(vec![random(1e6), sequential(8, 2e9)]);
+        assert_eq!((codes(&rows[0]), rows[0].confidence, codes(&rows[1])), (vec!["impossible"], Some(Confidence::Low), vec![]));
         assert!(rows[0].warnings[0].text.contains(&rows[1].id), "{:?}", rows[0].warnings);
-        assert_eq!(codes(&graded(vec![random(1e5), sequential(8, 2e9)])[0]), [""; 0]);
-        assert_eq!(codes(&graded(vec![random(4.9e5), sequential(8, 2e9)])[0]), [""; 0], "the intervals meet");
+        assert_eq!(codes(&rated(vec![random(1e5), sequential(8, 2e9)])[0]), [""; 0]);
+        assert_eq!(codes(&rated(vec![random(4.9e5), sequential(8, 2e9)])[0]), [""; 0], "the intervals meet");
         let deep = row(DiskParams { threads: 64, ..disk_params(32) }, good(), &QUIET.map(|rate| rate * 10.0));
-        assert_eq!(codes(&graded(vec![deep, sequential(1, 2e9)])[0]), [""; 0], "the other had less in flight");
-        assert_eq!(codes(&graded(vec![random(1e6)])[0]), [""; 0]);
+        assert_eq!(codes(&rated(vec![deep, sequential(1, 2e9)])[0]), [""; 0], "the other had less in flight");
+        assert_eq!(codes(&rated(vec![random(1e6)])[0]), [""; 0]);
         // Three samples have no interval.
         let three = |mut row: Row| {
             row.metrics.iter_mut().for_each(|metric| metric.summary.ci95 = None);
             row
         };
-        let graded = |iops| graded(vec![three(random(iops)), three(sequential(8, 2e9))]);
-        assert_eq!(codes(&graded(6e5)[0]), [""; 0], "a fifth more may be the minutes between them");
-        assert_eq!(codes(&graded(1e6)[0]), ["impossible"]);
+        let rated = |iops| rated(vec![three(random(iops)), three(sequential(8, 2e9))]);
+        assert_eq!(codes(&rated(6e5)[0]), [""; 0], "a fifth more may be the minutes between them");
+        assert_eq!(codes(&rated(1e6)[0]), ["impossible"]);
     }
 
     #[test]
@@ -384,7 +384,7 @@ mod tests {
         let limit = |value| Some(IoLimit { value, source: "/sys/fs/cgroup/a/io.max (riops of sda)".into() });
         let reads = |value| IoLimits { reads_per_second: limit(value), ..IoLimits::default() };
         let capped = with(reads(1.02e5), disk_params(32));
-        assert_eq!((codes(&capped), capped.warnings[0].grade), (vec!["capped_by_cgroup"], Grade::B));
+        assert_eq!((codes(&capped), capped.warnings[0].confidence), (vec!["capped_by_cgroup"], Confidence::Fair));
         assert!(capped.warnings[0].text.contains("98.0 %") && capped.warnings[0].text.contains("io.max"));
         for value in [1.1e5, 0.9e5] {
             assert_eq!(codes(&with(reads(value), disk_params(32))), [""; 0], "{value}");

@@ -104,7 +104,7 @@ fn amplified(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning
 
 #[cfg(test)]
 mod tests {
-    use model::warning::Grade;
+    use model::warning::Confidence;
 
     use super::super::tests::{codes, good};
     use super::*;
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_threshold_of_amplification_is_the_table_s() {
-        assert_eq!(WarningCode::Amplified.rule().b, Some(AMPLIFIED));
+        assert_eq!(WarningCode::Amplified.rule().fair, Some(AMPLIFIED));
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
             found.len() == 1 && found[0].code.as_str() == "amplified" && found[0].text.contains("1.50 times"),
             "{found:?}"
         );
-        assert_eq!(found[0].grade, Grade::B);
+        assert_eq!(found[0].confidence, Confidence::Fair);
         assert_eq!((of(DiskOp::Write, 1.05), of(DiskOp::Read, 1.5)), (vec![], vec![]));
     }
 

@@ -5,7 +5,7 @@ use model::isa::Isa;
 use model::machine::{Cache, Machine};
 use model::sample::Sample;
 use model::unit::{Better, Unit};
-use model::warning::Grade;
+use model::warning::Confidence;
 
 use super::*;
 use crate::tests::{findings_of, known, machine_with_cpus, only, row as measured};
@@ -206,7 +206,7 @@ fn disturbed_rows_take_no_part() {
     let mut rows = chases();
     rows.extend(curve_rows());
     for row in &mut rows {
-        row.grade = Some(Grade::C);
+        row.confidence = Some(Confidence::Low);
     }
     let codes: Vec<String> =
         findings_of(Area::Memory, &rows, &machine(32 * MIB)).into_iter().map(|(code, _)| code).collect();

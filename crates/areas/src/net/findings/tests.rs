@@ -5,7 +5,7 @@ use model::experiment::{Area, LOOPBACK, NetParams, Params, net_id};
 use model::io::Protocol;
 use model::machine::Machine;
 use model::unit::{Better, Unit};
-use model::warning::Grade;
+use model::warning::Confidence;
 
 use super::*;
 use crate::tests::{findings_of, known, only, row as measured};
@@ -92,7 +92,7 @@ fn seen(mut row: Row, see: impl Fn(&mut NetConditions)) -> Row {
 }
 
 fn disturbed(mut row: Row) -> Row {
-    row.grade = Some(Grade::C);
+    row.confidence = Some(Confidence::Low);
     row
 }
 

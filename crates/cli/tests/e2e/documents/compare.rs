@@ -25,10 +25,10 @@ fn made_up(day: u32, centre: f64, spread: f64) -> Value {
     let mut document = RUN.clone();
     document["run"]["id"] = format!("day-{day}").into();
     document["run"]["started"] = format!("2025-11-{day:02}T12:00:00Z").into();
-    document["run"]["grade"] = "A".into();
+    document["run"]["confidence"] = "A".into();
     for row in document["experiments"].as_array_mut().unwrap() {
         row["warnings"] = json!([]);
-        row["grade"] = "A".into();
+        row["confidence"] = "A".into();
         for metric in row["metrics"].as_array_mut().unwrap() {
             if metric["name"] != "throughput" {
                 continue;
@@ -201,7 +201,7 @@ fn disturbed(document: &Value) -> bool {
     let others =
         ["cpu_shared", "steal", "vcpu_shared", "time_lost", "other_load", "clock_moved", "clock_chains_disagree"];
     let grave = |row: &Value| {
-        list(row, "warnings").iter().any(|warning| warning["grade"] == "C" && others.contains(&text(warning, "code")))
+        list(row, "warnings").iter().any(|warning| warning["confidence"] == "C" && others.contains(&text(warning, "code")))
     };
     rows(document).iter().any(grave) || rows(document).iter().any(|row| codes(row).contains(&"involuntary_switches"))
 }

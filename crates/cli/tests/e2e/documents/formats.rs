@@ -93,7 +93,7 @@ fn documents_keep_the_contract_and_are_the_same_when_judged_again() {
 
 #[test]
 fn the_committed_schemas_are_the_programs_own() {
-    for (arguments, file) in [("schema", "run-v1.json"), ("schema cluster", "cluster-v1.json")] {
+    for (arguments, file) in [("schema", "run-v2.json"), ("schema cluster", "cluster-v1.json")] {
         let printed = printed(&succeed(&Scratch::new(), arguments));
         let committed = std::fs::read_to_string(root().join("schema").join(file)).unwrap();
         let committed: Value = serde_json::from_str(&committed).unwrap();

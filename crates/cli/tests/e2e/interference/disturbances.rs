@@ -46,7 +46,7 @@ fn assert_warned(row: &Value, code: &str, at_best: &str) {
     let warning = warning.unwrap_or_else(|| panic!("no '{code}': {:#} {:#}", row["warnings"], row["conditions"]));
     assert!(warning["text"].as_str().is_some_and(|text| text.contains(|c: char| c.is_ascii_digit())), "{warning:#}");
     assert!(!warning["advice"].as_str().unwrap_or_default().is_empty(), "{warning:#}");
-    assert!(row["grade"].as_str().unwrap() >= at_best, "{row:#}");
+    assert!(row["confidence"].as_str().unwrap() >= at_best, "{row:#}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_worker_that_is_stopped_for_a_while_leaves_a_warning() {
         let row = stopped_and_continued();
         assert!(is_verified(&row), "{row:#}");
         if codes(&row).iter().any(|code| EXPECTED.contains(code)) {
-            assert_ne!(row["grade"], "A", "{row:#}");
+            assert_ne!(row["confidence"], "A", "{row:#}");
             return;
         }
         seen.push(row["warnings"].clone());

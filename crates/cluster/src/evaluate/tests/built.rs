@@ -225,7 +225,7 @@ fn row(area: Area, id: &str, unit: Unit, better: Better, value: f64, conditions:
         reason: None,
         seconds: 1.0,
         conditions: conditions.clone(),
-        grade: None,
+        confidence: None,
         warnings: Vec::new(),
         verified: Some(true),
         metrics: vec![Metric {

@@ -86,9 +86,9 @@ fn page(document: &ClusterDocument) -> Result<Value, RenderError> {
 
 fn said(verdict: &Verdict) -> Value {
     let (mark, meaning, class) = match verdict.outlook {
-        Outlook::Equal => ("=", "the nodes are equal", "seal-a"),
-        Outlook::Open => ("?", "incomplete", "seal-b"),
-        Outlook::Slow => ("!", "slow nodes", "seal-c"),
+        Outlook::Equal => ("=", "the nodes are equal", "seal-high"),
+        Outlook::Open => ("?", "incomplete", "seal-fair"),
+        Outlook::Slow => ("!", "slow nodes", "seal-low"),
     };
     context! { sentences => verdict.sentences, next => verdict.next, mark, meaning, class }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Drawing<'a> {
     pub(crate) style: &'a Style,
 }
 
-/// The columns of one metric: value, spread, and grade where that is not A.
+/// The columns of one metric: value, spread, and confidence where that is not A.
 pub(crate) struct MetricColumns<'a> {
     pub(crate) heading: String,
     pub(crate) rows: Vec<Option<&'a Row>>,
@@ -104,7 +104,7 @@ impl Drawing<'_> {
         paragraph(text, "", Tone::Strong, self.style)
     }
 
-    /// The grade and footnotes of a row that is not of grade A.
+    /// The confidence and footnotes of a row that is not of high confidence.
     pub(crate) fn remark(&self, row: &Row) -> Cell {
         self.notes.marks(row, self.style).map_or_else(Cell::default, |(text, tone)| Cell::new(text, tone))
     }
@@ -121,7 +121,7 @@ impl Drawing<'_> {
         };
         let named = scale.filter(|_| shown.scale.is_none());
         let heading = format!("{} {}", shown.heading, named.map_or("", |scale| scale.unit()));
-        // A row has one grade, whatever it measured.
+        // A row has one confidence, whatever it measured.
         let first = |row: &&Row| row.metrics.first().is_none_or(|metric| metric.name == shown.metric);
         let cell = |(row, metric): (Option<&'r Row>, Option<&'r Metric>)| {
             (row.filter(first), metric.map(|metric| (metric, words(metric))))
@@ -129,7 +129,7 @@ impl Drawing<'_> {
         self.with_remarks(heading.trim_end(), shown.rows.iter().copied().zip(metrics).map(cell), with_spread)
     }
 
-    /// A headline with its spread and what stands behind its grade, each with a unit of its own.
+    /// A headline with its spread and what stands behind its confidence, each with a unit of its own.
     pub(crate) fn measured<'r>(
         &self,
         heading: &str,

@@ -7,7 +7,7 @@ use super::super::notes::{efficiency_kind, has_no_limit, marked, short_kind};
 use super::{SlotLine, Table, loss, per_cycle};
 use crate::layout::{Align, Block, Cell, Column};
 use crate::style::Tone;
-use crate::terminal::row::{grade_tone, headline, p99};
+use crate::terminal::row::{confidence_tone, headline, p99};
 use areas::disk::familiar;
 use areas::label::table_rules;
 use model::number::{UnitScale, clock, digits, percent, spread};
@@ -49,7 +49,7 @@ impl<'a> Table<'a> {
         self.block("", Align::Left, |line| Some(line.scale?.unit().to_owned()))
     }
 
-    /// What was measured at one place: value, spread, grade and its footnotes.
+    /// What was measured at one place: value, spread, confidence and its footnotes.
     pub(super) fn slot_block(&self, slot: usize) -> Block {
         let value = self.column(Align::Decimal, |line| match line.slots[slot] {
             Some(row) if row.status != Status::Ok => {
@@ -69,13 +69,13 @@ impl<'a> Table<'a> {
                 Tone::Dim,
             )
         });
-        let grade = self.column(Align::Left, |line| {
-            let graded = line.slots[slot].and_then(|row| Some((row, row.grade?)));
-            graded.map_or_else(Cell::default, |(row, grade)| {
-                Cell::new(marked(grade.name(), &self.notes.of_row(row), self.style), grade_tone(grade))
+        let confidence = self.column(Align::Left, |line| {
+            let rated = line.slots[slot].and_then(|row| Some((row, row.confidence?)));
+            rated.map_or_else(Cell::default, |(row, confidence)| {
+                Cell::new(marked(confidence.name(), &self.notes.of_row(row), self.style), confidence_tone(confidence))
             })
         });
-        Block::new(self.slots[slot].clone(), Align::Left, vec![value, spread, grade])
+        Block::new(self.slots[slot].clone(), Align::Left, vec![value, spread, confidence])
     }
 
     /// The 99th percentile of the latency, where requests were timed one by one.
