@@ -426,7 +426,7 @@ pub struct Warning {
     #[serde(default, rename = "figure")]
     pub value: Option<f64>,
     /// The highest confidence that it allows.
-    #[serde(default = "high_confidence", alias = "grade")]
+    #[serde(default = "high_confidence", alias = "confidence")]
     pub confidence: Confidence,
 }
 

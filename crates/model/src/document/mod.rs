@@ -26,7 +26,7 @@ pub use status::{Status, Stop};
 /// The schema name that a document carries.
 pub const SCHEMA: &str = "assay.run/2";
 
-/// The schema of documents with grades A, B and C, which load as confidence high, fair and low.
+/// The schema of documents with confidences A, B and C, which load as confidence high, fair and low.
 pub const EARLIER_SCHEMA: &str = "assay.run/1";
 
 /// Which program made the document.
@@ -58,7 +58,7 @@ pub struct RunInfo {
     /// Whether every planned row was reached.
     pub complete: bool,
     /// The lowest confidence of the headline results; `null` while none is measured.
-    #[serde(alias = "grade")]
+    #[serde(alias = "confidence")]
     pub confidence: Option<Confidence>,
     /// Sessions that every row was measured in.
     #[serde(default = "one")]
@@ -130,7 +130,7 @@ pub struct Row {
     /// What was seen while it was measured.
     pub conditions: Conditions,
     /// How far it can be trusted; `null` unless `ok`.
-    #[serde(alias = "grade")]
+    #[serde(alias = "confidence")]
     pub confidence: Option<Confidence>,
     /// Its warnings.
     pub warnings: Vec<Warning>,
