@@ -324,7 +324,8 @@ fn classic_tables_have_the_columns_of_the_suite_in_its_order() {
     for table in linpack {
         let headings: Vec<&str> = table.columns.iter().map(|column| column.heading.as_str()).collect();
         if table.name.contains("-trials-") {
-            let columns = ["Size", "LDA", "Align", "Time", "GFlops", "Residual", "Residual(norm)", "Check", "Confidence"];
+            let columns =
+                ["Size", "LDA", "Align", "Time", "GFlops", "Residual", "Residual(norm)", "Check", "Confidence"];
             assert_eq!(headings, columns, "{}", table.name);
         } else {
             assert_eq!(headings, ["Size", "Average", "Maximal"], "{}", table.name);

@@ -170,11 +170,14 @@ fn of_document(document: &Value, expected: &[&str]) -> Value {
     let rows = document["experiments"].as_array().cloned().unwrap_or_default();
     let warnings = rows.iter().flat_map(|row| row["warnings"].as_array().cloned().unwrap_or_default());
     let told: Vec<(String, String)> = warnings
-        .map(|warning| [&warning["code"], &warning["confidence"]].map(|word| word.as_str().unwrap_or_default().to_owned()))
+        .map(|warning| {
+            [&warning["code"], &warning["confidence"]].map(|word| word.as_str().unwrap_or_default().to_owned())
+        })
         .map(|[code, confidence]| (code, confidence))
         .collect();
     let codes: Vec<&String> = told.iter().map(|(code, _)| code).collect();
-    let lowering: Vec<&String> = told.iter().filter(|(_, confidence)| confidence != "A").map(|(code, _)| code).collect();
+    let lowering: Vec<&String> =
+        told.iter().filter(|(_, confidence)| confidence != "A").map(|(code, _)| code).collect();
     let failed = rows.iter().find(|row| row["status"] != "ok").map(|row| row["reason"].clone());
     let missing = rows.is_empty().then(|| json!("no row was measured"));
     json!({

@@ -381,7 +381,10 @@ mod tests {
         let row = disturbances::UNDISTURBED[0];
         let of = |confidence: &str, lowering: Value| {
             let what = disturbances::NOTHING;
-            line("1", &json!({"part": "disturbances", "what": what, "row": row, "confidence": confidence, "lowering": lowering}))
+            line(
+                "1",
+                &json!({"part": "disturbances", "what": what, "row": row, "confidence": confidence, "lowering": lowering}),
+            )
         };
         let page = render(&[of("A", json!([])), of("B", json!(["steal"])), of("B", json!(["steal", "drifting"]))]);
         assert!(

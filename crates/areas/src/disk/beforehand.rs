@@ -323,7 +323,10 @@ mod tests {
                 .starts_with("nvme0n1 reports physical sectors of 4KiB; blocks of 1KiB fill them only in part."),
             "{reported:?}"
         );
-        assert_eq!((reported.code.as_str(), reported.value, reported.confidence), ("part_of_sector", Some(4.0), Confidence::High));
+        assert_eq!(
+            (reported.code.as_str(), reported.value, reported.confidence),
+            ("part_of_sector", Some(4.0), Confidence::High)
+        );
         assert!(on_nvme(writes(6144)).is_some(), "the second half of every other block is part of a sector");
         assert!(on_nvme(DiskParams { op: DiskOp::Mixed, ..writes(512) }).is_some());
         assert_eq!((on_nvme(writes(4096)), on_nvme(writes(1 << 20))), (None, None));

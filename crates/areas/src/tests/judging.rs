@@ -202,7 +202,9 @@ fn small_stop() -> Vec<ProcessRun> {
 fn a_stop_that_is_small_in_a_long_row_is_flagged_as_a_disturbed_launch() {
     let row = judged(Area::Cpu, planned().experiment.params, &small_stop());
     assert_eq!(named(&row), ["disturbed_blocks"]);
-    assert!((row.warnings[0].value.unwrap() - 1.0 / 3.0).abs() < 1e-9 && row.warnings[0].confidence == Confidence::Fair);
+    assert!(
+        (row.warnings[0].value.unwrap() - 1.0 / 3.0).abs() < 1e-9 && row.warnings[0].confidence == Confidence::Fair
+    );
 }
 
 #[test]

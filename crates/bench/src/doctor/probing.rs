@@ -168,8 +168,16 @@ mod tests {
                 assert_eq!(check.is_some(), concerns(*code), "{code}");
                 let Some(check) = check else { continue };
                 assert_eq!((&check.text, &check.advice), (&warning.text, &warning.advice));
-                assert_eq!(check.status == CheckStatus::Bad, warning.confidence == model::warning::Confidence::Low, "{code}");
-                assert_eq!(check.status == CheckStatus::Ok, warning.confidence == model::warning::Confidence::High, "{code}");
+                assert_eq!(
+                    check.status == CheckStatus::Bad,
+                    warning.confidence == model::warning::Confidence::Low,
+                    "{code}"
+                );
+                assert_eq!(
+                    check.status == CheckStatus::Ok,
+                    warning.confidence == model::warning::Confidence::High,
+                    "{code}"
+                );
             }
         }
     }

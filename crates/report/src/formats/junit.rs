@@ -56,8 +56,12 @@ fn suite(area: Area, rows: &[&Row], document: &Document) -> String {
         attribute(host),
     );
     let confidence = document.run.confidence.map_or("none", |confidence| confidence.name());
-    let properties =
-        [("run", document.run.id.as_str()), ("version", &document.assay.version), ("cpu", cpu), ("confidence", confidence)];
+    let properties = [
+        ("run", document.run.id.as_str()),
+        ("version", &document.assay.version),
+        ("cpu", cpu),
+        ("confidence", confidence),
+    ];
     for (name, value) in properties {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "      <property name=\"{name}\" value=\"{}\"/>", attribute(value));

@@ -72,7 +72,12 @@ fn add_run(exposition: &mut Exposition, document: &Document) {
         ("cpu", cpu),
         ("confidence", confidence),
     ];
-    exposition.add("assay_run_info", "The run: its name, suite, program, machine and confidence; always 1.", &labels, 1.0);
+    exposition.add(
+        "assay_run_info",
+        "The run: its name, suite, program, machine and confidence; always 1.",
+        &labels,
+        1.0,
+    );
     exposition.add("assay_run_duration_seconds", "How long the run took.", &[], run.seconds);
     if let Some(started) = unix_seconds(&run.started) {
         exposition.add("assay_run_start_time_seconds", "When the run began, in seconds since 1970.", &[], started);

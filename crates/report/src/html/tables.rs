@@ -91,8 +91,11 @@ impl<'a> Anchors<'a> {
     /// The warnings that lowered the confidence of a result, each with its entry in the log.
     fn reasons(&self, id: &str) -> Vec<Value> {
         let Some((_, row)) = self.places.get(id) else { return Vec::new() };
-        let Some(confidence) = row.confidence.filter(|confidence| *confidence > Confidence::High) else { return Vec::new() };
-        let codes = row.warnings.iter().filter(|warning| warning.confidence == confidence).map(|warning| warning.code.as_str());
+        let Some(confidence) = row.confidence.filter(|confidence| *confidence > Confidence::High) else {
+            return Vec::new();
+        };
+        let codes =
+            row.warnings.iter().filter(|warning| warning.confidence == confidence).map(|warning| warning.code.as_str());
         let codes = codes.take(MOST_REASONS);
         codes.map(|code| context! { code => code_anchor(code), words => warning_words(code) }).collect()
     }

@@ -18,7 +18,8 @@ pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
 /// Program, suite, machine, duration and confidence.
 pub(crate) fn summary(document: &Document) -> Vec<String> {
     let run = &document.run;
-    let confidence = run.confidence.map_or_else(|| "no confidence".to_owned(), |confidence| format!("{confidence} confidence"));
+    let confidence =
+        run.confidence.map_or_else(|| "no confidence".to_owned(), |confidence| format!("{confidence} confidence"));
     let parts = [
         format!("Assay {}", document.assay.version),
         // An area that was measured alone has its name in place of a suite's.

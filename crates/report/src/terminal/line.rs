@@ -38,8 +38,11 @@ pub fn row_line(row: &Row, style: &Style) -> String {
     let whole = words(tail, &share);
     let fits = width(&whole) + width(confidence) <= style.width;
     let line = if fits { whole } else { words(None, &share) };
-    let line =
-        format!("{line}{}", row.confidence.map_or_else(String::new, |confidence| style.paint(confidence.name(), confidence_tone(confidence))));
+    let line = format!(
+        "{line}{}",
+        row.confidence
+            .map_or_else(String::new, |confidence| style.paint(confidence.name(), confidence_tone(confidence)))
+    );
     line.trim_end().to_owned()
 }
 

@@ -191,7 +191,9 @@ impl<'a> Notes<'a> {
     /// Confidence below high, or the status of a row that was not measured, with its footnotes: `fair ¹ ³`, `skipped ²`.
     pub(super) fn marks(&self, row: &Row, style: &Style) -> Option<(String, Tone)> {
         let (word, tone) = match (row.status, row.confidence) {
-            (Status::Ok, Some(confidence)) if confidence > Confidence::High => (confidence.name(), confidence_tone(confidence)),
+            (Status::Ok, Some(confidence)) if confidence > Confidence::High => {
+                (confidence.name(), confidence_tone(confidence))
+            }
             (Status::Ok, _) => return None,
             (Status::Failed, _) => (Status::Failed.name(), Tone::Bad),
             (Status::Skipped, _) => (Status::Skipped.name(), Tone::Dim),
@@ -323,8 +325,11 @@ fn is_implied(row: &Row, code: &Named<WarningCode>) -> bool {
 
 /// The warnings that made a row's confidence what it is.
 fn confidence_codes(row: &Row) -> Vec<&Named<WarningCode>> {
-    let Some(confidence) = row.confidence.filter(|confidence| *confidence > Confidence::High) else { return Vec::new() };
-    let causes = row.warnings.iter().filter(|warning| warning.confidence == confidence && !is_implied(row, &warning.code));
+    let Some(confidence) = row.confidence.filter(|confidence| *confidence > Confidence::High) else {
+        return Vec::new();
+    };
+    let causes =
+        row.warnings.iter().filter(|warning| warning.confidence == confidence && !is_implied(row, &warning.code));
     causes.take(MARKS_PER_ROW).map(|warning| &warning.code).collect()
 }
 

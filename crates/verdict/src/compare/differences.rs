@@ -194,7 +194,9 @@ fn confidences(base: &Document, new: &Document) -> Option<String> {
     let low: Vec<String> = confidences
         .into_iter()
         .filter_map(|(side, confidence)| {
-            confidence.filter(|confidence| *confidence > Confidence::High).map(|confidence| format!("{side} has {confidence} confidence"))
+            confidence
+                .filter(|confidence| *confidence > Confidence::High)
+                .map(|confidence| format!("{side} has {confidence} confidence"))
         })
         .collect();
     (!low.is_empty()).then(|| format!("{}: assay report shows why.", low.join(" and ")))

@@ -111,7 +111,8 @@ impl<'a> History<'a> {
 
 /// The same result in an earlier run. One of low confidence is left out, since it never leads to the verdict of a change.
 fn earlier(run: &Document, pair: &Pair<'_>) -> Option<f64> {
-    let same = |row: &&Row| row.id == pair.base.id && row.status == Status::Ok && row.confidence != Some(Confidence::Low);
+    let same =
+        |row: &&Row| row.id == pair.base.id && row.status == Status::Ok && row.confidence != Some(Confidence::Low);
     let row = run.experiments.iter().find(same).filter(|row| comparable(row, pair.base).is_ok())?;
     let metric = row.metrics.iter().find(|metric| metric.name == pair.base_metric.name)?;
     let values: Vec<f64> = metric.samples.iter().map(|sample| sample.value).collect();

@@ -98,7 +98,9 @@ pub(super) fn what_to_try(rows: &[Row], areas: &[AreaRules]) -> Vec<Finding> {
 /// The warning that keeps the most results below high confidence, with these results.
 fn most_helpful<'a>(measured: &[&'a Row]) -> Option<(&'static WarningRule, Vec<&'a Row>)> {
     let with = |code: WarningCode| -> Vec<&'a Row> {
-        let costs = |row: &Row| row.warnings.iter().any(|warning| warning.code == code && warning.confidence > Confidence::High);
+        let costs = |row: &Row| {
+            row.warnings.iter().any(|warning| warning.code == code && warning.confidence > Confidence::High)
+        };
         measured.iter().copied().filter(|row| costs(row)).collect()
     };
     let helped = WARNINGS.iter().map(|rule| (rule, with(rule.code)));

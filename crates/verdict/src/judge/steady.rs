@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn too_few_rounds_are_a_warning_and_worse_where_more_were_wanted() {
-        for (stop, code, confidence) in [(Stop::Planned, "few_samples", Confidence::Fair), (Stop::Time, "no_steady_state", Confidence::Low)]
+        for (stop, code, confidence) in
+            [(Stop::Planned, "few_samples", Confidence::Fair), (Stop::Time, "no_steady_state", Confidence::Low)]
         {
             let warning = judged(&[1e5; 3], stop).1.unwrap();
             assert_eq!((warning.code.as_str(), warning.confidence), (code, confidence));

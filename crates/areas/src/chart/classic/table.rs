@@ -160,7 +160,8 @@ impl TableColumn {
 
     /// The confidences, for grids.
     pub(super) fn confidences(lines: &[TableLine]) -> Self {
-        Self::words(lines, |line| line.confidence.map_or("", Confidence::name).to_owned()).grid(Column::text("Confidence"))
+        Self::words(lines, |line| line.confidence.map_or("", Confidence::name).to_owned())
+            .grid(Column::text("Confidence"))
     }
 
     /// The same in a grid, under this heading, unless no line has anything in it.

@@ -358,7 +358,10 @@ mod tests {
             rows
         };
         let rows = rated(vec![random(1e6), sequential(8, 2e9)]);
-        assert_eq!((codes(&rows[0]), rows[0].confidence, codes(&rows[1])), (vec!["impossible"], Some(Confidence::Low), vec![]));
+        assert_eq!(
+            (codes(&rows[0]), rows[0].confidence, codes(&rows[1])),
+            (vec!["impossible"], Some(Confidence::Low), vec![])
+        );
         assert!(rows[0].warnings[0].text.contains(&rows[1].id), "{:?}", rows[0].warnings);
         assert_eq!(codes(&rated(vec![random(1e5), sequential(8, 2e9)])[0]), [""; 0]);
         assert_eq!(codes(&rated(vec![random(4.9e5), sequential(8, 2e9)])[0]), [""; 0], "the intervals meet");

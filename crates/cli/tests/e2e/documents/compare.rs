@@ -201,7 +201,9 @@ fn disturbed(document: &Value) -> bool {
     let others =
         ["cpu_shared", "steal", "vcpu_shared", "time_lost", "other_load", "clock_moved", "clock_chains_disagree"];
     let grave = |row: &Value| {
-        list(row, "warnings").iter().any(|warning| warning["confidence"] == "C" && others.contains(&text(warning, "code")))
+        list(row, "warnings")
+            .iter()
+            .any(|warning| warning["confidence"] == "C" && others.contains(&text(warning, "code")))
     };
     rows(document).iter().any(grave) || rows(document).iter().any(|row| codes(row).contains(&"involuntary_switches"))
 }

@@ -65,7 +65,10 @@ fn what_a_reader_must_know_is_shown_before_the_rows() {
         warned(|new| new.run.started = "2026-10-31T12:00:00Z".into()),
         "NEW (2026-10-31T12:00:00Z) began before BASE (2026-11-01T12:00:00Z): swap them, or check the machine's clock."
     );
-    assert_eq!(warned(|new| new.run.confidence = Some(Confidence::Low)), "NEW has low confidence: assay report shows why.");
+    assert_eq!(
+        warned(|new| new.run.confidence = Some(Confidence::Low)),
+        "NEW has low confidence: assay report shows why."
+    );
 }
 
 #[test]
