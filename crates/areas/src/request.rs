@@ -80,8 +80,8 @@ impl Default for References {
 pub(crate) const LEAST_SAMPLES: u32 = 3;
 
 /// The sampling of a total that is done in full and is expected to take this long.
-pub(crate) fn exact(sampling: Sampling, sample_seconds: f64) -> Sampling {
-    Sampling { samples: LEAST_SAMPLES, most: None, per_launch: 1, sample_seconds, ..sampling }
+pub(crate) fn exact(sampling: &Sampling, sample_seconds: f64) -> Sampling {
+    Sampling { samples: LEAST_SAMPLES, most: None, per_launch: 1, sample_seconds, ..sampling.clone() }
 }
 
 impl Request {

@@ -152,7 +152,7 @@ impl Cell<'_> {
         let mut sampling = request.sampling(Area::Cpu, None);
         if let Some(total) = exact_work {
             let rate = if params.isa == Isa::Scalar { PLAIN_RATE } else { VECTOR_RATE };
-            sampling = exact(sampling, total / (rate * f64::from(self.threads)));
+            sampling = exact(&sampling, total / (rate * f64::from(self.threads)));
         }
         let experiment = Experiment {
             id: cpu_id(&params),

@@ -238,7 +238,7 @@ impl One<'_> {
     fn sampling(&self, params: &MemoryParams) -> (Sampling, Option<f64>) {
         let sampling = self.request.sampling(Area::Memory, self.stanza.sampling.as_ref());
         let Some(total) = self.stanza.total.filter(|_| self.request.exact_workload) else { return (sampling, None) };
-        (exact(sampling, total / (expected_rate(params) * f64::from(params.threads))), Some(total))
+        (exact(&sampling, total / (expected_rate(params) * f64::from(params.threads))), Some(total))
     }
 
     fn obstacle(&self, params: &MemoryParams) -> Option<String> {

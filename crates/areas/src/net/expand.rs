@@ -221,7 +221,7 @@ fn sampling(request: &Request, stanza: &NetChoice, params: &NetParams) -> (Sampl
         NetMode::Pingpong | NetMode::Connect => total * ROUND_TRIP_SECONDS,
         _ => total / speed,
     };
-    (exact(sampling, sample_seconds), Some(total))
+    (exact(&sampling, sample_seconds), Some(total))
 }
 
 /// The counting rule. Revision 1 of streams went from server to client and was called `up`; its jitter was by the receiver's

@@ -228,7 +228,7 @@ fn sampling(request: &Request, stanza: &DiskChoice, params: &DiskParams) -> (Sam
     let requests = if total < MOST_TOTAL_REQUESTS { total.ceil() } else { (total / params.block.max(1) as f64).ceil() };
     let each = if params.cache == DiskCache::Warm { CACHED_REQUEST_SECONDS } else { REQUEST_SECONDS };
     let sample_seconds = requests * each.max(params.block as f64 / SLOW_BYTES_PER_SECOND);
-    (exact(sampling, sample_seconds), Some(requests))
+    (exact(&sampling, sample_seconds), Some(requests))
 }
 
 /// Consecutive rounds of one process run, without a warm-up.
