@@ -148,7 +148,9 @@ impl Contents {
         }
         for (sector, number) in sectors_mut(pool).zip(first..) {
             let mut words = self.words(number);
-            sector.iter_mut().for_each(|word| *word = words.next_u64().to_le_bytes());
+            for word in &mut *sector {
+                *word = words.next_u64().to_le_bytes();
+            }
             sector[0] = self.head_word(Head { kind: SectorKind::Plain, number }).to_le_bytes();
         }
     }

@@ -75,7 +75,9 @@ impl Helpers {
             own.begin(window);
             // Fails if the thread has panicked: then it returns nothing either.
             let work = Work { lane, tally: own, timer: *timer, window, result: Ok(()) };
-            let _ = helper.to.as_ref().map(|to| to.send(work));
+            if let Some(to) = &helper.to {
+                let _ = to.send(work);
+            }
             given += 1;
         }
         let mut result = lanes.first_mut().map_or(Ok(()), |first| first.run(timer, window, tally));

@@ -84,7 +84,9 @@ pub(crate) fn plant_library(task: &Task) {
     let busy = || while sys::clock::thread_cpu_seconds() < LIBRARY_CPU_SECONDS {};
     let team = library::team(NoData, threads, move |_| {
         let threads: Vec<_> = (0..threads).map(|_| std::thread::spawn(busy)).collect();
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
         Ok(())
     });
     prepared().push(Open { id: task.experiment.id.clone(), launch: task.launch, left: threads, team });

@@ -253,9 +253,11 @@ impl Session {
     }
 }
 
+type Prepared = (Arc<Session>, Vec<Option<DataEnd>>);
+
 /// Sessions that are prepared, with the data connections that no thread has taken yet. Preparation happens before there
 /// are threads, in an engine that is one static value, so they are kept here by the token of the process run.
-static PREPARED: Mutex<BTreeMap<String, (Arc<Session>, Vec<Option<DataEnd>>)>> = Mutex::new(BTreeMap::new());
+static PREPARED: Mutex<BTreeMap<String, Prepared>> = Mutex::new(BTreeMap::new());
 
 /// Keeps a prepared session until its threads take their connections.
 pub(super) fn keep(token: &str, session: Session, ends: Vec<DataEnd>) {
