@@ -397,7 +397,7 @@ fn how_far_a_plan_is() {
     let words: Vec<&str> = text.split_whitespace().collect();
     assert!(words.join(" ").contains(reason), "a long reason is told whole: {text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-    assert!(text.contains("overdue") && text.contains("longer than was expected"), "{text}");
+    assert!(text.contains("overdue") && text.contains("longer than expected"), "{text}");
     progress.nodes[2].name = HOSTILE[7].into();
     progress.nodes[2].why = Some(HOSTILE[4].into());
     assert!(!status::render(&progress, &WIDE).contains('\u{1b}'));

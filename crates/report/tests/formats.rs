@@ -262,7 +262,7 @@ fn cpu_time_of_a_request_is_in_the_table_and_the_loop_without_a_device_below() {
         assert_eq!(line.cells[column].value, seen.cpu_seconds_per_request, "{line:?}");
     }
     assert!(grid.lines.iter().any(|line| line.cells[column].is_absent()), "a load has none");
-    let note = grid.notes.iter().find(|note| note.contains("without a device")).unwrap();
+    let note = grid.notes.iter().find(|note| note.contains("no-op requests")).unwrap();
     // The range of the loop's rates, and the row that comes nearest to it: that from memory.
     let nearest = row("disk/random-read/4KiB/d1/warm/t1").metric(model::sample::MetricName::Iops).unwrap();
     let share = format!("{:.1} %", nearest.summary.median / 2.2e6 * 100.0);

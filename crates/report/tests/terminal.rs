@@ -210,11 +210,7 @@ fn names_of_other_programs_are_there_on_a_narrow_terminal_where_rows_scale_too()
     }
     let text = render(&document, &Style::PLAIN);
     for name in ["SEQ1M Q8T1", "SEQ128K Q32T1", "RND4K Q32T16", "RND4K Q1T1"] {
-        assert_eq!(
-            text.lines().filter(|line| line.split("  ").any(|part| part.trim() == name)).count(),
-            2,
-            "{name}: {text}"
-        );
+        assert_eq!(text.lines().filter(|line| line.contains(&format!(" {name} "))).count(), 2, "{name}: {text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
@@ -228,7 +224,7 @@ fn a_row_that_was_cut_short_has_no_warning_of_few_samples() {
         (row.warnings, row.confidence) = (vec![few, cut], Some(Confidence::Fair));
     }
     let text = render(&document, &RICH);
-    assert!(text.contains("Only 3 samples were taken.") && text.contains("B ¹"), "{text}");
+    assert!(text.contains("Only 3 samples were taken.") && text.contains("fair ¹"), "{text}");
     assert!(!text.contains("too few") && !text.contains("few samples") && !text.contains('²'), "{text}");
 }
 
@@ -282,9 +278,9 @@ fn a_file_that_was_cut_short_is_shown_with_its_own_size() {
     assert!(!heading(&text).contains("file"), "{text}");
     assert!(text.contains("sequential 1 MiB, 256 MiB file (1 GiB planned)"), "{text}");
     assert!(text.contains("random 4 KiB, 1 GiB file"), "{text}");
-    assert!(running(&document).contains(" rows is smaller than planned"));
+    assert!(running(&document).contains(" results is smaller than planned"));
     let page = report::html::render(&document).unwrap();
-    assert!(page.contains("256 MiB file (1 GiB planned)") && page.contains("rows is smaller than planned"));
+    assert!(page.contains("256 MiB file (1 GiB planned)") && page.contains("results is smaller than planned"));
 }
 
 #[test]
