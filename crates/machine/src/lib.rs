@@ -35,7 +35,7 @@ pub use disk::throttle::io_limits;
 pub use limits::disk::disk_peaks;
 pub use limits::memory::memory_peaks;
 pub use limits::net::{NetEnd, NetPath, net_peaks};
-pub use limits::peaks::{cpu_peaks, info_peaks, info_peaks_of};
+pub use limits::peaks::{cpu_peaks, info_peaks};
 pub use list::parse_list;
 pub use memory::placement::{away_share, bytes_by_node, nodes_of};
 pub use net::addresses::{OwnAddress, own_addresses};

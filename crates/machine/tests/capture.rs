@@ -63,7 +63,8 @@ fn an_empty_folder_is_a_machine_of_unknowns() {
         assert!(machine.unknown.iter().any(|unknown| unknown.fact == fact), "{fact} is not said to be unknown");
     }
     assert!(
-        machine::info_peaks(&machine, &machine::Declared::default(), &std::collections::BTreeMap::new()).is_empty()
+        machine::info_peaks(&machine, &machine::Declared::default(), &std::collections::BTreeMap::new(), None)
+            .is_empty()
     );
 }
 
@@ -314,11 +315,11 @@ fn links_and_limits_of_disks_are_captured() {
     let limits = machine::io_limits(&root, &behind);
     let declared = machine::Declared::parse(&["disk.read_iops=500000"]).unwrap();
     let none = std::collections::BTreeMap::new();
-    let told: Vec<String> = machine::info_peaks_of(&machine, &declared, &none, Some((&behind, &limits)))
+    let told: Vec<String> = machine::info_peaks(&machine, &declared, &none, Some((&behind, &limits)))
         .iter()
         .map(|peak| format!("{} {} {:.0} {} = {}", peak.what, peak.kind, peak.value, peak.unit, peak.formula))
         .collect();
-    let link = "(PCIe 3.0 x4, 8 GT/s (the device could do PCIe 4.0 x4); in packets of 256 B some 0.91 of it is data)";
+    let link = "(PCIe 3.0 x4, 8 GT/s (the device could do PCIe 4.0 x4); with packets of 256 B 91 % is data)";
     assert_eq!(
         told,
         [

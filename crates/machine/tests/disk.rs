@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use machine::{Declared, Sysroot, capture_from, discover, info_peaks_of, io_limits, storage};
+use machine::{Declared, Sysroot, capture_from, discover, info_peaks, io_limits, storage};
 use model::machine::Disk;
 use model::peak::{InfoPeak, PeakKind};
 
@@ -28,7 +28,7 @@ fn peaks_in(folder: &Path, directory: &str) -> Vec<InfoPeak> {
     let root = Sysroot::folder(folder).unwrap();
     let behind = storage(&root, Path::new(directory));
     let limits = io_limits(&root, &behind);
-    let all = info_peaks_of(&discover(&root), &Declared::default(), &BTreeMap::new(), Some((&behind, &limits)));
+    let all = info_peaks(&discover(&root), &Declared::default(), &BTreeMap::new(), Some((&behind, &limits)));
     all.into_iter().filter(|peak| peak.area == "disk").collect()
 }
 

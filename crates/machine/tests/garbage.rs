@@ -7,8 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use machine::{
-    Declared, Dump, Sysroot, device_io, discover, info_peaks, info_peaks_of, interface_to, io_limits, parse_list,
-    process_io, storage,
+    Declared, Dump, Sysroot, device_io, discover, info_peaks, interface_to, io_limits, parse_list, process_io, storage,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -246,7 +245,7 @@ fn any_table_of_firmwares_on_a_bare_machine_is_a_machine() {
             prop_assert!(
                 machine.memory.channels.is_none_or(|channels| channels as usize <= machine.memory.dimms.len())
             );
-            for peak in info_peaks(&machine, &Declared::default(), &BTreeMap::new()) {
+            for peak in info_peaks(&machine, &Declared::default(), &BTreeMap::new(), None) {
                 prop_assert!(peak.value.is_finite() && peak.value > 0.0, "{} {}", peak.what, peak.formula);
             }
             Ok(())
@@ -282,7 +281,7 @@ fn any_folder_is_a_machine() {
             interface_to(&root, [192, 0, 2, 1].into());
             interface_to(&root, [0xfd00, 0, 0, 0, 0, 0, 0, 1].into());
             let behind = Some((&behind, &limits));
-            for peak in info_peaks_of(&machine, &Declared::default(), &BTreeMap::new(), behind) {
+            for peak in info_peaks(&machine, &Declared::default(), &BTreeMap::new(), behind) {
                 prop_assert!(peak.value.is_finite() && peak.value > 0.0, "{} {}", peak.what, peak.formula);
             }
             prop_assert!(machine.cpu.quota_cpus.is_none_or(|cpus| cpus.is_finite() && cpus > 0.0));

@@ -130,7 +130,7 @@ fn found(folder: &str) -> Machine {
 
 /// Threads, kind and formula of the peaks of reads from memory.
 fn peaks(machine: &Machine, items: &[&str]) -> Vec<(u32, PeakKind, String)> {
-    let peaks = info_peaks(machine, &Declared::parse(items).unwrap(), &BTreeMap::new());
+    let peaks = info_peaks(machine, &Declared::parse(items).unwrap(), &BTreeMap::new(), None);
     let memory = peaks.into_iter().filter(|peak| peak.area == "memory");
     memory.map(|peak| (peak.threads, peak.kind, peak.formula)).collect()
 }
@@ -189,7 +189,8 @@ fn every_figure_of_a_peak_has_a_source() {
     for expected in MACHINES {
         let machine = found(expected.folder);
         let declared = Declared::parse(&["memory.fclk_hz=2e9"]).unwrap();
-        for peak in info_peaks(&machine, &declared, &BTreeMap::new()).iter().filter(|peak| peak.area == "memory") {
+        for peak in info_peaks(&machine, &declared, &BTreeMap::new(), None).iter().filter(|peak| peak.area == "memory")
+        {
             assert!(!peak.inputs.is_empty(), "{}: {}", expected.folder, peak.formula);
             for input in &peak.inputs {
                 assert!(!input.source.is_empty(), "{}: {} of {}", expected.folder, input.name, peak.formula);

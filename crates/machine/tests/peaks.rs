@@ -219,7 +219,8 @@ fn this_kind_of_machine_as_a_whole() {
     let machine = recorded("kvm-cascade-lake-2-cpus");
     insta::assert_snapshot!("machine", serde_json::to_string_pretty(&machine).unwrap());
     let clocks = BTreeMap::from([(0, 3.1e9), (1, 3.1e9)]);
-    let peaks = info_peaks(&machine, &Declared::parse(&["memory.channels=6", "memory.mts=2933"]).unwrap(), &clocks);
+    let peaks =
+        info_peaks(&machine, &Declared::parse(&["memory.channels=6", "memory.mts=2933"]).unwrap(), &clocks, None);
     let line = |peak: &model::peak::InfoPeak| {
         format!("{} t{} {} {:e} {} = {}\n", peak.what, peak.threads, peak.kind, peak.value, peak.unit, peak.formula)
     };

@@ -26,7 +26,7 @@ pub(crate) fn info(arguments: &Info, began: f64) -> Result {
     let probing = arguments.dir.as_deref().filter(|_| arguments.sysroot.is_none()).map(Probing::begin);
     let behind = arguments.dir.as_deref().map(|dir| storage_behind(dir, arguments)).transpose()?;
     let disk = behind.as_ref().map(|(storage, limits)| (storage, limits));
-    let mut peaks = machine::info_peaks_of(&machine, &declared, &BTreeMap::new(), disk);
+    let mut peaks = machine::info_peaks(&machine, &declared, &BTreeMap::new(), disk);
     if arguments.sysroot.is_none() && arguments.capture.is_none() {
         peaks.splice(0..0, sustained(&machine, &declared, began));
     }

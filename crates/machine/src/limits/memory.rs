@@ -1,9 +1,5 @@
-//! Theoretical peaks of main memory, for the nodes and dies that an experiment uses.
-//!
-//! Channels x transfers per second x width, of the channels of the nodes in use: threads on one of two sockets are held
-//! against that socket's. Figures that the owner declares go before those found; where neither is complete, firmware's
-//! rating of the nodes stands in, and what the platform can have at most is shown. Where cores and memory controllers
-//! are on different dies and the fabric's clock is declared, the links between them are a ceiling of their own.
+//! Theoretical peaks of main memory: channels x transfers per second x width, for the NUMA nodes that a benchmark uses.
+//! Declared values replace discovered ones; without either, firmware's rating (HMAT) or the platform's maximum serves.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +7,15 @@ use model::experiment::MemoryParams;
 use model::isa::MemoryOp;
 use model::machine::{Machine, NumaNode};
 use model::number::{UnitScale, clock};
-use model::peak::{Peak, PeakInput, PeakKind};
+use model::peak::{Peak, PeakKind};
 
 use crate::declared::Declared;
+use crate::limits::{input, peak, source};
 use crate::memory::modules::CHANNEL_BITS;
 use crate::sysroot::label;
 
-/// The peaks of an experiment whose threads run on `cpus`, in B/s of the bytes that its row counts; none for latencies
-/// and counts of words. Whether caches may hold the working set is for the caller to judge.
+/// The peaks for threads on `cpus`, B/s as the benchmark counts bytes; empty for latencies and counts of words. The
+/// caller judges whether caches may hold the working set.
 pub fn memory_peaks(machine: &Machine, declared: &Declared, params: &MemoryParams, cpus: &[u32]) -> Vec<Peak> {
     if !MemoryOp::STREAMS.contains(&params.op) {
         return Vec::new();
@@ -28,7 +25,6 @@ pub fn memory_peaks(machine: &Machine, declared: &Declared, params: &MemoryParam
     peaks_of(machine, declared, params.op, cpus, &nodes)
 }
 
-/// The peaks of reads from the memory of the nodes of `cpus`, whatever the working set.
 pub(crate) fn read_peaks(machine: &Machine, declared: &Declared, cpus: &[u32]) -> Vec<Peak> {
     peaks_of(machine, declared, MemoryOp::Read, cpus, &nodes_of(machine, cpus))
 }
@@ -55,19 +51,17 @@ fn peaks_of(machine: &Machine, declared: &Declared, op: MemoryOp, cpus: &[u32], 
     peaks
 }
 
-/// What part of the machine's channels an experiment uses.
 #[derive(Debug)]
 struct ChannelsInUse {
-    /// Packages in use, with how many of their nodes out of how many.
+    /// Each package in use, its nodes in use, all its nodes.
     packages: Vec<(usize, u32, u32)>,
-    /// Packages of the machine.
     of: u32,
-    /// The nodes, for a reader; empty where they are all that there are.
+    /// The nodes as text; empty if all are in use.
     words: String,
 }
 
 impl ChannelsInUse {
-    /// `None` where a node in use has no CPUs: no module is known to be its own.
+    /// `None` if a node in use has no CPUs: the modules of such a node are unknown.
     fn by_nodes(machine: &Machine, nodes: &BTreeSet<u32>) -> Option<Self> {
         let of = machine.cpu.packages.unwrap_or(1).max(1);
         let with_cpus: Vec<&NumaNode> = machine.numa.iter().filter(|node| !node.cpus.is_empty()).collect();
@@ -97,7 +91,7 @@ impl ChannelsInUse {
         Some(Self { packages: in_use.iter().map(share).collect(), of, words })
     }
 
-    /// How many of all channels are in use, and whether that is exact. Else it is what cannot be exceeded.
+    /// The channels in use, and whether the number is exact; otherwise it is an upper bound.
     fn channels(&self, all: u32, by_package: &[u32], most: Option<u32>, alike: bool) -> (u32, bool) {
         if self.words.is_empty() {
             return (all, true);
@@ -123,88 +117,76 @@ impl ChannelsInUse {
     }
 }
 
-/// A figure of a formula with its source.
+/// A value of a formula with its source.
 #[derive(Clone, Debug)]
-struct Figure {
+struct Sourced {
     value: f64,
     source: String,
     declared: bool,
 }
 
-/// Declared, else found.
-fn figure(machine: &Machine, declared: &Declared, fact: &'static str, found: Option<f64>) -> Option<Figure> {
-    let source = || machine.sources.get(fact).cloned().unwrap_or_default();
-    let declared = declared.get(fact).map(|value| Figure { value, source: "declared".to_owned(), declared: true });
-    declared.or_else(|| found.map(|value| Figure { value, source: source(), declared: false }))
+/// The declared value, else the discovered one.
+fn sourced(machine: &Machine, declared: &Declared, fact: &'static str, found: Option<f64>) -> Option<Sourced> {
+    let declared = declared.get(fact).map(|value| Sourced { value, source: "declared".to_owned(), declared: true });
+    declared.or_else(|| found.map(|value| Sourced { value, source: source(machine, fact), declared: false }))
 }
 
-/// The way to the modules.
 #[derive(Debug)]
 struct Bus {
-    /// Channels of the machine; `None` where the width of all together is told.
-    channels: Option<Figure>,
-    /// Data bits of a channel, or of all together.
-    bits: Figure,
+    /// Channels of the machine; `None` if only the total width is known.
+    channels: Option<Sourced>,
+    /// Data bits of one channel, or of all together.
+    bits: Sourced,
 }
 
-/// What JEDEC gives a channel of DDR3, DDR4 or DDR5.
-fn usual_width() -> Figure {
+/// The width of a channel of DDR3, DDR4 or DDR5 (JEDEC).
+fn usual_width() -> Sourced {
     let source = format!("a channel has {CHANNEL_BITS} data bits, without ECC");
-    Figure { value: f64::from(CHANNEL_BITS), source, declared: false }
+    Sourced { value: f64::from(CHANNEL_BITS), source, declared: false }
 }
 
-/// The bus as declared, else as found.
 fn bus(machine: &Machine, declared: &Declared) -> Option<Bus> {
     let memory = &machine.memory;
-    let found = |value: f64| figure(machine, &Declared::default(), "memory.bus_bits", Some(value));
-    let Some(channels) = figure(machine, declared, "memory.channels", memory.channels.map(f64::from)) else {
+    let found = |value: f64| sourced(machine, &Declared::default(), "memory.bus_bits", Some(value));
+    let Some(channels) = sourced(machine, declared, "memory.channels", memory.channels.map(f64::from)) else {
         return Some(Bus { channels: None, bits: found(f64::from(memory.bus_bits?))? });
     };
     let divides = |(bits, channels): &(u32, u32)| *channels > 0 && bits.is_multiple_of(*channels);
     let of_one = memory.bus_bits.zip(memory.channels).filter(divides);
     let of_one = || of_one.and_then(|(bits, channels)| found(f64::from(bits / channels)));
     let usual = || channels.declared.then(usual_width);
-    let bits = figure(machine, declared, "memory.width", None).or_else(of_one).or_else(usual)?;
+    let bits = sourced(machine, declared, "memory.width", None).or_else(of_one).or_else(usual)?;
     Some(Bus { channels: Some(channels), bits })
 }
 
-/// The peak of the modules in use, from complete figures.
 fn dram(machine: &Machine, declared: &Declared, part: &ChannelsInUse) -> Option<Peak> {
     let bus = bus(machine, declared)?;
-    let mts = figure(machine, declared, "memory.mts", machine.memory.mts)?;
+    let mts = sourced(machine, declared, "memory.mts", machine.memory.mts)?;
     let is_declared = [Some(&bus.bits), Some(&mts), bus.channels.as_ref()].iter().flatten().any(|one| one.declared);
     let kind = if is_declared { PeakKind::Declared } else { PeakKind::Datasheet };
     Some(of_bus(kind, machine, part, &bus, &mts))
 }
 
-/// What the platform can have at most, in the packages in use.
+/// The platform's maximum, in the packages in use.
 fn platform(machine: &Machine, declared: &Declared, part: &ChannelsInUse) -> Option<Peak> {
     let memory = &machine.memory;
-    let most = |fact: &'static str, value: f64| figure(machine, &Declared::default(), fact, Some(value));
-    let channels = match figure(machine, declared, "memory.channels", memory.channels.map(f64::from)) {
+    let most = |fact: &'static str, value: f64| sourced(machine, &Declared::default(), fact, Some(value));
+    let channels = match sourced(machine, declared, "memory.channels", memory.channels.map(f64::from)) {
         Some(channels) => channels,
         None => most("memory.platform_channels", f64::from(memory.platform_channels?.checked_mul(part.of)?))?,
     };
-    let mts = figure(machine, declared, "memory.mts", memory.mts);
+    let mts = sourced(machine, declared, "memory.mts", memory.mts);
     let mts = mts.or_else(|| most("memory.platform_mts", memory.platform_mts?))?;
-    let bits = figure(machine, declared, "memory.width", None).unwrap_or_else(usual_width);
+    let bits = sourced(machine, declared, "memory.width", None).unwrap_or_else(usual_width);
     Some(of_bus(PeakKind::PlatformMaximum, machine, part, &Bus { channels: Some(channels), bits }, &mts))
 }
 
-fn input(name: &str, value: f64, source: &str) -> PeakInput {
-    PeakInput { name: name.to_owned(), value, source: source.to_owned() }
-}
-
-fn of_bus(kind: PeakKind, machine: &Machine, part: &ChannelsInUse, bus: &Bus, mts: &Figure) -> Peak {
+fn of_bus(kind: PeakKind, machine: &Machine, part: &ChannelsInUse, bus: &Bus, mts: &Sourced) -> Peak {
     let transfers = input("transfers_per_second", mts.value * 1e6, &mts.source);
     let Some(channels) = &bus.channels else {
-        return Peak {
-            kind,
-            value: bus.bits.value / 8.0 * mts.value * 1e6,
-            formula: format!("{} bit / 8 x {} MT/s", bus.bits.value, mts.value),
-            inputs: vec![input("data_bits", bus.bits.value, &bus.bits.source), transfers],
-            uncertainty: None,
-        };
+        let formula = format!("{} bit / 8 x {} MT/s", bus.bits.value, mts.value);
+        let inputs = vec![input("data_bits", bus.bits.value, &bus.bits.source), transfers];
+        return peak(kind, bus.bits.value / 8.0 * mts.value * 1e6, formula, inputs);
     };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole, positive count below 2^32")]
     let all = channels.value as u32;
@@ -219,32 +201,28 @@ fn of_bus(kind: PeakKind, machine: &Machine, part: &ChannelsInUse, bus: &Bus, mt
     let evenly = channels.declared && !part.words.is_empty();
     let source = if evenly { "declared, the same for each package" } else { &channels.source };
     let bytes = bus.bits.value / 8.0;
-    Peak {
-        kind,
-        value: f64::from(used) * mts.value * 1e6 * bytes,
-        formula: format!("{counted} x {} MT/s x {bytes} B", mts.value),
-        inputs: vec![
-            input("channels", f64::from(used), source),
-            transfers,
-            input("bytes_per_transfer", bytes, &bus.bits.source),
-        ],
-        uncertainty: None,
-    }
+    let inputs = vec![
+        input("channels", f64::from(used), source),
+        transfers,
+        input("bytes_per_transfer", bytes, &bus.bits.source),
+    ];
+    let formula = format!("{counted} x {} MT/s x {bytes} B", mts.value);
+    peak(kind, f64::from(used) * mts.value * 1e6 * bytes, formula, inputs)
 }
 
-/// What firmware rates the nodes at, for reads alone or writes alone: what it says of neither both together.
+/// Firmware's rating of the nodes, for pure reads or pure writes; it does not rate mixes.
 fn rated(machine: &Machine, op: MemoryOp, nodes: &BTreeSet<u32>) -> Option<Peak> {
     let (what, writes) = match op {
         MemoryOp::Read => ("read", false),
         MemoryOp::Write | MemoryOp::WriteNt => ("write", true),
         _ => return None,
     };
-    let figure = |node: &u32| {
+    let rate = |node: &u32| {
         let rated = machine.numa.iter().find(|one| one.node == *node)?.rated.as_ref()?;
         let rate = if writes { rated.write_bytes_per_second } else { rated.read_bytes_per_second };
         Some((*node, rate?))
     };
-    let rates: Vec<(u32, f64)> = nodes.iter().map(figure).collect::<Option<_>>()?;
+    let rates: Vec<(u32, f64)> = nodes.iter().map(rate).collect::<Option<_>>()?;
     let words =
         |(node, rate): &(u32, f64)| format!("{} of node {node}", UnitScale::GIGABYTES_PER_SECOND.fixed(*rate, 1));
     let of_node = |(node, rate): &(u32, f64)| {
@@ -253,16 +231,11 @@ fn rated(machine: &Machine, op: MemoryOp, nodes: &BTreeSet<u32>) -> Option<Peak>
         input(&format!("{what}_rate (node {node})"), *rate, &source)
     };
     let sum: f64 = rates.iter().map(|(_, rate)| rate).sum();
-    (sum > 0.0).then(|| Peak {
-        kind: PeakKind::Datasheet,
-        value: sum,
-        formula: format!("{}, as firmware rates its {what}s", rates.iter().map(words).collect::<Vec<_>>().join(" + ")),
-        inputs: rates.iter().map(of_node).collect(),
-        uncertainty: None,
-    })
+    let formula = format!("{}, as firmware rates its {what}s", rates.iter().map(words).collect::<Vec<_>>().join(" + "));
+    (sum > 0.0).then(|| peak(PeakKind::Datasheet, sum, formula, rates.iter().map(of_node).collect()))
 }
 
-/// What the links from the dies in use to the memory controllers can bring, where the fabric's clock was declared.
+/// The limit of the links between core dies and memory controllers, if the fabric's clock was declared.
 fn die_links(machine: &Machine, declared: &Declared, op: MemoryOp, cpus: &[u32]) -> Option<Peak> {
     if op != MemoryOp::Read {
         return None;
@@ -270,24 +243,17 @@ fn die_links(machine: &Machine, declared: &Declared, op: MemoryOp, cpus: &[u32])
     let (bytes, hz) = (machine.memory.die_read_bytes_per_cycle?, declared.get("memory.fclk_hz")?);
     let dies: BTreeSet<u32> = cpus.iter().map(|cpu| machine.cpu.place(*cpu)?.llc).collect::<Option<_>>()?;
     let dies = u32::try_from(dies.len()).ok().filter(|dies| *dies > 0)?;
-    let source = machine.sources.get("memory.die_read_bytes_per_cycle").cloned().unwrap_or_default();
-    let input =
-        |name: &str, value: f64, source: &str| PeakInput { name: name.to_owned(), value, source: source.to_owned() };
     let plural = if dies == 1 { "" } else { "s" };
-    Some(Peak {
-        kind: PeakKind::Link,
-        value: f64::from(dies) * f64::from(bytes) * hz,
-        formula: format!("{dies} die link{plural} x {} x {bytes} B/cycle", clock(hz)),
-        inputs: vec![
-            input("dies", f64::from(dies), "groups of the CPUs in use that share a last-level cache"),
-            input("fabric_clock_hz", hz, "declared"),
-            input("bytes_per_cycle", f64::from(bytes), &source),
-        ],
-        uncertainty: None,
-    })
+    let formula = format!("{dies} die link{plural} x {} x {bytes} B/cycle", clock(hz));
+    let inputs = vec![
+        input("dies", f64::from(dies), "groups of the CPUs in use that share a last-level cache"),
+        input("fabric_clock_hz", hz, "declared"),
+        input("bytes_per_cycle", f64::from(bytes), &source(machine, "memory.die_read_bytes_per_cycle")),
+    ];
+    Some(peak(PeakKind::Link, f64::from(dies) * f64::from(bytes) * hz, formula, inputs))
 }
 
-/// What a reader must know where lines are read only to be overwritten: that traffic is on the bus and in no figure.
+/// Notes traffic that is on the bus but not in the count: lines read only to be overwritten.
 fn write_allocate(op: MemoryOp) -> String {
     let (counted, moved) = match op {
         MemoryOp::Write => (1, 2),
@@ -357,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn channels_that_nobody_assigns_to_a_package_are_no_more_than_a_package_has() {
+    fn unassigned_channels_are_limited_by_the_package() {
         assert_eq!(first(&machine(1, memory(24, &[])), &[], &[0]).2, "12 of 24 channels (node 0) x 4800 MT/s x 8 B");
         let partly = machine(1, memory(20, &[]));
         assert_eq!(first(&partly, &[], &[0]).2, "at most 12 of 20 channels (node 0) x 4800 MT/s x 8 B");
@@ -390,7 +356,7 @@ mod tests {
         assert_eq!(first(&Machine::default(), &items, &[0]), expected);
         let narrow = Memory { channels: Some(2), mts: Some(4800.0), ..Memory::default() };
         let machine = Machine { memory: narrow, ..Machine::default() };
-        assert_eq!(first(&machine, &[], &[0]).0, PeakKind::PlatformMaximum, "nobody knows how wide they are");
+        assert_eq!(first(&machine, &[], &[0]).0, PeakKind::PlatformMaximum, "their width is unknown");
         assert_eq!(first(&machine, &["memory.width=32"], &[0]).2, "2 channels x 4800 MT/s x 4 B");
     }
 
@@ -405,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn firmwares_rating_stands_in_for_reads_and_writes_alone() {
+    fn firmwares_rating_serves_for_pure_reads_and_writes() {
         let mut machine = machine(1, Memory { platform_channels: Some(12), ..Memory::default() });
         let rating = |read| NodeRating { read_bytes_per_second: Some(read), ..NodeRating::default() };
         machine.numa[0].rated = Some(rating(300e9));

@@ -1,8 +1,7 @@
-//! Theoretical peaks, each with its formula and the source of every figure in it.
+//! Theoretical peaks, each with its formula and the source of every value in it.
 //!
-//! A core's work per cycle comes from the table (or a probe), its clock from a measurement, from the boost or from the
-//! base clock; summed over the distinct physical cores in use. SMT siblings add nothing. Where a figure is missing
-//! there is no peak: nothing is guessed. Beside an ordinary scalar loop stands what vectors could do in its place.
+//! A core's operations per cycle x its clock, summed over the physical cores in use. SMT siblings add nothing. An
+//! unknown value means no peak. For a plain scalar loop the vector maximum is listed too.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,12 +20,13 @@ use crate::declared::Declared;
 use crate::limits::disk::disk_peaks;
 use crate::limits::memory::read_peaks;
 use crate::limits::net::{NetEnd, NetPath, net_peaks};
+use crate::limits::source;
 
 /// The peaks of a CPU kernel on the logical CPUs in `placement`.
 ///
-/// `clocks` are the clocks measured beside the work, Hz, one per entry of `placement`; without them there is no
-/// sustained peak. `measured` is the 90th percentile of operations per cycle and core, to settle what the table leaves
-/// open.
+/// `clocks` are measured during the work, Hz, one per entry of `placement`; without them there is no limit at the
+/// measured clock. `measured` is the 90th percentile of operations per cycle and core, and settles what the table
+/// leaves open.
 pub fn cpu_peaks(
     machine: &Machine,
     kernel: CpuKernel,
@@ -35,7 +35,7 @@ pub fn cpu_peaks(
     measured: Option<f64>,
 ) -> Vec<Peak> {
     let cores = cores(machine, placement, clocks);
-    // One figure measured over different kinds of core says nothing about either.
+    // One value measured over different kinds of core does not describe either kind.
     let measured = measured.filter(|_| cores.len() == 1);
     let mut peaks = own_peaks(machine, kernel, &cores, measured).unwrap_or_default();
     if kernel.op == CpuOp::Plain {
@@ -44,51 +44,44 @@ pub fn cpu_peaks(
     peaks
 }
 
-/// The peaks of the kernel itself at the measured clock, the boost and the base clock; `None` where some core's work
-/// per cycle is not known.
 fn own_peaks(machine: &Machine, kernel: CpuKernel, cores: &[Cores<'_>], measured: Option<f64>) -> Option<Vec<Peak>> {
     let resolved = |cores: &Cores<'_>| {
-        let resolved = resolve(kernel, cores.figure(kernel)?, measured)?;
+        let resolved = resolve(kernel, cores.ops_per_cycle(kernel)?, measured)?;
         Some((Rate { ops: resolved.value, source: resolved.source, of: String::new() }, resolved.inferred))
     };
     let found: Vec<(Rate, bool)> = cores.iter().map(resolved).collect::<Option<_>>()?;
     let inferred = found.iter().any(|(_, inferred)| *inferred);
     let rates: Vec<Rate> = found.into_iter().map(|(rate, _)| rate).collect();
-    // What was inferred from a measurement is no ground for a datasheet figure.
+    // A value inferred from a measurement cannot be the base of a datasheet peak.
     let kinds: &[PeakKind] =
         if inferred { &[PeakKind::Inferred] } else { &[PeakKind::Sustained, PeakKind::Boost, PeakKind::Base] };
     Some(kinds.iter().filter_map(|kind| sum(machine, *kind, kernel.unit(), cores, &rates)).collect())
 }
 
-/// What the same cores could do with vectors on elements of the same type, at the clock measured beside the ordinary
-/// loop: shown beside it, and no limit of it.
+/// The vector maximum of the same cores for the same element type, at the clock measured during the plain loop.
 fn vector_peak(machine: &Machine, element: Element, cores: &[Cores<'_>]) -> Option<Peak> {
     let rates: Vec<Rate> = cores.iter().map(|cores| cores.fastest_vector(element)).collect::<Option<_>>()?;
     let unit = CpuKernel { op: CpuOp::Plain, element, isa: Isa::Scalar }.unit();
     sum(machine, PeakKind::PlatformMaximum, unit, cores, &rates)
 }
 
-/// Work per cycle of one kind of core, as a formula shows it.
 struct Rate {
     ops: f64,
     source: String,
-    /// What does so much, where it is not the kernel in question: ` (dot, AVX-512 VNNI)`.
+    /// The kernel that reaches this rate, if it is another one: ` (dot, AVX-512 VNNI)`.
     of: String,
 }
 
-/// The cores of one kind that a placement uses.
 struct Cores<'m> {
     core_type: &'m CoreType,
-    /// Whether the machine has other kinds.
     hybrid: bool,
-    /// Distinct physical cores.
     number: u32,
-    /// Measured clock of each, Hz; empty if not measured on all.
+    /// Measured clock of each core, Hz; incomplete if not measured on all.
     clocks: Vec<f64>,
 }
 
 impl Cores<'_> {
-    /// The clock that a kind of peak is worked out with, and its source.
+    /// The clock for a kind of peak, Hz, with its source.
     fn clock(&self, machine: &Machine, kind: PeakKind) -> Option<(f64, String)> {
         let listed = |fact: &str, hz: Option<f64>| {
             hz.map(|hz| (hz, source(machine, &format!("cpu.core_types.{}.{fact}", self.core_type.kind))))
@@ -96,23 +89,21 @@ impl Cores<'_> {
         match kind {
             PeakKind::Boost => listed("boost_hz", self.core_type.boost_hz),
             PeakKind::Base => listed("base_hz", self.core_type.base_hz),
-            _ => self.measured_clock().map(|hz| (hz, "measured beside the work".to_owned())),
+            _ => self.measured_clock().map(|hz| (hz, "measured during the work".to_owned())),
         }
     }
 
-    /// The mean of the measured clocks, where there is one for each core.
     fn measured_clock(&self) -> Option<f64> {
         let complete = !self.clocks.is_empty() && self.clocks.len() == usize::try_from(self.number).ok()?;
         complete.then(|| self.clocks.iter().sum::<f64>() / f64::from(self.number))
     }
 
-    /// What discovery knows of a kernel on these cores.
-    fn figure(&self, kernel: CpuKernel) -> Option<&OpsPerCycle> {
+    fn ops_per_cycle(&self, kernel: CpuKernel) -> Option<&OpsPerCycle> {
         self.core_type.ops_per_cycle.iter().find(|ops| ops.what == kernel.what())
     }
 
-    /// The fastest kernel of the vectors for this type: products summed for narrow integers, FMA for floating-point
-    /// numbers, multiply-add for the other integers. Where one or two 512-bit units are open, what two could do.
+    /// The fastest vector kernel for this type: dot products for narrow integers, FMA for floating-point numbers,
+    /// multiply-add for other integers. If the number of 512-bit units is open, two are assumed.
     fn fastest_vector(&self, element: Element) -> Option<Rate> {
         let ops: &[CpuOp] = match element {
             Element::Int8 | Element::Int16 => &[CpuOp::Matrix, CpuOp::Dot],
@@ -121,17 +112,16 @@ impl Cores<'_> {
         };
         let vectors = self.core_type.isa.iter().filter(|isa| **isa != Isa::Scalar);
         let kernels = vectors.flat_map(|isa| ops.iter().map(|op| CpuKernel { op: *op, element, isa: *isa }));
-        let at_most = |figure: &OpsPerCycle| figure.candidates.iter().copied().max_by(f64::total_cmp).or(figure.value);
         let rated = kernels.filter_map(|kernel| {
-            let figure = self.figure(kernel)?;
-            Some((kernel, at_most(figure)?, figure))
+            let known = self.ops_per_cycle(kernel)?;
+            let most = known.candidates.iter().copied().max_by(f64::total_cmp).or(known.value)?;
+            Some((kernel, most, &known.source))
         });
-        let (kernel, ops, figure) = rated.max_by(|one, other| one.1.total_cmp(&other.1))?;
+        let (kernel, ops, source) = rated.max_by(|one, other| one.1.total_cmp(&other.1))?;
         let of = format!(" ({}, {})", kernel.op, kernel.isa.title());
-        Some(Rate { ops, source: figure.source.clone(), of })
+        Some(Rate { ops, source: source.clone(), of })
     }
 
-    /// `core`, `cores`, `P-core`, `P-cores` …
     fn name(&self) -> String {
         let prefix = match self.core_type.kind {
             CoreKind::Uniform => "",
@@ -143,12 +133,7 @@ impl Cores<'_> {
     }
 }
 
-/// Where a fact came from.
-fn source(machine: &Machine, fact: &str) -> String {
-    machine.sources.get(fact).cloned().unwrap_or_default()
-}
-
-/// The distinct physical cores of a placement by kind; none where it names a CPU that the machine lacks.
+/// The physical cores of a placement by kind; empty if it contains an unknown CPU.
 fn cores<'m>(machine: &'m Machine, placement: &[u32], clocks: Option<&[f64]>) -> Vec<Cores<'m>> {
     let hybrid = machine.cpu.core_types.len() > 1;
     let clock_of = core_clocks(machine, placement, clocks);
@@ -168,8 +153,7 @@ fn core_of(machine: &Machine, cpu: u32) -> u32 {
     machine.cpu.place(cpu).map_or(cpu, |place| place.core)
 }
 
-/// The clock of each physical core in use: the highest that any of its threads saw, since a busy sibling only hides
-/// cycles.
+/// The clock of each physical core: the highest that its threads measured, since a busy sibling only hides cycles.
 fn core_clocks(machine: &Machine, placement: &[u32], clocks: Option<&[f64]>) -> BTreeMap<u32, f64> {
     let mut of_core: BTreeMap<u32, f64> = BTreeMap::new();
     let measured = placement.iter().zip(clocks.unwrap_or_default()).filter(|(_, hz)| hz.is_finite() && **hz > 0.0);
@@ -180,9 +164,9 @@ fn core_clocks(machine: &Machine, placement: &[u32], clocks: Option<&[f64]>) -> 
     of_core
 }
 
-/// The sum over kinds of cores x clock x work per cycle; `None` where a clock is missing, or there are no cores.
+/// The sum over kinds of core of cores x clock x operations per cycle; `None` if a clock is unknown.
 fn sum(machine: &Machine, kind: PeakKind, unit: &str, cores: &[Cores<'_>], rates: &[Rate]) -> Option<Peak> {
-    let mut peak = Peak { kind, value: 0.0, formula: String::new(), inputs: Vec::new(), uncertainty: None };
+    let mut peak = crate::limits::peak(kind, 0.0, String::new(), Vec::new());
     for (cores, Rate { ops, source, of }) in cores.iter().zip(rates) {
         let (hz, clock_source) = cores.clock(machine, kind)?;
         peak.value += f64::from(cores.number) * hz * ops;
@@ -199,18 +183,11 @@ fn sum(machine: &Machine, kind: PeakKind, unit: &str, cores: &[Cores<'_>], rates
     (!peak.inputs.is_empty()).then_some(peak)
 }
 
-/// Every peak that can be told without measuring work: each kernel on one core and on all, memory, and the disk and the
-/// network as far as they were declared. [`info_peaks_of`] knows of a directory, too.
+/// Every peak known without measuring work: each kernel on one core and on all, memory, disk and network.
 ///
-/// `clocks` holds a measured clock, Hz, for each CPU on which one was measured; without them sustained peaks are
-/// absent.
-pub fn info_peaks(machine: &Machine, declared: &Declared, clocks: &BTreeMap<u32, f64>) -> Vec<InfoPeak> {
-    info_peaks_of(machine, declared, clocks, None)
-}
-
-/// [`info_peaks`] with the links and limits of the disks behind a directory (`crate::disk::storage()`,
-/// [`crate::io_limits`]), if one is given.
-pub fn info_peaks_of(
+/// `clocks` holds a measured clock, Hz, by CPU; without them limits at the measured clock are absent. `behind` are the
+/// devices behind a directory and their limits ([`crate::storage()`], [`crate::io_limits`]).
+pub fn info_peaks(
     machine: &Machine,
     declared: &Declared,
     clocks: &BTreeMap<u32, f64>,
@@ -235,7 +212,7 @@ pub fn info_peaks_of(
     peaks
 }
 
-/// The peaks of reads from main memory: on the cores of the first node, where there are several, and on all.
+/// Reads from main memory: on the cores of the first node, and on all.
 fn memory_info(machine: &Machine, declared: &Declared, cores: &[u32]) -> Vec<InfoPeak> {
     let node = |cpu: &u32| machine.cpu.place(*cpu).and_then(|place| place.node);
     let first: Vec<u32> = cores.iter().copied().filter(|cpu| node(cpu) == cores.first().and_then(node)).collect();
@@ -249,7 +226,8 @@ fn memory_info(machine: &Machine, declared: &Declared, cores: &[u32]) -> Vec<Inf
     placements.iter().flat_map(of).collect()
 }
 
-/// The peaks of the usual rows of a disk: large requests in order and small ones at random, reads and writes; and one small read at a time.
+/// The usual disk benchmarks: large sequential and small random requests, reads and writes; and one small read at a
+/// time.
 fn disk_info(machine: &Machine, declared: &Declared, behind: Option<(&Storage, &IoLimits)>) -> Vec<InfoPeak> {
     let (nowhere, unlimited) = (Storage::default(), IoLimits::default());
     let (storage, limits) = behind.unwrap_or((&nowhere, &unlimited));
@@ -264,16 +242,14 @@ fn disk_info(machine: &Machine, declared: &Declared, behind: Option<(&Storage, &
             peaks.extend(of(&disk_row(pattern, op, block, 32), unit));
         }
     }
-    // One request at a time changes only what is known of the drives, and that not always.
+    // A queue depth of 1 changes only the data sheet's peak, and not always.
     let one_by_one = of(&disk_row(DiskPattern::Random, DiskOp::Read, 4096, 1), "1/s");
-    let told = |one: &InfoPeak| peaks.iter().any(|peak| (peak.kind, &peak.formula) == (one.kind, &one.formula));
-    let news: Vec<InfoPeak> =
-        one_by_one.into_iter().filter(|one| one.kind == PeakKind::Datasheet && !told(one)).collect();
-    peaks.extend(news);
+    let listed = |one: &InfoPeak| peaks.iter().any(|peak| (peak.kind, &peak.formula) == (one.kind, &one.formula));
+    let single: Vec<_> = one_by_one.into_iter().filter(|one| one.kind == PeakKind::Datasheet && !listed(one)).collect();
+    peaks.extend(single);
     peaks
 }
 
-/// A row on a file of 1 GiB.
 fn disk_row(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32) -> DiskParams {
     DiskParams {
         pattern,
@@ -292,7 +268,7 @@ fn disk_row(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32) -> DiskPar
     }
 }
 
-/// The peaks of a stream and of a ping-pong to a peer that is not named, so that no interface is known to lead there.
+/// A TCP stream and a ping-pong to an unknown peer, so that no interface is known.
 fn net_info(machine: &Machine, declared: &Declared) -> Vec<InfoPeak> {
     let mut peaks = Vec::new();
     for (mode, block, direction, unit) in

@@ -1,42 +1,39 @@
-//! What drives and the links in front of them can do, carried up through partitions, arrays and mappings to the device
-//! that is mounted.
+//! The limits of drives and their links, combined through partitions, arrays and mappings.
 //!
-//! Where it is not known how requests are spread over several devices, nothing is known: mappings of several devices,
-//! file systems over several devices, and what lies below a loop device.
+//! Unknown if the distribution of requests over several devices is unknown: other mappings and file systems over
+//! several devices, anything below a loop device.
 
 use model::machine::{Disk, Machine, StorageDevice};
 use model::peak::PeakInput;
 
-use crate::limits::disk::drive::{Heads, as_told, link, one_by_one, sheet};
-use crate::limits::disk::request::{Direction, Figure, Request, input};
+use crate::limits::disk::drive::{Heads, declared_heads, link, one_by_one, sheet};
+use crate::limits::disk::request::{Ceiling, Direction, Request};
+use crate::limits::input;
 
-/// What is asked of each drive.
+/// Which limit of each drive is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Asked {
-    /// What passes over the link in front of it, B/s.
     Link,
-    /// What its data sheet says, as the row counts.
+    /// By the data sheet, as the benchmark counts.
     Sheet,
-    /// What it can do with one random request at a time, 1/s; nothing where there are more. Members of an array help
-    /// each other in nothing here.
+    /// Random requests at queue depth 1, 1/s. Members of an array do not speed this up.
     OneByOne,
-    /// The same of a drive that turns, by what its owner says of it.
-    AsToldOf(Heads),
+    /// The same with declared values.
+    DeclaredHeads(Heads),
 }
 
-/// The devices behind a directory, with a question.
 pub(crate) struct Layers<'l> {
     pub(crate) machine: &'l Machine,
-    /// Devices, each before those it is built on.
+    /// Each device is listed before those it is built on.
     pub(crate) chain: &'l [StorageDevice],
     pub(crate) request: Request,
     pub(crate) asked: Asked,
 }
 
 impl Layers<'_> {
-    /// All of them together, as far as it is known how requests are spread over them.
-    pub(crate) fn all(&self) -> Option<Figure> {
-        // Below a loop device the page cache may answer.
+    /// The limit of all devices together, if known.
+    pub(crate) fn all(&self) -> Option<Ceiling> {
+        // The page cache may answer below a loop device.
         if self.chain.iter().any(|device| device.kind == "loop") {
             return None;
         }
@@ -47,7 +44,6 @@ impl Layers<'_> {
         }
     }
 
-    /// The disks at the bottom, each once.
     fn leaves(&self) -> Vec<&str> {
         let depth = |index: usize| self.chain.get(index).map(|device| device.depth);
         let ends = self.chain.iter().enumerate().filter(|(index, device)| depth(index + 1) <= Some(device.depth));
@@ -57,7 +53,7 @@ impl Layers<'_> {
         disks
     }
 
-    /// The positions of the devices that one is built on; of those at the top for `None`.
+    /// The positions of the devices directly below one, or of the top devices for `None`.
     pub(crate) fn below(&self, index: Option<usize>) -> Vec<usize> {
         let (from, depth) = index.map_or((0, 0), |index| (index + 1, self.chain[index].depth + 1));
         let inside = (from..self.chain.len()).take_while(|other| self.chain[*other].depth >= depth);
@@ -68,17 +64,17 @@ impl Layers<'_> {
         self.machine.disks.iter().find(|disk| disk.name == name)
     }
 
-    fn of_disk(&self, name: &str) -> Option<Figure> {
+    fn of_disk(&self, name: &str) -> Option<Ceiling> {
         let disk = self.disk(name)?;
         match self.asked {
             Asked::Link => link(disk),
             Asked::Sheet => sheet(disk, self.request),
             Asked::OneByOne => one_by_one(disk, self.request, self.leaves().len()),
-            Asked::AsToldOf(heads) => as_told(disk, self.request, heads, self.leaves().len()),
+            Asked::DeclaredHeads(heads) => declared_heads(disk, self.request, heads, self.leaves().len()),
         }
     }
 
-    pub(crate) fn of_device(&self, index: usize) -> Option<Figure> {
+    pub(crate) fn of_device(&self, index: usize) -> Option<Ceiling> {
         let device = &self.chain[index];
         match (self.below(Some(index)).as_slice(), device.kind.as_str()) {
             ([], _) => self.of_disk(device.disk.as_deref()?),
@@ -92,8 +88,7 @@ impl Layers<'_> {
         }
     }
 
-    /// The level of an array with all its members and no other: with spares among them it cannot be told which are in
-    /// use.
+    /// The level of an array with all its members and no spare: with spares the members in use are unknown.
     pub(crate) fn level(&self, index: usize) -> Option<&str> {
         let device = self.chain.get(index).filter(|device| device.kind == "raid")?;
         let raid = self.disk(&device.name)?;
@@ -101,12 +96,12 @@ impl Layers<'_> {
         raid.raid_level.as_deref().filter(|_| members == Some(self.below(Some(index)).len()))
     }
 
-    fn of_parts(&self, parts: &[usize]) -> Option<Vec<Figure>> {
+    fn of_parts(&self, parts: &[usize]) -> Option<Vec<Ceiling>> {
         parts.iter().map(|part| self.of_device(*part)).collect()
     }
 
-    /// Several ways to one drive: their links add up, the drive is only one.
-    fn of_paths(&self, paths: &[usize]) -> Option<Figure> {
+    /// Several paths to one drive: their links add up, the drive does not.
+    fn of_paths(&self, paths: &[usize]) -> Option<Ceiling> {
         if self.asked == Asked::Link {
             Some(sum("paths", &self.side_by_side(paths)?, 1.0))
         } else {
@@ -114,19 +109,19 @@ impl Layers<'_> {
         }
     }
 
-    /// Members together, by the level of the array (md(4)). `whole` says that a request lies on one member.
+    /// Members together, by RAID level (md(4)); `whole` means that one member holds a request.
     ///
-    /// Writes in order are taken to fill whole stripes; those at random to write a block and its parity, for which a
-    /// drive also reads what the parity is made from. Links carry that the other way, so there it does not count.
-    fn of_raid(&self, level: &str, whole: bool, parts: &[usize]) -> Option<Figure> {
+    /// Sequential writes are assumed to fill whole stripes. A random write writes its block and its parity, and a drive
+    /// reads first what the parity is computed from; on links these reads go in the other direction and do not count.
+    fn of_raid(&self, level: &str, whole: bool, parts: &[usize]) -> Option<Ceiling> {
         let (reads, parity) = (self.request.way == Direction::Read, parity(level)?);
-        if matches!(self.asked, Asked::OneByOne | Asked::AsToldOf(_)) {
-            // One member is at work at a time, whichever it is; a mirror has the whole request on each.
+        if matches!(self.asked, Asked::OneByOne | Asked::DeclaredHeads(_)) {
+            // One member works at a time; a mirror has the whole request on each member.
             return most(self.of_parts(parts)?).filter(|_| whole || level == "raid1");
         }
         match level {
             "raid1" if !reads => self.mirrored(parts),
-            // The file may lie on any of them.
+            // The file may be on any member.
             "linear" => most(self.of_parts(parts)?),
             _ if !reads && self.request.random && parity > 0.0 && self.asked == Asked::Sheet => {
                 self.with_parity(level, whole, parts, parity)
@@ -135,7 +130,7 @@ impl Layers<'_> {
         }
     }
 
-    /// How much of what all members of an array carry is data; of writes at random with parity that of links alone.
+    /// The share of the members' traffic that is data.
     pub(crate) fn share(&self, level: &str, members: usize) -> Option<f64> {
         let (parity, count) = (parity(level)?, u32::try_from(members).map(f64::from).ok()?);
         Some(match level {
@@ -146,25 +141,24 @@ impl Layers<'_> {
         })
     }
 
-    /// Random writes with parity, 1/s: of each request the block and its parity are written. Within one member's
-    /// piece of a stripe, either both are read before or the other members' pieces, whichever are fewer; of a larger
-    /// block it is not known what is read, and nothing is counted.
-    fn with_parity(&self, level: &str, whole: bool, parts: &[usize], parity: f64) -> Option<Figure> {
+    /// Random writes with parity, 1/s. Within one chunk either block and parity or the other members' chunks are read
+    /// first, whichever are fewer; for larger blocks the reads are unknown and not counted.
+    fn with_parity(&self, level: &str, whole: bool, parts: &[usize], parity: f64) -> Option<Ceiling> {
         let count = u32::try_from(parts.len()).map(f64::from).ok()?;
         let writes = 1.0 + parity;
         let reads = if whole { writes.min(count - writes).max(0.0) } else { 0.0 };
         let read = Layers { request: Request { way: Direction::Read, ..self.request }, ..*self };
         let written = self.of_parts(parts)?;
         let read = if reads > 0.0 { read.of_parts(parts)? } else { written.clone() };
-        let of_member = |(write, read): (&Figure, &Figure)| {
+        let of_member = |(write, read): (&Ceiling, &Ceiling)| {
             let reading = if reads > 0.0 { format!(" + {reads} / ({})", read.formula) } else { String::new() };
             let mut inputs = write.inputs.clone();
             inputs.extend(read.inputs.iter().filter(|_| reads > 0.0).cloned());
             let value = 1.0 / (writes / write.value + reads / read.value);
             let formula = format!("1 / ({writes} / ({}){reading})", write.formula);
-            Figure { value, formula, inputs, ..write.clone() }
+            Ceiling { value, formula, inputs, ..write.clone() }
         };
-        let members: Vec<Figure> = written.iter().zip(&read).map(of_member).collect();
+        let members: Vec<Ceiling> = written.iter().zip(&read).map(of_member).collect();
         let mut together = sum(level, &members, 1.0);
         let source = format!("a block and its parity of {level}, by the pieces of a stripe");
         together.inputs.push(input("writes of drives for one", writes, &source));
@@ -173,7 +167,7 @@ impl Layers<'_> {
     }
 }
 
-/// Members whose room a level spends on parity; `None` for a level that is not known.
+/// Members that a level uses for parity; `None` for an unknown level.
 fn parity(level: &str) -> Option<f64> {
     match level {
         "raid0" | "raid1" | "raid10" | "linear" => Some(0.0),
@@ -183,12 +177,12 @@ fn parity(level: &str) -> Option<f64> {
     }
 }
 
-fn most(parts: Vec<Figure>) -> Option<Figure> {
+fn most(parts: Vec<Ceiling>) -> Option<Ceiling> {
     parts.into_iter().max_by(|one, other| one.value.total_cmp(&other.value))
 }
 
-/// So much of all members together.
-fn sum(level: &str, members: &[Figure], share: f64) -> Figure {
+/// `share` of the members' sum.
+fn sum(level: &str, members: &[Ceiling], share: f64) -> Ceiling {
     let formulas: Vec<&str> = members.iter().map(|member| member.formula.as_str()).collect();
     let alike = formulas.windows(2).all(|pair| pair[0] == pair[1]) && formulas.len() > 2;
     let formula = match formulas.as_slice() {
@@ -208,7 +202,7 @@ fn sum(level: &str, members: &[Figure], share: f64) -> Figure {
     if share < 1.0 {
         inputs.push(input("share of the members", share, &format!("what {level} leaves for data, md/level")));
     }
-    Figure {
+    Ceiling {
         value: members.iter().map(|member| member.value).sum::<f64>() * share,
         formula,
         about: format!("{level} over {}", about.join("; ")),
@@ -218,7 +212,7 @@ fn sum(level: &str, members: &[Figure], share: f64) -> Figure {
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "figures that are exact, or rounded the same way")]
+#[expect(clippy::float_cmp, reason = "values that are exact or rounded the same way")]
 mod tests {
     use model::io::{DiskOp, DiskSync};
     use model::machine::DiskLink;
@@ -240,7 +234,7 @@ mod tests {
         Request { random: false, ..request(way, 1 << 20, 8) }
     }
 
-    /// A disk of the table, on a link of its own.
+    /// A drive of the table.
     fn drive(name: &str, model: &str, bytes: u64) -> Disk {
         Disk {
             name: name.into(),
@@ -260,7 +254,7 @@ mod tests {
         drive(name, ULTRASTAR, 4_000_787_030_016)
     }
 
-    fn figure(disks: &[Disk], chain: &[(u32, &str, &str)], request: Request, asked: Asked) -> Option<Figure> {
+    fn ceiling(disks: &[Disk], chain: &[(u32, &str, &str)], request: Request, asked: Asked) -> Option<Ceiling> {
         let device = |(depth, name, kind): &(u32, &str, &str)| StorageDevice {
             name: (*name).into(),
             depth: *depth,
@@ -273,12 +267,12 @@ mod tests {
         Layers { machine: &machine, chain: &chain, request, asked }.all()
     }
 
-    fn of_one(disk: &Disk, request: Request, asked: Asked) -> Option<Figure> {
-        figure(std::slice::from_ref(disk), &[(0, &disk.name, "disk")], request, asked)
+    fn of_one(disk: &Disk, request: Request, asked: Asked) -> Option<Ceiling> {
+        ceiling(std::slice::from_ref(disk), &[(0, &disk.name, "disk")], request, asked)
     }
 
     fn value(disk: &Disk, request: Request, asked: Asked) -> Option<f64> {
-        of_one(disk, request, asked).map(|figure| figure.value)
+        of_one(disk, request, asked).map(|ceiling| ceiling.value)
     }
 
     #[test]
@@ -300,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_limit_nothing_make_no_ceiling() {
+    fn values_that_drives_exceed_are_no_limit() {
         let filled_over_and_over = drive("nvme0n1", "INTEL SSDPE2KX020T7", 2_000_398_934_016);
         let write = of_one(&filled_over_and_over, request(Direction::Write, 4096, 32), Asked::Sheet).unwrap();
         assert_eq!(write.formula, "1.05 GB/s / 4KiB", "not the 38000 of the sheet");
@@ -325,11 +319,11 @@ mod tests {
     fn heads_and_rotation_bind_one_request_at_a_time() {
         let disk = turning("sda");
         let whole = Request { size: 4_000_787_030_016, ..request(Direction::Read, 4096, 1) };
-        let figure = of_one(&disk, whole, Asked::OneByOne).unwrap();
+        let ceiling = of_one(&disk, whole, Asked::OneByOne).unwrap();
         // 8.2 ms + 60 s / 7200 / 2
-        assert!((figure.value - 1.0 / (0.0082 + 1.0 / 240.0)).abs() < 1e-9, "{}", figure.value);
-        assert_eq!(figure.formula, "1 / (8.2 ms seek x 1.00 + 4.167 ms half a rotation)");
-        assert_eq!(figure.about, "one at a time, over the whole disk 81 requests/s");
+        assert!((ceiling.value - 1.0 / (0.0082 + 1.0 / 240.0)).abs() < 1e-9, "{}", ceiling.value);
+        assert_eq!(ceiling.formula, "1 / (8.2 ms seek x 1.00 + 4.167 ms half a rotation)");
+        assert_eq!(ceiling.about, "one at a time, over the whole disk 81 requests/s");
         let short = of_one(&disk, Request { size: 40_007_870_300, ..whole }, Asked::OneByOne).unwrap();
         assert!(short.value > 230.0 && short.value < 240.0, "a short way for the heads: {}", short.value);
         assert!(short.formula.contains("seek x 0.01"), "{}", short.formula);
@@ -341,9 +335,9 @@ mod tests {
     #[test]
     fn a_disk_of_no_sheet_still_turns() {
         let disk = Disk { rotations_per_minute: Some(5400), ..drive("sda", "A drive", 4_000_787_030_016) };
-        let figure = of_one(&disk, request(Direction::Read, 4096, 1), Asked::OneByOne).unwrap();
-        assert_eq!(figure.formula, "1 / (5.556 ms half a rotation)");
-        assert!(figure.inputs[0].source.contains("the drive itself"));
+        let ceiling = of_one(&disk, request(Direction::Read, 4096, 1), Asked::OneByOne).unwrap();
+        assert_eq!(ceiling.formula, "1 / (5.556 ms half a rotation)");
+        assert!(ceiling.inputs[0].source.contains("the drive itself"));
         let controller = Disk { transport: None, ..disk.clone() };
         assert_eq!(
             value(&controller, request(Direction::Read, 4096, 1), Asked::OneByOne),
@@ -351,8 +345,8 @@ mod tests {
             "an array in hardware"
         );
         let listed = drive("sda", CONSTELLATION, 4_000_787_030_016);
-        let figure = of_one(&listed, request(Direction::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
-        assert_eq!(figure.formula, "1 / (4.167 ms half a rotation + 5.992 ms for 1MiB)");
+        let ceiling = of_one(&listed, request(Direction::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
+        assert_eq!(ceiling.formula, "1 / (4.167 ms half a rotation + 5.992 ms for 1MiB)");
         assert_eq!(value(&listed, in_order(Direction::Read), Asked::Sheet), Some(175e6));
         assert_eq!(
             value(&listed, Request { op: DiskOp::Reread, ..in_order(Direction::Read) }, Asked::Sheet),
@@ -362,35 +356,36 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_nobody_checked_bind_nothing() {
+    fn unchecked_values_are_no_limit() {
         let unchecked = drive("sda", "WDC WD40EFRX-68N32N0", 4_000_787_030_016);
         for asked in [Asked::Sheet, Asked::OneByOne] {
             assert_eq!(value(&unchecked, in_order(Direction::Read), asked), None);
             assert_eq!(value(&unchecked, request(Direction::Read, 4096, 1), asked), None, "nor how fast it turns");
         }
         let turns = Disk { rotations_per_minute: Some(5400), ..unchecked };
-        let figure = of_one(&turns, request(Direction::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
-        assert_eq!(figure.formula, "1 / (5.556 ms half a rotation)", "its own word, without the table's rate");
-        let told = Asked::AsToldOf(Heads { rotations_per_minute: None, seek_seconds: Some(9e-3) });
-        let figure = of_one(&turns, request(Direction::Read, 1 << 20, 1), told).unwrap();
-        assert!(!figure.formula.contains("1MiB") && figure.formula.contains("9 ms seek"), "{}", figure.formula);
+        let ceiling = of_one(&turns, request(Direction::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
+        assert_eq!(ceiling.formula, "1 / (5.556 ms half a rotation)", "its own word, without the table's rate");
+        let declared = Asked::DeclaredHeads(Heads { rotations_per_minute: None, seek_seconds: Some(9e-3) });
+        let ceiling = of_one(&turns, request(Direction::Read, 1 << 20, 1), declared).unwrap();
+        assert!(!ceiling.formula.contains("1MiB") && ceiling.formula.contains("9 ms seek"), "{}", ceiling.formula);
         let solid = drive("nvme0n1", "SAMSUNG MZQL23T8HCLS-00A07", 3_840_755_982_336);
         assert_eq!(value(&solid, request(Direction::Read, 4096, 32), Asked::Sheet), None);
     }
 
     #[test]
     fn an_owner_says_how_fast_a_disk_turns_and_seeks() {
-        let asked = |rotations_per_minute, seek_seconds| Asked::AsToldOf(Heads { rotations_per_minute, seek_seconds });
+        let asked =
+            |rotations_per_minute, seek_seconds| Asked::DeclaredHeads(Heads { rotations_per_minute, seek_seconds });
         let whole = Request { size: 4_000_787_030_016, ..request(Direction::Read, 4096, 1) };
         let silent = Disk { is_virtual: Some(true), ..drive("sda", "A drive", 4_000_787_030_016) };
-        let formula = |disk: &Disk, asked| of_one(disk, whole, asked).map(|figure| figure.formula);
+        let formula = |disk: &Disk, asked| of_one(disk, whole, asked).map(|ceiling| ceiling.formula);
         let all = "1 / (9 ms seek x 1.00 + 4.167 ms half a rotation)";
         assert_eq!(formula(&silent, asked(Some(7200.0), Some(9e-3))).as_deref(), Some(all));
         assert_eq!(formula(&silent, asked(None, Some(9e-3))), None, "nobody says how fast it turns");
         let turns = Disk { rotations_per_minute: Some(7200), is_virtual: Some(false), ..silent.clone() };
-        let figure = of_one(&turns, whole, asked(None, Some(9e-3))).unwrap();
-        assert_eq!(figure.formula, all);
-        let sources: Vec<&str> = figure.inputs.iter().map(|input| input.source.as_str()).collect();
+        let ceiling = of_one(&turns, whole, asked(None, Some(9e-3))).unwrap();
+        assert_eq!(ceiling.formula, all);
+        let sources: Vec<&str> = ceiling.inputs.iter().map(|input| input.source.as_str()).collect();
         assert!(sources[0].contains("the drive itself") && sources[1] == DECLARED, "{sources:?}");
         // The seek of the sheet stays where only the rotation was said.
         let listed = formula(&turning("sda"), asked(Some(5400.0), None));
@@ -411,11 +406,11 @@ mod tests {
         assert_eq!(
             value(&listed, request(Direction::Write, 4096, 1), Asked::Sheet),
             None,
-            "not so many as fit in order"
+            "more than the sequential rate"
         );
     }
 
-    /// An array of so many solid drives.
+    /// An array of this number of solid-state drives.
     fn array(level: &str, members: u32, chunk: u64) -> (Vec<Disk>, Vec<(u32, &'static str, &'static str)>) {
         let names = ["sda", "sdb", "sdc", "sdd"];
         let names = &names[..members as usize];
@@ -431,14 +426,14 @@ mod tests {
         (disks, chain)
     }
 
-    fn of_array(level: &str, members: u32, request: Request) -> Option<Figure> {
+    fn of_array(level: &str, members: u32, request: Request) -> Option<Ceiling> {
         let (disks, chain) = array(level, members, 512 << 10);
-        figure(&disks, &chain, request, Asked::Sheet)
+        ceiling(&disks, &chain, request, Asked::Sheet)
     }
 
     #[test]
     fn sheets_add_up_as_the_level_says() {
-        let rate = |level: &str, way| of_array(level, 4, in_order(way)).map(|figure| figure.value / 1e6);
+        let rate = |level: &str, way| of_array(level, 4, in_order(way)).map(|ceiling| ceiling.value / 1e6);
         assert_eq!((rate("raid0", Direction::Read), rate("raid0", Direction::Write)), (Some(2240.0), Some(2120.0)));
         assert_eq!((rate("raid1", Direction::Read), rate("raid1", Direction::Write)), (Some(2240.0), Some(530.0)));
         assert_eq!((rate("raid10", Direction::Read), rate("raid10", Direction::Write)), (Some(2240.0), Some(1060.0)));
@@ -477,9 +472,9 @@ mod tests {
         }
         let one = request(Direction::Read, 4096, 1);
         let alone = value(&turning("sda"), Request { size: one.size / 2, ..one }, Asked::OneByOne);
-        assert_eq!(figure(&disks, &chain, one, Asked::OneByOne).map(|figure| figure.value), alone);
+        assert_eq!(ceiling(&disks, &chain, one, Asked::OneByOne).map(|ceiling| ceiling.value), alone);
         let across = Request { block: 128 << 10, ..one };
-        assert_eq!(figure(&disks, &chain, across, Asked::OneByOne), None, "one request on both");
+        assert_eq!(ceiling(&disks, &chain, across, Asked::OneByOne), None, "one request on both");
     }
 
     #[test]
@@ -489,10 +484,10 @@ mod tests {
             let link = DiskLink { bytes_per_second: 1_200_000_000, kind: "sas".into(), ..DiskLink::default() };
             Disk { link: Some(link), ..disk }
         });
-        let of = |asked| figure(&disks, &chain, in_order(Direction::Read), asked).unwrap();
+        let of = |asked| ceiling(&disks, &chain, in_order(Direction::Read), asked).unwrap();
         assert_eq!((of(Asked::Link).value, of(Asked::Link).both_ways), (2.4e9, true));
         assert_eq!(of(Asked::Sheet).value, 560e6);
         let unknown = [(0, "dm-0", "mapper"), (1, "sda", "disk"), (1, "sdb", "disk")];
-        assert_eq!(figure(&disks, &unknown, in_order(Direction::Read), Asked::Sheet), None);
+        assert_eq!(ceiling(&disks, &unknown, in_order(Direction::Read), Asked::Sheet), None);
     }
 }

@@ -1,16 +1,11 @@
-//! What a disk row could reach at best: as declared, by the data sheets of the drives, by the limits of control groups,
-//! by the links in front of the drives.
+//! The limits of a disk benchmark: declared, by data sheet, by control groups, by the drives' links; 1/s for random
+//! requests, B/s otherwise.
 //!
-//! In the unit of the metric that heads the row: 1/s for random requests, B/s for all others. Of random requests there
-//! are no more than so many small ones, and no more bytes than in order; the formula shows which binds. Where nothing
-//! is known there is no peak; a figure for reads never serves for writes, and none is multiplied by threads.
+//! Benchmarks through the page cache have a limit only if the device must be asked: sequential reads from a cold cache,
+//! and durable writes.
 //!
-//! What holds for which row:
-//! - Through the page cache there is a peak only where the device must be asked: reads in order from a cold cache, and
-//!   writes that wait for stable storage. Those have the ceilings of writes that do not wait, which they cannot exceed.
-//! - Half reads and half writes share one drive: the harmonic mean of both rates. A link that carries both ways at once
-//!   carries twice the lesser. A control group limits each way by itself, so twice the lesser, too.
-//! - With a load set from outside there is none.
+//! Half reads and half writes: the harmonic mean of both rates on a drive; twice the smaller on a duplex link and for
+//! control groups, which limit each direction separately. With an offered load there is no limit.
 
 pub(crate) mod drive;
 pub(crate) mod layers;
@@ -28,12 +23,13 @@ use model::unit::format_size;
 use crate::declared::Declared;
 use crate::limits::disk::drive::Heads;
 use crate::limits::disk::layers::{Asked, Layers};
-use crate::limits::disk::request::{Direction, Figure, Request, input};
+use crate::limits::disk::request::{Ceiling, Direction, Request};
+use crate::limits::input;
 
-/// What peaks of a disk rest on, in the order they are listed in.
+/// The kinds of limit, in the order of the list.
 const KINDS: [PeakKind; 4] = [PeakKind::Declared, PeakKind::Datasheet, PeakKind::Limit, PeakKind::Link];
 
-/// The peaks of a disk row; none where its requests do not all reach a device, or where their rate is set from outside.
+/// The peaks of a disk benchmark; empty if its requests do not all reach a device, or if their rate is set.
 pub fn disk_peaks(
     machine: &Machine,
     declared: &Declared,
@@ -42,43 +38,41 @@ pub fn disk_peaks(
     params: &DiskParams,
 ) -> Vec<Peak> {
     let known = Known { machine, declared, storage, limits };
-    let figure = |kind: PeakKind| {
-        let one_way = |way| known.figure(kind, Request::of_benchmark(params, way)?);
+    let ceiling = |kind: PeakKind| {
+        let one_way = |way| known.ceiling(kind, Request::new(params, way)?);
         match params.op {
             DiskOp::Read | DiskOp::Reread => one_way(Direction::Read),
             DiskOp::Write | DiskOp::Rewrite => one_way(Direction::Write),
             DiskOp::Mixed => half_and_half(kind, one_way(Direction::Read), one_way(Direction::Write)),
         }
     };
-    KINDS.into_iter().filter_map(|kind| peak(kind, figure(kind)?)).collect()
+    KINDS.into_iter().filter_map(|kind| peak(kind, ceiling(kind)?)).collect()
 }
 
-fn peak(kind: PeakKind, figure: Figure) -> Option<Peak> {
-    let usable = figure.value.is_finite() && figure.value > 0.0;
-    let formula = figure.told();
-    usable.then_some(Peak { kind, value: figure.value, formula, inputs: figure.inputs, uncertainty: None })
+fn peak(kind: PeakKind, ceiling: Ceiling) -> Option<Peak> {
+    let usable = ceiling.value.is_finite() && ceiling.value > 0.0;
+    usable.then(|| crate::limits::peak(kind, ceiling.value, ceiling.with_subject(), ceiling.inputs))
 }
 
-/// What as many reads as writes come to together.
-fn half_and_half(kind: PeakKind, read: Option<Figure>, write: Option<Figure>) -> Option<Figure> {
-    let twice = |figure: Figure| {
-        let formula = format!("2 x {}", figure.formula);
-        Figure { value: 2.0 * figure.value, formula, ..figure }
+/// The limit of half reads and half writes.
+fn half_and_half(kind: PeakKind, read: Option<Ceiling>, write: Option<Ceiling>) -> Option<Ceiling> {
+    let twice = |ceiling: Ceiling| {
+        let formula = format!("2 x {}", ceiling.formula);
+        Ceiling { value: 2.0 * ceiling.value, formula, ..ceiling }
     };
     if kind == PeakKind::Limit {
-        return Figure::tighter(read, write).map(twice);
+        return Ceiling::tighter(read, write).map(twice);
     }
     let (read, write) = (read?, write?);
     if read.both_ways && write.both_ways {
-        return Figure::tighter(Some(read), Some(write)).map(twice);
+        return Ceiling::tighter(Some(read), Some(write)).map(twice);
     }
     let formula = format!("2 / (1 / ({}) + 1 / ({}))", read.formula, write.formula);
     let mut inputs = read.inputs;
     inputs.extend(write.inputs.into_iter().filter(|other| !inputs.contains(other)).collect::<Vec<_>>());
-    Some(Figure { value: 2.0 / (1.0 / read.value + 1.0 / write.value), formula, inputs, ..write })
+    Some(Ceiling { value: 2.0 / (1.0 / read.value + 1.0 / write.value), formula, inputs, ..write })
 }
 
-/// All that is known of the way to a directory.
 #[derive(Clone, Copy)]
 struct Known<'k> {
     machine: &'k Machine,
@@ -88,11 +82,11 @@ struct Known<'k> {
 }
 
 impl Known<'_> {
-    fn figure(self, kind: PeakKind, request: Request) -> Option<Figure> {
+    fn ceiling(self, kind: PeakKind, request: Request) -> Option<Ceiling> {
         match kind {
             PeakKind::Declared => self.declared(request),
             PeakKind::Datasheet => {
-                Figure::tighter(self.layers(request, Asked::Sheet), self.layers(request, Asked::OneByOne))
+                Ceiling::tighter(self.layers(request, Asked::Sheet), self.layers(request, Asked::OneByOne))
             }
             PeakKind::Limit => self.limit(request),
             PeakKind::Link => self.layers(request, Asked::Link).map(|rate| request.by_bytes(rate)),
@@ -100,68 +94,63 @@ impl Known<'_> {
         }
     }
 
-    fn layers(self, request: Request, asked: Asked) -> Option<Figure> {
+    fn layers(self, request: Request, asked: Asked) -> Option<Ceiling> {
         Layers { machine: self.machine, chain: &self.storage.chain, request, asked }.all()
     }
 
-    fn declared(self, request: Request) -> Option<Figure> {
+    fn declared(self, request: Request) -> Option<Ceiling> {
         let (bytes, requests) = match request.way {
             Direction::Read => ("disk.read_bps", "disk.read_iops"),
             Direction::Write => ("disk.write_bps", "disk.write_iops"),
         };
-        let figure = |key: &str, value: f64, shown: String| Figure {
-            value,
-            formula: format!("{shown} declared"),
-            inputs: vec![input(key, value, "declared")],
-            ..Figure::default()
+        let ceiling = |key: &str, value: f64, shown: String| {
+            Ceiling::new(value, format!("{shown} declared"), vec![input(key, value, "declared")])
         };
         let by_bytes =
-            self.declared.get(bytes).map(|rate| request.by_bytes(figure(bytes, rate, exact_byte_rate(rate))));
+            self.declared.get(bytes).map(|rate| request.by_bytes(ceiling(bytes, rate, exact_byte_rate(rate))));
         let by_requests = self.declared.get(requests).filter(|_| request.random);
-        let by_requests = by_requests.map(|rate| figure(requests, rate, format!("{rate} requests/s")));
-        Figure::tighter(Figure::tighter(by_bytes, by_requests), self.heads(request))
+        let by_requests = by_requests.map(|rate| ceiling(requests, rate, format!("{rate} requests/s")));
+        Ceiling::tighter(Ceiling::tighter(by_bytes, by_requests), self.heads(request))
     }
 
-    /// What heads and rotation allow, if the owner said anything of either.
-    fn heads(self, request: Request) -> Option<Figure> {
-        let told = Heads {
+    /// The limit by seek and rotation, if one of them was declared.
+    fn heads(self, request: Request) -> Option<Ceiling> {
+        let heads = Heads {
             rotations_per_minute: self.declared.get("disk.rpm"),
             seek_seconds: self.declared.get("disk.seek_s"),
         };
-        (told != Heads::default()).then(|| self.layers(request, Asked::AsToldOf(told))).flatten()
+        (heads != Heads::default()).then(|| self.layers(request, Asked::DeclaredHeads(heads))).flatten()
     }
 
-    fn limit(self, request: Request) -> Option<Figure> {
+    fn limit(self, request: Request) -> Option<Ceiling> {
         let limits = self.limits;
         let (bytes, requests) = match request.way {
             Direction::Read => (&limits.read_bytes_per_second, &limits.reads_per_second),
             Direction::Write => (&limits.write_bytes_per_second, &limits.writes_per_second),
         };
-        let allowed = |limit: &IoLimit, name: &str, shown: String| Figure {
-            value: limit.value,
-            formula: format!("{shown} allowed by the control group"),
-            inputs: vec![input(name, limit.value, &limit.source)],
-            ..Figure::default()
+        let allowed = |limit: &IoLimit, name: &str, shown: String| {
+            let inputs = vec![input(name, limit.value, &limit.source)];
+            Ceiling::new(limit.value, format!("{shown} allowed by the control group"), inputs)
         };
         let by_bytes =
             bytes.as_ref().map(|limit| request.by_bytes(allowed(limit, "limit B/s", exact_byte_rate(limit.value))));
-        // Behind the page cache the kernel makes requests of its own size.
+        // Behind the page cache the kernel chooses the request size.
         let by_requests = requests.as_ref().filter(|_| request.random || request.direct).map(|limit| {
-            let figure = allowed(limit, "limit 1/s", format!("{} requests/s", limit.value));
+            let ceiling = allowed(limit, "limit 1/s", format!("{} requests/s", limit.value));
             if request.random {
-                return figure;
+                return ceiling;
             }
-            let formula = format!("{} x {}", figure.formula, format_size(request.block));
-            let mut inputs = figure.inputs;
-            inputs.push(input("block_bytes", request.block_bytes(), "the row's block"));
-            Figure { value: limit.value * request.block_bytes(), formula, inputs, ..Figure::default() }
+            let formula = format!("{} x {}", ceiling.formula, format_size(request.block));
+            let mut inputs = ceiling.inputs;
+            inputs.push(input("block_bytes", request.block_bytes(), "the benchmark's block"));
+            Ceiling::new(limit.value * request.block_bytes(), formula, inputs)
         });
-        Figure::tighter(by_bytes, by_requests)
+        Ceiling::tighter(by_bytes, by_requests)
     }
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "figures that are exact, or rounded the same way")]
+#[expect(clippy::float_cmp, reason = "values that are exact or rounded the same way")]
 mod tests {
     use super::*;
     use model::io::{DiskCache, DiskEngine, DiskLayout, DiskPattern, DiskSync};
@@ -265,17 +254,12 @@ mod tests {
     }
 
     #[test]
-    fn other_orders_than_the_ascending_one_have_its_ceiling() {
+    fn order_threads_and_depth_do_not_change_the_limit() {
         let items = ["disk.read_bps=7e9", "disk.read_iops=1e5"];
         for pattern in [SEQUENTIAL, DiskPattern::Backward, DiskPattern::Strided] {
             let peak = declared_peak(&items, &row(pattern, DiskOp::Reread, 4096)).unwrap();
             assert_eq!(peak.value, 7e9, "{pattern}");
         }
-    }
-
-    #[test]
-    fn threads_and_depth_multiply_nothing() {
-        let items = ["disk.read_bps=7e9", "disk.read_iops=1e5"];
         let few = row(RANDOM, DiskOp::Read, 4096);
         let many = DiskParams { threads: 64, depth: 128, ..few.clone() };
         assert_eq!(declared_peak(&items, &few), declared_peak(&items, &many));
@@ -325,8 +309,8 @@ mod tests {
             link_peak(&machine, &chain, &mixed).unwrap()
         };
         assert_eq!(with("pcie", 4_000_000_000).value, 8e9);
-        let told = "2 x 4 GB/s (a link; in packets of 256 B some 0.91 of it is data)";
-        assert_eq!(with("pcie", 4_000_000_000).formula, told);
+        let expected = "2 x 4 GB/s (a link; with packets of 256 B 91 % is data)";
+        assert_eq!(with("pcie", 4_000_000_000).formula, expected);
         assert_eq!(with("sata", 600_000_000).formula.matches("packets").count(), 0, "it has none of that kind");
         assert_eq!(with("sata", 600_000_000).value, 6e8, "one way at a time");
         assert_eq!(with("usb", 60_000_000).value, 6e7);
@@ -383,11 +367,6 @@ mod tests {
         assert_eq!(rates("linear"), (Some(600.0), Some(600.0), Some(600.0)));
         assert_eq!(rates("container"), (None, None, None));
         assert_eq!(link_rate(&array("raid0", 2), &chain, DiskOp::Read, SEQUENTIAL), None, "one is a spare");
-    }
-
-    #[test]
-    fn an_arrays_formula_names_its_parts() {
-        let chain = [(0, "md0", "raid"), (1, "sda", "disk"), (1, "sdb", "disk"), (1, "sdc", "disk")];
         let peak = link_peak(&array("raid5", 3), &chain, &row(SEQUENTIAL, DiskOp::Write, 1 << 20)).unwrap();
         assert_eq!(peak.formula, "(600 B/s + 600 B/s + 300 B/s) x 0.667 (raid5 over a link)");
         assert_eq!(peak.inputs.len(), 4);
@@ -415,10 +394,5 @@ mod tests {
         assert_eq!((mixed.value, mixed.formula.as_str()), (200.0, "2 x 100 requests/s allowed by the control group"));
         let cold = DiskParams { direct: false, cache: DiskCache::Cold, ..row(SEQUENTIAL, DiskOp::Read, 4096) };
         assert_eq!(peak(&cold).map(|peak| peak.value), Some(1e6), "read-ahead makes larger requests");
-    }
-
-    #[test]
-    fn rates_are_written_with_three_places_at_most() {
-        assert_eq!([7e9, 7.8765e9, 6e8, 512.0].map(exact_byte_rate), ["7 GB/s", "7.877 GB/s", "600 MB/s", "512 B/s"]);
     }
 }

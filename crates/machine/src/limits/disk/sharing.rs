@@ -1,36 +1,36 @@
-//! What devices side by side get over links that they share: no more than such a link carries, however many there are.
+//! The limits of links that several devices share.
 //!
-//! How requests are spread over members is not taken to be even. So a link binds only by what must pass it: of a byte
-//! that may go around it, nothing; of one that a mirror has twice behind it, two.
+//! The distribution of requests over members is not assumed to be even. So a link binds only what must pass it: a byte
+//! may avoid it, or pass it twice if a mirror has two members behind it.
 
 use model::machine::SharedLink;
 use model::number::{exact_byte_rate, trimmed};
 
 use crate::limits::disk::drive::{in_practice, is_duplex};
 use crate::limits::disk::layers::{Asked, Layers};
-use crate::limits::disk::request::{Direction, Figure, input};
+use crate::limits::disk::request::{Ceiling, Direction};
+use crate::limits::input;
 
-/// Devices and what they get together.
+/// Devices with their common limit.
 struct Group {
-    /// Positions in the chain.
     parts: Vec<usize>,
-    figure: Figure,
+    ceiling: Ceiling,
 }
 
 impl Layers<'_> {
-    /// Parts side by side: each as it is, or all that a link leads to as that link, where they could fill it.
-    pub(crate) fn side_by_side(&self, parts: &[usize]) -> Option<Vec<Figure>> {
-        let alone = |part: usize| Some(Group { parts: vec![part], figure: self.of_device(part)? });
-        // Links may run across arrays: one from each mirror behind the one adapter, one behind the other.
+    /// Parts alongside each other: each with its own limit, or with a shared link's limit if they could fill it.
+    pub(crate) fn side_by_side(&self, parts: &[usize]) -> Option<Vec<Ceiling>> {
+        let alone = |part: usize| Some(Group { parts: vec![part], ceiling: self.of_device(part)? });
+        // Links may cross arrays: two adapters with one disk of each mirror.
         let shared = !self.shared_links().is_empty();
         let spread = |part: &usize| if shared { self.summands(*part) } else { vec![*part] };
         let groups: Option<Vec<Group>> = parts.iter().flat_map(spread).map(alone).collect();
-        // From the links with the fewest disks behind them to those with the most.
+        // Links with the fewest disks come first.
         let bound = self.shared_links().iter().fold(groups?, |groups, link| self.behind(link, groups));
-        Some(bound.into_iter().map(|group| group.figure).collect())
+        Some(bound.into_iter().map(|group| group.ceiling).collect())
     }
 
-    /// The devices that a device's figure is the plain sum of, down to the disks where it can be.
+    /// The devices whose limits simply add up to this device's, down to the disks if possible.
     fn summands(&self, index: usize) -> Vec<usize> {
         let parts = self.below(Some(index));
         let each = || parts.iter().flat_map(|part| self.summands(*part)).collect();
@@ -43,23 +43,23 @@ impl Layers<'_> {
         }
     }
 
-    /// Parts that all have the same: the slowest of them, or a link that carries it several times.
-    pub(crate) fn mirrored(&self, parts: &[usize]) -> Option<Figure> {
-        let members: Option<Vec<Figure>> = parts.iter().map(|part| self.of_device(*part)).collect();
+    /// Members that all carry the same data: the slowest, or a link that carries it several times.
+    pub(crate) fn mirrored(&self, parts: &[usize]) -> Option<Ceiling> {
+        let members: Option<Vec<Ceiling>> = parts.iter().map(|part| self.of_device(*part)).collect();
         let slowest = members?.into_iter().min_by(|one, other| one.value.total_cmp(&other.value));
         let links = self.shared_links().iter().filter_map(|link| {
             let times: f64 = parts.iter().map(|part| self.least_over(link, *part)).sum();
             (times > 0.0).then(|| carried(link, times))
         });
-        links.fold(slowest, |tightest, link| Figure::tighter(tightest, Some(link)))
+        links.fold(slowest, |tightest, link| Ceiling::tighter(tightest, Some(link)))
     }
 
-    /// Only links are asked about links: what a drive can do it can behind any.
+    /// Shared links do not limit what a drive itself can do.
     fn shared_links(&self) -> &[SharedLink] {
         if self.asked == Asked::Link { &self.machine.shared_links } else { &[] }
     }
 
-    /// Makes one group of all those that must pass a link, where it carries less than they would get.
+    /// Joins all groups that must pass a link if the link is slower than their sum.
     fn behind(&self, link: &SharedLink, groups: Vec<Group>) -> Vec<Group> {
         let least = |group: &Group| {
             let each = group.parts.iter().map(|part| self.least_over(link, *part));
@@ -69,16 +69,16 @@ impl Layers<'_> {
         if passing.is_empty() {
             return groups;
         }
-        let figure = carried(link, passing.iter().map(|group| least(group)).fold(f64::INFINITY, f64::min));
-        if passing.iter().map(|group| group.figure.value).sum::<f64>() <= figure.value {
+        let ceiling = carried(link, passing.iter().map(|group| least(group)).fold(f64::INFINITY, f64::min));
+        if passing.iter().map(|group| group.ceiling.value).sum::<f64>() <= ceiling.value {
             return groups;
         }
         let (inside, mut outside): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(|group| least(group) > 0.0);
-        outside.insert(0, Group { parts: inside.into_iter().flat_map(|group| group.parts).collect(), figure });
+        outside.insert(0, Group { parts: inside.into_iter().flat_map(|group| group.parts).collect(), ceiling });
         outside
     }
 
-    /// How often a byte of a device passes a link at least; 0 where it may go around it.
+    /// How often a byte of a device passes a link at least; 0 if it may avoid the link.
     fn least_over(&self, link: &SharedLink, index: usize) -> f64 {
         let (device, parts) = (&self.chain[index], self.below(Some(index)));
         if parts.is_empty() {
@@ -96,8 +96,8 @@ impl Layers<'_> {
     }
 }
 
-/// What gets over a link that each byte passes so many times.
-fn carried(link: &SharedLink, times: f64) -> Figure {
+/// The limit of a link that each byte passes `times` times.
+fn carried(link: &SharedLink, times: f64) -> Ceiling {
     #[expect(clippy::cast_precision_loss, reason = "no link carries 2^53 B/s")]
     let rate = link.bytes_per_second as f64;
     let source = format!("{}; behind it: {}", link.source, link.disks.join(", "));
@@ -109,11 +109,11 @@ fn carried(link: &SharedLink, times: f64) -> Figure {
     }
     let about = format!("{} at {}, shared by {} disks", link.detail, link.place, link.disks.len());
     let about = in_practice(&link.kind, about);
-    Figure { value: rate / times, formula, about, inputs, both_ways: is_duplex(&link.kind, link.bytes_per_second) }
+    Ceiling { value: rate / times, formula, about, inputs, both_ways: is_duplex(&link.kind, link.bytes_per_second) }
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "figures that are exact, or rounded the same way")]
+#[expect(clippy::float_cmp, reason = "values that are exact or rounded the same way")]
 mod tests {
     use model::io::{DiskOp, DiskSync};
     use model::machine::{Disk, DiskLink, Machine, StorageDevice};
@@ -156,7 +156,7 @@ mod tests {
         Machine { disks, shared_links: links.iter().map(link).collect(), ..Machine::default() }
     }
 
-    fn figure(machine: &Machine, chain: &[(u32, &str)], request: Request, asked: Asked) -> Option<Figure> {
+    fn ceiling(machine: &Machine, chain: &[(u32, &str)], request: Request, asked: Asked) -> Option<Ceiling> {
         let device = |(depth, name): &(u32, &str)| StorageDevice {
             name: (*name).into(),
             depth: *depth,
@@ -175,10 +175,10 @@ mod tests {
 
     const FOUR: [(u32, &str); 5] = [(0, "md0"), (1, "sda"), (1, "sdb"), (1, "sdc"), (1, "sdd")];
 
-    /// Reads and writes in order, and writes at random, of four drives as one array.
+    /// Sequential reads, sequential writes and random writes of four drives as one array.
     fn rates(level: &str, links: &[(&str, u64, &[&str])]) -> (f64, f64, f64) {
         let machine = machine(&[("md0", level, 4)], links);
-        let rate = |request| figure(&machine, &FOUR, request, Asked::Link).unwrap().value.round();
+        let rate = |request| ceiling(&machine, &FOUR, request, Asked::Link).unwrap().value.round();
         (
             rate(request(Direction::Read, false)),
             rate(request(Direction::Write, false)),
@@ -212,17 +212,17 @@ mod tests {
     #[test]
     fn the_formula_names_the_link_and_who_shares_it() {
         let machine = machine(&[("md0", "raid5", 4)], &[("0000:05:00.0", 1000, ALL)]);
-        let of = |way| figure(&machine, &FOUR, request(way, false), Asked::Link).unwrap();
+        let of = |way| ceiling(&machine, &FOUR, request(way, false), Asked::Link).unwrap();
         let read = of(Direction::Read);
         assert_eq!(read.formula, "1000 B/s");
         let shared = "raid5 over PCIe at 0000:05:00.0, shared by 4 disks";
-        assert_eq!(read.about, format!("{shared}; in packets of 256 B some 0.91 of it is data"));
+        assert_eq!(read.about, format!("{shared}; with packets of 256 B 91 % is data"));
         assert_eq!(of(Direction::Write).formula, "1000 B/s x 0.750");
         let [input] = &read.inputs[..] else { panic!("{:?}", read.inputs) };
         assert_eq!((input.name.as_str(), input.value), ("link B/s (0000:05:00.0)", 1000.0));
         assert_eq!(input.source, "a file; behind it: sda, sdb, sdc, sdd");
         let partly = super::tests::machine(&[("md0", "raid0", 4)], &[("up", 1000, &["sdb", "sdd"])]);
-        let partly = figure(&partly, &FOUR, request(Direction::Read, false), Asked::Link).unwrap();
+        let partly = ceiling(&partly, &FOUR, request(Direction::Read, false), Asked::Link).unwrap();
         assert_eq!(partly.formula, "(1000 B/s + 600 B/s + 600 B/s)");
         assert!(partly.both_ways, "one of them is a duplex link");
     }
@@ -243,16 +243,16 @@ mod tests {
         ];
         let of = |level: &str, way| {
             let machine = machine(&[("md0", level, 3), ("md1", level, 3), ("md2", "raid0", 2)], &[("up", 900, all)]);
-            figure(&machine, &chain, request(way, false), Asked::Link).unwrap()
+            ceiling(&machine, &chain, request(way, false), Asked::Link).unwrap()
         };
         assert_eq!((of("raid5", Direction::Read).value, of("raid5", Direction::Write).value.round()), (900.0, 600.0));
         assert_eq!(of("raid1", Direction::Write).formula, "900 B/s / 3");
         assert_eq!(of("raid1", Direction::Write).value, 300.0);
-        // Each mirror has one half on each of two links: all that is written passes both, all that is read one of them.
+        // Each mirror has one disk on each of two links: writes pass both links, reads one.
         let chain = [(0, "md2"), (1, "md0"), (2, "sda"), (2, "sdb"), (1, "md1"), (2, "sdc"), (2, "sdd")];
         let links: [(&str, u64, &[&str]); 2] = [("one", 500, &["sda", "sdc"]), ("two", 400, &["sdb", "sdd"])];
         let machine = machine(&[("md0", "raid1", 2), ("md1", "raid1", 2), ("md2", "raid0", 2)], &links);
-        let rate = |way| figure(&machine, &chain, request(way, false), Asked::Link).unwrap().value;
+        let rate = |way| ceiling(&machine, &chain, request(way, false), Asked::Link).unwrap().value;
         assert_eq!((rate(Direction::Read), rate(Direction::Write)), (900.0, 400.0));
     }
 
@@ -262,7 +262,7 @@ mod tests {
         let links: [(&str, u64, &[&str]); 2] = [("one", 500, &["sda", "sdc"]), ("two", 400, &["sdb", "sdd"])];
         let rate = |links: &[(&str, u64, &[&str])], members| {
             let machine = machine(&[("md0", "raid0", members)], links);
-            figure(&machine, &chain, request(Direction::Write, false), Asked::Link).map(|figure| figure.value)
+            ceiling(&machine, &chain, request(Direction::Write, false), Asked::Link).map(|ceiling| ceiling.value)
         };
         assert_eq!((rate(&links, 2), rate(&[], 2)), (Some(900.0), Some(2400.0)));
         assert_eq!((rate(&links, 3), rate(&[], 3)), (None, None), "one is missing");
@@ -275,7 +275,7 @@ mod tests {
             for disk in &mut machine.disks {
                 (disk.model, disk.bytes) = (Some("Samsung SSD 870 EVO 1TB".into()), Some(1_000_204_886_016));
             }
-            figure(&machine, &FOUR, request(Direction::Read, false), Asked::Sheet).map(|figure| figure.value)
+            ceiling(&machine, &FOUR, request(Direction::Read, false), Asked::Sheet).map(|ceiling| ceiling.value)
         };
         assert_eq!(drives(&[("up", 1, ALL)]), Some(4.0 * 560e6));
     }

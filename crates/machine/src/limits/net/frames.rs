@@ -1,58 +1,52 @@
-//! What packets leave of a link for user data, and how long a message is on the wire.
+//! The share of a link that is user data, and the size of a message on the wire.
 
 use model::io::Protocol;
 use model::machine::Nic;
 
 /// Around each Ethernet frame: header 14, check sequence 4, preamble 8, gap 12 (IEEE 802.3).
 const FRAME_BYTES: f64 = 38.0;
-/// The least an Ethernet frame takes with all that (64 + 8 + 12).
+/// The minimum with all of these (64 + 8 + 12).
 const LEAST_FRAME_BYTES: f64 = 84.0;
 /// What a virtual LAN adds to a frame (IEEE 802.1Q).
 const TAG_BYTES: f64 = 4.0;
-/// Of an Ethernet frame what an adapter fetches beside the packet: its header.
+/// What an adapter transfers per Ethernet frame in addition to the packet: the header.
 const FETCHED_BYTES: f64 = 14.0;
-/// Around each packet of IP over InfiniBand's datagrams: local route header 8, base transport header 12, datagram header
-/// 8, the header of IP over InfiniBand 4, check sequences 4 and 2 (InfiniBand architecture, RFC 4391).
+/// Around each packet of IP over InfiniBand datagrams: local route header 8, base transport header 12, datagram header
+/// 8, IPoIB header 4, check sequences 4 and 2 (InfiniBand architecture, RFC 4391).
 const DATAGRAM_BYTES: f64 = 38.0;
-/// Around each packet of an InfiniBand connection, which has no datagram header, and none of IP over InfiniBand but in
-/// the first.
+/// Around each packet of an InfiniBand connection: no datagram header, and the IPoIB header only in the first.
 const CONNECTION_BYTES: f64 = 26.0;
 const ENCAPSULATION_BYTES: f64 = 4.0;
-/// The largest packet of InfiniBand; what a connection carries is cut into such at best.
+/// The largest InfiniBand packet.
 const INFINIBAND_PACKET_BYTES: f64 = 4096.0;
-/// TCP's header with the time stamps that Linux sends unless told not to (RFC 793, RFC 7323).
+/// TCP's header with Linux's default time stamps (RFC 793, RFC 7323).
 const TCP_HEADER_BYTES: f64 = 32.0;
 /// UDP's header (RFC 768).
 const UDP_HEADER_BYTES: f64 = 8.0;
 /// Headers of IP (RFC 791, RFC 8200).
 const IPV4_HEADER_BYTES: f64 = 20.0;
 const IPV6_HEADER_BYTES: f64 = 40.0;
-/// Where version 6 says which piece of a datagram a packet is (RFC 8200); version 4 says it in its header.
+/// IPv6's fragment header (RFC 8200); IPv4 has these fields in its own header.
 const FRAGMENT_HEADER_BYTES: f64 = 8.0;
-/// The least packet that every host takes of version 4 (RFC 791): a smaller one is no interface's.
+/// The packet size that every IPv4 host accepts (RFC 791): no interface has a smaller one.
 const LEAST_MTU: u32 = 576;
 
-/// How packets travel over a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Frames {
-    /// The largest packet, in bytes.
     mtu: f64,
     ip: f64,
     kind: Framing,
 }
 
-/// What is around packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Framing {
-    /// Ethernet, with so many tags.
+    /// With this number of VLAN tags.
     Ethernet(u32),
-    /// InfiniBand's datagrams.
     Datagram,
-    /// InfiniBand's connections.
     Connection,
 }
 
-/// The packets of a message: so many of the one length, and perhaps a last one; with IP's header.
+/// The packets of a message, with IP headers: `whole` equal ones and perhaps a last one.
 struct Packets {
     whole: f64,
     whole_bytes: f64,
@@ -60,15 +54,13 @@ struct Packets {
 }
 
 impl Packets {
-    /// What they cost together.
     fn cost(&self, cost: impl Fn(f64) -> f64) -> f64 {
         self.whole * cost(self.whole_bytes) + self.last_bytes.map_or(0.0, cost)
     }
 }
 
 impl Frames {
-    /// The frames on an interface's link; `None` where its kind or its largest packet is not known. `tags` are those of
-    /// virtual LANs.
+    /// `None` if the kind of link or the packet size is unknown. `tags` are those of virtual LANs.
     pub(crate) fn on_link(port: &Nic, mtu: u32, tags: u32, is_version_6: bool) -> Option<Self> {
         let kind = match (port.kind.as_deref(), port.infiniband.as_ref().and_then(|port| port.connected)) {
             (Some("ethernet"), _) => Framing::Ethernet(tags),
@@ -80,7 +72,6 @@ impl Frames {
         (mtu >= LEAST_MTU).then_some(Self { mtu: f64::from(mtu), ip, kind })
     }
 
-    /// What they are, for a reader.
     pub(crate) fn words(&self) -> String {
         let over = match self.kind {
             Framing::Ethernet(0) => "Ethernet".to_owned(),
@@ -92,18 +83,16 @@ impl Frames {
         format!("packets of {} B on {over}", self.mtu)
     }
 
-    /// Bytes of user data in a byte on the wire. A stream over TCP fills its packets, whatever the blocks that it is
-    /// written in.
+    /// User data per byte on the wire. TCP fills its packets, whatever the block size.
     pub(crate) fn share(&self, protocol: Protocol, block: u64) -> f64 {
         self.data_over(protocol, block, |bytes| self.on_wire(bytes))
     }
 
-    /// The same in a byte between adapter and memory, headers of PCI Express apart.
+    /// User data per byte between adapter and memory, without PCI Express headers.
     pub(crate) fn share_fetched(&self, protocol: Protocol, block: u64) -> f64 {
         self.data_over(protocol, block, |bytes| bytes + FETCHED_BYTES)
     }
 
-    /// Bytes on the wire of one message.
     pub(crate) fn message_bytes(&self, protocol: Protocol, block: u64) -> f64 {
         self.packets(protocol, block).cost(|bytes| self.on_wire(bytes))
     }
@@ -115,7 +104,7 @@ impl Frames {
         }
     }
 
-    /// A datagram that does not fit into one packet travels in several, each but the last a multiple of 8 B.
+    /// A datagram larger than a packet is split into pieces that are multiples of 8 B, except the last.
     fn packets(&self, protocol: Protocol, block: u64) -> Packets {
         let cut = |data: f64, piece: f64, headers: f64| {
             let whole = (data / piece).floor();
@@ -139,7 +128,6 @@ impl Frames {
         }
     }
 
-    /// Bytes on the wire of a packet of so many.
     fn on_wire(&self, packet: f64) -> f64 {
         match self.kind {
             Framing::Ethernet(tags) => (packet + FRAME_BYTES + TAG_BYTES * f64::from(tags)).max(LEAST_FRAME_BYTES),
@@ -158,7 +146,7 @@ fn bytes(block: u64) -> f64 {
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "figures that are rounded the same way")]
+#[expect(clippy::float_cmp, reason = "values that are rounded the same way")]
 mod tests {
     use super::*;
     use model::machine::InfinibandPort;
@@ -168,7 +156,6 @@ mod tests {
         Frames::on_link(&port, mtu, tags, is_version_6).unwrap()
     }
 
-    /// In hundredths of a percent, as the tables round.
     fn percent(share: f64) -> f64 {
         (share * 1e4).round() / 100.0
     }

@@ -1,7 +1,5 @@
-//! What a network row could reach at best: by the declared or the negotiated link and what packets leave of it, by the
-//! adapters' round trip; on the loopback interface by what its two copies of each byte cost here.
-//!
-//! In the unit of the metric that heads the row: B/s of user data, s for round trips, 1/s for connections.
+//! The limits of a network benchmark: by the link and its packets, by the adapters' round trip; on loopback by the cost
+//! of two copies of each byte. In B/s of user data, s for round trips, 1/s for connections.
 
 pub(crate) mod frames;
 pub(crate) mod path;
@@ -18,46 +16,45 @@ use model::unit::format_size;
 use crate::declared::Declared;
 use crate::limits::net::frames::Frames;
 use crate::limits::net::path::{Ports, Spread, link_bps, ports};
+use crate::limits::{input, peak};
 use crate::net::infiniband::generation;
 
-/// Share of what PCI Express carries that is data: 256 B in each packet, as most root ports are set, with 24 B of headers.
+/// Data share of PCI Express: 256 B in each packet, as most root ports are set, with 24 B of headers.
 const BUS_SHARE: f64 = 256.0 / 280.0;
 
-/// Round trips of a connection: one to set it up, one for its byte.
+/// Round trips of a connection: one for its set-up, one for its byte.
 const TRIPS_PER_CONNECTION: f64 = 2.0;
 
-/// One end of a connection.
+/// One host of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct NetEnd<'a> {
     /// The machine.
     pub machine: &'a Machine,
-    /// The interface that leads to the other end ([`crate::interface_to`]); without it there is no link and no size of
-    /// packets.
+    /// The interface that leads to the peer ([`crate::interface_to`]); without it link and packet size are unknown.
     pub interface: Option<&'a str>,
 }
 
-/// The way between two ends.
+/// A connection between two hosts.
 #[derive(Clone, Copy, Debug)]
 pub struct NetPath<'a> {
-    /// The end where the run is.
+    /// This host.
     pub near: NetEnd<'a>,
-    /// The other end, where another host has said what it is.
+    /// The peer, if its facts are known.
     pub far: Option<NetEnd<'a>>,
-    /// Whether packets are IP's version 6; where that is not known, the peer's name may tell.
+    /// Whether packets are IPv6; if unknown, the peer's address decides.
     pub is_version_6: Option<bool>,
-    /// What was measured beside a loopback row: each byte copied twice, the second time from where the first put it, on
-    /// the row's CPUs.
+    /// Measured for a loopback benchmark, on its CPUs: each byte copied twice, the second time from the first copy.
     pub two_copy_bytes_per_second: Option<f64>,
 }
 
-/// The peaks of a network row.
+/// The peaks of a network benchmark.
 pub fn net_peaks(path: &NetPath<'_>, declared: &Declared, params: &NetParams) -> Vec<Peak> {
     if params.path == LOOPBACK {
         return loopback(params, path.two_copy_bytes_per_second).into_iter().collect();
     }
     let is_version_6 = path.is_version_6.unwrap_or_else(|| names_version_6(&params.path));
     let way = BenchmarkPath { ends: ends(path), params, is_version_6 };
-    // A peer's address that is our own leads through memory.
+    // One of this host's own addresses leads through memory.
     if way.ends.iter().flat_map(|ports| &ports.carriers).any(|port| port.kind.as_deref() == Some(LOOPBACK)) {
         return Vec::new();
     }
@@ -70,8 +67,7 @@ pub fn net_peaks(path: &NetPath<'_>, declared: &Declared, params: &NetParams) ->
     }
 }
 
-/// The hardware at each end that is known, with the smaller of the largest packets: neither sends what the other does not
-/// take.
+/// The known hardware at each host, with the smaller packet size of both.
 fn ends<'a>(path: &NetPath<'a>) -> Vec<Ports<'a>> {
     let of = |end: NetEnd<'a>| ports(end.machine, end.interface?);
     let mut ends: Vec<Ports<'_>> = [of(path.near), path.far.and_then(of)].into_iter().flatten().collect();
@@ -85,23 +81,13 @@ fn ends<'a>(path: &NetPath<'a>) -> Vec<Ports<'a>> {
 fn loopback(params: &NetParams, two_copies: Option<f64>) -> Option<Peak> {
     let streams = matches!(params.mode, NetMode::Stream | NetMode::NoDrop | NetMode::Blast);
     let value = two_copies.filter(|rate| streams && rate.is_finite() && *rate > 0.0)?;
-    Some(Peak {
-        kind: PeakKind::MeasuredCeiling,
-        value,
-        formula: format!(
-            "{} through two dependent copies of each byte, measured beside the row",
-            exact_byte_rate(value)
-        ),
-        inputs: vec![input("copied twice, B/s", value, "measured on the row's CPUs: into a buffer, and out of it")],
-        uncertainty: None,
-    })
+    let rate = exact_byte_rate(value);
+    let formula = format!("{rate} through two dependent copies of each byte, measured with the benchmark");
+    let source = "measured on the benchmark's CPUs: into a buffer and out again";
+    Some(peak(PeakKind::MeasuredCeiling, value, formula, vec![input("copied twice, B/s", value, source)]))
 }
 
-fn input(name: &str, value: f64, source: &str) -> PeakInput {
-    PeakInput { name: name.to_owned(), value, source: source.to_owned() }
-}
-
-/// The connections that can be set up one after the other, from the time of a round trip.
+/// Connections per second, from the time of a round trip.
 fn connections(round_trip: Peak, threads: u32) -> Peak {
     let threads = f64::from(threads);
     let mut inputs = round_trip.inputs;
@@ -114,14 +100,13 @@ fn connections(round_trip: Peak, threads: u32) -> Peak {
     }
 }
 
-/// The way of a row.
 struct BenchmarkPath<'a> {
     ends: Vec<Ports<'a>>,
     params: &'a NetParams,
     is_version_6: bool,
 }
 
-/// A rate of user data, and how it came about.
+/// A rate of user data with its formula.
 struct Rate {
     value: f64,
     formula: String,
@@ -129,7 +114,6 @@ struct Rate {
 }
 
 impl BenchmarkPath<'_> {
-    /// What can pass: by the link that was declared, and by those that were negotiated.
     fn rates(&self, declared: &Declared) -> Vec<Peak> {
         let by_owner = declared.get("net.link_bps").map(|bits| {
             let frames = self.ends.iter().find_map(|ports| self.frames(ports, ports.carriers.first()?));
@@ -143,26 +127,25 @@ impl BenchmarkPath<'_> {
         by_owner.into_iter().chain(negotiated).collect()
     }
 
-    /// The frames of a port.
     fn frames(&self, ports: &Ports<'_>, port: &Nic) -> Option<Frames> {
         Frames::on_link(port, ports.mtu?, ports.tags, self.is_version_6)
     }
 
-    /// What an end can pass on in one direction; `None` where the rate of a port is not known.
+    /// The rate of one host in one direction; `None` if a port's rate is unknown.
     fn end_rate(&self, ports: &Ports<'_>) -> Option<Rate> {
         let links: Option<Vec<(&Nic, Rate)>> =
             ports.carriers.iter().map(|port| Some((*port, self.link_rate(ports, port)?))).collect();
         let mut links = links.filter(|links| !links.is_empty())?;
         links.sort_by(|(_, one), (_, other)| other.value.total_cmp(&one.value));
         match ports.spread {
-            // As many ports as there are flows at most, and at best the fastest.
+            // At most one port per flow, at best the fastest.
             Spread::PerFlow => links.truncate(self.params.threads.max(1) as usize),
             Spread::Striped => {}
             Spread::Everywhere => drop(links.drain(..links.len() - 1)),
         }
         let mut rates: Vec<Rate> = Vec::new();
         while let Some(port) = links.first().map(|(port, _)| *port) {
-            // The ports of one adapter share its slot.
+            // Ports of one adapter share its slot.
             let (together, rest): (Vec<_>, Vec<_>) = links.into_iter().partition(|(other, _)| same_slot(port, other));
             links = rest;
             let sum: f64 = together.iter().map(|(_, rate)| rate.value).sum();
@@ -180,14 +163,13 @@ impl BenchmarkPath<'_> {
         })
     }
 
-    /// What a port's link can pass on.
     fn link_rate(&self, ports: &Ports<'_>, port: &Nic) -> Option<Rate> {
         let bits = link_bps(port)?;
         let frames = self.frames(ports, port);
         Some(self.framed(bits, vec![input("bit/s", bits, &source(port))], frames.as_ref()))
     }
 
-    /// What the slot can pass on that a port's adapter is in.
+    /// The rate of the slot of a port's adapter.
     fn slot_rate(&self, ports: &Ports<'_>, port: &Nic) -> Option<Rate> {
         let (bus, frames) = port.bus.as_ref().zip(self.frames(ports, port))?;
         #[expect(clippy::cast_precision_loss, reason = "a rate far below 2^53 B/s")]
@@ -204,7 +186,7 @@ impl BenchmarkPath<'_> {
         })
     }
 
-    /// The user data of so many bits per second.
+    /// The user data in `bits` per second.
     fn framed(&self, bits: f64, mut inputs: Vec<PeakInput>, frames: Option<&Frames>) -> Rate {
         let mut formula = format!("{} / 8", exact_bit_rate(bits));
         let Some(frames) = frames else { return Rate { value: bits / 8.0, formula, inputs } };
@@ -219,7 +201,7 @@ impl BenchmarkPath<'_> {
         Rate { value: bits / 8.0 * share, formula, inputs }
     }
 
-    /// Where both directions are measured at once they have a link each, unless they share it.
+    /// Both directions at once have a link each, unless the link is half duplex.
     fn both_ways(&self, kind: PeakKind, rate: Rate, is_half_duplex: bool) -> Peak {
         let Rate { mut value, mut formula, mut inputs } = rate;
         if is_half_duplex {
@@ -230,11 +212,10 @@ impl BenchmarkPath<'_> {
             formula = format!("{formula} x 2 directions");
             inputs.push(input("directions", 2.0, "full duplex"));
         }
-        Peak { kind, value, formula, inputs, uncertainty: None }
+        peak(kind, value, formula, inputs)
     }
 
-    /// How long a message takes there and back at least: the adapters, as was declared or by their generation, and the
-    /// frames on the wire.
+    /// The minimum round trip: the adapters, declared or by generation, and the frames on the wire.
     fn round_trips(&self, declared: &Declared) -> Vec<Peak> {
         let seconds = |kind, seconds: f64, what: &str, source: &str| {
             let mut value = seconds;
@@ -245,7 +226,7 @@ impl BenchmarkPath<'_> {
                 formula = format!("{formula} + {} on the wire", UnitScale::MICROSECONDS.trimmed(wire));
                 inputs.push(wire_input);
             }
-            Peak { kind, value, formula, inputs, uncertainty: None }
+            peak(kind, value, formula, inputs)
         };
         let by_owner = declared
             .get("net.latency_s")
@@ -253,13 +234,13 @@ impl BenchmarkPath<'_> {
         by_owner
             .into_iter()
             .chain(self.adapters().map(|(time, name)| {
-                let source = format!("table: adapters of {name}, there and back");
+                let source = format!("table: adapters of {name}, round trip");
                 seconds(PeakKind::Datasheet, time, "adapters", &source)
             }))
             .collect()
     }
 
-    /// What InfiniBand adapters take, there and back: the slower of the two ends.
+    /// The round trip of InfiniBand adapters, of the slower host.
     fn adapters(&self) -> Option<(f64, &str)> {
         let of_port = |port: &Nic| {
             let generation = generation(port.infiniband.as_ref()?.generation.as_deref()?)?;
@@ -269,7 +250,7 @@ impl BenchmarkPath<'_> {
         all.max_by(|(one, _), (other, _)| one.total_cmp(other))
     }
 
-    /// The time of a message's frames there and back, on the slower of the links.
+    /// The round trip of a message's frames, on the slower link.
     fn on_wire(&self, declared: &Declared) -> Option<(f64, PeakInput)> {
         let NetParams { protocol, block, .. } = *self.params;
         let of = |ports: &Ports<'_>| {
@@ -287,7 +268,7 @@ impl BenchmarkPath<'_> {
     }
 }
 
-/// Whether two ports belong to one adapter, or are one: the same place on the PCI bus, functions apart.
+/// Whether two ports are on one adapter: the same PCI device.
 fn same_slot(one: &Nic, other: &Nic) -> bool {
     let place = |nic: &Nic| nic.pci_address.as_ref()?.rsplit_once('.').map(|(place, _)| place.to_owned());
     one.name == other.name || place(one).is_some_and(|of_one| place(other) == Some(of_one))
@@ -297,7 +278,6 @@ fn is_half_duplex(ports: &Ports<'_>) -> bool {
     ports.carriers.iter().any(|port| port.duplex.as_deref() == Some("half"))
 }
 
-/// Where the rate of a port's link comes from.
 fn source(port: &Nic) -> String {
     match &port.infiniband {
         Some(infiniband) => format!("{} of {}, less the line code", infiniband.rate, infiniband.device),
@@ -305,7 +285,6 @@ fn source(port: &Nic) -> String {
     }
 }
 
-/// Whether the peer is named by an address of version 6.
 fn names_version_6(path: &str) -> bool {
     let host = path.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(path);
     host.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6())

@@ -1,36 +1,30 @@
-//! From the interface that a connection leaves by down to the hardware that carries its packets: virtual LANs, bonds,
-//! teams, bridges.
+//! From the interface of a connection down to its hardware, through virtual LANs, bonds, teams and bridges.
 
 use model::machine::{Machine, Nic};
 
-/// Interfaces stand on each other no deeper than this; the kernel allows eight (`MAX_NEST_DEV`).
+/// The kernel allows eight stacked interfaces (`MAX_NEST_DEV`).
 const DEEPEST: u32 = 8;
 
-/// The hardware under an interface.
 #[derive(Debug)]
 pub(crate) struct Ports<'a> {
-    /// The interfaces that packets leave the machine by, the fastest first.
+    /// The fastest first.
     pub(crate) carriers: Vec<&'a Nic>,
-    /// How packets are spread over them.
     pub(crate) spread: Spread,
-    /// Tags of virtual LANs on each frame.
     pub(crate) tags: u32,
-    /// The largest packet of the interface on top.
+    /// Of the top interface.
     pub(crate) mtu: Option<u32>,
 }
 
-/// How packets are spread over several ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
-    /// All packets of a flow take the same port.
+    /// All packets of a flow use one port.
     PerFlow,
-    /// Any packet takes any port.
+    /// Any packet may use any port.
     Striped,
-    /// Every packet takes every port.
+    /// Every packet uses every port.
     Everywhere,
 }
 
-/// The ports under this interface; `None` where it cannot be followed down to hardware.
 pub(crate) fn ports<'a>(machine: &'a Machine, name: &str) -> Option<Ports<'a>> {
     let top = nic(machine, name)?;
     let mut ports = below(machine, top, 0)?;
@@ -39,7 +33,7 @@ pub(crate) fn ports<'a>(machine: &'a Machine, name: &str) -> Option<Ports<'a>> {
     Some(ports)
 }
 
-/// Bits of data per second of a port's link, as hardware says.
+/// Data rate of a port's link as the hardware reports it, bit/s.
 pub(crate) fn link_bps(port: &Nic) -> Option<f64> {
     match &port.infiniband {
         Some(port) => port.data_bps,
@@ -59,10 +53,10 @@ fn below<'a>(machine: &'a Machine, top: &'a Nic, depth: u32) -> Option<Ports<'a>
     match top.layer.as_deref() {
         None => Some(Ports { carriers: vec![top], spread: Spread::PerFlow, tags: 0, mtu: None }),
         Some("bond") => Some(Ports { carriers: lower()?, spread: spread(top), tags: 0, mtu: None }),
-        // How a team spreads its packets the kernel does not show: at best over all.
+        // The kernel does not show how a team spreads packets: all ports are assumed.
         Some("team") => Some(Ports { carriers: lower()?, spread: Spread::Striped, tags: 0, mtu: None }),
         Some(layer) => {
-            // Of the ports of a bridge one leads out, where only one is no other guest's or container's.
+            // A bridge is followed if one of its ports is hardware; the others belong to guests or containers.
             let hardware = |nic: &&Nic| layer != "bridge" || nic.is_virtual == Some(false) || nic.layer.is_some();
             let lower: Vec<&Nic> = lower()?.into_iter().filter(hardware).collect();
             let [lower] = lower.as_slice() else { return None };
@@ -72,8 +66,8 @@ fn below<'a>(machine: &'a Machine, top: &'a Nic, depth: u32) -> Option<Ports<'a>
     }
 }
 
-/// How a bond's mode spreads packets (kernel documentation, `networking/bonding.rst`); one that is not known does its
-/// best.
+/// How a bond's mode spreads packets (kernel documentation, `networking/bonding.rst`); an unknown mode is assumed to
+/// stripe.
 fn spread(bond: &Nic) -> Spread {
     match bond.bond_mode.as_deref() {
         Some("active-backup" | "balance-xor" | "802.3ad" | "balance-tlb" | "balance-alb") => Spread::PerFlow,

@@ -1,4 +1,4 @@
-#![expect(clippy::float_cmp, reason = "figures that are exact, or rounded the same way")]
+#![expect(clippy::float_cmp, reason = "values that are exact or rounded the same way")]
 
 use super::*;
 use model::io::Protocol;
@@ -47,7 +47,6 @@ fn peaks(machine: &Machine, declared: &[&str], params: &NetParams, interface: Op
     net_peaks(&path(machine, interface), &Declared::parse(declared).unwrap(), params)
 }
 
-/// A network card of so many bits per second.
 fn card(name: &str, bits: f64) -> Nic {
     Nic {
         name: name.into(),
@@ -60,21 +59,18 @@ fn card(name: &str, bits: f64) -> Nic {
     }
 }
 
-/// An interface on top of others.
 fn on_top(name: &str, layer: &str, lower: &[&str]) -> Nic {
-    let lower = lower.iter().map(|name| (*name).to_owned()).collect();
-    let speeds = (None, None);
     Nic {
         layer: Some(layer.into()),
-        lower,
-        speed_bps: speeds.0,
-        speed_trusted: speeds.1,
+        lower: lower.iter().map(|name| (*name).to_owned()).collect(),
+        speed_bps: None,
+        speed_trusted: None,
         is_virtual: Some(true),
         ..card(name, 1.0)
     }
 }
 
-/// In Gbit/s of data of a stream over this interface with so many threads; 0 where no peak is known.
+/// Gbit/s of data of a stream with this number of threads; 0 if no peak is known.
 fn gigabits(machine: &Machine, interface: &str, threads: u32) -> f64 {
     let params = NetParams { threads, ..stream("peer") };
     let found = peaks(machine, &[], &params, Some(interface));
@@ -158,7 +154,6 @@ fn infiniband_carries_less_than_it_signals_and_its_adapters_have_a_latency() {
     let latency = peaks(&fdr, &[], &pingpong, Some("ib0"));
     assert_eq!((latency[0].kind, latency.len()), (PeakKind::Datasheet, 1));
     assert!(latency[0].formula.starts_with("1.4 us adapters + 0.0"), "{}", latency[0].formula);
-    // The older of the two ends sets both.
     let between = NetPath { far: Some(NetEnd { machine: &qdr, interface: Some("ib0") }), ..path(&fdr, Some("ib0")) };
     let declared = Declared::default();
     assert!(net_peaks(&between, &declared, &stream("peer"))[0].formula.starts_with("32 Gbit/s"));
@@ -174,7 +169,6 @@ fn the_narrower_end_sets_the_pace_and_the_smaller_packets() {
     assert_eq!((found.len(), found[0].formula.as_str()), (1, "1 Gbit/s / 8 x 0.9415 payload"));
     let six = NetPath { is_version_6: Some(true), ..between };
     assert_eq!(net_peaks(&six, &Declared::default(), &stream("peer"))[0].formula, "1 Gbit/s / 8 x 0.9285 payload");
-    // An end whose link nobody knows leaves the other's.
     let unknown = Machine { nics: vec![Nic { speed_trusted: Some(false), ..card("eth0", 1e9) }], ..Machine::default() };
     let between =
         NetPath { far: Some(NetEnd { machine: &ten, interface: Some("eth0") }), ..path(&unknown, Some("eth0")) };
@@ -207,7 +201,7 @@ fn a_flow_over_a_bond_has_one_of_its_ports() {
 }
 
 #[test]
-fn what_stands_on_another_interface_has_its_link() {
+fn a_stacked_interface_has_the_link_below() {
     let machine = Machine {
         nics: vec![
             card("eth0", 1e10),
@@ -237,7 +231,7 @@ fn a_slot_may_be_narrower_than_the_link() {
     };
     let with =
         |bytes| Machine { nics: vec![Nic { bus: Some(slot(bytes)), ..card("eth0", 1e11) }], ..Machine::default() };
-    // 63 Gbit/s, of which 57.6 are data, and of those 1448 of 1514 B ours.
+    // 63 Gbit/s, of which 57.6 are data, and of those 1448 of 1514 B user data.
     assert_eq!(gigabits(&with(7_877_000_000), "eth0", 1), 55.1);
     let found = peaks(&with(7_877_000_000), &[], &stream("peer"), Some("eth0"));
     assert!(found[0].formula.contains("PCIe 3.0 x8"), "{}", found[0].formula);
