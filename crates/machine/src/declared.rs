@@ -1,8 +1,8 @@
-//! Facts that only the owner knows, given as `KEY=VALUE`.
+//! Facts that only the user knows, given as `KEY=VALUE`.
 
 use std::collections::BTreeMap;
 
-/// The keys, with what their values are.
+/// The keys with their meanings.
 pub const KEYS: &[(&str, &str)] = &[
     ("memory.channels", "populated memory channels, all packages together"),
     ("memory.mts", "configured memory speed, MT/s"),
@@ -28,23 +28,24 @@ pub struct Declared {
 }
 
 impl Declared {
-    /// Reads items such as `memory.channels=12`. The error is one sentence for the user.
+    /// Parses items such as `memory.channels=12`. The error is one sentence for the user.
     pub fn parse<T: AsRef<str>>(items: &[T]) -> Result<Self, String> {
         let mut declared = Self::default();
         for item in items.iter().map(AsRef::as_ref) {
-            let (key, value) =
-                item.split_once('=').ok_or_else(|| format!("'{item}' is no KEY=VALUE, such as memory.channels=12"))?;
+            let (key, value) = item
+                .split_once('=')
+                .ok_or_else(|| format!("'{item}' is not KEY=VALUE, for example memory.channels=12"))?;
             let known = KEYS.iter().find(|(known, _)| *known == key.trim());
             let Some((key, _)) = known else {
-                return Err(format!("'{key}' cannot be declared; known: {}", known_beside(key.trim())));
+                return Err(format!("'{key}' cannot be declared; known: {}", alternatives(key.trim())));
             };
             let number = value.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
             let number = number.ok_or_else(|| format!("{key}={value}: the value must be a positive number"))?;
             if *key == "memory.channels" && (number.fract() != 0.0 || number > f64::from(u16::MAX)) {
-                return Err(format!("{key}={value}: channels come in whole numbers"));
+                return Err(format!("{key}={value}: the number of channels must be whole"));
             }
             if *key == "memory.width" && (number % 8.0 != 0.0 || number > f64::from(u16::MAX)) {
-                return Err(format!("{key}={value}: a data width is a whole number of bytes, in bits"));
+                return Err(format!("{key}={value}: the data width must be a multiple of 8 bits"));
             }
             if declared.values.insert(key, number).is_some() {
                 return Err(format!("{key} is declared twice"));
@@ -53,19 +54,19 @@ impl Declared {
         Ok(declared)
     }
 
-    /// All of them, by key.
+    /// All values by key.
     pub fn to_map(&self) -> BTreeMap<String, f64> {
         self.values.iter().map(|(key, value)| ((*key).to_owned(), *value)).collect()
     }
 
-    /// One fact, in the unit of its key.
+    /// One value, in the unit of its key.
     pub fn get(&self, key: &str) -> Option<f64> {
         self.values.get(key).copied()
     }
 }
 
-/// The keys of the same area; the areas' where it is none.
-fn known_beside(key: &str) -> String {
+/// The keys of the same area, or the areas if there is no such area.
+fn alternatives(key: &str) -> String {
     let area = |key: &str| key.split('.').next().map(str::to_owned);
     let mut known: Vec<String> =
         KEYS.iter().filter(|(other, _)| area(other) == area(key)).map(|(other, _)| (*other).to_owned()).collect();

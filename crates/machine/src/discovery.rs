@@ -1,4 +1,4 @@
-//! Everything that can be known of a machine, from the parts that find it.
+//! Discovery of all facts of a machine.
 
 use model::isa::Isa;
 use model::machine::Machine;
@@ -13,7 +13,7 @@ use crate::sysroot::{self, Sysroot};
 use crate::system;
 use crate::system::cgroup::Limits;
 
-/// Everything that can be known of a machine.
+/// Discovers all facts of a machine.
 pub fn discover(root: &Sysroot) -> Machine {
     let mut ledger = Ledger::default();
     let mut limits = Limits::discover(root);
@@ -37,7 +37,7 @@ pub fn discover(root: &Sysroot) -> Machine {
             "host",
             system::host(root),
             "no /proc/sys/kernel/hostname",
-            "the machine goes without a name",
+            "the machine has no name in the results",
         ),
         os: system::os(root, &mut ledger),
         memory: memory::discover(root, limits, &cpu, bare_metal, &mut ledger),
@@ -70,31 +70,32 @@ fn devices(machine: &Machine, ledger: &mut Ledger) {
     }
     for disk in machine.disks.iter().filter(|disk| disk.queue.counted == Some(false)) {
         let why = format!("{} is 0", sysroot::label(&format!("sys/block/{}/queue/iostats", disk.name)));
-        let consequence = "what it did cannot be held against what it was asked, nor the traffic of others seen";
+        let consequence = "its traffic cannot be checked, and traffic of other processes is not seen";
         ledger.missing(&format!("disks.{}.counts", disk.name), why, consequence);
     }
     for disk in machine.disks.iter().filter(|disk| disk.transport.is_some() && disk.link.is_none()) {
         let why = match disk.is_virtual {
-            Some(true) => "a hypervisor's disk has no link",
-            None => "under a hypervisor the speed of a link is whatever it says",
-            Some(false) => "no speed of a link in /sys",
+            Some(true) => "a virtual disk has no link",
+            None => "a hypervisor may invent link speeds",
+            Some(false) => "no link speed in /sys",
         };
-        let consequence = "no ceiling of this disk is known; declare disk.read_bps and disk.read_iops";
-        let consequence = if Drive::checked(disk).is_some() { "only its data sheet is a ceiling" } else { consequence };
+        let consequence = "no limit of this disk is known; declare disk.read_bps and disk.read_iops";
+        let consequence =
+            if Drive::checked(disk).is_some() { "its data sheet is the only known limit" } else { consequence };
         ledger.missing(&format!("disks.{}.link", disk.name), why, consequence);
     }
     let real = machine.disks.iter().filter(|disk| disk.is_virtual == Some(false));
     for disk in real.filter(|disk| disk.link.is_some() && Drive::checked(disk).is_none()) {
         let why = match disk.data_sheet {
-            Some(_) => "the table of drives has it from memory, unchecked",
-            None => "not in the table of drives under this name and with this capacity",
+            Some(_) => "its row in the table of drives is unchecked",
+            None => "the table of drives has no row with this name and capacity",
         };
-        let consequence = "its link is the only ceiling known; declare disk.read_bps and disk.read_iops";
+        let consequence = "its link is the only known limit; declare disk.read_bps and disk.read_iops";
         ledger.missing(&format!("disks.{}.data_sheet", disk.name), why, consequence);
     }
 }
 
-/// Facts that follow from what the processor is.
+/// Facts that follow from the processor family.
 fn family_facts(machine: &mut Machine, bare_metal: bool, ledger: &mut Ledger) {
     if machine.cpu.isa.contains(&Isa::Sse2) {
         machine.memory.page_bytes = Some(4096);

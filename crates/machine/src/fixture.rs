@@ -1,4 +1,4 @@
-//! A made-up machine for the unit tests: a folder of files and links that goes when it is dropped.
+//! A machine in a temporary folder, for unit tests.
 #![allow(clippy::unwrap_used, reason = "a test whose set-up fails has failed")]
 
 use std::fs;
@@ -12,7 +12,7 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// An empty machine; the name must be the test's own.
+    /// The name must be unique to the test.
     pub(crate) fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("assay-machine-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -31,7 +31,6 @@ impl Fixture {
         self
     }
 
-    /// A link, and what it points at if that is a folder that is not there yet.
     pub(crate) fn link(self, relative: &str, target: &str) -> Self {
         let path = self.folder.join(relative);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

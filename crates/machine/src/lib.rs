@@ -1,9 +1,9 @@
-//! What a machine is, and what it could do at best.
+//! The facts and the theoretical limits of a machine.
 //!
-//! [`discover`] reads a [`Sysroot`]: this host, or a folder in which another machine was recorded by [`capture`]. It
-//! never fails and never guesses: a fact that cannot be found is absent and listed as unknown, and every fact carries
-//! its source. [`cpu_peaks`], [`memory_peaks()`], [`disk_peaks()`], [`net_peaks()`] and [`info_peaks`] turn facts into
-//! theoretical peaks with their formulas. Nothing here measures, prints, or opens a path that does not come through the root.
+//! [`discover`] reads a [`Sysroot`]: this host, or a folder recorded by [`capture`]. It never fails and never guesses:
+//! every fact has a source, and missing facts are listed. [`cpu_peaks`], [`memory_peaks()`], [`disk_peaks()`],
+//! [`net_peaks()`] and [`info_peaks`] compute theoretical peaks with formulas. Nothing here measures, prints, or opens
+//! a path outside the root.
 #![forbid(unsafe_code)]
 
 mod cpu;
@@ -41,8 +41,9 @@ pub use memory::placement::{away_share, bytes_by_node, nodes_of};
 pub use net::addresses::{OwnAddress, own_addresses};
 pub use net::routes::interface_to;
 pub use recording::{capture, capture_from};
-pub use surroundings::activity::{Activity, activity, steal_seconds, throttled_seconds};
+pub use surroundings::activity::{Activity, activity, steal_seconds};
 pub use surroundings::counters::{DeviceIo, ProcessIo, device_io, process_io};
 pub use surroundings::settings::settings;
 pub use surroundings::{Watched, surroundings};
 pub use sysroot::Sysroot;
+pub use system::cgroup::throttled_seconds;

@@ -1,14 +1,24 @@
-//! The kernel's lists of CPU numbers: `0-3,8,10-11`.
+//! Small formats of the kernel's files: lists of CPU numbers (`0-3,8,10-11`), numbered names, choices.
 
-/// The highest CPU number believed; no kernel is built for more, and a recorded file may hold anything.
+/// No kernel supports more CPUs; a recorded file may hold anything.
 pub(crate) const HIGHEST_CPU: u32 = 65_535;
 
-/// The numbers in a list, ascending and distinct. Items that are no number or range are passed over.
+/// The numbers in a list, ascending and distinct. Invalid items are ignored.
 pub fn parse_list(text: &str) -> Vec<u32> {
     let mut numbers: Vec<u32> = text.trim().split(',').filter_map(parse_range).flatten().collect();
     numbers.sort_unstable();
     numbers.dedup();
     numbers
+}
+
+/// The digits of a name such as `nvme0` or `ata3`; `None` if it is not `word` and a number.
+pub(crate) fn number_after<'n>(name: &'n str, word: &str) -> Option<&'n str> {
+    name.strip_prefix(word).filter(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The word in brackets: `always [madvise] never`.
+pub(crate) fn bracketed(text: &str) -> Option<&str> {
+    Some(text.split_once('[')?.1.split_once(']')?.0)
 }
 
 fn parse_range(item: &str) -> Option<std::ops::RangeInclusive<u32>> {
@@ -24,10 +34,6 @@ mod tests {
     #[test]
     fn ranges_and_numbers_mix() {
         assert_eq!(parse_list("0-2,5, 7-7\n"), [0, 1, 2, 5, 7]);
-    }
-
-    #[test]
-    fn nonsense_is_passed_over() {
         assert_eq!(parse_list("x,3-1,-,4-,99999999999,0-4294967295,2"), [2]);
         assert!(parse_list("").is_empty());
     }

@@ -1,4 +1,4 @@
-//! A machine recorded in a folder, so that it can be discovered again elsewhere.
+//! Records a machine in a folder, so that it can be discovered elsewhere.
 
 use std::io;
 use std::path::Path;
@@ -13,15 +13,14 @@ use crate::memory::{modules, smbios};
 use crate::sysroot::Sysroot;
 use crate::system::mounts;
 
-/// Discovers this host and saves all that was read under `folder`, so that [`Sysroot::folder`] finds the same machine
-/// there.
+/// Discovers this host and saves everything it read under `folder`, for [`Sysroot::folder`].
 ///
 /// The folder must be absent or empty: a stale file would become part of the machine.
 pub fn capture(folder: &Path) -> io::Result<Machine> {
     capture_from(Sysroot::host(), folder)
 }
 
-/// [`capture`] from any root: a recorded machine comes out as recorded.
+/// [`capture`] from any root.
 pub fn capture_from(root: Sysroot, folder: &Path) -> io::Result<Machine> {
     std::fs::create_dir_all(folder)?;
     if std::fs::read_dir(folder)?.next().is_some() {
@@ -34,7 +33,7 @@ pub fn capture_from(root: Sysroot, folder: &Path) -> io::Result<Machine> {
     Ok(machine)
 }
 
-/// Reads what is behind every mount, so that a capture can answer for any directory.
+/// Reads the devices behind every mount, so that the capture answers for any directory.
 fn read_all(root: &Sysroot) {
     for mount in mounts::read(root) {
         let found = storage(root, &mount.point);
@@ -42,7 +41,7 @@ fn read_all(root: &Sysroot) {
     }
 }
 
-/// A file without the serial numbers that firmware's tables and drives hold. Discovery does not read those.
+/// Blanks serial numbers in firmware tables and drive data, which discovery does not use.
 fn without_serials(relative: &str, bytes: &[u8]) -> Vec<u8> {
     match relative {
         smbios::FILE => smbios::without_serials(bytes),

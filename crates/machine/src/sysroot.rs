@@ -1,7 +1,7 @@
-//! The only door to the outside: files, folders and links of a machine by relative path, and its CPUID leaves.
+//! All access to the machine: files, folders and links by relative path, and CPUID leaves.
 //!
-//! A root is either this host or a folder that holds the same relative paths (a capture). Nothing here knows what a
-//! file means, and nothing fails: what cannot be read is absent. In a folder no link leads out of it.
+//! A root is this host or a capture folder with the same relative paths. Unreadable means absent. In a capture no link
+//! leads outside the folder.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -11,15 +11,14 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::cpu::dump::Dump;
 
-/// The dump of CPUID leaves inside a capture.
+/// Dump of CPUID leaves inside a capture.
 const CPUID_FILE: &str = "cpuid.txt";
-/// The value of XCR0 inside a capture.
+/// Value of XCR0 inside a capture.
 const XCR0_FILE: &str = "xcr0.txt";
 
-/// CPUID as a source.
 const CPUID_LABEL: &str = "CPUID of every CPU";
 
-/// Where discovery looks.
+/// The root that discovery reads.
 #[derive(Debug)]
 pub struct Sysroot {
     root: PathBuf,
@@ -28,18 +27,15 @@ pub struct Sysroot {
     record: Option<RefCell<Record>>,
 }
 
-/// The CPUID leaves of a machine and the extended state its operating system enables.
 #[derive(Debug)]
 pub(crate) struct Cpuid {
-    /// Leaves of every CPU that could be asked.
     pub(crate) dump: Dump,
-    /// XCR0 as read; `None` in a capture without it.
+    /// `None` in a capture without it.
     pub(crate) xcr0: Option<u64>,
-    /// What to call this as a source: the same whether asked or recorded, as with files.
+    /// The source label, equal for a host and a capture.
     pub(crate) label: &'static str,
 }
 
-/// What discovery has seen so far, to be written as a capture.
 #[derive(Debug, Default)]
 struct Record {
     files: BTreeMap<String, Option<Vec<u8>>>,
@@ -53,7 +49,7 @@ impl Sysroot {
         Self::new(PathBuf::from(std::path::MAIN_SEPARATOR_STR), true)
     }
 
-    /// A machine recorded in a folder. The error is the folder's own: it is absent, or no folder.
+    /// A machine recorded in a folder.
     pub fn folder(path: &Path) -> io::Result<Self> {
         let root = path.canonicalize()?;
         if !root.is_dir() {
@@ -66,7 +62,7 @@ impl Sysroot {
         Self { root, host, cpuid: OnceCell::new(), record: None }
     }
 
-    /// The same root, remembering all that is read through it. A file read twice gives the same text twice.
+    /// The same root, recording everything read through it.
     pub(crate) fn recording(mut self) -> Self {
         self.record = Some(RefCell::default());
         self
@@ -83,7 +79,7 @@ impl Sysroot {
         (!text.is_empty()).then_some(text)
     }
 
-    /// The contents of a file.
+    /// The content of a file.
     pub(crate) fn bytes(&self, relative: &str) -> Option<Vec<u8>> {
         let Some(record) = &self.record else { return self.load(relative) };
         record.borrow_mut().files.entry(relative.to_owned()).or_insert_with(|| self.load(relative)).clone()
@@ -94,7 +90,7 @@ impl Sysroot {
         self.text(relative)?.trim().parse().ok()
     }
 
-    /// The names in a folder, sorted; none if it cannot be read.
+    /// The sorted names in a folder; empty if it cannot be read.
     pub(crate) fn names(&self, relative: &str) -> Vec<String> {
         let names = self.scan(relative);
         if let Some(record) = &self.record
@@ -105,7 +101,6 @@ impl Sysroot {
         names
     }
 
-    /// Where a link points, as it is written in the link.
     pub(crate) fn link(&self, relative: &str) -> Option<PathBuf> {
         let parent = Path::new(relative).parent()?.to_str()?;
         let name = Path::new(relative).file_name()?;
@@ -116,9 +111,14 @@ impl Sysroot {
         Some(target)
     }
 
-    /// The path that a link stands for, below the root; `None` where there is no link, or where it leads out.
+    /// The last part of a link's target.
+    pub(crate) fn link_name(&self, relative: &str) -> Option<String> {
+        self.link(relative)?.file_name()?.to_str().map(str::to_owned)
+    }
+
+    /// The target of a link, relative to the root; `None` if it is not a link or leads outside.
     ///
-    /// Nothing may be read below the link's own name: in a capture a name is either a link or a folder.
+    /// Nothing may be read below the link's own name: a capture holds either a link or a folder.
     pub(crate) fn resolve(&self, relative: &str) -> Option<String> {
         let target = self.link(relative)?;
         let mut parts: Vec<&str> = Path::new(relative).parent()?.to_str()?.split('/').collect();
@@ -134,7 +134,7 @@ impl Sysroot {
         Some(parts.join("/"))
     }
 
-    /// The machine's CPUID leaves, asked for once.
+    /// CPUID leaves, read once.
     pub(crate) fn cpuid(&self) -> &Cpuid {
         self.cpuid.get_or_init(|| {
             if self.host {
@@ -147,7 +147,7 @@ impl Sysroot {
         })
     }
 
-    /// Writes all that was read, as `fit` passes it on, and the CPUID leaves, under `folder`.
+    /// Writes everything read, filtered through `fit`, under `folder`.
     pub(crate) fn write_record(&self, folder: &Path, fit: impl Fn(&str, &[u8]) -> Vec<u8>) -> io::Result<()> {
         let Some(record) = &self.record else { return Ok(()) };
         let record = record.borrow();
@@ -161,8 +161,7 @@ impl Sysroot {
             create_parent(&path)?;
             std::os::unix::fs::symlink(target, path)?;
         }
-        // A name that was seen but never read keeps its place, as an empty file: those are kept where empty folders are
-        // not. Deeper folders first: their names make folders of some of those above.
+        // Names seen but never read become empty files. Deeper folders first, because their names create folders above.
         for (relative, names) in record.folders.iter().rev() {
             for name in names {
                 let path = format!("{relative}/{name}");
@@ -202,7 +201,7 @@ impl Sysroot {
         names
     }
 
-    /// The real path behind a relative one, if it exists and lies inside the root.
+    /// The real path, if it is inside the root.
     fn inside(&self, relative: &str) -> Option<PathBuf> {
         let relative = Path::new(relative);
         if !relative.components().all(|component| matches!(component, Component::Normal(_))) {
@@ -216,12 +215,12 @@ impl Sysroot {
     }
 }
 
-/// What to call a file as a source: its usual absolute path.
+/// The source label of a file: its absolute path.
 pub(crate) fn label(relative: &str) -> String {
     format!("/{relative}")
 }
 
-/// A key that puts `cpu10` after `cpu9`: what comes before the first number, the number, the whole name.
+/// A key that sorts `cpu10` after `cpu9`: text before the first number, number, whole name.
 fn by_number(name: &str) -> (String, u64, String) {
     let word = name.chars().take_while(|c| !c.is_ascii_digit()).collect();
     let digits: String = name.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();

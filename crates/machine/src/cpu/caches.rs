@@ -1,4 +1,4 @@
-//! Caches and who shares them: the kernel's files first, since CPUID shows a virtual machine the host's figures.
+//! Caches and the CPUs that share them: from sysfs first, since CPUID shows a virtual machine the host's caches.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::cpu::dump::{Dump, Leaves, Registers, bits};
 use crate::list::parse_list;
 use crate::sysroot::{Sysroot, label};
 
-/// Every cache once per group of CPUs that share it, by level, kind and first CPU; and who says so.
+/// Every cache once per group of CPUs that share it, with the source.
 pub(crate) fn discover(root: &Sysroot, topology: &[LogicalCpu]) -> (Vec<Cache>, String) {
     let from_files = from_sysfs(root, topology);
     if !from_files.is_empty() {
@@ -18,7 +18,7 @@ pub(crate) fn discover(root: &Sysroot, topology: &[LogicalCpu]) -> (Vec<Cache>, 
     (from_dump(&cpuid.dump, topology), format!("leaves 4, 0x8000001D in {}", cpuid.label))
 }
 
-/// The number of the last-level group that each CPU belongs to.
+/// The last-level group of each CPU.
 pub(crate) fn last_level_groups(caches: &[Cache]) -> BTreeMap<u32, u32> {
     let mut groups = BTreeMap::new();
     let mut best: BTreeMap<u32, u32> = BTreeMap::new();

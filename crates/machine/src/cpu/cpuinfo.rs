@@ -1,11 +1,9 @@
-//! `/proc/cpuinfo` as keys and values, one block per CPU. Its `cpu MHz` is never used: in a virtual machine it is the
-//! TSC.
+//! `/proc/cpuinfo` as keys and values. Its `cpu MHz` is never used: in a virtual machine it is the TSC.
 
 use std::collections::BTreeMap;
 
 use crate::sysroot::Sysroot;
 
-/// The file's blocks.
 #[derive(Debug, Default)]
 pub(crate) struct CpuInfo {
     /// One map per CPU, in the file's order.
@@ -13,15 +11,13 @@ pub(crate) struct CpuInfo {
 }
 
 impl CpuInfo {
-    /// The file's path below a root.
     pub(crate) const FILE: &'static str = "proc/cpuinfo";
 
-    /// Reads the file; empty where there is none.
+    /// Reads the file; empty if it is missing.
     pub(crate) fn read(root: &Sysroot) -> Self {
         root.text(Self::FILE).map(|text| Self::parse(&text)).unwrap_or_default()
     }
 
-    /// Splits the text into blocks of `key : value`.
     pub(crate) fn parse(text: &str) -> Self {
         let block = |block: &str| -> BTreeMap<String, String> {
             let pairs = block.lines().filter_map(|line| line.split_once(':'));
@@ -35,7 +31,6 @@ impl CpuInfo {
         self.cpus.first()?.get(key).map(String::as_str)
     }
 
-    /// A number of the first CPU.
     pub(crate) fn number(&self, key: &str) -> Option<u32> {
         self.first(key)?.parse().ok()
     }

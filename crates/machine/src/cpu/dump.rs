@@ -1,6 +1,4 @@
-//! CPUID leaves as values, and their text form: that of `cpuid -r`.
-//!
-//! Reading never fails: a line that is no leaf is passed over. What the bits mean is for others.
+//! CPUID leaves and their text format, that of `cpuid -r`. Invalid lines are ignored.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,7 +31,7 @@ pub struct Registers {
 }
 
 impl Dump {
-    /// The leaves as read from this machine's CPUs.
+    /// The leaves of this machine's CPUs.
     pub(crate) fn from_cpus(cpus: Vec<sys::cpuid::CpuLeaves>) -> Self {
         let leaves_of = |cpu: sys::cpuid::CpuLeaves| {
             let leaves = cpu.leaves.into_iter().map(|subleaf| {
@@ -116,12 +114,10 @@ fn hexadecimal(text: &str) -> Option<u32> {
     u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
-/// Bits `low..=high` of a register.
 pub(crate) const fn bits(register: u32, high: u32, low: u32) -> u32 {
     (register >> low) & (u32::MAX >> (31 - (high - low)))
 }
 
-/// Whether one bit of a register is set.
 pub(crate) const fn bit(register: u32, bit: u32) -> bool {
     register >> bit & 1 == 1
 }
@@ -132,15 +128,15 @@ impl Leaves {
         self.leaves.get(&(leaf, subleaf)).copied()
     }
 
-    /// One subleaf, all zero where the CPU lacks it, as CPUID itself answers.
+    /// One subleaf, or zeros, as CPUID itself answers.
     pub(crate) fn or_zero(&self, leaf: u32, subleaf: u32) -> Registers {
         self.get(leaf, subleaf).unwrap_or_default()
     }
 
-    /// The subleaves of one leaf in order, while `goes_on`.
-    pub(crate) fn each(&self, leaf: u32, goes_on: impl Fn(Registers) -> bool) -> impl Iterator<Item = Registers> {
+    /// The subleaves of one leaf in order, while `present`.
+    pub(crate) fn each(&self, leaf: u32, present: impl Fn(Registers) -> bool) -> impl Iterator<Item = Registers> {
         let subleaves = self.leaves.range((leaf, 0)..=(leaf, u32::MAX)).map(|(_, registers)| *registers);
-        subleaves.take_while(move |registers| goes_on(*registers))
+        subleaves.take_while(move |registers| present(*registers))
     }
 
     /// The vendor's twelve letters.
@@ -149,7 +145,6 @@ impl Leaves {
         letters(&[ebx, edx, ecx])
     }
 
-    /// The brand string, with its padding taken away.
     pub(crate) fn brand(&self) -> Option<String> {
         let words: Vec<u32> = (0x8000_0002..=0x8000_0004)
             .filter_map(|leaf| self.get(leaf, 0))
@@ -158,7 +153,6 @@ impl Leaves {
         letters(&words).map(|brand| brand.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    /// Display family, display model and stepping.
     pub(crate) fn signature(&self) -> Option<(u32, u32, u32)> {
         let eax = self.get(1, 0)?.eax;
         let base = bits(eax, 11, 8);
@@ -167,19 +161,17 @@ impl Leaves {
         Some((family, extended + bits(eax, 7, 4), bits(eax, 3, 0)))
     }
 
-    /// Whether a hypervisor says that it is there.
     pub(crate) fn under_hypervisor(&self) -> bool {
         bit(self.or_zero(1, 0).ecx, 31)
     }
 
-    /// The hypervisor's twelve letters.
     pub(crate) fn hypervisor(&self) -> Option<String> {
         let Registers { ebx, ecx, edx, .. } = self.get(0x4000_0000, 0)?;
         letters(&[ebx, ecx, edx])
     }
 }
 
-/// The printable characters packed into registers, up to the first NUL; `None` where there are none.
+/// The printable characters in registers, up to the first NUL.
 fn letters(registers: &[u32]) -> Option<String> {
     let bytes = registers.iter().flat_map(|register| register.to_le_bytes());
     let text: String = bytes.take_while(|byte| *byte != 0).map(char::from).filter(|c| matches!(c, ' '..='~')).collect();

@@ -1,7 +1,5 @@
-//! Which instructions may be used: those the CPU has and the operating system enables.
-//!
-//! CPUID says what the CPU has, XCR0 which registers the system saves. A feature whose registers are not saved would
-//! trap or lose its contents, so it does not count. Without CPUID the kernel's own list of flags has to do.
+//! Usable instruction sets: those that the CPU has (CPUID) and the operating system enables (XCR0: which registers it
+//! saves). Without CPUID the kernel's list of flags serves.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +7,9 @@ use model::isa::Isa;
 
 use crate::cpu::dump::{Dump, Leaves, bit};
 
-/// Registers that a feature needs the operating system to save, as bits of XCR0.
+/// Registers that the operating system must save for a feature, as bits of XCR0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Saved everywhere.
     Base,
     /// SSE and AVX (bits 1, 2).
     Avx,
@@ -32,7 +29,6 @@ impl State {
         }
     }
 
-    /// The registers, for a reader.
     const fn words(self) -> &'static str {
         match self {
             Self::Base => "general registers",
@@ -59,8 +55,7 @@ const fn flag(name: &'static str, place: (u32, u32, usize, u32), state: State) -
     Bit { name, leaf, subleaf, register, number, state }
 }
 
-/// Features worth knowing for the kernels, the clock and the memory tests. Places: Intel SDM volume 2A, CPUID; AMD APM
-/// volume 3, appendix E.
+/// Positions: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E.
 const FEATURES: &[Bit] = &[
     flag("sse2", (1, 0, 3, 26), State::Base),
     flag("ssse3", (1, 0, 2, 9), State::Base),
@@ -98,10 +93,10 @@ const FEATURES: &[Bit] = &[
     flag("rdpru", (0x8000_0008, 0, 1, 4), State::Base),
 ];
 
-/// The features that each of our instruction sets consists of.
+/// The features of each instruction set.
 ///
-/// `avx2` includes FMA3: the kernels of that name use both, and every CPU in the table that has one has the other.
-/// Tiles are of no use without a product, so [`sets`] asks for one beside the set's own feature.
+/// `avx2` includes FMA3: the kernels use both, and every listed CPU has both or neither. AMX also needs a tile product,
+/// which [`sets`] checks.
 const SETS: &[(Isa, &[&str])] = &[
     (Isa::Sse2, &["sse2"]),
     (Isa::Ssse3, &["sse2", "ssse3"]),
@@ -119,23 +114,21 @@ const SETS: &[(Isa, &[&str])] = &[
     (Isa::Sve, &["sve"]),
 ];
 
-/// What may be used.
 #[derive(Debug, Default)]
 pub(crate) struct Features {
-    /// Features in the kernel's spelling, in the table's order.
+    /// In the kernel's spelling, in the table's order.
     pub(crate) names: Vec<String>,
-    /// Our instruction sets.
+    /// Usable instruction sets.
     pub(crate) isa: Vec<Isa>,
-    /// The instruction sets that CPUID says the CPUs have, enabled or not; none where nobody asked CPUID.
+    /// Instruction sets that CPUID shows, enabled or not; empty without CPUID.
     pub(crate) in_cpuid: Vec<Isa>,
-    /// Those of them that the operating system does not enable, each with how that is known.
+    /// Instruction sets that the operating system does not enable, each with the evidence.
     pub(crate) not_enabled: Vec<(Isa, String)>,
-    /// Where this comes from.
+    /// Where they were found.
     pub(crate) source: String,
 }
 
-/// The features that every one of `cpus` (of all in the dump, where `None`) has and the operating system enables;
-/// `None` where the dump knows none of them.
+/// The usable features of all `cpus` (`None`: all in the dump); `None` if the dump has none of these CPUs.
 pub(crate) fn from_cpuid(dump: &Dump, cpus: Option<&[u32]>, xcr0: Option<u64>, label: &str) -> Option<Features> {
     let chosen = dump.cpus().filter(|(cpu, _)| cpus.is_none_or(|cpus| cpus.contains(cpu)));
     let chosen: Vec<&Leaves> = chosen.map(|(_, leaves)| leaves).collect();
@@ -147,16 +140,16 @@ pub(crate) fn from_cpuid(dump: &Dump, cpus: Option<&[u32]>, xcr0: Option<u64>, l
     let isa = sets(&names);
     let idle = in_cpuid.iter().copied().filter(|set| !isa.contains(set));
     let why = |set: Isa| format!("CPUID has it, {state_source} lacks the {}", state_of(set).words());
-    // What the CPU could save says nothing of what the system does save.
-    let told = state_source == XCR0 || state_source == NO_OSXSAVE;
-    let not_enabled = idle.filter(|_| told).map(|set| (set, why(set))).collect();
+    // Leaf 0xD shows what the CPU could save, not what the operating system saves.
+    let certain = state_source == XCR0 || state_source == NO_OSXSAVE;
+    let not_enabled = idle.filter(|_| certain).map(|set| (set, why(set))).collect();
     Some(Features { isa, names, in_cpuid, not_enabled, source: format!("{label}; {state_source}") })
 }
 
 const XCR0: &str = "XCR0";
 const NO_OSXSAVE: &str = "no OSXSAVE: only base registers saved";
 
-/// The registers that the operating system saves, as bits of XCR0, and who says so.
+/// The registers that the operating system saves, as bits of XCR0, with the source.
 fn enabled_states(leaves: &Leaves, xcr0: Option<u64>) -> (u64, &'static str) {
     const OSXSAVE: u32 = 27;
     let saves = bit(leaves.or_zero(1, 0).ecx, OSXSAVE);
@@ -164,19 +157,19 @@ fn enabled_states(leaves: &Leaves, xcr0: Option<u64>) -> (u64, &'static str) {
     match (saves, xcr0, supported) {
         (false, _, _) => (0, NO_OSXSAVE),
         (true, Some(xcr0), _) => (xcr0, XCR0),
-        (true, None, Some(supported)) => (supported, "leaf 0xD for want of XCR0: what the CPU could save"),
+        (true, None, Some(supported)) => (supported, "XCR0 is unknown: leaf 0xD, what the CPU could save"),
         (true, None, None) => (State::Avx.mask(), "no XCR0, no leaf 0xD: OSXSAVE taken to mean AVX"),
     }
 }
 
-/// The registers that an instruction set works on: those of the most demanding of its features.
+/// The registers of an instruction set: those of its most demanding feature.
 fn state_of(set: Isa) -> State {
     let needs = SETS.iter().filter(|(isa, _)| *isa == set).flat_map(|(_, needs)| needs.iter());
     let states = needs.filter_map(|need| FEATURES.iter().find(|feature| feature.name == *need));
     states.map(|feature| feature.state).max_by_key(|state| state.mask()).unwrap_or(State::Base)
 }
 
-/// The features that the kernel lists in `/proc/cpuinfo`: it removes those that it does not enable.
+/// The kernel removes flags that it does not enable.
 pub(crate) fn from_flags(flags: &str, label: &str) -> Features {
     let present: BTreeSet<&str> = flags.split_whitespace().collect();
     let renamed = |name: &'static str| match name {
@@ -228,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_the_system_does_not_enable_is_told_with_the_registers() {
+    fn a_set_that_the_system_does_not_enable_names_the_registers() {
         let idle = |dump: &Dump, xcr0| from_cpuid(dump, None, xcr0, "").unwrap().not_enabled;
         let cpu = dump(0x7ffe_fbff, 0xe7);
         assert_eq!(idle(&cpu, Some(0xe7)), []);
@@ -271,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn without_xcr0_leaf_d_stands_in_and_the_source_says_so() {
+    fn without_xcr0_leaf_d_serves_and_is_the_source() {
         let features = from_cpuid(&dump(0x7ffe_fbff, 0xe7), None, None, "recorded").unwrap();
         assert!(features.isa.contains(&Isa::Avx512));
         assert!(features.source.contains("leaf 0xD"), "{}", features.source);

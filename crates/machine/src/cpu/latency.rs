@@ -1,14 +1,11 @@
-//! Latencies of the clock chains where they differ from core to core.
-//!
-//! Not a table of instruction timings: only what the clock must know.
+//! Latencies of the clock chains that differ between cores.
 
 use model::machine::Machine;
 
-/// Cycles of a register multiplication on the big cores of Intel and AMD (`InstLatx64`, Haswell to Lion Cove and Zen 1
-/// to Zen 5).
+/// Register multiplication on the big cores of Intel and AMD (`InstLatx64`, Haswell to Lion Cove and Zen 1 to Zen 5).
 const USUAL_IMUL_CYCLES: u32 = 3;
 
-/// Where it is another number (`InstLatx64`: Alder Lake and Meteor Lake E-cores 5, Arrow Lake E-cores 4).
+/// Exceptions (`InstLatx64`: Alder Lake and Meteor Lake E-cores 5, Arrow Lake E-cores 4).
 const OTHER_IMUL_CYCLES: &[(&str, u32)] = &[("Gracemont", 5), ("Crestmont", 5), ("Skymont", 4)];
 
 /// Cycles of a dependent 64-bit multiplication on the core behind a logical CPU.

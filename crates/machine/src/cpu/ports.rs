@@ -1,56 +1,47 @@
-//! How often a sequence of instructions fits through the execution ports of a core: which ports each class of
-//! instruction may take, core by core, and the bound that follows.
-//!
-//! Not a simulator: no latencies, no dependences, no caches, and of the front end only how many micro-operations are
-//! renamed in a cycle. Where sources differ the more generous figure stands, since a bound must not be too low. What no
-//! source tells is left out, and a sequence with such an instruction has no bound.
+//! The execution ports of each core, and the throughput bound that they set to a sequence of instructions. No
+//! latencies, dependences or caches; of the front end only renaming. If sources differ the higher throughput is listed,
+//! since a bound must not be too low. Instructions without a source have no bound.
 //!
 //! Sources: LLVM's scheduling models (`llvm/lib/Target/X86/X86Sched*.td`, release 19; Zen 5 and Lunar Lake: main of
-//! 2026), throughputs of `InstLatx64` (087af2c). Micro-operations renamed per cycle: what `NOP` reaches there, the
-//! models' `IssueWidth` for Zen 3 to 5, what AMD presented for Zen.
+//! 2026), throughputs of `InstLatx64` (087af2c). Renaming: throughput of `NOP` there, `IssueWidth` of the models for
+//! Zen 3 to 5, AMD's presentation for Zen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Instructions that take the same ports.
+/// Instructions that use the same ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// `IMUL`, register to register.
     ScalarMultiply,
     /// `ADD` and `SUB` of registers.
     ScalarAdd,
-    /// A load of one element.
     Load,
-    /// `MULPS` and its kin, packed or not.
+    /// `MULPS`, `MULSD` and so on.
     FloatMultiply,
-    /// `ADDPS`, `SUBPS` and their kin, packed or not.
+    /// `ADDPS`, `SUBSD` and so on.
     FloatAdd,
-    /// `VFMADD` of any precision, packed or not.
+    /// `VFMADD` of any precision.
     Fma,
     /// `PMULLW`, `PMADDWD`, `PMADDUBSW`, `PMULUDQ`.
     Multiply,
-    /// `PMULLD`.
     MultiplyDoubleword,
-    /// `VPMULLQ`.
     MultiplyQuadword,
     /// `VPDPBUSD`, `VPDPWSSD`.
     Dot,
     /// `VPDPBSSD`.
     DotSigned,
-    /// Addition of integers.
     Add,
-    /// `PAND` and its kin, `VPTERNLOG`, blends by a mask register.
+    /// `PAND` and similar, `VPTERNLOG`, blends by a mask register.
     Logic,
-    /// Shifts by a constant.
     Shift,
-    /// `PSHUFD`.
     Shuffle,
-    /// Copies of registers, which renaming does away with: they take no port.
+    /// Register copies, which renaming eliminates: they use no port.
     Copy,
 }
 
 impl Class {
-    /// The class of an instruction by its mnemonic, with or without the `V` of VEX and EVEX; `None` for others.
-    pub(crate) fn of_instruction(mnemonic: &str) -> Option<Self> {
+    /// The class of a mnemonic, with or without the `V` of VEX and EVEX.
+    pub(crate) fn from_mnemonic(mnemonic: &str) -> Option<Self> {
         let is_scalar_vector = |name: &str| matches!(&name[name.len() - 2..], "ss" | "sd" | "ps" | "pd" | "sh" | "ph");
         let name = mnemonic.strip_prefix('v').unwrap_or(mnemonic);
         Some(match name {
@@ -75,15 +66,15 @@ impl Class {
     }
 }
 
-/// The ports that one class may take.
+/// The ports of one class.
 #[derive(Clone, Copy, Debug)]
 struct ClassPorts {
     class: Class,
-    /// Micro-operations of one instruction; each takes one of the ports for one cycle.
+    /// Micro-operations of one instruction, each one cycle on one of the ports.
     uops: u32,
-    /// Names of the ports, separated by blanks.
+    /// Separated by blanks.
     ports: &'static str,
-    /// The ports at 512 bits with one 512-bit unit and with two, where those are others ([`Path::Joined`]).
+    /// The ports at 512 bits with one 512-bit unit and with two, for [`Path::Joined`].
     wide: Option<[&'static str; 2]>,
 }
 
@@ -95,47 +86,46 @@ const fn wide(class: Class, uops: u32, ports: &'static str, one: &'static str, t
     ClassPorts { class, uops, ports, wide: Some([one, two]) }
 }
 
-/// How instructions pass that are wider than a port.
+/// How instructions execute that are wider than a port.
 #[derive(Clone, Copy, Debug)]
 enum Path {
-    /// In parts of so many bits, one after the other.
+    /// In parts of this many bits, one after the other.
     Parts(u32),
-    /// 512 bits through ports 0 and 1 joined, and through port 5.
+    /// 512 bits use ports 0 and 1 joined, and port 5.
     Joined,
-    /// 512 bits whole where there are two 512-bit units, in halves where there is one.
+    /// 512 bits whole with two 512-bit units, in halves with one.
     ByUnits,
 }
 
-/// The ports of one core.
 #[derive(Debug)]
 pub(crate) struct Ports {
-    /// What the vendor calls them; `None` where only their number is known.
+    /// The vendor's words for one port and several; `None` if only the number of ports is known.
     called: Option<[&'static str; 2]>,
     /// Micro-operations renamed per cycle.
     renamed: u32,
     path: Path,
     rows: &'static [ClassPorts],
-    /// Who says so.
+    /// Rows of an older core for the classes that are not in `rows`.
+    inherited: &'static [ClassPorts],
+    /// Where the rows come from.
     pub(crate) source: &'static str,
 }
 
-/// The least time that a sequence takes, over and over.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bound {
-    /// Cycles each time.
     pub(crate) cycles: f64,
-    /// What takes that long: `3 micro-operations on ports 0 and 5`.
+    /// The bottleneck: `3 micro-operations on ports 0 and 5`.
     pub(crate) why: String,
 }
 
 impl Ports {
-    /// The bound of a sequence of instructions of so many bits, on a core with so many 512-bit units; `None` where an
-    /// instruction's ports are not known.
+    /// The bound of a sequence of `bits`-wide instructions on a core with `units` 512-bit units; `None` if the ports of
+    /// an instruction are unknown.
     pub(crate) fn bound(&self, instructions: &[&str], bits: u32, units: f64) -> Option<Bound> {
         let mut taken: BTreeMap<BTreeSet<&str>, u32> = BTreeMap::new();
         let mut renamed = 0;
         for mnemonic in instructions {
-            let class = Class::of_instruction(mnemonic)?;
+            let class = Class::from_mnemonic(mnemonic)?;
             if class == Class::Copy {
                 renamed += 1;
                 continue;
@@ -153,9 +143,8 @@ impl Ports {
         Some(Bound { cycles, why: format!("{} on {}", micro_operations(uops), self.named(&ports)) })
     }
 
-    /// Micro-operations of one instruction of a class, and the ports that they may take.
     fn taken(&self, class: Class, bits: u32, units: f64) -> Option<(u32, &'static str)> {
-        let row = self.rows.iter().find(|row| row.class == class)?;
+        let row = self.rows.iter().chain(self.inherited).find(|row| row.class == class)?;
         let parts = |part: u32| bits.div_ceil(part);
         Some(match (self.path, bits) {
             (Path::Joined, 512) => (row.uops, row.wide?[usize::from(units > 1.0)]),
@@ -166,7 +155,7 @@ impl Ports {
         })
     }
 
-    /// `ports 0 and 5`, `pipe FP2`, or their number alone.
+    /// `ports 0 and 5`, `pipe FP2`, or only their number.
     fn named(&self, ports: &BTreeSet<&str>) -> String {
         let names: Vec<&str> = ports.iter().copied().collect();
         match (self.called, names.as_slice()) {
@@ -179,8 +168,7 @@ impl Ports {
     }
 }
 
-/// The set of ports that takes longest with the micro-operations that can go nowhere else: cycles, number of those, and
-/// the ports. Of sets that take equally long, the smallest.
+/// The busiest set of ports: cycles, micro-operations that can use no other port, ports. Of equals the smallest set.
 fn busiest<'p>(taken: &BTreeMap<BTreeSet<&'p str>, u32>) -> Option<(f64, u32, BTreeSet<&'p str>)> {
     let subsets = 1_usize..1 << taken.len();
     let union = |subset: usize| -> BTreeSet<&'p str> {
@@ -204,16 +192,17 @@ fn micro_operations(number: u32) -> String {
 const PORTS: Option<[&str; 2]> = Some(["port", "ports"]);
 const PIPES: Option<[&str; 2]> = Some(["pipe", "pipes"]);
 
-/// Scalar instructions of Intel's cores from Haswell to Rocket Lake.
+/// No ports at all: the values that most cores have in common.
+const CORE: Ports = Ports { called: PORTS, renamed: 6, path: Path::Parts(256), rows: &[], inherited: &[], source: "" };
+
+/// Scalar instructions from Haswell to Rocket Lake.
 const INTEL_MULTIPLY: ClassPorts = row(Class::ScalarMultiply, 1, "1");
 const INTEL_ADD: ClassPorts = row(Class::ScalarAdd, 1, "0 1 5 6");
 const INTEL_LOAD: ClassPorts = row(Class::Load, 1, "2 3");
 
-/// Broadwell is the same in every class here.
+/// Broadwell is equal.
 pub(crate) static HASWELL: Ports = Ports {
-    called: PORTS,
     renamed: 4,
-    path: Path::Parts(256),
     rows: &[
         INTEL_MULTIPLY,
         INTEL_ADD,
@@ -229,62 +218,18 @@ pub(crate) static HASWELL: Ports = Ports {
         row(Class::Shuffle, 1, "5"),
     ],
     source: "LLVM X86SchedHaswell.td, X86SchedBroadwell.td; InstLatx64 HaswellEP, BroadwellH",
+    ..CORE
 };
 
-/// What Intel's big cores with 512-bit vectors have in common; rows and sources are each one's own.
-const SKYLAKE_LIKE: Ports = Ports { called: PORTS, renamed: 4, path: Path::Joined, rows: &[], source: "" };
+/// Common values of Intel's big cores with 512-bit vectors.
+const SKYLAKE_LIKE: Ports = Ports { path: Path::Joined, inherited: SKYLAKE_ROWS, ..CORE };
 
-/// Skylake, and Skylake-SP with its kin.
-pub(crate) static SKYLAKE: Ports = Ports {
-    rows: &[
-        INTEL_MULTIPLY,
-        INTEL_ADD,
-        INTEL_LOAD,
-        wide(Class::FloatMultiply, 1, "0 1", "0", "0 5"),
-        wide(Class::FloatAdd, 1, "0 1", "0", "0 5"),
-        wide(Class::Fma, 1, "0 1", "0", "0 5"),
-        wide(Class::Multiply, 1, "0 1", "0", "0 5"),
-        wide(Class::MultiplyDoubleword, 2, "0 1", "0", "0 5"),
-        wide(Class::MultiplyQuadword, 3, "0 1", "0", "0 5"),
-        wide(Class::Dot, 1, "0 1", "0", "0 5"),
-        wide(Class::Add, 1, "0 1 5", "0 5", "0 5"),
-        wide(Class::Logic, 1, "0 1 5", "0 5", "0 5"),
-        wide(Class::Shift, 1, "0 1", "0", "0"),
-        wide(Class::Shuffle, 1, "5", "5", "5"),
-    ],
-    source: "LLVM X86SchedSkylakeServer.td; InstLatx64 SkylakeX2 (2 units), CascadeLakeSP (1 unit)",
-    ..SKYLAKE_LIKE
-};
-
-/// Ice Lake, Tiger Lake, Rocket Lake; Ice Lake-SP has the second unit.
-pub(crate) static ICE_LAKE: Ports = Ports {
-    renamed: 5,
-    rows: &[
-        INTEL_MULTIPLY,
-        INTEL_ADD,
-        INTEL_LOAD,
-        wide(Class::FloatMultiply, 1, "0 1", "0", "0 5"),
-        wide(Class::FloatAdd, 1, "0 1", "0", "0 5"),
-        wide(Class::Fma, 1, "0 1", "0", "0 5"),
-        wide(Class::Multiply, 1, "0 1", "0", "0 5"),
-        wide(Class::MultiplyDoubleword, 2, "0 1", "0", "0 5"),
-        wide(Class::MultiplyQuadword, 3, "0 1", "0", "0 5"),
-        wide(Class::Dot, 1, "0 1", "0", "0 5"),
-        wide(Class::Add, 1, "0 1 5", "0 5", "0 5"),
-        wide(Class::Logic, 1, "0 1 5", "0 5", "0 5"),
-        wide(Class::Shift, 1, "0 1", "0", "0"),
-        wide(Class::Shuffle, 1, "1 5", "5", "5"),
-    ],
-    source: "LLVM X86SchedIceLake.td; InstLatx64 TigerLake, RocketLake (1 unit)",
-    ..SKYLAKE_LIKE
-};
-
-const GOLDEN_COVE_ROWS: &[ClassPorts] = &[
+const SKYLAKE_ROWS: &[ClassPorts] = &[
     INTEL_MULTIPLY,
-    row(Class::ScalarAdd, 1, "0 1 5 6 10"),
-    row(Class::Load, 1, "2 3 11"),
+    INTEL_ADD,
+    INTEL_LOAD,
     wide(Class::FloatMultiply, 1, "0 1", "0", "0 5"),
-    wide(Class::FloatAdd, 1, "1 5", "0 5", "0 5"),
+    wide(Class::FloatAdd, 1, "0 1", "0", "0 5"),
     wide(Class::Fma, 1, "0 1", "0", "0 5"),
     wide(Class::Multiply, 1, "0 1", "0", "0 5"),
     wide(Class::MultiplyDoubleword, 2, "0 1", "0", "0 5"),
@@ -293,39 +238,55 @@ const GOLDEN_COVE_ROWS: &[ClassPorts] = &[
     wide(Class::Add, 1, "0 1 5", "0 5", "0 5"),
     wide(Class::Logic, 1, "0 1 5", "0 5", "0 5"),
     wide(Class::Shift, 1, "0 1", "0", "0"),
+    wide(Class::Shuffle, 1, "5", "5", "5"),
+];
+
+/// Skylake and Skylake-SP.
+pub(crate) static SKYLAKE: Ports = Ports {
+    renamed: 4,
+    source: "LLVM X86SchedSkylakeServer.td; InstLatx64 SkylakeX2 (2 units), CascadeLakeSP (1 unit)",
+    ..SKYLAKE_LIKE
+};
+
+/// Ice Lake, Tiger Lake, Rocket Lake; Ice Lake-SP has the second unit.
+pub(crate) static ICE_LAKE: Ports = Ports {
+    renamed: 5,
+    rows: &[wide(Class::Shuffle, 1, "1 5", "5", "5")],
+    source: "LLVM X86SchedIceLake.td; InstLatx64 TigerLake, RocketLake (1 unit)",
+    ..SKYLAKE_LIKE
+};
+
+const GOLDEN_COVE_ROWS: &[ClassPorts] = &[
+    row(Class::ScalarAdd, 1, "0 1 5 6 10"),
+    row(Class::Load, 1, "2 3 11"),
+    wide(Class::FloatAdd, 1, "1 5", "0 5", "0 5"),
     wide(Class::Shuffle, 1, "1 5", "5", "5"),
 ];
 pub(crate) static GOLDEN_COVE: Ports = Ports {
-    renamed: 6,
     rows: GOLDEN_COVE_ROWS,
     source: "LLVM X86SchedAlderlakeP.td; InstLatx64 AlderLake BC_AVX512, RaptorLake BC",
     ..SKYLAKE_LIKE
 };
 pub(crate) static REDWOOD_COVE: Ports = Ports {
-    renamed: 6,
     rows: GOLDEN_COVE_ROWS,
     source: "InstLatx64 MeteorLake BC: throughputs as of Raptor Lake; LLVM X86.td: model of Alder Lake",
     ..SKYLAKE_LIKE
 };
-/// The server's core has a second 512-bit unit on port 5, which LLVM's model, made from the client's, leaves out.
+/// The server's core has a second 512-bit unit on port 5, which LLVM's model, derived from the client's, lacks.
 pub(crate) static SAPPHIRE_RAPIDS: Ports = Ports {
-    renamed: 6,
     rows: GOLDEN_COVE_ROWS,
     source: "LLVM X86SchedSapphireRapids.td; 512-bit multiplication on port 5 too: measured on Emerald Rapids, 2026-11",
     ..SKYLAKE_LIKE
 };
 pub(crate) static GRANITE_RAPIDS: Ports = Ports {
-    renamed: 6,
     rows: GOLDEN_COVE_ROWS,
     source: "as Sapphire Rapids: LLVM X86.td gives both one model, InstLatx64 MeteorLake BC the same throughputs",
     ..SKYLAKE_LIKE
 };
 
-/// `PADD` and `PAND` four times, multiplications, shifts, FMA and floating-point additions twice per cycle.
+/// Per cycle: four `PADD` or `PAND`, two multiplications, shifts, FMAs or floating-point additions.
 pub(crate) static LION_COVE: Ports = Ports {
-    called: PORTS,
     renamed: 8,
-    path: Path::Parts(256),
     rows: &[
         row(Class::ScalarMultiply, 1, "1 3 5"),
         row(Class::ScalarAdd, 1, "0 1 2 3 4 5"),
@@ -343,57 +304,38 @@ pub(crate) static LION_COVE: Ports = Ports {
         row(Class::Shuffle, 1, "V2 V3"),
     ],
     source: "LLVM X86SchedLunarlakeP.td; InstLatx64 ArrowLake BC",
+    ..CORE
 };
 
-/// Small cores: vectors of 128 bits; ports by their number only, since no table of them is public. Multiplication and
-/// addition of floating-point numbers share theirs (`InstLatx64`, the pair takes as long as both).
-pub(crate) static GRACEMONT: Ports = Ports {
-    called: None,
-    renamed: 5,
-    path: Path::Parts(128),
-    rows: &[
-        row(Class::ScalarMultiply, 1, "A0 A1"),
-        row(Class::ScalarAdd, 1, "A0 A1 A2 A3"),
-        row(Class::Load, 1, "L0 L1"),
-        row(Class::FloatMultiply, 1, "V0 V1"),
-        row(Class::FloatAdd, 1, "V0 V1"),
-        row(Class::Fma, 1, "V0 V1"),
-        row(Class::Multiply, 1, "V0"),
-        row(Class::MultiplyDoubleword, 2, "V0"),
-        row(Class::Dot, 1, "V0"),
-        row(Class::Add, 1, "V0 V1 V2"),
-        row(Class::Logic, 1, "V0 V1 V2"),
-        row(Class::Shift, 1, "V0 V1 V2"),
-        row(Class::Shuffle, 1, "V0 V1 V2"),
-    ],
-    source: "InstLatx64 RaptorLake LC",
-};
+/// Small cores execute 128 bits at a time; only the number of ports is public. Floating-point multiplication and
+/// addition share their ports (`InstLatx64`: a pair takes as long as both).
+const SMALL: Ports = Ports { called: None, path: Path::Parts(128), ..CORE };
+const GRACEMONT_ROWS: &[ClassPorts] = &[
+    row(Class::ScalarMultiply, 1, "A0 A1"),
+    row(Class::ScalarAdd, 1, "A0 A1 A2 A3"),
+    row(Class::Load, 1, "L0 L1"),
+    row(Class::FloatMultiply, 1, "V0 V1"),
+    row(Class::FloatAdd, 1, "V0 V1"),
+    row(Class::Fma, 1, "V0 V1"),
+    row(Class::Multiply, 1, "V0"),
+    row(Class::MultiplyDoubleword, 2, "V0"),
+    row(Class::Dot, 1, "V0"),
+    row(Class::Add, 1, "V0 V1 V2"),
+    row(Class::Logic, 1, "V0 V1 V2"),
+    row(Class::Shift, 1, "V0 V1 V2"),
+    row(Class::Shuffle, 1, "V0 V1 V2"),
+];
+pub(crate) static GRACEMONT: Ports =
+    Ports { renamed: 5, rows: GRACEMONT_ROWS, source: "InstLatx64 RaptorLake LC", ..SMALL };
 pub(crate) static CRESTMONT: Ports = Ports {
-    called: None,
-    renamed: 6,
-    path: Path::Parts(128),
-    rows: &[
-        row(Class::ScalarMultiply, 1, "A0 A1"),
-        row(Class::ScalarAdd, 1, "A0 A1 A2 A3"),
-        row(Class::Load, 1, "L0 L1"),
-        row(Class::FloatMultiply, 1, "V0 V1"),
-        row(Class::FloatAdd, 1, "V0 V1"),
-        row(Class::Fma, 1, "V0 V1"),
-        row(Class::Multiply, 1, "V0 V1"),
-        row(Class::MultiplyDoubleword, 2, "V0 V1"),
-        row(Class::Dot, 1, "V0 V1"),
-        row(Class::Add, 1, "V0 V1 V2"),
-        row(Class::Logic, 1, "V0 V1 V2"),
-        row(Class::Shift, 1, "V0 V1 V2"),
-        row(Class::Shuffle, 1, "V0 V1 V2"),
-    ],
+    rows: &[row(Class::Multiply, 1, "V0 V1"), row(Class::MultiplyDoubleword, 2, "V0 V1"), row(Class::Dot, 1, "V0 V1")],
+    inherited: GRACEMONT_ROWS,
     source: "InstLatx64 MeteorLake LC",
+    ..SMALL
 };
-/// Its scalar multiplication is left out: the dump's 0.59 cycles fit no number of ports.
+/// Scalar multiplication is left out: the dump's 0.59 cycles match no number of ports.
 pub(crate) static SKYMONT: Ports = Ports {
-    called: None,
     renamed: 8,
-    path: Path::Parts(128),
     rows: &[
         row(Class::ScalarAdd, 1, "A0 A1 A2 A3 A4 A5 A6 A7"),
         row(Class::Load, 1, "L0 L1 L2"),
@@ -410,13 +352,13 @@ pub(crate) static SKYMONT: Ports = Ports {
         row(Class::Shuffle, 1, "V0 V1 V2 V3"),
     ],
     source: "InstLatx64 ArrowLake LC",
+    ..SMALL
 };
 
 const ZEN_MULTIPLY: ClassPorts = row(Class::ScalarMultiply, 1, "ALU1");
 const ZEN_ADD: ClassPorts = row(Class::ScalarAdd, 1, "ALU0 ALU1 ALU2 ALU3");
 
-/// Zen and Zen 2 leave FMA out: beside it additions have fewer pipes than alone (likwid #743), and no source says how
-/// many.
+/// Without FMA: next to FMA, additions have fewer pipes than alone (likwid #743), and no source has the number.
 const ZEN2_ROWS: &[ClassPorts] = &[
     ZEN_MULTIPLY,
     ZEN_ADD,
@@ -430,67 +372,43 @@ const ZEN2_ROWS: &[ClassPorts] = &[
     row(Class::Shift, 1, "FP2"),
     row(Class::Shuffle, 1, "FP1 FP2"),
 ];
+const ZEN: Ports = Ports { called: PIPES, ..CORE };
 pub(crate) static ZEN1: Ports = Ports {
-    called: PIPES,
-    renamed: 6,
     path: Path::Parts(128),
     rows: ZEN2_ROWS,
     source: "LLVM X86ScheduleZnver1.td; InstLatx64 Summit Ridge; 6 to the schedulers: AMD, AnandTech 10578",
+    ..ZEN
 };
 pub(crate) static ZEN2: Ports = Ports {
-    called: PIPES,
-    renamed: 6,
-    path: Path::Parts(256),
     rows: ZEN2_ROWS,
     source: "LLVM X86ScheduleZnver2.td; InstLatx64 Rome; 6 to the schedulers as in Zen, AnandTech 10578",
+    ..ZEN
 };
-pub(crate) static ZEN3: Ports = Ports {
-    called: PIPES,
-    renamed: 6,
-    path: Path::Parts(256),
-    rows: &[
-        ZEN_MULTIPLY,
-        ZEN_ADD,
-        row(Class::Load, 1, "AGU0 AGU1 AGU2"),
-        row(Class::FloatMultiply, 1, "FP0 FP1"),
-        row(Class::FloatAdd, 1, "FP2 FP3"),
-        row(Class::Fma, 1, "FP0 FP1"),
-        row(Class::Multiply, 1, "FP0 FP3"),
-        row(Class::MultiplyDoubleword, 1, "FP0 FP3"),
-        row(Class::Add, 1, "FP0 FP1 FP2 FP3"),
-        row(Class::Logic, 1, "FP0 FP1 FP2 FP3"),
-        row(Class::Shift, 1, "FP1 FP2"),
-        row(Class::Shuffle, 1, "FP1 FP2"),
-    ],
-    source: "LLVM X86ScheduleZnver3.td; InstLatx64 Vermeer",
-};
+const ZEN3_ROWS: &[ClassPorts] = &[
+    ZEN_MULTIPLY,
+    ZEN_ADD,
+    row(Class::Load, 1, "AGU0 AGU1 AGU2"),
+    row(Class::FloatMultiply, 1, "FP0 FP1"),
+    row(Class::FloatAdd, 1, "FP2 FP3"),
+    row(Class::Fma, 1, "FP0 FP1"),
+    row(Class::Multiply, 1, "FP0 FP3"),
+    row(Class::MultiplyDoubleword, 1, "FP0 FP3"),
+    row(Class::Add, 1, "FP0 FP1 FP2 FP3"),
+    row(Class::Logic, 1, "FP0 FP1 FP2 FP3"),
+    row(Class::Shift, 1, "FP1 FP2"),
+    row(Class::Shuffle, 1, "FP1 FP2"),
+];
+pub(crate) static ZEN3: Ports =
+    Ports { rows: ZEN3_ROWS, source: "LLVM X86ScheduleZnver3.td; InstLatx64 Vermeer", ..ZEN };
 /// 512 bits are two halves in one pipe, one after the other.
 pub(crate) static ZEN4: Ports = Ports {
-    called: PIPES,
-    renamed: 6,
-    path: Path::Parts(256),
-    rows: &[
-        ZEN_MULTIPLY,
-        ZEN_ADD,
-        row(Class::Load, 1, "AGU0 AGU1 AGU2"),
-        row(Class::FloatMultiply, 1, "FP0 FP1"),
-        row(Class::FloatAdd, 1, "FP2 FP3"),
-        row(Class::Fma, 1, "FP0 FP1"),
-        row(Class::Multiply, 1, "FP0 FP3"),
-        row(Class::MultiplyDoubleword, 1, "FP0 FP3"),
-        row(Class::MultiplyQuadword, 1, "FP0 FP3"),
-        row(Class::Dot, 1, "FP0 FP1"),
-        row(Class::Add, 1, "FP0 FP1 FP2 FP3"),
-        row(Class::Logic, 1, "FP0 FP1 FP2 FP3"),
-        row(Class::Shift, 1, "FP1 FP2"),
-        row(Class::Shuffle, 1, "FP1 FP2"),
-    ],
+    rows: &[row(Class::MultiplyQuadword, 1, "FP0 FP3"), row(Class::Dot, 1, "FP0 FP1")],
+    inherited: ZEN3_ROWS,
     source: "LLVM X86ScheduleZnver4.td; InstLatx64 Genoa",
+    ..ZEN
 };
-/// By the dumps a multiplication of any kind and a shift start twice per cycle, at 512 bits too where the data path is
-/// that wide.
+/// By the dumps, multiplications and shifts start twice per cycle, also at 512 bits with the wide data path.
 pub(crate) static ZEN5: Ports = Ports {
-    called: PIPES,
     renamed: 8,
     path: Path::ByUnits,
     rows: &[
@@ -510,13 +428,14 @@ pub(crate) static ZEN5: Ports = Ports {
         row(Class::Shuffle, 1, "FP0 FP1 FP2 FP3"),
     ],
     source: "LLVM X86ScheduleZnver5.td, after AMD 58455; InstLatx64 GraniteRidge, 512-bit and 256-bit dumps",
+    ..ZEN
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Cycles to three decimals, and why.
+    /// Cycles to three decimals, and the bottleneck.
     fn bound(ports: &Ports, instructions: &[&str], bits: u32, units: f64) -> (String, String) {
         let bound = ports.bound(instructions, bits, units).unwrap();
         (format!("{:.3}", bound.cycles), bound.why)
@@ -553,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_source_tells_has_no_bound() {
+    fn an_instruction_without_a_source_has_no_bound() {
         assert_eq!(SKYMONT.bound(&["imul", "add", "sub"], 64, 0.0), None);
         assert_eq!(ZEN2.bound(&["vfmadd231pd", "vaddpd"], 256, 0.0), None);
         assert_eq!(HASWELL.bound(&["vpmullq"], 256, 0.0), None);

@@ -1,4 +1,4 @@
-//! The processor: who it is, which kinds of core it has, how fast they are clocked and what they can do per cycle.
+//! The processor: identity, kinds of core, clocks, and operations per cycle.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::sysroot::{Sysroot, label};
 use crate::system::cgroup::Limits;
 use crate::system::{Controls, cpufreq};
 
-/// The processor, but for what nodes and caches add to its topology (see [`complete_topology`]).
+/// All facts except what nodes and caches add to the topology ([`complete_topology`]).
 pub(crate) fn discover(root: &Sysroot, limits: &mut Limits, ledger: &mut Ledger) -> Cpu {
     let cpuinfo = CpuInfo::read(root);
     let mut cpu = identity(root, &cpuinfo, ledger);
@@ -35,7 +35,7 @@ pub(crate) fn discover(root: &Sysroot, limits: &mut Limits, ledger: &mut Ledger)
     cpu.tsc_hz = ledger.take("cpu.tsc_hz", tsc(root));
     core_types(root, &mut cpu, ledger);
     clocks(root, &mut cpu, ledger);
-    open_figures(&cpu, ledger);
+    open_rates(&cpu, ledger);
     cpu
 }
 
@@ -43,7 +43,7 @@ fn numbers(topology: &[LogicalCpu]) -> Vec<u32> {
     topology.iter().map(|place| place.cpu).collect()
 }
 
-/// Vendor, brand, family, model and stepping, from CPUID or else from `/proc/cpuinfo`.
+/// Identity from CPUID, else from `/proc/cpuinfo`.
 fn identity(root: &Sysroot, cpuinfo: &CpuInfo, ledger: &mut Ledger) -> Cpu {
     let cpuid = root.cpuid();
     let leaves = cpuid.dump.first();
@@ -57,7 +57,7 @@ fn identity(root: &Sysroot, cpuinfo: &CpuInfo, ledger: &mut Ledger) -> Cpu {
         leaves.and_then(Leaves::signature).map(|signature| (signature, format!("leaf 1 in {}", cpuid.label)));
     let signature = signature.or_else(|| listed().map(|signature| (signature, label(CpuInfo::FILE))));
     let why = "no CPUID and no /proc/cpuinfo";
-    let signature = ledger.need("cpu.family", signature, why, "the microarchitecture stays unknown");
+    let signature = ledger.need("cpu.family", signature, why, "the microarchitecture is unknown");
     ledger.same("cpu.family", &["cpu.model", "cpu.stepping"]);
     let flagged = || Some((cpuinfo.first("flags")?.split(' ').any(|flag| flag == "hypervisor"), label(CpuInfo::FILE)));
     let hypervisor = leaves.map(|leaves| (leaves.under_hypervisor(), format!("leaf 1 in {}", cpuid.label)));
@@ -65,11 +65,11 @@ fn identity(root: &Sysroot, cpuinfo: &CpuInfo, ledger: &mut Ledger) -> Cpu {
         "cpu.hypervisor_bit",
         hypervisor.or_else(flagged),
         why,
-        "whether firmware and CPUID tell the truth is open, so neither is asked",
+        "firmware and CPUID may be invented, so neither is used",
     );
     Cpu {
-        vendor: ledger.need("cpu.vendor", vendor, why, "the microarchitecture stays unknown"),
-        model_name: ledger.need("cpu.model_name", brand, why, "the machine goes without a name"),
+        vendor: ledger.need("cpu.vendor", vendor, why, "the microarchitecture is unknown"),
+        model_name: ledger.need("cpu.model_name", brand, why, "the machine has no name in the results"),
         family: signature.map(|(family, _, _)| family),
         model: signature.map(|(_, model, _)| model),
         stepping: signature.map(|(_, _, stepping)| stepping),
@@ -92,7 +92,7 @@ fn instruction_sets(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &m
         let by_system = |(isa, why)| Withheld { isa, by: WithheldBy::OperatingSystem, why };
         cpu.withheld = found.not_enabled.into_iter().map(by_system).collect();
     } else {
-        ledger.missing("cpu.isa", "no CPUID and no /proc/cpuinfo", "only scalar kernels can be chosen from this");
+        ledger.missing("cpu.isa", "no CPUID and no /proc/cpuinfo", "only scalar kernels can be chosen");
         cpu.isa = vec![Isa::Scalar];
     }
 }
@@ -107,7 +107,7 @@ fn place(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) 
         if cpu.hypervisor_bit == Some(true) {
             ledger.missing(
                 "cpu.host_topology",
-                "a hypervisor shows the cores it likes",
+                "a hypervisor decides which cores it shows",
                 "two CPUs shown as cores may be SMT siblings of one",
             );
         }
@@ -115,13 +115,13 @@ fn place(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) 
         ledger.missing(
             "cpu.topology",
             "no /sys/devices/system/cpu, no CPUID, no /proc/cpuinfo",
-            "cores and SMT siblings cannot be told apart, so there is no peak",
+            "cores and SMT siblings cannot be distinguished, so there is no peak",
         );
     }
     cpu.topology = topology.cpus;
 }
 
-/// The CPUs that this process may use: its affinity, within its CPU sets; in a capture without either, all.
+/// The CPUs that this process may use: affinity within CPU sets; without either all.
 fn available(root: &Sysroot, limits: &mut Limits, cpu: &mut Cpu, ledger: &mut Ledger) {
     const STATUS: &str = "proc/self/status";
     let online = numbers(&cpu.topology);
@@ -176,7 +176,7 @@ fn core_types(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
         });
     }
     if !types.is_empty() {
-        let none = "nothing tells cores apart".to_owned();
+        let none = "all cores are of one kind".to_owned();
         ledger.source("cpu.core_types", if uniform && kinds.is_empty() { none } else { source });
     }
     for place in &mut cpu.topology {
@@ -187,8 +187,7 @@ fn core_types(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
     name_microarchitecture(cpu, ledger);
 }
 
-/// Adds what CPUID leaves out to what the operating system does not enable, if there is a hypervisor that can have
-/// hidden it.
+/// Adds the instruction sets that a hypervisor hides.
 fn withhold(cpu: &mut Cpu, hidden: Vec<Withheld>, ledger: &mut Ledger) {
     for withheld in hidden {
         let is_new = cpu.withheld.iter().all(|known| known.isa != withheld.isa);
@@ -213,13 +212,13 @@ fn name_microarchitecture(cpu: &mut Cpu, ledger: &mut Ledger) {
     cpu.microarchitecture = ledger.need(
         "cpu.microarchitecture",
         name,
-        "family, model and kind of core are not in the table, or not known",
+        "the table has no row for this family, model and kind of core",
         "peaks only as inferred from a measurement",
     );
 }
 
-/// The table's row for a kind of core. A hybrid model whose cores name no kind has fast cores only if nothing but the
-/// machine itself can have hidden the others.
+/// The table's row for a kind of core. If the cores of a hybrid model are not identified, they count as fast only on a
+/// bare machine.
 fn look_up(cpu: &Cpu, kind: CoreKind, leaves: Option<&Leaves>) -> Option<&'static Uarch> {
     let listed = || Some((cpu.family?, cpu.model?, cpu.stepping?));
     let (family, model, stepping) = leaves.and_then(Leaves::signature).or_else(listed)?;
@@ -229,7 +228,7 @@ fn look_up(cpu: &Cpu, kind: CoreKind, leaves: Option<&Leaves>) -> Option<&'stati
     certain.or_else(|| (kind == CoreKind::Uniform && bare).then(|| uarch::look_up(identity(CoreKind::Performance)))?)
 }
 
-/// Base and boost clock of each kind of core; of the machine, those of its fastest kind.
+/// Base and boost clock of each kind of core; the machine's are those of its fastest kind.
 fn clocks(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
     let brand = cpu.model_name.clone().unwrap_or_default();
     for kind in &mut cpu.core_types {
@@ -254,7 +253,7 @@ fn clocks(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
             _ => ledger.missing(
                 &format!("cpu.{fact}"),
                 why,
-                "no peak at this clock; the measured clock gives the sustained one",
+                "no peak at this clock, only the limit at the measured clock",
             ),
         }
     }
@@ -265,13 +264,13 @@ fn kilohertz(root: &Sysroot, cpu: u32, name: &str) -> Found<f64> {
     root.number::<f64>(&file).filter(|khz| khz.is_finite() && *khz > 0.0).map(|khz| (khz * 1e3, label(&file)))
 }
 
-/// The nominal clock that firmware gives the frequency driver, MHz (ACPI CPPC; where `base_frequency` is not).
+/// The nominal clock from firmware (ACPI CPPC), MHz, for drivers without `base_frequency`.
 fn nominal(root: &Sysroot, cpu: u32) -> Found<f64> {
     let file = format!("sys/devices/system/cpu/cpu{cpu}/acpi_cppc/nominal_freq");
     root.number::<f64>(&file).filter(|mhz| mhz.is_finite() && *mhz > 0.0).map(|mhz| (mhz * 1e6, label(&file)))
 }
 
-/// Leaf 0x16 gives clocks in MHz, and 0 where it does not know.
+/// Leaf 0x16: MHz, 0 if unknown.
 fn leaf_clock(root: &Sysroot, cpu: u32, register: impl Fn(crate::cpu::dump::Registers) -> u32) -> Found<f64> {
     let cpuid = root.cpuid();
     let mhz = cpuid.dump.cpu(cpu)?.get(0x16, 0).map(register).map(|mhz| mhz & 0xffff).filter(|mhz| *mhz > 0)?;
@@ -287,7 +286,7 @@ fn brand_clock(brand: &str) -> Option<f64> {
     number.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0).map(|number| number * unit)
 }
 
-/// The time stamp counter's rate: leaf 0x15 (crystal x ratio), else what a hypervisor says in 0x40000010 (kHz).
+/// The TSC rate: leaf 0x15 (crystal x ratio), else a hypervisor's leaf 0x40000010 (kHz).
 fn tsc(root: &Sysroot) -> Found<f64> {
     let cpuid = root.cpuid();
     let leaves = cpuid.dump.first()?;
@@ -300,7 +299,7 @@ fn tsc(root: &Sysroot) -> Found<f64> {
     Some((f64::from(khz) * 1e3, format!("leaf 0x40000010 in {}", cpuid.label)))
 }
 
-/// What the question of one or two 512-bit units needs to know of a core.
+/// The facts that decide between one and two 512-bit units.
 fn part(cpu: &Cpu, leaves: Option<&Leaves>) -> Part {
     let datapath = |leaves: &Leaves| Some(leaves.get(0x8000_001a, 0)?.eax);
     Part {
@@ -310,21 +309,20 @@ fn part(cpu: &Cpu, leaves: Option<&Leaves>) -> Part {
     }
 }
 
-/// Says which figures per cycle are left open.
-fn open_figures(cpu: &Cpu, ledger: &mut Ledger) {
+fn open_rates(cpu: &Cpu, ledger: &mut Ledger) {
     for kind in &cpu.core_types {
         let fact = format!("cpu.core_types.{}.ops_per_cycle", kind.kind);
         let open = kind.ops_per_cycle.iter().filter(|rate| !rate.candidates.is_empty());
         let open: Vec<&str> = open.map(|rate| rate.what.as_str()).collect();
         if !open.is_empty() {
             let why = format!("parts of this model have one or two 512-bit units: {}", open.join(", "));
-            ledger.missing(&fact, why, "a measurement decides; until then no boost or base peak that depends on it");
+            ledger.missing(&fact, why, "a measurement decides; until then peaks that depend on it are missing");
         }
-        ledger.source(&fact, "with each figure");
+        ledger.source(&fact, "with each value");
     }
 }
 
-/// Adds to the topology what other parts of the machine tell: nodes and last-level caches.
+/// Adds nodes and last-level caches to the topology.
 pub(crate) fn complete_topology(machine: &mut Machine, llc: &BTreeMap<u32, u32>) {
     for place in &mut machine.cpu.topology {
         place.llc = llc.get(&place.cpu).copied();

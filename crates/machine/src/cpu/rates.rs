@@ -1,9 +1,7 @@
-//! What a core can finish in a cycle, kernel by kernel: a count that the table lists for the step as a whole, else the
-//! bound that the core's ports set to its instructions; times the work of one step.
+//! Operations per cycle of each kernel on a core: the listed count of a step, else the bound of the core's ports, times
+//! the operations of a step. A multiply-add counts as two.
 //!
-//! One operation is one multiply or one add, so a multiply-add counts two. Where parts of one model have one or two
-//! 512-bit units and nothing readable tells which, both figures are candidates, and a measurement decides
-//! ([`resolve`]).
+//! If the number of 512-bit units is unknown, both rates are candidates, and a measurement decides ([`resolve`]).
 
 use model::isa::Isa;
 use model::machine::OpsPerCycle;
@@ -14,7 +12,6 @@ use crate::cpu::steps::{CpuKernel, Listed, Step, usable};
 use crate::cpu::uarch::{Count, Uarch, Wide};
 use crate::cpu::units::{Part, Units};
 
-/// What one core does per cycle in every kernel that its instruction sets and features allow.
 pub(crate) fn ops_per_cycle(uarch: Option<&Uarch>, isa: &[Isa], features: &[String], part: &Part) -> Vec<OpsPerCycle> {
     let known = uarch.map(|uarch| (uarch, Units::of_part(uarch, part)));
     usable(isa, features).into_iter().map(|step| rate(step, known.as_ref())).collect()
@@ -28,23 +25,22 @@ fn rate(step: &Step, known: Option<&(&Uarch, Units)>) -> OpsPerCycle {
     let found = listed(step, uarch, units).or_else(|| by_ports(step, uarch, units));
     found.map_or_else(
         || OpsPerCycle { source: format!("table: {}: no source for this count", uarch.name), ..empty.clone() },
-        |Figure { value, candidates, source }| {
+        |Throughput { value, candidates, source }| {
             let source = format!("table: {}, {source}", uarch.name);
             OpsPerCycle { value, candidates, source, ..empty.clone() }
         },
     )
 }
 
-/// Operations per cycle of one kernel on one core.
 #[derive(Debug, Default, PartialEq)]
-struct Figure {
+struct Throughput {
     value: Option<f64>,
     candidates: Vec<f64>,
     source: String,
 }
 
-/// The figure from the count that the table lists for the step as a whole, if it does.
-fn listed(step: &Step, uarch: &Uarch, units: &Units) -> Option<Figure> {
+/// From the count that the table lists for the whole step.
+fn listed(step: &Step, uarch: &Uarch, units: &Units) -> Option<Throughput> {
     match step.listed? {
         Listed::Wide => wide(step, uarch, units, 1.0),
         Listed::Bf16 => wide(step, uarch, units, uarch.bf16_per_unit?.per_cycle),
@@ -52,12 +48,11 @@ fn listed(step: &Step, uarch: &Uarch, units: &Units) -> Option<Figure> {
         listed => {
             let count = narrow(listed, uarch)?;
             let source = format!("{} ({})", pace(1.0 / count.per_cycle, &step.name()), count.source);
-            Some(Figure { value: Some(count.per_cycle * step.operations), candidates: Vec::new(), source })
+            Some(Throughput { value: Some(count.per_cycle * step.operations), candidates: Vec::new(), source })
         }
     }
 }
 
-/// A count that does not depend on the 512-bit units.
 fn narrow(listed: Listed, uarch: &Uarch) -> Option<Count> {
     match listed {
         Listed::FmaScalar => uarch.fma_scalar,
@@ -72,8 +67,7 @@ fn narrow(listed: Listed, uarch: &Uarch) -> Option<Count> {
     }
 }
 
-/// A count that scales with the 512-bit units.
-fn wide(step: &Step, uarch: &Uarch, units: &Units, per_unit: f64) -> Option<Figure> {
+fn wide(step: &Step, uarch: &Uarch, units: &Units, per_unit: f64) -> Option<Throughput> {
     if uarch.wide == Wide::No {
         return None;
     }
@@ -82,41 +76,41 @@ fn wide(step: &Step, uarch: &Uarch, units: &Units, per_unit: f64) -> Option<Figu
         Some(units) => pace(1.0 / (units * per_unit), &step.name()),
         None => format!("1 or 2 x {}", step.name()),
     };
-    Some(Figure {
+    Some(Throughput {
         value: units.value.map(ops),
         candidates: units.candidates.iter().map(|units| ops(*units)).collect(),
         source: format!("{counted}, {} ({})", units.why, uarch.wide_source),
     })
 }
 
-/// A count listed for one 512-bit unit and for two.
-fn by_units(step: &Step, uarch: &Uarch, units: &Units) -> Option<Figure> {
+/// From a count listed for one 512-bit unit and for two.
+fn by_units(step: &Step, uarch: &Uarch, units: &Units) -> Option<Throughput> {
     let [one, two] = uarch.maddubs_512;
     let listed = |units: f64| if units > 1.0 { two } else { one };
     let ops = |count: Count| count.per_cycle * step.operations;
     let candidates: Vec<f64> = units.candidates.iter().filter_map(|units| listed(*units).map(ops)).collect();
-    // A choice of which one side is missing is no choice.
+    // Both candidates must be listed.
     let complete = candidates.len() == units.candidates.len();
     let known = units.value.and_then(listed);
     let source = known.or(two).or(one).filter(|_| complete && (known.is_some() || units.value.is_none()))?;
-    Some(Figure {
+    Some(Throughput {
         value: known.map(ops),
         candidates,
         source: format!("{}, {} ({})", step.name(), units.why, source.source),
     })
 }
 
-/// The figure that the ports of the core set to the instructions of a step.
-fn by_ports(step: &Step, uarch: &Uarch, units: &Units) -> Option<Figure> {
+/// From the ports of the core.
+fn by_ports(step: &Step, uarch: &Uarch, units: &Units) -> Option<Throughput> {
     let ports = uarch.ports?;
     let bound = |units: f64| ports.bound(step.instructions, step.bits(), units);
-    let figure = |bound: &Bound, and: &str| Figure {
+    let known = |bound: &Bound, and: &str| Throughput {
         value: Some(step.operations / bound.cycles),
         candidates: Vec::new(),
         source: format!("{}: {}{and} ({})", pace(bound.cycles, &step.name()), bound.why, ports.source),
     };
     if step.bits() < 512 {
-        return bound(0.0).map(|bound| figure(&bound, ""));
+        return bound(0.0).map(|bound| known(&bound, ""));
     }
     if uarch.wide == Wide::No {
         return None;
@@ -125,20 +119,20 @@ fn by_ports(step: &Step, uarch: &Uarch, units: &Units) -> Option<Figure> {
     let candidates: Vec<f64> = open.iter().map(|bound| step.operations / bound.cycles).collect();
     let differ = open.windows(2).any(|pair| pair[0].cycles.total_cmp(&pair[1].cycles).is_ne());
     if let Some(value) = units.value {
-        let known = figure(&bound(value)?, &format!(", {}", units.why));
-        return Some(Figure { candidates: if differ { candidates } else { Vec::new() }, ..known });
+        let known = known(&bound(value)?, &format!(", {}", units.why));
+        return Some(Throughput { candidates: if differ { candidates } else { Vec::new() }, ..known });
     }
     if !differ {
-        return open.first().map(|bound| figure(bound, ", with one 512-bit unit or two"));
+        return open.first().map(|bound| known(bound, ", with one 512-bit unit or two"));
     }
     let paces: Vec<String> = open.iter().map(|bound| pace(bound.cycles, &step.name())).collect();
     let source = format!("{}, {} ({})", paces.join(" or "), units.why, ports.source);
-    Some(Figure { value: None, candidates, source })
+    Some(Throughput { value: None, candidates, source })
 }
 
-/// `2 x 512-bit VFMADD231PD`, or `TDPBUSD once in 16 cycles` where it takes longer than one.
+/// `2 x 512-bit VFMADD231PD`, or `TDPBUSD once in 16 cycles`.
 fn pace(cycles: f64, name: &str) -> String {
-    /// A count such as 1 / 0.3 is none to the last bit.
+    /// Rounding error of counts such as 1 / 0.3.
     const ROUNDING: f64 = 1e-9;
     if cycles > 1.0 + ROUNDING {
         format!("{name} once in {} cycles", trimmed(cycles, 2))
@@ -147,22 +141,22 @@ fn pace(cycles: f64, name: &str) -> String {
     }
 }
 
-/// Work per cycle as a peak may use it.
+/// Operations per cycle, resolved for a peak.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
     /// Operations per cycle and core.
     pub value: f64,
-    /// Where it comes from.
+    /// Where the value was found.
     pub source: String,
     /// Rounded from the measurement alone: a peak from it is circular.
     pub inferred: bool,
 }
 
-/// Settles a figure of the table with the help of a measurement on one core, if there is one.
+/// Decides a rate with a measurement on one core, if available.
 ///
-/// `measured` is the 90th percentile of operations per cycle over bursts, per core. Of candidates the least that allows
-/// for it stands; a known figure stands; without either the measurement is taken to the next pace that ports can make:
-/// so many steps per cycle, or a step in so many cycles, halves or thirds of cycles.
+/// `measured` is the 90th percentile of operations per cycle over bursts. The smallest possible candidate wins, then a
+/// known rate. Otherwise the measurement is rounded up to a pace that ports can have: whole steps per cycle, or a step
+/// in whole, half or third cycles.
 pub fn resolve(kernel: CpuKernel, table: &OpsPerCycle, measured: Option<f64>) -> Option<Resolved> {
     let measured = measured.filter(|ops| ops.is_finite() && *ops > 0.0);
     let step = kernel.step();
@@ -185,18 +179,18 @@ pub fn resolve(kernel: CpuKernel, table: &OpsPerCycle, measured: Option<f64>) ->
     Some(Resolved { value, source, inferred: true })
 }
 
-/// A measurement above a candidate by more than this share rules it out.
+/// A measurement rules out a candidate that it exceeds by more than this share.
 const CLOCK_ERROR: f64 = 0.02;
 
-/// The least candidate that a measurement does not rule out: a disturbed core shows less than it can do, never more.
-/// The greatest, where all are ruled out.
+/// The smallest candidate that the measurement does not exceed, since interference only slows a core; otherwise the
+/// largest.
 fn least_that_allows(candidates: &[f64], measured: f64) -> Option<f64> {
     let possible = candidates.iter().copied().filter(|candidate| measured <= candidate * (1.0 + CLOCK_ERROR));
     possible.min_by(f64::total_cmp).or_else(|| candidates.iter().copied().max_by(f64::total_cmp))
 }
 
-/// The pace behind a measured number of cycles per step: of whole steps per cycle, whole, half and third cycles per
-/// step the first that is the measurement within its error; where none is, the slowest that the measurement allows.
+/// The first pace equal to the measurement within its error: whole steps per cycle, whole, half or third cycles per
+/// step; otherwise the slowest possible one.
 fn whole_cycles(measured: f64) -> f64 {
     let least = measured * (1.0 + CLOCK_ERROR);
     let steps_per_cycle = 1.0 / (1.0 / least).ceil();
@@ -247,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_no_number_of_units_changes_is_known() {
+    fn a_rate_independent_of_the_units_is_known() {
         let cascade_lake = every_core().into_iter().find(|uarch| uarch.name == "Cascade Lake").unwrap();
         let open = Units { value: None, candidates: vec![1.0, 2.0], why: "who knows".into() };
         let rate = |op, element| {
@@ -264,7 +258,7 @@ mod tests {
         assert_eq!((both.value, both.candidates), (Some(32.0), vec![16.0, 32.0]));
     }
 
-    /// A part whose 512-bit units nothing tells: a Skylake-SP without its name, a desktop Zen 5.
+    /// Parts with an unknown number of 512-bit units: a Skylake-SP without its name, a desktop Zen 5.
     fn open_parts() -> [(&'static Uarch, Part); 2] {
         let core = |name| every_core().into_iter().find(|uarch| uarch.name == name).unwrap();
         let desktop = Part { signature: (0x1a, 0x44), ..Part::default() };
@@ -279,28 +273,27 @@ mod tests {
             let features = ["avx512bw", "avx512dq"].map(str::to_owned);
             let (mut open, mut settled) = (0, 0);
             for step in usable(uarch.sets, &features).into_iter().filter(|step| step.bits() == 512) {
-                let figure = rate(step, Some(&(uarch, units.clone())));
+                let known = rate(step, Some(&(uarch, units.clone())));
                 let of_units = [1.0, 2.0].map(|value| Units { value: Some(value), ..Units::default() });
                 let of_units = of_units.map(|units| rate(step, Some(&(uarch, units))).value.unwrap());
-                if figure.candidates.is_empty() {
-                    assert_eq!(of_units.map(Some), [figure.value; 2], "{}: {}", uarch.name, figure.what);
+                if known.candidates.is_empty() {
+                    assert_eq!(of_units.map(Some), [known.value; 2], "{}: {}", uarch.name, known.what);
                     settled += 1;
                     continue;
                 }
-                assert_eq!(figure.candidates, of_units, "{}: {}", uarch.name, figure.what);
-                let decided =
-                    |share: f64| of_units.map(|ops| resolve(step.kernel, &figure, Some(ops * share)).unwrap());
+                assert_eq!(known.candidates, of_units, "{}: {}", uarch.name, known.what);
+                let decided = |share: f64| of_units.map(|ops| resolve(step.kernel, &known, Some(ops * share)).unwrap());
                 assert_eq!(
                     decided(0.995).map(|one| Some(one.value)),
                     of_units.map(Some),
                     "{}: {}",
                     uarch.name,
-                    figure.what
+                    known.what
                 );
                 assert!(decided(0.995).iter().all(|one| one.source.contains("decided by a probe")));
                 open += 1;
             }
-            // Where the addition takes the port that the second unit would have, Skylake's has no use of it.
+            // Skylake's second unit does not help if the addition uses its port.
             let expected = if uarch.name == "Zen 5" { (15, 0) } else { (11, 3) };
             assert_eq!((open, settled), expected, "{}", uarch.name);
         }
@@ -318,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_figure_stands_whatever_is_measured() {
+    fn a_known_rate_overrides_the_measurement() {
         assert_eq!(resolve(DP, &table(Some(32.0), &[]), Some(12.0)).map(|one| one.value), Some(32.0));
     }
 
@@ -334,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inferred_figure_is_never_below_the_measurement_but_for_rounding() {
+    fn an_inferred_rate_is_never_below_the_measurement_but_for_rounding() {
         for hundredths in 1..4_000 {
             let measured = f64::from(hundredths) / 100.0;
             let value = resolve(DP, &table(None, &[]), Some(measured)).unwrap().value;

@@ -1,8 +1,5 @@
-//! Why an instruction set cannot be used here: the CPU lacks it, the operating system does not enable it, or a
-//! hypervisor hides it from its guest.
-//!
-//! That something is hidden follows from what the microarchitecture is known to have; where that is not known, nothing
-//! is said.
+//! Why an instruction set cannot be used: the CPU lacks it, the operating system does not enable it, or a hypervisor
+//! hides it (known only for listed microarchitectures).
 
 use model::isa::Isa;
 use model::machine::{CoreKind, Cpu, Machine, Withheld, WithheldBy};
@@ -11,17 +8,17 @@ use crate::cpu::features::Features;
 use crate::cpu::steps::CpuKernel;
 use crate::cpu::uarch::Uarch;
 
-/// The instruction sets that cores of this kind have and that their CPUID does not show.
+/// The instruction sets that these cores have and CPUID does not show.
 pub(crate) fn hidden(uarch: &Uarch, found: &Features) -> Vec<Withheld> {
     let why = || format!("{} has it (LLVM X86.td, {}), this guest's CPUID does not", uarch.name, uarch.sets_source);
     let unseen = uarch.sets.iter().filter(|isa| !found.in_cpuid.contains(isa));
     unseen.map(|isa| Withheld { isa: *isa, by: WithheldBy::Hypervisor, why: why() }).collect()
 }
 
-/// Why an instruction set cannot be used on every CPU of this machine, as a clause: `the hypervisor hides AMX from this
-/// guest (Emerald Rapids has it)`.
+/// Why an instruction set is not usable on every CPU, as a clause: `the hypervisor hides AMX from this guest (Emerald
+/// Rapids has it)`.
 ///
-/// Of a set that can be used it says so: then a kernel lacks something else ([`lacking`]).
+/// For a usable set the clause states that, since then a kernel lacks something else ([`lacking`]).
 pub fn missing(machine: &Machine, isa: Isa) -> String {
     let (cpu, set) = (&machine.cpu, isa.title());
     if cpu.isa.contains(&isa) {
@@ -41,12 +38,12 @@ pub fn missing(machine: &Machine, isa: Isa) -> String {
     if having.is_empty() {
         return format!("this CPU{} has no {set}", named(cpu));
     }
-    let kinds: Vec<&str> = having.iter().map(|kind| kind_words(*kind)).collect();
+    let kinds: Vec<String> = having.iter().map(|kind| format!("{}cores", core_prefix(*kind))).collect();
     format!("of this CPU's cores only the {} have {set}", kinds.join(" and "))
 }
 
-/// What a kernel needs beyond its instruction set and this machine lacks, as a clause: `this CPU (Sapphire Rapids) has
-/// AMX without amx_fp16`; `None` where nothing is lacking but perhaps the set itself ([`missing`]).
+/// The features beyond its instruction set that a kernel lacks, as a clause: `this CPU (Sapphire Rapids) has AMX
+/// without amx_fp16`; `None` if only the set itself may be missing ([`missing`]).
 pub fn lacking(machine: &Machine, kernel: CpuKernel) -> Option<String> {
     let cpu = &machine.cpu;
     let lacks = kernel.lacks(&cpu.features);
@@ -59,12 +56,13 @@ fn named(cpu: &Cpu) -> String {
     cpu.microarchitecture.as_deref().map(|name| format!(" ({name})")).unwrap_or_default()
 }
 
-const fn kind_words(kind: CoreKind) -> &'static str {
+/// `P-` for P-cores.
+pub(crate) const fn core_prefix(kind: CoreKind) -> &'static str {
     match kind {
-        CoreKind::Uniform => "cores",
-        CoreKind::Performance => "P-cores",
-        CoreKind::Efficiency => "E-cores",
-        CoreKind::LowPowerEfficiency => "LPE-cores",
+        CoreKind::Uniform => "",
+        CoreKind::Performance => "P-",
+        CoreKind::Efficiency => "E-",
+        CoreKind::LowPowerEfficiency => "LPE-",
     }
 }
 
@@ -80,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_a_set_from_us_is_named() {
+    fn the_reason_for_a_missing_set_is_named() {
         let withheld = |by| Cpu {
             withheld: vec![Withheld { isa: Isa::Amx, by, why: "CPUID has it, XCR0 lacks the tile registers".into() }],
             ..Cpu::default()
@@ -98,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_of_some_cores_only_is_told_by_their_kind() {
+    fn a_set_of_some_cores_names_their_kind() {
         let fast = CoreType { kind: CoreKind::Performance, isa: vec![Isa::Avx512], ..CoreType::default() };
         let small = CoreType { kind: CoreKind::Efficiency, ..CoreType::default() };
         let hybrid = Cpu { core_types: vec![fast, small], ..Cpu::default() };

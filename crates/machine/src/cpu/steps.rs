@@ -1,11 +1,9 @@
-//! Which kernels have a peak, and what one step of each consists of.
-//!
-//! A step is what is done over and over: one instruction, or the shortest sequence known. The kernels themselves are
-//! elsewhere; what they really execute is compared with this table by those who see both ([`steps`]).
+//! The kernels with a peak, and the step that each repeats: one instruction, or the shortest known sequence. A test
+//! compares the kernels' real instructions with this table ([`steps`]).
 
 use model::isa::{CpuOp, Element, Isa};
 
-/// A CPU experiment as far as peaks care: what is computed on what, with which instructions.
+/// A CPU kernel: operation, operand type and instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuKernel {
     /// The operation.
@@ -16,14 +14,13 @@ pub struct CpuKernel {
     pub isa: Isa,
 }
 
-/// A count of the table of microarchitectures that a step lives on by itself.
+/// A count in the table of microarchitectures that gives a step's rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Listed {
     FmaScalar,
     Fma256,
-    /// Pairs of one multiplication and one addition.
     Pairs,
-    /// 512-bit units, a step each per cycle.
+    /// 512-bit units, one step per cycle each.
     Wide,
     Bf16,
     Vnni256,
@@ -31,26 +28,24 @@ pub(crate) enum Listed {
     Maddubs256,
     Maddubs512,
     Imul,
-    /// The tile unit, by element.
     Amx(usize),
 }
 
-/// What a kernel does over and over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) kernel: CpuKernel,
-    /// Features beyond the instruction set without which it is another step, or none, in the kernel's spelling.
+    /// Features that the step needs beyond its instruction set, in the kernel's spelling.
     needs: &'static [&'static str],
     /// Mnemonics, one per instruction.
     pub(crate) instructions: &'static [&'static str],
-    /// Operations: a multiplication and an addition are one each.
+    /// A multiplication and an addition are one each.
     pub(crate) operations: f64,
-    /// The count that the table lists for the step as a whole.
+    /// The table's count for the whole step.
     pub(crate) listed: Option<Listed>,
 }
 
 impl Step {
-    /// Bits of one instruction's operands, 64 for those of one element.
+    /// Width of an instruction's operands; 64 for single elements.
     pub(crate) const fn bits(&self) -> u32 {
         match self.kernel.isa {
             Isa::Sse2 | Isa::Ssse3 | Isa::Sse41 | Isa::Neon => 128,
@@ -60,7 +55,7 @@ impl Step {
         }
     }
 
-    /// The instructions for a reader: `512-bit VFMADD231PD`, `256-bit (2 VPMULLW + VPADDB)`.
+    /// `512-bit VFMADD231PD`, `256-bit (2 VPMULLW + VPADDB)`.
     pub(crate) fn name(&self) -> String {
         let mut counted: Vec<(&str, u32)> = Vec::new();
         for mnemonic in self.instructions {
@@ -84,7 +79,6 @@ impl Step {
         isa.contains(&self.kernel.isa) && self.lacks(features).next().is_none()
     }
 
-    /// Needed features that are not among these.
     fn lacks(&self, features: &[String]) -> impl Iterator<Item = &'static str> {
         self.needs.iter().copied().filter(|need| !features.iter().any(|feature| feature == need))
     }
@@ -100,7 +94,6 @@ const fn step(
     Step { kernel: CpuKernel { op, element, isa }, needs: &[], instructions, operations, listed }
 }
 
-/// A step that needs more than its instruction set.
 const fn needing(needs: &'static [&'static str], step: Step) -> Step {
     Step { needs, ..step }
 }
@@ -115,7 +108,7 @@ const FMA3: &[&str] = &["fma"];
 const BYTES_AND_WORDS: &[&str] = &["avx512bw"];
 const QUADWORDS: &[&str] = &["avx512dq"];
 
-/// Every kernel with a peak; where one kernel has several rows, the first whose features are there.
+/// Of several rows for one kernel, the first with all features present applies.
 const STEPS: &[Step] = &[
     needing(FMA3, step((Fma, Fp64, Scalar), &["vfmadd231sd"], 2.0, Some(Listed::FmaScalar))),
     step((Fma, Fp64, Scalar), &["movapd", "mulsd", "addsd"], 2.0, Some(Listed::Pairs)),
@@ -182,12 +175,12 @@ const STEPS: &[Step] = &[
     step((Plain, Fp64, Scalar), &["mulsd", "addsd", "subsd"], 3.0, None),
 ];
 
-/// Bytes have no multiplication: even and odd ones are multiplied as words, put together by a mask, and added.
+/// There is no byte multiplication: even and odd bytes are multiplied as words, merged by a mask, and added.
 const BYTES_128: &[&str] = &["movdqa", "psrlw", "movdqa", "pand", "pmullw", "movdqa", "pmullw", "pand", "por", "paddb"];
 const BYTES_256: &[&str] = &["vpsrlw", "vpand", "vpmullw", "vpmullw", "vpand", "vpor", "vpaddb"];
 const BYTES_512: &[&str] = &["vpsrlw", "vpandd", "vpmullw", "vpmullw", "vpternlogd", "vpaddb"];
 
-/// The low 64 bits of a product: the low halves' product, and the cross products above it.
+/// The low 64 bits of a product: the product of the low halves plus the cross products.
 const QUADWORDS_128: &[&str] = &[
     "movdqa", "psrlq", "pmuludq", "movdqa", "psrlq", "pmuludq", "paddq", "psllq", "movdqa", "pmuludq", "paddq", "paddq",
 ];
@@ -195,7 +188,7 @@ const QUADWORDS_256: &[&str] =
     &["vpsrlq", "vpmuludq", "vpsrlq", "vpmuludq", "vpaddq", "vpsllq", "vpmuludq", "vpaddq", "vpaddq"];
 
 impl CpuKernel {
-    /// The experiment's id without its threads: `cpu/fma/fp64/avx512`.
+    /// The benchmark id without threads: `cpu/fma/fp64/avx512`.
     pub fn what(self) -> String {
         format!("cpu/{}/{}/{}", self.op, self.element, self.isa)
     }
@@ -208,12 +201,11 @@ impl CpuKernel {
         }
     }
 
-    /// What it does over and over, on a machine with every feature; `None` for a kernel without a peak.
     pub(crate) fn step(self) -> Option<&'static Step> {
         STEPS.iter().find(|step| step.kernel == self)
     }
 
-    /// Features that it needs beyond its instruction set and that are not among these.
+    /// Needed features that are not in `features`.
     pub(crate) fn lacks(self, features: &[String]) -> Vec<&'static str> {
         let variants: Vec<_> = STEPS.iter().filter(|step| step.kernel == self).collect();
         if variants.iter().any(|step| step.lacks(features).next().is_none()) {
@@ -223,7 +215,7 @@ impl CpuKernel {
     }
 }
 
-/// The steps that these instruction sets and features allow, one per kernel.
+/// The usable steps, one per kernel.
 pub(crate) fn usable(isa: &[Isa], features: &[String]) -> Vec<&'static Step> {
     let mut steps: Vec<&Step> = Vec::new();
     for step in STEPS.iter().filter(|step| step.usable(isa, features)) {
@@ -234,14 +226,13 @@ pub(crate) fn usable(isa: &[Isa], features: &[String]) -> Vec<&'static Step> {
     steps
 }
 
-/// The kernels with a peak that these instruction sets and features allow.
+/// The kernels with a peak for these instruction sets and features.
 pub fn kernels(isa: &[Isa], features: &[String]) -> impl Iterator<Item = CpuKernel> {
     usable(isa, features).into_iter().map(|step| step.kernel)
 }
 
-/// The instructions that the peaks assume of one step of each kernel, one mnemonic per instruction. A kernel has
-/// several where CPUs with and without FMA3 need different ones. A kernel that executes others cannot be held against
-/// its peak.
+/// The mnemonics of one step of each kernel, as the peaks assume them; several rows if FMA3 makes a difference. A
+/// kernel that executes others must not be compared with its peak.
 pub fn steps() -> impl Iterator<Item = (CpuKernel, &'static [&'static str])> {
     STEPS.iter().map(|step| (step.kernel, step.instructions))
 }
@@ -254,13 +245,13 @@ mod tests {
     #[test]
     fn every_instruction_has_a_class_or_its_step_a_count() {
         for step in STEPS {
-            let classed = step.instructions.iter().all(|mnemonic| Class::of_instruction(mnemonic).is_some());
+            let classed = step.instructions.iter().all(|mnemonic| Class::from_mnemonic(mnemonic).is_some());
             assert!(classed || step.listed.is_some(), "{}: {:?}", step.kernel.what(), step.instructions);
         }
     }
 
     #[test]
-    fn a_kernel_needs_the_features_beside_its_set() {
+    fn a_kernel_needs_features_beyond_its_set() {
         let features = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let has = |names: &[&str], kernel| kernels(&[Scalar, Avx512, Amx], &features(names)).any(|one| one == kernel);
         let tiles = |element| CpuKernel { op: Matrix, element, isa: Amx };

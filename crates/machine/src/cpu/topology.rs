@@ -1,7 +1,7 @@
 //! Which logical CPUs share a core, a package and a kind of core.
 //!
-//! Three witnesses in order of trust: the kernel's topology files, the APIC numbers in CPUID, `/proc/cpuinfo`. The kind
-//! of core comes from CPUID leaf 0x1A (Intel) or 0x80000026 (AMD), else from the kernel's lists of core CPUs.
+//! Sources in order: the kernel's topology files, APIC numbers in CPUID, `/proc/cpuinfo`. Kinds of core: CPUID leaf
+//! 0x1A (Intel) or 0x80000026 (AMD), else the kernel's lists.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use crate::cpu::dump::{Dump, Leaves, bit, bits};
 use crate::list::parse_list;
 use crate::sysroot::{Sysroot, label};
 
-/// Every logical CPU with its place, and who says so.
+/// Every logical CPU, with the source.
 #[derive(Debug, Default)]
 pub(crate) struct Topology {
     /// Ascending by number; `core_type` still 0, `llc` and `node` still unknown.
     pub(crate) cpus: Vec<LogicalCpu>,
-    /// The witness; empty where there was none.
+    /// Empty if no source exists.
     pub(crate) source: String,
 }
 
-/// What tells cores and packages apart, in whatever numbers the witness uses.
+/// Core and package, numbered as in the source.
 struct CpuPlace {
     cpu: u32,
     package: u64,
@@ -29,7 +29,6 @@ struct CpuPlace {
 }
 
 impl Topology {
-    /// The machine's topology from the best witness there is.
     pub(crate) fn discover(root: &Sysroot, cpuinfo: &CpuInfo) -> Self {
         let cpuid = root.cpuid();
         let witnesses = [
@@ -41,7 +40,7 @@ impl Topology {
         best.map(|(places, source)| Self { cpus: number(&places), source }).unwrap_or_default()
     }
 
-    /// Packages, physical cores and logical CPUs; `None` without a witness.
+    /// Packages, physical cores and logical CPUs.
     pub(crate) fn counts(&self) -> Option<(u32, u32, u32)> {
         let most = |numbers: &mut dyn Iterator<Item = u32>| numbers.max().map(|highest| highest + 1);
         let packages = most(&mut self.cpus.iter().map(|cpu| cpu.package))?;
@@ -49,7 +48,6 @@ impl Topology {
         Some((packages, cores, u32::try_from(self.cpus.len()).ok()?))
     }
 
-    /// Whether some core shows more than one hardware thread.
     pub(crate) fn smt(&self) -> Option<bool> {
         (!self.cpus.is_empty()).then(|| self.cpus.iter().any(|cpu| cpu.siblings.len() > 1))
     }
@@ -59,18 +57,18 @@ fn from_sysfs(root: &Sysroot) -> Vec<CpuPlace> {
     let online = online_cpus(root);
     let place = |cpu: u32| {
         let file = |name: &str| format!("sys/devices/system/cpu/cpu{cpu}/topology/{name}");
-        // Some virtual machines leave the package number at -1.
+        // Some virtual machines have package -1.
         let package = root.number::<i64>(&file("physical_package_id"))?.max(0).unsigned_abs();
         let siblings = root.text(&file("thread_siblings_list")).map(|list| parse_list(&list)).unwrap_or_default();
         let core = siblings.first().copied().unwrap_or(cpu);
         Some(CpuPlace { cpu, package, core: u64::from(core) })
     };
     let places: Vec<CpuPlace> = online.iter().filter_map(|cpu| place(*cpu)).collect();
-    // Half a topology would be a wrong one.
+    // An incomplete topology is discarded.
     if places.len() == online.len() { places } else { Vec::new() }
 }
 
-/// The CPUs in use, from the kernel's list, else from the folders that show a topology.
+/// Online CPUs by the kernel's list, else those with a topology folder.
 fn online_cpus(root: &Sysroot) -> Vec<u32> {
     const CPUS: &str = "sys/devices/system/cpu";
     if let Some(list) = root.text(&format!("{CPUS}/online")) {
@@ -102,7 +100,7 @@ fn from_dump(dump: &Dump) -> Vec<CpuPlace> {
     dump.cpus().filter_map(place).collect()
 }
 
-/// An APIC number and how to cut it up.
+/// An APIC number and the widths of its fields.
 struct Apic {
     id: u32,
     /// Low bits that number the threads of a core.
@@ -120,8 +118,8 @@ impl Apic {
             .or_else(|| Self::from_legacy(leaves))
     }
 
-    /// Extended topology: one subleaf per level, each with the bits below the next level. In 0xB and 0x1F level type 1
-    /// is the thread, in 0x80000026 the core; either way its shift separates threads of one core.
+    /// Extended topology: one subleaf per level with the bits below the next level. Level type 1 (thread in 0xB and
+    /// 0x1F, core in 0x80000026) separates the threads of a core.
     fn from_levels(leaves: &Leaves, leaf: u32) -> Option<Self> {
         let levels: Vec<_> = leaves.each(leaf, |level| bits(level.ecx, 15, 8) != 0).collect();
         let smt = levels.iter().find(|level| bits(level.ecx, 15, 8) == 1)?;
@@ -129,8 +127,7 @@ impl Apic {
         Some(Self { id: last.edx, smt_bits: bits(smt.eax, 4, 0), package_bits: bits(last.eax, 4, 0) })
     }
 
-    /// AMD before extended topology: leaf 0x8000001E gives the number and the threads of a core, 0x80000008 the
-    /// package.
+    /// AMD before extended topology: threads per core in leaf 0x8000001E, package size in 0x80000008.
     fn from_amd(leaves: &Leaves) -> Option<Self> {
         const TOPOLOGY_EXTENSIONS: u32 = 22;
         if !bit(leaves.get(0x8000_0001, 0)?.ecx, TOPOLOGY_EXTENSIONS) {
@@ -147,7 +144,7 @@ impl Apic {
         Some(Self { id: unit.eax, smt_bits, package_bits: package_bits.max(smt_bits) })
     }
 
-    /// The eight-bit APIC number of leaf 1, with leaf 4's core count where there is one.
+    /// The eight-bit APIC number of leaf 1, with the core count of leaf 4.
     fn from_legacy(leaves: &Leaves) -> Option<Self> {
         const MANY_THREADS: u32 = 28;
         let one = leaves.get(1, 0)?;
@@ -159,7 +156,7 @@ impl Apic {
     }
 }
 
-/// Gives packages and cores our own dense numbers, in the order in which their first CPUs come.
+/// Numbers packages and cores densely, in the order of their first CPUs.
 fn number(places: &[CpuPlace]) -> Vec<LogicalCpu> {
     fn dense<K: Ord>(known: &mut BTreeMap<K, u32>, key: K) -> u32 {
         let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
@@ -180,13 +177,13 @@ fn number(places: &[CpuPlace]) -> Vec<LogicalCpu> {
     cpus
 }
 
-/// The kind of core behind each CPU, as far as CPUID or the kernel tells; a CPU of which nothing is told is missing.
+/// The kind of core of each CPU for which CPUID or the kernel shows it.
 pub(crate) fn core_kinds(root: &Sysroot) -> (BTreeMap<u32, CoreKind>, String) {
     let cpuid = root.cpuid();
-    let told: BTreeMap<u32, CoreKind> =
+    let known: BTreeMap<u32, CoreKind> =
         cpuid.dump.cpus().filter_map(|(cpu, leaves)| Some((cpu, kind_of(leaves)?))).collect();
-    if !told.is_empty() {
-        return (without_l3(&cpuid.dump, told), format!("leaves 0x1A, 0x80000026 in {}", cpuid.label));
+    if !known.is_empty() {
+        return (without_l3(&cpuid.dump, known), format!("leaves 0x1A, 0x80000026 in {}", cpuid.label));
     }
     let by_size = strix_point(&cpuid.dump);
     if !by_size.is_empty() {
@@ -204,8 +201,8 @@ pub(crate) fn core_kinds(root: &Sysroot) -> (BTreeMap<u32, CoreKind>, String) {
     (listed.collect(), label("sys/devices/cpu_*/cpus"))
 }
 
-/// Zen 5 and Zen 5c cores of a bare Strix Point whose CPUID does not name them: the former share the larger third-level
-/// cache. No other model, since elsewhere cores that are alike have caches of different size.
+/// On a bare Strix Point, CPUID may not identify Zen 5 and Zen 5c; Zen 5 shares the larger third-level cache. Other
+/// models have equal cores with different caches.
 fn strix_point(dump: &Dump) -> BTreeMap<u32, CoreKind> {
     const FAMILY: u32 = 0x1a;
     let is_one = |leaves: &Leaves| {
@@ -225,8 +222,7 @@ fn strix_point(dump: &Dump) -> BTreeMap<u32, CoreKind> {
     if least == most { BTreeMap::new() } else { of_cpu.into_iter().map(|(cpu, sets)| (cpu, kind(sets))).collect() }
 }
 
-/// The kind of core by native model (Intel, leaf 0x1A) or core level (AMD, leaf 0x80000026, if the cores differ at
-/// all).
+/// By native model (Intel, leaf 0x1A) or core level (AMD, leaf 0x80000026, only if cores differ).
 pub(crate) fn kind_of(leaves: &Leaves) -> Option<CoreKind> {
     const HETEROGENEOUS: u32 = 30;
     match bits(leaves.or_zero(0x1a, 0).eax, 31, 24) {
@@ -245,7 +241,7 @@ pub(crate) fn kind_of(leaves: &Leaves) -> Option<CoreKind> {
     }
 }
 
-/// Small cores that see no third-level cache, while the fast ones do, sit outside the main cluster.
+/// Small cores without the third-level cache that fast cores have are outside the main cluster.
 fn without_l3(dump: &Dump, mut kinds: BTreeMap<u32, CoreKind>) -> BTreeMap<u32, CoreKind> {
     let has_l3 = |cpu: &u32| {
         let caches = dump.cpu(*cpu).into_iter().flat_map(|leaves| leaves.each(4, |cache| bits(cache.eax, 4, 0) != 0));
@@ -264,7 +260,7 @@ fn is_amd(dump: &Dump, cpu: u32) -> bool {
     dump.cpu(cpu).and_then(Leaves::vendor).is_some_and(|vendor| vendor == "AuthenticAMD")
 }
 
-/// The APIC number of the CPU that these leaves belong to.
+/// The APIC number of a CPU.
 pub(crate) fn apic_number(leaves: &Leaves) -> Option<u32> {
     Apic::from_leaves(leaves).map(|apic| apic.id)
 }

@@ -1,18 +1,19 @@
-//! The table of microarchitectures: which family and model is which, and what one core finishes per cycle.
+//! The table of microarchitectures: family, model, and instructions per cycle and core.
 //!
-//! Counts are instructions per cycle and core; `rates` turns them into operations, and takes the bound of the core's
-//! ports (`ports`) where no count is listed. Each row names its source. A count that no source gives is `None`, and a
-//! row may have a name only. Sources: `InstLatx64` dumps, OSACA models, cpufp result files, LLVM's scheduling models
-//! and lists of features (commit of June 2026), likwid issues.
+//! `rates` computes operations, and uses the ports (`ports`) if no count is listed. Counts without a source are `None`.
+//! Sources: `InstLatx64` dumps, OSACA models, cpufp result files, LLVM's scheduling models and lists of features
+//! (commit of June 2026), likwid issues.
 
 use std::ops::RangeInclusive;
 
-use model::isa::Isa;
+use model::isa::Isa::{
+    self, Amx, Avx2, Avx512, Avx512Bf16, Avx512Fp16, Avx512Vl, Avx512Vnni, AvxVnni, AvxVnniInt8, Sse2, Sse41, Ssse3,
+};
 use model::machine::CoreKind;
 
 use crate::cpu::ports::{self, Ports};
 
-/// How often per cycle something finishes, and who says so.
+/// A throughput with its source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Count {
     pub(crate) per_cycle: f64,
@@ -24,20 +25,20 @@ const fn count(per_cycle: f64, source: &'static str) -> Option<Count> {
     Some(Count { per_cycle, source })
 }
 
-/// How many 512-bit units a core has.
+/// The number of 512-bit units of a core.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wide {
-    /// No 512-bit arithmetic, or none known.
+    /// None, or unknown.
     No,
-    /// So many in every part of this row.
+    /// The same in every part.
     Units(f64),
-    /// Skylake-SP and its kin: one or two, by the part's name.
+    /// Skylake-SP and derivatives: one or two, by the part's name.
     BySku,
-    /// Zen 5: two, or one where the data path is 256 bits wide, by model and CPUID.
+    /// Zen 5: one with a data path of 256 bits, else two, by model and CPUID.
     ByDatapath,
 }
 
-/// What one core of a microarchitecture finishes per cycle.
+/// Throughputs of one core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Uarch {
     pub(crate) name: &'static str,
@@ -56,23 +57,23 @@ pub(crate) struct Uarch {
     pub(crate) vnni_256: Option<Count>,
     /// `PMADDUBSW` + `PMADDWD` + `PADDD`, 128 bits.
     pub(crate) maddubs_128: Option<Count>,
-    /// The same, 256 bits.
+    /// At 256 bits.
     pub(crate) maddubs_256: Option<Count>,
-    /// The same, 512 bits, with one 512-bit unit and with two.
+    /// At 512 bits, with one 512-bit unit and with two.
     pub(crate) maddubs_512: [Option<Count>; 2],
     /// `IMUL` of 32 bits, register to register.
     pub(crate) imul: Option<Count>,
     /// Tile products: `TDPBUSD`, `TDPBF16PS`, `TDPFP16PS`.
     pub(crate) amx: [Option<Count>; 3],
-    /// The ports of the core, for what has no count of its own.
+    /// The ports, for instructions without a count.
     pub(crate) ports: Option<&'static Ports>,
-    /// The instruction sets that every part of the row has, oldest first; none where no source lists them.
+    /// The instruction sets of every part, oldest first; empty without a source.
     pub(crate) sets: &'static [Isa],
-    /// The processor of LLVM's `X86.td` whose features those are.
+    /// The processor in LLVM's `X86.td`.
     pub(crate) sets_source: &'static str,
 }
 
-/// A row with a name and nothing else.
+/// A row without counts.
 const fn named(name: &'static str) -> Uarch {
     Uarch {
         name,
@@ -94,41 +95,18 @@ const fn named(name: &'static str) -> Uarch {
     }
 }
 
-const OF_NEHALEM: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41];
-const OF_HASWELL: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2];
-const OF_ALDER_LAKE: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::AvxVnni];
-const OF_SIERRA_FOREST: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::AvxVnni, Isa::AvxVnniInt8];
-const OF_KNIGHTS: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::Avx512];
-const OF_SKYLAKE_SP: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::Avx512, Isa::Avx512Vl];
-const OF_CASCADE_LAKE: &[Isa] =
-    &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::Avx512, Isa::Avx512Vl, Isa::Avx512Vnni];
-/// Of Zen 4, too.
-const OF_COOPER_LAKE: &[Isa] =
-    &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::Avx512, Isa::Avx512Vl, Isa::Avx512Vnni, Isa::Avx512Bf16];
-const OF_ZEN5: &[Isa] = &[
-    Isa::Sse2,
-    Isa::Ssse3,
-    Isa::Sse41,
-    Isa::Avx2,
-    Isa::Avx512,
-    Isa::Avx512Vl,
-    Isa::AvxVnni,
-    Isa::Avx512Vnni,
-    Isa::Avx512Bf16,
-];
-const OF_SAPPHIRE_RAPIDS: &[Isa] = &[
-    Isa::Sse2,
-    Isa::Ssse3,
-    Isa::Sse41,
-    Isa::Avx2,
-    Isa::Avx512,
-    Isa::Avx512Vl,
-    Isa::AvxVnni,
-    Isa::Avx512Vnni,
-    Isa::Avx512Bf16,
-    Isa::Avx512Fp16,
-    Isa::Amx,
-];
+const OF_NEHALEM: &[Isa] = &[Sse2, Ssse3, Sse41];
+const OF_HASWELL: &[Isa] = &[Sse2, Ssse3, Sse41, Avx2];
+const OF_ALDER_LAKE: &[Isa] = &[Sse2, Ssse3, Sse41, Avx2, AvxVnni];
+const OF_SIERRA_FOREST: &[Isa] = &[Sse2, Ssse3, Sse41, Avx2, AvxVnni, AvxVnniInt8];
+const OF_KNIGHTS: &[Isa] = &[Sse2, Ssse3, Sse41, Avx2, Avx512];
+const OF_SKYLAKE_SP: &[Isa] = &[Sse2, Ssse3, Sse41, Avx2, Avx512, Avx512Vl];
+const OF_CASCADE_LAKE: &[Isa] = &[Sse2, Ssse3, Sse41, Avx2, Avx512, Avx512Vl, Avx512Vnni];
+/// Zen 4 has the same.
+const OF_COOPER_LAKE: &[Isa] = &[Sse2, Ssse3, Sse41, Avx2, Avx512, Avx512Vl, Avx512Vnni, Avx512Bf16];
+const OF_ZEN5: &[Isa] = &[Sse2, Ssse3, Sse41, Avx2, Avx512, Avx512Vl, AvxVnni, Avx512Vnni, Avx512Bf16];
+const OF_SAPPHIRE_RAPIDS: &[Isa] =
+    &[Sse2, Ssse3, Sse41, Avx2, Avx512, Avx512Vl, AvxVnni, Avx512Vnni, Avx512Bf16, Avx512Fp16, Amx];
 
 const LLVM_HSW: &str = "LLVM X86SchedHaswell.td";
 const LLVM_SKX: &str = "LLVM X86SchedSkylakeServer.td";
@@ -145,7 +123,7 @@ const ARL_LITTLE: &str = "InstLatx64 ArrowLake LC; cpufp 255H";
 const ZEN5: &str = "InstLatx64 GraniteRidge; cpufp 9700X";
 
 const HASWELL_FMA: Option<Count> = count(2.0, "InstLatx64 Haswell: FMA T 0.5, ports 0 and 1");
-/// Both multiplies of the byte sequence go to port 0: one sequence in two cycles.
+/// Both multiplies of the byte sequence need port 0: one sequence in two cycles.
 const HASWELL_BYTES: Option<Count> = count(0.5, "LLVM X86SchedHaswell.td: vector multiply on port 0 alone");
 const HASWELL: Uarch = Uarch {
     fma_scalar: HASWELL_FMA,
@@ -400,15 +378,13 @@ const ZEN5_CORE: Uarch = Uarch {
 };
 const ZEN5C: Uarch = Uarch { name: "Zen 5c", ..ZEN5_CORE };
 
-/// The cores of a model.
 enum Cores {
-    /// All of one kind.
     Alike(&'static Uarch),
-    /// Fast, small, and small outside the main cluster.
+    /// Fast, small, small outside the main cluster.
     Hybrid(&'static Uarch, &'static Uarch, Option<&'static Uarch>),
 }
 
-/// One line of the table: which models, and which of their steppings, have which cores.
+/// Models and steppings with their cores.
 struct Models {
     numbers: &'static [RangeInclusive<u32>],
     steppings: RangeInclusive<u32>,
@@ -503,19 +479,17 @@ static AMD_1A: &[Models] = &[
     models(&[0x50..=0x5f, 0x80..=0xaf, 0xc0..=0xcf], &ZEN_6),
 ];
 
-/// What identifies a core to the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity<'a> {
     pub(crate) vendor: &'a str,
     pub(crate) family: u32,
     pub(crate) model: u32,
     pub(crate) stepping: u32,
-    /// `Uniform` where cores are alike or nobody said what kind this one is.
+    /// `Uniform` if cores are equal or the kind is unknown.
     pub(crate) kind: CoreKind,
 }
 
-/// The microarchitecture of a core; `None` if the table lacks it, or has several for this model and the kind is
-/// unknown.
+/// The microarchitecture of a core; `None` if it is not in the table, or if the kind decides and is unknown.
 pub(crate) fn look_up(core: Identity<'_>) -> Option<&'static Uarch> {
     let lines = match (core.vendor, core.family) {
         ("GenuineIntel", 6) => INTEL_6,
@@ -541,7 +515,6 @@ pub(crate) fn look_up(core: Identity<'_>) -> Option<&'static Uarch> {
     })
 }
 
-/// Every microarchitecture of the table.
 #[cfg(test)]
 pub(crate) fn every_core() -> Vec<&'static Uarch> {
     let lines = [INTEL_6, AMD_17, AMD_19, AMD_1A].into_iter().flatten();
@@ -561,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn steppings_tell_skylake_cascade_and_cooper_lake_apart() {
+    fn steppings_distinguish_skylake_cascade_and_cooper_lake() {
         let xeon = |stepping| name("GenuineIntel", 6, 0x55, stepping, CoreKind::Uniform);
         assert_eq!((xeon(4), xeon(7), xeon(11)), (Some("Skylake-SP"), Some("Cascade Lake"), Some("Cooper Lake")));
     }

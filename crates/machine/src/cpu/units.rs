@@ -1,29 +1,26 @@
-//! One 512-bit unit or two: the question that family and model leave open.
+//! One 512-bit unit or two, where family and model do not decide.
 //!
-//! Skylake-SP, Cascade Lake and Cooper Lake are sold with one or two FMA units, told apart by the part's name only; Zen
-//! 5 has a data path of 512 or 256 bits, by model and, on a bare machine, by a CPUID bit. What stays open is said so.
+//! Skylake-SP, Cascade Lake and Cooper Lake: by the part's name only. Zen 5: data path of 512 or 256 bits, by model
+//! and, on a bare machine, by a CPUID bit.
 
 use crate::cpu::uarch::{Uarch, Wide};
 
-/// What is known of the part beyond its microarchitecture.
+/// Facts about the part beyond its microarchitecture.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
-    /// Brand string.
     pub(crate) brand: String,
-    /// Family and model.
     pub(crate) signature: (u32, u32),
-    /// CPUID 0x8000001A EAX, where the machine is bare; a hypervisor masks it.
+    /// CPUID 0x8000001A EAX on a bare machine; a hypervisor masks it.
     pub(crate) datapath_bits: Option<u32>,
 }
 
-/// How many 512-bit units a core has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Units {
-    /// The number, where something tells.
+    /// The number, if known.
     pub(crate) value: Option<f64>,
-    /// The possible numbers, where nothing tells for sure.
+    /// The possible numbers, if a measurement must decide.
     pub(crate) candidates: Vec<f64>,
-    /// What tells, or why nothing does.
+    /// The evidence, or why it is missing.
     pub(crate) why: String,
 }
 
@@ -31,7 +28,7 @@ impl Units {
     pub(crate) fn of_part(uarch: &Uarch, part: &Part) -> Self {
         match uarch.wide {
             Wide::No => Self::default(),
-            Wide::Units(units) => Self { value: Some(units), candidates: Vec::new(), why: "in all parts".into() },
+            Wide::Units(units) => Self::known(units, "in all parts"),
             Wide::BySku => Self::by_name(&part.brand),
             Wide::ByDatapath => Self::by_datapath(part),
         }
@@ -45,7 +42,7 @@ impl Units {
         Self { value: None, candidates: vec![1.0, 2.0], why: why.to_owned() }
     }
 
-    /// The rule of Intel's product pages as `jeffhammond/vpu-count` (24d11ba) has collected it.
+    /// The rule of Intel's product pages, collected by `jeffhammond/vpu-count` (24d11ba).
     fn by_name(brand: &str) -> Self {
         const RULE: &str = "units by the part's name, vpu-count 24d11ba";
         let digits_after = |word: &str| -> Option<String> {
@@ -61,7 +58,7 @@ impl Units {
             return Self::known(1.0, RULE);
         }
         if let Some(gold) = digits_after("Gold") {
-            // Of the 5000s only x122 and x222 have both units; the 5300s (Cooper Lake) all do.
+            // Of the 5000s only x122 and x222 have both units; all 5300s (Cooper Lake) do.
             let both = gold.starts_with('6') || gold.starts_with("53") || gold == "5122" || gold == "5222";
             return Self::known(if both { 2.0 } else { 1.0 }, RULE);
         }
@@ -71,7 +68,7 @@ impl Units {
         if digits_after("D-").is_some_and(|number| number.starts_with("21")) {
             return Self::known(1.0, RULE);
         }
-        Self::open("by part, and this name tells not which")
+        Self::open("by part, and the name does not identify the part")
     }
 
     /// AMD family 1Ah. Width per model from `InstLatx64` dumps; bit 3 of leaf 0x8000001A is FP512, bit 2 FP256.
@@ -80,7 +77,7 @@ impl Units {
         const FP512: u32 = 1 << 3;
         let bits = part.datapath_bits.unwrap_or(0);
         match part.signature {
-            // Granite Ridge and Strix Halo: set-up can halve the path under an unchanged CPUID.
+            // Granite Ridge and Strix Halo: firmware can halve the path under an unchanged CPUID.
             (0x1a, 0x40..=0x4f | 0x70..=0x77) => Self {
                 value: Some(2.0),
                 candidates: vec![1.0, 2.0],
@@ -90,7 +87,7 @@ impl Units {
             _ if bits & FP256 != 0 => Self::known(1.0, "256-bit data path, leaf 0x8000001A FP256"),
             (0x1a, 0x00..=0x1f) => Self::known(2.0, "512-bit data path by model"),
             (0x1a, 0x20..=0x2f | 0x60..=0x6f) => Self::known(1.0, "256-bit data path by model"),
-            _ => Self::open("by data path, and neither model nor CPUID tells which"),
+            _ => Self::open("by data path, which model and CPUID do not show"),
         }
     }
 }
@@ -100,23 +97,15 @@ mod tests {
     use super::*;
 
     fn named(brand: &str) -> Option<f64> {
-        Units::by_name(brand).value
+        Units::by_name(&format!("Intel(R) {brand} CPU @ 2.30GHz")).value
     }
 
     #[test]
-    fn the_name_of_a_xeon_tells_its_units() {
-        assert_eq!(named("Intel(R) Xeon(R) Gold 6140 CPU @ 2.30GHz"), Some(2.0));
-        assert_eq!(named("Intel(R) Xeon(R) Platinum 8280 CPU @ 2.70GHz"), Some(2.0));
-        assert_eq!(named("Intel(R) Xeon(R) Gold 5118 CPU @ 2.30GHz"), Some(1.0));
-        assert_eq!(named("Intel(R) Xeon(R) Gold 5222 CPU @ 3.80GHz"), Some(2.0));
-        assert_eq!(named("Intel(R) Xeon(R) Silver 4216 CPU @ 2.10GHz"), Some(1.0));
-        assert_eq!(named("Intel(R) Xeon(R) W-2104 CPU @ 3.20GHz"), Some(1.0));
-        assert_eq!(named("Intel(R) Xeon(R) D-2146NT CPU @ 2.30GHz"), Some(1.0));
-        assert_eq!(named("Intel(R) Core(TM) i9-7980XE CPU @ 2.60GHz"), Some(2.0));
-    }
-
-    #[test]
-    fn a_name_hidden_by_a_hypervisor_leaves_both_open() {
+    fn the_name_of_a_xeon_decides_its_units() {
+        let one = ["Xeon(R) Gold 5118", "Xeon(R) Silver 4216", "Xeon(R) W-2104", "Xeon(R) D-2146NT"];
+        let two = ["Xeon(R) Gold 6140", "Xeon(R) Platinum 8280", "Xeon(R) Gold 5222", "Core(TM) i9-7980XE"];
+        assert_eq!(one.map(named), [Some(1.0); 4]);
+        assert_eq!(two.map(named), [Some(2.0); 4]);
         let units = Units::by_name("Intel(R) Xeon(R) Processor @ 2.50GHz");
         assert_eq!((units.value, units.candidates), (None, vec![1.0, 2.0]));
     }

@@ -1,71 +1,63 @@
-//! Drives and what their makers say of them: a static table, by name and capacity.
+//! Drives and their data sheets: a static table by name and capacity.
 //!
-//! Each row names the page or document that its figures were compared with. Rows that were compared with none are written
-//! down from memory: they are shown, and make no peak.
+//! Each row names the document that its values were compared with; unchecked rows are shown and make no peak. A sheet's
+//! rates hold for large sequential requests, its requests per second for random 4 KiB at its best queue depth.
 //!
-//! A sheet's rates hold for large requests in order and its requests per second for 4 KiB at random, with as many in
-//! flight as the drive likes best. Three kinds of figure are left out, because drives do better than them and so they
-//! limit nothing: requests per second of random writes that are stated for a drive filled over and over (a fresh file
-//! is written several times as fast); those of writes with one in flight (60,000 on the sheet of the 970 EVO Plus,
-//! 163,140 measured by kitguru.net); and typical latencies (below 10 us on the sheet of the P4800X, 8.9 us measured by
-//! `AnandTech`).
+//! Left out, because drives exceed them: random writes stated for a drive that was filled repeatedly (a fresh file is
+//! written several times as fast); writes at queue depth 1 (970 EVO Plus: sheet 60,000, kitguru.net measured 163,140);
+//! typical latencies (P4800X: sheet below 10 us, `AnandTech` measured 8.9 us).
 
 use model::machine::{Disk, DriveSheet};
 
-/// Drives that share figures.
+/// Drives with the same data sheet.
 #[derive(Debug)]
 pub(crate) struct Drive {
-    /// Names without their maker, each with or without what follows a hyphen. What else may follow is the capacity.
+    /// Names without the maker. The name of a disk may add a suffix after a hyphen, and the capacity.
     models: &'static [&'static str],
-    /// Capacities that the figures hold for, 10^9 B.
+    /// 10^9 B.
     gigabytes: &'static [u32],
-    /// Large requests in order.
+    /// Large sequential requests.
     pub(crate) bytes_per_second: Option<Ways>,
-    /// Small requests at random, 1/s.
+    /// Small random requests, 1/s.
     pub(crate) requests_per_second: Option<Requests>,
-    /// What turns, if anything does.
     pub(crate) spindle: Option<Spindle>,
     source: Source,
 }
 
-/// A figure for reads and one for writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ways {
     pub(crate) read: f64,
     pub(crate) write: f64,
 }
 
-/// Requests of [`RANDOM_BLOCK`] at random, 1/s.
+/// Random requests of [`RANDOM_BLOCK`], 1/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Requests {
-    /// Reads.
     pub(crate) read: f64,
-    /// Writes; `None` where the sheet's figure is no limit of a fresh file.
+    /// `None` if the sheet's value does not limit a fresh file.
     pub(crate) write: Option<f64>,
-    /// Reads with one in flight, where the sheet says that it is at most so many.
+    /// Reads at queue depth 1, if the sheet gives a maximum.
     pub(crate) single_read: Option<f64>,
-    /// What the first two are stated for.
+    /// The queue depth of the first two.
     pub(crate) stated_for: &'static str,
 }
 
-/// A spindle with its heads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spindle {
     pub(crate) rotations_per_minute: u32,
-    /// Mean time from any track to any other, s.
+    /// Mean seek time over all tracks, s.
     pub(crate) seek_seconds: Option<Ways>,
 }
 
-/// Who says so.
 #[derive(Clone, Copy, Debug)]
 struct Source {
-    /// The document that the figures were compared with, and its year.
+    /// The document, with its year.
     says: &'static str,
-    /// Whether they were compared with anything; if not, they were written down from memory.
+    /// Otherwise the values are from memory.
     checked: bool,
 }
 
-/// Bytes of the random requests that sheets speak of.
+/// The block size of data sheets' random requests, B.
 pub(crate) const RANDOM_BLOCK: u64 = 4096;
 
 const UNCHECKED: Source = Source { says: "", checked: false };
@@ -74,7 +66,6 @@ const fn checked(says: &'static str) -> Source {
     Source { says, checked: true }
 }
 
-/// A solid-state drive: 10^6 B/s read and written.
 const fn solid(
     models: &'static [&'static str],
     gigabytes: &'static [u32],
@@ -86,18 +77,17 @@ const fn solid(
     Drive { models, gigabytes, bytes_per_second, requests_per_second: Some(requests), spindle: None, source }
 }
 
-/// Both ways, and reads one at a time (0 where no sheet says that).
+/// `single_read` is 0 if the sheet does not give it.
 const fn requests(read: f64, write: f64, single_read: f64, stated_for: &'static str) -> Requests {
     let single_read = if single_read > 0.0 { Some(single_read) } else { None };
     Requests { read, write: Some(write), single_read, stated_for }
 }
 
-/// Of a drive whose writes are stated for one that was filled over and over.
+/// For a drive whose writes are stated for one that was filled repeatedly.
 const fn reads(read: f64, stated_for: &'static str) -> Requests {
     Requests { read, write: None, single_read: None, stated_for }
 }
 
-/// A disk: rotations per minute, and 10^6 B/s on its outermost tracks.
 const fn turning(
     models: &'static [&'static str],
     gigabytes: &'static [u32],
@@ -142,7 +132,7 @@ const P4800X: Source = checked("AnandTech 11930, the P4800X 750GB, 2017");
 const CONSTELLATION: Source = checked("Seagate's manual of Constellation ES.3 SAS, rev. B, sections 4.1 and 4.1.2");
 const ULTRASTAR: Source = checked("HGST's specification of Ultrastar 7K4000 SAS, table 6");
 
-/// First match counts; a test holds that there is never another.
+/// A test ensures that each drive matches one row only.
 const DRIVES: &[Drive] = &[
     solid(&["SSD 970 EVO PLUS"], &[250], (3500.0, 2300.0), requests(250e3, 550e3, 17e3, Q32T4), EVO_PLUS),
     solid(&["SSD 970 EVO PLUS"], &[500], (3500.0, 3200.0), requests(480e3, 550e3, 19e3, Q32T4), EVO_PLUS),
@@ -208,25 +198,22 @@ const DRIVES: &[Drive] = &[
     turning(&["WUH721818ALE6L4"], &[18_000], 7200, 269.0, UNCHECKED),
 ];
 
-/// What may stand before a drive's own name: its maker's, or what SCSI calls every SATA drive.
+/// Words before a drive's own name: its maker, or SCSI's name for every SATA drive.
 const MAKERS: &[&str] = &["ATA", "SAMSUNG", "INTEL", "WDC", "SEAGATE", "HGST", "HITACHI"];
 
 impl Drive {
-    /// The drive that a disk says it is; `None` for one that is not in the table, or whose capacity is another's, and
-    /// for what a hypervisor makes. One that a hypervisor passes through keeps its name.
+    /// The row of a disk by name and capacity; `None` for a hypervisor's disk. A passed-through drive keeps its name.
     fn listed(disk: &Disk) -> Option<&'static Self> {
         let (model, bytes) = (words(disk.model.as_deref()?), disk.bytes?);
         DRIVES.iter().find(|drive| drive.fits(&model, bytes)).filter(|_| disk.is_virtual != Some(true))
     }
 
-    /// The drive that a disk says it is, with its name, where its figures were compared with a document: peaks rest on
-    /// no others.
+    /// The row and the name of a disk, if the row was compared with a document: only such rows make peaks.
     pub(crate) fn checked(disk: &Disk) -> Option<(&'static Self, &str)> {
         let drive = Self::listed(disk).filter(|drive| drive.source.checked)?;
         Some((drive, disk.model.as_deref()?))
     }
 
-    /// What the table says of a disk, checked or not.
     pub(crate) fn sheet(disk: &Disk) -> Option<DriveSheet> {
         let (drive, model) = (Self::listed(disk)?, disk.model.as_deref()?);
         let (bytes, requests) = (drive.bytes_per_second, drive.requests_per_second);
@@ -241,12 +228,12 @@ impl Drive {
         })
     }
 
-    /// Who says so, for the source of an input.
+    /// The source of an input.
     pub(crate) fn source(&self, model: &str) -> String {
         if self.source.checked {
             return format!("data sheet of {model}, by {}", self.source.says);
         }
-        format!("data sheet of {model}, from memory: unchecked")
+        format!("data sheet of {model}, unchecked")
     }
 
     fn fits(&self, model: &[String], bytes: u64) -> bool {
@@ -255,32 +242,32 @@ impl Drive {
     }
 }
 
-/// A name's words in upper case, without its maker.
+/// The words of a name in upper case, without the maker.
 fn words(name: &str) -> Vec<String> {
     let all = name.split(|c: char| c.is_ascii_whitespace() || c == '_').filter(|word| !word.is_empty());
     let own = all.map(str::to_ascii_uppercase).skip_while(|word| MAKERS.contains(&word.as_str()));
     own.collect()
 }
 
-/// Whether a name is the pattern and no more than its case or its capacity, that of the disk, besides.
+/// Whether a name is the pattern plus at most its case and the disk's capacity.
 fn starts(model: &[String], pattern: &[String], bytes: u64) -> bool {
     let same = |(word, wanted): (&String, &String)| {
         // `ST4000VN008-2DR166`
         word.strip_prefix(wanted.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
-    let besides = |word: &String| {
+    let extra = |word: &String| {
         matches!(word.as_str(), "WITH" | "HEATSINK") || capacity(word).is_some_and(|sold| is_about(bytes, sold))
     };
-    model.len() >= pattern.len() && model.iter().zip(pattern).all(same) && model[pattern.len()..].iter().all(besides)
+    model.len() >= pattern.len() && model.iter().zip(pattern).all(same) && model[pattern.len()..].iter().all(extra)
 }
 
 /// `500GB` and `1TB`, 10^9 B.
 fn capacity(word: &str) -> Option<u32> {
-    let terabytes = word.strip_suffix("TB").and_then(|figure| figure.parse::<u32>().ok()?.checked_mul(1000));
+    let terabytes = word.strip_suffix("TB").and_then(|number| number.parse::<u32>().ok()?.checked_mul(1000));
     terabytes.or_else(|| word.strip_suffix("GB")?.parse().ok())
 }
 
-/// Whether so many bytes are sold as so many times 10^9: within 3 %, so that 960 and 1000 stay apart.
+/// Within 3 %, so that 960 and 1000 differ.
 fn is_about(bytes: u64, gigabytes: u32) -> bool {
     let sold = u128::from(gigabytes) * 1_000_000_000;
     u128::from(bytes).abs_diff(sold) * 100 <= sold * 3
@@ -291,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_that_nobody_checked_are_told_and_make_no_peak() {
+    fn unchecked_values_are_shown_and_make_no_peak() {
         let disk = |model: &str, gigabytes| Disk {
             model: Some(model.into()),
             bytes: Some(sold(gigabytes)),
@@ -382,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn every_figure_is_possible_and_tells_whether_it_was_checked() {
+    fn every_value_is_possible_and_marked_if_unchecked() {
         for drive in DRIVES {
             let model = drive.models[0];
             let source = drive.source(model);

@@ -1,29 +1,27 @@
-//! What kinds of file system there are, and what that means for a measurement: by the number that `statfs(2)` gives.
-//!
-//! A static table. Which of them lies under a directory is asked elsewhere.
+//! Kinds of file system by the number that `statfs(2)` gives, and what each means for a measurement.
 
 /// Where a file system keeps its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilesystemClass {
     /// On block devices of this machine.
     Disk,
-    /// In memory: no device is ever asked.
+    /// In memory: no device is used.
     Memory,
-    /// With somebody else: a server, the hypervisor's host, or another process (FUSE).
+    /// Elsewhere: on a server, on the hypervisor's host, or in another process (FUSE).
     Remote,
-    /// In another file system, to which it passes requests on.
+    /// In another file system, which gets its requests.
     Overlay,
 }
 
 /// One kind of file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilesystemKind {
-    /// Its usual name, as in the table of mounts where that is one name.
+    /// Its usual name, as in the table of mounts if that is one name.
     pub name: &'static str,
     /// Where the data is.
     pub class: FilesystemClass,
-    /// Whether it writes changed blocks to new places and may check or compress them: then direct I/O may be buffered
-    /// without a word, and writing twice is not writing in place.
+    /// Whether changed blocks are written to new places: direct I/O may be buffered silently, and a rewrite is not in
+    /// place.
     pub copy_on_write: bool,
     /// The number in `statfs.f_type`.
     pub magic: u32,
@@ -39,8 +37,7 @@ const fn copying(name: &'static str, magic: u32) -> FilesystemKind {
 
 use FilesystemClass::{Disk, Memory, Overlay, Remote};
 
-/// Numbers from the kernel's `include/uapi/linux/magic.h` and `statfs(2)`; those of file systems outside both from
-/// their own sources, named beside them.
+/// Numbers from the kernel's `include/uapi/linux/magic.h` and `statfs(2)`; for other file systems the source is named.
 const KINDS: &[FilesystemKind] = &[
     // One number for ext2, ext3 and ext4.
     kind("ext4", Disk, 0xef53),
@@ -59,7 +56,7 @@ const KINDS: &[FilesystemKind] = &[
     kind("squashfs", Disk, 0x7371_7368),
     kind("erofs", Disk, 0xe0f5_e1e2),
     kind("zonefs", Disk, 0x5a4f_4653),
-    // Shared between machines, but each works on the block device itself.
+    // Shared between machines; each works on the block device itself.
     kind("gfs2", Disk, 0x0116_1970),
     kind("ocfs2", Disk, 0x7461_636f),
     copying("btrfs", 0x9123_683e),
@@ -84,7 +81,7 @@ const KINDS: &[FilesystemKind] = &[
     kind("fuse", Remote, 0x6573_5546),
     // Lustre, lustre_user.h: LL_SUPER_MAGIC.
     kind("lustre", Remote, 0x0bd0_0bd0),
-    // GNU coreutils, src/stat.c, for those that are in no public kernel header.
+    // GNU coreutils, src/stat.c.
     kind("gpfs", Remote, 0x4750_4653),
     kind("beegfs", Remote, 0x1983_0326),
     kind("panfs", Remote, 0xaad7_aaea),
@@ -97,19 +94,18 @@ const KINDS: &[FilesystemKind] = &[
     kind("ecryptfs", Overlay, 0xf15f),
 ];
 
-/// The kind of file system with this number (`statfs.f_type`); `None` for one that is not in the table.
+/// The kind of file system with this `statfs.f_type`, if the table has it.
 ///
-/// Only the lower 32 bits count: where the field is signed and narrow, numbers above 2^31 come extended.
+/// Only the lower 32 bits count: a narrow signed field is sign-extended.
 pub fn filesystem_kind(magic: u64) -> Option<FilesystemKind> {
     KINDS.iter().find(|kind| u64::from(kind.magic) == magic & u64::from(u32::MAX)).copied()
 }
 
-/// The kind of file system of this name; `None` for one that is not in the table.
+/// The kind of file system with this name, if the table has it.
 pub fn filesystem_named(name: &str) -> Option<FilesystemKind> {
     KINDS.iter().find(|kind| kind.name == name).copied()
 }
 
-/// The class of a file system by its name in the table of mounts.
 pub(crate) fn class_of(name: &str) -> Option<FilesystemClass> {
     // `fuse.sshfs`, but not `fuseblk`, which lies on a block device.
     let family = name.split_once('.').map_or(name, |(family, _)| family);
@@ -126,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kinds_that_decide_what_is_measured_are_told_apart() {
+    fn kinds_are_known_by_number_and_by_name() {
         let class = |magic| filesystem_kind(magic).map(|kind| (kind.name, kind.class, kind.copy_on_write));
         assert_eq!(class(0xef53), Some(("ext4", Disk, false)));
         assert_eq!(class(0x0102_1994), Some(("tmpfs", Memory, false)));
@@ -136,6 +132,10 @@ mod tests {
         assert_eq!(class(0xffff_ffff_ff53_4d42), Some(("cifs", Remote, false)), "sign-extended");
         assert_eq!(class(0x9fa0), None, "procfs holds no files of ours");
         assert_eq!(class(0), None);
+        assert_eq!(class_of("fuse.sshfs"), Some(Remote));
+        assert_eq!(class_of("virtiofs"), Some(Remote));
+        assert_eq!(class_of("fuseblk"), None);
+        assert_eq!(class_of("xfs"), Some(Disk));
     }
 
     #[test]
@@ -143,13 +143,5 @@ mod tests {
         let mut magics: Vec<u32> = KINDS.iter().map(|kind| kind.magic).collect();
         magics.sort_unstable();
         assert!(magics.windows(2).all(|pair| pair[0] < pair[1]), "{magics:x?}");
-    }
-
-    #[test]
-    fn names_of_the_mount_table_are_known_too() {
-        assert_eq!(class_of("fuse.sshfs"), Some(Remote));
-        assert_eq!(class_of("virtiofs"), Some(Remote));
-        assert_eq!(class_of("fuseblk"), None);
-        assert_eq!(class_of("xfs"), Some(Disk));
     }
 }

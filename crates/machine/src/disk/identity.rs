@@ -1,60 +1,55 @@
-//! What a drive says of itself: its full name, and how fast it turns.
+//! A drive's own full name and rotation speed.
 //!
-//! A SATA drive tells both in the data of IDENTIFY DEVICE (ATA8-ACS, section 7.12), which the kernel keeps for its own
-//! ports (`ata_device/*/id`) and others hand on in a page of vital product data (SAT-3, page 89h). Of SCSI's own drives
-//! another page has the rotations (SBC-3, page B1h). The 16 characters that SCSI has for a name are too few to tell
-//! drives apart.
+//! SATA: IDENTIFY DEVICE (ATA8-ACS, section 7.12), from the kernel for its own ports (`ata_device/*/id`), else from a
+//! page of vital product data (SAT-3, page 89h). SCSI: rotation in page B1h (SBC-3). SCSI's own name has only 16
+//! characters.
 
 use crate::sysroot::Sysroot;
 
-/// Words of IDENTIFY DEVICE.
 const WORDS: usize = 256;
-/// The words with the drive's serial number.
+/// The drive's serial number.
 const SERIAL_WORDS: std::ops::Range<usize> = 10..20;
-/// The words with its name, two characters each, the first in the upper byte.
+/// Its name, two characters per word, the first in the upper byte.
 const MODEL_WORDS: std::ops::Range<usize> = 27..47;
-/// The words with its worldwide name, as good as a serial number.
+/// Its worldwide name, as identifying as a serial number.
 const WORLDWIDE_NAME_WORDS: std::ops::Range<usize> = 108..112;
-/// The word with its rotations per minute.
+/// Rotations per minute.
 const ROTATION_WORD: usize = 217;
 /// Where IDENTIFY DEVICE begins in page 89h, B.
 const PAGE_89_IDENTIFY: usize = 60;
-/// Where the rotations stand in page B1h, B.
 const PAGE_B1_ROTATION: std::ops::Range<usize> = 4..6;
-/// The drives on the kernel's own ports.
+/// Drives on the kernel's own ports.
 const PORTS: &str = "sys/class/ata_device/";
 
-/// What a drive says of itself.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Identity {
-    /// Its whole name.
     pub(crate) model: Option<String>,
-    /// Rotations per minute; `None` where nothing turns.
+    /// `None` if nothing rotates.
     pub(crate) rotations_per_minute: Option<u32>,
 }
 
-/// The identity of the disk with this name, whose place in the tree of devices is `path`.
+/// The identity of a disk by name; `path` is its device folder.
 pub(crate) fn identity(root: &Sysroot, name: &str, path: Option<&str>) -> Identity {
     let page = |page: &str| root.bytes(&format!("sys/block/{name}/device/vpd_pg{page}"));
     let words = path.and_then(|path| of_port(root, path)).or_else(|| page("89").and_then(|page| of_page_89(&page)));
     let Some(words) = words else {
-        let told = page("b1").and_then(|page| Some(u16::from_be_bytes(page.get(PAGE_B1_ROTATION)?.try_into().ok()?)));
-        return Identity { model: None, rotations_per_minute: told.and_then(rotations) };
+        let word = page("b1").and_then(|page| Some(u16::from_be_bytes(page.get(PAGE_B1_ROTATION)?.try_into().ok()?)));
+        return Identity { model: None, rotations_per_minute: word.and_then(rotations) };
     };
     Identity { model: model(&words), rotations_per_minute: words.get(ROTATION_WORD).copied().and_then(rotations) }
 }
 
-/// Both pages and IDENTIFY DEVICE say it the same way: 1 is a drive without rotation, 0 one that does not tell.
-fn rotations(told: u16) -> Option<u32> {
-    (0x0401..=0xfffe).contains(&told).then_some(u32::from(told))
+/// The same encoding in all three sources: 1 is a drive without rotation, 0 is unknown.
+fn rotations(word: u16) -> Option<u32> {
+    (0x0401..=0xfffe).contains(&word).then_some(u32::from(word))
 }
 
-/// The words as the kernel shows them for a drive on one of its own ports: hexadecimal, eight to a line.
+/// The kernel shows hexadecimal words, eight per line.
 fn of_port(root: &Sysroot, path: &str) -> Option<Vec<u16>> {
     let numbers =
         |prefix: &str| path.split('/').find_map(|step| step.strip_prefix(prefix).filter(|rest| is_number(rest)));
     let port = numbers("ata")?;
-    // Host, channel and number on it: behind a port multiplier the channel is the multiplier's port.
+    // Host, channel, number: behind a port multiplier the channel is the multiplier's port.
     let mut place = numbers("target")?.split(':').skip(1);
     let (channel, number) = (place.next()?, place.next()?);
     let behind = if channel == "0" { format!("{port}.{number}") } else { format!("{port}.{channel}.0") };
@@ -64,7 +59,7 @@ fn of_port(root: &Sysroot, path: &str) -> Option<Vec<u16>> {
     words.filter(|words| words.len() == WORDS)
 }
 
-/// Whether a step's rest begins as a number does, so that `ata3` is a port and `ata_port` is none.
+/// `ata3` is a port, `ata_port` is not.
 fn is_number(rest: &str) -> bool {
     rest.starts_with(|first: char| first.is_ascii_digit())
 }
@@ -81,7 +76,7 @@ fn model(words: &[u16]) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// A file of this module without the serial number in it, to be passed on; `None` for a file of another.
+/// The file with its serial numbers blanked; `None` if it is not a file of this module.
 pub(crate) fn without_serials(relative: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     let hidden = |index: &usize| SERIAL_WORDS.contains(index) || WORLDWIDE_NAME_WORDS.contains(index);
     if relative.starts_with(PORTS) {
@@ -106,7 +101,6 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
 
-    /// IDENTIFY DEVICE of a drive with this name and this speed.
     fn identify(model: &str, rotation: u16) -> Vec<u16> {
         let mut words = vec![0; WORDS];
         let name = format!("{model:<40}").into_bytes();
@@ -139,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_on_a_port_of_the_kernel_tells_its_whole_name() {
+    fn a_drive_on_a_port_of_the_kernel_has_its_whole_name() {
         let words = identify("Samsung SSD 870 EVO 1TB", 1);
         let fixture = Fixture::new("identify").file("sys/class/ata_device/dev3.1/id", &shown(&words));
         let found = Identity { model: Some("Samsung SSD 870 EVO 1TB".into()), rotations_per_minute: None };
@@ -152,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_controller_the_pages_tell_it() {
+    fn behind_a_controller_the_pages_are_read() {
         let page = page_89(&identify("WDC WD40EFRX-68N32N0", 5400));
         let fixture = Fixture::new("page-89").bytes("sys/block/sda/device/vpd_pg89", &page);
         let found = identity(&fixture.root(), "sda", Some("sys/devices/pci0000:00/host0/end_device-0:0"));
@@ -162,13 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_nothing_is_unknown() {
+    fn a_silent_drive_is_unknown() {
         assert_eq!(of(&Fixture::new("silent")), Identity::default());
         let short = Fixture::new("short").file("sys/class/ata_device/dev3.1/id", "045a 3fff\n");
         assert_eq!(of(&short), Identity::default());
-        for told in [0, 1, 0x400, 0xffff] {
-            assert_eq!(rotations(told), None, "{told:#x}");
-        }
+        assert_eq!([0, 1, 0x400, 0xffff].map(rotations), [None; 4]);
         let mut words = identify("", 7200);
         assert_eq!(model(&words), None);
         words[MODEL_WORDS].fill(0x0a0a);

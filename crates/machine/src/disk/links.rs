@@ -1,44 +1,38 @@
-//! The links between a disk and the processor, and the narrowest of them.
-//!
-//! From the disk's place in the tree of devices: every PCI Express link on the way, and the SATA, SAS, USB or card link
-//! in front of them; for a disk of another machine the network interface that leads there. A link says what can pass,
-//! not what the drive behind it can do.
+//! The links between a disk and the processor: every PCI Express link, the SATA, SAS, USB or card link, or for a remote
+//! disk the network interface. A link says what can pass, not what the drive can do.
 
 use std::net::IpAddr;
 
 use model::machine::DiskLink;
 
+use crate::list::number_after;
 use crate::net::interfaces;
 use crate::net::routes::interface_to;
 use crate::sysroot::{Sysroot, label};
-use crate::system::pcie::{Link, hops, pcie_link, steps};
+use crate::system::pcie::{hops, pcie_link, steps};
 
-/// How a disk is attached.
 #[derive(Debug, Default)]
 pub(crate) struct Attachment {
-    /// Path of the device below the root, with an NVM Express namespace's controller put in for its subsystem.
+    /// Device path below the root; for a multipath NVMe namespace that of its one controller.
     pub(crate) path: Option<String>,
     /// `pcie`, `sata`, `virtio`, …
     pub(crate) transport: Option<String>,
-    /// The narrowest link, whoever shows it.
+    /// The narrowest link.
     pub(crate) link: Option<DiskLink>,
 }
 
-/// A link that a disk's data passes, and which one it is: the PCI function at its lower end, the SATA or SAS port, the
-/// USB device, the network interface. Two disks that name the same one share it.
-pub(crate) struct Passed {
-    pub(crate) place: String,
-    pub(crate) link: DiskLink,
-}
+/// A link on the way to a disk, with the place that identifies it: PCI function at its lower end, SATA or SAS port, USB
+/// device, network interface.
+pub(crate) type Passed = (String, DiskLink);
 
-/// Every link on the way to the disk with this number that others could share: a card's bus is its own, and so is what
-/// a USB port of the controller itself carries. None where there are several ways.
+/// Every link to the disk with this device number that other disks could share; empty if there are several paths. A
+/// card's bus and the USB controller's own port are not shared.
 pub(crate) fn passed(root: &Sysroot, number: &str) -> Vec<Passed> {
     let Some(path) = root.resolve(&format!("sys/dev/block/{number}")) else { return Vec::new() };
     let paths = controllers(root, &path);
     let [path] = paths.as_slice() else { return Vec::new() };
     let last = |folder: &str| folder.rsplit('/').next().unwrap_or_default().to_owned();
-    let mut found: Vec<(String, Link)> = Vec::new();
+    let mut found: Vec<Passed> = Vec::new();
     found.extend(hops(root, path).iter().map(|hop| (hop.address.clone(), hop.link())));
     found.extend(sata_port(path).and_then(|port| Some((format!("ata{port}"), sata_link(root, path)?))));
     found.extend(sas_ports(path).filter_map(|folder| Some((last(folder), sas_port(root, folder)?))));
@@ -47,25 +41,24 @@ pub(crate) fn passed(root: &Sysroot, number: &str) -> Vec<Passed> {
         let link = network_link(root, &name, address)?;
         Some((name, link))
     }));
-    found.into_iter().map(|(place, link)| Passed { place, link: link.into() }).collect()
+    found
 }
 
-/// What stands in the tree above the disk with this number.
+/// The attachment of the disk with this device number.
 pub(crate) fn attachment(root: &Sysroot, number: &str) -> Attachment {
     let Some(path) = root.resolve(&format!("sys/dev/block/{number}")) else { return Attachment::default() };
     let paths = controllers(root, &path);
     let [path] = paths.as_slice() else {
-        // Several ways to one disk: how requests are spread over them is not known.
+        // The distribution of requests over several paths is unknown.
         return Attachment { transport: paths.first().and_then(|path| transport(root, path)), ..Attachment::default() };
     };
-    let link = narrowest(bus_link(root, path), pcie_link(root, path)).map(DiskLink::from);
+    let link = narrowest(bus_link(root, path), pcie_link(root, path));
     Attachment { transport: transport(root, path), link, path: Some(path.clone()) }
 }
 
 impl Attachment {
-    /// Whether nothing physical is there, as far as can be told. `says` is the vendor and the model.
+    /// Whether the disk is emulated, if known. `says` is vendor and model.
     pub(crate) fn is_virtual(&self, says: &str, under_hypervisor: bool) -> Option<bool> {
-        /// What disks of hypervisors and clouds call themselves.
         const MADE_UP: &[&str] = &[
             "QEMU",
             "VBOX",
@@ -89,17 +82,17 @@ impl Attachment {
         {
             return Some(true);
         }
-        // A device passed through looks like one made up.
+        // A passed-through device looks like an emulated one.
         (self.path.is_some() && !under_hypervisor).then_some(false)
     }
 }
 
-/// The folder of the NVM Express controller on the way to a disk.
+/// The folder of a disk's NVMe controller.
 pub(crate) fn nvme_controller(path: &str) -> Option<&str> {
     steps(path).find(|(step, _)| is_numbered(step, "nvme")).map(|(_, folder)| folder)
 }
 
-/// The path itself, or for an NVM Express namespace with a multipath subsystem in front, one path for each controller.
+/// The path itself, or one path per controller of a multipath NVMe subsystem.
 fn controllers(root: &Sysroot, path: &str) -> Vec<String> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     if !folder.contains("/nvme-subsystem/") {
@@ -109,13 +102,8 @@ fn controllers(root: &Sysroot, path: &str) -> Vec<String> {
     controllers.filter_map(|name| root.resolve(&format!("{folder}/{name}"))).collect()
 }
 
-/// Whether a name is a word and a number: `nvme0`, `ata3`.
 fn is_numbered(name: &str, word: &str) -> bool {
     number_after(name, word).is_some()
-}
-
-fn number_after<'n>(name: &'n str, word: &str) -> Option<&'n str> {
-    name.strip_prefix(word).filter(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn transport(root: &Sysroot, path: &str) -> Option<String> {
@@ -137,29 +125,29 @@ fn transport(root: &Sysroot, path: &str) -> Option<String> {
     Some(if serial { "sata".to_owned() } else { known })
 }
 
-fn narrowest(near: Option<Link>, far: Option<Link>) -> Option<Link> {
+fn narrowest(near: Option<DiskLink>, far: Option<DiskLink>) -> Option<DiskLink> {
     match (near, far) {
         (Some(near), Some(far)) if far.bytes_per_second < near.bytes_per_second => {
-            // The disk's own link could carry more.
-            Some(Link { below_maximum: Some(true), ..far })
+            // The disk's own link is faster.
+            Some(DiskLink { below_maximum: Some(true), ..far })
         }
         (near, far) => near.or(far),
     }
 }
 
-fn bus_link(root: &Sysroot, path: &str) -> Option<Link> {
+fn bus_link(root: &Sysroot, path: &str) -> Option<DiskLink> {
     let near = sata_link(root, path).or_else(|| sas_link(root, path)).or_else(|| usb_link(root, path));
     let near = near.or_else(|| card_link(root, path));
     near.or_else(|| network_way(root, path).and_then(|(name, address)| network_link(root, &name, address)))
 }
 
-/// The number of the SATA port on the way. Disks behind a port multiplier have the same one.
+/// Disks behind a port multiplier have the same SATA port number.
 fn sata_port(path: &str) -> Option<&str> {
     steps(path).find_map(|(step, _)| number_after(step, "ata"))
 }
 
-/// A SATA link: 8b/10b, so a tenth of its bits are bytes.
-fn sata_link(root: &Sysroot, path: &str) -> Option<Link> {
+/// 8b/10b: a tenth of the bits are bytes.
+fn sata_link(root: &Sysroot, path: &str) -> Option<DiskLink> {
     let port = sata_port(path)?;
     let folder = format!("sys/class/ata_link/link{port}");
     // `6.0 Gbps`, or `<unknown>`
@@ -174,11 +162,11 @@ fn sata_link(root: &Sysroot, path: &str) -> Option<Link> {
         Some(tenths)
     };
     let now = rate("sata_spd")?;
-    // The kernel lowers the second after errors; the first stays.
+    // The kernel lowers the second after errors.
     let (most, allowed) = (rate("hw_sata_spd_limit"), rate("sata_spd_limit"));
     let below = most.map(|most| now < most).or_else(|| allowed.map(|_| true));
-    Some(Link {
-        kind: "sata",
+    Some(DiskLink {
+        kind: "sata".into(),
         bytes_per_second: now * 10_000_000,
         detail: format!("SATA {} Gbit/s", tenths(now)),
         below_maximum: below,
@@ -190,19 +178,17 @@ fn tenths(rate: u64) -> String {
     if rate.is_multiple_of(10) { (rate / 10).to_string() } else { format!("{}.{}", rate / 10, rate % 10) }
 }
 
-/// The narrowest SAS port on the way, expanders included.
-fn sas_link(root: &Sysroot, path: &str) -> Option<Link> {
+fn sas_link(root: &Sysroot, path: &str) -> Option<DiskLink> {
     sas_ports(path).filter_map(|folder| sas_port(root, folder)).min_by_key(|link| link.bytes_per_second)
 }
 
-/// The SAS ports on the way, by their folders.
 fn sas_ports(path: &str) -> impl Iterator<Item = &str> {
     steps(path).filter(|(step, _)| step.starts_with("port-")).map(|(_, folder)| folder)
 }
 
-/// A SAS port, which may be several links side by side.
-fn sas_port(root: &Sysroot, folder: &str) -> Option<Link> {
-    /// What is written, Gbit/s for a reader, and data in B/s: 8b/10b, in the fourth generation 128b/150b.
+/// A port may consist of several links.
+fn sas_port(root: &Sysroot, folder: &str) -> Option<DiskLink> {
+    /// As written, Gbit/s as shown, and data in B/s: 8b/10b, in the fourth generation 128b/150b.
     const RATES: &[(&str, &str, u64)] = &[
         ("1.5 Gbit", "1.5", 150_000_000),
         ("3.0 Gbit", "3", 300_000_000),
@@ -220,23 +206,21 @@ fn sas_port(root: &Sysroot, folder: &str) -> Option<Link> {
     let detail =
         if known.len() == 1 { format!("SAS {speed} Gbit/s") } else { format!("{} x SAS {speed} Gbit/s", known.len()) };
     let source = format!("negotiated_linkrate of the links of {}, less the line code", label(folder));
-    Some(Link { kind: "sas", bytes_per_second, detail, below_maximum: None, source })
+    Some(DiskLink { kind: "sas".into(), bytes_per_second, detail, below_maximum: None, source })
 }
 
-/// The slowest USB link on the way, hubs included.
-fn usb_link(root: &Sysroot, path: &str) -> Option<Link> {
+fn usb_link(root: &Sysroot, path: &str) -> Option<DiskLink> {
     usb_hops(path).filter_map(|folder| usb_hop(root, folder)).min_by_key(|link| link.bytes_per_second)
 }
 
-/// The USB devices on the way, by their folders: first the controller, whose speed is that of each of its ports.
+/// The USB devices on the way; the first is the controller, with the speed of each of its ports.
 fn usb_hops(path: &str) -> impl Iterator<Item = &str> {
     steps(path).skip_while(|(step, _)| !is_numbered(step, "usb")).map(|(_, folder)| folder)
 }
 
-/// The link above a USB device.
-fn usb_hop(root: &Sysroot, folder: &str) -> Option<Link> {
-    /// What is written (10^6 bit/s), for a reader, and data in B/s: none taken off to 480, then 8b/10b, from 10 Gbit/s
-    /// on 128b/132b (USB 3.2, chapter 6).
+fn usb_hop(root: &Sysroot, folder: &str) -> Option<DiskLink> {
+    /// As written (10^6 bit/s), as shown, and data in B/s: no line code up to 480, then 8b/10b, from 10 Gbit/s on
+    /// 128b/132b (USB 3.2, chapter 6).
     const RATES: &[(&str, &str, u64)] = &[
         ("1.5", "1.5 Mbit/s", 187_500),
         ("12", "12 Mbit/s", 1_500_000),
@@ -248,11 +232,11 @@ fn usb_hop(root: &Sysroot, folder: &str) -> Option<Link> {
     let text = root.text(&format!("{folder}/speed"))?;
     let (_, name, bytes_per_second) = *RATES.iter().find(|rate| rate.0 == text)?;
     let source = format!("{}/speed, less the line code", label(folder));
-    Some(Link { kind: "usb", bytes_per_second, detail: format!("USB {name}"), below_maximum: None, source })
+    Some(DiskLink { kind: "usb".into(), bytes_per_second, detail: format!("USB {name}"), below_maximum: None, source })
 }
 
-/// The bus of a memory card or of soldered flash, as its host drives it; only root sees that.
-fn card_link(root: &Sysroot, path: &str) -> Option<Link> {
+/// The bus of a memory card or of soldered flash; only root sees it.
+fn card_link(root: &Sysroot, path: &str) -> Option<DiskLink> {
     let host = steps(path).find_map(|(step, _)| is_numbered(step, "mmc").then_some(step))?;
     let file = format!("sys/kernel/debug/{host}/ios");
     let text = root.text(&file)?;
@@ -267,25 +251,25 @@ fn card_link(root: &Sysroot, path: &str) -> Option<Link> {
     let known = bytes_per_second > 0 && bits <= 8;
     let detail = format!("card bus of {bits} bits at {} MHz, {timing}", clock / 1_000_000);
     let source = format!("{}: clock x width x {edges} a cycle", label(&file));
-    known.then_some(Link { kind: "mmc", bytes_per_second, detail, below_maximum: None, source })
+    known.then_some(DiskLink { kind: "mmc".into(), bytes_per_second, detail, below_maximum: None, source })
 }
 
-/// The interface that leads to the machine which has the disk (NVM Express over TCP or RDMA, iSCSI), and that machine's
-/// address. Of several connections it is the first's.
+/// The interface to the disk's host and that host's address (NVMe over TCP or RDMA, iSCSI); the first of several
+/// connections.
 fn network_way(root: &Sysroot, path: &str) -> Option<(String, IpAddr)> {
     let address = fabric_address(root, path).or_else(|| session_address(root, path))?;
     Some((interface_to(root, address)?, address))
 }
 
-/// What an interface carries, less nothing for frames.
-fn network_link(root: &Sysroot, name: &str, address: IpAddr) -> Option<Link> {
+/// The interface's speed, frames not deducted.
+fn network_link(root: &Sysroot, name: &str, address: IpAddr) -> Option<DiskLink> {
     let interface = interfaces::interface(root, name, false)?;
     let bits = interface.speed_bps.filter(|_| interface.speed_trusted == Some(true))?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive speed, far below 2^63")]
     let bytes_per_second = (bits / 8.0) as u64;
     let detail = format!("network, {} Gbit/s by {name}", bits / 1e9);
     let source = format!("speed of {name}, /sys/class/net/{name}/speed, by the route to {address}");
-    Some(Link { kind: "network", bytes_per_second, detail, below_maximum: None, source })
+    Some(DiskLink { kind: "network".into(), bytes_per_second, detail, below_maximum: None, source })
 }
 
 /// `traddr=192.0.2.7,trsvcid=4420,src_addr=192.0.2.1`
@@ -304,14 +288,12 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
 
-    /// A device at `path` below `sys/devices`, with number 8:0.
     fn device(name: &str, path: &str) -> Fixture {
         Fixture::new(name)
             .link("sys/dev/block/8:0", &format!("../../devices/{path}"))
             .file(&format!("sys/devices/{path}/dev"), "8:0\n")
     }
 
-    /// A PCI function's link now and at most.
     fn pci(fixture: Fixture, folder: &str, now: (&str, u32), most: (&str, u32)) -> Fixture {
         let mut fixture = fixture;
         for (which, (speed, width)) in [("current", now), ("max", most)] {
@@ -341,7 +323,6 @@ mod tests {
         assert_eq!(found.is_virtual("SAMSUNG MZ", true), None, "passed through or made up");
         let link = found.link.unwrap();
         assert_eq!(link.detail, "PCIe 4.0 x4, 16 GT/s");
-        // 15753 Mbit/s a lane.
         assert_eq!((link.bytes_per_second, link.below_maximum), (7_876_500_000, Some(false)));
         assert!(link.source.starts_with("/sys/devices/pci0000:00/0000:00:1d.0/0000:3d:00.0/"), "{}", link.source);
     }
@@ -392,7 +373,6 @@ mod tests {
         let fixture = pci(fixture, DRIVE, ("8.0 GT/s PCIe", 4), ("8.0 GT/s PCIe", 4))
             .file(&format!("sys/devices/{DRIVE}/nvme/nvme0/transport"), "pcie\n");
         assert_eq!(link(&fixture).bytes_per_second, 3_938_000_000);
-        // A second way, and it is not known which one requests take.
         let fixture = fixture.link(&format!("{subsystem}/nvme1"), "../../nvme-fabrics/ctl/nvme1");
         let found = attachment(&fixture.root(), "8:0");
         assert_eq!((found.transport.as_deref(), found.link), (Some("pcie"), None));

@@ -8,6 +8,7 @@ use crate::disk::drives::Drive;
 use crate::disk::filesystems::{self, FilesystemClass};
 use crate::disk::identity::identity;
 use crate::disk::links;
+use crate::list::{bracketed, number_after};
 use crate::sysroot::{Sysroot, label};
 use crate::system::mounts::{self, Mount};
 
@@ -17,7 +18,7 @@ const BY_NUMBER: &str = "sys/dev/block";
 /// The kernel counts sectors of this size whatever the device's own (kernel documentation, `block/stat.rst`).
 const SECTOR_BYTES: u64 = 512;
 
-/// Every whole disk that has a size. What a hypervisor shows of links is its own invention and is not taken.
+/// Every whole disk that has a size. Link speeds under a hypervisor are invented and ignored.
 pub(crate) fn disks(root: &Sysroot, under_hypervisor: bool) -> Vec<Disk> {
     root.names(BLOCK).iter().filter_map(|name| disk(root, name, under_hypervisor)).collect()
 }
@@ -37,7 +38,7 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
         name: name.to_owned(),
         device,
         model,
-        driver: root.link(&file("device/driver")).as_deref().and_then(last_name),
+        driver: root.link_name(&file("device/driver")),
         bytes: sectors.checked_mul(SECTOR_BYTES),
         rotational: root.number::<u32>(&file("queue/rotational")).map(|spins| spins != 0),
         rotations_per_minute: own.rotations_per_minute,
@@ -63,7 +64,7 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
 fn queue(root: &Sysroot, name: &str, path: Option<&str>) -> DiskQueue {
     let number = |file: &str| root.number::<u64>(&format!("{BLOCK}/{name}/queue/{file}"));
     let is = |file: &str| number(file).map(|value| value != 0);
-    // What each number stands for: kernel documentation, `ABI/stable/sysfs-block`.
+    // Encodings: kernel documentation, `ABI/stable/sysfs-block`.
     let word = |file: &str, words: [&str; 3]| {
         let value = usize::try_from(number(file)?).ok()?;
         words.get(value).map(|word| (*word).to_owned())
@@ -72,7 +73,11 @@ fn queue(root: &Sysroot, name: &str, path: Option<&str>) -> DiskQueue {
     let hardware_queues = u32::try_from(queues).ok().filter(|queues| *queues > 0);
     DiskQueue {
         hardware_queues,
-        device_requests: scsi_requests(root, name).or_else(|| nvme_requests(root, path?, hardware_queues?)),
+        // The queue depth of a SCSI or ATA disk; 32 with NCQ.
+        device_requests: root
+            .number(&format!("{BLOCK}/{name}/device/queue_depth"))
+            .filter(|requests| *requests > 0)
+            .or_else(|| nvme_requests(root, path?, hardware_queues?)),
         force_unit_access: is("fua"),
         polled: is("io_poll"),
         merges: word("nomerges", ["all", "simple", "none"]),
@@ -82,33 +87,26 @@ fn queue(root: &Sysroot, name: &str, path: Option<&str>) -> DiskQueue {
     }
 }
 
-/// What the kernel hands a SCSI or an ATA disk at most before one is answered; 32 with NCQ.
-fn scsi_requests(root: &Sysroot, name: &str) -> Option<u32> {
-    root.number(&format!("{BLOCK}/{name}/device/queue_depth")).filter(|requests| *requests > 0)
-}
-
-/// What the submission queues of an NVM Express controller hold together. `sqsize` counts entries from 0, and one entry
-/// of a ring stays empty, so it is what one queue holds (Linux, `drivers/nvme/host/pci.c`, `core.c`:
-/// `nvme_alloc_io_tag_set`).
+/// The sum of an NVMe controller's submission queues. `sqsize` counts from 0, and one entry of a ring stays empty, so
+/// it equals the usable entries (Linux, `drivers/nvme/host/pci.c`, `core.c`: `nvme_alloc_io_tag_set`).
 fn nvme_requests(root: &Sysroot, path: &str, queues: u32) -> Option<u32> {
     let one: u32 = root.number(&format!("{}/sqsize", links::nvme_controller(path)?)).filter(|one| *one > 0)?;
     one.checked_mul(queues)
 }
 
-/// The one in brackets, or the only one there is.
+/// The scheduler in brackets, or the only one.
 fn scheduler(text: &str) -> String {
-    let bracketed = text.split_once('[').and_then(|(_, after)| after.split_once(']'));
-    bracketed.map_or(text.trim(), |(word, _)| word).to_owned()
+    bracketed(text).unwrap_or(text.trim()).to_owned()
 }
 
 fn last_name(path: &Path) -> Option<String> {
     path.file_name()?.to_str().map(str::to_owned)
 }
 
-/// What is behind a directory, given by its absolute path with all links resolved.
+/// The devices behind a directory, given as a resolved absolute path.
 ///
-/// The chain is empty where the file system lies on no block device that the kernel shows: tmpfs, network, the host's
-/// folders, ZFS; and under an overlay whose upper folder cannot be seen from here.
+/// The chain is empty if the kernel shows no block device: tmpfs, network, host folders, ZFS, and overlays whose upper
+/// folder is invisible from here.
 pub fn storage(root: &Sysroot, directory: &Path) -> Storage {
     let found = mounts::read(root);
     let mut storage = Storage { directory: directory.display().to_string(), ..Storage::default() };
@@ -123,39 +121,37 @@ pub fn storage(root: &Sysroot, directory: &Path) -> Storage {
     storage
 }
 
-/// The devices of a chain that every request passes through, from the top: as far as there is one on each layer. What
-/// lies below a loop device is left out, since the page cache stands between.
+/// The devices that every request passes, from the top, down to the first layer with several devices or to a loop
+/// device, below which the page cache is.
 pub(crate) fn common_way(chain: &[StorageDevice]) -> impl Iterator<Item = &StorageDevice> {
     let alone = |device: &&StorageDevice| chain.iter().filter(|other| other.depth == device.depth).count() == 1;
     let end = chain.iter().position(|device| device.kind == "loop").map_or(chain.len(), |index| index + 1);
     chain[..end].iter().take_while(alone)
 }
 
-/// Where a directory's storage comes from, as a source.
+/// The source of [`storage`].
 pub fn storage_source() -> String {
     format!("{}, {}", label(mounts::FILE), label(BY_NAME))
 }
 
-/// A device's name and, for a partition, its disk's, from the link `…/block/sda/sda1`.
+/// A device's name, and for a partition its disk's, from the link `…/block/sda/sda1`.
 fn by_number(root: &Sysroot, number: &str) -> Option<(String, Option<String>)> {
     let target = root.link(&format!("{BY_NUMBER}/{number}"))?;
     let parent = target.parent().and_then(last_name).filter(|parent| parent != "block");
     Some((last_name(&target)?, parent))
 }
 
-/// The way down from a mount.
 struct Descent<'d> {
     root: &'d Sysroot,
     mounts: &'d [Mount],
     chain: Vec<StorageDevice>,
-    /// File systems and devices from the mount down to where we are.
+    /// File systems and devices from the mount to the current position.
     way: Vec<String>,
-    /// The first way that was found to end in memory.
+    /// The first path that ends in memory.
     memory: Option<String>,
 }
 
 impl Descent<'_> {
-    /// Adds the devices that a file system lies on.
     fn mounted(&mut self, mount: &Mount, depth: u32) {
         self.way.push(mount.filesystem.clone());
         match filesystems::class_of(&mount.filesystem) {
@@ -171,15 +167,14 @@ impl Descent<'_> {
         self.way.pop();
     }
 
-    /// Notes that what was reached keeps its data in memory. One such way is enough: some of the data takes it.
+    /// The current file system or device keeps its data in memory; the first such path is kept.
     fn ends_in_memory(&mut self) {
         self.memory.get_or_insert_with(|| self.way.join(" on "));
     }
 
-    /// Goes on where an overlay writes to: its upper folder.
+    /// Continues in the upper folder of an overlay, which receives its writes.
     ///
-    /// The folder is named as it was seen by whoever mounted the overlay. A container's root is mounted from outside,
-    /// so that there the name means nothing.
+    /// A container's root is mounted from outside, so its folder name is meaningless here.
     fn upper(&mut self, overlay: &Mount, depth: u32) {
         let upper = overlay.super_options.iter().find_map(|option| option.strip_prefix("upperdir="));
         let outside = overlay.point.parent().is_none();
@@ -192,13 +187,12 @@ impl Descent<'_> {
         }
     }
 
-    /// The kernel's names of the devices mounted: by the mount's number, else (btrfs and bcachefs number their own) by
-    /// the names it was mounted under.
+    /// The devices of a mount by number, else (btrfs and bcachefs use own numbers) by name.
     fn devices(&self, mount: &Mount) -> Vec<String> {
         if let Some((name, _)) = by_number(self.root, &mount.device) {
             return vec![name];
         }
-        // bcachefs names all its devices, with colons between.
+        // bcachefs lists its devices with colons.
         let named: Vec<String> = mount.source.split(':').filter_map(|source| self.by_source(source)).collect();
         match named.as_slice() {
             [one] if mount.filesystem == "btrfs" => self.btrfs_devices(one).unwrap_or(named),
@@ -215,7 +209,7 @@ impl Descent<'_> {
         self.file(name, "dev").map(|_| name.to_owned())
     }
 
-    /// All devices of the btrfs that lies on this one, among others.
+    /// All devices of the btrfs that includes this one.
     fn btrfs_devices(&self, one: &str) -> Option<Vec<String>> {
         const BTRFS: &str = "sys/fs/btrfs";
         let members = |id: String| self.root.names(&format!("{BTRFS}/{id}/devices"));
@@ -226,9 +220,8 @@ impl Descent<'_> {
         self.root.text(&format!("{BY_NAME}/{device}/{file}"))
     }
 
-    /// Adds a device and all that it is built on.
     fn device(&mut self, name: &str, depth: u32) {
-        /// More layers than anyone stacks; a recorded folder may loop.
+        /// A recorded folder may loop.
         const DEEPEST: u32 = 16;
         if depth > DEEPEST || self.chain.iter().any(|device| device.name == name) {
             return;
@@ -260,21 +253,20 @@ impl Descent<'_> {
         self.way.pop();
     }
 
-    /// What a block device is.
     fn kind(&self, name: &str) -> &'static str {
         match () {
             () if self.file(name, "partition").is_some() => "partition",
-            // What each kind of mapping calls itself: the first word (Linux, `drivers/md/dm.c`, users of `dm/uuid`).
+            // The first word of `dm/uuid` is the kind of mapping (Linux, `drivers/md/dm.c`).
             () if self.file(name, "dm/uuid").is_some_and(|uuid| uuid.starts_with("mpath-")) => "multipath",
             () if self.file(name, "dm/name").is_some() => "mapper",
             () if self.file(name, "md/level").is_some() => "raid",
             () if self.file(name, "loop/backing_file").is_some() => "loop",
-            () if is_memory(name) => "memory",
+            () if ["zram", "ram"].iter().any(|word| number_after(name, word).is_some()) => "memory",
             () => "disk",
         }
     }
 
-    /// Goes on where the file behind a loop device lies. One without a name in any folder is memory (`memfd_create(2)`).
+    /// Continues at the file behind a loop device. A file without a name is memory (`memfd_create(2)`).
     fn backing(&mut self, file: &str, depth: u32) {
         if file.starts_with("/memfd:") {
             self.way.push("a file in memory".to_owned());
@@ -289,22 +281,10 @@ impl Descent<'_> {
     }
 }
 
-/// Whether a block device is a piece of memory: `zram0`, `ram0`.
-fn is_memory(name: &str) -> bool {
-    let numbered = |prefix: &str| name.strip_prefix(prefix).is_some_and(|number| number.parse::<u32>().is_ok());
-    numbered("zram") || numbered("ram")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
-
-    #[test]
-    fn the_scheduler_in_use_is_the_one_in_brackets() {
-        assert_eq!(scheduler("[mq-deadline] kyber none"), "mq-deadline");
-        assert_eq!(scheduler("none"), "none");
-    }
 
     /// A machine with these mounts and whole disks `sda` (8:0), `sdb` (8:16) and `loop0` (7:0) on a file.
     fn mounted(name: &str, mounts: &str) -> Fixture {
@@ -355,13 +335,13 @@ mod tests {
         let found = storage(&fixture.root(), Path::new("/mnt")).chain;
         let common: Vec<&str> = common_way(&found).map(|device| device.name.as_str()).collect();
         assert_eq!(common, ["loop0"], "the page cache stands below");
-        // A file on the file system that it holds.
+        // A loop device on a file in its own file system.
         let mounts = "1 0 7:0 / / rw - xfs /dev/loop0 rw\n";
         assert_eq!(chain(&mounted("snake", mounts), "/"), [step(0, "loop0", "loop")]);
     }
 
     #[test]
-    fn a_loop_device_says_which_file_it_is_and_whether_the_page_cache_stands_between() {
+    fn a_loop_device_has_its_file_and_direct_io() {
         let mounts = "1 0 8:0 / / rw - ext4 /dev/sda rw\n2 1 7:0 / /mnt rw - xfs /dev/loop0 rw\n";
         let top = |fixture: &Fixture| storage(&fixture.root(), Path::new("/mnt")).chain.swap_remove(0);
         let unsaid = mounted("loop-unsaid", mounts);
@@ -374,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_in_memory_is_told_with_the_way_there() {
+    fn a_chain_that_ends_in_memory_is_reported() {
         let mounts = "1 0 8:0 / / rw - ext4 /dev/sda rw\n2 1 0:50 / /images rw - tmpfs tmpfs rw\n\
              3 1 7:0 / /mnt rw - xfs /dev/loop0 rw\n4 1 253:0 / /z rw - ext4 /dev/zram0 rw\n\
              5 1 0:51 / /merged rw - overlay overlay rw,lowerdir=/lower,upperdir=/images/up,workdir=/images/work\n\
@@ -432,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_tells_how_its_requests_are_handled_as_far_as_the_kernel_does() {
+    fn queue_settings_are_read() {
         let fixture = Fixture::new("queue").file("sys/block/nvme0n1/size", "8\n").file("sys/block/sda/size", "8\n");
         let set = [
             ("fua", "1"),
@@ -463,12 +443,12 @@ mod tests {
         assert_eq!(
             (&plain.queue, &plain.firmware),
             (&DiskQueue::default(), &None),
-            "what no word stands for is unknown"
+            "a value without a name is unknown"
         );
     }
 
     #[test]
-    fn a_disk_tells_how_much_it_takes_at_once() {
+    fn the_queue_depth_of_a_disk_is_read() {
         let controller = "sys/devices/pci0000:00/0000:3d:00.0/nvme/nvme0";
         let fixture = Fixture::new("at-once")
             .file("sys/block/nvme0n1/size", "8\n")
@@ -483,19 +463,19 @@ mod tests {
             .file("sys/block/sdb/device/queue_depth", "0\n")
             .file("sys/block/vda/size", "8\n")
             .file("sys/block/vda/mq/0/cpu_list", "0");
-        let told = |fixture: &Fixture| {
+        let depths = |fixture: &Fixture| {
             let found = disks(&fixture.root(), false);
             found.into_iter().map(|disk| (disk.name, disk.queue.device_requests)).collect::<Vec<_>>()
         };
         let expected = |nvme| [("nvme0n1", nvme), ("sda", Some(32)), ("sdb", None), ("vda", None)];
-        let named = |expected: [(&str, Option<u32>); 4]| expected.map(|(name, told)| (name.to_owned(), told));
-        assert_eq!(told(&fixture), named(expected(None)), "what the controller does not say");
+        let named = |expected: [(&str, Option<u32>); 4]| expected.map(|(name, depth)| (name.to_owned(), depth));
+        assert_eq!(depths(&fixture), named(expected(None)), "what the controller does not say");
         let fixture = fixture.file(&format!("{controller}/sqsize"), "1023\n");
-        assert_eq!(told(&fixture), named(expected(Some(2046))), "two queues");
+        assert_eq!(depths(&fixture), named(expected(Some(2046))), "two queues");
     }
 
     #[test]
-    fn a_disk_tells_its_link_its_level_and_whether_it_is_real() {
+    fn link_raid_level_and_virtual_disks_are_recognized() {
         let folder = "sys/devices/pci0000:00/0000:3d:00.0";
         let fixture = Fixture::new("disk-facts")
             .file("sys/block/nvme0n1/size", "2048\n")
@@ -517,6 +497,6 @@ mod tests {
         let link = drive.link.as_ref().unwrap();
         assert_eq!((link.detail.as_str(), link.below_maximum), ("PCIe 3.0 x4, 8 GT/s", None));
         let guest = disks(&fixture.root(), true);
-        assert_eq!((guest[1].is_virtual, &guest[1].link), (None, &None), "made up, for all that can be told");
+        assert_eq!((guest[1].is_virtual, &guest[1].link), (None, &None), "the link may be invented");
     }
 }

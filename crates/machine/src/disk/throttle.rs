@@ -1,8 +1,7 @@
-//! What the control groups allow this process of a disk: bytes and requests per second.
+//! Limits of the control groups on a disk: bytes and requests per second.
 //!
-//! Version 2 (`io.max`) binds through every group on the way to the root; version 1 (`blkio.throttle.*`) only in the
-//! process's own group, whatever the groups above it say (kernel documentation, `admin-guide/cgroup-v1/
-//! blkio-controller.rst`; seen so on Linux 6.18).
+//! Version 2 (`io.max`) applies through every group up to the root; version 1 (`blkio.throttle.*`) only in the
+//! process's own group (kernel documentation, `admin-guide/cgroup-v1/blkio-controller.rst`; checked on Linux 6.18).
 
 use model::disk_target::{IoLimit, IoLimits};
 use model::machine::Storage;
@@ -47,7 +46,7 @@ fn add_version_2(limits: &mut IoLimits, root: &Sysroot, folder: &str, name: &str
     }
 }
 
-/// `8:16 2097152`, a file for each.
+/// `8:16 2097152`, one file per limit.
 fn add_version_1(limits: &mut IoLimits, root: &Sysroot, folder: &str, name: &str, number: &str) {
     let files = [("rbps", "read_bps"), ("wbps", "write_bps"), ("riops", "read_iops"), ("wiops", "write_iops")];
     for (key, file) in files {
@@ -69,12 +68,12 @@ fn limit_named<'l>(limits: &'l mut IoLimits, key: &str) -> Option<&'l mut Option
     })
 }
 
-/// What follows the device's number in the lines that begin with it.
+/// The rest of the lines that begin with the device's number.
 fn of_device<'t>(text: &'t str, number: &'t str) -> impl Iterator<Item = &'t str> {
     text.lines().filter_map(move |line| line.strip_prefix(number)?.strip_prefix(' '))
 }
 
-/// Keeps the smaller limit; `max` is none.
+/// Keeps the smaller limit; `max` is unlimited.
 fn tighten(kept: &mut Option<IoLimit>, value: &str, source: impl Fn() -> String) {
     let value = value.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
     if let Some(value) = value
@@ -91,7 +90,6 @@ mod tests {
     use crate::fixture::Fixture;
     use std::path::Path;
 
-    /// A file system on `sda1`, the process two groups deep.
     fn grouped(name: &str, mount: &str, membership: &str) -> Fixture {
         Fixture::new(name)
             .file("proc/self/mountinfo", &format!("1 0 8:1 / /data rw - ext4 /dev/sda1 rw\n{mount}\n"))

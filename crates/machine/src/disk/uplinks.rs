@@ -1,22 +1,27 @@
-//! Links that several disks share: an adapter's slot, the way up from a switch, the port of an expander, a hub.
-//!
-//! Disks share a link where the kernel's tree of devices leads to both of them over it.
+//! Links that several disks share: an adapter's slot, a switch's uplink, an expander's port, a hub.
 
 use model::machine::{Disk, SharedLink};
 
-use crate::disk::links::{Passed, passed};
+use crate::disk::links::passed;
 use crate::sysroot::Sysroot;
 
-/// The links that several of these disks share, those with the fewest disks behind them first. What a hypervisor shows
-/// of links is its own invention and is not taken.
+/// The links with more than one of these disks behind them, those with the fewest disks first. Link speeds under a
+/// hypervisor are invented and ignored.
 pub(crate) fn shared(root: &Sysroot, disks: &[Disk]) -> Vec<SharedLink> {
     let mut found: Vec<SharedLink> = Vec::new();
     for disk in disks.iter().filter(|disk| disk.is_virtual == Some(false)) {
-        for way in disk.device.iter().flat_map(|number| passed(root, number)) {
-            let same = |other: &&mut SharedLink| other.place == way.place && other.kind == way.link.kind;
+        for (place, link) in disk.device.iter().flat_map(|number| passed(root, number)) {
+            let same = |other: &&mut SharedLink| other.place == place && other.kind == link.kind;
             match found.iter_mut().find(same) {
                 Some(other) => other.disks.push(disk.name.clone()),
-                None => found.push(with_one(way, disk)),
+                None => found.push(SharedLink {
+                    kind: link.kind,
+                    place,
+                    bytes_per_second: link.bytes_per_second,
+                    detail: link.detail,
+                    disks: vec![disk.name.clone()],
+                    source: link.source,
+                }),
             }
         }
     }
@@ -29,24 +34,12 @@ pub(crate) fn shared(root: &Sysroot, disks: &[Disk]) -> Vec<SharedLink> {
     found
 }
 
-fn with_one(Passed { place, link }: Passed, disk: &Disk) -> SharedLink {
-    SharedLink {
-        kind: link.kind,
-        place,
-        bytes_per_second: link.bytes_per_second,
-        detail: link.detail,
-        disks: vec![disk.name.clone()],
-        source: link.source,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::disk::storage;
     use crate::fixture::Fixture;
 
-    /// A disk with a number of its own at this place below `sys/devices`.
     fn disk(fixture: Fixture, number: u32, path: &str) -> Fixture {
         let name = path.rsplit('/').next().unwrap();
         fixture
@@ -56,15 +49,13 @@ mod tests {
             .file(&format!("sys/devices/{path}/dev"), &format!("8:{number}\n"))
     }
 
-    /// A PCI function whose link has so many lanes of 8 GT/s.
     fn lanes(fixture: Fixture, folder: &str, lanes: u32) -> Fixture {
         fixture
             .file(&format!("sys/devices/{folder}/current_link_speed"), "8.0 GT/s PCIe\n")
             .file(&format!("sys/devices/{folder}/current_link_width"), &format!("{lanes}\n"))
     }
 
-    /// Place, kind and disks of each.
-    fn told(fixture: &Fixture, under_hypervisor: bool) -> Vec<(String, String, String)> {
+    fn links(fixture: &Fixture, under_hypervisor: bool) -> Vec<(String, String, String)> {
         let root = fixture.root();
         let found = shared(&root, &storage::disks(&root, under_hypervisor));
         found.into_iter().map(|link| (link.place, link.kind, link.disks.join(" "))).collect()
@@ -74,7 +65,7 @@ mod tests {
         (place.into(), kind.into(), disks.into())
     }
 
-    /// Two drives behind a switch of two levels with a third beside it, all under one port.
+    /// Two drives behind a switch of two levels and a third next to it, all under one port.
     fn switches(name: &str) -> Fixture {
         const PORT: &str = "pci0000:00/0000:00:01.0";
         let outer = format!("{PORT}/0000:01:00.0");
@@ -101,17 +92,17 @@ mod tests {
     }
 
     #[test]
-    fn of_links_in_a_row_one_is_told_for_the_same_disks() {
+    fn links_in_series_with_the_same_disks_are_listed_once() {
         let fixture = switches("uplinks-switches");
         let found = shared(&fixture.root(), &storage::disks(&fixture.root(), false));
-        let told: Vec<(&str, u64, String)> =
+        let listed: Vec<(&str, u64, String)> =
             found.iter().map(|link| (link.place.as_str(), link.bytes_per_second, link.disks.join(" "))).collect();
         let (four_lanes, eight_lanes) = (3_938_000_000, 7_876_000_000);
-        assert_eq!(told[0], ("0000:02:00.0", four_lanes, "nvme0n1 nvme1n1".to_owned()));
-        assert_eq!(told[1], ("0000:00:01.0", eight_lanes, "nvme0n1 nvme1n1 nvme2n1".to_owned()));
-        assert_eq!((told.len(), found[0].detail.as_str()), (2, "PCIe 3.0 x4, 8 GT/s"));
+        assert_eq!(listed[0], ("0000:02:00.0", four_lanes, "nvme0n1 nvme1n1".to_owned()));
+        assert_eq!(listed[1], ("0000:00:01.0", eight_lanes, "nvme0n1 nvme1n1 nvme2n1".to_owned()));
+        assert_eq!((listed.len(), found[0].detail.as_str()), (2, "PCIe 3.0 x4, 8 GT/s"));
         assert!(found[0].source.ends_with("0000:02:00.0/current_link_speed and current_link_width"), "{found:?}");
-        // The way up is narrower than the port above it says that it could be.
+        // The uplink is slower than the port above it could be.
         let narrow = lanes(fixture, "pci0000:00/0000:00:01.0/0000:01:00.0", 2);
         let found = shared(&narrow.root(), &storage::disks(&narrow.root(), false));
         assert_eq!((found[1].place.as_str(), found[1].bytes_per_second), ("0000:01:00.0", 1_969_000_000));
@@ -119,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_hypervisors_links_are_its_own_invention() {
-        assert_eq!(told(&switches("uplinks-guest"), true), []);
+        assert_eq!(links(&switches("uplinks-guest"), true), []);
     }
 
     #[test]
@@ -139,7 +130,7 @@ mod tests {
         let fixture = disk(disk(fixture, 0, &behind("0", "sda")), 16, &behind("1", "sdb"));
         let direct = format!("{adapter}/host0/port-0:1/end_device-0:1/target0:0:9/0:0:9:0/block/sdc");
         let expected = [link("port-0:0", "sas", "sda sdb"), link("0000:05:00.0", "pcie", "sda sdb sdc")];
-        assert_eq!(told(&disk(fixture, 32, &direct), false), expected);
+        assert_eq!(links(&disk(fixture, 32, &direct), false), expected);
     }
 
     #[test]
@@ -168,6 +159,6 @@ mod tests {
         for (number, place) in (0..).zip(&places) {
             fixture = disk(fixture, number, place);
         }
-        assert_eq!(told(&fixture, false), [link("ata1", "sata", "sda sdb"), link("2-1", "usb", "sdd sde")]);
+        assert_eq!(links(&fixture, false), [link("ata1", "sata", "sda sdb"), link("2-1", "usb", "sdd sde")]);
     }
 }

@@ -10,11 +10,12 @@ use model::disk_target::IoLimits;
 use model::experiment::{DiskChoices, DiskParams, NetParams, disk_id, net_id};
 use model::io::{Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
 use model::isa::{CpuOp, Element, Isa};
-use model::machine::{CoreKind, CoreType, Machine, OpsPerCycle, Storage};
+use model::machine::{CoreType, Machine, OpsPerCycle, Storage};
 use model::number::clock;
 use model::peak::{InfoPeak, Peak, PeakInput, PeakKind};
 
 use crate::cpu::rates::resolve;
+use crate::cpu::sets::core_prefix;
 use crate::cpu::steps::{CpuKernel, kernels};
 use crate::declared::Declared;
 use crate::limits::disk::disk_peaks;
@@ -123,13 +124,7 @@ impl Cores<'_> {
     }
 
     fn name(&self) -> String {
-        let prefix = match self.core_type.kind {
-            CoreKind::Uniform => "",
-            CoreKind::Performance => "P-",
-            CoreKind::Efficiency => "E-",
-            CoreKind::LowPowerEfficiency => "LPE-",
-        };
-        format!("{prefix}core{}", if self.number == 1 { "" } else { "s" })
+        format!("{}core{}", core_prefix(self.core_type.kind), if self.number == 1 { "" } else { "s" })
     }
 }
 

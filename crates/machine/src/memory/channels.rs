@@ -1,41 +1,38 @@
-//! How many channels of a bare machine are populated: what its witnesses say, and what follows where they differ.
+//! The number of populated channels of a bare machine.
 //!
-//! Two kinds of witness count modules by channel: firmware's names of the slots ([`crate::memory::locators`]) and the kernel's
-//! drivers for error detection (EDAC). Others only bound the count from above: counters of the memory controllers, the
-//! mask of active ones in CPUID, the number of modules, the table of platforms. Slots are no channels, and where
-//! witnesses differ the smaller count is taken and the difference told.
+//! Two sources count modules by channel: firmware's slot names ([`crate::memory::locators`]) and the kernel's error
+//! detection drivers (EDAC). Memory controller counters, CPUID's mask of active controllers, the number of modules and
+//! the table of platforms are upper bounds. If sources disagree the smaller count is used and the difference reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::machine::{Cpu, Dimm};
 
+use crate::list;
 use crate::memory::locators::{self, Board, Reading};
 use crate::memory::platforms::Limits;
 use crate::sysroot::{Sysroot, label};
 
-/// The kernel's memory controllers.
 const EDAC: &str = "sys/devices/system/edac/mc";
-/// Who made the machine.
 const MAKER: &str = "sys/class/dmi/id/sys_vendor";
-/// The kernel's performance counters, by unit.
+/// The kernel's performance counters.
 const COUNTERS: &str = "sys/bus/event_source/devices";
 
-/// The populated channels.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Channels {
     /// All packages together, with the source.
     pub(crate) count: Option<(u32, String)>,
-    /// Of each package, in order; empty where no witness tells packages apart.
+    /// Empty if no source separates packages.
     pub(crate) by_package: Vec<u32>,
-    /// The channel of each populated slot by its name; empty where the names do not tell.
+    /// The channel of each populated slot; empty if the names do not contain it.
     pub(crate) of_modules: Vec<String>,
-    /// What the witnesses disagree on.
+    /// The disagreement of the sources.
     pub(crate) doubt: Option<String>,
-    /// Why the count is not known.
+    /// Why the count is unknown.
     pub(crate) unknown: Option<String>,
 }
 
-/// A count and who says so.
+/// A count with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Witness {
     channels: u32,
@@ -43,7 +40,7 @@ struct Witness {
     by_package: Vec<u32>,
 }
 
-/// Counts the populated channels. `slots` are all that firmware's table shows, `file` is where it was read.
+/// `slots` are all slots of firmware's table, read from `file`.
 pub(crate) fn count(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, slots: &[Dimm], file: &str) -> Channels {
     let maker = root.text(MAKER);
     let most = limits.map(|limits| limits.channels);
@@ -53,7 +50,7 @@ pub(crate) fn count(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, slots: &[
     let named = read.as_ref().ok().map(|reading| named(reading, file));
     let errors = error_detection(root, cpu.packages);
     let bounds = bounds(root, cpu, limits, modules);
-    // The driver of a client's memory counts halves of channels as channels: it needs somebody to bear it out.
+    // On clients the driver counts halves of channels as channels: there another source must agree.
     let driver_suffices = limits.is_some() || modules.is_some_and(|modules| Some(modules) == count_of(errors.as_ref()));
     let counted = [named, errors.filter(|_| driver_suffices)].into_iter().flatten().collect::<Vec<_>>();
     let agreed = || one_each(modules?, &bounds, limits);
@@ -62,7 +59,7 @@ pub(crate) fn count(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, slots: &[
     if witnesses.is_empty() {
         let why = match (read, modules) {
             (Err(why), Some(_)) => why,
-            _ => "neither udev, firmware's table nor an EDAC driver shows the modules to this user".to_owned(),
+            _ => "neither udev, the firmware table nor an EDAC driver shows the modules to this user".to_owned(),
         };
         return Channels { unknown: Some(why), of_modules, ..Channels::default() };
     }
@@ -81,17 +78,16 @@ fn named(reading: &Reading, file: &str) -> Witness {
     }
 }
 
-/// One module on each channel, where the names do not tell: only if just as many channels are in use as there are
-/// modules.
+/// One module per channel if the names do not decide: only if the number of channels in use equals that of the modules.
 fn one_each(modules: u32, bounds: &[Witness], limits: Option<Limits>) -> Option<Witness> {
     limits?;
     let bound =
         bounds.iter().find(|bound| bound.channels == modules && bound.says != MODULES && bound.says != TABLE)?;
-    let says = format!("as many modules as there are {}: one on each", bound.says);
+    let says = format!("as many modules as {}: one on each", bound.says);
     Some(Witness { channels: modules, says, by_package: Vec::new() })
 }
 
-/// The smallest count, who else agrees, and who does not.
+/// The smallest count, the sources that agree, and those that do not.
 fn least(witnesses: &[Witness], bounds: &[Witness]) -> Channels {
     let all = || witnesses.iter().chain(bounds.iter().filter(|bound| bound.channels < most_of(witnesses)));
     let Some(least) = all().min_by_key(|witness| witness.channels) else { return Channels::default() };
@@ -114,8 +110,8 @@ fn most_of(witnesses: &[Witness]) -> u32 {
     witnesses.iter().map(|witness| witness.channels).max().unwrap_or(0)
 }
 
-/// Channels with a module, by the drivers that watch for memory errors (kernel documentation,
-/// `ABI/testing/sysfs-devices-edac`): `dimm*`, or `rank*` where a driver sees chip selects, as AMD's does.
+/// By the EDAC drivers (kernel documentation, `ABI/testing/sysfs-devices-edac`): `dimm*`, or `rank*` for chip selects,
+/// as AMD's driver has.
 fn error_detection(root: &Sysroot, packages: Option<u32>) -> Option<Witness> {
     let mut by_controller: BTreeMap<String, (Option<u32>, BTreeSet<String>)> = BTreeMap::new();
     for controller in root.names(EDAC).into_iter().filter(|name| name.starts_with("mc")) {
@@ -149,7 +145,7 @@ fn error_detection(root: &Sysroot, packages: Option<u32>) -> Option<Witness> {
     let of_socket = |socket: &u32| {
         sum(&mut by_controller.values().filter(|(of, _)| *of == Some(*socket)).map(|(_, channels)| channels))
     };
-    // AMD's driver has one controller for each socket, and names none.
+    // AMD's driver has one unnamed controller per socket.
     let by_package = match sockets {
         Some(sockets) => sockets.iter().map(of_socket).collect(),
         None => by_controller.values().map(|(_, channels)| sum(&mut [channels].into_iter())).collect::<Vec<_>>(),
@@ -162,7 +158,7 @@ fn error_detection(root: &Sysroot, packages: Option<u32>) -> Option<Witness> {
     Some(Witness { channels, says: label(EDAC), by_package })
 }
 
-/// The channel's number in `channel 3 slot 0` and `csrow 0 channel 3`.
+/// In `channel 3 slot 0` and `csrow 0 channel 3`.
 fn channel_word(place: &str) -> Option<String> {
     place.split_whitespace().skip_while(|word| *word != "channel").nth(1).map(str::to_owned)
 }
@@ -174,9 +170,9 @@ fn number_after(text: &str, word: &str) -> Option<u32> {
 }
 
 const MODULES: &str = "modules";
-const TABLE: &str = "channels that this processor has at most";
+const TABLE: &str = "the processor's maximum number of channels";
 
-/// Counts that the populated channels cannot exceed.
+/// Upper bounds of the populated channels.
 fn bounds(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, modules: Option<u32>) -> Vec<Witness> {
     let packages = cpu.packages.unwrap_or(1).max(1);
     let bound = |says: &str, channels: Option<u32>| {
@@ -184,8 +180,7 @@ fn bounds(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, modules: Option<u32
         Some(Witness { channels, says: says.to_owned(), by_package: Vec::new() })
     };
     let is_intel = cpu.vendor.as_deref() == Some("GenuineIntel");
-    // One unit a channel on servers, each for the channels of that number on every package. A client's are another
-    // thing.
+    // Servers have one unit per channel, which counts the channels of that number on every package. Clients differ.
     let intel = || limits.and_then(|_| units(root, "uncore_imc_")?.checked_mul(packages)).filter(|_| is_intel);
     let all = [
         bound(MODULES, modules),
@@ -197,16 +192,14 @@ fn bounds(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, modules: Option<u32
     all.into_iter().flatten().collect()
 }
 
-/// Counting units whose name is a prefix and a number.
+/// Counters named by the prefix and a number.
 fn units(root: &Sysroot, prefix: &str) -> Option<u32> {
-    let is_one = |name: &&String| {
-        name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
-    };
+    let is_one = |name: &&String| list::number_after(name, prefix).is_some();
     u32::try_from(root.names(COUNTERS).iter().filter(is_one).count()).ok().filter(|count| *count > 0)
 }
 
-/// Active memory controllers of all packages, each of one channel: the bits of ECX in leaf 0x80000022 (AMD64
-/// Architecture Programmer's Manual, volume 3; Zen 4 and later), as one CPU of each package gives them.
+/// Active memory controllers of all packages, one channel each: ECX of leaf 0x80000022 (AMD64 Architecture Programmer's
+/// Manual, volume 3; Zen 4 and later), read on one CPU per package.
 fn active_controllers(root: &Sysroot, cpu: &Cpu) -> Option<u32> {
     let dump = &root.cpuid().dump;
     let mut seen = BTreeSet::new();

@@ -1,44 +1,41 @@
-//! On which channel a memory module sits, read from what firmware calls its slot.
+//! The channel of a memory module by firmware's name of its slot.
 //!
-//! Vendors name slots in their own ways; [`STYLES`] is the table of those that name a channel, or number slots so that
-//! one can be worked out. A name that fits no style says nothing: `DIMM 3` may be any channel, and is never guessed.
+//! [`STYLES`] lists the vendors' names that contain a channel, or numbers from which it follows. Other names give no
+//! channel: `DIMM 3` may be on any.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::machine::Dimm;
 
-/// How a style tells the channel.
+/// How a style encodes the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Numbering {
-    /// It is in the name.
+    /// In the name.
     Named,
-    /// Slots are numbered through a socket, the first slot of every channel before the second ones (Dell).
+    /// Slots are numbered per socket, the first slot of every channel first (Dell).
     FirstSlotsFirst,
-    /// Slots are numbered through a socket, those of one channel side by side (HPE).
+    /// Slots are numbered per socket, those of one channel next to each other (HPE).
     Neighbours,
 }
 
-/// Where a style's pattern is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
-    /// In the slot's own name.
+    /// The slot's name.
     Locator,
-    /// In the name of its bank.
+    /// The bank's name.
     Bank,
-    /// In the slot's name, with the socket in the bank's.
+    /// The slot's name, with the socket in the bank's.
     WithBank(&'static str),
 }
 
-/// One way of naming slots.
 #[derive(Debug)]
 struct Style {
-    /// The pattern, which also names the style. In braces: `S` socket, `N` node or controller, `C` channel, `D` slot,
-    /// each a number, or with `a` one letter, or with `1` one digit. Case does not count, and blanks, hyphens and
-    /// underscores are all alike.
+    /// In braces: `S` socket, `N` node or controller, `C` channel, `D` slot; a number, with `a` one letter, with `1`
+    /// one digit. Case does not count; blanks, hyphens and underscores are equal.
     pattern: &'static str,
     field: Field,
     numbering: Numbering,
-    /// What the maker of the machine must be called for this reading; empty for any.
+    /// Required in the machine maker's name; empty for any.
     maker: &'static str,
 }
 
@@ -46,9 +43,9 @@ const fn named(pattern: &'static str, field: Field) -> Style {
     Style { pattern, field, numbering: Numbering::Named, maker: "" }
 }
 
-/// The styles, the more specific first. A slot's own name goes before its bank's, since on some Supermicro boards the
-/// bank's is wrong. Sources: tables that administrators have published, `dmidecode` outputs, and as a check the formats
-/// that `PerfSpect` (`internal/extract/dimm.go`) knows.
+/// Specific styles first. Slot names go before bank names, which are wrong on some Supermicro boards. Sources: tables
+/// published by administrators, `dmidecode` outputs, checked with the formats of `PerfSpect`
+/// (`internal/extract/dimm.go`).
 const STYLES: &[Style] = &[
     // Supermicro.
     named("P{S}-DIMM{Ca}{D}", Field::Locator),
@@ -56,14 +53,14 @@ const STYLES: &[Style] = &[
     named("DIMM_P{S}_{Ca}{D}", Field::Locator),
     // Inspur.
     named("CPU{S}_C{C}D{D}", Field::Locator),
-    // Intel's reference boards and their kin.
+    // Intel's reference boards and derivatives.
     named("CPU{S}_MC{N}_DIMM_{Ca}{D}", Field::Locator),
     named("CPU{S}_DIMM_{Ca}{D}", Field::Locator),
     named("CPU{S}_DIMM_{Ca}", Field::Locator),
     named("CPU{S} CH{C}/D{D}", Field::Locator),
-    // Quanta and others.
+    // Quanta.
     named("CPU{S}_{Ca}{D}", Field::Locator),
-    // Amazon EC2, bare metal of 2021 on; before, with letters of their own on each socket.
+    // Amazon EC2, bare metal since 2021; before, each socket has its own letters.
     named("CPU{S} Channel{C} DIMM{D}", Field::Locator),
     named("DIMM_{Ca}{D}", Field::WithBank("NODE {S}")),
     // Intel's clients.
@@ -76,7 +73,7 @@ const STYLES: &[Style] = &[
     // Dell and HPE number the slots of each socket.
     Style { pattern: "{Sa}{D}", field: Field::Locator, numbering: Numbering::FirstSlotsFirst, maker: "Dell" },
     Style { pattern: "PROC {S} DIMM {D}", field: Field::Locator, numbering: Numbering::Neighbours, maker: "HPE" },
-    // What AMI's and AMD's firmware call banks.
+    // Bank names of AMI's and AMD's firmware.
     named("P{S}_Node{N}_Channel{C}_Dimm{D}", Field::Locator),
     named("P{S}_Node{N}_Channel{C}_Dimm{D}", Field::Bank),
     named("_Node{S}_Channel{C}_Dimm{D}", Field::Bank),
@@ -90,40 +87,34 @@ const STYLES: &[Style] = &[
     named("DIMM_{Ca}{D}", Field::Locator),
 ];
 
-/// What is known of a machine beside its slots' names.
+/// Facts of a machine that help to read slot names.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Board<'m> {
-    /// Who made it, in its own words.
     pub(crate) maker: Option<&'m str>,
-    /// Sockets.
     pub(crate) packages: Option<u32>,
-    /// Channels of a socket at most.
+    /// Maximum channels of a socket.
     pub(crate) channels: Option<u32>,
 }
 
-/// The channels that slots' names tell of.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// The style that the names are in.
+    /// The pattern that all names match.
     pub(crate) style: &'static str,
-    /// The first of the names.
     pub(crate) example: String,
-    /// The channel of each populated slot, in their order: equal where it is the same one.
+    /// The channel of each populated slot, in their order.
     pub(crate) channels: Vec<String>,
-    /// Populated channels of each socket, in the order of their names; empty where the names tell no sockets, or not
-    /// as many as there are.
+    /// Populated channels of each socket; empty if the names do not contain every socket.
     pub(crate) by_package: Vec<u32>,
 }
 
 impl Reading {
-    /// Distinct populated channels.
     pub(crate) fn count(&self) -> u32 {
         let distinct: BTreeSet<&String> = self.channels.iter().collect();
         u32::try_from(distinct.len()).unwrap_or(u32::MAX)
     }
 }
 
-/// Reads the names of all slots, populated ones being those with a size. The error says why they tell nothing.
+/// Reads the names of all slots; populated ones have a size. The error is the reason why channels are unknown.
 pub(crate) fn read(slots: &[Dimm], board: Board<'_>) -> Result<Reading, String> {
     let populated: Vec<&Dimm> = slots.iter().filter(|slot| slot.bytes.is_some()).collect();
     let Some(first) = populated.first() else { return Err("no module is named".to_owned()) };
@@ -153,7 +144,6 @@ fn name(place: Option<&String>) -> &str {
     place.map_or("", String::as_str)
 }
 
-/// The parts of one slot's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct SlotPlace {
     socket: String,
@@ -167,7 +157,6 @@ impl Style {
         self.maker.is_empty() || maker.is_some_and(|maker| maker.contains(self.maker))
     }
 
-    /// The name that is read.
     fn name_of<'s>(&self, slot: &'s Dimm) -> Option<&'s str> {
         let name = if self.field == Field::Bank { &slot.bank } else { &slot.locator };
         name.as_deref()
@@ -211,7 +200,7 @@ impl Style {
         Ok(Reading { style: self.pattern, example, channels, by_package })
     }
 
-    /// What tells the channel of a place, where its slot is one of these.
+    /// A function from a slot to its channel.
     fn channel_of(
         &self,
         all: &BTreeSet<SlotPlace>,
@@ -233,9 +222,7 @@ impl Style {
                 return Err(format!("ambiguous locators: {per_socket} slots do not divide among {channels} channels"));
             }
             (_, None) => {
-                return Err(
-                    "ambiguous locators: slots are numbered, and how many channels there are is not known".into()
-                );
+                return Err("ambiguous locators: slots are numbered, and the number of channels is unknown".into());
             }
         };
         let pattern = self.pattern;
@@ -253,7 +240,7 @@ impl Style {
     }
 }
 
-/// Letters in lower case, and one underscore for blanks, hyphens and underscores.
+/// Lower case, and one underscore for blanks, hyphens and underscores.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     for c in text.trim().chars() {
@@ -265,7 +252,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// Fills a place from a text that fits a pattern as a whole; false where it does not.
+/// Fills `place` if the whole text matches the pattern.
 fn fill(place: &mut SlotPlace, pattern: &str, text: &str) -> bool {
     let text = plain(text);
     let mut rest = text.as_str();
@@ -297,7 +284,7 @@ fn fill(place: &mut SlotPlace, pattern: &str, text: &str) -> bool {
     rest.is_empty()
 }
 
-/// A pattern's literal as [`plain`] puts it, its outer blanks being part of it.
+/// A pattern's literal as in [`plain`], outer blanks included.
 fn plain_piece(literal: &str) -> String {
     literal.to_ascii_lowercase().replace([' ', '-'], "_")
 }
@@ -306,7 +293,7 @@ fn plain_piece(literal: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Bank and locator as firmware gives them, with the maker, and what they are read as: style and channel.
+    /// Bank, locator, maker; expected style and channel.
     const EXAMPLES: &[(&str, &str, &str, &str, &str)] = &[
         ("P0_Node1_Channel0_Dimm0", "P1-DIMMA1", "Supermicro", "P{S}-DIMM{Ca}{D}", "socket 1 channel a"),
         ("BANK 0", "DIMM_P0_A0", "GIGABYTE", "DIMM_P{S}_{Ca}{D}", "socket 0 channel a"),

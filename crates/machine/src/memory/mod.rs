@@ -1,7 +1,5 @@
-//! Main memory: how much, in which nodes, with which huge pages, and on how many channels.
-//!
-//! Channels and speed come from firmware tables ([`crate::memory::modules`]), and a hypervisor's firmware tables are fiction:
-//! there they stay unknown.
+//! Main memory: size, nodes, huge pages, channels. Channels and speed come from firmware tables
+//! ([`crate::memory::modules`]), and are unknown under a hypervisor, which invents these tables.
 
 pub(crate) mod channels;
 pub(crate) mod locators;
@@ -13,16 +11,16 @@ pub(crate) mod smbios;
 use model::machine::{Cpu, HugePages, HugePool, Memory, NodeRating, NumaNode};
 
 use crate::ledger::{Found, Ledger};
-use crate::list::parse_list;
+use crate::list::{bracketed, parse_list};
 use crate::sysroot::{Sysroot, label};
 use crate::system::cgroup::Limits;
 
-/// Memory as the kernel and the control groups see it, and of a bare machine as firmware does.
+/// Memory of the kernel and the control groups; on a bare machine also the modules.
 pub(crate) fn discover(root: &Sysroot, limits: Limits, cpu: &Cpu, bare_metal: bool, ledger: &mut Ledger) -> Memory {
     const MEMINFO: &str = "proc/meminfo";
     let info = root.text(MEMINFO).unwrap_or_default();
     let found = |key: &str| kilobytes(&info, key).map(|bytes| (bytes, label(MEMINFO)));
-    let no_peak = "no working set can be chosen by it";
+    let no_peak = "working sets cannot be chosen by it";
     let mut memory = Memory {
         total_bytes: ledger.need("memory.total_bytes", found("MemTotal"), "no /proc/meminfo", no_peak),
         available_bytes: ledger.need("memory.available_bytes", found("MemAvailable"), "no /proc/meminfo", no_peak),
@@ -47,10 +45,10 @@ pub(crate) fn discover(root: &Sysroot, limits: Limits, cpu: &Cpu, bare_metal: bo
     memory
 }
 
-/// Says that nobody is asked about modules where a hypervisor makes the answers up, or may do so.
+/// Modules are unknown under a hypervisor, or if its presence is unknown.
 fn hidden(cpu: &Cpu, ledger: &mut Ledger) {
     let why = if cpu.hypervisor_bit.is_none() {
-        "whether a hypervisor makes firmware's tables up is not known"
+        "it is unknown whether a hypervisor invents the firmware tables"
     } else {
         "a hypervisor hides the modules"
     };
@@ -65,7 +63,7 @@ fn balancing(root: &Sysroot) -> Found<bool> {
     root.number::<u32>(FILE).map(|state| (state != 0, label(FILE)))
 }
 
-/// The memory nodes; what firmware rates them at only on a bare machine.
+/// The memory nodes; firmware's ratings only on a bare machine.
 pub(crate) fn nodes(root: &Sysroot, bare_metal: bool, ledger: &mut Ledger) -> Vec<NumaNode> {
     const NODES: &str = "sys/devices/system/node";
     let node = |name: &String| {
@@ -82,15 +80,15 @@ pub(crate) fn nodes(root: &Sysroot, bare_metal: bool, ledger: &mut Ledger) -> Ve
     };
     let nodes: Vec<NumaNode> = root.names(NODES).iter().filter_map(node).collect();
     if nodes.is_empty() {
-        ledger.missing("numa", "no /sys/devices/system/node", "memory is taken to be one node");
+        ledger.missing("numa", "no /sys/devices/system/node", "memory counts as one node");
     } else {
         ledger.source("numa", label(NODES));
     }
     nodes
 }
 
-/// What firmware rates a node at, for the CPUs nearest to it (kernel documentation, `mm/numaperf.rst`: MiB/s and
-/// nanoseconds; 0 where it does not say).
+/// Firmware's rating for the nearest CPUs (kernel documentation, `mm/numaperf.rst`: MiB/s and nanoseconds; 0 is
+/// unknown).
 fn rated(root: &Sysroot, node: &str) -> Option<NodeRating> {
     const BYTES: f64 = 1_048_576.0;
     let figure = |name: &str, unit: f64| {
@@ -110,7 +108,7 @@ fn distances(text: &str) -> Vec<u32> {
     text.split_whitespace().filter_map(|distance| distance.parse().ok()).collect()
 }
 
-/// A line such as `MemTotal:  24684096 kB`, in bytes.
+/// `MemTotal:  24684096 kB` in bytes.
 pub(crate) fn kilobytes(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(':'))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
@@ -121,7 +119,7 @@ fn huge_pages(root: &Sysroot, ledger: &mut Ledger) -> HugePages {
     const POOLS: &str = "sys/kernel/mm/hugepages";
     let choice = |name: &str| {
         let file = format!("{TRANSPARENT}/{name}");
-        Some((chosen(&root.text(&file)?)?, label(&file)))
+        Some((bracketed(&root.text(&file)?)?.to_owned(), label(&file)))
     };
     let pool = |name: &String| {
         let page_bytes = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok()?.checked_mul(1024)?;
@@ -137,17 +135,11 @@ fn huge_pages(root: &Sysroot, ledger: &mut Ledger) -> HugePages {
             "memory.huge_pages.transparent",
             choice("enabled"),
             "no /sys/kernel/mm/transparent_hugepage",
-            "whether large buffers get huge pages is seen only by measuring",
+            "only a measurement shows whether large buffers get huge pages",
         ),
         defrag: ledger.take("memory.huge_pages.defrag", choice("defrag")),
         pools,
     }
-}
-
-/// The word in brackets: `always [madvise] never`.
-fn chosen(text: &str) -> Option<String> {
-    let (_, after) = text.split_once('[')?;
-    after.split_once(']').map(|(word, _)| word.to_owned())
 }
 
 #[cfg(test)]
@@ -159,6 +151,7 @@ mod tests {
     fn the_kernels_sizes_are_kibibytes() {
         assert_eq!(kilobytes("MemTotal:       24684096 kB\nMemFree: 1 kB", "MemTotal"), Some(24_684_096 * 1024));
         assert_eq!(kilobytes("MemTotal: 99999999999999999999 kB", "MemTotal"), None);
+        assert_eq!(kilobytes("MemAvailable: many kB", "MemAvailable"), None);
         assert_eq!(kilobytes("", "MemTotal"), None);
     }
 

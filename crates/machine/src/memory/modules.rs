@@ -1,9 +1,8 @@
-//! The memory modules of a bare machine: what is fitted, how fast it runs, and how wide it is.
+//! The memory modules of a bare machine: number, speed and width.
 //!
-//! Two tables tell, both firmware's own: udev's copy, which everybody may read, and SMBIOS, which only the superuser
-//! may. What counts is the configured speed, never the rated one, and the data width without ECC. A DDR module is one
-//! 64-bit channel's, DDR5 with its two halves too; soldered LPDDR and stacked HBM are told in pieces whose widths add
-//! up.
+//! Sources: udev's copy of firmware's table, readable by everybody, and SMBIOS, readable by root. The configured speed
+//! counts, not the rated one, and the width without ECC. A DDR module, also DDR5 with its two halves, is on one 64-bit
+//! channel; the widths of soldered LPDDR and stacked HBM chips add up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +14,14 @@ use crate::memory::platforms::Limits;
 use crate::memory::smbios;
 use crate::sysroot::{Sysroot, label};
 
-/// What firmware says about memory modules, for udev's readers: needs no privilege (systemd 248 and later).
+/// udev's copy of firmware's memory table, readable without privileges (systemd 248 and later).
 pub(crate) const UDEV_DMI: &str = "run/udev/data/+dmi:id";
 
-/// What follows where a figure is missing.
 const NO_PEAK: &str = "no memory peak; `--declare memory.channels=… memory.mts=…` gives one";
 
-/// Data width of a channel of DDR3, DDR4 or DDR5, bit (JEDEC): one 64-bit bus, or DDR5's two of 32.
+/// Data width of a DDR3, DDR4 or DDR5 channel, bit (JEDEC): one 64-bit bus, or DDR5's two of 32.
 pub(crate) const CHANNEL_BITS: u32 = 64;
 
-/// Why a bare machine's figures are not known.
 #[derive(Debug, Default)]
 struct Missing {
     channels: Option<String>,
@@ -32,7 +29,6 @@ struct Missing {
     bus_bits: Option<String>,
 }
 
-/// Fills in modules, channels, speed and width of a bare machine.
 pub(crate) fn discover(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, memory: &mut Memory, ledger: &mut Ledger) {
     let (slots, file) = slots(root);
     memory.dimms = slots.iter().filter(|slot| slot.bytes.is_some()).cloned().collect();
@@ -59,8 +55,8 @@ pub(crate) fn discover(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, memory
         ledger.same("memory.channels", &["memory.channels_by_package"]);
     }
     if let Some(differ) = found.doubt {
-        let why = format!("the witnesses differ ({differ})");
-        let consequence = "the smallest count is taken; `--declare memory.channels=…` settles it";
+        let why = format!("the sources disagree ({differ})");
+        let consequence = "the smallest count is used; `--declare memory.channels=…` settles it";
         ledger.missing("memory.channels.agreement", why, consequence);
     }
     match width(&memory.dimms, memory.channels) {
@@ -70,7 +66,7 @@ pub(crate) fn discover(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, memory
     tell(memory, missing, ledger);
 }
 
-/// Says what is missing, and nothing of channels where the width is known without them.
+/// Notes missing facts. Channels are not needed if the width is known.
 fn tell(memory: &Memory, missing: Missing, ledger: &mut Ledger) {
     let channels = missing.channels.filter(|_| memory.bus_bits.is_none());
     let width = "no memory peak; `--declare memory.channels=… memory.width=…` gives one";
@@ -85,8 +81,8 @@ fn tell(memory: &Memory, missing: Missing, ledger: &mut Ledger) {
     }
 }
 
-/// The slots as udev's database has them, else as firmware's table has them, with the file; firmware's table first
-/// where only that has a speed, since udev knows nothing of speeds beyond a word.
+/// The slots from udev, else from firmware's table, with the file. Firmware's table goes first if only it has a speed,
+/// since udev's copy has no extended speeds.
 fn slots(root: &Sysroot) -> (Vec<Dimm>, &'static str) {
     let fitted = |slots: &Vec<Dimm>| slots.iter().any(|slot| slot.bytes.is_some());
     let udev = root.text(UDEV_DMI).map(|text| udev_slots(&text)).filter(fitted);
@@ -104,17 +100,17 @@ fn speed(slots: &[Dimm]) -> Result<f64, String> {
     agreed(&fitted)
 }
 
-/// The speed that every module runs at; none if they differ, since then nobody knows what the controller made of it.
+/// The common speed of all modules; an error if they differ, because the controller's choice is unknown.
 fn agreed(dimms: &[Dimm]) -> Result<f64, String> {
     let Some(first) = dimms.first() else {
-        return Err("neither udev nor firmware's table shows a module to this user".to_owned());
+        return Err("neither udev nor the firmware table shows a module to this user".to_owned());
     };
     let speeds: BTreeSet<String> = dimms.iter().map(|dimm| shown(dimm.mts)).collect();
     match first.mts {
         Some(mts) if speeds.len() == 1 => Ok(mts),
         None if speeds.len() == 1 => Err(match first.rated_mts {
-            Some(rated) => format!("modules say what they are made for ({rated} MT/s) and not what they run at"),
-            None => "modules do not say at which speed they run".to_owned(),
+            Some(rated) => format!("modules report their rated speed ({rated} MT/s) but not the configured speed"),
+            None => "modules do not report their speed".to_owned(),
         }),
         _ => Err(format!("modules run at different speeds: {} MT/s", Vec::from_iter(speeds).join(", "))),
     }
@@ -124,8 +120,7 @@ fn shown(mts: Option<f64>) -> String {
     mts.map_or_else(|| "unknown".to_owned(), |mts| mts.to_string())
 }
 
-/// Whether what firmware calls a module is a piece with a bus of its own, whose width adds to the others'; `None` where
-/// the technology is not known.
+/// Whether a module is a chip with its own bus, whose width adds to the others'; `None` for unknown technologies.
 fn is_piece(dimm: &Dimm) -> Option<bool> {
     match dimm.kind.as_deref()? {
         kind if kind.starts_with("LPDDR") || kind.starts_with("HBM") => Some(true),
@@ -134,8 +129,8 @@ fn is_piece(dimm: &Dimm) -> Option<bool> {
     }
 }
 
-/// Data width over all channels, bit, with its source. The error is why it cannot be told, if that is not because the
-/// channels are not known.
+/// Data width of all channels, bit, with its source. The error is the reason, or `None` if only the channels are
+/// unknown.
 fn width(dimms: &[Dimm], channels: Option<u32>) -> Result<(u32, String), Option<String>> {
     let pieces: BTreeSet<Option<bool>> = dimms.iter().map(is_piece).collect();
     if pieces.len() > 1 {
@@ -145,12 +140,12 @@ fn width(dimms: &[Dimm], channels: Option<u32>) -> Result<(u32, String), Option<
     let widths: BTreeSet<Option<u32>> = dimms.iter().map(|dimm| dimm.data_bits).collect();
     if pieces.contains(&Some(true)) {
         let sum = dimms.iter().map(|dimm| dimm.data_bits).try_fold(0_u32, |sum, bits| sum.checked_add(bits?));
-        let why = || Some("soldered memory of which not every piece says how wide it is".to_owned());
-        return sum.map(|sum| (sum, "sum of the data widths of all pieces".to_owned())).ok_or_else(why);
+        let why = || Some("not every chip of the soldered memory reports its width".to_owned());
+        return sum.map(|sum| (sum, "sum of the data widths of all chips".to_owned())).ok_or_else(why);
     }
     let is_module = pieces.contains(&Some(false));
     match widths.first() {
-        // DDR whose driver alone counts it, or whose modules say nothing of their width.
+        // Only a driver counts channels, or modules do not report their width.
         None => {}
         Some(None) if widths.len() == 1 && is_module => {}
         Some(Some(CHANNEL_BITS)) if widths.len() == 1 => {}
@@ -164,8 +159,8 @@ fn width(dimms: &[Dimm], channels: Option<u32>) -> Result<(u32, String), Option<
     Ok((bits, format!("channels x {CHANNEL_BITS} data bits, without ECC")))
 }
 
-/// Every slot in udev's database, in lines such as `E:MEMORY_DEVICE_0_SIZE=17179869184`; those without a module have no
-/// size. What is no main memory is left out: persistent memory, the firmware's ROM.
+/// All slots in udev's database, such as `E:MEMORY_DEVICE_0_SIZE=17179869184`; empty ones have no size. Persistent
+/// memory and firmware ROMs are left out.
 fn udev_slots(text: &str) -> Vec<Dimm> {
     let mut slots: BTreeMap<u16, BTreeMap<&str, &str>> = BTreeMap::new();
     for line in text.lines() {
@@ -180,7 +175,7 @@ fn udev_slots(text: &str) -> Vec<Dimm> {
 }
 
 fn udev_slot(fields: &BTreeMap<&str, &str>) -> Option<Dimm> {
-    /// What older versions of systemd print where SMBIOS says to look elsewhere.
+    /// Older versions of systemd print this for an extended field.
     const ELSEWHERE: f64 = 65535.0;
     let text = |key: &str| fields.get(key).copied();
     let is_rom =
@@ -200,7 +195,7 @@ fn udev_slot(fields: &BTreeMap<&str, &str>) -> Option<Dimm> {
         locator: place("LOCATOR"),
         bank: place("BANK_LOCATOR"),
         bytes: text("SIZE").and_then(|bytes| bytes.parse().ok()).filter(|bytes| *bytes > 0),
-        // `<OUT OF SPEC>` before version 255, of DDR5 too.
+        // `<OUT OF SPEC>` before version 255, also for DDR5.
         kind: text("TYPE").filter(|kind| !kind.starts_with('<') && *kind != "Unknown").map(str::to_owned),
         mts: speed("CONFIGURED_SPEED_MTS"),
         rated_mts: speed("SPEED_MTS"),
@@ -209,7 +204,7 @@ fn udev_slot(fields: &BTreeMap<&str, &str>) -> Option<Dimm> {
     })
 }
 
-/// The lines of udev's database that speak of memory modules, less those that name the very piece.
+/// udev's lines about memory modules, without serial numbers.
 pub(crate) fn without_serials(text: &str) -> String {
     let kept = |line: &&str| {
         line.starts_with("E:MEMORY_") && !["_SERIAL_NUMBER=", "_ASSET_TAG="].iter().any(|name| line.contains(name))
@@ -256,7 +251,7 @@ mod tests {
         let why = agreed(&[at(Some(4800.0)), at(Some(4400.0)), at(None)]).unwrap_err();
         assert_eq!(why, "modules run at different speeds: 4400, 4800, unknown MT/s");
         let rated = Dimm { rated_mts: Some(5600.0), ..at(None) };
-        assert!(agreed(&[rated]).unwrap_err().contains("made for (5600 MT/s)"));
+        assert!(agreed(&[rated]).unwrap_err().contains("rated speed (5600 MT/s)"));
         assert!(agreed(&[]).is_err());
     }
 

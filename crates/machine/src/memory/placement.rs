@@ -1,14 +1,14 @@
-//! On which memory nodes the large buffers of this process lie.
+//! The memory nodes of this process's large buffers.
 
 use std::collections::BTreeMap;
 
 use crate::list::parse_list;
 use crate::sysroot::Sysroot;
 
-/// Mappings with less memory of their own than this are no buffers: stacks, heaps, tables of the loader.
+/// Smaller mappings are stacks, heaps, tables of the loader.
 const LEAST_BUFFER_BYTES: u64 = 1 << 20;
 
-/// The memory nodes, each with its CPUs; none where the kernel does not say.
+/// The memory nodes with their CPUs.
 pub fn nodes_of(root: &Sysroot) -> Vec<(u32, Vec<u32>)> {
     const NODES: &str = "sys/devices/system/node";
     let node = |name: String| {
@@ -18,14 +18,13 @@ pub fn nodes_of(root: &Sysroot) -> Vec<(u32, Vec<u32>)> {
     root.names(NODES).into_iter().filter_map(node).collect()
 }
 
-/// Bytes of this process's large buffers on each memory node; `None` where the kernel does not say.
+/// Bytes of this process's large buffers by memory node, if the kernel shows them.
 pub fn bytes_by_node(root: &Sysroot) -> Option<BTreeMap<u32, u64>> {
     root.text("proc/self/numa_maps").map(|text| by_node(&text))
 }
 
-/// Share of the bytes that cannot lie where they are meant to be, given the nodes of as many equal shares of them
-/// (those of the threads, as a rule): how far the bytes' nodes are from these. With one node it is exact, else a least value.
-/// `None` where there is nothing to judge.
+/// The minimum share of bytes on other nodes than intended; `homes` are the nodes of equal shares, usually those of the
+/// threads. Exact if all homes are one node. `None` without bytes or homes.
 pub fn away_share(bytes: &BTreeMap<u32, u64>, homes: &[u32]) -> Option<f64> {
     let all: u64 = bytes.values().sum();
     if all == 0 || homes.is_empty() {
@@ -38,7 +37,7 @@ pub fn away_share(bytes: &BTreeMap<u32, u64>, homes: &[u32]) -> Option<f64> {
     Some(bytes.iter().map(too_many).sum())
 }
 
-/// Of lines such as `7f… default anon=512 dirty=512 N0=256 N1=256 kernelpagesize_kB=4` (kernel documentation,
+/// Lines such as `7f… default anon=512 dirty=512 N0=256 N1=256 kernelpagesize_kB=4` (kernel documentation,
 /// `filesystems/proc.rst`).
 fn by_node(text: &str) -> BTreeMap<u32, u64> {
     let mut sum = BTreeMap::new();
@@ -66,7 +65,7 @@ fn by_node(text: &str) -> BTreeMap<u32, u64> {
 mod tests {
     use super::*;
 
-    /// Lines as the kernel writes them: code, a heap, buffers of base pages and of huge ones on two nodes.
+    /// Code, a heap, buffers of base pages and of huge pages on two nodes.
     const RECORDED: &str = "\
 55d0c8a00000 default file=/usr/bin/assay mapped=900 N0=900 kernelpagesize_kB=4
 55d0ca2ac000 default heap anon=40 dirty=40 active=0 N1=40 kernelpagesize_kB=4

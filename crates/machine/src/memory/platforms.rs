@@ -1,32 +1,28 @@
-//! What memory a processor family can have at most, and how wide its dies are linked to it.
-//!
-//! Rows are matched in order; the first that fits counts. A family of which parts differ, and nothing readable tells
-//! which it is, has no row.
+//! The maximum memory of a processor family, and the links of its dies. The first matching row counts. A family whose
+//! parts differ without a readable difference has no row.
 
 use std::ops::RangeInclusive;
 
 use model::machine::{Cpu, Machine};
 
-/// The memory that one package of a family takes at most.
 #[derive(Debug)]
 struct Platform {
     vendor: &'static str,
     family: u32,
     models: &'static [u32],
     steppings: RangeInclusive<u32>,
-    /// What the brand must hold; empty where every part is alike.
+    /// Required in the brand; empty if all parts are equal.
     brand: &'static str,
     limits: Limits,
 }
 
-/// Channels of a package, and how fast they can be.
+/// Maximum channels of a package and their speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limits {
-    /// Channels of 64 bits.
     pub(crate) channels: u32,
-    /// Fastest transfers that the maker supports, with one module on a channel, MT/s.
+    /// With one module per channel, MT/s.
     pub(crate) mts: f64,
-    /// Who says so, or that nobody was asked.
+    /// The source; it contains "unchecked" if the value was not compared with one.
     pub(crate) source: &'static str,
 }
 
@@ -41,9 +37,8 @@ const fn amd(family: u32, models: &'static [u32], brand: &'static str, limits: L
     Platform { vendor: "AuthenticAMD", family, models, steppings: ANY, brand, limits }
 }
 
-/// Makers' own sheets were not at hand: each source names who says so, board and server makers before the press
-/// (`PerfSpect` is Intel's tool, its table `internal/cpus/cpus.go`). A figure that could be compared with nothing says that
-/// it is unchecked. Speeds are with one module on a channel.
+/// Makers' data sheets were not available: each source is a board or server maker, or else the press (`PerfSpect` is
+/// Intel's tool, its table `internal/cpus/cpus.go`).
 const PLATFORMS: &[Platform] = &[
     intel(&[0x3f], "E5-", 4, 2133.0, "channels: PerfSpect cpus.go; speed: HotHardware on Xeon E5 v4 and v3"),
     intel(&[0x4f], "E5-", 4, 2400.0, "Intel Server Board S2600CW specification, table 4, for Xeon E5 v4"),
@@ -56,11 +51,17 @@ const PLATFORMS: &[Platform] = &[
         steppings: 5..=9,
         ..intel(&[0x55], "", 6, 2933.0, "xFusion 5288 V5 white paper, table 5-6, for Xeon Scalable, 2nd")
     },
-    intel(&[0x55], "", 6, 3200.0, "ServeTheHome, launch of Cooper Lake, for Xeon Scalable, 3rd (Cooper Lake)"),
+    intel(&[0x55], "", 6, 3200.0, "ServeTheHome on Cooper Lake, for Xeon Scalable, 3rd (Cooper Lake)"),
     intel(&[0x6a], "", 8, 3200.0, "WWT, memory population guidelines, for Xeon Scalable, 3rd (Ice Lake)"),
     intel(&[0x8f], "", 8, 4800.0, "WWT, memory population guidelines, for Xeon Scalable, 4th"),
-    intel(&[0xcf], "", 8, 5600.0, "channels: PerfSpect cpus.go; speed: press at the launch, for Xeon Scalable, 5th"),
-    intel(&[0xdd], "", 12, 8000.0, "press at the launch, for Clearwater Forest"),
+    intel(
+        &[0xcf],
+        "",
+        8,
+        5600.0,
+        "channels: PerfSpect cpus.go; speed: press at its introduction, for Xeon Scalable, 5th",
+    ),
+    intel(&[0xdd], "", 12, 8000.0, "press at its introduction, for Clearwater Forest"),
     amd(
         0x17,
         &[0x01],
@@ -90,7 +91,7 @@ const PLATFORMS: &[Platform] = &[
         0x19,
         &[0xa0],
         "EPYC 8",
-        Limits { channels: 6, mts: 4800.0, source: "AnandTech and Next INpact at the launch, for EPYC 8004" },
+        Limits { channels: 6, mts: 4800.0, source: "AnandTech and Next INpact at its introduction, for EPYC 8004" },
     ),
     amd(
         0x1a,
@@ -100,7 +101,6 @@ const PLATFORMS: &[Platform] = &[
     ),
 ];
 
-/// What the family of this processor takes at most.
 pub(crate) fn limits(cpu: &Cpu) -> Option<Limits> {
     let brand = cpu.model_name.as_deref().unwrap_or_default();
     let fits = |row: &&Platform| {
@@ -113,44 +113,43 @@ pub(crate) fn limits(cpu: &Cpu) -> Option<Limits> {
     PLATFORMS.iter().find(fits).map(|row| row.limits)
 }
 
-/// The link of a die of cores to the die of the memory controllers.
 #[derive(Debug)]
 struct DieLink {
     family: u32,
     models: &'static [u32],
-    /// Dies of a package up to which each may have two links.
+    /// Up to this number of dies per package each may have two links.
     two_links_up_to: u32,
     source: &'static str,
 }
 
-/// Bytes that one link brings to the cores in one cycle of the fabric, as commonly told of Zen 2 to Zen 5; like the
-/// number of links a die has, it was written down from memory and has not been compared with a source.
+/// Bytes per cycle of the fabric over one link, commonly reported for Zen 2 to Zen 5. Not compared with a source, like
+/// the number of links.
 const LINK_READ_BYTES: u32 = 32;
 
 const DIE_LINKS: &[DieLink] = &[
-    DieLink { family: 0x17, models: &[0x31, 0x71], two_links_up_to: 0, source: "unchecked: Zen 2: 32 B a cycle" },
-    DieLink { family: 0x19, models: &[0x01, 0x08, 0x21], two_links_up_to: 0, source: "unchecked: Zen 3: 32 B a cycle" },
-    DieLink { family: 0x19, models: &[0x61], two_links_up_to: 0, source: "unchecked: Zen 4: 32 B a cycle" },
+    DieLink { family: 0x17, models: &[0x31, 0x71], two_links_up_to: 0, source: "unchecked: Zen 2: 32 B/cycle" },
+    DieLink { family: 0x19, models: &[0x01, 0x08, 0x21], two_links_up_to: 0, source: "unchecked: Zen 3: 32 B/cycle" },
+    DieLink { family: 0x19, models: &[0x61], two_links_up_to: 0, source: "unchecked: Zen 4: 32 B/cycle" },
     DieLink {
         family: 0x19,
         models: &[0x11, 0x18, 0xa0],
         two_links_up_to: 4,
-        source: "unchecked: Zen 4: 32 B a cycle and link, two links a die with up to 4 dies",
+        source: "unchecked: Zen 4: 32 B/cycle per link, two links per die with up to 4 dies",
     },
-    DieLink { family: 0x1a, models: &[0x44], two_links_up_to: 0, source: "unchecked: Zen 5: 32 B a cycle" },
+    DieLink { family: 0x1a, models: &[0x44], two_links_up_to: 0, source: "unchecked: Zen 5: 32 B/cycle" },
     DieLink {
         family: 0x1a,
         models: &[0x02, 0x08, 0x11],
         two_links_up_to: 8,
-        source: "unchecked: Zen 5: 32 B a cycle and link, two links a die with up to 8 dies",
+        source: "unchecked: Zen 5: 32 B/cycle per link, two links per die with up to 8 dies",
     },
 ];
 
-/// Bytes that a die of cores can read at most in one cycle of the fabric, with the source; `None` where the cores are
-/// not on dies of their own, or the table does not know.
+/// Maximum read rate of a die of cores, bytes per cycle of the fabric, with the source; `None` if the cores are not on
+/// separate dies, or unknown.
 ///
-/// Groups of CPUs that share a last-level cache stand for dies. Where a die has two such groups there are fewer links
-/// than that: what follows is no less than the truth.
+/// A die counts as one group of CPUs with a common last-level cache. If a die has two groups, the result is too high,
+/// which keeps it an upper bound.
 pub(crate) fn die_read_bytes(machine: &Machine) -> Option<(u32, &'static str)> {
     let cpu = &machine.cpu;
     let is_ours = |link: &&DieLink| {

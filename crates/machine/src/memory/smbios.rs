@@ -1,31 +1,28 @@
-//! Memory modules in firmware's own table, `/sys/firmware/dmi/tables/DMI`, which only the superuser may read.
-//!
-//! Structures of type 17 (SMBIOS specification, DSP0134, section 7.18). A hypervisor's table is fiction: do not ask it.
+//! Memory modules in firmware's table `/sys/firmware/dmi/tables/DMI`, readable by root: type 17 (SMBIOS specification,
+//! DSP0134, section 7.18). Not to be used under a hypervisor, which invents the table.
 
 use model::machine::Dimm;
 
-/// The table's path below a root.
 pub(crate) const FILE: &str = "sys/firmware/dmi/tables/DMI";
 
 const MEMORY_DEVICE: u8 = 17;
 const END_OF_TABLE: u8 = 127;
-/// What a word says that is not known, or stands elsewhere.
+/// A word that is unknown or in an extended field.
 const UNKNOWN: u16 = 0xffff;
 
-/// One structure: its formatted part and its strings.
 struct Structure<'t> {
     kind: u8,
     fields: &'t [u8],
     strings: &'t [u8],
 }
 
-/// The slots of a table, those without a module having no size. What is no table has none.
+/// The slots of a table; empty ones have no size.
 pub(crate) fn slots(table: &[u8]) -> Vec<Dimm> {
     structures(table).filter(|structure| structure.kind == MEMORY_DEVICE).filter_map(|device| device.slot()).collect()
 }
 
-/// The modules of a table and nothing else, every string but their places overwritten: fit to be recorded and passed
-/// on, since the rest of a table names the machine.
+/// Only the modules, with all strings except their places overwritten, since the rest of a table identifies the
+/// machine.
 pub(crate) fn without_serials(table: &[u8]) -> Vec<u8> {
     let mut kept = Vec::new();
     for device in structures(table).filter(|structure| structure.kind == MEMORY_DEVICE) {
@@ -51,7 +48,7 @@ fn structures(table: &[u8]) -> impl Iterator<Item = Structure<'_>> {
 }
 
 impl<'t> Structure<'t> {
-    /// The first structure and what follows it: a length in the second byte, then strings up to two NULs.
+    /// The first structure and the rest: a length in the second byte, then strings up to two NULs.
     fn split(table: &'t [u8]) -> Option<(Self, &'t [u8])> {
         const HEADER: usize = 4;
         let length = usize::from(*table.get(1)?);
@@ -69,7 +66,7 @@ impl<'t> Structure<'t> {
         Some(u32::from_le_bytes(self.fields.get(offset..offset + 4)?.try_into().ok()?))
     }
 
-    /// A string by the number in a field; strings are numbered from 1.
+    /// Strings are numbered from 1.
     fn string(&self, offset: usize) -> Option<String> {
         let number = usize::from(*self.fields.get(offset)?).checked_sub(1)?;
         let bytes = self.strings.split(|byte| *byte == 0).nth(number)?;
@@ -77,9 +74,9 @@ impl<'t> Structure<'t> {
         (!text.is_empty()).then_some(text)
     }
 
-    /// This slot; `None` for what is no main memory: persistent memory, the ROM of the firmware.
+    /// `None` for persistent memory and firmware ROMs.
     fn slot(&self) -> Option<Dimm> {
-        /// Technologies of persistent memory (section 7.18.6): `NVDIMM-F`, `NVDIMM-P` and Optane.
+        /// Section 7.18.6: `NVDIMM-F`, `NVDIMM-P` and Optane.
         const PERSISTENT: [u8; 3] = [0x05, 0x06, 0x07];
         let kind = self.fields.get(0x12).copied().unwrap_or(0);
         if is_no_main_memory(kind) || self.fields.get(0x28).is_some_and(|technology| PERSISTENT.contains(technology)) {
@@ -97,7 +94,7 @@ impl<'t> Structure<'t> {
         })
     }
 
-    /// A speed, MT/s: 0 is unknown, and 0xFFFF says to see the double word that came later (SMBIOS 3.3).
+    /// A speed, MT/s: 0 is unknown, 0xFFFF means the extended field (SMBIOS 3.3).
     fn speed(&self, word: usize, double: usize) -> Option<f64> {
         let speed = match self.word(word)? {
             UNKNOWN => self.double(double)?,
@@ -107,7 +104,7 @@ impl<'t> Structure<'t> {
         (speed != 0 && speed >> 31 == 0).then(|| f64::from(speed))
     }
 
-    /// Size, B: MiB, or KiB with the top bit set; 0x7FFF refers to a later double word in MiB.
+    /// Size, B: MiB, or KiB with the top bit set; 0x7FFF means the extended field in MiB.
     fn bytes(&self) -> Option<u64> {
         const IN_KIB: u16 = 0x8000;
         const SEE_LATER: u16 = 0x7fff;
@@ -120,12 +117,12 @@ impl<'t> Structure<'t> {
     }
 }
 
-/// Read-only and flash memory (0x08 to 0x0C), and persistent memory shown as storage.
+/// ROM and flash (0x08 to 0x0C), and persistent memory as storage.
 const fn is_no_main_memory(kind: u8) -> bool {
     matches!(kind, 0x08..=0x0c | 0x1f)
 }
 
-/// Technologies in use since DDR3 (table 77 of the specification).
+/// Technologies since DDR3 (table 77 of the specification).
 fn technology(kind: u8) -> Option<&'static str> {
     Some(match kind {
         0x18 => "DDR3",
@@ -146,7 +143,7 @@ fn technology(kind: u8) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// A module of 16 GiB DDR5 in `P0 CHANNEL A`, at 4400 of 4800 MT/s.
+    /// 16 GiB DDR5 in `P0 CHANNEL A`, at 4400 of 4800 MT/s.
     fn device() -> Vec<u8> {
         let mut fields = vec![0; 0x22];
         fields[0] = MEMORY_DEVICE;
@@ -206,7 +203,7 @@ mod tests {
         assert!(slots(&[0; 64]).is_empty());
         assert!(slots(&[17, 255, 0, 0]).is_empty());
     }
-    /// The module with other fields, in a structure that is long enough for the later ones.
+    /// The module with other fields, long enough for extended ones.
     fn changed(changes: &[(usize, &[u8])]) -> Vec<u8> {
         let short = device();
         let mut fields = short[..0x22].to_vec();

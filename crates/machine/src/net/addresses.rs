@@ -1,52 +1,44 @@
-//! The addresses under which this machine can be reached: those that the kernel holds for its own
-//! (`/proc/net/fib_trie`, `if_inet6`), with the interface that each stands on.
+//! The addresses of this machine (`/proc/net/fib_trie`, `if_inet6`) with their interfaces.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::net::routes::on_link;
+use crate::net::routes::{on_link, own_version_4};
 use crate::sysroot::Sysroot;
 
-/// One of a machine's own addresses.
+/// One of this machine's addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnAddress {
     /// The address.
     pub address: IpAddr,
-    /// The interface that it stands on, where the routing table tells.
+    /// Its interface, if the routing table shows it.
     pub interface: Option<String>,
 }
 
-/// The addresses of this machine, those of the fastest link first as far as the links tell, version 4 before version 6,
-/// loopback last. Without those that mean nothing to others but on one link (`169.254.0.0/16`, `fe80::/10`), as which link
-/// that is cannot be told to another machine.
+/// The addresses of this machine: fastest link first, version 4 before version 6, loopback last. Link-local addresses
+/// are left out, because another machine cannot know the link.
 #[must_use]
 pub fn own_addresses(root: &Sysroot) -> Vec<OwnAddress> {
     let mut found: Vec<OwnAddress> = version_4(root).into_iter().chain(version_6(root)).collect();
     let speed = |own: &OwnAddress| {
         let text = root.text(&format!("sys/class/net/{}/speed", own.interface.as_deref()?))?;
-        // In Mbit/s; -1 where it is not known.
+        // -1 is unknown.
         text.trim().parse::<i64>().ok().filter(|speed| *speed > 0)
     };
     found.sort_by_cached_key(|own| (own.address.is_loopback(), Reverse(speed(own)), own.address));
     found
 }
 
-/// `|-- 192.0.2.2` with `/32 host LOCAL` in the next line. A subnet of this machine (`/8 host LOCAL` of 127.0.0.0) is none.
 fn version_4(root: &Sysroot) -> Vec<OwnAddress> {
-    let text = root.text("proc/net/fib_trie").unwrap_or_default();
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let local = lines.windows(2).filter(|pair| pair[1] == "/32 host LOCAL");
-    let addresses: BTreeSet<Ipv4Addr> = local.filter_map(|pair| pair[0].strip_prefix("|-- ")?.parse().ok()).collect();
     let own = |address: Ipv4Addr| {
         let interface = if address.is_loopback() { Some("lo".to_owned()) } else { on_link(root, address) };
         OwnAddress { address: address.into(), interface }
     };
-    addresses.into_iter().filter(|address| !address.is_link_local()).map(own).collect()
+    own_version_4(root).into_iter().filter(|address| !address.is_link_local()).map(own).collect()
 }
 
-/// `fd00…01 02 40 00 80 eth0`: address, interface's number, length of the prefix, scope, flags, interface. Addresses that
-/// are not yet known to be free (`IFA_F_TENTATIVE`, 0x40) or belong to somebody else (`IFA_F_DADFAILED`, 0x08) are left out.
+/// `fd00…01 02 40 00 80 eth0`: address, interface number, prefix length, scope, flags, interface. Tentative
+/// (`IFA_F_TENTATIVE`, 0x40) and duplicate addresses (`IFA_F_DADFAILED`, 0x08) are left out.
 fn version_6(root: &Sysroot) -> Vec<OwnAddress> {
     let text = root.text("proc/net/if_inet6").unwrap_or_default();
     let own = |line: &str| {
@@ -68,7 +60,7 @@ mod tests {
 
     #[test]
     #[cfg(target_endian = "little")]
-    fn a_machine_has_the_addresses_that_others_can_reach() {
+    fn a_machine_has_the_addresses_that_peers_can_reach() {
         let fixture = Fixture::new("addresses")
             .file(
                 "proc/net/fib_trie",

@@ -1,25 +1,23 @@
-//! InfiniBand ports: what a port carries of data, by its generation and width, and what its adapters take.
+//! InfiniBand ports: the data rate by generation and width, and the adapters' latency.
 
 use model::machine::InfinibandPort;
 
 use crate::sysroot::Sysroot;
 
-/// A generation of InfiniBand.
 pub(crate) struct Generation {
-    /// As the kernel writes it.
     pub(crate) name: &'static str,
-    /// Signals of one lane, 10^6 a second.
+    /// Of one lane, 10^6 per second.
     megabaud: f64,
-    /// Share of them that is data, after the line code.
+    /// Data share after the line code.
     coding: f64,
-    /// What two adapters take to pass on a message, one way, in seconds; `None` where nobody has published it.
+    /// One way between two adapters, s; `None` if unpublished.
     pub(crate) latency_seconds: Option<f64>,
 }
 
-/// Rates of a lane: the kernel's (`ib_port_attr_to_speed_info`, `drivers/infiniband/core/sysfs.c`) up to the fourth rate
-/// and from HDR on, and the InfiniBand Trade Association's signalling rates for FDR10, FDR and EDR, with its line codes:
-/// 8b/10b up to QDR, 64b/66b up to EDR. From HDR on what is written is data. Latencies: the table "InfiniBand
-/// unidirectional data rates" of the English Wikipedia's article, which has none for NDR and XDR.
+/// Lane rates: the kernel's (`ib_port_attr_to_speed_info`, `drivers/infiniband/core/sysfs.c`) up to the fourth and from
+/// HDR on; signalling rates of the InfiniBand Trade Association for FDR10, FDR and EDR, with 8b/10b up to QDR and
+/// 64b/66b up to EDR. From HDR on the rate is data. Latencies: table "InfiniBand unidirectional data rates" of the
+/// English Wikipedia, without NDR and XDR.
 const GENERATIONS: &[Generation] = &[
     Generation { name: "SDR", megabaud: 2500.0, coding: 8.0 / 10.0, latency_seconds: Some(5e-6) },
     Generation { name: "DDR", megabaud: 5000.0, coding: 8.0 / 10.0, latency_seconds: Some(2.5e-6) },
@@ -32,16 +30,15 @@ const GENERATIONS: &[Generation] = &[
     Generation { name: "XDR", megabaud: 200_000.0, coding: 1.0, latency_seconds: None },
 ];
 
-/// The generation of this name.
 pub(crate) fn generation(name: &str) -> Option<&'static Generation> {
     GENERATIONS.iter().find(|generation| generation.name == name)
 }
 
-/// The port behind a network interface, where an InfiniBand adapter has one that is no Ethernet port.
+/// The InfiniBand port behind a network interface; `None` for Ethernet ports.
 pub(crate) fn port(root: &Sysroot, interface: &str) -> Option<InfinibandPort> {
     let of_interface = |file: &str| format!("sys/class/net/{interface}/{file}");
     let device = root.names(&of_interface("device/infiniband")).into_iter().next()?;
-    // Counted from 0 here, and from 1 there.
+    // The interface counts from 0, the adapter from 1.
     let number = root.number::<u32>(&of_interface("dev_port")).unwrap_or(0).checked_add(1)?;
     let folder = format!("sys/class/infiniband/{device}/ports/{number}");
     if root.text(&format!("{folder}/link_layer")).as_deref() != Some("InfiniBand") {
@@ -61,11 +58,11 @@ pub(crate) fn port(root: &Sysroot, interface: &str) -> Option<InfinibandPort> {
     })
 }
 
-/// Lanes and generation of `56 Gb/sec (4X FDR)`; without a name, as older kernels have it, the first generation.
+/// Lanes and generation of `56 Gb/sec (4X FDR)`; older kernels omit SDR's name.
 fn parts(rate: &str) -> Option<(u32, &'static Generation)> {
     let (lanes, name) = rate.split_once('(')?.1.strip_suffix(')')?.split_once('X')?;
     let name = if name.trim().is_empty() { "SDR" } else { name.trim() };
-    // No port has more than twelve lanes.
+    // The widest port has twelve lanes.
     Some((lanes.parse().ok().filter(|lanes| (1..=12).contains(lanes))?, generation(name)?))
 }
 

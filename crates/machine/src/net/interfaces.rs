@@ -8,33 +8,30 @@ use crate::system::pcie::narrowest_above;
 
 const INTERFACES: &str = "sys/class/net";
 
-/// Drivers of interfaces that a hypervisor makes up. Where they show a link speed, it is made up too: `vmxnet3` writes
-/// 10 Gbit/s into itself, `ibmveth` 1 Gbit/s, `virtio_net` says what it was told.
+/// Drivers of virtual interfaces, whose speed is invented: `vmxnet3` sets 10 Gbit/s, `ibmveth` 1 Gbit/s, `virtio_net`
+/// what the host configured.
 const VIRTUAL_DRIVERS: &[&str] =
     &["virtio_net", "vif", "xen-netfront", "vmxnet3", "hv_netvsc", "ibmveth", "ena", "gve", "mana"];
 
-/// Drivers of modems and gadgets behind USB: what they call their speed is what the other side says it is, and no link's.
-const TOLD_DRIVERS: &[&str] = &["cdc_ether", "cdc_ncm", "cdc_mbim", "rndis_host", "qmi_wwan"];
+/// Drivers of USB modems and gadgets, which report the peer's claim instead of a link speed.
+const CLAIMING_DRIVERS: &[&str] = &["cdc_ether", "cdc_ncm", "cdc_mbim", "rndis_host", "qmi_wwan"];
 
-/// Drivers of old hardware that hypervisors imitate: in a guest their speed is the imitated card's.
-const IMITATED_DRIVERS: &[&str] = &["e1000", "e1000e", "igb", "8139cp", "8139too", "pcnet32", "tulip", "ne2k-pci"];
+/// Drivers of old hardware that hypervisors emulate: in a guest the speed is the emulated card's.
+const EMULATED_DRIVERS: &[&str] = &["e1000", "e1000e", "igb", "8139cp", "8139too", "pcnet32", "tulip", "ne2k-pci"];
 
-/// Every interface.
 pub(crate) fn interfaces(root: &Sysroot, under_hypervisor: bool) -> Vec<Nic> {
     root.names(INTERFACES).iter().filter_map(|name| interface(root, name, under_hypervisor)).collect()
 }
 
-/// One interface.
 pub(crate) fn interface(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Nic> {
     let file = |file: &str| format!("{INTERFACES}/{name}/{file}");
-    // Some entries, such as `bonding_masters`, are files and no interfaces.
+    // Entries such as `bonding_masters` are files.
     let mtu = root.number(&file("mtu"))?;
-    let driver = root.link(&file("device/driver"));
-    let driver = driver.and_then(|target| target.file_name()?.to_str().map(str::to_owned));
+    let driver = root.link_name(&file("device/driver"));
     let queues = root.names(&file("queues"));
     let count = |prefix: &str| u32::try_from(queues.iter().filter(|queue| queue.starts_with(prefix)).count()).ok();
     let known = |count: Option<u32>| count.filter(|count| *count > 0);
-    // The kernel says -1 where it does not know, in 10^6 bit/s where it does.
+    // In 10^6 bit/s; -1 is unknown.
     let speed = root.number::<f64>(&file("speed")).filter(|speed| speed.is_finite() && *speed > 0.0);
     let (layer, lower) = layers(root, name);
     let pci_address = pci_address(root, name);
@@ -61,17 +58,17 @@ pub(crate) fn interface(root: &Sysroot, name: &str, under_hypervisor: bool) -> O
     })
 }
 
-/// Where the device behind an interface is on the PCI bus.
+/// The PCI address of an interface's device.
 fn pci_address(root: &Sysroot, name: &str) -> Option<String> {
     let text = root.text(&format!("{INTERFACES}/{name}/device/uevent"))?;
     text.lines().find_map(|line| line.strip_prefix("PCI_SLOT_NAME=")).map(str::to_owned)
 }
 
-/// What an interface is where others carry its packets, and which those are.
+/// The kind of a stacked interface, and the interfaces below it.
 fn layers(root: &Sysroot, name: &str) -> (Option<String>, Vec<String>) {
     let folder = format!("{INTERFACES}/{name}");
     if let Some(slaves) = root.text(&format!("{folder}/bonding/slaves")) {
-        // A slave that is there for the case that another fails carries nothing.
+        // A standby slave carries nothing.
         let carries = |slave: &&str| {
             let of_slave = |file: &str| root.text(&format!("{INTERFACES}/{slave}/bonding_slave/{file}"));
             of_slave("mii_status").is_none_or(|status| status == "up")
@@ -81,28 +78,28 @@ fn layers(root: &Sysroot, name: &str) -> (Option<String>, Vec<String>) {
     }
     let names = root.names(&folder);
     let lower: Vec<String> = names.iter().filter_map(|name| name.strip_prefix("lower_")).map(str::to_owned).collect();
-    // The two ends of a veth pair are each other's lower device.
+    // The ends of a veth pair are each other's lower device.
     let on_top = |other: &String| root.names(&format!("{INTERFACES}/{other}")).contains(&format!("lower_{name}"));
     if lower.is_empty() || lower.iter().any(on_top) {
         return (None, Vec::new());
     }
-    let said = root.text(&format!("{folder}/uevent")).unwrap_or_default();
-    let said = said.lines().find_map(|line| line.strip_prefix("DEVTYPE="));
-    let layer = match said {
+    let uevent = root.text(&format!("{folder}/uevent")).unwrap_or_default();
+    let uevent = uevent.lines().find_map(|line| line.strip_prefix("DEVTYPE="));
+    let layer = match uevent {
         Some(kind @ ("vlan" | "bridge")) => kind,
-        // Teams say nothing of themselves; nothing else stands on several.
+        // Teams have no DEVTYPE; no other kind has several lower interfaces.
         _ if lower.len() > 1 => "team",
         _ => "stacked",
     };
     (Some(layer.to_owned()), lower)
 }
 
-/// Whether a speed is a link's. Without a device behind the interface (veth, tun, bridges) it never is: veth writes
-/// 10 Gbit/s into itself, tun 10 Mbit/s.
+/// Whether a speed is a real link's. Interfaces without a device (veth, tun, bridges) set their own: veth 10 Gbit/s,
+/// tun 10 Mbit/s.
 fn is_trusted(driver: Option<&str>, under_hypervisor: bool) -> bool {
     let made_up = |driver: &str| {
-        [VIRTUAL_DRIVERS, TOLD_DRIVERS].iter().any(|drivers| drivers.contains(&driver))
-            || (under_hypervisor && IMITATED_DRIVERS.contains(&driver))
+        [VIRTUAL_DRIVERS, CLAIMING_DRIVERS].iter().any(|drivers| drivers.contains(&driver))
+            || (under_hypervisor && EMULATED_DRIVERS.contains(&driver))
     };
     driver.is_some_and(|driver| !made_up(driver))
 }
@@ -135,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn only_hardwares_own_word_about_its_speed_is_believed() {
+    fn only_speeds_of_hardware_are_trusted() {
         let trusted = |name: &str, driver: Option<&str>, speed: &str, hypervisor: bool| {
             let nic = interface_with(name, driver, speed, hypervisor);
             assert_eq!(nic.kind.as_deref(), Some("ethernet"));

@@ -1,22 +1,20 @@
-//! Which interface leads to an address, by the kernel's main routing tables (`/proc/net/route`, `ipv6_route`).
-//!
-//! Rules, marks and other tables are not looked at: with them the answer may differ, which the interfaces' counters
-//! show.
+//! The interface that leads to an address, by the kernel's main routing tables (`/proc/net/route`, `ipv6_route`).
+//! Policy rules and other tables are ignored; the interfaces' counters show if the answer is wrong.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::sysroot::Sysroot;
 
-/// A route that fits, and how well.
+/// A matching route.
 struct Route {
     interface: String,
-    /// Bits of the address that it fixes.
+    /// Prefix length.
     length: u32,
     metric: u32,
 }
 
-/// The interface that packets to this address leave by; `None` where no route is known. To the machine's own addresses
-/// that is the loopback interface.
+/// The interface for packets to this address, if a route is known; `lo` for the machine's own addresses.
 pub fn interface_to(root: &Sysroot, address: IpAddr) -> Option<String> {
     if address.is_loopback() || is_own(root, address) {
         return Some("lo".to_owned());
@@ -25,24 +23,20 @@ pub fn interface_to(root: &Sysroot, address: IpAddr) -> Option<String> {
         IpAddr::V4(_) => "proc/net/route",
         IpAddr::V6(_) => "proc/net/ipv6_route",
     })?;
-    let routes = text.lines().filter_map(|line| match address {
+    best(text.lines().filter_map(|line| match address {
         IpAddr::V4(address) => version_4(line, address),
         IpAddr::V6(address) => version_6(line, address),
-    });
-    // The longest prefix wins, then the smallest metric.
+    }))
+}
+
+/// The longest prefix wins, then the smallest metric.
+fn best(routes: impl Iterator<Item = Route>) -> Option<String> {
     routes.min_by_key(|route| (u32::MAX - route.length, route.metric)).map(|route| route.interface)
 }
 
-/// Whether an address is one of this machine's own.
 fn is_own(root: &Sysroot, address: IpAddr) -> bool {
     match address {
-        // `|-- 192.0.2.2` with `/32 host LOCAL` in the next line.
-        IpAddr::V4(address) => {
-            let leaf = format!("|-- {address}");
-            let text = root.text("proc/net/fib_trie").unwrap_or_default();
-            let lines: Vec<&str> = text.lines().map(str::trim).collect();
-            lines.windows(2).any(|pair| pair[0] == leaf && pair[1] == "/32 host LOCAL")
-        }
+        IpAddr::V4(address) => own_version_4(root).contains(&address),
         // `fd00…01 02 40 00 80 eth0`
         IpAddr::V6(address) => {
             let written = format!("{:032x}", u128::from(address));
@@ -52,15 +46,22 @@ fn is_own(root: &Sysroot, address: IpAddr) -> bool {
     }
 }
 
-/// The interface of the subnet that an address of this machine stands in; `None` where no route says.
+/// `|-- 192.0.2.2` with `/32 host LOCAL` in the next line. A subnet (`/8 host LOCAL` of 127.0.0.0) is not an address.
+pub(crate) fn own_version_4(root: &Sysroot) -> BTreeSet<Ipv4Addr> {
+    let text = root.text("proc/net/fib_trie").unwrap_or_default();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let local = lines.windows(2).filter(|pair| pair[1] == "/32 host LOCAL");
+    local.filter_map(|pair| pair[0].strip_prefix("|-- ")?.parse().ok()).collect()
+}
+
+/// The interface whose subnet contains an address of this machine.
 pub(crate) fn on_link(root: &Sysroot, address: Ipv4Addr) -> Option<String> {
     let text = root.text("proc/net/route")?;
-    let routes = text.lines().filter_map(|line| version_4(line, address)).filter(|route| route.length > 0);
-    routes.min_by_key(|route| (u32::MAX - route.length, route.metric)).map(|route| route.interface)
+    best(text.lines().filter_map(|line| version_4(line, address)).filter(|route| route.length > 0))
 }
 
 /// `eth0 000200C0 00000000 0001 0 0 0 00FFFFFF 0 0 0`: interface, destination, gateway, flags, two counters, metric,
-/// mask. Addresses are written as this machine's integers of the bytes on the wire.
+/// mask. Addresses are native integers of the bytes on the wire.
 fn version_4(line: &str, address: Ipv4Addr) -> Option<Route> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let [interface, destination, _, flags, _, _, metric, mask, ..] = fields.as_slice() else { return None };
@@ -75,8 +76,8 @@ fn version_4(line: &str, address: Ipv4Addr) -> Option<Route> {
     })
 }
 
-/// `fe80… 40 000… 00 000… 00000100 00000001 00000000 00000001 eth0`: destination and its length, source and its length,
-/// next hop, metric, two counters, flags, interface.
+/// `fe80… 40 000… 00 000… 00000100 00000001 00000000 00000001 eth0`: destination, length, source, length, next hop,
+/// metric, two counters, flags, interface.
 fn version_6(line: &str, address: Ipv6Addr) -> Option<Route> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let [destination, length, _, _, _, metric, _, _, flags, interface] = fields.as_slice() else { return None };
@@ -88,7 +89,7 @@ fn version_6(line: &str, address: Ipv6Addr) -> Option<Route> {
     fits.then_some(Route { interface: (*interface).to_owned(), length, metric: number(metric)? })
 }
 
-/// Up, and no refusal (`RTF_UP`, `RTF_REJECT` of `include/uapi/linux/route.h`).
+/// Up and not a reject route (`RTF_UP`, `RTF_REJECT` of `include/uapi/linux/route.h`).
 fn is_usable(flags: u32) -> bool {
     flags & 0x1 != 0 && flags & 0x200 == 0
 }

@@ -1,41 +1,35 @@
-//! What the machine is doing just now: load, free memory, time stolen by the hypervisor or withheld by a quota.
-//!
-//! Unlike the facts of [`crate::discover`] these are read again and again, before, during and after a measurement.
+//! The present load of the machine: load average, free memory, stolen time. Read before, during and after a
+//! measurement.
 
+use crate::memory::kilobytes;
 use crate::sysroot::Sysroot;
 
-/// Ticks per second of /proc/stat: `USER_HZ`, 100 on every architecture that Linux runs on today but Alpha and Itanium.
+/// `USER_HZ`: 100 on every architecture that Linux supports except Alpha and Itanium.
 pub(crate) const TICKS_PER_SECOND: f64 = 100.0;
 
-/// The state of a machine at one moment. What cannot be read is `None`.
+/// The load of a machine at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Activity {
     /// Load averages over 1, 5 and 15 minutes.
     pub load_average: Option<[f64; 3]>,
-    /// Memory that new work can have, B.
+    /// Memory available to new processes, B.
     pub memory_available_bytes: Option<u64>,
     /// Time stolen by the hypervisor since boot, all CPUs together, s.
     pub steal_seconds: Option<f64>,
 }
 
-/// Reads the machine's state.
+/// Reads the load.
 pub fn activity(root: &Sysroot) -> Activity {
     Activity {
         load_average: root.text("proc/loadavg").and_then(|text| load_average(&text)),
-        memory_available_bytes: root.text("proc/meminfo").and_then(|text| available_bytes(&text)),
+        memory_available_bytes: root.text("proc/meminfo").and_then(|text| kilobytes(&text, "MemAvailable")),
         steal_seconds: steal_seconds(root, None),
     }
 }
 
-/// Seconds that the hypervisor has stolen from these CPUs since boot, or from all of them.
+/// Seconds stolen by the hypervisor since boot, from these CPUs or from all.
 pub fn steal_seconds(root: &Sysroot, cpus: Option<&[u32]>) -> Option<f64> {
     steal_ticks(&root.text("proc/stat")?, cpus).map(|ticks| ticks as f64 / TICKS_PER_SECOND)
-}
-
-/// Seconds that CPU quotas have stopped this process's control groups so far, summed over CPUs; `None` where no quota
-/// is set.
-pub fn throttled_seconds(root: &Sysroot) -> Option<f64> {
-    crate::system::cgroup::throttled_seconds(root)
 }
 
 fn load_average(text: &str) -> Option<[f64; 3]> {
@@ -43,12 +37,7 @@ fn load_average(text: &str) -> Option<[f64; 3]> {
     Some([fields.next()?, fields.next()?, fields.next()?])
 }
 
-fn available_bytes(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-}
-
-/// The eighth count of a `cpuN` line, summed over these CPUs; `None` where none of them has such a count.
+/// The eighth count of a `cpuN` line, summed over these CPUs.
 fn steal_ticks(stat: &str, cpus: Option<&[u32]>) -> Option<u64> {
     let of_line = |line: &str| {
         let mut fields = line.split_ascii_whitespace();
@@ -72,10 +61,8 @@ mod tests {
     }
 
     #[test]
-    fn load_and_memory_are_read_or_absent() {
+    fn the_load_is_read_or_absent() {
         assert_eq!(load_average("0.50 0.25 1.00 1/90 1234"), Some([0.5, 0.25, 1.0]));
         assert_eq!(load_average("x"), None);
-        assert_eq!(available_bytes("MemTotal: 9 kB\nMemAvailable:    1000 kB\n"), Some(1_024_000));
-        assert_eq!(available_bytes("MemAvailable: many kB"), None);
     }
 }

@@ -1,21 +1,19 @@
-//! What the kernel counts of bytes that really went to devices: of this process, and of each disk.
-//!
-//! Read before and after a measurement; what lies between them is the measurement's own business.
+//! The kernel's counts of bytes on devices: of this process, and of each disk.
 
 use crate::sysroot::Sysroot;
 
-/// Bytes that this process, all its threads together, has caused to be moved since it began (proc(5), `io`).
+/// Bytes moved by this process since it began (proc(5), `io`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessIo {
-    /// Fetched from the storage layer, B. Reads that the page cache answered are not in it.
+    /// Read from the storage layer, B; reads from the page cache are not included.
     pub read_bytes: u64,
-    /// Sent, or to be sent, to the storage layer, B.
+    /// Written, or to be written, to the storage layer, B.
     pub write_bytes: u64,
-    /// Of those, B that were never sent, since the file was truncated or removed before.
+    /// Of those, never written because the file was truncated or removed, B.
     pub cancelled_write_bytes: u64,
 }
 
-/// What one disk has done since it appeared (kernel documentation, `block/stat.rst`).
+/// A disk's counts since it appeared (kernel documentation, `block/stat.rst`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceIo {
     /// Reads finished.
@@ -28,7 +26,7 @@ pub struct DeviceIo {
     pub write_bytes: u64,
 }
 
-/// This process's counters; `None` where the kernel does not keep them.
+/// This process's counts, if the kernel keeps them.
 pub fn process_io(root: &Sysroot) -> Option<ProcessIo> {
     let text = root.text("proc/self/io")?;
     let count = |name: &str| {
@@ -42,7 +40,7 @@ pub fn process_io(root: &Sysroot) -> Option<ProcessIo> {
     })
 }
 
-/// A whole disk's counters; `None` where there is no such disk, or where it was told not to count (`queue/iostats`).
+/// A whole disk's counts; `None` if it does not exist or counting is off (`queue/iostats`).
 pub fn device_io(root: &Sysroot, disk: &str) -> Option<DeviceIo> {
     /// The kernel counts sectors of this size whatever the device's own.
     const SECTOR_BYTES: u64 = 512;
@@ -91,7 +89,7 @@ mod tests {
     #[test]
     fn this_process_reads_and_counts() {
         let root = Sysroot::host();
-        // Not every kernel keeps the counters; where it does they only grow.
+        // Not every kernel keeps these counts; they only grow.
         let Some(before) = process_io(&root) else { return };
         let after = process_io(&root).unwrap();
         assert!(after.read_bytes >= before.read_bytes && after.write_bytes >= before.write_bytes);

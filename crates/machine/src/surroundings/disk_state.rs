@@ -1,29 +1,28 @@
-//! What the disks under a directory count and how they are, at one moment: bytes, heat, links.
-//!
-//! Read around every launch, so it is a handful of small files. What a driver does not show is `None`.
+//! Traffic, temperature and link rates of the disks under a directory at one moment. Read around every process run, so
+//! it reads few files.
 
 use model::surroundings::DiskHeat;
 
 use crate::disk::links;
+use crate::list::number_after;
 use crate::surroundings::counters::{DeviceIo, device_io};
 use crate::sysroot::Sysroot;
 
-/// What is known of the disks of a chain.
+/// The state of the disks of a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct DiskState {
-    /// What they have read and written, each byte once.
+    /// Read and written, each byte once.
     pub(crate) io: Option<DeviceIo>,
-    /// The one that is nearest to its limit.
+    /// The temperature nearest to its limit.
     pub(crate) heat: Option<DiskHeat>,
-    /// The rates of their narrowest links together, B/s.
+    /// The sum of their narrowest links, B/s.
     pub(crate) link_bytes_per_second: Option<u64>,
 }
 
 impl DiskState {
-    /// Reads it for a chain of devices, from the top, by their names under /sys/block; what is not there (partitions)
-    /// is passed over.
+    /// `chain` are devices from the top, by their names under /sys/block; others (partitions) are ignored.
     pub(crate) fn read(root: &Sysroot, chain: &[String]) -> Self {
-        // Below a loop device the page cache stands between: bytes come there at any time.
+        // Below a loop device the page cache delays traffic.
         let is_loop = |disk: &String| root.text(&format!("sys/block/{disk}/loop/backing_file")).is_some();
         let end = chain.iter().position(is_loop).map_or(chain.len(), |index| index + 1);
         let disks: Vec<Disk> = chain[..end].iter().filter_map(|name| Disk::read(root, name)).collect();
@@ -37,10 +36,9 @@ impl DiskState {
     }
 }
 
-/// A whole disk of the chain.
 struct Disk<'c> {
     name: &'c String,
-    /// The devices that it is built on.
+    /// The devices below.
     slaves: Vec<String>,
 }
 
@@ -51,15 +49,14 @@ impl<'c> Disk<'c> {
     }
 }
 
-/// What the disks have read and written, each byte once: those of the only disk that is built on no other, so that what
-/// reaches it by another way counts too; where there are several of these (mirrors, stripes), those of the devices that
-/// no other of the chain is built on, since a mirror writes each byte more than once. `None` where one of them does not
-/// count.
+/// Traffic of the disks, each byte once: of the only lowest disk, so that requests by other paths count too; with
+/// several lowest disks (mirrors, stripes) of the top devices, since a mirror writes each byte more than once. `None`
+/// if one of them does not count.
 fn io(root: &Sysroot, disks: &[Disk]) -> Option<DeviceIo> {
     let lowest: Vec<&Disk> = disks.iter().filter(|disk| disk.slaves.is_empty()).collect();
     let counted: Vec<&Disk> = if lowest.len() > 1 {
         let below: Vec<&String> = disks.iter().flat_map(|disk| &disk.slaves).collect();
-        // A slave may be a partition: a disk is below another if one of its partitions is.
+        // A slave may be a partition of a disk.
         let is_below = |disk: &&Disk| {
             below.iter().any(|slave| {
                 *slave == disk.name || root.text(&format!("sys/block/{}/{slave}/partition", disk.name)).is_some()
@@ -69,7 +66,7 @@ fn io(root: &Sysroot, disks: &[Disk]) -> Option<DeviceIo> {
     } else {
         lowest
     };
-    // With `iostats` 0 the counts stand still (kernel documentation, `ABI/stable/sysfs-block`).
+    // With `iostats` 0 the counts do not change (kernel documentation, `ABI/stable/sysfs-block`).
     let counts = |disk: &Disk| root.number::<u32>(&format!("sys/block/{}/queue/iostats", disk.name)) != Some(0);
     let all: Option<Vec<DeviceIo>> =
         counted.iter().map(|disk| device_io(root, disk.name).filter(|_| counts(disk))).collect();
@@ -81,21 +78,17 @@ fn io(root: &Sysroot, disks: &[Disk]) -> Option<DeviceIo> {
     })
 }
 
-/// A disk's own temperature and its limit: of its controller (NVM Express, kernel documentation `hwmon/nvme`), or of
-/// the drive (`hwmon/drivetemp`), by the first sensor, which is the one that has a limit. The sensor's folder is the
-/// disk's device's, or one above it, by kernel and driver.
+/// A disk's temperature and limit, by its first sensor: of the controller (NVMe, kernel documentation `hwmon/nvme`) or
+/// of the drive (`hwmon/drivetemp`). The sensor's folder differs by kernel and driver.
 fn heat(root: &Sysroot, disk: &str) -> Option<DiskHeat> {
     let device = format!("sys/block/{disk}/device");
     let places =
         [format!("{device}/hwmon"), device.clone(), format!("{device}/device/hwmon"), format!("{device}/device")];
     let sensor = places.iter().find_map(|place| {
-        let name = root
-            .names(place)
-            .into_iter()
-            .find(|name| name.strip_prefix("hwmon").is_some_and(|number| number.parse::<u32>().is_ok()))?;
+        let name = root.names(place).into_iter().find(|name| number_after(name, "hwmon").is_some())?;
         Some(format!("{place}/{name}"))
     })?;
-    // Thousandths of a degree. A limit that the drive does not have is shown as 0 or less.
+    // Thousandths of a degree. A missing limit is 0 or less.
     let degrees = |file: &str| root.number::<i32>(&format!("{sensor}/{file}")).map(|value| f64::from(value) / 1000.0);
     let limit = degrees("temp1_max").filter(|limit| *limit > 0.0)?;
     Some(DiskHeat { celsius: degrees("temp1_input")?, limit_celsius: limit })
@@ -111,7 +104,7 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
 
-    /// A disk's counts: 8 sectors read, 2 written, for each one of `factor`.
+    /// 8 sectors read, 2 written, times `factor`.
     fn stat(factor: u64) -> String {
         format!("1 0 {} 0 1 0 {} 0 0 0 0\n", 8 * factor, 2 * factor)
     }
@@ -120,7 +113,6 @@ mod tests {
         DiskState::read(&fixture.root(), &disks.iter().map(ToString::to_string).collect::<Vec<_>>())
     }
 
-    /// Bytes read and written.
     fn bytes(fixture: &Fixture, disks: &[&str]) -> Option<(u64, u64)> {
         state(fixture, disks).io.map(|io| (io.read_bytes, io.write_bytes))
     }

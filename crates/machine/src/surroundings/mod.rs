@@ -1,7 +1,6 @@
-//! What goes on around a measurement, all over the machine: read before and after, and judged by the difference.
-//!
-//! Counts of the kernel only; what of it was our own doing is put beside them, so that the rest is others'. It is read
-//! around every launch, so it must take less than a millisecond.
+//! Activity of the whole machine around a measurement: kernel counters, read before and after. This process's own part
+//! is read too, so that the rest is interference. It is read around every process run, so it must take less than a
+//! millisecond.
 
 pub(crate) mod activity;
 pub(crate) mod counters;
@@ -16,23 +15,20 @@ use crate::surroundings::activity::TICKS_PER_SECOND;
 use crate::surroundings::disk_state::DiskState;
 use crate::sysroot::Sysroot;
 
-/// What to look at besides the CPUs.
+/// What is counted in addition to the CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watched {
-    /// Disks whose traffic counts, by their names under /sys/block: a chain of devices, from the top. What is not there
-    /// (partitions) is passed over.
+    /// A chain of devices from the top, by their names under /sys/block; others (partitions) are ignored.
     pub disks: Vec<String>,
     /// The network interface whose traffic counts.
     pub interface: Option<String>,
 }
 
-/// Where the kernel shows the CPUs.
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// The interface on which each byte sent is received on the same interface.
 const LOOPBACK: &str = "lo";
 
-/// Reads the counts now.
+/// Reads the counters.
 pub fn surroundings(root: &Sysroot, watched: &Watched) -> Surroundings {
     let own = ProcessUsage::now();
     let at_seconds = sys::clock::monotonic_raw_seconds();
@@ -64,11 +60,9 @@ pub fn surroundings(root: &Sysroot, watched: &Watched) -> Surroundings {
     }
 }
 
-/// The times of /proc/stat.
 struct CpuTimes {
-    /// CPUs that are online.
     cpus: u32,
-    /// Ticks of all CPUs: user, nice, system, idle, waiting, interrupts, soft interrupts, stolen …
+    /// All CPUs: user, nice, system, idle, waiting, interrupts, soft interrupts, stolen …
     ticks: Option<Vec<u64>>,
 }
 
@@ -84,7 +78,6 @@ impl CpuTimes {
         }
     }
 
-    /// Seconds of these fields together.
     fn sum(&self, fields: &[usize]) -> Option<f64> {
         let ticks = self.ticks.as_ref()?;
         let sum = fields.iter().map(|field| ticks.get(*field).copied()).sum::<Option<u64>>()?;
@@ -92,7 +85,7 @@ impl CpuTimes {
     }
 }
 
-/// Bytes moved to or from swap, of pages of 4 KiB as on every machine that there are kernels for.
+/// Bytes moved to or from swap; pages have 4 KiB.
 fn swapped_bytes(vmstat: &str) -> Option<u64> {
     const PAGE_BYTES: u64 = 4096;
     let count = |name: &str| -> Option<u64> {
@@ -101,15 +94,15 @@ fn swapped_bytes(vmstat: &str) -> Option<u64> {
     count("pswpin")?.checked_add(count("pswpout")?)?.checked_mul(PAGE_BYTES)
 }
 
-/// Seconds in which some task waited, from `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345` (kernel documentation,
-/// `accounting/psi.rst`: microseconds).
+/// From `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345` (kernel documentation, `accounting/psi.rst`:
+/// microseconds).
 fn some_seconds(pressure: &str) -> Option<f64> {
     let line = pressure.lines().find_map(|line| line.strip_prefix("some "))?;
     let total: u64 = line.split_ascii_whitespace().find_map(|field| field.strip_prefix("total="))?.parse().ok()?;
     Some(total as f64 * 1e-6)
 }
 
-/// How often cores and packages were held back (kernel, `arch/x86/kernel/cpu/.../therm_throt.c`); unknown under most
+/// Thermal and power throttling events (kernel, `arch/x86/kernel/cpu/.../therm_throt.c`); unknown under most
 /// hypervisors.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct HeatAndPower {
@@ -121,7 +114,7 @@ impl HeatAndPower {
     fn read(root: &Sysroot) -> Self {
         let online = root.text(&format!("{CPUS}/online")).map(|text| parse_list(&text)).unwrap_or_default();
         let count = |cpu: u32, name: &str| root.number::<u64>(&format!("{CPUS}/cpu{cpu}/thermal_throttle/{name}"));
-        // All of a package's CPUs count its events: one of them speaks for it.
+        // All CPUs of a package count its events: one of them is read.
         let mut packages: Vec<u32> = Vec::new();
         let mut seen: Vec<u32> = Vec::new();
         let kinds = ["core_throttle_count", "package_throttle_count"];
@@ -146,7 +139,7 @@ impl HeatAndPower {
     }
 }
 
-/// Bytes that an interface has carried: both ways, but on loopback, where each byte sent is received.
+/// Both directions, except on loopback, where each byte sent is received.
 fn interface_bytes(root: &Sysroot, interface: &str) -> Option<u64> {
     let count = |name: &str| root.number::<u64>(&format!("sys/class/net/{interface}/statistics/{name}"));
     let received = count("rx_bytes")?;

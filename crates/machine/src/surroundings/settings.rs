@@ -1,8 +1,5 @@
-//! What is set on this machine and for this process, and stays so until somebody changes it: CPUs, governors, turbo,
-//! priority, memory limit.
-//!
-//! Read beside every launch, unlike the facts of [`crate::discover`], which are read once: what somebody changes in the
-//! middle of a run is seen. Nothing is judged here.
+//! Settings of the machine and of this process that a user can change during a run: CPUs, governors, turbo, priority,
+//! memory limit. Read with every process run.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +11,7 @@ use crate::sysroot::Sysroot;
 use crate::system::cgroup::Limits;
 use crate::system::{cpufreq, turbo};
 
-/// `SCHED_IDLE` (`linux/sched.h`): runs only when nothing else wants to.
+/// `SCHED_IDLE` (`linux/sched.h`).
 const POLICY_IDLE: u32 = 5;
 
 /// Reads the settings.
@@ -26,7 +23,7 @@ pub fn settings(root: &Sysroot) -> Settings {
     let status = root.text("proc/self/status").unwrap_or_default();
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(parse_list);
     let mut allowed_cpus = allowed.unwrap_or_default();
-    // Those that are switched off stay in the mask.
+    // Offline CPUs stay in the mask.
     allowed_cpus.retain(|cpu| online_cpus.is_empty() || online_cpus.contains(cpu));
     let smt = root.text("sys/devices/system/cpu/smt/control");
     Settings {
@@ -43,7 +40,7 @@ pub fn settings(root: &Sysroot) -> Settings {
     }
 }
 
-/// The values of a file of the frequency driver, each once; none where the first CPU has no such file.
+/// The distinct values of a file of the frequency driver.
 fn in_use(root: &Sysroot, cpus: &[u32], name: &str) -> Vec<String> {
     let of = |cpu: &u32| root.text(&cpufreq(*cpu, name));
     if cpus.first().and_then(of).is_none() {
@@ -52,8 +49,8 @@ fn in_use(root: &Sysroot, cpus: &[u32], name: &str) -> Vec<String> {
     cpus.iter().filter_map(of).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// The nice value in a line of /proc/PID/stat, or [`IDLE_NICE`] for an idle policy (proc(5): fields 19 and 41). The
-/// second field, the name in parentheses, may hold anything.
+/// The nice value in /proc/PID/stat, or [`IDLE_NICE`] for an idle policy (proc(5): fields 19 and 41). The second field,
+/// the name in parentheses, may contain anything.
 fn nice(stat: &str) -> Option<i32> {
     let (_, after) = stat.rsplit_once(')')?;
     let mut fields = after.split_ascii_whitespace();
@@ -67,7 +64,7 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
 
-    /// Recorded of `nice -n 10 sleep`, under the given policy and name.
+    /// Recorded from `nice -n 10 sleep`, with this policy and name.
     fn stat(name: &str, policy: u32) -> String {
         format!(
             "4321 ({name}) S 4300 4321 4300 34816 4321 4194304 120 0 0 0 0 0 0 0 30 10 1 0 7700 3026944 450 \

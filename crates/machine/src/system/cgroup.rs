@@ -1,8 +1,6 @@
-//! What the control groups allow this process: CPU quota, CPU set and memory, in version 1 and in version 2.
-//!
-//! A process is in one group per hierarchy, and every group above it counts too, so the tightest limit on the way to
-//! the root is the one that binds. Files: kernel documentation, `admin-guide/cgroup-v1` and
-//! `admin-guide/cgroup-v2.rst`.
+//! Control group limits of this process, version 1 and 2: CPU quota, CPU set, memory. The tightest limit of the
+//! process's group and of all groups above binds (kernel documentation, `admin-guide/cgroup-v1` and
+//! `admin-guide/cgroup-v2.rst`).
 
 use std::path::{Component, Path, PathBuf};
 
@@ -11,30 +9,27 @@ use crate::list::parse_list;
 use crate::sysroot::{Sysroot, label};
 use crate::system::mounts::{self, Mount};
 
-/// The limits that bind, each with the file it comes from.
+/// The binding limits, each with its file.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
-    /// Share of time, in CPUs.
+    /// CPU time, in CPUs.
     pub(crate) quota_cpus: Found<f64>,
-    /// The CPUs that may be used.
     pub(crate) cpus: Found<Vec<u32>>,
     /// Memory, B.
     pub(crate) memory_bytes: Found<u64>,
-    /// What the group with that limit has charged, B.
+    /// Memory used by the group with that limit, B.
     pub(crate) memory_used_bytes: Found<u64>,
 }
 
-/// One hierarchy: its mount, and this process's group in it.
 struct Hierarchy {
     version: u8,
     /// The mount point below the root.
     top: PathBuf,
-    /// The group's folder, `top` or below it.
+    /// `top` or below it.
     group: PathBuf,
 }
 
 impl Limits {
-    /// The limits of this process.
     pub(crate) fn discover(root: &Sysroot) -> Self {
         let mut limits = Self::default();
         for (hierarchy, controllers) in hierarchies(root) {
@@ -69,12 +64,12 @@ impl Limits {
     }
 }
 
-/// Seconds that CPU quotas have stopped this process's groups so far, summed over CPUs; `None` where no quota is set.
-pub(crate) fn throttled_seconds(root: &Sysroot) -> Option<f64> {
+/// Seconds that CPU quotas have stopped this process's control groups, summed over CPUs; `None` without a quota.
+pub fn throttled_seconds(root: &Sysroot) -> Option<f64> {
     let of_folder = |(folder, version): (String, u8)| {
         quota(root, &folder, version)?;
         let stat = root.text(&format!("{folder}/cpu.stat"))?;
-        // Version 1 counts in nanoseconds, version 2 in microseconds.
+        // Version 1: nanoseconds, version 2: microseconds.
         let (name, unit) = if version == 2 { ("throttled_usec", 1e-6) } else { ("throttled_time", 1e-9) };
         let count = stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok())?;
         Some(count * unit)
@@ -82,7 +77,7 @@ pub(crate) fn throttled_seconds(root: &Sysroot) -> Option<f64> {
     folders(root, "cpu").into_iter().filter_map(of_folder).reduce(f64::max)
 }
 
-/// The groups that a controller sees this process in, each with the version: its own first, then those above it.
+/// The folders of this process's groups for a controller, with the version; its own group first.
 pub(crate) fn folders(root: &Sysroot, controller: &str) -> Vec<(String, u8)> {
     let covering = hierarchies(root).into_iter().filter(|(one, controllers)| one.covers(controllers, controller));
     let folders = covering.flat_map(|(hierarchy, _)| {
@@ -92,7 +87,7 @@ pub(crate) fn folders(root: &Sysroot, controller: &str) -> Vec<(String, u8)> {
     folders.collect()
 }
 
-/// The hierarchies that this process is in, each with the controllers of its line in `/proc/self/cgroup`.
+/// Each with the controllers of its line in `/proc/self/cgroup`.
 fn hierarchies(root: &Sysroot) -> Vec<(Hierarchy, String)> {
     let mounts = mounts::read(root);
     let membership = root.text("proc/self/cgroup").unwrap_or_default();
@@ -104,10 +99,10 @@ fn hierarchies(root: &Sysroot) -> Vec<(Hierarchy, String)> {
     membership.lines().filter_map(of_line).collect()
 }
 
-/// Version 1 writes "no limit" as the largest number of pages, a little below 2^63 B.
+/// Version 1 writes "no limit" as the largest number of pages, just below 2^63 B.
 const UNLIMITED: u64 = 1 << 62;
 
-/// Keeps the smaller of two limits; whether that is the new one.
+/// Keeps the smaller limit; returns whether it is the new one.
 fn tighten<T: PartialOrd>(kept: &mut Found<T>, found: Found<T>) -> bool {
     let tighter = match (&kept, &found) {
         (_, None) => false,
@@ -120,7 +115,6 @@ fn tighten<T: PartialOrd>(kept: &mut Found<T>, found: Found<T>) -> bool {
     tighter
 }
 
-/// CPU time per period, in CPUs.
 fn quota(root: &Sysroot, folder: &str, version: u8) -> Found<f64> {
     let (file, quota, period) = if version == 2 {
         let file = format!("{folder}/cpu.max");
@@ -146,7 +140,7 @@ fn cpu_set(root: &Sysroot, folder: &str, version: u8) -> Found<Vec<u32>> {
     })
 }
 
-/// The hierarchy that one line of `/proc/self/cgroup` speaks of. Version 2 has no controllers in its line.
+/// The hierarchy of one line of `/proc/self/cgroup`; version 2 has no controllers in it.
 fn hierarchy(mounts: &[Mount], controllers: &str, path: &str) -> Option<Hierarchy> {
     let version = if controllers.is_empty() { 2 } else { 1 };
     let holds = |mount: &&Mount| match version {
@@ -158,26 +152,26 @@ fn hierarchy(mounts: &[Mount], controllers: &str, path: &str) -> Option<Hierarch
     };
     let mount = mounts.iter().find(holds)?;
     let top = below_root(&mount.point)?;
-    // In a container the mount may show only a part of the hierarchy; a group outside it cannot be followed.
+    // In a container the mount may show only a part of the hierarchy.
     let inner = Path::new(path).strip_prefix(&mount.root).unwrap_or(Path::new(""));
     let inner = below_root(inner).filter(|inner| !inner.as_os_str().is_empty());
     let group = inner.map_or_else(|| top.clone(), |inner| top.join(inner));
     Some(Hierarchy { version, top, group })
 }
 
-/// A path without its leading slash; `None` if it has parts that lead elsewhere.
+/// A path without its leading slash, if it has no special parts.
 fn below_root(path: &Path) -> Option<PathBuf> {
     let relative = path.strip_prefix(std::path::MAIN_SEPARATOR_STR).unwrap_or(path);
     relative.components().all(|part| matches!(part, Component::Normal(_))).then(|| relative.to_owned())
 }
 
 impl Hierarchy {
-    /// Whether a controller belongs to it; version 2 has all of them in one hierarchy.
+    /// Version 2 has all controllers in one hierarchy.
     fn covers(&self, controllers: &str, controller: &str) -> bool {
         self.version == 2 || controllers.split(',').any(|name| name == controller)
     }
 
-    /// The group's folder and every one above it, up to the mount point.
+    /// The group's folder and those above, up to the mount point.
     fn folders(&self) -> impl Iterator<Item = String> {
         let inside = self.group.ancestors().take_while(|folder| folder.starts_with(&self.top));
         inside.filter_map(|folder| folder.to_str().map(str::to_owned))

@@ -11,12 +11,10 @@ use model::machine::{Os, Virtualization};
 use crate::ledger::{Found, Ledger};
 use crate::sysroot::{Sysroot, label};
 
-/// The host's name.
 pub(crate) fn host(root: &Sysroot) -> Found<String> {
     file(root, "proc/sys/kernel/hostname")
 }
 
-/// Kernel, distribution and clock source.
 pub(crate) fn os(root: &Sysroot, ledger: &mut Ledger) -> Os {
     Os {
         name: ledger.take("os.name", distribution(root)),
@@ -27,7 +25,7 @@ pub(crate) fn os(root: &Sysroot, ledger: &mut Ledger) -> Os {
     }
 }
 
-/// The hypervisor, by its CPUID signature, else by what the kernel shows of Xen.
+/// By CPUID signature, else by what the kernel shows of Xen.
 pub(crate) fn virtualization(root: &Sysroot, ledger: &mut Ledger) -> Option<Virtualization> {
     let cpuid = root.cpuid();
     if let Some(leaves) = cpuid.dump.first().filter(|leaves| leaves.under_hypervisor()) {
@@ -42,7 +40,7 @@ pub(crate) fn virtualization(root: &Sysroot, ledger: &mut Ledger) -> Option<Virt
     Some(Virtualization { hypervisor: Some(hypervisor), signature: None })
 }
 
-/// Signatures as each hypervisor's own documentation gives them.
+/// Signatures from the documentation of each hypervisor.
 fn common_name(signature: &str) -> Option<&'static str> {
     Some(match signature {
         "KVMKVMKVM" | "Linux KVM Hv" => "KVM",
@@ -58,7 +56,7 @@ fn common_name(signature: &str) -> Option<&'static str> {
     })
 }
 
-/// Settings of the processor that somebody can change.
+/// Processor settings that a user can change.
 #[derive(Debug, Default)]
 pub(crate) struct Controls {
     pub(crate) scaling_driver: Option<String>,
@@ -74,7 +72,7 @@ impl Controls {
         let governors: BTreeSet<String> = governors.collect();
         let governor = (!governors.is_empty()).then(|| Vec::from_iter(governors).join(", "));
         let driver = cpus.first().and_then(|cpu| file(root, &cpufreq(*cpu, "scaling_driver")));
-        let consequence = "whether the clock is held down is seen only by measuring it";
+        let consequence = "only a measurement shows whether the clock is limited";
         Self {
             scaling_driver: ledger.take("cpu.scaling_driver", driver),
             governor: ledger.need(
@@ -95,7 +93,7 @@ pub(crate) fn cpufreq(cpu: u32, name: &str) -> String {
     format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}")
 }
 
-/// Boost clocks allowed: `intel_pstate` says when they are not, `cpufreq` when they are.
+/// `intel_pstate` reports when boost clocks are disabled, `cpufreq` when they are enabled.
 pub(crate) fn turbo(root: &Sysroot) -> Found<bool> {
     const NO_TURBO: &str = "sys/devices/system/cpu/intel_pstate/no_turbo";
     const BOOST: &str = "sys/devices/system/cpu/cpufreq/boost";

@@ -4,34 +4,29 @@ use std::path::{Path, PathBuf};
 
 use crate::sysroot::Sysroot;
 
-/// The table's path below a root.
 pub(crate) const FILE: &str = "proc/self/mountinfo";
 
-/// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// Device number of the file system, `major:minor`.
+    /// `major:minor`.
     pub(crate) device: String,
-    /// Which part of the file system is mounted.
+    /// The mounted part of the file system.
     pub(crate) root: PathBuf,
-    /// Where.
     pub(crate) point: PathBuf,
     /// Options of this mount.
     pub(crate) options: Vec<String>,
-    /// Type of file system.
     pub(crate) filesystem: String,
-    /// What is mounted.
     pub(crate) source: String,
-    /// Options of the file system; for control groups, the controllers.
+    /// Options of the file system; for control groups the controllers.
     pub(crate) super_options: Vec<String>,
 }
 
-/// The mounts, in the order in which they were made; lines that are none are passed over.
+/// In the order in which they were made.
 pub(crate) fn read(root: &Sysroot) -> Vec<Mount> {
     root.text(FILE).map(|text| text.lines().filter_map(parse).collect()).unwrap_or_default()
 }
 
-/// The mount that a path lies in: the deepest, and of several on one point the last.
+/// The deepest mount above a path; of several on one point the last.
 pub(crate) fn containing<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount> {
     mounts.iter().filter(|mount| path.starts_with(&mount.point)).max_by_key(|mount| mount.point.components().count())
 }

@@ -1,38 +1,22 @@
-//! PCI Express links on the way from a device to the processor.
+//! PCI Express links between a device and the processor.
 
 use model::machine::DiskLink;
 
 use crate::sysroot::{Sysroot, label};
 
-/// One link and what passes over it.
-pub(crate) struct Link {
-    pub(crate) kind: &'static str,
-    pub(crate) bytes_per_second: u64,
-    pub(crate) detail: String,
-    pub(crate) below_maximum: Option<bool>,
-    pub(crate) source: String,
-}
-
-impl From<Link> for DiskLink {
-    fn from(link: Link) -> Self {
-        let Link { kind, bytes_per_second, detail, below_maximum, source } = link;
-        Self { kind: kind.to_owned(), bytes_per_second, detail, below_maximum, source }
-    }
-}
-
 /// The narrowest PCI Express link above the function with this address (`0000:3d:00.0`).
 pub(crate) fn narrowest_above(root: &Sysroot, address: &str) -> Option<DiskLink> {
     let path = root.resolve(&format!("sys/bus/pci/devices/{address}")).filter(|_| is_pci(address))?;
-    pcie_link(root, &path).map(DiskLink::from)
+    pcie_link(root, &path)
 }
 
-/// Every step of a path with the path up to it.
+/// Every step of a path, with the path up to it.
 pub(crate) fn steps(path: &str) -> impl Iterator<Item = (&str, &str)> {
     let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
     ends.map(|end| (path[..end].rsplit('/').next().unwrap_or_default(), &path[..end]))
 }
 
-/// One PCI Express link as the device at its lower end sees it.
+/// A PCI Express link, as shown by the device at its lower end.
 pub(crate) struct Hop {
     pub(crate) address: String,
     folder: String,
@@ -40,17 +24,16 @@ pub(crate) struct Hop {
     width: u64,
 }
 
-/// A PCI Express generation.
 #[derive(Clone, Copy)]
 struct Speed {
     generation: &'static str,
     transfers: &'static str,
-    /// Data of one lane less the line code, 10^6 bit/s.
+    /// Data rate of one lane, 10^6 bit/s.
     megabits: u64,
 }
 
-/// The kernel's figures (`PCIE_SPEED2MBS_ENC`, `drivers/pci/pci.h`): 8b/10b, from the third generation on 128b/130b,
-/// in the sixth neither.
+/// The kernel's values (`PCIE_SPEED2MBS_ENC`, `drivers/pci/pci.h`): 8b/10b, from the third generation on 128b/130b, no
+/// line code in the sixth.
 const SPEEDS: &[Speed] = &[
     Speed { generation: "1.0", transfers: "2.5", megabits: 2500 * 8 / 10 },
     Speed { generation: "2.0", transfers: "5", megabits: 5000 * 8 / 10 },
@@ -61,14 +44,14 @@ const SPEEDS: &[Speed] = &[
 ];
 
 impl Hop {
-    /// Speed and width now (`current`) or at most (`max`); `None` for a device without a link, which says width 0.
+    /// `which` is `current` or `max`. A device without a link has width 0.
     fn read(root: &Sysroot, folder: &str, which: &str) -> Option<Self> {
         let text = root.text(&format!("{folder}/{which}_link_speed"))?;
         // `8.0 GT/s PCIe`, `8 GT/s`, `Unknown`
-        let figure = text.split_ascii_whitespace().next()?;
-        let figure = figure.strip_suffix(".0").unwrap_or(figure);
-        let speed = *SPEEDS.iter().find(|speed| speed.transfers == figure)?;
-        // No link is wider than 32 lanes; more is no width.
+        let transfers = text.split_ascii_whitespace().next()?;
+        let transfers = transfers.strip_suffix(".0").unwrap_or(transfers);
+        let speed = *SPEEDS.iter().find(|speed| speed.transfers == transfers)?;
+        // No link is wider than 32 lanes.
         let width = root.number(&format!("{folder}/{which}_link_width")).filter(|width| (1..=32).contains(width))?;
         let address = folder.rsplit('/').next()?.to_owned();
         Some(Self { address, folder: folder.to_owned(), speed, width })
@@ -82,39 +65,35 @@ impl Hop {
         format!("PCIe {} x{}", self.speed.generation, self.width)
     }
 
-    fn detail(&self) -> String {
-        format!("{}, {} GT/s", self.name(), self.speed.transfers)
-    }
-
-    fn source(&self) -> String {
-        format!("{}/current_link_speed and current_link_width", label(&self.folder))
-    }
-
-    pub(crate) fn link(&self) -> Link {
-        let (bytes_per_second, detail, source) = (self.bytes_per_second(), self.detail(), self.source());
-        Link { kind: "pcie", bytes_per_second, detail, below_maximum: None, source }
+    pub(crate) fn link(&self) -> DiskLink {
+        DiskLink {
+            kind: "pcie".to_owned(),
+            bytes_per_second: self.bytes_per_second(),
+            detail: format!("{}, {} GT/s", self.name(), self.speed.transfers),
+            below_maximum: None,
+            source: format!("{}/current_link_speed and current_link_width", label(&self.folder)),
+        }
     }
 }
 
-/// The PCI functions on the way to a device, by their folders, the farthest from it first.
+/// The folders of the PCI functions on the way, from the processor to the device.
 fn functions(path: &str) -> impl Iterator<Item = &str> {
     steps(path).filter(|(step, _)| is_pci(step)).map(|(_, folder)| folder)
 }
 
-/// The PCI Express links on the way to a device. The port above a link and the device below it both tell of it.
+/// The links on the way. The port above a link and the device below both show it.
 pub(crate) fn hops(root: &Sysroot, path: &str) -> Vec<Hop> {
     functions(path).filter_map(|folder| Hop::read(root, folder, "current")).collect()
 }
 
-/// The narrowest PCI Express link above a device.
-pub(crate) fn pcie_link(root: &Sysroot, path: &str) -> Option<Link> {
+pub(crate) fn pcie_link(root: &Sysroot, path: &str) -> Option<DiskLink> {
     let endpoint = functions(path).last()?;
     let hops = hops(root, path);
     // Of equals the one nearest to the device.
     let narrow = hops.iter().rev().min_by_key(|hop| hop.bytes_per_second())?;
     let most = Hop::read(root, endpoint, "max");
     let below = most.as_ref().map(|most| narrow.bytes_per_second() < most.bytes_per_second());
-    let mut detail = narrow.detail();
+    let DiskLink { mut detail, source, .. } = narrow.link();
     if narrow.folder != endpoint {
         detail = format!("{detail}, at {}", narrow.address);
     }
@@ -123,13 +102,8 @@ pub(crate) fn pcie_link(root: &Sysroot, path: &str) -> Option<Link> {
     }
     let links =
         if hops.len() == 1 { "the one link".to_owned() } else { format!("the narrowest of {} links", hops.len()) };
-    Some(Link {
-        kind: "pcie",
-        bytes_per_second: narrow.bytes_per_second(),
-        detail,
-        below_maximum: below,
-        source: format!("{}, {links} on the way", narrow.source()),
-    })
+    let source = format!("{source}, {links} on the way");
+    Some(DiskLink { detail, below_maximum: below, source, ..narrow.link() })
 }
 
 /// Whether a step is a PCI function: `0000:3d:00.0`, and behind Intel's VMD `10000:e1:00.0`.
@@ -146,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pci_functions_are_told_from_other_steps() {
+    fn pci_functions_are_distinguished_from_other_steps() {
         assert!(is_pci("0000:3d:00.0") && is_pci("10000:e1:00.0"));
         assert!(!is_pci("pci0000:00") && !is_pci("0:0:0:0") && !is_pci("2-1.4:1.0") && !is_pci("target0:0:0"));
     }
