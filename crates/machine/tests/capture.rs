@@ -241,8 +241,8 @@ fn every_fact_has_a_source() {
             let empty = value.is_null()
                 || value.as_array().is_some_and(Vec::is_empty)
                 || value.as_object().is_some_and(serde_json::Map::is_empty);
-            let told = machine.sources.keys().any(|key| *key == fact || key.starts_with(&format!("{fact}.")));
-            assert!(empty || told, "{fact} = {value} has no source");
+            let sourced = machine.sources.keys().any(|key| *key == fact || key.starts_with(&format!("{fact}.")));
+            assert!(empty || sourced, "{fact} = {value} has no source");
         }
     }
 }
@@ -315,13 +315,13 @@ fn links_and_limits_of_disks_are_captured() {
     let limits = machine::io_limits(&root, &behind);
     let declared = machine::Declared::parse(&["disk.read_iops=500000"]).unwrap();
     let none = std::collections::BTreeMap::new();
-    let told: Vec<String> = machine::info_peaks(&machine, &declared, &none, Some((&behind, &limits)))
+    let listed: Vec<String> = machine::info_peaks(&machine, &declared, &none, Some((&behind, &limits)))
         .iter()
         .map(|peak| format!("{} {} {:.0} {} = {}", peak.what, peak.kind, peak.value, peak.unit, peak.formula))
         .collect();
     let link = "(PCIe 3.0 x4, 8 GT/s (the device could do PCIe 4.0 x4); with packets of 256 B 91 % is data)";
     assert_eq!(
-        told,
+        listed,
         [
             "disk/sequential-read/1MiB/d32 limit 1000000000 B/s = 1 GB/s allowed by the control group",
             &format!("disk/sequential-read/1MiB/d32 link 3938000000 B/s = 3.938 GB/s {link}"),

@@ -56,15 +56,15 @@ const ONE_READ: &str = "disk/random-read/4KiB/d1";
 #[test]
 fn every_peak_with_its_arithmetic_and_its_sources() {
     for (name, directory) in MACHINES {
-        let mut told = String::new();
+        let mut listed = String::new();
         for peak in peaks_in(&folder(name), directory) {
-            writeln!(told, "{}, {}: {:.0} {}", peak.what, peak.kind, peak.value, peak.unit).unwrap();
-            writeln!(told, "  = {}", peak.formula).unwrap();
+            writeln!(listed, "{}, {}: {:.0} {}", peak.what, peak.kind, peak.value, peak.unit).unwrap();
+            writeln!(listed, "  = {}", peak.formula).unwrap();
             for input in peak.inputs {
-                writeln!(told, "  {} {}: {}", input.name, input.value, input.source).unwrap();
+                writeln!(listed, "  {} {}: {}", input.name, input.value, input.source).unwrap();
             }
         }
-        insta::assert_snapshot!(name, told);
+        insta::assert_snapshot!(name, listed);
     }
 }
 
@@ -93,20 +93,20 @@ fn a_sata_drive_is_known_by_the_name_it_gives_itself() {
 }
 
 #[test]
-fn a_disk_that_does_not_count_its_requests_is_told() {
+fn a_disk_that_does_not_count_its_requests_is_reported() {
     let machine = discover(&Sysroot::folder(&folder("made-server-nvme-behind-a-narrow-bridge")).unwrap());
     let queue = &machine.disks[0].queue;
     assert_eq!(
         (queue.counted, queue.force_unit_access, queue.merges.as_deref()),
         (Some(false), Some(true), Some("none"))
     );
-    let told: Vec<_> = machine.unknown.iter().filter(|unknown| unknown.fact == "disks.nvme0n1.counts").collect();
-    assert_eq!(told.len(), 1, "{:?}", machine.unknown);
-    assert!(told[0].why.contains("/sys/block/nvme0n1/queue/iostats"), "{told:?}");
+    let listed: Vec<_> = machine.unknown.iter().filter(|unknown| unknown.fact == "disks.nvme0n1.counts").collect();
+    assert_eq!(listed.len(), 1, "{:?}", machine.unknown);
+    assert!(listed[0].why.contains("/sys/block/nvme0n1/queue/iostats"), "{listed:?}");
 }
 
 #[test]
-fn disks_of_an_array_turn_alone_and_the_tables_word_is_only_told() {
+fn disks_of_an_array_turn_alone_and_unchecked_values_are_only_shown() {
     let name = "made-nas-raid5-of-three-disks";
     assert_eq!(disk(name, "sda").rotations_per_minute, Some(5400));
     assert_eq!(disk(name, "md0").raid_chunk_bytes, Some(524_288));
@@ -118,8 +118,8 @@ fn disks_of_an_array_turn_alone_and_the_tables_word_is_only_told() {
     let sheet = disk(name, "sda").data_sheet.unwrap();
     assert_eq!((sheet.read_bytes_per_second, sheet.checked), (Some(150e6), false));
     let machine = discover(&Sysroot::folder(&folder(name)).unwrap());
-    let told: Vec<_> = machine.unknown.iter().filter(|unknown| unknown.fact == "disks.sda.data_sheet").collect();
-    assert!(told.len() == 1 && told[0].why.contains("unchecked"), "{told:?}");
+    let listed: Vec<_> = machine.unknown.iter().filter(|unknown| unknown.fact == "disks.sda.data_sheet").collect();
+    assert!(listed.len() == 1 && listed[0].why.contains("unchecked"), "{listed:?}");
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn a_disk_in_a_box_has_its_rotation_and_the_slowest_link() {
     assert_eq!(value(&found, READ, PeakKind::Datasheet), None, "the box hides the drive's name");
     assert_eq!(value(&found, ONE_READ, PeakKind::Datasheet).map(f64::round), Some(180.0));
     let machine = discover(&Sysroot::folder(&folder(name)).unwrap());
-    let told = |fact: &str| machine.unknown.iter().any(|unknown| unknown.fact == fact);
-    assert!(told("disks.sdb.data_sheet") && !told("disks.sdb.link"), "{:?}", machine.unknown);
+    let listed = |fact: &str| machine.unknown.iter().any(|unknown| unknown.fact == fact);
+    assert!(listed("disks.sdb.data_sheet") && !listed("disks.sdb.link"), "{:?}", machine.unknown);
 }
 
 #[test]

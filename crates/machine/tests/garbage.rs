@@ -22,7 +22,7 @@ fn runner(cases: u32) -> TestRunner {
 
 /// Text made of the pieces that the parsers look for, and of anything else.
 fn text() -> impl Strategy<Value = String> {
-    const PIECES: &[&str] = &[
+    const SHORT: &[&str] = &[
         "\n",
         "\n\n",
         " ",
@@ -36,11 +36,8 @@ fn text() -> impl Strategy<Value = String> {
         "0",
         "1",
         "65535",
-        "4294967295",
-        "18446744073709551615",
         "-1",
         "max",
-        "max 100000",
         "1e999",
         "nan",
         "K",
@@ -50,76 +47,60 @@ fn text() -> impl Strategy<Value = String> {
         "\\040",
         "\\7",
         " - ",
-        "cgroup rw,cpu,memory,cpuset",
-        "cgroup2 cgroup2 rw",
-        "cgroup rw,blkio",
-        "8:0 rbps=1 wbps=max riops=",
         "GT/s",
-        "8.0 GT/s PCIe",
         "6.0 Gbps",
-        "overlay overlay rw,upperdir=/",
-        "|-- 192.0.2.1\n/32 host LOCAL",
         "00000000",
-        "read_bytes:",
-        "22 21 0:1 / /sys/fs/cgroup rw - ",
         "0::/a/../b",
-        "4:cpu,memory:/a",
         "MemTotal:",
-        "Cpus_allowed_list:",
         "processor",
-        "physical id",
         "core id",
         "flags",
-        "sse2 avx2 fma",
         "@ 9.9GHz",
         "@ infGHz",
-        "E:MEMORY_DEVICE_0_SIZE=",
-        "\nE:MEMORY_DEVICE_1_SIZE=17179869184\nE:MEMORY_DEVICE_1_CONFIGURED_SPEED_MTS=",
-        "\nE:MEMORY_DEVICE_1_LOCATOR=",
-        "\nE:MEMORY_DEVICE_1_DATA_WIDTH=",
-        "\nE:MEMORY_DEVICE_1_TYPE=LPDDR5\n",
         "P1-DIMMA1",
-        "Controller0-ChannelA",
-        "PROC 1 DIMM ",
         "Dell Inc.",
         "channel",
         "é",
         "\0",
     ];
-    let piece = prop_oneof![4 => prop::sample::select(PIECES).prop_map(str::to_owned), 1 => any::<String>()];
+    const LONG: &[&str] = &[
+        "4294967295",
+        "18446744073709551615",
+        "max 100000",
+        "cgroup rw,cpu,memory,cpuset",
+        "cgroup2 cgroup2 rw",
+        "cgroup rw,blkio",
+        "8:0 rbps=1 wbps=max riops=",
+        "8.0 GT/s PCIe",
+        "overlay overlay rw,upperdir=/",
+        "|-- 192.0.2.1\n/32 host LOCAL",
+        "read_bytes:",
+        "22 21 0:1 / /sys/fs/cgroup rw - ",
+        "4:cpu,memory:/a",
+        "Cpus_allowed_list:",
+        "physical id",
+        "sse2 avx2 fma",
+        "E:MEMORY_DEVICE_0_SIZE=",
+        "\nE:MEMORY_DEVICE_1_SIZE=17179869184\nE:MEMORY_DEVICE_1_CONFIGURED_SPEED_MTS=",
+        "\nE:MEMORY_DEVICE_1_LOCATOR=",
+        "\nE:MEMORY_DEVICE_1_DATA_WIDTH=",
+        "\nE:MEMORY_DEVICE_1_TYPE=LPDDR5\n",
+        "Controller0-ChannelA",
+        "PROC 1 DIMM ",
+    ];
+    let pieces = prop::sample::select([SHORT, LONG].concat());
+    let piece = prop_oneof![4 => pieces.prop_map(str::to_owned), 1 => any::<String>()];
     vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
 /// CPUID lines with believable leaves and any registers, among text that is none.
 fn cpuid() -> impl Strategy<Value = String> {
-    const LEAVES: &[u32] = &[
-        0,
-        1,
-        4,
-        6,
-        7,
-        0xb,
-        0xd,
-        0x15,
-        0x16,
-        0x1a,
-        0x1f,
-        0x4000_0000,
-        0x4000_0010,
-        0x8000_0000,
-        0x8000_0001,
-        0x8000_0002,
-        0x8000_0003,
-        0x8000_0008,
-        0x8000_001a,
-        0x8000_001d,
-        0x8000_001e,
-        0x8000_0022,
-        0x8000_0026,
-    ];
+    const BASIC: &[u32] = &[0, 1, 4, 6, 7, 0xb, 0xd, 0x15, 0x16, 0x1a, 0x1f, 1 << 30, 1 << 30 | 0x10];
+    const EXTENDED: &[u32] = &[0, 1, 2, 3, 8, 0x1a, 0x1d, 0x1e, 0x22, 0x26];
+    let leaves: Vec<u32> = BASIC.iter().copied().chain(EXTENDED.iter().map(|leaf| 1 << 31 | leaf)).collect();
     let register =
         prop_oneof![any::<u32>(), 0..0x400_u32, Just(u32::MAX), prop::sample::select(&[0x756e_6547, 0x6874_7541][..])];
-    let leaf = (prop::sample::select(LEAVES), 0..4_u32, register.clone(), register.clone(), register.clone(), register);
+    let leaf = (prop::sample::select(leaves), 0..4_u32, register.clone(), register.clone(), register.clone(), register);
     let line = leaf.prop_map(|(leaf, subleaf, a, b, c, d)| {
         format!("   {leaf:#010x} {subleaf:#04x}: eax={a:#010x} ebx={b:#010x} ecx={c:#010x} edx={d:#010x}\n")
     });
@@ -150,69 +131,38 @@ fn a_dump_survives_being_written_and_read() {
         .unwrap();
 }
 
-/// Files that take free text.
-const FILES: &[&str] = &[
-    "proc/cpuinfo",
-    "proc/meminfo",
-    "proc/self/status",
-    "proc/self/cgroup",
-    "proc/self/mountinfo",
-    "etc/os-release",
-    "sys/devices/system/cpu/online",
-    "sys/devices/system/cpu/cpu0/topology/physical_package_id",
-    "sys/devices/system/cpu/cpu0/topology/thread_siblings_list",
-    "sys/devices/system/cpu/cpu0/cache/index0/level",
-    "sys/devices/system/cpu/cpu0/cache/index0/type",
-    "sys/devices/system/cpu/cpu0/cache/index0/size",
-    "sys/devices/system/cpu/cpu0/cpufreq/base_frequency",
-    "sys/devices/system/node/node0/meminfo",
-    "sys/devices/system/node/node0/distance",
-    "sys/fs/cgroup/cpu.max",
-    "sys/fs/cgroup/memory.max",
-    "sys/fs/cgroup/cpu.cfs_quota_us",
-    "sys/fs/cgroup/cpu.cfs_period_us",
-    "sys/fs/cgroup/memory.limit_in_bytes",
-    "sys/block/sda/size",
-    "sys/block/sda/dev",
-    "sys/block/sda/md/level",
-    "sys/block/sda/md/raid_disks",
-    "sys/block/sda/md/chunk_size",
-    "sys/block/sda/device/model",
-    "sys/block/sda/device/vpd_pg89",
-    "sys/block/sda/device/vpd_pgb1",
-    "sys/class/ata_device/dev1.0/id",
-    "sys/block/sda/stat",
-    "sys/class/block/sda/dev",
-    "sys/devices/pci0000:00/0000:3d:00.0/current_link_speed",
-    "sys/devices/pci0000:00/0000:3d:00.0/current_link_width",
-    "sys/devices/pci0000:00/0000:3d:00.0/max_link_width",
-    "sys/class/ata_link/link1/sata_spd",
-    "sys/fs/cgroup/io.max",
-    "sys/fs/cgroup/blkio.throttle.read_bps_device",
-    "proc/self/io",
-    "proc/net/route",
-    "proc/net/ipv6_route",
-    "proc/net/fib_trie",
-    "sys/class/net/eth0/mtu",
-    "sys/class/net/eth0/type",
-    "sys/class/net/eth0/speed",
-    "sys/kernel/mm/transparent_hugepage/enabled",
-    "run/udev/data/+dmi:id",
-    "sys/firmware/dmi/tables/DMI",
-    "xcr0.txt",
-    "sys/devices/system/edac/mc/mc0/dimm0/size",
-    "sys/devices/system/edac/mc/mc0/dimm0/dimm_location",
-    "sys/devices/system/edac/mc/mc0/dimm0/dimm_label",
-    "sys/devices/system/edac/mc/mc0/rank1/size",
-    "sys/devices/system/edac/mc/mc0/rank1/dimm_location",
-    "sys/devices/system/edac/mc/mc0/mc_name",
-    "sys/devices/system/node/node0/cpulist",
-    "sys/devices/system/node/node0/access0/initiators/read_bandwidth",
-    "sys/devices/system/node/node0/access0/initiators/read_latency",
-    "sys/class/dmi/id/sys_vendor",
-    "sys/bus/event_source/devices/uncore_imc_0",
-    "sys/bus/event_source/devices/amd_umc_4294967295",
+/// Files that take free text, by folder.
+const FILES: &[(&str, &str)] = &[
+    ("proc", "cpuinfo meminfo self/status self/cgroup self/mountinfo self/io net/route net/ipv6_route net/fib_trie"),
+    ("etc", "os-release"),
+    ("sys/devices/system/cpu", "online cpu0/cpufreq/base_frequency"),
+    ("sys/devices/system/cpu/cpu0/topology", "physical_package_id thread_siblings_list"),
+    ("sys/devices/system/cpu/cpu0/cache/index0", "level type size"),
+    ("sys/devices/system/node/node0", "meminfo distance cpulist"),
+    ("sys/devices/system/node/node0/access0/initiators", "read_bandwidth read_latency"),
+    ("sys/fs/cgroup", "cpu.max memory.max cpu.cfs_quota_us cpu.cfs_period_us memory.limit_in_bytes io.max"),
+    ("sys/fs/cgroup", "blkio.throttle.read_bps_device"),
+    (
+        "sys/block/sda",
+        "size dev md/level md/raid_disks md/chunk_size device/model device/vpd_pg89 device/vpd_pgb1 stat",
+    ),
+    ("sys/class", "ata_device/dev1.0/id block/sda/dev ata_link/link1/sata_spd net/eth0/mtu net/eth0/type"),
+    ("sys/class", "net/eth0/speed dmi/id/sys_vendor"),
+    ("sys/devices/pci0000:00/0000:3d:00.0", "current_link_speed current_link_width max_link_width"),
+    ("sys/kernel/mm/transparent_hugepage", "enabled"),
+    ("run/udev/data", "+dmi:id"),
+    ("sys/firmware/dmi/tables", "DMI"),
+    (".", "xcr0.txt"),
+    ("sys/devices/system/edac/mc/mc0", "dimm0/size dimm0/dimm_location dimm0/dimm_label mc_name"),
+    ("sys/devices/system/edac/mc/mc0", "rank1/size rank1/dimm_location"),
+    ("sys/bus/event_source/devices", "uncore_imc_0 amd_umc_4294967295"),
 ];
+
+fn files() -> Vec<String> {
+    let in_folder =
+        |(folder, names): &(&str, &str)| names.split(' ').map(|name| format!("{folder}/{name}")).collect::<Vec<_>>();
+    FILES.iter().flat_map(in_folder).collect()
+}
 
 /// Tables of firmware's whose structures have believable lengths and any contents.
 fn firmware_table() -> impl Strategy<Value = Vec<u8>> {
@@ -257,11 +207,12 @@ fn any_table_of_firmwares_on_a_bare_machine_is_a_machine() {
 #[test]
 fn any_folder_is_a_machine() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("garbage");
-    let contents = (vec(text(), FILES.len()), cpuid());
+    let files = files();
+    let contents = (vec(text(), files.len()), cpuid());
     runner(100)
         .run(&contents, |(texts, cpuid)| {
             let _ = fs::remove_dir_all(&folder);
-            for (file, text) in FILES.iter().zip(&texts) {
+            for (file, text) in files.iter().zip(&texts) {
                 let path = folder.join(file);
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, text).unwrap();

@@ -23,7 +23,7 @@ struct Expected {
     peaks: &'static [(PeakKind, &'static str)],
     /// Facts that are not known, with a part of the reason.
     unknown: &'static [(&'static str, &'static str)],
-    /// Figures that the owner adds, and the formula that they lead to.
+    /// Values that the user declares, and the resulting formula.
     declared: Option<(&'static [&'static str], &'static str)>,
 }
 
@@ -39,6 +39,18 @@ const GENOA: Expected = Expected {
     declared: Some((&["memory.fclk_hz=2e9"], "4 die links x 2.00 GHz x 64 B/cycle")),
 };
 
+const NOTHING: Expected = Expected {
+    folder: "",
+    channels: None,
+    by_package: &[],
+    mts: None,
+    bus_bits: None,
+    slots: None,
+    peaks: &[],
+    unknown: &[],
+    declared: None,
+};
+
 const MACHINES: &[Expected] = &[
     GENOA,
     Expected {
@@ -49,8 +61,8 @@ const MACHINES: &[Expected] = &[
         bus_bits: Some(448),
         slots: Some((16, 7)),
         peaks: &[(PeakKind::Datasheet, "7 channels x 2933 MT/s x 8 B")],
-        unknown: &[],
         declared: Some((&["memory.channels=8"], "8 channels x 2933 MT/s x 8 B")),
+        ..NOTHING
     },
     Expected {
         folder: "made-intel-sapphire-rapids-2-modules-a-channel",
@@ -60,8 +72,7 @@ const MACHINES: &[Expected] = &[
         bus_bits: Some(512),
         slots: Some((16, 16)),
         peaks: &[(PeakKind::Datasheet, "8 channels x 4400 MT/s x 8 B")],
-        unknown: &[],
-        declared: None,
+        ..NOTHING
     },
     Expected {
         folder: "made-intel-meteor-lake-laptop-lpddr5",
@@ -71,52 +82,41 @@ const MACHINES: &[Expected] = &[
         bus_bits: Some(128),
         slots: Some((8, 8)),
         peaks: &[(PeakKind::Datasheet, "8 channels x 6400 MT/s x 2 B")],
-        unknown: &[],
-        declared: None,
+        ..NOTHING
     },
     Expected {
         folder: "made-qemu-guest",
-        channels: None,
-        by_package: &[],
-        mts: None,
-        bus_bits: None,
-        slots: None,
         peaks: &[(PeakKind::PlatformMaximum, "8 channels x 4800 MT/s x 8 B")],
         unknown: &[("memory.channels", "a hypervisor hides"), ("memory.mts", "a hypervisor hides")],
         declared: Some((&["memory.channels=4", "memory.mts=4400"], "4 channels x 4400 MT/s x 8 B")),
+        ..NOTHING
     },
     Expected {
         folder: "made-desktop-without-configured-speed",
         channels: Some(2),
         by_package: &[2],
-        mts: None,
         bus_bits: Some(128),
         slots: Some((2, 2)),
-        peaks: &[],
         unknown: &[("memory.mts", "what they are made for (5600 MT/s)")],
         declared: Some((&["memory.mts=5200"], "2 channels x 5200 MT/s x 8 B")),
+        ..NOTHING
     },
     Expected {
         folder: "made-intel-cascade-lake-edac-only",
         channels: Some(5),
         by_package: &[5],
-        mts: None,
         bus_bits: Some(320),
-        slots: None,
         peaks: &[(PeakKind::PlatformMaximum, "5 channels x 2933 MT/s x 8 B")],
         unknown: &[("memory.mts", "neither udev nor firmware's table")],
         declared: Some((&["memory.mts=2933"], "5 channels x 2933 MT/s x 8 B")),
+        ..NOTHING
     },
     Expected {
         folder: "made-intel-ratings-of-firmware",
-        channels: None,
-        by_package: &[],
-        mts: None,
-        bus_bits: None,
-        slots: None,
         peaks: &[(PeakKind::Datasheet, "768.0 GB/s of node 0 + 768.0 GB/s of node 1, as firmware rates its reads")],
         unknown: &[("memory.channels", "EDAC"), ("memory.mts", "shows a module")],
         declared: Some((&["memory.channels=24", "memory.mts=8800"], "24 channels x 8800 MT/s x 8 B")),
+        ..NOTHING
     },
 ];
 
@@ -185,7 +185,7 @@ fn one_socket_is_held_against_its_own_channels() {
 }
 
 #[test]
-fn every_figure_of_a_peak_has_a_source() {
+fn every_value_of_a_peak_has_a_source() {
     for expected in MACHINES {
         let machine = found(expected.folder);
         let declared = Declared::parse(&["memory.fclk_hz=2e9"]).unwrap();
@@ -253,7 +253,7 @@ fn one_module_at_another_speed_makes_the_speed_unknown() {
 #[test]
 fn numbered_slots_of_another_maker_are_ambiguous() {
     let folder = copy("made-intel-ice-lake-xeon-7-of-8-channels", "another-maker");
-    let machine = change(&folder, "sys/class/dmi/id/sys_vendor", "Dell Inc.", "Somebody");
+    let machine = change(&folder, "sys/class/dmi/id/sys_vendor", "Dell Inc.", "Another");
     assert_eq!((machine.memory.channels, machine.memory.bus_bits), (None, None));
     let why = &machine.unknown.iter().find(|unknown| unknown.fact == "memory.channels").unwrap().why;
     assert!(why.contains("ambiguous locators: 'A1'"), "{why}");

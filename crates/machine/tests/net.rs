@@ -37,21 +37,21 @@ fn params(mode: NetMode, threads: u32) -> NetParams {
 #[test]
 fn every_peak_with_its_arithmetic_and_its_sources() {
     let machine = node();
-    let mut told = String::new();
+    let mut listed = String::new();
     for interface in ["ens1f0", "bond0", "bond0.7", "bond1", "ib0", "veth0", "lo"] {
         for (mode, threads) in [(NetMode::Stream, 1), (NetMode::Stream, 2), (NetMode::Pingpong, 1)] {
             let near = NetEnd { machine: &machine, interface: Some(interface) };
             let path = NetPath { near, far: None, is_version_6: Some(false), two_copy_bytes_per_second: None };
             for peak in net_peaks(&path, &Declared::default(), &params(mode, threads)) {
-                writeln!(told, "{interface}, {mode} x {threads}, {}: {:.4e}", peak.kind, peak.value).unwrap();
-                writeln!(told, "  = {}", peak.formula).unwrap();
+                writeln!(listed, "{interface}, {mode} x {threads}, {}: {:.4e}", peak.kind, peak.value).unwrap();
+                writeln!(listed, "  = {}", peak.formula).unwrap();
                 for input in peak.inputs {
-                    writeln!(told, "  {} {:.4e}: {}", input.name, input.value, input.source).unwrap();
+                    writeln!(listed, "  {} {:.4e}: {}", input.name, input.value, input.source).unwrap();
                 }
             }
         }
     }
-    insta::assert_snapshot!(NAME, told);
+    insta::assert_snapshot!(NAME, listed);
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn near(value: f64, expected: f64) -> bool {
     (value / expected - 1.0).abs() < 1e-12
 }
 
-/// Two cores of two threads each, with a figure per cycle.
+/// Two cores of two threads each, with this rate.
 fn two_cores(ops: OpsPerCycle) -> Machine {
     let place =
         |cpu: u32| LogicalCpu { cpu, core: cpu / 2, siblings: vec![cpu & !1, cpu | 1], ..LogicalCpu::default() };
@@ -54,7 +54,7 @@ fn smt_siblings_add_nothing() {
 }
 
 #[test]
-fn an_open_figure_waits_for_a_probe() {
+fn an_open_rate_waits_for_a_probe() {
     let open = OpsPerCycle { candidates: vec![16.0, 32.0], ..OpsPerCycle::default() };
     let machine = two_cores(open);
     assert!(cpu_peaks(&machine, DP_AVX512, &[0], Some(&[3e9]), None).is_empty());
@@ -81,7 +81,7 @@ fn plain(element: Element) -> CpuKernel {
 }
 
 #[test]
-fn beside_a_plain_loop_stands_what_vectors_could_do() {
+fn a_plain_loop_lists_the_vector_maximum() {
     let machine = recorded("kvm-emerald-rapids-2-cpus");
     let peaks = |element| cpu_peaks(&machine, plain(element), &[0, 1], Some(&[3.2e9, 3.2e9]), Some(2.99));
     let formula = |element, kind| of(&peaks(element), kind).map(|peak| peak.formula.clone()).unwrap();
@@ -101,7 +101,7 @@ fn beside_a_plain_loop_stands_what_vectors_could_do() {
 }
 
 #[test]
-fn the_vector_peak_beside_a_plain_loop_is_of_each_kind_of_core() {
+fn the_vector_maximum_is_of_each_kind_of_core() {
     let machine = recorded("intel-raptor-lake-core-i7-1370p");
     let clocks = [[5e9; 12], [4e9; 12]].concat();
     let cpus: Vec<u32> = (0..12).chain(12..20).collect();
@@ -121,7 +121,7 @@ fn a_plain_loop_on_an_unknown_core_still_has_an_inferred_peak() {
 }
 
 #[test]
-fn a_guest_is_told_what_its_hypervisor_hides() {
+fn hidden_instruction_sets_are_reported() {
     let machine = recorded("kvm-emerald-rapids-2-cpus");
     let cpu = &machine.cpu;
     assert_eq!(cpu.microarchitecture.as_deref(), Some("Emerald Rapids"));
@@ -178,8 +178,8 @@ fn every_kernel_of_this_guest_has_a_peak_that_says_why() {
         let peaks = cpu_peaks(&machine, kernel, &[0], Some(&[1e9]), None);
         assert!(near(of(&peaks, PeakKind::Sustained).unwrap().value, ops * 1e9), "{}", kernel.what());
     }
-    for figure in &machine.cpu.core_types[0].ops_per_cycle {
-        assert!(figure.value.is_some_and(|ops| ops > 0.0), "{}: {}", figure.what, figure.source);
+    for rate in &machine.cpu.core_types[0].ops_per_cycle {
+        assert!(rate.value.is_some_and(|ops| ops > 0.0), "{}: {}", rate.what, rate.source);
     }
     let bytes = machine.cpu.core_types[0].ops_per_cycle.iter().find(|ops| ops.what == "cpu/muladd/int32/avx512");
     let why = "512-bit (VPMULLD + VPADDD) once in 1.5 cycles: 3 micro-operations on ports 0 and 5";

@@ -259,7 +259,7 @@ fn topology_is_that_of_the_data_sheet() {
 }
 
 #[test]
-fn strix_point_is_told_apart_by_its_caches_where_leaf_80000026_is_missing() {
+fn strix_point_is_recognized_by_its_caches_without_leaf_80000026() {
     let name = "amd-zen5-strix-point-ryzen-ai-9-hx-370";
     let text = std::fs::read_to_string(folder(name).join("cpuid.txt")).expect("in this repository");
     let cut: String = text.split_inclusive('\n').filter(|line| !line.contains("0x80000026")).collect();
@@ -325,7 +325,7 @@ fn made_up(name: &str, files: &[(&str, &str)]) -> Machine {
 }
 
 #[test]
-fn what_the_operating_system_does_not_enable_is_told_apart_from_what_the_hypervisor_hides() {
+fn disabled_and_hidden_instruction_sets_are_distinguished() {
     let text = std::fs::read_to_string(folder("kvm-emerald-rapids-2-cpus").join("cpuid.txt")).expect("it is here");
     let machine = made_up("emerald-rapids-without-zmm", &[("cpuid.txt", &text), ("xcr0.txt", "0x7\n")]);
     let by = |by| machine.cpu.withheld.iter().filter(|one| one.by == by).map(|one| one.isa).collect::<Vec<_>>();
@@ -392,7 +392,7 @@ fn caches_are_shared_as_the_data_sheet_says() {
 }
 
 #[test]
-fn what_cpuid_alone_cannot_tell_is_unknown_and_no_error() {
+fn what_cpuid_lacks_is_unknown_and_no_error() {
     each(|part, machine| {
         if folder(part.folder).join("proc").is_dir() {
             return;
@@ -413,10 +413,10 @@ fn a_guest_recorded_in_full_has_its_memory_its_node_and_its_limits() {
     let all: Vec<u32> = (0..16).collect();
     assert_eq!((machine.cpu.quota_cpus, &machine.cpu.available_cpus), (None, &all));
     assert_eq!(machine.memory.total_bytes, Some(131_981_020 * 1024));
-    // The group's limit is above what the machine has, and is told all the same.
+    // The group's limit exceeds the machine's memory and is reported.
     assert_eq!(machine.memory.limit_bytes, Some(128 << 30));
     assert_eq!(machine.sources["memory.limit_bytes"], "/sys/fs/cgroup/a/memory.max");
-    // What the kernel says of its only node is told as it is, though it is 4.5 of 126 GiB.
+    // The kernel's size of the only node is reported unchanged, 4.5 of 126 GiB.
     let nodes: Vec<_> = machine.numa.iter().map(|node| (&node.cpus, node.total_bytes)).collect();
     assert_eq!(nodes, [(&all, Some(4_681_200 * 1024))]);
     assert_eq!((machine.memory.channels, machine.host.as_deref()), (None, Some("host")));

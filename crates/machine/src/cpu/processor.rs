@@ -17,7 +17,7 @@ use crate::ledger::{Found, Ledger};
 use crate::list::parse_list;
 use crate::sysroot::{Sysroot, label};
 use crate::system::cgroup::Limits;
-use crate::system::{Controls, cpufreq};
+use crate::system::{self, cpufreq};
 
 /// All facts except what nodes and caches add to the topology ([`complete_topology`]).
 pub(crate) fn discover(root: &Sysroot, limits: &mut Limits, ledger: &mut Ledger) -> Cpu {
@@ -26,21 +26,12 @@ pub(crate) fn discover(root: &Sysroot, limits: &mut Limits, ledger: &mut Ledger)
     instruction_sets(root, &cpuinfo, &mut cpu, ledger);
     place(root, &cpuinfo, &mut cpu, ledger);
     available(root, limits, &mut cpu, ledger);
-    let controls = Controls::discover(root, &numbers(&cpu.topology), ledger);
-    cpu.scaling_driver = controls.scaling_driver;
-    cpu.governor = controls.governor;
-    cpu.turbo = controls.turbo;
-    cpu.smt_control = controls.smt_control;
-    cpu.mitigations = controls.mitigations;
+    system::controls(root, &mut cpu, ledger);
     cpu.tsc_hz = ledger.take("cpu.tsc_hz", tsc(root));
     core_types(root, &mut cpu, ledger);
     clocks(root, &mut cpu, ledger);
     open_rates(&cpu, ledger);
     cpu
-}
-
-fn numbers(topology: &[LogicalCpu]) -> Vec<u32> {
-    topology.iter().map(|place| place.cpu).collect()
 }
 
 /// Identity from CPUID, else from `/proc/cpuinfo`.
@@ -124,7 +115,7 @@ fn place(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) 
 /// The CPUs that this process may use: affinity within CPU sets; without either all.
 fn available(root: &Sysroot, limits: &mut Limits, cpu: &mut Cpu, ledger: &mut Ledger) {
     const STATUS: &str = "proc/self/status";
-    let online = numbers(&cpu.topology);
+    let online: Vec<u32> = cpu.topology.iter().map(|place| place.cpu).collect();
     let status = root.text(STATUS).unwrap_or_default();
     let affinity = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(parse_list);
     let (mut cpus, mut source) = match affinity.filter(|cpus| !cpus.is_empty()) {
@@ -235,11 +226,14 @@ fn clocks(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
         let first = kind.cpus.first().copied().unwrap_or(0);
         let prefix = format!("cpu.core_types.{}", kind.kind);
         let from_brand = brand_clock(&brand).map(|hz| (hz, "brand string".to_owned()));
-        let base = kilohertz(root, first, "base_frequency")
-            .or_else(|| nominal(root, first))
+        let frequency = |name: &str| clock_in(root, &cpufreq(first, name), 1e3);
+        // The nominal clock from firmware (ACPI CPPC), MHz, for drivers without `base_frequency`.
+        let nominal = || clock_in(root, &format!("sys/devices/system/cpu/cpu{first}/acpi_cppc/nominal_freq"), 1e6);
+        let base = frequency("base_frequency")
+            .or_else(nominal)
             .or_else(|| leaf_clock(root, first, |leaf| leaf.eax))
             .or(from_brand);
-        let boost = kilohertz(root, first, "cpuinfo_max_freq").or_else(|| leaf_clock(root, first, |leaf| leaf.ebx));
+        let boost = frequency("cpuinfo_max_freq").or_else(|| leaf_clock(root, first, |leaf| leaf.ebx));
         kind.base_hz = ledger.take(&format!("{prefix}.base_hz"), base);
         kind.boost_hz = ledger.take(&format!("{prefix}.boost_hz"), boost);
     }
@@ -259,15 +253,9 @@ fn clocks(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
     }
 }
 
-fn kilohertz(root: &Sysroot, cpu: u32, name: &str) -> Found<f64> {
-    let file = cpufreq(cpu, name);
-    root.number::<f64>(&file).filter(|khz| khz.is_finite() && *khz > 0.0).map(|khz| (khz * 1e3, label(&file)))
-}
-
-/// The nominal clock from firmware (ACPI CPPC), MHz, for drivers without `base_frequency`.
-fn nominal(root: &Sysroot, cpu: u32) -> Found<f64> {
-    let file = format!("sys/devices/system/cpu/cpu{cpu}/acpi_cppc/nominal_freq");
-    root.number::<f64>(&file).filter(|mhz| mhz.is_finite() && *mhz > 0.0).map(|mhz| (mhz * 1e6, label(&file)))
+/// A clock in a file, in multiples of `unit` Hz.
+fn clock_in(root: &Sysroot, file: &str, unit: f64) -> Found<f64> {
+    root.number::<f64>(file).filter(|clock| clock.is_finite() && *clock > 0.0).map(|clock| (clock * unit, label(file)))
 }
 
 /// Leaf 0x16: MHz, 0 if unknown.

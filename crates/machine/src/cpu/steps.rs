@@ -24,8 +24,8 @@ pub(crate) enum Listed {
     Wide,
     Bf16,
     Vnni256,
-    Maddubs128,
-    Maddubs256,
+    /// 128 or 256 bits.
+    Maddubs,
     Maddubs512,
     Imul,
     Amx(usize),
@@ -124,8 +124,8 @@ const STEPS: &[Step] = &[
     step((Fma, Fp32, Avx512), &["vfmadd231ps"], 32.0, Some(Listed::Wide)),
     step((Fma, Fp16, Avx512Fp16), &["vfmadd231ph"], 64.0, Some(Listed::Wide)),
     step((Dot, Int8, Scalar), &["movsx", "imul", "add"], 2.0, Some(Listed::Imul)),
-    step((Dot, Int8, Ssse3), &["movdqa", "pmaddubsw", "pmaddwd", "paddd"], 32.0, Some(Listed::Maddubs128)),
-    step((Dot, Int8, Avx2), &["vpmaddubsw", "vpmaddwd", "vpaddd"], 64.0, Some(Listed::Maddubs256)),
+    step((Dot, Int8, Ssse3), &["movdqa", "pmaddubsw", "pmaddwd", "paddd"], 32.0, Some(Listed::Maddubs)),
+    step((Dot, Int8, Avx2), &["vpmaddubsw", "vpmaddwd", "vpaddd"], 64.0, Some(Listed::Maddubs)),
     needing(
         BYTES_AND_WORDS,
         step((Dot, Int8, Avx512), &["vpmaddubsw", "vpmaddwd", "vpaddd"], 128.0, Some(Listed::Maddubs512)),

@@ -42,10 +42,8 @@ pub(crate) enum Wide {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Uarch {
     pub(crate) name: &'static str,
-    /// `VFMADD` of one element.
-    pub(crate) fma_scalar: Option<Count>,
-    /// `VFMADD` of 256 bits.
-    pub(crate) fma_256: Option<Count>,
+    /// `VFMADD` of one element, and of 256 bits.
+    pub(crate) fma: [Option<Count>; 2],
     /// Pairs of one multiplication and one addition, 128 bits or one element.
     pub(crate) pairs: Option<Count>,
     /// 512-bit units, each finishing one `VFMADD` or `VPDPBUSD` per cycle.
@@ -55,10 +53,8 @@ pub(crate) struct Uarch {
     pub(crate) bf16_per_unit: Option<Count>,
     /// 256-bit `VPDPBUSD`.
     pub(crate) vnni_256: Option<Count>,
-    /// `PMADDUBSW` + `PMADDWD` + `PADDD`, 128 bits.
-    pub(crate) maddubs_128: Option<Count>,
-    /// At 256 bits.
-    pub(crate) maddubs_256: Option<Count>,
+    /// `PMADDUBSW` + `PMADDWD` + `PADDD`, 128 or 256 bits.
+    pub(crate) maddubs: Option<Count>,
     /// At 512 bits, with one 512-bit unit and with two.
     pub(crate) maddubs_512: [Option<Count>; 2],
     /// `IMUL` of 32 bits, register to register.
@@ -77,15 +73,13 @@ pub(crate) struct Uarch {
 const fn named(name: &'static str) -> Uarch {
     Uarch {
         name,
-        fma_scalar: None,
-        fma_256: None,
+        fma: [None; 2],
         pairs: None,
         wide: Wide::No,
         wide_source: "",
         bf16_per_unit: None,
         vnni_256: None,
-        maddubs_128: None,
-        maddubs_256: None,
+        maddubs: None,
         maddubs_512: [None; 2],
         imul: None,
         amx: [None; 3],
@@ -126,11 +120,9 @@ const HASWELL_FMA: Option<Count> = count(2.0, "InstLatx64 Haswell: FMA T 0.5, po
 /// Both multiplies of the byte sequence need port 0: one sequence in two cycles.
 const HASWELL_BYTES: Option<Count> = count(0.5, "LLVM X86SchedHaswell.td: vector multiply on port 0 alone");
 const HASWELL: Uarch = Uarch {
-    fma_scalar: HASWELL_FMA,
-    fma_256: HASWELL_FMA,
+    fma: [HASWELL_FMA; 2],
     pairs: count(1.0, "LLVM X86SchedHaswell.td: multiply on ports 0 and 1, add on port 1 alone"),
-    maddubs_128: HASWELL_BYTES,
-    maddubs_256: HASWELL_BYTES,
+    maddubs: HASWELL_BYTES,
     imul: count(1.0, LLVM_HSW),
     ports: Some(&ports::HASWELL),
     sets: OF_HASWELL,
@@ -143,11 +135,9 @@ const SKYLAKE_PAIRS: Option<Count> = count(1.0, "LLVM X86SchedSkylakeServer.td: 
 const SKYLAKE_BYTES: Option<Count> =
     count(1.0, "LLVM X86SchedSkylakeServer.td: vector multiply on ports 0 and 1, add on port 5");
 const SKYLAKE: Uarch = Uarch {
-    fma_scalar: count(2.0, "peakperf README: 2 FPUs of latency 4"),
-    fma_256: count(2.0, "peakperf README: 2 FPUs of latency 4"),
+    fma: [count(2.0, "peakperf README: 2 FPUs of latency 4"); 2],
     pairs: SKYLAKE_PAIRS,
-    maddubs_128: SKYLAKE_BYTES,
-    maddubs_256: SKYLAKE_BYTES,
+    maddubs: SKYLAKE_BYTES,
     imul: count(1.0, LLVM_SKX),
     ports: Some(&ports::SKYLAKE),
     sets: OF_HASWELL,
@@ -156,8 +146,7 @@ const SKYLAKE: Uarch = Uarch {
 };
 const SKYLAKE_SP: Uarch = Uarch {
     name: "Skylake-SP",
-    fma_scalar: count(2.0, LLVM_SKX),
-    fma_256: count(2.0, LLVM_SKX),
+    fma: [count(2.0, LLVM_SKX); 2],
     wide: Wide::BySku,
     wide_source: "InstLatx64 SkylakeX (2 units: T 0.5), CascadeLakeSP (1 unit: T 1.0)",
     maddubs_512: [
@@ -178,10 +167,8 @@ const ICE_LAKE_BYTES: Option<Count> =
 const ICE_LAKE_SP: Uarch = Uarch {
     name: "Ice Lake-SP",
     pairs: ICE_LAKE_PAIRS,
-    maddubs_128: ICE_LAKE_BYTES,
-    maddubs_256: ICE_LAKE_BYTES,
-    fma_scalar: count(2.0, ICX),
-    fma_256: count(2.0, ICX),
+    maddubs: ICE_LAKE_BYTES,
+    fma: [count(2.0, ICX); 2],
     wide: Wide::Units(2.0),
     wide_source: "OSACA icx.yml: 512-bit FMA on ports 0 and 5; VNNI by analogy with Sapphire Rapids",
     maddubs_512: [None, count(2.0 / 3.0, "LLVM X86SchedIceLake.td: three instructions on ports 0 and 5")],
@@ -194,8 +181,7 @@ const ICE_LAKE_CLIENT: Uarch = Uarch {
     name: "Ice Lake",
     wide: Wide::Units(1.0),
     wide_source: "InstLatx64 TigerLake, RocketLake",
-    fma_scalar: count(2.0, "InstLatx64 TigerLake, RocketLake"),
-    fma_256: count(2.0, "InstLatx64 TigerLake, RocketLake"),
+    fma: [count(2.0, "InstLatx64 TigerLake, RocketLake"); 2],
     sets_source: "icelake-client",
     ..ICE_LAKE_SP
 };
@@ -205,15 +191,13 @@ const ROCKET_LAKE: Uarch = Uarch { name: "Rocket Lake", sets_source: "rocketlake
 const GOLDEN_COVE_BYTES: Option<Count> =
     count(1.0, "LLVM X86SchedAlderlakeP.td: vector multiply on ports 0 and 1, add on port 5");
 const GOLDEN_COVE: Uarch = Uarch {
-    fma_scalar: count(2.0, RPL_BIG),
-    fma_256: count(2.0, RPL_BIG),
+    fma: [count(2.0, RPL_BIG); 2],
     pairs: count(1.5, "LLVM X86SchedAlderlakeP.td: multiply on ports 0 and 1, add on ports 1 and 5"),
     wide: Wide::Units(1.0),
     wide_source: "InstLatx64 AlderLake BC_AVX512",
     bf16_per_unit: count(0.5, "InstLatx64 AlderLake BC_AVX512"),
     vnni_256: count(2.0, RPL_BIG),
-    maddubs_128: GOLDEN_COVE_BYTES,
-    maddubs_256: GOLDEN_COVE_BYTES,
+    maddubs: GOLDEN_COVE_BYTES,
     imul: count(1.0, LLVM_ADLP),
     ports: Some(&ports::GOLDEN_COVE),
     sets: OF_ALDER_LAKE,
@@ -223,12 +207,10 @@ const GOLDEN_COVE: Uarch = Uarch {
 const RAPTOR_COVE: Uarch = Uarch { name: "Raptor Cove", sets_source: "raptorlake", ..GOLDEN_COVE };
 const REDWOOD_COVE: Uarch = Uarch {
     name: "Redwood Cove",
-    fma_scalar: count(2.0, "as Granite Rapids, the same core"),
-    fma_256: count(2.0, "as Granite Rapids, the same core"),
+    fma: [count(2.0, "as Granite Rapids, the same core"); 2],
     pairs: None,
     vnni_256: None,
-    maddubs_128: None,
-    maddubs_256: None,
+    maddubs: None,
     imul: None,
     ports: Some(&ports::REDWOOD_COVE),
     sets_source: "meteorlake",
@@ -236,8 +218,7 @@ const REDWOOD_COVE: Uarch = Uarch {
 };
 const SAPPHIRE_RAPIDS: Uarch = Uarch {
     name: "Sapphire Rapids",
-    fma_scalar: count(2.0, SPR),
-    fma_256: count(2.0, SPR),
+    fma: [count(2.0, SPR); 2],
     wide: Wide::Units(2.0),
     wide_source: SPR,
     bf16_per_unit: count(0.25, SPR),
@@ -251,14 +232,12 @@ const EMERALD_RAPIDS: Uarch = Uarch { name: "Emerald Rapids", sets_source: "emer
 const GNR: &str = "cpufp README: as Sapphire Rapids with AMX-FP16";
 const GRANITE_RAPIDS: Uarch = Uarch {
     name: "Granite Rapids",
-    fma_scalar: count(2.0, GNR),
-    fma_256: count(2.0, GNR),
+    fma: [count(2.0, GNR); 2],
     wide_source: "clpeak: 2 x 512-bit FMA; else as Sapphire Rapids",
     bf16_per_unit: None,
     pairs: None,
     vnni_256: None,
-    maddubs_128: None,
-    maddubs_256: None,
+    maddubs: None,
     imul: None,
     amx: [count(1.0 / 16.0, GNR), count(1.0 / 16.0, GNR), count(1.0 / 16.0, GNR)],
     ports: Some(&ports::GRANITE_RAPIDS),
@@ -267,8 +246,7 @@ const GRANITE_RAPIDS: Uarch = Uarch {
 };
 
 const GRACEMONT: Uarch = Uarch {
-    fma_scalar: count(2.0, RPL_LITTLE),
-    fma_256: count(1.0, RPL_LITTLE),
+    fma: [count(2.0, RPL_LITTLE), count(1.0, RPL_LITTLE)],
     vnni_256: count(0.5, RPL_LITTLE),
     ports: Some(&ports::GRACEMONT),
     sets: OF_ALDER_LAKE,
@@ -276,8 +254,7 @@ const GRACEMONT: Uarch = Uarch {
     ..named("Gracemont")
 };
 const CRESTMONT: Uarch = Uarch {
-    fma_scalar: count(2.0, MTL_LITTLE),
-    fma_256: count(1.0, MTL_LITTLE),
+    fma: [count(2.0, MTL_LITTLE), count(1.0, MTL_LITTLE)],
     vnni_256: count(1.0, MTL_LITTLE),
     ports: Some(&ports::CRESTMONT),
     sets: OF_ALDER_LAKE,
@@ -287,8 +264,7 @@ const CRESTMONT: Uarch = Uarch {
 /// The same core with more instructions, in Sierra Forest and Grand Ridge.
 const SERVER_CRESTMONT: Uarch = Uarch { sets: OF_SIERRA_FOREST, sets_source: "sierraforest", ..CRESTMONT };
 const LION_COVE: Uarch = Uarch {
-    fma_scalar: count(2.0, ARL_BIG),
-    fma_256: count(2.0, ARL_BIG),
+    fma: [count(2.0, ARL_BIG); 2],
     vnni_256: count(2.0, ARL_BIG),
     ports: Some(&ports::LION_COVE),
     sets: OF_SIERRA_FOREST,
@@ -296,8 +272,7 @@ const LION_COVE: Uarch = Uarch {
     ..named("Lion Cove")
 };
 const SKYMONT: Uarch = Uarch {
-    fma_scalar: count(4.0, ARL_LITTLE),
-    fma_256: count(2.0, ARL_LITTLE),
+    fma: [count(4.0, ARL_LITTLE), count(2.0, ARL_LITTLE)],
     vnni_256: count(2.0, ARL_LITTLE),
     ports: Some(&ports::SKYMONT),
     sets: OF_SIERRA_FOREST,
@@ -307,8 +282,10 @@ const SKYMONT: Uarch = Uarch {
 
 const ZEN_PAIRS: Option<Count> = count(2.0, "LLVM X86ScheduleZnver2.td: multiply on pipes 0 and 1, add on 2 and 3");
 const ZEN1: Uarch = Uarch {
-    fma_scalar: count(2.0, "InstLatx64 Summit Ridge: 128-bit FMA T 0.48"),
-    fma_256: count(1.0, "InstLatx64 Summit Ridge: 256 bits as two halves"),
+    fma: [
+        count(2.0, "InstLatx64 Summit Ridge: 128-bit FMA T 0.48"),
+        count(1.0, "InstLatx64 Summit Ridge: 256 bits as two halves"),
+    ],
     pairs: ZEN_PAIRS,
     imul: count(1.0, LLVM_ZN2),
     ports: Some(&ports::ZEN1),
@@ -320,10 +297,8 @@ const ZEN1_PLUS: Uarch = Uarch { name: "Zen+", ..ZEN1 };
 const ZEN2_BYTES: Option<Count> = count(0.5, "LLVM X86ScheduleZnver2.td: vector multiply on pipe 0 alone");
 const ZEN2: Uarch = Uarch {
     name: "Zen 2",
-    fma_scalar: count(2.0, "InstLatx64 Rome; likwid #743"),
-    fma_256: count(2.0, "InstLatx64 Rome; likwid #743"),
-    maddubs_128: ZEN2_BYTES,
-    maddubs_256: ZEN2_BYTES,
+    fma: [count(2.0, "InstLatx64 Rome; likwid #743"); 2],
+    maddubs: ZEN2_BYTES,
     ports: Some(&ports::ZEN2),
     sets_source: "znver2",
     ..ZEN1
@@ -332,11 +307,9 @@ const ZEN3_BYTES: Option<Count> = count(1.0, "LLVM X86ScheduleZnver3.td: vector 
 const ZEN4_BYTES: Option<Count> = count(1.0, "LLVM X86ScheduleZnver4.td: vector multiply on 2 of 4 pipes, add on all");
 const ZEN3: Uarch = Uarch {
     name: "Zen 3",
-    fma_scalar: count(2.0, "InstLatx64 Vermeer"),
-    fma_256: count(2.0, "InstLatx64 Vermeer"),
+    fma: [count(2.0, "InstLatx64 Vermeer"); 2],
     pairs: count(2.0, "likwid #743: 2 multiply and 2 add pipes"),
-    maddubs_128: ZEN3_BYTES,
-    maddubs_256: ZEN3_BYTES,
+    maddubs: ZEN3_BYTES,
     imul: None,
     ports: Some(&ports::ZEN3),
     sets_source: "znver3",
@@ -344,14 +317,12 @@ const ZEN3: Uarch = Uarch {
 };
 const ZEN4: Uarch = Uarch {
     name: "Zen 4",
-    fma_scalar: count(2.0, "InstLatx64 Genoa; cpufp 8845HS"),
-    fma_256: count(2.0, "InstLatx64 Genoa; cpufp 8845HS"),
+    fma: [count(2.0, "InstLatx64 Genoa; cpufp 8845HS"); 2],
     pairs: count(2.0, LLVM_ZN4),
     wide: Wide::Units(1.0),
     wide_source: "InstLatx64 Genoa: 512 bits as two halves of 256; cpufp 8845HS",
     bf16_per_unit: count(1.0, "InstLatx64 Genoa; cpufp 8845HS"),
-    maddubs_128: ZEN4_BYTES,
-    maddubs_256: ZEN4_BYTES,
+    maddubs: ZEN4_BYTES,
     maddubs_512: [count(0.5, "LLVM X86ScheduleZnver4.td: two multiplies of two cycles on 2 pipes"), None],
     ports: Some(&ports::ZEN4),
     sets: OF_COOPER_LAKE,
@@ -361,15 +332,13 @@ const ZEN4: Uarch = Uarch {
 const ZEN4C: Uarch = Uarch { name: "Zen 4c", ..ZEN4 };
 const ZEN5_CORE: Uarch = Uarch {
     name: "Zen 5",
-    fma_scalar: count(2.0, ZEN5),
-    fma_256: count(2.0, ZEN5),
+    fma: [count(2.0, ZEN5); 2],
     pairs: count(2.0, "likwid #743, #747: 2 multiply and 2 add pipes"),
     wide: Wide::ByDatapath,
     wide_source: ZEN5,
     bf16_per_unit: count(1.0, ZEN5),
     vnni_256: count(2.0, "InstLatx64 GraniteRidge, 256-bit dump"),
-    maddubs_128: None,
-    maddubs_256: None,
+    maddubs: None,
     maddubs_512: [None; 2],
     ports: Some(&ports::ZEN5),
     sets: OF_ZEN5,

@@ -49,22 +49,13 @@ pub(crate) struct Spindle {
     pub(crate) seek_seconds: Option<Ways>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Source {
-    /// The document, with its year.
-    says: &'static str,
-    /// Otherwise the values are from memory.
-    checked: bool,
-}
+/// The document that the values were compared with, and its year; `None` if they are from memory.
+type Source = Option<&'static str>;
 
 /// The block size of data sheets' random requests, B.
 pub(crate) const RANDOM_BLOCK: u64 = 4096;
 
-const UNCHECKED: Source = Source { says: "", checked: false };
-
-const fn checked(says: &'static str) -> Source {
-    Source { says, checked: true }
-}
+const UNCHECKED: Source = None;
 
 const fn solid(
     models: &'static [&'static str],
@@ -107,30 +98,30 @@ const Q32T16: &str = "depth 32, 16 threads";
 const Q16: &str = "depth 16";
 const UNSTATED: &str = "a depth that is not stated";
 
-const EVO_PLUS: Source = checked("digit.in, review of the 970 EVO Plus, 2019");
-const EVO_PLUS_2TB: Source = checked("cdrinfo.com, Samsung's announcement of the 970 EVO Plus, 2019");
-const EVO_970: Source = checked("https://techgage.com/news/samsung-reveals-the-970-pro-970-evo-generation-m-2-ssds/");
-const PRO_980: Source = checked("legitreviews.com and reviewcentralme.com, Samsung's figures of the 980 PRO, 2020");
+const EVO_PLUS: Source = Some("digit.in, review of the 970 EVO Plus, 2019");
+const EVO_PLUS_2TB: Source = Some("cdrinfo.com, Samsung's announcement of the 970 EVO Plus, 2019");
+const EVO_970: Source = Some("https://techgage.com/news/samsung-reveals-the-970-pro-970-evo-generation-m-2-ssds/");
+const PRO_980: Source = Some("legitreviews.com and reviewcentralme.com, Samsung's values for the 980 PRO, 2020");
 const PRO_980_2TB: Source =
-    checked("https://www.pugetsystems.com/parts/Hard-Drive/Samsung-980-Pro-2TB-Gen4-M-2-SSD-13831/");
+    Some("https://www.pugetsystems.com/parts/Hard-Drive/Samsung-980-Pro-2TB-Gen4-M-2-SSD-13831/");
 const PRO_990_1TB: Source =
-    checked("https://www.syspartsdirect.com/en/product-detail/Samsung-MZ-V9P1T0BW-990-PRO-1TB-NVMe-SSD-1655.html");
-const PRO_990: Source = checked("digitec.ch, Samsung's figures of the 990 PRO 2TB (MZ-V9P2T0BW)");
-const SN850X: Source = checked("https://pcspecchart.com/pc_parts/ssdnvme/107");
-const SN850X_2TB: Source = checked(
+    Some("https://www.syspartsdirect.com/en/product-detail/Samsung-MZ-V9P1T0BW-990-PRO-1TB-NVMe-SSD-1655.html");
+const PRO_990: Source = Some("digitec.ch, Samsung's values for the 990 PRO 2TB (MZ-V9P2T0BW)");
+const SN850X: Source = Some("https://pcspecchart.com/pc_parts/ssdnvme/107");
+const SN850X_2TB: Source = Some(
     "https://www.newsdirectory3.com/nvme1-4-pcie4-0x4-wd-black-sn850x-2tb-with-the-fastest-sequential-read-and-write-speed-reviews-8/",
 );
-const EVO_870: Source = checked("cdrlabs.com, review of the 870 EVO 1TB, 2021");
+const EVO_870: Source = Some("cdrlabs.com, review of the 870 EVO 1TB, 2021");
 const T700: Source =
-    checked("https://www.tomshardware.com/features/crucial-t700-ssd-preview-fastest-consumer-ssd-hits-124-gbs");
-const EVO_870_ALL: Source = checked("https://www.tomshardware.com/uk/news/samsung-announces-870-evo");
-const QVO_870: Source = checked("http://www.cdrlabs.com/reviews/samsung-870-qvo-1tb-solid-state-drive/print.html");
-const EVO_860: Source = checked("https://techplayboy.com/48896/samsung-ssd-860-evo-solid-state-drive-review/");
-const MX500: Source = checked("https://www.techpowerup.com/ssd-specs/crucial-mx500-1-tb.d941");
-const P4500: Source = checked("Lenovo's product guide of the P4500, table 2");
-const P4800X: Source = checked("AnandTech 11930, the P4800X 750GB, 2017");
-const CONSTELLATION: Source = checked("Seagate's manual of Constellation ES.3 SAS, rev. B, sections 4.1 and 4.1.2");
-const ULTRASTAR: Source = checked("HGST's specification of Ultrastar 7K4000 SAS, table 6");
+    Some("https://www.tomshardware.com/features/crucial-t700-ssd-preview-fastest-consumer-ssd-hits-124-gbs");
+const EVO_870_ALL: Source = Some("https://www.tomshardware.com/uk/news/samsung-announces-870-evo");
+const QVO_870: Source = Some("http://www.cdrlabs.com/reviews/samsung-870-qvo-1tb-solid-state-drive/print.html");
+const EVO_860: Source = Some("https://techplayboy.com/48896/samsung-ssd-860-evo-solid-state-drive-review/");
+const MX500: Source = Some("https://www.techpowerup.com/ssd-specs/crucial-mx500-1-tb.d941");
+const P4500: Source = Some("Lenovo's product guide of the P4500, table 2");
+const P4800X: Source = Some("AnandTech 11930, the P4800X 750GB, 2017");
+const CONSTELLATION: Source = Some("Seagate's manual of Constellation ES.3 SAS, rev. B, sections 4.1 and 4.1.2");
+const ULTRASTAR: Source = Some("HGST's specification of Ultrastar 7K4000 SAS, table 6");
 
 /// A test ensures that each drive matches one row only.
 const DRIVES: &[Drive] = &[
@@ -210,7 +201,7 @@ impl Drive {
 
     /// The row and the name of a disk, if the row was compared with a document: only such rows make peaks.
     pub(crate) fn checked(disk: &Disk) -> Option<(&'static Self, &str)> {
-        let drive = Self::listed(disk).filter(|drive| drive.source.checked)?;
+        let drive = Self::listed(disk).filter(|drive| drive.source.is_some())?;
         Some((drive, disk.model.as_deref()?))
     }
 
@@ -223,17 +214,17 @@ impl Drive {
             reads_per_second: requests.map(|requests| requests.read),
             writes_per_second: requests.and_then(|requests| requests.write),
             rotations_per_minute: drive.spindle.map(|spindle| spindle.rotations_per_minute),
-            checked: drive.source.checked,
+            checked: drive.source.is_some(),
             source: drive.source(model),
         })
     }
 
     /// The source of an input.
     pub(crate) fn source(&self, model: &str) -> String {
-        if self.source.checked {
-            return format!("data sheet of {model}, by {}", self.source.says);
+        match self.source {
+            Some(document) => format!("data sheet of {model}, by {document}"),
+            None => format!("data sheet of {model}, unchecked"),
         }
-        format!("data sheet of {model}, unchecked")
     }
 
     fn fits(&self, model: &[String], bytes: u64) -> bool {
@@ -373,10 +364,9 @@ mod tests {
         for drive in DRIVES {
             let model = drive.models[0];
             let source = drive.source(model);
-            assert!(source.contains(model) && drive.source.checked == source.contains(", by "), "{source}");
-            assert_eq!(drive.source.checked, !drive.source.says.is_empty(), "{model}");
-            assert_eq!(drive.source.checked, !source.contains("unchecked"), "{source}");
-            assert!(drive.bytes_per_second.is_some() || drive.spindle.is_some(), "{model} says nothing");
+            assert!(source.contains(model) && drive.source.is_some() == source.contains(", by "), "{source}");
+            assert_eq!(drive.source.is_some(), !source.contains("unchecked"), "{source}");
+            assert!(drive.bytes_per_second.is_some() || drive.spindle.is_some(), "{model} has no value");
             assert!(drive.requests_per_second.is_none() || drive.spindle.is_none(), "{model} turns and does not");
             let rates = drive.bytes_per_second;
             for rate in rates.iter().flat_map(|rates| [rates.read, rates.write]) {

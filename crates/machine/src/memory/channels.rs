@@ -91,9 +91,9 @@ fn one_each(modules: u32, bounds: &[Witness], limits: Option<Limits>) -> Option<
 fn least(witnesses: &[Witness], bounds: &[Witness]) -> Channels {
     let all = || witnesses.iter().chain(bounds.iter().filter(|bound| bound.channels < most_of(witnesses)));
     let Some(least) = all().min_by_key(|witness| witness.channels) else { return Channels::default() };
-    let told = |witness: &Witness| format!("{}: {}", witness.says, witness.channels);
+    let shown = |witness: &Witness| format!("{}: {}", witness.says, witness.channels);
     let differ = all().any(|witness| witness.channels != least.channels);
-    let doubt = differ.then(|| all().map(told).collect::<Vec<_>>().join("; "));
+    let doubt = differ.then(|| all().map(shown).collect::<Vec<_>>().join("; "));
     let mut agreeing: Vec<&str> = all().filter(|one| one.channels == least.channels).map(|one| &*one.says).collect();
     agreeing.dedup();
     let sum = |by_package: &Vec<u32>| by_package.iter().sum::<u32>() == least.channels;
@@ -258,13 +258,13 @@ mod tests {
         assert_eq!((found.channels, found.by_package), (3, vec![2, 1]));
         let stack = edac(Fixture::new("edac-hbm"), 0, "dimm0", "channel 0 slot 0", "");
         let stack = stack.file(&format!("{EDAC}/mc0/dimm0/dimm_mem_type"), "High-bandwidth-memory-Gen2\n");
-        assert_eq!(error_detection(&stack.root(), Some(1)), None, "a stack beside the cores is no channel of modules");
+        assert_eq!(error_detection(&stack.root(), Some(1)), None, "a stack next to the cores has no module channel");
         let nowhere = edac(Fixture::new("edac-ghes"), 0, "dimm0", "memory 0", "");
         assert_eq!(error_detection(&nowhere.root(), Some(1)), None, "firmware's own driver names no channel");
     }
 
     #[test]
-    fn of_two_counts_the_smaller_is_taken_and_the_difference_told() {
+    fn of_two_counts_the_smaller_is_used_and_the_difference_reported() {
         let fixture = edac(Fixture::new("differ"), 0, "dimm0", "channel 0 slot 0", "");
         let found = count(&fixture.root(), &cpu(1), Some(LIMITS), &slots(&["P1-DIMMA1", "P1-DIMMB1"]), "f");
         assert_eq!(found.count, Some((1, label(EDAC))));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_do_not_tell_need_a_count_that_agrees() {
+    fn unclear_names_need_a_count_that_agrees() {
         let unnamed = slots(&["DIMM 0", "DIMM 1"]);
         let at = |name: &str, units: u32, limits: Option<Limits>| {
             let fixture = units_of(Fixture::new(name), units);

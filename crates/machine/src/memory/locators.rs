@@ -360,7 +360,7 @@ mod tests {
         let of = |slots: &[Dimm], channels| read(slots, Board { packages: Some(1), channels, ..board("HPE") });
         let reading = of(&hpe, Some(6)).unwrap();
         assert_eq!((reading.count(), reading.by_package), (2, vec![2]), "1 and 2 share a channel");
-        assert!(of(&hpe, None).unwrap_err().contains("not known"));
+        assert!(of(&hpe, None).unwrap_err().contains("is unknown"));
         assert!(of(&hpe, Some(5)).unwrap_err().contains("do not divide"));
         let dell = ["A1", "A7", "A2", "B1"].map(|name| slot("", name));
         let reading = read(&dell, board("Dell Inc.")).unwrap();

@@ -91,15 +91,15 @@ pub(crate) fn nodes(root: &Sysroot, bare_metal: bool, ledger: &mut Ledger) -> Ve
 /// unknown).
 fn rated(root: &Sysroot, node: &str) -> Option<NodeRating> {
     const BYTES: f64 = 1_048_576.0;
-    let figure = |name: &str, unit: f64| {
+    let rating = |name: &str, unit: f64| {
         let number: u32 = root.number(&format!("{node}/access0/initiators/{name}"))?;
         (number > 0).then(|| f64::from(number) * unit)
     };
     let rated = NodeRating {
-        read_bytes_per_second: figure("read_bandwidth", BYTES),
-        write_bytes_per_second: figure("write_bandwidth", BYTES),
-        read_latency_seconds: figure("read_latency", 1e-9),
-        write_latency_seconds: figure("write_latency", 1e-9),
+        read_bytes_per_second: rating("read_bandwidth", BYTES),
+        write_bytes_per_second: rating("write_bandwidth", BYTES),
+        read_latency_seconds: rating("read_latency", 1e-9),
+        write_latency_seconds: rating("write_latency", 1e-9),
     };
     (rated != NodeRating::default()).then_some(rated)
 }

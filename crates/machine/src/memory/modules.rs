@@ -63,11 +63,11 @@ pub(crate) fn discover(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, memory
         Ok((bits, source)) => memory.bus_bits = ledger.take("memory.bus_bits", Some((bits, source))),
         Err(why) => missing.bus_bits = why,
     }
-    tell(memory, missing, ledger);
+    note_missing(memory, missing, ledger);
 }
 
 /// Notes missing facts. Channels are not needed if the width is known.
-fn tell(memory: &Memory, missing: Missing, ledger: &mut Ledger) {
+fn note_missing(memory: &Memory, missing: Missing, ledger: &mut Ledger) {
     let channels = missing.channels.filter(|_| memory.bus_bits.is_none());
     let width = "no memory peak; `--declare memory.channels=… memory.width=…` gives one";
     for (fact, why, consequence) in [
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(of(&[], Some(8)), Ok(512), "a driver's count");
         assert_eq!(of(&vec![dimm("LPDDR5", None, Some(16)); 8], None), Ok(128));
         assert_eq!(of(&vec![dimm("HBM2", None, Some(1024)); 4], Some(1)), Ok(4096));
-        assert_eq!(of(&[dimm("DDR4", None, Some(64))], None), Err(None), "for want of channels");
+        assert_eq!(of(&[dimm("DDR4", None, Some(64))], None), Err(None), "channels are unknown");
         let why = |dimms: &[Dimm]| of(dimms, Some(1)).unwrap_err().unwrap();
         assert!(why(&[dimm("DDR5", None, Some(32))]).contains("32 bit"));
         assert!(why(&[dimm("", None, None)]).contains("unknown"));

@@ -33,7 +33,15 @@ const fn intel(models: &'static [u32], brand: &'static str, channels: u32, mts: 
     Platform { vendor: "GenuineIntel", family: 6, models, steppings: ANY, brand, limits }
 }
 
-const fn amd(family: u32, models: &'static [u32], brand: &'static str, limits: Limits) -> Platform {
+const fn amd(
+    family: u32,
+    models: &'static [u32],
+    brand: &'static str,
+    channels: u32,
+    mts: f64,
+    source: &'static str,
+) -> Platform {
+    let limits = Limits { channels, mts, source };
     Platform { vendor: "AuthenticAMD", family, models, steppings: ANY, brand, limits }
 }
 
@@ -62,43 +70,13 @@ const PLATFORMS: &[Platform] = &[
         "channels: PerfSpect cpus.go; speed: press at its introduction, for Xeon Scalable, 5th",
     ),
     intel(&[0xdd], "", 12, 8000.0, "press at its introduction, for Clearwater Forest"),
-    amd(
-        0x17,
-        &[0x01],
-        "EPYC",
-        Limits { channels: 8, mts: 2666.0, source: "Tom's Hardware, generations of EPYC, for EPYC 7001" },
-    ),
-    amd(
-        0x17,
-        &[0x31],
-        "EPYC",
-        Limits { channels: 8, mts: 3200.0, source: "Thomas-Krenn on EPYC 7002 and 7003, for EPYC 7002" },
-    ),
-    amd(
-        0x19,
-        &[0x01],
-        "",
-        Limits { channels: 8, mts: 3200.0, source: "Thomas-Krenn on EPYC 7002 and 7003, for EPYC 7003" },
-    ),
-    amd(0x19, &[0x11], "", Limits { channels: 12, mts: 4800.0, source: "Lenovo Press LP1852, table 2, for EPYC 9004" }),
-    amd(
-        0x19,
-        &[0xa0],
-        "EPYC 9",
-        Limits { channels: 12, mts: 4800.0, source: "Lenovo Press LP1852, table 2, for EPYC 97x4" },
-    ),
-    amd(
-        0x19,
-        &[0xa0],
-        "EPYC 8",
-        Limits { channels: 6, mts: 4800.0, source: "AnandTech and Next INpact at its introduction, for EPYC 8004" },
-    ),
-    amd(
-        0x1a,
-        &[0x02, 0x11],
-        "",
-        Limits { channels: 12, mts: 6400.0, source: "channels: Lenovo Press LP2283; speed: unchecked, for EPYC 9005" },
-    ),
+    amd(0x17, &[0x01], "EPYC", 8, 2666.0, "Tom's Hardware, generations of EPYC, for EPYC 7001"),
+    amd(0x17, &[0x31], "EPYC", 8, 3200.0, "Thomas-Krenn on EPYC 7002 and 7003, for EPYC 7002"),
+    amd(0x19, &[0x01], "", 8, 3200.0, "Thomas-Krenn on EPYC 7002 and 7003, for EPYC 7003"),
+    amd(0x19, &[0x11], "", 12, 4800.0, "Lenovo Press LP1852, table 2, for EPYC 9004"),
+    amd(0x19, &[0xa0], "EPYC 9", 12, 4800.0, "Lenovo Press LP1852, table 2, for EPYC 97x4"),
+    amd(0x19, &[0xa0], "EPYC 8", 6, 4800.0, "AnandTech and Next INpact at its introduction, for EPYC 8004"),
+    amd(0x1a, &[0x02, 0x11], "", 12, 6400.0, "channels: Lenovo Press LP2283; speed: unchecked, for EPYC 9005"),
 ];
 
 pub(crate) fn limits(cpu: &Cpu) -> Option<Limits> {
@@ -126,23 +104,19 @@ struct DieLink {
 /// the number of links.
 const LINK_READ_BYTES: u32 = 32;
 
+const fn link(family: u32, models: &'static [u32], two_links_up_to: u32, source: &'static str) -> DieLink {
+    DieLink { family, models, two_links_up_to, source }
+}
+
+const ZEN4: &str = "unchecked: Zen 4: 32 B/cycle per link, two links per die with up to 4 dies";
+const ZEN5: &str = "unchecked: Zen 5: 32 B/cycle per link, two links per die with up to 8 dies";
 const DIE_LINKS: &[DieLink] = &[
-    DieLink { family: 0x17, models: &[0x31, 0x71], two_links_up_to: 0, source: "unchecked: Zen 2: 32 B/cycle" },
-    DieLink { family: 0x19, models: &[0x01, 0x08, 0x21], two_links_up_to: 0, source: "unchecked: Zen 3: 32 B/cycle" },
-    DieLink { family: 0x19, models: &[0x61], two_links_up_to: 0, source: "unchecked: Zen 4: 32 B/cycle" },
-    DieLink {
-        family: 0x19,
-        models: &[0x11, 0x18, 0xa0],
-        two_links_up_to: 4,
-        source: "unchecked: Zen 4: 32 B/cycle per link, two links per die with up to 4 dies",
-    },
-    DieLink { family: 0x1a, models: &[0x44], two_links_up_to: 0, source: "unchecked: Zen 5: 32 B/cycle" },
-    DieLink {
-        family: 0x1a,
-        models: &[0x02, 0x08, 0x11],
-        two_links_up_to: 8,
-        source: "unchecked: Zen 5: 32 B/cycle per link, two links per die with up to 8 dies",
-    },
+    link(0x17, &[0x31, 0x71], 0, "unchecked: Zen 2: 32 B/cycle"),
+    link(0x19, &[0x01, 0x08, 0x21], 0, "unchecked: Zen 3: 32 B/cycle"),
+    link(0x19, &[0x61], 0, "unchecked: Zen 4: 32 B/cycle"),
+    link(0x19, &[0x11, 0x18, 0xa0], 4, ZEN4),
+    link(0x1a, &[0x44], 0, "unchecked: Zen 5: 32 B/cycle"),
+    link(0x1a, &[0x02, 0x08, 0x11], 8, ZEN5),
 ];
 
 /// Maximum read rate of a die of cores, bytes per cycle of the fabric, with the source; `None` if the cores are not on
@@ -182,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_one_model_are_told_apart_by_stepping_and_brand_or_not_at_all() {
+    fn parts_of_one_model_are_distinguished_by_stepping_and_brand_or_unknown() {
         let of = |cpu: &Cpu| limits(cpu).map(|limits| (limits.channels, limits.mts));
         let xeon = |stepping, brand| of(&cpu("GenuineIntel", 6, 0x55, stepping, brand));
         assert_eq!(xeon(4, "Xeon Gold 6140"), Some((6, 2666.0)));

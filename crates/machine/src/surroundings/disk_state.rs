@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_disk_nearest_to_its_limit_tells_the_heat() {
+    fn the_disk_nearest_to_its_limit_gives_the_temperature() {
         let warm = |name: &str, input: &str, limit: &str| {
             Fixture::new(name)
                 .file("sys/block/nvme0n1/stat", &stat(1))

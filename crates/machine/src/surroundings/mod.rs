@@ -34,7 +34,7 @@ pub fn surroundings(root: &Sysroot, watched: &Watched) -> Surroundings {
     let at_seconds = sys::clock::monotonic_raw_seconds();
     let times = CpuTimes::read(root);
     let pressure = |of: &str| root.text(&format!("proc/pressure/{of}")).and_then(|text| some_seconds(&text));
-    let limits = HeatAndPower::read(root);
+    let (thermal_events, power_events) = throttling_events(root);
     let disks = DiskState::read(root, &watched.disks);
     Surroundings {
         at_seconds,
@@ -46,8 +46,8 @@ pub fn surroundings(root: &Sysroot, watched: &Watched) -> Surroundings {
         cpu_pressure_seconds: pressure("cpu"),
         memory_pressure_seconds: pressure("memory"),
         io_pressure_seconds: pressure("io"),
-        thermal_events: limits.thermal,
-        power_events: limits.power,
+        thermal_events,
+        power_events,
         disk_bytes: disks.io.map(|io| io.read_bytes.saturating_add(io.write_bytes)),
         disk_written_bytes: disks.io.map(|io| io.write_bytes),
         disk_heat: disks.heat,
@@ -102,41 +102,29 @@ fn some_seconds(pressure: &str) -> Option<f64> {
     Some(total as f64 * 1e-6)
 }
 
-/// Thermal and power throttling events (kernel, `arch/x86/kernel/cpu/.../therm_throt.c`); unknown under most
-/// hypervisors.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct HeatAndPower {
-    thermal: Option<u64>,
-    power: Option<u64>,
-}
-
-impl HeatAndPower {
-    fn read(root: &Sysroot) -> Self {
-        let online = root.text(&format!("{CPUS}/online")).map(|text| parse_list(&text)).unwrap_or_default();
-        let count = |cpu: u32, name: &str| root.number::<u64>(&format!("{CPUS}/cpu{cpu}/thermal_throttle/{name}"));
-        // All CPUs of a package count its events: one of them is read.
-        let mut packages: Vec<u32> = Vec::new();
-        let mut seen: Vec<u32> = Vec::new();
-        let kinds = ["core_throttle_count", "package_throttle_count"];
-        if !online.first().is_some_and(|first| kinds.iter().any(|kind| count(*first, kind).is_some())) {
-            return Self::default();
-        }
-        for cpu in &online {
-            if !seen.contains(cpu) {
-                packages.push(*cpu);
-                let of_package = root.text(&format!("{CPUS}/cpu{cpu}/topology/package_cpus_list"));
-                seen.extend(of_package.map_or_else(|| online.clone(), |text| parse_list(&text)));
-            }
-        }
-        let sum = |of_core: &str, of_package: &str| {
-            let cores = online.iter().map_while(|cpu| count(*cpu, of_core));
-            cores.chain(packages.iter().filter_map(|cpu| count(*cpu, of_package))).reduce(u64::saturating_add)
-        };
-        Self {
-            thermal: sum("core_throttle_count", "package_throttle_count"),
-            power: sum("core_power_limit_count", "package_power_limit_count"),
+/// Thermal and power throttling events (kernel, `arch/x86/kernel/cpu/.../therm_throt.c`); unknown under most hypervisors.
+fn throttling_events(root: &Sysroot) -> (Option<u64>, Option<u64>) {
+    let online = root.text(&format!("{CPUS}/online")).map(|text| parse_list(&text)).unwrap_or_default();
+    let count = |cpu: u32, name: &str| root.number::<u64>(&format!("{CPUS}/cpu{cpu}/thermal_throttle/{name}"));
+    // All CPUs of a package count its events: one of them is read.
+    let mut packages: Vec<u32> = Vec::new();
+    let mut seen: Vec<u32> = Vec::new();
+    let kinds = ["core_throttle_count", "package_throttle_count"];
+    if !online.first().is_some_and(|first| kinds.iter().any(|kind| count(*first, kind).is_some())) {
+        return (None, None);
+    }
+    for cpu in &online {
+        if !seen.contains(cpu) {
+            packages.push(*cpu);
+            let of_package = root.text(&format!("{CPUS}/cpu{cpu}/topology/package_cpus_list"));
+            seen.extend(of_package.map_or_else(|| online.clone(), |text| parse_list(&text)));
         }
     }
+    let sum = |of_core: &str, of_package: &str| {
+        let cores = online.iter().map_while(|cpu| count(*cpu, of_core));
+        cores.chain(packages.iter().filter_map(|cpu| count(*cpu, of_package))).reduce(u64::saturating_add)
+    };
+    (sum("core_throttle_count", "package_throttle_count"), sum("core_power_limit_count", "package_power_limit_count"))
 }
 
 /// Both directions, except on loopback, where each byte sent is received.

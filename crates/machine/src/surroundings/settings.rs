@@ -1,15 +1,13 @@
 //! Settings of the machine and of this process that a user can change during a run: CPUs, governors, turbo, priority,
 //! memory limit. Read with every process run.
 
-use std::collections::BTreeSet;
-
 use model::surroundings::{IDLE_NICE, Settings};
 
 use crate::list::parse_list;
 use crate::memory::kilobytes;
 use crate::sysroot::Sysroot;
 use crate::system::cgroup::Limits;
-use crate::system::{cpufreq, turbo};
+use crate::system::{in_use, turbo};
 
 /// `SCHED_IDLE` (`linux/sched.h`).
 const POLICY_IDLE: u32 = 5;
@@ -38,15 +36,6 @@ pub fn settings(root: &Sysroot) -> Settings {
         online_cpus,
         allowed_cpus,
     }
-}
-
-/// The distinct values of a file of the frequency driver.
-fn in_use(root: &Sysroot, cpus: &[u32], name: &str) -> Vec<String> {
-    let of = |cpu: &u32| root.text(&cpufreq(*cpu, name));
-    if cpus.first().and_then(of).is_none() {
-        return Vec::new();
-    }
-    cpus.iter().filter_map(of).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// The nice value in /proc/PID/stat, or [`IDLE_NICE`] for an idle policy (proc(5): fields 19 and 41). The second field,

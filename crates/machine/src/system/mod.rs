@@ -6,7 +6,7 @@ pub(crate) mod pcie;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::machine::{Os, Virtualization};
+use model::machine::{Cpu, Os, Virtualization};
 
 use crate::ledger::{Found, Ledger};
 use crate::sysroot::{Sysroot, label};
@@ -56,36 +56,29 @@ fn common_name(signature: &str) -> Option<&'static str> {
     })
 }
 
-/// Processor settings that a user can change.
-#[derive(Debug, Default)]
-pub(crate) struct Controls {
-    pub(crate) scaling_driver: Option<String>,
-    pub(crate) governor: Option<String>,
-    pub(crate) turbo: Option<bool>,
-    pub(crate) smt_control: Option<String>,
-    pub(crate) mitigations: BTreeMap<String, String>,
+/// Adds the processor settings that a user can change.
+pub(crate) fn controls(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
+    let cpus: Vec<u32> = cpu.topology.iter().map(|place| place.cpu).collect();
+    let governors = in_use(root, &cpus, "scaling_governor");
+    let governor = (!governors.is_empty())
+        .then(|| (governors.join(", "), label("sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")));
+    let driver = cpus.first().and_then(|cpu| file(root, &cpufreq(*cpu, "scaling_driver")));
+    let consequence = "only a measurement shows whether the clock is limited";
+    cpu.scaling_driver = ledger.take("cpu.scaling_driver", driver);
+    cpu.governor = ledger.need("cpu.governor", governor, "no cpufreq", consequence);
+    cpu.turbo = ledger.need("cpu.turbo", turbo(root), "no switch in /sys/devices/system/cpu", consequence);
+    cpu.smt_control = ledger.take("cpu.smt_control", file(root, "sys/devices/system/cpu/smt/control"));
+    cpu.mitigations = mitigations(root, ledger);
 }
 
-impl Controls {
-    pub(crate) fn discover(root: &Sysroot, cpus: &[u32], ledger: &mut Ledger) -> Self {
-        let governors = cpus.iter().filter_map(|cpu| root.text(&cpufreq(*cpu, "scaling_governor")));
-        let governors: BTreeSet<String> = governors.collect();
-        let governor = (!governors.is_empty()).then(|| Vec::from_iter(governors).join(", "));
-        let driver = cpus.first().and_then(|cpu| file(root, &cpufreq(*cpu, "scaling_driver")));
-        let consequence = "only a measurement shows whether the clock is limited";
-        Self {
-            scaling_driver: ledger.take("cpu.scaling_driver", driver),
-            governor: ledger.need(
-                "cpu.governor",
-                governor.map(|names| (names, label("sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"))),
-                "no cpufreq",
-                consequence,
-            ),
-            turbo: ledger.need("cpu.turbo", turbo(root), "no switch in /sys/devices/system/cpu", consequence),
-            smt_control: ledger.take("cpu.smt_control", file(root, "sys/devices/system/cpu/smt/control")),
-            mitigations: mitigations(root, ledger),
-        }
+/// The distinct values of a file of the frequency driver.
+pub(crate) fn in_use(root: &Sysroot, cpus: &[u32], name: &str) -> Vec<String> {
+    let of = |cpu: &u32| root.text(&cpufreq(*cpu, name));
+    // A driver without the file lacks it on every CPU.
+    if cpus.first().and_then(of).is_none() {
+        return Vec::new();
     }
+    cpus.iter().filter_map(of).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// A file of one CPU's frequency driver.
