@@ -1,7 +1,4 @@
-//! `cargo lab`: the programs that make the evidence behind the documents: comparisons with the tools that people trust,
-//! kernels against their limits, trials of verdicts and warnings, simulated clusters, a real Slurm.
-//!
-//! They measure by calling the program, take long, and are no part of `cargo xtask test` but for the module `smoke`.
+//! `cargo lab`: measures Assay itself and writes docs/evidence. It is slow, and `cargo xtask test` runs only its tests named `smoke`.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,
@@ -10,6 +7,7 @@
 )]
 
 mod peers;
+mod record;
 mod simulate;
 mod slurm;
 mod trust;
@@ -35,10 +33,10 @@ fn main() -> ExitCode {
 
 fn usage() -> String {
     let commands = [
-        (peers::USAGE, "compare with the tools that people trust, and write docs/evidence/performance.md"),
-        (trust::USAGE, "try out what is claimed, and write docs/evidence/trust.md"),
-        (slurm::USAGE, "a real Slurm of four nodes on this machine, and its tests"),
-        (simulate::USAGE, "how often slow nodes are named, for docs/evidence/cluster-simulation.md"),
+        (peers::USAGE, "compare with reference tools, and write docs/evidence/performance.md"),
+        (trust::USAGE, "test values, intervals, verdicts and warnings, and write docs/evidence/trust.md"),
+        (slurm::USAGE, "start a Slurm of four nodes on this machine, and test on it"),
+        (simulate::USAGE, "simulate clusters, and write docs/evidence/cluster-simulation.md"),
     ];
     let lines: Vec<String> = commands.iter().map(|(usage, about)| format!("\n  {usage}\n      {about}\n")).collect();
     let lines = lines.concat();

@@ -1,39 +1,66 @@
-//! Waiting for a program while we may be told to stop.
-//!
-//! A terminal sends Ctrl-C to the program too, but whoever ends us alone (`kill`, a supervisor) leaves it running, and
-//! with it what we made for it: loops that keep CPUs awake, a mounted loop device. So the program is told to end, and we
-//! end after it, when what was made is gone.
+//! Comparisons that a signal may stop: waits for the program, and keeps CPUs from going idle.
 
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use xtask::process::{announce, end_with_children};
+use xtask::process::{announce, end_with_children, is_there};
+use xtask::shell::Shell;
 
-/// Pause between two looks. Our waking is noise on the machine that is measured, and nobody waits for a quarter of a second.
-const LOOK: Duration = Duration::from_millis(250);
+/// Pause between two checks; each wake-up is noise on the machine under test.
+const PAUSE: Duration = Duration::from_millis(250);
 
-/// Runs a program to its end, or ends it with all that it has started once `stopped` names a signal.
+/// Runs a program until it ends, or ends it and its children once `stop_signal` returns a signal. Its exit status does not
+/// matter: the caller reads what it wrote.
 ///
-/// How it ended is not told: what it leaves behind is looked at.
-///
-/// # Errors
-/// One sentence: it could not be started, or we were told to stop.
-pub(super) fn attend(command: &mut Command, stopped: impl Fn() -> Option<i32>) -> Result<(), String> {
-    let told = || stopped().map_or(Ok(()), |signal| Err(format!("stopped by signal {signal}")));
-    // Told between two steps, it would be started only to be ended.
-    told()?;
+/// `kill` reaches only this process, so the program is ended here: what it uses (a mounted loop device) is removed afterwards.
+pub(super) fn attend(command: &mut Command, stop_signal: impl Fn() -> Option<i32>) -> Result<(), String> {
+    let check_signal = || stop_signal().map_or(Ok(()), |signal| Err(format!("stopped by signal {signal}")));
+    check_signal()?;
     announce(command);
     let mut child =
         command.spawn().map_err(|error| format!("cannot start {}: {error}", command.get_program().display()))?;
     while let Ok(None) = child.try_wait() {
-        if stopped().is_some() {
+        if stop_signal().is_some() {
             end_with_children(&mut child);
             break;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(PAUSE);
     }
-    // A signal that ended the program first is one that we were sent too.
-    told()
+    // A signal may have ended the program before it was seen here.
+    check_signal()
+}
+
+/// A loop of the idle class (`SCHED_IDLE`) on each CPU, until it is dropped: no CPU sleeps, and any other program runs at once.
+///
+/// At queue depth 1 the CPU sleeps between requests. In a virtual machine its wake-up costs as much as the request.
+#[derive(Debug)]
+pub(super) struct Awake(Vec<Child>);
+
+impl Awake {
+    pub(super) fn start(shell: &Shell) -> Result<Self, String> {
+        if !["chrt", "taskset"].iter().all(|program| is_there(&mut shell.command(program, &["--version"]))) {
+            return Err("--awake needs chrt and taskset (as root on Debian: apt-get install util-linux)".to_owned());
+        }
+        let cpus = std::thread::available_parallelism().map_err(|error| format!("the CPUs: {error}"))?;
+        let mut awake = Self(Vec::new());
+        for cpu in (0..cpus.get()).map(|cpu| cpu.to_string()) {
+            // `chrt` and `taskset` exec the shell, so killing the process ends the loop.
+            let mut spin = Command::new("chrt");
+            spin.args(["--idle", "0", "taskset", "--cpu-list", &cpu, "sh", "-c", "while :; do :; done"]);
+            spin.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            awake.0.push(spin.spawn().map_err(|error| format!("a loop on CPU {cpu}: {error}"))?);
+        }
+        Ok(awake)
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
 }
 
 #[cfg(test)]
@@ -50,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_by_itself_is_waited_for_however_it_ends() {
+    fn a_program_is_waited_for_with_any_exit_status() {
         for script in ["sleep 0.3", "exit 3"] {
             assert_eq!(attend(&mut shell(script), || None), Ok(()), "{script}");
         }
@@ -59,20 +86,16 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_when_we_are_told_to_stop_is_ended_with_what_it_has_started() {
-        let looks = Cell::new(0);
-        let at_the_third_look = || {
-            looks.set(looks.get() + 1);
-            (looks.get() > 2).then_some(15)
+    fn a_signal_ends_the_program_with_its_children_and_starts_no_other() {
+        let checks = Cell::new(0);
+        let at_the_third_check = || {
+            checks.set(checks.get() + 1);
+            (checks.get() > 2).then_some(15)
         };
-        let began = Instant::now();
-        let ended = attend(&mut shell("sleep 300 & wait"), at_the_third_look);
+        let start = Instant::now();
+        let ended = attend(&mut shell("sleep 300 & wait"), at_the_third_check);
         assert_eq!(ended, Err("stopped by signal 15".to_owned()));
-        assert!(began.elapsed() < Duration::from_mins(1), "it was waited for");
-    }
-
-    #[test]
-    fn nothing_is_started_once_we_are_told_to_stop() {
+        assert!(start.elapsed() < Duration::from_mins(1), "it was waited for");
         let never = attend(&mut Command::new("/no/such/program"), || Some(2));
         assert_eq!(never, Err("stopped by signal 2".to_owned()));
     }

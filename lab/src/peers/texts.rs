@@ -1,95 +1,132 @@
-//! The fixed text of the pages.
+//! The fixed text of the pages, and how they show values.
 
 pub(super) const HEAD: &str = "\
-# Performance beside the tools that people trust
+# Performance compared with reference tools
 
-Written by `cargo lab peers`; every figure here comes from that command, and nothing is edited by hand. It measures
-ours and theirs in turn (pairs in the order ABBA, on the same CPUs, at the same sizes, each side in fresh processes, the
-number of pairs fixed beforehand) through the same seam that `assay run --references` uses, and appends every attempt,
-whatever it shows, to [peers.jsonl](../../lab/data/peers.jsonl). Where a machine has no Rust, `assay run suites/peers.toml --references
-all` is run there by hand, and `cargo lab peers from` takes what its document says.
+Written by `cargo lab peers`, never by hand. It runs our program and the tool alternately through `assay run --references`: pairs
+in the order ABBA, on the same CPUs, at the same sizes, each side in new processes, with a fixed number of pairs. Every attempt is
+appended to [peers.jsonl](../../lab/data/peers.jsonl). Without Rust, run `assay run suites/peers.toml --references all` on that
+machine, and add its document with `cargo lab peers from`. `cargo lab peers page` writes the pages again without measuring.
 
-- **ratio**: ours over theirs, of the medians, with its 95 % interval over pairs. For latencies less is better.
-- **cv**: how far the figures of a side scatter from pair to pair: 1.4826 MAD / median.
-- **spread**: how far ours scatter over how far theirs do, with its 95 % interval over the same pairs: of the logarithms,
-  less the level that both share over a few pairs, by Rousseeuw and Croux's Qn. *Above*: the whole interval is above 1.
-  *Not above*: the ratio is at most 1 and the interval ends by 1.5. *Cannot tell*: anything between. From 20 pairs a
-  ratio of spreads is known to a factor of about 2 only. – stands where the figures of the pairs were not kept.
-- **the best of …**: of several tools beside one row, the one with the best figure: what we have to reach.
-- **verdict**: *at least as good*: the ratio is on our side of 1 and its worse end within 5 % of it. *Behind*: the whole
-  interval is on the other side of 1. *Cannot tell*: anything between; ± is half of the interval.
-- **attempts**: how many there have been on this machine, with the least and the greatest ratio.
+- **ratio**: our median over theirs, with its 95 % interval over pairs. For latencies, lower is better.
+- **cv**: variation from pair to pair: 1.4826 MAD / median.
+- **spread**: our spread over theirs, with its 95 % interval over the same pairs. It is Rousseeuw and Croux's Qn of the logarithms,
+  after the level common to both sides over a few pairs is removed. *Above*: the whole interval is above 1. *Not above*: the ratio
+  is at most 1 and the interval ends below 1.5. *Inconclusive*: all other cases. 20 pairs fix this ratio to a factor of about 2.
+  – means that the values of the pairs were not kept.
+- **the best of …**: the best of several tools for one benchmark, which is the one to reach.
+- **verdict**: *at least as good*: the ratio favours us, and the worse end of its interval is within 5 % of 1. *Behind*: the whole
+  interval favours the tool. *Inconclusive*: all other cases. ± is half of the interval.
+- **attempts**: their number on this machine, with the least and the greatest ratio.
 
-Clusters are simulated: how often slow nodes are named is in [cluster-simulation.md](cluster-simulation.md), and what plan
-and report of ten thousand nodes cost in [cluster-scale.md](cluster-scale.md).
+Clusters are simulated: see [how often slow nodes are found](cluster-simulation.md) and [what ten thousand nodes
+cost](cluster-scale.md).
 ";
 
-/// What is said above the limits.
 pub(super) const LIMITS_HEAD: &str = "\
-# Our arithmetic kernels against their own limits
+# Our arithmetic kernels compared with their limits
 
-Written by `cargo lab peers limits` beside [performance.md](performance.md), which holds ours against the tools that
-people trust; every look is kept in [limits.jsonl](../../lab/data/limits.jsonl).
+Written by `cargo lab peers limits`. Reference tools are compared in [performance.md](performance.md). Every measurement is kept in
+[limits.jsonl](../../lab/data/limits.jsonl).
 ";
 
 /// The folder of the machines that are not on the front page.
 pub(super) const FOLDER: &str = "performance";
-/// Where the commands of the machine on the front page are.
+/// The commands of the machine on the front page.
 pub(super) const COMMANDS_OF_LAST: &str = "performance-commands.md";
 
-/// What is said above the links to other machines.
 pub(super) const OTHERS: &str = "
 ## Other machines
 
-Each beside the best tool of each row, with CPUs left to sleep:
+Each benchmark compared with its best tool, CPUs not kept awake:
 
-| machine | tools | rows | at least as good | behind | cannot tell |
+| machine | tools | benchmarks | at least as good | behind | inconclusive |
 |---|---|---|---|---|---|
 ";
 
-/// What is said above the comparisons over veth.
 pub(super) const BETWEEN: &str = "\
 ### Between two network namespaces
 
-From `cargo lab peers veth`: the near and the far end in namespaces of their own, joined by a pair of veth interfaces;
-ours is `assay net --to` against `assay net serve`, with the same options and on the same CPUs as the tool. TCP keeps
-nothing of one connection for the next (`tcp_no_metrics_save`), so that no row depends on those before it.
+From `cargo lab peers veth`: client and server in namespaces of their own, joined by a pair of veth interfaces. Our side is `assay
+net --to` with `assay net serve`, with the options and on the CPUs of the tool. TCP keeps no metrics of earlier connections
+(`tcp_no_metrics_save`), so that no benchmark depends on those before it.
 
 ";
 
-/// What is said above the comparisons with CPUs that do not go idle.
 pub(super) const AWAKE: &str = "\
 ### With CPUs kept awake
 
-From `cargo lab peers AREA --awake`: a loop of the idle class (`SCHED_IDLE`) on each CPU keeps it from going idle and
-gives way at once, for ours and theirs alike. What differs above and not here is how long sleeping CPUs took to wake.
+From `cargo lab peers AREA --awake`: a loop of the idle class (`SCHED_IDLE`) on each CPU prevents it from going idle and yields to
+every other process, for both sides alike. A difference that appears only above is the wake-up time of sleeping CPUs.
 
 ";
 
-/// What is said above the comparisons on a loop device.
 pub(super) const ON_A_LOOP: &str = "\
-### Disk rows on a loop device
+### Disk benchmarks on a loop device
 
-From `cargo lab peers disk --loop`: ext4 on a loop device (`losetup --direct-io=on`) whose file lies on the disk of the
-rows above. In a virtual machine whoever makes a request to the disk itself pays for the exit to the hypervisor, which with
-one in flight is most of what a request costs, the same for every program. Here a thread of the kernel pays, and what is
-left is the program and the kernel's way for it. These rows say nothing of the disk.
+From `cargo lab peers disk --loop`: ext4 on a loop device (`losetup --direct-io=on`) whose file is on the disk of the benchmarks
+above. On the disk of a virtual machine, each request pays for an exit to the hypervisor, which dominates its cost at queue depth
+1, equally for every program. Here a kernel thread does that work, which leaves the overhead of the program and of the kernel's
+block layer. These results do not measure the disk.
 
 ";
 
-/// What is said below comparisons from documents that were made elsewhere.
 pub(super) const FROM_ELSEWHERE: &str = "\
-On this machine `assay run suites/peers.toml --references …` was run by hand; `cargo lab peers from` took the comparisons
-from its documents.
+On this machine `assay run suites/peers.toml --references …` was run by hand; `cargo lab peers from` added the comparisons of its
+documents.
 
 ";
 
-/// What is said above the commands.
+pub(super) const COSTS: &str = "
+### Latency and CPU time of a request
+
+From the same pairs: median latency (fio: `lat_ns`), and CPU time of the working threads per request, user and system; ours
+includes the check of every block. Ratios are ours over theirs with the 95 % interval; lower is better. *our loop* is the rate of
+our own loop at that queue depth without a device, system calls included, measured on one core. *ratio without it* is the CPU ratio
+if that loop took no time: what remains is the kernel's path to the device.
+
+| benchmark | tool | p50 ours | theirs | ratio (95 %) | CPU ours | theirs | ratio (95 %) | our loop | ratio without it |
+|---|---|---|---|---|---|---|---|---|---|
+";
+
+pub(super) const TAILS: &str = "
+The 99th percentile of each run's round trips, from the same pairs; lower is better:
+
+| benchmark | tool | p99 ours | theirs | ratio (95 %) |
+|---|---|---|---|---|
+";
+
 pub(super) const COMMANDS_HEAD: &str = "\
 # How the tools were called
 
-Written by `cargo lab peers` beside [performance.md](performance.md): for each comparison there, on which CPUs and with
-which words the tool was run last, and its server before it. The machines measured before have pages of their own in
-[performance.md](performance.md). Left out is what every tool is given: the locale
-(`LC_ALL=C`), and an empty folder of its own to run in, which is its `HOME` and its `TMPDIR`.
+Written by `cargo lab peers`: the CPUs and the last command of each comparison in [performance.md](performance.md), after the
+command of its server. The other machines have their own pages, linked there. Not shown: the locale (`LC_ALL=C`), and the empty
+folder that is each tool's working directory, `HOME` and `TMPDIR`.
 ";
+
+/// A value with four digits and a prefix.
+pub(super) fn quantity(value: f64, unit: &str) -> String {
+    let steps = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")];
+    let (factor, prefix) = steps.into_iter().find(|(factor, _)| value >= *factor).unwrap_or((1.0, ""));
+    let scaled = value / factor;
+    let decimals = 3 - usize::from(scaled >= 10.0) - usize::from(scaled >= 100.0);
+    let unit = if unit == "1/s" { "/s" } else { unit };
+    format!("{scaled:.decimals$} {prefix}{unit}")
+}
+
+/// The text of a table's cell, – if it is unknown.
+pub(super) fn or_dash(cell: Option<String>) -> String {
+    cell.unwrap_or_else(|| "–".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_have_four_digits() {
+        assert_eq!(quantity(4.2e9, "B/s"), "4.200 GB/s");
+        assert_eq!(quantity(18.23e-6, "s"), "18.23 µs");
+        assert_eq!(quantity(687_000.0, "1/s"), "687.0 k/s");
+    }
+}

@@ -1,5 +1,4 @@
-//! One simulated cluster: nodes with their own small differences, a pass, the second pass of what stood out, and who was
-//! named in the end.
+//! One simulated cluster: healthy and slow nodes, a pass, a second pass of the suspects, and which nodes are reported.
 
 use stats::Better;
 use stats::fleet::{FleetVerdict, GroupResult, NodeStanding, Sort, Subject, judge_fleet};
@@ -7,15 +6,11 @@ use stats::random::Random;
 
 use super::noise::{Recorded, normal};
 
-/// Healthy nodes that are measured again beside suspects, as `cluster::evaluate::second_pass` plans it.
 const CONTROLS: usize = 2;
 
-/// What is slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
-    /// One area.
     Area(&'static str),
-    /// Everything.
     All,
 }
 
@@ -28,36 +23,24 @@ impl Fault {
     }
 }
 
-/// How a cluster is made up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Made {
     pub(super) nodes: usize,
     pub(super) slow: usize,
     pub(super) fault: Fault,
-    /// Speed of what is slow.
     pub(super) speed: f64,
-    /// Standard deviation of the lasting difference of healthy nodes in an area, as a share.
     pub(super) apart: f64,
-    /// Standard deviation of what an area's figures of a node share in one pass.
     pub(super) mood: f64,
-    /// What the recorded noise is multiplied by.
     pub(super) noise: f64,
 }
 
-/// What became of a cluster's nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Slow nodes.
     pub(super) slow: u64,
-    /// Of these: stood out in one pass.
     pub(super) suspected: u64,
-    /// Of these: named after two.
     pub(super) named: u64,
-    /// Healthy nodes.
     pub(super) healthy: u64,
-    /// Of these: stood out in one pass.
     pub(super) healthy_suspected: u64,
-    /// Of these: named after two.
     pub(super) healthy_named: u64,
 }
 
@@ -65,12 +48,10 @@ struct Cluster<'a> {
     made: Made,
     recorded: &'a [Recorded],
     areas: Vec<&'a str>,
-    /// Lasting differences: by area and node.
     apart: Vec<Vec<f64>>,
     is_slow: Vec<bool>,
 }
 
-/// Simulates a cluster.
 pub(super) fn simulate(made: Made, recorded: &[Recorded], random: &mut Random) -> Found {
     let mut areas: Vec<&str> = recorded.iter().map(|figure| figure.area.as_str()).collect();
     areas.dedup();
@@ -90,7 +71,6 @@ impl Cluster<'_> {
         self.areas.iter().position(|area| *area == figure.area).unwrap_or(0)
     }
 
-    /// Values of some nodes in one pass: by figure, in the nodes' order; only of the areas that are asked for.
     fn pass(&self, nodes: &[usize], wanted: impl Fn(usize) -> bool, random: &mut Random) -> Vec<Vec<f64>> {
         let moods: Vec<Vec<f64>> =
             self.areas.iter().map(|_| nodes.iter().map(|_| self.made.mood * normal(random)).collect()).collect();
@@ -125,7 +105,6 @@ impl Cluster<'_> {
         self.recorded.iter().zip(values).map(figure).collect()
     }
 
-    /// The areas in which somebody stood out are measured again, on those nodes and on two that are healthy so far.
     fn second(&self, once: &FleetVerdict, figures: &mut [GroupResult], random: &mut Random) {
         for area in 0..self.areas.len() {
             let stood_out = |node: &usize| {

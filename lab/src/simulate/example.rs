@@ -1,6 +1,5 @@
-//! `cargo lab simulate example`: the page of a made-up cluster, as an example for documents. Sixteen nodes with recorded
-//! noise, one whose memory is slow for want of two modules, one that little can be sent to; two passes as
-//! `assay cluster run` makes them. Everything but the values is done by the program's own code.
+//! `cargo lab simulate example`: the HTML report of a simulated cluster for the documentation. Of its sixteen nodes, one lacks two
+//! memory modules and one has a slow inbound link.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,15 +21,11 @@ use super::made::{AREAS, Cluster, Usual, program, results};
 use super::noise::Recorded;
 use xtask::shell::Shell;
 
-/// The page.
 const PATH: &str = "docs/example/cluster.html";
 const NODES: usize = 16;
-/// The node whose memory is slow, and how fast it is.
 const SLOW: (usize, f64) = (11, 0.82);
-/// The node that little can be sent to, and how much.
 const NARROW: (usize, f64) = (6, 0.41);
 
-/// What the figures of the quick suite are on a large server: invented, near what such machines have.
 const USUAL: [(&str, &str, f64); 14] = [
     ("cpu/fma/fp64/avx512/", "flop/s", 118e9),
     ("cpu/fma/fp64/scalar/", "flop/s", 15.1e9),
@@ -117,7 +112,6 @@ pub(super) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// What is said of the rack after two passes.
 fn document(folder: &Folder) -> Result<ClusterDocument, String> {
     let argv = ["assay", "cluster", "plan", "--partition", "batch", "--pairs", "all", "made-up-rack"];
     let request = Request {

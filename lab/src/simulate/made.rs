@@ -1,5 +1,4 @@
-//! Made-up results of a plan's tasks, in the plan's folder where workers would have published them. Nothing is measured:
-//! values hold recorded noise, so that what reads them has as much to do, and sees as much scatter, as with real ones.
+//! Simulated results of a plan's tasks, published in the plan's folder as workers do. Values carry recorded noise.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,12 +15,9 @@ use stats::random::Random;
 
 use super::noise::{Recorded, normal, recorded};
 
-/// The areas of a plan, and so the tasks of a node.
 pub(super) const AREAS: [Area; 4] = [Area::Cpu, Area::Linpack, Area::Memory, Area::Disk];
-/// Samples of an experiment, so that documents are as long as real ones.
 const SAMPLES: u32 = 8;
 
-/// A figure without noise.
 #[derive(Clone, Debug)]
 pub(super) struct Usual {
     pub(super) experiment: String,
@@ -31,33 +27,23 @@ pub(super) struct Usual {
     pub(super) value: f64,
 }
 
-/// What the nodes are, by their numbers.
 pub(super) trait Cluster {
-    /// How fast a node is in an area, 1 being as its equals.
     fn speed(&self, node: usize, area: &str) -> f64;
-    /// How fast the network is from a node to another, 1 being as elsewhere.
     fn link(&self, from: usize, to: usize) -> f64;
-    /// What a node is, in the words of a run's document.
     fn machine(&self, node: usize) -> Value;
-    /// The figures of an area, each with the recorded one whose noise it has.
     fn figures<'a>(&self, of_area: &[&'a Recorded]) -> Vec<(&'a Recorded, Usual)>;
-    /// What a node's lasting difference is, as a standard deviation.
     fn apart(&self) -> f64;
-    /// What recorded noise is multiplied by.
     fn noise(&self) -> f64;
 }
 
-/// The program that is said to have measured.
 pub(super) fn program() -> Program {
     Program { version: env!("CARGO_PKG_VERSION").to_owned(), profile: "made up".to_owned(), ..Program::default() }
 }
 
-/// The number in a node's name.
 pub(super) fn number(name: &str) -> usize {
     name.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse().unwrap_or(0)
 }
 
-/// Publishes a result for every task; the bytes written.
 pub(super) fn results(
     folder: &Folder,
     tasks: &[Task],
@@ -102,7 +88,6 @@ fn outcome(task: &Task) -> Outcome {
     }
 }
 
-/// Without waiting for the disk, unlike what a worker does.
 fn write_quickly(path: &Path, value: &Value) -> Result<usize, String> {
     let text = value.to_string();
     let made = path.parent().map_or(Ok(()), fs::create_dir_all);
@@ -111,7 +96,6 @@ fn write_quickly(path: &Path, value: &Value) -> Result<usize, String> {
     Ok(text.len())
 }
 
-/// The rows of a task's document.
 fn rows(task: &Task, cluster: &dyn Cluster, recorded: &[Recorded], random: &mut Random) -> Vec<Value> {
     match &task.work {
         Work::Pair(pair) => between(task, pair, cluster, random),
@@ -133,7 +117,6 @@ fn rows(task: &Task, cluster: &dyn Cluster, recorded: &[Recorded], random: &mut 
     }
 }
 
-/// The rows between two nodes: how much goes over, and how long a question and its answer take.
 fn between(task: &Task, pair: &PairTask, cluster: &dyn Cluster, random: &mut Random) -> Vec<Value> {
     // Pairs that are measured together share the switches, as they would.
     let shared = if pair.together { 0.85_f64 } else { 1.0 };
@@ -153,7 +136,6 @@ fn between(task: &Task, pair: &PairTask, cluster: &dyn Cluster, random: &mut Ran
     .into()
 }
 
-/// A row whose value is the usual one at this speed, both as logarithms.
 fn row(area: &str, usual: &Usual, speed: f64, noise: f64) -> Value {
     // The noise was recorded of the value itself, whichever way it counts.
     let factor = if usual.better == Better::Higher { speed + noise } else { noise - speed };

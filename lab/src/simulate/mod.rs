@@ -1,8 +1,4 @@
-//! `cargo lab simulate`: how often slow nodes are named, and healthy ones, on simulated clusters with recorded noise.
-//!
-//! What is tried is `stats::fleet`, as `assay cluster report` calls it. The page says what is recorded and what is
-//! assumed. `cargo lab simulate scale` tries the size of plan and report instead, `cargo lab simulate example` makes the
-//! example of a page.
+//! `cargo lab simulate`: how often `stats::fleet` reports slow and healthy nodes on simulated clusters with recorded noise.
 
 mod cases;
 mod cluster;
@@ -20,13 +16,10 @@ use self::cases::{Count, FAULTS, LEVELS, Line, SIZES};
 use self::cluster::{Made, simulate};
 use xtask::shell::Shell;
 
-/// What this command takes, for the usage.
 pub(crate) const USAGE: &str = "simulate [scale [NODES [EXPERIMENTS]] | example] [--clusters N] [--seed N]";
 
-/// At most this share of a cluster is slow.
 const MOST_SLOW: f64 = 0.3;
 
-/// Runs the command.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     let done = match arguments {
         [word, rest @ ..] if word == "scale" => scale::run(shell, rest),
@@ -43,7 +36,6 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Clusters of each level, and the seed.
 fn options(arguments: &[String]) -> Result<(u64, u64), String> {
     let (mut clusters, mut seed) = (1000, 1);
     let mut words = arguments.iter();

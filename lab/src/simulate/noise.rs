@@ -1,20 +1,14 @@
-//! Recorded noise: residuals of a run's launches and samples, from which values of other runs are drawn.
+//! Recorded noise: residuals of process runs and samples of one real run, from which other runs are drawn.
 //!
-//! A value is the median of as many samples in as many launches as the recorded row had. A launch's residual is drawn
-//! from its own row's where that has at least six, else from all rows of the area, so that two launches do not pass for
-//! all that can happen.
+//! A process run's residual is drawn from its own benchmark if that has at least six, else from all benchmarks of the area.
 
 use stats::Better;
 use stats::random::Random;
 
-/// The table, with its origin at its head.
 const TABLE: &str = include_str!("noise.tsv");
-/// A unit of the table: 10^-4 of a natural logarithm.
 const UNIT: f64 = 1e-4;
-/// Launches from which a row's own residuals are drawn.
 const ENOUGH_LAUNCHES: usize = 6;
 
-/// A recorded figure.
 #[derive(Debug)]
 pub(super) struct Recorded {
     pub(super) experiment: String,
@@ -26,7 +20,6 @@ pub(super) struct Recorded {
     within: Vec<f64>,
 }
 
-/// Every recorded figure.
 pub(super) fn recorded() -> Result<Vec<Recorded>, String> {
     let mut figures = Vec::new();
     for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
@@ -65,7 +58,6 @@ fn figure(line: &str) -> Option<Recorded> {
 }
 
 impl Recorded {
-    /// The noise of one run's median, as a logarithm.
     pub(super) fn draw(&self, random: &mut Random, scratch: &mut Vec<f64>) -> f64 {
         scratch.clear();
         for _ in 0..self.launches {

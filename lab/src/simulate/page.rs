@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use super::cases::{Count, LEVELS, Line, SIZES};
 use super::cluster::Fault;
 
-/// Where it goes.
 pub(super) const PATH: &str = "docs/evidence/cluster-simulation.md";
 
 const HEAD: &str = "# How often slow nodes are named, simulated
@@ -43,7 +42,6 @@ const TAIL: &str = "
 - A tenth in disk or network alone is not simulated: these count from 10 % on, and half of such nodes would be nearer than that.
 ";
 
-/// The page of all lines.
 pub(super) fn page(lines: &[Line], clusters: u64, seed: u64) -> String {
     let mut text = HEAD.to_owned();
     for level in LEVELS {
@@ -101,7 +99,6 @@ fn row(text: &mut String, name: &str, count: &Count) {
     let _ = writeln!(text, "| {name} | {} | {} |", count.clusters, shares.join(" | "));
 }
 
-/// A share with its interval, in per cent.
 fn share(of: u64, all: u64) -> String {
     let Some([low, high]) = wilson(of, all) else { return "–".to_owned() };
     let [share, low, high] = [of as f64 / all as f64, low, high].map(|part| 100.0 * part);

@@ -1,7 +1,4 @@
-//! `cargo lab simulate scale`: plan, claims and report of many nodes with made-up results, in a folder that goes again.
-//!
-//! Nothing is measured of any node: the documents hold recorded noise. What is told is what the paths cost here, on a page
-//! of its own, and whether that is within the bounds that the program keeps.
+//! `cargo lab simulate scale`: what plan, claims and report of many nodes cost with simulated results, compared with the limits.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,43 +23,30 @@ use super::made::{AREAS, Cluster, Usual, program, results};
 use super::noise::Recorded;
 use xtask::shell::Shell;
 
-/// The sizes where no other is given: what the program is made for, and a million values.
 const SIZES: [Size; 2] = [Size { nodes: 10_000, experiments: 40 }, Size { nodes: 10_000, experiments: 100 }];
-/// Every so many nodes one is slow, by a fifth in everything.
 const SLOW_EVERY: usize = 1000;
-/// The most that a plan may take, seconds.
 const MOST_PLAN_SECONDS: f64 = 5.0;
-/// The most that a report may take with all its files, seconds, at the first size.
 const MOST_REPORT_SECONDS: f64 = 60.0;
-/// The most memory that a report may take at any size.
 const MOST_MEMORY_BYTES: u64 = 1 << 30;
-/// The page.
 const PATH: &str = "docs/evidence/cluster-scale.md";
 
-/// How large a cluster is.
 #[derive(Clone, Copy, Debug)]
 struct Size {
     nodes: usize,
-    /// Of each node, over all areas.
     experiments: usize,
 }
 
-/// What the paths cost.
 #[derive(Debug)]
 struct Costs {
     size: Size,
     tasks: usize,
     plan_seconds: f64,
-    /// Claims that were made.
     claims: usize,
     claims_seconds: f64,
-    /// Names that a worker looked through for one, at most.
     most_names: usize,
     documents_bytes: usize,
     evaluate_seconds: f64,
-    /// By form: its name, seconds, bytes of its file.
     forms: Vec<(&'static str, f64, u64)>,
-    /// While it was evaluated and written; `None` where the kernel does not say.
     most_memory_bytes: Option<u64>,
     slow_found: usize,
     slow: usize,
@@ -140,7 +124,6 @@ fn all(folder: &Folder, size: Size) -> Result<Costs, String> {
     })
 }
 
-/// Writes every form as `assay cluster report` does.
 fn forms(folder: &Folder, document: &ClusterDocument) -> Result<Vec<(&'static str, f64, u64)>, String> {
     let target = folder.report();
     fs::create_dir_all(&target).map_err(|error| format!("cannot make '{}': {error}", target.display()))?;
@@ -163,7 +146,6 @@ impl Costs {
     }
 }
 
-/// What is beyond a bound.
 fn defects(costs: &Costs) -> Vec<String> {
     let Size { nodes, experiments } = costs.size;
     let of = format!("{nodes} nodes x {experiments}");
@@ -307,8 +289,6 @@ fn plan(folder: &Folder, nodes: usize) -> Result<Vec<Task>, String> {
     Ok(tasks)
 }
 
-/// Claims a task on every tenth node as a worker does: what is in its own folder is all that it reads. How many were
-/// claimed, and how many names were there at most.
 fn claims(folder: &Folder, nodes: usize) -> Result<(usize, usize), String> {
     let (mut most, mut claimed) = (0, 0);
     for node in (0..nodes).step_by(10).map(name) {
@@ -326,7 +306,6 @@ fn claims(folder: &Folder, nodes: usize) -> Result<(usize, usize), String> {
     Ok((claimed, most))
 }
 
-/// The most memory that this process has had since [`forget_most_memory`].
 fn most_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix("kB")?;

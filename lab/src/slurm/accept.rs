@@ -1,4 +1,4 @@
-//! What must work: Slurm itself, a plan under the limit, an allocation, the network between nodes, HPL.
+//! What must work: Slurm itself, a plan under the job limit, an allocation, the network between nodes, HPL.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
@@ -15,10 +15,8 @@ use xtask::set_up::has;
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
-/// The nodes as `--nodes` takes them.
 pub(super) const ALL: &[&str] = &["--nodes", "n1,n2,n3,n4"];
 
-/// Names a check and its result.
 pub(super) fn check(name: &str, result: Result<(), String>) -> Tally {
     match result {
         Ok(()) => {
@@ -32,17 +30,14 @@ pub(super) fn check(name: &str, result: Result<(), String>) -> Tally {
     }
 }
 
-/// An error where a list of faults is not empty.
 pub(super) fn none(faults: &[String]) -> Result<(), String> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) }
 }
 
-/// An error with what was said, where a condition does not hold.
 pub(super) fn holds(condition: bool, what: &str, said: &Said) -> Result<(), String> {
     if condition { Ok(()) } else { Err(format!("{what}: {}", said.tail())) }
 }
 
-/// Slurm itself, without a program of ours: what everything else rests on.
 pub(super) fn rig(_: &Shell, rig: &Rig) -> Tally {
     let mut tally = check("every node runs a step of the limited user", four_steps(rig));
     tally.add(check("Slurm refuses what is beyond the limit, and the queue shows how many", refused(rig)));
@@ -77,7 +72,6 @@ fn refused(rig: &Rig) -> Result<(), String> {
     holds(last.text.contains("AssocMaxSubmitJobLimit"), "refused for another reason", &last)
 }
 
-/// A plan for four nodes under the limit of two jobs.
 pub(super) fn run(shell: &Shell, rig: &Rig) -> Tally {
     let made = match Plan::made(rig, "accept", ALL) {
         Ok(plan) => plan,
@@ -99,7 +93,6 @@ pub(super) fn run(shell: &Shell, rig: &Rig) -> Tally {
     tally
 }
 
-/// Whether every task was done once and the report says so.
 pub(super) fn whole(plan: &Plan, expected: &BTreeSet<Name>) -> Result<(), String> {
     if expected.is_empty() {
         return Err("the plan had no tasks".to_owned());
@@ -114,7 +107,6 @@ pub(super) fn whole(plan: &Plan, expected: &BTreeSet<Name>) -> Result<(), String
     none(&missing)
 }
 
-/// The independent check of every run's document.
 fn documents(shell: &Shell, plan: &Path) -> Tally {
     let checker = shell.root().join("tests/check_document.py");
     if !has("python3", "--version") {
@@ -135,14 +127,12 @@ fn documents(shell: &Shell, plan: &Path) -> Tally {
     check(&format!("{} documents are valid", runs.len()), none(&failed))
 }
 
-/// Every published run's document.
 fn runs(plan: &Path) -> Vec<PathBuf> {
     let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let tasks = entries(plan.join("done")).flat_map(entries);
     tasks.map(|task| task.join("run/run.json")).filter(|run| run.is_file()).collect()
 }
 
-/// Inside `salloc`; between nodes; HPL.
 pub(super) fn allocation(_: &Shell, rig: &Rig) -> Tally {
     let mut tally = check("inside an allocation the workers are steps of it", inside(rig));
     tally.add(check("the network between four nodes, every ordered pair", pairs(rig)));
@@ -153,8 +143,6 @@ pub(super) fn allocation(_: &Shell, rig: &Rig) -> Tally {
     tally
 }
 
-/// A program of the search path. It is not called: HPL has no option that makes it say its version, and would begin to
-/// measure.
 fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
@@ -207,7 +195,6 @@ fn pairs(rig: &Rig) -> Result<(), String> {
     none(&wrong)
 }
 
-/// A node's own LINPACK, which says how large a system the nodes solve together in the time that they have.
 const LINPACK: &str = r#"
 [sampling.linpack]
 samples = 3
@@ -245,7 +232,6 @@ fn hpl(rig: &Rig, xhpl: &Path) -> Result<(), String> {
     if whole { Ok(()) } else { Err(format!("the report has HPL as {}", report["hpl"])) }
 }
 
-/// Whether the queue is empty, for those who need it so.
 pub(super) fn queue_is_empty() -> bool {
     jobs().is_empty()
 }

@@ -1,42 +1,30 @@
-//! The text of Slurm's configuration: four nodes on one host, a limit that is enforced, nothing that needs a cgroup.
+//! The configuration of Slurm: four nodes on one host with an enforced job limit, without control groups.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Everything of the cluster is in this folder: short, since sockets are (108 bytes, unix(7)), and readable by the
-/// limited user, which a folder under root's home is not.
 pub(super) const FOLDER: &str = "/tmp/assay-cluster";
 
-/// The nodes.
 pub(super) const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 
-/// The user whose jobs are limited, by number, since the name of the number is not the same everywhere.
 pub(super) const USER: u32 = 65534;
 
-/// How many jobs that user may have in the queue.
 pub(super) const MAX_SUBMIT_JOBS: usize = 2;
 
-/// Ports on the loopback interface, below those that the kernel gives out (32768, ip(7)) and beside Slurm's own
-/// (6817, slurm.conf(5)), so that another Slurm of this host is not met.
 pub(super) const CONTROLLER_PORT: u16 = 17_600;
 pub(super) const DATABASE_PORT: u16 = 17_601;
 const FIRST_NODE_PORT: u16 = 17_611;
 
-/// A node that says nothing for so many seconds is down. Short, so that a trial sees what comes of it.
 pub(super) const SLURMD_TIMEOUT: u32 = 10;
 
-/// What the host gives every node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Host {
-    /// Its name without a domain.
     pub(super) name: String,
     pub(super) cpus: usize,
-    /// MiB that jobs may have.
     pub(super) memory: u64,
 }
 
 impl Host {
-    /// This one.
     pub(super) fn this() -> Result<Self, String> {
         let name =
             std::fs::read_to_string("/proc/sys/kernel/hostname").map_err(|error| format!("hostname: {error}"))?;
@@ -47,19 +35,15 @@ impl Host {
     }
 }
 
-/// The memory of a machine in MiB, from the first line of `/proc/meminfo` (KiB).
 fn memory_mib(meminfo: &str) -> Option<u64> {
     let kib: u64 = meminfo.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse().ok()?;
     Some(kib / 1024)
 }
 
-/// A file or folder of the cluster.
 pub(super) fn path(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name)
 }
 
-/// `slurm.conf`. Each node has temporary files of its own: Slurm's `PMIx` makes a folder there for each step, by one name
-/// on all nodes.
 pub(super) fn slurm_conf(host: &Host) -> String {
     let Host { name, cpus, memory } = host;
     let mut text = format!(
@@ -119,7 +103,6 @@ AccountingStorageEnforce=limits
     text
 }
 
-/// `slurmdbd.conf`: root at `MariaDB`'s socket needs no password.
 pub(super) fn slurmdbd_conf() -> String {
     format!(
         "AuthType=auth/munge

@@ -1,5 +1,4 @@
-//! Starting and ending the daemons of the cluster. Each puts itself into the background; which process it is then is in
-//! a file of its own, and in the environment that it was started with.
+//! Starts and ends the daemons of the cluster. Each is found again by its pid file and by a mark in its environment.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
@@ -11,17 +10,12 @@ use std::time::{Duration, Instant};
 use super::config::{CONTROLLER_PORT, DATABASE_PORT, FOLDER, NODES, path};
 use super::user::user_name;
 
-/// In the environment of every daemon, and of what a `slurmd` starts by itself: what `down` ends. Jobs do not have it,
-/// and neither has the shell of a person who uses the cluster.
 const MARK: &str = "ASSAY_CLUSTER_DAEMON=1";
 
-/// How long one may take to be there. Tables of a new database take some seconds, on a loaded machine ten times that.
 const THERE: Duration = Duration::from_secs(90);
 
-/// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A command with the cluster's environment: nothing of ours but where programs are.
 pub(super) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
@@ -29,7 +23,6 @@ pub(super) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// A daemon's.
 fn daemon(program: &str) -> Command {
     let mut command = command(program);
     let (name, value) = MARK.split_once('=').unwrap_or((MARK, ""));
@@ -38,7 +31,6 @@ fn daemon(program: &str) -> Command {
     command
 }
 
-/// Runs something that must succeed, and returns what it printed.
 pub(super) fn must(command: &mut Command) -> Result<String, String> {
     let line = || {
         let words = std::iter::once(command.get_program()).chain(command.get_args());
@@ -53,7 +45,6 @@ pub(super) fn must(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Waits until something holds; `what` is what the error says is missing.
 pub(super) fn until(what: &str, patience: Duration, mut holds: impl FnMut() -> bool) -> Result<(), String> {
     let start = Instant::now();
     while !holds() {
@@ -65,12 +56,10 @@ pub(super) fn until(what: &str, patience: Duration, mut holds: impl FnMut() -> b
     Ok(())
 }
 
-/// Whether somebody listens there.
 fn listens(port: u16) -> bool {
     TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-/// munge, with a key of its own.
 pub(super) fn munge() -> Result<(), String> {
     let option = |name: &str, file: &str| format!("--{name}={FOLDER}/{file}");
     let files = [("key-file", "munge.key"), ("socket", "run/munge.socket"), ("pid-file", "run/munged.pid")].into_iter();
@@ -79,7 +68,6 @@ pub(super) fn munge() -> Result<(), String> {
     must(daemon("munged").arg("--force").args(files.map(|(name, file)| option(name, file)))).map(drop)
 }
 
-/// `MariaDB` with a database of its own, without the network.
 pub(super) fn database() -> Result<(), String> {
     let data = format!("--datadir={FOLDER}/mysql");
     must(daemon("mariadb-install-db").args(["--no-defaults", "--user=mysql", "--skip-test-db", &data]))?;
@@ -96,7 +84,6 @@ pub(super) fn database() -> Result<(), String> {
     until("slurmdbd's port", THERE, || listens(DATABASE_PORT))
 }
 
-/// The cluster, the account and the limited user in the database.
 pub(super) fn accounts(user: &str, limit: usize) -> Result<(), String> {
     let add = |words: &[&str]| must(command("sacctmgr").args(["-i", "add"]).args(words)).map(drop);
     add(&["cluster", "assay"])?;
@@ -104,13 +91,11 @@ pub(super) fn accounts(user: &str, limit: usize) -> Result<(), String> {
     add(&["user", user, "account=limited", &format!("MaxSubmitJobs={limit}")])
 }
 
-/// `slurmctld`.
 pub(super) fn controller() -> Result<(), String> {
     must(&mut daemon("slurmctld"))?;
     until("slurmctld's port", THERE, || listens(CONTROLLER_PORT))
 }
 
-/// One node's `slurmd`; in a control group of CPU time where one is given.
 pub(super) fn node(name: &str, group: Option<&Path>) -> Result<(), String> {
     let Some(group) = group else { return must(daemon("slurmd").args(["-N", name])).map(drop) };
     // The shell enters the group and then becomes the daemon: whatever it starts is in it.
@@ -119,8 +104,6 @@ pub(super) fn node(name: &str, group: Option<&Path>) -> Result<(), String> {
     must(&mut inside).map(drop)
 }
 
-/// One node's `slurmd` that does not see what is in a folder, nor does what it starts: it has mounts of its own, and
-/// there an empty file system lies over it.
 pub(super) fn node_without(name: &str, folder: &Path) -> Result<(), String> {
     let mut apart = daemon("unshare");
     let script = "mount -t tmpfs assay-hides \"$1\" && exec slurmd -N \"$2\"";
@@ -128,12 +111,10 @@ pub(super) fn node_without(name: &str, folder: &Path) -> Result<(), String> {
     must(&mut apart).map(drop)
 }
 
-/// The process that a file of the cluster's folder names.
 pub(super) fn process(file: &str) -> Option<u32> {
     fs::read_to_string(path(file)).ok()?.trim().parse().ok()
 }
 
-/// Sends a signal to processes; those that have ended meanwhile are what was wanted.
 pub(super) fn signal(name: &str, processes: &[u32]) {
     let mut kill = Command::new("sh");
     kill.args(["-c", "kill -s \"$@\"", "sh", name]).args(processes.iter().map(u32::to_string));
@@ -142,13 +123,11 @@ pub(super) fn signal(name: &str, processes: &[u32]) {
     }
 }
 
-/// Whether a process is there and not only waits to be buried.
 pub(super) fn lives(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
-/// Every process that was started with the mark.
 fn marked() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -159,14 +138,12 @@ fn marked() -> Vec<u32> {
     ids.filter(|id| has(id) && lives(*id)).collect()
 }
 
-/// Ends one daemon at once, as a crash would.
 pub(super) fn kill(file: &str) -> Result<(), String> {
     let process = process(file).ok_or_else(|| format!("no process in {FOLDER}/{file}"))?;
     signal("KILL", &[process]);
     until(&format!("the end of process {process}"), THERE, || !lives(process))
 }
 
-/// Ends all jobs and all daemons: asked first, from the nodes to the database, then told.
 pub(super) fn end_all() -> Result<(), String> {
     if process("run/slurmctld.pid").is_some_and(lives) {
         // Root may end everybody's.

@@ -1,9 +1,7 @@
-//! A real Slurm of four nodes on this machine, and what the cluster commands must do on it.
+//! `cargo lab cluster`: a real Slurm of four nodes on this machine, and the tests of the cluster commands on it.
 //!
-//! `cargo lab cluster up` starts munge, `MariaDB`, `slurmdbd`, `slurmctld` and four `slurmd`, all with their files
-//! in one folder, and `down` ends them and
-//! removes it. `cargo lab cluster test` does both around its checks. No service of
-//! the system is touched. Only root can: a `slurmd` has to start programs as the user who submitted them.
+//! `up` starts munge, `MariaDB`, `slurmdbd`, `slurmctld` and four `slurmd` with all their files in one folder. `down` ends them and
+//! removes it. It needs root, because a `slurmd` starts programs as the user who submitted them.
 
 mod accept;
 mod config;
@@ -26,10 +24,8 @@ use xtask::set_up::{self, Tool};
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
-/// What this command takes, for the usage.
 pub(crate) const USAGE: &str = "cluster up|down|user COMMAND…|test [PART…]";
 
-/// What a real Slurm on this machine needs.
 const TOOLS: &[Tool] = &[
     Tool { program: "munged", package: "munge", version: "--version", needed_for: "a Slurm of four nodes" },
     Tool { program: "mariadbd", package: "mariadb-server", version: "--version", needed_for: "limits of Slurm" },
@@ -42,14 +38,12 @@ const TOOLS: &[Tool] = &[
     Tool { program: "setpriv", package: "util-linux", version: "--version", needed_for: "the user with a limit" },
 ];
 
-/// One part of `cargo lab cluster test`.
 struct Part {
     name: &'static str,
     about: &'static str,
     run: fn(&Shell, &Rig) -> Tally,
 }
 
-/// In this order: what everything else rests on first.
 const PARTS: &[Part] = &[
     Part { name: "rig", about: "Slurm itself: four nodes, and a third job is refused", run: accept::rig },
     Part { name: "accept", about: "four nodes under a limit of two jobs, one report", run: accept::run },
@@ -59,7 +53,6 @@ const PARTS: &[Part] = &[
     Part { name: "slowed", about: "a node with a CPU quota is named with its cause", run: slowed::run },
 ];
 
-/// `cargo lab cluster …`.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
@@ -81,7 +74,6 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Starts the cluster and says how it is used.
 fn up(shell: &Shell) -> Result<(), String> {
     let missing = set_up::get(shell, TOOLS);
     if !missing.skipped.is_empty() {
@@ -93,7 +85,6 @@ fn up(shell: &Shell) -> Result<(), String> {
     Ok(())
 }
 
-/// `cargo lab cluster test [PART…]`: all parts, or those that are named.
 fn test(shell: &Shell, names: &[String]) -> ExitCode {
     if let Some(unknown) = names.iter().find(|name| PARTS.iter().all(|part| part.name != **name)) {
         let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
@@ -105,7 +96,6 @@ fn test(shell: &Shell, names: &[String]) -> ExitCode {
     if tally.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// Starts the cluster, takes the parts, ends it.
 fn tried(shell: &Shell, names: &[String]) -> Tally {
     let mut tally = set_up::get(shell, TOOLS);
     if !tally.skipped.is_empty() {

@@ -1,4 +1,4 @@
-//! Whether every task of a plan is done exactly once: in its folder, and in the report.
+//! Whether every task of a plan was done exactly once, in its folder and in the report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,17 +6,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// A task: its node and its name.
 pub(super) type Name = (String, String);
 
-/// Names of what is in a folder and does not begin with a dot: a node's own claim is no task.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names.filter(|name| !name.starts_with('.')).collect()
 }
 
-/// Tasks in one of the states, each with what follows `@` in its file's name.
 fn tasks(plan: &Path, state: &str) -> Vec<Name> {
     let folder = plan.join(state);
     let of = |node: String| {
@@ -31,24 +28,18 @@ fn tasks(plan: &Path, state: &str) -> Vec<Name> {
     names(&folder).into_iter().flat_map(of).collect()
 }
 
-/// Every task that waits: all of a plan that was just made.
 pub(super) fn waiting(plan: &Path) -> BTreeSet<Name> {
     tasks(plan, "waiting").into_iter().collect()
 }
 
-/// What a plan's folder holds in the end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
-    /// Still waiting or running.
     left: Vec<Name>,
-    /// Published.
     done: Vec<Name>,
-    /// What is wrong with single ones.
     wrong: Vec<String>,
 }
 
 impl Found {
-    /// Looks through a plan's folder.
     pub(super) fn of(plan: &Path) -> Self {
         let left = [tasks(plan, "waiting"), tasks(plan, "running")].concat();
         let done = tasks(plan, "done");
@@ -70,7 +61,6 @@ impl Found {
     }
 }
 
-/// What is wrong: nothing, where every task was done exactly once and is in the report so.
 pub(super) fn faults(expected: &BTreeSet<Name>, found: &Found, report: &Value) -> Vec<String> {
     let mut faults = found.wrong.clone();
     let mut count: BTreeMap<&Name, u32> = expected.iter().map(|name| (name, 0)).collect();
@@ -96,7 +86,6 @@ pub(super) fn faults(expected: &BTreeSet<Name>, found: &Found, report: &Value) -
     faults
 }
 
-/// What is wrong in a report: runs that are missing or there twice, figures that a node lacks or has twice.
 fn faults_of_report(expected: &BTreeSet<Name>, report: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let nodes: BTreeSet<&str> = expected.iter().map(|(node, _)| node.as_str()).collect();

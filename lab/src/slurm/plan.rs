@@ -1,4 +1,4 @@
-//! A plan as the limited user makes and runs it, and what is in its folder then.
+//! A plan that the limited user makes and runs, and its folder.
 
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -11,38 +11,29 @@ use serde_json::Value;
 use super::daemons;
 use super::rig::{Rig, as_user};
 
-/// The suite that the checks measure.
 const SUITE: &str = include_str!("tiny.toml");
 
-/// A lease in the trials: short, so that what a killed worker had is taken over soon.
 const LEASE: &str = "6s";
 
-/// Longer than anything that is called here takes on a loaded machine.
 pub(super) const PATIENCE: Duration = Duration::from_mins(4);
 
-/// What a command came to.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
-    /// Its exit status; 128 and the signal's number where one ended it, `None` where it was still at it.
     pub(super) status: Option<i32>,
-    /// What it printed, both outputs.
     pub(super) text: String,
 }
 
 impl Said {
-    /// Whether it succeeded.
     pub(super) fn well(&self) -> bool {
         self.status == Some(0)
     }
 
-    /// The end of what it printed, for a failure's line.
     pub(super) fn tail(&self) -> String {
         let lines: Vec<&str> = self.text.lines().filter(|line| !line.trim().is_empty()).collect();
         format!("exit {:?}: {}", self.status, lines[lines.len().saturating_sub(6)..].join(" | "))
     }
 }
 
-/// A command that runs, with what it prints in a file.
 #[derive(Debug)]
 pub(super) struct Running {
     child: Child,
@@ -50,7 +41,6 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts it in a process group of its own.
     pub(super) fn start(command: &mut Command, output: PathBuf) -> Result<Self, String> {
         let text = |error: std::io::Error| format!("cannot write {}: {error}", output.display());
         let file = File::create(&output).map_err(text)?;
@@ -60,17 +50,14 @@ impl Running {
         Ok(Self { child, output })
     }
 
-    /// Sends it a signal, itself alone.
     pub(super) fn signal(&self, name: &str) {
         daemons::signal(name, &[self.child.id()]);
     }
 
-    /// Whether it has not ended.
     pub(super) fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits for its end at most so long; then it is killed.
     pub(super) fn wait(mut self, patience: Duration) -> Said {
         let start = Instant::now();
         while self.is_running() && start.elapsed() < patience {
@@ -86,25 +73,20 @@ impl Running {
     }
 }
 
-/// A plan's folder and how it is called.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     program: PathBuf,
-    /// A folder of the user's own, with the plan and what was printed in it.
     around: PathBuf,
-    /// The plan's folder.
     pub(super) folder: PathBuf,
 }
 
 impl Plan {
-    /// A plan of these nodes that is not made yet.
     pub(super) fn new(rig: &Rig, name: &str) -> Result<Self, String> {
         let around = rig.fresh(name)?;
         fs::write(around.join("tiny.toml"), SUITE).map_err(|error| format!("{}: {error}", around.display()))?;
         Ok(Self { program: rig.program(), folder: around.join("plan"), around })
     }
 
-    /// `assay cluster plan` with these words beside the suite.
     pub(super) fn plan(&self, nodes: &[&str]) -> Said {
         let mut command = self.assay(&["cluster", "plan", "--suite"]);
         command.arg(self.around.join("tiny.toml")).arg("--program").arg(&self.program).args(["--lease", LEASE]);
@@ -112,38 +94,32 @@ impl Plan {
         self.finish(&mut command, "plan.txt")
     }
 
-    /// One that is made, of these nodes.
     pub(super) fn made(rig: &Rig, name: &str, nodes: &[&str]) -> Result<Self, String> {
         let plan = Self::new(rig, name)?;
         let said = plan.plan(nodes);
         if said.well() { Ok(plan) } else { Err(format!("{name}: assay cluster plan: {}", said.tail())) }
     }
 
-    /// The program as the limited user.
     pub(super) fn assay(&self, arguments: &[&str]) -> Command {
         let mut command = as_user(&self.program);
         command.args(arguments).env("ASSAY_STORE", self.around.join("store")).current_dir(&self.around);
         command
     }
 
-    /// `assay cluster run` with these words more.
     pub(super) fn run_command(&self, more: &[&str]) -> Command {
         let mut command = self.assay(&["cluster", "run", "--launcher", "slurm", "--poll", "1s"]);
         command.args(more).arg(&self.folder);
         command
     }
 
-    /// Runs it to its end.
     pub(super) fn run(&self, more: &[&str]) -> Said {
         self.finish(&mut self.run_command(more), "run.txt")
     }
 
-    /// Starts it.
     pub(super) fn begin(&self, more: &[&str], output: &str) -> Result<Running, String> {
         Running::start(&mut self.run_command(more), self.around.join(output))
     }
 
-    /// Any command to its end.
     pub(super) fn finish(&self, command: &mut Command, output: &str) -> Said {
         match Running::start(command, self.around.join(output)) {
             Ok(running) => running.wait(PATIENCE),
@@ -151,7 +127,6 @@ impl Plan {
         }
     }
 
-    /// `assay cluster report`, and the document that it wrote.
     pub(super) fn report(&self) -> Result<Value, String> {
         let mut command = self.assay(&["cluster", "report"]);
         let said = self.finish(command.arg(&self.folder), "report.txt");
@@ -163,12 +138,10 @@ impl Plan {
         serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Where an own file of this check can be.
     pub(super) fn beside(&self, name: &str) -> PathBuf {
         self.around.join(name)
     }
 
-    /// Workers of this plan: processes of `assay agent` that name its folder. All, or those of one node.
     pub(super) fn workers(&self, node: Option<&str>) -> Vec<u32> {
         let folder = self.folder.display().to_string();
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();

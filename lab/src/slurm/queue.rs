@@ -1,4 +1,4 @@
-//! How many jobs of the limited user are in the queue, looked at again and again.
+//! Watches how many jobs of the limited user are in the queue.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,22 +9,16 @@ use std::time::Duration;
 use super::daemons::{command, must};
 use super::user::user_name;
 
-/// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// What was seen of the queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// How often somebody looked and was told.
     pub(super) looks: usize,
-    /// The most jobs at one time.
     pub(super) most: usize,
-    /// Every job that was ever there.
     pub(super) jobs: BTreeSet<String>,
 }
 
 impl Seen {
-    /// Adds what `squeue -h -r -o %A` said once.
     fn add(&mut self, said: &str) {
         let jobs: Vec<&str> = said.split_whitespace().collect();
         self.looks += 1;
@@ -33,13 +27,11 @@ impl Seen {
     }
 }
 
-/// The jobs of the limited user, now.
 pub(super) fn jobs() -> Vec<String> {
     let said = must(command("squeue").args(["-h", "-r", "-u", &user_name(), "-o", "%A"])).unwrap_or_default();
     said.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Somebody who looks until it is told to stop.
 #[derive(Debug)]
 pub(super) struct Watch {
     stop: Arc<AtomicBool>,
@@ -47,7 +39,6 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Begins to look.
     pub(super) fn begin() -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
@@ -64,7 +55,6 @@ impl Watch {
         Self { stop, thread }
     }
 
-    /// Ends, and says what it has seen.
     pub(super) fn end(self) -> Seen {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()

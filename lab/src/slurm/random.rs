@@ -1,16 +1,13 @@
-//! Choices that look random and are the same every time.
 
 /// `SplitMix64` (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
 impl Random {
-    /// The same seed, the same choices.
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -19,12 +16,10 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, which is small: that some are likelier by a share of 2^-60 does not matter.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound.max(1)
     }
 
-    /// One of these.
     pub(super) fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
         let index = usize::try_from(self.below(of.len() as u64)).ok()?;
         of.get(index)

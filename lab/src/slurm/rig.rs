@@ -1,4 +1,4 @@
-//! The cluster as the checks use it: started, looked at, brought back into order, ended.
+//! The cluster as the checks use it: start, restore, end.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -14,19 +14,15 @@ use super::user::user_name;
 use xtask::process::succeeds;
 use xtask::shell::Shell;
 
-/// How long until all nodes are idle: a node that was killed is only missed after its timeout.
 const IDLE: Duration = Duration::from_mins(2);
 
-/// The cluster; ended when dropped, unless it is to be kept.
 #[derive(Debug)]
 pub(super) struct Rig {
-    /// Where everything of it is.
     folder: PathBuf,
     keep: AtomicBool,
 }
 
 impl Rig {
-    /// Starts everything and waits until all nodes are idle.
     pub(super) fn up(shell: &Shell) -> Result<Self, String> {
         if !xtask::set_up::is_root() {
             return Err("the cluster needs root: a slurmd starts programs as the user who submitted them".to_owned());
@@ -52,12 +48,10 @@ impl Rig {
         Ok(rig)
     }
 
-    /// Leaves it running.
     pub(super) fn keep(&self) {
         self.keep.store(true, Ordering::Relaxed);
     }
 
-    /// Ends a cluster that was left running, and removes its files.
     pub(super) fn down() -> Result<(), String> {
         if !Path::new(FOLDER).exists() {
             println!("there is no {FOLDER}: no cluster runs");
@@ -70,7 +64,6 @@ impl Rig {
         Ok(())
     }
 
-    /// Brings the cluster back into order: no jobs, every daemon there, every node idle.
     pub(super) fn ready(&self) -> Result<(), String> {
         if !self.folder.is_dir() {
             return Err(format!("{} is gone: somebody took the cluster down meanwhile", self.folder.display()));
@@ -90,7 +83,6 @@ impl Rig {
         self.idle()
     }
 
-    /// Waits until every node is idle and the queue empty.
     pub(super) fn idle(&self) -> Result<(), String> {
         let all = format!("idle {}", NODES.len());
         until(&format!("four idle nodes in {}", self.folder.display()), IDLE, || {
@@ -99,12 +91,10 @@ impl Rig {
         })
     }
 
-    /// The program that the nodes run, where everybody can.
     pub(super) fn program(&self) -> PathBuf {
         self.folder.join("bin/assay")
     }
 
-    /// A new empty folder of the limited user for one check.
     pub(super) fn fresh(&self, name: &str) -> Result<PathBuf, String> {
         let folder = self.folder.join("plans").join(name);
         let text = |error: std::io::Error| format!("cannot make {}: {error}", folder.display());
@@ -124,7 +114,6 @@ impl Drop for Rig {
     }
 }
 
-/// A program as the limited user, with nothing of our environment.
 pub(super) fn as_user(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = daemons::command("setpriv");
     command.args([format!("--reuid={USER}"), format!("--regid={USER}")]).args(["--clear-groups", "--"]).arg(program);
@@ -132,7 +121,6 @@ pub(super) fn as_user(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// What a person needs to know after `up`.
 pub(super) fn how_to_use() -> String {
     format!(
         "Slurm is up: nodes {}, partitions all and short.
@@ -147,7 +135,6 @@ The user {} may have {MAX_SUBMIT_JOBS} jobs in the queue; root has no limit.
     )
 }
 
-/// Makes the folders, each for whom it is.
 fn folders() -> Result<(), String> {
     let text = |name: &str, error: std::io::Error| format!("cannot make {FOLDER}/{name}: {error}");
     let shared = ["", "bin", "home", "log", "mysql", "node-tmp", "plans", "run", "spool", "sql", "state", "tmp"];
@@ -163,7 +150,6 @@ fn folders() -> Result<(), String> {
     must(Command::new("chown").arg("mysql").args([path("mysql"), path("sql")])).map(drop)
 }
 
-/// Writes the configuration and munge's key.
 fn files(host: &Host) -> Result<(), String> {
     let mut key = vec![0; 1024];
     let urandom = fs::File::open("/dev/urandom").and_then(|mut file| std::io::Read::read_exact(&mut file, &mut key));
@@ -179,7 +165,6 @@ fn files(host: &Host) -> Result<(), String> {
     write("slurmdbd.conf", config::slurmdbd_conf().as_bytes(), 0o600)
 }
 
-/// Builds the program and puts it where the limited user can run it.
 fn program(shell: &Shell) -> Result<(), String> {
     if !succeeds(&mut shell.cargo(&["build", "--quiet", "--package", "assay"])) {
         return Err("the program does not compile".to_owned());

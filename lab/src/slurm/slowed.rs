@@ -1,4 +1,4 @@
-//! A node whose CPU time is bounded by a control group is found and named, with the cause.
+//! A node with a CPU quota is reported as slow, with its cause.
 
 use serde_json::Value;
 
@@ -11,16 +11,12 @@ use super::rig::Rig;
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
-/// Trials, each with another node.
 const SLOWED: [&str; 3] = [NODES[2], NODES[0], NODES[3]];
 
-/// What the slowed node gets of one CPU, in percent: rows of one thread run at about a quarter of their speed.
 const PERCENT: u64 = 25;
 
-/// The words of a cause that a quota may have: the quota itself, where the node's own control group shows it.
 const CAUSE: &str = "cpu_quota";
 
-/// All trials.
 pub(super) fn run(_: &Shell, rig: &Rig) -> Tally {
     let groups = match quota::make(PERCENT) {
         Ok(groups) => groups,
@@ -44,7 +40,6 @@ pub(super) fn run(_: &Shell, rig: &Rig) -> Tally {
     tally
 }
 
-/// Starts every node anew in its group.
 fn with_one_slowed(rig: &Rig, slowed: &str, groups: &Groups) -> Result<(), String> {
     rig.ready()?;
     ended()?;
@@ -54,12 +49,10 @@ fn with_one_slowed(rig: &Rig, slowed: &str, groups: &Groups) -> Result<(), Strin
     rig.ready()
 }
 
-/// Ends every node's `slurmd`.
 fn ended() -> Result<(), String> {
     NODES.iter().try_for_each(|node| daemons::kill(&format!("run/slurmd.{node}.pid")))
 }
 
-/// Measures all nodes, one at a time since they share the machine's CPUs; the second pass too.
 fn measured(rig: &Rig, trial: u64) -> Result<Value, String> {
     let plan = Plan::made(rig, &format!("slowed-{trial}"), &[ALL, &["--area", "cpu"]].concat())?;
     let said = plan.run(&["--at-once", "1"]);
@@ -69,7 +62,6 @@ fn measured(rig: &Rig, trial: u64) -> Result<Value, String> {
     plan.report()
 }
 
-/// Whether this node alone is named, confirmed, with its cause.
 fn judged(report: &Value, node: &str) -> Result<(), String> {
     let slow: Vec<&Value> = report["slow"].as_array().into_iter().flatten().collect();
     let said = || format!("slow: {}; problems: {}", report["slow"], report["problems"]);

@@ -1,5 +1,4 @@
-//! Twenty trials: something is killed or cancelled at a random moment, the command is run again, and every task is in
-//! the report exactly once.
+//! Twenty trials: something is killed or cancelled at a random time, the command runs again, and every task is in the report once.
 
 use std::time::Duration;
 
@@ -14,40 +13,29 @@ use super::rig::Rig;
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
-/// Whoever tries again tries the same.
 const SEED: u64 = 12;
 
-/// How many trials: each disturbance equally often.
 const TRIALS: usize = 20;
 
-/// The disturbance comes so many milliseconds after the beginning at most: what a plan takes in all.
 const MOMENTS: u64 = 14_000;
 
-/// How long after a disturbance the first call may go on before it is ended like by a Ctrl-C, and run again.
 const AFTER: Duration = Duration::from_secs(45);
 
-/// What is done to a plan in the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Disturbance {
-    /// A node crashes: its `slurmd`, its worker. It comes back after three seconds.
     Node,
-    /// A worker is killed.
     Worker,
-    /// `assay cluster run` is killed.
     Submitter,
-    /// A job is cancelled.
     Job,
 }
 
 const DISTURBANCES: [Disturbance; 4] =
     [Disturbance::Node, Disturbance::Worker, Disturbance::Submitter, Disturbance::Job];
 
-/// What is to be done in a trial.
 fn of_trial(trial: usize, random: &mut Random) -> (Disturbance, Duration) {
     (DISTURBANCES[trial % DISTURBANCES.len()], Duration::from_millis(500 + random.below(MOMENTS)))
 }
 
-/// All trials.
 pub(super) fn run(_: &Shell, rig: &Rig) -> Tally {
     let mut random = Random::new(SEED);
     let mut tally = Tally::default();
@@ -65,7 +53,6 @@ pub(super) fn run(_: &Shell, rig: &Rig) -> Tally {
     tally
 }
 
-/// One trial; whether the disturbance met something.
 fn once(
     rig: &Rig,
     trial: usize,
@@ -103,7 +90,6 @@ fn once(
     whole(&plan, &expected).map(|()| met)
 }
 
-/// A node crashes and comes back; whether it had a worker.
 fn crash(plan: &Plan, random: &mut Random) -> Result<bool, String> {
     let node = *random.pick(&NODES).ok_or("there are no nodes")?;
     daemons::kill(&format!("run/slurmd.{node}.pid"))?;

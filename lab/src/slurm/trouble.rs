@@ -1,4 +1,4 @@
-//! What goes wrong with a scheduler, and what is said then.
+//! Faults around a scheduler, and what `assay cluster run` reports for each.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,6 @@ use super::rig::{Rig, as_user};
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
-/// One kind of trouble.
 struct Trouble {
     name: &'static str,
     run: fn(&Rig) -> Result<(), String>,
@@ -34,7 +33,6 @@ const TROUBLES: &[Trouble] = &[
     Trouble { name: "a node that does not see the plan's folder", run: not_shared },
 ];
 
-/// All troubles.
 pub(super) fn run(_: &Shell, rig: &Rig) -> Tally {
     let mut tally = Tally::default();
     for trouble in TROUBLES {
@@ -44,7 +42,6 @@ pub(super) fn run(_: &Shell, rig: &Rig) -> Tally {
     tally
 }
 
-/// Whether it says all of this.
 fn says(said: &Said, words: &[&str]) -> Result<(), String> {
     let text = said.text.to_lowercase();
     match words.iter().find(|word| !text.contains(&word.to_lowercase())) {
@@ -53,7 +50,6 @@ fn says(said: &Said, words: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Where no program of Slurm is found.
 fn no_slurm(rig: &Rig) -> Result<(), String> {
     let plan = Plan::made(rig, "no-slurm", ALL)?;
     let folder = plan.beside("bin");
@@ -83,9 +79,6 @@ fn unknown_partition(rig: &Rig) -> Result<(), String> {
     says(&said, &["nope", "all", "short"])
 }
 
-/// Waits until `slurmctld` has saved its state since then, which it does at most five seconds after a change
-/// (`SAVE_MAX_WAIT` in its source). One that crashes before has forgotten the last job when it is back, gives its number
-/// to the next one, and drains the nodes on which the forgotten one still is: that is Slurm's trouble, not ours.
 fn saved(since: SystemTime) {
     let is_newer = || {
         let changed = fs::metadata(path("state/job_state")).and_then(|data| data.modified());
@@ -95,7 +88,6 @@ fn saved(since: SystemTime) {
     let _ = until("the state of slurmctld", Duration::from_secs(6), is_newer);
 }
 
-/// `slurmctld` ends while a plan runs, and comes back.
 fn controller_away(rig: &Rig) -> Result<(), String> {
     let plan = Plan::made(rig, "controller-away", ALL)?;
     let expected = waiting(&plan.folder);
@@ -111,7 +103,6 @@ fn controller_away(rig: &Rig) -> Result<(), String> {
     whole(&plan, &expected)
 }
 
-/// The other three are measured, and it says which one was not.
 fn node_down(rig: &Rig) -> Result<(), String> {
     let plan = Plan::made(rig, "node-down", ALL)?;
     daemons::kill("run/slurmd.n3.pid")?;
@@ -129,7 +120,6 @@ fn node_down(rig: &Rig) -> Result<(), String> {
     holds(state(2) != "done", "n3 cannot be done", &said)
 }
 
-/// The others see the plan's folder, this one does not: it is told of, and the others are measured.
 fn not_shared(rig: &Rig) -> Result<(), String> {
     // In the middle, and the first, on which the scripts of jobs run.
     for (place, node) in [(2, "n3"), (0, "n1")] {
@@ -153,7 +143,6 @@ fn not_shared(rig: &Rig) -> Result<(), String> {
     Ok(())
 }
 
-/// Jobs whose time is over before any task fits into it: it stops, and says why.
 fn too_short(rig: &Rig) -> Result<(), String> {
     // Far more than a minute's work in each task.
     let plan = Plan::made(rig, "too-short", &[ALL, &["--repeat", "5000"]].concat())?;
@@ -162,7 +151,6 @@ fn too_short(rig: &Rig) -> Result<(), String> {
     says(&said, &["the remaining time is too short"])
 }
 
-/// The limit is taken up by other jobs of the same user: it waits, says so, and goes on when they have ended.
 fn filled(rig: &Rig) -> Result<(), String> {
     let plan = Plan::made(rig, "filled", ALL)?;
     let expected = waiting(&plan.folder);
@@ -181,7 +169,6 @@ fn filled(rig: &Rig) -> Result<(), String> {
     whole(&plan, &expected)
 }
 
-/// Two calls at the same time; every task once.
 fn two(rig: &Rig) -> Result<(), String> {
     let plan = Plan::made(rig, "two", ALL)?;
     let expected = waiting(&plan.folder);
@@ -196,7 +183,6 @@ fn two(rig: &Rig) -> Result<(), String> {
     whole(&plan, &expected)
 }
 
-/// Somebody requeues a running job.
 fn requeued(rig: &Rig) -> Result<(), String> {
     let plan = Plan::made(rig, "requeued", ALL)?;
     let expected = waiting(&plan.folder);
@@ -216,7 +202,6 @@ fn requeued(rig: &Rig) -> Result<(), String> {
     whole(&plan, &expected).map_err(|why| format!("{why} (logs are in {FOLDER} until `down`)"))
 }
 
-/// A job of a partition that goes first takes all nodes: ours is ended, told of, and goes on afterwards.
 fn preempted(rig: &Rig) -> Result<(), String> {
     let plan = Plan::made(rig, "preempted", &[ALL, &["--repeat", "200"]].concat())?;
     let expected = waiting(&plan.folder);

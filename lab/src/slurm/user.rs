@@ -1,14 +1,11 @@
-//! The limited user's name on this machine.
 
 use super::config::USER;
 
-/// The limited user's name.
 pub(super) fn user_name() -> String {
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     name_of(&users, USER).unwrap_or("nobody").to_owned()
 }
 
-/// The name of a user's number in a `passwd`.
 fn name_of(users: &str, number: u32) -> Option<&str> {
     users.lines().find_map(|line| {
         let mut fields = line.split(':');

@@ -1,7 +1,4 @@
-//! Disturbances made on purpose, each in short trials, and whether the row says so; then the same rows undisturbed, and
-//! how often those fall below high confidence.
-//!
-//! Everything is undone after every trial: see `held`.
+//! Interference made on purpose: does the benchmark warn? Then the same benchmarks undisturbed: how often is confidence high?
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -17,14 +14,10 @@ use super::held::{Group, Held, shell};
 use super::keeper::Keeper;
 use super::program::{Program, said};
 
-/// Trials of each.
 pub(super) const TRIALS: u32 = 20;
-/// What the page calls the trials without a disturbance.
 pub(super) const NOTHING: &str = "nothing";
-/// How long a run may take to its first sample before a trial is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The rows that are measured, and disturbed.
 const CPU: &str = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 3";
 const ALL_CPUS: &str = "cpu --op fma --type fp64 --isa vector --threads all --repeat 3";
 const MEMORY: &str = "memory --pattern sequential --op read --threads 1 --repeat 3";
@@ -33,7 +26,6 @@ const LIMITED: &str = "memory --pattern sequential --op read --working-set 256Mi
 const DISK: &str = "disk --pattern random --op read --depth 1 --threads 1 --size 64MiB --repeat 3";
 const WRITES: &str = "disk --pattern random --op write --depth 1 --threads 1 --size 64MiB --repeat 3";
 const NET: &str = "net --protocol tcp --mode pingpong --threads 1 --repeat 3";
-/// One launch of a second and a half on two CPUs: long enough for something to happen in its middle.
 const LAUNCH: &str = "run one-launch.toml --repeat 12";
 const LAUNCH_SUITE: &str = r#"
 name = "one launch"
@@ -50,20 +42,14 @@ isa = ["vector"]
 threads = ["2"]
 "#;
 
-/// A disturbance.
 pub(super) struct Disturbance {
     pub(super) name: &'static str,
-    /// How it is made, for the page.
     pub(super) how: &'static str,
-    /// The row that is measured meanwhile.
     pub(super) row: &'static str,
-    /// Any of these warnings tells of it.
     pub(super) codes: &'static [&'static str],
-    /// Measures the row under it; the document.
     trial: fn(&Ground, &str) -> Result<Value, String>,
 }
 
-/// Every disturbance.
 #[rustfmt::skip]
 pub(super) const DISTURBANCES: &[Disturbance] = &[
     Disturbance { name: "busy neighbour on the same CPU", how: "a shell's endless loop by taskset -c, the program on the same CPU", row: CPU, codes: &["cpu_shared"],
@@ -93,16 +79,12 @@ pub(super) const DISTURBANCES: &[Disturbance] = &[
         }) },
 ];
 
-/// The rows that are tried undisturbed.
 pub(super) const UNDISTURBED: &[&str] = &[CPU, MEMORY, DISK, NET];
 
-/// Where trials take place.
 struct Ground<'a> {
     program: &'a Program,
-    /// The first and the last CPU that may be used.
     first: u32,
     last: u32,
-    /// A folder for files.
     folder: PathBuf,
     runs: AtomicU32,
 }
@@ -130,7 +112,6 @@ pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
     if impossible.is_empty() { Ok(()) } else { Err(format!("cannot be made here: {}", impossible.join("; "))) }
 }
 
-/// The trials of one disturbance. The first that cannot be made ends them.
 fn try_out(keeper: &mut Keeper, ground: &Ground, disturbance: &Disturbance) -> Result<(), String> {
     let (mut flagged, mut failed, start) = (0, 0, Instant::now());
     for _ in 0..TRIALS {
@@ -146,12 +127,11 @@ fn try_out(keeper: &mut Keeper, ground: &Ground, disturbance: &Disturbance) -> R
     Ok(())
 }
 
-/// The trials of a row that nothing disturbs on purpose.
 fn leave_alone(keeper: &mut Keeper, ground: &Ground, row: &str) -> Result<(), String> {
     let mut below = 0;
     for _ in 0..TRIALS {
         let mut result = of_document(&ground.call(&in_full(row))?, &[]);
-        below += u32::from(result["confidence"] != "A");
+        below += u32::from(result["grade"] != "A");
         result["what"] = json!(NOTHING);
         result["row"] = json!(row);
         keeper.keep(&result)?;
@@ -160,37 +140,31 @@ fn leave_alone(keeper: &mut Keeper, ground: &Ground, row: &str) -> Result<(), St
     Ok(())
 }
 
-/// A row with as many samples as an interval needs: fewer are below high confidence for that alone.
 pub(super) fn in_full(row: &str) -> String {
     row.replace("--repeat 3", "--repeat 6")
 }
 
-/// What the rows of a document say of a disturbance with these codes.
 fn of_document(document: &Value, expected: &[&str]) -> Value {
     let rows = document["experiments"].as_array().cloned().unwrap_or_default();
     let warnings = rows.iter().flat_map(|row| row["warnings"].as_array().cloned().unwrap_or_default());
     let told: Vec<(String, String)> = warnings
-        .map(|warning| {
-            [&warning["code"], &warning["confidence"]].map(|word| word.as_str().unwrap_or_default().to_owned())
-        })
-        .map(|[code, confidence]| (code, confidence))
+        .map(|warning| [&warning["code"], &warning["grade"]].map(|word| word.as_str().unwrap_or_default().to_owned()))
+        .map(|[code, grade]| (code, grade))
         .collect();
     let codes: Vec<&String> = told.iter().map(|(code, _)| code).collect();
-    let lowering: Vec<&String> =
-        told.iter().filter(|(_, confidence)| confidence != "A").map(|(code, _)| code).collect();
+    let lowering: Vec<&String> = told.iter().filter(|(_, grade)| grade != "A").map(|(code, _)| code).collect();
     let failed = rows.iter().find(|row| row["status"] != "ok").map(|row| row["reason"].clone());
     let missing = rows.is_empty().then(|| json!("no row was measured"));
     json!({
         "part": "disturbances",
         "flagged": codes.iter().any(|code| expected.contains(&code.as_str())),
         "failed": failed.or(missing),
-        "confidence": rows.iter().filter_map(|row| row["confidence"].as_str()).max(),
+        "grade": rows.iter().filter_map(|row| row["grade"].as_str()).max(),
         "codes": codes,
         "lowering": lowering,
     })
 }
 
-/// The first and the last CPU of `Cpus_allowed_list` in a process's status.
 fn cpus(status: &str) -> Option<(u32, u32)> {
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim();
     let number = |text: &str| text.parse().ok();
@@ -206,7 +180,6 @@ impl Ground<'_> {
         self.through(&[], row)
     }
 
-    /// Measures a row, the program started through another one.
     fn through(&self, through: &[String], row: &str) -> Result<Value, String> {
         let mut arguments: Vec<&str> = row.split_whitespace().collect();
         arguments.extend(["--quiet", "--json", "-"]);
@@ -214,7 +187,6 @@ impl Ground<'_> {
         said.json.ok_or_else(|| format!("{row}: {}", said.complaint))
     }
 
-    /// Measures a row and does something to its worker once there is a sample.
     fn in_the_middle(&self, row: &str, act: impl Fn(u32) -> Result<(), String>) -> Result<Value, String> {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let run = self.folder.join(format!("run-{number}"));
@@ -233,7 +205,6 @@ impl Ground<'_> {
     }
 }
 
-/// The worker of a run whose journal holds a sample.
 fn worker_in_its_samples(child: &mut Child, journal: &Path) -> Result<u32, String> {
     let start = Instant::now();
     while start.elapsed() < PATIENCE && child.try_wait().is_ok_and(|ended| ended.is_none()) {
@@ -248,7 +219,6 @@ fn worker_in_its_samples(child: &mut Child, journal: &Path) -> Result<u32, Strin
     Err("the run made no sample, or its worker was not found".to_owned())
 }
 
-/// The worker that a process has started.
 fn worker_of(parent: u32) -> Option<u32> {
     let processes = std::fs::read_dir("/proc").ok()?.flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -258,7 +228,6 @@ fn worker_of(parent: u32) -> Option<u32> {
     })
 }
 
-/// The parent in a process's `stat`: the second field after the name in parentheses.
 fn parent_in(stat: &str) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
@@ -332,11 +301,11 @@ mod tests {
     #[test]
     fn a_row_that_says_so_is_flagged_and_one_that_failed_is_told_apart() {
         let document = |row: Value| json!({"experiments": [row]});
-        let warned = document(json!({"status": "ok", "confidence": "C", "warnings": [
-            {"code": "cpu_quota", "confidence": "C"}, {"code": "few_samples", "confidence": "A"}]}));
+        let warned = document(json!({"status": "ok", "grade": "C", "warnings": [
+            {"code": "cpu_quota", "grade": "C"}, {"code": "few_samples", "grade": "A"}]}));
         let result = of_document(&warned, &["cpu_quota"]);
         assert_eq!(
-            (&result["flagged"], &result["failed"], &result["confidence"]),
+            (&result["flagged"], &result["failed"], &result["grade"]),
             (&json!(true), &Value::Null, &json!("C"))
         );
         assert_eq!(
@@ -344,7 +313,7 @@ mod tests {
             (&json!(["cpu_quota", "few_samples"]), &json!(["cpu_quota"]))
         );
         assert_eq!(of_document(&warned, &["steal"])["flagged"], false);
-        let failed = document(json!({"status": "failed", "reason": "no CPU 1", "confidence": null, "warnings": []}));
+        let failed = document(json!({"status": "failed", "reason": "no CPU 1", "grade": null, "warnings": []}));
         assert_eq!(of_document(&failed, &["migrated"])["failed"], "no CPU 1");
         assert_eq!(of_document(&json!({}), &[])["failed"], "no row was measured");
     }

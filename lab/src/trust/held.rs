@@ -1,21 +1,16 @@
-//! What is done to the machine for a while and undone in any case: when the value is dropped, and also when this program
-//! is interrupted or killed.
+//! Changes to the machine that are undone when their value is dropped and when this program is killed.
 //!
-//! Each is a shell of its own process group that makes the change, says so, and waits at the end of a pipe. The pipe
-//! closes when the value is dropped and when this program dies in whatever way, and then the shell undoes the change.
+//! A shell in its own process group makes the change and waits on a pipe. When the pipe closes, the shell undoes the change.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A change that lasts as long as this value.
 #[derive(Debug)]
 pub(super) struct Held(Child);
 
 impl Held {
-    /// Runs `make`, and `undo` at the end, both as words of a shell in which `$1`, `$2` … are the arguments. Where
-    /// `make` fails, it is undone at once.
     pub(super) fn new(make: &str, undo: &str, arguments: &[&str]) -> Result<Self, String> {
         let script = script(make, undo);
         let mut command = Command::new("sh");
@@ -37,7 +32,6 @@ impl Held {
         Err(format!("'{make}' failed: {}", complaint.trim()))
     }
 
-    /// A loop of a shell beside us, on this CPU if one is named.
     pub(super) fn busy(body: &str, cpu: Option<u32>, arguments: &[&str]) -> Result<Self, String> {
         let pinned = cpu.map_or_else(String::new, |cpu| format!("taskset -c {cpu} "));
         // A process group of its own, so that what the loop has started ends with it.
@@ -45,15 +39,12 @@ impl Held {
         Self::new(&make, "kill -s KILL -- \"-$loop\" 2>/dev/null", arguments)
     }
 
-    /// A CPU that is switched off.
     pub(super) fn offline(cpu: u32) -> Result<Self, String> {
         let switch = format!("/sys/devices/system/cpu/cpu{cpu}/online");
         Self::new("echo 0 > \"$1\"", "echo 1 > \"$1\"", &[&switch])
     }
 }
 
-/// What the shell of a change runs. Interrupted, it has to live on until it has undone what it did, and so it must when
-/// nobody listens to it any more.
 fn script(make: &str, undo: &str) -> String {
     format!(
         "trap '' INT TERM HUP PIPE; undo() {{ {undo}; }}; trap 'undo \"$@\"' EXIT; set -e; {{ {make}; }} >/dev/null; \
@@ -68,7 +59,6 @@ impl Drop for Held {
     }
 }
 
-/// A control group of our own.
 #[derive(Debug)]
 pub(super) struct Group {
     path: PathBuf,
@@ -77,7 +67,6 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Makes one under the controller, of version 1 or 2 of control groups.
     pub(super) fn make(controller: &str) -> Result<Self, String> {
         let root = Path::new("/sys/fs/cgroup");
         let separate = root.join(controller);
@@ -94,7 +83,6 @@ impl Group {
         Ok(Self { path, unified, _held: held })
     }
 
-    /// Shell commands that set a quota of a share of one CPU, and lift it.
     pub(super) fn quota_commands(&self, percent: u32) -> [String; 2] {
         // Short periods, so that every sample has its part of the quota.
         const PERIOD: u32 = 20_000;
@@ -109,20 +97,17 @@ impl Group {
         }
     }
 
-    /// A shell command that allows so much memory.
     pub(super) fn memory_command(&self, bytes: u64) -> String {
         let file = if self.unified { "memory.max" } else { "memory.limit_in_bytes" };
         format!("echo {bytes} > {}/{file}", self.path.display())
     }
 
-    /// The words that start a program inside of it.
     pub(super) fn words(&self) -> Vec<String> {
         let enter = self.path.join("cgroup.procs").display().to_string();
         vec!["sh".to_owned(), "-c".to_owned(), "echo $$ > \"$0\" && exec \"$@\"".to_owned(), enter]
     }
 }
 
-/// Runs a line of a shell.
 pub(super) fn shell(line: &str) -> Result<(), String> {
     let output = Command::new("sh").args(["-c", line]).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("cannot start a shell: {error}"))?;
@@ -134,7 +119,6 @@ pub(super) fn shell(line: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// A path of a file that is not there.
     fn scratch(name: &str) -> String {
         let path = std::env::temp_dir().join(format!("assay-trust-test-{}-{name}", std::process::id()));
         let _ = std::fs::remove_file(&path);

@@ -1,4 +1,3 @@
-//! The file of results, and what every line of a call carries.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -9,13 +8,10 @@ use serde_json::Value;
 use super::line::Line;
 use xtask::shell::Shell;
 
-/// Every result, one a line.
 pub(super) const RESULTS: &str = "lab/data/trust.jsonl";
 
-/// Keeps what the parts find, at once, so that what was found before a part was cut off is kept too.
 pub(super) struct Keeper<'a> {
     pub(super) shell: &'a Shell,
-    /// What every line of this call carries.
     common: Vec<(String, Value)>,
     pub(super) kept: u32,
 }
@@ -35,13 +31,11 @@ impl<'a> Keeper<'a> {
         Ok(Self { shell, common, kept: 0 })
     }
 
-    /// Adds something to all lines from now on.
     pub(super) fn carry(&mut self, key: &str, value: impl Into<Value>) {
         self.common.retain(|(kept, _)| kept != key);
         self.common.push((key.to_owned(), value.into()));
     }
 
-    /// Appends one result.
     pub(super) fn keep(&mut self, result: &Value) -> Result<(), String> {
         let line = Line::new(&self.common, result);
         let path = self.shell.root().join(RESULTS);
@@ -55,7 +49,6 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// A folder that is not there yet, for what the program stores.
     pub(super) fn fresh_folder(&self) -> PathBuf {
         let beside = self.shell.target().join("trust");
         let numbers = 1..=u32::MAX;

@@ -1,57 +1,47 @@
-//! One result, as a line of `lab/data/trust.jsonl`: what was tried, when, on which machine, and what came of it.
+//! Counts of `assay compare` verdicts.
 
 use serde_json::{Map, Value};
 
-/// One line. Kept as the JSON it is, so that lines of earlier and later versions stay readable.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line(Map<String, Value>);
 
 impl Line {
-    /// What is common to all lines of a call, and one result.
     pub(super) fn new(common: &[(String, Value)], result: &Value) -> Self {
         let mut fields: Map<String, Value> = common.iter().cloned().collect();
         fields.extend(result.as_object().cloned().unwrap_or_default());
         Self(fields)
     }
 
-    /// From its text; `None` of what is none.
     pub(super) fn read(text: &str) -> Option<Self> {
         serde_json::from_str::<Value>(text).ok()?.as_object().cloned().map(Self)
     }
 
-    /// As it is kept.
     pub(super) fn text(&self) -> String {
         Value::Object(self.0.clone()).to_string()
     }
 
-    /// A word of it, empty where it has none.
     pub(super) fn word(&self, key: &str) -> &str {
         self.0.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// A number of it.
     pub(super) fn number(&self, key: &str) -> Option<f64> {
         self.0.get(key).and_then(Value::as_f64)
     }
 
-    /// A count of it, 0 where it has none.
     pub(super) fn count(&self, key: &str) -> u64 {
         self.0.get(key).and_then(Value::as_u64).unwrap_or(0)
     }
 
-    /// Whether it says yes.
     pub(super) fn is(&self, key: &str) -> bool {
         self.0.get(key).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// Words of it, such as codes.
     pub(super) fn words(&self, key: &str) -> Vec<&str> {
         let list = self.0.get(key).and_then(Value::as_array);
         list.map(|list| list.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
     }
 }
 
-/// How often each verdict stands among the rows of a comparison, over all areas or in one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdicts {
     pub(super) changed: u64,
@@ -60,13 +50,11 @@ pub(super) struct Verdicts {
 }
 
 impl Verdicts {
-    /// Of the rows that a comparison lists (`assay.compare/1`).
     pub(super) fn of(rows: &[Value]) -> Self {
         let count = |verdict: &str| rows.iter().filter(|row| row["verdict"] == verdict).count() as u64;
         Self { changed: count("changed"), same: count("same"), inconclusive: count("inconclusive") }
     }
 
-    /// Of a line.
     pub(super) fn read(line: &Line) -> Self {
         Self { changed: line.count("changed"), same: line.count("same"), inconclusive: line.count("inconclusive") }
     }
@@ -82,17 +70,14 @@ impl Verdicts {
     }
 }
 
-/// The rows of a comparison.
 pub(super) fn rows(comparison: &Value) -> Vec<Value> {
     comparison["experiments"].as_array().cloned().unwrap_or_default()
 }
 
-/// The area of a row of a comparison: the first part of its id.
 pub(super) fn area(row: &Value) -> &str {
     row["id"].as_str().and_then(|id| id.split('/').next()).unwrap_or_default()
 }
 
-/// The areas of rows, each once, in their order.
 pub(super) fn areas(rows: &[Value]) -> Vec<String> {
     let mut areas: Vec<String> = Vec::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! `assay compare --live`: the same twice, which must not be called changed, and real slowdowns, which must.
+//! `assay compare --live`: an unchanged program must not be reported as changed, a real slowdown must.
 
 use serde_json::{Value, json};
 
@@ -7,36 +7,25 @@ use super::keeper::Keeper;
 use super::line::{Verdicts, area, areas, rows};
 use super::program::{Program, Said, said};
 
-/// So many verdicts of the same against the same.
 const VERDICTS: u64 = 200;
-/// Rounds after which no more are tried, should comparisons fail.
 const MOST_ROUNDS: u32 = 60;
-/// Trials of each slowdown.
 pub(super) const TRIALS: u32 = 20;
-/// Of a comparison of the same with itself: the fewest pairs after which six rows together can be called changed. With
-/// fewer, which is what a short time budget leaves, no verdict could be false.
 pub(super) const SAME_OPTIONS: [&str; 2] = ["--pairs", "8"];
-/// Of a slowdown: as many pairs as the program thinks it needs.
 pub(super) const SLOWDOWN_OPTIONS: [&str; 2] = ["--time-budget", "30s"];
 
-/// What is compared with itself, in turn: short rows, so that hundreds of verdicts take minutes.
 pub(super) const SAME: &[&str] = &["run suites/same.toml --area cpu", "run suites/same.toml --area net"];
 
-/// A slowdown by a quota.
 pub(super) struct Slowdown {
     pub(super) name: &'static str,
     pub(super) side: &'static str,
-    /// What is left of one CPU, in percent.
     percent: u32,
 }
 
-/// What must be found.
 pub(super) const SLOWDOWNS: &[Slowdown] = &[
     Slowdown { name: "CPU slowed by 5 %", side: "cpu --op fma --type fp64 --isa vector --threads 1", percent: 95 },
     Slowdown { name: "memory slowed by 10 %", side: "memory --pattern sequential --op read --threads 1", percent: 90 },
 ];
 
-/// The name of the comparisons of the same with itself.
 pub(super) const SAME_NAME: &str = "A against A";
 
 pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
@@ -46,13 +35,11 @@ pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
     ended.into_iter().collect()
 }
 
-/// Only the same against itself.
 pub(super) fn run_same(keeper: &mut Keeper) -> Result<(), String> {
     let program = Program::build(keeper)?;
     compare_same(keeper, &program)
 }
 
-/// The arguments of a live comparison.
 fn arguments<'a>(side: &'a str, options: [&'a str; 2], seed: &'a str) -> Vec<&'a str> {
     [&["compare", "--live", side, side], &options[..], &["--seed", seed, "--json", "--quiet"]].concat()
 }
@@ -84,12 +71,10 @@ fn compare_same(keeper: &mut Keeper, program: &Program) -> Result<(), String> {
     Ok(())
 }
 
-/// What is compared in a round: the processor's rows, of which there are most, and every eighth time the network's.
 fn turn(round: u32) -> &'static str {
     SAME[usize::from(round % 8 == 7)]
 }
 
-/// What a comparison of the same with itself says of an area.
 fn of_area(all: &[Value], of: &str, command: &str) -> Value {
     let rows: Vec<Value> = all.iter().filter(|row| area(row) == of).cloned().collect();
     let verdicts = Verdicts::of(&rows);
@@ -117,7 +102,6 @@ fn slow_down(keeper: &mut Keeper, program: &Program, slowdown: &Slowdown) -> Res
     Ok(())
 }
 
-/// Whether a slowdown was found: every row that was compared changed for the worse.
 fn of_slowdown(slowdown: &Slowdown, said: &Said) -> Value {
     let rows = said.json.as_ref().map(rows).unwrap_or_default();
     let found = !rows.is_empty() && rows.iter().all(|row| row["verdict"] == "changed" && row["direction"] == "worse");

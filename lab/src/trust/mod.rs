@@ -1,9 +1,6 @@
-//! `cargo lab trust`: whether the program's figures, intervals, verdicts and warnings can be believed, tried out on
-//! this machine.
+//! `cargo lab trust`: tests values, intervals, verdicts and warnings of the program on this machine.
 //!
-//! The program and the crate `stats` are what is tried; here they are built, called and disturbed, what they say is
-//! counted and kept: every result, whatever it shows, is a line of `lab/data/trust.jsonl`, and `docs/evidence/trust.md` is written
-//! from all lines. Nothing is worked out here but shares of counts.
+//! Every result is a line of `lab/data/trust.jsonl`; docs/evidence/trust.md is written from all lines.
 
 mod disturbances;
 mod held;
@@ -22,16 +19,12 @@ use keeper::{Keeper, RESULTS};
 use line::Line;
 use xtask::shell::Shell;
 
-/// What a reader looks at.
 const PAGE: &str = "docs/evidence/trust.md";
 
-/// What this command takes, for the usage.
 pub(crate) const USAGE: &str = "trust [statistics|live|same|sessions|disturbances|page]";
 
-/// One part of the command.
 struct Part {
     name: &'static str,
-    /// Whether nothing else may run on the machine meanwhile.
     quiet: bool,
     run: fn(&mut Keeper) -> Result<(), String>,
 }
@@ -47,7 +40,6 @@ const PARTS: &[Part] = &[
     Part { name: "page", quiet: false, run: |_| Ok(()) },
 ];
 
-/// Runs one part or all, and writes the page.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     match chosen(arguments).and_then(|parts| run_parts(shell, &parts)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -59,7 +51,6 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     }
 }
 
-/// The parts that were asked for.
 fn chosen(arguments: &[String]) -> Result<Vec<&'static Part>, String> {
     match arguments {
         [] => Ok(PARTS.iter().filter(|part| part.name != "same").collect()),

@@ -1,5 +1,4 @@
-//! `docs/evidence/trust.md` from all results: for each claim the figure, from how many, when, on which machine, and by which
-//! command. Only counts and shares are worked out.
+//! docs/evidence/trust.md from all results: each claim with its value, count, date, machine and command.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,18 +14,12 @@ result, whatever it shows, to [trust.jsonl](../../lab/data/trust.jsonl); the tab
 [how a benchmark is measured](../explanation/measuring.md); the parts are in `lab/src/trust/`.
 ";
 
-/// Of verdicts on what did not change, at most so many may be \"changed\", in percent.
 const FALSE_CHANGES: f64 = 1.0;
-/// So many of the trials of a real slowdown must be found, in percent.
 const FOUND: f64 = 90.0;
-/// So many of the trials of a disturbance must be flagged, in percent.
 const FLAGGED: f64 = 95.0;
-/// Verdicts that a share of them needs to mean anything.
 const ENOUGH: u64 = 200;
-/// How far a figure may differ from scipy's.
 const AGREED: f64 = 1e-9;
 
-/// The page.
 pub(super) fn render(lines: &[Line]) -> String {
     let mut page = HEAD.to_owned();
     scipy(&mut page, &latest(lines, "statistics", "scipy"));
@@ -39,14 +32,12 @@ pub(super) fn render(lines: &[Line]) -> String {
     page
 }
 
-/// The lines of one thing that the latest call that tried it has left.
 fn latest<'a>(lines: &'a [Line], part: &str, what: &str) -> Vec<&'a Line> {
     let of: Vec<&Line> = lines.iter().filter(|line| line.word("part") == part && line.word("what") == what).collect();
     let batch = of.last().map_or("", |line| line.word("batch"));
     of.iter().copied().filter(|line| line.word("batch") == batch).collect()
 }
 
-/// When, where and of what.
 fn origin(lines: &[&Line]) -> String {
     lines.last().map_or_else(String::new, |line| {
         let machine = line.word("machine");
@@ -68,7 +59,6 @@ fn percent(part: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { 100.0 * part as f64 / all as f64 }
 }
 
-/// A goal, and whether it was reached.
 fn goal(page: &mut String, sentence: &str, reached: bool) {
     let verdict = if reached { "Reached" } else { "**Not reached**" };
     let _ = writeln!(page, "\n{verdict}: {sentence}");
@@ -129,7 +119,6 @@ fn coverage(page: &mut String, lines: &[&Line]) {
     );
 }
 
-/// Verdicts by area, and their sum.
 fn verdicts(page: &mut String, lines: &[&Line]) -> Verdicts {
     let mut areas: BTreeMap<&str, Verdicts> = BTreeMap::new();
     let mut total = Verdicts::default();
@@ -153,7 +142,6 @@ fn verdicts(page: &mut String, lines: &[&Line]) -> Verdicts {
     total
 }
 
-/// Whether few enough of enough verdicts are \"changed\".
 fn few_changes(page: &mut String, total: Verdicts) {
     let share = percent(total.changed, total.all());
     let sentence = format!(
@@ -163,7 +151,6 @@ fn few_changes(page: &mut String, total: Verdicts) {
     goal(page, &sentence, total.all() >= ENOUGH && share <= FALSE_CHANGES);
 }
 
-/// What all calls before the latest add up to.
 fn earlier(page: &mut String, lines: &[Line], part: &str, what: &str) {
     let of = || lines.iter().filter(|line| line.word("part") == part && line.word("what") == what);
     let last = of().next_back().map_or("", |line| line.word("batch"));

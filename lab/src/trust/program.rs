@@ -1,4 +1,4 @@
-//! The program, built once, and what it prints.
+//! The program under test and its output.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,26 +10,20 @@ use xtask::shell::Shell;
 
 use super::keeper::Keeper;
 
-/// The program and the store that it has to itself.
 #[derive(Debug)]
 pub(super) struct Program {
     path: PathBuf,
-    /// `ASSAY_STORE` of all it is called for.
     pub(super) store: PathBuf,
     root: PathBuf,
 }
 
-/// What a call came to.
 #[derive(Debug)]
 pub(super) struct Said {
-    /// What it printed, where that is JSON.
     pub(super) json: Option<Value>,
-    /// The last line of what it complained of.
     pub(super) complaint: String,
 }
 
 impl Program {
-    /// Builds the program, finds out about the machine, and gives it a store of its own.
     pub(super) fn build(keeper: &mut Keeper) -> Result<Self, String> {
         let shell = keeper.shell;
         if !succeeds(&mut shell.cargo(&["build", "--release", "--quiet", "--package", "assay"])) {
@@ -44,14 +38,12 @@ impl Program {
         Ok(program)
     }
 
-    /// The program with these arguments.
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.path);
         command.args(arguments);
         self.prepare(command)
     }
 
-    /// Another program that starts it: `through` are that one's words before the program's own.
     pub(super) fn through(&self, through: &[String], arguments: &[&str]) -> Command {
         let Some((first, rest)) = through.split_first() else { return self.command(arguments) };
         let mut command = Command::new(first);
@@ -64,7 +56,6 @@ impl Program {
         command
     }
 
-    /// Calls it and reads what it prints.
     pub(super) fn call(&self, arguments: &[&str]) -> Said {
         said(&mut self.command(arguments))
     }
@@ -74,7 +65,6 @@ fn absolute(shell: &Shell, path: &Path) -> PathBuf {
     shell.root().join(path)
 }
 
-/// Runs a command to its end and reads what it prints.
 pub(super) fn said(command: &mut Command) -> Said {
     match command.stdout(Stdio::piped()).stderr(Stdio::piped()).output() {
         Ok(output) => {
@@ -90,7 +80,6 @@ pub(super) fn said(command: &mut Command) -> Said {
     }
 }
 
-/// The machine in a line: processor, cores, memory, hypervisor.
 fn machine(machine: &Value) -> String {
     let cpu = &machine["cpu"];
     let name =

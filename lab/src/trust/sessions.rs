@@ -1,5 +1,4 @@
-//! Quick runs one after the other, and `assay compare` of neighbours: nothing was changed between them, so that every
-//! "changed" is false.
+//! Quick runs one after the other and `assay compare` of consecutive ones: nothing changed, so every "changed" is false.
 
 use serde_json::{Value, json};
 
@@ -7,14 +6,10 @@ use super::keeper::Keeper;
 use super::line::{Verdicts, area, areas, rows};
 use super::program::Program;
 
-/// So many verdicts.
 const VERDICTS: u64 = 200;
-/// Runs after which no more are made, should comparisons fail.
 const MOST_RUNS: u32 = 14;
-/// What a session measures.
 pub(super) const RUN: &[&str] = &["run", "quick", "--quiet"];
 
-/// The name of these comparisons.
 pub(super) const NAME: &str = "neighbouring sessions";
 
 pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
@@ -48,7 +43,6 @@ pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
     Ok(())
 }
 
-/// Compares two runs and keeps what is said of each area.
 fn compare(keeper: &mut Keeper, program: &Program, base: &str, new: &str) -> Result<Verdicts, String> {
     let said = program.call(&["compare", base, new, "--json"]);
     let Some(comparison) = said.json else {
@@ -62,7 +56,6 @@ fn compare(keeper: &mut Keeper, program: &Program, base: &str, new: &str) -> Res
     Ok(Verdicts::of(&rows))
 }
 
-/// What a comparison of two sessions says of an area.
 fn of_area(all: &[Value], of: &str) -> Value {
     let rows: Vec<Value> = all.iter().filter(|row| area(row) == of).cloned().collect();
     let verdicts = Verdicts::of(&rows);

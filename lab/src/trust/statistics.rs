@@ -1,4 +1,4 @@
-//! The statistics against scipy, and the coverage of every interval that is published, simulated.
+//! The statistics against scipy, and the simulated coverage of every published interval.
 
 use serde_json::{Value, json};
 
@@ -6,11 +6,8 @@ use xtask::process::{Ending, LONGEST, read_lines, succeeds};
 
 use super::keeper::Keeper;
 
-/// What writes the cases and scipy's answers, and where to.
 const FIXTURE: [&str; 2] = ["crates/stats/tests/scipy_fixture.py", "crates/stats/tests/scipy.json"];
-/// What compares them.
 const COMPARISON: &str = "cargo test -p stats --lib agrees_with_scipy -- --nocapture";
-/// What simulates coverage.
 const SIMULATION: &str = "cargo run --release -p stats --example coverage";
 
 pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
@@ -20,7 +17,6 @@ pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
     fixture
 }
 
-/// Asks scipy anew. Where it cannot be had, the committed answers stand, and the part says so.
 fn write_fixture(keeper: &Keeper) -> Result<(), String> {
     let shell = keeper.shell;
     let folder = shell.target().join("scipy");
@@ -38,12 +34,10 @@ fn write_fixture(keeper: &Keeper) -> Result<(), String> {
     if written { Ok(()) } else { Err(format!("{} failed", FIXTURE[0])) }
 }
 
-/// The words of a command of cargo, without `cargo`.
 fn words(command: &str) -> Vec<&str> {
     command.split_whitespace().skip(1).collect()
 }
 
-/// The JSON of a line of the test's output, which stands behind the word `scipy`.
 fn of_comparison(line: &str) -> Option<Value> {
     // The harness may write a test's name in front.
     serde_json::from_str(line.split_once("scipy {").map(|(_, rest)| format!("{{{rest}"))?.as_str()).ok()

@@ -1,4 +1,4 @@
-//! Which rows are compared over veth, on which CPUs, and how a comparison's figures are put into words. Pure.
+//! Which benchmarks are compared over veth, on which CPUs, and how their pairs become a ratio. Pure.
 
 use model::experiment::{Experiment, LOOPBACK, NetParams, net_id};
 use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
@@ -6,14 +6,9 @@ use model::unit::{format_size, parse_size};
 use serde_json::{Value, json};
 use stats::{Better, RatioVerdict, ratio, summarise};
 
-/// One row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row(NetParams);
 
-/// The network rows of a suite, in its order.
-///
-/// # Errors
-/// What is not understood.
 pub(super) fn of_suite(text: &str) -> Result<Vec<Row>, String> {
     let suite: toml::Table = text.parse().map_err(|error| format!("the suite: {error}"))?;
     let stanzas = suite.get("net").and_then(toml::Value::as_array).ok_or("the suite has no [[net]]")?;
@@ -42,7 +37,7 @@ pub(super) fn of_suite(text: &str) -> Result<Vec<Row>, String> {
 
 impl Row {
     fn read(protocol: &str, mode: &str, block: &str, segmentation: &str, threads: &str) -> Result<Self, String> {
-        let not = |what: &str| format!("'{what}' in the suite is not understood");
+        let not = |what: &str| format!("cannot read '{what}' in the suite");
         let protocol: Protocol = protocol.parse().map_err(|_| not(protocol))?;
         let mode: NetMode = mode.parse().map_err(|_| not(mode))?;
         let stream = matches!(mode, NetMode::Stream | NetMode::NoDrop | NetMode::Blast);
@@ -61,7 +56,6 @@ impl Row {
         }))
     }
 
-    /// The id of the same row on loopback.
     pub(super) fn id(&self) -> String {
         net_id(&self.0)
     }
@@ -74,12 +68,10 @@ impl Row {
         self.0.mode == NetMode::Pingpong
     }
 
-    /// What adapters are asked beside: the row on loopback, since only the address differs.
     pub(super) fn experiment(&self) -> Experiment {
         Experiment::new(self.id(), self.0.clone(), "")
     }
 
-    /// The program's arguments for one sample of it.
     pub(super) fn arguments(&self, address: &str, key: &str) -> Vec<String> {
         let NetParams { protocol, mode, block, threads, .. } = &self.0;
         let mut line: Vec<String> = ["net", "--to", address, "--key-file", key].map(str::to_owned).into();
@@ -103,27 +95,15 @@ impl Row {
     }
 }
 
-/// The CPUs of the near and of the far end: as many as there are threads each, and others for each where there are so
-/// many.
+/// The CPUs of client and server: one per thread each, and not shared if there are enough.
 pub(super) fn cpus(threads: u32, all: &[u32]) -> [Vec<u32>; 2] {
     let threads = (threads as usize).min(all.len());
-    let near = all[..threads].to_vec();
-    let rest = &all[threads..];
-    let far = if rest.is_empty() { all } else { &rest[..threads.min(rest.len())] };
-    [near, far.to_vec()]
+    let (client, rest) = all.split_at(threads);
+    let server = if rest.is_empty() { all } else { &rest[..threads.min(rest.len())] };
+    [client.to_vec(), server.to_vec()]
 }
 
-/// A list as the kernel writes it: `0-3,8`.
-pub(super) fn cpu_list(text: &str) -> Vec<u32> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
-    };
-    text.split(',').filter_map(range).flatten().collect()
-}
-
-/// Whether a table of sockets (`/proc/net/tcp`) has one at this local port that waits: for connections (0A), or for
-/// datagrams of anybody (07).
+/// Whether a table such as `/proc/net/tcp` has a socket at this local port that listens (0A) or receives datagrams (07).
 pub(super) fn has_port(table: &str, port: u16) -> bool {
     let port = format!(":{port:04X}");
     table.lines().skip(1).any(|line| {
@@ -133,42 +113,37 @@ pub(super) fn has_port(table: &str, port: u16) -> bool {
     })
 }
 
-/// The document of a row of which there is no figure.
-pub(super) fn without_figure(row: &Row) -> Value {
+pub(super) fn without_value(row: &Row) -> Value {
     let (name, unit, better) =
         if row.is_latency() { ("latency", "s", "lower") } else { ("throughput", "B/s", "higher") };
     json!({"experiments": [{"id": row.id(), "metrics": [{"name": name, "unit": unit, "better": better}]}]})
 }
 
-/// Puts the ratio of these pairs into a reference, or why there is none.
+/// Adds the ratio of these pairs to a reference, or the reason why it has none.
 pub(super) fn put_ratio(reference: &mut Value, pairs: &[(f64, f64)], better: Better) {
     let side = |side: fn(&(f64, f64)) -> f64| summarise(&pairs.iter().map(side).collect::<Vec<_>>());
     let (Ok(ratio), Ok(ours), Ok(theirs)) = (ratio(pairs), side(|pair| pair.0), side(|pair| pair.1)) else {
-        (reference["status"], reference["reason"]) = (json!("failed"), json!("its figures have no ratio"));
+        (reference["status"], reference["reason"]) = (json!("failed"), json!("its values have no ratio"));
         return;
+    };
+    let verdict = match ratio.verdict(better) {
+        RatioVerdict::AtLeast => "at_least",
+        RatioVerdict::Below => "below",
+        RatioVerdict::Inconclusive => "inconclusive",
     };
     (reference["ours"], reference["median"]) = (json!(ours.median), json!(theirs.median));
     (reference["ratio"], reference["ratio_ci95"]) = (json!(ratio.ratio), json!(ratio.interval));
-    (reference["half_width"], reference["verdict"]) = (json!(ratio.half_width), json!(verdict(ratio.verdict(better))));
+    (reference["half_width"], reference["verdict"]) = (json!(ratio.half_width), json!(verdict));
     reference["spread"] = json!({"ours": ours.cv_robust, "theirs": theirs.cv_robust});
 }
 
-/// Puts the ratio of the 99th percentiles beside it, where every pair has them.
+/// Adds the ratio of the 99th percentiles, if every pair has them.
 pub(super) fn put_tail(reference: &mut Value, tails: &[(f64, f64)]) {
     let mut tail = json!({"name": "latency_p99"});
     put_ratio(&mut tail, tails, Better::Lower);
     if tails.len() as u64 == reference["pairs"].as_u64().unwrap_or(0) && tail["ratio"].is_number() {
         tail["theirs"] = tail["median"].clone();
         reference["also"] = json!([tail]);
-    }
-}
-
-/// A verdict in the words of the document.
-pub(super) fn verdict(found: RatioVerdict) -> &'static str {
-    match found {
-        RatioVerdict::AtLeast => "at_least",
-        RatioVerdict::Below => "below",
-        RatioVerdict::Inconclusive => "inconclusive",
     }
 }
 
@@ -179,7 +154,7 @@ mod tests {
     const SUITE: &str = include_str!("../../../../suites/peers.toml");
 
     #[test]
-    fn the_rows_are_those_of_the_suite() {
+    fn every_network_row_of_the_suite_is_read() {
         let ids: Vec<String> = of_suite(SUITE).unwrap().iter().map(Row::id).collect();
         for id in [
             "net/tcp-stream/128KiB/t1",
@@ -198,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_is_asked_for_exactly_the_row() {
+    fn the_arguments_select_exactly_the_row() {
         let row = Row::read("udp", "no_drop", "1472B", "gso", "2").unwrap();
         assert_eq!(
             row.arguments("198.18.211.2", "/key").join(" "),
@@ -211,17 +186,16 @@ mod tests {
     }
 
     #[test]
-    fn each_end_has_cpus_of_its_own_where_there_are_enough() {
+    fn client_and_server_share_no_cpu_if_there_are_enough() {
         assert_eq!(cpus(1, &[0, 1]), [vec![0], vec![1]]);
         assert_eq!(cpus(2, &[0, 1, 2, 3]), [vec![0, 1], vec![2, 3]]);
         assert_eq!(cpus(2, &[0, 1, 2]), [vec![0, 1], vec![2]]);
         assert_eq!(cpus(8, &[0, 1]), [vec![0, 1], vec![0, 1]]);
         assert_eq!(cpus(1, &[5]), [vec![5], vec![5]]);
-        assert_eq!(cpu_list("0-2,7"), [0, 1, 2, 7]);
     }
 
     #[test]
-    fn a_server_that_waits_is_told_from_its_connections() {
+    fn a_listening_socket_is_not_one_of_its_connections() {
         let table = "  sl  local_address rem_address   st\n   0: 0201D312:145B 00000000:0000 0A 0\n\
                      \x20  1: 0201D312:145C 0101D312:9999 01 0\n   2: 0201D312:14B5 00000000:0000 07 0\n";
         assert!(has_port(table, 0x145B) && has_port(table, 0x14B5));
@@ -229,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_become_a_ratio_with_its_verdict_and_none_a_reason() {
+    fn pairs_become_a_ratio_and_no_pairs_a_reason() {
         let mut reference = json!({"pairs": 6, "status": "ok"});
         let pairs = [(2.0, 1.0), (2.1, 1.0), (2.0, 1.1), (2.0, 1.0), (2.2, 1.0), (2.0, 1.0)];
         put_ratio(&mut reference, &pairs, Better::Higher);
