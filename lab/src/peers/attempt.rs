@@ -57,9 +57,8 @@ impl Mark {
 /// Every comparison in a document, also those that failed, without the tools that are not installed.
 pub(crate) fn read(document: &Value) -> Vec<Attempt> {
     let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
-    let is_missing = |reference: &Value| {
-        reference["reason"].as_str().is_some_and(|reason| reason.contains(" is not installed"))
-    };
+    let is_missing =
+        |reference: &Value| reference["reason"].as_str().is_some_and(|reason| reason.contains(" is not installed"));
     let mut attempts = Vec::new();
     for row in list(document, "experiments") {
         for metric in list(&row, "metrics") {
@@ -95,8 +94,21 @@ fn attempt(document: &Value, row: &Value, metric: &Value, reference: &Value) -> 
         "loop_iops": row["conditions"]["disk"]["loop_iops"],
     });
     for key in [
-        "tool", "version", "argv", "env", "server_argv", "status", "reason", "pairs", "ratio", "ratio_ci95",
-        "half_width", "verdict", "bytes_factor", "explanation", "also",
+        "tool",
+        "version",
+        "argv",
+        "env",
+        "server_argv",
+        "status",
+        "reason",
+        "pairs",
+        "ratio",
+        "ratio_ci95",
+        "half_width",
+        "verdict",
+        "bytes_factor",
+        "explanation",
+        "also",
     ] {
         line[key] = reference[key].clone();
     }

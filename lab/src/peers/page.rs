@@ -6,8 +6,8 @@ use stats::SpreadVerdict;
 
 use super::attempt::{Attempt, Mark, VETH};
 use super::texts::{
-    AWAKE, BETWEEN, COMMANDS_HEAD, COMMANDS_OF_LAST, COSTS, FOLDER, FROM_ELSEWHERE, HEAD, LIMITS_HEAD, ON_A_LOOP, OTHERS,
-    TAILS, or_dash, quantity,
+    AWAKE, BETWEEN, COMMANDS_HEAD, COMMANDS_OF_LAST, COSTS, FOLDER, FROM_ELSEWHERE, HEAD, LIMITS_HEAD, ON_A_LOOP,
+    OTHERS, TAILS, or_dash, quantity,
 };
 use crate::record::{Record, distinct};
 
@@ -191,9 +191,9 @@ fn standing(latest: &[&Attempt], attempt: &Attempt) -> (usize, bool) {
     let values = latest.iter().filter(|other| other.same_metric(attempt)).filter_map(|other| other.number("theirs"));
     let values: Vec<f64> = values.collect();
     let is_lower_better = attempt.text("better") == "lower";
-    let is_best = attempt.number("theirs").is_some_and(|own| {
-        !values.iter().any(|other| if is_lower_better { *other < own } else { *other > own })
-    });
+    let is_best = attempt
+        .number("theirs")
+        .is_some_and(|own| !values.iter().any(|other| if is_lower_better { *other < own } else { *other > own }));
     (values.len(), is_best)
 }
 
@@ -245,8 +245,7 @@ fn table_row(attempt: &Attempt, all: &[&Attempt], latest: &[&Attempt]) -> String
         (tools, true) if tools > 1 => format!(", the best of {tools}"),
         _ => String::new(),
     };
-    let interval =
-        attempt.interval().map_or_else(String::new, |(low, high)| format!(" ({low:.3} … {high:.3})"));
+    let interval = attempt.interval().map_or_else(String::new, |(low, high)| format!(" ({low:.3} … {high:.3})"));
     let ratios: Vec<f64> = all.iter().filter_map(|attempt| attempt.number("ratio")).collect();
     let [least, most] = [f64::min, f64::max].map(|end| ratios.iter().copied().reduce(end).unwrap_or_default());
     let range = if ratios.len() > 1 { format!(": {least:.3} … {most:.3}") } else { String::new() };

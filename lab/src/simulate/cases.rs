@@ -1,4 +1,3 @@
-
 use super::cluster::{Fault, Found};
 
 pub(super) const SIZES: [usize; 6] = [4, 8, 16, 64, 250, 1000];

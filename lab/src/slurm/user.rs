@@ -1,4 +1,3 @@
-
 use super::config::USER;
 
 pub(super) fn user_name() -> String {

@@ -1,4 +1,3 @@
-
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -11,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bench::references::detect::{Found, Places, detect};
-use serde_json::{Value, json};
 use machine::parse_list;
+use serde_json::{Value, json};
 use stats::Better;
 use tools::rate_search::{MOST_RUNS, RateSearch, sent_too_fast};
 use tools::{FOLDER, Invocation, ListensFor, Output, PORT, Reading, ReferenceTool, Server, TOOLS, Target};
@@ -157,7 +157,8 @@ impl Ends<'_> {
         let mut comparison = Comparison::default();
         let found = detect(tool.description(), wanted.places).map_err(|missing| missing.reason().to_owned());
         comparison.version = found.as_ref().ok().and_then(|found| found.version.clone());
-        comparison.failed = found.and_then(|found| self.measure(row, tool, &found, wanted.pairs, &mut comparison)).err();
+        comparison.failed =
+            found.and_then(|found| self.measure(row, tool, &found, wanted.pairs, &mut comparison)).err();
         attempt::read(&self.as_document(row, tool, wanted.pairs, comparison))
     }
 
@@ -233,8 +234,7 @@ impl Ends<'_> {
                 launcher: None,
             };
             let invocation = tool.invocation(&target)?;
-            let server =
-                invocation.server.as_ref().ok_or("it has no server for the other namespace")?;
+            let server = invocation.server.as_ref().ok_or("it has no server for the other namespace")?;
             let port = self.next_port();
             comparison.called = [addressed(&invocation.argv, port), addressed(&server.argv, port)];
             let output = self.run_tool(&invocation, server, port)?;

@@ -26,9 +26,12 @@ impl Namespaces {
             is_there(&mut ip(&format!("netns del {name}")));
         }
         if !is_there(&mut ip(&format!("netns add {CLIENT}"))) {
-            return Err("cannot create a network namespace: needs root and ip (Debian: apt-get install iproute2)".to_owned());
+            return Err(
+                "cannot create a network namespace: needs root and ip (Debian: apt-get install iproute2)".to_owned()
+            );
         }
-        let made = Self { guard: guard().map_err(|error| format!("cannot start the guard of the namespaces: {error}"))? };
+        let made =
+            Self { guard: guard().map_err(|error| format!("cannot start the guard of the namespaces: {error}"))? };
         for line in [
             format!("netns add {SERVER}"),
             format!("-n {CLIENT} link add client0 type veth peer name server0 netns {SERVER}"),
