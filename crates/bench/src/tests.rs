@@ -133,6 +133,8 @@ pub(crate) fn document() -> Document {
         summary,
         peaks: Vec::new(),
         efficiency: None,
+        expectations: Vec::new(),
+        verdict: None,
         references: Vec::new(),
     }];
     Document {
@@ -143,6 +145,7 @@ pub(crate) fn document() -> Document {
         peer: None,
         conditions: MachineStates::default(),
         experiments: vec![row],
+        answers: Vec::new(),
         findings: Vec::new(),
     }
 }

@@ -34,6 +34,8 @@ pub fn metric(name: &str, unit: Unit, better: Better, mut samples: Vec<Sample>) 
         summary,
         peaks: Vec::new(),
         efficiency: None,
+        expectations: Vec::new(),
+        verdict: None,
         references: Vec::new(),
     })
 }
@@ -53,6 +55,7 @@ fn summary(found: &stats::Summary, better: Better) -> Summary {
         cv_robust: found.cv_robust,
         best: Some(if better == Better::Higher { found.max } else { found.min }),
         percentiles: None,
+        undisturbed: None,
     }
 }
 

@@ -98,6 +98,7 @@ pub(crate) fn document() -> Document {
         cv_robust: None,
         best: None,
         percentiles: None,
+        undisturbed: None,
     };
     row.metrics = vec![Metric {
         name: "throughput".into(),
@@ -107,6 +108,8 @@ pub(crate) fn document() -> Document {
         summary,
         peaks: Vec::new(),
         efficiency: None,
+        expectations: Vec::new(),
+        verdict: None,
         references: Vec::new(),
     }];
     Document {
@@ -117,6 +120,7 @@ pub(crate) fn document() -> Document {
         peer: None,
         conditions: MachineStates::default(),
         experiments: vec![row],
+        answers: Vec::new(),
         findings: Vec::new(),
     }
 }

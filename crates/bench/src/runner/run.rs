@@ -448,6 +448,7 @@ fn empty_document(plan: &Plan, setting: &Setting<'_>) -> Document {
         peer: setting.server.map(|server| Box::new(server.peer().clone())),
         conditions: MachineStates { before: machine_state(setting.began), ..MachineStates::default() },
         experiments: Vec::new(),
+        answers: Vec::new(),
         findings: Vec::new(),
     }
 }

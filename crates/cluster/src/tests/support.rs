@@ -50,6 +50,7 @@ pub(crate) fn document(machine: &Machine, experiments: Vec<Row>) -> Document {
         peer: None,
         conditions: MachineStates::default(),
         experiments,
+        answers: Vec::new(),
         findings: Vec::new(),
     }
 }

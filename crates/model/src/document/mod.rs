@@ -168,6 +168,19 @@ impl Row {
     }
 }
 
+/// Whether an area is as fast as it should be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    /// The area.
+    pub area: Area,
+    /// `as_expected`, `below`, `above`, or `null` without an expectation.
+    pub verdict: Option<String>,
+    /// The sentence.
+    pub text: String,
+    /// Ids of the results that it rests on.
+    pub evidence: Vec<String>,
+}
+
 /// A sentence about the results, derived from them by a stated rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
@@ -221,6 +234,9 @@ pub struct Document {
     pub conditions: MachineStates,
     /// One row per planned experiment.
     pub experiments: Vec<Row>,
+    /// One sentence per area: whether it is as fast as it should be.
+    #[serde(default)]
+    pub answers: Vec<Answer>,
     /// What the rows say together.
     pub findings: Vec<Finding>,
 }

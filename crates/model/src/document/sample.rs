@@ -121,6 +121,41 @@ pub struct Summary {
     /// timed one by one.
     #[serde(default)]
     pub percentiles: Option<Percentiles>,
+    /// The value in the time slices without interference; `null` where the benchmark has no such slices.
+    #[serde(default)]
+    pub undisturbed: Option<Undisturbed>,
+}
+
+/// A value estimated from the time slices in which nothing interfered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Undisturbed {
+    /// The estimate, in the metric's unit.
+    pub value: f64,
+    /// Its 95 % interval.
+    pub ci95: Option<[f64; 2]>,
+    /// Time slices that it rests on.
+    pub n: u64,
+    /// What the slices are.
+    pub of: String,
+}
+
+/// A range in which a metric should be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Expectation {
+    /// `limit`, `published`, `datasheet`, `link`, `declared`, `similar` or `history`.
+    pub source: String,
+    /// The lowest value, in the metric's unit.
+    pub low: f64,
+    /// The highest value.
+    pub high: f64,
+    /// The range in words.
+    pub text: String,
+    /// The document that it is from.
+    pub origin: Option<String>,
+    /// The date of that document.
+    pub date: Option<String>,
+    /// Machines or runs that it rests on.
+    pub n: Option<u32>,
 }
 
 /// Percentiles of a distribution, in the metric's unit.
@@ -162,6 +197,12 @@ pub struct Metric {
     pub peaks: Vec<Peak>,
     /// The median's share of the tightest of them.
     pub efficiency: Option<Efficiency>,
+    /// Ranges in which it should be, the most specific source first; empty without a source.
+    #[serde(default)]
+    pub expectations: Vec<Expectation>,
+    /// `as_expected`, `below` or `above` the first of them; `null` without one, or where confidence is too low.
+    #[serde(default)]
+    pub verdict: Option<String>,
     /// What reference tools measured.
     pub references: Vec<Reference>,
 }

@@ -103,6 +103,7 @@ mod tests {
             cv_robust: None,
             best: None,
             percentiles: None,
+            undisturbed: None,
         }
     }
 

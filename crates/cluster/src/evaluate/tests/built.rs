@@ -236,6 +236,8 @@ fn row(area: Area, id: &str, unit: Unit, better: Better, value: f64, conditions:
             summary,
             peaks: vec![serde_json::from_value(peak).unwrap()],
             efficiency: None,
+            expectations: Vec::new(),
+            verdict: None,
             references: Vec::new(),
         }],
     }
