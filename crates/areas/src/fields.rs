@@ -1,15 +1,13 @@
 //! How the values of a suite's fields and of a command's options are read.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::marker::PhantomData;
 
 use model::experiment::Area;
 use model::isa::Isa;
 use model::plan::Sampling;
 use model::unit::{parse_seconds, parse_size};
-use serde::de::{IntoDeserializer, SeqAccess, Visitor, value};
-use serde::{Deserialize, Deserializer, de::Error as _};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 
 /// The most threads of a benchmark.
 pub const MOST_THREADS: u32 = 1024;
@@ -175,35 +173,17 @@ pub(crate) fn some_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Op
     size(deserializer).map(Some)
 }
 
-/// A size, or a list of sizes.
 pub(crate) fn sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
     one_or_more::<Size, D>(deserializer).map(|sizes| sizes.into_iter().map(|size| size.0).collect())
 }
 
-/// A word, or a list of words.
-pub(crate) fn one_or_more<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
-    struct OneOrMore<T>(PhantomData<T>);
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMore<T> {
-        type Value = Vec<T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a word, or a list of words")
-        }
-
-        fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Vec<T>, E> {
-            let word: value::StrDeserializer<'_, E> = word.into_deserializer();
-            T::deserialize(word).map(|word| vec![word])
-        }
-
-        fn visit_seq<S: SeqAccess<'de>>(self, mut words: S) -> Result<Vec<T>, S::Error> {
-            let mut all = Vec::new();
-            while let Some(word) = words.next_element()? {
-                all.push(word);
-            }
-            if all.is_empty() { Err(S::Error::custom("the list is empty")) } else { Ok(all) }
-        }
-    }
-    deserializer.deserialize_any(OneOrMore(PhantomData))
+pub(crate) fn one_or_more<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let words = match toml::Value::deserialize(deserializer)? {
+        toml::Value::Array(words) if words.is_empty() => return Err(D::Error::custom("the list is empty")),
+        toml::Value::Array(words) => words,
+        word => vec![word],
+    };
+    words.into_iter().map(|word| T::deserialize(word).map_err(|error| D::Error::custom(error.message()))).collect()
 }
 
 #[cfg(test)]

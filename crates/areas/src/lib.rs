@@ -1,13 +1,8 @@
-//! What is known of each area: the benchmarks of a request, their ids, methods, expected cost and labels, the rules by which
-//! results are judged, and charts.
+//! What is known of each area: benchmarks, ids, methods, expected cost, labels, rules of judgement and charts.
 //!
-//! Pure: no I/O and no clock. Order of the modules, each using only those before it: `fields`, each area's `choice`, `suite`,
-//! `request`, `threads`, each area's other modules, `plan`, `label`, `chart`, each area's `charts`, the table of charts,
-//! `chart/classic`.
+//! Pure: no I/O and no clock.
 #![forbid(unsafe_code)]
 
-mod area;
-mod features;
 mod fields;
 mod plan;
 mod request;
@@ -23,11 +18,9 @@ pub mod linpack;
 pub mod memory;
 pub mod net;
 
-pub use area::Area;
-pub use features::CoreFeatures;
 pub use fields::{IsaChoice, MOST_THREADS, Threads};
 pub use plan::{AREAS, RULES, method, plan, rules};
-pub use request::{Choices, References, Request};
+pub use request::{AreaEntry, Choices, CoreFeatures, References, Request};
 pub use suite::{Suite, SuiteReferences, matches_id};
 pub use threads::place;
 

@@ -6,14 +6,12 @@ use model::plan::{Plan, PlanError, Planned, Sampling, TOOL_RUN_SECONDS};
 use model::warning::{Warning, WarningCode};
 use verdict::rules::AreaRules;
 
-use crate::area::Area;
-use crate::request::Request;
+use crate::request::{AreaEntry, Request};
 use crate::suite::{Suite, matches_id};
 use crate::{cpu, disk, linpack, memory, net};
 
 /// Every area, in the order of [`Name`]; a new one is a folder and one line here.
-pub static AREAS: &[Area] = &[cpu::AREA, linpack::AREA, memory::AREA, disk::AREA, net::AREA];
-
+pub static AREAS: &[AreaEntry] = &[cpu::AREA, linpack::AREA, memory::AREA, disk::AREA, net::AREA];
 /// How the results of every area are judged.
 pub static RULES: &[AreaRules] = &[cpu::RULES, linpack::RULES, memory::RULES, disk::RULES, net::RULES];
 
@@ -22,8 +20,7 @@ pub fn rules(name: Name) -> AreaRules {
     AreaRules::of(RULES, name)
 }
 
-/// What is known of the area of this name.
-pub(crate) fn area(name: Name) -> &'static Area {
+pub(crate) fn area(name: Name) -> &'static AreaEntry {
     &AREAS[name as usize]
 }
 
@@ -34,10 +31,8 @@ pub fn method(experiment: &Experiment) -> Option<String> {
 
 /// The default period of CPU quotas [kernel documentation, `scheduler/sched-bwc.rst`].
 const QUOTA_PERIOD_SECONDS: f64 = 0.1;
-
 /// The fewest periods in a sample under a quota.
 const QUOTA_PERIODS: f64 = 3.0;
-
 /// Share of a suite's time for laying out test files.
 const LAYOUT_SHARE: f64 = 1.0 / 3.0;
 
@@ -113,8 +108,8 @@ fn set_tools(row: &mut Planned, request: &Request) {
     }
     let wanted = |tool: &&String| of_suite.is_none_or(|suite| suite.has(tool));
     let can_run = |tool: &&String| (request.references.can_run)(tool, &row.experiment);
-    row.beside = request.references.tools.iter().filter(wanted).filter(can_run).cloned().collect();
-    if !row.beside.is_empty() {
+    row.reference_tools = request.references.tools.iter().filter(wanted).filter(can_run).cloned().collect();
+    if !row.reference_tools.is_empty() {
         let sampling = row.sampling.clone();
         let samples = of_suite.map_or(sampling.samples, |wanted| sampling.samples.min(wanted.pairs));
         let whole = row.exact_work.is_some() || row.experiment.area == Name::Linpack;
@@ -198,7 +193,6 @@ mod tests {
         assert_eq!(unique.len(), ids.len());
     }
 
-    /// A directory with room for whatever is asked.
     fn roomy() -> DiskTarget {
         DiskTarget {
             directory: "/data".into(),

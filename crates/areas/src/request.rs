@@ -1,13 +1,17 @@
-//! The user's request.
+//! The user's request, what the machine offers for it, and the table entry of an area that answers it.
 
+use std::collections::BTreeMap;
+
+use kernels::features::{Feature, Features};
 use model::disk_target::DiskTarget;
-use model::experiment::{Area, Experiment};
-use model::plan::Sampling;
+use model::experiment::{Area, Classic, Experiment};
+use model::machine::Machine;
+use model::plan::{PlanError, Planned, Sampling};
 
 use crate::cpu::choice::CpuChoice;
 use crate::disk::choice::DiskChoice;
-use crate::features::CoreFeatures;
 use crate::fields::Threads;
+use crate::label::parts::Labels;
 use crate::linpack::choice::LinpackChoice;
 use crate::memory::choice::MemoryChoice;
 use crate::net::choice::NetChoice;
@@ -74,6 +78,60 @@ impl Default for References {
     fn default() -> Self {
         Self { tools: Vec::new(), of_suite: false, can_run: |_, _| false }
     }
+}
+
+/// What is known of one area.
+#[derive(Debug)]
+pub struct AreaEntry {
+    /// Its name.
+    pub name: Area,
+    /// The benchmarks of a request on a machine; an error if a choice of the user is not possible there.
+    pub expand: fn(&Request, &Machine) -> Result<Vec<Planned>, PlanError>,
+    /// Kernel and counting rule by which this version measures a benchmark; `None` if it cannot.
+    pub method: fn(&Experiment) -> Option<String>,
+    /// The names of the area and its results.
+    pub labels: Labels,
+}
+
+/// The place of a benchmark in the classic table of its area.
+pub(crate) fn in_table(area: Area, workload: &str, total: Option<f64>) -> Classic {
+    Classic { table: area.to_string(), workload: workload.to_owned(), class: None, total }
+}
+
+/// The detected features of a machine's cores.
+#[derive(Clone, Debug)]
+pub struct CoreFeatures {
+    /// Features of the core that the program runs on.
+    pub here: Features,
+    /// Features of each core type by its index; empty if all cores are of one type.
+    pub by_type: BTreeMap<usize, Features>,
+}
+
+impl CoreFeatures {
+    /// The features of a machine whose cores are all of one type.
+    pub fn of_one_kind(here: Features) -> Self {
+        Self { here, by_type: BTreeMap::new() }
+    }
+
+    /// The features that all of these CPUs have.
+    pub fn common(&self, machine: &Machine, cpus: &[u32]) -> Features {
+        let uses = |index: usize| machine.cpu.core_types[index].cpus.iter().any(|cpu| cpus.contains(cpu));
+        let used: Vec<Features> =
+            self.by_type.iter().filter(|(index, _)| uses(**index)).map(|(_, found)| *found).collect();
+        if used.is_empty() {
+            return self.here;
+        }
+        let everywhere = |feature: &&Feature| used.iter().all(|features| features.has(**feature));
+        let binds = used.iter().all(|features| features.binds_at_renaming());
+        Features::having(&Feature::ALL.iter().filter(everywhere).copied().collect::<Vec<_>>()).on_binding_core(binds)
+    }
+}
+
+/// Bytes that can be allocated: what is available, or what the control group still allows.
+pub(crate) fn obtainable_bytes(machine: &Machine) -> Option<u64> {
+    let memory = &machine.memory;
+    let in_group = memory.limit_bytes.map(|limit| limit.saturating_sub(memory.limit_used_bytes.unwrap_or(0)));
+    memory.available_bytes.into_iter().chain(in_group).min()
 }
 
 /// The fewest samples that the mission allows.

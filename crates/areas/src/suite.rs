@@ -85,15 +85,15 @@ pub struct SuiteReferences {
     #[serde(default)]
     pub tools: Vec<String>,
     /// Benchmarks without reference tools: globs of ids.
-    #[serde(default)]
-    pub not_beside: Vec<String>,
+    #[serde(default, rename = "not_beside")]
+    pub without_tools: Vec<String>,
 }
 
 impl SuiteReferences {
     /// Whether tools run alongside a benchmark: its threads have a CPU each, its samples are short enough, and it is not excepted.
     pub(crate) fn apply_to(&self, row: &Planned) -> bool {
         let oversubscribed = row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed);
-        let excepted = || self.not_beside.iter().any(|glob| matches_id(glob, &row.experiment.id).unwrap_or(false));
+        let excepted = || self.without_tools.iter().any(|glob| matches_id(glob, &row.experiment.id).unwrap_or(false));
         !oversubscribed && row.sampling.sample_seconds <= self.longest_seconds && !excepted()
     }
 
@@ -108,7 +108,7 @@ impl SuiteReferences {
         if let Some(unknown) = self.tools.iter().find(|tool| !TOOLS.contains(&tool.as_str())) {
             return Err(format!("'{unknown}' is not a known reference tool; see assay references"));
         }
-        self.not_beside.iter().try_for_each(|glob| matches_id(glob, "").map(|_| ()))
+        self.without_tools.iter().try_for_each(|glob| matches_id(glob, "").map(|_| ()))
     }
 }
 
@@ -149,7 +149,6 @@ impl Suite {
         Ok(suite)
     }
 
-    /// The location and the sentence of the first error.
     fn check(&self) -> Result<(), (String, String)> {
         if self.sessions == 0 || !(0.0..=1.0).contains(&self.repeat_share) {
             let problem = "sessions must be at least 1, and repeat_share between 0 and 1";
@@ -191,7 +190,6 @@ impl Suite {
     }
 }
 
-/// A TOML error as one sentence with line and column.
 fn describe(error: &toml::de::Error, text: &str, origin: &str) -> String {
     let message = error.message().trim().replace('\n', " ");
     let Some(span) = error.span() else { return format!("suite '{origin}': {message}") };

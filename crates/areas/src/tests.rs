@@ -15,16 +15,13 @@ use model::unit::{Better, Unit};
 use model::warning::Confidence;
 use verdict::rules::AreaRules;
 
-use crate::features::CoreFeatures;
-use crate::request::Request;
+use crate::request::{CoreFeatures, Request};
 use crate::suite::Suite;
 
-/// A suite of the program as it is, on cores like this one.
 pub(crate) fn request(suite: &str) -> Request {
     request_of(Suite::embedded(suite).unwrap())
 }
 
-/// A suite as it is, on cores like this one.
 pub(crate) fn request_of(suite: Suite) -> Request {
     Request::new(suite, CoreFeatures::of_one_kind(Features::detect()))
 }
@@ -50,30 +47,18 @@ pub(crate) fn planned() -> Planned {
     Planned { setup_seconds: 0.01, ..Planned::new(experiment, vec![0], Sampling::default()) }
 }
 
-/// The same with other parameters.
 pub(crate) fn planned_with(area: Area, params: Params) -> Planned {
     let planned = planned();
     Planned { experiment: Experiment { area, params, ..planned.experiment }, ..planned }
 }
 
-/// A sample of one second.
 pub(crate) fn sample(value: f64) -> Sample {
-    Sample {
-        value,
-        work: Some(value),
-        seconds: 1.0,
-        start: 0.0,
-        launch: 1,
-        block: 1,
-        session: 1,
-        clock_hz: Some(3e9),
-        stolen_seconds: Some(0.0),
-        per_thread: Vec::new(),
-        flags: Vec::new(),
-    }
+    let (work, seconds, clock_hz, stolen_seconds) = (Some(value), 1.0, Some(3e9), Some(0.0));
+    let mut sample = Sample { value, work, seconds, clock_hz, stolen_seconds, ..Sample::default() };
+    (sample.launch, sample.block, sample.session) = (1, 1, 1);
+    sample
 }
 
-/// A metric of these values, where more is better.
 pub(crate) fn metric(name: &str, unit: Unit, values: &[f64]) -> Metric {
     let samples = values.iter().map(|value| sample(*value)).collect();
     verdict::samples::metric(name, unit, Better::Higher, samples).unwrap()
@@ -106,13 +91,11 @@ pub(crate) fn row() -> Row {
     row
 }
 
-/// Sets a summary to a value known to one per cent from nine samples.
 pub(crate) fn known(summary: &mut Summary, value: f64) {
     let (low, high) = (0.99 * value, 1.01 * value);
     (summary.n, summary.median, summary.ci95, summary.min, summary.max) = (9, value, Some([low, high]), low, high);
 }
 
-/// Code and text of every finding about an area's results.
 pub(crate) fn findings_of(area: Area, rows: &[Row], machine: &Machine) -> Vec<(String, String)> {
     let all: Vec<&Row> = rows.iter().collect();
     let found = verdict::findings::of_area(&all, machine, &AreaRules::of(crate::RULES, area));
@@ -124,7 +107,6 @@ pub(crate) fn findings_of(area: Area, rows: &[Row], machine: &Machine) -> Vec<(S
     found.into_iter().map(|finding| (finding.code, finding.text)).collect()
 }
 
-/// The only text of a rule.
 pub(crate) fn only(found: &[(String, String)], code: &str) -> String {
     let own: Vec<&String> = found.iter().filter(|(other, _)| other == code).map(|(_, text)| text).collect();
     assert_eq!(own.len(), 1, "{code}: {found:#?}");

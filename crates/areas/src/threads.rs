@@ -101,7 +101,6 @@ fn groups_of(order: &[u32], machine: &Machine) -> Vec<CacheGroup> {
     groups
 }
 
-/// Whether the two placements put this many threads on different CPUs.
 pub(crate) fn placement_matters(threads: u32, machine: &Machine) -> bool {
     let taken =
         |placement| -> BTreeSet<u32> { place_on(threads, placed_order(placement, machine)).0.into_iter().collect() };

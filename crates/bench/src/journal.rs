@@ -76,7 +76,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     pub(crate) fn unknown_tool(&self) -> Option<&str> {
-        let mut tools = self.plan.rows.iter().flat_map(|row| &row.beside);
+        let mut tools = self.plan.rows.iter().flat_map(|row| &row.reference_tools);
         tools.find(|tool| tools::find(tool).is_none()).map(String::as_str)
     }
 }
@@ -333,9 +333,9 @@ mod tests {
     #[test]
     fn a_tool_that_this_version_does_not_know_is_found() {
         let mut asked = asked();
-        asked.plan.rows[0].beside = vec!["fio".into()];
+        asked.plan.rows[0].reference_tools = vec!["fio".into()];
         assert_eq!(asked.unknown_tool(), None);
-        asked.plan.rows[0].beside.push("papyrus".into());
+        asked.plan.rows[0].reference_tools.push("papyrus".into());
         assert_eq!(asked.unknown_tool(), Some("papyrus"));
     }
 }

@@ -57,7 +57,7 @@ pub struct Planned {
     /// The CPU of each thread of the server, for a benchmark between two processes.
     pub other_cpus: Vec<u32>,
     /// Ids of the reference tools that run alternately with it.
-    pub beside: Vec<String>,
+    pub reference_tools: Vec<String>,
     /// Whether tools run only if a filter chose it: a step of a curve that represents no cache level.
     #[serde(default)]
     pub alone: bool,
@@ -142,7 +142,7 @@ impl Planned {
             experiment,
             cpus,
             other_cpus: Vec::new(),
-            beside: Vec::new(),
+            reference_tools: Vec::new(),
             alone: false,
             sampling,
             exact_work: None,
@@ -169,7 +169,7 @@ impl Planned {
         }
         let samples = self.least_samples(repeat);
         let launches = f64::from(samples.div_ceil(self.sampling.per_launch));
-        let tools = self.beside.len() as f64 * self.tool_seconds();
+        let tools = self.reference_tools.len() as f64 * self.tool_seconds();
         launches * (self.setup_seconds + self.sampling.warm_up_seconds[0] + LAUNCH_SECONDS)
             + f64::from(samples) * (self.sampling.sample_seconds + tools)
     }
@@ -290,6 +290,6 @@ impl Writes {
             // The file is written over once more before the first round.
             self.file_bytes += TestFile::of_benchmark(params).iter().map(|file| file.bytes).sum::<u64>();
         }
-        self.tools |= !planned.beside.is_empty();
+        self.tools |= !planned.reference_tools.is_empty();
     }
 }

@@ -100,7 +100,7 @@ fn mixed() -> Comparison {
         Compared { metric: "iops".into(), ..row(random, Unit::PerSecond, [68.9e3, 70.1e3], Some([0.97, 1.07]), 0.2) };
     let latency = row(random, Unit::Second, [0.46e-3, 0.45e-3], Some([0.93, 1.03]), 0.2);
     let stream = row("net/tcp-stream/128KiB/t1", Unit::BytePerSecond, [4.05e9, 3.9e9], None, 0.1);
-    let stream = Compared { units: "launches".into(), n_base: 3, n_new: 3, p: None, ..stream };
+    let stream = Compared { units: "process runs".into(), n_base: 3, n_new: 3, p: None, ..stream };
     let too_few = "3 launches of each side are too few: about 3 more of each are needed (--repeat).";
     Comparison {
         warnings: vec![

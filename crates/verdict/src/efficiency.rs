@@ -12,9 +12,7 @@ use crate::rules::{AreaRules, LimitRules};
 
 /// How far an efficiency may exceed 1 before the peak counts as wrong, also where too few samples show the error of the clock.
 const MOST_UNCERTAINTY: f64 = 0.02;
-
-/// How far a drive may exceed its data sheet. Makers round down and state the slowest of a series, by a few per cent; beyond
-/// that it is another drive, or no drive.
+/// How far a drive may exceed its data sheet: makers round down and state the slowest of a series.
 const MOST_OF_DATASHEET: f64 = 1.1;
 
 /// The error of the clock's median: half its interval, 2 % at most.
@@ -31,8 +29,7 @@ fn known_within(peak: Peak, clock_uncertainty: Option<f64>) -> Peak {
     Peak { uncertainty: clock_uncertainty.filter(|_| of_clock), ..peak }
 }
 
-/// Sets the limits of a result, with the efficiency of its first metric; the warning, where no limit is known or it is
-/// exceeded.
+/// Sets the limits and the efficiency of a result; the warning if no limit is known or it is exceeded.
 pub fn set_peaks(rules: &AreaRules, row: &mut Row, peaks: Vec<Peak>, machine: &Machine) -> Option<Warning> {
     let uncertainty = clock_uncertainty(row);
     let headline = row.metrics.first_mut()?;
@@ -88,8 +85,7 @@ fn set_efficiency(metric: &mut Metric, limit: &LimitRules) -> Option<Warning> {
     None
 }
 
-/// The warning for a drive that exceeds its data sheet by a few per cent, which is no limit. `None` where another peak is
-/// as tight, or where the data sheet cannot be this drive's.
+/// The warning for a drive that exceeds its data sheet slightly, unless another peak is as tight.
 fn exceeded_datasheet(metric: &Metric) -> Option<Warning> {
     let carrying = metric.peaks.iter().filter(|peak| peak.kind.carries_efficiency());
     let tightest = carrying.min_by(|a, b| a.value.total_cmp(&b.value))?;

@@ -1,7 +1,4 @@
-//! From evidence to judgement: scaling, findings, comparisons of runs, and which node of a cluster is slow.
-//!
-//! Pure: the same documents give the same judgement, so that stored runs can be judged again. Nothing here reads a file,
-//! a clock or the machine.
+//! From evidence to judgement. Pure: the same documents give the same judgement, so stored runs can be judged again.
 #![forbid(unsafe_code)]
 
 pub mod compare;

@@ -8,8 +8,7 @@ use model::warning::Warning;
 use crate::compare::{self, THRESHOLD};
 use crate::judge::median;
 
-/// The numbers of pairs at which the comparison may end, if it has all verdicts. Five looks give chance five opportunities,
-/// so each needs a fifth of the probability.
+/// The numbers of pairs at which the comparison may end; each of five looks needs a fifth of the probability.
 pub const LOOKS: [u32; 5] = [8, 12, 16, 24, 40];
 
 /// One side, as the user named it.
@@ -107,7 +106,6 @@ fn rows(pairs: &[[Document; 2]], place: [usize; 2]) -> Result<Vec<[&Row; 2]>, St
     }
 }
 
-/// The metrics of a result, not judged yet.
 fn of_row(rows: &[[&Row; 2]]) -> Vec<Compared> {
     let [base, new] = rows[0];
     let compared = |metric: &Metric| {
@@ -143,7 +141,6 @@ fn of_row(rows: &[[&Row; 2]]) -> Vec<Compared> {
     compare::metrics(base).filter_map(compared).collect()
 }
 
-/// The new and the base value of each pair that has this metric.
 fn pairs_of(rows: &[[&Row; 2]], name: &str) -> Vec<(f64, f64)> {
     let value =
         |row: &Row| row.metrics.iter().find(|metric| metric.name.as_str() == name).map(|metric| metric.summary.median);
@@ -177,7 +174,6 @@ fn chance(pairs: &[(f64, f64)]) -> Option<f64> {
     stats::signed_rank(&differences).ok().map(|test| test.p)
 }
 
-/// The comparison of operations per cycle, where every clock is known.
 fn per_cycle(rows: &[[&Row; 2]]) -> Option<PerCycle> {
     let of = |row: &Row| {
         let rate = row.metric(MetricName::Throughput)?.summary.median;

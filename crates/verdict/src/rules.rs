@@ -44,13 +44,11 @@ pub struct AreaRules {
 /// The conditions and warnings of one area.
 #[derive(Clone, Copy, Debug)]
 pub struct JudgeRules {
-    /// Whether each sample says how much of the work each thread did. Where it does not, a loop next to the work shows
-    /// what the cores can do.
+    /// Whether samples have the work of each thread; else a loop next to the work shows what the cores can do.
     pub work_per_thread: bool,
     /// Adds the area's own conditions to those of these process runs, and corrects those that mean something else here.
     pub conditions: fn(&Planned, &[&ProcessRun], &mut Conditions),
-    /// Warnings that only this area has, of a result whose metrics and conditions are set. A stored result has no
-    /// process runs.
+    /// Warnings of this area alone, of a result with metrics and conditions; stored ones have no process runs.
     pub warnings: fn(&Row, &[ProcessRun]) -> Vec<Warning>,
     /// Sets the conditions that follow from the efficiency.
     pub losses: fn(&mut Row),

@@ -8,11 +8,9 @@ use model::warning::{self, Confidence, Warning, WarningCode};
 use crate::rules::AreaRules;
 use crate::{efficiency, findings, judge, samples, scaling};
 
-/// Warnings of an efficiency.
 const OF_EFFICIENCY: &[WarningCode] = &[WarningCode::PeakUnknown, WarningCode::AbovePeak, WarningCode::AboveDatasheet];
 
-/// Judges a run again from the samples, conditions and limits in its document. By the same rules nothing changes. Warnings
-/// that rest on what is not in a document are kept.
+/// Judges a run again from its document; warnings that rest on what no document has are kept.
 pub fn judge_again(document: &mut Document, rules: &[AreaRules]) {
     let machine = document.machine.clone();
     let measured = |row: &&mut Row| row.status == Status::Ok && !row.metrics.is_empty();
@@ -85,7 +83,6 @@ mod tests {
     use super::*;
     use crate::tests::{AREAS, document, metric_sample};
 
-    /// A document of one result of these samples.
     fn of_samples(values: &[f64]) -> Document {
         let mut document = document();
         let metric = &mut document.experiments[0].metrics[0];

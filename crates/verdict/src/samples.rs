@@ -5,7 +5,6 @@ use model::unit::{Better, Unit};
 
 use crate::judge::{DISTURBED, ProcessRun};
 
-/// The mark of an outlier.
 const OUTLIER: &str = "outlier";
 
 /// A metric of these samples, outliers marked; `None` without one.

@@ -29,7 +29,6 @@ pub(crate) fn stem(row: &Row) -> String {
     id_without_threads(&row.id)
 }
 
-/// The rate of a measured result, where it can scale.
 fn rate(row: &Row, rules: &[AreaRules]) -> Option<f64> {
     let scales = row.confidence.is_some() && (AreaRules::of(rules, row.area).scales)(&row.params);
     row.metric(MetricName::Throughput).filter(|_| scales).map(|metric| metric.summary.median)

@@ -65,23 +65,12 @@ pub(crate) fn disk_params(depth: u32) -> DiskParams {
 }
 
 pub(crate) fn metric_sample(value: f64) -> MetricSample {
-    let sample = Sample {
-        value,
-        work: Some(value),
-        seconds: 1.0,
-        start: 0.0,
-        launch: 1,
-        block: 1,
-        session: 1,
-        clock_hz: Some(3e9),
-        stolen_seconds: Some(0.0),
-        per_thread: Vec::new(),
-        flags: Vec::new(),
-    };
+    let (work, seconds, clock_hz, stolen_seconds) = (Some(value), 1.0, Some(3e9), Some(0.0));
+    let mut sample = Sample { value, work, seconds, clock_hz, stolen_seconds, ..Sample::default() };
+    (sample.launch, sample.block, sample.session) = (1, 1, 1);
     MetricSample { name: MetricName::Throughput, unit: Unit::FlopPerSecond, better: Better::Higher, sample }
 }
 
-/// An unfinished run with one measured row.
 pub(crate) fn document() -> Document {
     let mut row = Row::planned(&experiment(), "");
     (row.status, row.reason, row.verified, row.confidence) = (Status::Ok, None, Some(true), Some(Confidence::High));

@@ -26,8 +26,6 @@ const MOST_PANELS: usize = 9;
 const MOST_LISTED: usize = 16;
 /// The most results with percentiles.
 const MOST_TAILS: usize = 8;
-
-/// The usual name of a limit.
 pub(crate) const PEAK: &str = "theoretical peak";
 
 impl Chart {
@@ -37,13 +35,11 @@ impl Chart {
 }
 
 impl Plot {
-    /// One panel with a theoretical peak.
     pub(crate) fn single(x: ChartAxis, y: ChartAxis, series: Vec<Series>) -> Self {
         Self { x, y, limit: PEAK, panels: vec![Panel { series, ..Panel::default() }] }
     }
 }
 
-/// A plot over an axis before its results are chosen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Over {
     pub(crate) area: Area,
@@ -66,7 +62,6 @@ impl Over {
         self.places.words(x as u32)
     }
 
-    /// The medians, a line for each curve.
     pub(crate) fn medians(&self, mut curves: Vec<Curve<'_>>) -> Option<Chart> {
         curves.truncate(MOST_LINES);
         let unit = curves.first()?.points.first()?.1.metric.unit;
@@ -148,7 +143,6 @@ fn workload_names(rows: &[&Row], places: Axis) -> Vec<String> {
     without.collect()
 }
 
-/// Whether a result is a point of a curve over working sets.
 pub(crate) fn is_of_curve(row: &Row) -> bool {
     memory(row).is_some_and(|params| memory_id_names_working_set(&row.id, params))
 }
@@ -159,7 +153,6 @@ fn by_block(row: &Row) -> Option<(String, f64)> {
     Some((format!("{key} {}", row.params.threads()), block.filter(|block| *block > 0)? as f64))
 }
 
-/// Curves over threads.
 pub(crate) fn over_threads<'a>(all: &[Measured<'a>]) -> Vec<Curve<'a>> {
     curves(all, 2, by_threads)
 }
@@ -197,18 +190,15 @@ pub(crate) const fn axis_title(unit: Unit) -> &'static str {
     }
 }
 
-/// A kind of mark.
 pub(crate) fn kind(name: &str, shape: Shape, tone: Option<usize>) -> DotKind {
     DotKind { name: name.to_owned(), shape, tone }
 }
 
-/// Kinds of measured values, the most important first.
 pub(crate) fn kinds(names: &[&str]) -> Vec<DotKind> {
     let shapes = [Shape::Circle, Shape::Square, Shape::Triangle];
     names.iter().zip(shapes).enumerate().map(|(tone, (name, shape))| kind(name, shape, Some(tone))).collect()
 }
 
-/// Groups of results side by side, each with the index of its kind.
 pub(crate) fn side_by_side(
     axis: ChartAxis,
     kinds: Vec<DotKind>,
@@ -256,7 +246,6 @@ pub(crate) fn sides(area: Area, words: [&'static str; 3], limit: &str, all: &[Me
 /// A sample farther above the median than this is drawn at the end of the axis, so that the other samples stay apart.
 const FARTHEST: f64 = 1.0;
 
-/// Every sample of some results relative to their medians.
 pub(crate) fn samples(name: &'static str, all: &[Measured<'_>]) -> Option<Chart> {
     let has_samples = |measured: &&Measured<'_>| measured.value() > 0.0 && measured.metric.samples.len() > 1;
     let shown: Vec<Measured<'_>> = all.iter().filter(has_samples).take(MOST_LISTED).copied().collect();
@@ -290,7 +279,6 @@ pub(crate) fn samples(name: &'static str, all: &[Measured<'_>]) -> Option<Chart>
 /// The percentiles of a histogram, ascending.
 const PERCENTILES: [&str; 6] = ["50 %", "90 %", "99 %", "99.9 %", "99.99 %", "slowest"];
 
-/// Latency percentiles of some results.
 pub(crate) fn percentiles(area: Area, name: &'static str, title: &'static str, all: &[Measured<'_>]) -> Chart {
     let has = |measured: &&Measured<'_>| measured.metric.summary.percentiles.is_some();
     let shown: Vec<Measured<'_>> = all.iter().filter(has).take(MOST_TAILS).copied().collect();

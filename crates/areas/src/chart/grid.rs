@@ -1,7 +1,4 @@
-//! A table as a value, for HTML, Markdown, LaTeX and CSV.
-//!
-//! A cell has the text for people and, where it is a number, the value in a base unit. Texts are raw: each renderer escapes
-//! them for its format.
+//! A table as a value for every format: cells have raw text and, where it is a number, the value in a base unit.
 
 use model::document::Row;
 use model::experiment::Area;

@@ -12,7 +12,6 @@ use super::grid::{Cell, Column};
 use crate::disk::label as disk;
 use crate::label::{Axis, Common, Label, stem_of};
 
-/// A metric of a result that was measured and can be drawn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured<'a> {
     pub(crate) row: &'a Row,
@@ -27,13 +26,11 @@ impl<'a> Measured<'a> {
         drawable.then_some(Self { row, metric })
     }
 
-    /// The metric of this name in each result of an area.
     pub(crate) fn all(document: &'a Document, area: Area, name: MetricName) -> Vec<Self> {
         let rows = document.experiments.iter().filter(|row| row.area == area);
         rows.filter_map(|row| Self::find(row, name)).collect()
     }
 
-    /// The median.
     pub(crate) const fn value(&self) -> f64 {
         self.metric.summary.median
     }
@@ -51,7 +48,6 @@ impl<'a> Measured<'a> {
         self.metric.summary.ci95.filter(|ends| ends.iter().all(|end| is_drawable(*end)) && ends[0] <= ends[1])
     }
 
-    /// The limit that its efficiency refers to.
     pub(crate) fn limit(&self) -> Option<f64> {
         let kind = self.metric.efficiency?.of;
         let peak = self.metric.peaks.iter().find(|peak| peak.kind == kind)?;
@@ -62,7 +58,6 @@ impl<'a> Measured<'a> {
         self.metric.efficiency.map(|efficiency| efficiency.value).filter(|value| is_drawable(*value))
     }
 
-    /// The reference tools that measured this result too, with their medians.
     pub(crate) fn references(&self) -> impl Iterator<Item = (&'a Reference, f64)> + use<'a> {
         let ok = self.metric.references.iter().filter(|reference| reference.status == Status::Ok);
         ok.filter_map(|reference| Some((reference, reference.median.filter(|median| is_drawable(*median))?)))
@@ -101,14 +96,12 @@ impl<'a> Measured<'a> {
         Mark { id: self.row.id.clone(), value, n, text, cells, ..Mark::default() }
     }
 
-    /// The mark of what a reference tool measured.
     pub(crate) fn reference_mark(&self, reference: &Reference, value: f64, what: &str) -> Mark {
         let n = u32::try_from(reference.samples.len()).unwrap_or(u32::MAX);
         let version = reference.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
         self.other_mark(value, n, &format!(", {}{version}: {what}, n={n}", reference.tool))
     }
 
-    /// The point of the median.
     pub(crate) fn point(&self, x: f64, place: String) -> Point {
         Point { x, place, y: self.value(), limit: self.limit(), mark: self.mark() }
     }
@@ -120,14 +113,12 @@ impl<'a> Measured<'a> {
         Point { x, place, y: mark.value, limit: None, mark }
     }
 
-    /// The median as a mark on a line.
     pub(crate) fn dot(&self, kind: usize) -> DotMark {
         let mut mark = self.mark();
         mark.cells.pop();
         DotMark { kind, at: mark.value, interval: mark.interval, mark }
     }
 
-    /// The limit as a mark on a line.
     pub(crate) fn limit_dot(&self, kind: usize) -> Option<DotMark> {
         let limit = self.limit()?;
         let text = format!(": at most {}", quantity(limit, self.notation()));
@@ -192,8 +183,7 @@ pub fn by_key<T, K: PartialEq>(items: impl IntoIterator<Item = T>, key: impl Fn(
     groups
 }
 
-/// Curves of at least `least` points; `place` gives what the results of a curve have in common, and the point's place.
-/// Of two results at one place the first counts.
+/// Curves of at least `least` points; `place` gives the key of a curve and the position of a point. The first counts.
 pub(crate) fn curves<'a>(
     all: &[Measured<'a>],
     least: usize,

@@ -17,7 +17,6 @@ use model::document::Document;
 
 use crate::{cpu, disk, linpack, memory, net};
 
-/// The charts of each area in reading order, then those of the whole run.
 const CHARTS: &[fn(&Document) -> Vec<Chart>] = &[
     cpu::charts::charts,
     linpack::charts::charts,

@@ -25,7 +25,6 @@ const MOST_FLAT: usize = 6;
 const ABOUT: &str = "The highest rate of floating-point operations over the operations per byte, both on logarithmic axes: \
                      flat where measured arithmetic is the limit, rising where the bandwidth of a cache or of memory is.";
 
-/// A roof's name and its result.
 type Roof<'a> = (String, Measured<'a>);
 
 pub(super) fn charts(document: &Document) -> Vec<Chart> {
@@ -60,7 +59,6 @@ fn level(row: &Row) -> Option<&str> {
     if is_of_curve(row) { memory(row)?.level.as_deref() } else { Some("dram") }
 }
 
-/// The best kernels of both precisions.
 fn flat<'a>(flops: &[Measured<'a>]) -> Vec<Roof<'a>> {
     let roof = |own: &Measured<'a>| {
         let params = cpu::params(own.row)?;

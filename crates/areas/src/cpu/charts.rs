@@ -67,8 +67,7 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     charts.into_iter().flatten().collect()
 }
 
-/// Of each precision the kernel that does most at a time, in the order of the table; ordinary loops only where there is
-/// no other.
+/// The kernel of each precision with the most operations per instruction, in the order of the table.
 fn best_of_each(mut curves: Vec<Curve<'_>>) -> Vec<Curve<'_>> {
     curves.sort_by_key(|curve| order(curve.first()));
     let mut seen: Vec<Element> = Vec::new();

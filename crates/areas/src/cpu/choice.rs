@@ -6,27 +6,27 @@ use serde::Deserialize;
 
 use crate::fields::{IsaChoice, Threads, one_or_more};
 
-/// Benchmarks of arithmetic: every combination of the lists. Options of `assay cpu` and a `[[cpu]]` block of a suite have
-/// the same fields; an option that is not given is an empty list.
+/// CPU benchmarks, as options of `assay cpu` or a `[[cpu]]` block of a suite: every combination of the lists.
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuChoice {
-    // Of several in a suite, the first that this CPU has a kernel for.
-    /// What to compute: fma, dot, matrix, muladd, add, plain, `all_pipes`.
-    #[arg(long, value_delimiter = ',')]
+    /// Operations; of several in a suite, the first that this CPU has a kernel for.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(help = "Operations: fma, dot, matrix, muladd, add, plain, all_pipes [default: all]")]
     #[serde(deserialize_with = "one_or_more")]
     pub op: Vec<CpuOp>,
-    /// Element types: fp64, fp32, fp16, bf16, int8, int16, int32, int64.
-    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
+    /// Element types: fp64, fp32, fp16, bf16, int8, int16, int32, int64 [default: all].
+    #[arg(long = "type", value_name = "LIST", value_delimiter = ',')]
     #[serde(rename = "type")]
     pub elements: Vec<Element>,
-    /// Instruction sets: vector (the widest here), all, scalar, sse2, avx2, avx512, `avx512_vnni`, amx …
-    #[arg(long, value_delimiter = ',')]
+    /// Instruction sets.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(help = "Instruction sets: vector (widest), all, scalar, sse2, avx2, avx512, avx512_vnni, amx, …")]
     pub isa: Vec<IsaChoice>,
     /// Thread counts.
     #[arg(skip)]
     pub threads: Vec<Threads>,
-    /// Operations of each benchmark over all threads: stated, and done in full where exact workloads are asked for.
+    /// Operations of each benchmark over all threads; exact workloads do all of them.
     #[arg(skip)]
     pub total: Option<f64>,
 }

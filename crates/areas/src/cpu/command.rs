@@ -11,17 +11,14 @@ use crate::fields::{IsaChoice, Threads};
 use crate::suite::Suite;
 
 const FEW_RUNGS: [Threads; 3] = [Threads::Count(1), Threads::All, Threads::Smt];
-
 const ALL_RUNGS: [Threads; 2] = [Threads::Doubling, Threads::Smt];
 
-/// How `assay cpu` samples its 80 benchmarks in less than a minute on two cores: as few and short samples as an interval needs,
-/// and short warm-ups.
+/// The least samples of an interval and short warm-ups: 80 benchmarks take less than a minute on two cores.
 fn survey() -> Sampling {
     let (warm_up_seconds, target) = ([0.02, 0.08], 0.01);
     Sampling { samples: 6, per_launch: 1, sample_seconds: 0.04, warm_up_seconds, target, ..Sampling::default() }
 }
 
-/// The blocks of one operation on one element type.
 fn rungs(op: CpuOp, element: Element, choice: &CpuChoice) -> Vec<CpuChoice> {
     let stanza = |isa: Vec<IsaChoice>, threads: &[Threads]| CpuChoice {
         op: vec![op],

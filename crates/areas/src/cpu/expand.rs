@@ -11,14 +11,12 @@ use model::plan::{PlanError, Planned};
 use model::warning::Warning;
 
 use super::choice::CpuChoice;
-use crate::area;
 use crate::fields::IsaChoice;
-use crate::request::{Request, exact};
+use crate::request::{Request, exact, in_table};
 use crate::threads::{place, thread_counts};
 
 /// Expected seconds to calibrate timer, chains and chunks, per process run.
 const SETUP_SECONDS: f64 = 0.03;
-
 /// Operations per second and thread of a scalar loop on a slow core of today, for the expected length of a total.
 const PLAIN_RATE: f64 = 3e9;
 /// The same of a vector loop.
@@ -39,7 +37,6 @@ pub(super) fn known_kernels() -> String {
     KERNELS.iter().map(|kernel| kernel.name).collect::<Vec<_>>().join(", ")
 }
 
-/// One combination of a block's lists.
 struct Cell<'a> {
     stanza: &'a CpuChoice,
     element: Element,
@@ -47,15 +44,13 @@ struct Cell<'a> {
     threads: u32,
 }
 
-/// A wanted kernel, or why this machine cannot run it.
 struct Wanted {
     op: CpuOp,
     isa: Isa,
     kernel: Result<&'static Kernel, String>,
 }
 
-/// All benchmarks of a request; `features_of` gives the features of a set of CPUs. An error if a named kernel or instruction
-/// set does not exist here.
+/// All benchmarks of a request; an error if a named kernel or instruction set is missing.
 pub(super) fn expand(
     request: &Request,
     machine: &Machine,
@@ -196,13 +191,12 @@ fn classic(kernel: &Kernel, features: Features, total: Option<f64>) -> Option<Cl
         _ if kernel.isa != Isa::Scalar && first.is_some_and(|row| row.name == kernel.name) => "vector",
         _ => return None,
     };
-    Some(Classic { class: Some(class.into()), ..area::classic(Area::Cpu, workload, total) })
+    Some(Classic { class: Some(class.into()), ..in_table(Area::Cpu, workload, total) })
 }
 
 /// An instruction of a step that only separates others.
 pub const NOP: &str = "nop";
 
-/// The documented properties of a kernel on CPUs with these features.
 fn facts(kernel: &'static Kernel, features: Features) -> Loop {
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let nops = std::iter::repeat_n(NOP, kernel.nops_per_step(&features));

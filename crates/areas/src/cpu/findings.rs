@@ -1,5 +1,4 @@
-//! What CPU results show together: how vector kernels scale, what second threads on a core add, and what SIMD gains over a
-//! plain loop.
+//! Findings of CPU results: scaling of vector kernels, second threads of a core, and the gain of SIMD.
 
 use model::document::{Finding, Row};
 use model::isa::{CpuOp, Element};
@@ -28,7 +27,6 @@ const SECOND_THREADS: Rule = Rule::new(
     "the results with the least and the most change",
 );
 
-/// The findings of the area.
 pub(super) const FINDINGS: FindingRules = FindingRules {
     describe,
     scaling_series,
@@ -58,7 +56,6 @@ fn table_slot(row: &Row) -> Option<TableSlot> {
     Some(TableSlot { table, workload, block: None, rate: Some(MetricName::Throughput) })
 }
 
-/// Whether a result belongs to this class of the classic table.
 fn is(row: &Row, class: &str) -> bool {
     row.classic.as_ref().and_then(|classic| classic.class.as_deref()) == Some(class)
 }
@@ -89,7 +86,6 @@ fn scaling_series<'a>(series: &[Vec<&'a Row>], machine: &Machine) -> Vec<Vec<&'a
     vector(series).into_iter().map(on_cores).collect()
 }
 
-/// What second threads on the cores add.
 fn second_threads(series: &[Vec<&Row>], machine: &Machine) -> Option<Finding> {
     let cores = cores(machine);
     let pair = |rows: &Vec<&'_ Row>| -> Option<(f64, usize, usize)> {
@@ -190,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_loops_stand_beside_vectors_of_their_type() {
+    fn vectors_are_compared_with_plain_loops_of_their_type() {
         let rows = [
             row(Element::Fp64, "vector", 1, 96.0),
             row(Element::Fp64, "plain", 1, 8.0),

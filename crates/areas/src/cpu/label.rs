@@ -7,7 +7,6 @@ use model::isa::{CpuOp, Element, Isa};
 use crate::label::parts::{Axis, Label, Labels, TableRules};
 use crate::memory::label as memory;
 
-/// The names of the area and its results.
 pub(super) const LABELS: Labels = Labels {
     title: "CPU",
     in_sentence: "the processor",

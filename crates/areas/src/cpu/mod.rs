@@ -18,9 +18,8 @@ pub use choice::CpuChoice;
 pub use command::suite;
 pub use expand::NOP;
 
-use crate::area::Area;
+use crate::request::AreaEntry;
 
-/// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Cores],
     judge: JudgeRules { warnings: turbo_off, ..JudgeRules::DEFAULT },
@@ -28,22 +27,19 @@ pub(crate) const RULES: AreaRules = AreaRules {
     ..AreaRules::new(Name::Cpu)
 };
 
-/// The warning for a clock that may not exceed the base.
 fn turbo_off(_: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
     let off = settings::of(&runs.iter().collect::<Vec<_>>()).turbo == Some(false);
     let warning = || Warning::new(WarningCode::TurboOff, 1.0, "Turbo is off.");
     off.then(warning).into_iter().collect()
 }
 
-/// The area.
-pub(crate) const AREA: Area = Area {
+pub(crate) const AREA: AreaEntry = AreaEntry {
     name: Name::Cpu,
     expand: |request, machine| expand::expand(request, machine, &|cpus| request.features.common(machine, cpus)),
     method,
     labels: label::LABELS,
 };
 
-/// The counting rule of the kernel of a benchmark.
 fn method(experiment: &Experiment) -> Option<String> {
     let Params::Cpu(CpuParams { op, element, isa, .. }) = experiment.params else { return None };
     let is_its = |kernel: &&kernels::table::Kernel| (kernel.op, kernel.element, kernel.isa) == (op, element, isa);

@@ -14,7 +14,6 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// The warnings about a benchmark on a device.
 pub(super) fn warnings(
     target: &DiskTarget,
     machine: &Machine,
@@ -52,7 +51,6 @@ fn unaccounted(target: &DiskTarget, machine: &Machine, params: &DiskParams) -> O
     Some(Warning::new(WarningCode::Unaccounted, 1.0, &seen))
 }
 
-/// The warning that the disks behind a directory may be a cache in memory.
 fn behind(target: &DiskTarget, machine: &Machine) -> Option<Warning> {
     let mut seen = Vec::new();
     if target.remote {
@@ -68,7 +66,6 @@ fn behind(target: &DiskTarget, machine: &Machine) -> Option<Warning> {
     (!seen.is_empty()).then(|| Warning::new(WarningCode::HostCache, 1.0, &seen.join(" ")))
 }
 
-/// A loop device whose requests end in the page cache of the file system below.
 fn cached_below(device: &StorageDevice) -> Option<String> {
     let file = device.backing_file.as_ref().filter(|_| device.kind == "loop" && device.direct != Some(true))?;
     Some(format!(
@@ -77,7 +74,6 @@ fn cached_below(device: &StorageDevice) -> Option<String> {
     ))
 }
 
-/// The warning for direct writes of partial physical sectors.
 fn part_of_sector(target: &DiskTarget, machine: &Machine, params: &DiskParams) -> Option<Warning> {
     let (disk, sector) = largest_sector(target, machine).filter(|_| params.op.writes() && params.direct)?;
     (!params.block.is_multiple_of(sector)).then(|| {
@@ -96,7 +92,6 @@ fn part_of_sector(target: &DiskTarget, machine: &Machine, params: &DiskParams) -
     })
 }
 
-/// The warning for writes on a file system with little room.
 fn nearly_full(target: &DiskTarget, params: &DiskParams) -> Option<Warning> {
     let total = Some(target.total_bytes).filter(|bytes| *bytes > 0 && params.op.writes())?;
     let used = 1.0 - target.available_bytes as f64 / total as f64;
@@ -126,8 +121,7 @@ fn past_the_cache(chain: &[StorageDevice]) -> impl Iterator<Item = &StorageDevic
     })
 }
 
-/// Who provides the lowest disks, if a hypervisor or a driver does. Layers above them (LVM, LUKS, arrays, loop devices) belong
-/// to this kernel.
+/// The hypervisor or driver that provides the lowest disks; layers above them (LVM, LUKS) belong to this kernel.
 fn made_up(target: &DiskTarget, machine: &Machine) -> Option<String> {
     let ends = target.storage.disks();
     let ends: Vec<&Disk> = machine.disks.iter().filter(|disk| ends.contains(&disk.name)).collect();
@@ -175,7 +169,6 @@ mod tests {
     use super::*;
     use crate::tests::{disk_params, machine_with_cpus};
 
-    /// A directory on these devices, each on the one before, by name and kind.
     fn target(chain: &[(&str, &str)]) -> DiskTarget {
         let device = |(depth, (name, kind)): (u32, &(&str, &str))| StorageDevice {
             name: (*name).into(),
@@ -207,7 +200,6 @@ mod tests {
         Disk { transport: Some("virtio".into()), driver: Some("virtio_blk".into()), ..software(name) }
     }
 
-    /// What is said of these devices, on a machine of its own or in a guest.
     fn said(chain: &[(&str, &str)], disks: Vec<Disk>, hypervisor: Option<&str>) -> Option<String> {
         let mut machine = machine_with_cpus(1);
         machine.disks = disks;
@@ -305,7 +297,7 @@ mod tests {
         assert!(text.starts_with("nvme0n1 reports the model 'Amazon Elastic Block Store'"), "{text}");
     }
 
-    /// What is said of writes at random of so many bytes to these devices, with the sectors that they say they have.
+    /// The warning for random writes to these devices, each with its physical sector size.
     fn of_sectors(chain: &[(&str, &str)], disks: &[(Disk, u32)], params: &DiskParams) -> Option<Warning> {
         let disks = disks.iter().cloned();
         let disks = disks.map(|(disk, bytes)| Disk { physical_block_bytes: Some(bytes), ..disk }).collect();

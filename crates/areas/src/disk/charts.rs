@@ -136,20 +136,17 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     charts.into_iter().flatten().collect()
 }
 
-/// Whether a result is about a device, past the page cache, at full load.
 fn is_of_device(row: &Row) -> bool {
     params(row).is_some_and(|params| {
         params.engine != DiskEngine::Null && params.load_percent.is_none() && params.cache == DiskCache::Bypassed
     })
 }
 
-/// The results of random or of sequential requests.
 fn only<'a>(all: &[Measured<'a>], random: bool) -> Vec<Measured<'a>> {
     let is_random = |row: &Row| params(row).is_some_and(|params| params.pattern == DiskPattern::Random);
     all.iter().filter(|measured| is_random(measured.row) == random).copied().collect()
 }
 
-/// The values that are their result's first metric.
 fn firsts<'a>(all: &[Measured<'a>]) -> Vec<Measured<'a>> {
     let is_first = |own: &&Measured<'_>| own.row.metrics.first().is_some_and(|first| first.name == own.metric.name);
     all.iter().filter(is_first).copied().collect()
@@ -170,7 +167,6 @@ fn over_depth<'a>(all: &[Measured<'a>]) -> Vec<Curve<'a>> {
     })
 }
 
-/// The same requests past the page cache, after it was emptied, and served by it.
 fn caches(document: &Document) -> Chart {
     let all = Measured::all(document, Area::Disk, MetricName::Throughput);
     // Requests through a cache and past it differ in more than the cache; what the program asks for is the same.

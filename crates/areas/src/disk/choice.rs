@@ -10,10 +10,8 @@ use crate::fields::{Threads, one_or_more, or, seconds, sizes, some_sampling};
 
 /// The deepest queue.
 pub(super) const MOST_DEPTH: u32 = 1024;
-
 /// Rounds of which five in a row must be steady: up to four times those of the specification.
 const ROUNDS: std::ops::RangeInclusive<u32> = 5..=100;
-
 /// The shortest round in seconds: shorter ones show noise, not the state of the device.
 const LEAST_ROUND_SECONDS: f64 = 0.1;
 
@@ -28,64 +26,66 @@ pub struct Steady {
     pub round_seconds: f64,
 }
 
-/// Disk benchmarks: every combination of the lists. Options of `assay disk` and a `[[disk]]` block of a suite have the same
-/// fields; an option that is not given is an empty list. What a write waits for applies to operations that write only.
+/// Disk benchmarks, as options of `assay disk` or a `[[disk]]` block of a suite: every combination of the lists.
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskChoice {
-    /// Order of the visits: sequential, random, backward, strided.
-    #[arg(long, value_delimiter = ',')]
+    /// Access patterns: sequential, random, backward, strided [default: sequential,random].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_more")]
     pub pattern: Vec<DiskPattern>,
-    /// What is done: read, write, mixed, rewrite, reread.
-    #[arg(long, value_delimiter = ',')]
+    /// Operations: read, write, mixed, rewrite, reread [default: read,write,mixed].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub op: Vec<DiskOp>,
-    /// Bytes per request; by default 1MiB in order and 4KiB at random. Through the page cache any size, else multiples of
-    /// the device's blocks.
-    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
+    /// Request sizes [default: 1MiB sequential, 4KiB random].
+    ///
+    /// Direct I/O needs multiples of the device's block size. The page cache takes any size.
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
     #[serde(deserialize_with = "sizes")]
     pub block: Vec<u64>,
-    /// Requests in flight per thread; by default 1 and 32.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_DEPTH)))]
+    /// Queue depths per thread, 1 to 1024 [default: 1,32].
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_DEPTH)))]
     pub depth: Vec<u32>,
-    /// Bytes of each test file; by default 1GiB, or what there is room for.
-    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
+    /// Size of each test file [default: 1GiB, or what fits].
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
     #[serde(deserialize_with = "sizes")]
     pub size: Vec<u64>,
-    /// How requests reach the kernel: `io_uring` (the default, else `libaio`, else `sync`), `libaio`, `sync` (threads that
-    /// wait), `null` (no device: our own loop).
-    #[arg(long, value_delimiter = ',')]
+    /// I/O engines.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(help = "I/O engines: io_uring, libaio, sync, null (no device) [default: the first available]")]
     #[serde(default, deserialize_with = "one_or_more")]
     pub engine: Vec<DiskEngine>,
-    /// Whether the page cache is bypassed (`O_DIRECT`): `true`, or `false`, which is the same as --cache cold,warm.
-    #[arg(long, value_name = "BOOL,…", num_args = 0..=1, default_missing_value = "true", value_delimiter = ',', conflicts_with = "cache")]
+    /// Direct I/O: true, or false for --cache cold,warm [default: true].
+    #[arg(long, value_name = "LIST", num_args = 0..=1, default_missing_value = "true", value_delimiter = ',', conflicts_with = "cache")]
     #[serde(skip)]
     pub direct: Vec<bool>,
-    /// What a write waits for: none, dsync (the data is on the medium), sync (and what describes it).
-    #[arg(long, value_delimiter = ',')]
+    /// Synchronous writes: none, dsync (data on the medium), sync (data and metadata) [default: none].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "nothing_more")]
     pub sync: Vec<DiskSync>,
-    /// What the page cache may do: bypassed (direct I/O), cold (emptied for the file before), warm (filled before).
-    #[arg(long, value_delimiter = ',')]
+    /// Page cache: bypassed (direct I/O), cold (dropped before), warm (filled before) [default: bypassed].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "bypassed")]
     pub cache: Vec<DiskCache>,
-    /// How threads share files: shared, `per_thread`.
-    #[arg(long, value_delimiter = ',')]
+    /// Layouts of test files.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(help = "Test files: shared (one for all threads), per_thread [default: shared]")]
     #[serde(default = "one_file")]
     pub layout: Vec<DiskLayout>,
-    /// Per cent of the highest rate at which requests begin, at random moments; latency is then from the moment each was due.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100))]
+    /// Offered load as a percentage of the peak rate (Poisson arrivals), 1 to 100.
+    ///
+    /// Latency is measured from the time at which each request was due.
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100))]
     #[serde(default)]
     pub load_percent: Vec<u32>,
     /// Thread counts.
     #[arg(skip)]
     pub threads: Vec<Threads>,
-    /// How these benchmarks are sampled, where not as the area.
+    /// Their own sampling.
     #[arg(skip)]
     #[serde(default, deserialize_with = "some_sampling")]
     pub sampling: Option<Sampling>,
-    /// Go on in rounds until the drive is steady, after the file has been written over once more; only of what writes,
-    /// past the page cache and as fast as it can.
+    /// Rounds until the drive is steady, after the file was overwritten once; only for direct writes at full load.
     #[arg(skip)]
     #[serde(default)]
     pub steady: Option<Steady>,
@@ -97,22 +97,18 @@ pub struct DiskChoice {
     #[arg(skip)]
     #[serde(default)]
     pub total: Option<f64>,
-    /// Not part of `assay disk` unless its pattern or its operation is asked for.
+    /// Left out of `assay disk` unless its pattern or operation is chosen.
     #[arg(skip)]
     #[serde(default)]
     pub on_request: bool,
-    /// What an operation in an order is by itself: benchmarks that are asked for by their parameters are made of these
-    /// alone, and not of those that compare caches, loads or familiar combinations.
+    /// Whether chosen parameters apply to it; other blocks compare caches, loads or known profiles.
     #[arg(skip)]
     #[serde(default)]
     pub base: bool,
 }
 
 impl DiskChoice {
-    /// Checks the steady state.
-    ///
-    /// # Errors
-    /// What is wrong, and what would be right.
+    /// Checks the steady state; an error says what is wrong and what is possible.
     pub(crate) fn check(&self) -> Result<(), String> {
         let Some(Steady { rounds, round_seconds }) = self.steady else { return Ok(()) };
         if !ROUNDS.contains(&rounds) {

@@ -6,7 +6,6 @@ use model::plan::PlanError;
 use super::choice::DiskChoice;
 use crate::suite::Suite;
 
-/// The benchmarks of which the options choose.
 const DISK: &str = include_str!("../../../../suites/disk.toml");
 
 /// The suite, narrowed to what was chosen.

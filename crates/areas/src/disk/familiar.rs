@@ -1,5 +1,4 @@
-//! Names of disk benchmarks in other programs: the profiles of `CrystalDiskMark` 8, which `KDiskMark` took over. Their methods
-//! differ from ours, so values may too.
+//! Profiles of `CrystalDiskMark` 8 and `KDiskMark` that match disk benchmarks; their methods differ from ours.
 
 use model::document::Row;
 use model::experiment::DiskParams;
@@ -31,7 +30,6 @@ pub fn name(row: &Row) -> Option<&'static str> {
     NAMES.iter().find(|(pattern, block, depth, threads, _)| (*pattern, *block, *depth, *threads) == of).map(|row| row.4)
 }
 
-/// Whether a benchmark does what those programs do.
 fn is_plain(own: &DiskParams) -> bool {
     matches!(own.op, DiskOp::Read | DiskOp::Write)
         && own.direct

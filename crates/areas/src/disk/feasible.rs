@@ -13,17 +13,13 @@ use super::room::{files_of, rounded};
 
 /// The smallest part of a file that direct I/O reads or writes.
 const SECTOR_BYTES: u64 = 512;
-
 /// The largest request in bytes: what the kernel registers as one buffer.
 const MOST_BLOCK_BYTES: u64 = 1 << 30;
-
 /// The fewest blocks of the file for each request in flight, so that two requests seldom meet.
 const BLOCKS_PER_REQUEST: u64 = 2;
-
 /// A file in the page cache takes at most half of the available memory.
 const CACHE_SHARE: u64 = 2;
 
-/// Checks block, depth and load.
 pub(super) fn check_request(params: &DiskParams) -> Result<(), PlanError> {
     let DiskParams { block, depth, .. } = *params;
     if block == 0 || params.direct && !block.is_multiple_of(SECTOR_BYTES) {
@@ -71,7 +67,6 @@ pub fn too_small_for(params: &DiskParams, size: u64) -> Option<String> {
     })
 }
 
-/// Why direct I/O is impossible on the file system.
 pub(super) fn no_direct(params: &DiskParams, target: Option<&DiskTarget>) -> Option<String> {
     let target = target.filter(|_| params.direct && params.engine != DiskEngine::Null)?;
     let why = target.no_direct.as_ref()?;
@@ -83,7 +78,6 @@ pub(super) fn no_direct(params: &DiskParams, target: Option<&DiskTarget>) -> Opt
     ))
 }
 
-/// Why memory cannot keep a file in the page cache.
 pub(super) fn too_little_cache(params: &DiskParams, machine: &Machine) -> Option<String> {
     let bytes = params.size.saturating_mul(files_of(params.layout, params.threads).into());
     let available = footprint::available_bytes(machine).filter(|_| params.cache == DiskCache::Warm)?;

@@ -12,40 +12,28 @@ use super::stretch;
 
 /// Bytes of a huge page.
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
-
 /// The largest arena of blocking calls in base pages.
 const MOST_BASE_PAGES_BYTES: u64 = 256 << 10;
-
 /// Bytes of a histogram of durations: 32 ranges of 1024 counts, the first of 2048.
 pub const HISTOGRAM_BYTES: u64 = (32 + 1) * 1024 * size_of::<u64>() as u64;
-
 /// The most bytes that are read back at a time.
 pub const READ_BACK_BYTES: usize = 1 << 20;
-
 /// Bytes of one write while laying out a test file, except for the first ones.
 pub const LAYOUT_CHUNK_BYTES: u64 = 1 << 20;
-
 /// Writes of a layout in flight.
 pub const LAYOUT_DEPTH: u32 = 8;
-
 /// Chunks of the pool of a layout.
 const LAYOUT_POOL_CHUNKS: u64 = 64;
-
 /// The most files that are laid out at the same time, each with its own memory.
 pub const FILES_AT_ONCE: u32 = 8;
-
 /// The pool of data to write, over all lanes: more than any file system compresses at once (ZFS records have up to 16 MiB).
 const POOL_BYTES: usize = 64 << 20;
-
 /// The least pool of one thread, over its lanes.
 const LEAST_POOL_BYTES: usize = 2 << 20;
-
 /// Stack and allocator memory of a thread: 40 KiB on the build machine.
 const THREAD_BYTES: u64 = 64 << 10;
-
 /// A benchmark takes at most half of the available memory.
 const MEMORY_SHARE: u64 = 2;
-
 /// The most threads for blocking calls, well below the system's limit (`kernel.threads-max`).
 const MOST_BLOCKING_THREADS: u64 = 4096;
 
@@ -121,7 +109,6 @@ pub fn too_many_threads(params: &DiskParams) -> Option<String> {
     })
 }
 
-/// Why memory is too small.
 pub(super) fn too_little_memory(params: &DiskParams, machine: &Machine) -> Option<String> {
     let needed = of_row(params);
     let available = available_bytes(machine)?;
@@ -130,8 +117,7 @@ pub(super) fn too_little_memory(params: &DiskParams, machine: &Machine) -> Optio
     })
 }
 
-/// Memory that a benchmark can use: what is available, within its control group's limit. What the group uses already is not
-/// subtracted: most of it may be page cache.
+/// Memory that a benchmark can use. What its control group uses is not subtracted: most of it may be page cache.
 pub(super) fn available_bytes(machine: &Machine) -> Option<u64> {
     machine.memory.available_bytes.into_iter().chain(machine.memory.limit_bytes).min()
 }
@@ -154,12 +140,12 @@ fn while_measuring(params: &DiskParams) -> u64 {
     let device = params.engine != DiskEngine::Null;
     let reader = READ_BACK_BYTES.min(stride(params.block));
     let read_back = if params.op.writes() && device { arena_takes(DiskEngine::Sync, reader) } else { 0 };
-    let first_visit =
+    let first_pass =
         stretch::pool_bytes(params).filter(|_| device).map_or(0, |bytes| arena_takes(DiskEngine::Sync, bytes));
     // The loop without a device is measured while the lanes exist, with at most a page per request.
     let of_loop = arenas_of_loop(params.op, params.block.min(PAGE_BYTES as u64), lanes.depth);
     let of_loop: u64 = of_loop.iter().map(|bytes| arena_takes(DiskEngine::Null, *bytes)).sum();
-    let of_thread = read_back + first_visit + of_loop + 2 * HISTOGRAM_BYTES;
+    let of_thread = read_back + first_pass + of_loop + 2 * HISTOGRAM_BYTES;
     lanes.all() * of_lane + u64::from(lanes.threads) * of_thread
 }
 
@@ -216,12 +202,12 @@ mod tests {
     }
 
     #[test]
-    fn first_visits_and_layouts_count_too() {
+    fn first_passes_and_layouts_count_too() {
         let reread = |threads| while_measuring(&row(DiskEngine::IoUring, DiskOp::Reread, 4096, (threads, 1)));
         let read = |threads| while_measuring(&row(DiskEngine::IoUring, DiskOp::Read, 4096, (threads, 1)));
         assert_eq!([1, 8, 64].map(|threads| (reread(threads) - read(threads)) / MIB), [16, 16, 128]);
         let eight = DiskParams { layout: DiskLayout::PerThread, ..row(DiskEngine::Sync, DiskOp::Read, 4096, (64, 1)) };
-        assert_eq!(of_row(&eight), 8 * 64 * MIB, "so many files are laid out at the same time");
+        assert_eq!(of_row(&eight), 8 * 64 * MIB, "eight files are laid out at the same time");
         assert!(of_row(&DiskParams { engine: DiskEngine::Null, ..eight }) < 8 * 64 * MIB, "none is");
     }
 

@@ -8,7 +8,6 @@ use model::machine::Disk;
 use crate::label::parts::{Axis, Common, Label, Labels, TableRules, Workload, block_words, same, threads};
 use model::number::{counted, size};
 
-/// The names of the area and its results.
 pub(super) const LABELS: Labels = Labels {
     title: "Disk",
     in_sentence: "the disk",
@@ -92,8 +91,7 @@ pub fn label(params: &DiskParams) -> Label {
 /// The aspects that differ within a run: sentences name them if unusual.
 pub const ASPECTS_OF_A_ROW: std::ops::Range<usize> = 2..6;
 
-/// Directory, engine, cache, load, synchronous writes, layout, file size, and threads or depth, whichever is not the axis.
-/// Without a device there is no file; an unmeasured result has no file size.
+/// Directory, engine, cache, load, synchronous writes, layout, file size, and threads or depth.
 pub fn aspects(row: &Row, params: &DiskParams, axis: Axis) -> Vec<Option<String>> {
     let other = match axis {
         Axis::Depth if params.threads == 1 => String::new(),

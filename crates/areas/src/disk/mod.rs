@@ -22,11 +22,9 @@ use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 pub use choice::DiskChoice;
 pub use command::suite;
 
-use crate::area::Area;
-use crate::request::Request;
+use crate::request::{AreaEntry, Request};
 use crate::suite::Suite;
 
-/// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Disk],
     judge: JudgeRules {
@@ -57,8 +55,7 @@ pub fn impossible<'p>(plan: &'p Plan, request: &Request) -> Option<&'p str> {
     plan.impossible(Name::Disk).filter(|_| chosen)
 }
 
-/// The area.
-pub(crate) const AREA: Area = Area {
+pub(crate) const AREA: AreaEntry = AreaEntry {
     name: Name::Disk,
     expand: expand::expand,
     method: |experiment| {

@@ -15,30 +15,22 @@ use crate::threads::thread_counts;
 
 /// Bytes of a page of memory.
 pub const PAGE_BYTES: usize = 4096;
-
-/// What is left free of a file system at most, in bytes.
+/// The most that is left free of a file system, in bytes.
 const MOST_RESERVE_BYTES: u64 = 2 << 30;
-
-/// What is left free of a file system at most, as its so-manieth part: fuller ones become slow, and others may need it.
+/// The most that is left free of a file system, as this part of it: fuller ones become slow, and other programs need room.
 const RESERVE_PART: u64 = 20;
-
 /// A file of our own choice is at least this large, in bytes: below, a drive's own cache may hold it.
 const LEAST_FILE_BYTES: u64 = 64 << 20;
 
-/// What all rows of a plan stand on.
 pub(super) struct Ground<'a> {
     pub(super) target: Option<&'a DiskTarget>,
-    /// How often the sizes that were wished for are halved.
     halvings: u32,
     /// Why nothing can be measured there.
     pub(super) obstacle: Option<String>,
 }
 
 impl<'a> Ground<'a> {
-    /// What a request finds.
-    ///
-    /// # Errors
-    /// A size that cannot be, and what the user named and cannot be done.
+    /// An error for an impossible size, and for a named directory that cannot be used.
     pub(super) fn find(request: &'a Request, machine: &Machine, stanzas: &[DiskChoice]) -> Result<Self, PlanError> {
         let odd = |size: &u64| *size == 0 || !size.is_multiple_of(PAGE_BYTES as u64);
         if let Some(size) = stanzas.iter().flat_map(|stanza| stanza.size.iter().copied()).find(odd) {
@@ -62,13 +54,12 @@ impl<'a> Ground<'a> {
         Ok(Self { target: Some(target), halvings, obstacle })
     }
 
-    /// The size of a file instead of the one that was wished for.
     pub(super) fn size(&self, wanted: u64) -> u64 {
         halved(wanted, self.halvings)
     }
 }
 
-/// How many files of which size all rows together need, those of words and of bytes apart: all of them are there at the same time.
+/// The number of files of each size and grain; all of them exist at the same time.
 fn wishes(request: &Request, machine: &Machine, stanzas: &[DiskChoice]) -> BTreeMap<(u64, Grain), u32> {
     let mut wishes: BTreeMap<(u64, Grain), u32> = BTreeMap::new();
     for stanza in stanzas {
@@ -82,13 +73,13 @@ fn wishes(request: &Request, machine: &Machine, stanzas: &[DiskChoice]) -> BTree
     wishes
 }
 
-/// A size that was halved so often, in whole pages: not below the least size, unless no more was wished for.
+/// A size halved this many times, in whole pages and not below the least size.
 fn halved(wanted: u64, halvings: u32) -> u64 {
     let page = PAGE_BYTES as u64;
     (wanted.checked_shr(halvings).unwrap_or(0) / page * page).max(wanted.min(LEAST_FILE_BYTES))
 }
 
-/// How often the sizes must be halved until all files have room: never, where the size was chosen.
+/// How often the sizes must be halved until all files fit; an error if the size was chosen.
 fn fit(
     target: &DiskTarget,
     wishes: &BTreeMap<(u64, Grain), u32>,
@@ -127,7 +118,7 @@ fn fit(
 
 pub use model::number::size_rounded as rounded;
 
-/// How many files so many threads work on.
+/// The number of files for this many threads.
 pub fn files_of(layout: DiskLayout, threads: u32) -> u32 {
     match layout {
         DiskLayout::Shared => 1,

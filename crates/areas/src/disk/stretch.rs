@@ -1,16 +1,13 @@
-//! The stretch of a file that a thread visits repeatedly in `rewrite` and `reread`.
+//! The stretch of a file that a thread accesses repeatedly in `rewrite` and `reread`.
 
 use model::experiment::DiskParams;
 use model::io::{DiskLayout, DiskOp};
 
-/// The stretches of all threads together for small blocks: a quarter of the smallest cache of today's drives (64 MiB), and
-/// thousands of 4 KiB blocks, so that a pass takes longer than the requests in flight.
+/// All stretches of small blocks: a quarter of today's smallest drive cache (64 MiB), and thousands of 4 KiB blocks.
 const STRETCH_BYTES: u64 = 16 << 20;
-
 /// The fewest blocks of a stretch for each request in flight, so that two requests do not meet.
 const BLOCKS_PER_REQUEST: u64 = 2;
-
-/// Bytes of a request of the first visit.
+/// Bytes of a request of the first pass.
 pub const CHUNK_BYTES: usize = 1 << 20;
 /// The most chunks of a stretch with contents of their own.
 pub const CHUNKS: usize = 16;
@@ -21,7 +18,7 @@ pub fn blocks(params: &DiskParams, threads: u64) -> u64 {
     (STRETCH_BYTES / threads).div_ceil(params.block.max(1)).max(least)
 }
 
-/// Bytes of memory for a thread's first visit, if there is one.
+/// Bytes of memory for a thread's first pass, if there is one.
 pub fn pool_bytes(params: &DiskParams) -> Option<usize> {
     let threads = if params.layout == DiskLayout::Shared { u64::from(params.threads.max(1)) } else { 1 };
     let comes_back = matches!(params.op, DiskOp::Rewrite | DiskOp::Reread);

@@ -23,7 +23,7 @@ pub fn cpu_words(rows: &[&Row]) -> Option<String> {
     })
 }
 
-/// The rate of our own loop without a device, and how close results come to it.
+/// The rate of our own loop without a device, and the results as a share of it.
 pub fn loop_words(rows: &[&Row]) -> Option<String> {
     let with_loop = |row: &&Row| {
         let alone = row.conditions.disk.as_ref()?.loop_iops.filter(|rate| *rate > 0.0)?;
@@ -34,8 +34,8 @@ pub fn loop_words(rows: &[&Row]) -> Option<String> {
     let rates = || of_rows.iter().map(|(_, alone, _)| *alone);
     let (least, most) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
     let (share, _, nearest) = of_rows.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let told = |rate: f64| quantity(rate, Unit::PerSecond);
-    let range = if told(least) == told(most) { told(most) } else { format!("{} to {}", told(least), told(most)) };
+    let [least, most] = [least, most].map(|rate| quantity(rate, Unit::PerSecond));
+    let range = if least == most { most } else { format!("{least} to {most}") };
     Some(format!(
         "With no-op requests the same loop reaches {range} per thread. These results reach at most {} of that ({nearest}).",
         percent(*share)

@@ -55,7 +55,6 @@ impl Common {
         (!words.is_empty()).then(|| words.join(", "))
     }
 
-    /// The aspects of a result that are not shown above its table.
     fn remaining(&self, row: &Row, axis: Axis) -> impl Iterator<Item = String> {
         let said: Vec<bool> = self.aspects.iter().map(Option::is_some).collect();
         let aspects = aspects(row, axis).into_iter().enumerate();
@@ -98,7 +97,6 @@ impl Axis {
         }
     }
 
-    /// The part of an id with the position.
     fn part(self, row: &Row) -> String {
         let letter = if self == Self::Depth { 'd' } else { 't' };
         format!("{letter}{}", self.position(row))
@@ -175,7 +173,6 @@ pub fn stem_of(row: &Row) -> String {
     stem(row, Axis::Threads)
 }
 
-/// The label of a result whose parameters are of a later version.
 fn by_id(row: &Row, axis: Axis) -> Label {
     let stem = stem(row, axis);
     let mut parts = stem.split('/').skip(1);

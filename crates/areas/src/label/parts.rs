@@ -12,16 +12,13 @@ pub struct Labels {
     pub title: &'static str,
     /// The area inside a sentence.
     pub in_sentence: &'static str,
-    /// The colour of its charts in the light and in the dark theme. On the paper of the theme it has a contrast of at
-    /// least 4.5:1 (WCAG 2.2, 1.4.3).
+    /// The colours of its charts in both themes, with a contrast of at least 4.5:1 on their paper (WCAG 2.2, 1.4.3).
     pub colours: [&'static str; 2],
-    /// The word before a label in a sentence.
     pub(crate) before: &'static str,
     /// The label of a result, without its aspects; `None` if its parameters are of a later version.
     pub(crate) label: fn(&Row, &Common) -> Option<Label>,
     /// Further aspects of a result: empty if usual, `None` if unknown.
     pub(crate) aspects: fn(&Row, Axis) -> Vec<Option<String>>,
-    /// What the slots of a table of these results differ in.
     pub(crate) axis: fn(&[&Row]) -> Axis,
     /// Removes from the common properties those that a sentence about a result names all the same.
     pub(crate) say: fn(&Row, &mut Common),
@@ -71,15 +68,11 @@ pub struct Label {
 /// What the results of a table have in common: shown once above it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Common {
-    /// The working set of every memory result.
     pub(crate) working_set: Option<u64>,
-    /// The page size of every memory result but chases, which always name it.
     pub(crate) pages: Option<Pages>,
     /// Aspects that all results share, in the order of [`Labels::aspects`].
     pub(crate) aspects: Vec<Option<String>>,
-    /// File system and disks of every measured disk result.
     pub(crate) below: Option<String>,
-    /// Whether no result was measured.
     pub(crate) planned: bool,
 }
 

@@ -13,61 +13,65 @@ use crate::fields::{IsaChoice, Threads, from_text, or, seconds, some_sampling, s
 /// The largest order: a matrix of 8 TB.
 pub(crate) const MOST_N: u64 = 1 << 20;
 
-/// LINPACK benchmarks: every combination of the lists. Options of `assay linpack` and a `[[linpack]]` block of a suite have
-/// the same fields; an empty list leaves the choice to the plan, and ids then do not show it.
+/// LINPACK benchmarks, as options of `assay linpack` or a `[[linpack]]` block of a suite: every combination of the lists.
+/// An empty list leaves the choice to the plan, and ids then do not show it.
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinpackChoice {
-    /// What is computed: lu (a solution in fp64), `lu_mixed` (the same by factors in fp32, or in bf16 of HPL-MxP's dominant
-    /// matrix), gemm (a product).
-    #[arg(long, value_delimiter = ',')]
+    /// Operations.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(help = "Operations: lu (solution in fp64), lu_mixed (factors in fp32 or bf16), gemm [default: all]")]
     pub op: Vec<LinpackOp>,
-    /// Whose solver does it: own, faer, system (the BLAS and LAPACK that are installed).
-    #[arg(long, value_delimiter = ',')]
+    /// Solvers: own, faer, system (installed BLAS and LAPACK) [default: own].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "own")]
     pub engine: Vec<LinpackEngine>,
-    /// Orders of the systems; auto, the default, is the largest multiple of 1000 that half of the memory holds and that all
-    /// cores are expected to solve in some seconds.
-    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    /// Orders of the systems, or auto [default: auto].
+    ///
+    /// auto is the largest multiple of 1000 that fits into half of the memory and takes all cores some seconds.
+    #[arg(long, value_name = "N", value_delimiter = ',')]
     #[serde(default = "auto")]
     pub n: Vec<Order>,
     /// Intel's series of orders instead, each with its leading dimension, alignment and trials.
     #[arg(skip)]
     #[serde(default)]
     pub series: bool,
-    /// Columns that are factored at a time; by default what suits the caches.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
+    /// Panel widths in columns [default: by cache size].
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
     #[serde(default)]
     pub nb: Vec<u32>,
-    /// Elements from one column to the next: a number, n (none between columns), padded (an odd number of cache lines, the
-    /// default).
-    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    /// Leading dimensions: elements, n (the order) or padded [default: padded].
+    ///
+    /// padded separates columns by an odd number of cache lines.
+    #[arg(long, value_name = "N", value_delimiter = ',')]
     #[serde(default)]
     pub lda: Vec<Leading>,
-    /// Alignment of the matrix: a power of two from 8B to 2MiB.
-    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_alignment)]
+    /// Alignments of the matrices: powers of two from 8B to 2MiB [default: 2MiB].
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_alignment)]
     #[serde(default, deserialize_with = "alignments")]
     pub align: Vec<u64>,
-    /// Element types: fp64, fp32 for products and for the factors of `lu_mixed`, bf16 for these alone.
-    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
+    /// Element types: fp64, fp32, bf16 [default: those of the operation].
+    ///
+    /// Products use fp64 or fp32; factors of lower precision use fp32 or bf16.
+    #[arg(long = "type", value_name = "LIST", value_delimiter = ',')]
     #[serde(default, rename = "type")]
     pub elements: Vec<Element>,
-    /// Instruction sets: vector (the widest here), all, scalar, avx2, avx512.
-    #[arg(long, value_delimiter = ',')]
+    /// Instruction sets: vector (widest), all, scalar, avx2, avx512 [default: vector].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "widest")]
     pub isa: Vec<IsaChoice>,
     /// Thread counts.
     #[arg(skip)]
     pub threads: Vec<Threads>,
-    /// What a sample of an order that the plan chooses takes at most, in seconds.
+    /// The most seconds of a sample whose order the plan chooses.
     #[arg(skip)]
     #[serde(default = "aim", rename = "sample", deserialize_with = "seconds")]
     pub aim_seconds: f64,
-    /// Benchmarks whose sample is expected to take longer are not measured, except where totals are done in full.
+    /// The most expected seconds of a sample; longer ones need exact workloads.
     #[arg(skip)]
     #[serde(default, deserialize_with = "some_seconds")]
     pub longest: Option<f64>,
-    /// How these benchmarks are sampled, where not as the area.
+    /// Their own sampling.
     #[arg(skip)]
     #[serde(default, deserialize_with = "some_sampling")]
     pub sampling: Option<Sampling>,
@@ -75,7 +79,7 @@ pub struct LinpackChoice {
     #[arg(skip)]
     #[serde(default)]
     pub classic: bool,
-    /// What they are to the others, unless their operation is asked for.
+    /// Their role, unless their operation is chosen.
     #[arg(skip)]
     #[serde(default)]
     pub role: Role,
@@ -88,8 +92,8 @@ pub enum Role {
     /// The subject of the suite.
     #[default]
     Subject,
-    /// Shown next to it: left out if a chosen order does not fit, without an error.
-    Beside,
+    /// Compared with it: left out without an error if a chosen order does not fit.
+    Compared,
     /// Its limit: a chosen order does not apply to it.
     Ceiling,
     /// Left out unless its element type is chosen.
@@ -150,10 +154,10 @@ from_text!(Order, Leading);
 /// The largest alignment: that of mapped memory.
 const MOST_ALIGN: u64 = 2 << 20;
 
-/// Parses an alignment: a power of two, at least an element's size.
+/// Parses an alignment.
 ///
 /// # Errors
-/// It is invalid.
+/// It is no power of two from 8 B to 2 MiB.
 pub fn parse_alignment(text: &str) -> Result<u64, String> {
     let bytes = parse_size(text)?;
     if bytes.is_power_of_two() && (8..=MOST_ALIGN).contains(&bytes) {
@@ -180,7 +184,6 @@ fn widest() -> Vec<IsaChoice> {
     vec![IsaChoice::Vector]
 }
 
-/// Long compared with disturbances, short enough to repeat.
 const fn aim() -> f64 {
     4.0
 }

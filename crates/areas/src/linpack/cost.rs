@@ -11,23 +11,16 @@ use super::choice::MOST_N;
 
 /// An order of our own choice takes at most half of the obtainable memory.
 const AVAILABLE_SHARE: u64 = 2;
-
 /// The step of orders of our own choice.
 const STEP: u64 = 1000;
-
-/// How much longer fewer threads may take before they get a smaller order: up to four cores all thread counts solve the same
-/// system.
+/// How much longer fewer threads may take before they get a smaller order: one system for up to four cores.
 const LONGER_WITH_FEWER: f64 = 4.0;
-
 /// The share of the rate of multiply-adds that today's solvers reach.
 const REACHED: f64 = 0.8;
-
 /// The clock in Hz if the machine's is unknown.
 const USUAL_HZ: f64 = 2.5e9;
-
 /// Bytes per second at which a hypervisor provides fresh memory to a guest, a cautious guess.
 const TOUCH_BYTES_PER_SECOND: f64 = 0.4e9;
-
 /// Seconds in which a thread generates an entry, or generates it again to check it.
 const ENTRY_SECONDS: f64 = 1.5e-9;
 
@@ -108,20 +101,17 @@ pub(super) fn setup_seconds(params: &LinpackParams) -> f64 {
     most_bytes(params.op, params.element, params.n, params.lda) as f64 / TOUCH_BYTES_PER_SECOND
 }
 
-/// The bounds of an order of our own choice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     pub(super) op: LinpackOp,
     pub(super) element: Element,
-    /// Memory that can be allocated, if known.
     pub(super) obtainable_bytes: Option<u64>,
     /// The most seconds of a sample with the most threads.
     pub(super) aim_seconds: f64,
 }
 
 impl Bounds {
-    /// The order for threads with the expected `rate`, if the most threads reach `most_rate`: the largest that fits into half of
-    /// the memory and that the most threads solve in time; smaller if these threads would take more than four times as long.
+    /// The largest order that fits half of the memory and the most threads solve in time; smaller for slow threads.
     pub(super) fn order(&self, rate: f64, most_rate: f64) -> u64 {
         let seconds = self.aim_seconds;
         let of_all = self.largest(most_rate * seconds);
@@ -154,7 +144,7 @@ mod tests {
             assert!(most_bytes(LU, Element::Fp64, n, n) <= bytes);
             assert!(most_bytes(LU, Element::Fp64, n + 1, n + 1) > bytes);
         }
-        assert_eq!(largest_order(LU, Element::Fp64, 64 << 20, |n| n), 0, "no room for anything beside the matrix");
+        assert_eq!(largest_order(LU, Element::Fp64, 64 << 20, |n| n), 0, "no room for anything but the matrix");
         for element in [Element::Fp32, Element::Bf16] {
             let mixed = most_bytes(LinpackOp::LuMixed, element, 20_000, 20_000);
             assert_eq!(mixed, 20_000 * 20_000 * 12 / 20 * 21, "the matrix in fp64 and its factors in fp32, and 5 %");

@@ -1,5 +1,4 @@
-//! What LINPACK results show together: the steps from multiply-adds over products to solutions, and which kernels the system's
-//! library chose.
+//! Findings of LINPACK results: multiply-adds, products and solutions, and the kernels of the system's library.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +32,6 @@ const CORE_TYPE: Rule = Rule::new(
     "the results of that library",
 );
 
-/// The findings of the area.
 pub(super) const FINDINGS: FindingRules = FindingRules {
     describe,
     table_slot,
@@ -42,7 +40,6 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
     ..FindingRules::new(LABELS.title)
 };
 
-/// A measured result with its parameters and rate.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     row: &'a Row,
@@ -165,7 +162,6 @@ mod tests {
     use super::*;
     use crate::tests::{findings_of, known, row as measured};
 
-    /// A row of our own solver, but for what is changed, at this rate.
     fn row(n: u64, threads: u32, rate: f64, change: impl FnOnce(&mut LinpackParams)) -> Row {
         let mut params = LinpackParams {
             op: LinpackOp::Lu,

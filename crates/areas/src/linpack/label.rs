@@ -7,7 +7,6 @@ use model::linpack::{LinpackChoices, LinpackEngine, LinpackMatrix, LinpackOp, Li
 
 use crate::label::parts::{Axis, Label, Labels, TableRules};
 
-/// The names of the area and its results.
 pub(super) const LABELS: Labels = Labels {
     title: "LINPACK",
     in_sentence: "LINPACK",
@@ -36,7 +35,6 @@ pub fn params(row: &Row) -> Option<&LinpackParams> {
     if let Params::Linpack(params) = &row.params { Some(params) } else { None }
 }
 
-/// The letter of such elements in the names of BLAS routines.
 const fn letter(element: Element) -> &'static str {
     match element {
         Element::Fp32 => "S",

@@ -17,9 +17,8 @@ use verdict::rules::{AreaRules, JudgeRules, Resource};
 pub use choice::LinpackChoice;
 pub use command::suite;
 
-use crate::area::Area;
+use crate::request::AreaEntry;
 
-/// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Cores, Resource::Memory],
     judge: JudgeRules {
@@ -32,8 +31,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
     ..AreaRules::new(Name::Linpack)
 };
 
-/// The area.
-pub(crate) const AREA: Area = Area {
+pub(crate) const AREA: AreaEntry = AreaEntry {
     name: Name::Linpack,
     expand: |request, machine| expand::expand(request, machine, &|cpus| request.features.common(machine, cpus)),
     method: |experiment| {

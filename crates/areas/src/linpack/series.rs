@@ -1,12 +1,9 @@
 //! The series of Intel's LINPACK benchmark.
 
-/// One system of the series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) n: u64,
-    /// Elements from one column to the next.
     pub(super) lda: u64,
-    /// How often it is solved.
     pub(super) trials: u32,
     pub(super) align_kib: u64,
 }

@@ -6,7 +6,6 @@ use model::isa::{Element, Isa};
 use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
 use model::machine::Machine;
 
-/// An operation of a solver.
 struct Ability {
     engine: LinpackEngine,
     op: LinpackOp,
@@ -15,7 +14,6 @@ struct Ability {
     method: &'static str,
 }
 
-/// Every operation of every solver.
 const ABILITIES: &[Ability] = &[
     Ability { engine: LinpackEngine::Own, op: LinpackOp::Lu, elements: &[Element::Fp64], method: "linpack-lu/1" },
     Ability {
@@ -62,12 +60,10 @@ fn abilities(engine: LinpackEngine, op: LinpackOp) -> impl Iterator<Item = &'sta
     ABILITIES.iter().filter(move |one| (one.engine, one.op) == (engine, op))
 }
 
-/// Whether a solver has an operation for any element type.
 pub(super) fn computes(engine: LinpackEngine, op: LinpackOp) -> bool {
     abilities(engine, op).next().is_some()
 }
 
-/// Whether a solver has an operation for this element type.
 pub(super) fn has(engine: LinpackEngine, op: LinpackOp, element: Element) -> bool {
     abilities(engine, op).any(|one| one.elements.contains(&element))
 }
@@ -82,12 +78,10 @@ pub(super) fn known(engine: LinpackEngine) -> String {
     if all.is_empty() { "nothing in this version".to_owned() } else { all.join(", ") }
 }
 
-/// The method of an operation.
 pub(super) fn method(engine: LinpackEngine, op: LinpackOp, element: Element) -> &'static str {
     abilities(engine, op).find(|one| one.elements.contains(&element)).map_or("linpack/1", |one| one.method)
 }
 
-/// Why no solver has factors of this type.
 pub(super) const fn refused_factors(element: Element) -> Option<&'static str> {
     match element {
         Element::Fp16 => Some(
@@ -129,7 +123,7 @@ pub fn sets(element: Element) -> Vec<Set> {
 }
 
 /// The instruction set for fp64 work next to factors of lower precision.
-pub const fn beside_factors(isa: Isa) -> Isa {
+pub const fn with_factors(isa: Isa) -> Isa {
     match isa {
         Isa::Avx512Bf16 => Isa::Avx512,
         other => other,
@@ -196,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operation_is_in_the_table_once_and_tells_what_it_has() {
+    fn every_operation_is_in_the_table_once_and_is_listed() {
         for one in ABILITIES {
             for element in one.elements {
                 let same = abilities(one.engine, one.op).filter(|other| other.elements.contains(element));

@@ -37,18 +37,18 @@ pub fn share_bytes(params: &MemoryParams) -> usize {
     usize::try_from(share).unwrap_or(usize::MAX / 4)
 }
 
-/// Whether it visits blocks or single words.
-pub const fn is_visits(params: &MemoryParams) -> bool {
+/// Whether it accesses blocks or single words.
+pub const fn has_blocks(params: &MemoryParams) -> bool {
     matches!(params.pattern, MemoryPattern::Random)
         || matches!(params.pattern, MemoryPattern::Sequential) && params.block.is_some()
 }
 
-/// Why the blocks of a benchmark of blocks cannot be visited.
+/// Why the blocks of a benchmark of blocks are impossible.
 pub fn unfit_blocks(params: &MemoryParams) -> Option<String> {
-    obstacle(params).filter(|_| is_visits(params))
+    obstacle(params).filter(|_| has_blocks(params))
 }
 
-/// Why these visits are impossible.
+/// Why these blocks are impossible.
 pub fn obstacle(params: &MemoryParams) -> Option<String> {
     let block = block_bytes(params);
     if block == 0 || !block.is_multiple_of(WORD_BYTES) {
@@ -69,8 +69,7 @@ pub fn obstacle(params: &MemoryParams) -> Option<String> {
     None
 }
 
-/// The working set, for a generated order rounded to a power of two of blocks in each thread's part: up if that is at most
-/// `most` bytes, else down.
+/// The working set; for a generated order a power of two of blocks per thread, up if at most `most` bytes.
 pub fn whole_orders(params: &MemoryParams, most: Option<u64>) -> u64 {
     let block = block_bytes(params);
     if params.pattern != MemoryPattern::Random || block >= LEAST_LISTED_BYTES || obstacle(params).is_some() {

@@ -169,7 +169,6 @@ fn by_chains(row: &Row) -> Option<(String, f64)> {
     Some((format!("{:?}", MemoryParams { chains: None, ..params.clone() }), f64::from(chains)))
 }
 
-/// Latency or throughput over working sets, with the levels that were found.
 fn curve((words, title, unit): CurveWords, all: &[Measured<'_>]) -> Chart {
     let mut curves = curves(all, 3, by_working_set);
     curves.truncate(6);
@@ -197,7 +196,6 @@ fn levels(curve: &Curve<'_>) -> Vec<Zone> {
     stretches.collect()
 }
 
-/// Latency over the bandwidth that the other threads use.
 fn loaded(times: &[Measured<'_>]) -> Chart {
     let with_load = times.iter().filter_map(|measured| {
         params(measured.row)?.background?;
@@ -221,7 +219,6 @@ fn loaded(times: &[Measured<'_>]) -> Chart {
     Chart::new(Area::Memory, LOADED, median_columns(Some(Unit::Second)), body)
 }
 
-/// A matrix from each node or core to each other.
 #[derive(Clone, Copy)]
 struct MatrixWords {
     name: &'static str,

@@ -11,79 +11,79 @@ use serde::Deserialize;
 
 use crate::fields::{IsaChoice, Threads, one_or_more, or, size, sizes, some_sampling, some_size};
 
-/// Memory benchmarks: every combination of the lists. Options of `assay memory` and a `[[memory]]` block of a suite have the
-/// same fields; an empty list is a parameter that does not apply.
+/// Memory benchmarks, as options of `assay memory` or a `[[memory]]` block of a suite: every combination of the lists.
+/// An empty list is a parameter that does not apply.
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryChoice {
-    /// Order of the visits: sequential, random, chase, pair (of cores).
-    #[arg(long, value_delimiter = ',')]
+    /// Access patterns: sequential, random, chase, pair (of cores) [default: all].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_more")]
     pub pattern: Vec<MemoryPattern>,
-    /// What is done: `read`, `write`, `copy`, `write_nt`, `copy_nt`, `triad`, `triad_nt`, `mix_3_1` …; `load` (chase),
-    /// `increment` (random), `handoff` (pair).
-    #[arg(long, value_delimiter = ',')]
+    /// Operations.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(help = "Operations: read, write, copy, triad, copy_nt, load (chase), increment, handoff (pair), …")]
     pub op: Vec<MemoryOp>,
-    /// Bytes per block, for `read`, `write` and `copy`, in order and at random.
-    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
+    /// Block sizes of sequential and random reads, writes and copies.
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
     #[serde(default, deserialize_with = "sizes")]
     pub block: Vec<u64>,
-    /// The least working set in bytes, where the machine's caches do not ask for more.
+    /// The least working set in bytes; larger caches raise it.
     #[arg(skip)]
     #[serde(deserialize_with = "size")]
     pub working_set: u64,
-    /// Bytes over all threads and arrays; by default at least four times the last-level cache.
-    #[arg(long = "working-set", value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
+    /// Working sets over all threads and arrays [default: four times the last-level cache].
+    #[arg(long = "working-set", value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
     #[serde(default, deserialize_with = "sizes")]
     pub working_sets: Vec<u64>,
     /// Page sizes: 2MiB, 4KiB.
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "huge_pages")]
     pub pages: Vec<Pages>,
-    /// Instruction sets: vector (the widest here up to 256 bits), all, sse2, avx2, avx512.
-    #[arg(long, value_delimiter = ',')]
+    /// Instruction sets: vector (widest up to 256 bits), all, sse2, avx2, avx512 [default: vector].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "widest")]
     pub isa: Vec<IsaChoice>,
-    /// Whether caches may ask for a larger working set: not so for what is about a given size.
+    /// Whether large caches raise the working set.
     #[arg(skip)]
     #[serde(default = "yes")]
     pub beyond_caches: bool,
-    /// Benchmarks of working sets from this many bytes up to the working set, two in each octave.
+    /// The first working set in bytes of a curve up to the working set, two in each octave.
     #[arg(skip)]
     #[serde(default, deserialize_with = "some_size")]
     pub sweep_from: Option<u64>,
-    /// Independent chains of a chase, 1 to 32 a thread.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=32))]
+    /// Independent chains of a chase per thread, 1 to 32.
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=32))]
     #[serde(default)]
     pub chains: Vec<u32>,
-    /// Bytes among which a chase stays before it goes on.
+    /// Bytes of a group; a chase finishes one before the next.
     #[arg(skip)]
     #[serde(default, deserialize_with = "some_size")]
     pub group: Option<u64>,
-    /// What the other threads do while the first one chases.
+    /// Operations of the other threads during the chase.
     #[arg(skip)]
     #[serde(default)]
     pub background: Vec<MemoryOp>,
-    /// How long they wait between pieces of it, in nanoseconds.
+    /// Their pauses between accesses, in nanoseconds.
     #[arg(skip)]
     #[serde(default)]
     pub pause_ns: Vec<u32>,
-    /// Which cores are filled first: compact, scatter.
-    #[arg(long, value_delimiter = ',')]
+    /// Thread placement on groups of cores that share a cache: compact, scatter.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default)]
     pub placement: Vec<Placement>,
-    /// Every pair of memory nodes, threads on one and memory on the other; only where there are several.
+    /// Every pair of memory nodes: threads on one, memory on the other.
     #[arg(skip)]
     #[serde(default)]
     pub nodes: bool,
-    /// Memory nodes of threads and of their memory, such as 0-0,0-1; by default all pairs where there are several.
-    #[arg(long = "nodes", value_name = "NODE-NODE,…", value_delimiter = ',')]
+    /// Memory nodes of threads and their memory: 0-0,0-1 [default: all pairs].
+    #[arg(long = "nodes", value_name = "LIST", value_delimiter = ',')]
     #[serde(skip)]
     pub node_pairs: Vec<NodePair>,
     /// Thread counts.
     #[arg(skip)]
     pub threads: Vec<Threads>,
-    /// How these benchmarks are sampled, where not as the area.
+    /// Their own sampling.
     #[arg(skip)]
     #[serde(default, deserialize_with = "some_sampling")]
     pub sampling: Option<Sampling>,
@@ -95,7 +95,7 @@ pub struct MemoryChoice {
     #[arg(skip)]
     #[serde(default)]
     pub total: Option<f64>,
-    /// Not part of `assay memory` unless an operation, a pattern or a block is asked for.
+    /// Left out of `assay memory` unless an operation, pattern or block is chosen.
     #[arg(skip)]
     #[serde(default)]
     pub on_request: bool,
@@ -148,12 +148,10 @@ pub enum WorkingSets {
 }
 
 impl MemoryChoice {
-    /// One choice for each pattern.
     pub(super) fn of_each_pattern(&self) -> Vec<Self> {
         self.pattern.iter().map(|pattern| Self { pattern: vec![*pattern], ..self.clone() }).collect()
     }
 
-    /// The pattern of a choice with one.
     pub(super) fn only_pattern(&self) -> MemoryPattern {
         self.pattern.first().copied().unwrap_or(MemoryPattern::Sequential)
     }

@@ -14,16 +14,13 @@ use super::levels::{DRAM, stands_for_memory};
 
 /// Bytes that one miss fetches: the cache line of every x86-64 processor (Intel SDM vol. 1, 11.1; AMD APM vol. 2, 7.6).
 const LINE_BYTES: f64 = 64.0;
-
 /// The fewest counts of chains that show how many misses are in flight.
 const LEAST_CHAINS: usize = 3;
 
-/// The latency of an undisturbed result.
 pub(super) fn latency(row: &Row) -> Option<Estimate> {
     Estimate::of_result(row, MetricName::Latency)
 }
 
-/// Whether a result is a plain sequential stream through memory.
 pub(super) fn is_stream(row: &Row) -> bool {
     memory(row).is_some_and(|params| {
         let special = params.block.is_some() || params.placement.is_some() || params.nodes.is_some();
@@ -51,7 +48,6 @@ pub(super) fn idle<'a>(rows: impl IntoIterator<Item = &'a Row>, pages: Pages) ->
     Some((row, latency(row)?))
 }
 
-/// A chase of several chains.
 struct Chains<'a> {
     row: &'a Row,
     count: u32,
@@ -62,8 +58,8 @@ struct Chains<'a> {
 fn loads_per_second(row: &Row) -> Option<f64> {
     let rate = row.metric(MetricName::Throughput).filter(|metric| metric.unit == Unit::OpPerSecond);
     match rate {
-        Some(_) => Estimate::of_result(row, MetricName::Throughput).map(|figure| figure.median),
-        None => latency(row).map(|figure| 1.0 / figure.median),
+        Some(_) => Estimate::of_result(row, MetricName::Throughput).map(|found| found.median),
+        None => latency(row).map(|found| 1.0 / found.median),
     }
 }
 
@@ -108,7 +104,6 @@ fn core_ceiling(rows: &[Row]) -> Option<Peak> {
     })
 }
 
-/// Whether a result is a read of memory, not of a cache, on one thread.
 fn reads_memory_alone(row: &Row) -> bool {
     let one_thread =
         |params: &MemoryParams| (params.op, params.threads, params.level.as_deref()) == (MemoryOp::Read, 1, Some(DRAM));
@@ -141,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_s_ceiling_stands_beside_what_it_reads_from_memory_and_nowhere_else() {
+    fn the_limit_of_one_core_is_set_for_what_it_reads_from_memory_alone() {
         let mut rows = chases();
         let with_level =
             |params: MemoryParams, level: &str| plain(MemoryParams { level: Some(level.into()), ..params }, 9e9);

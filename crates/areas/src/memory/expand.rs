@@ -9,7 +9,7 @@ use model::plan::{PlanError, Planned, Sampling};
 use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
 
-use super::blocks::{is_visits, unfit_blocks, whole_orders};
+use super::blocks::{has_blocks, unfit_blocks, whole_orders};
 use super::choice::{MemoryChoice, WorkingSets};
 use super::seats::{Seats, check_nodes, seats};
 use super::sets::{InstructionSet, instruction_sets, method};
@@ -17,26 +17,20 @@ use super::working_sets::{
     Asked, CACHES_PER_WORKING_SET, does_not_fit, level_bytes, most_bytes, room_for_blocks, steps_of_levels,
     working_sets,
 };
-use crate::area;
-use crate::features::obtainable_bytes;
 use crate::fields::each;
-use crate::request::{Request, exact};
+use crate::request::{Request, exact, in_table, obtainable_bytes};
 
-/// Expected bytes per second of filling memory, for `--list` and the remaining time: between memory that was just freed and
-/// memory that a hypervisor must provide.
+/// Expected bytes per second of filling memory: between freed memory and memory that a hypervisor must provide.
 const FILL_BYTES_PER_SECOND: f64 = 3e9;
 /// Expected seconds to draw and link one node of a chase: two misses, some of them in flight at a time.
 const LINK_SECONDS: f64 = 30e-9;
-
 /// The smallest page: groups of a chase are multiples of it.
 const PAGE_BYTES: u64 = 4 << 10;
 
-/// One combination of a block's lists.
 #[derive(Clone, Debug)]
 struct Combination {
     op: MemoryOp,
     isa: Isa,
-    /// Whether the block names the instruction set.
     isa_named: bool,
     obstacle: Option<String>,
     pages: Pages,
@@ -74,7 +68,6 @@ fn combinations(request: &Request, stanza: &MemoryChoice) -> Result<Vec<Combinat
     Ok(all)
 }
 
-/// The combinations of all other lists of a block.
 fn spread(first: &Combination, stanza: &MemoryChoice) -> Vec<Combination> {
     let mut all = vec![first.clone()];
     let mut vary = |change: &dyn Fn(&Combination) -> Vec<Combination>| all = all.iter().flat_map(change).collect();
@@ -160,7 +153,6 @@ struct One<'a> {
     cache_bytes: Option<u64>,
     /// Whether the working set was chosen by its size.
     varied: bool,
-    /// The working sets of a curve that represent a cache level each.
     levels: Option<Vec<u64>>,
 }
 
@@ -175,7 +167,7 @@ impl One<'_> {
         };
         let nodes =
             if params.pattern == MemoryPattern::Chase { chased(&params) as f64 / CacheLine::BYTES as f64 } else { 0.0 };
-        let classic = |workload: &String| area::classic(Area::Memory, workload, self.stanza.total);
+        let classic = |workload: &String| in_table(Area::Memory, workload, self.stanza.total);
         let (sampling, exact_work) = self.sampling(&params);
         let warnings = self.seats.oversubscribed.clone().into_iter().chain(self.possibly_cached(&params)).collect();
         let obstacle = self.obstacle(&params);
@@ -201,7 +193,7 @@ impl One<'_> {
 
     fn params(&self, working_set: u64) -> MemoryParams {
         let params = self.params_of(working_set);
-        if !is_visits(&params) {
+        if !has_blocks(&params) {
             return params;
         }
         // A generated random order has a power of two of blocks. One working set serves all blocks if memory allows.
@@ -234,7 +226,6 @@ impl One<'_> {
         }
     }
 
-    /// The sampling, and the work of each sample if the total is done in full.
     fn sampling(&self, params: &MemoryParams) -> (Sampling, Option<f64>) {
         let sampling = self.request.sampling(Area::Memory, self.stanza.sampling.as_ref());
         let Some(total) = self.stanza.total.filter(|_| self.request.exact_workload) else { return (sampling, None) };
@@ -259,22 +250,22 @@ impl One<'_> {
     fn possibly_cached(&self, params: &MemoryParams) -> Option<Warning> {
         let of_curve = self.varied && self.request.choices.memory.working_sets.is_empty();
         let bytes = self.cache_bytes.filter(|_| !of_curve && self.stanza.beyond_caches)?;
-        let (whose, visited) = if params.background.is_some() {
+        let (whose, accessed) = if params.background.is_some() {
             ("The chase's half", chased(params))
         } else {
             ("The working set", params.working_set)
         };
-        Warning::when(WarningCode::PossiblyCached, bytes as f64 / visited as f64, || {
+        Warning::when(WarningCode::PossiblyCached, bytes as f64 / accessed as f64, || {
             format!(
                 "{whose} of {} is not {CACHES_PER_WORKING_SET} times the last-level cache of {}.",
-                format_size(visited),
+                format_size(accessed),
                 format_size(bytes)
             )
         })
     }
 }
 
-/// Bytes that all chases visit: half of them under load.
+/// Bytes that all chases access: half of them under load.
 const fn chased(params: &MemoryParams) -> u64 {
     if params.background.is_some() { params.working_set / 2 } else { params.working_set }
 }
@@ -325,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_working_set_that_does_not_fit_is_a_row_with_the_figure_unless_it_was_chosen() {
+    fn a_working_set_that_does_not_fit_is_an_obstacle_unless_it_was_chosen() {
         let mut machine = machine_with_cpus(1);
         (machine.memory.limit_bytes, machine.memory.limit_used_bytes) = (Some(3 << 30), Some(1 << 30));
         let too_large =
@@ -383,7 +374,6 @@ mod tests {
         assert_eq!(found, [false, true], "two threads with two arrays of 8 MiB each");
     }
 
-    /// Working sets by block, of copies of these blocks in a pattern on eight threads.
     fn sets_of_blocks(machine: &Machine, pattern: MemoryPattern, blocks: &[u64]) -> Vec<(u64, bool)> {
         let rows = rows_on(machine, |stanza| {
             (stanza.pattern, stanza.op, stanza.block) = (vec![pattern], vec![MemoryOp::Copy], blocks.to_vec());

@@ -7,7 +7,6 @@ use model::isa::{MemoryOp, MemoryPattern, Placement};
 use crate::label::parts::{Axis, Common, Label, Labels, TableRules, Workload, block_words, page_words};
 use model::number::{counted, size};
 
-/// The names of the area and its results.
 pub(super) const LABELS: Labels = Labels {
     title: "Memory",
     in_sentence: "memory",
@@ -40,7 +39,6 @@ pub fn without_block(row: &Row) -> Row {
     bare
 }
 
-/// Whether a result is a stream through memory beyond the caches.
 fn streams(row: &Row, op: MemoryOp) -> bool {
     params(row).is_some_and(|own| {
         let beyond_caches = own.level.as_deref().is_none_or(|level| level == "dram");
@@ -63,7 +61,6 @@ fn say(row: &Row, common: &mut Common) {
     }
 }
 
-/// The name of an operation, a detail, and whether its instruction set matters.
 const fn words(op: MemoryOp) -> (&'static str, Option<&'static str>, bool) {
     const PAST: Option<&str> = Some("non-temporal");
     match op {
@@ -87,7 +84,7 @@ const fn words(op: MemoryOp) -> (&'static str, Option<&'static str>, bool) {
         MemoryOp::ByteLoop => ("copy", Some("bytes one by one (bound by instructions)"), false),
         MemoryOp::Increment => ("increment", Some("single words"), false),
         MemoryOp::Load => ("latency", None, false),
-        MemoryOp::Handoff => ("handoff", Some("there and back"), false),
+        MemoryOp::Handoff => ("handoff", Some("round trip"), false),
     }
 }
 
@@ -130,7 +127,7 @@ pub fn label(params: &MemoryParams, common: &Common, library: Option<&str>) -> L
         how.push(counted(u64::from(chains), "chain"));
     }
     if let Some(load) = params.background {
-        how.push(format!("while others {}, pausing {} ns", op_words(load.op), load.pause_ns));
+        how.push(format!("while other threads {}, pausing {} ns", op_words(load.op), load.pause_ns));
     }
     how.extend(params.placement.map(|placement| placement_words(placement).to_owned()));
     how.extend(params.nodes.as_ref().map(|nodes| match params.pattern {

@@ -12,10 +12,7 @@ use verdict::findings::estimate::{Estimate, is_undisturbed};
 use super::label::params as memory;
 use super::working_sets::CACHES_PER_WORKING_SET;
 
-/// The name of main memory among the levels.
 pub(super) const DRAM: &str = "dram";
-
-/// Names of the caches, by level.
 const CACHES: [&str; 3] = ["l1", "l2", "l3"];
 
 /// A curve over working sets: results that differ in nothing else.
@@ -27,14 +24,12 @@ pub(super) struct Curve<'a> {
     pub(super) levels: Vec<Level>,
 }
 
-/// A stretch of a curve that one cache or memory serves.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Level {
     /// Its smallest working set, B.
     pub(super) first: u64,
     /// Its largest, B.
     pub(super) last: u64,
-    /// The median of its points.
     pub(super) value: f64,
     /// `l1`, `l2`, `l3` or `dram`; `None` if no cache of the machine fits.
     pub(super) name: Option<&'static str>,
@@ -60,7 +55,6 @@ pub(super) fn curves<'a>(rows: &[&'a Row], machine: &Machine) -> Vec<Curve<'a>> 
     groups.into_iter().filter_map(|(_, group)| curve(group, machine)).collect()
 }
 
-/// The first metric of an undisturbed result, and whether more is better.
 pub(super) fn headline(row: &Row) -> Option<(f64, Better)> {
     let metric = row.metrics.first().filter(|_| is_undisturbed(row))?;
     Some((Estimate::of_metric(metric)?.median, metric.better))
@@ -115,8 +109,7 @@ pub(super) fn set(rows: &mut [Row], machine: &Machine) {
     }
 }
 
-/// The level that serves a result. The caches of a core hold a thread's part of the working set; the last-level caches hold
-/// all of it.
+/// The level that serves a result: a core's caches hold a thread's part, the last-level caches hold all of it.
 fn level_of(params: &MemoryParams, levels: &[Level], behind: Option<u64>) -> Option<&'static str> {
     if params.pattern == MemoryPattern::Pair {
         return None;

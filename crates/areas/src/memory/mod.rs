@@ -26,9 +26,8 @@ pub use choice::MemoryChoice;
 pub use command::suite;
 pub use working_sets::is_beyond_caches;
 
-use crate::area::Area;
+use crate::request::AreaEntry;
 
-/// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Cores, Resource::Memory],
     judge: JudgeRules { warnings: memory_limit, together, ..JudgeRules::DEFAULT },
@@ -42,7 +41,6 @@ pub(crate) const RULES: AreaRules = AreaRules {
     ..AreaRules::new(Name::Memory)
 };
 
-/// The warning for a limit below the machine's memory.
 fn memory_limit(row: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
     let settings = settings::of(&runs.iter().collect::<Vec<_>>());
     let limit = settings.memory_limit_below_machine().filter(|limit| *limit > 0);
@@ -54,14 +52,12 @@ fn memory_limit(row: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
     label::params(row).zip(limit).map(warning).into_iter().collect()
 }
 
-/// Sets the level of the memory hierarchy, and what one core reaches.
 fn together(rows: &mut [Row], machine: &Machine) {
     levels::set(rows, machine);
     core_ceiling::set(rows);
 }
 
-/// The area.
-pub(crate) const AREA: Area = Area {
+pub(crate) const AREA: AreaEntry = AreaEntry {
     name: Name::Memory,
     expand: expand::expand,
     method: |experiment| {
@@ -76,7 +72,6 @@ pub(crate) mod tests {
     use model::experiment::MemoryParams;
     use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 
-    /// Parameters of one thread on huge pages, with blocks of this size.
     pub(crate) fn params(pattern: MemoryPattern, op: MemoryOp, block: Option<u64>) -> MemoryParams {
         MemoryParams {
             pattern,

@@ -9,24 +9,18 @@ use super::choice::{MemoryChoice, NodePair};
 use crate::request::Request;
 use crate::threads::{place, place_on, placed_order, placement_matters, thread_counts, thread_counts_on};
 
-/// The CPUs of one benchmark.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Seats {
-    /// The CPU of each thread.
     pub(super) cpus: Vec<u32>,
-    /// The placement that chose them.
     pub(super) placement: Option<model::isa::Placement>,
-    /// Nodes of threads and memory, or the two CPUs of a pair.
     pub(super) nodes: Option<String>,
     /// The warning if threads share CPUs.
     pub(super) oversubscribed: Option<Warning>,
-    /// Why it cannot run.
     pub(super) obstacle: Option<String>,
 }
 
 /// The most CPUs of which all pairs are measured.
 const CPUS_IN_ALL_PAIRS: usize = 8;
-
 /// The most pairs of each kind beyond that: three kinds and one pair of siblings are at most 64 benchmarks.
 const PAIRS_OF_A_KIND: usize = 21;
 
@@ -89,8 +83,7 @@ fn has_memory(node: &NumaNode) -> bool {
     node.total_bytes != Some(0)
 }
 
-/// Threads on each node with CPUs, memory on each node with memory, or on the chosen ones; nothing on a machine with one node,
-/// unless it was chosen.
+/// Threads on each node with CPUs, memory on each with memory, or the chosen pairs; nothing on a single node.
 fn on_nodes(request: &Request, machine: &Machine, stanza: &MemoryChoice) -> Vec<Seats> {
     let with_memory = || machine.numa.iter().filter(|node| has_memory(node)).map(|node| node.node);
     let chosen = |threads: u32, memory: u32| {
@@ -129,9 +122,8 @@ fn of_pairs(machine: &Machine) -> Vec<Seats> {
     vec![Seats { cpus, obstacle, ..Seats::default() }]
 }
 
-/// The pairs of CPUs to measure: all if there are few, else a sample: one pair of SMT siblings, each core with the first core
-/// of its own last-level cache, the first cores of the caches with each other, and each core with the first core of another
-/// cache.
+/// All pairs of few CPUs, else a sample: SMT siblings, each core with the first of its own and of another cache, and
+/// the first cores of the caches with each other.
 fn pairs(machine: &Machine) -> Vec<(u32, u32)> {
     let mut cpus = machine.cpu.available_cpus.clone();
     cpus.sort_unstable();
@@ -196,7 +188,7 @@ mod tests {
         stanza
     }
 
-    /// So many cores with two threads each, of which so many share a last-level cache and as many nodes.
+    /// Cores of two threads each, in groups that share a last-level cache, on these nodes.
     fn machine_of(cores: u32, in_group: u32, nodes: u32) -> Machine {
         let mut machine = machine_with_cpus(2 * cores);
         for place in &mut machine.cpu.topology {

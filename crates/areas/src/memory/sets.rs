@@ -9,10 +9,8 @@ use model::plan::PlanError;
 use crate::fields::IsaChoice;
 use crate::request::Request;
 
-/// The widest vectors of a stream unless others are named. Memory is slower than any vector, and Skylake-SP and Cascade Lake
-/// lower their clock for 512-bit units: `assay memory --isa avx2,avx512` shows it.
+/// The widest default vectors of a stream: memory is slower, and Skylake-SP lowers its clock for 512-bit units.
 const USUAL_VECTOR_BYTES: usize = 32;
-
 /// Operations without a kernel in the table of streams.
 const WITHOUT_A_ROW: &[MemoryOp] = &[MemoryOp::Load, MemoryOp::Increment, MemoryOp::Handoff, MemoryOp::Memcpy];
 
@@ -42,17 +40,13 @@ pub fn usual(op: MemoryOp, features: Features) -> Option<&'static MemoryKernel> 
     memory::usable(op, &features).find(|kernel| kernel.vector_bytes <= USUAL_VECTOR_BYTES)
 }
 
-/// An instruction set for an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InstructionSet {
     pub(super) isa: Isa,
-    /// Whether it was named.
     pub(super) named: bool,
-    /// Why it cannot be used.
     pub(super) obstacle: Option<String>,
 }
 
-/// The chosen instruction sets for an operation, each once.
 pub(super) fn instruction_sets(
     request: &Request,
     op: MemoryOp,

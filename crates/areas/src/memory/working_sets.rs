@@ -13,17 +13,13 @@ use model::unit::format_size;
 
 use super::blocks::parts;
 use super::choice::{MemoryChoice, WorkingSets};
-use crate::features::obtainable_bytes;
-use crate::request::Request;
+use crate::request::{Request, obtainable_bytes};
 
 /// Cache lines of each thread of a pair.
 pub const LINES_OF_EACH: usize = 16;
-
 /// Bytes that a pair exchanges.
 pub const PAIR_BYTES: u64 = (2 * LINES_OF_EACH * size_of::<HandoffLine>()) as u64;
-
-/// The least size of a working set that belongs to memory, in multiples of the last-level caches: a quarter may still hit
-/// them.
+/// The least working set of memory, in multiples of the last-level caches: a quarter may still hit them.
 pub(super) const CACHES_PER_WORKING_SET: u64 = 4;
 
 /// Whether a benchmark is a stream with a working set that the caches hold little of, so that memory's rate limits it.
@@ -35,7 +31,6 @@ pub fn is_beyond_caches(params: &MemoryParams, cpus: &[u32], machine: &Machine) 
 
 /// A working set of our own choice takes at most half of the obtainable memory.
 const AVAILABLE_SHARE: u64 = 2;
-
 const MIB: u64 = 1 << 20;
 
 pub(super) fn does_not_fit(working_set: u64, obtainable: u64) -> String {
@@ -46,13 +41,11 @@ pub(super) fn does_not_fit(working_set: u64, obtainable: u64) -> String {
     )
 }
 
-/// The largest working set of our own choice.
 pub(super) fn most_bytes(machine: &Machine) -> Option<u64> {
     obtainable_bytes(machine).map(|obtainable| obtainable / AVAILABLE_SHARE)
 }
 
-/// The least working set in which the largest block fits into each thread's share of each array, in whole MiB; blocks that
-/// memory cannot hold are ignored.
+/// The least working set that holds the largest block for each thread and array, in whole MiB.
 pub(super) fn room_for_blocks(stanza: &MemoryChoice, op: MemoryOp, threads: usize, most: Option<u64>) -> u64 {
     let times = parts(op).saturating_mul(threads as u64);
     let room = |block: &u64| block.saturating_mul(times).checked_next_multiple_of(MIB);
@@ -63,9 +56,7 @@ pub(super) fn room_for_blocks(stanza: &MemoryChoice, op: MemoryOp, threads: usiz
 /// The bytes that a working set of our own choice must exceed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Asked {
-    /// The last-level caches.
     pub(super) cache_bytes: Option<u64>,
-    /// What its blocks need.
     pub(super) room: u64,
 }
 
@@ -102,8 +93,7 @@ fn within(wanted: u64, obtainable: Option<u64>) -> u64 {
     (bounded / MIB * MIB).max(MIB)
 }
 
-/// Sizes from the first to the last, two in each octave (powers of two, and 1.5 times those); none within an eighth of the
-/// last.
+/// Sizes from the first to the last, two per octave; none within an eighth of the last.
 fn octaves(first: u64, last: u64) -> Vec<u64> {
     let powers = iter::successors(Some(first.next_power_of_two()), |bytes| bytes.checked_mul(2));
     let sizes = powers.flat_map(|bytes| [bytes, bytes / 2 * 3]);
@@ -171,7 +161,7 @@ mod tests {
     fn a_sweep_takes_two_steps_an_octave_and_ends_beyond_the_caches() {
         assert_eq!(octaves(4 << 10, 16 << 10), [4 << 10, 6 << 10, 8 << 10, 12 << 10, 16 << 10]);
         assert_eq!(octaves(5 << 10, 14 << 10), [8 << 10, 12 << 10, 14 << 10]);
-        assert_eq!(octaves(5 << 10, 13 << 10), [8 << 10, 13 << 10], "12 KiB tell what 13 KiB tell");
+        assert_eq!(octaves(5 << 10, 13 << 10), [8 << 10, 13 << 10], "12 KiB are too close to 13 KiB");
         assert_eq!(octaves(4 << 10, 4 << 10), [4 << 10]);
         let machine = machine_with_cpus(2);
         let sweep = stanza(|stanza| stanza.sweep_from = Some(4 << 10));

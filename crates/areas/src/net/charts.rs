@@ -119,7 +119,6 @@ fn is_mode(row: &Row, mode: NetMode) -> bool {
     params(row).is_some_and(|params| params.mode == mode)
 }
 
-/// Results that differ in one thing only, side by side.
 struct Counterparts {
     title: &'static str,
     about: &'static str,
@@ -157,8 +156,7 @@ impl Counterparts {
     }
 }
 
-/// What results share with their counterparts: the mode and, where it differs, how; not protocol and path, which are
-/// compared.
+/// What results share with their counterparts: not the compared protocol and path.
 fn common_names(rows: &[&Row]) -> Vec<String> {
     let axis = Axis::Connections;
     let tokens = |row: &&Row| -> Vec<String> {
@@ -197,7 +195,6 @@ fn path(params: &NetParams) -> (usize, String) {
     (usize::from(params.path != LOOPBACK), format!("{same:?}"))
 }
 
-/// Round trips while streams run, and those before they began.
 fn loaded(all: &[Measured<'_>]) -> Chart {
     let lines = all.iter().zip(list_names(all)).map(|(measured, label)| {
         let idle = measured.row.conditions.net.as_ref().and_then(|net| net.idle_latency_seconds);

@@ -9,47 +9,48 @@ use serde::Deserialize;
 use super::modes::{LOSS_GOAL_PER_MILLION, Traits, block_range, known_modes, traits};
 use crate::fields::{Threads, one_or_more, or, sizes, some_sampling};
 
-/// Network benchmarks: every combination of the lists. Options of `assay net` and a `[[net]]` block of a suite have the same
-/// fields; an option that is not given is an empty list. What a mode does not have, its benchmarks leave out.
+/// Network benchmarks, as options of `assay net` or a `[[net]]` block of a suite: every combination of the lists.
+/// A mode ignores parameters that it does not have.
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetChoice {
-    /// Transports: tcp, udp.
-    #[arg(long, value_delimiter = ',')]
+    /// Protocols: tcp, udp [default: both].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub protocol: Vec<Protocol>,
-    /// What is done: stream (tcp), `no_drop` (udp, the highest rate within a loss goal), blast (udp, as much as goes),
-    /// pingpong, connect (tcp), load (round trips while streams run), transfer (a fixed amount there and back).
-    #[arg(long, value_delimiter = ',')]
+    /// Modes: `no_drop` is the highest UDP rate within the loss goal, blast has no rate limit, load is round trips while
+    /// streams run, and transfer is a fixed amount in each direction.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(help = "Modes: stream, no_drop, blast, pingpong, connect, load, transfer [default: all but transfer]")]
     #[serde(deserialize_with = "one_or_more")]
     pub mode: Vec<NetMode>,
-    /// Bytes per send, or per message; by default 128KiB in a stream, 1472B in a datagram and 1 byte there and back.
-    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
+    /// Send and message sizes [default: 128KiB streams, 1472B datagrams, 1B round trips].
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
     #[serde(deserialize_with = "sizes")]
     pub block: Vec<u64>,
-    /// Which way the bytes of a stream go: up (to the server), down, both at once.
-    #[arg(long, value_delimiter = ',')]
+    /// Directions of streams: up (to the server), down, both [default: up].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "up")]
     pub direction: Vec<Direction>,
-    /// Whether the sends of a TCP stream are asked to spare their copy: true, false.
-    #[arg(long, value_name = "BOOL,…", value_delimiter = ',', action = clap::ArgAction::Append)]
+    /// Zero-copy sends of TCP streams: true, false [default: false].
+    #[arg(long, value_name = "LIST", value_delimiter = ',', action = clap::ArgAction::Append)]
     #[serde(default = "copied")]
     pub zero_copy: Vec<bool>,
-    /// Who cuts datagrams from large sends: off (one system call a batch of them), gso (the kernel or the device).
-    #[arg(long, value_delimiter = ',')]
+    /// Segmentation offload of datagrams: off, gso (kernel or device) [default: off].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "no_offload")]
     pub segmentation: Vec<Segmentation>,
-    /// How a round trip is waited for: blocking (asleep), spinning (asking again and again).
-    #[arg(long, value_delimiter = ',')]
+    /// Waiting for round trips: blocking, spinning (busy polling) [default: blocking].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "blocking")]
     pub wait: Vec<Wait>,
-    /// Datagrams of a million that the highest rate may lose: 0, 1, 1000 or any other number below a million.
-    #[arg(long, value_name = "PPM,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..1_000_000))]
+    /// Loss goals of the highest rate, in datagrams per million [default: 1000].
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..1_000_000))]
     #[serde(default = "loss_goal")]
     pub loss_goal: Vec<u32>,
-    /// Thread counts: connections, each with a thread at either end; under load, of the streams each way.
+    /// Thread counts: connections, each with a thread on both hosts; under load, streams in each direction.
     #[arg(skip)]
     pub threads: Vec<Threads>,
-    /// How these benchmarks are sampled, where not as the area.
+    /// Their own sampling.
     #[arg(skip)]
     #[serde(default, deserialize_with = "some_sampling")]
     pub sampling: Option<Sampling>,
@@ -61,12 +62,11 @@ pub struct NetChoice {
     #[arg(skip)]
     #[serde(default)]
     pub total: Option<f64>,
-    /// Not part of `assay net` unless its mode, or a parameter that only its mode has, is asked for.
+    /// Left out of `assay net` unless its mode, or a parameter of that mode alone, is chosen.
     #[arg(skip)]
     #[serde(default)]
     pub on_request: bool,
-    /// What a mode is by itself: benchmarks that are asked for by their parameters are made of these alone, and not of those
-    /// that compare blocks, directions or ways of waiting.
+    /// Whether chosen parameters apply to it; other blocks compare blocks, directions or ways of waiting.
     #[arg(skip)]
     #[serde(default)]
     pub base: bool,
@@ -100,7 +100,6 @@ impl NetChoice {
         lists.into_iter().chain(more).all(|open| open) && self.loss_goal.is_empty()
     }
 
-    /// Whether the mode has every parameter that was chosen.
     fn fits(&self, protocol: Protocol, mode: NetMode) -> bool {
         let Some(traits) = traits(protocol, mode) else { return false };
         [
@@ -114,12 +113,10 @@ impl NetChoice {
         .all(|(open, has)| open || has)
     }
 
-    /// One choice for each mode.
     fn of_each_mode(&self) -> Vec<Self> {
         self.mode.iter().map(|mode| Self { mode: vec![*mode], ..self.clone() }).collect()
     }
 
-    /// The blocks of a suite narrowed to these options.
     pub(super) fn narrowed(&self, blocks: &[Self]) -> Vec<Self> {
         let left = blocks.iter().flat_map(Self::of_each_mode).filter_map(|block| self.left_of(&block));
         self.put_blocks(left.collect())
@@ -150,8 +147,7 @@ impl NetChoice {
         })
     }
 
-    /// Sets the chosen sizes wherever they are possible; a size that is possible nowhere stays everywhere, so that the plan
-    /// refuses it.
+    /// Sets the chosen sizes where they are possible; one that is possible nowhere stays, so that the plan refuses it.
     fn put_blocks(&self, stanzas: Vec<Self>) -> Vec<Self> {
         if self.block.is_empty() {
             return stanzas;

@@ -9,30 +9,25 @@ use model::warning::Warning;
 
 use super::choice::NetChoice;
 use super::modes::{LOSS_GOAL_PER_MILLION, Traits, block_range, known_modes, traits};
-use crate::area;
 use crate::fields::MOST_THREADS;
-use crate::request::{Request, exact};
+use crate::request::{Request, exact, in_table};
 use crate::threads::{place, thread_counts};
 
 /// Seconds of round trips on an idle network before it is loaded.
 pub const IDLE_SECONDS: f64 = 0.25;
-
-// Expected seconds per process run besides samples and warm-up: client and server on one machine; on two hosts; for the limit
-// of a stream; for the search of the no-drop rate.
+// Expected seconds per process run in addition to samples and warm-up: client and server on one machine; on two hosts; for
+// the limit of a stream; for the search of the no-drop rate.
 const SETUP_SECONDS: f64 = 0.05;
 const PEER_SETUP_SECONDS: f64 = 0.3;
 const CEILING_SECONDS: f64 = 0.06;
 const SEARCH_SECONDS: f64 = 1.0;
-
 // Default bytes of a transfer: 100 MB each way over TCP, 1 GB each way over UDP, as in the classic programs.
 const TCP_TRANSFER_BYTES: f64 = 200e6;
 const UDP_TRANSFER_BYTES: f64 = 2e9;
-
 // For the expected length of a total, on the slow side: a worker that is ten times slower counts as hanging.
 const LOOPBACK_BYTES_PER_SECOND: f64 = 500e6;
 const NETWORK_BYTES_PER_SECOND: f64 = 50e6;
 const ROUND_TRIP_SECONDS: f64 = 50e-6;
-
 const MILLION: u32 = 1_000_000;
 
 /// The benchmarks of a request; an error if the user chose something impossible.
@@ -94,10 +89,10 @@ fn has_segmentation(params: &NetParams) -> bool {
     traits(params.protocol, params.mode).is_some_and(|traits| traits.segmentation)
 }
 
-/// Whether there is such an experiment: asked of the plan, and by the far end of what it is asked to do.
+/// Checks that a benchmark exists, for the plan and for the server.
 ///
 /// # Errors
-/// A sentence with what there is.
+/// What exists instead.
 pub fn check(params: &NetParams) -> Result<(), String> {
     let NetParams { protocol, mode, block, threads, .. } = params;
     let Some(traits) = traits(*protocol, *mode) else {
@@ -163,7 +158,7 @@ fn row(request: &Request, machine: &Machine, stanza: &NetChoice, params: &NetPar
         id: net_id(params),
         area: Area::Net,
         method: method(params),
-        classic: stanza.classic.as_ref().map(|workload| area::classic(Area::Net, workload, total)),
+        classic: stanza.classic.as_ref().map(|workload| in_table(Area::Net, workload, total)),
         kernel: None,
         params: Params::Net(params.clone()),
     };
@@ -261,7 +256,6 @@ mod tests {
     use crate::suite::Suite;
     use crate::tests::{machine_with_cpus, request_of};
 
-    /// The network rows of this choice, or why there are none.
     fn planned(choice: &NetChoice, cpus: u32, threads: &[u32]) -> Result<Vec<Planned>, String> {
         let mut request = request_of(suite(choice).map_err(|error| error.0)?);
         request.threads = threads.iter().map(|count| Threads::Count(*count)).collect();

@@ -11,30 +11,22 @@ use verdict::judge::{ProcessRun, median, others_share};
 
 /// The share of its CPU at which a thread limits a stream: the rest is ticks of the accounting.
 const BUSY: f64 = 0.95;
-
 /// The share of its time at which a window or a buffer limits a stream.
 const LIMITED: f64 = 0.2;
-
 /// The least receive buffer for datagrams, in bytes: 8 MiB, some milliseconds of ten gigabits a second. Linux reports
 /// twice what was set, the rest being for its own book-keeping (`socket(7)`).
 const RECEIVE_BUFFER_BYTES: u64 = 8 << 20;
-
 /// The share of our bytes that an interface carries at least if they went through it.
 const CARRIED: f64 = 0.5;
-
 /// Bytes of a process run below which the counters of an interface show nothing.
 const LEAST_COUNTED_BYTES: u64 = 1 << 20;
-
 /// Headers of IPv4 and UDP in the packet of a datagram (RFC 791, RFC 768).
 const DATAGRAM_HEADER_BYTES: u64 = 20 + 8;
-
 /// Headers of IPv4 and of TCP with its time stamps in a segment (RFC 791, RFC 793, RFC 7323).
 const SEGMENT_HEADER_BYTES: u32 = 20 + 32;
-
 /// Bytes on loopback in a process run that are neither data nor counted: how client and server connect and part.
 const MEETING_BYTES: u64 = 64 << 10;
 
-/// Adds what the process runs of a network benchmark saw of the network.
 pub(super) fn conditions(_: &Planned, runs: &[&ProcessRun], conditions: &mut Conditions) {
     conditions.net = of_net(runs, conditions.cpu_share);
     if let Some(net) = &mut conditions.net {
@@ -83,7 +75,6 @@ fn tcp(all: &[&NetConditions]) -> Option<TcpConditions> {
     })
 }
 
-/// The warnings of a result whose conditions are set.
 pub(super) fn warnings(row: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
     let (Params::Net(params), Some(seen)) = (&row.params, &row.conditions.net) else { return Vec::new() };
     let limited = |code, seconds: fn(&TcpConditions) -> Option<f64>, what: &str| {
@@ -117,7 +108,6 @@ pub(super) fn warnings(row: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
     found.into_iter().flatten().collect()
 }
 
-/// Lost datagrams of round trips.
 fn lost(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Warning> {
     let is_round_trips = matches!(params.mode, NetMode::Pingpong | NetMode::Load);
     let lost = seen.lost.filter(|_| is_round_trips).unwrap_or(0);
@@ -126,7 +116,6 @@ fn lost(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Warning> 
     Warning::when(WarningCode::DatagramsLost, share, || format!("{lost} datagrams were lost."))
 }
 
-/// A loss above the goal at the highest rate.
 fn above_goal(row: &Row, params: &NetParams) -> Option<Warning> {
     let goal = f64::from(params.loss_goal_per_million?) * 1e-6;
     let loss = row.metric(MetricName::Loss)?.summary.median;
@@ -202,7 +191,6 @@ fn fragmented(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
     Some(Warning::new(WarningCode::Fragmented, pieces as f64, &text))
 }
 
-/// A receive buffer that the kernel capped.
 fn small_buffer(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
     let is_stream = params.protocol == Protocol::Udp && matches!(params.mode, NetMode::NoDrop | NetMode::Blast);
     let bytes = seen.receive_buffer_bytes.filter(|bytes| is_stream && *bytes < RECEIVE_BUFFER_BYTES)?;

@@ -8,7 +8,6 @@ use model::unit::Better;
 
 use crate::label::parts::{Axis, Label, Labels, TableRules, Workload, block_words};
 
-/// The names of the area and its results.
 pub(super) const LABELS: Labels = Labels {
     title: "Network",
     in_sentence: "the network",
@@ -31,7 +30,7 @@ fn workload(row: &Row) -> Option<Workload> {
     Some(Workload { key: format!("{same:?}"), block: Some(own.block) })
 }
 
-/// Whether a result is over loopback.
+/// Whether a result uses loopback.
 pub fn is_loopback(row: &Row) -> bool {
     params(row).is_some_and(|own| own.path == LOOPBACK)
 }
@@ -49,7 +48,6 @@ fn axis(rows: &[&Row]) -> Axis {
 
 /// The path of benchmarks within one machine.
 pub const LOOPBACK: &str = "loopback";
-
 const MILLION: f64 = 1e6;
 
 /// The parameters of a network result of this version.

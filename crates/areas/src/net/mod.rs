@@ -16,9 +16,8 @@ use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 pub use choice::NetChoice;
 pub use command::suite;
 
-use crate::area::Area;
+use crate::request::AreaEntry;
 
-/// How its results are judged.
 pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Network],
     judge: JudgeRules { conditions: judge::conditions, warnings: judge::warnings, ..JudgeRules::DEFAULT },
@@ -38,8 +37,7 @@ fn is_mode(params: &Params, mode: NetMode) -> bool {
     matches!(params, Params::Net(params) if params.mode == mode)
 }
 
-/// The area.
-pub(crate) const AREA: Area = Area {
+pub(crate) const AREA: AreaEntry = AreaEntry {
     name: Name::Net,
     expand: expand::expand,
     method: |experiment| {

@@ -6,16 +6,12 @@ use model::io::{NetMode, Protocol};
 
 /// The largest block of a stream or TCP message.
 pub const MOST_BLOCK_BYTES: u64 = 1 << 20;
-
 /// The largest UDP payload over IPv4: 65535 bytes less 20 of IP header and 8 of UDP header.
 pub const MOST_DATAGRAM_BYTES: u64 = 65_507;
-
 /// The smallest datagram of a stream: a header of 24 bytes, and data to check.
 pub const LEAST_STREAM_DATAGRAM_BYTES: u64 = 64;
-
 /// The smallest probe under load: its number.
 pub const LEAST_PROBE_BYTES: u64 = 8;
-
 /// The default loss goal in datagrams per million.
 pub const LOSS_GOAL_PER_MILLION: u32 = 1000;
 
@@ -35,7 +31,7 @@ pub struct Traits {
     pub wait: bool,
 }
 
-/// The parameters of a mode over a protocol, besides block and threads; `None` if there is no such benchmark.
+/// The parameters of a mode over a protocol, apart from block and threads; `None` if there is no such benchmark.
 pub fn traits(protocol: Protocol, mode: NetMode) -> Option<Traits> {
     let none = Traits { direction: false, zero_copy: false, segmentation: false, loss_goal: false, wait: false };
     match (mode, protocol) {

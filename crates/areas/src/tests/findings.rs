@@ -23,7 +23,6 @@ fn row(threads: u32, rate: f64) -> Row {
     row
 }
 
-/// A row of the classic table of vector instructions.
 fn classic(threads: u32, rate: f64) -> Row {
     let mut row = row(threads, rate);
     let class = Some("vector".to_owned());
@@ -39,9 +38,9 @@ fn with_efficiency(mut row: Row, of: PeakKind, value: f64) -> Row {
 /// A row with a confidence because of a warning.
 fn warned(mut row: Row, confidence: Confidence, code: WarningCode) -> Row {
     let rule = WARNINGS.iter().find(|rule| rule.code == code).unwrap();
-    let figure = if confidence == Confidence::Fair { rule.fair } else { rule.low };
+    let threshold = if confidence == Confidence::Fair { rule.fair } else { rule.low };
     row.confidence = Some(confidence);
-    row.warnings = vec![Warning::new(code, figure.unwrap(), "Seen.")];
+    row.warnings = vec![Warning::new(code, threshold.unwrap(), "Seen.")];
     row
 }
 
@@ -49,7 +48,6 @@ fn found(rows: &[Row]) -> Vec<Finding> {
     verdict::findings::findings(rows, &Machine::default(), crate::RULES)
 }
 
-/// The sentences of a rule.
 fn texts(rows: &[Row], code: &str) -> Vec<String> {
     found(rows).into_iter().filter(|finding| finding.code == code).map(|finding| finding.text).collect()
 }
@@ -121,7 +119,6 @@ fn a_limit_binds_from_nine_tenths_of_it_on() {
     assert!(texts(&[with_efficiency(row(1, 1e9), PeakKind::Inferred, 1.0)], "limit_binds").is_empty());
 }
 
-/// A result compared with a tool, at this ratio.
 fn compared(threads: u32, ratio: f64, explanation: &str) -> Row {
     let mut row = row(threads, 100e9);
     row.metrics[0].references = vec![Reference {
@@ -192,13 +189,11 @@ fn an_area_has_at_most_so_many_results_the_first_of_each_rule_before_any_second(
     assert_eq!(codes, expected);
 }
 
-/// Every rule, with the area that it is of.
 fn rules() -> impl Iterator<Item = (&'static str, &'static Rule)> {
     let own = crate::RULES.iter().flat_map(|area| area.findings.rules.iter().map(|rule| (area.area.name(), rule)));
     EVERY_AREA.iter().map(|rule| ("every", rule)).chain(own)
 }
 
-/// The lines of the documented table.
 fn table() -> Vec<String> {
     let line = |(area, rule): (&str, &Rule)| {
         let Rule { code, pattern, tested, needs, evidence, .. } = rule;

@@ -66,7 +66,6 @@ fn disturbed(planned: &Planned, run: &ProcessRun, best: Option<f64>) -> Option<f
     judge::disturbed(&rules(planned.experiment.area), planned, run, best)
 }
 
-/// The metrics of these process runs, three samples from each.
 fn metrics(planned: &Planned, runs: &[ProcessRun]) -> Vec<Metric> {
     let metric = |name: &str, value: f64| {
         // Values that no rule of `stats` minds.
@@ -110,7 +109,6 @@ fn cpu(runs: &[ProcessRun]) -> Vec<String> {
     codes(Area::Cpu, planned().experiment.params, runs)
 }
 
-/// Three runs, of which the change was made to the last.
 fn last_of_three(change: impl Fn(&mut ProcessRun)) -> Vec<ProcessRun> {
     let mut runs = vec![quiet(); 3];
     change(&mut runs[2]);
@@ -187,7 +185,6 @@ fn one_stop_in_one_launch_of_three_is_flagged() {
     assert!((share - 0.5 / 0.8).abs() < 0.05, "{share}");
 }
 
-/// Three long process runs, one of which stopped for a moment.
 fn small_stop() -> Vec<ProcessRun> {
     let mut runs = all(|run| {
         (run.seen.timed_seconds, run.seen.cpu_seconds, run.seen.gap_seconds) = (9.5, 9.49, 0.01);
@@ -373,7 +370,6 @@ fn of_waiting() -> Vec<(WarningCode, DiskParams, DiskConditions)> {
     ]
 }
 
-/// What the device's own counts and its heat raise, and rates that do not fit.
 fn of_devices(check: &mut impl FnMut(WarningCode, &[String])) {
     let runs = |change: Change| {
         all(move |run| {
@@ -398,7 +394,6 @@ fn of_devices(check: &mut impl FnMut(WarningCode, &[String])) {
     check(WarningCode::LittlesLaw, &warned(&row));
 }
 
-/// The codes of the warnings that only the area of a result has.
 fn warned(row: &Row) -> Vec<String> {
     (rules(row.area).judge.warnings)(row, &[]).iter().map(|warning| warning.code.to_string()).collect()
 }
@@ -466,8 +461,8 @@ fn the_documented_table_is_the_programs() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/warnings.md");
     let text = std::fs::read_to_string(file).unwrap();
     let threshold = |cell: &str| {
-        let figure: String = cell.chars().filter(|c| !c.is_whitespace()).collect();
-        (figure != "–").then(|| figure.parse::<f64>().unwrap_or(f64::NAN))
+        let number: String = cell.chars().filter(|c| !c.is_whitespace()).collect();
+        (number != "–").then(|| number.parse::<f64>().unwrap_or(f64::NAN))
     };
     let documented: Vec<(String, Option<f64>, Option<f64>)> = text
         .lines()

@@ -28,9 +28,9 @@ fn the_classic_suite_keeps_within_its_time_with_every_tool() {
         plan(&Request { references, disk: Some(roomy()), ..request }, &machine).unwrap()
     };
     let (of_suite, in_full) = (with(true), with(false));
-    let with_tools = |plan: &Plan| plan.rows.iter().filter(|row| !row.beside.is_empty()).count();
+    let with_tools = |plan: &Plan| plan.rows.iter().filter(|row| !row.reference_tools.is_empty()).count();
     assert!(with_tools(&of_suite) > 40 && with_tools(&of_suite) < with_tools(&in_full));
-    for row in of_suite.rows.iter().filter(|row| !row.beside.is_empty()) {
+    for row in of_suite.rows.iter().filter(|row| !row.reference_tools.is_empty()) {
         let (id, samples) = (&row.experiment.id, row.sampling.samples);
         // Of systems of equations the series says how many trials each order has.
         let least = if row.experiment.linpack().is_some() { 1 } else { 3 };
@@ -96,7 +96,7 @@ fn tools_run_for_the_step_of_each_cache_level_and_all_that_a_filter_chose() {
     let with_tools = |request: &Request| -> Vec<String> {
         let rows = plan(request, &machine).unwrap().rows;
         let steps = rows.into_iter().filter(|row| row.experiment.id.starts_with("memory/sequential-read/"));
-        let steps = steps.filter(|row| row.experiment.params.threads() == 1 && !row.beside.is_empty());
+        let steps = steps.filter(|row| row.experiment.params.threads() == 1 && !row.reference_tools.is_empty());
         steps.map(|row| row.experiment.id).collect()
     };
     let levels = ["", "/24KiB", "/1MiB", "/32MiB"].map(|size| format!("memory/sequential-read{size}/t1"));

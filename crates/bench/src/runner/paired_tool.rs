@@ -54,7 +54,7 @@ pub(super) struct Moment<'a> {
 
 /// The tools of a plan, each detected once.
 pub(super) fn detected(rows: &[Planned], places: &Places) -> Detected {
-    let ids: BTreeSet<&str> = rows.iter().flat_map(|row| row.beside.iter().map(String::as_str)).collect();
+    let ids: BTreeSet<&str> = rows.iter().flat_map(|row| row.reference_tools.iter().map(String::as_str)).collect();
     detect_all(ids.into_iter(), places)
 }
 
@@ -66,7 +66,7 @@ pub(super) fn paired_tools(
 ) -> Vec<Vec<PairedTool>> {
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
     let mut of_row = |planned: &Planned| {
-        let tools = planned.beside.iter().filter_map(|tool| find(tool));
+        let tools = planned.reference_tools.iter().filter_map(|tool| find(tool));
         let paired = tools.map(|tool| {
             let name = tool.description().id;
             let unknown = || Err(NotFound::Missing(format!("{name} was not searched for")));

@@ -49,7 +49,7 @@ pub(super) fn initial_states<'a>(plan: &'a Plan, verify_only: bool, tools: &Dete
     let mut paired = if verify_only { Vec::new() } else { paired_tools(&plan.rows, &pairs, tools) }.into_iter();
     let state = |(planned, result): (&'a Planned, Row)| {
         // The number of pairs is fixed: no stop rule.
-        let fixed = (!planned.beside.is_empty()).then_some(planned.sampling.samples);
+        let fixed = (!planned.reference_tools.is_empty()).then_some(planned.sampling.samples);
         let mut progress = Progress::new(planned, plan.repeat.or(fixed), verify_only);
         progress.tools = paired.next().unwrap_or_default();
         State { planned, progress, result, histograms_stored: false }

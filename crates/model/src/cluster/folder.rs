@@ -222,6 +222,14 @@ pub struct Outcome {
     pub figures: BTreeMap<String, f64>,
 }
 
+impl Outcome {
+    /// A finite value of HPL by its name.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<f64> {
+        self.figures.get(name).copied().filter(|value| value.is_finite())
+    }
+}
+
 /// A node as its first worker found it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeFacts {

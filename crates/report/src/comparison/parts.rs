@@ -158,8 +158,8 @@ pub(super) fn reasons(not_compared: &[NotCompared]) -> Vec<(&str, Vec<&str>)> {
     grouped(not_compared.iter().map(|row| (row.reason.as_str(), row.id.as_str())))
 }
 
-/// The word for process runs in comparisons.
-const PROCESS_RUNS: &str = "launches";
+/// The units of a comparison by process runs.
+const PROCESS_RUNS: &str = "process runs";
 
 /// The legend: the meaning of the values and of the limit, and what samples cannot show.
 pub(super) fn legend(comparison: &Comparison) -> String {

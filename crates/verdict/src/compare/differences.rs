@@ -1,5 +1,4 @@
-//! The two sides of a comparison in words, and what differs between them: machines, programs, settings, incomplete runs,
-//! and an impossible order of time.
+//! The two sides of a comparison in words, and how their machines, programs and settings differ.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,6 @@ use model::warning::Confidence;
 
 use super::noise::MEMORY_MAY_DIFFER;
 
-/// A side in words.
 pub(crate) fn side(document: &Document) -> Side {
     Side {
         name: document.run.id.clone(),
@@ -41,13 +39,11 @@ fn program_words(document: &Document) -> String {
     program.git.as_ref().map_or_else(|| program.version.clone(), |git| format!("{} ({git})", program.version))
 }
 
-/// The differences of machines, programs and test files, a sentence each.
 pub(crate) fn differences(base: &Document, new: &Document) -> Vec<String> {
     let (one, other) = (&base.machine, &new.machine);
     [machines(one, other), settings(one, other), programs(base, new), files(base, new)].into_iter().flatten().collect()
 }
 
-/// All differences of two runs, a sentence each.
 pub(super) fn warnings(base: &Document, new: &Document) -> Vec<String> {
     let sides = [(base, "BASE"), (new, "NEW")];
     let mut warnings = differences(base, new);
@@ -142,8 +138,7 @@ fn suites(base: &Document, new: &Document) -> Option<String> {
     suite.map(|suite| format!("The suites differ: {suite}; a benchmark may be sampled longer in one of them."))
 }
 
-/// Test files of different sizes although the same size was planned: laying one out was cut short. The parameters are the
-/// same, so the results are compared.
+/// Test files of different sizes of the same planned size, because laying one out was cut short.
 fn files(base: &Document, new: &Document) -> Option<String> {
     let bytes = |row: &Row| row.conditions.disk.as_ref().and_then(|disk| disk.file_bytes);
     let mut differing = base.experiments.iter().filter_map(|row| {
@@ -181,7 +176,6 @@ fn cut_off(document: &Document, side: &str) -> Option<String> {
     (!document.run.complete).then(|| format!("{side} was cut off: {measured} of {planned} benchmarks were measured."))
 }
 
-/// A new run that began before its base. Times in this format sort as text.
 fn order(base: &Document, new: &Document) -> Option<String> {
     let (before, after) = (&base.run.started, &new.run.started);
     let known = !before.is_empty() && !after.is_empty();

@@ -12,23 +12,19 @@ use super::matching::Pair;
 /// The largest share that is turned into a change; beyond it the result has low confidence.
 const MOST_SHARE: f64 = 0.9;
 
-/// Interference on one side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a> {
     /// `BASE` or `NEW`.
     pub(super) side: &'static str,
     pub(super) warning: &'a Warning,
-    /// The relative change that it can account for.
     pub(super) change: f64,
 }
 
-/// Both sides of a pair with their names.
 pub(super) fn sides<'a>(pair: &Pair<'a>) -> [(&'static str, &'a Row); 2] {
     [("BASE", pair.base), ("NEW", pair.new)]
 }
 
-/// The interference that may account for the largest change in this direction. The clock moves both ways, so it counts on
-/// either side; per cycle it does not count.
+/// The interference that may account for the largest change in this direction; the clock counts on either side.
 pub(super) fn most<'a>(pair: &Pair<'a>, direction: Direction, clock_counts: bool) -> Option<Seen<'a>> {
     let taking = if direction == Direction::Worse { "NEW" } else { "BASE" };
     let all = sides(pair).into_iter().flat_map(|(side, row)| row.warnings.iter().map(move |warning| (side, warning)));
@@ -46,8 +42,7 @@ pub(super) fn most<'a>(pair: &Pair<'a>, direction: Direction, clock_counts: bool
     seen.reduce(|most, other| if other.change > most.change { other } else { most })
 }
 
-/// The first interference of low confidence, which allows no verdict. A change is still a verdict where every such interference
-/// has a known size, since the interval then lies beyond what it can have caused; "the same" never is.
+/// The first interference of low confidence, which allows no verdict. A change stays one if every size is known.
 pub(super) fn hiding<'a>(pair: &Pair<'a>, judged: Change) -> Option<(&'static str, &'a Warning)> {
     sides(pair).into_iter().find_map(|(side, row)| {
         let grave = |warning: &&Warning| {

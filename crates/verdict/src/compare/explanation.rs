@@ -1,7 +1,4 @@
-//! Why a result changed or has no verdict: the first of these rules that holds.
-//!
-//! First the cause (settings that differ, the clock, interference, samples that disagree), then, without a verdict, what
-//! would lead to one.
+//! Why a result changed or has no verdict: the first rule that holds, causes before what would lead to a verdict.
 
 use std::cmp::Ordering;
 
@@ -15,14 +12,10 @@ use super::disturbance::{Seen, sides};
 use super::matching::Pair;
 use super::units::{is_beyond, median};
 
-/// What the judgement knows apart from the result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'a> {
-    /// The interference behind the allowance.
     pub(super) seen: Option<Seen<'a>>,
-    /// The interference that allows no verdict.
     pub(super) hiding: Option<(&'static str, &'a Warning)>,
-    /// Whether the noise between runs is this machine's own.
     pub(super) noise_is_own: bool,
 }
 
@@ -32,10 +25,7 @@ const DIFFERS: f64 = 0.2;
 const PART_OF_CHANGE: f64 = 1.0 / 3.0;
 /// How precisely a clock is known.
 const CLOCK_MOVES: f64 = 0.01;
-
-/// The units of what was measured alternately.
 const PAIRS: &str = "pairs";
-
 /// The most units that advice asks for.
 const MOST_NEEDED: u32 = 60;
 
@@ -55,7 +45,6 @@ const DONE_OTHERWISE: &[WarningCode] = &[
     WarningCode::HostCache,
 ];
 
-/// Warnings about samples of one side that disagree, in words.
 const DISAGREEING: &[(WarningCode, &str)] = &[
     (WarningCode::Bimodal, "fall into two groups"),
     (WarningCode::Drifting, "rise or fall with time"),
@@ -82,8 +71,7 @@ pub(super) fn explain(pair: &Pair<'_>, row: &Compared, known: &Known<'_>) -> Opt
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-/// The explanation of a live comparison, each side given as one row: interference hits both alike, so only the differences
-/// between them, and the samples, explain anything.
+/// The explanation of a live comparison of two merged results: interference affects both alike.
 pub(crate) fn explain_live(base: &Row, new: &Row, row: &Compared) -> Option<String> {
     let base_metric = base.metrics.iter().find(|metric| metric.name.as_str() == row.metric)?;
     let new_metric = new.metrics.iter().find(|metric| metric.name.as_str() == row.metric)?;
@@ -95,7 +83,6 @@ fn percent(share: f64) -> String {
     percent_brief(share.abs())
 }
 
-/// The first setting that one side had and the other had not, or had less.
 fn settings(pair: &Pair<'_>) -> Option<String> {
     let [(base_name, base), (new_name, new)] = sides(pair);
     let of_new = only_here(new, base).map(|warning| setting(new_name, warning));
@@ -103,7 +90,6 @@ fn settings(pair: &Pair<'_>) -> Option<String> {
     of_new.or_else(of_base).or_else(|| facts(base, new))
 }
 
-/// The gravest setting among the warnings that the other side lacks.
 fn only_here<'a>(row: &'a Row, other: &Row) -> Option<&'a Warning> {
     let is_setting = |warning: &&Warning| {
         warning.code.known().is_some_and(|code| code.rule().cause == Cause::Setting || DONE_OTHERWISE.contains(&code))
@@ -180,7 +166,6 @@ fn facts(base: &Row, new: &Row) -> Option<String> {
     (!differing.is_empty()).then(|| format!("The conditions differ: {}.", differing.join(", ")))
 }
 
-/// The clock, where it moved the way the result did.
 fn clock(pair: &Pair<'_>, row: &Compared) -> Option<String> {
     let per_cycle = row.per_cycle?;
     let of = |metric: &model::sample::Metric| {
@@ -221,7 +206,6 @@ fn hidden(known: &Known<'_>) -> Option<String> {
     Some(format!("{side} had too much interference for a verdict: {}", first_sentence(&warning.text)))
 }
 
-/// Interference that may account for the whole change.
 fn allowed(row: &Compared, known: &Known<'_>) -> Option<String> {
     let seen = known.seen.filter(|seen| seen.warning.confidence > Confidence::High)?;
     let beyond = row.ratio_ci95.is_some_and(|interval| is_beyond(interval, row.threshold));
@@ -243,7 +227,6 @@ fn disagreeing(pair: &Pair<'_>) -> Option<String> {
     })
 }
 
-/// What would lead to a verdict.
 fn remedy(row: &Compared, known: &Known<'_>) -> String {
     let n = row.n_base.min(row.n_new);
     let pairs = row.units == PAIRS;
@@ -275,7 +258,6 @@ fn too_few(row: &Compared, n: u32, more: u32) -> String {
     format!("{n} {units} of {of} {is} too few: about {more} more{each} are needed{}.", how(row))
 }
 
-/// The units as a word, singular or plural.
 fn words(row: &Compared, count: u32) -> String {
     if count == 1 { row.units.strip_suffix('s').unwrap_or(&row.units).to_owned() } else { row.units.clone() }
 }

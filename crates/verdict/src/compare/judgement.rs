@@ -1,8 +1,6 @@
 //! Interval, probability, threshold and verdict of every result.
 //!
-//! A result *changed* where the whole interval of its ratio lies beyond what the machine's noise, the interference seen and
-//! chance can account for, all results considered. It is *the same* where the whole interval lies within the threshold.
-//! Everything else is inconclusive.
+//! *Changed*: the interval lies beyond noise, interference and chance. *The same*: it lies within the threshold.
 
 use model::comparison::{Change, Compared, PerCycle};
 use model::sample::Sample;
@@ -15,23 +13,19 @@ use super::matching::Pair;
 use super::noise::{History, Noise};
 use super::units::{THRESHOLD, Units, Values, change, direction, is_beyond, median};
 
-/// The threshold, in standard deviations between runs: the difference of two runs varies by sqrt(2) of them, and its
-/// interval has a width as well.
+/// The threshold in standard deviations between runs: a difference varies by sqrt(2), and intervals have a width.
 const DEVIATIONS: f64 = 2.0;
 /// The most units that advice asks for.
 const MOST_UNITS: usize = 40;
 
-/// The ratio of two sides.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     ratio: f64,
     interval: Option<[f64; 2]>,
-    /// Not corrected yet.
     p: Option<f64>,
     n: [usize; 2],
 }
 
-/// Everything about a result but its verdict, which depends on the other results.
 #[derive(Debug)]
 struct Measured<'a> {
     pair: &'a Pair<'a>,
@@ -41,7 +35,6 @@ struct Measured<'a> {
     noise: Noise,
 }
 
-/// Judges all results together.
 pub(super) fn judge(pairs: &[Pair<'_>], history: &History<'_>) -> Vec<Compared> {
     // A pair has samples, all positive: nothing is left out here.
     let measured: Vec<Measured<'_>> = pairs.iter().filter_map(|pair| measure(pair, history)).collect();
@@ -159,8 +152,7 @@ fn needed(found: &Found, p: Option<f64>, [threshold, allowance]: [f64; 2], rows:
     stats::needed(n, found.interval, if beyond_threshold { threshold + allowance } else { threshold })
 }
 
-/// The least units of each side whose complete separation is rare enough among this many results: 2 / C(2n, n) of all
-/// orders separate them.
+/// The least units of each side whose complete separation, in 2 / C(2n, n) of all orders, is rare enough.
 fn least_for(rows: usize) -> Option<usize> {
     let mut orders = 1.0;
     (1..=MOST_UNITS).find(|n| {

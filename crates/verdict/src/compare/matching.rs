@@ -9,7 +9,6 @@ use model::sample::{Metric, MetricName};
 use model::unit::format_size;
 use serde_json::{Map, Value};
 
-/// One metric of a benchmark on both sides.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair<'a> {
     pub(super) base: &'a Row,
@@ -18,10 +17,8 @@ pub(super) struct Pair<'a> {
     pub(super) new_metric: &'a Metric,
 }
 
-/// Parameters that are derived from the data, and no setting.
 const FOUND: &[&str] = &["level"];
 
-/// Parameters in words, where the key is no word.
 const WORDS: &[(&str, &str)] = &[
     ("working_set", "working set"),
     ("size", "size of the file"),
@@ -35,10 +32,7 @@ const WORDS: &[(&str, &str)] = &[
 /// Parameters that are bytes.
 const SIZES: &[&str] = &["working_set", "size", "block"];
 
-/// Checks that a run has a measured result.
-///
-/// # Errors
-/// One sentence that names the run.
+/// Checks that a run has a measured result; the error names the run.
 pub(super) fn has_measured(document: &Document, side: &str) -> Result<(), String> {
     if document.experiments.iter().any(|row| row.status == Status::Ok && !row.metrics.is_empty()) {
         return Ok(());
@@ -75,7 +69,6 @@ fn find<'a>(document: &'a Document, id: &str) -> Option<&'a Row> {
     document.experiments.iter().find(|row| row.id == id)
 }
 
-/// The metrics of two results of the same id.
 fn of_rows<'a>(base: &'a Row, new: &'a Row) -> Result<Vec<Pair<'a>>, String> {
     for (row, side) in [(base, "BASE"), (new, "NEW")] {
         if row.status != Status::Ok {
@@ -96,10 +89,7 @@ fn of_rows<'a>(base: &'a Row, new: &'a Row) -> Result<Vec<Pair<'a>>, String> {
     if pairs.is_empty() { Err(reason) } else { Ok(pairs) }
 }
 
-/// Checks that two results mean the same. Those of different ids were chosen to differ: only their units must agree.
-///
-/// # Errors
-/// What differs, as the end of a sentence that begins with the id.
+/// Checks that two results mean the same; of different ids only the units must agree. The error follows the id.
 pub(crate) fn comparable(base: &Row, new: &Row) -> Result<(), String> {
     if base.id == new.id {
         if base.method != new.method {
@@ -123,8 +113,7 @@ pub(crate) fn comparable(base: &Row, new: &Row) -> Result<(), String> {
     Ok(())
 }
 
-/// The metrics that are compared: the headline, throughput and latency. Requests per second are the throughput divided by
-/// the block size, and the clock is no result.
+/// The compared metrics: headline, throughput and latency, without those derived from them.
 pub(crate) fn metrics(row: &Row) -> impl Iterator<Item = &Metric> {
     let headline = row.metrics.first().map_or("", |metric| metric.name.as_str());
     let derived = if headline == MetricName::Iops.name() { MetricName::Throughput } else { MetricName::Iops };
@@ -138,7 +127,6 @@ pub(crate) fn metrics(row: &Row) -> impl Iterator<Item = &Metric> {
     row.metrics.iter().filter(wanted)
 }
 
-/// Checks that there are samples, and that quotients of them are numbers.
 fn usable(metric: &Metric) -> Result<(), String> {
     if metric.samples.is_empty() {
         return Err(format!("has no samples of its {}", metric.name));

@@ -1,6 +1,4 @@
-//! Two runs to a comparison: which results can be compared, what changed by more than the machine's own noise, and why.
-//!
-//! The statistics are those of `stats`; `live` compares two things that are measured alternately.
+//! Compares two runs: which results changed by more than the machine's own noise, and why.
 
 mod differences;
 mod disturbance;

@@ -1,5 +1,4 @@
-//! How much results differ from run to run of an unchanged machine: from its own earlier runs where there are enough, else
-//! from what machines of its kind have shown.
+//! Noise from run to run of an unchanged machine: of its own earlier runs, else of machines of its kind.
 
 use std::cmp::Reverse;
 
@@ -21,21 +20,15 @@ pub(super) const MEMORY_MAY_DIFFER: f64 = 0.05;
 /// The least noise, as a part of what machines of the kind have shown: a few earlier runs may agree by chance.
 const LEAST_PART_OF_USUAL: f64 = 1.0 / 3.0;
 
-/// The noise of one result.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Noise {
-    /// Relative standard deviation between runs.
     pub(super) deviation: f64,
-    /// What it is known from.
     pub(super) source: String,
-    /// Whether it is from this machine's own runs.
     pub(super) is_own: bool,
 }
 
-/// Earlier runs of the machines that are compared.
 #[derive(Debug)]
 pub(super) struct History<'a> {
-    /// The latest first.
     runs: Vec<&'a Document>,
     is_virtual: bool,
     /// The earlier runs of one machine show nothing about the other.
@@ -43,8 +36,7 @@ pub(super) struct History<'a> {
     rules: &'a [AreaRules],
 }
 
-/// Whether a run shows the noise between `base` and `new`: a complete one of the same machine that began before the later
-/// of them, and neither of the two.
+/// Whether a run shows the noise between two others: complete, earlier, and of the same machine.
 pub fn serves_as_history(document: &Document, base: &Document, new: &Document) -> bool {
     let earlier = document.run.started < base.run.started.clone().max(new.run.started.clone());
     let built_alike = document.assay.profile == base.assay.profile;

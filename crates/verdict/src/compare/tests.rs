@@ -34,7 +34,6 @@ fn metric(name: &str, better: Better, values: &[f64]) -> Metric {
     Metric { name: name.into(), unit, better, samples, ..tests::document().experiments[0].metrics[0].clone() }
 }
 
-/// A row of the cpu area with these values of throughput, three a process run.
 fn row(id: &str, values: &[f64]) -> Row {
     let mut row = tests::document().experiments.remove(0);
     row.id = id.into();
@@ -42,7 +41,6 @@ fn row(id: &str, values: &[f64]) -> Row {
     row
 }
 
-/// A whole run that began on this day.
 fn run(day: u32, rows: Vec<Row>) -> Document {
     let mut document = tests::document();
     document.run.id = format!("run-{day}");
@@ -155,7 +153,6 @@ fn without_a_verdict_the_explanation_says_what_is_needed() {
     assert_eq!(explanation(&comparison), "3 samples of NEW are too few: about 3 more are needed (--repeat).");
 }
 
-/// A run of the month before.
 fn earlier(day: u32, centre: f64) -> Document {
     let mut earlier = one_row(day, &around(centre, 0.004, 9, u64::from(day)));
     earlier.run.started = format!("2026-10-{day:02}T12:00:00Z");
@@ -259,7 +256,7 @@ fn a_clock_that_moved_is_allowed_for_in_either_direction_and_a_share_of_samples_
 }
 
 #[test]
-fn a_row_that_others_disturbed_to_grade_c_is_never_the_same_and_changed_only_by_more_than_they_took() {
+fn a_result_of_low_confidence_is_never_the_same_and_changed_only_by_more_than_the_interference() {
     let disturbed = |code: WarningCode, value: f64, centre: f64| {
         let (mut base, mut new) = against(centre);
         warn(if centre > 90.0 { &mut base } else { &mut new }, code, value, "Others did something.");
@@ -337,13 +334,16 @@ fn process_runs_are_the_units_where_they_differ() {
     };
     let comparison = compared(&one_row(1, &values(1)), &one_row(2, &values(50)));
     let row = &comparison.experiments[0];
-    assert_eq!((row.units.as_str(), row.n_base, row.n_new), ("launches", 6, 6));
+    assert_eq!((row.units.as_str(), row.n_base, row.n_new), ("process runs", 6, 6));
     // Three process runs are too few, however many samples they have.
     let comparison = compared(&one_row(1, &values(1)[..9]), &one_row(2, &values(50)[..9]));
     let row = &comparison.experiments[0];
-    assert_eq!((row.units.as_str(), row.n_base, row.verdict), ("launches", 3, Change::Inconclusive));
+    assert_eq!((row.units.as_str(), row.n_base, row.verdict), ("process runs", 3, Change::Inconclusive));
     assert_eq!((row.p, row.ratio_ci95, row.needed), (None, None, Some(3)));
-    assert!(explanation(&comparison).contains("3 launches of each side are too few: about 3 more of each"), "{row:?}");
+    assert!(
+        explanation(&comparison).contains("3 process runs of each side are too few: about 3 more of each"),
+        "{row:?}"
+    );
 }
 
 #[test]

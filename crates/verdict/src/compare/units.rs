@@ -1,7 +1,6 @@
-//! What is independent in a result: its samples, its process runs, or its sessions.
+//! The independent units of a result: samples, process runs or sessions.
 //!
-//! Samples of one process share the placement of its pages and threads, and process runs of one session the conditions of
-//! the hour. Treating them as independent makes every interval too narrow, so the unit is the smallest that the data allow.
+//! Samples of one process share page placement, and process runs of a session the conditions of the hour.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +45,7 @@ impl Units {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Samples => "samples",
-            Self::ProcessRuns => "launches",
+            Self::ProcessRuns => "process runs",
             Self::Sessions => "sessions",
         }
     }
@@ -70,7 +69,6 @@ impl Units {
     }
 }
 
-/// Whether process runs differ more than the samples within one.
 fn runs_differ(metric: &Metric) -> bool {
     let values: Vec<f64> = metric.samples.iter().map(|sample| sample.value).collect();
     let runs: Vec<u32> = metric.samples.iter().map(|sample| sample.launch).collect();
@@ -85,7 +83,6 @@ pub(super) fn median(values: &[f64]) -> Option<f64> {
 /// The least relative change that is called one, however quiet the machine is.
 pub(crate) const THRESHOLD: f64 = 0.02;
 
-/// The direction of a ratio of new to base.
 pub(crate) fn direction(ratio: f64, better: Better) -> Direction {
     if (ratio > 1.0) == (better == Better::Higher) { Direction::Better } else { Direction::Worse }
 }
@@ -99,7 +96,6 @@ pub(crate) const fn change(verdict: stats::ChangeVerdict) -> Change {
     }
 }
 
-/// Whether a whole interval of ratios lies beyond a relative change.
 pub(super) fn is_beyond([low, high]: [f64; 2], change: f64) -> bool {
     low > 1.0 + change || high < 1.0 / (1.0 + change)
 }

@@ -1,8 +1,7 @@
-//! A median with the span in which it is known, and when two of them differ.
+//! A median with its span, and when two of them differ.
 //!
-//! The span is the 95 % interval of the median. With three to five samples, which give no interval, it is their range, and a
-//! difference must be 10 % as well: the ranges of three samples on each side are apart by chance once in ten times. Fewer
-//! samples support no claim.
+//! The span is the 95 % interval. Three to five samples have their range instead and must differ by 10 % as well: the
+//! ranges of three samples on each side are apart by chance once in ten times.
 
 use model::document::{Row, Status};
 use model::sample::{Metric, MetricName};
@@ -10,14 +9,10 @@ use model::warning::Confidence;
 
 /// The least ratio of two values that differ: less is of no use to a reader.
 const LEAST: f64 = 1.02;
-
-/// The least ratio if one of them has a range instead of an interval; also the most ratio, spans included, of figures that are
-/// alike.
+/// The least ratio of different values where one has a range instead of an interval, and the most of alike values.
 pub const TENTH: f64 = 1.1;
-
 /// The fewest samples whose range replaces an interval.
 const RANGE: u32 = 3;
-
 /// Values outside are no measurements: from a hundredth of a nanosecond to 10^18 a second.
 const SANE: std::ops::RangeInclusive<f64> = 1e-11..=1e18;
 
@@ -76,7 +71,6 @@ impl Estimate {
         SANE.contains(&median).then(|| Self { median, span: span.filter(holds), is_interval })
     }
 
-    /// The median of ratios, with their interval or their range.
     pub(super) fn of_ratios(median: f64, interval: Option<[f64; 2]>, seen: &[f64]) -> Option<Self> {
         let ends = (seen.iter().copied().reduce(f64::min), seen.iter().copied().reduce(f64::max));
         let range = ends.0.zip(ends.1).filter(|_| seen.len() >= RANGE as usize).map(|(low, high)| [low, high]);
@@ -105,7 +99,6 @@ impl Estimate {
         (against != Against::Alike).then_some(self.median / other.median)
     }
 
-    /// The ratio of two values, with the widest span that their spans allow.
     pub(super) fn over(self, other: Self) -> Option<Self> {
         let span = self.span.zip(other.span).map(|([low, high], [least, most])| [low / most, high / least]);
         Self::new(self.median / other.median, span, self.is_interval && other.is_interval)

@@ -17,17 +17,13 @@ use crate::rules::AreaRules;
 
 /// The least share of a limit at which it is reached.
 const BINDS: f64 = 0.9;
-
 /// The least low end of that share's span.
 const BINDS_LOW: f64 = 0.85;
-
-/// The least ratio of a tool's figure and ours that differ.
+/// The least ratio of a tool's value and ours that differ.
 const DIFFERS: f64 = 1.05;
-
 /// The most causes that are listed; the remaining ones are summed up.
 const CAUSES: usize = 3;
 
-/// Findings of an area's results by these rules, but what to try.
 pub(super) fn findings(rows: &[&Row], area: &AreaRules) -> Vec<Finding> {
     let measured: Vec<&Row> = rows.iter().copied().filter(|row| is_measured(row)).collect();
     let quiet: Vec<&Row> = measured.iter().copied().filter(|row| is_undisturbed(row)).collect();
@@ -41,7 +37,6 @@ fn is_measured(row: &Row) -> bool {
     row.status == Status::Ok && row.confidence.is_some()
 }
 
-/// Which results must not be quoted, by cause.
 fn disturbed(measured: &[&Row], area: &AreaRules) -> Option<Finding> {
     let rows: Vec<&Row> = measured.iter().copied().filter(|row| row.confidence == Some(Confidence::Low)).collect();
     let mut causes: BTreeMap<String, usize> = BTreeMap::new();
@@ -67,18 +62,14 @@ fn disturbed(measured: &[&Row], area: &AreaRules) -> Option<Finding> {
     DISTURBED.finding(&fields, &rows)
 }
 
-/// An advice with the areas that it would help most.
 struct Advice<'a> {
     rule: &'static WarningRule,
     areas: Vec<&'a AreaRules>,
-    /// The results that it would help.
     rows: Vec<&'a Row>,
-    /// The number of results measured in these areas.
     all: usize,
 }
 
-/// The advice that would help the most results of each area; if several areas need the same, one finding in the first of
-/// them.
+/// The advice that helps the most results of each area; areas with the same advice share a finding.
 pub(super) fn what_to_try(rows: &[Row], areas: &[AreaRules]) -> Vec<Finding> {
     let mut advice: Vec<Advice<'_>> = Vec::new();
     for area in areas {
@@ -126,7 +117,6 @@ impl Advice<'_> {
     }
 }
 
-/// What a kind of peak is called, and what limits a result that reaches it.
 pub(super) const fn peak_words(kind: PeakKind) -> (&'static str, &'static str) {
     match kind {
         PeakKind::Sustained => ("limit at the measured clock", "the execution units are the limit"),
@@ -158,7 +148,6 @@ pub(super) fn efficiency(row: &Row) -> Option<(Estimate, PeakKind)> {
     estimate.median.is_finite().then_some((estimate, known.of))
 }
 
-/// Which limits are reached, by the kind of their peak.
 fn limits(quiet: &[&Row], area: &AreaRules) -> Vec<Finding> {
     // A peak that was inferred from the same results limits nothing.
     let kinds = PeakKind::ALL.iter().copied().filter(|kind| *kind != PeakKind::Inferred);
@@ -185,9 +174,7 @@ fn limits(quiet: &[&Row], area: &AreaRules) -> Vec<Finding> {
     kinds.filter_map(finding).collect()
 }
 
-/// A result compared with one run of a reference tool.
 struct Compared<'a> {
-    /// Ours over the tool's.
     ratio: Estimate,
     reference: &'a Reference,
     metric: &'a Metric,

@@ -1,7 +1,6 @@
-//! What the results show together: sentences, each by a rule of a table (`docs/reference/findings.md`), with the results that it rests on.
+//! Findings: sentences by the rules of `docs/reference/findings.md`, with the results that are their evidence.
 //!
-//! Results with low confidence are evidence only of the sentence that counts them. Two values differ only if their spans do
-//! not overlap (`estimate`).
+//! Two values differ only if their spans do not overlap (`estimate`). Results with low confidence are no evidence.
 
 use std::collections::BTreeMap;
 
@@ -51,8 +50,7 @@ pub fn of_area(rows: &[&Row], machine: &Machine, area: &AreaRules) -> Vec<Findin
     found
 }
 
-/// The findings that are reported, the most important first: all on trust and on tables; of the others the first of each
-/// rule, then the second of each, up to [`MOST`].
+/// The reported findings by importance: all on trust and tables, then results by turns of the rules up to [`MOST`].
 fn chosen(found: Vec<Finding>, own: &[Rule]) -> Vec<Finding> {
     let rules: Vec<&Rule> = EVERY_AREA.iter().chain(own).collect();
     let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
@@ -74,8 +72,7 @@ fn chosen(found: Vec<Finding>, own: &[Rule]) -> Vec<Finding> {
     ranked.into_iter().map(|(.., finding)| finding).collect()
 }
 
-/// Results that differ only in their threads, each series ascending in threads. If threads compute, only as long as no two
-/// share a CPU.
+/// Results that differ only in threads, ascending; computing threads must not share a CPU.
 fn series<'a>(quiet: &[&'a Row], computes: bool) -> Vec<Vec<&'a Row>> {
     let takes_turns = |row: &Row| row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed);
     let mut series: Vec<(String, Vec<&'a Row>)> = Vec::new();

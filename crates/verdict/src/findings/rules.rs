@@ -1,5 +1,4 @@
-//! Rules of findings: the code of each, its sentence, and for `docs/reference/findings.md` what is tested, how sure that has to be, and
-//! which results are its evidence.
+//! Rules of findings: code, sentence, test and evidence, as `docs/reference/findings.md` lists them.
 
 use model::document::{Finding, Row};
 use model::machine::Machine;

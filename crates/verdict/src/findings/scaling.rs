@@ -12,23 +12,17 @@ use crate::rules::AreaRules;
 
 /// The least share of the ideal that is linear scaling.
 const SCALES: f64 = 0.95;
-
 /// Below this share of the ideal, something other than the cores is the limit.
 const LIMITED: f64 = 0.8;
-
 /// The most series that get a sentence each.
 const FEW: usize = 3;
-
 /// A clock that falls below this share is a reason.
 const CLOCK_FALLS: f64 = 0.97;
 
-/// A series from its fewest threads to its most.
 struct Step<'a> {
     first: &'a Row,
     last: &'a Row,
-    /// The last rate over the first.
     growth: Estimate,
-    /// How many times as many threads there are.
     ideal: f64,
     verdict: Verdict,
 }

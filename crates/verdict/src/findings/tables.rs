@@ -10,14 +10,12 @@ use super::rules::{TABLE_BEST, TABLE_EFFICIENCY, TableSlot};
 use super::words::LONGEST;
 use crate::rules::AreaRules;
 
-/// A result in its place.
 struct Entry<'a> {
     row: &'a Row,
     slot: TableSlot,
     rate: Option<Estimate>,
 }
 
-/// The findings about each table of an area's undisturbed results.
 pub(super) fn findings(quiet: &[&Row], area: &AreaRules) -> Vec<Finding> {
     let mut tables: Vec<(&'static str, Vec<Entry<'_>>)> = Vec::new();
     for row in quiet.iter().copied() {
@@ -82,7 +80,6 @@ fn best_of<'a>(entries: &[&Entry<'a>]) -> Option<(String, [&'a Row; 2])> {
     Some((words.join(" and "), [chosen.row, fastest.row]))
 }
 
-/// The highest efficiency of a table and where it occurs.
 fn efficient(table: &str, entries: &[Entry<'_>], area: &AreaRules) -> Option<Finding> {
     let known = entries.iter().filter_map(|entry| {
         let (share, kind) = efficiency(entry.row)?;

@@ -1,5 +1,4 @@
-//! Probable causes of a slow node: a table of rules that compare the node with its equals, measurements before settings.
-//! That something differs on a slow node does not prove that it made it slow.
+//! Probable causes of a slow node: rules that compare it with its equals, measurements before settings.
 
 use model::cluster::Cause;
 use model::number::{clock, percent_whole as percent};
@@ -9,19 +8,13 @@ use crate::rules::Resource;
 use super::facts::Words;
 use super::seen::{AreaConditions, Seen, usual};
 
-/// A slow node in one area.
 pub(super) struct Case<'a> {
-    /// The parts of the machine that the area depends on.
     pub(super) uses: &'static [Resource],
     /// The node's rate in the area over that of its equals, below 1.
     pub(super) of_median: f64,
-    /// The conditions on the node.
     pub(super) own: &'a AreaConditions,
-    /// The conditions on its equals.
     pub(super) equals: Vec<&'a AreaConditions>,
-    /// The facts about the node.
     pub(super) words: &'a Words,
-    /// The facts about most of its equals.
     pub(super) majority: &'a Words,
 }
 
@@ -55,7 +48,6 @@ const CLOCK_LOWER: f64 = 0.98;
 /// The share of a slowdown (of its logarithm) that the clock must account for to be its cause.
 const EXPLAINED: f64 = 0.6;
 
-/// The most likely first.
 const RULES: &[Rule] = &[
     rule("cpu_quota", ALL, |case| {
         let stopped = more(case, Seen::Throttled)?;
@@ -157,7 +149,6 @@ fn more(case: &Case, seen: Seen) -> Option<f64> {
     (own > case.usual(seen).unwrap_or(0.0) + MORE).then_some(own)
 }
 
-/// A count that is more than twice the usual one.
 fn more_often(case: &Case, seen: Seen) -> Option<String> {
     let own = case.own.of(seen)?;
     (own > 2.0 * case.usual(seen).unwrap_or(0.0)).then(|| format!("{own:.0}"))
@@ -174,7 +165,6 @@ fn differs(case: &Case, fact: &str, what: &str) -> Option<String> {
     (own != usual).then(|| format!("{what}: {own}, where most of its equals have {usual}"))
 }
 
-/// Every code.
 pub(super) fn codes() -> Vec<&'static str> {
     RULES.iter().map(|rule| rule.code).collect()
 }

@@ -6,7 +6,6 @@ use model::cluster::Difference;
 
 use super::facts::Words;
 
-/// The value of each fact that more than half of the nodes that know it have.
 pub(super) fn majority(nodes: &[(&str, &Words)]) -> Words {
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
     for (_, words) in nodes {
@@ -22,7 +21,6 @@ pub(super) fn majority(nodes: &[(&str, &Words)]) -> Words {
     counts.into_iter().filter_map(winner).collect()
 }
 
-/// The nodes that differ from the majority, by fact and value.
 pub(super) fn differences(group: u32, nodes: &[(&str, &Words)], majority: &Words) -> Vec<Difference> {
     let mut found: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
     for (node, words) in nodes {

@@ -8,12 +8,10 @@ use model::number::UnitScale;
 /// Name to value; unknown facts are absent.
 pub(super) type Words = BTreeMap<String, String>;
 
-/// The facts about a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Facts {
     /// Facts that make nodes equal, by the names of [`HARDWARE`]; see `groups`.
     pub(super) hardware: Words,
-    /// Facts that may differ between equals.
     pub(super) words: Words,
     /// Main memory, B.
     pub(super) memory_bytes: Option<u64>,
@@ -40,7 +38,6 @@ fn switch(on: Option<bool>) -> Option<String> {
     on.map(|on| if on { "on" } else { "off" }.to_owned())
 }
 
-/// Facts that equals share.
 pub(super) const HARDWARE: &[Fact] = &[
     fact("processor", |machine| Some(machine.cpu.model_name.as_ref()?.trim().to_owned())),
     fact("family", |machine| {
@@ -58,7 +55,6 @@ pub(super) const HARDWARE: &[Fact] = &[
 pub(super) const SIZE: &[Fact] =
     &[fact("cores", |machine| text(machine.cpu.cores)), fact("CPUs", |machine| text(machine.cpu.threads))];
 
-/// Facts that may differ between equals and make one slow.
 pub(super) const FACTS: &[Fact] = &[
     fact("kernel", |machine| machine.os.kernel.clone()),
     fact("system", |machine| machine.os.name.clone()),
@@ -109,7 +105,6 @@ fn joined(words: impl Iterator<Item = String>) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// The facts about a node.
 pub(super) fn facts_of(machine: &Machine, settings: &Words) -> Facts {
     let take = |facts: &[Fact]| -> Words {
         facts.iter().filter_map(|fact| Some((fact.name.to_owned(), (fact.read)(machine)?))).collect()

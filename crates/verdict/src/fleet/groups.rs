@@ -1,8 +1,6 @@
-//! Groups of nodes of equal hardware. Kernel and settings make no group: they are differences between equals.
+//! Groups of nodes of equal hardware.
 //!
-//! A missing memory module or an offline core must not make a node its own group, or nobody would notice. So sizes
-//! (memory, cores, CPUs) make a group only where enough nodes have them; the few join the largest group with the same
-//! processor, and what they lack is a difference.
+//! A missing memory module or an offline core must not make a group, so sizes count only where enough nodes have them.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +10,7 @@ use stats::fleet::ENOUGH_NODES;
 
 use super::facts::{Facts, HARDWARE, SIZE, Words};
 
-/// The share by which another size of memory differs: kernels and firmware reserve up to some per cent, and one module of
-/// 24 is 4 %.
+/// The share by which memory sizes differ: kernels reserve some per cent, and one module of 24 is 4 %.
 const MEMORY_APART: f64 = 0.03;
 
 /// The group of each node, and the groups, largest first. A node without facts has none.
@@ -47,7 +44,6 @@ fn of(facts: &Facts, table: &[super::facts::Fact]) -> Words {
     known.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Nodes with the same processor by their sizes, where enough nodes have them.
 fn sizes(nodes: &[Option<&Facts>], members: &[usize]) -> Vec<(Words, Vec<usize>)> {
     let memory = memory_sizes(nodes, members);
     let mut sizes: BTreeMap<Words, Vec<usize>> = BTreeMap::new();

@@ -17,7 +17,6 @@ use super::seen::AreaConditions;
 /// The most results shown of an area in which a node is slow as a whole.
 const SHOWN_OF_AREA: usize = 5;
 
-/// The judgement of a group.
 pub(super) struct Judged {
     pub(super) distributions: Vec<Distribution>,
     pub(super) standings: Vec<Standing>,
@@ -25,7 +24,6 @@ pub(super) struct Judged {
     pub(super) differences: Vec<Difference>,
 }
 
-/// The values of one result over the nodes, by their index in the group.
 struct Held {
     catalogue: usize,
     series: GroupResult,
@@ -33,14 +31,12 @@ struct Held {
 }
 
 impl Held {
-    /// The values of a node, of all passes.
     fn values(&self, node: usize) -> Vec<f64> {
         let again = self.series.second.iter().filter(|(other, _)| *other == node).map(|(_, value)| *value);
         self.series.first[node].into_iter().chain(again).collect()
     }
 }
 
-/// Judges a group.
 pub(super) fn judge(group: &Group, nodes: &[&NodeResults], catalogue: &Catalogue, rules: &[AreaRules]) -> Judged {
     let held = held(nodes, catalogue, rules);
     let series: Vec<GroupResult> = held.iter().map(|held| held.series.clone()).collect();
@@ -160,7 +156,6 @@ fn remark(spread: &Spread) -> Option<String> {
     }
 }
 
-/// What a slow node is compared with.
 struct Bench<'a> {
     nodes: &'a [&'a NodeResults],
     held: &'a [Held],
@@ -221,7 +216,6 @@ impl Bench<'_> {
         deviations
     }
 
-    /// The node's lowest results of an area.
     fn lowest_of(&self, node: usize, area: usize) -> Vec<usize> {
         let ratio = |index: usize| {
             let held = &self.held[index].series;

@@ -1,6 +1,4 @@
-//! Judges the nodes of a cluster: which are equal, how each value is distributed over them, which node is slow, and why.
-//!
-//! A caller reads the documents of each node into [`NodeResults`]; the rest is a pure function of these.
+//! Judges the nodes of a cluster from [`NodeResults`]: which are equal, which is slow, and why.
 
 mod causes;
 mod differences;
@@ -20,8 +18,7 @@ use facts::Facts;
 use judged::Judged;
 pub use results::{Catalogue, NodeResults, Run};
 
-/// Evaluates the results of a plan's nodes, in the plan's order. `suite` is the name of the suite, and `assay` the program
-/// that evaluates, which need not be the one that made the plan.
+/// Evaluates the results of a plan's nodes, in its order; `assay` is the program that evaluates.
 #[must_use]
 pub fn evaluate(
     plan: &Plan,
@@ -166,7 +163,6 @@ const fn state(node: &NodeResults) -> NodeState {
     }
 }
 
-/// Why a node is not done.
 fn why(state: NodeState, node: &NodeResults) -> Option<String> {
     let reason = || node.without.first().map(|(task, reason)| format!("'{task}': {reason}"));
     match state {

@@ -48,7 +48,6 @@ fn pair(from: &str, between: &Between, matrix: &PairMatrix) -> Option<PairValue>
     Some(PairValue { from: from.to_owned(), to: between.to.clone(), value, at_once: between.at_once, reason })
 }
 
-/// The runs of HPL across nodes.
 pub(super) fn hpl(nodes: &[NodeResults]) -> Vec<ClusterHpl> {
     let known: BTreeMap<&str, &NodeResults> = nodes.iter().map(|node| (node.name.as_str(), node)).collect();
     nodes.iter().flat_map(|node| &node.hpl).filter_map(|outcome| one_hpl(outcome, &known)).collect()
@@ -56,13 +55,12 @@ pub(super) fn hpl(nodes: &[NodeResults]) -> Vec<ClusterHpl> {
 
 fn one_hpl(outcome: &Outcome, known: &BTreeMap<&str, &NodeResults>) -> Option<ClusterHpl> {
     let Work::Hpl(task) = &outcome.task.work else { return None };
-    let value = |name: &str| outcome.figures.get(name).copied().filter(|value| value.is_finite());
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts that HPL printed")]
-    let count = |name: &str| value(name).unwrap_or(0.0) as u64;
+    let count = |name: &str| outcome.value(name).unwrap_or(0.0) as u64;
     let sum = |of: fn(&NodeResults) -> Option<f64>| {
         task.nodes.iter().map(|node| known.get(node.as_str()).and_then(|node| of(node))).sum::<Option<f64>>()
     };
-    let rate = value("flop_per_s").filter(|_| outcome.status == OutcomeStatus::Ok);
+    let rate = outcome.value("flop_per_s").filter(|_| outcome.status == OutcomeStatus::Ok);
     Some(ClusterHpl {
         nodes: task.nodes.clone(),
         n: count("n"),
@@ -70,7 +68,7 @@ fn one_hpl(outcome: &Outcome, known: &BTreeMap<&str, &NodeResults>) -> Option<Cl
         p: count("p"),
         q: count("q"),
         rate,
-        residual: value("residual"),
+        residual: outcome.value("residual"),
         peak: sum(|node| node.peak),
         linpack: sum(|node| node.linpack),
         reason: rate.is_none().then(|| outcome.reason.clone().unwrap_or_else(|| "it printed no rate".to_owned())),

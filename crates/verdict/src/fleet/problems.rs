@@ -10,7 +10,6 @@ use super::results::NodeResults;
 /// How far a node's clock may be from the file system's, in seconds, before times in its documents mislead.
 const SKEWED: f64 = 5.0;
 
-/// All problems of a plan's results.
 pub(super) fn problems(
     plan: &Plan,
     nodes: &[(NodeState, &NodeResults)],
@@ -39,7 +38,6 @@ fn problem(code: &str, text: String, nodes: Vec<String>) -> Problem {
     Problem { code: code.to_owned(), text, nodes }
 }
 
-/// The names of the nodes that have the same key.
 fn by_key<'a, K: Ord, I: IntoIterator<Item = K>>(
     nodes: &[&'a NodeResults],
     keys: impl Fn(&'a NodeResults) -> I,
@@ -115,7 +113,6 @@ fn skew(nodes: &[&NodeResults]) -> Option<Problem> {
     Some(problem("clock_skew", text, skewed.into_iter().map(|node| node.name.clone()).collect()))
 }
 
-/// Several nodes of the plan on one machine, as when a cluster is only tried out.
 fn shared_machines(nodes: &[&NodeResults]) -> Vec<Problem> {
     let sentence = |((host, _), nodes): (&(String, String), Vec<String>)| {
         let text = format!(

@@ -68,9 +68,8 @@ impl std::fmt::Display for UnknownSchema {
     }
 }
 
-/// The headline metric of a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct FigureKey {
+pub(super) struct MetricKey {
     pub(super) experiment: String,
     pub(super) metric: String,
 }
@@ -78,12 +77,12 @@ pub(super) struct FigureKey {
 /// All headline metrics, in the order of the suite.
 #[derive(Debug, Default)]
 pub struct Catalogue {
-    places: BTreeMap<FigureKey, usize>,
-    pub(super) metrics: Vec<(FigureKey, Area, Unit, Better)>,
+    places: BTreeMap<MetricKey, usize>,
+    pub(super) metrics: Vec<(MetricKey, Area, Unit, Better)>,
 }
 
 impl Catalogue {
-    fn place(&mut self, key: FigureKey, area: Area, unit: Unit, better: Better) -> usize {
+    fn place(&mut self, key: MetricKey, area: Area, unit: Unit, better: Better) -> usize {
         let next = self.metrics.len();
         let place = *self.places.entry(key.clone()).or_insert(next);
         if place == next {
@@ -93,7 +92,6 @@ impl Catalogue {
     }
 }
 
-/// One value of one node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
     /// Its index in the [`Catalogue`].
@@ -102,14 +100,13 @@ pub(super) struct Measured {
     pub(super) efficiency: Option<f64>,
 }
 
-/// One result between two nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Between {
     pub(super) to: String,
     pub(super) together: bool,
     pub(super) at_once: u32,
     /// Benchmark, metric, unit, direction and value, or the reason why there is no value.
-    pub(super) value: Result<(FigureKey, Unit, Better, f64), String>,
+    pub(super) value: Result<(MetricKey, Unit, Better, f64), String>,
 }
 
 /// A node's results.
@@ -122,7 +119,6 @@ pub struct NodeResults {
     pub(super) first: Vec<Measured>,
     pub(super) second: Vec<Measured>,
     pub(super) conditions: BTreeMap<Area, AreaConditions>,
-    /// Documents, relative to the plan's folder.
     pub(super) runs: Vec<String>,
     pub(super) ok: u64,
     pub(super) failed: u64,
@@ -142,17 +138,14 @@ pub struct NodeResults {
     pub(super) linpack: Option<f64>,
     pub(super) between: Vec<Between>,
     pub(super) hpl: Vec<Outcome>,
-    /// The machines that its workers were on, each by its name and its boot.
     pub(super) machines: BTreeSet<(String, String)>,
 }
 
 impl NodeResults {
-    /// Tasks that are not finished.
     pub(super) const fn left(&self) -> u64 {
         self.waiting + self.running
     }
 
-    /// Tasks in all.
     pub(super) const fn tasks(&self) -> u64 {
         self.ok + self.failed + self.skipped + self.left()
     }
@@ -267,7 +260,7 @@ impl NodeResults {
         if solves && of_node_in_fp64 && metric.unit == Unit::FlopPerSecond {
             self.linpack = Some(self.linpack.map_or(value, |known| known.max(value)));
         }
-        let key = FigureKey { experiment: row.id, metric: metric.name };
+        let key = MetricKey { experiment: row.id, metric: metric.name };
         if let Work::Pair(pair) = &outcome.task.work {
             self.between.push(Between {
                 to: pair.to.clone(),

@@ -3,7 +3,6 @@
 use model::document::Conditions;
 use stats::Observations;
 
-/// A condition, in base units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     Clock,
@@ -23,7 +22,6 @@ pub(super) enum Seen {
     NetOthers,
 }
 
-/// Which result of an area counts.
 #[derive(Clone, Copy, Debug)]
 enum Counts {
     Median,
@@ -62,21 +60,18 @@ const COLUMNS: [Column; 15] = [
     column(Seen::NetOthers, Counts::Median, |seen| seen.net.as_ref()?.other_share),
 ];
 
-/// The conditions of an area's results on one node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AreaConditions {
     rows: [Vec<f64>; COLUMNS.len()],
 }
 
 impl AreaConditions {
-    /// Adds those of a result.
     pub(super) fn add(&mut self, conditions: &Conditions) {
         for (column, values) in COLUMNS.iter().zip(&mut self.rows) {
             values.extend((column.read)(conditions).filter(|value| value.is_finite()));
         }
     }
 
-    /// The value that counts.
     pub(super) fn of(&self, seen: Seen) -> Option<f64> {
         let place = COLUMNS.iter().position(|column| column.seen == seen)?;
         let values = Observations::new(&self.rows[place]).ok()?;
@@ -88,7 +83,6 @@ impl AreaConditions {
     }
 }
 
-/// The median of a condition over nodes.
 pub(super) fn usual(nodes: &[&AreaConditions], seen: Seen) -> Option<f64> {
     let values: Vec<f64> = nodes.iter().filter_map(|node| node.of(seen)).collect();
     Observations::new(&values).ok().map(|values| values.median())

@@ -7,12 +7,9 @@ use model::warning::{Warning, WarningCode};
 
 use super::surroundings::Scale;
 
-/// A loss of the worst thread from which it counts for the result. Below it, a machine's own housekeeping takes that from
-/// some thread of many.
+/// The least loss of the worst thread that counts: a machine's own housekeeping takes less from some thread.
 const WORST_THREAD: f64 = 0.05;
-
-/// Other programs have a CPU to themselves between samples, so over a whole process run they use up to this many times
-/// what they took inside samples: samples are about a third of a short process run.
+/// Other programs use up to this many times what they took inside samples, a third of a short process run.
 const BETWEEN_SAMPLES: f64 = 3.0;
 
 /// Whether the threads share CPUs among themselves.
@@ -24,7 +21,6 @@ fn lost(share: Option<f64>) -> f64 {
     (1.0 - share.unwrap_or(1.0)).max(0.0)
 }
 
-/// The warnings about interference.
 pub(super) fn warnings(planned: &Planned, conditions: &Conditions, scale: &Scale) -> Vec<Warning> {
     let throttled = conditions.throttled.unwrap_or(0.0);
     let steal = conditions.steal.unwrap_or(0.0);
@@ -99,7 +95,6 @@ mod tests {
         }
     }
 
-    /// Conditions with half of the time of one of two CPUs taken.
     fn shared() -> Conditions {
         let half = Some(0.5);
         Conditions { cpu_share: half, least_cpu_share: half, lost_in_gaps: half, lost_share: half, ..quiet() }

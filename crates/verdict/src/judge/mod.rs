@@ -1,7 +1,6 @@
-//! Conditions and warnings of a result, from what its process runs saw; the thresholds are in `model::warning`.
+//! Conditions and warnings of a result; the thresholds are in `model::warning`.
 //!
-//! Lost time has many causes that show in the same gaps. Each cause that the kernel can name is subtracted before the
-//! next is considered, so that a quota is not also called interference.
+//! Each cause of lost time is subtracted before the next, so that a quota is not also called interference.
 
 use model::document::{Conditions, Row};
 use model::machine::Machine;
@@ -29,14 +28,10 @@ pub use steady::set as set_steady;
 pub use surroundings::others_share;
 pub use values::median;
 
-/// The mark of samples from a process run with interference.
 pub(crate) const DISTURBED: &str = "disturbed";
-
 /// How far two slices of warm-up differ on a device that has settled: disks on a shared host, 100 ms each.
 const USUAL_CHANGE: f64 = 0.2;
-
-/// A process run at this share of the highest clock ran at full clock. A choice: leaving out one whose clock is really
-/// lower costs no more than that process run.
+/// A process run at this share of the highest clock ran at full clock. A choice.
 const FULL_CLOCK: f64 = 0.98;
 
 /// The conditions of a result. `best` is the most operations per cycle that the same kernel has shown in any result.
@@ -152,8 +147,7 @@ fn lost_share(
     Some((1.0 - metrics.first()?.summary.median / undisturbed).max(0.0))
 }
 
-/// Rate of the slowest thread over that of the fastest, as the median over the samples; `None` for a single thread and
-/// for a metric that is no rate.
+/// Rate of the slowest thread over the fastest, as the median over samples; `None` for one thread or no rate.
 fn slowest_over_fastest(metric: &Metric) -> Option<f64> {
     let of_sample = |sample: &Sample| {
         let rates = || sample.per_thread.iter().map(|share| share.work / share.seconds).filter(|rate| *rate >= 0.0);
@@ -203,8 +197,7 @@ pub(crate) fn warnings_of_stored(rules: &AreaRules, row: &Row) -> Vec<Warning> {
     warnings
 }
 
-/// The codes that [`warnings_of_stored`] decides. All others rest on what only the worker saw, on the plan or on the
-/// directory, so they are kept.
+/// The codes that [`warnings_of_stored`] decides; all others rest on what no document has.
 pub(crate) const RENEWED: &[WarningCode] = &[
     WarningCode::ClockChainsDisagree,
     WarningCode::ClockMoved,
@@ -273,7 +266,6 @@ pub fn disturbed(rules: &AreaRules, planned: &Planned, run: &ProcessRun, best: O
     (!found.is_empty()).then(|| found.iter().filter_map(share).fold(0.0, f64::max).min(1.0))
 }
 
-/// Warnings about the set-up and the warm-up.
 fn set_up(conditions: &Conditions, runs: &[ProcessRun]) -> Vec<Warning> {
     let timed: f64 = runs.iter().map(|run| run.seen.timed_seconds).sum();
     let faults = conditions.page_faults.unwrap_or(0);

@@ -8,7 +8,6 @@ use model::warning::{Warning, WarningCode};
 
 use super::values::median;
 
-/// A clock that moved, or on which the two chains disagree.
 pub(super) fn clock(row: &Row) -> Vec<Warning> {
     let disagreement = row.conditions.clock_disagreement.unwrap_or(0.0);
     let moved = row.metric(MetricName::Clock).map_or(0.0, |clock| first_to_last_third(&clock.samples));
@@ -23,7 +22,6 @@ pub(super) fn clock(row: &Row) -> Vec<Warning> {
     found.into_iter().flatten().collect()
 }
 
-/// Relative change of the median from the first third of the samples to the last.
 fn first_to_last_third(samples: &[Sample]) -> f64 {
     let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
     let third = values.len() / 3;

@@ -15,7 +15,6 @@ pub fn of(runs: &[&ProcessRun]) -> Settings {
     runs.last().map_or_else(Settings::default, |last| Settings { nice, ..last.seen.settings.clone() })
 }
 
-/// The warnings that follow from the settings.
 pub(super) fn warnings(planned: &Planned, settings: &Settings) -> Vec<Warning> {
     let nice = settings.nice.unwrap_or(0);
     let found = [

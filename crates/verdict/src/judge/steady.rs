@@ -1,12 +1,10 @@
-//! Rounds of writes until the drive is steady, by the rule of `stats::steadiness`. The rounds before count in the summary,
-//! since no sample is ever removed; the steady state is among the conditions.
+//! Rounds of writes until the drive is steady. All rounds count in the summary; the state is in the conditions.
 
 use model::document::{Row, Stop};
 use model::sample::{Metric, MetricName};
 use model::warning::{Warning, WarningCode};
 use stats::STEADY_ROUNDS;
 
-/// The mark of a round before the drive was steady.
 const BEFORE: &str = "before_steady";
 
 /// Sets the conditions of the steady state, and marks the rounds before it.
@@ -32,7 +30,6 @@ pub fn set(row: &mut Row) {
     }
 }
 
-/// Whether a result consists of rounds until the drive is steady.
 pub(crate) fn is_of_rounds(row: &Row) -> bool {
     row.method.starts_with("disk-steady/")
 }
@@ -62,7 +59,6 @@ pub(super) fn warning(row: &Row) -> Option<Warning> {
     Some(Warning::new(code, value, &seen))
 }
 
-/// A metric's values, in the order of the rounds.
 fn values(metric: &Metric) -> Vec<f64> {
     metric.samples.iter().map(|sample| sample.value).collect()
 }
@@ -79,12 +75,10 @@ mod tests {
     use crate::samples::metric;
     use crate::tests::{document, metric_sample};
 
-    /// What is known of a row whose process run was cut off.
     fn without(row: &Row) -> Conditions {
         Conditions { stop: row.conditions.stop, ..Conditions::default() }
     }
 
-    /// A row of these rounds, as a stop ended it.
     fn judged(values: &[f64], stop: Stop) -> (Row, Option<Warning>) {
         let metric = |name| {
             let samples = values.iter().map(|value| metric_sample(*value).sample).collect();

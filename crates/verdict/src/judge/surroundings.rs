@@ -1,7 +1,6 @@
-//! What happened all over the machine during the process runs: other programs, swap, heat, traffic of other programs.
+//! Other programs, swap, heat and traffic during the process runs.
 //!
-//! The kernel counts CPU time in ticks, so the difference between all programs' time and ours is off by about a tick at
-//! each look. So process runs are added up before anything is judged, and the uncertainty is subtracted.
+//! The kernel counts CPU time in ticks, so process runs are added up and the uncertainty is subtracted.
 
 use std::collections::BTreeSet;
 
@@ -19,9 +18,7 @@ pub(super) const TICK_SECONDS: f64 = 0.01;
 /// What shares are shares of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Scale {
-    /// Seconds inside samples, all threads.
     pub(super) timed_seconds: f64,
-    /// CPUs of the benchmark over CPUs online.
     pub(super) part_of_cpus: f64,
     /// CPU seconds that other programs used during the process runs: at least, and at most.
     pub(super) others_seconds: Option<(f64, f64)>,
@@ -40,8 +37,7 @@ impl Scale {
         }
     }
 
-    /// How much of a share of the threads' time other programs can have taken: all of it, where they used that many CPU
-    /// seconds; else what they certainly used.
+    /// The part of a share of the threads' time that other programs can have taken, by the seconds they used.
     pub(super) fn by_programs(&self, share: f64) -> f64 {
         match self.others_seconds {
             Some((at_least, at_most)) if share * self.timed_seconds > at_most => at_least / self.timed_seconds,
@@ -66,7 +62,6 @@ fn available_seconds(around: &Change) -> f64 {
     around.seconds * f64::from(around.cpus.max(1))
 }
 
-/// Adds what happened around the process runs to the conditions.
 pub(super) fn conditions(runs: &[&ProcessRun], conditions: &mut Conditions) {
     // For benchmarks that wait the kernel works, and does not count for whom.
     let waiting = runs.iter().any(|run| run.seen.waiting);
@@ -85,8 +80,7 @@ pub(super) fn conditions(runs: &[&ProcessRun], conditions: &mut Conditions) {
     conditions.power_events = events(|around| around.power_events);
 }
 
-/// The share of a device's traffic that other programs caused over all process runs, from the bytes of other programs and
-/// of all; `None` where a process run does not know them.
+/// The share of a device's traffic that other programs caused; `None` if a process run does not know it.
 pub fn others_share(runs: &[&ProcessRun], bytes: impl Fn(&ProcessRun) -> Option<(u64, u64)>) -> Option<f64> {
     let (mut others, mut all) = (0, 0);
     for run in runs {
@@ -145,7 +139,6 @@ mod tests {
         ProcessRun { surroundings, ..ProcessRun::default() }
     }
 
-    /// Half a second on two CPUs, one of which we used.
     fn quiet() -> Change {
         Change { seconds: 0.5, cpus: 2, other_load: Some(0.0), other_user_load: Some(0.0), ..Change::default() }
     }

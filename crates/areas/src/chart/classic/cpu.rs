@@ -33,9 +33,7 @@ const ELEMENTS: [Element; 8] = [
     Element::Fp64,
 ];
 
-/// The tools that are HPL or contain it.
 const HPL: [&str; 2] = ["hpl", "hpcc"];
-
 /// What our own LINPACK is called where it stands for HPL.
 pub const OWN: &str = "assay";
 
@@ -62,7 +60,6 @@ impl CpuKey {
         format!("{} {} {}", self.workload, cpu::precision(self.element), self.class)
     }
 
-    /// Its place in the table.
     fn place(&self) -> (usize, String, Option<usize>, String) {
         let workload = WORKLOADS.iter().position(|name| *name == self.workload).unwrap_or(WORKLOADS.len());
         let element = ELEMENTS.iter().position(|element| *element == self.element);
@@ -137,7 +134,6 @@ pub fn best_threads(series: &Series<CpuKey>) -> Option<u32> {
     fewest(series.points.iter().filter_map(|point| Some((point.threads, point.rate.estimate?))))
 }
 
-/// The first whose interval reaches that of the highest median.
 fn fewest(mut known: impl Iterator<Item = (u32, Estimate)> + Clone) -> Option<u32> {
     let (_, fastest) = known.clone().reduce(|best, other| if other.1.median > best.1.median { other } else { best })?;
     known.find(|(_, estimate)| estimate.ends()[1] >= fastest.ends()[0]).map(|(threads, _)| threads)
@@ -199,7 +195,6 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     vec![ClassicPart::Table(ClassicTable { title: Some(title), ..table })]
 }
 
-/// What must be known to read the table, and what follows from it.
 fn notes(series: &[Series<CpuKey>], points: &[Line<'_, CpuKey>], total: Option<f64>) -> Vec<Note> {
     let line_words =
         |(series, point): &Line<'_, CpuKey>| format!("{} with {}", series.key.name(), threads(point.threads));
@@ -239,7 +234,6 @@ fn best_threads_words(series: &[Series<CpuKey>]) -> Option<String> {
     ))
 }
 
-/// What the total is, and whether it was done.
 fn total_words(points: &[Line<'_, CpuKey>], total: f64) -> String {
     let measured = || points.iter().filter(|(_, point)| point.rate.estimate.is_some());
     let full = measured().filter(|(_, point)| point.in_full).count();
@@ -254,7 +248,6 @@ fn total_words(points: &[Line<'_, CpuKey>], total: f64) -> String {
     format!("Total: {} operations, divided among the threads; {}.", power(total), done_words(points, done))
 }
 
-/// The loops of the classes.
 fn kernels(series: &[Series<CpuKey>]) -> Option<String> {
     const PLAIN: &str = "Plain: a scalar loop of one multiplication, one addition and one subtraction per step, as \
          compilers generate it.";

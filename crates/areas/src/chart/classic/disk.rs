@@ -1,5 +1,4 @@
-//! The classic tables of disks: rates of large blocks, what one of their requests takes, and latency and IOPS of small
-//! ones, past the page cache and through it.
+//! The classic tables of disks: rates of large blocks, and latency and IOPS of small blocks.
 
 use model::document::{Document, Row, Status};
 use model::experiment::{Classic, DiskParams};
@@ -19,10 +18,8 @@ use crate::label::{Axis, Common, block_words, threads};
 
 /// The workloads in the tables' order; others follow in the document's.
 const WORKLOADS: [&str; 6] = ["RS", "WS", "RR", "WR", "RWS", "RWR"];
-
 /// A smaller total is a number of requests (a million), not of bytes (gigabytes).
 const LEAST_TOTAL_BYTES: f64 = 1e7;
-
 /// Smaller blocks cannot go past the page cache: no device has smaller sectors.
 const SECTOR_BYTES: u64 = 512;
 
@@ -220,13 +217,11 @@ fn latency_spec(points: &[Line<'_, DiskKey>]) -> Spec {
     if is_fast { Spec { factor: 1e6, units: ["us"; 2], ..LATENCY } } else { LATENCY }
 }
 
-/// A value without an exponent where it has no more than nanoseconds' worth of digits: a column of milliseconds is read
-/// from top to bottom.
+/// A value without an exponent from nanoseconds on, since a column of milliseconds is read from top to bottom.
 fn plain(value: f64) -> String {
     if (1e-6..1e-3).contains(&value.abs()) { format!("{value:.6}") } else { whole(value) }
 }
 
-/// A table of these lines, with these columns for a terminal alone.
 fn table(spec: &Spec, place: &str, points: &[Line<'_, DiskKey>], extra: &[GivesWay], notes: Vec<Note>) -> ClassicTable {
     let lines = table_lines(points, |series| &series.key.workload);
     let values = |of: fn(&Point) -> Option<f64>, heading: &str, gives_way: GivesWay| {
@@ -362,7 +357,6 @@ fn cache_words<'a>(points: impl Iterator<Item = &'a Line<'a, DiskKey>>) -> Strin
     shown.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// What is in the columns of tools, as far as they are there.
 fn tool_words(points: &[Line<'_, DiskKey>], measured: fn(&Point) -> &Measured) -> Note {
     let shown = |tool: &str| format!("{tool}: its value of the same benchmark, alternating with ours.");
     let has =

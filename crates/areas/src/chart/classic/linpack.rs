@@ -15,7 +15,6 @@ use crate::linpack::label::params;
 
 /// The scaled residual from which on a solution fails: HPL's.
 const THRESHOLD: f64 = 16.0;
-
 /// Bytes of the unit of alignments.
 const KIB: f64 = 1024.0;
 
@@ -101,7 +100,6 @@ fn size<'a>(row: &'a Row, params: &'a LinpackParams) -> LinpackSize<'a> {
     }
 }
 
-/// The tables with what must be known to read them.
 pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let series = series(document);
     let of_series = |series: &LinpackSeries<'_>| {
@@ -132,7 +130,6 @@ fn layout<P>(points: &[P], params: impl Fn(&P) -> &LinpackParams, everywhere: bo
     ]
 }
 
-/// A line for each trial.
 fn trials(series: &LinpackSeries<'_>) -> ClassicTable {
     let points = series.sizes.iter().flat_map(|size| size.trials.iter().map(move |trial| (size, trial)));
     let points: Vec<(&LinpackSize<'_>, &Trial)> = points.collect();
@@ -164,7 +161,6 @@ fn trials(series: &LinpackSeries<'_>) -> ClassicTable {
     ClassicTable { lines, columns, notes, ..titled("trials", "The classic LINPACK table", "(Align in KiB)", series) }
 }
 
-/// A line for each size that has a trial.
 fn sizes(series: &LinpackSeries<'_>) -> ClassicTable {
     let sizes: Vec<&LinpackSize<'_>> = series.sizes.iter().filter(|size| !size.trials.is_empty()).collect();
     let rate = |heading: &str, value: fn(&LinpackSize<'_>) -> Option<f64>| {
@@ -198,7 +194,6 @@ fn missing(series: &LinpackSeries<'_>) -> Vec<String> {
     [(Status::Failed, "Failed"), (Status::Skipped, "Not measured")].into_iter().filter_map(of).collect()
 }
 
-/// The trial with the highest rate.
 fn fastest(series: &LinpackSeries<'_>) -> Option<String> {
     let known = series.sizes.iter().filter_map(|size| Some((size.params.n, size.maximal?)));
     let (n, rate) = known.reduce(|best, other| if other.1 > best.1 { other } else { best })?;

@@ -1,5 +1,4 @@
-//! The classic tables of memory: rates by workload, block and threads; what a block takes, the threads side by side; and
-//! the three questions that "one byte, a hundred million times" really is.
+//! The classic tables of memory: rates, the time of a block by threads, and the three latencies of one byte.
 
 use model::document::{Document, Row};
 use model::experiment::{Classic, MemoryParams};
@@ -22,10 +21,7 @@ use crate::memory::label::params;
 
 /// The workloads in the table's order; others follow in the document's.
 const WORKLOADS: [&str; 7] = ["RWS", "RWR", "WS", "WR", "RS", "RR", "STREAM"];
-
-/// The tools of the table.
 const TOOLS: [&str; 2] = ["stream", "pmbw"];
-
 /// A copied byte counts twice: it is read and it is written.
 const BYTES_PER_BYTE_COPIED: f64 = 2.0;
 
@@ -55,7 +51,6 @@ impl MemoryKey {
         self.block.map_or_else(|| self.op.name().to_owned(), block_words)
     }
 
-    /// What is accessed, and what its time means.
     const fn access(&self) -> [&'static str; 2] {
         match self.op {
             MemoryOp::Load => ["idle latency", "each load waits for the one before: the response time of memory"],
@@ -111,8 +106,7 @@ fn access(row: &Row, point: &Point) -> Option<Estimate> {
     })
 }
 
-/// The fastest that STREAM or pmbw was with this benchmark; without either, with the same operation in order and without
-/// blocks, on as many threads.
+/// The highest value of STREAM or pmbw for this benchmark, else for its operation in sequence without blocks.
 fn tool(row: &Row, document: &Document) -> Option<ToolValue> {
     let own = params(row)?;
     let is_alike = |other: &&Row| {
@@ -181,7 +175,6 @@ const LATENCIES: Spec = Spec {
     }],
 };
 
-/// The tables with what must be known to read them.
 pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let series = series(document);
     let (rates, accesses): (Vec<_>, Vec<_>) = series.iter().partition(|series| series.key.is_rate());
@@ -228,14 +221,12 @@ fn rate_table(points: &[Line<'_, MemoryKey>], document: &Document) -> ClassicTab
     RATES.table("", points, (lines, notes), labels, [Vec::new(), Vec::new(), times.into_iter().collect()])
 }
 
-/// What each of these accesses means.
 fn meanings(points: &[Line<'_, MemoryKey>]) -> impl Iterator<Item = Note> {
     let mut meanings: Vec<[&str; 2]> = points.iter().map(|(series, _)| series.key.access()).collect();
     meanings.dedup();
     meanings.into_iter().map(|[name, meaning]| Note::new(format!("{name}: {meaning}.")))
 }
 
-/// The three values that the latency of one byte is, in a terminal.
 fn access_table(points: &[Line<'_, MemoryKey>]) -> ClassicTable {
     let name = |(series, _): &Line<'_, MemoryKey>| series.key.access()[0];
     let time = |value: fn(Estimate) -> Option<f64>| {
@@ -257,7 +248,6 @@ fn access_table(points: &[Line<'_, MemoryKey>]) -> ClassicTable {
     }
 }
 
-/// What a block or an access takes, for grids.
 fn latency_table(points: &[Line<'_, MemoryKey>], accesses: &[Line<'_, MemoryKey>]) -> ClassicTable {
     let lines = table_lines(points, |_| ());
     let words = |of_rate: fn(&MemoryKey) -> String, of_access: fn(&MemoryKey) -> String| {
@@ -295,7 +285,6 @@ pub fn fastest<'a>(points: &[Line<'a, MemoryKey>]) -> Vec<Line<'a, MemoryKey>> {
     best(points, |key| (&key.workload, key.op), |point| point.rate.estimate, Estimate::exceeds)
 }
 
-/// What must be known to read the table of rates, and what follows from it.
 fn rate_notes(points: &[Line<'_, MemoryKey>], total: Option<f64>, working_set: Option<u64>) -> Vec<Note> {
     let set = working_set.map_or_else(String::new, |bytes| format!(", of {} whatever the block", size(bytes)));
     let what = "Fastest (smallest block and fewest threads whose interval no other line exceeds)";

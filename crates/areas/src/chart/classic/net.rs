@@ -1,5 +1,4 @@
-//! The classic tables of networks: rates of TCP and UDP by block and connections, round trips by message, and transfers
-//! in both directions.
+//! The classic tables of networks: rates, round trips and transfers in both directions.
 
 use model::document::{Document, Row, Status};
 use model::experiment::NetParams;
@@ -86,8 +85,7 @@ fn point(row: &Row, own: &NetParams, total: Option<f64>, rows: &[&Row]) -> Point
     point.with_total(total, speed, throughput.or_else(|| metric(MetricName::Latency)))
 }
 
-/// What ping measured with another benchmark of one connection with as large a message: it knows no protocols, and waits
-/// for one answer at a time.
+/// The value of ping for a message of this size on one connection: ping knows no protocols.
 fn ping(own: &NetParams, rows: &[&Row]) -> Option<ToolValue> {
     let is_alike = |other: &&&Row| {
         let of = |params: &NetParams| (params.mode, params.block, params.threads);
@@ -102,8 +100,6 @@ const TOTAL: GivesWay = GivesWay { rank: 1, words: "the time for the total" };
 const LOSS: GivesWay = GivesWay { rank: 2, words: "what was lost" };
 const P99: GivesWay = GivesWay { rank: 3, words: "the 99th percentile" };
 const TOOL: GivesWay = GivesWay { rank: 5, words: "iperf and ping" };
-
-/// The tools of rates, the better for the purpose first.
 const IPERF: &[&str] = &["iperf3", "iperf"];
 
 const THROUGHPUT: Spec = Spec {
@@ -155,7 +151,6 @@ const TRANSFERS: Spec = Spec {
     ..THROUGHPUT
 };
 
-/// The tables with what must be known to read them.
 pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let series = series(document);
     let rows: Vec<&Row> = rows_of(document, "net").into_iter().map(|(row, _)| row).collect();

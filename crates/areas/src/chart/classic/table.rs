@@ -114,13 +114,11 @@ pub struct TextHeading {
 }
 
 impl TableColumn {
-    /// Words, the same in every format.
     pub(super) fn words<P>(lines: &[P], text: impl Fn(&P) -> String) -> Self {
         let texts: Vec<String> = lines.iter().map(text).collect();
         Self { cells: texts.iter().map(Cell::text).collect(), texts, ..Self::default() }
     }
 
-    /// Counts.
     pub(super) fn counts<P>(lines: &[P], count: impl Fn(&P) -> u64) -> Self {
         let cells: Vec<Cell> = lines.iter().map(|line| Cell::count(count(line))).collect();
         Self { texts: cells.iter().map(|cell| cell.text.clone()).collect(), cells, ..Self::default() }
@@ -148,7 +146,6 @@ impl TableColumn {
         column
     }
 
-    /// Both ends of each interval, for grids.
     fn intervals<P>(lines: &[P], estimate: impl Fn(&P) -> Option<Estimate>, format: impl Fn(f64) -> String) -> Self {
         let words = |line: &P| {
             let ends = estimate(line).and_then(|estimate| estimate.interval);
@@ -158,7 +155,6 @@ impl TableColumn {
         Self::words(lines, words).grid(Column::text("95 % interval"))
     }
 
-    /// The confidences, for grids.
     pub(super) fn confidences(lines: &[TableLine]) -> Self {
         Self::words(lines, |line| line.confidence.map_or("", Confidence::name).to_owned())
             .grid(Column::text("Confidence"))
@@ -169,28 +165,23 @@ impl TableColumn {
         Self { grid: Some((column, false)), ..self }
     }
 
-    /// The same in every grid.
     pub(super) fn kept(self) -> Self {
         Self { grid: self.grid.map(|(column, _)| (column, true)), ..self }
     }
 
-    /// The same in a terminal, under this heading.
     pub(super) fn text(self, words: impl Into<String>, align: Align) -> Self {
         let side = if align == Align::Right { Align::Right } else { Align::Left };
         Self { text: Some(TextHeading { words: words.into(), align, side }), ..self }
     }
 
-    /// The same with its heading to the left.
     pub(super) fn left(self) -> Self {
         Self { text: self.text.map(|heading| TextHeading { side: Align::Left, ..heading }), ..self }
     }
 
-    /// The same, left out of a terminal that has no room for it.
     pub(super) fn gives_way(self, gives_way: GivesWay) -> Self {
         Self { gives_way: Some(gives_way), ..self }
     }
 
-    /// The same below the heading of the column before it.
     pub(super) fn joined(self) -> Self {
         Self { is_joined: true, ..self }
     }
@@ -215,7 +206,6 @@ impl TableColumn {
     }
 }
 
-/// A time as people say it, with its digits where it is short.
 pub(super) fn seconds(value: f64) -> String {
     if value < 59.995 { quantity(value, Unit::Second) } else { duration(value) }
 }
@@ -223,7 +213,6 @@ pub(super) fn seconds(value: f64) -> String {
 /// A table of benchmarks: what was measured, what tools measured, and what is possible.
 #[derive(Clone, Copy)]
 pub(super) struct Spec {
-    /// Its name as a grid.
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) measured: fn(&Point) -> &Measured,
@@ -234,7 +223,6 @@ pub(super) struct Spec {
     /// In headings of a grid: the unit of the texts (of what was measured, and of the rest), and the base unit of values.
     pub(super) units: [&'static str; 2],
     pub(super) base: Option<Unit>,
-    /// Headings of what was measured and of its limit, in a grid.
     pub(super) headings: [&'static str; 2],
     /// Headings of threads and efficiency, in a terminal; `None` for a table that only grids have.
     pub(super) in_text: Option<[&'static str; 2]>,
@@ -247,19 +235,15 @@ pub(super) struct Spec {
 pub(super) struct ToolColumns {
     /// Names of the tool's programs; the first that was run counts.
     pub(super) programs: &'static [&'static str],
-    /// Headings in a terminal.
     pub(super) text: [&'static str; 2],
-    /// Headings in a grid.
     pub(super) grid: [&'static str; 2],
     pub(super) gives_way: GivesWay,
     /// A grid has them even where the tool was not run.
     pub(super) is_kept: bool,
-    /// A grid has the name of the program in a column.
     pub(super) names_program: bool,
 }
 
 impl ToolColumns {
-    /// A column under the headings of this index.
     fn set(&self, index: usize, column: TableColumn, in_grid: impl Fn(&str) -> Column) -> TableColumn {
         let mut column = column.gives_way(self.gives_way);
         if !self.text[index].is_empty() {
@@ -283,7 +267,6 @@ impl Spec {
         if self.base.is_some() { column.base(Unit::One) } else { column }
     }
 
-    /// A value as the table writes it.
     pub(super) fn text(&self, value: f64) -> String {
         (self.format)(value * self.factor)
     }
@@ -359,42 +342,34 @@ impl Spec {
     }
 }
 
-/// What must be known to read a table, or follows from it.
 #[derive(Debug)]
 pub(super) struct Note {
-    /// Sentences, each with the columns that it needs.
     parts: Vec<(Option<GivesWay>, String)>,
     in_text: bool,
     in_grid: bool,
 }
 
 impl Note {
-    /// A sentence.
     pub(super) fn new(text: impl Into<String>) -> Self {
         Self { parts: vec![(None, text.into())], in_text: true, in_grid: true }
     }
 
-    /// A sentence about columns that may be left out.
     pub(super) fn needing(columns: GivesWay, text: impl Into<String>) -> Self {
         Self { parts: vec![(Some(columns), text.into())], in_text: true, in_grid: true }
     }
 
-    /// A note for grids alone.
     pub(super) fn of_grid(text: impl Into<String>) -> Self {
         Self { in_text: false, ..Self::new(text) }
     }
 
-    /// A note for terminals alone.
     pub(super) fn of_text(text: impl Into<String>) -> Self {
         Self { in_grid: false, ..Self::new(text) }
     }
 
-    /// Several in one paragraph.
     pub(super) fn joined(notes: impl IntoIterator<Item = Self>) -> Self {
         Self { parts: notes.into_iter().flat_map(|note| note.parts).collect(), in_text: true, in_grid: true }
     }
 
-    /// The line with the highest efficiency.
     pub(super) fn highest<K>(
         found: Option<(f64, Line<'_, K>)>,
         words: impl Fn(&Line<'_, K>) -> String,

@@ -7,11 +7,8 @@ use model::peak::Peak;
 use model::sample::{Metric, MetricName};
 use model::warning::Confidence;
 
-/// Largest relative difference between a sample's work and the stated total that still counts as the total. Threads do
-/// whole iterations of a loop, at most some ten million operations (tiles): a hundred thousandth of 10^12.
+/// Largest relative difference between a sample's work and the total: threads do whole iterations of 10^7 operations.
 const WHOLE: f64 = 1e-4;
-
-/// The suite whose runs have these tables.
 pub(super) const SUITE: &str = "classic";
 
 /// A median with its spread.
@@ -207,7 +204,6 @@ pub(super) fn rows_of<'a>(document: &'a Document, table: &str) -> Vec<(&'a Row, 
     rows.filter_map(|row| Some((row, row.classic.as_ref().filter(|classic| classic.table == table)?))).collect()
 }
 
-/// Points by series, in the order of their first point.
 pub(super) fn gathered<K: PartialEq>(points: impl Iterator<Item = (K, Point)>) -> Vec<Series<K>> {
     let mut all: Vec<Series<K>> = Vec::new();
     for (key, point) in points {
@@ -227,7 +223,6 @@ pub fn lines<'a, K: 'a>(series: impl IntoIterator<Item = &'a Series<K>>) -> Vec<
     series.into_iter().flat_map(|series| series.points.iter().map(move |point| (series, point))).collect()
 }
 
-/// The value that all have.
 pub(super) fn common<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)

@@ -14,16 +14,14 @@ use super::choice::{DiskChoice, Steady};
 use super::feasible::{check_request, more_than_a_pass, no_direct, too_little_cache, too_small};
 use super::room::{Ground, files_of};
 use super::{beforehand, footprint};
-use crate::area;
 use crate::fields::each;
-use crate::request::{Request, exact};
+use crate::request::{Request, exact, in_table};
 use crate::threads::{place, thread_counts};
 
 /// The fewest requests of a sample on a disk of the speed below: one more or less is then 5 %.
 const REQUESTS_PER_SAMPLE: f64 = 20.0;
 /// Bytes per second of a common SSD.
 const BYTES_PER_SECOND: f64 = 1e9;
-
 /// Expected bytes per second of laying out a file, for `--list` and the remaining time.
 const LAYOUT_BYTES_PER_SECOND: f64 = 500e6;
 /// Totals below this are requests, larger ones bytes: no table has 10 MB or less.
@@ -32,13 +30,9 @@ const MOST_TOTAL_REQUESTS: f64 = 1e7;
 const REQUEST_SECONDS: f64 = 1e-3;
 const CACHED_REQUEST_SECONDS: f64 = 10e-6;
 const SLOW_BYTES_PER_SECOND: f64 = 200e6;
-
-/// The method of writes until the drive is steady.
 const STEADY: &str = "disk-steady/3";
-
 /// Expected bytes per second of fresh memory: a guest gets pages from its host at 2.8 s per GiB (on the build machine).
 const FRESH_MEMORY_BYTES_PER_SECOND: f64 = 400e6;
-
 // Expected seconds of preparation per process run; writes fill their pool.
 const READ_SETUP_SECONDS: f64 = 0.03;
 const WRITE_SETUP_SECONDS: f64 = 0.1;
@@ -131,14 +125,12 @@ fn nothing() -> DiskParams {
     }
 }
 
-/// The benchmarks of one block, size and engine.
 struct Row<'a> {
     request: &'a Request,
     machine: &'a Machine,
     ground: &'a Ground<'a>,
     block: &'a DiskChoice,
     wanted_size: u64,
-    /// The named engine.
     engine: Option<DiskEngine>,
 }
 
@@ -192,7 +184,7 @@ impl Row<'_> {
             id: disk_id(&params, chosen),
             area: Area::Disk,
             method: method.to_owned(),
-            classic: self.block.classic.as_ref().map(|text| area::classic(Area::Disk, text, self.block.total)),
+            classic: self.block.classic.as_ref().map(|text| in_table(Area::Disk, text, self.block.total)),
             kernel: None,
             params: Params::Disk(params),
         }
@@ -249,7 +241,6 @@ pub(super) fn method_of(params: &DiskParams, planned: &str) -> &'static str {
     if planned == STEADY { STEADY } else { method(params).0 }
 }
 
-/// The method, and a sentence if the combination is refused.
 fn method(params: &DiskParams) -> (&'static str, Option<String>) {
     let bypassed = params.cache == DiskCache::Bypassed;
     let method = match params.op {

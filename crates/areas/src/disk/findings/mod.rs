@@ -35,7 +35,6 @@ const DISK_STEADY: Rule = Rule::new(
     "that result",
 );
 
-/// The findings of the area.
 pub(super) const FINDINGS: FindingRules = FindingRules {
     describe,
     scaling_series: |series, _| {
@@ -57,7 +56,6 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
 
 /// Requests of at most this many bytes are in the tables of latency and IOPS, larger ones in that of throughput.
 const IOPS_BLOCK: u64 = 1024;
-
 /// The ratio to the p99 of the least load at which a load curve has its knee.
 const KNEE: f64 = 2.0;
 
@@ -116,7 +114,6 @@ fn latency(row: &Row) -> Option<Estimate> {
     Estimate::of_result(row, MetricName::Latency)
 }
 
-/// The steady state that a drive reached.
 fn steady(row: &Row) -> Option<Finding> {
     let seen = conditions(row)?;
     let (rounds, iops) = (seen.steady_rounds?, seen.steady_iops.and_then(sane)?);
@@ -130,7 +127,6 @@ fn steady(row: &Row) -> Option<Finding> {
     DISK_STEADY.finding(&fields, &[row])
 }
 
-/// Whether requests come as fast as they are answered, not at an offered load.
 fn is_free(params: &DiskParams) -> bool {
     params.load_percent.is_none()
 }
@@ -167,7 +163,6 @@ fn depth(shallow: &Row, deep: &Row) -> Option<(f64, Finding)> {
     Some((factor, DEPTH_NO_GAIN.finding(&fields, &[shallow, deep])?))
 }
 
-/// Where latency climbs, for each benchmark with two loads or more.
 fn loads(rows: &[&Row]) -> Vec<Finding> {
     let mut curves: Vec<(DiskParams, Vec<&Row>)> = Vec::new();
     for row in rows.iter().copied() {

@@ -17,7 +17,6 @@ fn params(change: impl FnOnce(&mut DiskParams)) -> DiskParams {
     params
 }
 
-/// A row of so many requests a second, known to one per cent, by Little's law.
 fn row(params: DiskParams, iops: f64) -> Row {
     let mut row = measured();
     row.id = disk_id(&params, DiskChoices::default());

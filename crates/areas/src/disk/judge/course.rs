@@ -10,7 +10,6 @@ use verdict::judge::median;
 
 /// Samples on each side of a cliff, at least.
 const EACH_SIDE: usize = 3;
-
 /// The least samples for a spread: as many as an interval needs.
 const LEAST_SAMPLES: u32 = 6;
 
@@ -48,8 +47,7 @@ fn rate(unit: Unit, value: f64) -> String {
     if unit == Unit::BytePerSecond { byte_rate(value) } else { request_rate(value) }
 }
 
-/// Bytes that were written in the samples before this one, without the warm-up and the time between samples; `None` for
-/// benchmarks that do not only write.
+/// Bytes written in the samples before this one; `None` for benchmarks that do not only write.
 fn written_before(params: &DiskParams, row: &Row, index: usize) -> Option<u64> {
     let moved = row.metric(MetricName::Throughput).filter(|_| params.op.writes() && !params.op.reads())?;
     let bytes: f64 = moved.samples.iter().take(index).map(|sample| sample.work).sum::<Option<f64>>()?;
@@ -57,9 +55,8 @@ fn written_before(params: &DiskParams, row: &Row, index: usize) -> Option<u64> {
     Some(bytes as u64).filter(|bytes| *bytes > 0)
 }
 
-/// The sample from which the rates fall for good, and the share of the median that they lose: from there every one is
-/// slower than every one before, and the gap between the two groups is at least as wide as the wider group. Noise does
-/// that in one of some hundred results of six samples. Of several such samples the one with the widest gap.
+/// The sample from which all rates are below all earlier ones, and the lost share of the median. The gap is at least as
+/// wide as the wider group: noise does that in one of some hundred results of six samples.
 fn cliff(values: &[f64]) -> Option<(usize, f64)> {
     let ends = |part: &[f64]| {
         let least = part.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,5 +1,4 @@
-//! Results of the disk compared with what limits them: the link, a control group, a provider, the rest of the disk, and
-//! the other results of the run. A result above what is possible loses its efficiency: its value is not the device's.
+//! Results of the disk compared with the limits of link, control group, provider and disk, and with each other.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -19,38 +18,25 @@ use crate::disk::label::params;
 
 /// How far a value may exceed the link's: the error of two clocks and of a window's ends.
 const ABOVE_LINK: f64 = 1.02;
-
 /// The least time in which a device answers, in seconds: crossing PCI Express alone takes about half of it each way.
 const FASTEST_SECONDS: f64 = 1e-6;
-
-/// How far a value without an interval, from fewer than six samples, exceeds all of another's to be above it for certain:
-/// they were measured minutes apart, and a shared device may have changed by then. A choice, not a law.
+/// How far a value of fewer than six samples exceeds all of another's to be above it for certain. A choice.
 const ABOVE_RANGE: f64 = 1.5;
-
 /// How close to a limit a rate is at it: the error of a throttle's time slices and of a sample's ends.
 const AT_LIMIT: RangeInclusive<f64> = 0.95..=1.05;
-
 /// Below this share of a spinning disk its arm moves noticeably less than over all of it.
 const SHORT_SPAN: f64 = 0.05;
-
-/// Transports of disks that report truly whether they spin.
 const OF_DISKS: &[&str] = &["sata", "sas"];
-
 /// The block size, in bytes, from which requests one after the other are as fast as the device.
 const LARGE_BLOCK_BYTES: u64 = 128 << 10;
 
-/// What results of the disk are compared with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits<'a> {
-    /// Where they were measured.
     pub(crate) target: &'a DiskTarget,
-    /// The machine.
     pub(crate) machine: &'a Machine,
-    /// What its owner declared.
     pub(crate) declared: &'a BTreeMap<String, f64>,
 }
 
-/// Adds the warnings about its limits to a result whose peaks are known.
 pub(crate) fn hold_against(row: &mut Row, limits: Limits<'_>) {
     let Some(params) = params(row).filter(|params| params.has_device()).cloned() else { return };
     let rates = rates(&params, row);
@@ -64,9 +50,8 @@ pub(crate) fn hold_against(row: &mut Row, limits: Limits<'_>) {
     withdraw_impossible(row);
 }
 
-/// Adds a warning to random reads that are faster than sequential reads of larger blocks, which no device is (the IO500
-/// benchmark's own check, github.com/IO500/io500/issues/109). Only where both intervals agree, by far where there are
-/// none, and only against results with as many bytes in flight. May be done again.
+/// Adds a warning to random reads that are faster than sequential reads of larger blocks with as many bytes in flight,
+/// which no device is (IO500's check, github.com/IO500/io500/issues/109).
 pub(crate) fn hold_against_each_other(rows: &mut [Row], _: &Machine) {
     let reads = |row: &Row| {
         let params = params(row).filter(|params| row.status == Status::Ok && params.op == DiskOp::Read)?;
@@ -102,7 +87,6 @@ fn at_least(metric: &Metric) -> f64 {
     metric.summary.ci95.map_or(metric.summary.min / ABOVE_RANGE.sqrt(), |[low, _]| low)
 }
 
-/// The most that a metric is for certain.
 fn at_most(metric: &Metric) -> f64 {
     metric.summary.ci95.map_or(metric.summary.max * ABOVE_RANGE.sqrt(), |[_, high]| high)
 }
@@ -141,7 +125,6 @@ impl Rate {
     }
 }
 
-/// The median rates of a result whose requests reach the device.
 fn rates(params: &DiskParams, row: &Row) -> Vec<Rate> {
     let cold = params.cache == DiskCache::Cold && params.op == DiskOp::Read;
     if !params.bypasses_cache() && !cold {
@@ -198,8 +181,7 @@ fn capped_by_provider(rate: Rate, limits: Limits<'_>) -> Option<Warning> {
     })
 }
 
-/// A small file on a disk that certainly spins: disks of hypervisors and bridges of USB sticks may report that too, so the
-/// disk must report its speed or be attached as only disks are.
+/// A small file on a disk that certainly spins: virtual disks and USB bridges may report rotation without it.
 fn short_span(params: &DiskParams, row: &Row, limits: Limits<'_>) -> Option<Warning> {
     let files = if params.layout == DiskLayout::PerThread { u64::from(params.threads) } else { 1 };
     let size = row.conditions.disk.as_ref().and_then(|disk| disk.file_bytes).unwrap_or(params.size);

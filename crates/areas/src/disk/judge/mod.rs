@@ -1,6 +1,4 @@
-//! Conditions and warnings of the disk: whether the device did what was asked for ([`reached`]), whether the requests were
-//! made as planned ([`queue`]), and how the rate changed over the samples ([`course`]). [`limits`] compares with what is
-//! allowed.
+//! Conditions and warnings of the disk, from what process runs saw.
 
 mod course;
 pub(crate) mod limits;
@@ -19,13 +17,10 @@ use crate::disk::label::params;
 
 /// Bytes that a benchmark must have moved before its share of the device's traffic is worth a value.
 const LEAST_COUNTED_BYTES: u64 = 4 << 20;
-
-/// Bytes that a file system may write for us in a process run, or in a second of a longer one, without counting them as
-/// ours: commits of its journal, times of files. Over three runs on ext4 all bytes read were ours, and of 1.1 GB written 3
-/// to 5 MB were not, on a host that wrote 0.6 to 0.8 MB/s when idle.
+/// Bytes per second that a file system may write on its own (journal, times). On ext4 3 to 5 of 1100 MB were not ours,
+/// on a host that wrote 0.6 to 0.8 MB/s when idle.
 const JOURNAL_BYTES: u64 = 1 << 20;
 
-/// Adds what the process runs of a disk benchmark saw of the disk.
 pub(super) fn conditions(planned: &Planned, runs: &[&ProcessRun], conditions: &mut Conditions) {
     let Some(params) = planned.experiment.disk() else { return };
     if params.load_percent.is_some() {
@@ -77,8 +72,7 @@ fn of_disk(params: &DiskParams, runs: &[&ProcessRun], cpu_busy: Option<f64>) -> 
     })
 }
 
-/// Bytes that the device moved in the benchmark's direction over those that we moved, all process runs together. What a
-/// file system may write on its own account does not count.
+/// Bytes that the device moved over those that we moved, in the direction of the benchmark and without the journal.
 fn device_share(params: &DiskParams, runs: &[&ProcessRun]) -> Option<f64> {
     if !params.bypasses_cache() {
         return None;
@@ -111,9 +105,8 @@ fn journal_bytes(around: &Change) -> u64 {
     JOURNAL_BYTES * seconds
 }
 
-/// Bytes that the device moved for other programs over all that it moved; `None` for benchmarks without a device, and for
-/// those that the page cache may serve: their own bytes reach the device at any time. Where the device wrote that much more
-/// than we did that the result is called amplified, only what it read counts as other programs'.
+/// The share of the device's traffic that other programs caused; `None` without a device and through the page cache.
+/// Of an amplified result only reads count as other programs'.
 fn other_share(params: &DiskParams, runs: &[&ProcessRun]) -> Option<f64> {
     if !params.bypasses_cache() {
         return None;
@@ -128,7 +121,6 @@ fn other_share(params: &DiskParams, runs: &[&ProcessRun]) -> Option<f64> {
     })
 }
 
-/// The warnings of a result whose metrics and conditions are set.
 pub(super) fn warnings(row: &Row, _: &[ProcessRun]) -> Vec<Warning> {
     let params = params(row).filter(|params| params.has_device());
     let (Some(params), Some(conditions)) = (params, &row.conditions.disk) else { return Vec::new() };
@@ -172,7 +164,6 @@ pub(crate) mod tests {
     /// Nine samples of 100 000 requests/s, noise of some per cent included.
     pub(crate) const QUIET: [f64; 9] = [1e5, 1.02e5, 0.97e5, 1.01e5, 0.99e5, 1.03e5, 0.98e5, 1e5, 1.0e5];
 
-    /// A measured row of these parameters with these requests per second.
     pub(crate) fn row(params: DiskParams, conditions: DiskConditions, iops: &[f64]) -> Row {
         let area = Area::Disk;
         let mut row = Row::planned(&planned_with(area, Params::Disk(params.clone())).experiment, "");

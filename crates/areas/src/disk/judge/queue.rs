@@ -11,10 +11,8 @@ use model::warning::{Warning, WarningCode};
 
 /// The share from which a thread's CPU was busy all the time: the rest is ticks of the scheduler.
 const BUSY: f64 = 0.95;
-
 /// The share of our own loop's rate from which the loop, not the device, takes most of a request's time.
 const OF_LOOP: f64 = 0.80;
-
 /// The feature of an engine that polls the device instead of waiting: its threads are always busy.
 const POLLED: &str = "polled";
 
@@ -39,8 +37,7 @@ fn depth_not_reached(params: &DiskParams, conditions: &DiskConditions) -> Option
     })
 }
 
-/// Requests per second times mean latency is the queue depth (Little's law). Both are means over all windows together:
-/// the mean of samples of a varying rate is another one.
+/// Rate times mean latency is the queue depth (Little's law), both over all windows together.
 fn little(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Option<Warning> {
     let latency = conditions.mean_latency_seconds?;
     let samples = &row.metric(MetricName::Iops)?.samples;
@@ -77,7 +74,6 @@ fn cpu_bound(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Opt
     })
 }
 
-/// Requests that began late or never.
 fn load_not_kept(conditions: &DiskConditions, row: &Row) -> Option<Warning> {
     let late = conditions.late_share.unwrap_or(0.0);
     let made = row.metric(MetricName::Iops).map(|metric| metric.summary.median);

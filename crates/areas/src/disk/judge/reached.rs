@@ -6,10 +6,8 @@ use model::io::{DiskCache, DiskOp};
 use model::number::percent_tenths as percent;
 use model::warning::{Warning, WarningCode};
 
-/// The share of the bytes below which not all reached storage: some per cent are read ahead of a window's begin, or after
-/// its end.
+/// The share of the bytes below which not all reached storage: some are read ahead of a window, or after it.
 const REACHED: f64 = 0.95;
-
 /// How many times our bytes the device writes at least to be called amplified: the threshold of the warning.
 pub(super) const AMPLIFIED: f64 = 1.1;
 
@@ -36,8 +34,7 @@ pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions) -> Vec<
     .collect()
 }
 
-/// Direct I/O that was cached: by what the page cache holds of the file, by what reached storage according to the kernel,
-/// and by file systems that copy on write, which buffer a write and flush it at once, so that neither number shows it.
+/// Direct I/O that was cached: the page cache holds it, it did not reach storage, or the file system copies on write.
 fn not_direct(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
     if params.op.writes() && conditions.in_place == Some(false) {
         let seen = "The file system copies on write for this file, since it checksums a copy.";
@@ -54,8 +51,7 @@ fn not_direct(params: &DiskParams, conditions: &DiskConditions) -> Option<Warnin
     })
 }
 
-/// A device that moved less than was requested: what the kernel passed to storage, and of that what the device counted.
-/// More than all of the one does not make up for less of the other.
+/// A device that moved less than was requested; more of one share does not make up for less of the other.
 fn cached(conditions: &DiskConditions) -> Option<Warning> {
     let share = |share: Option<f64>| share.unwrap_or(1.0).min(1.0);
     let moved = share(conditions.storage_share) * share(conditions.device_share);
@@ -64,7 +60,6 @@ fn cached(conditions: &DiskConditions) -> Option<Warning> {
     })
 }
 
-/// A page cache that was not as cold or as warm before each sample as planned.
 fn kept_as_asked(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
     let before = conditions.cached_share_before?;
     match params.cache {

@@ -15,51 +15,41 @@ use super::choice::{Leading, LinpackChoice, Order, Role};
 use super::cost::{self, Bounds};
 use super::series::SERIES;
 use super::solver;
-use crate::area;
-use crate::features::obtainable_bytes;
 use crate::fields::{IsaChoice, each};
-use crate::request::{LEAST_SAMPLES, Request};
+use crate::request::{LEAST_SAMPLES, Request, in_table, obtainable_bytes};
 use crate::threads::{place, thread_counts};
 
 /// The default alignment: that of mapped memory.
 const USUAL_ALIGN: u64 = 2 << 20;
-
 /// Seconds beyond which a sample is repeated [`LEAST_SAMPLES`] times.
 const LONG_SECONDS: f64 = 5.0;
 
-/// The CPUs of a number of threads.
 struct Seats {
     threads: u32,
     cpus: Vec<u32>,
     oversubscribed: Option<Warning>,
 }
 
-/// An operation with solver, element type and instruction set.
 #[derive(Clone)]
 struct Means {
     op: LinpackOp,
     engine: LinpackEngine,
     element: Element,
-    /// The instruction set, if the solver has a choice.
     isa: Option<Isa>,
     isa_named: bool,
-    /// Why it cannot run here.
     obstacle: Option<String>,
 }
 
-/// Size and layout of a problem.
 #[derive(Clone, Copy)]
 struct Shape {
     n: Order,
     lda: Option<Leading>,
     align: Option<u64>,
     nb: Option<u32>,
-    /// How often the series solves it.
     trials: Option<u32>,
 }
 
-/// All benchmarks of a request; `features_of` gives the features of a set of CPUs. An error if the user chose something
-/// impossible.
+/// All benchmarks of a request; an error if the user chose something impossible.
 pub(super) fn expand(
     request: &Request,
     machine: &Machine,
@@ -90,7 +80,6 @@ pub(super) fn expand(
     Ok(rows)
 }
 
-/// Every combination of operation, solver, type and instruction set of a block.
 fn means(
     request: &Request,
     machine: &Machine,
@@ -127,7 +116,6 @@ fn means(
     Ok(all)
 }
 
-/// Our own solver with each of these instruction sets.
 fn of_sets(
     request: &Request,
     machine: &Machine,
@@ -171,7 +159,6 @@ fn of_sets(
     Ok(all)
 }
 
-/// Every combination of a block's sizes and layouts.
 fn shapes(stanza: &LinpackChoice, op: LinpackOp) -> Vec<Shape> {
     if stanza.series {
         let of = |entry: &super::series::Entry| Shape {
@@ -196,7 +183,6 @@ fn shapes(stanza: &LinpackChoice, op: LinpackOp) -> Vec<Shape> {
     all
 }
 
-/// A benchmark before it is planned.
 struct Row<'a> {
     request: &'a Request,
     machine: &'a Machine,
@@ -236,7 +222,7 @@ impl Row<'_> {
             id: linpack_id(&params, chosen),
             area: Area::Linpack,
             method: solver::method(params.engine, params.op, params.element).to_owned(),
-            classic: self.stanza.classic.then(|| area::classic(Area::Linpack, "LINPACK", Some(operations))),
+            classic: self.stanza.classic.then(|| in_table(Area::Linpack, "LINPACK", Some(operations))),
             kernel: None,
             params: Params::Linpack(params),
         };
@@ -281,8 +267,7 @@ impl Row<'_> {
     }
 
     fn rate(&self, element: Element, cpus: &[u32]) -> f64 {
-        let isa =
-            if element == self.means.element { self.means.isa } else { self.means.isa.map(solver::beside_factors) };
+        let isa = if element == self.means.element { self.means.isa } else { self.means.isa.map(solver::with_factors) };
         cost::expected_rate(self.machine, isa, element, cpus)
     }
 
@@ -326,7 +311,6 @@ impl Row<'_> {
         })
     }
 
-    /// The sampling, with the expected length of a sample.
     fn sampling(&self, sample_seconds: f64) -> Sampling {
         let sampling = self.request.sampling(Area::Linpack, self.stanza.sampling.as_ref());
         let sampling = Sampling { sample_seconds, ..sampling };

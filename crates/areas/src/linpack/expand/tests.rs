@@ -20,7 +20,6 @@ fn request(choice: &LinpackChoice) -> Request {
     Request { choices, ..request_of(suite(choice).unwrap()) }
 }
 
-/// The rows of a choice on a machine of so many cores that can do all that is asked of them.
 fn rows(choice: &LinpackChoice, cpus: u32) -> Vec<Planned> {
     expand(&request(choice), &machine_with_cpus(cpus), &everything).unwrap()
 }
@@ -67,7 +66,7 @@ fn orders_are_as_named_in_ids_and_repeated_as_their_length_allows() {
 }
 
 #[test]
-fn columns_are_padded_unless_somebody_says_otherwise() {
+fn columns_are_padded_unless_the_user_chooses_otherwise() {
     let all = LinpackChoice {
         lda: vec![Leading::Order, Leading::Padded, Leading::Count(2050)],
         align: vec![64, 4096],
@@ -104,7 +103,7 @@ fn what_does_not_fit_is_refused_with_the_largest_that_does() {
     assert!(sentence.contains("924MiB"), "{sentence}");
     let auto = expand(&request(&LinpackChoice::default()), &limited, &everything).unwrap();
     assert!(params(&auto[0]).n <= 8000, "what is chosen here fits: {:?}", params(&auto[0]));
-    // What was not asked for is left out where it does not fit: factors in fp32 take more memory, as they come to the rest.
+    // Mixed precision was not chosen, so it is left out where its factors do not fit next to the matrix.
     let mixed = fitting.iter().find(|row| params(row).op == LinpackOp::LuMixed).unwrap();
     let sentence = mixed.obstacle.clone().unwrap();
     let mixed = LinpackChoice { op: vec![LinpackOp::LuMixed], ..sizes(&[largest]) };

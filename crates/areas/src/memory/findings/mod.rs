@@ -1,5 +1,4 @@
-//! What memory results show together: the levels of the curve, the cost of address translation and of load, and memory of
-//! another node.
+//! Findings of memory results: levels of the curve, address translation, load, and remote memory.
 
 use model::document::{Finding, Row};
 use model::experiment::memory_id_names_working_set;
@@ -43,12 +42,11 @@ const TRANSLATION_COST: Rule = Rule::new(
 const REMOTE_MEMORY: Rule = Rule::new(
     "remote_memory",
     "difference",
-    "{figure} of remote memory is {factor} that of local memory: {far} versus {near}.",
+    "{value} of remote memory is {factor} that of local memory: {far} versus {near}.",
     "the medians over pairs of nodes; the ranges do not meet",
     "all pairs",
 );
 
-/// The findings of the area.
 pub(super) const FINDINGS: FindingRules = FindingRules {
     describe,
     scaling_series: |series, _| {
@@ -74,9 +72,7 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
 
 /// A page size that changes latency by less than this is not worth a sentence.
 const TRANSLATION_MATTERS: f64 = 1.05;
-
-/// The least depth of a knee below the line from the first to the last point, as a share of both their ranges: less is a curve
-/// that bends everywhere.
+/// The least depth of a knee below the line from the first to the last point, as a share of both ranges.
 const LEAST_BEND: f64 = 0.1;
 
 /// `Random memory copy of 8 KiB blocks`.
@@ -127,7 +123,6 @@ fn slows_down(curve: &Curve<'_>) -> bool {
     curve.levels.windows(2).all(slower)
 }
 
-/// The levels that the curve shows.
 fn levels_found(curve: &Curve<'_>) -> Option<Finding> {
     let params = memory(curve.rows[0])?;
     let chase = params.pattern == MemoryPattern::Chase;
@@ -167,7 +162,6 @@ struct Loaded<'a> {
     latency: Estimate,
 }
 
-/// The traffic at which latency starts to climb.
 fn under_load(rows: &[&Row]) -> Option<Finding> {
     let is_loaded = |row: &&Row| memory(row).is_some_and(|own| own.background.is_some() && own.nodes.is_none());
     let loaded = || rows.iter().copied().filter(is_loaded);
@@ -205,15 +199,14 @@ fn knee<'a, 'b>(points: &'b [Loaded<'a>]) -> Option<&'b Loaded<'a>> {
     (climbs && below(farthest) >= LEAST_BEND).then_some(farthest)
 }
 
-/// Memory of another node compared with memory of the own.
 fn other_nodes(rows: &[&Row]) -> Vec<Finding> {
     let compare = |op: MemoryOp, name: MetricName, what: &str, words: fn(f64) -> String| {
-        let figures = rows.iter().copied().filter_map(|row| {
+        let values = rows.iter().copied().filter_map(|row| {
             let params = memory(row).filter(|params| params.op == op && params.pattern != MemoryPattern::Pair)?;
             let (threads, memory) = params.nodes.as_deref()?.split_once('-')?;
             Some((row, threads == memory, Estimate::of_result(row, name)?.median))
         });
-        let (own, other): (Vec<_>, Vec<_>) = figures.partition(|(_, is_local, _)| *is_local);
+        let (own, other): (Vec<_>, Vec<_>) = values.partition(|(_, is_local, _)| *is_local);
         let middle = |of: &[(&Row, bool, f64)]| {
             let values: Vec<f64> = of.iter().map(|(.., value)| *value).collect();
             let summary = stats::summarise(&values).ok()?;
@@ -222,7 +215,7 @@ fn other_nodes(rows: &[&Row]) -> Vec<Finding> {
         let ((near, [near_low, near_high]), (far, [far_low, far_high])) = (middle(&own)?, middle(&other)?);
         (far_low > near_high || far_high < near_low).then_some(())?;
         let fields =
-            [("figure", what.to_owned()), ("factor", times(far / near)), ("far", words(far)), ("near", words(near))];
+            [("value", what.to_owned()), ("factor", times(far / near)), ("far", words(far)), ("near", words(near))];
         let evidence: Vec<&Row> = own.iter().chain(&other).map(|(row, ..)| *row).collect();
         REMOTE_MEMORY.finding(&fields, &evidence)
     };

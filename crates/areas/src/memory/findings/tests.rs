@@ -13,7 +13,7 @@ use crate::tests::{findings_of, known, machine_with_cpus, only, row as measured}
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Two cores with an L1 of 48 KiB and an L2 of 2 MiB each, and an L3 of so many bytes for both.
+/// Two cores with an L1 of 48 KiB and an L2 of 2 MiB each, and an L3 of this size for both.
 pub(crate) fn machine(l3: u64) -> Machine {
     let mut machine = machine_with_cpus(2);
     let own = |level, bytes, cpu| Cache {
@@ -48,7 +48,6 @@ pub(crate) fn params(op: MemoryOp, threads: u32) -> MemoryParams {
     }
 }
 
-/// A row that measured this, its id naming what is reported of it.
 fn row(params: MemoryParams, chosen: MemoryChoices, value: f64) -> Row {
     let mut row = measured();
     row.id = memory_id(&params, chosen);
@@ -147,10 +146,11 @@ fn latency_under_load_is_reported_at_shares_of_the_most_bandwidth_with_its_knee(
     let loaded = |pause_ns, rate: f64, seconds: f64| {
         let background = Some(Background { op: MemoryOp::Read, pause_ns });
         let mut row = plain(MemoryParams { background, ..params(MemoryOp::Load, 4) }, seconds);
-        let mut beside = row.metrics[0].clone();
-        (beside.name, beside.unit, beside.better) = ("throughput".into(), Unit::BytePerSecond, Better::Higher);
-        beside.summary.median = rate;
-        row.metrics.push(beside);
+        let mut throughput = row.metrics[0].clone();
+        (throughput.name, throughput.unit, throughput.better) =
+            ("throughput".into(), Unit::BytePerSecond, Better::Higher);
+        throughput.summary.median = rate;
+        row.metrics.push(throughput);
         row
     };
     let points = [(6400, 2e9, 101e-9), (800, 20e9, 105e-9), (200, 40e9, 120e-9), (0, 50e9, 300e-9)];
@@ -170,7 +170,7 @@ fn latency_under_load_is_reported_at_shares_of_the_most_bandwidth_with_its_knee(
 }
 
 #[test]
-fn memory_of_another_node_stands_beside_the_own() {
+fn remote_memory_is_compared_with_local_memory() {
     let of = |nodes: &str, value| plain(MemoryParams { nodes: Some(nodes.into()), ..params(MemoryOp::Load, 1) }, value);
     let rows = [of("0-0", 100e-9), of("0-1", 160e-9), of("1-0", 160e-9), of("1-1", 100e-9)];
     let reported = text(&rows, &machine(32 * MIB), "remote_memory");

@@ -60,7 +60,6 @@ const LONG_QUEUES: Rule = Rule::new(
     "that result",
 );
 
-/// The findings of the area.
 pub(super) const FINDINGS: FindingRules = FindingRules {
     describe,
     parallel: "connection",
@@ -86,10 +85,8 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
 
 /// The least share of a core that a busy thread uses.
 const BUSY: f64 = 0.9;
-
 /// The least share of the time for which TCP waits for what limits it.
 const WAITING: f64 = 0.5;
-
 /// Seconds from which on added latency disturbs a conversation ("bufferbloat").
 const LONG_QUEUE_SECONDS: f64 = 30e-3;
 
@@ -146,14 +143,12 @@ fn fastest<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<(Estimate, &'a Row
     highest(rows.filter_map(|row| Some((rate(row)?, row))))
 }
 
-/// How the rate of two copies in memory scales on the same CPUs.
 fn copies_scale(first: &Row, last: &Row) -> Option<String> {
     let ceiling = |row: &Row| conditions(row)?.two_copy_bytes_per_second.and_then(sane);
     let growth = ceiling(last)? / ceiling(first)?;
     growth.is_finite().then(|| format!("; memory copies scale {}", times(growth)))
 }
 
-/// The fastest stream over loopback, which moves no byte over any wire.
 fn loopback(rows: &[&Row]) -> Option<Finding> {
     let (rate, row) = fastest(of_mode(rows, NetMode::Stream).filter(|row| is_loopback(row)))?;
     let ceiling = conditions(row)?.two_copy_bytes_per_second.and_then(sane);
@@ -209,7 +204,6 @@ fn busy(row: &Row, used: f64) -> Option<f64> {
     Some(used / (seconds * threads)).filter(|share| share.is_finite())
 }
 
-/// What a load adds to a round trip through queues on a path.
 fn under_load(rows: &[&Row]) -> Vec<Finding> {
     of_mode(rows, NetMode::Load).filter(|row| !is_loopback(row)).filter_map(load).collect()
 }

@@ -11,8 +11,6 @@ use super::*;
 use crate::tests::{findings_of, known, only, row as measured};
 
 const KIB: u64 = 1 << 10;
-
-/// The name of another host.
 const HOST: &str = "node7";
 
 /// A TCP stream of 128 KiB up on one connection over loopback, but for what is changed.
@@ -45,7 +43,6 @@ fn load(direction: Direction, path: &str) -> NetParams {
     params
 }
 
-/// A row whose headline is this, known to one per cent, of samples of a second.
 fn row(params: NetParams, name: MetricName, value: f64) -> Row {
     let mut row = measured();
     row.id = net_id(&params);
@@ -78,7 +75,6 @@ fn taking(params: NetParams, seconds: f64) -> Row {
     row(params, MetricName::Latency, seconds)
 }
 
-/// With one more metric.
 fn and(mut row: Row, name: MetricName, value: f64) -> Row {
     let mut metric = row.metrics[0].clone();
     set(&mut metric, name, value);

@@ -39,7 +39,7 @@ impl LuMixed {
     pub(super) fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
         let Parts { tile, blocking, crew, n, lda } = Parts::<f32>::new(task, params)?;
         let isa = || params.isa.map_or("any kernel", |isa| isa.name());
-        let of_wide = LinpackParams { isa: params.isa.map(solver::beside_factors), ..params.clone() };
+        let of_wide = LinpackParams { isa: params.isa.map(solver::with_factors), ..params.clone() };
         let wide = bound_tile::<f64>(&of_wide)
             .ok_or_else(|| Trouble::Unavailable(format!("this machine has no kernel of fp64 with {}", isa())))?;
         let is_dominant = params.matrix() == Some(LinpackMatrix::DiagonallyDominant);

@@ -79,7 +79,7 @@ fn measure(suite: Suite, choices: Choices, there: Option<&There<'_>>, options: &
     // Most of all known tools fit no benchmark; only those that were named are reported.
     let named = |tool: &&String| options.references.contains(*tool);
     for tool in request.references.tools.iter().filter(named) {
-        if !plan.rows.iter().any(|row| row.beside.contains(tool)) {
+        if !plan.rows.iter().any(|row| row.reference_tools.contains(tool)) {
             complain(&format!("{tool} compares with no benchmark of this plan"));
         }
     }
