@@ -26,6 +26,23 @@ struct Part {
     ops: &'static [&'static [(&'static str, f64)]],
 }
 
+const SAPPHIRE_RAPIDS_OPS: &[(&str, f64)] = &[
+    ("cpu/fma/fp64/avx512", 32.0),
+    ("cpu/fma/fp32/avx512", 64.0),
+    ("cpu/fma/fp16/avx512_fp16", 128.0),
+    ("cpu/dot/bf16/avx512_bf16", 32.0),
+    ("cpu/dot/int16/avx512_vnni", 128.0),
+    ("cpu/dot/int8/avx512_vnni", 256.0),
+    ("cpu/dot/int8/avx_vnni", 128.0),
+    ("cpu/matrix/int8/amx", 2048.0),
+    ("cpu/matrix/bf16/amx", 1024.0),
+    ("cpu/muladd/int32/avx512", 64.0 / 3.0),
+    ("cpu/add/fp64/avx512", 16.0),
+    ("cpu/all_pipes/fp64/avx2", 18.0),
+    ("cpu/plain/int64/scalar", 3.0),
+    ("cpu/plain/fp64/scalar", 3.0),
+];
+
 const PARTS: &[Part] = &[
     Part {
         folder: "intel-haswell-2x-xeon-e5-2680v3",
@@ -84,22 +101,7 @@ const PARTS: &[Part] = &[
         core_types: &[(CoreKind::Uniform, "Sapphire Rapids", 80, 160)],
         has: &[Isa::Amx, Isa::Avx512Fp16, Isa::Avx512Bf16, Isa::Avx512Vnni, Isa::AvxVnni],
         has_not: &[Isa::AvxVnniInt8],
-        ops: &[&[
-            ("cpu/fma/fp64/avx512", 32.0),
-            ("cpu/fma/fp32/avx512", 64.0),
-            ("cpu/fma/fp16/avx512_fp16", 128.0),
-            ("cpu/dot/bf16/avx512_bf16", 32.0),
-            ("cpu/dot/int16/avx512_vnni", 128.0),
-            ("cpu/dot/int8/avx512_vnni", 256.0),
-            ("cpu/dot/int8/avx_vnni", 128.0),
-            ("cpu/matrix/int8/amx", 2048.0),
-            ("cpu/matrix/bf16/amx", 1024.0),
-            ("cpu/muladd/int32/avx512", 64.0 / 3.0),
-            ("cpu/add/fp64/avx512", 16.0),
-            ("cpu/all_pipes/fp64/avx2", 18.0),
-            ("cpu/plain/int64/scalar", 3.0),
-            ("cpu/plain/fp64/scalar", 3.0),
-        ]],
+        ops: &[SAPPHIRE_RAPIDS_OPS],
     },
     // A guest from which nothing of its processor is hidden.
     Part {
@@ -109,16 +111,7 @@ const PARTS: &[Part] = &[
         core_types: &[(CoreKind::Uniform, "Emerald Rapids", 16, 16)],
         has: &[Isa::Amx, Isa::Avx512Fp16, Isa::Avx512Bf16, Isa::Avx512Vnni, Isa::AvxVnni],
         has_not: &[Isa::AvxVnniInt8],
-        ops: &[&[
-            ("cpu/fma/fp64/avx512", 32.0),
-            ("cpu/fma/fp32/avx512", 64.0),
-            ("cpu/fma/fp16/avx512_fp16", 128.0),
-            ("cpu/dot/bf16/avx512_bf16", 32.0),
-            ("cpu/dot/int8/avx512_vnni", 256.0),
-            ("cpu/matrix/int8/amx", 2048.0),
-            ("cpu/matrix/bf16/amx", 1024.0),
-            ("cpu/plain/fp64/scalar", 3.0),
-        ]],
+        ops: &[SAPPHIRE_RAPIDS_OPS],
     },
     Part {
         folder: "intel-raptor-lake-core-i7-1370p",

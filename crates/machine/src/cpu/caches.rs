@@ -59,7 +59,6 @@ fn from_sysfs(root: &Sysroot, topology: &[LogicalCpu]) -> Vec<Cache> {
     caches.into_values().collect()
 }
 
-/// A size such as `36608K`.
 fn parse_size(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit: u64 = match &text[digits.len()..] {

@@ -6,7 +6,6 @@ use crate::sysroot::Sysroot;
 
 #[derive(Debug, Default)]
 pub(crate) struct CpuInfo {
-    /// One map per CPU, in the file's order.
     pub(crate) cpus: Vec<BTreeMap<String, String>>,
 }
 

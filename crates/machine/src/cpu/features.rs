@@ -39,7 +39,6 @@ impl State {
     }
 }
 
-/// One bit of CPUID with the kernel's name for it.
 struct Bit {
     name: &'static str,
     leaf: u32,
@@ -118,13 +117,11 @@ const SETS: &[(Isa, &[&str])] = &[
 pub(crate) struct Features {
     /// In the kernel's spelling, in the table's order.
     pub(crate) names: Vec<String>,
-    /// Usable instruction sets.
     pub(crate) isa: Vec<Isa>,
     /// Instruction sets that CPUID shows, enabled or not; empty without CPUID.
     pub(crate) in_cpuid: Vec<Isa>,
     /// Instruction sets that the operating system does not enable, each with the evidence.
     pub(crate) not_enabled: Vec<(Isa, String)>,
-    /// Where they were found.
     pub(crate) source: String,
 }
 

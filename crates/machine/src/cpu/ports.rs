@@ -8,7 +8,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Instructions that use the same ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// `IMUL`, register to register.
@@ -66,7 +65,6 @@ impl Class {
     }
 }
 
-/// The ports of one class.
 #[derive(Clone, Copy, Debug)]
 struct ClassPorts {
     class: Class,
@@ -101,13 +99,11 @@ enum Path {
 pub(crate) struct Ports {
     /// The vendor's words for one port and several; `None` if only the number of ports is known.
     called: Option<[&'static str; 2]>,
-    /// Micro-operations renamed per cycle.
     renamed: u32,
     path: Path,
     rows: &'static [ClassPorts],
     /// Rows of an older core for the classes that are not in `rows`.
     inherited: &'static [ClassPorts],
-    /// Where the rows come from.
     pub(crate) source: &'static str,
 }
 
@@ -192,7 +188,6 @@ fn micro_operations(number: u32) -> String {
 const PORTS: Option<[&str; 2]> = Some(["port", "ports"]);
 const PIPES: Option<[&str; 2]> = Some(["pipe", "pipes"]);
 
-/// No ports at all: the values that most cores have in common.
 const CORE: Ports = Ports { called: PORTS, renamed: 6, path: Path::Parts(256), rows: &[], inherited: &[], source: "" };
 
 /// Scalar instructions from Haswell to Rocket Lake.
@@ -241,7 +236,6 @@ const SKYLAKE_ROWS: &[ClassPorts] = &[
     wide(Class::Shuffle, 1, "5", "5", "5"),
 ];
 
-/// Skylake and Skylake-SP.
 pub(crate) static SKYLAKE: Ports = Ports {
     renamed: 4,
     source: "LLVM X86SchedSkylakeServer.td; InstLatx64 SkylakeX2 (2 units), CascadeLakeSP (1 unit)",

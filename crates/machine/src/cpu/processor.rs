@@ -34,24 +34,22 @@ pub(crate) fn discover(root: &Sysroot, limits: &mut Limits, ledger: &mut Ledger)
     cpu
 }
 
-/// Identity from CPUID, else from `/proc/cpuinfo`.
 fn identity(root: &Sysroot, cpuinfo: &CpuInfo, ledger: &mut Ledger) -> Cpu {
     let cpuid = root.cpuid();
     let leaves = cpuid.dump.first();
-    let from_cpuid =
-        |value: Option<String>, leaf: &str| value.map(|value| (value, format!("leaf {leaf} in {}", cpuid.label)));
-    let text = |key: &str| cpuinfo.first(key).map(|text| (text.to_owned(), label(CpuInfo::FILE)));
-    let vendor = from_cpuid(leaves.and_then(Leaves::vendor), "0").or_else(|| text("vendor_id"));
-    let brand = from_cpuid(leaves.and_then(Leaves::brand), "0x80000002").or_else(|| text("model name"));
+    let leaf = |leaf: &str| format!("leaf {leaf} in {}", cpuid.label);
+    let file = || label(CpuInfo::FILE);
+    let text = |key: &str| cpuinfo.first(key).map(|text| (text.to_owned(), file()));
+    let vendor = leaves.and_then(Leaves::vendor).map(|vendor| (vendor, leaf("0"))).or_else(|| text("vendor_id"));
+    let brand = leaves.and_then(Leaves::brand).map(|brand| (brand, leaf("0x80000002"))).or_else(|| text("model name"));
     let listed = || Some((cpuinfo.number("cpu family")?, cpuinfo.number("model")?, cpuinfo.number("stepping")?));
-    let signature =
-        leaves.and_then(Leaves::signature).map(|signature| (signature, format!("leaf 1 in {}", cpuid.label)));
-    let signature = signature.or_else(|| listed().map(|signature| (signature, label(CpuInfo::FILE))));
+    let signature = leaves.and_then(Leaves::signature).map(|signature| (signature, leaf("1")));
+    let signature = signature.or_else(|| listed().map(|signature| (signature, file())));
     let why = "no CPUID and no /proc/cpuinfo";
     let signature = ledger.need("cpu.family", signature, why, "the microarchitecture is unknown");
     ledger.same("cpu.family", &["cpu.model", "cpu.stepping"]);
-    let flagged = || Some((cpuinfo.first("flags")?.split(' ').any(|flag| flag == "hypervisor"), label(CpuInfo::FILE)));
-    let hypervisor = leaves.map(|leaves| (leaves.under_hypervisor(), format!("leaf 1 in {}", cpuid.label)));
+    let flagged = || Some((cpuinfo.first("flags")?.split(' ').any(|flag| flag == "hypervisor"), file()));
+    let hypervisor = leaves.map(|leaves| (leaves.under_hypervisor(), leaf("1")));
     let hypervisor = ledger.need(
         "cpu.hypervisor_bit",
         hypervisor.or_else(flagged),
@@ -178,7 +176,6 @@ fn core_types(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
     name_microarchitecture(cpu, ledger);
 }
 
-/// Adds the instruction sets that a hypervisor hides.
 fn withhold(cpu: &mut Cpu, hidden: Vec<Withheld>, ledger: &mut Ledger) {
     for withheld in hidden {
         let is_new = cpu.withheld.iter().all(|known| known.isa != withheld.isa);
@@ -310,7 +307,6 @@ fn open_rates(cpu: &Cpu, ledger: &mut Ledger) {
     }
 }
 
-/// Adds nodes and last-level caches to the topology.
 pub(crate) fn complete_topology(machine: &mut Machine, llc: &BTreeMap<u32, u32>) {
     for place in &mut machine.cpu.topology {
         place.llc = llc.get(&place.cpu).copied();

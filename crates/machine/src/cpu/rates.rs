@@ -23,23 +23,15 @@ fn rate(step: &Step, known: Option<&(&Uarch, Units)>) -> OpsPerCycle {
         return OpsPerCycle { source: "microarchitecture not in the table".to_owned(), ..empty };
     };
     let found = listed(step, uarch, units).or_else(|| by_ports(step, uarch, units));
-    found.map_or_else(
-        || OpsPerCycle { source: format!("table: {}: no source for this count", uarch.name), ..empty.clone() },
-        |Throughput { value, candidates, source }| {
-            let source = format!("table: {}, {source}", uarch.name);
-            OpsPerCycle { value, candidates, source, ..empty.clone() }
-        },
-    )
+    let Some((value, candidates, source)) = found else {
+        return OpsPerCycle { source: format!("table: {}: no source for this count", uarch.name), ..empty };
+    };
+    OpsPerCycle { value, candidates, source: format!("table: {}, {source}", uarch.name), ..empty }
 }
 
-#[derive(Debug, Default, PartialEq)]
-struct Throughput {
-    value: Option<f64>,
-    candidates: Vec<f64>,
-    source: String,
-}
+/// Operations per cycle, the candidates if a measurement decides, and the source.
+type Throughput = (Option<f64>, Vec<f64>, String);
 
-/// From the count that the table lists for the whole step.
 fn listed(step: &Step, uarch: &Uarch, units: &Units) -> Option<Throughput> {
     match step.listed? {
         Listed::Wide => wide(step, uarch, units, 1.0),
@@ -48,7 +40,7 @@ fn listed(step: &Step, uarch: &Uarch, units: &Units) -> Option<Throughput> {
         listed => {
             let count = narrow(listed, uarch)?;
             let source = format!("{} ({})", pace(1.0 / count.per_cycle, &step.name()), count.source);
-            Some(Throughput { value: Some(count.per_cycle * step.operations), candidates: Vec::new(), source })
+            Some((Some(count.per_cycle * step.operations), Vec::new(), source))
         }
     }
 }
@@ -75,14 +67,10 @@ fn wide(step: &Step, uarch: &Uarch, units: &Units, per_unit: f64) -> Option<Thro
         Some(units) => pace(1.0 / (units * per_unit), &step.name()),
         None => format!("1 or 2 x {}", step.name()),
     };
-    Some(Throughput {
-        value: units.value.map(ops),
-        candidates: units.candidates.iter().map(|units| ops(*units)).collect(),
-        source: format!("{counted}, {} ({})", units.why, uarch.wide_source),
-    })
+    let candidates = units.candidates.iter().map(|units| ops(*units)).collect();
+    Some((units.value.map(ops), candidates, format!("{counted}, {} ({})", units.why, uarch.wide_source)))
 }
 
-/// From a count listed for one 512-bit unit and for two.
 fn by_units(step: &Step, uarch: &Uarch, units: &Units) -> Option<Throughput> {
     let [one, two] = uarch.maddubs_512;
     let listed = |units: f64| if units > 1.0 { two } else { one };
@@ -92,24 +80,18 @@ fn by_units(step: &Step, uarch: &Uarch, units: &Units) -> Option<Throughput> {
     let complete = candidates.len() == units.candidates.len();
     let known = units.value.and_then(listed);
     let source = known.or(two).or(one).filter(|_| complete && (known.is_some() || units.value.is_none()))?;
-    Some(Throughput {
-        value: known.map(ops),
-        candidates,
-        source: format!("{}, {} ({})", step.name(), units.why, source.source),
-    })
+    Some((known.map(ops), candidates, format!("{}, {} ({})", step.name(), units.why, source.source)))
 }
 
-/// From the ports of the core.
 fn by_ports(step: &Step, uarch: &Uarch, units: &Units) -> Option<Throughput> {
     let ports = uarch.ports?;
     let bound = |units: f64| ports.bound(step.instructions, step.bits(), units);
-    let known = |bound: &Bound, and: &str| Throughput {
-        value: Some(step.operations / bound.cycles),
-        candidates: Vec::new(),
-        source: format!("{}: {}{and} ({})", pace(bound.cycles, &step.name()), bound.why, ports.source),
+    let known = |bound: &Bound, candidates: Vec<f64>, and: &str| {
+        let source = format!("{}: {}{and} ({})", pace(bound.cycles, &step.name()), bound.why, ports.source);
+        (Some(step.operations / bound.cycles), candidates, source)
     };
     if step.bits() < 512 {
-        return bound(0.0).map(|bound| known(&bound, ""));
+        return bound(0.0).map(|bound| known(&bound, Vec::new(), ""));
     }
     if uarch.wide == Wide::No {
         return None;
@@ -118,15 +100,15 @@ fn by_ports(step: &Step, uarch: &Uarch, units: &Units) -> Option<Throughput> {
     let candidates: Vec<f64> = open.iter().map(|bound| step.operations / bound.cycles).collect();
     let differ = open.windows(2).any(|pair| pair[0].cycles.total_cmp(&pair[1].cycles).is_ne());
     if let Some(value) = units.value {
-        let known = known(&bound(value)?, &format!(", {}", units.why));
-        return Some(Throughput { candidates: if differ { candidates } else { Vec::new() }, ..known });
+        let candidates = if differ { candidates } else { Vec::new() };
+        return Some(known(&bound(value)?, candidates, &format!(", {}", units.why)));
     }
     if !differ {
-        return open.first().map(|bound| known(bound, ", with one 512-bit unit or two"));
+        return open.first().map(|bound| known(bound, Vec::new(), ", with one 512-bit unit or two"));
     }
     let paces: Vec<String> = open.iter().map(|bound| pace(bound.cycles, &step.name())).collect();
     let source = format!("{}, {} ({})", paces.join(" or "), units.why, ports.source);
-    Some(Throughput { value: None, candidates, source })
+    Some((None, candidates, source))
 }
 
 /// `2 x 512-bit VFMADD231PD`, or `TDPBUSD once in 16 cycles`.
@@ -230,7 +212,7 @@ mod tests {
                     }
                     let pair = (listed(step, uarch, &units), by_ports(step, uarch, &units));
                     let (Some(listed), Some(bound)) = pair else { continue };
-                    let (listed, bound) = (listed.value.unwrap(), bound.value.unwrap());
+                    let (listed, bound) = (listed.0.unwrap(), bound.0.unwrap());
                     assert!((bound / listed - 1.0).abs() < 1e-9, "{} {}: {listed} {bound}", uarch.name, step.name());
                     compared += 1;
                 }

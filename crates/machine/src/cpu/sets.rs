@@ -51,12 +51,10 @@ pub fn lacking(machine: &Machine, kernel: CpuKernel) -> Option<String> {
     (cpu.isa.contains(&kernel.isa) && !lacks.is_empty()).then(clause)
 }
 
-/// ` (Haswell)`, where that is known.
 fn named(cpu: &Cpu) -> String {
     cpu.microarchitecture.as_deref().map(|name| format!(" ({name})")).unwrap_or_default()
 }
 
-/// `P-` for P-cores.
 pub(crate) const fn core_prefix(kind: CoreKind) -> &'static str {
     match kind {
         CoreKind::Uniform => "",

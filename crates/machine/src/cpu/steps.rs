@@ -24,7 +24,6 @@ pub(crate) enum Listed {
     Wide,
     Bf16,
     Vnni256,
-    /// 128 or 256 bits.
     Maddubs,
     Maddubs512,
     Imul,
@@ -36,11 +35,9 @@ pub(crate) struct Step {
     pub(crate) kernel: CpuKernel,
     /// Features that the step needs beyond its instruction set, in the kernel's spelling.
     needs: &'static [&'static str],
-    /// Mnemonics, one per instruction.
     pub(crate) instructions: &'static [&'static str],
     /// A multiplication and an addition are one each.
     pub(crate) operations: f64,
-    /// The table's count for the whole step.
     pub(crate) listed: Option<Listed>,
 }
 
@@ -215,7 +212,6 @@ impl CpuKernel {
     }
 }
 
-/// The usable steps, one per kernel.
 pub(crate) fn usable(isa: &[Isa], features: &[String]) -> Vec<&'static Step> {
     let mut steps: Vec<&Step> = Vec::new();
     for step in STEPS.iter().filter(|step| step.usable(isa, features)) {

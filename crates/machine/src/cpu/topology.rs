@@ -12,7 +12,6 @@ use crate::cpu::dump::{Dump, Leaves, bit, bits};
 use crate::list::parse_list;
 use crate::sysroot::{Sysroot, label};
 
-/// Every logical CPU, with the source.
 #[derive(Debug, Default)]
 pub(crate) struct Topology {
     /// Ascending by number; `core_type` still 0, `llc` and `node` still unknown.
@@ -40,12 +39,9 @@ impl Topology {
         best.map(|(places, source)| Self { cpus: number(&places), source }).unwrap_or_default()
     }
 
-    /// Packages, physical cores and logical CPUs.
     pub(crate) fn counts(&self) -> Option<(u32, u32, u32)> {
-        let most = |numbers: &mut dyn Iterator<Item = u32>| numbers.max().map(|highest| highest + 1);
-        let packages = most(&mut self.cpus.iter().map(|cpu| cpu.package))?;
-        let cores = most(&mut self.cpus.iter().map(|cpu| cpu.core))?;
-        Some((packages, cores, u32::try_from(self.cpus.len()).ok()?))
+        let count = |number: fn(&LogicalCpu) -> u32| self.cpus.iter().map(number).max().map(|highest| highest + 1);
+        Some((count(|cpu| cpu.package)?, count(|cpu| cpu.core)?, u32::try_from(self.cpus.len()).ok()?))
     }
 
     pub(crate) fn smt(&self) -> Option<bool> {
@@ -100,7 +96,6 @@ fn from_dump(dump: &Dump) -> Vec<CpuPlace> {
     dump.cpus().filter_map(place).collect()
 }
 
-/// An APIC number and the widths of its fields.
 struct Apic {
     id: u32,
     /// Low bits that number the threads of a core.

@@ -13,7 +13,6 @@ use model::machine::CoreKind;
 
 use crate::cpu::ports::{self, Ports};
 
-/// A throughput with its source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Count {
     pub(crate) per_cycle: f64,
@@ -25,12 +24,9 @@ const fn count(per_cycle: f64, source: &'static str) -> Option<Count> {
     Some(Count { per_cycle, source })
 }
 
-/// The number of 512-bit units of a core.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wide {
-    /// None, or unknown.
     No,
-    /// The same in every part.
     Units(f64),
     /// Skylake-SP and derivatives: one or two, by the part's name.
     BySku,

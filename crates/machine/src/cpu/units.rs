@@ -5,7 +5,6 @@
 
 use crate::cpu::uarch::{Uarch, Wide};
 
-/// Facts about the part beyond its microarchitecture.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
     pub(crate) brand: String,

@@ -9,12 +9,10 @@
 
 use model::machine::{Disk, DriveSheet};
 
-/// Drives with the same data sheet.
 #[derive(Debug)]
 pub(crate) struct Drive {
     /// Names without the maker. The name of a disk may add a suffix after a hyphen, and the capacity.
     models: &'static [&'static str],
-    /// 10^9 B.
     gigabytes: &'static [u32],
     /// Large sequential requests.
     pub(crate) bytes_per_second: Option<Ways>,
@@ -219,7 +217,6 @@ impl Drive {
         })
     }
 
-    /// The source of an input.
     pub(crate) fn source(&self, model: &str) -> String {
         match self.source {
             Some(document) => format!("data sheet of {model}, by {document}"),

@@ -39,7 +39,6 @@ use FilesystemClass::{Disk, Memory, Overlay, Remote};
 
 /// Numbers from the kernel's `include/uapi/linux/magic.h` and `statfs(2)`; for other file systems the source is named.
 const KINDS: &[FilesystemKind] = &[
-    // One number for ext2, ext3 and ext4.
     kind("ext4", Disk, 0xef53),
     kind("xfs", Disk, 0x5846_5342),
     kind("f2fs", Disk, 0xf2f5_2010),

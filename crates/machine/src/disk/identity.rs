@@ -7,13 +7,11 @@
 use crate::sysroot::Sysroot;
 
 const WORDS: usize = 256;
-/// The drive's serial number.
 const SERIAL_WORDS: std::ops::Range<usize> = 10..20;
 /// Its name, two characters per word, the first in the upper byte.
 const MODEL_WORDS: std::ops::Range<usize> = 27..47;
 /// Its worldwide name, as identifying as a serial number.
 const WORLDWIDE_NAME_WORDS: std::ops::Range<usize> = 108..112;
-/// Rotations per minute.
 const ROTATION_WORD: usize = 217;
 /// Where IDENTIFY DEVICE begins in page 89h, B.
 const PAGE_89_IDENTIFY: usize = 60;
@@ -28,7 +26,6 @@ pub(crate) struct Identity {
     pub(crate) rotations_per_minute: Option<u32>,
 }
 
-/// The identity of a disk by name; `path` is its device folder.
 pub(crate) fn identity(root: &Sysroot, name: &str, path: Option<&str>) -> Identity {
     let page = |page: &str| root.bytes(&format!("sys/block/{name}/device/vpd_pg{page}"));
     let words = path.and_then(|path| of_port(root, path)).or_else(|| page("89").and_then(|page| of_page_89(&page)));

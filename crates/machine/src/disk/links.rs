@@ -15,9 +15,7 @@ use crate::system::pcie::{hops, pcie_link, steps};
 pub(crate) struct Attachment {
     /// Device path below the root; for a multipath NVMe namespace that of its one controller.
     pub(crate) path: Option<String>,
-    /// `pcie`, `sata`, `virtio`, …
     pub(crate) transport: Option<String>,
-    /// The narrowest link.
     pub(crate) link: Option<DiskLink>,
 }
 
@@ -44,7 +42,6 @@ pub(crate) fn passed(root: &Sysroot, number: &str) -> Vec<Passed> {
     found
 }
 
-/// The attachment of the disk with this device number.
 pub(crate) fn attachment(root: &Sysroot, number: &str) -> Attachment {
     let Some(path) = root.resolve(&format!("sys/dev/block/{number}")) else { return Attachment::default() };
     let paths = controllers(root, &path);
@@ -150,7 +147,6 @@ fn sata_port(path: &str) -> Option<&str> {
 fn sata_link(root: &Sysroot, path: &str) -> Option<DiskLink> {
     let port = sata_port(path)?;
     let folder = format!("sys/class/ata_link/link{port}");
-    // `6.0 Gbps`, or `<unknown>`
     let rate = |file: &str| {
         let text = root.text(&format!("{folder}/{file}"))?;
         let tenths: u64 = match text.split_once(' ')?.0 {
@@ -468,7 +464,6 @@ mod tests {
         assert_eq!(attachment(&device("mmc-unseen", disk).root(), "8:0").transport.as_deref(), Some("mmc"));
     }
 
-    /// Interface `eth0` of 25 Gbit/s on the way to 192.0.2.0/24.
     fn routed(fixture: Fixture) -> Fixture {
         let route = "Iface\tDestination\tGateway\nen0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n";
         fixture

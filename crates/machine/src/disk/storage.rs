@@ -147,7 +147,6 @@ struct Descent<'d> {
     chain: Vec<StorageDevice>,
     /// File systems and devices from the mount to the current position.
     way: Vec<String>,
-    /// The first path that ends in memory.
     memory: Option<String>,
 }
 
@@ -187,7 +186,6 @@ impl Descent<'_> {
         }
     }
 
-    /// The devices of a mount by number, else (btrfs and bcachefs use own numbers) by name.
     fn devices(&self, mount: &Mount) -> Vec<String> {
         if let Some((name, _)) = by_number(self.root, &mount.device) {
             return vec![name];
@@ -209,7 +207,6 @@ impl Descent<'_> {
         self.file(name, "dev").map(|_| name.to_owned())
     }
 
-    /// All devices of the btrfs that includes this one.
     fn btrfs_devices(&self, one: &str) -> Option<Vec<String>> {
         const BTRFS: &str = "sys/fs/btrfs";
         let members = |id: String| self.root.names(&format!("{BTRFS}/{id}/devices"));
@@ -335,7 +332,6 @@ mod tests {
         let found = storage(&fixture.root(), Path::new("/mnt")).chain;
         let common: Vec<&str> = common_way(&found).map(|device| device.name.as_str()).collect();
         assert_eq!(common, ["loop0"], "the page cache stands below");
-        // A loop device on a file in its own file system.
         let mounts = "1 0 7:0 / / rw - xfs /dev/loop0 rw\n";
         assert_eq!(chain(&mounted("snake", mounts), "/"), [step(0, "loop0", "loop")]);
     }

@@ -68,7 +68,6 @@ fn limit_named<'l>(limits: &'l mut IoLimits, key: &str) -> Option<&'l mut Option
     })
 }
 
-/// The rest of the lines that begin with the device's number.
 fn of_device<'t>(text: &'t str, number: &'t str) -> impl Iterator<Item = &'t str> {
     text.lines().filter_map(move |line| line.strip_prefix(number)?.strip_prefix(' '))
 }

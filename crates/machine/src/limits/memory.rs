@@ -65,8 +65,7 @@ impl ChannelsInUse {
     fn by_nodes(machine: &Machine, nodes: &BTreeSet<u32>) -> Option<Self> {
         let of = machine.cpu.packages.unwrap_or(1).max(1);
         let with_cpus: Vec<&NumaNode> = machine.numa.iter().filter(|node| !node.cpus.is_empty()).collect();
-        let number = |node: &&&NumaNode| nodes.contains(&node.node);
-        let used: Vec<&&NumaNode> = with_cpus.iter().filter(number).collect();
+        let used: Vec<&NumaNode> = with_cpus.iter().copied().filter(|node| nodes.contains(&node.node)).collect();
         if used.len() < nodes.len() {
             return None;
         }
@@ -77,14 +76,11 @@ impl ChannelsInUse {
         let packages_of = |node: &NumaNode| -> BTreeSet<u32> {
             node.cpus.iter().filter_map(|cpu| machine.cpu.place(*cpu)).map(|place| place.package).collect()
         };
-        let count = |nodes: &mut dyn Iterator<Item = &NumaNode>, package: u32| {
-            u32::try_from(nodes.filter(|node| packages_of(node).contains(&package)).count()).unwrap_or(u32::MAX)
+        let count = |nodes: &[&NumaNode], package: &u32| {
+            u32::try_from(nodes.iter().filter(|node| packages_of(node).contains(package)).count()).unwrap_or(u32::MAX)
         };
         let in_use: BTreeSet<u32> = used.iter().flat_map(|node| packages_of(node)).collect();
-        let share = |package: &u32| {
-            let (mut some, mut all) = (used.iter().map(|node| **node), with_cpus.iter().copied());
-            (*package as usize, count(&mut some, *package), count(&mut all, *package))
-        };
+        let share = |package: &u32| (*package as usize, count(&used, package), count(&with_cpus, package));
         let names: Vec<String> = nodes.iter().map(u32::to_string).collect();
         let plural = if names.len() == 1 { "" } else { "s" };
         let words = format!("node{plural} {}", names.join(", "));
@@ -117,7 +113,6 @@ impl ChannelsInUse {
     }
 }
 
-/// A value of a formula with its source.
 #[derive(Clone, Debug)]
 struct Sourced {
     value: f64,
@@ -139,7 +134,6 @@ struct Bus {
     bits: Sourced,
 }
 
-/// The width of a channel of DDR3, DDR4 or DDR5 (JEDEC).
 fn usual_width() -> Sourced {
     let source = format!("a channel has {CHANNEL_BITS} data bits, without ECC");
     Sourced { value: f64::from(CHANNEL_BITS), source, declared: false }
@@ -167,7 +161,6 @@ fn dram(machine: &Machine, declared: &Declared, part: &ChannelsInUse) -> Option<
     Some(of_bus(kind, machine, part, &bus, &mts))
 }
 
-/// The platform's maximum, in the packages in use.
 fn platform(machine: &Machine, declared: &Declared, part: &ChannelsInUse) -> Option<Peak> {
     let memory = &machine.memory;
     let most = |fact: &'static str, value: f64| sourced(machine, &Declared::default(), fact, Some(value));

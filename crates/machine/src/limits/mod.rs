@@ -12,12 +12,10 @@ fn peak(kind: PeakKind, value: f64, formula: String, inputs: Vec<PeakInput>) -> 
     Peak { kind, value, formula, inputs, uncertainty: None }
 }
 
-/// A value of a formula with its source.
 fn input(name: &str, value: f64, source: &str) -> PeakInput {
     PeakInput { name: name.to_owned(), value, source: source.to_owned() }
 }
 
-/// Where discovery found a fact.
 fn source(machine: &Machine, fact: &str) -> String {
     machine.sources.get(fact).cloned().unwrap_or_default()
 }

@@ -69,7 +69,6 @@ fn vector_peak(machine: &Machine, element: Element, cores: &[Cores<'_>]) -> Opti
 struct Rate {
     ops: f64,
     source: String,
-    /// The kernel that reaches this rate, if it is another one: ` (dot, AVX-512 VNNI)`.
     of: String,
 }
 
@@ -128,7 +127,6 @@ impl Cores<'_> {
     }
 }
 
-/// The physical cores of a placement by kind; empty if it contains an unknown CPU.
 fn cores<'m>(machine: &'m Machine, placement: &[u32], clocks: Option<&[f64]>) -> Vec<Cores<'m>> {
     let hybrid = machine.cpu.core_types.len() > 1;
     let clock_of = core_clocks(machine, placement, clocks);
@@ -207,7 +205,6 @@ pub fn info_peaks(
     peaks
 }
 
-/// Reads from main memory: on the cores of the first node, and on all.
 fn memory_info(machine: &Machine, declared: &Declared, cores: &[u32]) -> Vec<InfoPeak> {
     let node = |cpu: &u32| machine.cpu.place(*cpu).and_then(|place| place.node);
     let first: Vec<u32> = cores.iter().copied().filter(|cpu| node(cpu) == cores.first().and_then(node)).collect();
@@ -237,7 +234,6 @@ fn disk_info(machine: &Machine, declared: &Declared, behind: Option<(&Storage, &
             peaks.extend(of(&disk_row(pattern, op, block, 32), unit));
         }
     }
-    // A queue depth of 1 changes only the data sheet's peak, and not always.
     let one_by_one = of(&disk_row(DiskPattern::Random, DiskOp::Read, 4096, 1), "1/s");
     let listed = |one: &InfoPeak| peaks.iter().any(|peak| (peak.kind, &peak.formula) == (one.kind, &one.formula));
     let single: Vec<_> = one_by_one.into_iter().filter(|one| one.kind == PeakKind::Datasheet && !listed(one)).collect();

@@ -15,7 +15,6 @@ use crate::sysroot::{Sysroot, label};
 
 const EDAC: &str = "sys/devices/system/edac/mc";
 const MAKER: &str = "sys/class/dmi/id/sys_vendor";
-/// The kernel's performance counters.
 const COUNTERS: &str = "sys/bus/event_source/devices";
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -26,13 +25,10 @@ pub(crate) struct Channels {
     pub(crate) by_package: Vec<u32>,
     /// The channel of each populated slot; empty if the names do not contain it.
     pub(crate) of_modules: Vec<String>,
-    /// The disagreement of the sources.
     pub(crate) doubt: Option<String>,
-    /// Why the count is unknown.
     pub(crate) unknown: Option<String>,
 }
 
-/// A count with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Witness {
     channels: u32,
@@ -158,7 +154,6 @@ fn error_detection(root: &Sysroot, packages: Option<u32>) -> Option<Witness> {
     Some(Witness { channels, says: label(EDAC), by_package })
 }
 
-/// In `channel 3 slot 0` and `csrow 0 channel 3`.
 fn channel_word(place: &str) -> Option<String> {
     place.split_whitespace().skip_while(|word| *word != "channel").nth(1).map(str::to_owned)
 }
@@ -172,7 +167,6 @@ fn number_after(text: &str, word: &str) -> Option<u32> {
 const MODULES: &str = "modules";
 const TABLE: &str = "the processor's maximum number of channels";
 
-/// Upper bounds of the populated channels.
 fn bounds(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, modules: Option<u32>) -> Vec<Witness> {
     let packages = cpu.packages.unwrap_or(1).max(1);
     let bound = |says: &str, channels: Option<u32>| {

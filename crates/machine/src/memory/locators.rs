@@ -7,22 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::machine::Dimm;
 
-/// How a style encodes the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Numbering {
-    /// In the name.
     Named,
     /// Slots are numbered per socket, the first slot of every channel first (Dell).
     FirstSlotsFirst,
     /// Slots are numbered per socket, those of one channel next to each other (HPE).
-    Neighbours,
+    Adjacent,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
-    /// The slot's name.
     Locator,
-    /// The bank's name.
     Bank,
     /// The slot's name, with the socket in the bank's.
     WithBank(&'static str),
@@ -72,7 +68,7 @@ const STYLES: &[Style] = &[
     named("DIMM{S1}{C1}{D1}", Field::Locator),
     // Dell and HPE number the slots of each socket.
     Style { pattern: "{Sa}{D}", field: Field::Locator, numbering: Numbering::FirstSlotsFirst, maker: "Dell" },
-    Style { pattern: "PROC {S} DIMM {D}", field: Field::Locator, numbering: Numbering::Neighbours, maker: "HPE" },
+    Style { pattern: "PROC {S} DIMM {D}", field: Field::Locator, numbering: Numbering::Adjacent, maker: "HPE" },
     // Bank names of AMI's and AMD's firmware.
     named("P{S}_Node{N}_Channel{C}_Dimm{D}", Field::Locator),
     named("P{S}_Node{N}_Channel{C}_Dimm{D}", Field::Bank),
@@ -176,16 +172,17 @@ impl Style {
     fn read(&self, slots: &[Dimm], populated: &[&Dimm], board: Board<'_>) -> Result<Reading, String> {
         let places: Vec<SlotPlace> = populated.iter().filter_map(|slot| self.place(slot)).collect();
         let all: BTreeSet<SlotPlace> = slots.iter().filter_map(|slot| self.place(slot)).collect();
-        let channel = self.channel_of(&all, board)?;
+        let divisor = self.divisor(&all, board)?;
         let mut channels = Vec::new();
         let mut of_socket: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for place in &places {
-            let words = [("socket ", &place.socket), ("node ", &place.node), ("channel ", &channel(place)?)]
-                .iter()
-                .filter(|(_, value)| !value.is_empty())
-                .map(|(what, value)| format!("{what}{value}"))
-                .collect::<Vec<_>>()
-                .join(" ");
+            let words =
+                [("socket ", &place.socket), ("node ", &place.node), ("channel ", &self.channel(place, divisor)?)]
+                    .iter()
+                    .filter(|(_, value)| !value.is_empty())
+                    .map(|(what, value)| format!("{what}{value}"))
+                    .collect::<Vec<_>>()
+                    .join(" ");
             of_socket.entry(&place.socket).or_default().insert(words.clone());
             channels.push(words);
         }
@@ -200,42 +197,34 @@ impl Style {
         Ok(Reading { style: self.pattern, example, channels, by_package })
     }
 
-    /// A function from a slot to its channel.
-    fn channel_of(
-        &self,
-        all: &BTreeSet<SlotPlace>,
-        board: Board<'_>,
-    ) -> Result<impl Fn(&SlotPlace) -> Result<String, String> + use<>, String> {
+    /// The divisor that turns a slot's number into its channel; 0 if the name contains the channel.
+    fn divisor(&self, all: &BTreeSet<SlotPlace>, board: Board<'_>) -> Result<usize, String> {
+        if self.numbering == Numbering::Named {
+            return Ok(0);
+        }
+        let channels = board.channels.map(|channels| channels as usize).filter(|channels| *channels > 0);
+        let channels =
+            channels.ok_or("ambiguous locators: slots are numbered, and the number of channels is unknown")?;
         let sockets: BTreeSet<&String> = all.iter().map(|place| &place.socket).collect();
         let per_socket = all.len() / sockets.len().max(1);
-        let channels = board.channels.map(|channels| channels as usize).filter(|channels| *channels > 0);
-        let numbering = self.numbering;
-        let rule = match (numbering, channels) {
-            (Numbering::Named, _) => 0,
-            (Numbering::FirstSlotsFirst, Some(channels)) => channels,
-            (Numbering::Neighbours, Some(channels))
-                if per_socket >= channels && per_socket.is_multiple_of(channels) =>
-            {
-                per_socket / channels
+        match self.numbering {
+            Numbering::Adjacent if per_socket < channels || !per_socket.is_multiple_of(channels) => {
+                Err(format!("ambiguous locators: {per_socket} slots do not divide among {channels} channels"))
             }
-            (Numbering::Neighbours, Some(channels)) => {
-                return Err(format!("ambiguous locators: {per_socket} slots do not divide among {channels} channels"));
-            }
-            (_, None) => {
-                return Err("ambiguous locators: slots are numbered, and the number of channels is unknown".into());
-            }
+            Numbering::Adjacent => Ok(per_socket / channels),
+            _ => Ok(channels),
+        }
+    }
+
+    fn channel(&self, place: &SlotPlace, divisor: usize) -> Result<String, String> {
+        let number = || {
+            let number = place.slot.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+            number.ok_or_else(|| format!("ambiguous locators: {} begins at 1", self.pattern))
         };
-        let pattern = self.pattern;
-        Ok(move |place: &SlotPlace| {
-            let number = || {
-                let number = place.slot.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-                number.ok_or_else(|| format!("ambiguous locators: {pattern} begins at 1"))
-            };
-            Ok(match numbering {
-                Numbering::Named => place.channel.clone(),
-                Numbering::FirstSlotsFirst => (number()? % rule).to_string(),
-                Numbering::Neighbours => (number()? / rule).to_string(),
-            })
+        Ok(match self.numbering {
+            Numbering::Named => place.channel.clone(),
+            Numbering::FirstSlotsFirst => (number()? % divisor).to_string(),
+            Numbering::Adjacent => (number()? / divisor).to_string(),
         })
     }
 }

@@ -15,7 +15,6 @@ use crate::list::{bracketed, parse_list};
 use crate::sysroot::{Sysroot, label};
 use crate::system::cgroup::Limits;
 
-/// Memory of the kernel and the control groups; on a bare machine also the modules.
 pub(crate) fn discover(root: &Sysroot, limits: Limits, cpu: &Cpu, bare_metal: bool, ledger: &mut Ledger) -> Memory {
     const MEMINFO: &str = "proc/meminfo";
     let info = root.text(MEMINFO).unwrap_or_default();

@@ -145,7 +145,6 @@ fn width(dimms: &[Dimm], channels: Option<u32>) -> Result<(u32, String), Option<
     }
     let is_module = pieces.contains(&Some(false));
     match widths.first() {
-        // Only a driver counts channels, or modules do not report their width.
         None => {}
         Some(None) if widths.len() == 1 && is_module => {}
         Some(Some(CHANNEL_BITS)) if widths.len() == 1 => {}

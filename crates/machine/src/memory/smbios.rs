@@ -203,7 +203,6 @@ mod tests {
         assert!(slots(&[0; 64]).is_empty());
         assert!(slots(&[17, 255, 0, 0]).is_empty());
     }
-    /// The module with other fields, long enough for extended ones.
     fn changed(changes: &[(usize, &[u8])]) -> Vec<u8> {
         let short = device();
         let mut fields = short[..0x22].to_vec();

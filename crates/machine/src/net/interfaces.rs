@@ -58,7 +58,6 @@ pub(crate) fn interface(root: &Sysroot, name: &str, under_hypervisor: bool) -> O
     })
 }
 
-/// The PCI address of an interface's device.
 fn pci_address(root: &Sysroot, name: &str) -> Option<String> {
     let text = root.text(&format!("{INTERFACES}/{name}/device/uevent"))?;
     text.lines().find_map(|line| line.strip_prefix("PCI_SLOT_NAME=")).map(str::to_owned)

@@ -8,10 +8,8 @@ use crate::list::number_after;
 use crate::surroundings::counters::{DeviceIo, device_io};
 use crate::sysroot::Sysroot;
 
-/// The state of the disks of a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct DiskState {
-    /// Read and written, each byte once.
     pub(crate) io: Option<DeviceIo>,
     /// The temperature nearest to its limit.
     pub(crate) heat: Option<DiskHeat>,
@@ -38,7 +36,6 @@ impl DiskState {
 
 struct Disk<'c> {
     name: &'c String,
-    /// The devices below.
     slaves: Vec<String>,
 }
 

@@ -85,7 +85,6 @@ impl CpuTimes {
     }
 }
 
-/// Bytes moved to or from swap; pages have 4 KiB.
 fn swapped_bytes(vmstat: &str) -> Option<u64> {
     const PAGE_BYTES: u64 = 4096;
     let count = |name: &str| -> Option<u64> {

@@ -9,21 +9,17 @@ use crate::list::parse_list;
 use crate::sysroot::{Sysroot, label};
 use crate::system::mounts::{self, Mount};
 
-/// The binding limits, each with its file.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
     /// CPU time, in CPUs.
     pub(crate) quota_cpus: Found<f64>,
     pub(crate) cpus: Found<Vec<u32>>,
-    /// Memory, B.
     pub(crate) memory_bytes: Found<u64>,
-    /// Memory used by the group with that limit, B.
     pub(crate) memory_used_bytes: Found<u64>,
 }
 
 struct Hierarchy {
     version: u8,
-    /// The mount point below the root.
     top: PathBuf,
     /// `top` or below it.
     group: PathBuf,

@@ -40,7 +40,6 @@ pub(crate) fn virtualization(root: &Sysroot, ledger: &mut Ledger) -> Option<Virt
     Some(Virtualization { hypervisor: Some(hypervisor), signature: None })
 }
 
-/// Signatures from the documentation of each hypervisor.
 fn common_name(signature: &str) -> Option<&'static str> {
     Some(match signature {
         "KVMKVMKVM" | "Linux KVM Hv" => "KVM",
@@ -56,7 +55,6 @@ fn common_name(signature: &str) -> Option<&'static str> {
     })
 }
 
-/// Adds the processor settings that a user can change.
 pub(crate) fn controls(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
     let cpus: Vec<u32> = cpu.topology.iter().map(|place| place.cpu).collect();
     let governors = in_use(root, &cpus, "scaling_governor");
@@ -81,7 +79,6 @@ pub(crate) fn in_use(root: &Sysroot, cpus: &[u32], name: &str) -> Vec<String> {
     cpus.iter().filter_map(of).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// A file of one CPU's frequency driver.
 pub(crate) fn cpufreq(cpu: u32, name: &str) -> String {
     format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}")
 }

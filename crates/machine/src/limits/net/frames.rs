@@ -17,7 +17,6 @@ const DATAGRAM_BYTES: f64 = 38.0;
 /// Around each packet of an InfiniBand connection: no datagram header, and the IPoIB header only in the first.
 const CONNECTION_BYTES: f64 = 26.0;
 const ENCAPSULATION_BYTES: f64 = 4.0;
-/// The largest InfiniBand packet.
 const INFINIBAND_PACKET_BYTES: f64 = 4096.0;
 /// TCP's header with Linux's default time stamps (RFC 793, RFC 7323).
 const TCP_HEADER_BYTES: f64 = 32.0;

@@ -106,7 +106,6 @@ struct BenchmarkPath<'a> {
     is_version_6: bool,
 }
 
-/// A rate of user data with its formula.
 struct Rate {
     value: f64,
     formula: String,
@@ -186,7 +185,6 @@ impl BenchmarkPath<'_> {
         })
     }
 
-    /// The user data in `bits` per second.
     fn framed(&self, bits: f64, mut inputs: Vec<PeakInput>, frames: Option<&Frames>) -> Rate {
         let mut formula = format!("{} / 8", exact_bit_rate(bits));
         let Some(frames) = frames else { return Rate { value: bits / 8.0, formula, inputs } };
@@ -250,7 +248,6 @@ impl BenchmarkPath<'_> {
         all.max_by(|(one, _), (other, _)| one.total_cmp(other))
     }
 
-    /// The round trip of a message's frames, on the slower link.
     fn on_wire(&self, declared: &Declared) -> Option<(f64, PeakInput)> {
         let NetParams { protocol, block, .. } = *self.params;
         let of = |ports: &Ports<'_>| {

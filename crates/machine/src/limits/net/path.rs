@@ -7,11 +7,9 @@ const DEEPEST: u32 = 8;
 
 #[derive(Debug)]
 pub(crate) struct Ports<'a> {
-    /// The fastest first.
     pub(crate) carriers: Vec<&'a Nic>,
     pub(crate) spread: Spread,
     pub(crate) tags: u32,
-    /// Of the top interface.
     pub(crate) mtu: Option<u32>,
 }
 
