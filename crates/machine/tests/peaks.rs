@@ -151,18 +151,6 @@ fn hidden_instruction_sets_are_reported() {
 }
 
 #[test]
-fn a_guest_that_is_shown_everything_has_a_peak_of_its_tiles() {
-    let machine = recorded("kvm-emerald-rapids-16-cpus");
-    assert_eq!(machine.cpu.withheld, []);
-    let tiles = kernel(CpuOp::Matrix, Element::Int8, Isa::Amx);
-    let all: Vec<u32> = (0..16).collect();
-    let peaks = cpu_peaks(&machine, tiles, &all, Some(&[2.5e9; 16]), None);
-    let sustained = of(&peaks, PeakKind::Sustained).unwrap();
-    assert_eq!(sustained.formula, "16 cores x 2.50 GHz x 2048 op/cycle");
-    assert!(near(sustained.value, 16.0 * 2.5e9 * 2048.0));
-}
-
-#[test]
 fn every_kernel_of_this_guest_has_a_peak_that_says_why() {
     let machine = recorded("kvm-emerald-rapids-2-cpus");
     let expected = [

@@ -270,6 +270,10 @@ fn instruction_sets_are_those_of_the_data_sheet() {
         for isa in part.has_not {
             assert!(!machine.cpu.isa.contains(isa), "{} has {isa}", part.folder);
         }
+        for kind in &machine.cpu.core_types {
+            assert!(machine.cpu.isa.iter().all(|isa| kind.isa.contains(isa)), "{}: {}", part.folder, kind.kind);
+        }
+        assert!(machine.cpu.withheld.is_empty(), "{}: {:?}", part.folder, machine.cpu.withheld);
     });
 }
 
@@ -294,16 +298,6 @@ fn tiles_that_the_core_cannot_multiply_have_no_peak() {
         let has = |what: &str| machine.cpu.core_types[0].ops_per_cycle.iter().any(|ops| ops.what == what);
         assert_eq!(has("cpu/matrix/bf16/amx"), part.has.contains(&Isa::Amx), "{}", part.folder);
         assert!(!has("cpu/matrix/fp16/amx"), "{}: no amx_fp16", part.folder);
-    });
-}
-
-#[test]
-fn each_kind_of_core_has_its_own_instruction_sets_and_nothing_is_withheld_where_nothing_is_hidden() {
-    each(|part, machine| {
-        for kind in &machine.cpu.core_types {
-            assert!(machine.cpu.isa.iter().all(|isa| kind.isa.contains(isa)), "{}: {}", part.folder, kind.kind);
-        }
-        assert!(machine.cpu.withheld.is_empty(), "{}: {:?}", part.folder, machine.cpu.withheld);
     });
 }
 

@@ -14,7 +14,6 @@ use crate::cpu::topology::{self, Topology};
 use crate::cpu::uarch::{self, Identity, Uarch};
 use crate::cpu::units::Part;
 use crate::ledger::{Found, Ledger};
-use crate::list::parse_list;
 use crate::sysroot::{Sysroot, label};
 use crate::system::cgroup::Limits;
 use crate::system::{self, cpufreq};
@@ -112,14 +111,11 @@ fn place(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) 
 
 /// The CPUs that this process may use: affinity within CPU sets; without either all.
 fn available(root: &Sysroot, limits: &mut Limits, cpu: &mut Cpu, ledger: &mut Ledger) {
-    const STATUS: &str = "proc/self/status";
     let online: Vec<u32> = cpu.topology.iter().map(|place| place.cpu).collect();
-    let status = root.text(STATUS).unwrap_or_default();
-    let affinity = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(parse_list);
-    let (mut cpus, mut source) = match affinity.filter(|cpus| !cpus.is_empty()) {
-        Some(cpus) => (cpus, label(STATUS)),
-        None => (online.clone(), "no affinity recorded: all CPUs".to_owned()),
-    };
+    let (mut cpus, mut source) = (system::affinity(root), label(system::STATUS));
+    if cpus.is_empty() {
+        (cpus, source) = (online.clone(), "no affinity recorded: all CPUs".to_owned());
+    }
     if let Some((set, from)) = limits.cpus.take() {
         cpus.retain(|cpu| set.contains(cpu));
         source = format!("{source}, {from}");

@@ -16,7 +16,7 @@ const BLOCK: &str = "sys/block";
 const BY_NAME: &str = "sys/class/block";
 const BY_NUMBER: &str = "sys/dev/block";
 /// The kernel counts sectors of this size whatever the device's own (kernel documentation, `block/stat.rst`).
-const SECTOR_BYTES: u64 = 512;
+pub(crate) const SECTOR_BYTES: u64 = 512;
 
 /// Every whole disk that has a size. Link speeds under a hypervisor are invented and ignored.
 pub(crate) fn disks(root: &Sysroot, under_hypervisor: bool) -> Vec<Disk> {

@@ -1,5 +1,6 @@
 //! The kernel's counts of bytes on devices: of this process, and of each disk.
 
+use crate::disk::storage::SECTOR_BYTES;
 use crate::sysroot::Sysroot;
 
 /// Bytes moved by this process since it began (proc(5), `io`).
@@ -42,8 +43,6 @@ pub fn process_io(root: &Sysroot) -> Option<ProcessIo> {
 
 /// A whole disk's counts; `None` if it does not exist or counting is off (`queue/iostats`).
 pub fn device_io(root: &Sysroot, disk: &str) -> Option<DeviceIo> {
-    /// The kernel counts sectors of this size whatever the device's own.
-    const SECTOR_BYTES: u64 = 512;
     let file = |file: &str| format!("sys/block/{disk}/{file}");
     if root.number::<u32>(&file("queue/iostats")) == Some(0) {
         return None;

@@ -7,7 +7,7 @@ use crate::list::parse_list;
 use crate::memory::kilobytes;
 use crate::sysroot::Sysroot;
 use crate::system::cgroup::Limits;
-use crate::system::{in_use, turbo};
+use crate::system::{affinity, in_use, turbo};
 
 /// `SCHED_IDLE` (`linux/sched.h`).
 const POLICY_IDLE: u32 = 5;
@@ -18,9 +18,7 @@ pub fn settings(root: &Sysroot) -> Settings {
         root.text(&format!("sys/devices/system/cpu/{name}")).map(|text| parse_list(&text)).unwrap_or_default()
     };
     let online_cpus = list("online");
-    let status = root.text("proc/self/status").unwrap_or_default();
-    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(parse_list);
-    let mut allowed_cpus = allowed.unwrap_or_default();
+    let mut allowed_cpus = affinity(root);
     // Offline CPUs stay in the mask.
     allowed_cpus.retain(|cpu| online_cpus.is_empty() || online_cpus.contains(cpu));
     let smt = root.text("sys/devices/system/cpu/smt/control");

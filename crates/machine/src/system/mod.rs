@@ -9,7 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::machine::{Cpu, Os, Virtualization};
 
 use crate::ledger::{Found, Ledger};
+use crate::list::parse_list;
 use crate::sysroot::{Sysroot, label};
+
+pub(crate) const STATUS: &str = "proc/self/status";
 
 pub(crate) fn host(root: &Sysroot) -> Found<String> {
     file(root, "proc/sys/kernel/hostname")
@@ -81,6 +84,12 @@ pub(crate) fn in_use(root: &Sysroot, cpus: &[u32], name: &str) -> Vec<String> {
 
 pub(crate) fn cpufreq(cpu: u32, name: &str) -> String {
     format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}")
+}
+
+/// The affinity of this process.
+pub(crate) fn affinity(root: &Sysroot) -> Vec<u32> {
+    let status = root.text(STATUS).unwrap_or_default();
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(parse_list).unwrap_or_default()
 }
 
 /// `intel_pstate` reports when boost clocks are disabled, `cpufreq` when they are enabled.

@@ -6,7 +6,7 @@ use model::unit::format_size;
 
 use crate::disk::drives::{Drive, RANDOM_BLOCK, Spindle, Ways};
 use crate::limits::disk::request::{Ceiling, Direction, Request};
-use crate::limits::input;
+use crate::limits::{PCIE_DATA_SHARE, PCIE_PAYLOAD, input};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Heads {
@@ -28,14 +28,10 @@ pub(crate) fn link(disk: &Disk) -> Option<Ceiling> {
 /// The link as text, with the share that is data where packets have headers. The real packet size is readable only by
 /// root, so this share lowers no limit.
 pub(crate) fn in_practice(kind: &str, link: String) -> String {
-    /// Bytes of data in a packet, as most root ports and drives are set.
-    const PAYLOAD: f64 = 256.0;
-    /// Header, framing and checks of a packet, B: six words of 4 B (Intel AN 708 has five to seven).
-    const OVERHEAD: f64 = 24.0;
     if kind != "pcie" {
         return link;
     }
-    format!("{link}; with packets of {PAYLOAD} B {:.0} % is data", 100.0 * PAYLOAD / (PAYLOAD + OVERHEAD))
+    format!("{link}; with packets of {PCIE_PAYLOAD} B {:.0} % is data", 100.0 * PCIE_DATA_SHARE)
 }
 
 /// Whether a link of this kind and rate, B/s, carries both directions at the same time.

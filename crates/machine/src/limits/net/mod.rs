@@ -16,11 +16,8 @@ use model::unit::format_size;
 use crate::declared::Declared;
 use crate::limits::net::frames::Frames;
 use crate::limits::net::path::{Ports, Spread, link_bps, ports};
-use crate::limits::{input, peak};
+use crate::limits::{PCIE_DATA_SHARE, input, peak};
 use crate::net::infiniband::generation;
-
-/// Data share of PCI Express: 256 B in each packet, as most root ports are set, with 24 B of headers.
-const BUS_SHARE: f64 = 256.0 / 280.0;
 
 /// Round trips of a connection: one for its set-up, one for its byte.
 const TRIPS_PER_CONNECTION: f64 = 2.0;
@@ -175,11 +172,11 @@ impl BenchmarkPath<'_> {
         let bytes = bus.bytes_per_second as f64;
         let share = frames.share_fetched(self.params.protocol, self.params.block);
         Some(Rate {
-            value: bytes * BUS_SHARE * share,
-            formula: format!("{} ({}) x {BUS_SHARE:.4} x {share:.4} payload", exact_byte_rate(bytes), bus.detail),
+            value: bytes * PCIE_DATA_SHARE * share,
+            formula: format!("{} ({}) x {PCIE_DATA_SHARE:.4} x {share:.4} payload", exact_byte_rate(bytes), bus.detail),
             inputs: vec![
                 input("slot of the adapter, B/s", bytes, &bus.source),
-                input("data on PCI Express", BUS_SHARE, "packets of 256 B with headers of 24 B"),
+                input("data on PCI Express", PCIE_DATA_SHARE, "packets of 256 B with headers of 24 B"),
                 input("payload", share, &frames.words()),
             ],
         })
