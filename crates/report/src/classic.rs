@@ -30,7 +30,6 @@ pub(crate) fn paragraphs(document: &Document, marks: Marks<'_>, style: &Style) -
     Area::ALL.iter().flat_map(|area| parts(*area, document)).filter_map(drawn).collect()
 }
 
-/// The tables of this area as grids; none where this is no run of the classic suite.
 pub(crate) fn grids(area: Area, document: &Document) -> Vec<Grid> {
     let grid = |part| if let ClassicPart::Table(table) = part { table.into_grid(area) } else { None };
     parts(area, document).into_iter().filter_map(grid).collect()

@@ -7,7 +7,6 @@ use crate::style::{Style, Tone};
 
 pub(crate) use areas::chart::classic::Align;
 
-/// One cell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     text: String,
@@ -36,7 +35,6 @@ impl Cell {
     }
 }
 
-/// One column: its alignment and its cells from top to bottom.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     align: Align,
@@ -47,12 +45,10 @@ pub(crate) struct Column {
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     heading: String,
-    /// Alignment of the heading.
     align: Align,
     columns: Vec<Column>,
 }
 
-/// Between the columns of a block.
 const COLUMN_GAP: usize = 1;
 
 pub(crate) fn width(text: &str) -> usize {
@@ -132,7 +128,6 @@ impl Block {
     }
 }
 
-/// The width of these blocks side by side.
 pub(crate) fn table_width(blocks: &[Block], gap: usize) -> usize {
     let shown = || blocks.iter().filter(|block| !block.is_empty());
     shown().map(Block::width).sum::<usize>() + gap * shown().count().saturating_sub(1)
@@ -174,6 +169,12 @@ pub(crate) fn wrap(text: &str, first: &str, to: usize) -> Vec<String> {
 /// Text from elsewhere, wrapped after `first`, in one colour.
 pub(crate) fn paragraph(text: &str, first: &str, tone: Tone, style: &Style) -> Vec<String> {
     wrap(&style.clean(text), first, style.width).iter().map(|line| style.paint(line, tone)).collect()
+}
+
+/// Paragraphs with a blank line between them, ending in a newline.
+pub(crate) fn separated(paragraphs: &[Vec<String>]) -> String {
+    let paragraphs = paragraphs.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n"));
+    format!("{}\n", paragraphs.collect::<Vec<_>>().join("\n\n"))
 }
 
 /// The words of a text; an option and its value are one, and so are a number and its percent sign.

@@ -12,7 +12,6 @@ mod commands;
 pub mod comparison;
 mod formats;
 pub mod grid;
-mod grouped;
 pub mod html;
 mod layout;
 mod reason;

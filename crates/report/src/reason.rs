@@ -1,6 +1,17 @@
-//! One sentence for reasons that differ in numbers alone; those in names (`avx512`, `n1`) make reasons different.
+//! Reasons and kinds of limits in words. Reasons that differ in numbers alone share a sentence; numbers in names (`avx512`,
+//! `n1`) make reasons different.
 
-/// A part of a reason.
+use areas::cpu::label as cpu;
+use model::document::{Row, Status};
+use model::experiment::CpuParams;
+use model::peak::PeakKind;
+
+const REASONS: &[(&str, &str)] = &[
+    ("time_budget", "the time budget was used up; raise --time-budget"),
+    ("write_budget", "the write budget was used up; raise --write-budget"),
+    ("interrupted", "the run was interrupted before it started"),
+];
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Part<'a> {
     Words(&'a str),
@@ -60,6 +71,47 @@ fn word_parts(word: &str) -> impl Iterator<Item = Part<'_>> {
         None => (None, word),
     };
     number.into_iter().chain(Some(Part::Words(words)))
+}
+
+/// A kind of peak in a sentence.
+pub(crate) const fn kind_words(kind: PeakKind) -> &'static str {
+    match kind {
+        PeakKind::Sustained => "limit at the measured clock",
+        PeakKind::Boost => "boost peak",
+        PeakKind::Base => "base peak",
+        PeakKind::Declared => "declared limit",
+        PeakKind::Datasheet => "data sheet",
+        PeakKind::Link => "link",
+        PeakKind::Limit => "limit",
+        PeakKind::PlatformMaximum => "platform maximum",
+        PeakKind::MeasuredCeiling => "ceiling",
+        PeakKind::Inferred => "inferred peak",
+    }
+}
+
+const fn status_words(status: Status) -> &'static str {
+    match status {
+        Status::Ok => "Measured",
+        Status::Failed => "Failed",
+        Status::Skipped => "Skipped",
+    }
+}
+
+/// Why a row was not measured, without what its line says, so that rows share the sentence.
+pub(crate) fn without_words(row: &Row) -> String {
+    let reason = row.reason.as_deref().unwrap_or("no reason was recorded");
+    let status = status_words(row.status);
+    let wanting = cpu::params(row).and_then(|CpuParams { op, element, isa, threads: _ }| {
+        let why = reason.strip_prefix(&format!("{op} of {element} needs {isa}: "))?;
+        Some(format!("{status}, needs {}: {}", isa.title(), reason_words(why)))
+    });
+    wanting.unwrap_or_else(|| format!("{status}: {}", reason_words(reason)))
+}
+
+/// A reason as a sentence.
+pub(crate) fn reason_words(reason: &str) -> String {
+    let known = REASONS.iter().find(|(word, _)| *word == reason).map_or(reason, |(_, words)| *words).trim_end();
+    if known.ends_with(['.', '!', '?']) { known.to_owned() } else { format!("{known}.") }
 }
 
 #[cfg(test)]

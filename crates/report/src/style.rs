@@ -11,7 +11,6 @@ pub struct Style {
     pub color: bool,
 }
 
-/// The role of a piece of text, for its colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// Ordinary text.
@@ -68,10 +67,8 @@ const ASCII: &[(char, &str)] = &[
     ('\u{a0}', " "),
 ];
 
-/// The digits of footnote marks.
 const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 
-/// Blocks of one to eight eighths.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
 impl Style {

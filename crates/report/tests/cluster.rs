@@ -18,7 +18,8 @@ use model::cluster::{ClusterDocument, ClusterHpl, NodeState, Standing};
 use parse::{Element, parse};
 use report::Style;
 use report::cluster::status::{self, JobProgress, NodeProgress, Progress, TaskCounts};
-use report::cluster::{FORMS, csv, drain, form, html, json, junit, terminal};
+use report::cluster::{FORMS, csv, drain, form, html, junit, terminal};
+use report::json::pretty;
 
 /// Text that each form must not take for its own.
 const HOSTILE: &[&str] = &[
@@ -71,11 +72,6 @@ fn text_of(name: &str, document: &ClusterDocument) -> String {
 /// A page that is well formed.
 fn read(page: &str) -> Element {
     parse(page).unwrap_or_else(|why| panic!("{why}"))
-}
-
-/// The page of a document.
-fn page_of(document: &ClusterDocument) -> String {
-    html::render(document).unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// What has this id.
@@ -169,16 +165,16 @@ fn every_form_has_a_name_and_a_file_of_its_own() {
 #[test]
 fn the_document_reads_back_and_what_is_no_number_is_refused() {
     let document = fixture::troubled();
-    let back: ClusterDocument = serde_json::from_str(&json(&document).unwrap()).unwrap();
+    let back: ClusterDocument = serde_json::from_str(&pretty(&document, "document").unwrap()).unwrap();
     assert_eq!(back, document);
     let mut odd = document;
     odd.distributions[0].median = f64::NAN;
-    assert!(json(&odd).is_err());
+    assert!(pretty(&odd, "document").is_err());
     assert!(html::render(&odd).is_err());
 }
 
 #[test]
-fn the_table_has_a_line_for_each_node_figure_and_pass_each_pair_and_what_is_known_of_hpl() {
+fn the_table_has_a_line_for_each_node_metric_and_pass_each_pair_and_what_is_known_of_hpl() {
     for (name, document) in documents() {
         let text: String = csv::lines(&document).collect();
         let records = csv_reader::records(&text).unwrap_or_else(|why| panic!("{name}: {why}"));
@@ -268,32 +264,6 @@ fn text_from_elsewhere_stays_text() {
     for form in shown {
         assert!(!form.contains(['\u{202e}', '\u{2066}', '\u{1b}', '\u{0}']));
     }
-}
-
-/// What a page says of a node, wherever.
-fn says(document: &ClusterDocument, wanted: &[&str]) {
-    let verdict = with_id(&read(&page_of(document)), "verdict").text();
-    let terminal = terminal::render(document, &Style { width: 4000, ..WIDE }).replace('\n', " ");
-    for wanted in wanted {
-        assert!(verdict.replace('\u{a0}', " ").contains(wanted), "page: {wanted}\n{verdict}");
-        assert!(terminal.replace('\u{a0}', " ").contains(wanted) || wanted.len() < 4, "terminal: {wanted}\n{terminal}");
-    }
-}
-
-#[test]
-fn the_first_screen_answers() {
-    says(&fixture::healthy(), &["All 4 nodes were measured", "They are equal", "No action is needed"]);
-    says(
-        &fixture::troubled(),
-        &["1 node is slow: n3 in CPU", "1 node is suspect after one pass: n5", "cpu.max", "assay cluster run"],
-    );
-    says(
-        &fixture::thousand(),
-        &["999 of 1000 nodes were measured", "2 groups", "3 nodes are slow", "node-00778 in disk"],
-    );
-    says(&fixture::unbegun(), &["Nothing was measured yet", "1 is running", "3 are waiting", "Continue with"]);
-    says(&fixture::single(), &["The only node was measured", "no other node to compare it with"]);
-    says(&fixture::nothing(), &["The plan has no nodes"]);
 }
 
 #[test]
@@ -395,7 +365,7 @@ fn how_far_a_plan_is() {
     progress.seconds_left = Some(0.0);
     let text = status::render(&progress, &Style::PLAIN);
     let words: Vec<&str> = text.split_whitespace().collect();
-    assert!(words.join(" ").contains(reason), "a long reason is told whole: {text}");
+    assert!(words.join(" ").contains(reason), "a long reason is shown whole: {text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert!(text.contains("overdue") && text.contains("longer than expected"), "{text}");
     progress.nodes[2].name = HOSTILE[7].into();

@@ -3,7 +3,8 @@
 use model::comparison::{AreaMean, Change, Compared, Comparison, Direction, NotCompared, PerCycle, SCHEMA, Side};
 use model::unit::{Better, Unit};
 use report::Style;
-use report::comparison::{json, markdown, text};
+use report::comparison::{markdown, text};
+use report::json::pretty;
 
 const RICH: Style = Style { width: 120, unicode: true, color: false };
 
@@ -101,7 +102,7 @@ fn mixed() -> Comparison {
     let latency = row(random, Unit::Second, [0.46e-3, 0.45e-3], Some([0.93, 1.03]), 0.2);
     let stream = row("net/tcp-stream/128KiB/t1", Unit::BytePerSecond, [4.05e9, 3.9e9], None, 0.1);
     let stream = Compared { units: "process runs".into(), n_base: 3, n_new: 3, p: None, ..stream };
-    let too_few = "3 launches of each side are too few: about 3 more of each are needed (--repeat).";
+    let too_few = "3 process runs of each side are too few: about 3 more of each are needed (--repeat).";
     Comparison {
         warnings: vec![
             "The machines differ: kernel 6.1.0-18-amd64 against 6.1.0-21-amd64.".into(),
@@ -199,12 +200,12 @@ fn markdown_and_json() {
     for (name, comparison) in all() {
         snapshot(&format!("comparison_{name}_markdown"), &markdown(&comparison));
     }
-    let written = json(&mixed()).unwrap();
+    let written = pretty(&mixed(), "comparison").unwrap();
     assert_eq!(serde_json::from_str::<Comparison>(&written).unwrap(), mixed());
-    snapshot("comparison_live_json", &json(&live()).unwrap());
+    snapshot("comparison_live_json", &pretty(&live(), "comparison").unwrap());
     let mut broken = all_the_same();
     broken.experiments[0].ratio = f64::NAN;
-    assert!(json(&broken).unwrap_err().to_string().contains("cannot be written as JSON"));
+    assert!(pretty(&broken, "comparison").unwrap_err().to_string().contains("cannot be written as JSON"));
 }
 
 #[test]

@@ -2,18 +2,13 @@
 
 mod fixture;
 
+use fixture::snapshot;
 use model::document::Document;
 use model::machine::{Storage, StorageDevice};
 use report::info::{info, info_json, storage};
 use report::{RENDERERS, Style, csv, json, plan, schema, terminal};
 
 const RICH: Style = Style { width: 120, unicode: true, color: false };
-
-fn snapshot(name: &str, text: &str) {
-    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
-        insta::assert_snapshot!(name, text);
-    });
-}
 
 #[test]
 fn csv_has_a_line_per_metric_and_one_for_a_row_without() {

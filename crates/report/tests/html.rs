@@ -18,37 +18,14 @@ use model::machine::Unknown;
 use parse::{Element, parse};
 use report::html::render;
 
-/// Every fixture, with its name.
+/// Documents with their names.
 fn documents() -> Vec<(&'static str, Document)> {
-    vec![
-        ("good", fixture::good()),
-        ("clean", fixture::clean()),
-        ("troubled", fixture::troubled()),
-        ("interrupted", fixture::interrupted()),
-        ("empty", fixture::empty()),
-        ("later_version", fixture::later_version()),
-        ("many_threads", fixture::many_threads()),
-        ("many_counts", fixture::many_counts()),
-        ("every_kernel", fixture::every_kernel()),
-        ("short", fixture::short()),
-        ("classic", fixture::classic()),
-        ("classic_in_full", fixture::classic_in_full()),
-        ("classic_memory", fixture::classic_memory()),
-        ("classic_disk", fixture::classic_disk()),
-        ("classic_net", fixture::classic_net()),
-        ("memory_area", fixture::memory_area()),
-        ("memory_nodes", fixture::memory_nodes()),
-        ("disk_area", fixture::disk_area()),
-        ("net_area", fixture::net_area()),
-        ("net_peer", fixture::net_peer()),
-        ("all_areas", fixture::all_areas()),
-        ("references", fixture::references()),
-        ("references_absent", fixture::references_absent()),
-        ("io_unavailable", fixture::io_unavailable()),
-        ("hostile", hostile()),
-        ("extreme", extreme()),
-        ("one_thread", one_thread()),
-    ]
+    let own = [("hostile", hostile()), ("extreme", extreme()), ("one_thread", one_thread())];
+    fixture::documents()
+        .into_iter()
+        .filter(|(name, _)| !["disk_varied", "other_axes"].contains(name))
+        .chain(own)
+        .collect()
 }
 
 /// Names of hosts, directories and files with markup, quotes, other scripts, reversed text, 500 letters.
@@ -66,48 +43,25 @@ fn hostile_texts() -> Vec<String> {
 /// A document with such texts wherever it has text from elsewhere.
 fn hostile() -> Document {
     let mut document = fixture::references();
+    document.experiments.extend(fixture::troubled().experiments);
+    document.findings = fixture::good().findings.into_iter().cycle().take(6).collect();
     let texts = hostile_texts();
-    let text = |index: usize| texts[index % texts.len()].clone();
+    let mut all = texts.clone().into_iter().cycle();
+    let mut next = || all.next().unwrap_or_default();
+    let mut document = fixture::with_text(document, &mut next);
+    (document.run.suite, document.machine.os.name) = (next(), Some(next()));
     document.machine.host = Some(texts.join(" "));
-    document.machine.cpu.model_name = Some(text(0));
-    document.machine.os.name = Some(text(4));
-    let gap = |index| Unknown { fact: text(index), why: text(index + 1), consequence: text(index + 2) };
-    document.machine.unknown = (0..texts.len()).map(gap).collect();
+    document.machine.unknown =
+        texts.iter().map(|_| Unknown { fact: next(), why: next(), consequence: next() }).collect();
     document.assay.argv.clone_from(&texts);
-    document.assay.version = text(1);
-    (document.run.id, document.run.suite, document.run.started) = (text(2), text(0), text(3));
     document.run.declared = texts.iter().map(|text| (text.clone(), 1.0)).collect();
-    let known: HashSet<String> = document.experiments.iter().map(|row| row.id.clone()).collect();
-    document.experiments.extend(fixture::troubled().experiments.into_iter().filter(|row| !known.contains(&row.id)));
-    for (index, row) in document.experiments.iter_mut().enumerate() {
-        row.reason = row.reason.as_ref().map(|_| text(index));
-        for warning in &mut row.warnings {
-            (warning.code, warning.text, warning.advice) = (text(index).into(), text(index + 1), text(index + 2));
-        }
-        for metric in &mut row.metrics {
-            for peak in &mut metric.peaks {
-                peak.formula = text(index + 3);
-                for input in &mut peak.inputs {
-                    (input.name, input.source) = (text(index), text(index + 1));
-                }
-            }
-            for reference in &mut metric.references {
-                (reference.tool, reference.version) = (text(index), Some(text(index + 1)));
-                (reference.argv, reference.explanation) = (texts.clone(), Some(text(index)));
-                reference.env = texts.iter().map(|text| (text.clone(), text.clone())).collect();
-            }
-        }
+    let metrics = document.experiments.iter_mut().flat_map(|row| &mut row.metrics);
+    for reference in metrics.flat_map(|metric| &mut metric.references) {
+        reference.argv.clone_from(&texts);
+        reference.env = texts.iter().map(|text| (text.clone(), text.clone())).collect();
     }
-    let ids: Vec<String> = document.experiments.iter().map(|row| row.id.clone()).collect();
-    for (finding, own) in fixture::good().findings.iter().cycle().zip(&texts) {
-        let evidence = ids.iter().take(4).cloned().chain([own.clone()]).collect();
-        document.findings.push(model::document::Finding {
-            code: own.clone(),
-            text: own.clone(),
-            evidence,
-            ..finding.clone()
-        });
-    }
+    let ids: Vec<String> = document.experiments.iter().take(4).map(|row| row.id.clone()).collect();
+    document.findings.iter_mut().for_each(|finding| finding.evidence.extend(ids.clone()));
     document
 }
 
@@ -316,9 +270,7 @@ fn the_outline_of_each_page() {
         "io_unavailable",
     ];
     for (name, document) in documents().into_iter().filter(|(name, _)| shown.contains(name)) {
-        insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
-            insta::assert_snapshot!(format!("html_{name}"), outline(&render(&document).unwrap()));
-        });
+        fixture::snapshot(&format!("html_{name}"), &outline(&render(&document).unwrap()));
     }
 }
 
@@ -326,7 +278,7 @@ fn the_outline_of_each_page() {
 #[test]
 #[ignore = "cargo xtask browser calls it"]
 fn pages_for_the_browser() {
-    const WANTED: [&str; 7] = ["troubled", "empty", "classic_disk", "disk_area", "references", "hostile", "net_peer"];
+    const WANTED: [&str; 7] = ["troubled", "empty", "classic_disk", "disk", "references", "hostile", "net_peer"];
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
     std::fs::create_dir_all(&folder).unwrap();
     for (name, document) in documents().into_iter().filter(|(name, _)| WANTED.contains(name)) {

@@ -2,6 +2,7 @@
 
 mod fixture;
 
+use fixture::{documents, snapshot};
 use model::document::{Document, Row, Scaling, Status, Stop};
 use model::experiment::Params;
 use model::io::DiskEngine;
@@ -14,43 +15,6 @@ const fn style(width: usize, unicode: bool, color: bool) -> Style {
 }
 
 const RICH: Style = style(120, true, false);
-
-fn documents() -> Vec<(&'static str, Document)> {
-    vec![
-        ("good", fixture::good()),
-        ("clean", fixture::clean()),
-        ("troubled", fixture::troubled()),
-        ("many_threads", fixture::many_threads()),
-        ("interrupted", fixture::interrupted()),
-        ("empty", fixture::empty()),
-        ("later_version", fixture::later_version()),
-        ("all_areas", fixture::all_areas()),
-        ("references", fixture::references()),
-        ("references_absent", fixture::references_absent()),
-        ("io_unavailable", fixture::io_unavailable()),
-        ("disk_varied", fixture::disk_varied()),
-        ("other_axes", fixture::other_axes()),
-        ("every_kernel", fixture::every_kernel()),
-        ("many_counts", fixture::many_counts()),
-        ("short", fixture::short()),
-        ("classic", fixture::classic()),
-        ("classic_in_full", fixture::classic_in_full()),
-        ("disk", fixture::disk_area()),
-        ("memory", fixture::memory_area()),
-        ("memory_nodes", fixture::memory_nodes()),
-        ("classic_memory", fixture::classic_memory()),
-        ("classic_disk", fixture::classic_disk()),
-        ("classic_net", fixture::classic_net()),
-        ("net", fixture::net_area()),
-        ("net_peer", fixture::net_peer()),
-    ]
-}
-
-fn snapshot(name: &str, text: &str) {
-    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
-        insta::assert_snapshot!(name, text);
-    });
-}
 
 #[test]
 fn every_document_on_a_wide_terminal_and_on_a_narrow_one_without_unicode() {
@@ -401,31 +365,4 @@ fn a_run_of_the_network_without_streams_names_its_path() {
         assert!(text.contains(words) && text.contains("Path: interface lo, MTU 65536"), "{mode}: {text}");
         assert!(!text.contains("cost of streams") && !text.contains("both directions at once"), "{mode}: {text}");
     }
-}
-
-#[test]
-fn only_loopback_is_said_to_have_no_wire() {
-    let loopback = "Loopback does not use a network";
-    assert!(running(&fixture::net_area()).contains(loopback));
-    let peer = running(&fixture::net_peer());
-    assert!(!peer.contains(loopback) && peer.contains("MTU 1500, IPv4, round trip 112.0 us"), "{peer}");
-    assert!(peer.contains("Peer: node7.example.org (10.1.0.7:5211)") && peer.contains("MTU 9000"), "{peer}");
-}
-
-#[test]
-fn latency_under_load_is_shown_with_idle_latency_and_round_trips_a_minute() {
-    let mut document = fixture::net_area();
-    keep(&mut document, &["udp-load/64B/t1"]);
-    let line = render(&document, &RICH).lines().find(|line| line.contains("UDP 64 B up")).map(str::to_owned).unwrap();
-    for value in ["18.20 us", "76.44 us", "58.24 us", "784.9 k", "28.80 Gb/s"] {
-        assert!(line.contains(value), "{value} is not in {line}");
-    }
-}
-
-#[test]
-fn rows_of_the_network_that_were_not_measured_keep_their_lines() {
-    let text = render(&fixture::net_peer(), &RICH);
-    let line = |label: &str| text.lines().find(|line| line.contains(label)).unwrap_or_default().to_owned();
-    assert!(line("UDP 64 B up").contains("failed ") && line("UDP 64 B down").contains("skipped "), "{text}");
-    assert!(text.contains("Failed: the server was silent for 5 s."), "{text}");
 }

@@ -3,7 +3,7 @@
 use areas::chart::{DotLine, Dots, is_drawable};
 
 use super::drawing::{Drawing, MarkLine};
-use super::key::{self, Item, mark_class};
+use super::key::{self, Item, Sign, mark_class};
 use super::scale::Scale;
 use super::svg::{Anchor, At, Canvas, NARROW, RADIUS, cut, text_width, widest};
 use areas::chart::grid::{Cell, Column};
@@ -11,12 +11,9 @@ use areas::chart::grid::{Cell, Column};
 /// Height of a line: with its label next to it, and above it.
 const STEP: f64 = 26.0;
 const STEP_NARROW: f64 = 38.0;
-/// Share of the width that labels may take.
 const LABEL_SHARE: f64 = 0.4;
-/// Radius of a sample.
 const SAMPLE: f64 = 2.6;
 
-/// The lines of the table.
 pub(super) fn table(dots: &Dots) -> (Vec<Column>, Vec<MarkLine<'_>>) {
     let lines = dots.lines.iter().flat_map(|line| {
         line.marks.iter().map(|mark| {
@@ -27,7 +24,6 @@ pub(super) fn table(dots: &Dots) -> (Vec<Column>, Vec<MarkLine<'_>>) {
     (vec![Column::text("What"), Column::text("Value of")], lines.collect())
 }
 
-/// The drawing.
 pub(super) fn draw(dots: &Dots, width: f64) -> Drawing {
     let mut canvas = Canvas::of(width);
     let is_wide = width > NARROW;
@@ -74,11 +70,11 @@ fn scale(dots: &Dots, ends: (f64, f64), width: f64) -> Scale {
 fn items(dots: &Dots) -> Vec<Item> {
     let marks = || dots.lines.iter().flat_map(|line| &line.marks);
     let used = dots.kinds.iter().enumerate().filter(|(index, _)| marks().any(|mark| mark.kind == *index));
-    let kinds = used.map(|(_, kind)| Item::Mark { tone: kind.tone, shape: kind.shape, name: kind.name.clone() });
+    let kinds = used.map(|(_, kind)| Item::new(Sign::Mark { tone: kind.tone, shape: kind.shape }, &kind.name));
     let has_samples = dots.lines.iter().any(|line| !line.samples.is_empty());
     let has_hollow = marks().any(|mark| mark.mark.is_doubtful());
     kinds
-        .chain(has_samples.then(|| Item::Sample("one sample each".to_owned())))
+        .chain(has_samples.then(|| Item::new(Sign::Sample, "one sample each")))
         .chain(has_hollow.then(Item::hollow))
         .collect()
 }

@@ -30,7 +30,6 @@ pub struct DrawnChart {
     pub evidence: Vec<String>,
 }
 
-/// A drawing at one width.
 #[derive(Clone, Debug)]
 pub(super) struct Drawing {
     pub(super) width: f64,
@@ -38,7 +37,6 @@ pub(super) struct Drawing {
     pub(super) body: String,
 }
 
-/// The widths of the two drawings.
 const WIDTHS: [f64; 2] = [720.0, 360.0];
 
 /// Both drawings of a chart as SVG.

@@ -4,23 +4,30 @@ use areas::chart::Shape;
 
 use super::svg::{Anchor, At, Canvas, LINE, SHAPES, TEXT, cut, text_width};
 
-/// A sign and its meaning.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Item {
-    /// A series.
-    Series { look: usize, joined: bool, name: String },
-    /// A kind of mark.
-    Mark { tone: Option<usize>, shape: Shape, name: String },
+pub(super) struct Item {
+    sign: Sign,
+    name: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Sign {
+    Series {
+        look: usize,
+        joined: bool,
+    },
+    Mark {
+        tone: Option<usize>,
+        shape: Shape,
+    },
     /// The limit of a point.
-    Peak(String),
-    /// An interval.
-    Interval(String),
-    /// A hollow mark.
-    Hollow(String),
+    Peak,
+    Interval,
+    Hollow,
     /// Single samples.
-    Sample(String),
+    Sample,
     /// Text without a sign.
-    Note(String),
+    Note,
 }
 
 /// Tone, dashes and shape of a series.
@@ -43,52 +50,42 @@ const SIGN: f64 = 22.0;
 const GAP: f64 = 18.0;
 
 impl Item {
-    /// The meaning of hollow marks.
-    pub(super) fn hollow() -> Self {
-        Self::Hollow("hollow: low confidence".to_owned())
+    pub(super) fn new(sign: Sign, name: impl Into<String>) -> Self {
+        Self { sign, name: name.into() }
     }
 
-    fn name(&self) -> &str {
-        match self {
-            Self::Series { name, .. }
-            | Self::Mark { name, .. }
-            | Self::Peak(name)
-            | Self::Interval(name)
-            | Self::Hollow(name)
-            | Self::Sample(name)
-            | Self::Note(name) => name,
-        }
+    pub(super) fn hollow() -> Self {
+        Self::new(Sign::Hollow, "hollow: low confidence")
     }
 
     /// Draws the sign with its centre at a point.
     fn draw(&self, canvas: &mut Canvas, (x, y): At) {
-        match self {
-            Self::Series { look: number, joined, .. } => {
-                let (tone, dash, shape) = look(*number);
-                if *joined {
+        match self.sign {
+            Sign::Series { look: number, joined } => {
+                let (tone, dash, shape) = look(number);
+                if joined {
                     canvas.line(&format!("line t{tone} d{dash}"), (x - 9.0, y), (x + 9.0, y));
                 }
                 canvas.sign(&mark_class(Some(tone), false), shape, (x, y));
             }
-            Self::Mark { tone, shape, .. } => canvas.sign(&mark_class(*tone, false), *shape, (x, y)),
-            Self::Peak(_) => canvas.line("peak", (x - 8.0, y), (x + 8.0, y)),
-            Self::Interval(_) => {
+            Sign::Mark { tone, shape } => canvas.sign(&mark_class(tone, false), shape, (x, y)),
+            Sign::Peak => canvas.line("peak", (x - 8.0, y), (x + 8.0, y)),
+            Sign::Interval => {
                 canvas.rect("band b2", (x - 8.0, y - 5.0), (16.0, 10.0));
                 canvas.line("whisker t2", (x, y - 5.0), (x, y + 5.0));
             }
-            Self::Hollow(_) => canvas.sign(&mark_class(Some(1), true), Shape::Circle, (x, y)),
-            Self::Note(_) => {}
-            Self::Sample(_) => canvas.dots(&[(x - 5.0, y), (x, y), (x + 5.0, y)], 2.2),
+            Sign::Hollow => canvas.sign(&mark_class(Some(1), true), Shape::Circle, (x, y)),
+            Sign::Note => {}
+            Sign::Sample => canvas.dots(&[(x - 5.0, y), (x, y), (x + 5.0, y)], 2.2),
         }
     }
 }
 
-/// Draws the key and returns its height.
 pub(super) fn draw(canvas: &mut Canvas, items: &[Item], width: f64) -> f64 {
     let (mut x, mut line) = (0.0, 0.0);
     for item in items {
-        let sign = if matches!(item, Item::Note(_)) { 0.0 } else { SIGN };
-        let name = cut(item.name(), width - sign);
+        let sign = if item.sign == Sign::Note { 0.0 } else { SIGN };
+        let name = cut(&item.name, width - sign);
         let needed = sign + text_width(&name);
         if x > 0.0 && x + needed > width {
             (x, line) = (0.0, line + 1.0);

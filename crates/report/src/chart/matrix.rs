@@ -9,17 +9,14 @@ use super::drawing::{Drawing, MarkLine};
 use super::svg::{Anchor, Canvas, TEXT, cut, text_width};
 use areas::chart::grid::{Cell, Column};
 
-/// The largest cell.
 const LARGEST: (f64, f64) = (64.0, 34.0);
 
-/// The lines of the table.
 pub(super) fn table(matrix: &Matrix) -> (Vec<Column>, Vec<MarkLine<'_>>) {
     let line = |cell: &'_ MatrixCell| [cell.from, cell.to].map(|place| Cell::text(place.to_string())).into();
     let lines = matrix.cells.iter().map(|cell| (line(cell), &cell.mark)).collect();
     (matrix.sides.map(Column::text).into(), lines)
 }
 
-/// The drawing.
 pub(super) fn draw(matrix: &Matrix, width: f64) -> Drawing {
     let side = |place: fn(&MatrixCell) -> u32| matrix.cells.iter().map(place).collect::<BTreeSet<u32>>();
     let (rows, columns) = (side(|cell| cell.from), side(|cell| cell.to));

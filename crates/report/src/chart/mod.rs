@@ -31,7 +31,6 @@ pub fn charts(document: &Document) -> Vec<DrawnChart> {
     areas::chart::charts(document).into_iter().filter_map(draw).collect()
 }
 
-/// The drawn chart; `None` where there is nothing to draw.
 fn draw(chart: Chart) -> Option<DrawnChart> {
     let Chart { name, area, title, about, columns, mut body } = chart;
     if let Body::Plot(plot) = &mut body
@@ -76,9 +75,7 @@ fn draw(chart: Chart) -> Option<DrawnChart> {
 
 /// Margin around a chart in a file of its own.
 const MARGIN: f64 = 28.0;
-/// Height of its title there.
 const TITLE: f64 = 34.0;
-/// Text size of the title.
 const TITLE_SIZE: f64 = 16.0;
 
 /// A chart as a single SVG file with its title above it, in the light theme.

@@ -9,27 +9,20 @@ use model::experiment::Area;
 use super::drawing::{Drawing, at_both_widths, svgs};
 use super::svg::{Anchor, At, Canvas, TEXT, cut, ramp_width, text_width, widest};
 
-/// The most rows and columns.
 pub(crate) const MOST_SIDES: usize = 64;
 /// Cells are marks up to this number of nodes.
 const MOST_MARKED: usize = 16;
 /// The share of the median that has the strongest colour.
 const STRONGEST: f64 = 0.5;
-/// Steps of the colour.
 const STEPS: usize = 8;
-/// The largest side of a cell.
 const LARGEST: f64 = 40.0;
 
-/// A pair of nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Pair {
-    /// Index of the node that sends.
     pub(crate) from: usize,
-    /// Index of the other node.
     pub(crate) to: usize,
     /// Share of the median, less being slower; `None` where the pair was not measured.
     pub(crate) share: Option<f64>,
-    /// Its value in a few characters.
     pub(crate) value: String,
     /// Its tooltip.
     pub(crate) text: String,
@@ -110,7 +103,6 @@ fn draw(names: &[String], unit: &str, pairs: &[Pair], width: f64) -> Drawing {
     Drawing { width, height, body: canvas.into_body() }
 }
 
-/// Cells with their values.
 fn marks<'a>(canvas: &mut Canvas, cells: impl Iterator<Item = (At, &'a Pair, f64)> + Clone, side: f64) {
     let fits = cells.clone().all(|(_, pair, _)| text_width(&pair.value) + 4.0 <= side);
     for ((x, y), pair, slowness) in cells {

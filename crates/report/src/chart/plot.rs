@@ -6,7 +6,7 @@ use areas::chart::{Panel, Plot, Point, Series, Zone, is_drawable};
 use model::number::quantity;
 
 use super::drawing::{Drawing, MarkLine};
-use super::key::{self, Item, look, mark_class};
+use super::key::{self, Item, Sign, look, mark_class};
 use super::scale::{Scale, Tick};
 use super::svg::{Anchor, At, Canvas, NARROW, RADIUS, Segment, TEXT, cut, text_width, widest};
 use areas::chart::grid::{Cell, Column};
@@ -18,7 +18,6 @@ const FAR_LOG: f64 = 100.0;
 
 /// More series than this have no direct labels.
 const MOST_LABELS: usize = 12;
-/// Share of the width that direct labels may take.
 const LABEL_SHARE: f64 = 0.36;
 /// Between the baselines of two direct labels.
 const LABEL_STEP: f64 = 16.0;
@@ -27,7 +26,6 @@ const LABEL_GAP: f64 = 14.0;
 /// Free room around points inside the frame.
 const INSET: f64 = 12.0;
 
-/// The sizes of a drawing.
 struct Frame {
     width: f64,
     columns: usize,
@@ -41,7 +39,6 @@ struct Frame {
     stride: f64,
 }
 
-/// The lines of the table.
 pub(super) fn table(plot: &Plot) -> (Vec<Column>, Vec<MarkLine<'_>>) {
     let several = plot.panels.len() > 1;
     let panel = several.then(|| Column::text("Panel"));
@@ -58,7 +55,6 @@ pub(super) fn table(plot: &Plot) -> (Vec<Column>, Vec<MarkLine<'_>>) {
     (columns.collect(), lines.collect())
 }
 
-/// The drawing.
 pub(super) fn draw(plot: &Plot, width: f64) -> Drawing {
     let mut canvas = Canvas::of(width);
     let direct = labels_fit(plot, width);
@@ -153,20 +149,17 @@ fn items(plot: &Plot, direct: bool, y: &Scale) -> Vec<Item> {
         let mut seen = BTreeSet::new();
         for series in all_series(plot) {
             if seen.insert(series.look) {
-                items.push(Item::Series { look: series.look, joined: series.joined, name: series.name.clone() });
+                items.push(Item::new(Sign::Series { look: series.look, joined: series.joined }, &series.name));
             }
         }
     }
-    items.extend(has_peaks.then(|| Item::Peak(plot.limit.to_owned())));
+    items.extend(has_peaks.then(|| Item::new(Sign::Peak, plot.limit)));
     let beyond = points(plot).filter_map(|point| point.limit).filter(|peak| y.at(*peak).is_none());
     let beyond = beyond.reduce(f64::max).zip(plot.y.reading.notation());
-    items.extend(
-        beyond.map(|(peak, notation)| {
-            Item::Note(format!("{} beyond the axis: {}", plot.limit, quantity(peak, notation)))
-        }),
-    );
+    let beyond = beyond.map(|(peak, notation)| format!("{} beyond the axis: {}", plot.limit, quantity(peak, notation)));
+    items.extend(beyond.map(|text| Item::new(Sign::Note, text)));
     let bands = points(plot).any(|point| point.mark.interval.is_some());
-    items.extend(bands.then(|| Item::Interval("95 % interval of the median".to_owned())));
+    items.extend(bands.then(|| Item::new(Sign::Interval, "95 % interval of the median")));
     items.extend(points(plot).any(|point| point.mark.is_doubtful()).then(Item::hollow));
     items
 }

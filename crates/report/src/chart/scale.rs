@@ -12,17 +12,14 @@ const LOG_FROM: f64 = 30.0;
 /// The share of a single value that an axis has on both sides, well above the resolution of a double.
 const SMALLEST_REACH: f64 = 1e-9;
 
-/// Between the labels of ticks, in units of the view box.
 const GAP: f64 = 10.0;
 
-/// A labelled place on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
     pub(super) value: f64,
     pub(super) text: String,
 }
 
-/// From values to coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
     is_log: bool,
@@ -85,12 +82,10 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
-    /// The title of an axis with the unit of its ticks.
     pub(super) fn titled(&self, title: &str) -> String {
         if self.unit.is_empty() { title.to_owned() } else { format!("{title}, {}", self.unit) }
     }
 
-    /// Whether equal distances are equal ratios.
     pub(super) const fn is_logarithmic(&self) -> bool {
         self.is_log
     }
@@ -199,7 +194,6 @@ impl Scale {
         self
     }
 
-    /// Texts of ticks, in one unit where possible.
     fn in_notation(mut self, notation: Notation) -> Self {
         let values: Vec<f64> = self.ticks.iter().map(|tick| tick.value).collect();
         match number::UnitScale::common(&values, notation) {
@@ -237,7 +231,6 @@ impl Scale {
         places.windows(2).all(|two| (two[1].0 - two[0].0).abs() >= f64::midpoint(two[0].1, two[1].1) + GAP)
     }
 
-    /// The width of the widest text of a tick.
     pub(super) fn widest(&self) -> f64 {
         widest(self.ticks.iter().map(|tick| &tick.text))
     }

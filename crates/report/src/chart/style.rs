@@ -27,7 +27,6 @@ const COMMON: [(&str, [&str; 2]); 7] = [
     ("third", ["#7b8794", "#8d99a6"]),
 ];
 
-/// The paper of the light theme.
 pub(super) const PAPER: &str = COMMON[0].1[0];
 
 /// The names and colours of a theme: the common ones, then each area's.
@@ -64,7 +63,6 @@ pub(super) fn resolved(area: Option<Area>) -> String {
     palette(Theme::Light).fold(rules, |rules, (name, value)| rules.replace(&format!("var(--chart-{name})"), value))
 }
 
-/// The class of a chart of this area.
 pub(super) fn class(area: Option<Area>) -> String {
     format!("chart chart-{}", area.map_or("run", Area::name))
 }

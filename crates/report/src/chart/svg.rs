@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use areas::chart::{Mark, Shape};
 
+use crate::formats::escape::{is_direction, is_noncharacter};
+
 /// Size of ordinary text, in units of the view box.
 pub(super) const TEXT: f64 = 12.0;
 
@@ -32,7 +34,6 @@ pub(super) enum Anchor {
 pub(super) const SHAPES: [Shape; 7] =
     [Shape::Circle, Shape::Square, Shape::Triangle, Shape::Diamond, Shape::Down, Shape::Plus, Shape::Cross];
 
-/// The outline of a shape with its centre at `x` and `y`, as a path.
 fn outline(shape: Shape, (x, y): (f64, f64)) -> String {
     let r = RADIUS;
     let polygon = |corners: &[(f64, f64)]| {
@@ -55,7 +56,6 @@ fn outline(shape: Shape, (x, y): (f64, f64)) -> String {
     }
 }
 
-/// The corners of a plus.
 const PLUS: [(f64, f64); 12] = [
     (-0.4, -1.2),
     (0.4, -1.2),
@@ -74,7 +74,6 @@ const PLUS: [(f64, f64); 12] = [
 /// Radius of a mark.
 pub(super) const RADIUS: f64 = 4.4;
 
-/// A mark's values as attributes.
 fn data_attributes(mark: &Mark) -> String {
     let mut out = format!(" data-id=\"{}\" data-value=\"{}\"", escape(&mark.id), mark.value);
     if mark.n > 0 {
@@ -87,7 +86,6 @@ fn data_attributes(mark: &Mark) -> String {
     out
 }
 
-/// A drawing that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Canvas {
     out: String,
@@ -168,7 +166,6 @@ impl Canvas {
         }
     }
 
-    /// A mark of a result.
     pub(super) fn mark(&mut self, class: &str, shape: Shape, at: At, mark: &Mark) {
         if shape == Shape::Circle {
             let (x, y) = (px(at.0), px(at.1));
@@ -231,11 +228,9 @@ impl Canvas {
     }
 }
 
-/// The colours of a ramp, and the width of each.
 const RAMP_STEPS: u32 = 5;
 const RAMP_STEP: f64 = 22.0;
 
-/// The width of a ramp between texts.
 pub(super) fn ramp_width(ends: [&str; 2]) -> f64 {
     ends.map(text_width).iter().sum::<f64>() + f64::from(RAMP_STEPS) * RAMP_STEP + 16.0
 }
@@ -286,10 +281,8 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// Whether a character is a control, a direction mark or a non-character.
 fn is_unseen(c: char) -> bool {
-    let direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || direction || matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
+    c.is_control() || is_direction(c) || is_noncharacter(c)
 }
 
 /// The estimated width of a text in units of the view box: in `DejaVu` Sans, the widest common sans serif, by classes of
@@ -308,7 +301,6 @@ pub fn text_width(text: &str) -> f64 {
     text.chars().map(share).sum::<f64>() * TEXT
 }
 
-/// The width of the widest of some texts.
 pub(super) fn widest<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> f64 {
     texts.into_iter().map(|text| text_width(text.as_ref())).fold(0.0, f64::max)
 }

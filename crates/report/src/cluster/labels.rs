@@ -11,7 +11,6 @@ use crate::html::text::{capital, listed};
 use areas::label::area_title;
 use model::number::{Notation, counted, percent};
 
-/// The start of an id that refers to all metrics of an area.
 const OF_AREA: &str = "area:";
 
 /// A metric as text, from its id: `fma fp64 avx512, 2 threads`, with its name if that is not `throughput`.
@@ -75,7 +74,6 @@ pub(super) fn outliers(metric: &Distribution) -> Vec<(String, f64)> {
     beyond.filter_map(|value| Some((one_line(&value.node), share(value, metric)?))).collect()
 }
 
-/// The state of a node.
 pub(super) const fn state(state: NodeState) -> &'static str {
     match state {
         NodeState::Done => "measured",

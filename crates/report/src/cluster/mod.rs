@@ -39,7 +39,7 @@ fn whole<'a>(text: String) -> Pieces<'a> {
 #[rustfmt::skip]
 pub const FORMS: &[Form] = &[
     Form { name: "html", file: Some("index.html"), about: "an HTML report for a browser and for paper", render: |document| html::render(document).map(whole) },
-    Form { name: "json", file: Some("cluster.json"), about: "the document itself", render: |document| json(document).map(whole) },
+    Form { name: "json", file: Some("cluster.json"), about: "the document itself", render: |document| pretty(document, "document").map(whole) },
     Form { name: "csv", file: Some("values.csv"), about: "one line per node, metric and pass, in base units", render: |document| Ok(Box::new(csv::lines(document))) },
     Form { name: "junit", file: Some("junit.xml"), about: "a test case per node and area, for CI systems", render: |document| Ok(Box::new(junit::pieces(document))) },
     Form { name: "drain", file: Some("drain.txt"), about: "the nodes confirmed to be slow, one name a line", render: |document| Ok(whole(drain(document))) },
@@ -50,14 +50,6 @@ pub const FORMS: &[Form] = &[
 #[must_use]
 pub fn form(name: &str) -> Option<&'static Form> {
     FORMS.iter().find(|form| form.name == name)
-}
-
-/// The document as JSON.
-///
-/// # Errors
-/// A value is not finite, which JSON cannot express.
-pub fn json(document: &ClusterDocument) -> Result<String, RenderError> {
-    pretty(document, "document")
 }
 
 /// The names of the nodes that are confirmed to be slow, one a line. Names that a shell or an option parser could

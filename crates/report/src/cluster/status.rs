@@ -4,17 +4,15 @@ use model::cluster::NodeState;
 use serde::Serialize;
 
 use super::labels;
-use super::terminal::{WIDEST, block};
+use super::terminal::{WIDEST, block, cells};
 use crate::formats::escape::one_line;
-use crate::layout::{Align, Cell, cut, table, table_width, width, wrap};
+use crate::layout::{Align, Cell, cut, separated, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
 use model::number::{counted, duration};
 
 /// The most nodes, those that need attention first.
 const MOST_NODES: usize = 24;
-/// The most characters of a reason.
 const MOST_REASON: usize = 300;
-/// The most jobs.
 const MOST_JOBS: usize = 12;
 
 /// The progress of a plan.
@@ -138,9 +136,7 @@ pub fn render(progress: &Progress, style: &Style) -> String {
     let bar = style.paint(&style.bar(share, bar_width), Tone::Accent);
     let mut head = vec![format!("{}  {bar}", style.paint(&cut(&title, 46, style), Tone::Strong)).trim_end().to_owned()];
     head.extend(wrap(&summary(progress), "", style.width));
-    let paragraphs = [head, nodes(progress, style), jobs(progress, style), notes(progress, style)];
-    let paragraphs = paragraphs.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n"));
-    format!("{}\n", paragraphs.collect::<Vec<_>>().join("\n\n"))
+    separated(&[head, nodes(progress, style), jobs(progress, style), notes(progress, style)])
 }
 
 /// The order and the tone of nodes in a state: nodes that need attention first, finished nodes last.
@@ -161,9 +157,7 @@ fn nodes(progress: &Progress, style: &Style) -> Vec<String> {
     if shown.is_empty() {
         return Vec::new();
     }
-    let texts = |of: &dyn Fn(&NodeProgress) -> String, to: usize| -> Vec<Cell> {
-        shown.iter().map(|node| Cell::plain(cut(&style.clean(&of(node)), to, style))).collect()
-    };
+    let texts = |of: &dyn Fn(&NodeProgress) -> String, to: usize| cells(shown.iter().copied(), style, of, to);
     let states = shown.iter().map(|node| Cell::new(labels::state(node.state), look(node.state).1));
     let left = |node: &NodeProgress| match node.tasks.over() == node.tasks.all() {
         true => String::new(),

@@ -7,20 +7,16 @@ use model::cluster::{
 use super::labels::{metric_name, notation, of_median, passes, share, some_of, standing, title};
 use super::verdict::{Outlook, Verdict};
 use crate::formats::escape::one_line;
-use crate::layout::{Align, Block, Cell, Column, cut, table, wrap};
+use crate::layout::{Align, Block, Cell, Column, cut, separated, table, wrap};
 use crate::style::{Style, Tone};
 use model::number::{counted, percent, quantity};
 use model::unit::Unit;
 
-/// The most columns of a terminal that are used.
 pub(super) const WIDEST: usize = 100;
 /// The most slow nodes; the HTML report has all.
 const MOST_SLOW: usize = 20;
-/// The most metrics.
 const MOST_METRICS: usize = 60;
-/// The most names in a line.
 const MOST_NAMES: usize = 6;
-/// The most lines below a heading.
 const MOST_LINES: usize = 12;
 
 /// The whole summary, ending in a newline.
@@ -41,7 +37,7 @@ pub fn render(document: &ClusterDocument, style: &Style) -> String {
     let answer = answer.map(|(place, line)| if place == 1 { paint(line) } else { line });
     let next = verdict.next.iter().map(|command| format!("  {}", style.clean(command)));
     let answer = answer.chain(next).collect();
-    let paragraphs: [Vec<String>; 9] = [
+    separated(&[
         head(document, style),
         answer,
         slow(document, style),
@@ -51,9 +47,7 @@ pub fn render(document: &ClusterDocument, style: &Style) -> String {
         differences(document, style),
         problems(document, style),
         drain(document, style),
-    ];
-    let paragraphs = paragraphs.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n"));
-    format!("{}\n", paragraphs.collect::<Vec<_>>().join("\n\n"))
+    ])
 }
 
 fn head(document: &ClusterDocument, style: &Style) -> Vec<String> {
@@ -78,14 +72,22 @@ pub(super) fn block(heading: &str, align: Align, cells: Vec<Cell>) -> Block {
     Block::new(heading, of_heading, vec![Column::new(align, cells)])
 }
 
+/// A column of texts, each cut to `to` characters.
+pub(super) fn cells<'a, T: 'a>(
+    items: impl IntoIterator<Item = &'a T>,
+    style: &Style,
+    text: &dyn Fn(&T) -> String,
+    to: usize,
+) -> Vec<Cell> {
+    items.into_iter().map(|item| Cell::plain(cut(&style.clean(&text(item)), to, style))).collect()
+}
+
 fn slow(document: &ClusterDocument, style: &Style) -> Vec<String> {
-    let shown: Vec<&SlowNode> = document.slow.iter().take(MOST_SLOW).collect();
+    let shown = &document.slow[..document.slow.len().min(MOST_SLOW)];
     if shown.is_empty() {
         return Vec::new();
     }
-    let cells = |of: &dyn Fn(&SlowNode) -> String, to: usize| -> Vec<Cell> {
-        shown.iter().map(|slow| Cell::plain(cut(&style.clean(&of(slow)), to, style))).collect()
-    };
+    let cells = |of: &dyn Fn(&SlowNode) -> String, to: usize| cells(shown, style, of, to);
     let standing_cells = shown.iter().map(|slow| {
         let tone = if slow.standing == Standing::Slow { Tone::Bad } else { Tone::Fair };
         Cell::new(standing(slow.standing), tone)
@@ -139,9 +141,7 @@ fn of_group(document: &ClusterDocument, shown: &[Distribution], style: &Style) -
     let first = &shown[0];
     let area = title(&first.area);
     let heading = if document.groups.len() > 1 { format!("{area}, group {}", first.group) } else { area };
-    let cells = |of: &dyn Fn(&Distribution) -> String, to: usize| -> Vec<Cell> {
-        shown.iter().map(|metric| Cell::plain(cut(&style.clean(&of(metric)), to, style))).collect()
-    };
+    let cells = |of: &dyn Fn(&Distribution) -> String, to: usize| cells(shown, style, of, to);
     let median = |of: &Distribution| quantity(of.median, notation(&of.area, of.unit));
     let slowest_share =
         |of: &Distribution| of.values.first().and_then(|value| share(value, of)).map_or_else(String::new, percent);

@@ -7,10 +7,8 @@ use super::labels::{some_of, title};
 use crate::formats::escape::one_line;
 use crate::html::text::{capital, command, listed};
 
-/// The most nodes in a sentence.
 const MOST_NAMED: usize = 3;
 
-/// The overall answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outlook {
     /// All nodes are measured and equal.
@@ -21,7 +19,6 @@ pub(super) enum Outlook {
     Slow,
 }
 
-/// The answer with its sentences.
 #[derive(Clone, Debug)]
 pub(super) struct Verdict {
     pub(super) outlook: Outlook,
@@ -30,11 +27,9 @@ pub(super) struct Verdict {
     pub(super) next: Option<String>,
 }
 
-/// The number of nodes in each state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) all: usize,
-    /// With a result.
     pub(super) measured: usize,
     pub(super) partly: usize,
     pub(super) running: usize,

@@ -3,18 +3,8 @@
 use model::doctor::{Check, CheckStatus, Diagnosis, FoundTool};
 
 use super::{INDENT, named, with_sections};
-use crate::formats::json::pretty;
 use crate::layout::{paragraph, width, wrap};
-use crate::render::RenderError;
 use crate::style::{Style, Tone};
-
-/// The diagnosis as JSON.
-///
-/// # Errors
-/// Where a value is not finite, which JSON has no word for.
-pub fn json(diagnosis: &Diagnosis) -> Result<String, RenderError> {
-    pretty(diagnosis, "diagnosis")
-}
 
 /// The diagnosis as text, ending in a newline.
 pub fn text(diagnosis: &Diagnosis, style: &Style) -> String {
@@ -108,6 +98,8 @@ mod tests {
     use super::*;
     use model::doctor::SCHEMA;
 
+    use crate::formats::json::pretty;
+
     fn check(code: &str, status: CheckStatus, text: &str, advice: &str) -> Check {
         Check { code: code.into(), status, text: text.into(), advice: advice.into(), figure: Some(0.5) }
     }
@@ -189,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_diagnosis_as_json() {
-        let text = json(&diagnosis(disturbed())).unwrap();
+        let text = pretty(&diagnosis(disturbed()), "diagnosis").unwrap();
         assert_eq!(serde_json::from_str::<Diagnosis>(&text).unwrap(), diagnosis(disturbed()));
         insta::assert_snapshot!("doctor_json", text);
     }

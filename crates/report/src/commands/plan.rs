@@ -49,7 +49,6 @@ pub fn skipped(obstacles: &[Obstacle]) -> Vec<String> {
     grouped(obstacles, |(reason, _)| Some(reason::shape(reason))).into_iter().map(line).collect()
 }
 
-/// Ids before a reason.
 const NAMED: usize = 4;
 
 #[cfg(test)]

@@ -4,19 +4,9 @@ use model::reference::{Catalogue, CheckOutcome, KnownTool, ToolCheck};
 
 use super::doctor::program_words;
 use super::{INDENT, named, with_sections};
-use crate::formats::json::pretty;
 use crate::layout::{width, wrap};
-use crate::render::RenderError;
 use crate::style::{Style, Tone};
 use model::number::quantity;
-
-/// The list as JSON.
-///
-/// # Errors
-/// Where a value is not finite, which JSON has no word for.
-pub fn json(catalogue: &Catalogue) -> Result<String, RenderError> {
-    pretty(catalogue, "list")
-}
 
 /// The list as text, ending in a newline.
 pub fn text(catalogue: &Catalogue, style: &Style) -> String {

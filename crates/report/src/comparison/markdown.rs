@@ -63,7 +63,6 @@ fn table(comparison: &Comparison, rows: &[&Compared], notes: &Notes<'_>) -> Stri
             Change::Changed => format!("**{}**{mark}", verdict_words(row)),
             Change::Inconclusive | Change::Same => format!("{}{mark}", verdict_words(row)),
         };
-        // Writing to a String cannot fail.
         let _ = writeln!(
             text,
             "| {} | {base} {unit} | {new} {unit} | {} % | {} | {} | {} | {verdict} |",
@@ -79,7 +78,7 @@ fn table(comparison: &Comparison, rows: &[&Compared], notes: &Notes<'_>) -> Stri
 
 fn left_out(comparison: &Comparison) -> String {
     let lines = reasons(&comparison.not_compared).into_iter().map(|(reason, ids)| {
-        let ids: Vec<String> = ids.into_iter().map(code).collect();
+        let ids: Vec<String> = ids.into_iter().map(|row| code(&row.id)).collect();
         format!("- {}: {}", ids.join(", "), escaped(reason))
     });
     lines.collect::<Vec<_>>().join("\n")

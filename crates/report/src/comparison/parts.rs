@@ -7,24 +7,21 @@ use model::experiment::Area;
 use model::number::{Notation, UnitScale, change, counted, percent, percent_short};
 use model::unit::Unit;
 
-use crate::grouped::grouped;
+use crate::grid::groups::grouped;
 use areas::label::area_title;
 
-/// The order of verdicts.
 pub(super) const ORDER: [Change; 3] = [Change::Changed, Change::Inconclusive, Change::Same];
 
 /// The results with a verdict, area by area in the order of the first result of each area.
 pub(super) fn rows_of(comparison: &Comparison, verdict: Change) -> Vec<&Compared> {
-    let areas = grouped(comparison.experiments.iter().map(|row| (area_word(&row.id), row))).into_iter();
+    let areas = grouped(&comparison.experiments, |row| Some(area_word(&row.id))).into_iter();
     areas.flat_map(|(_, rows)| rows).filter(|row| row.verdict == verdict).collect()
 }
 
-/// The area at the start of an id.
 fn area_word(id: &str) -> &str {
     id.split('/').next().unwrap_or_default()
 }
 
-/// A verdict above its results.
 pub(super) const fn verdict_title(verdict: Change) -> &'static str {
     match verdict {
         Change::Changed => "Changed",
@@ -132,7 +129,7 @@ pub(super) fn name(row: &Compared, comparison: &Comparison) -> String {
 
 /// Texts without repetition, in order.
 fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    grouped(texts.map(|text| (text, ()))).into_iter().map(|(text, _)| text).collect()
+    grouped(texts, |text| Some(*text)).into_iter().map(|(text, _)| text).collect()
 }
 
 /// Distinct explanations, numbered in reading order.
@@ -154,8 +151,8 @@ impl<'a> Notes<'a> {
 }
 
 /// The ids of results that were not compared, by reason.
-pub(super) fn reasons(not_compared: &[NotCompared]) -> Vec<(&str, Vec<&str>)> {
-    grouped(not_compared.iter().map(|row| (row.reason.as_str(), row.id.as_str())))
+pub(super) fn reasons(not_compared: &[NotCompared]) -> Vec<(&str, Vec<&NotCompared>)> {
+    grouped(not_compared, |row| Some(row.reason.as_str()))
 }
 
 /// The units of a comparison by process runs.
@@ -177,7 +174,6 @@ pub(super) fn legend(comparison: &Comparison) -> String {
     }
     let sources = distinct(comparison.experiments.iter().filter_map(|row| row.noise_source.as_deref()));
     if !sources.is_empty() {
-        // Writing to a String cannot fail.
         let _ = write!(text, " Noise known from: {}.", sources.join("; "));
     }
     let process_runs = comparison.experiments.iter().filter(|row| row.units == PROCESS_RUNS).count();

@@ -7,12 +7,10 @@ use super::bar;
 use super::parts::{
     Notes, ORDER, legend, limit_words, means, name, reasons, rows_of, summary, values, verdict_title, verdict_words,
 };
-use crate::layout::{Align, Block, Cell, Column, flow, table, table_width, width, wrap};
+use crate::layout::{Align, Block, Cell, Column, flow, separated, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
 
-/// Between the blocks of a table.
 const GAP: usize = 2;
-/// The width of the name of a side.
 const WORD: usize = 6;
 
 /// The comparison as text, ending in a newline: the verdict, both sides, the results by verdict, and explanations.
@@ -21,12 +19,9 @@ pub fn text(comparison: &Comparison, style: &Style) -> String {
     let mut paragraphs = vec![head(comparison, style), warnings(comparison, style)];
     paragraphs.extend(ORDER.map(|verdict| section(comparison, verdict, &notes, style)));
     paragraphs.extend([note_lines(&notes, style), left_out(comparison, style), foot(comparison, style)]);
-    let paragraphs: Vec<String> =
-        paragraphs.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
-    format!("{}\n", paragraphs.join("\n\n"))
+    separated(&paragraphs)
 }
 
-/// The verdict, and both sides.
 fn head(comparison: &Comparison, style: &Style) -> Vec<String> {
     let tone = if comparison.experiments.iter().any(|row| row.direction == Some(Direction::Worse)) {
         Tone::Bad
@@ -80,7 +75,6 @@ fn section(comparison: &Comparison, verdict: Change, notes: &Notes<'_>, style: &
     std::iter::once(style.paint(&title, Tone::Strong)).chain(lines).collect()
 }
 
-/// The results of a table.
 struct Table<'a> {
     comparison: &'a Comparison,
     rows: Vec<&'a Compared>,
@@ -201,6 +195,7 @@ fn note_lines(notes: &Notes<'_>, style: &Style) -> Vec<String> {
 
 fn left_out(comparison: &Comparison, style: &Style) -> Vec<String> {
     let lines = reasons(&comparison.not_compared).into_iter().flat_map(|(reason, ids)| {
+        let ids: Vec<&str> = ids.into_iter().map(|row| row.id.as_str()).collect();
         let line = format!("{}: {reason}", ids.join(", "));
         wrap(&style.clean(&line), "  ", style.width)
     });

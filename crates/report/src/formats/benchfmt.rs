@@ -13,7 +13,6 @@ use model::unit::{Better, Unit};
 use crate::formats::escape::one_line;
 use crate::grid::groups::by_area;
 
-/// Nanoseconds in a second: the unit of times in Go.
 const NANO: f64 = 1e9;
 
 /// The whole file.
@@ -21,7 +20,6 @@ pub fn render(document: &Document) -> String {
     let mut text = String::new();
     let [id, suite, version] =
         [&document.run.id, &document.run.suite, &document.assay.version].map(|part| one_line(part));
-    // Writing to a String cannot fail.
     let _ = writeln!(text, "# {id}, {suite} suite, Assay {version}");
     text.push_str("goos: linux\n");
     if let Some(model) = document.machine.cpu.model_name.as_deref().map(one_line).filter(|model| !model.is_empty()) {

@@ -13,14 +13,14 @@ use model::reference::Reference;
 use model::sample::{Metric, Percentiles, Sample};
 use serde_json::Value;
 
-use self::Source::{OfMetric, OfReferences, OfRow, RowWords};
+use self::Source::{OfMetric, OfReferences, Parts, RowWords};
 use areas::chart::grid::{ABSENT, Cell, Column, Grid};
 use areas::disk::familiar;
 
-/// Where a column's field comes from.
+/// Where the fields of a column come from.
 enum Source {
-    /// A part of the row, by its place in the document.
-    OfRow(&'static str),
+    /// Parts of the row: their place in the document, and their names, from which those of the columns are made.
+    Parts(&'static str, &'static str),
     /// What follows from the row.
     RowWords(fn(&Row) -> String),
     /// What follows from the metric; empty without one.
@@ -29,41 +29,18 @@ enum Source {
     OfReferences(fn(&Reference) -> String),
 }
 
-/// Every column. LINPACK's `n` is not a sample's `n`, so parameters begin with `param_`.
+/// Every column; of parts, the start of their names. LINPACK's `n` is not a sample's `n`, so parameters begin with `param_`.
 const COLUMNS: &[(&str, Source)] = &[
-    ("id", OfRow("/id")),
-    ("area", OfRow("/area")),
-    ("param_op", OfRow("/params/op")),
-    ("param_type", OfRow("/params/type")),
-    ("param_isa", OfRow("/params/isa")),
-    ("param_threads", OfRow("/params/threads")),
-    ("param_pattern", OfRow("/params/pattern")),
-    ("param_block", OfRow("/params/block")),
-    ("param_working_set", OfRow("/params/working_set")),
-    ("param_pages", OfRow("/params/pages")),
-    ("param_chains", OfRow("/params/chains")),
-    ("param_level", OfRow("/params/level")),
-    ("param_nodes", OfRow("/params/nodes")),
-    ("param_engine", OfRow("/params/engine")),
-    ("param_n", OfRow("/params/n")),
-    ("param_nb", OfRow("/params/nb")),
-    ("param_lda", OfRow("/params/lda")),
-    ("param_align", OfRow("/params/align")),
-    ("param_size", OfRow("/params/size")),
-    ("param_depth", OfRow("/params/depth")),
-    ("param_direct", OfRow("/params/direct")),
-    ("param_sync", OfRow("/params/sync")),
-    ("param_cache", OfRow("/params/cache")),
-    ("param_layout", OfRow("/params/layout")),
-    ("param_path", OfRow("/params/path")),
-    ("param_protocol", OfRow("/params/protocol")),
-    ("param_mode", OfRow("/params/mode")),
-    ("param_direction", OfRow("/params/direction")),
-    ("param_zero_copy", OfRow("/params/zero_copy")),
-    ("param_segmentation", OfRow("/params/segmentation")),
-    ("method", OfRow("/method")),
-    ("status", OfRow("/status")),
-    ("reason", OfRow("/reason")),
+    ("", Parts("", "id area")),
+    (
+        "param_",
+        Parts(
+            "/params",
+            "op type isa threads pattern block working_set pages chains level nodes engine n nb lda align size depth \
+             direct sync cache layout path protocol mode direction zero_copy segmentation",
+        ),
+    ),
+    ("", Parts("", "method status reason")),
     ("metric", OfMetric(|metric| metric.name.to_string())),
     ("unit", OfMetric(|metric| metric.unit.to_string())),
     ("better", OfMetric(|metric| metric.better.to_string())),
@@ -81,11 +58,8 @@ const COLUMNS: &[(&str, Source)] = &[
     ("peak_value", OfMetric(|metric| text(shown_peak(metric).map(|peak| peak.value)))),
     ("efficiency", OfMetric(|metric| text(metric.efficiency.map(|efficiency| efficiency.value)))),
     ("efficiency_of", OfMetric(|metric| text(metric.efficiency.map(|efficiency| efficiency.of)))),
-    ("clock_hz", OfRow("/conditions/clock_hz")),
-    ("cpu_share", OfRow("/conditions/cpu_share")),
-    ("lost_share", OfRow("/conditions/lost_share")),
-    ("confidence", OfRow("/confidence")),
-    ("verified", OfRow("/verified")),
+    ("", Parts("/conditions", "clock_hz cpu_share lost_share")),
+    ("", Parts("", "confidence verified")),
     (
         "warnings",
         RowWords(|row| row.warnings.iter().map(|warning| warning.code.as_str()).collect::<Vec<_>>().join(";")),
@@ -110,71 +84,64 @@ const COLUMNS: &[(&str, Source)] = &[
     ("reference_ratio_high", OfReferences(|reference| text(reference.ratio_ci95.map(|[_, high]| high)))),
     ("reference_verdict", OfReferences(|reference| text(reference.verdict))),
     ("reference_pairs", OfReferences(|reference| reference.samples.len().to_string())),
-    ("accumulator", OfRow("/kernel/accumulator")),
-    ("ops_per_cycle", OfRow("/conditions/ops_per_cycle")),
-    ("ops_per_cycle_p90", OfRow("/conditions/ops_per_cycle_p90")),
-    ("speed_up", OfRow("/scaling/speed_up")),
-    ("parallel_efficiency", OfRow("/scaling/parallel_efficiency")),
-    ("param_group", OfRow("/params/group")),
-    ("param_background_op", OfRow("/params/background/op")),
-    ("param_background_pause_ns", OfRow("/params/background/pause_ns")),
-    ("param_placement", OfRow("/params/placement")),
-    ("param_load_percent", OfRow("/params/load_percent")),
-    ("flushed_bytes_per_second", OfRow("/conditions/disk/flushed_bytes_per_second")),
-    ("cached_share_before", OfRow("/conditions/disk/cached_share_before")),
-    ("storage_share", OfRow("/conditions/disk/storage_share")),
-    ("depth_achieved", OfRow("/conditions/disk/depth_achieved")),
-    ("read_share", OfRow("/conditions/disk/read_share")),
-    ("read_latency_seconds", OfRow("/conditions/disk/read_latency_seconds")),
-    ("write_latency_seconds", OfRow("/conditions/disk/write_latency_seconds")),
-    ("full_iops", OfRow("/conditions/disk/full_iops")),
-    ("due_iops", OfRow("/conditions/disk/due_iops")),
-    ("late_share", OfRow("/conditions/disk/late_share")),
-    ("loop_iops", OfRow("/conditions/disk/loop_iops")),
-    ("classic_table", OfRow("/classic/table")),
-    ("classic_workload", OfRow("/classic/workload")),
-    ("classic_total", OfRow("/classic/total")),
-    ("param_loss_goal_per_million", OfRow("/params/loss_goal_per_million")),
-    ("param_wait", OfRow("/params/wait")),
-    ("interface", OfRow("/conditions/net/interface")),
-    ("mtu", OfRow("/conditions/net/mtu")),
-    ("address_family", OfRow("/conditions/net/address_family")),
-    ("congestion_control", OfRow("/conditions/net/congestion_control")),
-    ("batching", OfRow("/conditions/net/batching")),
-    ("sending_cpu_seconds", OfRow("/conditions/net/sending_cpu_seconds")),
-    ("receiving_cpu_seconds", OfRow("/conditions/net/receiving_cpu_seconds")),
-    ("zero_copied_share", OfRow("/conditions/net/zero_copied_share")),
-    ("offered_bytes_per_second", OfRow("/conditions/net/offered_bytes_per_second")),
-    ("idle_latency_seconds", OfRow("/conditions/net/idle_latency_seconds")),
-    ("load_bytes_per_second", OfRow("/conditions/net/load_bytes_per_second")),
-    ("probes_late_share", OfRow("/conditions/net/late_share")),
-    ("tcp_busy_seconds", OfRow("/conditions/net/tcp/busy_seconds")),
-    ("tcp_receiver_limited_seconds", OfRow("/conditions/net/tcp/receiver_limited_seconds")),
-    ("tcp_buffer_limited_seconds", OfRow("/conditions/net/tcp/buffer_limited_seconds")),
-    ("tcp_round_trip_seconds", OfRow("/conditions/net/tcp/round_trip_seconds")),
-    ("tcp_least_round_trip_seconds", OfRow("/conditions/net/tcp/least_round_trip_seconds")),
-    ("solver", OfRow("/conditions/linpack/kernel")),
-    ("matrix_bytes", OfRow("/conditions/linpack/matrix_bytes")),
-    ("mapped_bytes", OfRow("/conditions/linpack/mapped_bytes")),
-    ("fill_seconds", OfRow("/conditions/linpack/fill_seconds")),
-    ("check_seconds", OfRow("/conditions/linpack/check_seconds")),
-    ("fma_flop_per_second", OfRow("/conditions/linpack/fma_flop_per_second")),
-    ("fma_clock_hz", OfRow("/conditions/linpack/fma_clock_hz")),
-    ("lost_to_clock", OfRow("/conditions/linpack/lost_to_clock")),
-    ("lost_to_algorithm", OfRow("/conditions/linpack/lost_to_algorithm")),
-    ("refinements", OfRow("/conditions/linpack/refinements")),
+    ("", Parts("/kernel", "accumulator")),
+    ("", Parts("/conditions", "ops_per_cycle ops_per_cycle_p90")),
+    ("", Parts("/scaling", "speed_up parallel_efficiency")),
+    ("param_", Parts("/params", "group background/op background/pause_ns placement load_percent")),
+    (
+        "",
+        Parts(
+            "/conditions/disk",
+            "flushed_bytes_per_second cached_share_before storage_share depth_achieved read_share read_latency_seconds \
+             write_latency_seconds full_iops due_iops late_share loop_iops",
+        ),
+    ),
+    ("classic_", Parts("/classic", "table workload total")),
+    ("param_", Parts("/params", "loss_goal_per_million wait")),
+    (
+        "",
+        Parts(
+            "/conditions/net",
+            "interface mtu address_family congestion_control batching sending_cpu_seconds receiving_cpu_seconds \
+             zero_copied_share offered_bytes_per_second idle_latency_seconds load_bytes_per_second",
+        ),
+    ),
+    ("probes_", Parts("/conditions/net", "late_share")),
+    (
+        "tcp_",
+        Parts(
+            "/conditions/net/tcp",
+            "busy_seconds receiver_limited_seconds buffer_limited_seconds round_trip_seconds least_round_trip_seconds",
+        ),
+    ),
+    ("solver", RowWords(|row| text(row.conditions.linpack.as_ref().and_then(|seen| seen.kernel.as_ref())))),
+    (
+        "",
+        Parts(
+            "/conditions/linpack",
+            "matrix_bytes mapped_bytes fill_seconds check_seconds fma_flop_per_second fma_clock_hz lost_to_clock \
+             lost_to_algorithm refinements",
+        ),
+    ),
     ("known_as", RowWords(|row| text(familiar::name(row)))),
-    ("cpu_seconds_per_request", OfRow("/conditions/disk/cpu_seconds_per_request")),
+    ("", Parts("/conditions/disk", "cpu_seconds_per_request")),
 ];
+
+fn column_names((start, source): &(&str, Source)) -> Vec<String> {
+    match source {
+        Parts(_, names) => names.split(' ').map(|name| format!("{start}{}", name.replace('/', "_"))).collect(),
+        _ => vec![(*start).to_owned()],
+    }
+}
 
 /// The whole file, with its heading.
 pub fn render(document: &Document) -> String {
-    let mut text = line(&COLUMNS.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>());
+    let mut text = line(&COLUMNS.iter().flat_map(column_names).collect::<Vec<_>>());
     for row in &document.experiments {
         // Writing plain data as JSON cannot fail; if it did, its fields would be absent.
         let value = serde_json::to_value(Row { metrics: Vec::new(), ..row.clone() }).unwrap_or(Value::Null);
         let mut add = |metric: Option<&Metric>| {
-            let fields = COLUMNS.iter().map(|(_, source)| field(source, row, &value, metric));
+            let fields = COLUMNS.iter().flat_map(|(_, source)| fields(source, row, &value, metric));
             text.push_str(&line(&fields.collect::<Vec<_>>()));
         };
         if row.metrics.is_empty() {
@@ -185,15 +152,18 @@ pub fn render(document: &Document) -> String {
     text
 }
 
-fn field(source: &Source, row: &Row, value: &Value, metric: Option<&Metric>) -> String {
+fn fields(source: &Source, row: &Row, value: &Value, metric: Option<&Metric>) -> Vec<String> {
     match source {
-        OfRow(place) => value.pointer(place).map_or_else(String::new, value_text),
-        RowWords(words) => words(row),
-        OfMetric(words) => metric.map_or_else(String::new, words),
+        Parts(place, names) => {
+            let part = |name| value.pointer(&format!("{place}/{name}")).map_or_else(String::new, value_text);
+            names.split(' ').map(part).collect()
+        }
+        RowWords(words) => vec![words(row)],
+        OfMetric(words) => vec![metric.map_or_else(String::new, words)],
         OfReferences(item) => {
             let references = metric.map_or(&[][..], |metric| &metric.references);
             // A `;` of a tool's version would make two items of it.
-            references.iter().map(|reference| item(reference).replace(';', ",")).collect::<Vec<_>>().join(";")
+            vec![references.iter().map(|reference| item(reference).replace(';', ",")).collect::<Vec<_>>().join(";")]
         }
     }
 }
@@ -303,7 +273,7 @@ fn theirs(reference: &Reference) -> impl Iterator<Item = Vec<String>> {
     })
 }
 
-fn text(value: Option<impl ToString>) -> String {
+pub(crate) fn text(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 

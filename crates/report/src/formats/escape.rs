@@ -1,22 +1,23 @@
 //! Text from elsewhere (names, paths, reasons, output of tools) on one line. Each renderer escapes it for its format.
 
-/// Characters that turn the direction of the text after them, and can so disguise it.
-const DIRECTIONS: [char; 12] = [
-    '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}',
-    '\u{2067}', '\u{2068}', '\u{2069}',
-];
+/// Whether a character changes the reading direction and can so disguise text (Unicode 16.0, UAX 9: marks, embeddings,
+/// overrides and isolates).
+pub(crate) const fn is_direction(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
 
 /// The text with one blank for blanks and control characters, without characters of direction and noncharacters.
 pub(crate) fn one_line(text: &str) -> String {
     let is_gap = |c: char| c.is_whitespace() || c.is_control();
-    let words = text.split(is_gap).map(|word| word.chars().filter(|c| is_text(*c)).collect::<String>());
+    let words = text
+        .split(is_gap)
+        .map(|word| word.chars().filter(|c| !is_direction(*c) && !is_noncharacter(*c)).collect::<String>());
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-fn is_text(c: char) -> bool {
-    // The last two code points of each plane, and 32 in the first one, are set aside for ever.
-    let is_noncharacter = u32::from(c) & 0xfffe == 0xfffe || ('\u{fdd0}'..='\u{fdef}').contains(&c);
-    !is_noncharacter && !DIRECTIONS.contains(&c)
+/// Whether Unicode reserves this code point for ever: the last two of each plane, and 32 in the first one.
+pub(crate) const fn is_noncharacter(c: char) -> bool {
+    c as u32 & 0xfffe == 0xfffe || matches!(c, '\u{fdd0}'..='\u{fdef}')
 }
 
 #[cfg(test)]

@@ -9,92 +9,62 @@ use crate::formats::escape::one_line;
 use crate::grid::groups::by_area;
 use model::number::{Notation, percent, quantity, spread};
 
+pub(crate) struct Suite<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) started: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) properties: Vec<(&'static str, &'a str)>,
+    pub(crate) cases: Vec<Case<'a>>,
+}
+
+pub(crate) struct Case<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) class: String,
+    pub(crate) seconds: f64,
+    pub(crate) outcome: Outcome<'a>,
+    /// Lines of standard output.
+    pub(crate) output: Vec<String>,
+}
+
+pub(crate) enum Outcome<'a> {
+    Passed,
+    Failed { kind: &'static str, message: String, details: Vec<String> },
+    Skipped(&'a str),
+}
+
 /// The whole file.
 pub fn render(document: &Document) -> String {
-    let rows: Vec<&Row> = document.experiments.iter().collect();
-    let mut text = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"assay {}\"{}>\n",
-        attribute(&document.run.suite),
-        counts(&rows),
-    );
-    for (area, rows) in by_area(document) {
-        text.push_str(&suite(area, &rows, document));
-    }
-    text.push_str("</testsuites>\n");
-    text
+    let suites = by_area(document).map(|(area, rows)| suite(area, &rows, document)).collect();
+    file(&format!("assay {}", document.run.suite), suites).collect()
 }
 
-/// The attributes that count cases and their time.
-fn counts(rows: &[&Row]) -> String {
-    let of = |status: Status| rows.iter().filter(|row| row.status == status).count();
-    let seconds: f64 = rows.iter().map(|row| row.seconds).filter(|seconds| seconds.is_finite()).sum();
-    format!(
-        " tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{}\"",
-        rows.len(),
-        of(Status::Failed),
-        of(Status::Skipped),
-        time(seconds)
-    )
-}
-
-/// Seconds as the schema wants them: no exponent, not below 0.
-fn time(seconds: f64) -> String {
-    // An empty sum is -0.0.
-    let seconds = if seconds.is_finite() && seconds > 0.0 { seconds } else { 0.0 };
-    format!("{seconds:.3}")
-}
-
-fn suite(area: Area, rows: &[&Row], document: &Document) -> String {
-    // The schema wants a moment without a zone.
-    let started = document.run.started.trim_end_matches('Z');
-    let host = document.machine.host.as_deref().unwrap_or_default();
+fn suite<'a>(area: Area, rows: &[&'a Row], document: &'a Document) -> Suite<'a> {
     let cpu = document.machine.cpu.model_name.as_deref().unwrap_or("unknown");
-    let mut text = format!(
-        "  <testsuite name=\"{area}\"{} timestamp=\"{}\" hostname=\"{}\">\n    <properties>\n",
-        counts(rows),
-        attribute(started),
-        attribute(host),
-    );
     let confidence = document.run.confidence.map_or("none", |confidence| confidence.name());
-    let properties = [
-        ("run", document.run.id.as_str()),
-        ("version", &document.assay.version),
-        ("cpu", cpu),
-        ("confidence", confidence),
-    ];
-    for (name, value) in properties {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "      <property name=\"{name}\" value=\"{}\"/>", attribute(value));
+    Suite {
+        name: area.name(),
+        started: &document.run.started,
+        host: document.machine.host.as_deref().unwrap_or_default(),
+        properties: vec![
+            ("run", &document.run.id),
+            ("version", &document.assay.version),
+            ("cpu", cpu),
+            ("confidence", confidence),
+        ],
+        cases: rows.iter().map(|row| case(row)).collect(),
     }
-    text.push_str("    </properties>\n");
-    text.extend(rows.iter().map(|row| case(row)));
-    text.push_str("  </testsuite>\n");
-    text
 }
 
-fn case(row: &Row) -> String {
-    let mut text = format!(
-        "    <testcase name=\"{}\" classname=\"assay.{}\" time=\"{}\">\n",
-        attribute(&row.id),
-        row.area,
-        time(row.seconds)
-    );
+fn case(row: &Row) -> Case<'_> {
     let reason = row.reason.as_deref().unwrap_or("no reason was recorded");
-    let _ = match row.status {
-        Status::Ok => Ok(()),
+    let outcome = match row.status {
+        Status::Ok => Outcome::Passed,
         Status::Failed => {
-            let (message, body) = (attribute(reason), content(reason));
-            writeln!(text, "      <failure message=\"{message}\" type=\"failed\">{body}</failure>")
+            Outcome::Failed { kind: "failed", message: reason.to_owned(), details: vec![reason.to_owned()] }
         }
-        Status::Skipped => writeln!(text, "      <skipped message=\"{}\"/>", attribute(reason)),
+        Status::Skipped => Outcome::Skipped(reason),
     };
-    let output = output(row);
-    if !output.is_empty() {
-        let output: Vec<String> = output.iter().map(|line| content(line)).collect();
-        let _ = writeln!(text, "      <system-out>{}</system-out>", output.join("\n"));
-    }
-    text.push_str("    </testcase>\n");
-    text
+    Case { name: &row.id, class: format!("assay.{}", row.area), seconds: row.seconds, outcome, output: output(row) }
 }
 
 /// Confidence, values and warnings, a line each.
@@ -110,13 +80,80 @@ fn output(row: &Row) -> Vec<String> {
     confidence.into_iter().chain(values).chain(warnings).collect()
 }
 
+/// A file in pieces, one for each suite.
+pub(crate) fn file<'a>(name: &str, suites: Vec<Suite<'a>>) -> impl Iterator<Item = String> + use<'a> {
+    let head = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\"{}>\n",
+        attribute(name),
+        counts(suites.iter().flat_map(|suite| &suite.cases))
+    );
+    let tail = std::iter::once("</testsuites>\n".to_owned());
+    std::iter::once(head).chain(suites.into_iter().map(|suite| suite_text(&suite))).chain(tail)
+}
+
+/// The attributes that count cases and their time.
+fn counts<'c, 'a: 'c>(cases: impl Iterator<Item = &'c Case<'a>> + Clone) -> String {
+    let all = cases.clone().count();
+    let failed = cases.clone().filter(|case| matches!(case.outcome, Outcome::Failed { .. })).count();
+    let skipped = cases.clone().filter(|case| matches!(case.outcome, Outcome::Skipped(_))).count();
+    let seconds = time(cases.map(|case| case.seconds).filter(|seconds| seconds.is_finite()).sum());
+    format!(" tests=\"{all}\" failures=\"{failed}\" errors=\"0\" skipped=\"{skipped}\" time=\"{seconds}\"")
+}
+
+/// Seconds as the schema requires them: no exponent, not below 0.
+fn time(seconds: f64) -> String {
+    // An empty sum is -0.0.
+    let seconds = if seconds.is_finite() && seconds > 0.0 { seconds } else { 0.0 };
+    format!("{seconds:.3}")
+}
+
+fn suite_text(suite: &Suite<'_>) -> String {
+    // The schema requires a time without a zone.
+    let started = suite.started.trim_end_matches('Z');
+    let mut text = format!(
+        "  <testsuite name=\"{}\"{} timestamp=\"{}\" hostname=\"{}\">\n",
+        attribute(suite.name),
+        counts(suite.cases.iter()),
+        attribute(started),
+        attribute(suite.host),
+    );
+    if !suite.properties.is_empty() {
+        text.push_str("    <properties>\n");
+        for (name, value) in &suite.properties {
+            let _ = writeln!(text, "      <property name=\"{name}\" value=\"{}\"/>", attribute(value));
+        }
+        text.push_str("    </properties>\n");
+    }
+    suite.cases.iter().for_each(|case| write_case(&mut text, case));
+    text.push_str("  </testsuite>\n");
+    text
+}
+
+fn write_case(text: &mut String, case: &Case<'_>) {
+    let lines = |lines: &[String]| lines.iter().map(|line| content(line)).collect::<Vec<_>>().join("\n");
+    let (name, class, seconds) = (attribute(case.name), attribute(&case.class), time(case.seconds));
+    let _ = writeln!(text, "    <testcase name=\"{name}\" classname=\"{class}\" time=\"{seconds}\">");
+    let _ = match &case.outcome {
+        Outcome::Passed => Ok(()),
+        Outcome::Failed { kind, message, details } => {
+            let (message, body) = (attribute(message), lines(details));
+            writeln!(text, "      <failure message=\"{message}\" type=\"{kind}\">{body}</failure>")
+        }
+        Outcome::Skipped(reason) => writeln!(text, "      <skipped message=\"{}\"/>", attribute(reason)),
+    };
+    if !case.output.is_empty() {
+        let _ = writeln!(text, "      <system-out>{}</system-out>", lines(&case.output));
+    }
+    text.push_str("    </testcase>\n");
+}
+
 /// Text between quotes.
-pub(crate) fn attribute(text: &str) -> String {
+fn attribute(text: &str) -> String {
     content(text).replace('"', "&quot;").replace('\'', "&apos;")
 }
 
 /// Text between tags, escaped and without characters that XML forbids.
-pub(crate) fn content(text: &str) -> String {
+fn content(text: &str) -> String {
     one_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

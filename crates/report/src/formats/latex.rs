@@ -55,7 +55,6 @@ pub fn render(document: &Document) -> String {
     let grids = grids(document);
     let mut text = format!("{PREAMBLE}\\begin{{document}}\n\\section*{{Assay: {}}}\n", escaped(&document.run.id));
     let parts: Vec<String> = summary(document).iter().map(|part| escaped(part)).collect();
-    // Writing to a String cannot fail.
     let _ = writeln!(text, "\\textbf{{{}}}\n", parts.join(" \\textperiodcentered{} "));
     if let Some(state) = state(document) {
         let _ = writeln!(text, "{}\n", escaped(&state));
@@ -178,7 +177,6 @@ fn push(escaped: &mut String, c: char, is_long: bool) {
         'À'..='ÿ' if c != '÷' => escaped.push(c),
         c if c.is_ascii() => escaped.push(c),
         c => {
-            // Writing to a String cannot fail.
             let _ = write!(escaped, "\\assaychar{{{:04X}}}", u32::from(c));
         }
     }

@@ -14,7 +14,6 @@ use crate::terminal::{state, summary};
 use areas::chart::grid::{Column, Grid};
 use areas::label::area_title;
 
-/// Most rows that a finding names.
 const FEW: usize = 3;
 
 /// The whole run, ending in a newline.
@@ -35,7 +34,6 @@ pub fn table(grid: &Grid) -> String {
     format!("### {}\n\n{}\n", escaped(&grid.title), body(grid))
 }
 
-/// The command and the moment.
 fn made_by(document: &Document) -> String {
     let git = document.assay.git.as_ref().map_or_else(String::new, |git| format!(" ({})", escaped(git)));
     format!(
@@ -60,7 +58,6 @@ fn section(area: Area, grids: &[&Grid], findings: &[&Finding]) -> String {
     parts.join("\n\n")
 }
 
-/// A finding with its rule and its evidence.
 fn finding_words(finding: &Finding) -> String {
     let named: Vec<String> = finding.evidence.iter().take(FEW).map(|id| code(id)).collect();
     let more = finding.evidence.len().saturating_sub(FEW);
@@ -74,7 +71,6 @@ fn body(grid: &Grid) -> String {
     let mut text = String::new();
     let heading: Vec<String> = grid.columns.iter().map(|column| escaped(&column.title())).collect();
     let rule = |column: &Column| if column.numeric { "--:" } else { "---" };
-    // Writing to a String cannot fail.
     let _ = writeln!(text, "| {} |", heading.join(" | "));
     let _ = writeln!(text, "|{}|", grid.columns.iter().map(rule).collect::<Vec<_>>().join("|"));
     for line in &grid.lines {
@@ -93,7 +89,6 @@ pub(crate) fn folded(title: &str, body: &str) -> String {
     format!("<details><summary>{title}</summary>\n\n{body}\n\n</details>")
 }
 
-/// Text escaped for Markdown, on one line.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in one_line(text).chars() {

@@ -18,7 +18,6 @@ struct Family {
     series: BTreeMap<String, f64>,
 }
 
-/// The metrics, by name.
 #[derive(Debug, Default)]
 struct Exposition(BTreeMap<String, Family>);
 
@@ -40,7 +39,6 @@ impl Exposition {
     fn text(&self) -> String {
         let mut text = String::new();
         for (name, family) in &self.0 {
-            // Writing to a String cannot fail.
             let _ = write!(text, "# HELP {name} {}\n# TYPE {name} gauge\n", help_text(&family.help));
             for (labels, value) in &family.series {
                 let _ = writeln!(text, "{name}{labels} {value:?}");

@@ -6,7 +6,8 @@ use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
 use super::groups::groups;
-use crate::terminal::{kind_words, reason_words};
+use crate::html::text::capital;
+use crate::reason::{kind_words, reason_words};
 use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::disk::familiar;
 use areas::disk::words;
@@ -16,10 +17,8 @@ use model::number::{Notation, clock, percent, quantity};
 /// Columns that are kept even where they are empty.
 const ALWAYS: [&str; 3] = ["Measured", "Of peak", "Confidence"];
 
-/// The column of names in other programs.
 const KNOWN_AS: &str = "Known as";
 
-/// The rows that were measured.
 pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
     let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.status == Status::Ok).collect();
     let axis = Axis::of(area, &rows);
@@ -81,12 +80,10 @@ fn cells(row: &Row, metric: &Metric, label: Label, axis: Axis) -> Vec<Cell> {
     ]
 }
 
-/// The 99th percentile of the latency, where requests or round trips were timed one by one.
 fn p99(row: &Row) -> Option<f64> {
     row.metric(MetricName::Latency)?.summary.percentiles.map(|percentiles| percentiles.p99)
 }
 
-/// The rows that were not measured, with the reasons.
 pub(super) fn not_measured(area: Area, rows: &[&Row]) -> Grid {
     let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.status != Status::Ok).collect();
     let axis = Axis::of(area, &rows);
@@ -125,6 +122,5 @@ fn in_order<'a>(rows: &[&'a Row], axis: Axis, common: &Common) -> impl Iterator<
 
 /// The axis as a heading: `Threads`.
 fn axis_heading(axis: Axis) -> String {
-    let name = axis.name();
-    name.chars().take(1).flat_map(char::to_uppercase).chain(name.chars().skip(1)).collect()
+    capital(axis.name())
 }

@@ -4,7 +4,7 @@ pub(crate) mod groups;
 mod loads;
 mod measured;
 mod peaks;
-mod references;
+pub(crate) mod references;
 mod warnings;
 
 use model::document::{Document, Row};

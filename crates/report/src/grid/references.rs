@@ -6,10 +6,10 @@ use model::reference::{Reference, Verdict};
 use model::sample::Metric;
 use model::unit::Unit;
 
-use crate::terminal::reason_words;
+use crate::reason::reason_words;
 use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::label::{Label, area_title};
-use model::number::{Notation, quantity};
+use model::number::{Notation, UnitScale, quantity};
 
 /// A line for each metric and tool.
 pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
@@ -57,16 +57,28 @@ fn cells(row: &Row, metric: &Metric, reference: &Reference) -> Vec<Cell> {
         shown(theirs),
         Cell::number(reference.ratio, |ratio| format!("{ratio:.3}")),
         Cell::text(interval),
-        Cell::text(reference.verdict.map_or("", verdict_words)),
+        Cell::text(reference.verdict.map_or("", |verdict| verdict_words(Some(verdict)))),
         Cell::count(reference.samples.len() as u64),
         Cell::text(remark),
     ]
 }
 
-const fn verdict_words(verdict: Verdict) -> &'static str {
+pub(crate) const fn verdict_words(verdict: Option<Verdict>) -> &'static str {
     match verdict {
-        Verdict::AtLeast => "at least as fast",
-        Verdict::Below => "slower",
-        Verdict::Inconclusive => "inconclusive",
+        Some(Verdict::AtLeast) => "at least as fast",
+        Some(Verdict::Below) => "slower",
+        Some(Verdict::Inconclusive) | None => "inconclusive",
     }
+}
+
+/// Our value of the same pairs, not of the whole result.
+pub(crate) fn ours(reference: &Reference) -> Option<f64> {
+    Some(reference.ratio? * reference.median?)
+}
+
+/// One prefix for our value and the tool's.
+pub(crate) fn scale(row: &Row, metric: &Metric, reference: &Reference) -> Option<UnitScale> {
+    let notation = Notation::of(row.area, metric.unit);
+    let values: Vec<f64> = ours(reference).into_iter().chain(reference.median).collect();
+    UnitScale::common(&values, notation).or_else(|| Some(UnitScale::of(*values.first()?, notation)))
 }

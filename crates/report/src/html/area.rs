@@ -16,7 +16,6 @@ use areas::label::Label;
 /// The chart with a section of its own.
 const ROOFLINE: &str = "roofline";
 
-/// The most results that are listed as a finding's evidence.
 const MOST_EVIDENCE: usize = 3;
 
 /// The sections of the areas that have results or charts, and the roofline.
@@ -97,7 +96,6 @@ fn shown(findings: &[Finding], charts: &[DrawnChart]) -> Vec<Option<usize>> {
     findings.iter().map(&mut chosen).collect()
 }
 
-/// The results that findings rest on, by their ids.
 fn evidence_words(document: &Document) -> HashMap<&str, String> {
     let ids: HashSet<&str> =
         document.findings.iter().flat_map(|finding| &finding.evidence).map(String::as_str).collect();
@@ -105,7 +103,6 @@ fn evidence_words(document: &Document) -> HashMap<&str, String> {
     rows.map(|row| (row.id.as_str(), Label::sentence(row))).collect()
 }
 
-/// A finding with its evidence.
 fn said(finding: &Finding, words: &HashMap<&str, String>, anchors: &Anchors<'_>) -> Value {
     let evidence = finding.evidence.iter().take(MOST_EVIDENCE).map(|id| {
         let what = words.get(id.as_str()).unwrap_or(id);
@@ -118,7 +115,6 @@ fn said(finding: &Finding, words: &HashMap<&str, String>, anchors: &Anchors<'_>)
     }
 }
 
-/// A chart with its findings.
 fn chart_of(chart: DrawnChart, findings: Vec<Value>) -> Value {
     let table = Table::of(&chart.table);
     let DrawnChart { name, title, about, svg, narrow, .. } = chart;

@@ -18,7 +18,6 @@ use model::number::size;
 /// (`url::kMaxURLChars` in `url/url_constants.h`), and a report must remain small enough to be sent.
 const MOST: usize = 1_600_000;
 
-/// A file inside a report.
 #[derive(Debug, Serialize)]
 pub(crate) struct File {
     name: &'static str,

@@ -4,20 +4,18 @@
 use minijinja::{Value, context};
 use model::document::{Document, Row, Status};
 use model::experiment::Area;
-use model::peak::PeakKind;
 use model::sample::{Metric, MetricName};
 use model::unit::Better;
 use model::warning::{Confidence, WarningCode};
 use serde::Serialize;
 
 use super::tables::Anchors;
+use crate::reason::kind_words;
 use areas::label::{Label, area_title, labels};
 use model::number::{Notation, percent, quantity, spread};
 
-/// The text for a value above its limit.
 const ABOVE: &str = "above its limit, so the limit or its clock is wrong";
 
-/// The value of an area.
 #[derive(Debug, Serialize)]
 pub(super) struct Gauge {
     pub(super) accent: &'static str,
@@ -30,7 +28,7 @@ pub(super) struct Gauge {
     /// The same as text: `96.1 %`.
     pub(super) share: Option<String>,
     /// The kind of the limit: `of the boost peak`.
-    pub(super) of: Option<&'static str>,
+    pub(super) of: Option<String>,
     /// Why there is no share.
     why: &'static str,
     confidence: Option<&'static str>,
@@ -41,7 +39,6 @@ pub(super) struct Gauge {
     pub(super) area: Area,
 }
 
-/// The values of the areas that were measured.
 pub(super) fn gauges(document: &Document, anchors: &Anchors<'_>) -> Vec<Gauge> {
     Area::ALL.iter().filter_map(|area| gauge(*area, document, anchors)).collect()
 }
@@ -61,7 +58,7 @@ fn gauge(area: Area, document: &Document, anchors: &Anchors<'_>) -> Option<Gauge
         what: Label::sentence(row),
         filled: share.map(|share| (share.value * 100.0).clamp(0.0, 100.0)),
         share: share.map(|share| percent(share.value)),
-        of: share.map(|share| kind_words(share.of)),
+        of: share.map(|share| format!("of the {}", kind_words(share.of))),
         why: if is_above { ABOVE } else { "no known limit" },
         confidence: row.confidence.map(Confidence::name),
         latency: latency(area, &rows, anchors),
@@ -71,13 +68,11 @@ fn gauge(area: Area, document: &Document, anchors: &Anchors<'_>) -> Option<Gauge
 }
 
 impl Gauge {
-    /// Whether no limit is known.
     pub(super) fn is_without_limit(&self) -> bool {
         self.share.is_none() && self.why != ABOVE
     }
 }
 
-/// The metric that names a result.
 fn headline(row: &Row) -> Option<&Metric> {
     row.metrics.first().filter(|metric| metric.summary.median.is_finite())
 }
@@ -109,20 +104,4 @@ fn latency(area: Area, rows: &[&Row], anchors: &Anchors<'_>) -> Option<Value> {
     let (row, metric) = longest.filter(|(_, metric)| metric.summary.median.is_finite())?;
     let value = quantity(metric.summary.median, Notation::of(area, metric.unit));
     Some(context! { value, what => Label::sentence(row), anchor => anchors.link(&row.id) })
-}
-
-/// A kind of limit in a sentence, after a share.
-const fn kind_words(kind: PeakKind) -> &'static str {
-    match kind {
-        PeakKind::Sustained => "of the limit at the measured clock",
-        PeakKind::Boost => "of the boost peak",
-        PeakKind::Base => "of the base peak",
-        PeakKind::Declared => "of the declared limit",
-        PeakKind::Datasheet => "of the data sheet",
-        PeakKind::Link => "of the link",
-        PeakKind::Limit => "of the limit set",
-        PeakKind::PlatformMaximum => "of the platform's maximum",
-        PeakKind::MeasuredCeiling => "of the measured ceiling",
-        PeakKind::Inferred => "of an inferred peak",
-    }
 }

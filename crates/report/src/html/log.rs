@@ -11,9 +11,8 @@ use serde::Serialize;
 
 use super::tables::Anchors;
 use super::text::{capital, code_anchor, warning_words};
-use crate::grouped::grouped;
-use crate::reason;
-use crate::terminal::without_words;
+use crate::grid::groups::grouped;
+use crate::reason::{self, without_words};
 use areas::label::Label;
 
 /// All warnings of one code.
@@ -46,7 +45,6 @@ struct Part {
     confidence: Confidence,
 }
 
-/// A result with its remark.
 #[derive(Debug, Serialize)]
 struct LogLine {
     anchor: Option<String>,
@@ -63,7 +61,7 @@ impl LogLine {
 /// Every kind of warning; those that lowered most confidences first.
 pub(super) fn kinds(document: &Document, anchors: &Anchors<'_>) -> Vec<WarningKind> {
     let warnings = document.experiments.iter().flat_map(|row| row.warnings.iter().map(move |warning| (row, warning)));
-    let groups = grouped(warnings.map(|(row, warning)| (warning.code.as_str(), (row, warning)))).into_iter();
+    let groups = grouped(warnings, |(_, warning)| Some(warning.code.as_str())).into_iter();
     let mut kinds: Vec<WarningKind> =
         groups.map(|(code, warnings)| WarningKind::new(code, &warnings, anchors)).collect();
     kinds.sort_by_key(|kind| {
@@ -151,8 +149,7 @@ const fn cause_words(cause: Cause) -> &'static str {
 /// Results without values, by status and reason.
 pub(super) fn absences(document: &Document, anchors: &Anchors<'_>) -> Vec<Value> {
     let without = document.experiments.iter().filter(|row| row.status != Status::Ok);
-    let without = without.map(|row| (row, without_words(row)));
-    let mut alike = grouped(without.map(|(row, reason)| (reason::shape(&reason), (row, reason))));
+    let mut alike = grouped(without.map(|row| (row, without_words(row))), |(_, reason)| Some(reason::shape(reason)));
     alike.sort_by_key(|(_, rows)| (rows[0].0.status.name() != Status::Failed.name(), Reverse(rows.len())));
     alike.iter().map(|(_, rows)| absence(rows, anchors)).collect()
 }

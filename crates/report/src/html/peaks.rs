@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::text;
 use crate::commands::info::input_words;
-use crate::grouped::grouped;
+use crate::grid::groups::grouped;
 use areas::label::{Label, area_title, stem_of, threads};
 
 /// The most values of one input that are listed; of more, the least and the greatest.
@@ -44,7 +44,7 @@ pub(super) fn areas(document: &Document) -> Vec<Value> {
 fn of_area(area: Area, document: &Document) -> Option<Value> {
     let rows = document.experiments.iter().filter(|row| row.area == area);
     let rows = rows.filter_map(|row| Some((row, row.metrics.first().filter(|metric| !metric.peaks.is_empty())?)));
-    let series = grouped(rows.map(|(row, metric)| (stem_of(row), (row, metric))));
+    let series = grouped(rows, |(row, _)| Some(stem_of(row)));
     let what = |(row, _): &(&Row, &Metric)| {
         let label = Label::alone(row);
         format!("{} {}", label.what, label.how)
@@ -67,11 +67,12 @@ fn of_area(area: Area, document: &Document) -> Option<Value> {
     if count(&every) == count(&greatest) {
         every.clear();
     }
-    let inputs = grouped(inputs.into_iter().map(|input| {
-        let (name, value) = input_words(input);
-        ((name, input.source.as_str()), (value, input.value))
-    }));
-    let inputs = inputs.into_iter().map(|((name, source), values)| context! { name, values => listed(values), source });
+    let inputs = inputs.into_iter().map(|input| (input_words(input), input));
+    let inputs = grouped(inputs, |((name, _), input)| Some((name.clone(), input.source.as_str())));
+    let inputs = inputs.into_iter().map(|((name, source), alike)| {
+        let values = alike.into_iter().map(|((_, value), input)| (value, input.value)).collect();
+        context! { name, values => listed(values), source }
+    });
     (!greatest.is_empty()).then(|| {
         context! {
             accent => text::accent(Some(area)),
@@ -89,7 +90,7 @@ fn merged(all: impl Iterator<Item = Series>) -> Vec<Series> {
         let parts = |line: &PeakLine| [&line.kind, &line.value, &line.uncertainty, &line.formula].map(String::clone);
         series.lines.iter().map(parts).collect()
     };
-    let groups = grouped(all.map(|series| (same(&series), series))).into_iter();
+    let groups = grouped(all, |series| Some(same(series))).into_iter();
     let named = groups.filter_map(|(_, group)| {
         let others = group.len() - 1;
         let first = group.into_iter().next()?;
@@ -106,7 +107,7 @@ fn merged(all: impl Iterator<Item = Series>) -> Vec<Series> {
 impl Series {
     /// The greatest limit of each kind, the first of equals.
     fn greatest(&self) -> Self {
-        let kinds = grouped(self.lines.iter().map(|line| (&line.kind, line))).into_iter();
+        let kinds = grouped(&self.lines, |line| Some(&line.kind)).into_iter();
         let lines = kinds.filter_map(|(_, lines)| {
             lines.into_iter().reduce(|best, other| if other.number > best.number { other } else { best })
         });

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::{Value, context};
 use model::document::{Document, Row, Status};
-use model::number::{Notation, UnitScale, counted, digits};
-use model::reference::{Reference, Verdict};
+use model::number::{counted, digits};
+use model::reference::Reference;
 use model::sample::Metric;
 
 use super::tables::{Anchors, short};
 use super::text;
-use crate::terminal::reason_words;
+use crate::grid::references::{ours, scale, verdict_words};
+use crate::reason::reason_words;
 use areas::label::Label;
 
-/// Every value of a reference tool, in the order of the results.
 pub(super) fn lines(document: &Document, anchors: &Anchors<'_>) -> Vec<Value> {
     all(document).map(|(row, metric, reference)| line(row, metric, reference, anchors)).collect()
 }
@@ -55,11 +55,7 @@ fn with_environment(environment: &BTreeMap<String, String>, arguments: &[String]
 }
 
 fn line(row: &Row, metric: &Metric, reference: &Reference, anchors: &Anchors<'_>) -> Value {
-    // Our value is that of the same pairs, not of the whole result.
-    let ours = reference.ratio.zip(reference.median).map(|(ratio, median)| ratio * median);
-    let notation = Notation::of(row.area, metric.unit);
-    let values: Vec<f64> = ours.into_iter().chain(reference.median).collect();
-    let scale = UnitScale::common(&values, notation).or_else(|| Some(UnitScale::of(*values.first()?, notation)));
+    let (ours, scale) = (ours(reference), scale(row, metric, reference));
     let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
     let written = |value: Option<f64>| {
         let value = finite(value).zip(scale);
@@ -90,14 +86,6 @@ fn line(row: &Row, metric: &Metric, reference: &Reference, anchors: &Anchors<'_>
         pairs => reference.samples.len(),
         verdict => if is_ok { verdict_words(reference.verdict) } else { reference.status.name() },
         remark => remark.map_or_else(String::new, |remark| text::capital(&reason_words(remark))),
-    }
-}
-
-const fn verdict_words(verdict: Option<Verdict>) -> &'static str {
-    match verdict {
-        Some(Verdict::AtLeast) => "at least as fast",
-        Some(Verdict::Below) => "slower",
-        Some(Verdict::Inconclusive) | None => "inconclusive",
     }
 }
 

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use super::text;
 
-/// A command and its purpose.
 #[derive(Debug, Serialize)]
 pub(crate) struct Command {
     about: &'static str,
@@ -18,7 +17,6 @@ pub(crate) fn listed(all: impl IntoIterator<Item = (&'static str, String)>) -> V
     all.filter(|command| !command.command.is_empty()).collect()
 }
 
-/// The commands of this run.
 pub(super) fn commands(document: &Document) -> Vec<Command> {
     let name = text::command(std::slice::from_ref(&document.run.id));
     listed([

@@ -8,7 +8,7 @@ use model::warning::Confidence;
 
 use super::tables::{Anchors, part, short};
 use super::text;
-use crate::grouped::grouped;
+use crate::grid::groups::grouped;
 use areas::label::{Label, area_title, stem_of};
 
 /// Each benchmark that was measured with several numbers of threads, at the most that the CPUs allow, area by area.
@@ -21,7 +21,7 @@ pub(super) fn lines(document: &Document, anchors: &Anchors<'_>) -> Vec<Value> {
         (threads <= cpus, if threads <= cpus { i64::from(threads) } else { -i64::from(threads) })
     };
     let scaled = document.experiments.iter().filter(|row| row.status == Status::Ok && row.scaling.is_some());
-    let series = grouped(scaled.map(|row| (stem_of(row), row))).into_iter();
+    let series = grouped(scaled, |row| Some(stem_of(row))).into_iter();
     let most = series.filter_map(|(_, rows)| rows.into_iter().rev().max_by_key(|row| rank(row)));
     let mut most: Vec<&Row> = most.collect();
     most.sort_by_key(|row| Area::ALL.iter().position(|area| *area == row.area));

@@ -21,7 +21,6 @@ const UNBROKEN: usize = 28;
 /// The most reasons next to a confidence; all of them are in the log.
 const MOST_REASONS: usize = 2;
 
-/// A table on the page.
 #[derive(Debug, Serialize)]
 pub(super) struct Table {
     name: String,
@@ -46,7 +45,6 @@ struct TableLine {
     /// Only the first line of a result has its anchor, since an anchor is unique.
     anchor: Option<String>,
     confidence: Option<&'static str>,
-    /// The warnings that lowered the confidence.
     reasons: Vec<Value>,
     cells: Vec<TableCell>,
 }
@@ -114,12 +112,10 @@ impl Table {
         table
     }
 
-    /// The same, folded or not.
     pub(super) fn folded(self, folded: bool) -> Self {
         Self { folded, late: self.late || folded, ..self }
     }
 
-    /// The same, after the charts if `late`.
     pub(super) fn after(self, late: bool) -> Self {
         Self { late: self.late || late, ..self }
     }
@@ -213,7 +209,6 @@ fn caption(grid: &Grid) -> String {
     }
 }
 
-/// Whether a column has shares.
 fn is_share(heading: &str) -> bool {
     heading == "Of peak" || heading.to_ascii_lowercase().contains("efficiency")
 }

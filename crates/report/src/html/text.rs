@@ -1,13 +1,10 @@
 //! Text from a document in HTML: names, reasons, command lines. It stays text, on its line and in its reading direction.
 
+use crate::formats::escape::is_direction;
 use areas::label::area_title;
 use model::experiment::Area;
 
-/// Characters that change the reading direction (Unicode 16.0, UAX 9: marks, embeddings, overrides and isolates).
-const TURNS: [std::ops::RangeInclusive<char>; 4] =
-    ['\u{61c}'..='\u{61c}', '\u{200e}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
-
-/// The replacement of controls and of [`TURNS`].
+/// The replacement of controls and of characters that change the reading direction.
 const REPLACED: char = '\u{fffd}';
 
 /// Text for use between tags and in quoted attributes.
@@ -21,7 +18,7 @@ pub(crate) fn escaped(raw: &str) -> String {
             '"' => text.push_str("&quot;"),
             '\'' => text.push_str("&#39;"),
             '\n' | '\t' => text.push(c),
-            c if c.is_control() || TURNS.iter().any(|range| range.contains(&c)) => text.push(REPLACED),
+            c if c.is_control() || is_direction(c) => text.push(REPLACED),
             c => text.push(c),
         }
     }
@@ -70,7 +67,6 @@ pub(super) const fn accent(area: Option<Area>) -> &'static str {
     }
 }
 
-/// The text with a capital first letter.
 pub(crate) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())

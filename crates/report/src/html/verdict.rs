@@ -11,7 +11,6 @@ use super::log::WarningKind;
 use super::text::{capital, listed};
 use areas::label::area_words;
 
-/// The most warnings at the top; all of them are in the log.
 const MOST_WARNINGS: usize = 4;
 
 /// The sentences, the confidence, the warnings, and the number of results without values.
@@ -47,7 +46,7 @@ const fn meaning(confidence: Option<Confidence>) -> &'static str {
 /// The share of its limit that each area reaches.
 fn closeness(gauges: &[Gauge]) -> Option<String> {
     let share = |gauge: &Gauge| {
-        let (share, of) = (gauge.share.as_ref()?, gauge.of?);
+        let (share, of) = (gauge.share.as_ref()?, gauge.of.as_ref()?);
         let (share, value) = (unbroken(share), unbroken(&gauge.value));
         Some(format!("{} reaches {share} {of} ({value}, {})", area_words(gauge.area), gauge.what))
     };

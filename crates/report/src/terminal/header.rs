@@ -15,7 +15,6 @@ pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
     head.chain(state(document).iter().flat_map(|text| wrap(text, "", style.width))).collect()
 }
 
-/// Program, suite, machine, duration and confidence.
 pub(crate) fn summary(document: &Document) -> Vec<String> {
     let run = &document.run;
     let confidence =

@@ -62,7 +62,6 @@ fn value_words(measured: &[&Row], style: &Style) -> String {
     format!("Values are medians {} half of the 95 % interval{end}.", style.plus_minus())
 }
 
-/// What the shares are of.
 fn shares(measured: &[&Row]) -> impl Iterator<Item = &'static str> {
     let metrics = || measured.iter().filter_map(|row| row.metrics.first());
     let kinds = || metrics().filter_map(|metric| metric.efficiency).map(|efficiency| efficiency.of);

@@ -3,9 +3,10 @@
 use model::document::{Row, Status};
 use model::unit::Unit;
 
-use super::notes::{reason_words, short_kind};
+use super::notes::short_kind;
 use super::table::per_cycle;
 use crate::layout::{cut, width};
+use crate::reason::reason_words;
 use crate::style::{Style, Tone};
 use crate::terminal::row::{confidence_tone, p99};
 use model::number::{Notation, digits, percent, quantity, spread};
@@ -64,7 +65,6 @@ fn room(id: &str, style: &Style) -> usize {
     style.width.saturating_sub(width(id)).max(16)
 }
 
-/// The headline with its spread.
 fn value_words(row: &Row, style: &Style) -> String {
     let Some(metric) = row.metrics.first() else { return String::new() };
     let value = quantity(metric.summary.median, Notation::of(row.area, metric.unit));

@@ -18,12 +18,11 @@ use model::document::Document;
 use areas::{disk, linpack, memory, net};
 
 use crate::classic;
-use crate::layout::wrap;
+use crate::layout::{separated, wrap};
 use crate::style::Style;
 
 pub(crate) use header::{machine_words, state, summary};
 pub use line::{provisional_line, row_line};
-pub(crate) use notes::{kind_words, reason_words, without_words};
 
 /// The whole result, ending in a newline.
 pub fn render(document: &Document, style: &Style) -> String {
@@ -43,9 +42,7 @@ pub fn render(document: &Document, style: &Style) -> String {
     paragraphs.extend(classic::paragraphs(document, &marks, style));
     paragraphs.extend(references::paragraphs(&sections, style));
     paragraphs.extend([notes.lines(style), findings(document, style), how]);
-    let paragraphs: Vec<String> =
-        paragraphs.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
-    format!("{}\n", paragraphs.join("\n\n"))
+    separated(&paragraphs)
 }
 
 fn findings(document: &Document, style: &Style) -> Vec<String> {

@@ -12,8 +12,9 @@ use model::warning::{Confidence, WarningCode};
 use model::words::Named;
 
 use super::sections::Section;
+use crate::html::text::capital;
 use crate::layout::wrap;
-use crate::reason;
+use crate::reason::{self, kind_words, without_words};
 use crate::style::{Style, Tone};
 use crate::terminal::row::{confidence_tone, headline};
 use areas::cpu::label as cpu;
@@ -23,19 +24,11 @@ use areas::net::label::is_loopback;
 /// Most marks in a cell, the gravest causes first; a line of its own has the other warnings.
 const MARKS_PER_ROW: usize = 3;
 
-/// Why a round trip through loopback has no limit.
 const NO_LIMIT: &str = "Loopback round trips stay inside the kernel, so no hardware limit applies.";
 
 /// Warnings that change no confidence but decide how a value is to be read: they are shown in full.
 const SHOWN_IN_FULL: &[WarningCode] =
     &[WarningCode::HostCache, WarningCode::PartOfSector, WarningCode::EngineSteppedDown, WarningCode::CpuBound];
-
-/// Codes of reasons, and their sentences.
-const REASONS: &[(&str, &str)] = &[
-    ("time_budget", "the time budget was used up; raise --time-budget"),
-    ("write_budget", "the write budget was used up; raise --write-budget"),
-    ("interrupted", "the run was interrupted before it started"),
-];
 
 /// What makes two remarks the same footnote.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +44,6 @@ enum Key {
     Reason(Status, String),
 }
 
-/// One row's remark.
 #[derive(Debug)]
 struct Remark<'a> {
     row: &'a Row,
@@ -83,7 +75,6 @@ struct Note<'a> {
     remarks: Vec<Remark<'a>>,
 }
 
-/// The footnotes of a result, numbered in reading order.
 #[derive(Debug, Default)]
 pub(super) struct Notes<'a> {
     notes: Vec<Note<'a>>,
@@ -91,7 +82,6 @@ pub(super) struct Notes<'a> {
 }
 
 impl<'a> Notes<'a> {
-    /// Every footnote of these sections.
     pub(super) fn collect(sections: &[Section<'a>]) -> Self {
         let mut notes = Self::default();
         for section in sections {
@@ -215,7 +205,6 @@ impl<'a> Notes<'a> {
         keys.filter_map(|key| self.number(&key)).collect()
     }
 
-    /// The footnotes as text.
     pub(super) fn lines(&self, style: &Style) -> Vec<String> {
         let widest = crate::layout::width(&style.mark(self.notes.len()));
         let numbered = self.notes.iter().enumerate().flat_map(|(index, note)| {
@@ -288,11 +277,6 @@ pub(super) fn marked(word: &str, numbers: &[usize], style: &Style) -> String {
     format!("{word} {}", marks.join(if style.unicode { " " } else { "" })).trim_end().to_owned()
 }
 
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
 /// Whether a row has a share of the scalar peak, and vectors have a higher one.
 fn holds_vectors_against(row: &Row) -> bool {
     vector_peak(row).is_some() && headline(row).is_some_and(|metric| metric.efficiency.is_some())
@@ -304,7 +288,6 @@ pub(super) fn has_no_limit(row: &Row) -> bool {
         && headline(row).is_some_and(|metric| metric.better == Better::Lower && metric.efficiency.is_none())
 }
 
-/// The option that declares a row's limit.
 fn declaration(row: &Row) -> Option<&'static str> {
     (labels(row.area).declaration)(row)
 }
@@ -359,47 +342,6 @@ pub(super) const fn short_kind(kind: PeakKind) -> &'static str {
         PeakKind::Inferred => "inferred",
         PeakKind::Sustained | PeakKind::Boost | PeakKind::Base | PeakKind::PlatformMaximum => "peak",
     }
-}
-
-/// A kind of peak in a sentence.
-pub(crate) const fn kind_words(kind: PeakKind) -> &'static str {
-    match kind {
-        PeakKind::Sustained => "limit at the measured clock",
-        PeakKind::Boost => "boost peak",
-        PeakKind::Base => "base peak",
-        PeakKind::Declared => "declared limit",
-        PeakKind::Datasheet => "data sheet",
-        PeakKind::Link => "link",
-        PeakKind::Limit => "limit",
-        PeakKind::PlatformMaximum => "platform maximum",
-        PeakKind::MeasuredCeiling => "ceiling",
-        PeakKind::Inferred => "inferred peak",
-    }
-}
-
-pub(super) const fn status_words(status: Status) -> &'static str {
-    match status {
-        Status::Ok => "Measured",
-        Status::Failed => "Failed",
-        Status::Skipped => "Skipped",
-    }
-}
-
-/// Why a row was not measured, without what its line says, so that rows share the sentence.
-pub(crate) fn without_words(row: &Row) -> String {
-    let reason = row.reason.as_deref().unwrap_or("no reason was recorded");
-    let status = status_words(row.status);
-    let wanting = cpu::params(row).and_then(|CpuParams { op, element, isa, threads: _ }| {
-        let why = reason.strip_prefix(&format!("{op} of {element} needs {isa}: "))?;
-        Some(format!("{status}, needs {}: {}", isa.title(), reason_words(why)))
-    });
-    wanting.unwrap_or_else(|| format!("{status}: {}", reason_words(reason)))
-}
-
-/// A reason as a sentence.
-pub(crate) fn reason_words(reason: &str) -> String {
-    let known = REASONS.iter().find(|(word, _)| *word == reason).map_or(reason, |(_, words)| *words).trim_end();
-    if known.ends_with(['.', '!', '?']) { known.to_owned() } else { format!("{known}.") }
 }
 
 /// The highest rate of vector instructions of the same type, for a plain loop.

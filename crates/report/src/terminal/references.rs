@@ -5,13 +5,14 @@ use model::number::percent_brief;
 use model::reference::{Reference, Verdict};
 use model::sample::Metric;
 
-use super::notes::reason_words;
 use super::sections::Section;
 use crate::grid::groups::grouped;
+use crate::grid::references::{ours, scale, verdict_words};
 use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, wrap};
+use crate::reason::reason_words;
 use crate::style::{Style, Tone};
 use areas::label::Label;
-use model::number::{Notation, UnitScale, counted, digits};
+use model::number::{UnitScale, counted, digits};
 
 const TITLE: &str = "Compared with reference tools";
 
@@ -22,7 +23,6 @@ const HOW_TO_READ: &str = "Ratio: our median over the tool's, with its 95 % inte
 /// Width of a tool with its version; some versions are a sentence.
 const LONGEST_TOOL: usize = 20;
 
-/// A metric of a row and a tool.
 struct Pairing<'a> {
     row: &'a Row,
     metric: &'a Metric,
@@ -73,15 +73,8 @@ impl Pairing<'_> {
         if headline { row } else { format!("{row}, {}", self.metric.name) }
     }
 
-    /// Our value of the same pairs, not of the whole row.
-    fn ours(&self) -> Option<f64> {
-        Some(self.reference.ratio? * self.reference.median?)
-    }
-
     fn scale(&self) -> Option<UnitScale> {
-        let notation = Notation::of(self.row.area, self.metric.unit);
-        let values: Vec<f64> = self.ours().into_iter().chain(self.reference.median).collect();
-        UnitScale::common(&values, notation).or_else(|| Some(UnitScale::of(*values.first()?, notation)))
+        scale(self.row, self.metric, self.reference)
     }
 
     fn tool(&self, style: &Style) -> String {
@@ -96,19 +89,17 @@ impl Pairing<'_> {
 
     /// The verdict in words; `why`: with the reason of an inconclusive one.
     fn verdict(&self, style: &Style, why: bool) -> (String, Tone) {
+        let words = verdict_words(self.reference.verdict);
         let pairs = counted(self.reference.samples.len() as u64, "pair");
         match self.reference.verdict {
-            Some(Verdict::AtLeast) => ("at least as fast".to_owned(), Tone::Good),
-            Some(Verdict::Below) => ("slower".to_owned(), Tone::Bad),
-            Some(Verdict::Inconclusive) | None if why => {
-                (format!("inconclusive: {}", self.half_width(style).unwrap_or(pairs)), Tone::Fair)
-            }
-            Some(Verdict::Inconclusive) | None => ("inconclusive".to_owned(), Tone::Fair),
+            Some(Verdict::AtLeast) => (words.to_owned(), Tone::Good),
+            Some(Verdict::Below) => (words.to_owned(), Tone::Bad),
+            _ if why => (format!("{words}: {}", self.half_width(style).unwrap_or(pairs)), Tone::Fair),
+            _ => (words.to_owned(), Tone::Fair),
         }
     }
 }
 
-/// The tools that ran, as a table.
 struct Comparison<'a> {
     lines: &'a [Pairing<'a>],
     style: &'a Style,
@@ -163,7 +154,7 @@ impl Comparison<'_> {
             text(pairing.scale().zip(value).map(|(scale, value)| scale.digits(value)))
         };
         let tool = self.column(Align::Left, |pairing| Cell::plain(pairing.tool(self.style)));
-        let ours = self.column(Align::Decimal, |pairing| value(pairing, pairing.ours()));
+        let ours = self.column(Align::Decimal, |pairing| value(pairing, ours(pairing.reference)));
         let theirs = self.column(Align::Decimal, |pairing| value(pairing, pairing.reference.median));
         let unit = self.column(Align::Left, |pairing| Cell::plain(pairing.scale().map_or("", |scale| scale.unit())));
         let ratio = self.column(Align::Decimal, |pairing| text(pairing.reference.ratio.map(digits)));

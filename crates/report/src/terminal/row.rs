@@ -19,7 +19,6 @@ pub(super) fn p99(row: &Row) -> Option<f64> {
     latency.summary.percentiles.map(|percentiles| percentiles.p99)
 }
 
-/// The colour of a confidence.
 pub(super) const fn confidence_tone(confidence: Confidence) -> Tone {
     match confidence {
         Confidence::High => Tone::Good,

@@ -124,7 +124,6 @@ fn written_by_requests(rows: &[(&Row, &DiskParams)]) -> Option<u64> {
     writing.map(|(row, _)| row.conditions.disk.as_ref()?.written_bytes).sum()
 }
 
-/// Bytes that the samples of a row wrote.
 fn written_in_samples(row: &Row, params: &DiskParams) -> f64 {
     let moved = row
         .metric(MetricName::Throughput)

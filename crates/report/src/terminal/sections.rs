@@ -7,7 +7,6 @@ use super::areas::{disk, linpack, memory, net};
 use crate::grid::groups::{Group, by_area, groups};
 use areas::label::{Axis, Common};
 
-/// The areas that have rows.
 pub(super) fn sections(document: &Document) -> Vec<Section<'_>> {
     by_area(document).map(|(area, rows)| section(area, rows, document)).collect()
 }
@@ -30,7 +29,6 @@ fn section<'a>(area: Area, rows: Vec<&'a Row>, document: &Document) -> Section<'
     Section { area, axis, common, groups, apart, classic }
 }
 
-/// The rows of one area.
 #[derive(Debug)]
 pub(super) struct Section<'a> {
     pub(super) area: Area,

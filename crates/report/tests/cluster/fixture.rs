@@ -13,7 +13,7 @@ use model::unit::{Better, Unit};
 /// Experiment, metric, unit, what is better, its usual value, its share of the peak.
 type Metric = (&'static str, &'static str, Unit, Better, f64, Option<f64>);
 
-/// Figures of a suite.
+/// Metrics of a suite.
 pub(crate) const METRICS: &[Metric] = &[
     ("cpu/fma/fp64/avx512/t1", "throughput", Unit::FlopPerSecond, Better::Higher, 120.9e9, Some(0.993)),
     ("cpu/fma/fp64/avx512/t64", "throughput", Unit::FlopPerSecond, Better::Higher, 6.9e12, Some(0.981)),

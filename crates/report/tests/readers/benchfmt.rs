@@ -55,7 +55,7 @@ fn result(line: &str, pkg: &str) -> Result<Benchmark, String> {
         .chunks(2)
         .map(|pair| match pair {
             [value, unit] => Ok((value.parse().map_err(|_| format!("no value: {line:?}"))?, (*unit).to_owned())),
-            _ => Err(format!("a figure without a unit: {line:?}")),
+            _ => Err(format!("a value without a unit: {line:?}")),
         })
         .collect();
     let values = values?;

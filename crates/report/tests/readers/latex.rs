@@ -2,47 +2,12 @@
 //! whose lines have as many cells as columns, and none of the characters that mean something but in our own commands.
 
 /// The commands that the body of a report uses. Everything else is text that has become a command.
-const COMMANDS: &[&str] = &[
-    "section",
-    "subsection",
-    "textbf",
-    "texttt",
-    "textbackslash",
-    "textasciicircum",
-    "textasciitilde",
-    "textless",
-    "textgreater",
-    "textbar",
-    "textquotedbl",
-    "textquotesingle",
-    "textasciigrave",
-    "textpm",
-    "texttimes",
-    "textmu",
-    "textleftarrow",
-    "textrightarrow",
-    "ldots",
-    "textperiodcentered",
-    "ensuremath",
-    "le",
-    "ge",
-    "texttwosuperior",
-    "textdegree",
-    "assaychar",
-    "allowbreak",
-    "begin",
-    "end",
-    "scriptsize",
-    "toprule",
-    "midrule",
-    "bottomrule",
-    "endhead",
-    "endfoot",
-    "item",
-    "raggedright",
-    "arraybackslash",
-    "bigskip",
-];
+const COMMANDS: &str = "\
+    section subsection textbf texttt textbackslash textasciicircum textasciitilde textless textgreater
+    textbar textquotedbl textquotesingle textasciigrave textpm texttimes textmu textleftarrow
+    textrightarrow ldots textperiodcentered ensuremath le ge texttwosuperior textdegree assaychar
+    allowbreak begin end scriptsize toprule midrule bottomrule endhead endfoot item raggedright
+    arraybackslash bigskip";
 
 /// The first thing that is wrong.
 pub(crate) fn check(text: &str) -> Result<(), String> {
@@ -93,7 +58,7 @@ fn command<'a>(rest: &'a str, line: &str, environments: &mut Vec<(String, usize)
         return if known { Ok(&rest[c.len_utf8()..]) } else { Err(format!("\\{c}: {line:?}")) };
     }
     let (name, after) = rest.split_at(end);
-    if !COMMANDS.contains(&name) {
+    if !COMMANDS.split_whitespace().any(|known| known == name) {
         return Err(format!("\\{name}: {line:?}"));
     }
     if name == "begin" || name == "end" {

@@ -12,7 +12,7 @@ use crate::exit::{Outcome, Result, cannot_write, print};
 pub(super) fn show(found: &Comparison, arguments: &Compare) -> Result {
     let format = if arguments.json { "json" } else { arguments.format.as_str() };
     let text = match format {
-        "json" => comparison::json(found).map_err(|error| error.to_string())?,
+        "json" => report::json::pretty(found, "comparison").map_err(|error| error.to_string())?,
         "markdown" => comparison::markdown(found),
         _ => {
             let style = if arguments.output.is_some() { Style::PLAIN } else { Stream::Output.style() };

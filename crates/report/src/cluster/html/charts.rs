@@ -8,23 +8,20 @@ use model::experiment::Area;
 use model::number::{Notation, UnitScale, counted, percent, quantity};
 use model::unit::Better;
 
-use super::tables::{Table, cell, number_cell, share_cell};
+use super::tables::{Column, Table, cell, number_cell, share_cell};
 use crate::chart::pairs::{MOST_SIDES, Pair, matrix, sharing};
 use crate::chart::strips::{Strip, strips};
 use crate::cluster::labels::{metric_name, notation, of_median, outliers, share, some_of, title};
 use crate::formats::escape::one_line;
-use crate::grouped::grouped;
+use crate::grid::groups::grouped;
 
-/// The description of the first chart.
 const ABOUT: &str = "Every value as a share of the median of its metric, slower to the left; values below half are at the left end. \
                      The band is the middle half of the nodes. The dotted line is the limit, and nodes beyond it have their \
                      names. Medians are on the right.";
-/// The description of the other charts.
 const ABOUT_AGAIN: &str = "Values as shares of the median of their metric, slower to the left.";
 
-/// The sections of the areas that have results, each with a chart per group.
 pub(super) fn sections(document: &ClusterDocument) -> Vec<Value> {
-    let areas = grouped(document.distributions.iter().map(|metric| (metric.area.as_str(), metric)));
+    let areas = grouped(&document.distributions, |metric| Some(metric.area.as_str()));
     let section = |(place, (area, all)): (usize, (&str, Vec<&Distribution>))| {
         let mut groups: BTreeMap<u32, Vec<&Distribution>> = BTreeMap::new();
         for metric in all {
@@ -101,44 +98,29 @@ fn strip(of: &Distribution) -> Strip {
 }
 
 fn table(all: &[&Distribution], drawn: &[Strip]) -> Table {
-    let lines = all.iter().zip(drawn).map(|(of, strip)| {
-        let notation = notation(&of.area, of.unit);
-        let value = |value: f64| number_cell(value, quantity(value, notation));
-        let slowest = of.values.first();
-        vec![
-            cell(strip.name.clone()),
-            number_cell(of.n as f64, of.n.to_string()),
-            value(of.median),
-            share_cell(Some(of.spread)),
-            value(of.least),
-            value(of.lower_quartile),
-            value(of.upper_quartile),
-            value(of.most),
-            of.limit.map_or_else(|| cell(String::new()), value),
-            cell(slowest.map_or_else(String::new, |value| one_line(&value.node))),
-            share_cell(slowest.and_then(|value| share(value, of))),
-        ]
-    });
-    let columns = [
-        "Metric",
-        "Nodes",
-        "Median",
-        "Spread",
-        "Least",
-        "Lower quartile",
-        "Upper quartile",
-        "Most",
-        "Limit",
-        "Slowest node",
-        "Of the median",
+    let lines: Vec<(&Distribution, &Strip)> = all.iter().copied().zip(drawn).collect();
+    let value = |of: &Distribution, value: f64| number_cell(value, quantity(value, notation(&of.area, of.unit)));
+    let limit = |of: &Distribution| of.limit.map_or_else(|| cell(String::new()), |limit| value(of, limit));
+    let slowest = |of: &Distribution| of.values.first().map_or_else(String::new, |value| one_line(&value.node));
+    let columns: [Column<'_, (&Distribution, &Strip)>; 11] = [
+        ("Metric", false, &|(_, strip)| cell(strip.name.clone())),
+        ("Nodes", true, &|(of, _)| number_cell(of.n as f64, of.n.to_string())),
+        ("Median", true, &|(of, _)| value(of, of.median)),
+        ("Spread", true, &|(of, _)| share_cell(Some(of.spread))),
+        ("Least", true, &|(of, _)| value(of, of.least)),
+        ("Lower quartile", true, &|(of, _)| value(of, of.lower_quartile)),
+        ("Upper quartile", true, &|(of, _)| value(of, of.upper_quartile)),
+        ("Most", true, &|(of, _)| value(of, of.most)),
+        ("Limit", true, &|(of, _)| limit(of)),
+        ("Slowest node", false, &|(of, _)| cell(slowest(of))),
+        ("Of the median", true, &|(of, _)| share_cell(of.values.first().and_then(|value| share(value, of)))),
     ];
-    Table::new("Values over nodes", &columns, "n2 n3 n4 n5 n6 n7 n8 n9 n11", lines.collect())
+    Table::new("Values over nodes", &lines, &columns)
 }
 
 /// The most pairs in the table of a matrix.
 const MOST_PAIRS: usize = 20;
 
-/// The charts of the network between nodes.
 pub(super) fn squares(document: &ClusterDocument) -> Vec<Value> {
     document.pairs.iter().enumerate().filter_map(|(place, of)| square(document, place, of)).collect()
 }
@@ -224,7 +206,6 @@ fn holes(of: &PairMatrix) -> Vec<String> {
     lines.collect()
 }
 
-/// The slowest pairs of a matrix.
 fn slowest_pairs(of: &PairMatrix) -> Table {
     let notation = notation("net", of.unit);
     let measured = of.pairs.iter().filter_map(|pair| {
@@ -234,9 +215,11 @@ fn slowest_pairs(of: &PairMatrix) -> Table {
     let mut measured: Vec<_> = measured.collect();
     let key = |share: Option<f64>| share.unwrap_or(f64::INFINITY);
     measured.sort_by(|one, other| key(one.0).total_cmp(&key(other.0)));
-    let lines = measured.iter().take(MOST_PAIRS).map(|(share, value, pair)| {
-        let [from, to] = [&pair.from, &pair.to].map(|node| cell(one_line(node)));
-        vec![from, to, number_cell(*value, quantity(*value, notation)), share_cell(*share)]
-    });
-    Table::new("The slowest pairs", &["From", "To", "Value", "Of the median"], "n3 n4", lines.collect())
+    let columns: [Column<'_, (Option<f64>, f64, &PairValue)>; 4] = [
+        ("From", false, &|(.., pair)| cell(one_line(&pair.from))),
+        ("To", false, &|(.., pair)| cell(one_line(&pair.to))),
+        ("Value", true, &|(_, value, _)| number_cell(*value, quantity(*value, notation))),
+        ("Of the median", true, &|(share, ..)| share_cell(*share)),
+    ];
+    Table::new("The slowest pairs", measured.iter().take(MOST_PAIRS), &columns)
 }

@@ -26,9 +26,7 @@ const STYLE: &str = include_str!("page.css");
 const MOST_VALUES: usize = 60_000;
 /// From this number of nodes on, their list is folded and not printed.
 const FOLDED_FROM: usize = 40;
-/// The most nodes of the drain list.
 const MOST_DRAINED: usize = 200;
-/// The most nodes that are listed with a problem.
 const MOST_NAMES: usize = 12;
 
 /// The whole report.
@@ -39,7 +37,6 @@ pub fn render(document: &ClusterDocument) -> Result<String, RenderError> {
     set(TEMPLATE, page(document)?)
 }
 
-/// Everything on the page.
 fn page(document: &ClusterDocument) -> Result<Value, RenderError> {
     let plan = &document.plan;
     let (deviations, deviations_left) = tables::deviations(document);

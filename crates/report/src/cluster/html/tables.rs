@@ -1,6 +1,8 @@
 //! The tables of a cluster's HTML report.
 
-use model::cluster::{ClusterDocument, Deviation, NodeState, SlowNode, Standing};
+use model::cluster::{
+    ClusterDocument, ClusterHpl, Deviation, Difference, FleetNode, Group, NodeState, SlowNode, Standing,
+};
 use serde::Serialize;
 
 use crate::cluster::labels::{self, metric_name, passes, slowest_shares, some_of, standing};
@@ -9,24 +11,20 @@ use crate::html::text::capital;
 use model::number::{counted, digits, percent, quantity};
 use model::unit::Unit;
 
-/// The most names in a cell.
 const MOST_NAMES: usize = 12;
-/// The most deviations of all slow nodes together.
 const MOST_DEVIATIONS: usize = 500;
 /// With more nodes than this, only outliers and nodes without results are listed.
 const MOST_LISTED: usize = 20_000;
 
-/// A table that can be sorted.
 #[derive(Debug, Serialize)]
 pub(super) struct Table {
-    title: String,
-    /// The classes of its numeric columns.
-    numeric: &'static str,
-    columns: Vec<String>,
+    title: &'static str,
+    /// The classes of its numeric columns: `n3 n4`.
+    numeric: String,
+    columns: Vec<&'static str>,
     lines: Vec<Vec<Cell>>,
 }
 
-/// A cell.
 #[derive(Debug, Serialize)]
 pub(super) struct Cell {
     text: String,
@@ -37,7 +35,6 @@ pub(super) struct Cell {
     long: bool,
 }
 
-/// A cell with text.
 pub(super) fn cell(text: String) -> Cell {
     Cell { value: None, long: text.chars().count() > 28, text }
 }
@@ -47,7 +44,6 @@ fn long(text: String) -> Cell {
     Cell { long: true, ..cell(text) }
 }
 
-/// A cell with a number.
 pub(super) fn number_cell(value: f64, text: String) -> Cell {
     Cell { value: value.is_finite().then(|| value.to_string()), long: false, text }
 }
@@ -57,41 +53,54 @@ pub(super) fn share_cell(share: Option<f64>) -> Cell {
     share.map_or_else(|| cell(String::new()), |share| number_cell(share, percent(share)))
 }
 
+/// A column of a table over items of a kind: its heading, whether it has numbers, and its cells.
+pub(super) type Column<'a, T> = (&'static str, bool, &'a dyn Fn(&T) -> Cell);
+
 impl Table {
-    pub(super) fn new(title: &str, columns: &[&str], numeric: &'static str, lines: Vec<Vec<Cell>>) -> Self {
-        let columns = columns.iter().map(|column| (*column).to_owned()).collect();
-        Self { title: title.to_owned(), numeric, columns, lines }
+    pub(super) fn new<'a, T: 'a>(
+        title: &'static str,
+        items: impl IntoIterator<Item = &'a T>,
+        columns: &[Column<'_, T>],
+    ) -> Self {
+        let numeric = (1..).zip(columns).filter(|(_, (_, is_numeric, _))| *is_numeric);
+        let line = |item| columns.iter().map(|(.., cell)| cell(item)).collect();
+        Self {
+            title,
+            numeric: numeric.map(|(place, _)| format!("n{place}")).collect::<Vec<_>>().join(" "),
+            columns: columns.iter().map(|(heading, ..)| *heading).collect(),
+            lines: items.into_iter().map(line).collect(),
+        }
     }
+}
+
+fn cause_words(slow: &SlowNode) -> String {
+    let causes: Vec<String> = slow.causes.iter().map(|cause| one_line(&cause.text)).collect();
+    if causes.is_empty() {
+        return "Its recorded settings match those of equal nodes.".to_owned();
+    }
+    capital(&causes.join(" "))
 }
 
 /// Slow nodes, the slowest first, each with its worst metric.
 pub(super) fn slow(document: &ClusterDocument) -> Table {
-    let line = |slow: &SlowNode| {
-        let worst = slow.deviations.first();
-        let causes: Vec<String> = slow.causes.iter().map(|cause| one_line(&cause.text)).collect();
-        let causes = if causes.is_empty() {
-            "Its recorded settings match those of equal nodes.".to_owned()
-        } else {
-            capital(&causes.join(" "))
-        };
-        let areas: Vec<String> = slow.areas.iter().map(|area| labels::title(area)).collect();
+    let areas = |slow: &SlowNode| slow.areas.iter().map(|area| labels::title(area)).collect::<Vec<_>>().join(", ");
+    let worst = |slow: &SlowNode| {
         let more = match slow.deviations.len() {
             0 | 1 => String::new(),
             all => format!(" (worst of {all})"),
         };
-        vec![
-            cell(one_line(&slow.node)),
-            cell(standing(slow.standing).to_owned()),
-            cell(areas.join(", ")),
-            long(worst.map_or_else(String::new, |worst| metric_name(&worst.experiment, &worst.metric) + &more)),
-            of_median(worst),
-            of_peak(worst),
-            long(causes),
-        ]
+        slow.deviations.first().map_or_else(String::new, |worst| metric_name(&worst.experiment, &worst.metric) + &more)
     };
-    let columns =
-        ["Node", "Standing", "Slow in", "Worst metric", "Of the median, by pass", "Of peak", "Probable cause"];
-    Table::new("Slow and suspect nodes", &columns, "n5 n6", document.slow.iter().map(line).collect())
+    let columns: [Column<'_, SlowNode>; 7] = [
+        ("Node", false, &|slow| cell(one_line(&slow.node))),
+        ("Standing", false, &|slow| cell(standing(slow.standing).to_owned())),
+        ("Slow in", false, &|slow| cell(areas(slow))),
+        ("Worst metric", false, &|slow| long(worst(slow))),
+        ("Of the median, by pass", true, &|slow| of_median(slow.deviations.first())),
+        ("Of peak", true, &|slow| of_peak(slow.deviations.first())),
+        ("Probable cause", false, &|slow| long(cause_words(slow))),
+    ];
+    Table::new("Slow and suspect nodes", &document.slow, &columns)
 }
 
 fn of_median(of: Option<&Deviation>) -> Cell {
@@ -107,129 +116,92 @@ fn of_peak(of: Option<&Deviation>) -> Cell {
 /// The metrics in which slow nodes are outliers, and how many are left out.
 pub(super) fn deviations(document: &ClusterDocument) -> (Table, usize) {
     let all = document.slow.iter().flat_map(|slow| slow.deviations.iter().map(move |of| (slow, of)));
-    let lines = all.clone().take(MOST_DEVIATIONS).map(|(slow, of)| {
-        vec![
-            cell(one_line(&slow.node)),
-            cell(metric_name(&of.experiment, &of.metric)),
-            of_median(Some(of)),
-            of_peak(Some(of)),
-        ]
-    });
-    let columns = ["Node", "Metric", "Of the median, by pass", "Of peak"];
-    let table = Table::new("Every metric in which they are outliers", &columns, "n3 n4", lines.collect());
-    (table, all.count().saturating_sub(MOST_DEVIATIONS))
+    let all: Vec<(&SlowNode, &Deviation)> = all.collect();
+    let columns: [Column<'_, (&SlowNode, &Deviation)>; 4] = [
+        ("Node", false, &|(slow, _)| cell(one_line(&slow.node))),
+        ("Metric", false, &|(_, of)| cell(metric_name(&of.experiment, &of.metric))),
+        ("Of the median, by pass", true, &|(_, of)| of_median(Some(of))),
+        ("Of peak", true, &|(_, of)| of_peak(Some(of))),
+    ];
+    let shown = all.iter().take(MOST_DEVIATIONS);
+    let table = Table::new("Every metric in which they are outliers", shown, &columns);
+    (table, all.len().saturating_sub(MOST_DEVIATIONS))
 }
 
-fn hardware_words(group: &model::cluster::Group) -> String {
-    let facts = group.hardware.iter().map(|(name, value)| format!("{} {}", one_line(name), one_line(value)));
-    facts.collect::<Vec<_>>().join(", ")
-}
-
-/// Groups of equal hardware.
 pub(super) fn groups(document: &ClusterDocument) -> Table {
-    let line = |of: &model::cluster::Group| {
-        let nodes = document.nodes.iter().filter(|node| node.group == Some(of.id));
-        let names: Vec<String> = nodes.map(|node| node.name.clone()).collect();
-        vec![
-            cell(of.id.to_string()),
-            number_cell(of.nodes as f64, of.nodes.to_string()),
-            long(hardware_words(of)),
-            long(some_of(&names, MOST_NAMES)),
-        ]
+    let hardware = |group: &Group| {
+        let facts = group.hardware.iter().map(|(name, value)| format!("{} {}", one_line(name), one_line(value)));
+        facts.collect::<Vec<_>>().join(", ")
     };
-    let columns = ["Group", "Nodes", "Hardware", "Which"];
-    Table::new("Groups of equal hardware", &columns, "n2", document.groups.iter().map(line).collect())
+    let names = |group: &Group| -> Vec<String> {
+        document.nodes.iter().filter(|node| node.group == Some(group.id)).map(|node| node.name.clone()).collect()
+    };
+    let columns: [Column<'_, Group>; 4] = [
+        ("Group", false, &|of| cell(of.id.to_string())),
+        ("Nodes", true, &|of| number_cell(of.nodes as f64, of.nodes.to_string())),
+        ("Hardware", false, &|of| long(hardware(of))),
+        ("Which", false, &|of| long(some_of(&names(of), MOST_NAMES))),
+    ];
+    Table::new("Groups of equal hardware", &document.groups, &columns)
 }
 
 /// Facts in which nodes differ from most of their group.
 pub(super) fn differences(document: &ClusterDocument) -> Table {
-    let line = |of: &model::cluster::Difference| {
-        vec![
-            cell(one_line(&of.fact)),
-            cell(of.group.to_string()),
-            long(one_line(&of.majority)),
-            long(one_line(&of.value)),
-            number_cell(of.nodes.len() as f64, of.nodes.len().to_string()),
-            long(some_of(&of.nodes, MOST_NAMES)),
-        ]
-    };
-    let columns = ["Fact", "Group", "Most nodes have", "These have", "Nodes", "Which"];
-    let lines = document.differences.iter().map(line).collect();
-    Table::new("Settings and facts in which nodes differ from most of their group", &columns, "n5", lines)
+    let columns: [Column<'_, Difference>; 6] = [
+        ("Fact", false, &|of| cell(one_line(&of.fact))),
+        ("Group", false, &|of| cell(of.group.to_string())),
+        ("Most nodes have", false, &|of| long(one_line(&of.majority))),
+        ("These have", false, &|of| long(one_line(&of.value))),
+        ("Nodes", true, &|of| number_cell(of.nodes.len() as f64, of.nodes.len().to_string())),
+        ("Which", false, &|of| long(some_of(&of.nodes, MOST_NAMES))),
+    ];
+    let title = "Settings and facts in which nodes differ from most of their group";
+    Table::new(title, &document.differences, &columns)
 }
 
 /// Nodes with their states, and how many are left out.
 pub(super) fn nodes(document: &ClusterDocument) -> (Table, usize) {
     let slowest = slowest_shares(document);
-    let stands_out = |node: &model::cluster::FleetNode| {
-        node.state != NodeState::Done || matches!(node.standing, Standing::Slow | Standing::Suspect)
-    };
+    let stands_out =
+        |node: &FleetNode| node.state != NodeState::Done || matches!(node.standing, Standing::Slow | Standing::Suspect);
     let all = document.nodes.len();
     let listed = document.nodes.iter().filter(|node| all <= MOST_LISTED || stands_out(node)).take(MOST_LISTED);
-    let line = |node: &model::cluster::FleetNode| {
-        let share = slowest.get(node.name.as_str()).map(|share| digits(share * 100.0));
-        vec![
-            cell(one_line(&node.name)),
-            cell(labels::state(node.state).to_owned()),
-            cell(node.group.map_or_else(String::new, |group| group.to_string())),
-            cell(standing(node.standing).to_owned()),
-            cell(share.unwrap_or_default()),
-            long(node.why.as_deref().map_or_else(String::new, one_line)),
-        ]
-    };
-    let mut lines: Vec<Vec<Cell>> = listed.map(line).collect();
-    let left_out = all - lines.len();
-    let mut columns = vec!["Node", "State", "Group", "Standing", "Slowest result, % of the median", "Why"];
-    if lines.iter().all(|line| line[5].text.is_empty()) {
-        columns.pop();
-        for line in &mut lines {
-            line.truncate(5);
-        }
-    }
-    (Table::new("Every node", &columns, "n5", lines), left_out)
+    let why = |node: &FleetNode| node.why.as_deref().map_or_else(String::new, one_line);
+    let share = |node: &FleetNode| slowest.get(node.name.as_str()).map(|share| digits(share * 100.0));
+    let columns: [Column<'_, FleetNode>; 6] = [
+        ("Node", false, &|node| cell(one_line(&node.name))),
+        ("State", false, &|node| cell(labels::state(node.state).to_owned())),
+        ("Group", false, &|node| cell(node.group.map_or_else(String::new, |group| group.to_string()))),
+        ("Standing", false, &|node| cell(standing(node.standing).to_owned())),
+        ("Slowest result, % of the median", true, &|node| cell(share(node).unwrap_or_default())),
+        ("Why", false, &|node| long(why(node))),
+    ];
+    let shown = if listed.clone().all(|node| why(node).is_empty()) { 5 } else { 6 };
+    let table = Table::new("Every node", listed, &columns[..shown]);
+    let left_out = all - table.lines.len();
+    (table, left_out)
 }
 
-/// HPL across nodes.
 pub(super) fn hpl(document: &ClusterDocument) -> Table {
-    let line = |of: &model::cluster::ClusterHpl| {
-        let value_of = |rate: Option<f64>| {
-            rate.map_or_else(
-                || cell("unknown".to_owned()),
-                |rate| number_cell(rate, quantity(rate, Unit::FlopPerSecond)),
-            )
-        };
-        let share = of.rate.zip(of.peak).map(|(rate, peak)| rate / peak).filter(|share| share.is_finite());
-        let of_linpack = of.rate.zip(of.linpack).map(|(rate, sum)| rate / sum).filter(|share| share.is_finite());
-        let rate = of.rate.map_or_else(
-            || long(of.reason.as_deref().map_or_else(|| "no result".to_owned(), one_line)),
-            |rate| number_cell(rate, quantity(rate, Unit::FlopPerSecond)),
-        );
-        vec![
-            cell(counted(of.nodes.len() as u64, "node")),
-            number_cell(of.n as f64, of.n.to_string()),
-            number_cell(of.nb as f64, of.nb.to_string()),
-            cell(format!("{} x {}", of.p, of.q)),
-            rate,
-            value_of(of.peak),
-            share_cell(share),
-            value_of(of.linpack),
-            share_cell(of_linpack),
-            of.residual.map_or_else(|| cell(String::new()), |residual| number_cell(residual, digits(residual))),
-            long(some_of(&of.nodes, MOST_NAMES)),
-        ]
+    let flops = |rate: f64| number_cell(rate, quantity(rate, Unit::FlopPerSecond));
+    let known = |rate: Option<f64>| rate.map_or_else(|| cell("unknown".to_owned()), flops);
+    let reason = |of: &ClusterHpl| long(of.reason.as_deref().map_or_else(|| "no result".to_owned(), one_line));
+    let share = |of: &ClusterHpl, whole: Option<f64>| {
+        share_cell(of.rate.zip(whole).map(|(rate, whole)| rate / whole).filter(|share| share.is_finite()))
     };
-    let columns = [
-        "Nodes",
-        "N",
-        "NB",
-        "Grid",
-        "Rate",
-        "Sum of peaks, FP64",
-        "Of peak",
-        "Sum of own LINPACK",
-        "Of own LINPACK",
-        "Scaled residual",
-        "Which",
+    let residual = |residual: f64| number_cell(residual, digits(residual));
+    let columns: [Column<'_, ClusterHpl>; 11] = [
+        ("Nodes", false, &|of| cell(counted(of.nodes.len() as u64, "node"))),
+        ("N", true, &|of| number_cell(of.n as f64, of.n.to_string())),
+        ("NB", true, &|of| number_cell(of.nb as f64, of.nb.to_string())),
+        ("Grid", false, &|of| cell(format!("{} x {}", of.p, of.q))),
+        ("Rate", true, &|of| of.rate.map_or_else(|| reason(of), flops)),
+        ("Sum of peaks, FP64", true, &|of| known(of.peak)),
+        ("Of peak", true, &|of| share(of, of.peak)),
+        ("Sum of own LINPACK", true, &|of| known(of.linpack)),
+        ("Of own LINPACK", true, &|of| share(of, of.linpack)),
+        ("Scaled residual", true, &|of| of.residual.map_or_else(|| cell(String::new()), residual)),
+        ("Which", false, &|of| long(some_of(&of.nodes, MOST_NAMES))),
     ];
-    Table::new("HPL across nodes", &columns, "n2 n3 n5 n6 n7 n8 n9 n10", document.hpl.iter().map(line).collect())
+    Table::new("HPL across nodes", &document.hpl, &columns)
 }

@@ -15,7 +15,6 @@ use crate::layout::{paragraph, width, wrap};
 use crate::style::{Style, Tone};
 use model::number::size;
 
-/// The schema name of [`info_json`].
 const SCHEMA: &str = "assay.info/1";
 
 /// The facts of a machine under their headings, each as name, value and source.

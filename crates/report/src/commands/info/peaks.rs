@@ -16,7 +16,6 @@ use model::number::{clock, quantity, size};
 pub(super) const OTHERS: &str =
     "the fastest of FMA, dot, matrix and plain loop on each type; assay info --json has every kernel";
 
-/// The operations that are shown.
 const SHOWN: [CpuOp; 4] = [CpuOp::Fma, CpuOp::Dot, CpuOp::Matrix, CpuOp::Plain];
 
 /// Of `items`, each about a benchmark without its threads: those of the fastest kernel of each shown operation and type, in

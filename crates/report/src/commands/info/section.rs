@@ -3,7 +3,6 @@
 use crate::layout::{paragraph, width, wrap};
 use crate::style::{Style, Tone};
 
-/// A fact.
 #[derive(Debug, PartialEq)]
 pub(super) struct Fact {
     pub(super) name: String,
@@ -18,7 +17,6 @@ impl Fact {
     }
 }
 
-/// Facts under a heading.
 #[derive(Debug)]
 pub(super) struct Section {
     pub(super) title: &'static str,
@@ -47,7 +45,6 @@ impl Section {
     }
 }
 
-/// Widths of the columns of a section.
 #[derive(Debug)]
 pub(super) struct Columns {
     name: usize,

@@ -36,7 +36,6 @@ fn is_past_cache(params: &DiskParams) -> bool {
     params.cache == DiskCache::Bypassed && params.engine != DiskEngine::Null
 }
 
-/// The tables of a section's rows that are read together.
 pub(crate) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
     let mut rows: Vec<&Row> = section.rows().chain(section.apart.iter().copied()).collect();
     rows.retain(|row| params(row).is_some());
@@ -179,7 +178,6 @@ impl Drawing<'_> {
         })
     }
 
-    /// What reads and what writes took where both were made.
     fn halves(&self, rows: &[&Row]) -> Vec<String> {
         let is_mixed = |row: &Row| conditions(row).is_some_and(|disk| disk.read_share.is_some());
         let rows: Vec<&Row> = rows.iter().copied().filter(|row| is_mixed(row)).collect();

@@ -66,7 +66,6 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Rows of these names.
     pub(crate) fn new(title: &str, labels: Vec<String>) -> Self {
         Self { title: title.to_owned(), labels, places: Vec::new() }
     }
@@ -99,7 +98,6 @@ impl Named {
 }
 
 impl Drawing<'_> {
-    /// A title in bold, on as many lines as it takes.
     pub(crate) fn title(&self, text: &str) -> Vec<String> {
         paragraph(text, "", Tone::Strong, self.style)
     }
@@ -208,22 +206,18 @@ impl Drawing<'_> {
     }
 }
 
-/// A metric of a measured row.
 pub(crate) fn measured_metric(row: &Row, name: MetricName) -> Option<&Metric> {
     row.metric(name).filter(|_| row.status == Status::Ok)
 }
 
-/// The percentiles of what a measured row took.
 pub(crate) fn percentiles(row: &Row) -> Option<Percentiles> {
     measured_metric(row, MetricName::Latency)?.summary.percentiles
 }
 
-/// Words of each row below their heading.
 pub(crate) fn words(heading: &str, rows: &[&Row], text: impl Fn(&Row) -> Option<String>) -> Block {
     column(heading, Align::Left, rows, text)
 }
 
-/// Values of each row below their heading.
 pub(crate) fn values(heading: &str, rows: &[&Row], text: impl Fn(&Row) -> Option<String>) -> Block {
     column(heading, Align::Decimal, rows, text)
 }

@@ -28,7 +28,6 @@ fn kind(row: &Row) -> Option<CurveKind> {
     Some((own.op, own.engine, own.element, own.isa))
 }
 
-/// Whether a row of these belongs to a table of its own.
 pub(crate) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
     let Some(own) = kind(row) else { return false };
     let points = || rows.iter().filter(|other| kind(other) == Some(own));
@@ -50,7 +49,6 @@ fn orders<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<u64> {
     orders
 }
 
-/// The tables of a section's rows that are read together.
 pub(crate) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
     let draw = Drawing { notes, style };
     grouped(section.apart.iter().copied(), |row| kind(row)).iter().flat_map(|(_, rows)| draw.solutions(rows)).collect()

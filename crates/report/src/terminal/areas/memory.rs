@@ -29,7 +29,6 @@ fn names_size(row: &Row) -> bool {
     params(row).is_some_and(|params| memory_id_names_working_set(&row.id, params))
 }
 
-/// Whether a row of these belongs to a table of its own.
 pub(crate) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
     let Some(own) = params(row) else { return false };
     let point = || {
@@ -44,7 +43,6 @@ fn is_chains(params: &MemoryParams) -> bool {
     params.chains.is_some_and(|chains| chains > 1)
 }
 
-/// The tables of a section's rows that are read together.
 pub(crate) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
     let memory = |wanted: fn(&MemoryParams) -> bool| -> Vec<&Row> {
         section.apart.iter().copied().filter(|row| params(row).is_some_and(wanted)).collect()

@@ -35,7 +35,6 @@ const MILLION: f64 = 1e6;
 /// From here on a count is in thousands.
 const MANY: f64 = 1e4;
 
-/// Whether a row of these belongs to a table of its own.
 pub(crate) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
     params(row).is_some_and(|own| match own.mode {
         NetMode::Stream | NetMode::NoDrop => false,
@@ -50,7 +49,6 @@ fn kinds_of_round_trips(rows: &[&Row]) -> usize {
     grouped(rows.iter().filter_map(|row| params(row)), kind).len()
 }
 
-/// The tables of a section's rows that are read together.
 pub(crate) fn paragraphs(
     section: &Section<'_>,
     peer: Option<&Peer>,
@@ -251,7 +249,6 @@ impl Drawing<'_> {
         })
     }
 
-    /// Round trips with what single ones took.
     fn round_trips(&self, rows: &[&Row]) -> Vec<String> {
         let title = "Network, round trips of one message";
         self.titled(&named(rows, title, "connections", benchmark), |spread| {
@@ -262,7 +259,6 @@ impl Drawing<'_> {
         })
     }
 
-    /// Connections that are opened, used for one round trip of a byte, and closed.
     fn connections(&self, rows: &[&Row]) -> Vec<String> {
         let title = "Network, connections: open, one round trip of one byte, close";
         let rate = |rate| quantity(rate, Unit::PerSecond);
@@ -304,7 +300,6 @@ impl Drawing<'_> {
         })
     }
 
-    /// A fixed amount there and then the same back.
     fn transfers(&self, rows: &[&Row]) -> Vec<String> {
         let title = "Network, transfers of a fixed amount in each direction: bytes over time of both";
         let rate = |rate| quantity(rate, Notation::Bits);
@@ -324,7 +319,6 @@ fn all<'r>(rows: &[&'r Row]) -> impl Iterator<Item = Option<&'r Row>> {
     rows.iter().copied().map(Some)
 }
 
-/// A percentile by its name.
 type NamedPercentile = (&'static str, fn(&Percentiles) -> f64);
 
 const P50: NamedPercentile = ("p50", |found| found.p50);

@@ -17,7 +17,6 @@ impl<'a> Table<'a> {
         Column::new(align, self.lines.iter().map(cell))
     }
 
-    /// What each line is about.
     pub(super) fn label_block(&self, heading: String) -> Block {
         let word = |index: usize| self.column(Align::Left, move |line| self.word(line, index));
         Block::new(heading, Align::Left, vec![word(0), word(1), word(2)])
@@ -28,7 +27,6 @@ impl<'a> Table<'a> {
         if index == 0 { cell.indented() } else { cell }
     }
 
-    /// One column below its heading.
     fn block(&self, heading: &str, align: Align, text: impl Fn(&SlotLine<'a>) -> Option<String>) -> Block {
         let side = if align == Align::Right { align } else { Align::Left };
         let column = self.column(align, |line| Cell::plain(text(line).unwrap_or_default()));
@@ -114,7 +112,6 @@ impl<'a> Table<'a> {
         Some(marked(&text, &notes, self.style))
     }
 
-    /// The share of the rate that was lost to interference.
     pub(super) fn lost_block(&self, slot: usize) -> Block {
         self.block("lost", Align::Decimal, |line| line.slots[slot].and_then(loss).map(percent))
     }

@@ -7,17 +7,17 @@ mod columns;
 
 use model::document::{Row, Status};
 
-use super::notes::{Notes, without_words};
+use super::notes::Notes;
 use super::sections::Section;
 use crate::grid::groups::Group;
 use crate::layout::{Block, table, table_width, width, wrap};
+use crate::reason::without_words;
 use crate::style::{Style, Tone};
 use crate::terminal::row::headline;
 use areas::disk::familiar;
 use areas::label::{Label, area_title, table_rules};
 use model::number::{Notation, UnitScale, clock};
 
-/// Between blocks.
 const GAP: usize = 2;
 
 /// Between the parts of a heading.
@@ -109,7 +109,6 @@ struct Table<'a> {
     section: &'a Section<'a>,
     notes: &'a Notes<'a>,
     style: &'a Style,
-    /// Heading of each slot.
     slots: Vec<String>,
     lines: Vec<SlotLine<'a>>,
     /// The columns that its rows can fill.
@@ -285,7 +284,6 @@ impl<'a> Table<'a> {
         self.drawn(lines, parts)
     }
 
-    /// Everything.
     fn blocks(&self, heading: String, parts: Parts) -> Vec<Block> {
         let mut blocks = vec![self.label_block(heading)];
         blocks.extend(self.value_blocks(parts));
@@ -293,7 +291,6 @@ impl<'a> Table<'a> {
         blocks
     }
 
-    /// Whether there is a column for the loss.
     fn shows_loss(&self) -> bool {
         !self.terse && self.section.rows().any(shows_loss)
     }
@@ -370,7 +367,6 @@ fn stacked<'a>(section: &'a Section<'a>, what: &'a str, group: &'a Group<'a>) ->
     lines
 }
 
-/// Whether none of the rows was measured, and all for the same reason.
 fn absent_alike(rows: &[&Row]) -> bool {
     let why = |row: &Row| (row.status, without_words(row));
     rows.iter().all(|row| row.status != Status::Ok && why(row) == why(rows[0]))
