@@ -24,7 +24,7 @@ fn unknown_names_are_answered_with_the_known_ones() {
     refused("cpu --isa avx9", &["avx9", "avx512"]);
     refused("cpu --type fp65", &["fp65", "fp64"]);
     refused("cpu --op dot --type fp64", &["no kernel", "dot/int8"]);
-    refused("memory --pattern chase --op read", &["no memory experiment", "chase with load"]);
+    refused("memory --pattern chase --op read", &["no memory benchmark", "chase with load"]);
     refused("memory --op read --block 1001", &["1001"]);
     refused("memory --chains 33", &["33"]);
     refused("memory --block 64MiB --working-set 32MiB --threads 1", &["64MiB", "32MiB"]);

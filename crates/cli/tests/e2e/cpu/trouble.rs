@@ -100,7 +100,7 @@ fn more_threads_than_the_affinity_allows_are_measured_and_said_to_share_cpus() {
     let [row] = rows(&document) else { panic!("{:?}", ids(&document)) };
     assert!(is_verified(row) && row["params"]["threads"] == 2, "{row:#}");
     assert!(codes(row).contains(&"oversubscribed"), "{:#}", row["warnings"]);
-    assert!(text(row, "confidence") > "A", "{row:#}");
+    assert_ne!(text(row, "confidence"), "high", "{row:#}");
 }
 
 /// A row on every CPU, with enough process runs to switch a CPU off meanwhile.

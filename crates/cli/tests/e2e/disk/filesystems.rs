@@ -117,9 +117,9 @@ fn a_loop_device_is_named_and_said_to_be_a_file() {
         assert!(layers.filter_map(Value::as_str).any(|name| name.starts_with("loop")), "{row:#}");
         let warning = list(row, "warnings").iter().find(|warning| warning["code"] == "host_cache");
         let sentence = text(warning.expect("a warning"), "text");
-        let file = format!(" is the file '{}', which the page cache", disk.image().display());
+        let file = format!(" is the file '{}', which this machine's page cache", disk.image().display());
         assert!(
-            sentence.starts_with("loop") && sentence.contains(&file) && !sentence.contains("loop0 is made"),
+            sentence.starts_with("loop") && sentence.contains(&file) && !sentence.contains("loop0 is provided"),
             "{sentence}"
         );
     }

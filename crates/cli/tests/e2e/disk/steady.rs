@@ -71,7 +71,7 @@ fn rounds_are_samples_of_one_launch_before_all_others_until_the_drive_is_steady(
         assert_eq!(text(&row["conditions"], "stop"), "not_steady");
         assert!(reason.starts_with("6 rounds without a steady state: the last five range"), "{reason}");
         assert!(seen["steady_rounds"].is_null() && seen["steady_iops"].is_null() && before == 0, "{seen:#}");
-        assert!(codes(row).contains(&"no_steady_state") && row["confidence"] == "C", "{row:#}");
+        assert!(codes(row).contains(&"no_steady_state") && row["confidence"] == "low", "{row:#}");
     }
     assert!(is_verified(of(&rows, "disk/random-read/4KiB/d4/t1")));
 }

@@ -25,10 +25,10 @@ fn made_up(day: u32, centre: f64, spread: f64) -> Value {
     let mut document = RUN.clone();
     document["run"]["id"] = format!("day-{day}").into();
     document["run"]["started"] = format!("2025-11-{day:02}T12:00:00Z").into();
-    document["run"]["confidence"] = "A".into();
+    document["run"]["confidence"] = "high".into();
     for row in document["experiments"].as_array_mut().unwrap() {
         row["warnings"] = json!([]);
-        row["confidence"] = "A".into();
+        row["confidence"] = "high".into();
         for metric in row["metrics"].as_array_mut().unwrap() {
             if metric["name"] != "throughput" {
                 continue;
@@ -203,7 +203,7 @@ fn disturbed(document: &Value) -> bool {
     let grave = |row: &Value| {
         list(row, "warnings")
             .iter()
-            .any(|warning| warning["confidence"] == "C" && others.contains(&text(warning, "code")))
+            .any(|warning| warning["confidence"] == "low" && others.contains(&text(warning, "code")))
     };
     rows(document).iter().any(grave) || rows(document).iter().any(|row| codes(row).contains(&"involuntary_switches"))
 }

@@ -31,7 +31,7 @@ fn hostile() -> Value {
     document["findings"] = json!([{"code": next(), "area": "cpu", "text": next(), "evidence": [next()]}]);
     for (index, row) in document["experiments"].as_array_mut().unwrap().iter_mut().enumerate() {
         row["id"] = json!(format!("{}{index}", next().as_str().unwrap()));
-        row["warnings"] = json!([{"code": next(), "text": next(), "advice": next(), "confidence": "B"}]);
+        row["warnings"] = json!([{"code": next(), "text": next(), "advice": next(), "confidence": "fair"}]);
         row["metrics"][0]["peaks"] = json!([{"kind": "sustained", "value": 1e10, "formula": next(), "inputs": [{"name": next(), "value": 1.0, "source": next()}]}]);
     }
     document

@@ -66,7 +66,7 @@ fn a_disturbed_process_run_is_repeated_and_both_are_kept_and_marked() {
     assert_eq!(samples(row).len(), 6 + marked("repeat"), "none is left out");
     assert_eq!(conditions["repeated_launches"], marked("repeat"), "{conditions:#}");
     assert_eq!(conditions["disturbed_launches"], marked("disturbed"), "{conditions:#}");
-    assert!(codes(row).contains(&"cpu_shared") && row["confidence"] == "C", "{:#}", row["warnings"]);
+    assert!(codes(row).contains(&"cpu_shared") && row["confidence"] == "low", "{:#}", row["warnings"]);
     assert!((0.1..=0.8).contains(&number(conditions, "cpu_share")), "{conditions:#}");
     assert!(number(conditions, "lost_share") > 0.15, "{conditions:#}");
     assert!(ran.stdout.contains("repeated. No sample was discarded."), "{}", ran.stdout);

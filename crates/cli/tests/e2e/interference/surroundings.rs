@@ -36,7 +36,7 @@ fn a_quota_of_half_a_cpu_is_seen_named_and_not_hidden() {
     let conditions = &row["conditions"];
     assert!(is_verified(&row));
     assert!(codes(&row).contains(&"cpu_quota"), "{:#}", row["warnings"]);
-    assert_eq!(row["confidence"], "C");
+    assert_eq!(row["confidence"], "low");
     assert!((number(conditions, "quota_cpus") - 0.5).abs() < 1e-9, "{conditions:#}");
     assert!((0.2..=0.8).contains(&number(conditions, "throttled")), "{conditions:#}");
     assert!(number(conditions, "lost_share") > 0.25, "{conditions:#}");

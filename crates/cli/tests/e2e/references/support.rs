@@ -241,7 +241,7 @@ pub(crate) fn of_no_use(scratch: &Scratch, ran: &Ran, status: &str) -> String {
         assert!(reference[field].is_null(), "{reference:#}");
     }
     assert!(list(reference, "samples").is_empty());
-    let how = if status == "failed" { "failed beside" } else { "skipped beside" };
+    let how = if status == "failed" { "failed for" } else { "skipped for" };
     assert!(ran.stdout.contains(how), "the table shows it: {ran:?}");
     assert!(!names(&folder).contains(&"journal.jsonl".to_owned()));
     assert_no_orphans();
