@@ -37,7 +37,6 @@ const ALONE: &[&str] = &[
     "interference::",
     "memory::cores_hand_a_line_to_each_other",
     "references::here::",
-    "system::family::",
 ];
 
 /// Tests of the program whose outcome depends on the user's rights: what may be written and read, how much memory may be
