@@ -111,7 +111,7 @@ fn disks_of_an_array_turn_alone_and_unchecked_values_are_only_shown() {
     assert_eq!(disk(name, "sda").rotations_per_minute, Some(5400));
     assert_eq!(disk(name, "md0").raid_chunk_bytes, Some(524_288));
     let found = peaks(name);
-    assert_eq!(value(&found, READ, PeakKind::Datasheet), None, "what nobody checked is no peak");
+    assert_eq!(value(&found, READ, PeakKind::Datasheet), None, "unchecked values make no peak");
     assert_eq!(value(&found, RANDOM_READ, PeakKind::Datasheet), None, "the drives order many requests");
     let one = value(&found, ONE_READ, PeakKind::Datasheet).unwrap();
     assert!((one - 1.0 / (30.0 / 5400.0)).abs() < 1e-9, "the drives' own word: {one}");
@@ -163,7 +163,7 @@ fn a_hypervisors_disks_are_followed_to_and_what_they_could_do_is_unknown() {
         assert_eq!((disk.transport.as_deref(), disk.is_virtual, &disk.link), (Some("virtio"), Some(true), &None));
         let fact = format!("disks.{}.link", disk.name);
         assert!(machine.unknown.iter().any(|unknown| unknown.fact == fact), "{:?}", machine.unknown);
-        assert_eq!(disk.rotational, Some(true), "so it says");
+        assert_eq!(disk.rotational, Some(true), "as the kernel reports");
         assert_eq!(disk.rotations_per_minute, None, "which a hypervisor's disk does not do");
     }
     for (directory, filesystem, disk) in [("/var/tmp", "ext4", "vda"), ("/usr/local/nvidia/lib", "squashfs", "vdb")] {

@@ -18,7 +18,7 @@ fn recorded(name: &str) -> Machine {
     discover(&root)
 }
 
-fn of(peaks: &[Peak], kind: PeakKind) -> Option<&Peak> {
+fn find(peaks: &[Peak], kind: PeakKind) -> Option<&Peak> {
     peaks.iter().find(|peak| peak.kind == kind)
 }
 
@@ -59,7 +59,7 @@ fn an_open_rate_waits_for_a_probe() {
     let machine = two_cores(open);
     assert!(cpu_peaks(&machine, DP_AVX512, &[0], Some(&[3e9]), None).is_empty());
     let peaks = cpu_peaks(&machine, DP_AVX512, &[0], Some(&[3e9]), Some(31.8));
-    assert!(near(of(&peaks, PeakKind::Sustained).unwrap().value, 9.6e10));
+    assert!(near(find(&peaks, PeakKind::Sustained).unwrap().value, 9.6e10));
     let probed = "decided by a probe: 1.99 x 512-bit VFMADD231PD";
     assert!(peaks[0].inputs.iter().any(|input| input.source.contains(probed)));
 }
@@ -84,7 +84,7 @@ fn plain(element: Element) -> CpuKernel {
 fn a_plain_loop_lists_the_vector_maximum() {
     let machine = recorded("kvm-emerald-rapids-2-cpus");
     let peaks = |element| cpu_peaks(&machine, plain(element), &[0, 1], Some(&[3.2e9, 3.2e9]), Some(2.99));
-    let formula = |element, kind| of(&peaks(element), kind).map(|peak| peak.formula.clone()).unwrap();
+    let formula = |element, kind| find(&peaks(element), kind).map(|peak| peak.formula.clone()).unwrap();
     assert_eq!(formula(Element::Int8, PeakKind::Sustained), "2 cores x 3.20 GHz x 3 op/cycle");
     let vector = |element| formula(element, PeakKind::PlatformMaximum);
     assert_eq!(vector(Element::Int8), "2 cores x 3.20 GHz x 256 op/cycle (dot, AVX-512 VNNI)");
@@ -93,11 +93,11 @@ fn a_plain_loop_lists_the_vector_maximum() {
     assert_eq!(vector(Element::Int64), "2 cores x 3.20 GHz x 8 op/cycle (muladd, AVX-512)");
     assert_eq!(vector(Element::Fp32), "2 cores x 3.20 GHz x 64 flop/cycle (fma, AVX-512)");
     assert_eq!(vector(Element::Fp64), "2 cores x 3.20 GHz x 32 flop/cycle (fma, AVX-512)");
-    assert!(near(of(&peaks(Element::Fp64), PeakKind::PlatformMaximum).unwrap().value, 2.0 * 3.2e9 * 32.0));
+    assert!(near(find(&peaks(Element::Fp64), PeakKind::PlatformMaximum).unwrap().value, 2.0 * 3.2e9 * 32.0));
     let unmeasured = cpu_peaks(&machine, plain(Element::Fp64), &[0], None, None);
-    assert!(of(&unmeasured, PeakKind::PlatformMaximum).is_none(), "it is at the clock of the loop");
+    assert!(find(&unmeasured, PeakKind::PlatformMaximum).is_none(), "it is at the clock of the loop");
     let fma = cpu_peaks(&machine, DP_AVX512, &[0], Some(&[3.2e9]), None);
-    assert!(of(&fma, PeakKind::PlatformMaximum).is_none(), "a vector row is its own");
+    assert!(find(&fma, PeakKind::PlatformMaximum).is_none(), "a vector row is its own");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn the_vector_maximum_is_of_each_kind_of_core() {
     let cpus: Vec<u32> = (0..12).chain(12..20).collect();
     let peaks = cpu_peaks(&machine, plain(Element::Fp64), &cpus, Some(&clocks[..cpus.len()]), None);
     assert_eq!(
-        of(&peaks, PeakKind::PlatformMaximum).unwrap().formula,
+        find(&peaks, PeakKind::PlatformMaximum).unwrap().formula,
         "6 P-cores x 5.00 GHz x 16 flop/cycle (fma, AVX2) + 8 E-cores x 4.00 GHz x 8 flop/cycle (fma, AVX2)"
     );
 }
@@ -164,7 +164,7 @@ fn every_kernel_of_this_guest_has_a_peak_that_says_why() {
     ];
     for (kernel, ops) in expected {
         let peaks = cpu_peaks(&machine, kernel, &[0], Some(&[1e9]), None);
-        assert!(near(of(&peaks, PeakKind::Sustained).unwrap().value, ops * 1e9), "{}", kernel.what());
+        assert!(near(find(&peaks, PeakKind::Sustained).unwrap().value, ops * 1e9), "{}", kernel.what());
     }
     for rate in &machine.cpu.core_types[0].ops_per_cycle {
         assert!(rate.value.is_some_and(|ops| ops > 0.0), "{}: {}", rate.what, rate.source);
@@ -178,12 +178,12 @@ fn every_kernel_of_this_guest_has_a_peak_that_says_why() {
 fn kinds_of_core_are_summed_apart() {
     let machine = recorded("intel-raptor-lake-core-i7-1370p");
     let peaks = cpu_peaks(&machine, DP_AVX2, &(0..20).collect::<Vec<_>>(), None, None);
-    let boost = of(&peaks, PeakKind::Boost).unwrap();
+    let boost = find(&peaks, PeakKind::Boost).unwrap();
     assert_eq!(boost.formula, "6 P-cores x 5.20 GHz x 16 flop/cycle + 8 E-cores x 3.90 GHz x 8 flop/cycle");
     assert!(near(boost.value, 6.0 * 5.2e9 * 16.0 + 8.0 * 3.9e9 * 8.0));
-    assert!(of(&peaks, PeakKind::Sustained).is_none(), "no clock was measured");
+    assert!(find(&peaks, PeakKind::Sustained).is_none(), "no clock was measured");
     let one = cpu_peaks(&machine, DP_AVX2, &[19], None, None);
-    assert_eq!(of(&one, PeakKind::Boost).unwrap().formula, "1 E-core x 3.90 GHz x 8 flop/cycle");
+    assert_eq!(find(&one, PeakKind::Boost).unwrap().formula, "1 E-core x 3.90 GHz x 8 flop/cycle");
 }
 
 #[test]

@@ -325,7 +325,7 @@ mod tests {
             ("Samsung SSD 970 EVO Plus 1TB", sold(500), "another capacity"),
             ("Samsung SSD 990 PRO 1TB Clone", terabyte, "something else"),
             ("ST4000VN0081", sold(4000), "a longer number"),
-            ("QEMU HARDDISK", terabyte, "made up"),
+            ("QEMU HARDDISK", terabyte, "virtual"),
             ("", terabyte, "no name"),
             ("Samsung", terabyte, "a maker alone"),
         ] {

@@ -125,7 +125,7 @@ mod tests {
 
     const PATH: &str = "sys/devices/pci0000:00/0000:00:17.0/ata3/host2/target2:0:1/2:0:1:0/block/sda";
 
-    fn of(fixture: &Fixture) -> Identity {
+    fn read(fixture: &Fixture) -> Identity {
         identity(&fixture.root(), "sda", Some(PATH))
     }
 
@@ -134,7 +134,7 @@ mod tests {
         let words = identify("Samsung SSD 870 EVO 1TB", 1);
         let fixture = Fixture::new("identify").file("sys/class/ata_device/dev3.1/id", &shown(&words));
         let found = Identity { model: Some("Samsung SSD 870 EVO 1TB".into()), rotations_per_minute: None };
-        assert_eq!(of(&fixture), found);
+        assert_eq!(read(&fixture), found);
         let multiplied = Fixture::new("multiplied")
             .file("sys/class/ata_device/dev3.2.0/id", &shown(&identify("ST4000VN008-2DR166", 5980)));
         let path = PATH.replace("2:0:1", "2:2:0");
@@ -149,14 +149,14 @@ mod tests {
         let found = identity(&fixture.root(), "sda", Some("sys/devices/pci0000:00/host0/end_device-0:0"));
         assert_eq!((found.model.as_deref(), found.rotations_per_minute), (Some("WDC WD40EFRX-68N32N0"), Some(5400)));
         let scsi = Fixture::new("page-b1").bytes("sys/block/sda/device/vpd_pgb1", &[0, 0xb1, 0, 0x3c, 0x27, 0x10, 0]);
-        assert_eq!(of(&scsi), Identity { model: None, rotations_per_minute: Some(10_000) });
+        assert_eq!(read(&scsi), Identity { model: None, rotations_per_minute: Some(10_000) });
     }
 
     #[test]
     fn a_silent_drive_is_unknown() {
-        assert_eq!(of(&Fixture::new("silent")), Identity::default());
+        assert_eq!(read(&Fixture::new("silent")), Identity::default());
         let short = Fixture::new("short").file("sys/class/ata_device/dev3.1/id", "045a 3fff\n");
-        assert_eq!(of(&short), Identity::default());
+        assert_eq!(read(&short), Identity::default());
         assert_eq!([0, 1, 0x400, 0xffff].map(rotations), [None; 4]);
         let mut words = identify("", 7200);
         assert_eq!(model(&words), None);

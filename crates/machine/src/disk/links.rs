@@ -13,7 +13,7 @@ use crate::system::pcie::{hops, pcie_link, steps};
 
 #[derive(Debug, Default)]
 pub(crate) struct Attachment {
-    /// Device path below the root; for a multipath NVMe namespace that of its one controller.
+    /// Device path below the root; for a multipath `NVMe` namespace that of its one controller.
     pub(crate) path: Option<String>,
     pub(crate) transport: Option<String>,
     pub(crate) link: Option<DiskLink>,
@@ -84,12 +84,12 @@ impl Attachment {
     }
 }
 
-/// The folder of a disk's NVMe controller.
+/// The folder of a disk's `NVMe` controller.
 pub(crate) fn nvme_controller(path: &str) -> Option<&str> {
     steps(path).find(|(step, _)| is_numbered(step, "nvme")).map(|(_, folder)| folder)
 }
 
-/// The path itself, or one path per controller of a multipath NVMe subsystem.
+/// The path itself, or one path per controller of a multipath `NVMe` subsystem.
 fn controllers(root: &Sysroot, path: &str) -> Vec<String> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     if !folder.contains("/nvme-subsystem/") {
@@ -250,7 +250,7 @@ fn card_link(root: &Sysroot, path: &str) -> Option<DiskLink> {
     known.then_some(DiskLink { kind: "mmc".into(), bytes_per_second, detail, below_maximum: None, source })
 }
 
-/// The interface to the disk's host and that host's address (NVMe over TCP or RDMA, iSCSI); the first of several
+/// The interface to the disk's host and that host's address (`NVMe` over TCP or RDMA, iSCSI); the first of several
 /// connections.
 fn network_way(root: &Sysroot, path: &str) -> Option<(String, IpAddr)> {
     let address = fabric_address(root, path).or_else(|| session_address(root, path))?;
@@ -316,7 +316,7 @@ mod tests {
         let found = attachment(&fixture.root(), "8:0");
         assert_eq!(found.transport.as_deref(), Some("pcie"));
         assert_eq!(found.is_virtual("SAMSUNG MZ", false), Some(false));
-        assert_eq!(found.is_virtual("SAMSUNG MZ", true), None, "passed through or made up");
+        assert_eq!(found.is_virtual("SAMSUNG MZ", true), None, "passed through or emulated");
         let link = found.link.unwrap();
         assert_eq!(link.detail, "PCIe 4.0 x4, 16 GT/s");
         assert_eq!((link.bytes_per_second, link.below_maximum), (7_876_500_000, Some(false)));

@@ -87,7 +87,7 @@ fn queue(root: &Sysroot, name: &str, path: Option<&str>) -> DiskQueue {
     }
 }
 
-/// The sum of an NVMe controller's submission queues. `sqsize` counts from 0, and one entry of a ring stays empty, so
+/// The sum of an `NVMe` controller's submission queues. `sqsize` counts from 0, and one entry of a ring stays empty, so
 /// it equals the usable entries (Linux, `drivers/nvme/host/pci.c`, `core.c`: `nvme_alloc_io_tag_set`).
 fn nvme_requests(root: &Sysroot, path: &str, queues: u32) -> Option<u32> {
     let one: u32 = root.number(&format!("{}/sqsize", links::nvme_controller(path)?)).filter(|one| *one > 0)?;
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(chain(&fixture, "/mnt/x"), [step(0, "loop0", "loop"), step(1, "sda", "disk")]);
         let found = storage(&fixture.root(), Path::new("/mnt")).chain;
         let common: Vec<&str> = common_way(&found).map(|device| device.name.as_str()).collect();
-        assert_eq!(common, ["loop0"], "the page cache stands below");
+        assert_eq!(common, ["loop0"], "the page cache is below");
         let mounts = "1 0 7:0 / / rw - xfs /dev/loop0 rw\n";
         assert_eq!(chain(&mounted("snake", mounts), "/"), [step(0, "loop0", "loop")]);
     }

@@ -45,7 +45,7 @@ pub(crate) fn is_duplex(kind: &str, bytes_per_second: u64) -> bool {
     }
 }
 
-fn of_way(ways: Ways, way: Direction) -> f64 {
+fn in_direction(ways: Ways, way: Direction) -> f64 {
     match way {
         Direction::Read => ways.read,
         Direction::Write => ways.write,
@@ -63,7 +63,7 @@ pub(crate) fn sheet(disk: &Disk, request: Request) -> Option<Ceiling> {
     }
     let source = drive.source(model);
     let by_bytes = drive.bytes_per_second.map(|rates| {
-        let value = of_way(rates, request.way);
+        let value = in_direction(rates, request.way);
         let inputs = vec![input("sheet B/s", value, &source)];
         let rate = Ceiling { about: about(&source), ..Ceiling::new(value, exact_byte_rate(value), inputs) };
         request.by_bytes(rate)
@@ -72,12 +72,12 @@ pub(crate) fn sheet(disk: &Disk, request: Request) -> Option<Ceiling> {
     let by_requests = requests.and_then(|requests| {
         let value = if request.way == Direction::Read { Some(requests.read) } else { requests.write }?;
         let source = format!("{source}, at {}", requests.stated_for);
-        Some(of_requests(value, &source))
+        Some(request_ceiling(value, &source))
     });
     Ceiling::tighter(by_bytes, by_requests)
 }
 
-fn of_requests(value: f64, source: &str) -> Ceiling {
+fn request_ceiling(value: f64, source: &str) -> Ceiling {
     let inputs = vec![input(&format!("sheet 1/s ({})", format_size(RANDOM_BLOCK)), value, source)];
     Ceiling { about: about(source), ..Ceiling::new(value, format!("{value} requests/s"), inputs) }
 }
@@ -97,7 +97,7 @@ pub(crate) fn one_by_one(disk: &Disk, request: Request, disks: usize) -> Option<
     }
     let (drive, model) = known?;
     let single = drive.requests_per_second.filter(|_| request.way == Direction::Read)?.single_read?;
-    Some(of_requests(single, &format!("{}, at depth 1", drive.source(model))))
+    Some(request_ceiling(single, &format!("{}, at depth 1", drive.source(model))))
 }
 
 /// The limit at queue depth 1 with declared values; others are taken from the drive.
@@ -123,7 +123,7 @@ pub(crate) const DECLARED: &str = "declared";
 fn turning(disk: &Disk, known: Option<(&Drive, &str)>, way: Direction) -> Option<Turning> {
     let (spindle, source) = spindle(disk, known)?;
     let sheet = known.map(|(drive, model)| drive.source(model)).unwrap_or_default();
-    let seek_seconds = spindle.seek_seconds.map(|seek| (of_way(seek, way), sheet));
+    let seek_seconds = spindle.seek_seconds.map(|seek| (in_direction(seek, way), sheet));
     Some(Turning { rotations_per_minute: (f64::from(spindle.rotations_per_minute), source), seek_seconds })
 }
 
@@ -164,7 +164,9 @@ fn heads(disk: &Disk, request: Request, turning: &Turning, disks: usize) -> Opti
         inputs.push(input("share of the tracks", share, "size of the benchmark's file / size of the disks"));
         seconds += seek * share;
     }
-    if let Some(rate) = known.and_then(|(drive, _)| drive.bytes_per_second).map(|rates| of_way(rates, request.way)) {
+    if let Some(rate) =
+        known.and_then(|(drive, _)| drive.bytes_per_second).map(|rates| in_direction(rates, request.way))
+    {
         let transfer = request.block_bytes() / rate;
         terms.push(format!("{} for {}", UnitScale::MILLISECONDS.trimmed(transfer), format_size(request.block)));
         inputs.push(input("sheet B/s", rate, &sheet));

@@ -36,8 +36,8 @@ impl Layers<'_> {
             return None;
         }
         match (self.leaves().as_slice(), self.below(None).as_slice()) {
-            ([one], _) => self.of_disk(one),
-            (_, [top]) => self.of_device(*top),
+            ([one], _) => self.disk_ceiling(one),
+            (_, [top]) => self.device_ceiling(*top),
             _ => None,
         }
     }
@@ -62,7 +62,7 @@ impl Layers<'_> {
         self.machine.disks.iter().find(|disk| disk.name == name)
     }
 
-    fn of_disk(&self, name: &str) -> Option<Ceiling> {
+    fn disk_ceiling(&self, name: &str) -> Option<Ceiling> {
         let disk = self.disk(name)?;
         match self.asked {
             Asked::Link => link(disk),
@@ -72,16 +72,16 @@ impl Layers<'_> {
         }
     }
 
-    pub(crate) fn of_device(&self, index: usize) -> Option<Ceiling> {
+    pub(crate) fn device_ceiling(&self, index: usize) -> Option<Ceiling> {
         let device = &self.chain[index];
         match (self.below(Some(index)).as_slice(), device.kind.as_str()) {
-            ([], _) => self.of_disk(device.disk.as_deref()?),
+            ([], _) => self.disk_ceiling(device.disk.as_deref()?),
             (parts, "raid") => {
                 let chunk = self.disk(&device.name)?.raid_chunk_bytes;
-                self.of_raid(self.level(index)?, chunk.is_some_and(|chunk| chunk >= self.request.block), parts)
+                self.raid_ceiling(self.level(index)?, chunk.is_some_and(|chunk| chunk >= self.request.block), parts)
             }
-            ([one], _) => self.of_device(*one),
-            (paths, "multipath") => self.of_paths(paths),
+            ([one], _) => self.device_ceiling(*one),
+            (paths, "multipath") => self.multipath_ceiling(paths),
             _ => None,
         }
     }
@@ -94,16 +94,16 @@ impl Layers<'_> {
         raid.raid_level.as_deref().filter(|_| members == Some(self.below(Some(index)).len()))
     }
 
-    fn of_parts(&self, parts: &[usize]) -> Option<Vec<Ceiling>> {
-        parts.iter().map(|part| self.of_device(*part)).collect()
+    fn part_ceilings(&self, parts: &[usize]) -> Option<Vec<Ceiling>> {
+        parts.iter().map(|part| self.device_ceiling(*part)).collect()
     }
 
     /// Several paths to one drive: their links add up, the drive does not.
-    fn of_paths(&self, paths: &[usize]) -> Option<Ceiling> {
+    fn multipath_ceiling(&self, paths: &[usize]) -> Option<Ceiling> {
         if self.asked == Asked::Link {
             Some(sum("paths", &self.side_by_side(paths)?, 1.0))
         } else {
-            self.of_device(paths[0])
+            self.device_ceiling(paths[0])
         }
     }
 
@@ -111,16 +111,16 @@ impl Layers<'_> {
     ///
     /// Sequential writes are assumed to fill whole stripes. A random write writes its block and its parity, and a drive
     /// reads first what the parity is computed from; on links these reads go in the other direction and do not count.
-    fn of_raid(&self, level: &str, whole: bool, parts: &[usize]) -> Option<Ceiling> {
+    fn raid_ceiling(&self, level: &str, whole: bool, parts: &[usize]) -> Option<Ceiling> {
         let (reads, parity) = (self.request.way == Direction::Read, parity(level)?);
         if matches!(self.asked, Asked::OneByOne | Asked::DeclaredHeads(_)) {
             // One member works at a time; a mirror has the whole request on each member.
-            return most(self.of_parts(parts)?).filter(|_| whole || level == "raid1");
+            return most(self.part_ceilings(parts)?).filter(|_| whole || level == "raid1");
         }
         match level {
             "raid1" if !reads => self.mirrored(parts),
             // The file may be on any member.
-            "linear" => most(self.of_parts(parts)?),
+            "linear" => most(self.part_ceilings(parts)?),
             _ if !reads && self.request.random && parity > 0.0 && self.asked == Asked::Sheet => {
                 self.with_parity(level, whole, parts, parity)
             }
@@ -146,8 +146,8 @@ impl Layers<'_> {
         let writes = 1.0 + parity;
         let reads = if whole { writes.min(count - writes).max(0.0) } else { 0.0 };
         let read = Layers { request: Request { way: Direction::Read, ..self.request }, ..*self };
-        let written = self.of_parts(parts)?;
-        let read = if reads > 0.0 { read.of_parts(parts)? } else { written.clone() };
+        let written = self.part_ceilings(parts)?;
+        let read = if reads > 0.0 { read.part_ceilings(parts)? } else { written.clone() };
         let of_member = |(write, read): (&Ceiling, &Ceiling)| {
             let reading = if reads > 0.0 { format!(" + {reads} / ({})", read.formula) } else { String::new() };
             let mut inputs = write.inputs.clone();
@@ -360,7 +360,10 @@ mod tests {
         }
         let turns = Disk { rotations_per_minute: Some(5400), ..unchecked };
         let ceiling = of_one(&turns, request(Direction::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
-        assert_eq!(ceiling.formula, "1 / (5.556 ms half a rotation)", "its own word, without the table's rate");
+        assert_eq!(
+            ceiling.formula, "1 / (5.556 ms half a rotation)",
+            "reported by the drive, without the table's rate"
+        );
         let declared = Asked::DeclaredHeads(Heads { rotations_per_minute: None, seek_seconds: Some(9e-3) });
         let ceiling = of_one(&turns, request(Direction::Read, 1 << 20, 1), declared).unwrap();
         assert!(!ceiling.formula.contains("1MiB") && ceiling.formula.contains("9 ms seek"), "{}", ceiling.formula);
@@ -377,7 +380,7 @@ mod tests {
         let formula = |disk: &Disk, asked| of_one(disk, whole, asked).map(|ceiling| ceiling.formula);
         let all = "1 / (9 ms seek x 1.00 + 4.167 ms half a rotation)";
         assert_eq!(formula(&silent, asked(Some(7200.0), Some(9e-3))).as_deref(), Some(all));
-        assert_eq!(formula(&silent, asked(None, Some(9e-3))), None, "nobody says how fast it turns");
+        assert_eq!(formula(&silent, asked(None, Some(9e-3))), None, "its rotation speed is unknown");
         let turns = Disk { rotations_per_minute: Some(7200), is_virtual: Some(false), ..silent.clone() };
         let ceiling = of_one(&turns, whole, asked(None, Some(9e-3))).unwrap();
         assert_eq!(ceiling.formula, all);

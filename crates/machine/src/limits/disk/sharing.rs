@@ -19,7 +19,7 @@ struct Group {
 impl Layers<'_> {
     /// Parts alongside each other: each with its own limit, or with a shared link's limit if they could fill it.
     pub(crate) fn side_by_side(&self, parts: &[usize]) -> Option<Vec<Ceiling>> {
-        let alone = |part: usize| Some(Group { parts: vec![part], ceiling: self.of_device(part)? });
+        let alone = |part: usize| Some(Group { parts: vec![part], ceiling: self.device_ceiling(part)? });
         // Links may cross arrays: two adapters with one disk of each mirror.
         let shared = !self.shared_links().is_empty();
         let spread = |part: &usize| if shared { self.summands(*part) } else { vec![*part] };
@@ -44,7 +44,7 @@ impl Layers<'_> {
 
     /// Members that all carry the same data: the slowest, or a link that carries it several times.
     pub(crate) fn mirrored(&self, parts: &[usize]) -> Option<Ceiling> {
-        let members: Option<Vec<Ceiling>> = parts.iter().map(|part| self.of_device(*part)).collect();
+        let members: Option<Vec<Ceiling>> = parts.iter().map(|part| self.device_ceiling(*part)).collect();
         let slowest = members?.into_iter().min_by(|one, other| one.value.total_cmp(&other.value));
         let links = self.shared_links().iter().filter_map(|link| {
             let times: f64 = parts.iter().map(|part| self.least_over(link, *part)).sum();
