@@ -101,7 +101,8 @@ fn some_seconds(pressure: &str) -> Option<f64> {
     Some(total as f64 * 1e-6)
 }
 
-/// Thermal and power throttling events (kernel, `arch/x86/kernel/cpu/.../therm_throt.c`); unknown under most hypervisors.
+/// Thermal and power throttling events (kernel, `arch/x86/kernel/cpu/.../therm_throt.c`); unknown under most
+/// hypervisors.
 fn throttling_events(root: &Sysroot) -> (Option<u64>, Option<u64>) {
     let online = root.text(&format!("{CPUS}/online")).map(|text| parse_list(&text)).unwrap_or_default();
     let count = |cpu: u32, name: &str| root.number::<u64>(&format!("{CPUS}/cpu{cpu}/thermal_throttle/{name}"));
