@@ -3,7 +3,6 @@
 use model::wire::{MetricSample, Observations};
 use serde::{Deserialize, Serialize};
 
-/// One sample: its metrics, and the latencies of its operations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Repetition {
     pub(crate) metrics: Vec<MetricSample>,

@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use model::sample::Percentiles;
 
-/// Maximum value: an hour.
 const MOST_NANOSECONDS: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
 const SECONDS: f64 = 1e-9;
@@ -106,7 +105,6 @@ fn parts(text: &str) -> (&str, Option<&str>) {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Logged<'a> {
-    /// Start in seconds since the run began.
     pub(crate) start: f64,
     pub(crate) seconds: f64,
     pub(crate) text: &'a str,

@@ -13,8 +13,8 @@ use model::surroundings::Change;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Outcome, Repetition};
+use crate::references::ToolProgress;
 use crate::references::detect::Detected;
-use crate::references::progress::ToolProgress;
 
 /// File name in a run's folder.
 pub const JOURNAL: &str = "journal.jsonl";
@@ -47,7 +47,6 @@ pub(crate) enum Entry {
 }
 
 impl Entry {
-    /// The benchmark that it is about.
     pub(crate) fn row(&self) -> Option<&str> {
         match self {
             Self::Owner(_) | Self::Asked(_) | Self::WillMake { .. } | Self::Started(_) => None,
@@ -176,13 +175,11 @@ impl Journal {
         written
     }
 
-    /// Ends a complete run: the journal is removed.
     pub(crate) fn close(self) {
         self.take_away();
         let _ = fs::remove_file(&self.path);
     }
 
-    /// Ends an interrupted run: the journal stays.
     pub(crate) fn leave(self) {
         self.take_away();
         let _ = self.file.sync_all();

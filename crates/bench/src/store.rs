@@ -27,7 +27,6 @@ pub struct Store {
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
-    /// It was created by us.
     made: bool,
     /// The journal in it is ours; another run may have taken the folder.
     journal_begun: std::cell::Cell<bool>,
@@ -310,7 +309,6 @@ fn unfinished_path(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Writes, syncs and renames.
 fn replace<T: AsRef<[u8]>>(unfinished: &Path, path: &Path, pieces: impl IntoIterator<Item = T>) -> io::Result<()> {
     write_unsynced(unfinished, pieces)?.sync_all()?;
     fs::rename(unfinished, path)?;

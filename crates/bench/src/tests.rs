@@ -42,6 +42,16 @@ pub(crate) fn scratch() -> Scratch {
     Scratch(path)
 }
 
+/// Runs the cases of a test at the same time, each in a thread.
+pub(crate) fn in_parallel<T: Send>(cases: impl IntoIterator<Item = T>, run: impl Fn(T) + Sync) {
+    std::thread::scope(|scope| {
+        for case in cases {
+            let run = &run;
+            scope.spawn(move || run(case));
+        }
+    });
+}
+
 /// A machine of this many single-threaded cores, 16 GiB available and an L3 of 32 MiB.
 pub(crate) fn machine_with_cpus(count: u32) -> Machine {
     let cpus: Vec<u32> = (0..count).collect();
@@ -61,13 +71,11 @@ pub(crate) fn experiment() -> Experiment {
     Experiment::new("cpu/fma/fp64/avx2/t1".into(), params, "cpu-fma/1")
 }
 
-/// Random reads of 4 KiB at this depth.
 pub(crate) fn disk_params(depth: u32) -> DiskParams {
     let of_example = random_reads(DiskEngine::Sync, depth).disk().cloned();
     DiskParams { path: "/x".into(), ..of_example.unwrap() }
 }
 
-/// Accesses of this kind to 1 GiB.
 pub(crate) fn memory_params(op: MemoryOp, threads: u32) -> MemoryParams {
     let example = if op == MemoryOp::Load { chase(1 << 30) } else { memory(op, Isa::Avx2, 1 << 30, threads) };
     MemoryParams { pages: Pages::Huge2M, threads, ..example.memory().cloned().unwrap() }
@@ -115,12 +123,10 @@ pub(crate) fn metric_sample(value: f64) -> MetricSample {
     MetricSample { name: MetricName::Throughput, unit: Unit::FlopPerSecond, better: Better::Higher, sample }
 }
 
-/// One repetition of throughput alone.
 pub(crate) fn repetition(value: f64) -> Repetition {
     Repetition { metrics: vec![metric_sample(value)], histogram: None }
 }
 
-/// An unfinished run with one measured row.
 pub(crate) fn document() -> Document {
     let mut row = Row::planned(&experiment(), "");
     (row.status, row.reason, row.verified, row.confidence) = (Status::Ok, None, Some(true), Some(Confidence::High));
@@ -150,7 +156,6 @@ pub(crate) fn document() -> Document {
     }
 }
 
-/// The input of a run of one benchmark.
 pub(crate) fn asked() -> Asked {
     let plan = Plan { suite: "cpu".into(), rows: vec![planned()], seed: 1, sessions: 1, ..Plan::default() };
     Asked { plan, verify_only: false, disk: None, server: None, tools: Detected::new() }

@@ -40,13 +40,11 @@ pub fn version_in_file(tool: &ToolDescription, program: &str, bytes: &[u8]) -> R
     }
 }
 
-/// The positions of the words in a file.
 fn places<'a>(bytes: &'a [u8], words: &'static str) -> impl Iterator<Item = usize> + 'a {
     let windows = bytes.windows(words.len()).enumerate();
     windows.filter(|(_, window)| *window == words.as_bytes()).map(|(place, _)| place)
 }
 
-/// The first version after `prefix`.
 fn written(prefix: &'static str, bytes: &[u8]) -> Option<String> {
     places(bytes, prefix).find_map(|place| {
         let rest = &bytes[place..bytes.len().min(place + prefix.len() + LONGEST_VERSION)];

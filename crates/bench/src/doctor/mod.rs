@@ -34,7 +34,6 @@ const WATCH_SECONDS: [f64; 2] = [2.0, 1.0];
 /// Seconds reserved in addition to the probe's own: warm-ups, and workers that start slowly on a busy host.
 const RESERVE_SECONDS: f64 = 0.5;
 const VERSION_SECONDS: f64 = 0.5;
-/// Timer calibration, which only shows its kind here.
 const CALIBRATION: Duration = Duration::from_millis(1);
 const LOOPBACK: &str = "lo";
 
@@ -129,7 +128,6 @@ fn watch(patient: &Patient, disk: Option<&DiskTarget>, probe_seconds: f64) -> Ve
     watching::checks(&before, &after)
 }
 
-/// The worst check of each name, in display order; among equals the one with advice.
 fn worst_of_each(found: &[Check]) -> Vec<Check> {
     let worst = |name: &&'static str| {
         let of_name = found.iter().filter(|check| check.code == *name);

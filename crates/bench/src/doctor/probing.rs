@@ -25,7 +25,6 @@ const SAMPLES_UNDER_QUOTA: u32 = 3;
 const WARM_UP_SECONDS: [f64; 2] = [0.04, 0.12];
 const PER_LAUNCH: u32 = 3;
 
-/// The probe's plan: FP64 multiply-add with the widest vectors.
 pub(super) fn plan_of(machine: &Machine) -> Result<Plan, String> {
     let (op, elements, isa) = (vec![CpuOp::Fma], vec![Element::Fp64], vec![IsaChoice::Vector]);
     let choice = CpuChoice { op, elements, isa, ..CpuChoice::default() };
@@ -98,11 +97,11 @@ fn probe(rows: &[Row]) -> Check {
 /// Checks without a warning, with the worst value.
 fn in_order(conditions: &[&Conditions]) -> Vec<Check> {
     let most = |of: fn(&Conditions) -> Option<f64>| conditions.iter().filter_map(|one| of(one)).reduce(f64::max);
-    let check = |code: WarningCode, figure: Option<f64>, sentence: &dyn Fn(f64) -> String| {
+    let check = |code: WarningCode, value: Option<f64>, sentence: &dyn Fn(f64) -> String| {
         // Each loss is attributed to one cause: a value at warning level without a warning has another cause.
-        let blamed = figure.zip(code.rule().fair).is_some_and(|(figure, least)| figure >= least);
+        let blamed = value.zip(code.rule().fair).is_some_and(|(value, least)| value >= least);
         let end = if blamed { " Another check reports the cause." } else { "" };
-        figure.map(|figure| passed(code.name(), &format!("{}{end}", sentence(figure))))
+        value.map(|value| passed(code.name(), &format!("{}{end}", sentence(value))))
     };
     let switches = conditions.iter().filter_map(|one| one.involuntary_switches).sum::<u64>();
     let measured = (!conditions.is_empty()).then_some(0.0);
@@ -161,8 +160,8 @@ mod tests {
     #[test]
     fn a_row_s_warnings_are_checks_as_they_are() {
         for code in WarningCode::ALL {
-            for figure in [code.rule().fair, code.rule().low].into_iter().flatten() {
-                let warning = Warning::new(*code, figure, "Seen.");
+            for value in [code.rule().fair, code.rule().low].into_iter().flatten() {
+                let warning = Warning::new(*code, value, "Seen.");
                 let found = checks(&Ok(vec![row(vec![warning.clone()])]));
                 let check = found.iter().find(|check| check.code == code.name() && check.figure.is_some());
                 assert_eq!(check.is_some(), concerns(*code), "{code}");

@@ -12,7 +12,6 @@ pub(super) enum Thresholds {
     Own(Option<f64>, Option<f64>),
 }
 
-/// A check of the doctor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     pub(super) name: &'static str,
@@ -29,7 +28,6 @@ const fn rule(name: &'static str, thresholds: Thresholds, consequence: &'static 
 const DISK_BYTES_PER_SECOND: f64 = 1e6;
 /// Loopback traffic of other processes: below 1 % of what one stream carries.
 const NET_BYTES_PER_SECOND: f64 = 10e6;
-/// Factor from a warning to bad.
 const MUCH: f64 = 20.0;
 const STOP: &str = "Stop the busy processes (find them with top and iotop), or use --wait-quiet 60s.";
 
@@ -72,12 +70,12 @@ impl Rule {
         RULES.iter().find(|rule| rule.name == name)
     }
 
-    fn status(&self, figure: f64) -> CheckStatus {
+    fn status(&self, value: f64) -> CheckStatus {
         let (warning, bad) = match self.thresholds {
             Thresholds::Of(code) => (code.rule().fair, code.rule().low),
             Thresholds::Own(warning, bad) => (warning, bad),
         };
-        let reached = |threshold: Option<f64>| threshold.is_some_and(|threshold| figure >= threshold);
+        let reached = |threshold: Option<f64>| threshold.is_some_and(|threshold| value >= threshold);
         match (reached(warning), reached(bad)) {
             (_, true) => CheckStatus::Bad,
             (true, false) => CheckStatus::Warning,
@@ -86,20 +84,20 @@ impl Rule {
     }
 }
 
-pub(super) fn by_rule(name: &str, figure: f64, seen: &str) -> Check {
-    let status = Rule::find(name).map_or(CheckStatus::Ok, |rule| rule.status(figure));
+pub(super) fn by_rule(name: &str, value: f64, seen: &str) -> Check {
+    let status = Rule::find(name).map_or(CheckStatus::Ok, |rule| rule.status(value));
     let (text, advice) = match Rule::find(name).filter(|_| status != CheckStatus::Ok) {
         Some(rule) => (format!("{seen} {}", rule.consequence), rule.advice),
         None => (seen.to_owned(), ""),
     };
-    Check { code: name.to_owned(), status, text, advice: advice.to_owned(), figure: Some(figure) }
+    Check { code: name.to_owned(), status, text, advice: advice.to_owned(), figure: Some(value) }
 }
 
 /// A check that is never held against the machine.
-pub(super) fn remark(name: &str, figure: f64, seen: &str) -> Check {
+pub(super) fn remark(name: &str, value: f64, seen: &str) -> Check {
     let (consequence, advice) = Rule::find(name).map_or(("", ""), |rule| (rule.consequence, rule.advice));
     let text = format!("{seen} {consequence}").trim_end().to_owned();
-    Check { code: name.to_owned(), status: CheckStatus::Ok, text, advice: advice.to_owned(), figure: Some(figure) }
+    Check { code: name.to_owned(), status: CheckStatus::Ok, text, advice: advice.to_owned(), figure: Some(value) }
 }
 
 pub(super) fn passed(name: &str, seen: &str) -> Check {
@@ -108,9 +106,9 @@ pub(super) fn passed(name: &str, seen: &str) -> Check {
 }
 
 /// A value judged by a warning's rule, with advice if it is reached or has no threshold.
-pub(super) fn judged(code: WarningCode, figure: f64, seen: &str) -> Check {
+pub(super) fn judged(code: WarningCode, value: f64, seen: &str) -> Check {
     let rule = code.rule();
-    let check = of_warning(Warning::new(code, figure, seen));
+    let check = of_warning(Warning::new(code, value, seen));
     if check.status == CheckStatus::Ok && rule.fair.or(rule.low).is_some() {
         return Check { text: seen.to_owned(), advice: String::new(), ..check };
     }
@@ -144,11 +142,11 @@ mod tests {
 
     #[test]
     fn thresholds_decide_the_status() {
-        let at = |figure| by_rule("memory_pressure", figure, "Seen.").status;
+        let at = |value| by_rule("memory_pressure", value, "Seen.").status;
         assert_eq!([at(0.0), at(0.01), at(0.1)], [CheckStatus::Ok, CheckStatus::Warning, CheckStatus::Bad]);
-        let like = |figure| by_rule("free_memory", figure, "Seen.").status;
+        let like = |value| by_rule("free_memory", value, "Seen.").status;
         assert_eq!([like(0.25), like(0.26), like(0.6)], [CheckStatus::Ok, CheckStatus::Warning, CheckStatus::Bad]);
-        let steal = |figure| judged(WarningCode::Steal, figure, "Seen.").status;
+        let steal = |value| judged(WarningCode::Steal, value, "Seen.").status;
         assert_eq!([steal(0.0), steal(0.005), steal(0.03)], [CheckStatus::Ok, CheckStatus::Warning, CheckStatus::Bad]);
     }
 

@@ -20,7 +20,6 @@ const FAST_CLOCK_SOURCES: &[&str] = &["tsc", "kvm-clock", "hyperv_clocksource_ts
 pub(super) struct Facts<'a> {
     pub(super) machine: &'a Machine,
     pub(super) settings: &'a Settings,
-    /// The quick suite's benchmarks here.
     pub(super) rows: &'a [Planned],
     pub(super) disk: Option<&'a DiskTarget>,
     pub(super) file_bytes: u64,
@@ -170,11 +169,11 @@ fn free_memory(facts: &Facts<'_>, largest: Option<u64>) -> Check {
     let Some(largest) = largest else { return passed("free_memory", "Not checked: no planned benchmark uses memory.") };
     let cached = facts.rows.iter().flat_map(|row| &row.warnings);
     let cached = cached.filter(|warning| warning.code == WarningCode::PossiblyCached);
-    let figure = cached.filter_map(|warning| warning.value).fold(0.0, f64::max);
+    let value = cached.filter_map(|warning| warning.value).fold(0.0, f64::max);
     let available =
         facts.machine.memory.available_bytes.map(|bytes| format!("{} of memory are free, and ", rounded(bytes)));
     let seen = format!("{}working sets need {}.", available.unwrap_or_default(), rounded(largest));
-    by_rule("free_memory", figure, &seen)
+    by_rule("free_memory", value, &seen)
 }
 
 /// Without a directory only direct I/O is checked.
@@ -214,7 +213,6 @@ fn room(facts: &Facts<'_>, disk: &DiskTarget) -> Check {
     by_rule("store_room", missing, &seen)
 }
 
-/// A text with a capital letter and a full stop.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
@@ -281,7 +279,6 @@ mod tests {
         checks(&facts)
     }
 
-    /// Checks that are not ok, apart from the debug build of the tests.
     fn found(checks: Vec<Check>) -> Vec<(String, CheckStatus)> {
         let not_ok = checks.into_iter().filter(|check| check.status != CheckStatus::Ok);
         let of_ours = not_ok.filter(|check| check.code != WarningCode::DebugBuild.name());

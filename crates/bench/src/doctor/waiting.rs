@@ -19,11 +19,9 @@ const PAUSE_SECONDS: f64 = 0.05;
 pub(crate) struct Waited {
     pub(crate) seconds: f64,
     pub(crate) quiet: bool,
-    /// The last disturbance, in a sentence.
     pub(crate) because: Option<String>,
 }
 
-/// The machine that is watched.
 pub(crate) trait Source {
     fn look(&mut self) -> Surroundings;
 
@@ -99,7 +97,6 @@ mod tests {
     use super::super::watching::tests::quiet_at;
     use super::*;
 
-    /// A machine with one CPU busy until this moment.
     struct Played {
         now: f64,
         busy_until: f64,

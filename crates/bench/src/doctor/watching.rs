@@ -56,8 +56,8 @@ fn rate_in_words(rate: f64) -> String {
     if rate >= 1e6 { byte_rate(rate) } else { UnitScale::KILOBYTES_PER_SECOND.fixed(rate, 0) }
 }
 
-fn of(code: WarningCode, figure: Option<f64>, what: &str, sentence: impl FnOnce(f64) -> String) -> Check {
-    figure.map_or_else(|| passed(code.name(), &unknown(what)), |figure| judged(code, figure, &sentence(figure)))
+fn of(code: WarningCode, value: Option<f64>, what: &str, sentence: impl FnOnce(f64) -> String) -> Check {
+    value.map_or_else(|| passed(code.name(), &unknown(what)), |value| judged(code, value, &sentence(value)))
 }
 
 fn events(code: WarningCode, count: Option<u64>, what: &str) -> Check {
@@ -99,7 +99,6 @@ pub(super) mod tests {
     use super::*;
     use model::doctor::CheckStatus;
 
-    /// A machine with two CPUs and all counters.
     pub(in crate::doctor) fn quiet_at(seconds: f64) -> Surroundings {
         Surroundings {
             at_seconds: seconds,
@@ -119,7 +118,6 @@ pub(super) mod tests {
         }
     }
 
-    /// Checks that are not ok two seconds after a quiet moment.
     fn found(change: impl FnOnce(&mut Surroundings)) -> Vec<(String, CheckStatus)> {
         let mut after = quiet_at(2.0);
         change(&mut after);

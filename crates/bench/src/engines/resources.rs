@@ -20,7 +20,6 @@ pub(crate) type WillMake<'a> = &'a mut dyn FnMut(&Path) -> io::Result<()>;
 pub(crate) struct ResourceContext<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) disk: Option<&'a DiskTarget>,
-    /// The server on another host.
     pub(crate) server: Option<&'a ServerSession>,
     /// In seconds, for the whole run.
     pub(crate) time_budget: Option<f64>,
@@ -40,11 +39,10 @@ pub(crate) struct Scheduling {
 
 /// A benchmark that may be started next, and its results so far.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NextLaunch<'a> {
+pub(crate) struct NextRun<'a> {
     pub(crate) planned: &'a Planned,
-    /// Samples of successful process runs.
     pub(crate) samples: &'a [Repetition],
-    pub(crate) launches: &'a [ProcessRun],
+    pub(crate) runs: &'a [ProcessRun],
     pub(crate) samples_next: u32,
 }
 
@@ -96,7 +94,7 @@ pub(crate) trait RunResources {
         Scheduling::default()
     }
 
-    fn forecast(&self, _next: NextLaunch<'_>) -> Forecast {
+    fn forecast(&self, _next: NextRun<'_>) -> Forecast {
         Forecast::default()
     }
 

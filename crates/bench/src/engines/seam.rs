@@ -9,7 +9,6 @@ use sys::clock::Timer;
 
 use super::tally::{Tally, Window};
 
-/// Measures one area.
 pub(crate) trait Engine: Sync {
     fn area(&self) -> Area;
 
@@ -143,7 +142,6 @@ pub(crate) enum Verified {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlowProfile {
-    /// Its metrics, the headline first.
     pub(crate) metrics: &'static [FlowMetric],
     /// How long before a window it starts, in microseconds.
     pub(crate) lead_microseconds: u32,
@@ -165,7 +163,6 @@ pub(crate) enum FlowMetric {
     Down,
     CpuCost,
     Retransmits,
-    /// Share of the datagrams that did not arrive.
     Loss,
     /// Share of the datagrams that arrived again.
     Duplicates,

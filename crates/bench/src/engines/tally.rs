@@ -115,7 +115,6 @@ impl Tally {
         Self { operations: 0, bytes: 0, durations: Histogram::new(), carried: Carried::default(), ..*self }
     }
 
-    /// Adds what the receiving host counted.
     pub(crate) fn counted_there(&mut self, operations: u64, bytes: u64) {
         self.operations += operations;
         self.bytes += bytes;

@@ -13,7 +13,6 @@ fn request(suite: &str, machine: &Machine) -> Request {
     crate::host::request(Suite::embedded(suite).unwrap(), machine)
 }
 
-/// A directory with room for whatever is asked.
 fn roomy() -> DiskTarget {
     DiskTarget { directory: "/data".into(), total_bytes: 1 << 40, available_bytes: 1 << 40, ..DiskTarget::default() }
 }

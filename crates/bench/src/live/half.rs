@@ -64,7 +64,6 @@ fn sweep(root: &Path) {
 
 pub(super) struct Half<'a> {
     pub(super) side: &'a LiveSide,
-    /// Seed of its order and data.
     pub(super) seed: u64,
     /// Longest half so far, in seconds.
     pub(super) longest: Option<f64>,

@@ -22,7 +22,6 @@ const LISTEN: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(super) struct Switches {
     commands: [Option<String>; 2],
-    /// The current side; `None`: unknown.
     at: Option<usize>,
     /// Something must be undone at the end.
     touched: bool,

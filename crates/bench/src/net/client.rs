@@ -12,8 +12,7 @@ use model::io::NetMode;
 use sys::clock::monotonic_raw_seconds;
 use sys::process;
 
-use super::control::watch_over;
-use super::frames::{self, NoFrame};
+use super::frames::{self, NoFrame, watch_over};
 use super::handshake::{Admitted, Cause, ClientMessage, Hello, ServerMessage, VERSIONS, Welcome, common, tame};
 use super::key::{Challenge, Key, Prover};
 use super::preface::{Preface, Purpose, Token};
@@ -101,7 +100,6 @@ impl ServerSession {
         self.token
     }
 
-    /// The interface that leads to the server, if known.
     pub(crate) fn interface(&self) -> Option<String> {
         let to: IpAddr = self.address.ip();
         machine::interface_to(&machine::Sysroot::host(), to.to_canonical())
@@ -123,7 +121,6 @@ impl ServerSession {
 
 impl Drop for ServerSession {
     fn drop(&mut self) {
-        // It may be closed already.
         let _ = self.shared.stream.shutdown(Shutdown::Both);
         if let Some(keeping) = self.keeping.take() {
             let _ = keeping.join();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use socket2::{SockRef, TcpKeepalive};
 use sys::clock::monotonic_raw_seconds;
 
 /// Maximum length. The longest message, a machine's facts, takes about 20 kB.
@@ -121,6 +122,19 @@ fn fill(mut stream: &TcpStream, mut bytes: &mut [u8], deadline: f64, first: bool
         }
     }
     Ok(())
+}
+
+/// Time without an answer after which the peer counts as lost.
+pub(crate) const SILENCE: Duration = Duration::from_secs(5);
+
+/// Makes the kernel detect a lost peer within seconds, even while idle.
+pub(crate) fn watch_over(control: &TcpStream) -> io::Result<()> {
+    let alive = TcpKeepalive::new().with_time(SILENCE).with_interval(Duration::from_secs(1)).with_retries(5);
+    let socket = SockRef::from(control);
+    socket.set_tcp_keepalive(&alive)?;
+    socket.set_tcp_user_timeout(Some(2 * SILENCE))?;
+    control.set_nodelay(true)?;
+    control.set_write_timeout(Some(SILENCE))
 }
 
 #[cfg(test)]

@@ -2,8 +2,12 @@
 //!
 //! Fields may be added; unknown ones are ignored. Every version reads `Refused`.
 
+use std::net::{IpAddr, SocketAddr, TcpStream};
+
+use machine::Sysroot;
 use model::machine::Machine;
 use serde::{Deserialize, Serialize};
+use socket2::SockRef;
 
 /// Oldest and newest protocol version of this program, also for process runs ([`super::messages`]).
 pub(crate) const VERSIONS: [u32; 2] = [1, 1];
@@ -23,7 +27,6 @@ pub(crate) enum ClientMessage {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Hello {
-    /// Oldest and newest version.
     pub(crate) versions: [u32; 2],
     pub(crate) program: String,
     #[serde(default)]
@@ -131,6 +134,30 @@ pub(crate) fn tame(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MOST).collect()
 }
 
+pub(crate) fn end_towards(address: IpAddr) -> PathEnd {
+    let host = Sysroot::host();
+    let Some(interface) = machine::interface_to(&host, address.to_canonical()) else { return PathEnd::default() };
+    let mtu = host.text(&format!("sys/class/net/{interface}/mtu"));
+    let offloads = sys::net::offloads(&interface).unwrap_or_default();
+    PathEnd {
+        // In a network namespace sysfs may show other interfaces.
+        mtu: sys::net::mtu(&interface).ok().or_else(|| mtu.and_then(|text| text.trim().parse().ok())),
+        offloads: offloads.into_iter().map(str::to_owned).collect(),
+        interface: Some(interface),
+        congestion_control: None,
+    }
+}
+
+pub(crate) fn congestion_control(connection: &TcpStream) -> Option<String> {
+    let name = SockRef::from(connection).tcp_congestion().ok()?;
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8(name.to_vec()).ok().filter(|name| !name.is_empty())
+}
+
+pub(crate) fn family(address: SocketAddr) -> &'static str {
+    if address.ip().to_canonical().is_ipv4() { "IPv4" } else { "IPv6" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,5 +189,16 @@ mod tests {
     fn what_others_say_does_not_reach_the_terminal_as_it_is() {
         assert_eq!(tame("a\x1b[2Jb\nc"), "a [2Jb c");
         assert_eq!(tame(&"x".repeat(1000)).len(), 400);
+    }
+
+    #[test]
+    fn the_way_to_ourselves_is_the_loopback_interface() {
+        for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            let end = end_towards(address.parse().unwrap());
+            assert_eq!(end.interface.as_deref(), Some("lo"), "{address}");
+            assert!(end.mtu.is_some_and(|mtu| mtu >= 1280), "{end:?}");
+        }
+        assert_eq!(family("[::ffff:127.0.0.1]:1".parse().unwrap()), "IPv4");
+        assert_eq!(family("[::1]:1".parse().unwrap()), "IPv6");
     }
 }

@@ -25,7 +25,6 @@ pub(crate) enum Prover {
     Server,
 }
 
-/// Agreed on before the proofs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Challenge {
     pub(crate) version: u32,

@@ -4,9 +4,11 @@
 //! An unidentified connection costs a thread, and their number is bounded. Where connections themselves are measured, threads
 //! of the benchmark accept connections, too ([`Listener::help`]), and hand back what is not theirs.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -34,7 +36,6 @@ pub(crate) struct Listener {
     open: AtomicBool,
     strangers: AtomicUsize,
     helping: Mutex<Helping>,
-    /// `open` or `helping` changed.
     changed: Condvar,
 }
 
@@ -52,7 +53,6 @@ struct Helping {
 pub(crate) type Greet<'a> = dyn Fn(Preface, TcpStream) + Sync + 'a;
 
 impl Listener {
-    /// Port 0: any free one.
     pub(crate) fn open(at: SocketAddr) -> io::Result<Self> {
         let tries = if at.port() == 0 { TRIES } else { 1 };
         let mut last = None;
@@ -89,7 +89,6 @@ impl Listener {
         self.address
     }
 
-    /// Datagrams without a flow.
     pub(crate) fn datagrams(&self) -> &UdpSocket {
         &self.datagrams
     }
@@ -106,7 +105,6 @@ impl Listener {
                         greet(preface, stream);
                     }
                 };
-                // Without threads the connection is closed and the listener stays.
                 let _ = thread::Builder::new().name("greet".to_owned()).spawn_scoped(scope, welcome);
             };
             while self.open.load(Ordering::Acquire) {
@@ -336,12 +334,50 @@ fn read_preface(stream: &TcpStream, mut begun: PartialPreface) -> Option<Preface
     begun.preface()
 }
 
+#[derive(Debug, Default)]
+pub(crate) struct DataConnections {
+    expected: Mutex<BTreeMap<Token, Sender<(Preface, TcpStream)>>>,
+}
+
+/// The data connections of a process run; closed when dropped.
+#[derive(Debug)]
+pub(crate) struct Incoming<'a> {
+    connections: &'a DataConnections,
+    token: Token,
+    pub(crate) come: Receiver<(Preface, TcpStream)>,
+}
+
+impl DataConnections {
+    fn expected(&self) -> MutexGuard<'_, BTreeMap<Token, Sender<(Preface, TcpStream)>>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn expect(&self, token: Token) -> Incoming<'_> {
+        let (bring, come) = channel();
+        self.expected().insert(token, bring);
+        Incoming { connections: self, token, come }
+    }
+
+    /// Hands a connection to its process run; unexpected ones are closed.
+    pub(crate) fn bring(&self, preface: Preface, stream: TcpStream) {
+        let bring = self.expected().get(&preface.token).cloned();
+        if let Some(bring) = bring {
+            let _ = bring.send((preface, stream));
+        }
+    }
+}
+
+impl Drop for Incoming<'_> {
+    fn drop(&mut self) {
+        self.connections.expected().remove(&self.token);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::net::incoming::DataConnections;
 
     fn at_home() -> SocketAddr {
         "127.0.0.1:0".parse().unwrap()
@@ -407,9 +443,8 @@ mod tests {
                 let taken: Vec<_> = (0..100).filter_map(|_| helper.accept().unwrap()).take(2).collect();
                 let (mut first, bytes) = (&taken[0].0, taken[0].1);
                 assert!(first.read_exact(&mut [0]).is_ok(), "nothing of what follows the preface is lost");
-                assert_eq!((bytes, taken[1].1), (1, 7), "each with the message of its own launch");
+                assert_eq!((bytes, taken[1].1), (1, 7), "each with the message of its own process run");
                 half.write_all(&of(Purpose::Data, other).bytes()[20..]).unwrap();
-                // The half one, the data connection, and an operation without a process run.
                 assert!(second.accept().unwrap().is_none(), "nobody else came");
                 for _ in 0..3 {
                     arrivals.come.recv_timeout(Duration::from_secs(5)).unwrap();

@@ -61,7 +61,6 @@ pub(crate) enum RunReply {
     Refused { reason: String },
 }
 
-/// The server's resources.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Opened {
     /// Token of data connections.
@@ -102,11 +101,8 @@ pub(crate) struct Counted {
 #[serde(default)]
 pub(crate) struct TcpSent {
     pub(crate) retransmits: Option<u64>,
-    /// Smoothed, at the end.
     pub(crate) round_trip_seconds: Option<f64>,
-    /// Recent minimum.
     pub(crate) least_round_trip_seconds: Option<f64>,
-    /// At the end.
     pub(crate) congestion_window_bytes: Option<u64>,
     /// With data in flight.
     pub(crate) busy_seconds: Option<f64>,

@@ -5,14 +5,11 @@
 //! know the `key`, and the `messages` of a process run. Data connections belong to the engine (`engines::net`).
 
 pub(crate) mod client;
-pub(crate) mod control;
 pub(crate) mod frames;
 pub(crate) mod handshake;
-pub(crate) mod incoming;
 pub(crate) mod key;
 pub(crate) mod listener;
 pub(crate) mod messages;
-pub(crate) mod path;
 pub(crate) mod preface;
 mod target;
 

@@ -51,7 +51,6 @@ impl Token {
         Self(token)
     }
 
-    /// Before admission.
     pub(crate) const NONE: Self = Self([b'0'; TOKEN_BYTES]);
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
@@ -79,7 +78,6 @@ impl fmt::Debug for Token {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Preface {
     pub(crate) purpose: Purpose,
-    /// Number of the data connection.
     pub(crate) number: u32,
     /// Zeros before admission.
     pub(crate) token: Token,
@@ -94,7 +92,6 @@ impl Preface {
         bytes
     }
 
-    /// `None` if it is not valid.
     pub(crate) fn read(bytes: &[u8; PREFACE_BYTES]) -> Option<Self> {
         let rest = bytes.strip_prefix(&MAGIC)?;
         let ([form, purpose, 0, 0], rest) = rest.split_first_chunk::<4>()? else { return None };

@@ -94,7 +94,6 @@ pub fn check(tools: &mut [KnownTool], places: &Places, directory: &Path, progres
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
                 while let Some((index, trial)) = next() {
-                    // The receiver outlives the threads.
                     let _ = sender.send((index, trial.expected_seconds(), None));
                     let began = monotonic_raw_seconds();
                     let check = trial.run();

@@ -78,7 +78,6 @@ pub fn detect_within(tool: &ToolDescription, places: &Places, timeout_seconds: f
     }
 }
 
-/// Detection results by tool id.
 pub(crate) type Detected = BTreeMap<String, Result<Found, NotFound>>;
 
 pub(crate) fn detect_all<'a>(ids: impl Iterator<Item = &'a str>, places: &Places) -> Detected {

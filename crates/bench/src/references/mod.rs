@@ -5,14 +5,42 @@
 pub mod catalogue;
 pub mod detect;
 mod listening;
-pub(crate) mod own_files;
-mod own_folder;
-pub(crate) mod progress;
+pub(crate) mod own;
 pub mod run;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
+use model::reference::ReferenceSample;
+use serde::{Deserialize, Serialize};
+use tools::Reading;
+use tools::rate_search::RateSearch;
+
 /// Whether a reference tool can run alongside a benchmark.
 pub fn can_run(tool: &str, experiment: &model::experiment::Experiment) -> bool {
     tools::find(tool).is_some_and(|tool| tool.supports(experiment).is_ok())
+}
+
+/// Progress of a reference tool, in a form that outlives an interrupted run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ToolProgress {
+    pub(crate) tool: String,
+    /// Its runs, paired with our values.
+    pub(crate) samples: Vec<ReferenceSample>,
+    /// Pairs (ours, the tool's) of other common values.
+    pub(crate) common: Vec<Vec<(f64, f64)>>,
+    /// Search for the rate that keeps a loss goal.
+    pub(crate) search: RateSearch,
+    pub(crate) failed: Option<String>,
+    /// Its last command line, with ports.
+    pub(crate) called: CommandLines,
+    pub(crate) last: Option<Reading>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CommandLines {
+    pub(crate) argv: Vec<String>,
+    pub(crate) server_argv: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
 }

@@ -14,8 +14,7 @@ use sys::process::{signal_name, stop_signal};
 use tools::{FOLDER, Invocation, NeededFile, NeededSetting, Output, OwnFolder, PORT, Server, ToolError};
 
 use super::listening::{free_port, is_listened_at};
-use super::own_files::{Files, Lasting};
-use super::own_folder::Folder;
+use super::own::{Files, Folder, Lasting};
 
 /// Poll interval for stop signals; waking up costs the measured CPUs microseconds.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
@@ -30,7 +29,6 @@ const GRACE_LOOKS: u32 = 200;
 const KEPT_BYTES: usize = 4 << 20;
 const PORTS_TRIED: u32 = 5;
 
-/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ran {
     pub(crate) output: Output,
@@ -40,12 +38,9 @@ pub(crate) struct Ran {
     pub(crate) env: BTreeMap<String, String>,
     /// Input files in its folder.
     pub(crate) files: BTreeMap<&'static str, String>,
-    /// The server's command line; empty without one.
     pub(crate) server_argv: Vec<String>,
     pub(crate) server_env: BTreeMap<String, String>,
-    /// The server's output, both streams.
     pub(crate) server_output: String,
-    /// Seconds from start to end.
     pub(crate) seconds: f64,
 }
 
@@ -354,7 +349,6 @@ pub fn end_group(leader: u32) {
 
 fn signal(group: Option<Pid>, signal: Signal) {
     if let Some(group) = group {
-        // The group may be gone.
         let _ = kill_process_group(group, signal);
     }
 }

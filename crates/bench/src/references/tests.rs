@@ -17,7 +17,7 @@ use tools::{
 };
 
 use super::detect::{Places, detect};
-use super::own_files::Lasting;
+use super::own::Lasting;
 use super::run::{Ran, run};
 use crate::tests::{disk_params, scratch, skip};
 
@@ -61,7 +61,6 @@ fn try_run(invocation: &Invocation) -> Result<Ran, String> {
     Ok(run(invocation, &mut |_| {})?)
 }
 
-/// A tool played by a shell script with an empty environment, and its server.
 fn play(script: &str, server: Option<&str>, timeout_seconds: f64) -> Result<Ran, String> {
     let server = server.map(|script| Server { argv: shell(script), ..Server::default() });
     try_run(&Invocation { env: BTreeMap::new(), server, timeout_seconds, ..invocation(script) })
@@ -125,7 +124,6 @@ fn a_tool_that_leaves_children_behind_is_cleared_up() {
     assert!(is_gone(ran.output.stdout.trim().parse().unwrap()), "its child still runs");
 }
 
-/// Whether a process is gone, or is a zombie of its new parent.
 fn is_gone(process: u32) -> bool {
     let state = || std::fs::read_to_string(format!("/proc/{process}/stat")).ok();
     (0..200).any(|_| {
@@ -300,7 +298,6 @@ fn the_other_real_memory_and_linpack_tools_run_with_our_settings() {
         [(MemoryOp::Write, 32 << 20), (MemoryOp::Triad, 4 << 20)].map(|(op, bytes)| memory(op, Isa::Sse2, bytes, 1));
     let mut equations = linpack(200, 1);
     if let Params::Linpack(params) = &mut equations.params {
-        // Kernels that every machine has.
         params.isa = Some(Isa::Sse2);
     }
     let throughput = MetricName::Throughput;

@@ -25,9 +25,9 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
     row.seconds = progress.seconds;
     let rules = areas::rules(planned.experiment.area);
     let disturbed: Vec<bool> =
-        progress.launches.iter().map(|launch| judge::disturbed(&rules, planned, launch, best).is_some()).collect();
+        progress.runs.iter().map(|launch| judge::disturbed(&rules, planned, launch, best).is_some()).collect();
     row.metrics = metrics(&progress.samples);
-    samples::mark(&mut row.metrics, &progress.launches, &disturbed);
+    samples::mark(&mut row.metrics, &progress.runs, &disturbed);
     if let Some(Over::Not(status, reason)) = &progress.over {
         (row.status, row.reason) = (*status, Some(reason.clone()));
         return row;
@@ -36,7 +36,7 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
         return row;
     }
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
-    row.conditions = judge::conditions(&rules, planned, &row.metrics, &progress.launches, best, setting.machine);
+    row.conditions = judge::conditions(&rules, planned, &row.metrics, &progress.runs, best, setting.machine);
     if let Some(disk) = &mut row.conditions.disk {
         if let Some(target) = setting.disk.as_ref().filter(|_| disk.filesystem.is_some()) {
             (disk.devices, disk.layers) = (target.storage.disks(), target.storage.layers());
@@ -50,12 +50,12 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
     row.conditions.stop_reason = stop_reason(progress.over.as_ref());
     row.conditions.stop = stop(progress.over.as_ref());
     row.conditions.disturbed_launches = count(disturbed.iter().filter(|disturbed| **disturbed).count());
-    row.conditions.repeated_launches = count(progress.launches.iter().filter(|launch| launch.repeat).count());
+    row.conditions.repeated_launches = count(progress.runs.iter().filter(|launch| launch.repeat).count());
     if planned.sampling.until_steady {
         judge::set_steady(&mut row);
     }
     row.warnings.clone_from(&planned.warnings);
-    row.warnings.extend(judge::warnings(&rules, planned, &row, &progress.launches));
+    row.warnings.extend(judge::warnings(&rules, planned, &row, &progress.runs));
     if !matches!(progress.over, Some(Over::Measured(_))) {
         row.warnings.extend(cut_short(progress.missing_share(), progress.samples.len()));
     }
@@ -195,13 +195,13 @@ mod tests {
         let mut progress = Progress::new(&planned(), Some(u32::try_from(values.len()).unwrap()), false);
         progress.samples = values.iter().map(|value| repetition(*value)).collect();
         let seen = Observations { counter_timer: true, ..Observations::default() };
-        progress.launches = vec![ProcessRun { seen, ..ProcessRun::default() }];
+        progress.runs = vec![ProcessRun { seen, ..ProcessRun::default() }];
         progress.out_of("x");
         progress
     }
 
     #[test]
-    fn a_measured_row_is_ok_verified_and_graded() {
+    fn a_measured_row_is_ok_verified_and_has_a_confidence() {
         let (machine, declared) = (machine_with_cpus(2), machine::Declared::default());
         let row = row(&planned(), &measured(&[1.0; 9]), None, &setting(&machine, &declared));
         assert_eq!((row.status, row.verified), (Status::Ok, Some(true)));

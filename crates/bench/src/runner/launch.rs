@@ -41,7 +41,6 @@ pub struct WorkerCommand {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Patience {
     pub(super) silent: f64,
-    /// End in seconds of `CLOCK_MONOTONIC_RAW`.
     pub(super) ends_at: Option<f64>,
 }
 
@@ -98,12 +97,10 @@ fn of_the_other(reason: &str) -> String {
     format!("the server: {reason}")
 }
 
-/// A running worker, killed when dropped.
 struct Worker {
     child: Child,
     lines: Receiver<String>,
     complaints: Receiver<String>,
-    /// The server's worker process.
     other: Option<Box<Worker>>,
     /// Its error or how it ended, and when that was noticed.
     word_of_the_other: Option<(String, f64)>,
@@ -234,7 +231,6 @@ impl Worker {
         })
     }
 
-    /// The address in the server's first message.
     fn address(&mut self) -> Result<String, Outcome> {
         let began = monotonic_raw_seconds();
         let failed = |reason: &str| Err(Outcome::Failed(of_the_other(reason)));

@@ -95,8 +95,8 @@ impl Run<'_> {
     }
 
     pub(super) fn launch(&mut self, index: usize, block: u32) {
-        let expected = self.states[index].next_launch_seconds();
-        self.order.launches += 1;
+        let expected = self.states[index].next_run_seconds();
+        self.order.runs += 1;
         let (seconds_left, done) = self.outlook();
         let rows = (self.states.iter().filter(|state| state.progress.is_over()).count(), self.states.len());
         self.watcher.event(Event::Launching { row: &self.states[index].result, seconds_left, done, rows });
@@ -124,7 +124,7 @@ impl Run<'_> {
 
     fn launched(&mut self, index: usize, seconds: f64, outcome: Outcome, around: Change) {
         let state = &mut self.states[index];
-        let (id, launch) = (state.id().to_owned(), self.order.launches);
+        let (id, launch) = (state.id().to_owned(), self.order.runs);
         let ended = EndedRun { id, launch, seconds, around: Box::new(around), outcome: outcome.clone() };
         self.storage.note(&Entry::Launched(ended));
         state.histograms_stored = false;
@@ -160,7 +160,7 @@ impl Run<'_> {
         if !shares_time || planned.exact_work.is_some() || planned.sampling.until_steady {
             return None;
         }
-        let expected = f64::from(SHARES) * self.states[index].next_launch_seconds();
+        let expected = f64::from(SHARES) * self.states[index].next_run_seconds();
         let Some(left) = self.work_seconds_left() else { return Some(expected.max(PATIENCE_SECONDS)) };
         let unfinished = self.states.iter().filter(|state| !state.progress.is_over()).count();
         Some((f64::from(SHARES) * left / unfinished.max(1) as f64).max(LEAST_SECONDS))
@@ -176,7 +176,7 @@ impl Run<'_> {
         Task {
             experiment: planned.experiment.clone(),
             cpus: planned.cpus.clone(),
-            launch: self.order.launches,
+            launch: self.order.runs,
             block,
             session: self.order.session,
             seed: self.order.random.next_u64(),

@@ -5,14 +5,12 @@
 mod assemble;
 mod launch;
 mod launching;
-mod outlook;
 mod paired_tool;
 mod progress;
 mod reference_pairs;
 mod resume;
 mod run;
 mod setting;
-mod state;
 mod storage;
 
 pub(crate) use assemble::add_journalled;

@@ -16,9 +16,9 @@ use tools::{Invocation, RUN_SECONDS, Reading, ReferenceTool, Target, explain, fi
 
 use super::reference_pairs::{COMMON, enter};
 use crate::references::detect::{Detected, Found, NotFound, Places, detect_all};
-use crate::references::own_files::Lasting;
-use crate::references::progress::{CommandLines, ToolProgress};
+use crate::references::own::Lasting;
 use crate::references::run::run;
+use crate::references::{CommandLines, ToolProgress};
 use model::plan::Planned;
 
 /// Version of a tool that reports none: documents always name one.
@@ -32,7 +32,6 @@ pub(super) struct PairedTool {
     progress: ToolProgress,
     /// The tool's value of the current pair and its start, until ours is complete.
     pending: Option<(f64, f64)>,
-    /// The tool's complete output.
     raw: String,
     raw_name: String,
 }
@@ -47,7 +46,6 @@ impl std::fmt::Debug for PairedTool {
 pub(super) struct Moment<'a> {
     pub(super) planned: &'a Planned,
     pub(super) file: Option<&'a HeldFile>,
-    /// Our last value.
     pub(super) our_rate: Option<f64>,
     pub(super) now: f64,
 }
@@ -58,7 +56,6 @@ pub(super) fn detected(rows: &[Planned], places: &Places) -> Detected {
     detect_all(ids.into_iter(), places)
 }
 
-/// The tools alongside each benchmark.
 pub(super) fn paired_tools(
     rows: &[Planned],
     pairs: &dyn Fn(&Planned) -> u32,
@@ -104,7 +101,6 @@ impl PairedTool {
         self.progress.samples.len()
     }
 
-    /// Start of its side of the last pair, in seconds of the run.
     pub(super) fn last_start(&self) -> Option<f64> {
         self.progress.samples.last().map(|sample| sample.start)
     }

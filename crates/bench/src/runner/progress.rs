@@ -1,15 +1,17 @@
 //! Progress of one benchmark, and whether it needs another process run.
 
-use model::document::Status;
+use model::document::{Row, Status};
 use model::surroundings::Change;
 use stats::{Adaptive, STEADY_ROUNDS, StopReason, StopRule};
 
-use super::paired_tool::PairedTool;
+use super::paired_tool::{PairedTool, paired_tools};
 use super::reference_pairs::LATENCY_P99;
 use super::setting::{INTERRUPTED, TIME_BUDGET, WRITE_BUDGET};
+use crate::engines::resources::NextRun;
 use crate::evidence::{Outcome, Repetition};
 use crate::histogram::Histogram;
-use model::plan::{Planned, Sampling};
+use crate::references::detect::Detected;
+use model::plan::{Plan, Planned, Sampling};
 use verdict::judge::ProcessRun;
 
 const VERIFY_SAMPLES: u32 = 1;
@@ -21,7 +23,7 @@ pub(super) struct Progress {
     rule: StopRule,
     pub(super) samples: Vec<Repetition>,
     pending: Vec<Repetition>,
-    pub(super) launches: Vec<ProcessRun>,
+    pub(super) runs: Vec<ProcessRun>,
     pub(super) seconds: f64,
     /// Seconds of preparation, which happens once.
     pub(super) preparing_seconds: f64,
@@ -52,7 +54,7 @@ impl Progress {
             rule,
             samples: Vec::new(),
             pending: Vec::new(),
-            launches: Vec::new(),
+            runs: Vec::new(),
             seconds: 0.0,
             preparing_seconds: 0.0,
             waits_seconds: 0.0,
@@ -84,7 +86,7 @@ impl Progress {
     /// needs no repeats.
     pub(super) fn ask_again(&mut self) {
         let StopRule::Fixed { n } = self.rule else { return };
-        let Some(samples) = self.launches.last().map(|launch| launch.samples) else { return };
+        let Some(samples) = self.runs.last().map(|launch| launch.samples) else { return };
         if self.again + samples <= count(n) - self.again {
             self.again += samples;
             self.rule = fixed(count(n) + samples);
@@ -119,10 +121,10 @@ impl Progress {
         planned.sampling.per_launch.min(most).min(self.most_in_time.unwrap_or(most)).max(1)
     }
 
-    pub(super) fn next_launch_seconds(&self, planned: &Planned) -> f64 {
+    pub(super) fn next_run_seconds(&self, planned: &Planned) -> f64 {
         // What process runs really took is the better guess.
-        let taken = (self.seconds - self.preparing_seconds) / self.launches.len().max(1) as f64;
-        if self.launches.is_empty() { self.planned_seconds(planned) + self.waits_seconds } else { taken }
+        let taken = (self.seconds - self.preparing_seconds) / self.runs.len().max(1) as f64;
+        if self.runs.is_empty() { self.planned_seconds(planned) + self.waits_seconds } else { taken }
     }
 
     fn planned_seconds(&self, planned: &Planned) -> f64 {
@@ -131,7 +133,7 @@ impl Progress {
 
     /// Expected overrun of the next process run; 0 if short.
     pub(super) fn waits_beyond_plan(&self, planned: &Planned) -> f64 {
-        let beyond = self.next_launch_seconds(planned) - self.planned_seconds(planned);
+        let beyond = self.next_run_seconds(planned) - self.planned_seconds(planned);
         if beyond > LITTLE_SECONDS { beyond } else { 0.0 }
     }
 
@@ -141,7 +143,7 @@ impl Progress {
         }
         let missing = self.wanted().saturating_sub(count(self.samples.len())).max(1);
         let tools = self.tools.iter().filter(|tool| tool.is_alive()).count();
-        f64::from(missing.div_ceil(planned.sampling.per_launch)) * self.next_launch_seconds(planned)
+        f64::from(missing.div_ceil(planned.sampling.per_launch)) * self.next_run_seconds(planned)
             + f64::from(missing) * tools as f64 * planned.tool_seconds()
     }
 
@@ -158,7 +160,7 @@ impl Progress {
                 self.samples.extend(pending);
                 // Repeated samples are those beyond the plan.
                 let repeat = self.again > 0 && self.samples.len() > self.rule.at_least() - self.again as usize;
-                self.launches.push(ProcessRun { number, seen: *observations, surroundings: around, samples, repeat });
+                self.runs.push(ProcessRun { number, seen: *observations, surroundings: around, samples, repeat });
                 // Rounds of another process run would not follow these.
                 let cut = || self.is_until_steady().then(|| Over::CutShort(TIME_BUDGET.to_owned()));
                 self.over = self.rule.check(&self.values()).map(Over::Measured).or_else(cut);
@@ -183,7 +185,7 @@ impl Progress {
     pub(super) fn complete_pairs(&mut self) {
         let last = self.samples.last();
         // With tools, a process run is one sample.
-        let seen = self.launches.last().and_then(|launched| launched.seen.disk.as_ref());
+        let seen = self.runs.last().and_then(|launched| launched.seen.disk.as_ref());
         let ours = |name: &str| match name {
             "cpu_seconds_per_request" => seen?.cpu_seconds_per_request,
             LATENCY_P99 => {
@@ -245,9 +247,9 @@ impl Progress {
         }
         let pairs = self.tools.iter().filter(|tool| tool.is_alive()).map(PairedTool::pairs_measured).min();
         let kept = if self.is_until_steady() { 0 } else { pairs.unwrap_or(self.samples.len()) };
-        let mut launches: Vec<u32> = self.samples.iter().skip(kept).map(Repetition::launch).collect();
-        launches.dedup();
-        launches
+        let mut runs: Vec<u32> = self.samples.iter().skip(kept).map(Repetition::launch).collect();
+        runs.dedup();
+        runs
     }
 
     /// Whether theirs came first in an incomplete round.
@@ -258,9 +260,9 @@ impl Progress {
         Some(theirs < ours)
     }
 
-    pub(super) fn drop_launches(&mut self, launches: &[u32]) {
-        self.samples.retain(|sample| !launches.contains(&sample.launch()));
-        self.launches.retain(|launch| !launches.contains(&launch.number));
+    pub(super) fn drop_runs(&mut self, runs: &[u32]) {
+        self.samples.retain(|sample| !runs.contains(&sample.launch()));
+        self.runs.retain(|launch| !runs.contains(&launch.number));
         self.over = None;
     }
 
@@ -296,6 +298,55 @@ fn rule(sampling: &Sampling) -> StopRule {
         return StopRule::Steady { most: sampling.samples as usize };
     }
     sampling.most.and_then(adaptive).map_or_else(|| fixed(sampling.samples), StopRule::Adaptive)
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct State<'a> {
+    pub(super) planned: &'a Planned,
+    pub(super) progress: Progress,
+    pub(super) result: Row,
+    /// Its histograms are in their file.
+    pub(super) histograms_stored: bool,
+}
+
+impl State<'_> {
+    pub(super) fn id(&self) -> &str {
+        &self.planned.experiment.id
+    }
+
+    pub(super) fn next_run(&self) -> NextRun<'_> {
+        NextRun {
+            planned: self.planned,
+            samples: &self.progress.samples,
+            runs: &self.progress.runs,
+            samples_next: self.progress.samples_next(self.planned),
+        }
+    }
+
+    pub(super) fn next_run_seconds(&self) -> f64 {
+        self.progress.next_run_seconds(self.planned)
+    }
+
+    pub(super) fn seconds_left(&self) -> f64 {
+        self.progress.seconds_left(self.planned)
+    }
+
+    pub(super) fn tools(&self) -> usize {
+        self.progress.tools.iter().filter(|tool| tool.is_alive()).count()
+    }
+}
+
+pub(super) fn initial_states<'a>(plan: &'a Plan, verify_only: bool, tools: &Detected) -> Vec<State<'a>> {
+    let pairs = |planned: &Planned| plan.repeat.unwrap_or(planned.sampling.samples);
+    let mut paired = if verify_only { Vec::new() } else { paired_tools(&plan.rows, &pairs, tools) }.into_iter();
+    let state = |(planned, result): (&'a Planned, Row)| {
+        // The number of pairs is fixed: no stop rule.
+        let fixed = (!planned.reference_tools.is_empty()).then_some(planned.sampling.samples);
+        let mut progress = Progress::new(planned, plan.repeat.or(fixed), verify_only);
+        progress.tools = paired.next().unwrap_or_default();
+        State { planned, progress, result, histograms_stored: false }
+    };
+    plan.rows.iter().zip(plan.empty_rows()).map(state).collect()
 }
 
 #[cfg(test)]
@@ -399,22 +450,22 @@ mod tests {
         row.pending(repetition(1.0));
         row.preparing_seconds += 20.0;
         row.launched(21.5, done(), Change::default());
-        assert!((row.next_launch_seconds(&planned) - 1.5).abs() < 1e-9);
+        assert!((row.next_run_seconds(&planned) - 1.5).abs() < 1e-9);
     }
 
     #[test]
     fn what_a_row_will_wait_for_is_expected_until_it_was_launched() {
         let planned = planned();
         let mut row = Progress::new(&planned, Some(9), false);
-        let by_plan = row.next_launch_seconds(&planned);
+        let by_plan = row.next_run_seconds(&planned);
         row.waits_seconds = 0.1;
-        assert!((row.next_launch_seconds(&planned) - by_plan - 0.1).abs() < 1e-9);
+        assert!((row.next_run_seconds(&planned) - by_plan - 0.1).abs() < 1e-9);
         assert!(row.waits_beyond_plan(&planned).abs() < 1e-9);
         row.waits_seconds = 7.0;
         assert!((row.waits_beyond_plan(&planned) - 7.0).abs() < 1e-9);
         row.pending(repetition(1.0));
         row.launched(by_plan + 3.0, done(), Change::default());
-        assert!((row.next_launch_seconds(&planned) - by_plan - 3.0).abs() < 1e-9, "what it took is known");
+        assert!((row.next_run_seconds(&planned) - by_plan - 3.0).abs() < 1e-9, "what it took is known");
         assert!((row.waits_beyond_plan(&planned) - 3.0).abs() < 1e-9);
     }
 

@@ -13,10 +13,9 @@ use stats::random::Random;
 use sys::clock::utc_now;
 
 use super::paired_tool::detected;
-use super::progress::Progress;
+use super::progress::{Progress, State, initial_states};
 use super::run::Run;
 use super::setting::{Finished, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
-use super::state::{State, initial_states};
 use crate::journal::{self, Asked, Entry, Journal, Reopening};
 use crate::references::detect::{Detected, Places};
 use crate::store::{DOCUMENT, RunFolder, Store, load_file};
@@ -145,8 +144,8 @@ impl CutOff {
 /// The restored states, and the number of the last process run.
 fn played_back<'a>(asked: &'a Asked, entries: &[Entry]) -> (Vec<State<'a>>, u32) {
     let mut states = initial_states(&asked.plan, asked.verify_only, &asked.tools);
-    let launches = play_back(&mut states, entries);
-    (states, launches)
+    let runs = play_back(&mut states, entries);
+    (states, runs)
 }
 
 /// Resumes a run; returns the finished run and its folder. The setting's time began [`CutOff::seconds`] ago.
@@ -157,7 +156,7 @@ pub fn go_on(
 ) -> Result<(Finished, RunFolder), String> {
     let seconds = cut_off.seconds();
     let CutOff { folder, document, asked, entries, journal, retry_failed } = cut_off;
-    let (mut states, launches) = played_back(&asked, &entries);
+    let (mut states, runs) = played_back(&asked, &entries);
     let mut run = Run::prepare(&asked.plan, setting, Some(&folder), watcher);
     run.storage.journal = Some(folder.go_on_with_journal(journal)?);
     for State { planned, progress, .. } in &mut states {
@@ -172,7 +171,7 @@ pub fn go_on(
     for state in states.iter_mut().filter(|state| state.progress.is_left()) {
         state.progress.tools.iter_mut().for_each(|tool| tool.hold_against(&now));
     }
-    run.take_up(document, states, launches, seconds);
+    run.take_up(document, states, runs, seconds);
     let so_far = run.document_so_far();
     run.storage.document(&so_far);
     run.report_storage_failure();
@@ -184,7 +183,7 @@ pub fn go_on(
 }
 
 impl<'a> Run<'a> {
-    fn take_up(&mut self, before: Document, states: Vec<State<'a>>, launches: u32, seconds: f64) {
+    fn take_up(&mut self, before: Document, states: Vec<State<'a>>, runs: u32, seconds: f64) {
         let again = Resumed {
             at: utc_now(),
             at_seconds: seconds,
@@ -200,7 +199,7 @@ impl<'a> Run<'a> {
         self.document.conditions.before = conditions.before;
         self.document.conditions.waited_seconds = conditions.waited_seconds;
         self.order.random = Random::new(self.plan.seed.wrapping_add(times.wrapping_mul(SEED_STEP)));
-        self.order.launches = launches;
+        self.order.runs = runs;
         self.states = states;
         self.repeat_seconds = self.plan.repeat_share * self.states.iter().map(State::seconds_left).sum::<f64>();
         (0..self.states.len()).for_each(|index| self.assemble(index));
@@ -211,13 +210,13 @@ impl<'a> Run<'a> {
 fn play_back(states: &mut [State<'_>], entries: &[Entry]) -> u32 {
     let places: BTreeMap<String, usize> =
         states.iter().enumerate().map(|(place, state)| (state.id().to_owned(), place)).collect();
-    let mut launches = 0;
+    let mut runs = 0;
     for entry in entries {
         match entry {
             // A dead process cut off what was running.
             Entry::Owner(_) => states.iter_mut().for_each(|state| state.progress.cut_off()),
-            Entry::Sample(sample) => launches = launches.max(sample.repetition.launch()),
-            Entry::Launched(ended) => launches = launches.max(ended.launch),
+            Entry::Sample(sample) => runs = runs.max(sample.repetition.launch()),
+            Entry::Launched(ended) => runs = runs.max(ended.launch),
             _ => {}
         }
         if let Some(state) = entry.row().and_then(|id| states.get_mut(*places.get(id)?)) {
@@ -227,7 +226,7 @@ fn play_back(states: &mut [State<'_>], entries: &[Entry]) -> u32 {
     for state in states {
         state.progress.cut_off();
     }
-    launches
+    runs
 }
 
 fn play(progress: &mut Progress, entry: &Entry) {
@@ -241,7 +240,7 @@ fn play(progress: &mut Progress, entry: &Entry) {
                 progress.tools.iter_mut().for_each(|tool| tool.go_on_from(so_far));
             }
         }
-        Entry::Dropped { launches, .. } => progress.drop_launches(launches),
+        Entry::Dropped { launches: runs, .. } => progress.drop_runs(runs),
         Entry::Retried { .. } => progress.retry(),
         Entry::Owner(_) | Entry::Asked(_) | Entry::WillMake { .. } | Entry::Started(_) => {}
     }
@@ -250,8 +249,8 @@ fn play(progress: &mut Progress, entry: &Entry) {
 /// Entries to be applied before a benchmark is resumed.
 fn before_going_on(row: &Progress, id: &str, retry_failed: bool) -> Vec<Entry> {
     let retried = (retry_failed && row.has_failed()).then(|| Entry::Retried { id: id.to_owned() });
-    let launches = row.to_be_dropped();
-    let dropped = (!launches.is_empty()).then(|| Entry::Dropped { id: id.to_owned(), launches });
+    let runs = row.to_be_dropped();
+    let dropped = (!runs.is_empty()).then(|| Entry::Dropped { id: id.to_owned(), launches: runs });
     retried.into_iter().chain(dropped).collect()
 }
 
@@ -352,11 +351,11 @@ mod tests {
     fn after(entries: &[Entry]) -> (Progress, u32) {
         let plan = asked().plan;
         let mut states = initial_states(&plan, false, &Detected::new());
-        let launches = play_back(&mut states, entries);
-        (states.remove(0).progress, launches)
+        let runs = play_back(&mut states, entries);
+        (states.remove(0).progress, runs)
     }
 
-    fn launches_of(row: &Progress) -> Vec<u32> {
+    fn runs_of(row: &Progress) -> Vec<u32> {
         row.samples.iter().map(Repetition::launch).collect()
     }
 
@@ -364,19 +363,16 @@ mod tests {
     fn a_row_is_played_back_to_where_it_was_left() {
         let mut entries = done(1);
         entries.extend([sample(4, 4.0), sample(4, 4.5)]);
-        let (row, launches) = after(&entries);
-        assert_eq!((launches_of(&row), launches, row.seconds), (vec![1, 1, 1, 4, 4], 4, 0.5));
-        assert!(row.is_left() && row.launches.len() == 1, "of the launch that was cut off only its samples are known");
+        let (row, runs) = after(&entries);
+        assert_eq!((runs_of(&row), runs, row.seconds), (vec![1, 1, 1, 4, 4], 4, 0.5));
+        assert!(row.is_left() && row.runs.len() == 1, "only the samples of the process run that was cut off are known");
         assert_eq!(row.samples_next(&asked().plan.rows[0]), 3);
         // Resumed and killed again: earlier cut-off samples belong to no later process run.
         entries.push(serde_json::from_str("{\"kind\":\"owner\",\"process\":1,\"started\":1,\"boot\":\"x\"}").unwrap());
         entries.extend(done(5));
-        let (row, launches) = after(&entries);
-        assert_eq!((launches_of(&row), launches), (vec![1, 1, 1, 4, 4, 5, 5, 5], 5));
-        assert_eq!(
-            row.launches.iter().map(|launch| (launch.number, launch.samples)).collect::<Vec<_>>(),
-            [(1, 3), (5, 3)]
-        );
+        let (row, runs) = after(&entries);
+        assert_eq!((runs_of(&row), runs), (vec![1, 1, 1, 4, 4, 5, 5, 5], 5));
+        assert_eq!(row.runs.iter().map(|launch| (launch.number, launch.samples)).collect::<Vec<_>>(), [(1, 3), (5, 3)]);
         assert!(row.is_left());
         // All samples had arrived before the process was killed.
         assert!(!after(&[entries.clone(), vec![sample(6, 6.0)]].concat()).0.is_left());
@@ -418,7 +414,7 @@ mod tests {
         assert_eq!(again, [Entry::Retried { id: ID.into() }]);
         entries.extend(again);
         let (row, _) = after(&entries);
-        assert!(row.is_left() && launches_of(&row) == [1, 1, 1], "what was checked before stays");
+        assert!(row.is_left() && runs_of(&row) == [1, 1, 1], "what was checked before stays");
     }
 
     #[test]

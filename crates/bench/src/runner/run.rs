@@ -9,10 +9,9 @@ use sys::clock::{Calibration, Source, Timer, monotonic_raw_seconds, utc_now};
 use sys::process;
 
 use super::assemble;
-use super::outlook::{closing_seconds, longer};
 use super::paired_tool::detected;
+use super::progress::{State, initial_states};
 use super::setting::{Ending, Event, Finished, INTERRUPTED, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
-use super::state::{State, initial_states};
 use super::storage::{Storage, has_histograms_to_store};
 use crate::doctor::{Host, wait_until_quiet};
 use crate::engines::resources::{Forecast, ResourceContext, RunResources, Scheduling, WriteForecast};
@@ -62,7 +61,7 @@ pub(super) struct Run<'a> {
 pub(super) struct Order {
     pub(super) random: Random,
     pub(super) session: u32,
-    pub(super) launches: u32,
+    pub(super) runs: u32,
     launches_before_session: u32,
 }
 
@@ -110,7 +109,7 @@ impl<'a> Run<'a> {
             states: Vec::new(),
             storage: Storage::new(folder, None),
             resources,
-            order: Order { random: Random::new(plan.seed), session: 1, launches: 0, launches_before_session: 0 },
+            order: Order { random: Random::new(plan.seed), session: 1, runs: 0, launches_before_session: 0 },
             repeat_seconds: plan.repeat_share * plan.expected_seconds(),
             clock: (calibration, timer),
             best_ops_per_cycle: BTreeMap::new(),
@@ -124,7 +123,7 @@ impl<'a> Run<'a> {
 
     fn measure(&mut self) -> Ending {
         for session in 1..=self.plan.sessions {
-            let before = self.order.launches;
+            let before = self.order.runs;
             self.order.session = session;
             // No pause after a session without process runs.
             if session > 1 && before > self.order.launches_before_session {
@@ -216,7 +215,7 @@ impl<'a> Run<'a> {
         let state = &self.states[index];
         let tools = state.tools();
         let round = if tools > 0 { 2.0 } else { 1.0 };
-        let expected = round * (state.next_launch_seconds() + tools as f64 * state.planned.tool_seconds());
+        let expected = round * (state.next_run_seconds() + tools as f64 * state.planned.tool_seconds());
         if let Some(left) = self.work_seconds_left().filter(|left| expected > *left) {
             let state = &mut self.states[index];
             if !state.progress.fit_into(left, state.planned) {
@@ -259,7 +258,6 @@ impl<'a> Run<'a> {
         self.work_ends_at().map(|end| end - monotonic_raw_seconds())
     }
 
-    /// Expected seconds of the required work.
     fn certain_seconds(&self) -> f64 {
         self.states.iter().map(State::seconds_left).sum()
     }
@@ -301,12 +299,12 @@ impl<'a> Run<'a> {
         let planned = self.states[index].planned;
         let best = self.best_ops_per_cycle.get(&id_without_threads(&planned.experiment.id)).copied();
         let exact = self.plan.repeat.is_some() || self.setting.verify_only || planned.sampling.until_steady;
-        let Some(last) = self.states[index].progress.launches.last().filter(|_| !exact) else { return };
+        let Some(last) = self.states[index].progress.runs.last().filter(|_| !exact) else { return };
         if judge::disturbed(&areas::rules(planned.experiment.area), planned, last, best).is_none() {
             return;
         }
         self.wait_until_quiet(planned.experiment.area);
-        let cost = self.states[index].next_launch_seconds();
+        let cost = self.states[index].next_run_seconds();
         let spare = self.work_seconds_left().map_or(f64::INFINITY, |left| left - self.outlook().0);
         let share = if self.setting.repeats_fill_budget { f64::INFINITY } else { self.repeat_seconds };
         if cost <= spare.min(share) {
@@ -322,7 +320,7 @@ impl<'a> Run<'a> {
 
     pub(super) fn forecast(&self, state: &State<'_>) -> Forecast {
         let resources = self.resources.get(&state.planned.experiment.area);
-        resources.map(|resources| resources.forecast(state.next_launch())).unwrap_or_default()
+        resources.map(|resources| resources.forecast(state.next_run())).unwrap_or_default()
     }
 
     pub(super) fn resources(&mut self, area: Area) -> (Option<&mut (dyn RunResources + 'a)>, &mut Storage<'a>) {
@@ -348,7 +346,6 @@ impl<'a> Run<'a> {
         self.write_bytes_left().map(|left| left.saturating_sub(writes.file_bytes))
     }
 
-    /// Rebuilds a result, stores the document and reports.
     fn result_changed(&mut self, index: usize) {
         self.assemble(index);
         let is_over = self.states[index].progress.is_over();
@@ -470,5 +467,57 @@ fn machine_state(began: f64) -> MachineState {
         memory_available_bytes: seen.memory_available_bytes,
         steal_seconds: seen.steal_seconds,
         at_seconds: Some(monotonic_raw_seconds() - began),
+    }
+}
+
+/// Below this much finished work no forecast is made.
+const LEAST_SECONDS: f64 = 10.0;
+/// Seconds for the end of a run on a fast disk: judgement, document, report.
+const CLOSING_SECONDS: f64 = 1.0;
+/// Maximum share of a time budget reserved for the end.
+const CLOSING_SHARE: f64 = 0.2;
+/// Files stored at the end: last result, histograms, document, report.
+const CLOSING_STORES: f64 = 4.0;
+/// Their slowness behind requests in flight.
+const CLOSING_SLOWNESS: f64 = 2.0;
+/// Share of a file's time for each file of histograms, which are stored together.
+const TOGETHER_SHARE: f64 = 0.5;
+
+/// Seconds of a time budget reserved for the end, if a file takes `each`, with this many unstored histograms.
+fn closing_seconds(budget: f64, each: f64, histograms: usize) -> f64 {
+    let stores = CLOSING_SLOWNESS * CLOSING_STORES + TOGETHER_SHARE * histograms as f64;
+    (CLOSING_SECONDS + stores * each).min(CLOSING_SHARE * budget)
+}
+
+/// Factor by which the rest will exceed its plan, at least 1: `so_far` seconds were spent on `planned - left` seconds of work.
+fn longer(so_far: f64, planned: f64, left: f64) -> f64 {
+    let done = planned - left;
+    if done < LEAST_SECONDS { 1.0 } else { (so_far / done).max(1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_budget_its_end_has_a_part_that_grows_with_what_storing_takes_and_never_more_than_a_share() {
+        let close = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-12, "{found}, not {wanted}");
+        close(closing_seconds(60.0, 0.0, 26), 1.0);
+        close(closing_seconds(60.0, 0.125, 0), 2.0);
+        close(closing_seconds(60.0, 0.125, 16), 3.0);
+        close(closing_seconds(60.0, 5.0, 26), 12.0);
+        close(closing_seconds(1.0, 0.01, 0), 0.2);
+    }
+
+    #[test]
+    fn what_took_longer_so_far_takes_longer_still() {
+        let close = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-12, "{found}, not {wanted}");
+        // 200 s of work took 300 s.
+        close(longer(300.0, 1200.0, 1000.0), 1.5);
+        // What was quick may have been the quick part.
+        close(longer(100.0, 1200.0, 1000.0), 1.0);
+        for (so_far, planned, left) in [(9.0, 1200.0, 1195.0), (0.0, 0.0, 0.0), (5.0, 10.0, 20.0)] {
+            close(longer(so_far, planned, left), 1.0);
+        }
     }
 }

@@ -5,11 +5,11 @@ use std::path::Path;
 use model::document::Document;
 use sys::clock::monotonic_raw_seconds;
 
-use super::state::State;
+use super::progress::State;
 use crate::evidence::Repetition;
 use crate::histogram::{self, Logged};
 use crate::journal::{Entry, Journal, Journalled, Owner};
-use crate::references::own_files::Lasting;
+use crate::references::own::Lasting;
 use crate::store::RunFolder;
 
 /// Stores a run until the first failure.
@@ -33,7 +33,6 @@ impl<'a> Storage<'a> {
         self.failure.as_deref()
     }
 
-    /// The failure, once.
     pub(super) fn new_failure(&mut self) -> Option<&str> {
         let is_new = self.failure.is_some() && !self.reported;
         self.reported |= is_new;
@@ -71,7 +70,6 @@ impl<'a> Storage<'a> {
         self.note(&Entry::Sample(Journalled { id: id.to_owned(), repetition: repetition.clone() }));
     }
 
-    /// Notes what a tool leaves if we are killed.
     pub(super) fn lasting(&mut self, lasting: Lasting<'_>) {
         // Best effort: the tool ends by itself later, and its files have no names.
         let _ = self.journal.as_mut().map(|journal| match lasting {

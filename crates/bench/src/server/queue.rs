@@ -35,9 +35,8 @@ struct Current {
     number: u64,
     token: Token,
     from: IpAddr,
-    /// Control connection of its process run.
-    launch: Option<TcpStream>,
-    launches: u32,
+    run: Option<TcpStream>,
+    runs: u32,
 }
 
 /// A client's place, given up when dropped.
@@ -49,7 +48,7 @@ pub(super) struct QueuePlace<'a> {
 
 /// A client's process run, ended when dropped.
 #[derive(Debug)]
-pub(super) struct Launch<'a> {
+pub(super) struct ProcessRun<'a> {
     queue: &'a ClientQueue,
     number: u64,
 }
@@ -77,27 +76,27 @@ impl ClientQueue {
 
     /// Admits a process run with this token and address after the client's previous one. `control` is shut down when the
     /// client leaves.
-    pub(super) fn launch(&self, token: Token, from: IpAddr, control: &TcpStream) -> Result<Launch<'_>, String> {
+    pub(super) fn begin_run(&self, token: Token, from: IpAddr, control: &TcpStream) -> Result<ProcessRun<'_>, String> {
         let control =
             control.try_clone().map_err(|error: io::Error| format!("cannot keep the process run: {error}"))?;
-        let goes_on = |state: &mut State| state.find(token, from).is_some_and(|current| current.launch.is_some());
+        let goes_on = |state: &mut State| state.find(token, from).is_some_and(|current| current.run.is_some());
         let (mut state, _) = self
             .changed
             .wait_timeout_while(self.state(), ONE_AFTER_THE_OTHER, goes_on)
             .unwrap_or_else(PoisonError::into_inner);
         let current = state.find(token, from).ok_or("no client with this token is being served")?;
-        if current.launch.is_some() {
+        if current.run.is_some() {
             return Err("the previous process run is still active; a client may have one at a time".to_owned());
         }
-        current.launch = Some(control);
-        current.launches += 1;
-        Ok(Launch { queue: self, number: current.number })
+        current.run = Some(control);
+        current.runs += 1;
+        Ok(ProcessRun { queue: self, number: current.number })
     }
 
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
-        state.current.iter().for_each(Current::end_launch);
+        state.current.iter().for_each(Current::end_run);
     }
 
     pub(super) fn are_closed(&self) -> bool {
@@ -117,9 +116,8 @@ impl State {
 
 impl Current {
     /// Threads of a process run end with its control connection.
-    fn end_launch(&self) {
-        if let Some(control) = &self.launch {
-            // It may have ended already.
+    fn end_run(&self) {
+        if let Some(control) = &self.run {
             let _ = control.shutdown(Shutdown::Both);
         }
     }
@@ -145,13 +143,13 @@ impl QueuePlace<'_> {
         }
         state.waiting.pop_front();
         let token = Token::new();
-        state.current.push(Current { number: self.number, token, from, launch: None, launches: 0 });
+        state.current.push(Current { number: self.number, token, from, run: None, runs: 0 });
         Some(token)
     }
 
-    pub(super) fn launches(&self) -> u32 {
+    pub(super) fn runs(&self) -> u32 {
         let state = self.queue.state();
-        state.current.iter().find(|current| current.number == self.number).map_or(0, |current| current.launches)
+        state.current.iter().find(|current| current.number == self.number).map_or(0, |current| current.runs)
     }
 }
 
@@ -160,18 +158,18 @@ impl Drop for QueuePlace<'_> {
         let mut state = self.queue.state();
         state.waiting.retain(|number| *number != self.number);
         let is_it = |current: &&Current| current.number == self.number;
-        state.current.iter().filter(is_it).for_each(Current::end_launch);
+        state.current.iter().filter(is_it).for_each(Current::end_run);
         state.current.retain(|current| current.number != self.number);
         drop(state);
         self.queue.changed.notify_all();
     }
 }
 
-impl Drop for Launch<'_> {
+impl Drop for ProcessRun<'_> {
     fn drop(&mut self) {
         let mut state = self.queue.state();
         if let Some(current) = state.current.iter_mut().find(|current| current.number == self.number) {
-            current.launch = None;
+            current.run = None;
         }
         drop(state);
         self.queue.changed.notify_all();
@@ -234,14 +232,14 @@ mod tests {
         let place = queue.enter().unwrap();
         let (_near, far) = pair();
         let token = place.turn(HOME).unwrap();
-        assert!(queue.launch(Token::new(), HOME, &far).is_err());
-        assert!(queue.launch(token, ELSEWHERE, &far).is_err());
-        let launch = queue.launch(token, HOME, &far).unwrap();
-        drop(launch);
-        drop(queue.launch(token, HOME, &far).unwrap());
-        assert_eq!(place.launches(), 2);
+        assert!(queue.begin_run(Token::new(), HOME, &far).is_err());
+        assert!(queue.begin_run(token, ELSEWHERE, &far).is_err());
+        let run = queue.begin_run(token, HOME, &far).unwrap();
+        drop(run);
+        drop(queue.begin_run(token, HOME, &far).unwrap());
+        assert_eq!(place.runs(), 2);
         drop(place);
-        assert!(queue.launch(token, HOME, &far).is_err(), "a turn that has ended");
+        assert!(queue.begin_run(token, HOME, &far).is_err(), "a turn that has ended");
     }
 
     #[test]
@@ -250,12 +248,12 @@ mod tests {
         let place = queue.enter().unwrap();
         let (_near, far) = pair();
         let token = place.turn(HOME).unwrap();
-        let launch = queue.launch(token, HOME, &far).unwrap();
+        let run = queue.begin_run(token, HOME, &far).unwrap();
         std::thread::scope(|scope| {
-            let next = scope.spawn(|| queue.launch(token, HOME, &far).map(drop));
+            let next = scope.spawn(|| queue.begin_run(token, HOME, &far).map(drop));
             std::thread::sleep(Duration::from_millis(20));
             assert!(!next.is_finished(), "it waits");
-            drop(launch);
+            drop(run);
             assert_eq!(next.join().unwrap(), Ok(()));
         });
     }
@@ -267,14 +265,14 @@ mod tests {
             let place = queue.enter().unwrap();
             let (mut near, far) = pair();
             near.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-            let launch = queue.launch(place.turn(HOME).unwrap(), HOME, &far).unwrap();
+            let run = queue.begin_run(place.turn(HOME).unwrap(), HOME, &far).unwrap();
             if close {
                 queue.close();
             } else {
                 drop(place);
             }
             assert_eq!(near.read(&mut [0]).unwrap(), 0, "the control connection has ended");
-            drop(launch);
+            drop(run);
             assert_eq!(queue.are_closed(), close);
         }
     }

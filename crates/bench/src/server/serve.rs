@@ -20,17 +20,14 @@ use sys::process;
 use super::queue::{ClientQueue, QueuePlace};
 use crate::engines::net::serve_late;
 use crate::engines::net::server::{self as net_server, Home};
-use crate::net::control::watch_over;
-use crate::net::frames::{self, NoFrame};
+use crate::net::frames::{self, NoFrame, watch_over};
 use crate::net::handshake::{
-    Admitted, Cause, ClientMessage, Hello, Limits, MOST_BYTES_BEFORE, ServerMessage, VERSIONS, Welcome,
+    Admitted, Cause, ClientMessage, Hello, Limits, MOST_BYTES_BEFORE, ServerMessage, VERSIONS, Welcome, common,
+    congestion_control, end_towards, tame,
 };
-use crate::net::handshake::{common, tame};
-use crate::net::incoming::DataConnections;
 use crate::net::key::{Challenge, Key, Prover};
-use crate::net::listener::{Counted, Listener};
+use crate::net::listener::{Counted, DataConnections, Listener};
 use crate::net::messages::RunReply;
-use crate::net::path;
 use crate::net::preface::{Preface, Purpose, Token};
 use areas::net::modes::MOST_BLOCK_BYTES;
 use areas::place;
@@ -79,7 +76,7 @@ pub enum Notice {
         /// Duration of its turn.
         seconds: f64,
         /// Process runs.
-        launches: u32,
+        runs: u32,
         /// Why, unless the client ended it.
         because: Option<String>,
     },
@@ -93,8 +90,8 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Listening(address) => write!(f, "listening on {address}, TCP and UDP"),
-            Self::SessionEnded { from, version, seconds, launches, because } => {
-                write!(f, "{from} (assay {version}): {launches} process runs in {seconds:.0} s")?;
+            Self::SessionEnded { from, version, seconds, runs, because } => {
+                write!(f, "{from} (assay {version}): {runs} process runs in {seconds:.0} s")?;
                 because.as_ref().map_or(Ok(()), |because| write!(f, "; {because}"))
             }
             Self::Rejected(from, because) => write!(f, "{from}: rejected: {because}"),
@@ -110,7 +107,7 @@ pub fn serve(serving: ServerOptions, notify: impl Fn(&Notice) + Send + Sync + 's
     server.until(&|| process::stop_signal().is_some())
 }
 
-type ServeLaunch = fn(&TcpStream, &Home<'_>) -> Result<(), String>;
+type ServeRun = fn(&TcpStream, &Home<'_>) -> Result<(), String>;
 
 pub(super) struct Server {
     serving: ServerOptions,
@@ -121,9 +118,8 @@ pub(super) struct Server {
     machine: Machine,
     timer: Timer,
     notify: Box<dyn Fn(&Notice) + Send + Sync>,
-    serve_launch: ServeLaunch,
+    serve_launch: ServeRun,
     strangers: AtomicUsize,
-    /// Clients that had their turn.
     served: AtomicUsize,
 }
 
@@ -133,7 +129,7 @@ impl Server {
     pub(super) fn open(
         serving: ServerOptions,
         notify: Box<dyn Fn(&Notice) + Send + Sync>,
-        serve_launch: ServeLaunch,
+        serve_launch: ServeRun,
     ) -> Result<Self, String> {
         let at = serving.listen;
         if serving.key.is_none() && !at.ip().to_canonical().is_loopback() {
@@ -202,7 +198,7 @@ impl Server {
         let Ok(from) = from else { return };
         let greeted = catch_unwind(AssertUnwindSafe(move || match preface.purpose {
             Purpose::Session => self.session(&stream, from),
-            Purpose::ProcessRun => self.launch(preface.token, &stream, from),
+            Purpose::ProcessRun => self.serve_run(preface.token, &stream, from),
             Purpose::Data => self.connections.bring(preface, stream),
             Purpose::Operation => serve_late(&self.listener, &preface, &stream),
         }));
@@ -211,9 +207,8 @@ impl Server {
         }
     }
 
-    /// Serves a process run of an admitted client.
-    fn launch(&self, token: Token, control: &TcpStream, from: IpAddr) {
-        let served = self.queue.launch(token, from, control).and_then(|launch| {
+    fn serve_run(&self, token: Token, control: &TcpStream, from: IpAddr) {
+        let served = self.queue.begin_run(token, from, control).and_then(|run| {
             let cpus = |flows: usize| place(u32::try_from(flows).unwrap_or(MOST_FLOWS), &self.machine).0;
             let home = Home {
                 listener: &self.listener,
@@ -223,10 +218,9 @@ impl Server {
                 limits: &self.limits,
             };
             let served = catch_unwind(AssertUnwindSafe(|| (self.serve_launch)(control, &home)));
-            drop(launch);
+            drop(run);
             served.unwrap_or_else(|_| {
-                let reason = "the launch panicked there, which is a defect".to_owned();
-                // The client may be gone.
+                let reason = "the process run panicked on the server, which is a defect".to_owned();
                 let _ = frames::write(control, &RunReply::Refused { reason: reason.clone() });
                 Err(reason)
             })
@@ -236,7 +230,6 @@ impl Server {
         }
     }
 
-    /// A session from first to last message.
     fn session(&self, stream: &TcpStream, from: IpAddr) {
         let Some(stranger) = Counted::below(&self.strangers, MOST_UNIDENTIFIED) else { return };
         let version = self.authenticate(stream);
@@ -353,7 +346,7 @@ impl Server {
             from,
             version,
             seconds: monotonic_raw_seconds() - began,
-            launches: place.launches(),
+            runs: place.runs(),
             because: because.map(|reason| tame(&reason)),
         });
         Ok(())
@@ -362,8 +355,8 @@ impl Server {
     /// Admits a client and answers heartbeats until it leaves.
     fn attend(&self, stream: &TcpStream, from: IpAddr, token: Token) -> Result<(), String> {
         let failed = |error: io::Error| format!("the connection failed: {error}");
-        let mut path = path::end_towards(from);
-        path.congestion_control = path::congestion_control(stream);
+        let mut path = end_towards(from);
+        path.congestion_control = congestion_control(stream);
         let (limits, machine) = (self.limits.clone(), self.machine.clone());
         let admitted = Admitted { token: token.as_str().to_owned(), limits, path, machine };
         frames::write(stream, &ServerMessage::Admitted(Box::new(admitted))).map_err(failed)?;
@@ -393,7 +386,6 @@ impl Server {
 /// lose the message.
 fn farewell(mut stream: &TcpStream, word: &ServerMessage) {
     use std::io::Read;
-    // The client may be gone.
     let said = frames::write(stream, word).and_then(|()| stream.shutdown(Shutdown::Write));
     let until = monotonic_raw_seconds() + GOOD_BYE.as_secs_f64() / 2.0;
     while said.is_ok() && monotonic_raw_seconds() < until {

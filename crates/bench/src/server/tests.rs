@@ -13,10 +13,10 @@ use sys::clock::monotonic_raw_seconds;
 
 use super::serve::{Notice, Server, ServerOptions, serve};
 use crate::engines::net::server::{self as net_server, Home};
-use crate::net::handshake::{Admitted, Cause, ClientMessage, Hello, Limits, ServerMessage, VERSIONS, Welcome};
+use crate::net::handshake::{self, Admitted, Cause, ClientMessage, Hello, Limits, ServerMessage, VERSIONS, Welcome};
 use crate::net::messages::RunReply;
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
-use crate::net::{Key, NoSession, ServerSession, Target, frames, path, read_as_everything};
+use crate::net::{Key, NoSession, ServerSession, Target, frames, read_as_everything};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -69,7 +69,6 @@ fn named(session: Result<ServerSession, NoSession>) -> String {
     }
 }
 
-/// A connection with only a preface.
 fn stranger(address: SocketAddr, purpose: Purpose, token: Token) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(&Preface { purpose, number: 0, token }.bytes()).unwrap();
@@ -86,7 +85,7 @@ fn who_knows_the_key_is_let_in_and_learns_of_the_other_host() {
         assert!(!session.peer().machine.cpu.placement_order().is_empty());
         assert_eq!(session.obstacle(NetMode::Stream), None);
     });
-    let Some(Notice::SessionEnded { version, because: None, launches: 0, .. }) = notices.last() else {
+    let Some(Notice::SessionEnded { version, because: None, runs: 0, .. }) = notices.last() else {
         panic!("{notices:?}")
     };
     assert_eq!(version, "0.0.2");
@@ -153,7 +152,6 @@ fn hello() -> ClientMessage {
 #[test]
 fn a_silent_client_loses_its_turn_after_5_s() {
     let notices = with_server(serving(None), net_server::serve, |address| {
-        // As a client whose process is stopped.
         let silent = stranger(address, Purpose::Session, Token::NONE);
         frames::write(&silent, &hello()).unwrap();
         frames::write(&silent, &ClientMessage::Proof { proof: None }).unwrap();
@@ -193,11 +191,10 @@ fn a_server_that_says_nothing_any_more_is_an_obstacle() {
             let admitted = Admitted {
                 token: Token::new().as_str().to_owned(),
                 limits: Limits::none(),
-                path: path::end_towards(address.ip()),
+                path: handshake::end_towards(address.ip()),
                 machine: machine::discover(&machine::Sysroot::host()),
             };
             frames::write(&stream, &ServerMessage::Admitted(Box::new(admitted))).unwrap();
-            // The connection stays.
             stream
         });
         let session = session(address, None).unwrap();
@@ -260,7 +257,6 @@ fn hostile_strangers_do_not_keep_others_out() {
         ];
         for attack in &attacks {
             let mut stream = stranger(address, Purpose::Session, Token::NONE);
-            // The server may have closed it already.
             let _ = stream.write_all(attack);
             kept.push(stream);
         }

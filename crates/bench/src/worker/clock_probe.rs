@@ -13,7 +13,6 @@ use crate::engines::Trial;
 /// wide units (T. Downs, "Gathering Intel on Intel AVX-512 Transitions", 2020).
 const CHAIN_SECONDS: f64 = 15e-6;
 
-/// Both chains, sized for this core.
 #[derive(Clone, Debug)]
 pub(super) struct ClockProbe {
     timer: Timer,
@@ -188,7 +187,6 @@ mod tests {
     fn the_two_chains_agree_within_what_a_noisy_host_does() {
         let probe = ClockProbe::new(Timer::system(), 3);
         let looks: Vec<Look> = (0..200).map(|_| probe.look()).collect();
-        // The least disturbed look of many; no assertion on speed.
         let least = looks.iter().map(|look| look.disagreement).fold(f64::INFINITY, f64::min);
         assert!(least < 0.05, "the chains never came closer than {least}");
         assert!(looks.iter().all(|look| look.hz > 1e6 && look.hz < 1e11 && look.nominal_seconds > 0.0));

@@ -10,8 +10,8 @@ use sys::clock::monotonic_raw_seconds;
 use sys::team::Gate;
 use sys::usage::ThreadUsage;
 
+use super::context::{EarlyEnd, HEARING, RunContext, ThreadReport, another_failed, lock};
 use super::flow_record::{FlowRecord, combine, merged, started};
-use super::launch::{EarlyEnd, HEARING, Launch, ThreadReport, another_failed, lock};
 use super::observe::Observer;
 use super::pacing::{Extent, Steadiness};
 use crate::engines::{Flow, FlowMetric, FlowProfile, NextWindow, Tally, Trouble, Verified, Window};
@@ -20,7 +20,6 @@ use crate::engines::{Flow, FlowMetric, FlowProfile, NextWindow, Tally, Trouble, 
 const SLICE_SECONDS: f64 = 0.1;
 /// Slices that differ by at most this are steady.
 const STEADY: f64 = 0.05;
-/// Flag of a sample with more loss than the goal.
 const ABOVE_GOAL: &str = "above_goal";
 /// Growth factor when retrying an empty window.
 const LONGER: f64 = 4.0;
@@ -49,43 +48,42 @@ struct Worked {
 
 /// Runs a thread from the first window to the last check.
 pub(super) fn run(
-    launch: &Launch,
+    context: &RunContext,
     thread: usize,
     gate: &Gate,
     mut flow: Box<dyn Flow>,
     began: f64,
 ) -> Result<ThreadReport, EarlyEnd> {
     let first = thread == 0;
-    let (tally, used) = (Tally::new(&launch.timer), ThreadUsage::default());
+    let (tally, used) = (Tally::new(&context.timer), ThreadUsage::default());
     let mut worked = Worked { first, tally, used, seconds: 0.0, next: NextWindow::Any };
     let setup_seconds = monotonic_raw_seconds() - began;
-    let (warm_up_seconds, warm_up_change) = warm_up(launch, thread, gate, flow.as_mut(), &mut worked)?;
+    let (warm_up_seconds, warm_up_change) = warm_up(context, thread, gate, flow.as_mut(), &mut worked)?;
     worked.next = NextWindow::FirstSample;
     if thread == 0 {
-        launch.send(&Message::Ready)?;
+        context.send(&Message::Ready)?;
     }
-    let observer = (thread == 0).then(|| Observer::begin(&launch.task.cpus));
+    let observer = (thread == 0).then(|| Observer::begin(&context.task.cpus));
     (worked.used, worked.seconds) = (ThreadUsage::default(), 0.0);
     let mut values = Vec::new();
-    for sample in 0..launch.task.samples {
-        // At least one sample.
-        let late = sample > 0 && launch.late.load(Ordering::Acquire);
-        if late || launch.over.load(Ordering::Acquire) {
+    for sample in 0..context.task.samples {
+        let late = sample > 0 && context.late.load(Ordering::Acquire);
+        if late || context.over.load(Ordering::Acquire) {
             break;
         }
-        take_sample(launch, thread, gate, flow.as_mut(), &mut worked, f64::from(sample))?;
+        take_sample(context, thread, gate, flow.as_mut(), &mut worked, f64::from(sample))?;
         if thread == 0 {
-            values.extend(send_sample(launch, flow.profile())?);
+            values.extend(send_sample(context, flow.profile())?);
             let steady = || stats::steadiness(&values).is_some_and(|found| found.is_steady());
-            launch.over.store(launch.task.until_steady && steady(), Ordering::Release);
+            context.over.store(context.task.until_steady && steady(), Ordering::Release);
             std::thread::sleep(HEARING);
         }
-        if launch.task.until_steady {
+        if context.task.until_steady {
             // All threads see the same decision.
-            gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+            gate.meet(&context.timer, 0.0).map_err(another_failed)?;
         }
     }
-    let migrated = !sys::affinity::is_pinned_to(launch.task.cpus[thread]);
+    let migrated = !sys::affinity::is_pinned_to(context.task.cpus[thread]);
     let mut seen = Observations::default();
     flow.conclude(&mut seen);
     Ok(ThreadReport {
@@ -104,7 +102,7 @@ pub(super) fn run(
 /// Takes one sample, whose records the first thread reports. A window in which a thread completed nothing is retried with a
 /// longer one; with draining any thread's completion suffices. `sample` is its number.
 fn take_sample(
-    launch: &Launch,
+    context: &RunContext,
     thread: usize,
     gate: &Gate,
     flow: &mut dyn Flow,
@@ -113,27 +111,27 @@ fn take_sample(
 ) -> Result<(), EarlyEnd> {
     let drains = flow.profile().drains;
     let mut was_late = false;
-    let mut seconds = launch.task.sample_seconds;
-    if drains && !launch.task.until_steady {
+    let mut seconds = context.task.sample_seconds;
+    if drains && !context.task.until_steady {
         // Rounds that are compared must be equally long.
-        let drained = drained_seconds(launch);
-        let for_bursts = (BURSTS * turn_seconds(launch)).min(LONGEST_FOR_BURSTS_SECONDS);
+        let drained = drained_seconds(context);
+        let for_bursts = (BURSTS * turn_seconds(context)).min(LONGEST_FOR_BURSTS_SECONDS);
         seconds = seconds.max(for_bursts).max(drained.min(LONGEST_DRAINED_SECONDS));
     }
     loop {
-        let extent = launch.task.exact_work.map_or(Extent::Seconds(seconds), Extent::Work);
+        let extent = context.task.exact_work.map_or(Extent::Seconds(seconds), Extent::Work);
         // Requests start together, so windows at the same offset would cut their bursts at the same place.
-        let phase = if drains { turn_seconds(launch).min(SLICE_SECONDS) * (sample * SPREADING).fract() } else { 0.0 };
-        let window = work(launch, gate, flow, worked, (extent, phase))?;
-        lock(&launch.flows)[thread] = Some(FlowRecord { tally: worked.tally.clone(), window });
-        gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
-        let is_idle = is_idle(lock(&launch.flows).iter().flatten(), drains);
+        let phase = if drains { turn_seconds(context).min(SLICE_SECONDS) * (sample * SPREADING).fract() } else { 0.0 };
+        let window = work(context, gate, flow, worked, (extent, phase))?;
+        lock(&context.flows)[thread] = Some(FlowRecord { tally: worked.tally.clone(), window });
+        gate.meet(&context.timer, 0.0).map_err(another_failed)?;
+        let is_idle = is_idle(lock(&context.flows).iter().flatten(), drains);
         // A late sample gets one more window: by now the latency is known.
         let waited_enough = if drains { was_late } else { seconds >= LONGEST_EMPTY_SECONDS };
-        was_late = launch.late.load(Ordering::Acquire);
-        let drained = drained_seconds(launch);
+        was_late = context.late.load(Ordering::Acquire);
+        let drained = drained_seconds(context);
         // Records change only after every thread has looked.
-        gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+        gate.meet(&context.timer, 0.0).map_err(another_failed)?;
         if !is_idle || waited_enough {
             return Ok(());
         }
@@ -146,24 +144,23 @@ fn is_idle<'a>(records: impl Iterator<Item = &'a FlowRecord>, drains: bool) -> b
     if drains { idle.all(|idle| idle) } else { idle.any(|idle| idle) }
 }
 
-/// Longest overrun of a window in seconds.
-fn drained_seconds(launch: &Launch) -> f64 {
-    launch.drained_microseconds.load(Ordering::Acquire) as f64 * 1e-6
+fn drained_seconds(context: &RunContext) -> f64 {
+    context.drained_microseconds.load(Ordering::Acquire) as f64 * 1e-6
 }
 
 /// Turnover time of the requests in flight: the longest median latency of a window.
-fn turn_seconds(launch: &Launch) -> f64 {
-    launch.turn_microseconds.load(Ordering::Acquire) as f64 * 1e-6
+fn turn_seconds(context: &RunContext) -> f64 {
+    context.turn_microseconds.load(Ordering::Acquire) as f64 * 1e-6
 }
 
-fn note_turn(launch: &Launch, tally: &Tally) {
+fn note_turn(context: &RunContext, tally: &Tally) {
     let turn = tally.durations.quantile(0.5).unwrap_or(0.0);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time that has passed")]
-    launch.turn_microseconds.fetch_max((turn * 1e6) as u64, Ordering::AcqRel);
+    context.turn_microseconds.fetch_max((turn * 1e6) as u64, Ordering::AcqRel);
 }
 
 fn work(
-    launch: &Launch,
+    context: &RunContext,
     gate: &Gate,
     flow: &mut dyn Flow,
     worked: &mut Worked,
@@ -172,94 +169,93 @@ fn work(
     let failed = |reason| Some(Trouble::Failed(reason));
     flow.prepare(std::mem::replace(&mut worked.next, NextWindow::Any)).map_err(failed)?;
     let lead = f64::from(flow.profile().lead_microseconds) * 1e-6 + phase;
-    let begin = gate.meet(&launch.timer, lead).map_err(another_failed)?;
+    let begin = gate.meet(&context.timer, lead).map_err(another_failed)?;
     let end = match extent {
-        Extent::Seconds(seconds) => begin + launch.timer.ticks(seconds),
+        Extent::Seconds(seconds) => begin + context.timer.ticks(seconds),
         Extent::Work(_) => Window::NO_END,
     };
     let window = Window { begin, end };
     worked.tally.begin(window);
-    let (usage, start) = (ThreadUsage::now(), launch.timer.now());
-    flow.run(&launch.timer, window, &mut worked.tally).map_err(failed)?;
+    let (usage, start) = (ThreadUsage::now(), context.timer.now());
+    flow.run(&context.timer, window, &mut worked.tally).map_err(failed)?;
     worked.used = worked.used.plus(ThreadUsage::now().since(usage));
-    worked.seconds += launch.timer.seconds(start, launch.timer.now());
-    note_drained(launch, window, launch.timer.now());
+    worked.seconds += context.timer.seconds(start, context.timer.now());
+    note_drained(context, window, context.timer.now());
     if flow.profile().drains {
-        note_turn(launch, &worked.tally);
+        note_turn(context, &worked.tally);
     }
     let verified = flow.verify().map_err(failed)?;
     if worked.first {
-        launch.look_at_the_time(verified == Verified::HasDoneEnough);
-        if launch.timer.seconds(start, launch.timer.now()) > QUIET_SECONDS {
-            launch.send(&Message::Working)?;
+        context.look_at_the_time(verified == Verified::HasDoneEnough);
+        if context.timer.seconds(start, context.timer.now()) > QUIET_SECONDS {
+            context.send(&Message::Working)?;
         }
     }
     Ok(worked.tally.window())
 }
 
-fn note_drained(launch: &Launch, window: Window, now: u64) {
+fn note_drained(context: &RunContext, window: Window, now: u64) {
     if window.end != Window::NO_END {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time that has passed")]
-        let drained = (launch.timer.seconds(window.end, now.max(window.end)) * 1e6) as u64;
-        launch.drained_microseconds.fetch_max(drained, Ordering::AcqRel);
+        let drained = (context.timer.seconds(window.end, now.max(window.end)) * 1e6) as u64;
+        context.drained_microseconds.fetch_max(drained, Ordering::AcqRel);
     }
 }
 
 /// Warms up all threads until every rate is steady or the time is up. Returns the seconds and the last relative change.
 fn warm_up(
-    launch: &Launch,
+    context: &RunContext,
     thread: usize,
     gate: &Gate,
     flow: &mut dyn Flow,
     worked: &mut Worked,
 ) -> Result<(f64, Option<f64>), EarlyEnd> {
-    let [least, most] = launch.task.warm_up_seconds;
+    let [least, most] = context.task.warm_up_seconds;
     let mut steadiness = Steadiness::within(STEADY);
     let (mut passed, mut slices) = (0.0, 0);
-    while passed < most && !launch.late.load(Ordering::Acquire) {
+    while passed < most && !context.late.load(Ordering::Acquire) {
         // Between two meetings all threads see the same answers, so they leave together.
-        let all_steady = launch.steady.iter().all(|steady| steady.load(Ordering::Acquire));
-        gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+        let all_steady = context.steady.iter().all(|steady| steady.load(Ordering::Acquire));
+        gate.meet(&context.timer, 0.0).map_err(another_failed)?;
         if passed >= least && all_steady {
             break;
         }
         // At least two slices: one shows no change.
         let slice = SLICE_SECONDS.min(most / 2.0);
-        work(launch, gate, flow, worked, (Extent::Seconds(slice), 0.0))?;
+        work(context, gate, flow, worked, (Extent::Seconds(slice), 0.0))?;
         let operations = worked.tally.operations;
-        let operations = if flow.profile().drains { of_all(launch, gate, slices, operations)? } else { operations };
-        launch.steady[thread].store(steadiness.settled_with(operations as f64), Ordering::Release);
-        gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+        let operations = if flow.profile().drains { of_all(context, gate, slices, operations)? } else { operations };
+        context.steady[thread].store(steadiness.settled_with(operations as f64), Ordering::Release);
+        gate.meet(&context.timer, 0.0).map_err(another_failed)?;
         slices += 1;
         // Draining is warm-up, too, and equal for all threads.
-        passed += slice + if flow.profile().drains { drained_seconds(launch) } else { 0.0 };
+        passed += slice + if flow.profile().drains { drained_seconds(context) } else { 0.0 };
     }
     Ok((passed, steadiness.change()))
 }
 
 /// Operations of all threads in a slice: their sum settles, their distribution over threads does not.
-fn of_all(launch: &Launch, gate: &Gate, slice: usize, operations: u64) -> Result<u64, EarlyEnd> {
+fn of_all(context: &RunContext, gate: &Gate, slice: usize, operations: u64) -> Result<u64, EarlyEnd> {
     // Two alternating counters: one is reset while nobody adds to it.
-    let [now, next] = [slice % 2, (slice + 1) % 2].map(|turn| &launch.slice_operations[turn]);
+    let [now, next] = [slice % 2, (slice + 1) % 2].map(|turn| &context.slice_operations[turn]);
     now.fetch_add(operations, Ordering::AcqRel);
-    gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+    gate.meet(&context.timer, 0.0).map_err(another_failed)?;
     next.store(0, Ordering::Release);
     Ok(now.load(Ordering::Acquire))
 }
 
-/// Reports a sample; returns its headline value.
-fn send_sample(launch: &Launch, profile: FlowProfile) -> Result<Option<f64>, EarlyEnd> {
-    let records: Vec<FlowRecord> = lock(&launch.flows).iter_mut().filter_map(Option::take).collect();
-    let start = started(&launch.timer, &records, launch.task.run_began);
+fn send_sample(context: &RunContext, profile: FlowProfile) -> Result<Option<f64>, EarlyEnd> {
+    let records: Vec<FlowRecord> = lock(&context.flows).iter_mut().filter_map(Option::take).collect();
+    let start = started(&context.timer, &records, context.task.run_began);
     let above_goal = records.iter().any(|record| record.tally.carried.above_goal);
     let template = Sample {
         value: 0.0,
         work: None,
         seconds: 0.0,
         start,
-        launch: launch.task.launch,
-        block: launch.task.block,
-        session: launch.task.session,
+        launch: context.task.launch,
+        block: context.task.block,
+        session: context.task.session,
         clock_hz: None,
         stolen_seconds: None,
         per_thread: Vec::new(),
@@ -267,17 +263,17 @@ fn send_sample(launch: &Launch, profile: FlowProfile) -> Result<Option<f64>, Ear
     };
     let durations = merged(&records);
     if is_idle(records.iter(), profile.drains) {
-        let seconds = records.iter().map(|record| launch.timer.seconds(record.window.begin, record.window.end));
+        let seconds = records.iter().map(|record| context.timer.seconds(record.window.begin, record.window.end));
         let reason = format!("not one operation ended within {:.3} s", seconds.fold(0.0, f64::max));
         // A drained flow is only slow.
         return Err(Some(if profile.drains { Trouble::Unavailable(reason) } else { Trouble::Failed(reason) }));
     }
-    let metrics = combine(&records, &durations, profile, &launch.timer, &template);
+    let metrics = combine(&records, &durations, profile, &context.timer, &template);
     // Operations timed together have no distribution.
     let single = !profile.metrics.iter().any(|metric| matches!(metric, FlowMetric::LatencyOf(_)));
     let histogram = (single && durations.count() > 0).then(|| durations.encode()).flatten();
     let value = metrics.first().map(|headline| headline.sample.value);
-    launch.send(&Message::Sample { metrics, histogram })?;
+    context.send(&Message::Sample { metrics, histogram })?;
     Ok(value)
 }
 
@@ -294,7 +290,6 @@ mod tests {
     struct Simulated<F> {
         operations: F,
         drain_seconds: f64,
-        /// Window lengths of all threads.
         windows: Arc<Mutex<Vec<f64>>>,
         index: usize,
     }
@@ -325,7 +320,7 @@ mod tests {
     }
 
     /// Samples and window lengths of a process run with two such threads.
-    fn launch_of(
+    fn run_of(
         task: Task,
         drain_seconds: f64,
         operations: impl Fn(usize, usize, f64) -> Option<u64> + Clone + Send + Sync + 'static,
@@ -333,13 +328,13 @@ mod tests {
         let cpu = sys::affinity::allowed_cpus().unwrap()[0];
         let task = Task { cpus: vec![cpu; 2], sample_seconds: 1e-3, ..task };
         let (mut output, engine) = (Vec::new(), crate::engines::engine_of(task.experiment.area).unwrap());
-        let launch = Launch::new(&task, engine, Timer::system(), &mut output);
+        let context = RunContext::new(&task, engine, Timer::system(), &mut output);
         let windows = Arc::new(Mutex::new(Vec::new()));
         let reports = sys::team::run(&task.cpus, |thread, gate| {
             let (windows, of_all) = (Arc::clone(&windows), operations.clone());
             let operations = move |index, seconds| of_all(thread, index, seconds);
             let flow = Box::new(Simulated { operations, drain_seconds, windows, index: 0 });
-            run(&launch, thread, gate, flow, 0.0).map_err(|ended| format!("{ended:?}"))
+            run(&context, thread, gate, flow, 0.0).map_err(|ended| format!("{ended:?}"))
         });
         assert_eq!(reports.map_err(|error| format!("{error:?}"))?.len(), 2);
         let text = String::from_utf8(output).unwrap();
@@ -350,13 +345,13 @@ mod tests {
     fn series(operations: &[u64], samples: usize, until_steady: bool) -> Result<usize, String> {
         let (operations, samples) = (operations.to_vec(), u32::try_from(samples).unwrap());
         let task = Task { samples, until_steady, ..crate::tests::task() };
-        Ok(launch_of(task, 0.0, move |_, index, _| operations.get(index).copied())?.0)
+        Ok(run_of(task, 0.0, move |_, index, _| operations.get(index).copied())?.0)
     }
 
     /// The same with draining, and these numbers of operations per thread and window of at least `least_seconds`.
     fn drained(task: Task, counts: [u64; 2], least_seconds: f64) -> Result<(usize, Vec<f64>), String> {
         let count = move |thread: usize, _, seconds| Some(if seconds < least_seconds { 0 } else { counts[thread] });
-        launch_of(task, 0.02, count)
+        run_of(task, 0.02, count)
     }
 
     #[test]

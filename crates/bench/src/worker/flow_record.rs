@@ -86,10 +86,8 @@ fn share_of(kind: FlowMetric, record: &FlowRecord, timer: &Timer) -> ThreadShare
     ThreadShare { work, seconds: timer.seconds(record.window.begin, record.window.end), clock_hz: None }
 }
 
-/// The value of a transfer metric over all threads.
 enum Carrying {
     Rate,
-    /// This value, if known.
     Figure(Option<f64>),
 }
 
@@ -132,7 +130,6 @@ mod tests {
         FlowRecord { tally, window }
     }
 
-    /// Consecutive operations of these lengths in nanoseconds.
     fn record(window: Window, lengths: &[u64]) -> FlowRecord {
         counted(window, |tally| {
             let mut now = 0;

@@ -9,12 +9,14 @@ use sys::team::{Gate, spin_until};
 use sys::usage::ThreadUsage;
 
 use super::clock_probe::{ClockProbe, Look};
-use super::job_record::{JobRecord, combine};
-use super::launch::{EarlyEnd, HEARING, Launch, START_DELAY_SECONDS, ThreadReport, another_failed, lock, remote_pages};
+use super::context::{
+    EarlyEnd, HEARING, RunContext, START_DELAY_SECONDS, ThreadReport, another_failed, lock, remote_pages,
+};
 use super::observe::Observer;
 use super::paced::begin;
 use super::pacing::{Extent, Pacer};
 use super::record::{self, Record};
+use super::record::{JobRecord, combine_jobs};
 use crate::engines::{BackgroundJob, Job, JobProfile, Trial, Trouble};
 
 /// Length of the bounding loop: some dozen bursts.
@@ -31,28 +33,27 @@ pub(super) struct Parts {
     pub(super) bound: Box<dyn Trial>,
 }
 
-/// Runs a thread from preparation to the last check.
 pub(super) fn run(
-    launch: &Launch,
+    context: &RunContext,
     thread: usize,
     gate: &Gate,
     mut parts: Parts,
     began: f64,
 ) -> Result<ThreadReport, EarlyEnd> {
-    let probe = ClockProbe::new(launch.timer, launch.task.imul_cycles);
+    let probe = ClockProbe::new(context.timer, context.task.imul_cycles);
     let profile = parts.bound.profile();
-    let mut pacer = Pacer::new(launch.timer, probe, None, profile, Extent::Seconds(BOUND_SECONDS));
-    let begun = begin(launch, thread, gate, &mut pacer, parts.bound.as_mut(), began)?;
+    let mut pacer = Pacer::new(context.timer, probe, None, profile, Extent::Seconds(BOUND_SECONDS));
+    let begun = begin(context, thread, gate, &mut pacer, parts.bound.as_mut(), began)?;
     let mut work = Work { parts, pacer, looks: Vec::with_capacity(MOST_LOOKS), used: ThreadUsage::default() };
-    let observer = (thread == 0).then(|| Observer::begin(&launch.task.cpus));
+    let observer = (thread == 0).then(|| Observer::begin(&context.task.cpus));
     let (mut timed_seconds, mut samples) = (0.0, Vec::new());
-    for _ in 0..launch.task.samples {
-        let record = work.sample(launch, gate)?;
-        timed_seconds += launch.timer.seconds(record.begin, record.end);
-        lock(&launch.jobs)[thread] = Some(record);
-        gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+    for _ in 0..context.task.samples {
+        let record = work.sample(context, gate)?;
+        timed_seconds += context.timer.seconds(record.begin, record.end);
+        lock(&context.jobs)[thread] = Some(record);
+        gate.meet(&context.timer, 0.0).map_err(another_failed)?;
         if thread == 0 {
-            samples.push(send_sample(launch, work.parts.job.profile(), profile)?);
+            samples.push(send_sample(context, work.parts.job.profile(), profile)?);
             std::thread::sleep(HEARING);
         }
     }
@@ -62,8 +63,8 @@ pub(super) fn run(
         work.parts.job.conclude(&samples, &mut seen);
     }
     Ok(ThreadReport {
-        migrated: !sys::affinity::is_pinned_to(launch.task.cpus[thread]),
-        remote_pages: remote_pages(launch, thread, gate)?,
+        migrated: !sys::affinity::is_pinned_to(context.task.cpus[thread]),
+        remote_pages: remote_pages(context, thread, gate)?,
         timed_seconds,
         used: work.used,
         pages_obtained: seen.pages_obtained,
@@ -83,16 +84,16 @@ struct Work {
 
 impl Work {
     /// One sample with the other threads: data, bounding loop, job, check.
-    fn sample(&mut self, launch: &Launch, gate: &Gate) -> Result<JobRecord, EarlyEnd> {
+    fn sample(&mut self, context: &RunContext, gate: &Gate) -> Result<JobRecord, EarlyEnd> {
         let failed = |reason| Some(Trouble::Failed(reason));
-        let timer = &launch.timer;
+        let timer = &context.timer;
         let began = timer.now();
         self.parts.job.prepare().map_err(failed)?;
         let prepare_seconds = timer.seconds(began, timer.now());
         let start = gate.meet(timer, START_DELAY_SECONDS).map_err(another_failed)?;
         let (bound, _) = self.pacer.sample(self.parts.bound.as_mut(), start).map_err(failed)?;
         let start = gate.meet(timer, START_DELAY_SECONDS).map_err(another_failed)?;
-        let (begin, end) = self.timed(timer, start, launch.task.cpus.len()).map_err(failed)?;
+        let (begin, end) = self.timed(timer, start, context.task.cpus.len()).map_err(failed)?;
         let clock_hz = clock(&self.looks);
         let checked = timer.now();
         let residuals = self.parts.job.verify().map_err(failed)?;
@@ -140,12 +141,16 @@ fn clock(looks: &[Look]) -> f64 {
 }
 
 /// Reports a sample; returns the bounding loop's values.
-fn send_sample(launch: &Launch, job: JobProfile, bound: crate::engines::Profile) -> Result<BackgroundJob, EarlyEnd> {
-    let records: Vec<JobRecord> = lock(&launch.jobs).iter_mut().filter_map(Option::take).collect();
-    let metrics = combine(&records, job, &launch.timer, launch.task);
-    launch.send(&Message::Sample { metrics, histogram: None })?;
+fn send_sample(
+    context: &RunContext,
+    job: JobProfile,
+    bound: crate::engines::Profile,
+) -> Result<BackgroundJob, EarlyEnd> {
+    let records: Vec<JobRecord> = lock(&context.jobs).iter_mut().filter_map(Option::take).collect();
+    let metrics = combine_jobs(&records, job, &context.timer, context.task);
+    context.send(&Message::Sample { metrics, histogram: None })?;
     let bounds: Vec<Record> = records.iter().map(|record| record.bound.clone()).collect();
-    let rate = record::combine(&bounds, bound, &launch.timer, launch.task);
+    let rate = record::combine(&bounds, bound, &context.timer, context.task);
     let most = |of: fn(&JobRecord) -> f64| records.iter().map(of).fold(0.0, f64::max);
     Ok(BackgroundJob {
         bound_rate: rate.first().map_or(0.0, |headline| headline.sample.value),
@@ -161,7 +166,7 @@ mod tests {
 
     use super::super::serve::run_thread;
     use super::*;
-    use crate::engines::planted::{Fault, LIBRARY_CPU_SECONDS, plant, plant_library, task};
+    use crate::engines::linpack_tests::{Fault, LIBRARY_CPU_SECONDS, plant, plant_library, task};
     use crate::engines::{self, Preparing};
 
     struct Silent;
@@ -172,15 +177,15 @@ mod tests {
         fn listening(&mut self, _: &str) {}
     }
 
-    fn launched(task: &Task) -> (Vec<Message>, Result<Vec<ThreadReport>, String>) {
+    fn run_job(task: &Task) -> (Vec<Message>, Result<Vec<ThreadReport>, String>) {
         let engine = engines::engine_of(task.experiment.area).unwrap();
         let mut output = Vec::new();
-        let launch = Launch::new(task, engine, Timer::system(), &mut output);
+        let context = RunContext::new(task, engine, Timer::system(), &mut output);
         let reports = sys::team::run(&task.cpus, |thread, gate| {
             let reason = |ended: EarlyEnd| ended.map_or_else(String::new, |trouble| trouble.reason().to_owned());
-            run_thread(&launch, thread, gate).map_err(reason)
+            run_thread(&context, thread, gate).map_err(reason)
         });
-        drop(launch);
+        drop(context);
         let text = String::from_utf8(output).unwrap();
         (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), reports)
     }
@@ -199,7 +204,7 @@ mod tests {
         for threads in [1, 2, 3] {
             let task = task(150, threads);
             engines::engine_of(task.experiment.area).unwrap().prepare(&task, &mut Silent).unwrap();
-            let (messages, reports) = launched(&task);
+            let (messages, reports) = run_job(&task);
             let (reports, samples) = (reports.unwrap(), samples(&messages));
             assert_eq!(samples.len(), 2);
             for metrics in samples {
@@ -222,11 +227,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_solved_wrong_is_a_failure_and_never_a_figure() {
+    fn what_is_solved_wrong_is_a_failure_and_never_a_result() {
         let failure = |fault| {
             let task = task(100, 1);
             plant(&task, fault);
-            let (messages, reports) = launched(&task);
+            let (messages, reports) = run_job(&task);
             (samples(&messages).len(), reports.map(drop))
         };
         assert_eq!(failure(Fault::None), (2, Ok(())));
@@ -245,7 +250,7 @@ mod tests {
         let mut task = task(100, 2);
         task.experiment.id.push_str("/library");
         plant_library(&task);
-        let (messages, reports) = launched(&task);
+        let (messages, reports) = run_job(&task);
         let samples = samples(&messages).len();
         assert_eq!(samples, 2);
         for report in reports.unwrap() {

@@ -9,7 +9,7 @@ use sys::team::spin_until;
 use sys::usage::ThreadUsage;
 
 use super::clock_probe::{ClockProbe, Look, PacedLoop};
-use super::launch::ThreadReport;
+use super::context::ThreadReport;
 use super::record::{Burst, Pause, Record};
 use crate::engines::{Measure, Profile, Trial};
 
@@ -94,7 +94,6 @@ impl Buffers {
         Self::for_chunks((4.0 * seconds / CHUNK_SECONDS) as usize)
     }
 
-    /// Room for this many chunks and as many bursts.
     fn for_chunks(chunks: usize) -> Self {
         let chunks = chunks.clamp(1 << 10, 1 << 22);
         Self { stamps: touched(chunks + 2), bursts: touched(chunks), pauses: touched(chunks) }
@@ -363,7 +362,6 @@ impl Steadiness {
         Self { last: None, change: None, within }
     }
 
-    /// Notes a rate; whether it agrees with the previous one.
     pub(super) fn settled_with(&mut self, rate: f64) -> bool {
         let before = self.last.replace(rate);
         self.change = before.map(|before| (rate - before).abs() / rate.max(before).max(f64::MIN_POSITIVE));

@@ -3,10 +3,10 @@
 use model::sample::{MetricName, Sample, ThreadShare};
 use model::unit::{Better, Unit};
 use model::wire::{MetricSample, Task};
-use sys::clock::Timer;
+use sys::clock::{Timer, monotonic_raw_seconds};
 
 use super::clock_probe::Look;
-use crate::engines::{Measure, Profile};
+use crate::engines::{JobProfile, Measure, Profile, Residuals};
 
 /// Minimum excess of a gap over the burst's median; less is noise of time stamps and cache misses.
 const LEAST_GAP_SECONDS: f64 = 2e-6;
@@ -19,7 +19,6 @@ const NORMAL_NEIGHBOUR: f64 = 1.1;
 /// A look below this share of the median clock was disturbed.
 const PLAUSIBLE_CLOCK: f64 = 0.9;
 
-/// Chunks without a pause, from stamp `first` to `last`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Burst {
     pub(super) first: usize,
@@ -230,7 +229,6 @@ fn counted_hz(bursts: &[BurstSum]) -> Option<f64> {
     (hz > 0.0).then_some(hz)
 }
 
-/// 0 if empty.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     stats::summarise(&values.collect::<Vec<_>>()).map_or(0.0, |summary| summary.median)
 }
@@ -293,7 +291,6 @@ pub(super) fn start_spread_seconds(records: &[Record]) -> Option<f64> {
     (records.len() > 1).then_some(last - first)
 }
 
-/// The second metric of some measures.
 fn second_metric(measure: Measure, headline: &Sample, records: &[Record], window: Stretch) -> Option<MetricSample> {
     match measure {
         Measure::Rate(_) | Measure::Latency => None,
@@ -341,6 +338,59 @@ pub(super) fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / count as f64
 }
 
+#[derive(Clone, Debug)]
+pub(super) struct JobRecord {
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    pub(super) clock_hz: f64,
+    pub(super) bound: Record,
+    pub(super) residuals: Residuals,
+    pub(super) prepare_seconds: f64,
+    pub(super) verify_seconds: f64,
+}
+
+/// The metrics of a sample, from the first thread's start to the last one's end. The work is divided equally.
+pub(super) fn combine_jobs(records: &[JobRecord], job: JobProfile, timer: &Timer, task: &Task) -> Vec<MetricSample> {
+    let begin = records.iter().map(|record| record.begin).min().unwrap_or(0);
+    let end = records.iter().map(|record| record.end).max().unwrap_or(0);
+    let seconds = timer.seconds(begin, end);
+    let clock_hz = mean(records.iter().map(|record| record.clock_hz));
+    let part = |record: &JobRecord| ThreadShare {
+        work: job.work / records.len() as f64,
+        seconds: timer.seconds(record.begin, record.end),
+        clock_hz: Some(record.clock_hz),
+    };
+    let sample = Sample {
+        value: job.work / seconds,
+        work: Some(job.work),
+        seconds,
+        // The clocks' zeros differ; the distance from now is the same by both.
+        start: (monotonic_raw_seconds() - task.run_began - timer.seconds(begin, timer.now())).max(0.0),
+        launch: task.launch,
+        block: task.block,
+        session: task.session,
+        clock_hz: Some(clock_hz),
+        stolen_seconds: None,
+        per_thread: records.iter().map(part).collect(),
+        flags: Vec::new(),
+    };
+    let worst =
+        |of: fn(&Residuals) -> Option<f64>| records.iter().filter_map(|record| of(&record.residuals)).reduce(f64::max);
+    let values = [
+        (MetricName::Latency, Unit::Second, Better::Lower, Some(seconds)),
+        (MetricName::Residual, Unit::One, Better::Lower, worst(|residuals| Some(residuals.scaled))),
+        (MetricName::ResidualRaw, Unit::One, Better::Lower, worst(|residuals| residuals.raw)),
+        (MetricName::Clock, Unit::Hertz, Better::Higher, Some(clock_hz)),
+    ];
+    let others = values.into_iter().filter_map(|(name, unit, better, value)| {
+        let sample = Sample { value: value?, work: None, per_thread: Vec::new(), ..sample.clone() };
+        Some(MetricSample { name, unit, better, sample })
+    });
+    let headline =
+        MetricSample { name: MetricName::Throughput, unit: job.unit, better: Better::Higher, sample: sample.clone() };
+    std::iter::once(headline).chain(others).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -351,7 +401,6 @@ mod tests {
         Look { hz, disagreement: 0.0, nominal_seconds: 30e-6, seconds: 30e-6, paced: false }
     }
 
-    /// Chunks of these lengths in microseconds from `start_us`.
     fn record(start_us: u64, lengths_us: &[u64]) -> Record {
         let mut stamps = vec![start_us * 1000];
         stamps.extend(lengths_us.iter().scan(start_us * 1000, |now, length| {
@@ -391,7 +440,6 @@ mod tests {
         }
     }
 
-    /// Bursts of chunks of these lengths, without pauses.
     fn in_bursts(lengths_us: &[&[u64]]) -> Record {
         let (mut stamps, mut bursts, mut now) = (Vec::new(), Vec::new(), 0);
         for lengths in lengths_us {

@@ -7,7 +7,7 @@ use model::wire::{Message, Observations, Role, Task};
 use sys::clock::{Calibration, Source, monotonic_raw_seconds};
 use sys::team::{self, Gate};
 
-use super::launch::{EarlyEnd, Launch, ThreadReport, lock, say};
+use super::context::{EarlyEnd, RunContext, ThreadReport, lock, say};
 use super::{flow, job, paced};
 use crate::engines::{self, Opened, Preparing, Trouble};
 
@@ -41,12 +41,12 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
         return engine.peer(task, &mut Teller(output)).map(|()| Observations::default());
     }
     engine.prepare(task, &mut Teller(output))?;
-    let launch = Launch::new(task, engine, calibration.finish(CALIBRATION), output);
+    let context = RunContext::new(task, engine, calibration.finish(CALIBRATION), output);
     let _kept = engine.placement(task, Vec::new()).keeps_ticks.then(|| sys::tick::KeptTicks::on(&task.cpus));
     // The team reports text; the kind of trouble is kept separately.
     let first_trouble: Mutex<Option<Trouble>> = Mutex::new(None);
     let reports = team::run(&task.cpus, |thread, gate| {
-        run_thread(&launch, thread, gate).map_err(|trouble| {
+        run_thread(&context, thread, gate).map_err(|trouble| {
             let sentence = trouble.as_ref().map(|trouble| trouble.reason().to_owned()).unwrap_or_default();
             if let Some(trouble) = trouble {
                 lock(&first_trouble).get_or_insert(trouble);
@@ -59,18 +59,18 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
         (None, Err(sentence)) => Err(Trouble::Failed(sentence)),
         (None, Ok(reports)) => {
             let settings = machine::settings(&machine::Sysroot::host());
-            Ok(Observations { settings, ..add_up(reports, launch.timer.source() == Source::Counter, &task.cpus) })
+            Ok(Observations { settings, ..add_up(reports, context.timer.source() == Source::Counter, &task.cpus) })
         }
     }
 }
 
 /// Runs one thread's part in the way that it is timed.
-pub(super) fn run_thread(launch: &Launch, thread: usize, gate: &Gate) -> Result<ThreadReport, EarlyEnd> {
+pub(super) fn run_thread(context: &RunContext, thread: usize, gate: &Gate) -> Result<ThreadReport, EarlyEnd> {
     let began = monotonic_raw_seconds();
-    match launch.engine.open(launch.task, thread).map_err(Some)? {
-        Opened::Paced(trial) => paced::run(launch, thread, gate, trial, began),
-        Opened::Flow(flow) => flow::run(launch, thread, gate, flow, began),
-        Opened::Job { job, bound } => job::run(launch, thread, gate, job::Parts { job, bound }, began),
+    match context.engine.open(context.task, thread).map_err(Some)? {
+        Opened::Paced(trial) => paced::run(context, thread, gate, trial, began),
+        Opened::Flow(flow) => flow::run(context, thread, gate, flow, began),
+        Opened::Job { job, bound } => job::run(context, thread, gate, job::Parts { job, bound }, began),
     }
 }
 

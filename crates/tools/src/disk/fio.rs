@@ -37,7 +37,6 @@ static BUSY: Rule = Rule::new("cpu-bound", Some("its jobs were busy more than 90
 
 /// Seconds of a run outside its measured time: start, layout of buffers, report.
 const START_SECONDS: f64 = 0.3;
-/// Warm-up in seconds.
 const RAMP_SECONDS: f64 = 0.1;
 /// Registers buffers with the ring. They count against the limit of locked memory: 8 MiB for most users.
 const FIXED_BUFFERS: &str = "--fixedbufs";

@@ -59,7 +59,6 @@ impl Adapter for Ioping {
     fn command(params: &DiskParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
         let file = target.held_file(TOOL)?;
         let engine = if params.engine == DiskEngine::Libaio { "-A" } else { "" };
-        // A bare number is whole seconds.
         let milliseconds = (1e3 * target.seconds).max(1.0);
         let words = format!("-D {engine} -J -q -i0 -w{milliseconds:.0}ms -s{} -S{}", params.block, params.size);
         let expected_seconds = START_SECONDS + target.seconds;

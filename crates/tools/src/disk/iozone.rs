@@ -50,7 +50,6 @@ const UNKNOWN_BYTES_PER_SECOND: f64 = 100e6;
 /// Minimum records per process: with fewer, the first ends before the last begins.
 const LEAST_RECORDS: u64 = 16;
 
-/// One of its tests, and where its value is.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Test {
     op: DiskOp,
@@ -59,12 +58,10 @@ pub(crate) struct Test {
     positioned: bool,
     /// Options after `-i 0`, which lays out the data.
     options: &'static [&'static str],
-    /// Passes over the files in all.
     passes: u32,
     /// Values on a line of the table, and the index of this test's.
     columns: usize,
     column: usize,
-    /// Its name in the output of several processes.
     processes: &'static str,
 }
 
@@ -240,7 +237,6 @@ impl Adapter for Iozone {
     }
 }
 
-/// A line of the table.
 #[derive(Clone, Debug, PartialEq)]
 struct TableLine {
     file_bytes: u64,
@@ -276,7 +272,6 @@ fn of_one_process(output: &Output, block: u64, test: &Test) -> Result<TableLine,
     Err(ToolError(reason))
 }
 
-/// Throughput of several processes in bytes per second.
 #[derive(Debug, PartialEq)]
 struct Group {
     bytes_each: u64,
@@ -303,16 +298,16 @@ fn of_processes(text: &str, params: &DiskParams, test: &Test) -> Result<Group, T
     let mut lines = text.lines().skip_while(|line| !is_it(line));
     let children = lines.next().and_then(rate).ok_or_else(|| missing("throughput"))?;
     let of_test: Vec<&str> = lines.take_while(|line| !line.contains("Children see")).collect();
-    let figure = |what: &str| {
+    let value = |what: &str| {
         let line = of_test.iter().find(|line| line.trim_start().starts_with(what));
         line.and_then(|line| rate(line)).ok_or_else(|| missing(what))
     };
     let group = Group {
         bytes_each: file,
         children,
-        parent: figure("Parent sees throughput")?,
-        min: figure("Min throughput per process")?,
-        max: figure("Max throughput per process")?,
+        parent: value("Parent sees throughput")?,
+        min: value("Min throughput per process")?,
+        max: value("Max throughput per process")?,
     };
     // The total is between N times the slowest and N times the fastest.
     let processes = f64::from(params.threads);

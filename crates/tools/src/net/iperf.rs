@@ -318,7 +318,7 @@ mod tests {
         let read = ["bytes", "sent", "lost", "datagrams", "loss", "jitter"].map(|key| reading.details[key].clone());
         let sent = 3_332_248_343.0 / 8.0;
         let wanted = [167_547_456.0, sent, 169_503.0, 283_326.0, 169_503.0 / 283_326.0, 1e-6];
-        assert_eq!(read, wanted.map(|figure| json!(figure)));
+        assert_eq!(read, wanted.map(|value| json!(value)));
         assert_eq!(sent_too_fast(&experiment, &reading), None, "no goal is asked for");
         assert_eq!(sent_too_fast(&datagrams(NetMode::NoDrop, 1), &reading), Some(sent), "more than 0.1 % are lost");
         let two = datagrams(NetMode::NoDrop, 2);

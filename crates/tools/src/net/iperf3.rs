@@ -154,7 +154,6 @@ fn check_settings(test: &Value, params: &NetParams) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// A value added up over both directions.
 fn over_directions(end: &Value, sum: &str, key: &str) -> Option<f64> {
     let back = end[format!("{sum}_bidir_reverse")][key].as_f64();
     end[sum][key].as_f64().map(|there| there + back.unwrap_or(0.0))
@@ -192,7 +191,7 @@ fn details_of_streams(end: &Value, params: &NetParams) -> Map<String, Value> {
     add("receiver_congestion_control", &end["receiver_tcp_congestion"], 1.0);
     let streams = end["streams"].as_array().map_or(&[][..], Vec::as_slice);
     // A remote sender reports 0, which is unknown.
-    let known = |stream: &Value, key: &str| stream["sender"][key].as_f64().filter(|figure| *figure > 0.0);
+    let known = |stream: &Value, key: &str| stream["sender"][key].as_f64().filter(|value| *value > 0.0);
     let largest = |key: &str| streams.iter().filter_map(|stream| known(stream, key)).reduce(f64::max);
     add("largest_congestion_window", &json!(largest("max_snd_cwnd")), 1.0);
     add("largest_mean_round_trip", &json!(largest("mean_rtt")), 1e-6);

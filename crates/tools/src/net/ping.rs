@@ -51,7 +51,6 @@ const REFUSED: &str = "minimal interval allowed for user";
 const FEWEST: f64 = 10.0;
 /// Minimum answers for a 99th percentile.
 const FOR_P99: usize = 100;
-/// Timeout of the last answer.
 const PATIENCE_SECONDS: u64 = 1;
 
 fn requests(seconds: f64, interval_ms: u64) -> f64 {

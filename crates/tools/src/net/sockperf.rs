@@ -29,9 +29,7 @@ static DESCRIPTION: ToolDescription = ToolDescription {
 };
 static LOST: Rule = Rule::new("lost", Some("messages were dropped"), Side::Slower);
 
-/// Its smallest message, which is its header, from its help.
 const SMALLEST_MESSAGE: u64 = 14;
-/// Its largest message, from its help.
 const LARGEST_MESSAGE: u64 = 65_507;
 /// Seconds of a run outside its measured time.
 const START_SECONDS: f64 = 2.3;

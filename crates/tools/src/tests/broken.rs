@@ -71,7 +71,6 @@ fn recordings() -> Vec<Recorded> {
     rows.into_iter().map(row).collect()
 }
 
-/// Every number in a text.
 fn numbers(text: &str) -> Vec<f64> {
     let is_of_number = |with: &'static str| move |c: char| !(c.is_ascii_digit() || with.contains(c));
     let words = text.split(is_of_number("+-.eE")).chain(text.split(is_of_number(".")));
@@ -161,7 +160,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn a_broken_output_makes_no_panic_and_no_figure_of_its_own(
+    fn a_broken_output_makes_no_panic_and_no_value_of_its_own(
         edits in prop::collection::vec((0.0..1.0_f64, edit()), 1..5),
     ) {
         for recorded_run in recordings() {

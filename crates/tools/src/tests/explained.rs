@@ -22,7 +22,6 @@ struct Case {
 struct Cause {
     tool: &'static str,
     rule: &'static str,
-    /// Words of its explanation.
     says: &'static str,
     caused: Case,
     /// A case where it does not hold; `None` for a rule that always does.

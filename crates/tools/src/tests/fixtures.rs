@@ -13,7 +13,6 @@ use crate::invocation::Target;
 use crate::output::Output;
 use crate::tool::ReferenceTool;
 
-/// A recorded output.
 pub(crate) fn recorded(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -57,21 +56,18 @@ pub(crate) fn assert_refused<const N: usize>(
     }
 }
 
-/// The benchmark with a change of its parameters.
 pub(crate) fn with_memory(mut experiment: Experiment, change: impl FnOnce(&mut MemoryParams)) -> Experiment {
     let Params::Memory(params) = &mut experiment.params else { panic!("{experiment:?}") };
     change(params);
     experiment
 }
 
-/// The benchmark with a change of its parameters.
 pub(crate) fn with_linpack(mut experiment: Experiment, change: impl FnOnce(&mut LinpackParams)) -> Experiment {
     let Params::Linpack(params) = &mut experiment.params else { panic!("{experiment:?}") };
     change(params);
     experiment
 }
 
-/// The benchmark with a change of its parameters.
 pub(crate) fn with_net(mut experiment: Experiment, change: impl FnOnce(&mut NetParams)) -> Experiment {
     let Params::Net(params) = &mut experiment.params else { panic!("{experiment:?}") };
     change(params);

@@ -30,7 +30,6 @@ impl Engine for CpuEngine {
         let cpu =
             || task.cpus.get(thread).map_or_else(String::new, |cpu| format!("CPU {cpu}, or the operating system, "));
         let spaced = is_spaced(&task.experiment);
-        // Every thread runs the loop that the benchmark names.
         let features = Features::detect();
         let features = features.on_binding_core(features.binds_at_renaming() && spaced);
         let bound = table::find(op, element, isa, &features)
@@ -70,7 +69,6 @@ fn seeded(bound: Bound, seed: u64) -> Box<dyn Trial> {
     Box::new(CpuTrial { bound, state: bound.seeded(seed) })
 }
 
-/// The same with the widest instruction set of this machine.
 pub(super) fn widest_trial(op: CpuOp, element: Element, seed: u64) -> Option<Box<dyn Trial>> {
     let widest = table::widest(op, element, &Features::detect())?;
     trial(op, element, widest.kernel().isa, seed)

@@ -60,18 +60,17 @@ impl Allowance {
 }
 
 /// Prepares the cache before the first window of a process run: warm, within `most_seconds`, or empty for direct requests.
-pub(super) fn before_a_launch(
+pub(super) fn before_a_run(
     params: &DiskParams,
     (held, most_seconds): (&HeldFile, Option<f64>),
-    launch: &mut dyn Preparing,
+    preparing: &mut dyn Preparing,
 ) -> Result<(), Trouble> {
     match params.cache {
-        // Before each window.
         DiskCache::Cold => Ok(()),
         DiskCache::Bypassed => {
             held.all().try_for_each(|held| empty(held, &layout::open_to_look(held)?).map_err(Trouble::Failed))
         }
-        DiskCache::Warm => layout::at_the_files(held, launch, &|held, filled| fill(held, most_seconds, filled)),
+        DiskCache::Warm => layout::at_the_files(held, preparing, &|held, filled| fill(held, most_seconds, filled)),
     }
 }
 
@@ -198,7 +197,6 @@ mod tests {
         assert!(copy.take() && !copy.is_spent(), "a copy has an account of its own");
         allowance.set(None);
         assert!(allowance.take() && !allowance.is_limited());
-        // Lanes together take no more than there is.
         allowance.set(Some(10_000));
         let taken = AtomicU64::new(0);
         let take_all = || {

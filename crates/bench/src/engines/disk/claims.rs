@@ -6,11 +6,9 @@ const COUNTERS_PER_REQUEST: usize = 16;
 /// Programming", vol. 3, 6.4).
 const SPREADING: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Requests in flight, counted by the hash of their block.
 #[derive(Debug)]
 pub(super) struct Claims {
     counters: Box<[u16]>,
-    /// The counter is in the upper bits of a hash.
     shift: u32,
 }
 
@@ -68,7 +66,6 @@ mod tests {
                 in_flight.push(block);
                 assert!(in_flight.iter().all(|block| !claims.none_on(*block)), "depth {depth}");
             }
-            // One in sixteen on average; a quarter would be no use.
             assert!(doubtful * 4 < asked, "depth {depth}: {doubtful} of {asked}");
             in_flight.drain(..).for_each(|block| claims.end(block));
             assert!((0..1 << 12).all(|block| claims.none_on(block)), "nothing is left");

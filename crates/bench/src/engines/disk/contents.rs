@@ -36,7 +36,6 @@ const MARK_BITS: u32 = 4;
 const PLACE_BITS: u32 = 48;
 const COUNT_BITS: u32 = 40;
 
-/// Where stamps are: at the beginning of each page, or of each sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Page,
@@ -56,11 +55,10 @@ impl Unit {
     }
 }
 
-/// Which write a block is from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Origin {
     /// The process run, of which 24 bits are kept; 0 is the layout.
-    pub(super) launch: u32,
+    pub(super) run: u32,
     pub(super) lane: u16,
     /// Blocks that the lane had written before, of which 40 bits are kept.
     pub(super) count: u64,
@@ -80,7 +78,7 @@ enum What {
     Damaged { word: usize, expected: u64, found: u64 },
     Mixed,
     Stale { origin: Origin },
-    StaleWord { launch: u32 },
+    StaleWord { run: u32 },
     StaleByte,
 }
 
@@ -95,11 +93,11 @@ impl fmt::Display for Wrong {
                 write!(f, "word {word} of the sector is {found:#x} instead of {expected:#x}")
             }
             What::Mixed => write!(f, "there is a page made of two"),
-            What::StaleWord { launch: run } => {
+            What::StaleWord { run } => {
                 write!(f, "the last write is missing: there is a word of process run {run}")
             }
             What::StaleByte => write!(f, "the last write is missing: there is a byte of another process run"),
-            What::Stale { origin: Origin { launch: run, lane, count } } => {
+            What::Stale { origin: Origin { run, lane, count } } => {
                 write!(f, "the last write is missing: there is block {count} of lane {lane} of process run {run}")
             }
         }
@@ -164,11 +162,11 @@ impl Contents {
             Grain::Sectors => {}
             Grain::Words => {
                 for (word, at) in block.as_chunks_mut().0.iter_mut().zip((offset..).step_by(WORD_BYTES)) {
-                    *word = self.word(at, origin.launch).to_le_bytes();
+                    *word = self.word(at, origin.run).to_le_bytes();
                 }
                 return;
             }
-            Grain::Bytes => return self.write_bytes(block, offset, mark(origin.launch)),
+            Grain::Bytes => return self.write_bytes(block, offset, mark(origin.run)),
         }
         let kind = if unit == Unit::Page { SectorKind::Page } else { SectorKind::Sector };
         let places = (offset..).step_by(unit.bytes()).zip((first..).step_by(unit.bytes() / SECTOR_BYTES));
@@ -232,8 +230,8 @@ impl Contents {
     }
 
     #[inline]
-    fn word(&self, at: u64, launch: u32) -> u64 {
-        self.place_word(at) ^ (u64::from(launch) & ones(LAUNCH_BITS)).wrapping_mul(LAUNCH_FACTOR)
+    fn word(&self, at: u64, run: u32) -> u64 {
+        self.place_word(at) ^ (u64::from(run) & ones(LAUNCH_BITS)).wrapping_mul(LAUNCH_FACTOR)
     }
 
     /// The word of an offset: mixed until each bit depends on all bits (the finaliser of `SplitMix64`).
@@ -250,22 +248,22 @@ impl Contents {
         for (word, at) in bytes.as_chunks().0.iter().zip((offset..).step_by(WORD_BYTES)) {
             let wrong = |what| Wrong { at, what };
             let found = u64::from_le_bytes(*word);
-            let launch = (found ^ self.place_word(at)).wrapping_mul(inverse(LAUNCH_FACTOR));
-            if launch > ones(LAUNCH_BITS) {
+            let run = (found ^ self.place_word(at)).wrapping_mul(inverse(LAUNCH_FACTOR));
+            if run > ones(LAUNCH_BITS) {
                 return Err(wrong(if found == 0 { What::Zeros } else { What::Foreign }));
             }
-            let origin = Origin { launch: low(launch), ..Origin::default() };
+            let origin = Origin { run: low(run), ..Origin::default() };
             if !accepted(origin) {
-                return Err(wrong(What::StaleWord { launch: origin.launch }));
+                return Err(wrong(What::StaleWord { run: origin.run }));
             }
         }
         Ok(())
     }
 
     /// Whether a found origin is of this process run, as far as it shows.
-    pub(super) fn is_of_launch(&self, found: Origin, launch: u32) -> bool {
+    pub(super) fn is_of_run(&self, found: Origin, run: u32) -> bool {
         let bits = if self.grain == Grain::Bytes { MARK_BITS } else { LAUNCH_BITS };
-        u64::from(found.launch ^ launch) & ones(bits) == 0
+        u64::from(found.run ^ run) & ones(bits) == 0
     }
 
     fn write_bytes(&self, block: &mut [u8], offset: u64, mark: u8) {
@@ -283,12 +281,12 @@ impl Contents {
             let word = self.place_word(at).to_le_bytes();
             for ((found, plain), at) in bytes[inside].iter().zip(&word[of_word..]).zip(at + of_word as u64..) {
                 let wrong = |what| Wrong { at, what };
-                let launch = u32::from(found ^ plain);
-                if u64::from(launch) > ones(MARK_BITS) {
+                let run = u32::from(found ^ plain);
+                if u64::from(run) > ones(MARK_BITS) {
                     let zeros = bytes.iter().all(|byte| *byte == 0);
                     return Err(wrong(if zeros { What::Zeros } else { What::Foreign }));
                 }
-                if !accepted(Origin { launch, ..Origin::default() }) {
+                if !accepted(Origin { run, ..Origin::default() }) {
                     return Err(wrong(What::StaleByte));
                 }
             }
@@ -305,14 +303,13 @@ impl Contents {
             return Err(wrong(if zeros { What::Zeros } else { What::Foreign }));
         };
         if head.kind == SectorKind::Plain {
-            // A page always begins with a stamp.
             let begins_page = at.is_multiple_of(PAGE_BYTES as u64);
             return if begins_page { Err(wrong(What::Foreign)) } else { Ok((head, None)) };
         }
         let (place, when) = (get(sector, 1) ^ self.key, get(sector, 2) ^ self.key);
         let belongs_at = (place & ones(PLACE_BITS)).saturating_mul(SECTOR_BYTES as u64);
         let origin = Origin {
-            launch: low(when >> COUNT_BITS),
+            run: low(when >> COUNT_BITS),
             lane: u16::try_from(place >> PLACE_BITS).unwrap_or(u16::MAX),
             count: when & ones(COUNT_BITS),
         };
@@ -349,7 +346,7 @@ impl Contents {
     fn stamp_words(&self, head: Head, at: u64, origin: Origin) -> [u64; STAMP_WORDS] {
         let first = self.head_word(head);
         let place = (u64::from(origin.lane) << PLACE_BITS | (at / SECTOR_BYTES as u64) & ones(PLACE_BITS)) ^ self.key;
-        let when = (u64::from(origin.launch) << COUNT_BITS | origin.count & ones(COUNT_BITS)) ^ self.key;
+        let when = (u64::from(origin.run) << COUNT_BITS | origin.count & ones(COUNT_BITS)) ^ self.key;
         [first, place, when, self.seal([first, place, when])]
     }
 
@@ -361,8 +358,8 @@ impl Contents {
     }
 }
 
-fn mark(launch: u32) -> u8 {
-    launch.to_le_bytes()[0] & ((1 << MARK_BITS) - 1)
+fn mark(run: u32) -> u8 {
+    run.to_le_bytes()[0] & ((1 << MARK_BITS) - 1)
 }
 
 /// The words of a part of a file: the offset of each, the bytes of the part in it, and the first of these in the word.

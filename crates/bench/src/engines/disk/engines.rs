@@ -195,7 +195,6 @@ pub(super) fn loop_iops(job: &Job, params: &DiskParams, timer: &Timer) -> Option
         if done >= LOOP_WINDOWS && best.is_some() {
             break;
         }
-        // A tenth as lead.
         let begin = timer.now() + timer.ticks(0.1 * LOOP_SECONDS);
         let window = Window { begin, end: begin + timer.ticks(LOOP_SECONDS) };
         tally.begin(window);

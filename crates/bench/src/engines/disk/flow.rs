@@ -17,7 +17,7 @@ use super::contents::{Contents, PAGE_BYTES, SECTOR_BYTES};
 use super::engines::{self, cannot_open};
 use super::helpers::Helpers;
 use super::lane::{Access, Due, Job, Lane};
-use super::{apart, layout, traffic, trouble};
+use super::{layout, observed, traffic, trouble};
 use crate::engines::{Flow, FlowMetric, FlowProfile, NextWindow, Tally, Trouble, Verified, Window, share_of_work};
 
 /// Bytes compared after a window of reads, over all lanes of a thread.
@@ -90,7 +90,7 @@ impl DiskFlow {
                 sync: if no_device { DiskSync::None } else { params.sync },
             },
             block,
-            launch: task.launch,
+            run: task.launch,
             shared_stream: params.pattern != DiskPattern::Random,
             no_device,
             allowance: Allowance::default(),
@@ -135,7 +135,6 @@ impl DiskFlow {
         let seconds = monotonic_raw_seconds() - began;
         self.flushes.push(seconds);
         let (bytes, window_seconds) = self.last;
-        // Flushed bytes belong to one window.
         self.flushed_rates.extend(flushed_rate(bytes, window_seconds, seconds));
         self.last = (0, 0.0);
         Ok(())
@@ -183,7 +182,6 @@ impl Flow for DiskFlow {
         self.job.allowance.set(self.allowed_in(window));
         self.helpers.run(&mut self.lanes, (timer, window), tally)?;
         if self.job.allowance.is_spent() {
-            // Also by the last lane.
             tally.over(timer.now());
         }
         let window = tally.window();
@@ -213,7 +211,7 @@ impl Flow for DiskFlow {
         let sum = |of: fn(&Lane) -> f64| self.lanes.iter().map(of).sum::<f64>();
         let (cpu_seconds, in_flight_seconds) = (sum(|lane| lane.cpu_seconds), sum(|lane| lane.in_flight_seconds));
         let requests: u64 = self.lanes.iter().map(|lane| lane.requests).sum();
-        let of_kinds = apart::conditions(self.lanes.iter().filter_map(|lane| lane.apart.as_deref()));
+        let of_kinds = observed::of_kinds(self.lanes.iter().filter_map(|lane| lane.apart.as_deref()));
         let (flush_seconds, flushed_bytes_per_second) = (median(&mut self.flushes), median(&mut self.flushed_rates));
         let of_file = if self.job.no_device { of_kinds } else { self.of_file(of_kinds) };
         seen.disk = Some(self.of_load(DiskConditions {

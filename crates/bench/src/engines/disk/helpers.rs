@@ -45,7 +45,6 @@ impl Drop for Helper {
     fn drop(&mut self) {
         self.to = None;
         if let Some(thread) = self.thread.take() {
-            // Fails if it has panicked, which was reported.
             let _ = thread.join();
         }
     }

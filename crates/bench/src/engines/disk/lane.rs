@@ -14,10 +14,10 @@ use sys::clock::{Timer, thread_cpu_seconds};
 use sys::queue::{Completion, Engine, Options, Queue, Request};
 use sys::team::spin_until;
 
-use super::apart::Apart;
 use super::cache::Allowance;
 use super::claims::Claims;
 use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
+use super::observed::Apart;
 use super::order::BlockOrder;
 use super::{layout, traffic, trouble};
 use crate::engines::moments::Moments;
@@ -55,7 +55,7 @@ pub(super) struct Job {
     pub(super) op: DiskOp,
     pub(super) access: Access,
     pub(super) block: u32,
-    pub(super) launch: u32,
+    pub(super) run: u32,
     /// Whether several lanes are one stream, so that one may overwrite another's block.
     pub(super) shared_stream: bool,
     /// Whether requests go to no device, with the same work for us.
@@ -315,7 +315,7 @@ impl Lane {
             let buffer = self.pool_offset + self.next_slot * stride;
             self.next_slot = if self.next_slot + 1 == self.slots { 0 } else { self.next_slot + 1 };
             if let Some(part) = self.queue.arena_part(buffer..buffer + bytes) {
-                let origin = Origin { launch: self.job.launch, lane: self.number, count: self.written };
+                let origin = Origin { run: self.job.run, lane: self.number, count: self.written };
                 let first = self.pool_begins + u32::try_from(buffer / SECTOR_BYTES).unwrap_or(0);
                 self.job.contents.stamp(part, first, offset, Unit::of_blocks(self.job.block.into()), origin);
                 self.written += 1;
@@ -401,12 +401,11 @@ impl Lane {
 
     /// Whether the contents of one of its blocks can be from the last window.
     pub(super) fn wrote(&self, origin: Origin) -> bool {
-        let launch = self.job.contents.is_of_launch(origin, self.job.launch);
-        // Words and bytes have room for nothing else.
+        let run = self.job.contents.is_of_run(origin, self.job.run);
         let own = || {
             if origin.lane == self.number { origin.count >= self.written_before } else { self.job.shared_stream }
         };
-        launch && (self.job.held.grain != Grain::Sectors || own())
+        run && (self.job.held.grain != Grain::Sectors || own())
     }
 }
 

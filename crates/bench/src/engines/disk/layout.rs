@@ -40,18 +40,15 @@ const ZEROING: &[&str] =
 
 const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Opens a file for writing too if `write`, past the page cache if `direct`.
 pub(super) fn open(held: &HeldFile, write: bool, direct: bool) -> io::Result<File> {
     sys::file::open(Path::new(&held.path), write, direct, false)
 }
 
-/// Opens a file to flush and inspect it.
 pub(super) fn open_to_look(held: &HeldFile) -> Result<File, Trouble> {
     open(held, false, false)
         .map_err(|error| Trouble::Failed(format!("opening {}: {}", trouble::test_file(held), trouble::words(&error))))
 }
 
-/// Carries out one request, and returns the bytes that it moved.
 pub(super) fn carry_out(queue: &mut Queue, request: Request) -> io::Result<u32> {
     let mut done = Vec::with_capacity(1);
     queue.push(request)?;
@@ -60,14 +57,14 @@ pub(super) fn carry_out(queue: &mut Queue, request: Request) -> io::Result<u32> 
 }
 
 /// Lays the files of all threads out unless they are: unavailable where there is too little room.
-pub(super) fn ensure(held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), Trouble> {
-    at_the_files(held, launch, &lay_out)
+pub(super) fn ensure(held: &HeldFile, preparing: &mut dyn Preparing) -> Result<(), Trouble> {
+    at_the_files(held, preparing, &lay_out)
 }
 
 /// Does something to each file, some of them at the same time, and reports progress to the runner.
 pub(super) fn at_the_files(
     held: &HeldFile,
-    launch: &mut dyn Preparing,
+    preparing: &mut dyn Preparing,
     work: &(dyn Fn(&HeldFile, &AtomicU64) -> Result<(), Trouble> + Sync),
 ) -> Result<(), Trouble> {
     let files: Vec<&HeldFile> = held.all().collect();
@@ -88,7 +85,7 @@ pub(super) fn at_the_files(
             drop(sender);
             // Nothing is ever sent: the channel ends when all threads have dropped their ends.
             while over.recv_timeout(REPORT_INTERVAL) == Err(mpsc::RecvTimeoutError::Timeout) {
-                launch.progress((moved.load(Ordering::Relaxed) as f64 / bytes.max(1) as f64).min(1.0));
+                preparing.progress((moved.load(Ordering::Relaxed) as f64 / bytes.max(1) as f64).min(1.0));
             }
             let panicked = |_| Err(Trouble::Failed("the preparation of the test file panicked".to_owned()));
             working.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(panicked))
@@ -104,8 +101,8 @@ pub(super) fn as_laid_out(held: &HeldFile) -> HeldFile {
 }
 
 /// Overwrites the files of all threads once more, in order, as preconditioning of a drive.
-pub(super) fn write_over(held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), Trouble> {
-    at_the_files(held, launch, &|held, written| {
+pub(super) fn write_over(held: &HeldFile, preparing: &mut dyn Preparing) -> Result<(), Trouble> {
+    at_the_files(held, preparing, &|held, written| {
         let whole = HeldFile { layout_seconds: None, ..as_laid_out(held) };
         let done = open(held, true, false).and_then(|file| {
             write_all(&whole, true, written)?;

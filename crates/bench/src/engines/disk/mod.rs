@@ -2,7 +2,6 @@
 //! out with data that nothing can compress ([`contents`]), read and written through a window ([`flow`], [`lane`]) by an engine
 //! that [`engines`] chooses, and all of it is checked.
 
-mod apart;
 mod cache;
 mod claims;
 mod contents;
@@ -32,7 +31,7 @@ impl Engine for DiskEngine {
         Area::Disk
     }
 
-    fn prepare(&self, task: &Task, launch: &mut dyn Preparing) -> Result<(), Trouble> {
+    fn prepare(&self, task: &Task, preparing: &mut dyn Preparing) -> Result<(), Trouble> {
         let (params, given) = parts(task)?;
         let held = &given.file;
         // Without a device the file is neither read nor written.
@@ -40,11 +39,11 @@ impl Engine for DiskEngine {
             return Ok(());
         }
         flow::check_alignment(params, held)?;
-        layout::ensure(held, launch)?;
+        layout::ensure(held, preparing)?;
         if given.precondition {
-            layout::write_over(held, launch)?;
+            layout::write_over(held, preparing)?;
         }
-        cache::before_a_launch(params, (held, task.most_seconds), launch)
+        cache::before_a_run(params, (held, task.most_seconds), preparing)
     }
 
     fn placement(&self, task: &Task, homes: Vec<u32>) -> Placement {

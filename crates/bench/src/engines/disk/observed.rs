@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use model::document::DiskConditions;
 
+use crate::histogram::Histogram;
+
 /// Facts of the file and bytes of the process are those of the first thread, missing features those of any thread; numbers
 /// are the sum (rates), the mean, or the busiest thread's.
 ///
@@ -11,7 +13,6 @@ use model::document::DiskConditions;
 /// that of the CPUs.
 pub(crate) fn of_threads(each: &[DiskConditions], cpus: &[u32]) -> Option<DiskConditions> {
     let values = |of: fn(&DiskConditions) -> Option<f64>| each.iter().filter_map(of).collect::<Vec<f64>>();
-    // Unknown if it is unknown for one thread.
     let sum = |of: fn(&DiskConditions) -> Option<f64>| each.iter().map(of).sum::<Option<f64>>();
     let mean = |of: fn(&DiskConditions) -> Option<f64>| {
         let known = values(of);
@@ -62,6 +63,44 @@ fn noted_by_any(each: &[DiskConditions]) -> Vec<String> {
     notes.into_iter().map(with).collect()
 }
 
+#[derive(Clone, Debug)]
+pub(super) struct Apart {
+    reads: Histogram,
+    writes: Histogram,
+}
+
+impl Apart {
+    pub(super) fn new() -> Self {
+        Self { reads: Histogram::new(), writes: Histogram::new() }
+    }
+
+    #[inline]
+    pub(super) fn note(&mut self, write: bool, seconds: f64) {
+        let histogram = if write { &mut self.writes } else { &mut self.reads };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an hour of nanoseconds fits")]
+        histogram.record((seconds * 1e9) as u64);
+    }
+}
+
+/// The conditions of the lanes of a thread; none where they keep nothing apart.
+pub(super) fn of_kinds<'a>(lanes: impl Iterator<Item = &'a Apart>) -> DiskConditions {
+    let sum = lanes.fold(None, |sum: Option<Apart>, lane| {
+        let mut sum = sum.unwrap_or_else(Apart::new);
+        sum.reads.add(&lane.reads);
+        sum.writes.add(&lane.writes);
+        Some(sum)
+    });
+    let Some(sum) = sum else { return DiskConditions::default() };
+    let (reads, writes) = (sum.reads.count(), sum.writes.count());
+    let all = reads + writes;
+    DiskConditions {
+        read_share: (all > 0).then(|| reads as f64 / all as f64),
+        read_latency_seconds: sum.reads.quantile(0.5),
+        write_latency_seconds: sum.writes.quantile(0.5),
+        ..DiskConditions::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,5 +147,20 @@ mod tests {
         assert_eq!(of(&[0.25, 0.25, 0.25, 0.25], &[0, 0, 0, 0]).cpu_busy, Some(1.0));
         assert_eq!(of(&[0.25, 0.5], &[0, 1]).cpu_busy, Some(0.5), "that of the busiest thread");
         assert_eq!(of(&[0.25, 0.75], &[0, 1]).depth_achieved, Some(5.0));
+    }
+
+    #[test]
+    fn reads_and_writes_of_all_lanes_are_separate() {
+        let mut lanes = [Apart::new(), Apart::new()];
+        for (lane, write, milliseconds) in [(0, false, 1.0), (0, true, 10.0), (1, false, 2.0), (1, false, 3.0)] {
+            lanes[lane].note(write, milliseconds * 1e-3);
+        }
+        let seen = of_kinds(lanes.iter());
+        assert_eq!(seen.read_share, Some(0.75));
+        let near = |found: Option<f64>, seconds: f64| found.is_some_and(|found| (found / seconds - 1.0).abs() < 2e-3);
+        assert!(near(seen.read_latency_seconds, 2e-3) && near(seen.write_latency_seconds, 10e-3), "{seen:?}");
+        let nothing = of_kinds([Apart::new()].iter());
+        assert_eq!((nothing.read_share, nothing.read_latency_seconds), (None, None), "of nothing there is no share");
+        assert_eq!(of_kinds(std::iter::empty()), DiskConditions::default());
     }
 }

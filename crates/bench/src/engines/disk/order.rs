@@ -14,7 +14,6 @@ use permutation::Permutation;
 /// From one block to the next of a strided pass: `IOzone`'s (`-i 5`, a stride of 17 records). No power of two, so that
 /// successive blocks are not on one member of an array or one bank of a drive.
 const STRIDE: u64 = 17;
-/// Not the number of a block.
 const NONE: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +76,6 @@ impl Order {
     }
 }
 
-/// A span that is accessed in order, pass after pass, by one or more lanes.
 #[derive(Debug)]
 pub(super) struct Stream {
     order: Order,
@@ -115,9 +113,16 @@ impl Stream {
 #[derive(Debug)]
 pub(super) enum BlockOrder {
     /// Drawn at random from `count` blocks, from `first` on and `step` apart.
-    Random { random: Random, first: u64, step: u64, count: u64 },
-    /// In the order of a stream that the lanes of a thread share.
-    InOrder { stream: Arc<Stream>, lane: usize },
+    Random {
+        random: Random,
+        first: u64,
+        step: u64,
+        count: u64,
+    },
+    InOrder {
+        stream: Arc<Stream>,
+        lane: usize,
+    },
 }
 
 impl BlockOrder {

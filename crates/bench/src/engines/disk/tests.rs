@@ -38,15 +38,13 @@ impl Held {
         bytes
     }
 
-    /// Overwrites a part behind a flow's back.
     fn overwrite(&self, bytes: &[u8], offset: u64) {
         self.file.write_all_at(bytes, offset).unwrap();
         self.file.sync_data().unwrap();
     }
 
-    /// Whether all of it is of process runs that are accepted.
     fn check(&self, accepted: impl Fn(u32) -> bool) -> Result<(), Wrong> {
-        Contents::of_file(&self.held).check(&self.bytes(), 0, |origin| accepted(origin.launch))
+        Contents::of_file(&self.held).check(&self.bytes(), 0, |origin| accepted(origin.run))
     }
 }
 
@@ -66,7 +64,6 @@ fn held(bytes: u64) -> Held {
     Held { file, held }
 }
 
-/// The progress that a layout reports.
 #[derive(Default)]
 struct Reported(Vec<f64>);
 
@@ -131,14 +128,12 @@ fn ticks_are_kept_where_a_device_is_waited_for() {
     assert_eq!(all.map(keeps), [true, true, true, false]);
 }
 
-/// The engines that work here.
 fn direct_engines(held: &Held) -> Vec<DiskEngine> {
     let all = [DiskEngine::IoUring, DiskEngine::Libaio, DiskEngine::Sync];
     let params = |engine| params(DiskPattern::Random, DiskOp::Read, 4096, 1, engine);
     all.into_iter().filter(|engine| open(&params(*engine), held, 1).is_ok()).collect()
 }
 
-/// One window, without its check.
 fn run(flow: &mut DiskFlow, milliseconds: u64) -> Result<(Tally, Window), String> {
     let timer = Timer::system();
     let mut tally = Tally::new(&timer);
@@ -151,7 +146,7 @@ fn run(flow: &mut DiskFlow, milliseconds: u64) -> Result<(Tally, Window), String
 
 /// Windows until something was counted: other processes may use the device.
 fn run_until_counted(flow: &mut DiskFlow) -> Tally {
-    for milliseconds in [50, 500, 5000] {
+    for milliseconds in [10, 50, 500, 5000] {
         let (tally, _) = run(flow, milliseconds).unwrap();
         flow.verify().unwrap();
         if tally.operations > 0 {
@@ -186,8 +181,12 @@ fn every_kind() -> impl Iterator<Item = DiskParams> {
 
 #[test]
 fn every_kind_of_flow_counts_checks_and_says_what_it_saw() {
+    crate::tests::in_parallel([DiskEngine::IoUring, DiskEngine::Libaio, DiskEngine::Sync], every_kind_counts_with);
+}
+
+fn every_kind_counts_with(engine: DiskEngine) {
     let held = laid_out(4 * MIB);
-    for (launch, params) in (1..).zip(every_kind()) {
+    for (launch, params) in (1..).zip(every_kind().filter(|params| params.engine == engine)) {
         let mut flow = match open(&params, &held, launch) {
             Ok(flow) => flow,
             // An engine that is not available is a reason, and only where it was requested.
@@ -347,7 +346,6 @@ fn what_was_changed_behind_its_back_is_found_by_reading() {
 #[test]
 fn a_single_wrong_byte_deep_inside_a_block_is_found_after_the_window() {
     let held = laid_out(MIB);
-    // The whole file is one block, and its beginning is right.
     let mut flow = open(&params(DiskPattern::Sequential, DiskOp::Read, MIB, 1, DiskEngine::Sync), &held, 1).unwrap();
     held.overwrite(&[held.bytes()[700_000] ^ 0x10], 700_000);
     // The page of the byte may be one that is compared in full inside the window.

@@ -101,10 +101,10 @@ mod tests {
 
     use super::super::library::Data;
     use super::*;
-    use crate::engines::linpack::planted;
+    use crate::engines::linpack::tests;
 
     fn task(n: u64, threads: u32, op: LinpackOp, element: Element) -> (Task, LinpackParams) {
-        planted::task_with(n, threads, |params| {
+        tests::task_with(n, threads, |params| {
             (params.op, params.engine, params.element, params.isa) = (op, LinpackEngine::Faer, element, None);
         })
     }

@@ -17,7 +17,6 @@ pub(super) trait Data: Send + 'static {
     /// Checks the result against the data drawn again.
     fn check(&self) -> Result<Residuals, String>;
 
-    /// See [`Team::describe`].
     fn describe(&self) -> (Option<f64>, LinpackConditions);
 }
 
@@ -27,7 +26,6 @@ struct Around<D, S> {
     done: Condvar,
 }
 
-/// How often the library was called, and how often each thread has waited for it.
 struct Turns {
     finished: u64,
     waited: Vec<u64>,
@@ -113,10 +111,9 @@ pub(super) fn on_the_rows_cpus<T>(task: &Task, start: impl FnOnce() -> Result<T,
 
 #[cfg(test)]
 mod tests {
-    use super::super::planted::NoData;
+    use super::super::tests::NoData;
     use super::*;
 
-    /// A team of three threads around a library that fails at one of its calls.
     fn failing_at(call: u32) -> Arc<dyn Team> {
         let mut calls = 0;
         team(NoData, 3, move |_| {

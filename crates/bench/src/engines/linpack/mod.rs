@@ -18,9 +18,9 @@ mod mixed;
 mod operands;
 mod own;
 mod parts;
-#[cfg(test)]
-pub(crate) mod planted;
 mod system;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use parts::Team;
 
@@ -43,7 +43,7 @@ impl Engine for LinpackEngine {
                 return Err(Trouble::Unavailable(areas::linpack::solver::refused(other).unwrap_or_default()));
             }
         };
-        let open = Open { id: task.experiment.id.clone(), launch: task.launch, left: task.cpus.len(), team };
+        let open = Open { id: task.experiment.id.clone(), run: task.launch, left: task.cpus.len(), team };
         prepared().push(open);
         Ok(())
     }
@@ -77,7 +77,7 @@ fn bound(params: &LinpackParams, seed: u64) -> Option<Box<dyn super::Trial>> {
 /// A problem that is set up, and of which `left` threads have yet to take their part.
 struct Open {
     id: String,
-    launch: u32,
+    run: u32,
     left: usize,
     team: Arc<dyn Team>,
 }
@@ -91,7 +91,7 @@ fn prepared() -> std::sync::MutexGuard<'static, Vec<Open>> {
 
 fn take(task: &Task) -> Option<Arc<dyn Team>> {
     let mut all = prepared();
-    let index = all.iter().position(|open| (&open.id, open.launch) == (&task.experiment.id, task.launch))?;
+    let index = all.iter().position(|open| (&open.id, open.run) == (&task.experiment.id, task.launch))?;
     let open = &mut all[index];
     open.left = open.left.saturating_sub(1);
     if open.left == 0 { Some(all.swap_remove(index).team) } else { Some(Arc::clone(&open.team)) }

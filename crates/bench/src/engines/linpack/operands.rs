@@ -59,7 +59,6 @@ impl Data for Equations {
     }
 }
 
-/// Three square matrices: C = A B.
 pub(super) struct Operands<T: Real + Number> {
     pub(super) n: usize,
     pub(super) lda: usize,
@@ -142,11 +141,10 @@ fn add(sums: &mut [f64; VECTORS], number: f64, factors: [f64; VECTORS]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engines::linpack::planted;
+    use crate::engines::linpack::tests;
 
-    /// A product by the definition.
     fn product<T: Real + Number>(n: u64) -> Operands<T> {
-        let (task, params) = planted::task_with(n, 1, |_| ());
+        let (task, params) = tests::task_with(n, 1, |_| ());
         let mut all = Operands::<T>::new(&task, &params, String::new()).unwrap();
         all.fill();
         for (row, column) in (0..all.n).flat_map(|row| (0..all.n).map(move |column| (row, column))) {

@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_product_that_is_changed_afterwards_is_found() {
-        let (task, params) = super::super::planted::task_with(60, 1, |params| params.op = LinpackOp::Gemm);
+        let (task, params) = super::super::tests::task_with(60, 1, |params| params.op = LinpackOp::Gemm);
         let mut gemm = Gemm::<f64>::new(&task, &params).unwrap();
         let checked = |gemm: &Gemm<f64>| {
             gemm.fill(0).and_then(|()| gemm.work(0, &mut || {})).unwrap();

@@ -95,7 +95,6 @@ impl<T: Real> Parts<T> {
     }
 }
 
-/// The register tile of a benchmark, where this machine can run it.
 pub(super) fn bound_tile<T: Real>(params: &LinpackParams) -> Option<BoundTile<T>> {
     dense::find::<T>(params.isa?, &Features::detect())
 }

@@ -101,11 +101,11 @@ mod tests {
 
     use super::super::library::Data;
     use super::*;
-    use crate::engines::linpack::planted;
+    use crate::engines::linpack::tests;
 
     /// A system for the library on one thread, and the call that solves it; `None` without a library.
     fn solution(n: u64) -> Option<(Equations, impl FnMut(&mut Equations) -> Result<(), String>)> {
-        let (task, params) = planted::task_with(n, 1, |params| {
+        let (task, params) = tests::task_with(n, 1, |params| {
             (params.engine, params.isa) = (LinpackEngine::System, None);
         });
         match on_the_rows_cpus(&task, || loaded(&params)) {
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn products_are_those_of_the_matrices() {
         for element in [Element::Fp64, Element::Fp32] {
-            let (task, params) = planted::task_with(90, 1, |params| {
+            let (task, params) = tests::task_with(90, 1, |params| {
                 (params.op, params.engine, params.element) = (LinpackOp::Gemm, LinpackEngine::System, element);
             });
             let team = match team(&task, &params) {

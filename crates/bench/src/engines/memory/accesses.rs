@@ -339,7 +339,6 @@ mod tests {
     use super::*;
     use crate::engines::memory::tests::params as plain;
 
-    /// The widest vectors that this machine has a loop for.
     fn isa() -> Isa {
         let features = Features::detect();
         let known = [Isa::Avx512, Isa::Avx2, Isa::Sse2, Isa::Scalar].into_iter();

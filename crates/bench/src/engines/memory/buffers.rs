@@ -16,7 +16,6 @@ fn page_size(pages: Pages) -> PageSize {
     }
 }
 
-/// Share of a region in pages of the requested size.
 pub(super) fn obtained(region: &Region, pages: Pages) -> Option<f64> {
     let huge = region.huge_share()?;
     Some(if pages == Pages::Huge2M { huge } else { 1.0 - huge })

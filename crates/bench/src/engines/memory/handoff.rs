@@ -33,7 +33,6 @@ pub(super) fn open(task: &Task, thread: usize) -> Result<Opened, Trouble> {
 #[derive(Debug, Default)]
 struct Lines {
     brought: [OnceLock<Box<[HandoffLine]>>; 2],
-    /// Set when a side has left or failed.
     over: AtomicBool,
 }
 
@@ -180,7 +179,6 @@ mod tests {
         Window { begin, end: begin + timer.ticks(seconds) }
     }
 
-    /// The asking and the answering side.
     fn sides(patience_seconds: f64) -> (Timer, Side, Side) {
         let lines = Arc::new(Lines::default());
         let asking = Side::new(lines.clone(), 0, patience_seconds);

@@ -56,7 +56,6 @@ mod tests {
 
     use super::*;
 
-    /// Parameters of one thread on huge pages.
     pub(super) fn params(pattern: MemoryPattern, op: MemoryOp, working_set: u64) -> MemoryParams {
         MemoryParams {
             pattern,

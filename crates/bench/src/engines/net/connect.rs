@@ -122,7 +122,6 @@ pub(super) fn serve(
     while !windows.are_over() {
         if let Some((stream, bytes)) = helper.accept()? {
             message.resize(bytes, 0);
-            // The client does not wait for its end: a reset answers it.
             let _ = send_back(&stream, &mut message);
         }
     }
@@ -134,7 +133,6 @@ pub(crate) fn serve_late(listener: &Listener, preface: &Preface, stream: &TcpStr
     if let Some(bytes) = listener.message_bytes(preface)
         && stream.set_read_timeout(Some(SILENCE)).is_ok()
     {
-        // As above.
         let _ = send_back(stream, &mut vec![0; bytes]);
     }
 }
@@ -177,7 +175,6 @@ mod tests {
                 stream.read_exact(&mut [0; PREFACE_BYTES + 8]).unwrap();
                 stream.write_all(answer).unwrap();
                 if silent {
-                    // Until the client has had enough.
                     let _ = stream.read(&mut [0]);
                 }
             });

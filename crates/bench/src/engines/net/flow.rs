@@ -22,7 +22,7 @@ use super::session::Session;
 use super::stream::{Receiver, Sender};
 use super::transfer::Exchanger;
 use crate::engines::{Flow, FlowProfile, NextWindow, Tally, Verified, Window, share_of_work};
-use crate::net::path;
+use crate::net::handshake;
 
 pub(super) struct NetFlow {
     part: Box<dyn Part>,
@@ -30,7 +30,6 @@ pub(super) struct NetFlow {
     thread: usize,
     task: Task,
     params: NetParams,
-    /// The last window, with its number, counted from 1.
     last: (u32, Window),
     timer: Timer,
     /// This thread's share of a task's work that is done in full.
@@ -117,7 +116,7 @@ impl NetFlow {
 
     fn path(&self) -> NetConditions {
         let address = self.session.address;
-        let end = path::end_towards(address.ip());
+        let end = handshake::end_towards(address.ip());
         let opened = &self.session.opened;
         let tcp = self.params.protocol == Protocol::Tcp;
         let sent = self.session.sent();
@@ -126,7 +125,7 @@ impl NetFlow {
             interface: end.interface,
             mtu: end.mtu,
             offloads: end.offloads,
-            address_family: Some(path::family(address).to_owned()),
+            address_family: Some(handshake::family(address).to_owned()),
             round_trip_seconds: self.session.round_trip_seconds,
             tcp: sent.as_ref().map(sent::conditions),
             zero_copied_share: sent.as_ref().and_then(sent::zero_copied_share),

@@ -10,7 +10,7 @@ use model::io::{Direction, NetMode, Protocol};
 use socket2::SockRef;
 use sys::clock::monotonic_raw_seconds;
 
-use crate::net::incoming::Incoming;
+use crate::net::listener::Incoming;
 use crate::net::listener::{Listener, datagrams_at};
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
 
@@ -19,7 +19,6 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// How often the first datagram of a flow is sent until it is answered.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
-/// The direction of a flow's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// From the client to the server.
@@ -70,7 +69,6 @@ impl DataEnd {
 
     /// Ends every wait on it: reads end, writes fail.
     pub(super) fn shut(&self) {
-        // Fails if it is shut already.
         let _ = match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
             Self::Udp(socket) => SockRef::from(socket).shutdown(Shutdown::Both),

@@ -260,7 +260,6 @@ impl Probe {
         match place.and_then(|place| self.flights.get_mut(place)).filter(|flight| !flight.answered) {
             Some(flight) => {
                 flight.answered = true;
-                // Their bytes are not the load's.
                 tally.note(flight.due, now, 0);
                 tally.carried.datagrams_came += u64::from(datagrams && window.holds(flight.due));
                 self.drop_answered();
@@ -318,7 +317,6 @@ impl Part for Probe {
     fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
         moment.announce()?;
         self.probe(&|| moment.session.other_end_is_there(), moment.timer, moment.window, tally)?;
-        // Every thread has to ask: the streams do.
         moment.counted(0).map(drop)
     }
 
@@ -334,7 +332,6 @@ impl Part for Probe {
         seen.lost = self.is_datagrams().then_some(self.lost);
         seen.idle_latency_seconds = self.idle_seconds;
         seen.late_share = (self.due.all > 0).then(|| self.due.late as f64 / self.due.all as f64);
-        // The streams add theirs.
         seen.load_bytes_per_second = Some(0.0);
     }
 }

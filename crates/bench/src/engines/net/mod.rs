@@ -10,7 +10,6 @@ mod link;
 mod load;
 mod part;
 mod pingpong;
-pub(super) mod run;
 pub(crate) mod server;
 mod session;
 mod stream;
@@ -22,15 +21,17 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use model::experiment::{Area, NetParams, Params};
+use model::experiment::{Area, LOOPBACK, NetParams, Params};
 use model::io::NetMode;
-use model::wire::{Ends, Task};
+use model::plan::Planned;
+use model::wire::{Ends, Role, Task};
 use sys::clock::Calibration;
 
+use super::resources::{Provided, ResourceContext, RunResources, Scheduling, User, WillMake};
 use super::{Engine, Opened, Preparing, Trouble};
+use crate::net::ServerSession;
 use crate::net::handshake::Limits;
-use crate::net::incoming::DataConnections;
-use crate::net::listener::Listener;
+use crate::net::listener::{DataConnections, Listener};
 use crate::net::messages::Opening;
 use crate::net::preface::{Purpose, Token};
 pub(crate) use connect::serve_late;
@@ -39,7 +40,6 @@ pub(super) use flow::of_two_threads;
 
 pub(super) struct NetEngine;
 
-/// Where the server of a loopback benchmark listens.
 const LISTEN: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 /// Shortest time over which a server calibrates its timer.
 const CALIBRATION: Duration = Duration::from_millis(20);
@@ -76,17 +76,17 @@ impl Engine for NetEngine {
         Ok(Opened::Flow(Box::new(flow)))
     }
 
-    fn peer(&self, task: &Task, launch: &mut dyn Preparing) -> Result<(), Trouble> {
-        serve_at(SocketAddr::from(LISTEN), task, launch)
+    fn peer(&self, task: &Task, preparing: &mut dyn Preparing) -> Result<(), Trouble> {
+        serve_at(SocketAddr::from(LISTEN), task, preparing)
     }
 }
 
-fn serve_at(address: SocketAddr, task: &Task, launch: &mut dyn Preparing) -> Result<(), Trouble> {
+fn serve_at(address: SocketAddr, task: &Task, preparing: &mut dyn Preparing) -> Result<(), Trouble> {
     let (_, ends) = checked(task)?;
     let calibration = Calibration::begin();
     let listener = Listener::open(address)
         .map_err(|error| Trouble::Failed(format!("cannot listen on {}: {error}", address.ip())))?;
-    launch.listening(&listener.address().to_string());
+    preparing.listening(&listener.address().to_string());
     let timer = calibration.finish(CALIBRATION);
     let (connections, cpus) = (DataConnections::default(), |_| task.cpus.clone());
     let home =
@@ -124,5 +124,52 @@ fn checked(task: &Task) -> Result<(&NetParams, &Ends), Trouble> {
     match task.ends.as_ref().filter(|ends| Token::parse(&ends.token).is_some()) {
         Some(ends) => Ok((params, ends)),
         None => Err(Trouble::Failed(format!("'{}' was started without a token", task.experiment.id))),
+    }
+}
+
+const LOOPBACK_INTERFACE: &str = "lo";
+
+pub(crate) struct NetResources<'a> {
+    server: Option<&'a ServerSession>,
+}
+
+impl<'a> NetResources<'a> {
+    pub(crate) fn new(context: ResourceContext<'a>) -> Self {
+        Self { server: context.server }
+    }
+
+    fn remote_ends(&self, params: &NetParams) -> Result<Ends, String> {
+        let server = self.server.ok_or_else(|| "there is no session with a server. Use --to to name one".to_owned())?;
+        if let Some(obstacle) = server.obstacle(params.mode) {
+            return Err(obstacle);
+        }
+        Ok(Ends {
+            role: Role::Measure,
+            address: Some(server.address().to_string()),
+            token: server.token().as_str().to_owned(),
+            other_cpus: Vec::new(),
+        })
+    }
+}
+
+impl RunResources for NetResources<'_> {
+    fn scheduling(&self) -> Scheduling {
+        let interface = self.server.map_or_else(|| Some(LOOPBACK_INTERFACE.to_owned()), ServerSession::interface);
+        let watched = machine::Watched { disks: Vec::new(), interface };
+        Scheduling { operations_wait: true, watched, ..Scheduling::default() }
+    }
+
+    fn provide(&mut self, planned: &Planned, _user: User, _will_make: WillMake<'_>) -> Result<Provided, String> {
+        let ends = match &planned.experiment.params {
+            Params::Net(params) if params.path != LOOPBACK => Some(self.remote_ends(params)?),
+            Params::Net(_) if !planned.other_cpus.is_empty() => Some(Ends {
+                role: Role::Measure,
+                address: None,
+                token: Token::new().as_str().to_owned(),
+                other_cpus: planned.other_cpus.clone(),
+            }),
+            _ => None,
+        };
+        Ok(Provided { file: None, ends })
     }
 }

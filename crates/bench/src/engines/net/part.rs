@@ -12,7 +12,6 @@ pub(super) struct Moment<'a> {
     pub(super) session: &'a Session,
     /// The thread, which is also the number of its data connection.
     pub(super) thread: usize,
-    /// Number of the window, counted from 1.
     pub(super) number: u32,
     pub(super) timer: &'a Timer,
     pub(super) window: Window,
@@ -39,7 +38,6 @@ impl Moment<'_> {
 
 /// One thread's part of a process run. An error says what went wrong: a wrong result, or a server that is gone.
 pub(super) trait Part {
-    /// Its metrics, the headline first.
     fn metrics(&self) -> &'static [FlowMetric];
 
     /// How long before a window it starts: full buffers drain, and sender and receiver find their pace.

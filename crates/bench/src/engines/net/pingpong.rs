@@ -28,10 +28,8 @@ pub(super) const LEAD_MICROSECONDS: u32 = 5_000;
 const LOST_AFTER: Duration = Duration::from_millis(200);
 /// Longer messages are compared in full outside the window, and inside it this many bytes at either end.
 const CHECKED_BYTES: usize = 1024;
-/// More than any datagram.
 const MOST_DATAGRAM_BYTES: usize = 1 << 16;
 
-/// The message that is sent, and the one that is received.
 pub(super) struct Message {
     pub(super) out: Pages,
     pub(super) back: Pages,
@@ -94,7 +92,6 @@ pub(super) fn goes_on(moment: &Moment<'_>, ended: u64, tally: &mut Tally) -> boo
     goes_on
 }
 
-/// The client over TCP.
 pub(super) struct TcpPinger {
     stream: TcpStream,
     message: Message,
@@ -181,7 +178,6 @@ impl Datagrams<'_> {
     }
 }
 
-/// The client over UDP.
 pub(super) struct UdpPinger {
     socket: UdpSocket,
     message: Message,

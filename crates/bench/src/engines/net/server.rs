@@ -20,13 +20,10 @@ use super::link::sizes::flow_block_bytes;
 use super::link::windows::Windows;
 use super::session::forbidden;
 use super::{connect, load, pingpong, stream, transfer};
-use crate::net::control::watch_over;
-use crate::net::frames::{self, NoFrame};
-use crate::net::handshake::Limits;
-use crate::net::incoming::DataConnections;
-use crate::net::listener::Listener;
+use crate::net::frames::{self, NoFrame, watch_over};
+use crate::net::handshake::{Limits, congestion_control};
+use crate::net::listener::{DataConnections, Listener};
 use crate::net::messages::{Counts, Opened, Opening, RunReply, RunRequest};
-use crate::net::path::congestion_control;
 use crate::net::preface::Token;
 
 /// Bytes that the client has sent are waited for as long as some arrive within this time.
@@ -44,7 +41,6 @@ pub(crate) struct Home<'a> {
 /// Serves the process run of this control connection until it ends. An error was sent to the client too.
 pub(crate) fn serve(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     conversation(control, home).inspect_err(|reason| {
-        // Fails if the client is gone.
         let _ = frames::write(control, &RunReply::Refused { reason: reason.clone() });
     })
 }
@@ -74,12 +70,12 @@ fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     let ends = flows::gather(home.listener, &arrivals, &protocols(&params), (own, peer, token), PATIENCE)
         .map_err(|error| format!("the client did not open all data connections: {error}"))?;
     drop(arrivals);
-    let launch =
-        Launch { listener: home.listener, params, ways, ends, token, windows: Windows::new(cpus.len(), home.timer) };
-    launch.run(control, &cpus, (most_seconds.min(home.limits.most_seconds), home.limits))
+    let run =
+        ServedRun { listener: home.listener, params, ways, ends, token, windows: Windows::new(cpus.len(), home.timer) };
+    run.run(control, &cpus, (most_seconds.min(home.limits.most_seconds), home.limits))
 }
 
-struct Ending<'a>(&'a Launch<'a>);
+struct Ending<'a>(&'a ServedRun<'a>);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
@@ -87,7 +83,7 @@ impl Drop for Ending<'_> {
     }
 }
 
-struct Launch<'a> {
+struct ServedRun<'a> {
     listener: &'a Listener,
     params: NetParams,
     ways: Vec<Way>,
@@ -96,7 +92,7 @@ struct Launch<'a> {
     windows: Windows,
 }
 
-impl Launch<'_> {
+impl ServedRun<'_> {
     fn run(&self, control: &TcpStream, cpus: &[u32], limits: (f64, &Limits)) -> Result<(), String> {
         thread::scope(|scope| {
             let answering = thread::Builder::new()

@@ -18,13 +18,12 @@ use super::datagrams::pool::Pool;
 use super::flows::{self, DataEnd, protocols};
 use super::link::sent;
 use crate::engines::Window;
-use crate::net::control::{self, watch_over};
-use crate::net::frames::{self, NoFrame};
+use crate::net::frames::{self, NoFrame, watch_over};
 use crate::net::messages::{Announced, Asked, Counted, Counts, Opened, Opening, RunReply, RunRequest, TcpSent};
 use crate::net::preface::{Preface, Purpose, Token};
 
 /// Timeout of an answer. Waiting with a timeout changed a round trip of 17 us by -0.4, +0.5 and +1.2 % in three probes.
-pub(super) const SILENCE: Duration = control::SILENCE;
+pub(super) const SILENCE: Duration = frames::SILENCE;
 /// A server that has closed a data connection has this long to say why.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// A server that runs answers a question within this time: it waits up to 3 s for datagrams in flight.
@@ -35,7 +34,6 @@ const SHORT_PACKET_BYTES: u32 = 576;
 #[derive(Debug)]
 pub(super) struct Session {
     control: Mutex<Control>,
-    /// What the server has prepared.
     pub(super) opened: Opened,
     /// The seed of both ends' data.
     pub(super) token: Token,
@@ -58,7 +56,6 @@ struct Control {
     stream: TcpStream,
     announced: u32,
     threads: usize,
-    /// Why the server's last answer, or a thread, failed.
     failure: Option<String>,
 }
 
@@ -231,7 +228,6 @@ impl Session {
         (path_mtu(&control.stream), mtu_discovery(&control.stream))
     }
 
-    /// Sends a heartbeat to the server.
     pub(super) fn show_life(&self) -> Result<(), String> {
         self.other_end_is_there()?;
         frames::write(&self.control().stream, &RunRequest::Alive).map_err(|error| gone(&error.to_string()))
@@ -259,7 +255,6 @@ type Prepared = (Arc<Session>, Vec<Option<DataEnd>>);
 /// are threads, in an engine that is one static value, so they are kept here by the token of the process run.
 static PREPARED: Mutex<BTreeMap<String, Prepared>> = Mutex::new(BTreeMap::new());
 
-/// Keeps a prepared session until its threads take their connections.
 pub(super) fn keep(token: &str, session: Session, ends: Vec<DataEnd>) {
     let ends = ends.into_iter().map(Some).collect();
     let mut prepared = PREPARED.lock().unwrap_or_else(PoisonError::into_inner);

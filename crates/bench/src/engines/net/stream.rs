@@ -25,13 +25,11 @@ use crate::net::messages::TcpSent;
 
 const METRICS: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::CpuCost, FlowMetric::Retransmits];
 
-/// The same where both directions are measured at once.
 const BOTH_METRICS: &[FlowMetric] =
     &[FlowMetric::Bytes, FlowMetric::Up, FlowMetric::Down, FlowMetric::CpuCost, FlowMetric::Retransmits];
 
 /// What is in flight before a window without an end is received within this time.
 const SETTLING_SECONDS: f64 = 0.02;
-/// Bytes compared in full after each window.
 const VERIFIED_BYTES: usize = 1 << 20;
 /// At most this many receives for them, because tiny blocks take a system call each.
 const VERIFYING_RECEIVES: usize = 4096;

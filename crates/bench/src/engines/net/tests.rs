@@ -37,7 +37,6 @@ fn params((protocol, mode, direction): Kind, block: u64, threads: u32) -> NetPar
     areas::net::expand::params(protocol, mode, block, direction, threads)
 }
 
-/// The task of one end, without its address.
 fn task(params: &NetParams, role: Role, token: &str) -> Task {
     let allowed = sys::affinity::allowed_cpus().unwrap();
     let cpus: Vec<u32> = allowed.into_iter().cycle().take(flows::ways(params).len()).collect();
@@ -73,7 +72,6 @@ impl Preparing for Announcing {
     }
 }
 
-/// A process run without a listener.
 fn unheard() -> Announcing {
     Announcing(mpsc::channel().0)
 }
@@ -131,7 +129,6 @@ impl std::ops::DerefMut for Driven<'_> {
     }
 }
 
-/// The flow of a thread of a prepared client.
 fn opened(task: &Task, thread: usize) -> Box<dyn Flow> {
     match NetEngine.open(task, thread) {
         Ok(Opened::Flow(flow)) => flow,
@@ -192,7 +189,6 @@ fn against<T: Send>(
     while_served(params, server, |ours| in_threads(&Task { exact_work: work, ..ours }, measure))
 }
 
-/// The same with one thread.
 fn with_server<T: Send>(
     kind: Kind,
     block: u64,
@@ -217,7 +213,6 @@ fn in_session<T>(params: &NetParams, act: impl FnOnce(&Session, Vec<DataEnd>) ->
     })
 }
 
-/// The engine's own server.
 fn our_own(task: &Task, announcing: &mut Announcing) {
     NetEngine.peer(task, announcing).unwrap();
 }
@@ -232,7 +227,6 @@ fn tcp_server(act: impl FnOnce(&TcpStream, Token) + Send) -> impl FnOnce(&Task, 
     }
 }
 
-/// The same with its UDP socket.
 fn udp_server(act: impl FnOnce(&UdpSocket) + Send) -> impl FnOnce(&Task, &mut Announcing) + Send {
     move |task: &Task, announcing: &mut Announcing| {
         conversing(task, announcing, |_, end, _| {
@@ -259,7 +253,6 @@ fn answering(times: impl Fn(u64) -> usize + Send) -> impl FnOnce(&Task, &mut Ann
 fn mute(task: &Task, announcing: &mut Announcing) {
     conversing(task, announcing, |mut control, _, _| {
         control.set_read_timeout(None).unwrap();
-        // A reset is an end too.
         let _ = std::io::copy(&mut control, &mut std::io::sink());
     });
 }
@@ -315,7 +308,6 @@ fn window(flow: &mut Driven<'_>, milliseconds: u32) -> Result<Tally, String> {
     pass(flow, Some(f64::from(milliseconds) * 1e-3))
 }
 
-/// A window without an end, in which the task's work is done in full.
 fn in_full(flow: &mut Driven<'_>) -> Result<Tally, String> {
     pass(flow, None)
 }
@@ -333,7 +325,6 @@ fn windows_until(flow: &mut Driven<'_>, milliseconds: u32, wanted: impl Fn(&Tall
     panic!("none of 200 windows was wanted: {:?}", tallies.last());
 }
 
-/// A window in which something was counted.
 fn busy_window(flow: &mut Driven<'_>, milliseconds: u32) -> Tally {
     let busy = |tally: &Tally| tally.operations > 0;
     windows_until(flow, milliseconds, busy).into_iter().find(busy).unwrap()
@@ -420,10 +411,11 @@ fn a_server_that_closes_in_the_middle_is_an_error_at_once() {
 #[test]
 fn a_server_that_says_nothing_is_an_error_and_no_hang() {
     let kinds = [UP, DOWN, DATAGRAM].map(|kind| params(kind, 14, 1));
-    for params in kinds.into_iter().chain(Protocol::ALL.iter().map(|protocol| latency::spinning(*protocol, 14, 1))) {
+    let spinning = Protocol::ALL.iter().map(|protocol| latency::spinning(*protocol, 14, 1));
+    crate::tests::in_parallel(kinds.into_iter().chain(spinning), |params| {
         let errors = against(&params, None, mute, |_, flow| window(flow, 60_000).unwrap_err());
         assert!(errors[0].contains("has not answered for 5 s"), "{params:?}: {errors:?}");
-    }
+    });
 }
 
 #[test]

@@ -60,7 +60,6 @@ fn send(outbox: &mut Outbox, stream: &TcpStream, blocks: u64) -> io::Result<()> 
     stream.set_nodelay(false)
 }
 
-/// The client.
 pub(super) struct Exchanger {
     outbox: Outbox,
     inbox: Inbox,
@@ -169,7 +168,6 @@ impl Part for Exchanger {
         };
         let here = sent::since(look.as_ref(), &self.stream);
         let there = moment.counted(0)?;
-        // Both ends send.
         let sent = here.zip(there.tcp).and_then(|(here, there)| sent::of_all(&[Some(here), Some(there)]));
         tally.carried.retransmits = sent.and_then(|sent| sent.retransmits);
         tally.carried.cpu_seconds = there.cpu_seconds.map(|there| used + there);

@@ -6,7 +6,6 @@ use super::*;
 
 const ANY: fn(Origin) -> bool = |_| true;
 
-/// Pages of a file as the layout writes them, from this offset on.
 fn laid_out(contents: &Contents, offset: u64, pages: usize) -> Vec<u8> {
     let mut bytes = vec![0; pages * PAGE_BYTES];
     contents.fill(&mut bytes, 0);
@@ -22,7 +21,7 @@ fn what_was_written_checks_in_pages_and_in_sectors() {
     contents.check_place(&bytes, 1 << 30).unwrap();
     // From the middle of a page on, as small blocks are read.
     contents.check(&bytes[512..1024], (1 << 30) + 512, ANY).unwrap();
-    let origin = Origin { launch: 3, lane: 1023, count: 1 << 39 };
+    let origin = Origin { run: 3, lane: 1023, count: 1 << 39 };
     let mut small = vec![0; 1536];
     contents.fill(&mut small, 99);
     contents.stamp(&mut small, 99, 1536, Unit::Sector, origin);
@@ -67,15 +66,15 @@ fn words_check_one_by_one_and_say_which_launch_wrote_them() {
     assert_eq!(LAUNCH_FACTOR.wrapping_mul(inverse(LAUNCH_FACTOR)), 1);
     let contents = of_words(7);
     let mut bytes = laid_out(&contents, 1 << 20, 1);
-    contents.check(&bytes, 1 << 20, |origin| origin.launch == 0).unwrap();
-    let last = Origin { launch: (1 << 24) - 1, lane: 9, count: 7 };
-    for (launch, at) in [(3, 80), (last.launch, 88)] {
+    contents.check(&bytes, 1 << 20, |origin| origin.run == 0).unwrap();
+    let last = Origin { run: (1 << 24) - 1, lane: 9, count: 7 };
+    for (run, at) in [(3, 80), (last.run, 88)] {
         let word = &mut bytes[at..at + 8];
-        contents.stamp(word, 0, (1 << 20) + at as u64, Unit::Sector, Origin { launch, ..last });
-        contents.check(word, (1 << 20) + at as u64, |origin| origin.launch == launch).unwrap();
+        contents.stamp(word, 0, (1 << 20) + at as u64, Unit::Sector, Origin { run, ..last });
+        contents.check(word, (1 << 20) + at as u64, |origin| origin.run == run).unwrap();
     }
     contents.check(&bytes, 1 << 20, ANY).unwrap();
-    let error = contents.check(&bytes[80..88], (1 << 20) + 80, |origin| origin.launch == 4).unwrap_err();
+    let error = contents.check(&bytes[80..88], (1 << 20) + 80, |origin| origin.run == 4).unwrap_err();
     assert_eq!(
         error.to_string(),
         "at byte 1048656 of the test file the last write is missing: there is a word of process run 3"
@@ -97,11 +96,10 @@ fn a_wrong_word_is_found_whatever_is_wrong_with_it() {
     assert!(of_words(12).check(&word, 64, ANY).is_err(), "another run's");
 }
 
-/// A part of a file of bytes, written block by block.
-fn in_blocks(contents: &Contents, block: usize, bytes: usize, launch: u32) -> Vec<u8> {
+fn in_blocks(contents: &Contents, block: usize, bytes: usize, run: u32) -> Vec<u8> {
     let mut written = vec![0; bytes / block * block];
     for (index, part) in written.chunks_mut(block).enumerate() {
-        let origin = Origin { launch, ..Origin::default() };
+        let origin = Origin { run, ..Origin::default() };
         contents.stamp(part, 0, (index * block) as u64, Unit::Sector, origin);
     }
     written
@@ -116,9 +114,9 @@ fn bytes_are_the_same_in_blocks_of_any_size_and_say_which_launch_wrote_them() {
         assert_eq!(parts, whole[..parts.len()], "blocks of {block}");
         for (index, part) in parts.chunks(block).enumerate() {
             let offset = (index * block) as u64;
-            contents.check(part, offset, |found| contents.is_of_launch(found, 3)).unwrap();
+            contents.check(part, offset, |found| contents.is_of_run(found, 3)).unwrap();
             contents.check_place(part, offset).unwrap();
-            let stale = contents.check(part, offset, |found| contents.is_of_launch(found, 4));
+            let stale = contents.check(part, offset, |found| contents.is_of_run(found, 4));
             assert!(stale.unwrap_err().to_string().contains("a byte of another process run"));
         }
     }
@@ -131,7 +129,7 @@ fn a_wrong_byte_is_found_by_half_of_its_bits_and_a_wrong_block_by_many_bytes() {
     let mut bytes = in_blocks(&contents, 13, 13 * 40, 5);
     for bit in 0..bytes.len() * 8 {
         bytes[bit / 8] ^= 1 << (bit % 8);
-        let own = contents.check(&bytes, 0, |found| contents.is_of_launch(found, 5));
+        let own = contents.check(&bytes, 0, |found| contents.is_of_run(found, 5));
         assert!(own.is_err(), "bit {bit}: no byte of this process run");
         let of_any_launch = contents.check(&bytes, 0, ANY);
         assert_eq!(of_any_launch.is_err(), bit % 8 >= 4, "bit {bit}: another process run's where the mark is");
@@ -158,7 +156,6 @@ fn another_place_zeros_and_another_runs_data_are_found_and_named() {
     let mut swapped = bytes.clone();
     swapped[512..1536].rotate_left(512);
     assert!(contents.check(&swapped, 0, ANY).unwrap_err().to_string().contains("a page made of two"));
-    // A page without its beginning.
     let mut headless = bytes;
     headless.copy_within(512..1024, 0);
     assert!(contents.check_place(&headless, 0).is_err());
@@ -174,7 +171,7 @@ fn no_two_pages_of_a_file_are_equal_although_the_pool_comes_round() {
         let start = usize::try_from(offset).unwrap() % pool.len();
         let page = &mut pool[start..start + PAGE_BYTES];
         let number = u32::try_from(start / SECTOR_BYTES).unwrap();
-        contents.stamp(page, number, offset, Unit::Page, Origin { launch: 1, lane: 0, count: write });
+        contents.stamp(page, number, offset, Unit::Page, Origin { run: 1, lane: 0, count: write });
         assert!(seen.insert(page.to_vec()), "write {write} of the page at {offset} was there before");
     }
 }
@@ -188,7 +185,6 @@ fn files_of_several_threads_and_of_consecutive_seeds_have_no_sector_in_common() 
         let mut pool = vec![0; 256 * SECTOR_BYTES];
         Contents::new(seed).fill(&mut pool, 0);
         for (number, sector) in pool.chunks(SECTOR_BYTES).enumerate() {
-            // Without the head, which alone would distinguish them.
             assert!(seen.insert(sector[WORD_BYTES..].to_vec()), "sector {number} of seed {seed:#x} was there before");
         }
     }

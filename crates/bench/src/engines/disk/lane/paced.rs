@@ -9,7 +9,7 @@ use sys::clock::Timer;
 use sys::queue::Completion;
 
 use super::{Due, Lane, Place};
-use crate::engines::disk::apart::Apart;
+use crate::engines::disk::observed::Apart;
 use crate::engines::disk::trouble;
 use crate::engines::moments::Moments;
 use crate::engines::{Tally, Window};

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_a_tool_has_written_over_serves_tools_until_our_next_launch() {
+    fn a_file_that_a_tool_has_written_over_serves_tools_until_our_next_run() {
         let scratch = scratch();
         let mut held = resources(None);
         let row = row(scratch.path(), |_| {});
@@ -248,7 +248,6 @@ mod tests {
             (file, inode)
         };
         let (file, first) = provide(User::Worker, None);
-        // Kept open, so that its number is not reused.
         let _kept = std::fs::File::open(&file.path).unwrap();
         assert_eq!(provide(User::Worker, None).1, first);
         assert_eq!(provide(User::Tool, Some(&file)).1, first);

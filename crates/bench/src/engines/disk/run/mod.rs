@@ -10,7 +10,7 @@ use model::wire::{HeldFile, TestFile};
 use sys::code::read_in;
 
 use crate::engines::resources::{
-    Forecast, NextLaunch, Provided, Release, ResourceContext, RunResources, Scheduling, User, WillMake,
+    Forecast, NextRun, Provided, Release, ResourceContext, RunResources, Scheduling, User, WillMake,
 };
 use crate::evidence::Repetition;
 use files::{Layout, TestFiles};
@@ -55,7 +55,7 @@ impl RunResources for DiskResources<'_> {
         }
     }
 
-    fn forecast(&self, next: NextLaunch<'_>) -> Forecast {
+    fn forecast(&self, next: NextRun<'_>) -> Forecast {
         let Some(params) = params(next.planned) else { return Forecast::default() };
         Forecast {
             waits_seconds: self.pace.waits_seconds(params),

@@ -20,7 +20,6 @@ const SMALL_REQUESTS_PER_SECOND: f64 = 50.0;
 pub(super) struct Pace {
     read: Rates,
     write: Rates,
-    /// Bytes per second of reads in large blocks.
     large_reads: f64,
 }
 
@@ -28,7 +27,6 @@ pub(super) struct Pace {
 struct Rates {
     requests_per_second: f64,
     bytes_per_second: f64,
-    /// Bytes of the smallest measured blocks; 0 where nothing is known.
     smallest: u64,
 }
 

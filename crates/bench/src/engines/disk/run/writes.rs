@@ -7,13 +7,13 @@ use model::io::DiskEngine;
 use model::sample::MetricName;
 use model::wire::TestFile;
 
-use crate::engines::resources::{NextLaunch, WriteForecast};
+use crate::engines::resources::{NextRun, WriteForecast};
 
 /// Times the bytes in flight for a process run of unknown size: a slice of warm-up, a sample, and requests in flight.
 const LEAST_ROUNDS: u64 = 4;
 
 /// What a benchmark has written and writes next, if it has a file on a disk. `missing_bytes` are those of its missing files.
-pub(super) fn forecast(next: NextLaunch<'_>, params: &DiskParams, missing_bytes: u64) -> Option<WriteForecast> {
+pub(super) fn forecast(next: NextRun<'_>, params: &DiskParams, missing_bytes: u64) -> Option<WriteForecast> {
     if params.engine == DiskEngine::Null {
         return None;
     }
@@ -23,12 +23,12 @@ pub(super) fn forecast(next: NextLaunch<'_>, params: &DiskParams, missing_bytes:
         written_bytes: written(next, params),
         // Before rounds until the drive is steady, the file is overwritten once more.
         file_bytes: missing_bytes + if next.planned.sampling.until_steady { all() } else { 0 },
-        request_bytes: if params.op.writes() { next_launch_bytes(next, params).unwrap_or_else(unknown) } else { 0 },
+        request_bytes: if params.op.writes() { next_run_bytes(next, params).unwrap_or_else(unknown) } else { 0 },
         can_stop: params.op.writes() && next.planned.exact_work.is_none(),
     })
 }
 
-fn next_launch_bytes(next: NextLaunch<'_>, params: &DiskParams) -> Option<u64> {
+fn next_run_bytes(next: NextRun<'_>, params: &DiskParams) -> Option<u64> {
     if let Some(requests) = next.planned.exact_work {
         let bytes = f64::from(next.samples_next) * requests * params.block as f64 * write_share(params);
         #[expect(
@@ -38,12 +38,12 @@ fn next_launch_bytes(next: NextLaunch<'_>, params: &DiskParams) -> Option<u64> {
         )]
         return Some(bytes as u64);
     }
-    next.launches.last().and_then(|launch| launch.seen.disk.as_ref()?.written_bytes)
+    next.runs.last().and_then(|launch| launch.seen.disk.as_ref()?.written_bytes)
 }
 
 /// Bytes that a benchmark has written: the counts of its process runs, or of their samples where they were interrupted.
-fn written(next: NextLaunch<'_>, params: &DiskParams) -> u64 {
-    let seen = next.launches.iter().filter_map(|launch| Some((launch.number, launch.seen.disk.as_ref()?)));
+fn written(next: NextRun<'_>, params: &DiskParams) -> u64 {
+    let seen = next.runs.iter().filter_map(|launch| Some((launch.number, launch.seen.disk.as_ref()?)));
     let (mut counted, mut bytes) = (BTreeSet::new(), 0_u64);
     for (number, disk) in seen {
         counted.insert(number);
@@ -86,7 +86,6 @@ mod tests {
         DiskParams { op: DiskOp::Write, ..disk_params(1) }
     }
 
-    /// A sample of this process run in which this many bytes were moved.
     fn moved(launch: u32, bytes: f64) -> Repetition {
         let mut moved = repetition(bytes);
         let metric = &mut moved.metrics[0];
@@ -105,9 +104,9 @@ mod tests {
         ProcessRun { number, seen, ..ProcessRun::default() }
     }
 
-    fn forecast_of(params: &DiskParams, samples: &[Repetition], launches: &[ProcessRun]) -> WriteForecast {
+    fn forecast_of(params: &DiskParams, samples: &[Repetition], runs: &[ProcessRun]) -> WriteForecast {
         let planned = row(params.clone(), None);
-        forecast(NextLaunch { planned: &planned, samples, launches, samples_next: 3 }, params, MIB).unwrap()
+        forecast(NextRun { planned: &planned, samples, runs, samples_next: 3 }, params, MIB).unwrap()
     }
 
     #[test]
@@ -120,19 +119,19 @@ mod tests {
             can_stop: true,
         };
         assert_eq!(unknown, wanted);
-        let launches = [launched(1, 64 * MIB, 5 * MIB), launched(2, 0, 3 * MIB)];
+        let runs = [launched(1, 64 * MIB, 5 * MIB), launched(2, 0, 3 * MIB)];
         let mut samples = vec![moved(1, MIB as f64), moved(2, MIB as f64)];
-        let known = forecast_of(&write_params(), &samples, &launches);
+        let known = forecast_of(&write_params(), &samples, &runs);
         assert_eq!((known.written_bytes, known.request_bytes), (72 * MIB, 3 * MIB), "warm-ups are in it");
         samples.push(moved(3, 2.0 * MIB as f64));
-        assert_eq!(forecast_of(&write_params(), &samples, &launches).written_bytes, 74 * MIB);
+        assert_eq!(forecast_of(&write_params(), &samples, &runs).written_bytes, 74 * MIB);
         let mixed = DiskParams { op: DiskOp::Mixed, ..disk_params(1) };
-        assert_eq!(forecast_of(&mixed, &samples, &launches).written_bytes, 73 * MIB, "half of what it moved");
-        let read = forecast_of(&disk_params(1), &samples, &launches);
+        assert_eq!(forecast_of(&mixed, &samples, &runs).written_bytes, 73 * MIB, "half of what it moved");
+        let read = forecast_of(&disk_params(1), &samples, &runs);
         assert_eq!((read.written_bytes, read.request_bytes), (72 * MIB, 0), "reads only lay files out");
         let null = DiskParams { engine: DiskEngine::Null, ..write_params() };
         let planned = row(null.clone(), None);
-        let next = NextLaunch { planned: &planned, samples: &samples, launches: &launches, samples_next: 1 };
+        let next = NextRun { planned: &planned, samples: &samples, runs: &runs, samples_next: 1 };
         assert_eq!(forecast(next, &null, MIB), None, "there is no device");
     }
 
@@ -141,7 +140,7 @@ mod tests {
         for (op, requests) in [(DiskOp::Write, 1000), (DiskOp::Mixed, 500)] {
             let params = DiskParams { op, ..write_params() };
             let planned = row(params.clone(), Some(1000.0));
-            let next = NextLaunch { planned: &planned, samples: &[], launches: &[], samples_next: 1 };
+            let next = NextRun { planned: &planned, samples: &[], runs: &[], samples_next: 1 };
             let found = forecast(next, &params, 0).unwrap();
             assert_eq!((found.request_bytes, found.can_stop), (requests * params.block, false));
         }

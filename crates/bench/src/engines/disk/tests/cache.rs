@@ -10,12 +10,10 @@ fn cached(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32, cache: DiskC
     DiskParams { direct: false, cache, ..params(pattern, op, block, depth, engine) }
 }
 
-/// The preparation before there are threads.
 fn prepare(params: &DiskParams, held: &Held) -> Result<(), Trouble> {
     Disks.prepare(&task(params, held, 1), &mut Reported::default())
 }
 
-/// A file of this grain that is laid out.
 fn of_grain(grain: Grain, bytes: u64) -> Held {
     let held = held(bytes);
     let own = Held { held: HeldFile { grain, ..held.held }, file: held.file };
@@ -23,7 +21,6 @@ fn of_grain(grain: Grain, bytes: u64) -> Held {
     own
 }
 
-/// Prepares, and runs one window without an end.
 fn run_to_its_end(flow: &mut DiskFlow) -> (Tally, f64) {
     let timer = Timer::system();
     flow.prepare(crate::engines::NextWindow::Any).unwrap();
@@ -120,7 +117,6 @@ fn a_total_is_done_in_full_by_any_lane() {
         let task = Task { exact_work: Some(1001.0), ..task(&params, &held, 3) };
         let counts = [0, 1, 2].map(|thread| {
             let mut flow = DiskFlow::open(&params, &held.held, &task, thread).unwrap();
-            // In a window of time, such as warm-up, it does what it can.
             assert!(run_until_counted(&mut flow).operations > 0);
             let (tally, _) = run_to_its_end(&mut flow);
             assert_eq!((tally.bytes, tally.durations.count()), (tally.operations * 4096, tally.operations));

@@ -19,11 +19,11 @@ fn at_half(op: DiskOp, depth: u32, engine: DiskEngine, held: &Held) -> DiskFlow 
 
 #[test]
 fn half_the_rate_is_due_and_all_of_it_is_counted_and_checked() {
-    let held = laid_out(4 * MIB);
-    for engine in direct_engines(&held) {
+    crate::tests::in_parallel(direct_engines(&laid_out(MIB)), |engine| {
+        let held = laid_out(4 * MIB);
         for (op, depth) in [(DiskOp::Read, 1), (DiskOp::Read, 8), (DiskOp::Write, 4), (DiskOp::Mixed, 4)] {
             let mut flow = at_half(op, depth, engine, &held);
-            let (tally, window) = run(&mut flow, 200).unwrap();
+            let (tally, window) = run(&mut flow, 100).unwrap();
             flow.verify().unwrap();
             let seen = conditions(&mut flow);
             let (full, due) = (seen.full_iops.unwrap(), seen.due_iops.unwrap());
@@ -40,7 +40,7 @@ fn half_the_rate_is_due_and_all_of_it_is_counted_and_checked() {
             assert!(apart.iter().all(|value| value.is_some() == (op == DiskOp::Mixed)), "{engine} {op}: {apart:?}");
             assert_eq!((seen.depth_achieved, seen.cpu_busy, seen.cpu_seconds_per_request), (None, None, None));
         }
-    }
+    });
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn written(held: &Held, block: u64, blocks: u64) -> Vec<Option<u64>> {
         held.file.read_exact_at(&mut bytes, place * block).unwrap();
         let mut by = None;
         let noted = |origin: Origin| {
-            by = (origin.launch != 0).then_some(origin.count);
+            by = (origin.run != 0).then_some(origin.count);
             true
         };
         contents.check(&bytes, place * block, noted).unwrap();
@@ -100,24 +100,22 @@ fn every_kind_of_write_is_read_back() {
     }
 }
 
-/// The job and the stretch of a flow of these parameters.
-fn stretch_of(params: &DiskParams, held: &Held, launch: u32) -> (Job, Span) {
+fn stretch_of(params: &DiskParams, held: &Held, run: u32) -> (Job, Span) {
     let job = Job {
         held: held.held.clone(),
         contents: Contents::new(SEED),
         op: params.op,
         access: Access { direct: params.direct, sync: params.sync },
         block: u32::try_from(params.block).unwrap(),
-        launch,
+        run,
         shared_stream: false,
         no_device: false,
         allowance: Allowance::default(),
     };
-    let span = stretch::of_thread(&job, params, 0, launch.into()).unwrap();
+    let span = stretch::of_thread(&job, params, 0, run.into()).unwrap();
     (job, span)
 }
 
-/// A file that is larger than a stretch, and parameters that access one repeatedly.
 fn coming_back(op: DiskOp, pattern: DiskPattern, engine: DiskEngine) -> (Held, DiskParams) {
     (laid_out(20 * MIB), params(pattern, op, 64 << 10, 2, engine))
 }
@@ -181,7 +179,6 @@ fn rereads_stay_in_their_stretch_and_find_what_is_wrong_in_it() {
             }
             held.file.sync_data().unwrap();
         };
-        // Opening reads the first block.
         spoil(1.min(span.first)..span.first);
         spoil(span.first + span.count..320);
         let mut flow = open(&params, &held, 4).unwrap();
@@ -200,25 +197,26 @@ fn rereads_stay_in_their_stretch_and_find_what_is_wrong_in_it() {
 #[test]
 fn reads_and_writes_are_made_in_turn_and_counted_apart() {
     const WINDOWS: u32 = 5;
-    let held = laid_out(4 * MIB);
-    for (launch, &pattern) in (1..).zip(DiskPattern::ALL) {
-        for engine in [DiskEngine::IoUring, DiskEngine::Sync, DiskEngine::Null] {
-            for depth in [1, 8] {
-                let params = params(pattern, DiskOp::Mixed, 4096, depth, engine);
-                let mut flow = open(&params, &held, launch).unwrap();
-                // Enough operations to make those in flight at the ends of windows negligible.
-                let operations: u64 = (0..WINDOWS).map(|_| run_until_counted(&mut flow).operations).sum();
-                let seen = conditions(&mut flow);
-                let share = seen.read_share.unwrap();
-                // The requests in flight at either end of a window, and one in each lane, may differ.
-                let most = f64::from(WINDOWS * 3 * depth) / operations as f64;
-                assert!((share - 0.5).abs() <= most, "{params:?}: {share} of {operations}");
-                let known = seen.read_latency_seconds > Some(0.0) && seen.write_latency_seconds > Some(0.0);
-                assert!(operations <= 1000 || known, "{seen:?}");
-                assert_eq!(seen.flush_seconds.is_some(), engine != DiskEngine::Null, "{seen:?}");
-            }
+    crate::tests::in_parallel([DiskEngine::IoUring, DiskEngine::Sync, DiskEngine::Null], |engine| {
+        let held = laid_out(4 * MIB);
+        for ((launch, &pattern), depth) in
+            (1..).zip(DiskPattern::ALL).flat_map(|order| [1, 8].map(|depth| (order, depth)))
+        {
+            let params = params(pattern, DiskOp::Mixed, 4096, depth, engine);
+            let mut flow = open(&params, &held, launch).unwrap();
+            // Enough operations to make those in flight at the ends of windows negligible.
+            let operations: u64 = (0..WINDOWS).map(|_| run_until_counted(&mut flow).operations).sum();
+            let seen = conditions(&mut flow);
+            let share = seen.read_share.unwrap();
+            // The requests in flight at either end of a window, and one in each lane, may differ.
+            let most = f64::from(WINDOWS * 3 * depth) / operations as f64;
+            assert!((share - 0.5).abs() <= most, "{params:?}: {share} of {operations}");
+            let known = seen.read_latency_seconds > Some(0.0) && seen.write_latency_seconds > Some(0.0);
+            assert!(operations <= 1000 || known, "{seen:?}");
+            assert_eq!(seen.flush_seconds.is_some(), engine != DiskEngine::Null, "{seen:?}");
         }
-    }
+    });
+    let held = laid_out(MIB);
     let mut plain = open(&params(DiskPattern::Random, DiskOp::Write, 4096, 1, DiskEngine::Sync), &held, 9).unwrap();
     run_until_counted(&mut plain);
     assert_eq!(conditions(&mut plain).read_share, None, "there is one kind of request");
@@ -227,7 +225,7 @@ fn reads_and_writes_are_made_in_turn_and_counted_apart() {
 #[test]
 fn threads_that_read_and_write_in_a_small_file_never_disturb_each_other() {
     // Two blocks for each request in flight, the fewest that are allowed.
-    for &pattern in DiskPattern::ALL {
+    crate::tests::in_parallel(DiskPattern::ALL, |&pattern| {
         for op in [DiskOp::Mixed, DiskOp::Rewrite] {
             for engine in [DiskEngine::IoUring, DiskEngine::Sync] {
                 let held = Arc::new(laid_out(2 * 2 * 8 * 4096));
@@ -247,5 +245,5 @@ fn threads_that_read_and_write_in_a_small_file_never_disturb_each_other() {
                 });
             }
         }
-    }
+    });
 }

@@ -6,7 +6,6 @@ use kernels::pattern::Pattern;
 use model::isa::MemoryOp;
 use stats::random::Random;
 
-/// The content of one array, different in every line and never zero.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     Words(Pattern),
@@ -21,7 +20,6 @@ const NUMBERS_APART: u64 = 1 << 44;
 const NUMBERS_DRAWN: u64 = 1 << 32;
 
 impl Content {
-    /// The content of the array with this index.
     pub(super) fn of_array(op: MemoryOp, seed: u64, index: u64) -> Self {
         let seed = seed.wrapping_add(index);
         if is_fp64(op) {
@@ -87,7 +85,6 @@ mod tests {
     #[test]
     fn numbers_are_exact_to_the_last_line_of_the_last_array() {
         let contents: Vec<Content> = (0..2).map(|index| Content::of_array(MemoryOp::Triad, 5, index)).collect();
-        // A terabyte.
         let line = made_of(MemoryOp::Triad, contents.iter(), 1 << 34);
         let whole = |content: &Content| match content {
             Content::Numbers { first } => first + (8 << 34),

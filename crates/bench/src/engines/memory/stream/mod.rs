@@ -73,7 +73,6 @@ pub(super) struct StreamTrial {
     /// Granules since the beginning, and up to the last check.
     done: u64,
     checked: u64,
-    /// Blocks that the loops report since the last check, and the sum of what they read.
     blocks: u64,
     sum: u64,
     random: Random,

@@ -19,7 +19,6 @@ fn trial(op: MemoryOp, working_set: u64) -> StreamTrial {
     StreamTrial::open(&params(op, working_set), 3, 1).unwrap()
 }
 
-/// Several granules per array, one, and the smallest of the sweep.
 const WORKING_SETS: [u64; 4] = [3 << 20, 200 << 10, 48 << 10, 4 << 10];
 
 #[test]

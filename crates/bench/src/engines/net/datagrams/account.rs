@@ -8,7 +8,6 @@ const SPAN: u64 = 1 << 16;
 /// Fewest pairs of adjacent datagrams for a jitter: as many as its filter averages over.
 const LEAST_PAIRS: u32 = 16;
 
-/// Datagrams of one window that arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Arrived {
     /// Each counted once.
@@ -42,7 +41,6 @@ impl Account {
         }
     }
 
-    /// The latest window, and its datagrams.
     pub(super) fn came(&self) -> (u32, Arrived) {
         (self.window, self.came)
     }

@@ -45,7 +45,6 @@ pub(crate) struct Exchanger {
     sending: Sending,
     receiving: Receiving,
     flows: usize,
-    /// Number of the last window: two for each exchange.
     number: u32,
     /// What carried the server's side, as receiver and as sender.
     there: [Datagrams; 2],

@@ -18,7 +18,6 @@ const CHECKED_BYTES: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Its number among all datagrams of its flow.
     pub(super) sequence: u64,
     /// The window in which it was sent, by the sender's clock; 0 outside of any.
     pub(super) window: u32,

@@ -12,10 +12,8 @@ pub(crate) struct Share {
     pub(crate) came: u64,
 }
 
-/// The error of a thread when another has failed, which has its own reason.
 const ANOTHER_FAILED: &str = "another thread failed";
 
-/// The error of a thread that has waited too long for another.
 fn did_not_come(patience: Duration) -> String {
     format!(
         "another thread did not arrive within {:.0} s, the limit of the process run. Check whether the machine is overloaded \
@@ -140,7 +138,6 @@ mod tests {
         let (pool, timer) = (Pool::new(Duration::from_millis(20)), Timer::system());
         let first = pool.meet(2, Share::default(), &timer).unwrap_err();
         assert!(first.contains("did not arrive within 0 s"), "{first}");
-        // A later thread does not wait for the one that has given up.
         assert!(pool.meet(3, Share::default(), &timer).unwrap_err().contains("another thread failed"));
     }
 }

@@ -20,7 +20,6 @@ const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
 const VERIFIED_BYTES: usize = 1 << 20;
 /// Of later batches, the first datagram of every such batch.
 const VERIFIED_BATCHES: u32 = 16;
-/// The words for offloading and for batches at a receiver.
 pub(super) const RECEIVING: [&str; 2] = ["gro", "recvmmsg"];
 
 pub(super) struct Receiving {

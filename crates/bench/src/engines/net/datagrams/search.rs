@@ -178,7 +178,6 @@ mod tests {
 
     use super::*;
 
-    /// A sender's highest rate in bytes per second.
     const SENDER: f64 = 4e9;
 
     /// [`LEAST_DATAGRAMS`] of them in a trial.
@@ -202,7 +201,6 @@ mod tests {
         }
     }
 
-    /// A link that carries this much and drops the rest.
     fn cliff(capacity: f64) -> impl FnMut(f64, u64) -> u64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of what was sent")]
         move |offered, sent| (sent as f64 * (capacity / offered).min(1.0)) as u64
@@ -244,7 +242,6 @@ mod tests {
             let end = loop {
                 match search.next() {
                     Next::Trial(rate) if random.below(4) > 0 => search.saw(trial(rate, &mut link)),
-                    // Not one datagram, or a few.
                     Next::Trial(_) => {
                         let sent = random.below(2) * 10;
                         search.saw(Outcome { sent, came: sent, offered: sent as f64 });

@@ -16,7 +16,6 @@ const AWAKE_SECONDS: f64 = 100e-6;
 const LONGEST_SLEEP_SECONDS: f64 = 1e-3;
 /// `ENOBUFS`: the queue of a device is full.
 const NO_BUFFERS: i32 = 105;
-/// The words for offloading and for batches at a sender.
 pub(super) const SENDING: [&str; 2] = ["gso", "sendmmsg"];
 
 pub(super) struct Sending {

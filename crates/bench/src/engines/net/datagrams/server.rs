@@ -25,7 +25,6 @@ const QUIET: Duration = Duration::from_millis(5);
 /// Datagrams that arrive later than this do not count; the client waits for the answer for 5 s.
 const MOST_SETTLING_SECONDS: f64 = 3.0;
 
-/// A thread of the server: the windows of the process run, and its number.
 type Place<'a> = (&'a Windows, usize);
 
 /// Receives all the time, and counts what arrives inside windows, until the process run ends.

@@ -75,7 +75,6 @@ struct Flows {
     both: bool,
 }
 
-/// The rate of a sender, in bytes per second over all flows.
 enum Rate {
     Free,
     /// The highest that loses at most this many of a million, still to be found.
@@ -235,7 +234,6 @@ impl Stream {
         })
     }
 
-    /// The error if only foreign datagrams have arrived.
     fn strangers(&self) -> Option<String> {
         match &self.side {
             Side::Receiving(receiving) => receiving.strangers(),

@@ -107,7 +107,6 @@ impl Outbox {
         self.block_bytes
     }
 
-    /// Bytes sent since the process run began.
     pub(crate) fn sent_bytes(&self) -> u64 {
         self.blocks * self.block_bytes
     }

@@ -13,7 +13,6 @@ pub(crate) struct Content {
     template: Box<[u8]>,
 }
 
-/// A position in the stream of all blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) block: u64,
@@ -114,7 +113,6 @@ mod tests {
 
     const SEED: u64 = 0x0123_4567_89ab_cdef;
 
-    /// The first blocks of a stream.
     fn stream(content: &Content, blocks: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
         for block in 0..blocks {

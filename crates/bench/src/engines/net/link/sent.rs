@@ -9,7 +9,6 @@ use sys::net::zero_copy::Reported;
 
 use crate::net::messages::TcpSent;
 
-/// What a connection did between two looks.
 pub(crate) fn between(before: &TcpState, after: &TcpState) -> TcpSent {
     let more = |of: fn(&TcpState) -> Option<f64>| of(before).zip(of(after)).map(|(from, to)| (to - from).max(0.0));
     let retransmits = before.retransmits.zip(after.retransmits).map(|(from, to)| to.saturating_sub(from));
@@ -65,7 +64,6 @@ fn together(one: &TcpSent, other: &TcpSent) -> TcpSent {
     }
 }
 
-/// What TCP did for one sender in its samples so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InSamples(Option<TcpSent>);
 

@@ -41,13 +41,11 @@ pub(crate) fn tcp_link_bytes(connection: &TcpStream) -> Option<u64> {
     Some(carried.sent_bytes + carried.received_bytes + header * segments)
 }
 
-/// Headers of a datagram on this socket.
 pub(crate) fn udp_header_bytes(socket: &UdpSocket) -> u64 {
     let v6 = socket.peer_addr().is_ok_and(|peer| peer.is_ipv6());
     UDP_HEADER_BYTES + if v6 { MORE_OF_IPV6_BYTES } else { 0 }
 }
 
-/// The size of a socket's receive buffer.
 pub(crate) fn receive_buffer_bytes(socket: &impl AsFd) -> Option<u64> {
     SockRef::from(socket).recv_buffer_size().ok().map(|bytes| bytes as u64)
 }

@@ -39,7 +39,6 @@ pub(crate) fn again<T>(mut ask: impl FnMut() -> io::Result<T>, mut is_hopeless: 
     }
 }
 
-/// A nonblocking connection whose reads and writes wait.
 pub(crate) struct Spinning<'a, F> {
     pub(crate) stream: &'a TcpStream,
     pub(crate) hopeless: F,

@@ -89,7 +89,6 @@ impl Windows {
     /// Registers the CPU clock of the calling thread.
     pub(crate) fn enter(&self, thread: usize) {
         if let (Some(slot), Some(clock)) = (self.slots.get(thread), CpuClock::of_this_thread()) {
-            // Fails if it is registered already.
             let _ = slot.clock.set(clock);
         }
     }
@@ -97,7 +96,6 @@ impl Windows {
     /// Registers the connection of a sender, so that the counts contain what TCP did for it.
     pub(crate) fn watch(&self, thread: usize, connection: &TcpStream) -> io::Result<()> {
         if let Some(slot) = self.slots.get(thread) {
-            // As above.
             let _ = slot.connection.set(connection.try_clone()?);
         }
         Ok(())

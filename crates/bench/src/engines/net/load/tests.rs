@@ -8,7 +8,6 @@ use model::io::{NetMode, Protocol};
 
 use super::*;
 
-/// What a server does with its socket.
 type Act<'a> = &'a (dyn Fn(&DataEnd) + Sync);
 
 /// A probe of `bytes` over this protocol, through one window of this many milliseconds, with this server.
@@ -39,7 +38,6 @@ fn probed(protocol: Protocol, bytes: usize, milliseconds: f64, act: Act<'_>) -> 
         tally.begin(window);
         let outcome = probe.probe(&|| Ok(()), &timer, window, &mut tally);
         kept.shut();
-        // The server is woken too.
         far.shut();
         outcome
     });
@@ -56,7 +54,6 @@ fn echo(end: &DataEnd, bytes: usize, times: impl Fn(u64) -> usize) {
         };
         if received.is_ok_and(|count| count == bytes) {
             for _ in 0..times(number) {
-                // Who is gone does not hear it.
                 let _ = match end {
                     DataEnd::Tcp(stream) => (&mut &*stream).write_all(&message),
                     DataEnd::Udp(socket) => socket.send(&message).map(drop),
@@ -142,7 +139,6 @@ fn wrong_answers_an_end_that_closes_and_one_that_is_mute_are_errors() {
                     return;
                 }
                 answer(&mut message);
-                // The client may have ended at the first wrong one.
                 let _ = socket.send(&message);
             }
         }
@@ -156,8 +152,8 @@ fn wrong_answers_an_end_that_closes_and_one_that_is_mute_are_errors() {
     let closing = |end: &DataEnd| end.shut();
     let error = probed(Protocol::Tcp, 64, 60_000.0, &closing).0.unwrap_err();
     assert!(error.contains("the server is gone"), "{error}");
-    for protocol in Protocol::ALL {
+    crate::tests::in_parallel(Protocol::ALL, |protocol| {
         let error = probed(*protocol, 64, 60_000.0, &|_| ()).0.unwrap_err();
         assert!(error.contains("has not answered for 5 s"), "{error}");
-    }
+    });
 }

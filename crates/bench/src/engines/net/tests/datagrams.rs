@@ -47,7 +47,6 @@ fn through<T: Send>(
     against(params, work, server, |_, flow| measure(flow))
 }
 
-/// The same with one thread.
 fn alone<T: Send>(params: &NetParams, relay: Option<Fate>, measure: impl Fn(&mut Driven<'_>) -> T + Sync) -> T {
     through(params, relay, None, measure).remove(0)
 }
@@ -78,7 +77,6 @@ fn relayed<'scope>(
             far.set_nodelay(true).unwrap();
             for (mut from, mut onto) in [(near.try_clone().unwrap(), far.try_clone().unwrap()), (far, near)] {
                 scope.spawn(move || {
-                    // Either side may be gone first.
                     let _ = std::io::copy(&mut from, &mut onto);
                     let _ = onto.shutdown(Shutdown::Both);
                 });
@@ -96,7 +94,6 @@ fn pass_on(socket: &UdpSocket, to: SocketAddr, fate: Fate, over: &AtomicBool) {
     let (mut buffer, mut held) = (vec![0; 1 << 16], Vec::new());
     let mut number = 0;
     let mut meet = |datagram: &[u8], held: &mut Vec<u8>| {
-        // A preface passes.
         if datagram.starts_with(b"assaynet") {
             return vec![datagram.to_vec()];
         }
@@ -248,7 +245,6 @@ fn what_a_relay_does_to_datagrams_is_what_is_found() {
 
 #[test]
 fn a_datagram_that_was_changed_on_the_way_is_found() {
-    /// Changes one byte in the middle of its data.
     fn change(number: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
         let mut datagram = datagram.to_vec();
         if number.is_multiple_of(7) {
@@ -257,7 +253,6 @@ fn a_datagram_that_was_changed_on_the_way_is_found() {
         }
         vec![datagram]
     }
-    /// Cuts its end off.
     fn cut(_: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
         vec![datagram[..datagram.len() - 1].to_vec()]
     }
@@ -394,16 +389,16 @@ fn a_server_that_is_mute_or_vanishes_is_an_error_in_seconds() {
     let began = monotonic_raw_seconds();
     let transfer = (Protocol::Udp, NetMode::Transfer, Direction::Up);
     let [up, down] = [Direction::Up, Direction::Down].map(|direction| (Protocol::Udp, NetMode::Blast, direction));
-    for kind in [up, down, transfer] {
+    crate::tests::in_parallel([up, down, transfer], |kind| {
         let error = with_server(kind, 1000, udp_server(|_| ()), |flow| {
             (0..10).find_map(|_| window(flow, 20_000).err()).expect("nothing was noticed")
         });
         assert!(error.contains("the server"), "{error}");
-    }
-    for kind in [down, transfer] {
+    });
+    crate::tests::in_parallel([down, transfer], |kind| {
         let error = with_server(kind, 1000, mute, |flow| window(flow, 60_000).unwrap_err());
         assert!(error.contains("has not answered for 5 s"), "{error}");
-    }
+    });
     assert!(monotonic_raw_seconds() - began < 90.0);
 }
 

@@ -161,22 +161,21 @@ fn process_runs_that_connect_to_one_listener_do_not_disturb_each_other() {
                 if thread == 0 {
                     both.pool.meet(2, Share::default(), &Timer::system()).unwrap();
                 }
-                // A connection of the other process run that is not served would be reset.
                 assert!(busy_window(flow, 30).operations > 0);
             }
         })
     };
     thread::scope(|scope| {
         scope.spawn(|| listener.receive(&greet).unwrap());
-        let launches = [scope.spawn(near), scope.spawn(near)].map(|launch| {
-            let measured = launch.join();
+        let clients = [scope.spawn(near), scope.spawn(near)].map(|client| {
+            let measured = client.join();
             if measured.is_err() {
                 both.pool.leave();
             }
             measured
         });
         listener.close();
-        for measured in launches {
+        for measured in clients {
             measured.unwrap();
         }
     });

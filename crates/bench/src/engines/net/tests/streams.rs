@@ -3,7 +3,6 @@
 use super::*;
 use crate::net::messages::{Announced, Asked, Counted, Counts};
 
-/// A transfer over TCP.
 const TRANSFER: Kind = (Protocol::Tcp, NetMode::Transfer, Direction::Up);
 
 #[test]
@@ -37,7 +36,6 @@ fn work_that_is_done_in_full_is_all_there_and_no_more() {
     for kind in [UP, DOWN, BOTH] {
         for block in [1000, 128 << 10] {
             let tallies = against(&params(kind, block, 2), Some(TOTAL as f64), our_own, |_, flow| {
-                // As in a process run that warms up.
                 window(flow, 20).unwrap();
                 (0..3).map(|_| in_full(flow).unwrap()).collect::<Vec<_>>()
             });
@@ -213,7 +211,6 @@ fn a_transfer_goes_there_and_back_once_a_sample() {
     for (block, threads) in [(1, 1), (1000, 2), (128 << 10, 3)] {
         let total = if block == 1 { 20_000 } else { 3_000_000 };
         let tallies = against(&params(TRANSFER, block, threads), Some(total as f64), our_own, |thread, flow| {
-            // Warm-up has windows with an end.
             assert!(window(flow, 20).unwrap().durations.count() < 1_000_000);
             flow.prepare(crate::engines::NextWindow::FirstSample).unwrap();
             let tallies: Vec<Tally> = (0..2).map(|_| in_full(flow).unwrap()).collect();
@@ -255,7 +252,6 @@ fn a_transfer_whose_bytes_come_back_wrong_or_not_at_all_is_an_error() {
         let mut all = vec![0; blocks * 1000];
         connection.read_exact(&mut all).unwrap();
         all[999] ^= 1;
-        // The client closes once it has found it.
         let _ = connection.write_all(&all);
     });
     let error = with_server(TRANSFER, 1000, flipping, |flow| window(flow, 1000).unwrap_err());

@@ -2,12 +2,10 @@
 
 use super::*;
 
-/// A transfer of one flow.
 fn transfer(block: u64, segmentation: Segmentation) -> NetParams {
     of(NetMode::Transfer, Direction::Up, block, segmentation, None)
 }
 
-/// What holds in every exchange of this many datagrams each way.
 fn is_conserved(tally: &Tally, params: &NetParams, each_way: u64) {
     let carried = &tally.carried;
     super::super::streams::is_one_exchange(tally);

@@ -10,8 +10,8 @@ use sys::team::{Broken, Gate};
 use sys::usage::ThreadUsage;
 
 use super::flow_record::FlowRecord;
-use super::job_record::JobRecord;
 use super::observe::{Nodes, Watched};
+use super::record::JobRecord;
 use super::record::{self, Record};
 use crate::engines::{Engine, Profile, Trouble};
 
@@ -20,7 +20,7 @@ pub(super) const START_DELAY_SECONDS: f64 = 200e-6;
 /// Pause after a sample, so that the runner stores it before the next one.
 pub(super) const HEARING: std::time::Duration = std::time::Duration::from_millis(1);
 
-pub(super) struct Launch<'a> {
+pub(super) struct RunContext<'a> {
     pub(super) task: &'a Task,
     pub(super) engine: &'static dyn Engine,
     pub(super) timer: Timer,
@@ -36,12 +36,10 @@ pub(super) struct Launch<'a> {
     /// Operations of all threads in the current and the neighbouring warm-up slice.
     pub(super) slice_operations: [AtomicU64; 2],
     began: f64,
-    /// Each thread's record of the last sample.
     pub(super) records: Mutex<Vec<Option<Record>>>,
     pub(super) flows: Mutex<Vec<Option<FlowRecord>>>,
     pub(super) jobs: Mutex<Vec<Option<JobRecord>>>,
     output: Mutex<&'a mut (dyn Write + Send)>,
-    /// Memory nodes of the threads, if there are several.
     nodes: Option<Nodes>,
 }
 
@@ -65,7 +63,6 @@ pub(super) struct ThreadReport {
     pub(super) migrated: bool,
     pub(super) remote_pages: Option<f64>,
     pub(super) watched: Option<Watched>,
-    /// From a flow.
     pub(super) of_flow: Option<Box<Observations>>,
     /// From a job; the first thread reports for all.
     pub(super) of_job: Option<Box<Observations>>,
@@ -74,7 +71,7 @@ pub(super) struct ThreadReport {
 /// Why a thread ended early; `None`: another thread failed.
 pub(super) type EarlyEnd = Option<Trouble>;
 
-impl<'a> Launch<'a> {
+impl<'a> RunContext<'a> {
     pub(super) fn new(
         task: &'a Task,
         engine: &'static dyn Engine,
@@ -125,10 +122,10 @@ impl<'a> Launch<'a> {
 }
 
 /// Share of remote pages while all buffers exist; one thread measures for the process.
-pub(super) fn remote_pages(launch: &Launch, thread: usize, gate: &Gate) -> Result<Option<f64>, EarlyEnd> {
-    let Some(nodes) = &launch.nodes else { return Ok(None) };
+pub(super) fn remote_pages(context: &RunContext, thread: usize, gate: &Gate) -> Result<Option<f64>, EarlyEnd> {
+    let Some(nodes) = &context.nodes else { return Ok(None) };
     let share = (thread == 0).then(|| nodes.remote_pages()).flatten();
-    gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+    gate.meet(&context.timer, 0.0).map_err(another_failed)?;
     Ok(share)
 }
 

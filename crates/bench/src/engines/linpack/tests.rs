@@ -24,7 +24,6 @@ pub(crate) enum Fault {
     Singular,
 }
 
-/// A task of one thread on a system of this order.
 pub(crate) fn task(n: u64, threads: u32) -> Task {
     let params = LinpackParams {
         op: LinpackOp::Lu,
@@ -72,7 +71,7 @@ pub(crate) fn plant(task: &Task, fault: Fault) {
     let (matrix, workspace) = (vec![0.0; problem.matrix_len().unwrap()], vec![0.0; problem.workspace_len(1)]);
     let solver = Solver::new(problem, Crew::new(1, std::thread::yield_now), matrix, workspace).unwrap();
     let team = Arc::new(Planted { solver: Mutex::new(solver), fault });
-    prepared().push(Open { id: task.experiment.id.clone(), launch: task.launch, left: 1, team });
+    prepared().push(Open { id: task.experiment.id.clone(), run: task.launch, left: 1, team });
 }
 
 /// CPU seconds that each thread of the library takes for a call.
@@ -89,10 +88,9 @@ pub(crate) fn plant_library(task: &Task) {
         }
         Ok(())
     });
-    prepared().push(Open { id: task.experiment.id.clone(), launch: task.launch, left: threads, team });
+    prepared().push(Open { id: task.experiment.id.clone(), run: task.launch, left: threads, team });
 }
 
-/// No data, which every check accepts.
 pub(crate) struct NoData;
 
 impl Data for NoData {

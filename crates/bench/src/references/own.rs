@@ -1,15 +1,20 @@
-//! The working folder of a tool, which is also its home: private, created just before the start and removed afterwards.
+//! What a tool gets of its own. Its working folder, which is also its home, is private, created just before the start and
+//! removed afterwards. Files for data that it lays out itself are nameless, on the file system of our own test file, and
+//! opened through /proc, where it can neither unlink nor rename them.
 //!
-//! Its creator holds a lock on it. The next one to create a folder removes unlocked ones, left by killed processes.
+//! A folder's creator holds a lock on it. The next one to create a folder removes unlocked ones, left by killed processes.
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{ErrorKind, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tools::{OwnFolder, ToolError};
+use tools::{FILES, OwnFiles, OwnFolder, ToolError};
 
 /// Every Linux has it, and only owners can remove its entries.
 const PARENT: &str = "/tmp";
@@ -23,7 +28,6 @@ static SWEPT: Once = Once::new();
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
-    /// Locked until closed.
     _lock: File,
 }
 
@@ -63,7 +67,6 @@ impl Folder {
         &self.path
     }
 
-    /// The text of a file up to a limit; empty without the file.
     pub(super) fn text(&self, name: &str, most_bytes: usize) -> String {
         let mut bytes = Vec::new();
         let file = File::open(self.path.join(name));
@@ -97,6 +100,54 @@ impl Drop for Folder {
         // A few kilobytes that remain are removed by the system.
         let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+/// Divisor of the free share that is kept, up to [`MOST_RESERVE_BYTES`]: full file systems become slow.
+const RESERVE_PART: u64 = 20;
+const MOST_RESERVE_BYTES: u64 = 2 << 30;
+
+/// Something that would outlive a killed process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lasting<'a> {
+    Process(u32),
+    File(&'a Path),
+}
+
+#[derive(Debug)]
+pub(super) struct Files {
+    files: Vec<File>,
+}
+
+impl Files {
+    /// Creates them empty. `on_start` receives each path first, because some file systems need a name for a moment.
+    pub(super) fn make(wanted: &OwnFiles, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Self, ToolError> {
+        let directory = wanted.directory.as_path();
+        let cannot =
+            |why: &str| ToolError(format!("cannot create files for the tool in '{}': {why}", directory.display()));
+        let space = sys::file::space(directory).map_err(|error| cannot(&error.to_string()))?;
+        let needed = wanted.bytes_each.saturating_mul(u64::from(wanted.count));
+        let free = space.available_bytes.saturating_sub((space.total_bytes / RESERVE_PART).min(MOST_RESERVE_BYTES));
+        if needed > free {
+            return Err(cannot(&format!("they need {needed} B, and {free} B are free")));
+        }
+        let make = |_| one(directory, on_start).map_err(|error| cannot(&error.to_string()));
+        let files: Result<Vec<File>, ToolError> = (0..wanted.count).map(make).collect();
+        Ok(Self { files: files? })
+    }
+
+    pub(super) fn named_in(&self, argv: &[String]) -> Vec<String> {
+        let paths = || self.files.iter().map(|file| format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()));
+        argv.iter().flat_map(|word| if word == FILES { paths().collect() } else { vec![word.clone()] }).collect()
+    }
+}
+
+fn one(directory: &Path, on_start: &mut dyn FnMut(Lasting<'_>)) -> std::io::Result<File> {
+    // Hash keys of the standard library come from the kernel's random source.
+    let random = RandomState::new().hash_one(std::process::id());
+    // Nobody else can have this name, so removing it later is safe.
+    let name = OsString::from(format!(".assay-{}-{:016x}.tmp", std::process::id(), random));
+    on_start(Lasting::File(&directory.join(&name)));
+    sys::file::unnamed(directory, &name)
 }
 
 #[cfg(test)]
