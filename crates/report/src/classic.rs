@@ -1,5 +1,7 @@
 //! The classic tables in a terminal. Columns give way to a narrow one, which a note lists; and as grids.
 
+use std::collections::BTreeSet;
+
 use model::document::{Document, Status};
 use model::experiment::Area;
 use model::number::{percent, quantity};
@@ -13,7 +15,7 @@ use areas::chart::classic::{
 use areas::chart::grid::{ABSENT, Grid};
 use areas::label::threads;
 
-/// What is shown after the benchmark of this id where its confidence is below A, or where it was not measured: `B ¹`.
+/// The mark after the benchmark of this id if its confidence is not high or it was not measured: `fair ¹`.
 pub(crate) type Marks<'a> = &'a dyn Fn(&str) -> Option<(String, Tone)>;
 
 /// Between columns, the better first.
@@ -114,9 +116,7 @@ impl Drawing<'_> {
     }
 
     fn side_by_side(&self, classic: &SideBySide) -> Vec<String> {
-        let mut counts: Vec<u32> = classic.lines.iter().flatten().map(|(count, ..)| *count).collect();
-        counts.sort_unstable();
-        counts.dedup();
+        let counts: BTreeSet<u32> = classic.lines.iter().flatten().map(|(count, ..)| *count).collect();
         let block = |count: u32, interval: bool| {
             let at = || classic.lines.iter().map(move |line| line.iter().find(|(other, ..)| *other == count));
             let values = || at().map(|point| point.and_then(|(_, _, estimate)| *estimate));

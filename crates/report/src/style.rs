@@ -22,11 +22,11 @@ pub(crate) enum Tone {
     Dim,
     /// The bars.
     Accent,
-    /// Confidence A.
+    /// High confidence.
     Good,
-    /// Confidence B.
+    /// Fair confidence.
     Fair,
-    /// Confidence C and failures.
+    /// Low confidence and failures.
     Bad,
 }
 

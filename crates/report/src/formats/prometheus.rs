@@ -101,7 +101,7 @@ fn add_row(exposition: &mut Exposition, row: &Row) {
     let with = |name: &'static str, value: &'static str| [own[0], own[1], (name, value)];
     exposition.add("assay_row_status", "Status of a benchmark; always 1.", &with("status", row.status.name()), 1.0);
     if let Some(confidence) = row.confidence {
-        let help = "Confidence of a benchmark (A, B, C); always 1.";
+        let help = "Confidence of a benchmark (high, fair, low); always 1.";
         exposition.add("assay_row_confidence", help, &with("confidence", confidence.name()), 1.0);
     }
     row.metrics.iter().for_each(|metric| add_metric(exposition, row, metric));

@@ -32,8 +32,9 @@ pub(super) fn sections(
         let own = document.findings.iter().zip(&shown).filter(|(finding, chart)| wanted(finding, **chart));
         own.map(|(finding, _)| said(finding, &words, anchors)).collect()
     };
-    let chart_of =
-        |(index, chart): (usize, DrawnChart)| (chart.area, chart_of(chart, findings(&|_, shown| shown == Some(index))));
+    let chart_of = |(index, chart): (usize, DrawnChart)| {
+        (chart.area, chart_of(chart, &findings(&|_, shown| shown == Some(index))))
+    };
     let (roofline, charts): (Vec<_>, Vec<_>) =
         charts.into_iter().enumerate().partition(|(_, chart)| chart.name == ROOFLINE);
     let roofline = roofline.into_iter().map(|chart| chart_of(chart).1).collect();
@@ -115,7 +116,7 @@ fn said(finding: &Finding, words: &HashMap<&str, String>, anchors: &Anchors<'_>)
     }
 }
 
-fn chart_of(chart: DrawnChart, findings: Vec<Value>) -> Value {
+fn chart_of(chart: DrawnChart, findings: &[Value]) -> Value {
     let table = Table::of(&chart.table);
     let DrawnChart { name, title, about, svg, narrow, .. } = chart;
     let [svg, narrow] = [svg, narrow].map(|drawing| without_data(&drawing));

@@ -17,7 +17,7 @@ const ID_WIDTH: usize = 34;
 /// Wide enough for `147.2 GFLOP/s`.
 const VALUE_WIDTH: usize = 13;
 
-/// A finished row: `cpu/fma/fp64/avx512/t1   147.2 GFLOP/s ±0.3 %  98.9 % of peak  A`, or why it was not measured; where
+/// A finished row: `cpu/fma/fp64/avx512/t1   147.2 GFLOP/s ±0.3 %  98.9 % of peak  high`, or why it was not measured; where
 /// there is room with the 99th percentile of the latency, or with operations per cycle.
 pub fn row_line(row: &Row, style: &Style) -> String {
     let id = padded_id(row, style);

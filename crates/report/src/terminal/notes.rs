@@ -270,7 +270,7 @@ impl Note<'_> {
     }
 }
 
-/// A word with the marks of footnotes: `B ¹ ³`.
+/// A word with the marks of footnotes: `fair ¹ ³`.
 pub(super) fn marked(word: &str, numbers: &[usize], style: &Style) -> String {
     let marks: Vec<String> = numbers.iter().map(|number| style.mark(*number)).collect();
     // Superscripts need a blank between them, brackets do not.

@@ -22,7 +22,7 @@ pub(crate) struct Drawing<'a> {
     pub(crate) style: &'a Style,
 }
 
-/// The columns of one metric: value, spread, and confidence where that is not A.
+/// The columns of one metric: value, spread, and confidence where that is not high.
 pub(crate) struct MetricColumns<'a> {
     pub(crate) heading: String,
     pub(crate) rows: Vec<Option<&'a Row>>,

@@ -1,5 +1,7 @@
 //! The small tables of LINPACK: how rate, share of the peak and residual change with N, for each number of threads.
 
+use std::collections::BTreeSet;
+
 use model::document::{Row, Status};
 use model::isa::Element;
 use model::linpack::{LinpackEngine, LinpackOp};
@@ -43,10 +45,7 @@ fn is_same_place(one: &Row, other: &Row) -> bool {
 }
 
 fn orders<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<u64> {
-    let mut orders: Vec<u64> = rows.filter_map(|row| Some(params(row)?.n)).collect();
-    orders.sort_unstable();
-    orders.dedup();
-    orders
+    rows.filter_map(|row| Some(params(row)?.n)).collect::<BTreeSet<u64>>().into_iter().collect()
 }
 
 pub(crate) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
@@ -58,9 +57,8 @@ impl Drawing<'_> {
     /// One curve: all numbers of threads side by side, or one below the other where there is no room.
     fn solutions(&self, rows: &[&Row]) -> Vec<Vec<String>> {
         let Some(own) = rows.first().copied().and_then(params) else { return Vec::new() };
-        let mut counts: Vec<u32> = rows.iter().map(|row| row.params.threads()).collect();
-        counts.sort_unstable();
-        counts.dedup();
+        let counts: BTreeSet<u32> = rows.iter().map(|row| row.params.threads()).collect();
+        let counts: Vec<u32> = counts.into_iter().collect();
         let tables = |counts: &[u32]| {
             let lines = self.over_orders(rows, counts)?;
             let title = [linpack::curve_title(own), said(counts)].concat();

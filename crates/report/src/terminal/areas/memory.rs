@@ -1,5 +1,7 @@
 //! The small tables of memory: curves over working sets, misses at a time, latency under load, matrices of nodes and cores.
 
+use std::collections::BTreeSet;
+
 use model::document::Row;
 use model::experiment::{MemoryParams, memory_id_names_working_set};
 use model::isa::{MemoryOp, MemoryPattern};
@@ -216,12 +218,7 @@ impl Drawing<'_> {
             let between = ends(row).map_or_else(String::new, |(from, to)| format!(" ({down} {from}, {across}{to})"));
             return self.title(&format!("{what}{between}: {value}"));
         }
-        let mut froms: Vec<u32> = rows.iter().filter_map(|row| Some(ends(row)?.0)).collect();
-        let mut tos: Vec<u32> = rows.iter().filter_map(|row| Some(ends(row)?.1)).collect();
-        for list in [&mut froms, &mut tos] {
-            list.sort_unstable();
-            list.dedup();
-        }
+        let (froms, tos): (BTreeSet<u32>, BTreeSet<u32>) = rows.iter().filter_map(|row| ends(row)).unzip();
         let at = |from: u32, to: u32| rows.iter().copied().find(|row| ends(row) == Some((from, to)));
         let labels: Vec<Cell> = froms.iter().map(|from| Cell::plain(from.to_string()).indented()).collect();
         let metric = if op == MemoryOp::Load || pair { MetricName::Latency } else { MetricName::Throughput };
