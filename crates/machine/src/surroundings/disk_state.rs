@@ -75,8 +75,8 @@ fn io(root: &Sysroot, disks: &[Disk]) -> Option<DeviceIo> {
     })
 }
 
-/// A disk's temperature and limit, by its first sensor: of the controller (`hwmon/nvme` in the kernel's documentation) or
-/// of the drive (`hwmon/drivetemp`). The sensor's folder differs by kernel and driver.
+/// A disk's temperature and limit, by its first sensor: of the controller (`hwmon/nvme` in the kernel's documentation)
+/// or of the drive (`hwmon/drivetemp`). The sensor's folder differs by kernel and driver.
 fn heat(root: &Sysroot, disk: &str) -> Option<DiskHeat> {
     let device = format!("sys/block/{disk}/device");
     let places =
