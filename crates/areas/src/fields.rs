@@ -151,6 +151,11 @@ pub(crate) fn or<T: Clone>(chosen: &[T], otherwise: &[T]) -> Vec<T> {
     if chosen.is_empty() { otherwise.to_vec() } else { chosen.to_vec() }
 }
 
+/// The items of a list that are chosen; an empty choice keeps all.
+pub(crate) fn kept<T: Copy + PartialEq>(chosen: &[T], list: &[T]) -> Vec<T> {
+    list.iter().copied().filter(|item| chosen.is_empty() || chosen.contains(item)).collect()
+}
+
 /// Each of a list, or once `None` if it is empty.
 pub(crate) fn each<T: Copy>(list: &[T]) -> Vec<Option<T>> {
     if list.is_empty() { vec![None] } else { list.iter().copied().map(Some).collect() }

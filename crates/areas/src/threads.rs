@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use model::isa::Placement;
 use model::machine::Machine;
 use model::warning::{Warning, WarningCode};
+use verdict::grouping::by_key;
 
 use crate::fields::{MOST_THREADS, Threads};
 use crate::request::Request;
@@ -83,22 +84,14 @@ pub(crate) fn placed_order(placement: Placement, machine: &Machine) -> Vec<u32> 
 
 /// CPUs that share a last-level cache, in the order of placement.
 struct CacheGroup {
-    llc: Option<u32>,
     node: Option<u32>,
     cpus: Vec<u32>,
 }
 
 fn groups_of(order: &[u32], machine: &Machine) -> Vec<CacheGroup> {
-    let mut groups: Vec<CacheGroup> = Vec::new();
-    for &cpu in order {
-        let place = machine.cpu.place(cpu);
-        let (llc, node) = (place.and_then(|place| place.llc), place.and_then(|place| place.node));
-        match groups.iter_mut().find(|group| group.llc == llc) {
-            Some(group) => group.cpus.push(cpu),
-            None => groups.push(CacheGroup { llc, node, cpus: vec![cpu] }),
-        }
-    }
-    groups
+    let place = |cpu: &u32| machine.cpu.place(*cpu);
+    let groups = by_key(order.iter().copied(), |cpu| Some(place(cpu).and_then(|place| place.llc))).into_iter();
+    groups.map(|(_, cpus)| CacheGroup { node: place(&cpus[0]).and_then(|place| place.node), cpus }).collect()
 }
 
 pub(crate) fn placement_matters(threads: u32, machine: &Machine) -> bool {

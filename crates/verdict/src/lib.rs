@@ -5,6 +5,7 @@ pub mod compare;
 pub mod efficiency;
 pub mod findings;
 pub mod fleet;
+pub mod grouping;
 pub mod judge;
 pub mod live;
 mod process_run;

@@ -7,6 +7,8 @@ use model::reference::Reference;
 use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
+pub use verdict::grouping::by_key;
+
 use super::data::{DotMark, Mark, Point, Series, is_drawable};
 use super::grid::{Cell, Column};
 use crate::disk::label as disk;
@@ -168,19 +170,6 @@ impl<'a> Curve<'a> {
         let points = self.points.iter().map(|(x, measured)| measured.point(*x, place(*x)));
         Series::line(name, look, points.collect())
     }
-}
-
-/// Items by key, in the order in which the keys first occur.
-pub fn by_key<T, K: PartialEq>(items: impl IntoIterator<Item = T>, key: impl Fn(&T) -> Option<K>) -> Vec<(K, Vec<T>)> {
-    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
-    for item in items {
-        let Some(own) = key(&item) else { continue };
-        match groups.iter_mut().find(|(other, _)| *other == own) {
-            Some((_, group)) => group.push(item),
-            None => groups.push((own, vec![item])),
-        }
-    }
-    groups
 }
 
 /// Curves of at least `least` points; `place` gives the key of a curve and the position of a point. The first counts.

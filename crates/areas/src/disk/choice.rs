@@ -6,7 +6,7 @@ use model::plan::Sampling;
 use model::unit::parse_size;
 use serde::Deserialize;
 
-use crate::fields::{Threads, one_or_more, or, seconds, sizes, some_sampling};
+use crate::fields::{Threads, kept, one_or_more, or, seconds, sizes, some_sampling};
 
 /// The deepest queue.
 pub(super) const MOST_DEPTH: u32 = 1024;
@@ -59,11 +59,11 @@ pub struct DiskChoice {
     #[arg(long, value_name = "LIST", num_args = 0..=1, default_missing_value = "true", value_delimiter = ',', conflicts_with = "cache")]
     #[serde(skip)]
     pub direct: Vec<bool>,
-    /// Synchronous writes: none, dsync (data on the medium), sync (data and metadata) [default: none].
+    /// Synchronous writes: none, dsync (data), sync (data and metadata) [default: none].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "nothing_more")]
     pub sync: Vec<DiskSync>,
-    /// Page cache: bypassed (direct I/O), cold (dropped before), warm (filled before) [default: bypassed].
+    /// Page cache: bypassed (direct I/O), cold (dropped), warm (filled) [default: bypassed].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "bypassed")]
     pub cache: Vec<DiskCache>,
@@ -150,17 +150,12 @@ impl DiskChoice {
 
     /// A block narrowed to these options; `None` if nothing is left.
     pub(super) fn narrowed(&self, block: &Self) -> Option<Self> {
-        let wanted = |op: &&DiskOp| self.op.is_empty() || self.op.contains(op);
-        let op: Vec<DiskOp> = block.op.iter().filter(wanted).copied().collect();
-        let has_pattern = |pattern: &&DiskPattern| self.pattern.is_empty() || self.pattern.contains(pattern);
-        let pattern: Vec<DiskPattern> = block.pattern.iter().filter(has_pattern).copied().collect();
+        let (mut op, pattern) = (kept(&self.op, &block.op), kept(&self.pattern, &block.pattern));
         let named = !self.pattern.is_empty() && !pattern.is_empty() || !self.op.is_empty() && !op.is_empty();
         // A kind of write selects writes.
-        let op = if self.sync.iter().any(|sync| *sync != DiskSync::None) && self.op.is_empty() {
-            op.into_iter().filter(|op| op.writes()).collect()
-        } else {
-            op
-        };
+        if self.sync.iter().any(|sync| *sync != DiskSync::None) && self.op.is_empty() {
+            op.retain(|op| op.writes());
+        }
         let meant = if self.is_open() { !block.on_request } else { block.base && (named || !block.on_request) };
         (!op.is_empty() && !pattern.is_empty() && meant).then(|| Self {
             pattern,

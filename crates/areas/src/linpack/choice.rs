@@ -8,7 +8,7 @@ use model::unit::parse_size;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 use super::solver::computes;
-use crate::fields::{IsaChoice, Threads, from_text, or, seconds, some_sampling, some_seconds};
+use crate::fields::{IsaChoice, Threads, from_text, kept, or, seconds, some_sampling, some_seconds};
 
 /// The largest order: a matrix of 8 TB.
 pub(crate) const MOST_N: u64 = 1 << 20;
@@ -191,8 +191,7 @@ const fn aim() -> f64 {
 impl LinpackChoice {
     /// A block narrowed to these options; `None` if nothing is left.
     pub(super) fn narrowed(&self, block: &Self) -> Option<Self> {
-        let op: Vec<LinpackOp> =
-            block.op.iter().copied().filter(|op| self.op.is_empty() || self.op.contains(op)).collect();
+        let op = kept(&self.op, &block.op);
         let is_requested = block.elements.iter().any(|element| self.elements.contains(element));
         if op.is_empty() || (block.role == Role::OnRequest && !is_requested) {
             return None;
@@ -210,11 +209,10 @@ impl LinpackChoice {
             let shown = self.elements.is_empty() && self.nb.is_empty() && self.lda.is_empty() && self.align.is_empty();
             return shown.then(|| Self { op, engine, isa, ..block.clone() });
         }
-        let n = or(&self.n, &block.n);
         let chosen = Self {
             op,
             engine,
-            n,
+            n: or(&self.n, &block.n),
             nb: or(&self.nb, &block.nb),
             lda: or(&self.lda, &block.lda),
             align: or(&self.align, &block.align),
@@ -227,9 +225,7 @@ impl LinpackChoice {
             return Some(chosen);
         }
         // Blocks of one operation for several types keep their own types.
-        let kept: Vec<Element> =
-            block.elements.iter().copied().filter(|element| self.elements.contains(element)).collect();
-        is_requested.then_some(Self { elements: kept, ..chosen })
+        is_requested.then(|| Self { elements: kept(&self.elements, &block.elements), ..chosen })
     }
 }
 

@@ -8,7 +8,6 @@ mod expand;
 mod findings;
 mod judge;
 pub mod label;
-mod series;
 pub mod solver;
 
 use model::experiment::{Area as Name, Params};

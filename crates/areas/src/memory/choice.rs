@@ -9,7 +9,7 @@ use model::plan::Sampling;
 use model::unit::parse_size;
 use serde::Deserialize;
 
-use crate::fields::{IsaChoice, Threads, one_or_more, or, size, sizes, some_sampling, some_size};
+use crate::fields::{IsaChoice, Threads, kept, one_or_more, or, size, sizes, some_sampling, some_size};
 
 /// Memory benchmarks, as options of `assay memory` or a `[[memory]]` block of a suite: every combination of the lists.
 /// An empty list is a parameter that does not apply.
@@ -40,7 +40,7 @@ pub struct MemoryChoice {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "huge_pages")]
     pub pages: Vec<Pages>,
-    /// Instruction sets: vector (widest up to 256 bits), all, sse2, avx2, avx512 [default: vector].
+    /// Instruction sets: vector (up to 256 bits), all, sse2, avx2, avx512 [default: vector].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "widest")]
     pub isa: Vec<IsaChoice>,
@@ -177,10 +177,7 @@ impl MemoryChoice {
 
     /// A block narrowed to these options; `None` if nothing is left.
     pub(super) fn narrowed(&self, block: &Self) -> Option<Self> {
-        let has = |list: &[MemoryOp], op: &MemoryOp| list.is_empty() || list.contains(op);
-        let op: Vec<MemoryOp> = block.op.iter().copied().filter(|op| has(&self.op, op)).collect();
-        let has_pattern = |pattern: &&MemoryPattern| self.pattern.is_empty() || self.pattern.contains(pattern);
-        let pattern: Vec<MemoryPattern> = block.pattern.iter().filter(has_pattern).copied().collect();
+        let (op, pattern) = (kept(&self.op, &block.op), kept(&self.pattern, &block.pattern));
         // Curves, loads, matrices of nodes and comparisons of vectors are more than one operation at one size.
         let compared = block.isa.iter().any(|isa| matches!(isa, IsaChoice::Named(_)));
         let of_nodes = block.nodes && self.node_pairs.is_empty();

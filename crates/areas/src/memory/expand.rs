@@ -285,25 +285,10 @@ const fn expected_rate(params: &MemoryParams) -> f64 {
 mod tests {
     use super::*;
     use crate::fields::Threads;
-    use crate::memory::command::suite;
-    use crate::request::{Choices, LEAST_SAMPLES};
+    use crate::memory::tests::{request, stanza};
+    use crate::request::LEAST_SAMPLES;
     use crate::suite::Suite;
     use crate::tests::{machine_with_cpus, request_of};
-
-    fn stanza(change: impl Fn(&mut MemoryChoice)) -> MemoryChoice {
-        let mut stanza = suite(&MemoryChoice::default()).unwrap().memory.remove(0);
-        change(&mut stanza);
-        stanza
-    }
-
-    fn request(chosen: bool) -> Request {
-        let working_sets = if chosen { vec![1] } else { Vec::new() };
-        let memory = MemoryChoice { working_sets, ..MemoryChoice::default() };
-        Request {
-            choices: Choices { memory, ..Choices::default() },
-            ..request_of(suite(&MemoryChoice::default()).unwrap())
-        }
-    }
 
     fn rows_on(machine: &Machine, change: impl Fn(&mut MemoryChoice)) -> Result<Vec<Planned>, PlanError> {
         let suite = Suite { memory: vec![stanza(change)], ..Suite::embedded("quick").unwrap() };

@@ -146,26 +146,10 @@ const fn placement_words(placement: Placement) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use model::isa::{Isa, Pages};
-
     use super::*;
 
     fn stream(op: MemoryOp) -> MemoryParams {
-        MemoryParams {
-            pattern: MemoryPattern::Sequential,
-            op,
-            block: None,
-            working_set: 1 << 30,
-            pages: Pages::Huge2M,
-            isa: Isa::Scalar,
-            chains: None,
-            group: None,
-            background: None,
-            placement: None,
-            threads: 1,
-            level: None,
-            nodes: None,
-        }
+        MemoryParams { working_set: 1 << 30, ..crate::memory::tests::params(MemoryPattern::Sequential, op, None) }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use model::isa::MemoryPattern;
 use model::machine::Machine;
 use model::unit::Better;
 use verdict::findings::estimate::{Estimate, is_undisturbed};
+use verdict::grouping::by_key;
 
 use super::label::params as memory;
 use super::working_sets::CACHES_PER_WORKING_SET;
@@ -42,15 +43,9 @@ pub(super) fn stands_for_memory(row: &Row) -> bool {
 
 /// Every curve of a run, those of latency first: without prefetching they show levels best.
 pub(super) fn curves<'a>(rows: &[&'a Row], machine: &Machine) -> Vec<Curve<'a>> {
-    let mut groups: Vec<(MemoryParams, Vec<&'a Row>)> = Vec::new();
-    for row in rows.iter().copied().filter(|row| headline(row).is_some() && !stands_for_memory(row)) {
-        let Some(params) = memory(row) else { continue };
-        let common = MemoryParams { working_set: 0, level: None, ..params.clone() };
-        match groups.iter_mut().find(|(other, _)| *other == common) {
-            Some((_, group)) => group.push(row),
-            None => groups.push((common, vec![row])),
-        }
-    }
+    let points = rows.iter().copied().filter(|row| headline(row).is_some() && !stands_for_memory(row));
+    let common = |row: &&Row| Some(MemoryParams { working_set: 0, level: None, ..memory(row)?.clone() });
+    let mut groups = by_key(points, common);
     groups.sort_by_key(|(params, _)| params.pattern != MemoryPattern::Chase);
     groups.into_iter().filter_map(|(_, group)| curve(group, machine)).collect()
 }

@@ -72,6 +72,25 @@ pub(crate) mod tests {
     use model::experiment::MemoryParams;
     use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 
+    use super::{MemoryChoice, suite};
+    use crate::request::{Choices, Request};
+    use crate::tests::request_of;
+
+    /// The first block of the suite with a change.
+    pub(crate) fn stanza(change: impl Fn(&mut MemoryChoice)) -> MemoryChoice {
+        let mut stanza = suite(&MemoryChoice::default()).unwrap().memory.remove(0);
+        change(&mut stanza);
+        stanza
+    }
+
+    /// The suite, requested with a choice of working sets or without one.
+    pub(crate) fn request(chosen: bool) -> Request {
+        let working_sets = if chosen { vec![1] } else { Vec::new() };
+        let memory = MemoryChoice { working_sets, ..MemoryChoice::default() };
+        let choices = Choices { memory, ..Choices::default() };
+        Request { choices, ..request_of(suite(&MemoryChoice::default()).unwrap()) }
+    }
+
     pub(crate) fn params(pattern: MemoryPattern, op: MemoryOp, block: Option<u64>) -> MemoryParams {
         MemoryParams {
             pattern,

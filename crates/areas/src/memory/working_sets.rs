@@ -121,24 +121,8 @@ pub(super) fn steps_of_levels(sets: &[u64], levels: &[u64]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::command::suite;
-    use crate::request::Choices;
-    use crate::tests::{machine_with_cpus, request_of};
-
-    fn stanza(change: impl Fn(&mut MemoryChoice)) -> MemoryChoice {
-        let mut stanza = suite(&MemoryChoice::default()).unwrap().memory.remove(0);
-        change(&mut stanza);
-        stanza
-    }
-
-    fn request(chosen: bool) -> Request {
-        let working_sets = if chosen { vec![1] } else { Vec::new() };
-        let memory = MemoryChoice { working_sets, ..MemoryChoice::default() };
-        Request {
-            choices: Choices { memory, ..Choices::default() },
-            ..request_of(suite(&MemoryChoice::default()).unwrap())
-        }
-    }
+    use crate::memory::tests::{request, stanza};
+    use crate::tests::machine_with_cpus;
 
     #[test]
     fn a_working_set_is_four_caches_or_what_memory_allows() {

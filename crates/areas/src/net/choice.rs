@@ -20,7 +20,7 @@ pub struct NetChoice {
     /// Modes: `no_drop` is the highest UDP rate within the loss goal, blast has no rate limit, load is round trips while
     /// streams run, and transfer is a fixed amount in each direction.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    #[arg(help = "Modes: stream, no_drop, blast, pingpong, connect, load, transfer [default: all but transfer]")]
+    #[arg(help = "Modes: stream, no_drop, blast, pingpong, connect, load, transfer")]
     #[serde(deserialize_with = "one_or_more")]
     pub mode: Vec<NetMode>,
     /// Send and message sizes [default: 128KiB streams, 1472B datagrams, 1B round trips].

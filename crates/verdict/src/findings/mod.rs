@@ -8,6 +8,7 @@ use model::document::{Finding, Row};
 use model::machine::Machine;
 use model::warning::WarningCode;
 
+use crate::grouping::by_key;
 use crate::rules::AreaRules;
 use crate::scaling::stem;
 use estimate::is_undisturbed;
@@ -75,14 +76,8 @@ fn chosen(found: Vec<Finding>, own: &[Rule]) -> Vec<Finding> {
 /// Results that differ only in threads, ascending; computing threads must not share a CPU.
 fn series<'a>(quiet: &[&'a Row], computes: bool) -> Vec<Vec<&'a Row>> {
     let takes_turns = |row: &Row| row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed);
-    let mut series: Vec<(String, Vec<&'a Row>)> = Vec::new();
-    for row in quiet.iter().copied().filter(|row| !(computes && takes_turns(row))) {
-        let stem = stem(row);
-        match series.iter_mut().find(|(other, _)| *other == stem) {
-            Some((_, rows)) => rows.push(row),
-            None => series.push((stem, vec![row])),
-        }
-    }
+    let counted = quiet.iter().copied().filter(|row| !(computes && takes_turns(row)));
+    let mut series = by_key(counted, |row| Some(stem(row)));
     for (_, rows) in &mut series {
         rows.sort_by_key(|row| row.params.threads());
     }

@@ -8,6 +8,7 @@ use super::estimate::{Estimate, highest};
 use super::every::{efficiency, peak_words};
 use super::rules::{TABLE_BEST, TABLE_EFFICIENCY, TableSlot};
 use super::words::LONGEST;
+use crate::grouping::by_key;
 use crate::rules::AreaRules;
 
 struct Entry<'a> {
@@ -17,16 +18,12 @@ struct Entry<'a> {
 }
 
 pub(super) fn findings(quiet: &[&Row], area: &AreaRules) -> Vec<Finding> {
-    let mut tables: Vec<(&'static str, Vec<Entry<'_>>)> = Vec::new();
-    for row in quiet.iter().copied() {
-        let Some(slot) = (area.findings.table_slot)(row) else { continue };
+    let entries = quiet.iter().copied().filter_map(|row| {
+        let slot = (area.findings.table_slot)(row)?;
         let rate = slot.rate.and_then(|name| Estimate::of_result(row, name));
-        let (table, entry) = (slot.table, Entry { row, slot, rate });
-        match tables.iter_mut().find(|(other, _)| *other == table) {
-            Some((_, entries)) => entries.push(entry),
-            None => tables.push((table, vec![entry])),
-        }
-    }
+        Some(Entry { row, slot, rate })
+    });
+    let tables = by_key(entries, |entry| Some(entry.slot.table));
     let of_table = |(table, entries): &(&str, Vec<Entry<'_>>)| [best(table, entries), efficient(table, entries, area)];
     tables.iter().flat_map(of_table).flatten().collect()
 }

@@ -6,6 +6,7 @@ use model::number::deviation;
 use model::peak::Peak;
 use model::sample::{Metric, MetricName};
 use model::warning::Confidence;
+use verdict::grouping::by_key;
 
 /// Largest relative difference between a sample's work and the total: threads do whole iterations of 10^7 operations.
 const WHOLE: f64 = 1e-4;
@@ -204,18 +205,13 @@ pub(super) fn rows_of<'a>(document: &'a Document, table: &str) -> Vec<(&'a Row, 
     rows.filter_map(|row| Some((row, row.classic.as_ref().filter(|classic| classic.table == table)?))).collect()
 }
 
-pub(super) fn gathered<K: PartialEq>(points: impl Iterator<Item = (K, Point)>) -> Vec<Series<K>> {
-    let mut all: Vec<Series<K>> = Vec::new();
-    for (key, point) in points {
-        match all.iter_mut().find(|series| series.key == key) {
-            Some(series) => series.points.push(point),
-            None => all.push(Series { key, points: vec![point] }),
-        }
-    }
-    for series in &mut all {
-        series.points.sort_by_key(|point| point.threads);
-    }
-    all
+pub(super) fn gathered<K: Clone + PartialEq>(points: impl Iterator<Item = (K, Point)>) -> Vec<Series<K>> {
+    let series = by_key(points, |(key, _)| Some(key.clone())).into_iter().map(|(key, group)| {
+        let mut points: Vec<Point> = group.into_iter().map(|(_, point)| point).collect();
+        points.sort_by_key(|point| point.threads);
+        Series { key, points }
+    });
+    series.collect()
 }
 
 /// Every line of these series.

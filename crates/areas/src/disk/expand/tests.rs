@@ -24,19 +24,11 @@ fn stanza() -> DiskChoice {
         block: vec![4096],
         depth: vec![1, 32],
         size: vec![GIB],
-        engine: Vec::new(),
-        direct: Vec::new(),
         sync: vec![DiskSync::None],
         cache: vec![DiskCache::Bypassed],
         layout: vec![DiskLayout::Shared],
-        load_percent: Vec::new(),
         threads: vec![Threads::Count(1)],
-        sampling: None,
-        steady: None,
-        classic: None,
-        total: None,
-        on_request: false,
-        base: false,
+        ..DiskChoice::default()
     }
 }
 

@@ -8,6 +8,7 @@ use model::number::size_exact as size;
 use model::sample::MetricName;
 use verdict::findings::estimate::{Against, Estimate, rate, sane};
 use verdict::findings::rules::{FindingRules, Rule, TableSlot};
+use verdict::grouping::by_key;
 
 use super::label::{LABELS, params as disk};
 
@@ -164,16 +165,11 @@ fn depth(shallow: &Row, deep: &Row) -> Option<(f64, Finding)> {
 }
 
 fn loads(rows: &[&Row]) -> Vec<Finding> {
-    let mut curves: Vec<(DiskParams, Vec<&Row>)> = Vec::new();
-    for row in rows.iter().copied() {
-        let Some(params) = disk(row).filter(|params| !is_free(params)) else { continue };
-        let common = DiskParams { load_percent: None, ..params.clone() };
-        match curves.iter_mut().find(|(other, _)| *other == common) {
-            Some((_, rows)) => rows.push(row),
-            None => curves.push((common, vec![row])),
-        }
-    }
-    curves.iter().filter_map(|(_, rows)| load(rows)).collect()
+    let common = |row: &&Row| {
+        let params = disk(row).filter(|params| !is_free(params))?;
+        Some(DiskParams { load_percent: None, ..params.clone() })
+    };
+    by_key(rows.iter().copied(), common).iter().filter_map(|(_, rows)| load(rows)).collect()
 }
 
 fn load(rows: &[&Row]) -> Option<Finding> {

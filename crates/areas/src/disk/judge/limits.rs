@@ -219,17 +219,10 @@ mod tests {
         let device = StorageDevice { name: "sda1".into(), disk: Some("sda".into()), ..StorageDevice::default() };
         DiskTarget {
             directory: "/data".into(),
-            named: false,
             storage: Storage { chain: vec![device], ..Storage::default() },
             total_bytes: 1 << 40,
             available_bytes: 1 << 40,
-            obstacle: None,
-            no_direct: None,
-            alignment: None,
-            no_io_uring: None,
-            no_libaio: None,
-            limits: IoLimits::default(),
-            remote: false,
+            ..DiskTarget::default()
         }
     }
 

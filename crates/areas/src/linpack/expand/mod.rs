@@ -13,7 +13,6 @@ use model::warning::Warning;
 
 use super::choice::{Leading, LinpackChoice, Order, Role};
 use super::cost::{self, Bounds};
-use super::series::SERIES;
 use super::solver;
 use crate::fields::{IsaChoice, each};
 use crate::request::{LEAST_SAMPLES, Request, in_table, obtainable_bytes};
@@ -23,6 +22,26 @@ use crate::threads::{place, thread_counts};
 const USUAL_ALIGN: u64 = 2 << 20;
 /// Seconds beyond which a sample is repeated [`LEAST_SAMPLES`] times.
 const LONG_SECONDS: f64 = 5.0;
+
+/// Order, leading dimension, trials and alignment in KiB, as `lininput_xeon64` has them (Intel Distribution for LINPACK
+/// Benchmark, oneMKL `benchmarks/linpack`).
+const SERIES: &[(u64, u64, u32, u64)] = &[
+    (1_000, 1_000, 4, 4),
+    (2_000, 2_000, 2, 4),
+    (5_000, 5_008, 2, 4),
+    (10_000, 10_000, 2, 4),
+    (15_000, 15_000, 2, 4),
+    (18_000, 18_008, 2, 4),
+    (20_000, 20_016, 2, 4),
+    (22_000, 22_008, 2, 4),
+    (25_000, 25_000, 2, 4),
+    (26_000, 26_000, 2, 4),
+    (27_000, 27_000, 1, 4),
+    (30_000, 30_000, 1, 1),
+    (35_000, 35_000, 1, 1),
+    (40_000, 40_000, 1, 1),
+    (45_000, 45_000, 1, 1),
+];
 
 struct Seats {
     threads: u32,
@@ -161,14 +180,14 @@ fn of_sets(
 
 fn shapes(stanza: &LinpackChoice, op: LinpackOp) -> Vec<Shape> {
     if stanza.series {
-        let of = |entry: &super::series::Entry| Shape {
-            n: Order::Count(entry.n),
-            lda: Some(Leading::Count(entry.lda)),
-            align: Some(entry.align_kib << 10),
+        let shape = |&(n, lda, trials, align_kib): &(u64, u64, u32, u64)| Shape {
+            n: Order::Count(n),
+            lda: Some(Leading::Count(lda)),
+            align: Some(align_kib << 10),
             nb: None,
-            trials: Some(entry.trials),
+            trials: Some(trials),
         };
-        return SERIES.iter().map(of).collect();
+        return SERIES.iter().map(shape).collect();
     }
     // Products have no panels.
     let nbs = if op == LinpackOp::Gemm { vec![None] } else { each(&stanza.nb) };

@@ -124,6 +124,9 @@ fn the_classic_series_has_its_sizes_trials_and_limits() {
     let classic = request_of(Suite::embedded("classic").unwrap());
     let found = expand(&classic, &machine_with_cpus(2), &everything).unwrap();
     assert_eq!(found.len(), 15 * 4);
+    let padded: Vec<u64> = SERIES.iter().filter(|(n, lda, ..)| lda != n).map(|(_, lda, ..)| *lda).collect();
+    assert_eq!(padded, [5_008, 18_008, 20_016, 22_008]);
+    assert!(SERIES.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].2 >= pair[1].2));
     let of = |id: &str| found.iter().find(|row| row.experiment.id == id).unwrap_or_else(|| panic!("{id}"));
     let first = of("linpack/lu/n1000/lda1000/align4KiB/t1");
     assert_eq!((first.sampling.samples, first.sampling.per_launch), (4, 4));

@@ -31,21 +31,10 @@ pub(crate) fn machine(l3: u64) -> Machine {
 /// A chase of one thread through 1 GiB, or a stream through it.
 pub(crate) fn params(op: MemoryOp, threads: u32) -> MemoryParams {
     let chase = op == MemoryOp::Load;
-    MemoryParams {
-        pattern: if chase { MemoryPattern::Chase } else { MemoryPattern::Sequential },
-        op,
-        block: None,
-        working_set: 1 << 30,
-        pages: Pages::Huge2M,
-        isa: if chase { Isa::Scalar } else { Isa::Avx2 },
-        chains: chase.then_some(1),
-        group: None,
-        background: None,
-        placement: None,
-        threads,
-        level: None,
-        nodes: None,
-    }
+    let (pattern, isa) =
+        if chase { (MemoryPattern::Chase, Isa::Scalar) } else { (MemoryPattern::Sequential, Isa::Avx2) };
+    let plain = crate::memory::tests::params(pattern, op, None);
+    MemoryParams { working_set: 1 << 30, isa, chains: chase.then_some(1), threads, ..plain }
 }
 
 fn row(params: MemoryParams, chosen: MemoryChoices, value: f64) -> Row {

@@ -118,10 +118,6 @@ fn describe(row: &Row) -> String {
     format!("{} {what} of {}{direction}{how}", protocol(params), size(params.block))
 }
 
-fn describe_with_threads(row: &Row) -> String {
-    FINDINGS.describe_with_threads(row)
-}
-
 fn table_slot(row: &Row) -> Option<TableSlot> {
     let (params, workload) = (net(row)?, row.classic.as_ref()?.workload.clone());
     if !matches!(params.mode, NetMode::Stream | NetMode::NoDrop) {
@@ -155,7 +151,7 @@ fn loopback(rows: &[&Row]) -> Option<Finding> {
     let copies = ceiling.map_or_else(String::new, |ceiling| {
         format!(", {} of the {} of two memory copies", percent(rate.median / ceiling), bits(ceiling))
     });
-    let fields = [("what", describe_with_threads(row)), ("rate", bits(rate.median)), ("copies", copies)];
+    let fields = [("what", FINDINGS.describe_with_threads(row)), ("rate", bits(rate.median)), ("copies", copies)];
     LOOPBACK.finding(&fields, &[row])
 }
 
@@ -192,7 +188,8 @@ fn limit(row: &Row) -> Option<Finding> {
         (LIMITED_BY_BUFFER, waited(buffer)),
     ];
     let (rule, share) = limits.into_iter().find_map(|(rule, share)| Some((rule, share?)))?;
-    let fields = [("what", describe_with_threads(row)), ("rate", bits(rate.median)), ("share", percent(share))];
+    let fields =
+        [("what", FINDINGS.describe_with_threads(row)), ("rate", bits(rate.median)), ("share", percent(share))];
     rule.finding(&fields, &[row])
 }
 
@@ -213,7 +210,8 @@ fn load(row: &Row) -> Option<Finding> {
     let loaded = Estimate::of_result(row, MetricName::Latency)?;
     (loaded.span?[0] > idle).then_some(())?;
     let added = loaded.median - idle;
-    let fields = [("what", describe_with_threads(row)), ("latency", time(loaded.median)), ("added", time(added))];
+    let fields =
+        [("what", FINDINGS.describe_with_threads(row)), ("latency", time(loaded.median)), ("added", time(added))];
     LONG_QUEUES.finding(&fields, &[row]).filter(|_| added >= LONG_QUEUE_SECONDS)
 }
 

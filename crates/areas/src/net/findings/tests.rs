@@ -15,18 +15,8 @@ const HOST: &str = "node7";
 
 /// A TCP stream of 128 KiB up on one connection over loopback, but for what is changed.
 fn stream(change: impl FnOnce(&mut NetParams)) -> NetParams {
-    let mut params = NetParams {
-        protocol: Protocol::Tcp,
-        mode: NetMode::Stream,
-        block: 128 * KIB,
-        direction: Some(Direction::Up),
-        threads: 1,
-        path: LOOPBACK.into(),
-        zero_copy: Some(false),
-        segmentation: None,
-        loss_goal_per_million: None,
-        wait: None,
-    };
+    let plain = crate::net::judge::tests::params(Protocol::Tcp, NetMode::Stream);
+    let mut params = NetParams { block: 128 * KIB, path: LOOPBACK.into(), zero_copy: Some(false), ..plain };
     change(&mut params);
     params
 }
