@@ -119,6 +119,7 @@ fn a_limit_binds_from_nine_tenths_of_it_on() {
     assert!(texts(&[with_efficiency(row(1, 1e9), PeakKind::Inferred, 1.0)], "limit_binds").is_empty());
 }
 
+#[expect(clippy::default_trait_access, reason = "the map is of a crate that this one does not use")]
 fn compared(threads: u32, ratio: f64, explanation: &str) -> Row {
     let mut row = row(threads, 100e9);
     row.metrics[0].references = vec![Reference {

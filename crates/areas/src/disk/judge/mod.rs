@@ -165,17 +165,14 @@ pub(crate) mod tests {
     pub(crate) const QUIET: [f64; 9] = [1e5, 1.02e5, 0.97e5, 1.01e5, 0.99e5, 1.03e5, 0.98e5, 1e5, 1.0e5];
 
     pub(crate) fn row(params: DiskParams, conditions: DiskConditions, iops: &[f64]) -> Row {
-        let area = Area::Disk;
-        let mut row = Row::planned(&planned_with(area, Params::Disk(params.clone())).experiment, "");
+        let id = model::experiment::disk_id(&params, model::experiment::DiskChoices::default());
         let bytes: Vec<f64> = iops.iter().map(|rate| rate * params.block as f64).collect();
         let of_bytes = metric("throughput", Unit::BytePerSecond, &bytes);
         let of_requests = metric("iops", Unit::OpPerSecond, iops);
-        row.metrics = if params.pattern == DiskPattern::Random {
-            vec![of_requests, of_bytes]
-        } else {
-            vec![of_bytes, of_requests]
-        };
-        row.id = model::experiment::disk_id(&params, model::experiment::DiskChoices::default());
+        let is_random = params.pattern == DiskPattern::Random;
+        let mut row = Row::planned(&planned_with(Area::Disk, Params::Disk(params)).experiment, "");
+        row.metrics = if is_random { vec![of_requests, of_bytes] } else { vec![of_bytes, of_requests] };
+        row.id = id;
         row.conditions.disk = Some(conditions);
         row.status = Status::Ok;
         row
@@ -271,6 +268,7 @@ pub(crate) mod tests {
     }
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "exact values")]
     fn bytes_of_others_are_beyond_ours_and_the_journals() {
         let share = |params: DiskParams, other_disk_bytes: u64| {
             let disk_bytes = Some(100 << 20);
