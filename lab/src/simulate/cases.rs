@@ -6,14 +6,14 @@ pub(super) const SIZES: [usize; 6] = [4, 8, 16, 64, 250, 1000];
 pub(super) struct Level {
     pub(super) name: &'static str,
     pub(super) apart: f64,
-    pub(super) mood: f64,
+    pub(super) pass_spread: f64,
     pub(super) noise: f64,
 }
 
 pub(super) const LEVELS: [Level; 3] = [
-    Level { name: "quiet", apart: 0.005, mood: 0.005, noise: 0.5 },
-    Level { name: "as recorded", apart: 0.01, mood: 0.01, noise: 1.0 },
-    Level { name: "rough", apart: 0.015, mood: 0.015, noise: 1.5 },
+    Level { name: "quiet", apart: 0.005, pass_spread: 0.005, noise: 0.5 },
+    Level { name: "as recorded", apart: 0.01, pass_spread: 0.01, noise: 1.0 },
+    Level { name: "rough", apart: 0.015, pass_spread: 0.015, noise: 1.5 },
 ];
 
 pub(super) const FAULTS: [Fault; 3] = [Fault::All, Fault::Area("cpu"), Fault::Area("memory")];

@@ -4,7 +4,7 @@ use stats::Better;
 use stats::fleet::{FleetVerdict, GroupResult, NodeStanding, Sort, Subject, judge_fleet};
 use stats::random::Random;
 
-use super::noise::{Recorded, normal};
+use super::noise::Recorded;
 
 const CONTROLS: usize = 2;
 
@@ -30,7 +30,7 @@ pub(super) struct Made {
     pub(super) fault: Fault,
     pub(super) speed: f64,
     pub(super) apart: f64,
-    pub(super) mood: f64,
+    pub(super) pass_spread: f64,
     pub(super) noise: f64,
 }
 
@@ -53,64 +53,64 @@ struct Cluster<'a> {
 }
 
 pub(super) fn simulate(made: Made, recorded: &[Recorded], random: &mut Random) -> Found {
-    let mut areas: Vec<&str> = recorded.iter().map(|figure| figure.area.as_str()).collect();
+    let mut areas: Vec<&str> = recorded.iter().map(|metric| metric.area.as_str()).collect();
     areas.dedup();
-    let apart = areas.iter().map(|_| (0..made.nodes).map(|_| made.apart * normal(random)).collect()).collect();
+    let apart = areas.iter().map(|_| (0..made.nodes).map(|_| made.apart * random.normal()).collect()).collect();
     let mut is_slow: Vec<bool> = (0..made.nodes).map(|node| node < made.slow).collect();
     random.shuffle(&mut is_slow);
     let cluster = Cluster { made, recorded, areas, apart, is_slow };
     let all: Vec<usize> = (0..made.nodes).collect();
-    let mut figures = cluster.first(&all, random);
-    let once = judge_fleet(made.nodes, &figures);
-    cluster.second(&once, &mut figures, random);
-    cluster.count(&once, &judge_fleet(made.nodes, &figures))
+    let mut metrics = cluster.first(&all, random);
+    let once = judge_fleet(made.nodes, &metrics);
+    cluster.second(&once, &mut metrics, random);
+    cluster.count(&once, &judge_fleet(made.nodes, &metrics))
 }
 
 impl Cluster<'_> {
-    fn area(&self, figure: &Recorded) -> usize {
-        self.areas.iter().position(|area| *area == figure.area).unwrap_or(0)
+    fn area(&self, metric: &Recorded) -> usize {
+        self.areas.iter().position(|area| *area == metric.area).unwrap_or(0)
     }
 
     fn pass(&self, nodes: &[usize], wanted: impl Fn(usize) -> bool, random: &mut Random) -> Vec<Vec<f64>> {
-        let moods: Vec<Vec<f64>> =
-            self.areas.iter().map(|_| nodes.iter().map(|_| self.made.mood * normal(random)).collect()).collect();
+        let pass_offsets: Vec<Vec<f64>> =
+            self.areas.iter().map(|_| nodes.iter().map(|_| self.made.pass_spread * random.normal()).collect()).collect();
         let mut scratch = Vec::new();
-        let figure = |figure: &Recorded| {
-            let area = self.area(figure);
+        let metric = |metric: &Recorded| {
+            let area = self.area(metric);
             if !wanted(area) {
                 return Vec::new();
             }
             let mut value = |(place, node): (usize, &usize)| {
-                let noise = self.made.noise * figure.draw(random, &mut scratch);
-                let slow = self.is_slow[*node] && self.made.fault.meets(&figure.area);
+                let noise = self.made.noise * metric.draw(random, &mut scratch);
+                let slow = self.is_slow[*node] && self.made.fault.meets(&metric.area);
                 let speed =
-                    if slow { self.made.speed.ln() } else { 0.0 } + self.apart[area][*node] + moods[area][place];
-                // The noise was recorded of the value itself, whichever way it counts.
-                if figure.better == Better::Higher { (speed + noise).exp() } else { (noise - speed).exp() }
+                    if slow { self.made.speed.ln() } else { 0.0 } + self.apart[area][*node] + pass_offsets[area][place];
+                // The noise belongs to the value itself, in both directions.
+                if metric.better == Better::Higher { (speed + noise).exp() } else { (noise - speed).exp() }
             };
             nodes.iter().enumerate().map(&mut value).collect()
         };
-        self.recorded.iter().map(figure).collect()
+        self.recorded.iter().map(metric).collect()
     }
 
     fn first(&self, nodes: &[usize], random: &mut Random) -> Vec<GroupResult> {
         let values = self.pass(nodes, |_| true, random);
-        let figure = |(figure, values): (&Recorded, Vec<f64>)| GroupResult {
-            area: self.area(figure),
-            sort: if matches!(figure.area.as_str(), "disk" | "net") { Sort::Device } else { Sort::Core },
-            better: figure.better,
+        let metric = |(metric, values): (&Recorded, Vec<f64>)| GroupResult {
+            area: self.area(metric),
+            sort: if matches!(metric.area.as_str(), "disk" | "net") { Sort::Device } else { Sort::Core },
+            better: metric.better,
             first: values.into_iter().map(Some).collect(),
             second: Vec::new(),
         };
-        self.recorded.iter().zip(values).map(figure).collect()
+        self.recorded.iter().zip(values).map(metric).collect()
     }
 
-    fn second(&self, once: &FleetVerdict, figures: &mut [GroupResult], random: &mut Random) {
+    fn second(&self, once: &FleetVerdict, metrics: &mut [GroupResult], random: &mut Random) {
         for area in 0..self.areas.len() {
             let stood_out = |node: &usize| {
                 once.nodes[*node].evidence.iter().any(|evidence| match evidence.subject {
                     Subject::Area(of) => of == area,
-                    Subject::Result(figure) => figures[figure].area == area,
+                    Subject::Result(metric) => metrics[metric].area == area,
                 })
             };
             let mut again: Vec<usize> = (0..self.made.nodes).filter(stood_out).collect();
@@ -120,8 +120,8 @@ impl Cluster<'_> {
             let healthy = (0..self.made.nodes).filter(|node| once.nodes[*node].standing == NodeStanding::Healthy);
             again.extend(healthy.take(CONTROLS));
             let values = self.pass(&again, |of| of == area, random);
-            for (figure, values) in figures.iter_mut().zip(values) {
-                figure.second.extend(again.iter().copied().zip(values));
+            for (metric, values) in metrics.iter_mut().zip(values) {
+                metric.second.extend(again.iter().copied().zip(values));
             }
         }
     }
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn made(slow: usize, speed: f64) -> Made {
-        Made { nodes: 12, slow, fault: Fault::All, speed, apart: 0.005, mood: 0.005, noise: 0.3 }
+        Made { nodes: 12, slow, fault: Fault::All, speed, apart: 0.005, pass_spread: 0.005, noise: 0.3 }
     }
 
     #[test]

@@ -65,8 +65,8 @@ impl Cluster for Rack {
         })
     }
 
-    fn figures<'a>(&self, of_area: &[&'a Recorded]) -> Vec<(&'a Recorded, Usual)> {
-        let figure = |recorded: &&'a Recorded| {
+    fn metrics<'a>(&self, of_area: &[&'a Recorded]) -> Vec<(&'a Recorded, Usual)> {
+        let metric = |recorded: &&'a Recorded| {
             let (_, unit, value) = USUAL.iter().find(|(start, ..)| recorded.experiment.starts_with(start))?;
             // What two threads do is twice what one does; a latency stays.
             let threads = if recorded.experiment.ends_with("/t2") { 2.0 } else { 1.0 };
@@ -80,7 +80,7 @@ impl Cluster for Rack {
             };
             Some((*recorded, usual))
         };
-        of_area.iter().filter_map(figure).collect()
+        of_area.iter().filter_map(metric).collect()
     }
 
     fn apart(&self) -> f64 {
@@ -88,7 +88,7 @@ impl Cluster for Rack {
     }
 
     fn noise(&self) -> f64 {
-        // Half of what was recorded on a virtual machine with neighbours: nodes of their own are quieter.
+        // Half of the noise recorded on a virtual machine: a node of its own is quieter.
         0.5
     }
 }

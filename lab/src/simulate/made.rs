@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use stats::Better;
 use stats::random::Random;
 
-use super::noise::{Recorded, normal, recorded};
+use super::noise::{Recorded, recorded};
 
 pub(super) const AREAS: [Area; 4] = [Area::Cpu, Area::Linpack, Area::Memory, Area::Disk];
 const SAMPLES: u32 = 8;
@@ -31,7 +31,7 @@ pub(super) trait Cluster {
     fn speed(&self, node: usize, area: &str) -> f64;
     fn link(&self, from: usize, to: usize) -> f64;
     fn machine(&self, node: usize) -> Value;
-    fn figures<'a>(&self, of_area: &[&'a Recorded]) -> Vec<(&'a Recorded, Usual)>;
+    fn metrics<'a>(&self, of_area: &[&'a Recorded]) -> Vec<(&'a Recorded, Usual)>;
     fn apart(&self) -> f64;
     fn noise(&self) -> f64;
 }
@@ -103,15 +103,15 @@ fn rows(task: &Task, cluster: &dyn Cluster, recorded: &[Recorded], random: &mut 
             let area = suite.areas.first().map_or("", String::as_str);
             let node = number(&task.node);
             // What lasts is the same in each pass, so it is drawn from the node and not from the passes' sequence.
-            let own = normal(&mut Random::new(node as u64 + 1));
+            let own = Random::new(node as u64 + 1).normal();
             let speed = cluster.speed(node, area).ln() + cluster.apart() * own;
-            let of_area: Vec<&Recorded> = recorded.iter().filter(|figure| figure.area == area).collect();
+            let of_area: Vec<&Recorded> = recorded.iter().filter(|metric| metric.area == area).collect();
             let mut scratch = Vec::new();
-            let row = |(figure, usual): (&Recorded, Usual)| {
-                let noise = cluster.noise() * figure.draw(random, &mut scratch);
+            let row = |(metric, usual): (&Recorded, Usual)| {
+                let noise = cluster.noise() * metric.draw(random, &mut scratch);
                 row(area, &usual, speed, noise)
             };
-            cluster.figures(&of_area).into_iter().map(row).collect()
+            cluster.metrics(&of_area).into_iter().map(row).collect()
         }
         Work::Hpl(_) => Vec::new(),
     }
@@ -121,7 +121,7 @@ fn between(task: &Task, pair: &PairTask, cluster: &dyn Cluster, random: &mut Ran
     // Pairs that are measured together share the switches, as they would.
     let shared = if pair.together { 0.85_f64 } else { 1.0 };
     let speed = (shared * cluster.link(number(&task.node), number(&pair.to))).ln();
-    let figure = |experiment: &str, metric, unit, better, value| Usual {
+    let metric = |experiment: &str, metric, unit, better, value| Usual {
         experiment: experiment.to_owned(),
         metric,
         unit,
@@ -129,10 +129,10 @@ fn between(task: &Task, pair: &PairTask, cluster: &dyn Cluster, random: &mut Ran
         value,
     };
     [
-        figure("net/tcp-stream/128KiB/t4", "throughput", "B/s", Better::Higher, 11.6e9),
-        figure("net/tcp-pingpong/14B/t1", "latency", "s", Better::Lower, 18.2e-6),
+        metric("net/tcp-stream/128KiB/t4", "throughput", "B/s", Better::Higher, 11.6e9),
+        metric("net/tcp-pingpong/14B/t1", "latency", "s", Better::Lower, 18.2e-6),
     ]
-    .map(|usual| row("net", &usual, speed, 0.01 * normal(random)))
+    .map(|usual| row("net", &usual, speed, 0.01 * random.normal()))
     .into()
 }
 
@@ -143,7 +143,7 @@ fn row(area: &str, usual: &Usual, speed: f64, noise: f64) -> Value {
     let samples: Vec<Value> = (1..=SAMPLES).map(|number| sample(value, number)).collect();
     json!({
         "id": usual.experiment, "area": area, "params": {"type": "fp64", "threads": 1},
-        "method": "made-up/1", "classic": null, "status": "ok", "reason": null, "seconds": 1.0, "confidence": "A",
+        "method": "made-up/1", "classic": null, "status": "ok", "reason": null, "seconds": 1.0, "confidence": "high",
         "conditions": {"clock_hz": 3e9, "steal": 0.0, "other_load": 0.01}, "warnings": [], "verified": true,
         "metrics": [{
             "name": usual.metric, "unit": usual.unit,
@@ -164,7 +164,7 @@ fn document(task: &Task, machine: &Machine, rows: &[Value]) -> Value {
     json!({
         "schema": model::document::SCHEMA, "assay": program(), "machine": machine,
         "conditions": {"before": {}, "after": {}},
-        "run": {"id": task.node, "suite": "quick", "started": "", "seconds": 20.0, "seed": 1, "complete": true, "confidence": "A"},
+        "run": {"id": task.node, "suite": "quick", "started": "", "seconds": 20.0, "seed": 1, "complete": true, "confidence": "high"},
         "experiments": rows, "findings": [],
     })
 }

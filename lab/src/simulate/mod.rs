@@ -73,7 +73,7 @@ fn all(shell: &Shell, clusters: u64, seed: u64) -> Result<(), String> {
                 fault: line.fault,
                 speed: 0.9,
                 apart: level.apart,
-                mood: level.mood,
+                pass_spread: level.pass_spread,
                 noise: level.noise,
             };
             line.count.add(simulate(made, &recorded, &mut random));

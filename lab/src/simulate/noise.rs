@@ -7,40 +7,40 @@ use stats::random::Random;
 
 const TABLE: &str = include_str!("noise.tsv");
 const UNIT: f64 = 1e-4;
-const ENOUGH_LAUNCHES: usize = 6;
+const ENOUGH_PROCESSES: usize = 6;
 
 #[derive(Debug)]
 pub(super) struct Recorded {
     pub(super) experiment: String,
     pub(super) area: String,
     pub(super) better: Better,
-    launches: usize,
-    samples_a_launch: usize,
+    processes: usize,
+    samples_per_process: usize,
     between: Vec<f64>,
     within: Vec<f64>,
 }
 
 pub(super) fn recorded() -> Result<Vec<Recorded>, String> {
-    let mut figures = Vec::new();
+    let mut metrics = Vec::new();
     for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
-        figures.push(figure(line).ok_or_else(|| format!("a line of the table of noise is not whole: {line}"))?);
+        metrics.push(metric(line).ok_or_else(|| format!("incomplete line of the table of noise: {line}"))?);
     }
-    let pools: Vec<Vec<f64>> = figures
+    let pools: Vec<Vec<f64>> = metrics
         .iter()
-        .map(|figure: &Recorded| {
-            let near = figures.iter().filter(|other: &&Recorded| other.area == figure.area);
+        .map(|metric: &Recorded| {
+            let near = metrics.iter().filter(|other: &&Recorded| other.area == metric.area);
             near.flat_map(|other| other.between.iter().copied()).collect()
         })
         .collect();
-    for (figure, pool) in figures.iter_mut().zip(pools) {
-        if figure.launches < ENOUGH_LAUNCHES {
-            figure.between = pool;
+    for (metric, pool) in metrics.iter_mut().zip(pools) {
+        if metric.processes < ENOUGH_PROCESSES {
+            metric.between = pool;
         }
     }
-    Ok(figures)
+    Ok(metrics)
 }
 
-fn figure(line: &str) -> Option<Recorded> {
+fn metric(line: &str) -> Option<Recorded> {
     let [experiment, area, better, between, samples, within] = line.split('\t').collect::<Vec<_>>().try_into().ok()?;
     let numbers = |text: &str| -> Option<Vec<f64>> {
         text.split(' ').map(|word| word.parse::<f64>().ok().map(|number| number * UNIT)).collect()
@@ -50,8 +50,8 @@ fn figure(line: &str) -> Option<Recorded> {
         experiment: experiment.to_owned(),
         area: area.to_owned(),
         better: if better == "lower" { Better::Lower } else { Better::Higher },
-        launches: between.len(),
-        samples_a_launch: samples.parse().ok().filter(|samples| *samples > 0)?,
+        processes: between.len(),
+        samples_per_process: samples.parse().ok().filter(|samples| *samples > 0)?,
         between,
         within: numbers(within)?,
     })
@@ -60,9 +60,9 @@ fn figure(line: &str) -> Option<Recorded> {
 impl Recorded {
     pub(super) fn draw(&self, random: &mut Random, scratch: &mut Vec<f64>) -> f64 {
         scratch.clear();
-        for _ in 0..self.launches {
-            let launch = one_of(&self.between, random);
-            scratch.extend((0..self.samples_a_launch).map(|_| launch + one_of(&self.within, random)));
+        for _ in 0..self.processes {
+            let process = one_of(&self.between, random);
+            scratch.extend((0..self.samples_per_process).map(|_| process + one_of(&self.within, random)));
         }
         scratch.sort_by(f64::total_cmp);
         f64::midpoint(scratch[(scratch.len() - 1) / 2], scratch[scratch.len() / 2])
@@ -74,35 +74,28 @@ fn one_of(values: &[f64], random: &mut Random) -> f64 {
     values[place]
 }
 
-/// A normal variable (G. E. P. Box & M. E. Muller, "A note on the generation of random normal deviates", Annals of
-/// Mathematical Statistics 29, 1958).
-pub(super) fn normal(random: &mut Random) -> f64 {
-    let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
-    radius * (std::f64::consts::TAU * random.unit()).cos()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_line_of_the_table_is_a_figure() {
-        let figures = recorded().unwrap();
-        assert!(figures.len() > 30 && figures.iter().any(|figure| figure.better == Better::Lower));
-        assert!(figures.iter().all(|figure| !figure.within.is_empty()));
-        // Few launches of its own: those of the area's other figures are drawn from as well.
-        assert!(figures.iter().all(|figure| figure.between.len() > figure.launches.min(ENOUGH_LAUNCHES - 1)));
-        assert!(figure("cpu/x\tcpu\thigher\t1 2\t1").is_none() && figure("cpu/x\tcpu\thigher\t1 z\t1\t0").is_none());
+        let metrics = recorded().unwrap();
+        assert!(metrics.len() > 30 && metrics.iter().any(|metric| metric.better == Better::Lower));
+        assert!(metrics.iter().all(|metric| !metric.within.is_empty()));
+        // With few process runs of its own, those of the area are drawn from as well.
+        assert!(metrics.iter().all(|metric| metric.between.len() > metric.processes.min(ENOUGH_PROCESSES - 1)));
+        assert!(metric("cpu/x\tcpu\thigher\t1 2\t1").is_none() && metric("cpu/x\tcpu\thigher\t1 z\t1\t0").is_none());
     }
 
     #[test]
     fn what_is_drawn_varies_less_than_a_launch_and_about_nothing() {
-        let figures = recorded().unwrap();
+        let metrics = recorded().unwrap();
         let (mut random, mut scratch) = (Random::new(1), Vec::new());
-        for figure in &figures {
-            let drawn: Vec<f64> = (0..2000).map(|_| figure.draw(&mut random, &mut scratch)).collect();
-            let most = figure.between.iter().chain(&figure.within).fold(0.0_f64, |most, value| most.max(value.abs()));
-            assert!(drawn.iter().all(|value| value.abs() <= 2.0 * most), "{}", figure.experiment);
+        for metric in &metrics {
+            let drawn: Vec<f64> = (0..2000).map(|_| metric.draw(&mut random, &mut scratch)).collect();
+            let most = metric.between.iter().chain(&metric.within).fold(0.0_f64, |most, value| most.max(value.abs()));
+            assert!(drawn.iter().all(|value| value.abs() <= 2.0 * most), "{}", metric.experiment);
         }
     }
 }

@@ -9,15 +9,15 @@ pub(super) const PATH: &str = "docs/evidence/cluster-simulation.md";
 
 const HEAD: &str = "# How often slow nodes are named, simulated
 
-Written by `cargo lab simulate`. Clusters of 4 to 1000 nodes with the 39 figures of the quick suite; in half of them one node is slow,
-in the others up to 30 % are. Slow is a tenth slower in one area or in all. Judged by the code that `assay cluster report` runs: the
-figures of an area together, single figures by the rule *below the median by six scales and 5 % (disk, network 10 %)*, and a second pass of
-what stood out beside two healthy nodes.
+Written by `cargo lab simulate`. Clusters have 4 to 1000 nodes and the 39 metrics of the quick suite. Half of them have one slow
+node, the others up to 30 %. A slow node is a tenth slower in one area or in all. The code of `assay cluster report` judges: all
+metrics of an area together, single metrics by the rule *below the median by six scales and 5 % (disk, network 10 %)*, and a second
+pass of the suspects with two healthy nodes.
 
-**Recorded** is the noise of each figure: a node's value is the median of as many launches and samples as the quick suite takes, drawn from the
-residuals of a real run on a virtual machine with noisy neighbours (`lab/src/simulate/noise.tsv`). **Assumed** is what one machine cannot
-show: how far healthy nodes lie apart for good in an area, and what all figures of an area share in one pass, as standard deviations. Noise of
-different figures and nodes is drawn independently.
+**Recorded** is the noise of each metric: a node's value is the median of as many process runs and samples as in the quick suite,
+drawn from the residuals of a real run on a noisy virtual machine (`lab/src/simulate/noise.tsv`). **Assumed** is what one machine
+cannot show: the lasting difference of healthy nodes in an area, and the offset common to all metrics of an area in one pass, as
+standard deviations. The noise of different metrics and nodes is independent.
 
 | level | lasting difference | shared in a pass | recorded noise x |
 |---|---|---|---|
@@ -34,19 +34,19 @@ named, a healthy one in at most 1 %.
 const TAIL: &str = "
 ## What is missed, and why
 
-- Memory, and all areas where the noise is rough: what healthy nodes have for good adds to what they have in each pass, and with a spread of
-  2 % and more the limit that keeps a thousand healthy nodes from being named comes near a tenth itself. Such nodes are suspects after one
-  pass. A longer suite (more launches a figure) lowers what the passes add; nothing lowers what lasts.
-- Healthy nodes that are named owe it, at the recorded noise, mostly to a single figure of the disk that is now and then a tenth slow by itself on
-  the recorded machine, and otherwise to LINPACK, whose area has two figures only; in rough noise mostly to LINPACK.
-- A tenth in disk or network alone is not simulated: these count from 10 % on, and half of such nodes would be nearer than that.
+- Memory, and all areas in rough noise: the lasting difference of healthy nodes adds to that of each pass. With a spread of 2 % and
+  more, the limit that protects a thousand healthy nodes is close to a tenth. Such nodes are suspects after one pass. A longer suite
+  (more process runs per metric) reduces the difference of a pass, not the lasting one.
+- Reported healthy nodes: at the recorded noise mostly because of one disk metric that is sometimes a tenth slow on the recorded
+  machine, otherwise because of LINPACK, whose area has only two metrics; in rough noise mostly because of LINPACK.
+- A node that is a tenth slow only in disk or network is not simulated: these count from 10 % on, and half of such nodes are above.
 ";
 
 pub(super) fn page(lines: &[Line], clusters: u64, seed: u64) -> String {
     let mut text = HEAD.to_owned();
     for level in LEVELS {
-        let [apart, mood] = [level.apart, level.mood].map(|share| 100.0 * share);
-        let _ = writeln!(text, "| {} | {apart:.1} % | {mood:.1} % | {} |", level.name, level.noise);
+        let [apart, pass_spread] = [level.apart, level.pass_spread].map(|share| 100.0 * share);
+        let _ = writeln!(text, "| {} | {apart:.1} % | {pass_spread:.1} % | {} |", level.name, level.noise);
     }
     text.push_str(MIDDLE);
     let _ = writeln!(text, "{clusters} clusters at each level, seed {seed}.");

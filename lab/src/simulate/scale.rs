@@ -173,18 +173,16 @@ fn defects(costs: &Costs) -> Vec<String> {
 const HEAD: &str = "\
 # What plan, claims and report cost on large clusters, simulated
 
-Written by `cargo lab simulate scale`: a plan of so many nodes in a folder on this machine's disk, claims as workers make
-them, a made-up result for every task (recorded noise, documents as long as real ones), and the report with all its files,
-by the code that `assay cluster` runs, in one process. No node is measured. How often slow nodes are named is another
-page: [cluster-simulation.md](cluster-simulation.md).
+Written by `cargo lab simulate scale`, in one process by the code of `assay cluster`: a plan in a folder on this machine's disk,
+claims as workers make them, a simulated result for every task (recorded noise, documents of real length), and the report with all
+its files. No node is measured. See also [how often slow nodes are found](cluster-simulation.md).
 
 ";
 
 const TAIL: &str = "
-Bounds, which the command holds itself to: at 10 000 nodes x 40 experiments the plan in 5 s and the whole report in 60 s;
-at either size a report in 1 GiB; a worker looks through the names of its own node's tasks and nothing else, however
-many nodes there are. Documents are read one after the other and reduced to medians; `values.csv` and `junit.xml` are
-written piece by piece.
+Limits, which the command checks: 10 000 nodes x 40 experiments are planned in 5 s and reported in 60 s; a report of either size
+needs at most 1 GiB; a worker reads only the names of its own node's tasks, at any number of nodes. The report reads one document
+at a time and keeps its medians; `values.csv` and `junit.xml` are written piece by piece.
 ";
 
 fn page(all: &[Costs]) -> String {
@@ -210,8 +208,8 @@ fn page(all: &[Costs]) -> String {
     line("evaluated in", &|costs| format!("{:.1} s", costs.evaluate_seconds));
     for (place, (name, ..)) in all.first().into_iter().flat_map(|costs| costs.forms.iter().enumerate()) {
         let cost = |costs: &Costs| {
-            let told = |(_, seconds, bytes): &(_, f64, u64)| format!("{seconds:.1} s, {:.1} MB", *bytes as f64 / 1e6);
-            costs.forms.get(place).map_or_else(String::new, told)
+            let cell = |(_, seconds, bytes): &(_, f64, u64)| format!("{seconds:.1} s, {:.1} MB", *bytes as f64 / 1e6);
+            costs.forms.get(place).map_or_else(String::new, cell)
         };
         line(&format!("written as {name}"), &cost);
     }
@@ -249,15 +247,15 @@ impl Cluster for Size {
         })
     }
 
-    fn figures<'a>(&self, of_area: &[&'a Recorded]) -> Vec<(&'a Recorded, Usual)> {
-        let figure = |row: usize| {
+    fn metrics<'a>(&self, of_area: &[&'a Recorded]) -> Vec<(&'a Recorded, Usual)> {
+        let metric = |row: usize| {
             let recorded = of_area[row % of_area.len()];
             let is_higher = recorded.better == Better::Higher;
             let (metric, unit, value) = if is_higher { ("throughput", "op/s", 1e9) } else { ("latency", "s", 1e-9) };
             let experiment = format!("{}/{row}", recorded.experiment);
             (recorded, Usual { experiment, metric, unit, better: recorded.better, value })
         };
-        (0..self.experiments / AREAS.len()).map(figure).collect()
+        (0..self.experiments / AREAS.len()).map(metric).collect()
     }
 
     fn apart(&self) -> f64 {
@@ -312,8 +310,7 @@ fn most_memory() -> Option<u64> {
     kib.trim().parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// From here on the most memory is counted anew (proc(5), `clear_refs`); where that is not allowed, it counts from the
-/// start, which is more.
+/// Resets the peak of memory (proc(5), `clear_refs`). Without permission the peak of the whole process remains, which is larger.
 fn forget_most_memory() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
@@ -339,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_a_bound_is_told() {
+    fn what_exceeds_a_limit_is_reported() {
         let mut costs = costs(10);
         costs.slow = 0;
         costs.slow_found = 0;

@@ -158,7 +158,7 @@ fn inside(rig: &Rig) -> Result<(), String> {
     let said = plan.finish(&mut salloc, "salloc.txt");
     let seen = watch.end();
     holds(said.well(), "assay cluster run inside salloc", &said)?;
-    holds(seen.jobs.len() == 1, &format!("jobs beside the allocation: {:?}", seen.jobs), &said)?;
+    holds(seen.jobs.len() == 1, &format!("jobs outside the allocation: {:?}", seen.jobs), &said)?;
     whole(&plan, &expected)
 }
 
@@ -210,13 +210,13 @@ threads = ["all"]
 
 fn hpl(rig: &Rig, xhpl: &Path) -> Result<(), String> {
     let text = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    // Where the limited user can run it, whoever's folder it is from.
+    // Into a folder where the limited user can run it.
     let program = rig.program().with_file_name("xhpl");
     fs::copy(xhpl, &program).map_err(|error| text(xhpl, error))?;
     fs::set_permissions(&program, Permissions::from_mode(0o755)).map_err(|error| text(&program, error))?;
     let plan = Plan::new(rig, "hpl")?;
     // Only what all of a node's cores can do adds up to a sum of peaks.
-    let suite = plan.beside("tiny.toml");
+    let suite = plan.file("tiny.toml");
     let tiny = fs::read_to_string(&suite).map_err(|error| text(&suite, error))?;
     let whole = tiny.replace("threads = [\"1\"]", "threads = [\"all\"]") + LINPACK;
     fs::write(&suite, whole).map_err(|error| text(&suite, error))?;

@@ -99,7 +99,7 @@ fn faults_of_report(expected: &BTreeSet<Name>, report: &Value) -> Vec<String> {
         let name = node["name"].as_str().unwrap_or_default();
         let runs: Vec<String> =
             listed(&node["runs"]).iter().filter_map(|run| run.as_str().map(str::to_owned)).collect();
-        // HPL's outcome has its figures in it; suites and pairs have a document each.
+        // HPL's outcome has its values in it; suites and pairs have a document each.
         let tasks = expected.iter().filter(|(node, task)| node == name && !task.starts_with("hpl")).count();
         if runs.len() != tasks || runs.iter().collect::<BTreeSet<_>>().len() != tasks {
             faults.push(format!("{name} has {tasks} tasks with a document, and these runs: {runs:?}"));
@@ -107,7 +107,7 @@ fn faults_of_report(expected: &BTreeSet<Name>, report: &Value) -> Vec<String> {
     }
     let distributions = listed(&report["distributions"]);
     if distributions.is_empty() {
-        faults.push("the report has no figures".to_owned());
+        faults.push("the report has no values".to_owned());
     }
     let mut seen: BTreeMap<(String, String, String), u32> = BTreeMap::new();
     for distribution in &distributions {
@@ -119,9 +119,9 @@ fn faults_of_report(expected: &BTreeSet<Name>, report: &Value) -> Vec<String> {
                 u32::try_from(values).unwrap_or(u32::MAX);
         }
     }
-    let figures: BTreeSet<(&String, &String)> =
+    let metrics: BTreeSet<(&String, &String)> =
         seen.keys().map(|(experiment, metric, _)| (experiment, metric)).collect();
-    for (experiment, metric) in figures {
+    for (experiment, metric) in metrics {
         for node in &nodes {
             let times = seen.get(&(experiment.clone(), metric.clone(), (*node).to_owned())).copied().unwrap_or(0);
             if times != 1 {
@@ -173,7 +173,7 @@ mod tests {
             (|_, report| report["nodes"][0]["runs"] = json!([]), "n1 has 1 tasks with a document"),
             (|_, report| report["nodes"][0]["runs"] = json!(["a", "a"]), "n1 has 1 tasks with a document"),
             (|_, report| report["nodes"][1]["name"] = json!("n1"), "the report's nodes"),
-            (|_, report| report["distributions"] = json!([]), "no figures"),
+            (|_, report| report["distributions"] = json!([]), "no values"),
             (
                 |_, report| report["distributions"][0]["values"][1]["node"] = json!("n1"),
                 "n1 has 2 values of cpu/a, rate",

@@ -41,10 +41,10 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn begin() -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
+        let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let mut seen = Seen::default();
-            while !told.load(Ordering::Relaxed) {
+            while !stopped.load(Ordering::Relaxed) {
                 if let Ok(said) = must(command("squeue").args(["-h", "-r", "-u", &user_name(), "-o", "%A"])) {
                     seen.add(&said);
                 }

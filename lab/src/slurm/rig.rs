@@ -66,7 +66,7 @@ impl Rig {
 
     pub(super) fn ready(&self) -> Result<(), String> {
         if !self.folder.is_dir() {
-            return Err(format!("{} is gone: somebody took the cluster down meanwhile", self.folder.display()));
+            return Err(format!("{} is gone: the cluster was ended meanwhile", self.folder.display()));
         }
         if !daemons::process("run/slurmctld.pid").is_some_and(daemons::lives) {
             daemons::controller()?;
@@ -76,7 +76,7 @@ impl Rig {
             if !daemons::process(&format!("run/slurmd.{node}.pid")).is_some_and(daemons::lives) {
                 daemons::node(node, None)?;
             }
-            // One that Slurm has drained in an earlier check stays so until it is told; the others refuse this.
+            // A node that Slurm drained stays so until it is resumed; other nodes refuse this.
             let node = format!("NodeName={node}");
             let _ = must(daemons::command("scontrol").args(["update", &node, "State=RESUME"]));
         }

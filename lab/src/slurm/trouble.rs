@@ -52,7 +52,7 @@ fn says(said: &Said, words: &[&str]) -> Result<(), String> {
 
 fn no_slurm(rig: &Rig) -> Result<(), String> {
     let plan = Plan::made(rig, "no-slurm", ALL)?;
-    let folder = plan.beside("bin");
+    let folder = plan.file("bin");
     let text = |error: std::io::Error| format!("{}: {error}", folder.display());
     fs::create_dir(&folder).map_err(text)?;
     // `setpriv`, by which we become the user, is looked for there too.
@@ -157,7 +157,7 @@ fn filled(rig: &Rig) -> Result<(), String> {
     for index in 0..MAX_SUBMIT_JOBS {
         let mut sbatch = as_user("sbatch");
         sbatch.args(["--time=1", "--output=/dev/null", "--wrap=sleep 12"]);
-        let said = Running::start(&mut sbatch, plan.beside(&format!("own-{index}.txt")))?.wait(PATIENCE);
+        let said = Running::start(&mut sbatch, plan.file(&format!("own-{index}.txt")))?.wait(PATIENCE);
         holds(said.well(), "sbatch of the user's own job", &said)?;
     }
     let watch = Watch::begin();

@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::held::{Group, Held, shell};
-use super::keeper::Keeper;
-use super::program::{Program, said};
+use super::program::{Keeper, Program, create_folder, output};
+use crate::record::{confidence, write};
+use machine::parse_list;
 
 pub(super) const TRIALS: u32 = 20;
 pub(super) const NOTHING: &str = "nothing";
+/// How long a run may take to its first sample.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const CPU: &str = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 3";
@@ -26,9 +28,10 @@ const LIMITED: &str = "memory --pattern sequential --op read --working-set 256Mi
 const DISK: &str = "disk --pattern random --op read --depth 1 --threads 1 --size 64MiB --repeat 3";
 const WRITES: &str = "disk --pattern random --op write --depth 1 --threads 1 --size 64MiB --repeat 3";
 const NET: &str = "net --protocol tcp --mode pingpong --threads 1 --repeat 3";
-const LAUNCH: &str = "run one-launch.toml --repeat 12";
-const LAUNCH_SUITE: &str = r#"
-name = "one launch"
+/// One process run of 1.5 s on two CPUs, long enough for a disturbance in its middle.
+const ONE_PROCESS: &str = "run one-process.toml --repeat 12";
+const ONE_PROCESS_SUITE: &str = r#"
+name = "one process run"
 [sampling.cpu]
 samples = 12
 per_launch = 12
@@ -44,17 +47,19 @@ threads = ["2"]
 
 pub(super) struct Disturbance {
     pub(super) name: &'static str,
+    /// For the page.
     pub(super) how: &'static str,
     pub(super) row: &'static str,
+    /// The warnings that may report it.
     pub(super) codes: &'static [&'static str],
     trial: fn(&Ground, &str) -> Result<Value, String>,
 }
 
 #[rustfmt::skip]
 pub(super) const DISTURBANCES: &[Disturbance] = &[
-    Disturbance { name: "busy neighbour on the same CPU", how: "a shell's endless loop by taskset -c, the program on the same CPU", row: CPU, codes: &["cpu_shared"],
+    Disturbance { name: "busy loop on the same CPU", how: "a shell's endless loop by taskset -c, the program on the same CPU", row: CPU, codes: &["cpu_shared"],
         trial: |ground, row| { let _loop = Held::busy(":", Some(ground.first), &[])?; ground.through(&pinned(ground.first), row) } },
-    Disturbance { name: "busy neighbour on another CPU", how: "a shell's endless loop by taskset -c", row: CPU, codes: &["other_load"],
+    Disturbance { name: "busy loop on another CPU", how: "a shell's endless loop by taskset -c", row: CPU, codes: &["other_load"],
         trial: |ground, row| { let _loop = Held::busy(":", Some(ground.last), &[])?; ground.call(row) } },
     Disturbance { name: "quota", how: "control group with half a CPU", row: CPU, codes: &["cpu_quota"], trial: quota },
     Disturbance { name: "memory hog", how: "dd if=/dev/zero of=/dev/null bs=512M on another CPU", row: MEMORY, codes: &["other_load"],
@@ -62,16 +67,16 @@ pub(super) const DISTURBANCES: &[Disturbance] = &[
     Disturbance { name: "cache-sized working set", how: "--working-set 1MiB", row: CACHED, codes: &["possibly_cached"],
         trial: |ground, row| ground.call(row) },
     Disturbance { name: "file system that buffers direct I/O", how: "btrfs on a loop device, a compressed folder", row: WRITES, codes: &["not_direct"], trial: btrfs },
-    Disturbance { name: "other disk traffic", how: "dd of 64 MiB with fdatasync, again and again, on the same file system", row: DISK, codes: &["other_disk_traffic"], trial: disk_traffic },
-    Disturbance { name: "other network traffic", how: "a TCP stream of our own over loopback", row: NET, codes: &["other_net_traffic"], trial: net_traffic },
+    Disturbance { name: "other disk traffic", how: "dd of 64 MiB with fdatasync, repeatedly, on the same file system", row: DISK, codes: &["other_disk_traffic"], trial: disk_traffic },
+    Disturbance { name: "other network traffic", how: "a TCP stream over loopback", row: NET, codes: &["other_net_traffic"], trial: net_traffic },
     Disturbance { name: "affinity to one CPU", how: "taskset -c", row: ALL_CPUS, codes: &["affinity"],
         trial: |ground, row| ground.through(&pinned(ground.first), row) },
     Disturbance { name: "memory limit", how: "control group with 400 MiB", row: LIMITED, codes: &["memory_limit"], trial: memory_limit },
     Disturbance { name: "low priority", how: "nice -n 10", row: CPU, codes: &["low_priority"],
         trial: |ground, row| ground.through(&["nice", "-n", "10"].map(str::to_owned), row) },
-    Disturbance { name: "stopped and continued process", how: "SIGSTOP to the worker in its samples, SIGCONT half a second later", row: LAUNCH, codes: &["time_lost", "cpu_shared", "disturbed_blocks"],
+    Disturbance { name: "stopped and continued process", how: "SIGSTOP to the worker in its samples, SIGCONT half a second later", row: ONE_PROCESS, codes: &["time_lost", "cpu_shared", "disturbed_blocks"],
         trial: |ground, row| ground.in_the_middle(row, |worker| shell(&format!("kill -STOP {worker}; sleep 0.5; kill -CONT {worker}"))) },
-    Disturbance { name: "CPU taken offline", how: "/sys/devices/system/cpu/cpuN/online written 0 for 0.1 s in the samples", row: LAUNCH, codes: &["migrated", "cpus_offline"],
+    Disturbance { name: "CPU taken offline", how: "/sys/devices/system/cpu/cpuN/online written 0 for 0.1 s in the samples", row: ONE_PROCESS, codes: &["migrated", "cpus_offline"],
         trial: |ground, row| ground.in_the_middle(row, |_| {
             let _off = Held::offline(ground.last)?;
             std::thread::sleep(Duration::from_millis(100));
@@ -81,6 +86,7 @@ pub(super) const DISTURBANCES: &[Disturbance] = &[
 
 pub(super) const UNDISTURBED: &[&str] = &[CPU, MEMORY, DISK, NET];
 
+/// Where trials take place.
 struct Ground<'a> {
     program: &'a Program,
     first: u32,
@@ -93,15 +99,15 @@ pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
     let program = Program::build(keeper)?;
     let allowed =
         std::fs::read_to_string("/proc/self/status").map_err(|error| format!("/proc/self/status: {error}"))?;
-    let (first, last) = cpus(&allowed).ok_or("cannot tell which CPUs may be used")?;
+    let (first, last) = cpus(&allowed).ok_or("cannot read which CPUs may be used")?;
     let folder = program.store.join("ground");
-    std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    let suite = folder.join("one-launch.toml");
-    std::fs::write(&suite, LAUNCH_SUITE).map_err(|error| format!("cannot write {}: {error}", suite.display()))?;
+    create_folder(&folder)?;
+    let suite = folder.join("one-process.toml");
+    write(&suite, ONE_PROCESS_SUITE)?;
     let ground = Ground { program: &program, first, last, folder, runs: AtomicU32::new(0) };
     let mut impossible = Vec::new();
     for disturbance in DISTURBANCES {
-        if let Err(reason) = try_out(keeper, &ground, disturbance) {
+        if let Err(reason) = disturb(keeper, &ground, disturbance) {
             println!("{}: {reason}", disturbance.name);
             impossible.push(format!("{} ({reason})", disturbance.name));
         }
@@ -109,14 +115,14 @@ pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
     for row in UNDISTURBED {
         leave_alone(keeper, &ground, row)?;
     }
-    if impossible.is_empty() { Ok(()) } else { Err(format!("cannot be made here: {}", impossible.join("; "))) }
+    if impossible.is_empty() { Ok(()) } else { Err(format!("not possible on this machine: {}", impossible.join("; "))) }
 }
 
-fn try_out(keeper: &mut Keeper, ground: &Ground, disturbance: &Disturbance) -> Result<(), String> {
+fn disturb(keeper: &mut Keeper, ground: &Ground, disturbance: &Disturbance) -> Result<(), String> {
     let (mut flagged, mut failed, start) = (0, 0, Instant::now());
     for _ in 0..TRIALS {
         let document = (disturbance.trial)(ground, disturbance.row)?;
-        let mut result = of_document(&document, disturbance.codes);
+        let mut result = result_of(&document, disturbance.codes);
         flagged += u32::from(result["flagged"] == true);
         failed += u32::from(!result["failed"].is_null());
         result["what"] = json!(disturbance.name);
@@ -130,45 +136,45 @@ fn try_out(keeper: &mut Keeper, ground: &Ground, disturbance: &Disturbance) -> R
 fn leave_alone(keeper: &mut Keeper, ground: &Ground, row: &str) -> Result<(), String> {
     let mut below = 0;
     for _ in 0..TRIALS {
-        let mut result = of_document(&ground.call(&in_full(row))?, &[]);
-        below += u32::from(result["grade"] != "A");
+        let mut result = result_of(&ground.call(&in_full(row))?, &[]);
+        below += u32::from(result["confidence"] != "high");
         result["what"] = json!(NOTHING);
         result["row"] = json!(row);
         keeper.keep(&result)?;
     }
-    println!("{row}: {below} of {TRIALS} below A, undisturbed");
+    println!("{row}: {below} of {TRIALS} below high confidence, undisturbed");
     Ok(())
 }
 
+/// With the samples that an interval needs: fewer lower the confidence by themselves.
 pub(super) fn in_full(row: &str) -> String {
     row.replace("--repeat 3", "--repeat 6")
 }
 
-fn of_document(document: &Value, expected: &[&str]) -> Value {
-    let rows = document["experiments"].as_array().cloned().unwrap_or_default();
-    let warnings = rows.iter().flat_map(|row| row["warnings"].as_array().cloned().unwrap_or_default());
-    let told: Vec<(String, String)> = warnings
-        .map(|warning| [&warning["code"], &warning["grade"]].map(|word| word.as_str().unwrap_or_default().to_owned()))
-        .map(|[code, grade]| (code, grade))
-        .collect();
-    let codes: Vec<&String> = told.iter().map(|(code, _)| code).collect();
-    let lowering: Vec<&String> = told.iter().filter(|(_, grade)| grade != "A").map(|(code, _)| code).collect();
+/// The result of one trial, where `expected` are the warnings of the disturbance.
+fn result_of(document: &Value, expected: &[&str]) -> Value {
+    let rows = document["experiments"].as_array().map_or(&[][..], Vec::as_slice);
+    let warnings: Vec<&Value> = rows.iter().filter_map(|row| row["warnings"].as_array()).flatten().collect();
+    let code = |warning: &&Value| warning["code"].as_str().unwrap_or_default().to_owned();
+    let codes: Vec<String> = warnings.iter().map(code).collect();
+    let lowering: Vec<String> = warnings.iter().filter(|warning| confidence(warning) != "high").map(code).collect();
     let failed = rows.iter().find(|row| row["status"] != "ok").map(|row| row["reason"].clone());
-    let missing = rows.is_empty().then(|| json!("no row was measured"));
+    let missing = rows.is_empty().then(|| json!("nothing was measured"));
+    let worst = ["low", "fair", "high"].into_iter().find(|level| rows.iter().any(|row| confidence(row) == *level));
     json!({
         "part": "disturbances",
         "flagged": codes.iter().any(|code| expected.contains(&code.as_str())),
         "failed": failed.or(missing),
-        "grade": rows.iter().filter_map(|row| row["grade"].as_str()).max(),
+        "confidence": worst,
         "codes": codes,
         "lowering": lowering,
     })
 }
 
+/// The first and the last CPU of `Cpus_allowed_list` in a process's status.
 fn cpus(status: &str) -> Option<(u32, u32)> {
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim();
-    let number = |text: &str| text.parse().ok();
-    Some((number(list.split([',', '-']).next()?)?, number(list.rsplit([',', '-']).next()?)?))
+    let list = parse_list(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim());
+    Some((*list.first()?, *list.last()?))
 }
 
 fn pinned(cpu: u32) -> Vec<String> {
@@ -183,8 +189,8 @@ impl Ground<'_> {
     fn through(&self, through: &[String], row: &str) -> Result<Value, String> {
         let mut arguments: Vec<&str> = row.split_whitespace().collect();
         arguments.extend(["--quiet", "--json", "-"]);
-        let said = said(self.program.through(through, &arguments).current_dir(&self.folder));
-        said.json.ok_or_else(|| format!("{row}: {}", said.complaint))
+        let output = output(self.program.through(through, &arguments).current_dir(&self.folder));
+        output.json.ok_or_else(|| format!("{row}: {}", output.error))
     }
 
     fn in_the_middle(&self, row: &str, act: impl Fn(u32) -> Result<(), String>) -> Result<Value, String> {
@@ -193,7 +199,7 @@ impl Ground<'_> {
         let folder = run.display().to_string();
         let mut arguments: Vec<&str> = row.split_whitespace().collect();
         arguments.extend(["--quiet", "--out", &folder]);
-        let mut command = self.program.command(&arguments);
+        let mut command = self.program.through(&[], &arguments);
         command.current_dir(&self.folder).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(|error| format!("cannot start the program: {error}"))?;
         let acted = worker_in_its_samples(&mut child, &run.join("journal.jsonl")).and_then(act);
@@ -216,7 +222,7 @@ fn worker_in_its_samples(child: &mut Child, journal: &Path) -> Result<u32, Strin
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    Err("the run made no sample, or its worker was not found".to_owned())
+    Err("the run took no sample, or its worker was not found".to_owned())
 }
 
 fn worker_of(parent: u32) -> Option<u32> {
@@ -247,7 +253,7 @@ fn memory_limit(ground: &Ground, row: &str) -> Result<Value, String> {
 
 fn btrfs(ground: &Ground, row: &str) -> Result<Value, String> {
     let [image, mounted] = ["btrfs.image", "btrfs"].map(|name| ground.folder.join(name).display().to_string());
-    // A file in a folder that is to be compressed cannot be overwritten in place, so that direct writes are copied.
+    // btrfs cannot overwrite a compressed file in place, so direct writes are copied.
     let make = "truncate -s 320M \"$1\"; mkfs.btrfs -q -f \"$1\"; mkdir -p \"$2\"; mount -o loop \"$1\" \"$2\"; \
                 mkdir \"$2/compressed\"; chattr +c \"$2/compressed\"";
     let undo = "umount \"$2\" || umount -l \"$2\"; rmdir \"$2\"; rm -f \"$1\"";
@@ -265,22 +271,22 @@ fn disk_traffic(ground: &Ground, row: &str) -> Result<Value, String> {
 }
 
 fn net_traffic(ground: &Ground, row: &str) -> Result<Value, String> {
-    let trouble = |error: std::io::Error| format!("cannot send over loopback: {error}");
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(trouble)?;
-    let mut stream = TcpStream::connect(listener.local_addr().map_err(trouble)?).map_err(trouble)?;
-    let (mut receiver, _) = listener.accept().map_err(trouble)?;
-    let over = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&over);
+    let cannot_send = |error: std::io::Error| format!("cannot send over loopback: {error}");
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(cannot_send)?;
+    let mut stream = TcpStream::connect(listener.local_addr().map_err(cannot_send)?).map_err(cannot_send)?;
+    let (mut receiver, _) = listener.accept().map_err(cannot_send)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
     let receiving = std::thread::spawn(move || {
         let mut buffer = vec![0; 1 << 20];
         while receiver.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {}
     });
     let sending = std::thread::spawn(move || {
         let buffer = vec![0; 1 << 18];
-        while !told.load(Ordering::SeqCst) && stream.write_all(&buffer).is_ok() {}
+        while !stopped.load(Ordering::SeqCst) && stream.write_all(&buffer).is_ok() {}
     });
     let document = ground.call(row);
-    over.store(true, Ordering::SeqCst);
+    stop.store(true, Ordering::SeqCst);
     let _ = (sending.join(), receiving.join());
     document
 }
@@ -290,32 +296,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_least_twelve_and_each_by_its_own_name() {
+    fn every_disturbance_has_its_own_name_and_codes() {
         let mut names: Vec<&str> = DISTURBANCES.iter().map(|disturbance| disturbance.name).chain([NOTHING]).collect();
-        assert!(names.len() > 12);
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
         assert!(DISTURBANCES.iter().all(|disturbance| !disturbance.codes.is_empty()));
     }
 
     #[test]
-    fn a_row_that_says_so_is_flagged_and_one_that_failed_is_told_apart() {
+    fn a_row_with_the_warning_is_flagged_and_a_failed_one_counted_apart() {
         let document = |row: Value| json!({"experiments": [row]});
-        let warned = document(json!({"status": "ok", "grade": "C", "warnings": [
-            {"code": "cpu_quota", "grade": "C"}, {"code": "few_samples", "grade": "A"}]}));
-        let result = of_document(&warned, &["cpu_quota"]);
+        let warned = document(json!({"status": "ok", "confidence": "low", "warnings": [
+            {"code": "cpu_quota", "confidence": "low"}, {"code": "few_samples", "confidence": "high"}]}));
+        let result = result_of(&warned, &["cpu_quota"]);
         assert_eq!(
-            (&result["flagged"], &result["failed"], &result["grade"]),
-            (&json!(true), &Value::Null, &json!("C"))
+            (&result["flagged"], &result["failed"], &result["confidence"]),
+            (&json!(true), &Value::Null, &json!("low"))
         );
         assert_eq!(
             (&result["codes"], &result["lowering"]),
             (&json!(["cpu_quota", "few_samples"]), &json!(["cpu_quota"]))
         );
-        assert_eq!(of_document(&warned, &["steal"])["flagged"], false);
-        let failed = document(json!({"status": "failed", "reason": "no CPU 1", "grade": null, "warnings": []}));
-        assert_eq!(of_document(&failed, &["migrated"])["failed"], "no CPU 1");
-        assert_eq!(of_document(&json!({}), &[])["failed"], "no row was measured");
+        assert_eq!(result_of(&warned, &["steal"])["flagged"], false);
+        let failed = document(json!({"status": "failed", "reason": "no CPU 1", "warnings": []}));
+        assert_eq!(result_of(&failed, &["migrated"])["failed"], "no CPU 1");
+        assert_eq!(result_of(&json!({}), &[])["failed"], "nothing was measured");
     }
 
     #[test]

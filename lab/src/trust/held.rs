@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 pub(super) struct Held(Child);
 
 impl Held {
+    /// Runs the shell command `make`, and `undo` at the end, with `$1`, `$2` … as arguments. If `make` fails, it is undone at once.
     pub(super) fn new(make: &str, undo: &str, arguments: &[&str]) -> Result<Self, String> {
         let script = script(make, undo);
         let mut command = Command::new("sh");
@@ -25,16 +26,16 @@ impl Held {
         if first.trim() == "made" {
             return Ok(held);
         }
-        let mut complaint = String::new();
+        let mut error_text = String::new();
         if let Some(stderr) = held.0.stderr.take() {
-            let _ = BufReader::new(stderr).read_to_string(&mut complaint);
+            let _ = BufReader::new(stderr).read_to_string(&mut error_text);
         }
-        Err(format!("'{make}' failed: {}", complaint.trim()))
+        Err(format!("'{make}' failed: {}", error_text.trim()))
     }
 
     pub(super) fn busy(body: &str, cpu: Option<u32>, arguments: &[&str]) -> Result<Self, String> {
         let pinned = cpu.map_or_else(String::new, |cpu| format!("taskset -c {cpu} "));
-        // A process group of its own, so that what the loop has started ends with it.
+        // A process group of its own: the children of the loop end with it.
         let make = format!("setsid {pinned}sh -c 'while :; do {body}; done' sh \"$@\" >/dev/null 2>&1 & loop=$!");
         Self::new(&make, "kill -s KILL -- \"-$loop\" 2>/dev/null", arguments)
     }
@@ -45,6 +46,7 @@ impl Held {
     }
 }
 
+/// The script ignores signals and closed pipes, because it must undo the change.
 fn script(make: &str, undo: &str) -> String {
     format!(
         "trap '' INT TERM HUP PIPE; undo() {{ {undo}; }}; trap 'undo \"$@\"' EXIT; set -e; {{ {make}; }} >/dev/null; \
@@ -77,14 +79,14 @@ impl Group {
         } else {
             String::new()
         };
-        // What has just ended may still be counted for a moment.
+        // The kernel may still count a process that has just ended.
         let undo = "for _ in 1 2 3 4 5 6 7 8 9; do rmdir \"$1\" && break; sleep 0.3; done 2>/dev/null";
         let held = Held::new(&format!("{allow}mkdir \"$1\""), undo, &[&path.display().to_string()])?;
         Ok(Self { path, unified, _held: held })
     }
 
     pub(super) fn quota_commands(&self, percent: u32) -> [String; 2] {
-        // Short periods, so that every sample has its part of the quota.
+        // Short periods, so that the quota limits every sample.
         const PERIOD: u32 = 20_000;
         let (path, quota) = (self.path.display(), PERIOD / 100 * percent);
         if self.unified {
@@ -111,8 +113,8 @@ impl Group {
 pub(super) fn shell(line: &str) -> Result<(), String> {
     let output = Command::new("sh").args(["-c", line]).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("cannot start a shell: {error}"))?;
-    let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    if output.status.success() { Ok(()) } else { Err(format!("'{line}' failed: {complaint}")) }
+    let error_text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if output.status.success() { Ok(()) } else { Err(format!("'{line}' failed: {error_text}")) }
 }
 
 #[cfg(test)]
@@ -148,7 +150,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", &script("echo x > \"$1\"; sleep 0.1", "rm \"$1\""), "sh", &file]);
         let mut shell = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        // Nobody reads what it says, and nobody will ever write to it.
+        // Closes both pipes.
         drop((shell.stdin.take(), shell.stdout.take()));
         shell.wait().unwrap();
         assert!(!Path::new(&file).exists());
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn quotas_are_words_of_a_shell() {
+    fn quotas_are_shell_commands() {
         let held = || Held::new(":", ":", &[]).unwrap();
         let group = |unified| Group { path: PathBuf::from("/g"), unified, _held: held() };
         assert_eq!(

@@ -3,16 +3,21 @@
 use serde_json::{Value, json};
 
 use super::held::Group;
-use super::keeper::Keeper;
-use super::line::{Verdicts, area, areas, rows};
-use super::program::{Program, Said, said};
+use super::program::{Keeper, Output, Program, output};
+use super::verdicts::{Verdicts, by_area};
 
+/// The number of verdicts of the same against itself to collect.
 const VERDICTS: u64 = 200;
+/// Stop after this number of rounds, in case comparisons fail.
 const MOST_ROUNDS: u32 = 60;
+/// Trials of each slowdown.
 pub(super) const TRIALS: u32 = 20;
+/// The fewest pairs after which six benchmarks together can be called changed: with fewer, no verdict could be false.
 pub(super) const SAME_OPTIONS: [&str; 2] = ["--pairs", "8"];
+/// The program chooses the number of pairs of a slowdown.
 pub(super) const SLOWDOWN_OPTIONS: [&str; 2] = ["--time-budget", "30s"];
 
+/// What is compared with itself: short benchmarks, so that hundreds of verdicts take minutes.
 pub(super) const SAME: &[&str] = &["run suites/same.toml --area cpu", "run suites/same.toml --area net"];
 
 pub(super) struct Slowdown {
@@ -30,16 +35,18 @@ pub(super) const SAME_NAME: &str = "A against A";
 
 pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
     let program = Program::build(keeper)?;
-    let mut ended: Vec<_> = SLOWDOWNS.iter().map(|slowdown| slow_down(keeper, &program, slowdown)).collect();
-    ended.push(compare_same(keeper, &program));
-    ended.into_iter().collect()
+    let mut results: Vec<_> = SLOWDOWNS.iter().map(|slowdown| slow_down(keeper, &program, slowdown)).collect();
+    results.push(compare_same(keeper, &program));
+    results.into_iter().collect()
 }
 
+/// Only the same against itself.
 pub(super) fn run_same(keeper: &mut Keeper) -> Result<(), String> {
     let program = Program::build(keeper)?;
     compare_same(keeper, &program)
 }
 
+/// The arguments of a live comparison.
 fn arguments<'a>(side: &'a str, options: [&'a str; 2], seed: &'a str) -> Vec<&'a str> {
     [&["compare", "--live", side, side], &options[..], &["--seed", seed, "--json", "--quiet"]].concat()
 }
@@ -51,19 +58,17 @@ fn compare_same(keeper: &mut Keeper, program: &Program) -> Result<(), String> {
         if total.all() >= VERDICTS {
             break;
         }
-        let side = turn(round);
-        let said = program.call(&arguments(side, SAME_OPTIONS, &(round + 1).to_string()));
-        let Some(comparison) = &said.json else {
-            println!("{side}: {}", said.complaint);
+        let side = side_of(round);
+        let output = program.call(&arguments(side, SAME_OPTIONS, &(round + 1).to_string()));
+        let Some(comparison) = &output.json else {
+            println!("{side}: {}", output.error);
             failed.push(side);
             continue;
         };
-        let rows = rows(comparison);
-        for area in areas(&rows) {
-            keeper.keep(&of_area(&rows, &area, side))?;
-        }
-        total.add(Verdicts::of(&rows));
-        println!("{side}: {:?}; {} verdicts so far", Verdicts::of(&rows), total.all());
+        let (results, verdicts) = by_area("live", SAME_NAME, side, comparison);
+        results.iter().try_for_each(|result| keeper.keep(result))?;
+        total.add(verdicts);
+        println!("{side}: {verdicts:?}; {} verdicts", total.all());
     }
     if total.all() < VERDICTS {
         return Err(format!("{} verdicts instead of {VERDICTS}; failed: {}", total.all(), failed.join(", ")));
@@ -71,19 +76,9 @@ fn compare_same(keeper: &mut Keeper, program: &Program) -> Result<(), String> {
     Ok(())
 }
 
-fn turn(round: u32) -> &'static str {
+/// The side of a round: cpu has the most benchmarks, net is every eighth.
+fn side_of(round: u32) -> &'static str {
     SAME[usize::from(round % 8 == 7)]
-}
-
-fn of_area(all: &[Value], of: &str, command: &str) -> Value {
-    let rows: Vec<Value> = all.iter().filter(|row| area(row) == of).cloned().collect();
-    let verdicts = Verdicts::of(&rows);
-    let changed = rows.iter().filter(|row| row["verdict"] == "changed");
-    json!({
-        "part": "live", "what": SAME_NAME, "area": of, "command": command,
-        "changed": verdicts.changed, "same": verdicts.same, "inconclusive": verdicts.inconclusive,
-        "changed_rows": changed.map(|row| json!([row["id"], row["ratio"], row["ratio_ci95"]])).collect::<Vec<_>>(),
-    })
 }
 
 fn slow_down(keeper: &mut Keeper, program: &Program, slowdown: &Slowdown) -> Result<(), String> {
@@ -94,24 +89,25 @@ fn slow_down(keeper: &mut Keeper, program: &Program, slowdown: &Slowdown) -> Res
         let mut arguments = arguments(slowdown.side, SLOWDOWN_OPTIONS, &seed);
         let switches = [format!("sh -c \"{set}\""), format!("sh -c \"{lift}\"")];
         arguments.extend(["--switch-b", &switches[0], "--switch-a", &switches[1]]);
-        let said = said(&mut program.through(&group.words(), &arguments));
-        let result = of_slowdown(slowdown, &said);
+        let output = output(&mut program.through(&group.words(), &arguments));
+        let result = slowdown_result(slowdown, &output);
         println!("{} ({trial} of {TRIALS}): {}", slowdown.name, result["rows"]);
         keeper.keep(&result)?;
     }
     Ok(())
 }
 
-fn of_slowdown(slowdown: &Slowdown, said: &Said) -> Value {
-    let rows = said.json.as_ref().map(rows).unwrap_or_default();
+/// A slowdown is found if every compared benchmark changed for the worse.
+fn slowdown_result(slowdown: &Slowdown, output: &Output) -> Value {
+    let rows = output.json.as_ref().and_then(|json| json["experiments"].as_array()).map_or(&[][..], Vec::as_slice);
     let found = !rows.is_empty() && rows.iter().all(|row| row["verdict"] == "changed" && row["direction"] == "worse");
-    let told = |row: &Value| {
+    let fields = |row: &Value| {
         json!([row["id"], row["verdict"], row["ratio"], row["ratio_ci95"], row["p"], row["threshold"], row["n_base"]])
     };
     json!({
         "part": "live", "what": slowdown.name, "command": slowdown.side, "found": found,
-        "rows": rows.iter().map(told).collect::<Vec<_>>(),
-        "trouble": said.json.is_none().then_some(&said.complaint),
+        "rows": rows.iter().map(fields).collect::<Vec<_>>(),
+        "trouble": output.json.is_none().then_some(&output.error),
     })
 }
 
@@ -119,37 +115,17 @@ fn of_slowdown(slowdown: &Slowdown, said: &Said) -> Value {
 mod tests {
     use super::*;
 
-    fn said(rows: &Value) -> Said {
-        Said { json: Some(json!({"experiments": rows})), complaint: String::new() }
-    }
-
     #[test]
-    fn a_slowdown_is_found_only_where_every_row_says_so() {
-        let found = |rows: Value| of_slowdown(&SLOWDOWNS[0], &said(&rows))["found"] == true;
+    fn a_slowdown_is_found_only_if_every_row_is_worse() {
+        let found = |rows: Value| {
+            let output = Output { json: Some(json!({"experiments": rows})), error: String::new() };
+            slowdown_result(&SLOWDOWNS[0], &output)["found"] == true
+        };
         assert!(found(json!([{"verdict": "changed", "direction": "worse"}])));
         assert!(!found(json!([{"verdict": "changed", "direction": "better"}])));
         assert!(!found(json!([{"verdict": "inconclusive", "direction": null}])));
         assert!(!found(json!([])));
-        let failed = of_slowdown(&SLOWDOWNS[0], &Said { json: None, complaint: "no room".to_owned() });
+        let failed = slowdown_result(&SLOWDOWNS[0], &Output { json: None, error: "no room".to_owned() });
         assert_eq!((&failed["found"], &failed["trouble"]), (&json!(false), &json!("no room")));
-    }
-
-    #[test]
-    fn all_take_their_turns() {
-        let first: Vec<&str> = (0..16).map(turn).collect();
-        assert!(SAME.iter().all(|side| first.contains(side)));
-        assert_eq!(first.iter().filter(|side| **side == SAME[1]).count(), 2);
-    }
-
-    #[test]
-    fn verdicts_of_an_area_name_what_changed() {
-        let rows = [
-            json!({"id": "cpu/a", "verdict": "changed", "ratio": 1.1, "ratio_ci95": [1.05, 1.2]}),
-            json!({"id": "cpu/b", "verdict": "same"}),
-            json!({"id": "net/c", "verdict": "changed"}),
-        ];
-        let line = of_area(&rows, "cpu", "cpu --threads 1");
-        assert_eq!((&line["changed"], &line["same"]), (&json!(1), &json!(1)));
-        assert_eq!(line["changed_rows"], json!([["cpu/a", 1.1, [1.05, 1.2]]]));
     }
 }

@@ -4,20 +4,20 @@
 
 mod disturbances;
 mod held;
-mod keeper;
-mod line;
 mod live;
 mod page;
 mod program;
 mod sessions;
 mod statistics;
+mod verdicts;
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use keeper::{Keeper, RESULTS};
-use line::Line;
+use program::{Keeper, RESULTS};
 use xtask::shell::Shell;
+
+use crate::record::{records, write};
 
 const PAGE: &str = "docs/evidence/trust.md";
 
@@ -25,6 +25,7 @@ pub(crate) const USAGE: &str = "trust [statistics|live|same|sessions|disturbance
 
 struct Part {
     name: &'static str,
+    /// The machine must be idle.
     quiet: bool,
     run: fn(&mut Keeper) -> Result<(), String>,
 }
@@ -32,11 +33,11 @@ struct Part {
 const PARTS: &[Part] = &[
     Part { name: "statistics", quiet: false, run: statistics::run },
     Part { name: "live", quiet: true, run: live::run },
-    // Part of the one above; by itself where the slowdowns are known.
+    // A half of the part above.
     Part { name: "same", quiet: true, run: live::run_same },
     Part { name: "sessions", quiet: true, run: sessions::run },
     Part { name: "disturbances", quiet: true, run: disturbances::run },
-    // Written after every part, and by itself where only its words changed.
+    // Every part writes the page; this one does nothing else.
     Part { name: "page", quiet: false, run: |_| Ok(()) },
 ];
 
@@ -44,8 +45,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     match chosen(arguments).and_then(|parts| run_parts(shell, &parts)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
-            println!("trust: {reason}");
-            println!("Usage: cargo lab {USAGE}");
+            println!("trust: {reason}\nUsage: cargo lab {USAGE}");
             ExitCode::from(2)
         }
     }
@@ -58,7 +58,7 @@ fn chosen(arguments: &[String]) -> Result<Vec<&'static Part>, String> {
             .iter()
             .find(|part| part.name == name)
             .map(|part| vec![part])
-            .ok_or_else(|| format!("'{name}' is no part of it")),
+            .ok_or_else(|| format!("unknown part '{name}'")),
         _ => Err("one part at a time".to_owned()),
     }
 }
@@ -67,26 +67,20 @@ fn run_parts(shell: &Shell, parts: &[&Part]) -> Result<(), String> {
     let mut keeper = Keeper::new(shell)?;
     let mut failed = Vec::new();
     for part in parts {
-        let quiet = if part.quiet { " (leave the machine to itself meanwhile)" } else { "" };
+        let quiet = if part.quiet { " (do not use the machine meanwhile)" } else { "" };
         println!("\n=== {}{quiet}", part.name);
         let (start, before) = (Instant::now(), keeper.kept);
-        // A part that fails leaves the others and what it found.
+        // A part that fails prevents no other one.
         if let Err(reason) = (part.run)(&mut keeper) {
             println!("{}: {reason}", part.name);
             failed.push(part.name);
         }
         println!("{}: {} results in {} s", part.name, keeper.kept - before, start.elapsed().as_secs());
     }
-    write_page(shell)?;
-    println!("{} results more in {RESULTS}; {PAGE} is written from all of them", keeper.kept);
-    if failed.is_empty() { Ok(()) } else { Err(format!("not everything could be tried: {}", failed.join(", "))) }
-}
-
-fn write_page(shell: &Shell) -> Result<(), String> {
-    let (results, page) = (shell.root().join(RESULTS), shell.root().join(PAGE));
-    let text = std::fs::read_to_string(&results).unwrap_or_default();
-    let lines: Vec<Line> = text.lines().filter_map(Line::read).collect();
-    std::fs::write(&page, page::render(&lines)).map_err(|error| format!("cannot write {}: {error}", page.display()))
+    let root = shell.root();
+    write(&root.join(PAGE), &page::render(&records(root, RESULTS)))?;
+    println!("added {} results to {RESULTS} and wrote {PAGE} again", keeper.kept);
+    if failed.is_empty() { Ok(()) } else { Err(format!("these parts failed: {}", failed.join(", "))) }
 }
 
 #[cfg(test)]

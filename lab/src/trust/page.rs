@@ -3,50 +3,56 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::line::{Line, Verdicts};
+use super::verdicts::Verdicts;
 use super::{disturbances, live, sessions};
+use crate::record::{Record, distinct};
 
 const HEAD: &str = "\
-# Can the figures be believed?
+# Can the results be trusted?
 
-Written by `cargo lab trust`; every figure here comes from that command, and nothing is edited by hand. It appends every
-result, whatever it shows, to [trust.jsonl](../../lab/data/trust.jsonl); the tables show the latest call of each part. How it is done:
-[how a benchmark is measured](../explanation/measuring.md); the parts are in `lab/src/trust/`.
+Written by `cargo lab trust`, never by hand. Every result is appended to [trust.jsonl](../../lab/data/trust.jsonl); the tables show
+the latest call of each part. `cargo lab trust page` writes the page again without measuring. Methods: [how a benchmark is
+measured](../explanation/measuring.md).
 ";
 
+/// Of verdicts on what did not change, the greatest share of "changed", percent.
 const FALSE_CHANGES: f64 = 1.0;
+/// The least share of the trials of a slowdown that must be found, percent.
 const FOUND: f64 = 90.0;
+/// The least share of the trials of a disturbance that must be flagged, percent.
 const FLAGGED: f64 = 95.0;
+/// The least number of verdicts for a share of them.
 const ENOUGH: u64 = 200;
+/// The greatest relative difference from scipy.
 const AGREED: f64 = 1e-9;
 
-pub(super) fn render(lines: &[Line]) -> String {
+pub(super) fn render(lines: &[Record]) -> String {
     let mut page = HEAD.to_owned();
     scipy(&mut page, &latest(lines, "statistics", "scipy"));
     coverage(&mut page, &latest(lines, "statistics", "coverage"));
     same(&mut page, lines);
     slowdowns(&mut page, lines);
-    neighbours(&mut page, lines);
+    consecutive(&mut page, lines);
     disturbed(&mut page, lines);
     undisturbed(&mut page, lines);
     page
 }
 
-fn latest<'a>(lines: &'a [Line], part: &str, what: &str) -> Vec<&'a Line> {
-    let of: Vec<&Line> = lines.iter().filter(|line| line.word("part") == part && line.word("what") == what).collect();
-    let batch = of.last().map_or("", |line| line.word("batch"));
-    of.iter().copied().filter(|line| line.word("batch") == batch).collect()
+fn latest<'a>(lines: &'a [Record], part: &str, what: &str) -> Vec<&'a Record> {
+    let of: Vec<&Record> = lines.iter().filter(|line| line.text("part") == part && line.text("what") == what).collect();
+    let batch = of.last().map_or("", |line| line.text("batch"));
+    of.iter().copied().filter(|line| line.text("batch") == batch).collect()
 }
 
-fn origin(lines: &[&Line]) -> String {
+fn origin(lines: &[&Record]) -> String {
     lines.last().map_or_else(String::new, |line| {
-        let machine = line.word("machine");
+        let machine = line.text("machine");
         let machine = if machine.is_empty() { String::new() } else { format!("; {machine}") };
-        format!("{}, commit {}{machine}", line.word("batch"), line.word("git"))
+        format!("{}, commit {}{machine}", line.text("batch"), line.text("git"))
     })
 }
 
-fn title(page: &mut String, title: &str, command: &str, lines: &[&Line]) {
+fn title(page: &mut String, title: &str, command: &str, lines: &[&Record]) {
     let _ = writeln!(page, "\n## {title}\n");
     if lines.is_empty() {
         let _ = writeln!(page, "Not tried yet: `cargo lab trust {command}`.");
@@ -64,34 +70,34 @@ fn goal(page: &mut String, sentence: &str, reached: bool) {
     let _ = writeln!(page, "\n{verdict}: {sentence}");
 }
 
-fn scipy(page: &mut String, lines: &[&Line]) {
+fn scipy(page: &mut String, lines: &[&Record]) {
     title(page, "Statistics agree with scipy", "statistics", lines);
     let Some(first) = lines.first() else { return };
-    let _ = writeln!(page, "| method | figures | largest relative difference |\n|---|---|---|");
+    let _ = writeln!(page, "| method | values | largest relative difference |\n|---|---|---|");
     for line in lines {
         let difference = match line.number("largest_difference") {
             Some(0.0) => "none".to_owned(),
             Some(found) => format!("{found:.1e}"),
             None => "unknown".to_owned(),
         };
-        let _ = writeln!(page, "| {} | {} | {difference} |", line.word("method"), line.count("figures"));
+        let _ = writeln!(page, "| {} | {} | {difference} |", line.text("method"), line.count("figures"));
     }
     let agreed = lines.iter().all(|line| line.number("largest_difference").is_some_and(|found| found <= AGREED));
-    let versions = format!("scipy {}, numpy {}", first.word("scipy"), first.word("numpy"));
-    goal(page, &format!("every figure within 1e-9 of {versions}."), agreed);
+    let versions = format!("scipy {}, numpy {}", first.text("scipy"), first.text("numpy"));
+    goal(page, &format!("every value is within 1e-9 of {versions}."), agreed);
 }
 
-fn coverage(page: &mut String, lines: &[&Line]) {
-    title(page, "Intervals hold what they promise", "statistics", lines);
+fn coverage(page: &mut String, lines: &[&Record]) {
+    title(page, "Intervals have the coverage that they report", "statistics", lines);
     if lines.is_empty() {
         return;
     }
     page.push_str(
-        "Simulated with fixed seeds. What is true in each case stands at the head of \
-         [coverage.rs](../../crates/stats/examples/coverage.rs). *Reported* is the mean confidence that the intervals claim; \
-         few launches that differ claim less than 95 %. Half of the width is the median of all trials.\n\n",
+        "Simulated with fixed seeds; [coverage.rs](../../crates/stats/examples/coverage.rs) defines the true value of each case. \
+         *Reported* is the mean confidence of the intervals; a few process runs that differ report less than 95 %. ± is the \
+         median half width of all trials.\n\n",
     );
-    page.push_str("| interval | noise | n | trials | held the truth | reported | ± |\n|---|---|---|---|---|---|---|\n");
+    page.push_str("| interval | noise | n | trials | coverage | reported | ± |\n|---|---|---|---|---|---|---|\n");
     for line in lines {
         let share = |key| 100.0 * line.number(key).unwrap_or(f64::NAN);
         let mark = match (line.is("holds"), line.is("claimed")) {
@@ -102,8 +108,8 @@ fn coverage(page: &mut String, lines: &[&Line]) {
         let _ = writeln!(
             page,
             "| {} | {} | {} | {} | {:.1} %{mark} | {:.1} % | {:.2} % |",
-            line.word("interval"),
-            line.word("noise"),
+            in_process_runs(line.text("interval")),
+            in_process_runs(line.text("noise")),
             line.count("n"),
             line.count("trials"),
             share("coverage"),
@@ -112,19 +118,19 @@ fn coverage(page: &mut String, lines: &[&Line]) {
         );
     }
     let held = lines.iter().filter(|line| line.is("claimed")).all(|line| line.is("holds"));
-    goal(page, "every interval that is claimed holds the truth as often as it reports, or in 95 % of all cases.", held);
+    goal(page, "every claimed interval has the coverage that it reports, or 95 %.", held);
     page.push_str(
-        "\nNot claimed, since nothing in the samples could tell: two runs apart whose drifts differ, and three launches of \
-         a machine that has two modes when all three show the same.\n",
+        "\nNot claimed, because the samples cannot show it: two separate runs with different drifts, and three process runs that all \
+         hit the same mode of a machine with two.\n",
     );
 }
 
-fn verdicts(page: &mut String, lines: &[&Line]) -> Verdicts {
+fn verdicts(page: &mut String, lines: &[&Record]) -> Verdicts {
     let mut areas: BTreeMap<&str, Verdicts> = BTreeMap::new();
     let mut total = Verdicts::default();
     for line in lines {
-        areas.entry(line.word("area")).or_default().add(Verdicts::read(line));
-        total.add(Verdicts::read(line));
+        areas.entry(line.text("area")).or_default().add(Verdicts::of_line(line));
+        total.add(Verdicts::of_line(line));
     }
     page.push_str("| area | verdicts | changed | same | inconclusive |\n|---|---|---|---|---|\n");
     for (area, found) in areas.into_iter().chain([("all", total)]) {
@@ -145,27 +151,25 @@ fn verdicts(page: &mut String, lines: &[&Line]) -> Verdicts {
 fn few_changes(page: &mut String, total: Verdicts) {
     let share = percent(total.changed, total.all());
     let sentence = format!(
-        "{share:.1} % of {} verdicts are falsely \"changed\"; at most {FALSE_CHANGES} % of at least {ENOUGH} may be.",
+        "{share:.1} % of {} verdicts are a false \"changed\"; the limit is {FALSE_CHANGES} % of at least {ENOUGH}.",
         total.all()
     );
     goal(page, &sentence, total.all() >= ENOUGH && share <= FALSE_CHANGES);
 }
 
-fn earlier(page: &mut String, lines: &[Line], part: &str, what: &str) {
-    let of = || lines.iter().filter(|line| line.word("part") == part && line.word("what") == what);
-    let last = of().next_back().map_or("", |line| line.word("batch"));
-    let (mut total, mut batches) = (Verdicts::default(), Vec::new());
-    for line in of().filter(|line| line.word("batch") != last) {
-        total.add(Verdicts::read(line));
-        if !batches.contains(&line.word("batch")) {
-            batches.push(line.word("batch"));
-        }
-    }
-    if !batches.is_empty() {
+/// The sum of all calls before the latest.
+fn earlier(page: &mut String, lines: &[Record], part: &str, what: &str) {
+    let of: Vec<&Record> =
+        lines.iter().filter(|line| line.text("part") == part && line.text("what") == what).collect();
+    let last = of.last().map_or("", |line| line.text("batch"));
+    let before: Vec<&Record> = of.into_iter().filter(|line| line.text("batch") != last).collect();
+    let mut total = Verdicts::default();
+    before.iter().for_each(|line| total.add(Verdicts::of_line(line)));
+    if !before.is_empty() {
         let _ = writeln!(
             page,
-            "\nEarlier calls ({}, of earlier versions): {} changed, {} same, {} inconclusive.",
-            batches.len(),
+            "\nCalls of earlier versions ({}): {} changed, {} same, {} inconclusive.",
+            distinct(before.iter().map(|line| line.text("batch"))).len(),
             total.changed,
             total.same,
             total.inconclusive
@@ -173,7 +177,12 @@ fn earlier(page: &mut String, lines: &[Line], part: &str, what: &str) {
     }
 }
 
-fn same(page: &mut String, lines: &[Line]) {
+/// The recorded name of a case, in today's words.
+fn in_process_runs(name: &str) -> String {
+    name.replace("launches", "process runs")
+}
+
+fn same(page: &mut String, lines: &[Record]) {
     let found = latest(lines, "live", live::SAME_NAME);
     title(page, "Live: the same against itself", "live", &found);
     if found.is_empty() {
@@ -189,15 +198,15 @@ fn same(page: &mut String, lines: &[Line]) {
     page.push_str("```\n");
 }
 
-fn slowdowns(page: &mut String, lines: &[Line]) {
-    let tried: Vec<Vec<&Line>> = live::SLOWDOWNS.iter().map(|slow| latest(lines, "live", slow.name)).collect();
-    let any: Vec<&Line> = tried.iter().flatten().copied().collect();
+fn slowdowns(page: &mut String, lines: &[Record]) {
+    let tried: Vec<Vec<&Record>> = live::SLOWDOWNS.iter().map(|slow| latest(lines, "live", slow.name)).collect();
+    let any: Vec<&Record> = tried.iter().flatten().copied().collect();
     title(page, "Live: real slowdowns", "live", &any);
     if any.is_empty() {
         return;
     }
     page.push_str("A quota of a control group, set by `--switch-b` and lifted by `--switch-a`.\n\n");
-    page.push_str("| slowdown | rows | found | trials |\n|---|---|---|---|\n");
+    page.push_str("| slowdown | benchmark | found | trials |\n|---|---|---|---|\n");
     let mut reached = true;
     for (slowdown, trials) in live::SLOWDOWNS.iter().zip(&tried) {
         let found = trials.iter().filter(|line| line.is("found")).count() as u64;
@@ -215,7 +224,7 @@ fn slowdowns(page: &mut String, lines: &[Line]) {
     goal(page, &format!("each slowdown is found in at least {FOUND} % of {} trials.", live::TRIALS), reached);
 }
 
-fn neighbours(page: &mut String, lines: &[Line]) {
+fn consecutive(page: &mut String, lines: &[Record]) {
     let found = latest(lines, "sessions", sessions::NAME);
     title(page, "Separate sessions: nothing changed", "sessions", &found);
     if found.is_empty() {
@@ -224,14 +233,14 @@ fn neighbours(page: &mut String, lines: &[Line]) {
     let command = sessions::RUN.join(" ");
     let _ = writeln!(
         page,
-        "`assay {command}` again and again, and `assay compare` of neighbours. Nothing was changed between them; what the \
-         host of a virtual machine does is not ours to hold still, and \"inconclusive\" is the honest answer to it.\n"
+        "`assay {command}` repeatedly, and `assay compare` of consecutive runs. Nothing was changed between them. Interference from \
+         other VMs on the host makes verdicts inconclusive.\n"
     );
     let total = verdicts(page, &found);
     let sum = |key: &str| found.iter().map(|line| line.count(key)).sum::<u64>();
     let _ = writeln!(
         page,
-        "\nOperations per cycle, beside the rate: {} of {} verdicts \"changed\".",
+        "\nOperations per cycle: {} of {} verdicts \"changed\".",
         sum("per_cycle_changed"),
         sum("per_cycle_all")
     );
@@ -239,21 +248,21 @@ fn neighbours(page: &mut String, lines: &[Line]) {
     earlier(page, lines, "sessions", sessions::NAME);
 }
 
-fn disturbed(page: &mut String, lines: &[Line]) {
-    let tried: Vec<Vec<&Line>> =
+fn disturbed(page: &mut String, lines: &[Record]) {
+    let tried: Vec<Vec<&Record>> =
         disturbances::DISTURBANCES.iter().map(|one| latest(lines, "disturbances", one.name)).collect();
-    let any: Vec<&Line> = tried.iter().flatten().copied().collect();
+    let any: Vec<&Record> = tried.iter().flatten().copied().collect();
     title(page, "Disturbances made on purpose", "disturbances", &any);
     if any.is_empty() {
         return;
     }
     page.push_str(
-        "| disturbance | made by | flagged | failed | any of these warnings | row |\n|---|---|---|---|---|---|\n",
+        "| disturbance | made by | flagged | failed | any of these warnings | benchmark |\n|---|---|---|---|---|---|\n",
     );
     let mut missed = Vec::new();
     for (disturbance, trials) in disturbances::DISTURBANCES.iter().zip(&tried) {
-        let failed = trials.iter().filter(|line| !line.word("failed").is_empty()).count();
-        let flagged = trials.iter().filter(|line| line.is("flagged") && line.word("failed").is_empty()).count();
+        let failed = trials.iter().filter(|line| !line.text("failed").is_empty()).count();
+        let flagged = trials.iter().filter(|line| line.is("flagged") && line.text("failed").is_empty()).count();
         let enough = trials.len() >= disturbances::TRIALS as usize;
         if !enough || percent(flagged as u64, (trials.len() - failed) as u64) < FLAGGED {
             missed.push(disturbance.name);
@@ -268,32 +277,32 @@ fn disturbed(page: &mut String, lines: &[Line]) {
             disturbance.row
         );
     }
-    page.push_str("\nA row that fails for a stated reason is counted apart: it gives no figure that could mislead.\n");
-    let missed_ones = if missed.is_empty() { String::new() } else { format!(" Not so: {}.", missed.join(", ")) };
-    let sentence = format!("each is flagged in at least {FLAGGED} % of {} trials.{missed_ones}", disturbances::TRIALS);
+    page.push_str("\nA benchmark that fails with a reason is counted separately, because it reports no value.\n");
+    let exceptions = if missed.is_empty() { String::new() } else { format!(" Missed: {}.", missed.join(", ")) };
+    let sentence = format!("each is flagged in at least {FLAGGED} % of {} trials.{exceptions}", disturbances::TRIALS);
     goal(page, &sentence, missed.is_empty());
 }
 
-fn undisturbed(page: &mut String, lines: &[Line]) {
+fn undisturbed(page: &mut String, lines: &[Record]) {
     let found = latest(lines, "disturbances", disturbances::NOTHING);
-    title(page, "The same rows, undisturbed", "disturbances", &found);
+    title(page, "The same benchmarks, undisturbed", "disturbances", &found);
     if found.is_empty() {
         return;
     }
-    page.push_str("How often a row that nothing disturbed on purpose falls below high confidence, and why.\n\n");
-    page.push_str("| row | trials | A | B | C | reasons |\n|---|---|---|---|---|---|\n");
+    page.push_str("How often an undisturbed benchmark has less than high confidence, and why.\n\n");
+    page.push_str("| benchmark | trials | high | fair | low | reasons |\n|---|---|---|---|---|---|\n");
     for row in disturbances::UNDISTURBED {
-        let trials: Vec<&&Line> = found.iter().filter(|line| line.word("row") == *row).collect();
-        let confidence = |confidence: &str| trials.iter().filter(|line| line.word("confidence") == confidence).count();
+        let trials: Vec<&&Record> = found.iter().filter(|line| line.text("row") == *row).collect();
+        let count = |level: &str| trials.iter().filter(|line| line.confidence() == level).count();
         let mut reasons: BTreeMap<&str, u32> = BTreeMap::new();
         for code in trials.iter().flat_map(|line| line.words("lowering")) {
             *reasons.entry(code).or_default() += 1;
         }
         let reasons: Vec<String> = reasons.iter().map(|(code, times)| format!("`{code}` {times}")).collect();
         let reasons = if reasons.is_empty() { "–".to_owned() } else { reasons.join(", ") };
-        let [a, b, c] = ["A", "B", "C"].map(confidence);
+        let [high, fair, low] = ["high", "fair", "low"].map(count);
         let row = disturbances::in_full(row);
-        let _ = writeln!(page, "| `{row}` | {} | {a} | {b} | {c} | {reasons} |", trials.len());
+        let _ = writeln!(page, "| `{row}` | {} | {high} | {fair} | {low} | {reasons} |", trials.len());
     }
 }
 
@@ -302,11 +311,13 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn line(batch: &str, result: &Value) -> Line {
-        Line::new(&[("batch".to_owned(), batch.into()), ("git".to_owned(), "abc".into())], result)
+    fn line(batch: &str, result: &Value) -> Record {
+        let mut record = Record::new(result);
+        record.0.insert("batch".to_owned(), batch.into());
+        record
     }
 
-    fn same_line(batch: &str, changed: u64, same: u64) -> Line {
+    fn same_line(batch: &str, changed: u64, same: u64) -> Record {
         let what = live::SAME_NAME;
         line(
             batch,
@@ -324,11 +335,11 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_call_counts_and_earlier_ones_are_told() {
+    fn the_latest_call_counts_and_earlier_ones_are_summed() {
         let page = render(&[same_line("1", 9, 1), same_line("2", 1, 149), same_line("2", 1, 149)]);
         assert!(page.contains("| all | 300 | 2 (0.7 %) | 298 | 0 (0 %) |"), "{page}");
         assert!(page.contains("Reached: 0.7 % of 300 verdicts"), "{page}");
-        assert!(page.contains("Earlier calls (1, of earlier versions): 9 changed, 1 same"), "{page}");
+        assert!(page.contains("Calls of earlier versions (1): 9 changed, 1 same"), "{page}");
     }
 
     #[test]
@@ -354,17 +365,17 @@ mod tests {
             let good = (1..disturbances::TRIALS).map(move |_| of(name, true, Value::Null));
             good.chain([of(name, false, json!("no CPU"))])
         };
-        let lines: Vec<Line> = disturbances::DISTURBANCES.iter().flat_map(|one| trials(one.name)).collect();
+        let lines: Vec<Record> = disturbances::DISTURBANCES.iter().flat_map(|one| trials(one.name)).collect();
         let page = render(&lines);
         assert!(page.contains("| 19 of 20 | 1 |") && page.contains("Reached: each is flagged"), "{page}");
-        assert!(render(&lines[1..]).contains(&format!("Not so: {}.", disturbances::DISTURBANCES[0].name)));
+        assert!(render(&lines[1..]).contains(&format!("Missed: {}.", disturbances::DISTURBANCES[0].name)));
         let missed = [of("quota", false, Value::Null), of("quota", false, Value::Null)];
         let page = render(&[lines, missed.to_vec()].concat());
-        assert!(page.contains("Not so: quota."), "{page}");
+        assert!(page.contains("Missed: quota."), "{page}");
     }
 
     #[test]
-    fn undisturbed_rows_name_their_reasons() {
+    fn the_reasons_of_a_lower_confidence_are_listed() {
         let row = disturbances::UNDISTURBED[0];
         let of = |confidence: &str, lowering: Value| {
             let what = disturbances::NOTHING;
@@ -373,7 +384,7 @@ mod tests {
                 &json!({"part": "disturbances", "what": what, "row": row, "confidence": confidence, "lowering": lowering}),
             )
         };
-        let page = render(&[of("A", json!([])), of("B", json!(["steal"])), of("B", json!(["steal", "drifting"]))]);
+        let page = render(&[of("high", json!([])), of("fair", json!(["steal"])), of("fair", json!(["steal", "drifting"]))]);
         assert!(
             page.contains(&format!("| `{}` | 3 | 1 | 2 | 0 | `drifting` 1, `steal` 2 |", disturbances::in_full(row))),
             "{page}"
@@ -391,6 +402,6 @@ mod tests {
         };
         assert!(render(&[case(false, true)]).contains("**less than reported**"));
         let page = render(&[case(true, true), case(false, false)]);
-        assert!(page.contains("(not claimed)") && page.contains("Reached: every interval"), "{page}");
+        assert!(page.contains("(not claimed)") && page.contains("Reached: every claimed interval"), "{page}");
     }
 }

@@ -1,95 +1,115 @@
-//! The program under test and its output.
+//! The program under test, its output, and the file of results.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
-
-use xtask::process::succeeds;
+use serde_json::{Map, Value};
 use xtask::shell::Shell;
 
-use super::keeper::Keeper;
+use crate::record::{Record, build, fresh_folder, machine_line};
 
+/// Every result, one a line.
+pub(super) const RESULTS: &str = "lab/data/trust.jsonl";
+
+/// Appends each result at once: an aborted part loses nothing.
+pub(super) struct Keeper<'a> {
+    pub(super) shell: &'a Shell,
+    /// Fields of every line of this call.
+    common: Map<String, Value>,
+    pub(super) kept: u32,
+}
+
+impl<'a> Keeper<'a> {
+    pub(super) fn new(shell: &'a Shell) -> Result<Self, String> {
+        let output = |program: &str, arguments: &[&str]| {
+            let output = shell.command(program, arguments).output().ok().filter(|output| output.status.success());
+            output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        };
+        let when = output("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"]).ok_or("cannot read the time: date failed")?;
+        let changes = output("git", &["status", "--porcelain", "--untracked-files=no"]);
+        let commit = output("git", &["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
+        let git = if changes.as_deref() == Some("") { commit } else { format!("{commit}, changed") };
+        let common = [("batch".to_owned(), when.into()), ("git".to_owned(), git.into())];
+        Ok(Self { shell, common: common.into_iter().collect(), kept: 0 })
+    }
+
+    pub(super) fn keep(&mut self, result: &Value) -> Result<(), String> {
+        let mut line = Record(self.common.clone());
+        line.0.extend(Record::new(result).0);
+        let path = self.shell.root().join(RESULTS);
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let written = file.and_then(|mut file| file.write_all(format!("{}\n", line.to_line()).as_bytes()));
+        written.map_err(|error| format!("cannot add a line to {}: {error}", path.display()))?;
+        self.kept += 1;
+        Ok(())
+    }
+}
+
+/// The program with a store of its own.
 #[derive(Debug)]
 pub(super) struct Program {
     path: PathBuf,
+    /// `ASSAY_STORE` of every call.
     pub(super) store: PathBuf,
     root: PathBuf,
 }
 
+/// The output of a call.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct Output {
+    /// Standard output, if it is JSON.
     pub(super) json: Option<Value>,
-    pub(super) complaint: String,
+    /// The last line of standard error.
+    pub(super) error: String,
 }
 
 impl Program {
+    /// Builds the program; from then on every line has the machine.
     pub(super) fn build(keeper: &mut Keeper) -> Result<Self, String> {
-        let shell = keeper.shell;
-        if !succeeds(&mut shell.cargo(&["build", "--release", "--quiet", "--package", "assay"])) {
-            return Err("the program does not build".to_owned());
-        }
-        let path = absolute(shell, &shell.target().join("release/assay"));
-        let store = absolute(shell, &keeper.fresh_folder());
-        std::fs::create_dir_all(&store).map_err(|error| format!("cannot make {}: {error}", store.display()))?;
-        let program = Self { path, store, root: shell.root().to_owned() };
+        let path = build(keeper.shell)?;
+        let root = keeper.shell.root().to_owned();
+        let store = root.join(fresh_folder(&keeper.shell.target().join("trust")));
+        create_folder(&store)?;
+        let program = Self { path, store, root };
         let info = program.call(&["info", "--json"]).json.ok_or("assay info --json printed no JSON")?;
-        keeper.carry("machine", machine(&info["machine"]));
+        keeper.common.insert("machine".to_owned(), machine_line(&info["machine"]).into());
         Ok(program)
     }
 
-    pub(super) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.path);
-        command.args(arguments);
-        self.prepare(command)
-    }
-
-    pub(super) fn through(&self, through: &[String], arguments: &[&str]) -> Command {
-        let Some((first, rest)) = through.split_first() else { return self.command(arguments) };
-        let mut command = Command::new(first);
-        command.args(rest).arg(&self.path).args(arguments);
-        self.prepare(command)
-    }
-
-    fn prepare(&self, mut command: Command) -> Command {
-        command.env("ASSAY_STORE", &self.store).current_dir(&self.root).stdin(Stdio::null());
+    /// A command that starts the program with these arguments, through the command `prefix` if it is not empty.
+    pub(super) fn through(&self, prefix: &[String], arguments: &[&str]) -> Command {
+        let mut command = match prefix.split_first() {
+            None => Command::new(&self.path),
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(&self.path);
+                command
+            }
+        };
+        command.args(arguments).env("ASSAY_STORE", &self.store).current_dir(&self.root).stdin(Stdio::null());
         command
     }
 
-    pub(super) fn call(&self, arguments: &[&str]) -> Said {
-        said(&mut self.command(arguments))
+    pub(super) fn call(&self, arguments: &[&str]) -> Output {
+        output(&mut self.through(&[], arguments))
     }
 }
 
-fn absolute(shell: &Shell, path: &Path) -> PathBuf {
-    shell.root().join(path)
+pub(super) fn create_folder(path: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(path).map_err(|error| format!("cannot create {}: {error}", path.display()))
 }
 
-pub(super) fn said(command: &mut Command) -> Said {
+/// Runs a command until it ends.
+pub(super) fn output(command: &mut Command) -> Output {
     match command.stdout(Stdio::piped()).stderr(Stdio::piped()).output() {
         Ok(output) => {
-            let complaints = String::from_utf8_lossy(&output.stderr);
-            Said {
-                json: serde_json::from_slice(&output.stdout).ok(),
-                complaint: complaints.lines().last().unwrap_or_default().to_owned(),
-            }
+            let error = String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned();
+            Output { json: serde_json::from_slice(&output.stdout).ok(), error }
         }
-        Err(error) => {
-            Said { json: None, complaint: format!("cannot start {}: {error}", command.get_program().display()) }
-        }
+        Err(error) => Output { json: None, error: format!("cannot start {}: {error}", command.get_program().display()) },
     }
-}
-
-fn machine(machine: &Value) -> String {
-    let cpu = &machine["cpu"];
-    let name =
-        cpu["model_name"].as_str().unwrap_or("unknown processor").split_whitespace().collect::<Vec<_>>().join(" ");
-    let cores = cpu["cores"].as_u64().map(|cores| format!(", {cores} cores")).unwrap_or_default();
-    let memory = machine["memory"]["total_bytes"].as_f64();
-    let memory = memory.map(|bytes| format!(", {:.0} GiB", bytes / f64::from(1 << 30))).unwrap_or_default();
-    let hypervisor = machine["virtualization"]["hypervisor"].as_str();
-    let hypervisor = hypervisor.map_or_else(|| ", no hypervisor".to_owned(), |name| format!(", {name} guest"));
-    format!("{name}{cores}{memory}{hypervisor}")
 }
 
 #[cfg(test)]
@@ -98,20 +118,11 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_a_command_says_is_read() {
-        let said = |script: &str| said(Command::new("sh").args(["-c", script]));
-        let good = said("echo '{\"a\": 1}'; echo first >&2; echo last >&2; exit 3");
-        assert_eq!((good.json, good.complaint.as_str()), (Some(json!({"a": 1})), "last"));
-        let bad = said("echo no; kill -9 $$");
-        assert_eq!(bad.json, None);
-        assert!(super::said(&mut Command::new("/nowhere/at/all")).complaint.contains("cannot start"));
-    }
-
-    #[test]
-    fn a_machine_is_a_line() {
-        let told = json!({"cpu": {"model_name": "Some  CPU", "cores": 2}, "memory": {"total_bytes": 4_294_967_296_u64},
-                          "virtualization": {"hypervisor": "KVM"}});
-        assert_eq!(machine(&told), "Some CPU, 2 cores, 4 GiB, KVM guest");
-        assert_eq!(machine(&json!({})), "unknown processor, no hypervisor");
+    fn the_output_of_a_command_is_read() {
+        let of = |script: &str| output(Command::new("sh").args(["-c", script]));
+        let good = of("echo '{\"a\": 1}'; echo first >&2; echo last >&2; exit 3");
+        assert_eq!((good.json, good.error.as_str()), (Some(json!({"a": 1})), "last"));
+        assert_eq!(of("echo no; kill -9 $$").json, None);
+        assert!(output(&mut Command::new("/nowhere/at/all")).error.contains("cannot start"));
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use xtask::process::{Ending, LONGEST, read_lines, succeeds};
 
-use super::keeper::Keeper;
+use super::program::Keeper;
 
 const FIXTURE: [&str; 2] = ["crates/stats/tests/scipy_fixture.py", "crates/stats/tests/scipy.json"];
 const COMPARISON: &str = "cargo test -p stats --lib agrees_with_scipy -- --nocapture";
@@ -17,6 +17,7 @@ pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
     fixture
 }
 
+/// Asks scipy again. If it is not available, the committed results remain.
 fn write_fixture(keeper: &Keeper) -> Result<(), String> {
     let shell = keeper.shell;
     let folder = shell.target().join("scipy");
@@ -27,32 +28,33 @@ fn write_fixture(keeper: &Keeper) -> Result<(), String> {
         let install = ["-m", "pip", "install", "--quiet", "scipy", "numpy"];
         if !made || !succeeds(&mut shell.command(&python, &install)) {
             let _ = std::fs::remove_dir_all(&folder);
-            return Err("scipy cannot be installed: its committed answers were compared with".to_owned());
+            return Err("cannot install scipy: compared with its committed results".to_owned());
         }
     }
     let written = succeeds(&mut shell.command(&python, &FIXTURE));
     if written { Ok(()) } else { Err(format!("{} failed", FIXTURE[0])) }
 }
 
+/// A command of cargo without `cargo`.
 fn words(command: &str) -> Vec<&str> {
     command.split_whitespace().skip(1).collect()
 }
 
-fn of_comparison(line: &str) -> Option<Value> {
-    // The harness may write a test's name in front.
-    serde_json::from_str(line.split_once("scipy {").map(|(_, rest)| format!("{{{rest}"))?.as_str()).ok()
+fn parse_comparison(line: &str) -> Option<Value> {
+    // The test harness may print the name of the test before it.
+    serde_json::from_str(&format!("{{{}", line.split_once("scipy {")?.1)).ok()
 }
 
 fn compare(keeper: &mut Keeper) -> Result<(), String> {
     let mut found = Vec::new();
     let mut command = keeper.shell.cargo(&words(COMPARISON));
-    let agreed = read_lines(&mut command, LONGEST, |line| found.extend(of_comparison(line))) == Ending::Success;
+    let agreed = read_lines(&mut command, LONGEST, |line| found.extend(parse_comparison(line))) == Ending::Success;
     for mut method in found {
         method["part"] = json!("statistics");
         method["what"] = json!("scipy");
         keeper.keep(&method)?;
     }
-    if agreed { Ok(()) } else { Err("not every figure agrees with scipy".to_owned()) }
+    if agreed { Ok(()) } else { Err("not every value agrees with scipy".to_owned()) }
 }
 
 fn cover(keeper: &mut Keeper) -> Result<(), String> {
@@ -68,7 +70,7 @@ fn cover(keeper: &mut Keeper) -> Result<(), String> {
     let missed = cases.iter().filter(|case| case["claimed"] == true && case["holds"] != true).count();
     match (ran, missed) {
         (true, 0) => Ok(()),
-        (true, missed) => Err(format!("{missed} intervals hold less than they report")),
+        (true, missed) => Err(format!("{missed} intervals have a lower coverage than they report")),
         (false, _) => Err("the simulation failed".to_owned()),
     }
 }
@@ -79,9 +81,9 @@ mod tests {
 
     #[test]
     fn lines_of_the_comparison_are_read() {
-        let line = r#"test scipy::agrees ... scipy {"method": "holm", "figures": 4, "largest_difference": 0.0}"#;
-        assert_eq!(of_comparison(line).unwrap()["method"], "holm");
-        assert_eq!(of_comparison("running 1 test"), None);
+        let line = r#"test scipy::agrees ... scipy {"method": "holm", "largest_difference": 0.0}"#;
+        assert_eq!(parse_comparison(line).unwrap()["method"], "holm");
+        assert_eq!(parse_comparison("running 1 test"), None);
         assert_eq!(words(SIMULATION)[0], "run");
     }
 }
