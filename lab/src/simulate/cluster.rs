@@ -72,8 +72,11 @@ impl Cluster<'_> {
     }
 
     fn pass(&self, nodes: &[usize], wanted: impl Fn(usize) -> bool, random: &mut Random) -> Vec<Vec<f64>> {
-        let pass_offsets: Vec<Vec<f64>> =
-            self.areas.iter().map(|_| nodes.iter().map(|_| self.made.pass_spread * random.normal()).collect()).collect();
+        let pass_offsets: Vec<Vec<f64>> = self
+            .areas
+            .iter()
+            .map(|_| nodes.iter().map(|_| self.made.pass_spread * random.normal()).collect())
+            .collect();
         let mut scratch = Vec::new();
         let metric = |metric: &Recorded| {
             let area = self.area(metric);

@@ -159,8 +159,7 @@ fn few_changes(page: &mut String, total: Verdicts) {
 
 /// The sum of all calls before the latest.
 fn earlier(page: &mut String, lines: &[Record], part: &str, what: &str) {
-    let of: Vec<&Record> =
-        lines.iter().filter(|line| line.text("part") == part && line.text("what") == what).collect();
+    let of: Vec<&Record> = lines.iter().filter(|line| line.text("part") == part && line.text("what") == what).collect();
     let last = of.last().map_or("", |line| line.text("batch"));
     let before: Vec<&Record> = of.into_iter().filter(|line| line.text("batch") != last).collect();
     let mut total = Verdicts::default();
@@ -384,7 +383,8 @@ mod tests {
                 &json!({"part": "disturbances", "what": what, "row": row, "confidence": confidence, "lowering": lowering}),
             )
         };
-        let page = render(&[of("high", json!([])), of("fair", json!(["steal"])), of("fair", json!(["steal", "drifting"]))]);
+        let page =
+            render(&[of("high", json!([])), of("fair", json!(["steal"])), of("fair", json!(["steal", "drifting"]))]);
         assert!(
             page.contains(&format!("| `{}` | 3 | 1 | 2 | 0 | `drifting` 1, `steal` 2 |", disturbances::in_full(row))),
             "{page}"

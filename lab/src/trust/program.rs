@@ -108,7 +108,9 @@ pub(super) fn output(command: &mut Command) -> Output {
             let error = String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned();
             Output { json: serde_json::from_slice(&output.stdout).ok(), error }
         }
-        Err(error) => Output { json: None, error: format!("cannot start {}: {error}", command.get_program().display()) },
+        Err(error) => {
+            Output { json: None, error: format!("cannot start {}: {error}", command.get_program().display()) }
+        }
     }
 }
 

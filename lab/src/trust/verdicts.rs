@@ -45,9 +45,10 @@ pub(super) fn by_area(part: &str, what: &str, command: &str, comparison: &Value)
         let verdicts = Verdicts::of_rows(&here);
         let cycles: Vec<Value> = here.iter().map(|row| row["per_cycle"].clone()).collect();
         let per_cycle = Verdicts::of_rows(&cycles);
-        let changed = here.iter().filter(|row| row["verdict"] == "changed").map(|row| {
-            json!([row["id"], row["ratio"], row["ratio_ci95"], row["threshold"], row["noise_source"]])
-        });
+        let changed = here
+            .iter()
+            .filter(|row| row["verdict"] == "changed")
+            .map(|row| json!([row["id"], row["ratio"], row["ratio_ci95"], row["threshold"], row["noise_source"]]));
         json!({
             "part": part, "what": what, "area": of, "command": command,
             "changed": verdicts.changed, "same": verdicts.same, "inconclusive": verdicts.inconclusive,
@@ -71,7 +72,10 @@ mod tests {
         let (results, sum) = by_area("live", "x", "c", &comparison);
         assert_eq!(sum, Verdicts { changed: 1, same: 2, inconclusive: 1 });
         let [cpu, net] = &results[..] else { panic!("two areas: {results:?}") };
-        assert_eq!((&cpu["area"], &cpu["per_cycle_changed"], &cpu["per_cycle_all"]), (&json!("cpu"), &json!(0), &json!(1)));
+        assert_eq!(
+            (&cpu["area"], &cpu["per_cycle_changed"], &cpu["per_cycle_all"]),
+            (&json!("cpu"), &json!(0), &json!(1))
+        );
         assert_eq!(cpu["changed_rows"], json!([["cpu/a", 1.1, [1.05, 1.2], null, null]]));
         let mut twice = Verdicts::of_line(&Record::new(net));
         twice.add(sum);
