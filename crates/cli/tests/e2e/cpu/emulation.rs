@@ -19,7 +19,6 @@ struct Model {
     fma: &'static str,
     /// Its vector kernel for the dot product of bytes.
     dot: Option<&'static str>,
-    /// Its kernels for `fma fp64`.
     /// Kernels of other operations: operation, element type, instruction set.
     others: &'static [[&'static str; 3]],
     /// An instruction set that it lacks.
