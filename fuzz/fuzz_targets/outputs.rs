@@ -1,4 +1,4 @@
-//! Whatever a trusted tool prints is read without a panic, by every adapter.
+//! Every adapter reads any output of a reference tool without a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -84,7 +84,7 @@ fn outcome(task: &Task) -> Outcome {
         seconds: task.seconds,
         exit_status: Some(0),
         at_once: None,
-        figures: BTreeMap::new(),
+        values: BTreeMap::new(),
     }
 }
 

@@ -84,7 +84,7 @@ fn strings(file: &File) -> impl Iterator<Item = Passage> {
         let inner = token.text.get(open + 1..close)?;
         // A backslash at the end of a line continues the string.
         let joined: Vec<&str> = inner.split("\\\n").map(str::trim_start).collect();
-        Some(joined.concat().replace("\\n", "\n\n").replace("\\\"", "\""))
+        Some(joined.concat().replace('\n', " .\n").replace("\\n", " .\n").replace("\\\"", "\""))
     };
     let literals = file.tokens.iter().filter(|token| token.is_literal);
     literals.filter_map(move |token| {

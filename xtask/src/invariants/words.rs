@@ -35,6 +35,9 @@ struct Phrase {
     /// Whether the word is refused as a part of an identifier too.
     #[serde(default)]
     names: bool,
+    /// Longer phrases that are accepted.
+    #[serde(default)]
+    except: Vec<String>,
 }
 
 /// Every occurrence of a listed phrase, with its replacement.
@@ -55,6 +58,7 @@ fn phrases_of_file(file: &File, list: &List) -> Vec<Violation> {
     for passage in passages(file) {
         let text = format!(" {} ", words(&passage.text).collect::<Vec<_>>().join(" ").to_lowercase());
         for phrase in &list.phrase {
+            let text = phrase.except.iter().fold(text.clone(), |text, accepted| text.replace(accepted.as_str(), ""));
             for found in phrase.find.iter().filter(|words| text.contains(&format!(" {words} "))) {
                 refuse(passage.line, found, phrase);
             }

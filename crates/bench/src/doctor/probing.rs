@@ -163,7 +163,7 @@ mod tests {
             for value in [code.rule().fair, code.rule().low].into_iter().flatten() {
                 let warning = Warning::new(*code, value, "Seen.");
                 let found = checks(&Ok(vec![row(vec![warning.clone()])]));
-                let check = found.iter().find(|check| check.code == code.name() && check.figure.is_some());
+                let check = found.iter().find(|check| check.code == code.name() && check.value.is_some());
                 assert_eq!(check.is_some(), concerns(*code), "{code}");
                 let Some(check) = check else { continue };
                 assert_eq!((&check.text, &check.advice), (&warning.text, &warning.advice));

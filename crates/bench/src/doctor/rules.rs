@@ -90,19 +90,19 @@ pub(super) fn by_rule(name: &str, value: f64, seen: &str) -> Check {
         Some(rule) => (format!("{seen} {}", rule.consequence), rule.advice),
         None => (seen.to_owned(), ""),
     };
-    Check { code: name.to_owned(), status, text, advice: advice.to_owned(), figure: Some(value) }
+    Check { code: name.to_owned(), status, text, advice: advice.to_owned(), value: Some(value) }
 }
 
 /// A check that is never held against the machine.
 pub(super) fn remark(name: &str, value: f64, seen: &str) -> Check {
     let (consequence, advice) = Rule::find(name).map_or(("", ""), |rule| (rule.consequence, rule.advice));
     let text = format!("{seen} {consequence}").trim_end().to_owned();
-    Check { code: name.to_owned(), status: CheckStatus::Ok, text, advice: advice.to_owned(), figure: Some(value) }
+    Check { code: name.to_owned(), status: CheckStatus::Ok, text, advice: advice.to_owned(), value: Some(value) }
 }
 
 pub(super) fn passed(name: &str, seen: &str) -> Check {
     let (code, text) = (name.to_owned(), seen.to_owned());
-    Check { code, status: CheckStatus::Ok, text, advice: String::new(), figure: None }
+    Check { code, status: CheckStatus::Ok, text, advice: String::new(), value: None }
 }
 
 /// A value judged by a warning's rule, with advice if it is reached or has no threshold.
@@ -121,7 +121,7 @@ pub(super) fn of_warning(warning: Warning) -> Check {
         Confidence::Fair => CheckStatus::Warning,
         Confidence::Low => CheckStatus::Bad,
     };
-    Check { code: warning.code.to_string(), status, text: warning.text, advice: warning.advice, figure: warning.value }
+    Check { code: warning.code.to_string(), status, text: warning.text, advice: warning.advice, value: warning.value }
 }
 
 #[cfg(test)]

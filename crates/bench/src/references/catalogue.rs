@@ -51,7 +51,7 @@ pub fn known(places: &Places, timeout_seconds: f64) -> Vec<KnownTool> {
             path: path.map(|path| path.display().to_string()),
             version: found.as_ref().ok().and_then(|found| found.version.clone()),
             reason: found.as_ref().err().map(|error| error.reason().to_owned()),
-            stands_beside: tool.compared_with.to_owned(),
+            compared_with: tool.compared_with.to_owned(),
             how_to_get: tool.how_to_get.to_owned(),
             check: None,
         }
@@ -257,7 +257,7 @@ mod tests {
         for tool in &tools {
             assert_eq!(tool.found, tool.tool == "fio", "{tool:?}");
             assert_eq!(tool.reason.is_some(), !tool.found, "{tool:?}");
-            assert!(tool.check.is_none() && !tool.how_to_get.is_empty() && !tool.stands_beside.is_empty());
+            assert!(tool.check.is_none() && !tool.how_to_get.is_empty() && !tool.compared_with.is_empty());
         }
         let of = |name: &str| tools.iter().find(|tool| tool.tool == name).unwrap();
         assert_eq!((of("fio").version.as_deref(), of("ping").path.as_ref()), (Some("3.33"), None));

@@ -124,6 +124,6 @@ pub(crate) fn outcome(task: &Task, claim: &Claim, failed: u32) -> Outcome {
         seconds: 0.0,
         exit_status: None,
         at_once: None,
-        figures: std::collections::BTreeMap::new(),
+        values: std::collections::BTreeMap::new(),
     }
 }

@@ -72,7 +72,7 @@ fn attempt(
         }
     };
     let size = &prepared.size;
-    outcome.figures = sizes(size);
+    outcome.values = sizes(size);
     (worker.report)(&format!(
         "{}: {}, N = {}, {} processes on {} nodes, about {:.0} s",
         context.node, task.name, size.params.n, size.params.threads, prepared.nodes, size.seconds
@@ -94,7 +94,7 @@ fn attempt(
     };
     match judged {
         Ok(reading) => {
-            outcome.figures.extend(measured(&reading));
+            outcome.values.extend(measured(&reading));
             outcome.status = OutcomeStatus::Ok;
             publish(context, lease, &outcome)
         }

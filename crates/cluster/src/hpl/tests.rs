@@ -119,7 +119,7 @@ fn all_nodes_meet_and_one_launches() {
     assert_eq!(world.all(), [const { IdleEnd::AllFinished }; 3]);
     let outcome = world.outcome("hpl");
     assert_eq!((outcome.status, outcome.reason.as_deref()), (OutcomeStatus::Ok, None));
-    let value = |name: &str| outcome.figures[name];
+    let value = |name: &str| outcome.values[name];
     // All three are this machine, whose two cores they share: one process each.
     assert_eq!((value("p"), value("q"), value("nb"), value("residual")), (1.0, 3.0, 192.0, 2.5e-3));
     assert!(value("n") % 192.0 == 0.0 && value("flop_per_s") > 0.0, "{outcome:?}");

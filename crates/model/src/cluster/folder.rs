@@ -218,15 +218,15 @@ pub struct Outcome {
     /// Pairs that were measured at the same moment, this one included, where it measured a pair.
     pub at_once: Option<u32>,
     /// Values of HPL: `n`, `nb`, `p`, `q`, `seconds`, `flop_per_s`, `residual`.
-    #[serde(default)]
-    pub figures: BTreeMap<String, f64>,
+    #[serde(default, rename = "figures")]
+    pub values: BTreeMap<String, f64>,
 }
 
 impl Outcome {
     /// A finite value of HPL by its name.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
-        self.figures.get(name).copied().filter(|value| value.is_finite())
+        self.values.get(name).copied().filter(|value| value.is_finite())
     }
 }
 

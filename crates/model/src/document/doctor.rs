@@ -30,8 +30,8 @@ pub struct Check {
     /// What to do about it, with the command; empty where there is nothing to do.
     pub advice: String,
     /// The value that was judged.
-    #[serde(default)]
-    pub figure: Option<f64>,
+    #[serde(default, rename = "figure")]
+    pub value: Option<f64>,
 }
 
 /// A reference tool.

@@ -158,7 +158,7 @@ pub struct KnownTool {
     /// Why it cannot be used; `null` where it can.
     pub reason: Option<String>,
     /// The benchmarks that it is compared with.
-    pub stands_beside: String,
+    pub compared_with: String,
     /// How to get it.
     pub how_to_get: String,
     /// What came of running it once; `null` where it was not.

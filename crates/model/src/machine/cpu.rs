@@ -137,7 +137,7 @@ pub struct OpsPerCycle {
     pub what: String,
     /// The count; `None` where the table does not know, or knows only `candidates`.
     pub value: Option<f64>,
-    /// Where parts of one model differ and CPUID cannot tell them apart: the possible counts. A probe decides.
+    /// Where parts of one model differ and CPUID cannot distinguish them: the possible counts. A probe decides.
     pub candidates: Vec<f64>,
     /// `flop/cycle` or `op/cycle`.
     pub unit: String,

@@ -101,7 +101,7 @@ mod tests {
     use crate::formats::json::pretty;
 
     fn check(code: &str, status: CheckStatus, text: &str, advice: &str) -> Check {
-        Check { code: code.into(), status, text: text.into(), advice: advice.into(), figure: Some(0.5) }
+        Check { code: code.into(), status, text: text.into(), advice: advice.into(), value: Some(0.5) }
     }
 
     fn tool(name: &str, version: Option<&str>, path: Option<&str>) -> FoundTool {

@@ -42,7 +42,7 @@ fn tool_lines(tool: &KnownTool, widest: usize, style: &Style) -> Vec<String> {
     let indent = " ".repeat(INDENT.len() + widest + 2);
     let more = |text: &str| wrap(&style.clean(text), &indent, style.width);
     let mut lines = named(&tool.tool, &first, widest, style);
-    lines.extend(more(&format!("compared with {}", tool.stands_beside)));
+    lines.extend(more(&format!("compared with {}", tool.compared_with)));
     lines.extend(tool.check.iter().filter(|_| tool.path.is_some()).flat_map(|check| more(&tried(check))));
     lines
 }

@@ -73,9 +73,9 @@ fn sockperf_is_compared_with_a_ping_pong() {
 
 fn fio_is_compared_with_requests_and_leaves_the_file_unchanged() {
     let scratch = Scratch::new();
-    let Some(directory) = support::directory(&scratch, "fio beside our rows") else { return };
+    let Some(directory) = support::directory(&scratch, "fio compared with our results") else { return };
     if !has("fio") {
-        return skip("fio beside our rows", "it is not installed");
+        return skip("fio compared with our results", "it is not installed");
     }
     let sizes = scratch.join("sizes");
     // A fio that looks at the file before and after.

@@ -181,7 +181,7 @@ impl Built {
             seconds: 2.0,
             exit_status: Some(0),
             at_once: None,
-            figures: [("n", 1000.0), ("nb", 192.0), ("p", 2.0), ("q", 2.0), ("flop_per_s", 8e10), ("residual", 0.01)]
+            values: [("n", 1000.0), ("nb", 192.0), ("p", 2.0), ("q", 2.0), ("flop_per_s", 8e10), ("residual", 0.01)]
                 .map(|(name, value)| (name.to_owned(), value))
                 .into(),
         };
