@@ -57,6 +57,7 @@ pub struct Planned {
     /// The CPU of each thread of the server, for a benchmark between two processes.
     pub other_cpus: Vec<u32>,
     /// Ids of the reference tools that run alternately with it.
+    #[serde(alias = "beside")]
     pub reference_tools: Vec<String>,
     /// Whether tools run only if a filter chose it: a step of a curve that represents no cache level.
     #[serde(default)]

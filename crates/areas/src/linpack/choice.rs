@@ -93,6 +93,7 @@ pub enum Role {
     #[default]
     Subject,
     /// Compared with it: left out without an error if a chosen order does not fit.
+    #[serde(alias = "beside")]
     Compared,
     /// Its limit: a chosen order does not apply to it.
     Ceiling,
