@@ -90,10 +90,10 @@ mod tests {
     use model::linpack::LinpackOp;
 
     use super::*;
-    use crate::engines::linpack::planted;
+    use crate::engines::linpack::tests;
 
     fn team(n: u64, threads: u32) -> LuMixed {
-        let (task, params) = planted::task_with(n, threads, |params| {
+        let (task, params) = tests::task_with(n, threads, |params| {
             (params.op, params.element) = (LinpackOp::LuMixed, Element::Fp32);
         });
         LuMixed::new(&task, &params).unwrap()
@@ -121,7 +121,7 @@ mod tests {
 
     /// A team with factors in bf16, where this machine has them.
     fn brain(n: u64) -> Option<LuMixed> {
-        let (task, params) = planted::task_with(n, 1, |params| {
+        let (task, params) = tests::task_with(n, 1, |params| {
             (params.op, params.element, params.isa) = (LinpackOp::LuMixed, Element::Bf16, Some(Isa::Avx512Bf16));
         });
         match LuMixed::new(&task, &params) {
