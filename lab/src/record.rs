@@ -62,7 +62,7 @@ impl AsRef<Self> for Record {
     }
 }
 
-/// The confidence of a result or a warning; older documents and lines have a grade instead. Empty if it has neither.
+/// The confidence of a result or a warning; older documents and lines have A, B or C. Empty if it has neither.
 pub(crate) fn confidence(value: &Value) -> &'static str {
     match value["confidence"].as_str().or(value["grade"].as_str()) {
         Some("A" | "high") => "high",

@@ -39,7 +39,8 @@ pub(crate) enum Entry {
     /// The time budget ended a benchmark with its required samples.
     Enough { id: String },
     /// Progress of the reference tools.
-    Beside { id: String, tools: Vec<ToolProgress> },
+    #[serde(alias = "beside")]
+    ReferenceTools { id: String, tools: Vec<ToolProgress> },
     /// Samples of these process runs no longer count.
     Dropped { id: String, launches: Vec<u32> },
     /// A failed benchmark is retried.
@@ -54,7 +55,7 @@ impl Entry {
             | Self::Launched(EndedRun { id, .. })
             | Self::Again { id }
             | Self::Enough { id }
-            | Self::Beside { id, .. }
+            | Self::ReferenceTools { id, .. }
             | Self::Dropped { id, .. }
             | Self::Retried { id } => Some(id),
         }

@@ -261,8 +261,8 @@ pub struct Observations {
     pub start_spread_seconds: Option<f64>,
     /// Whether time stamps come from the time-stamp counter.
     pub counter_timer: bool,
-    /// Whether the threads wait (for a device or a peer) and do not compute: their CPU share then says
-    /// nothing about other processes.
+    /// Whether the threads wait (for a device or a peer) and do not compute: their CPU share then does not
+    /// show other processes.
     pub waiting: bool,
     /// What is set on the machine and for the worker, as it was when it ended.
     pub settings: Settings,

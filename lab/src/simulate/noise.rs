@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_of_the_table_is_a_figure() {
+    fn every_line_of_the_table_is_a_metric() {
         let metrics = recorded().unwrap();
         assert!(metrics.len() > 30 && metrics.iter().any(|metric| metric.better == Better::Lower));
         assert!(metrics.iter().all(|metric| !metric.within.is_empty()));

@@ -123,8 +123,8 @@ fn plain_and_vector(all: &[Measured<'_>]) -> Chart {
     let words = [
         "cpu-plain-and-vector",
         "What do vectors bring?",
-        "Operations per second of an ordinary scalar loop and of the best vector kernel of each precision, with the \
-         theoretical peak of each; the end of each line has the ratio.",
+        "Operations per second of a plain scalar loop and of the best vector kernel, per precision, with their \
+         theoretical peaks. The end of each line has the ratio.",
     ];
     let mut chart = Chart::new(Area::Cpu, words, value_columns("Value", Some(Unit::OpPerSecond)), body);
     if let Some(common) = common {

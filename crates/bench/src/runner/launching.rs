@@ -55,7 +55,7 @@ impl Run<'_> {
             // Output is stored before its pair counts: a killed run has more output than pairs, never less.
             self.storage.tool_output(state);
             let tools = state.progress.tools.iter().map(PairedTool::so_far).collect();
-            self.storage.note(&Entry::Beside { id: state.id().to_owned(), tools });
+            self.storage.note(&Entry::ReferenceTools { id: state.id().to_owned(), tools });
         }
     }
 

@@ -235,7 +235,7 @@ fn play(progress: &mut Progress, entry: &Entry) {
         Entry::Launched(ended) => progress.launched(ended.seconds, ended.outcome.clone(), *ended.around),
         Entry::Again { .. } => progress.ask_again(),
         Entry::Enough { .. } => progress.out_of(TIME_BUDGET),
-        Entry::Beside { tools, .. } => {
+        Entry::ReferenceTools { tools, .. } => {
             for so_far in tools {
                 progress.tools.iter_mut().for_each(|tool| tool.go_on_from(so_far));
             }

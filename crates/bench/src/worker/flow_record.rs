@@ -46,7 +46,7 @@ pub(super) fn combine(
             FlowMetric::Latency => durations.quantile(0.5)?,
             FlowMetric::LatencyOf(together) => durations.quantile(0.5)? / f64::from(*together),
             kind => match carried(*kind, records) {
-                Carrying::Figure(value) => {
+                Carrying::Value(value) => {
                     // What is not a rate has no work to divide among threads.
                     let sample = Sample { value: value?, work: None, seconds, ..template.clone() };
                     return Some(MetricSample { name, unit, better, sample });
@@ -88,7 +88,7 @@ fn share_of(kind: FlowMetric, record: &FlowRecord, timer: &Timer) -> ThreadShare
 
 enum Carrying {
     Rate,
-    Figure(Option<f64>),
+    Value(Option<f64>),
 }
 
 /// Shares are of all threads' datagrams together; jitter is the maximum.
@@ -97,7 +97,7 @@ fn carried(kind: FlowMetric, records: &[FlowRecord]) -> Carrying {
     let sum = |of: fn(&Carried) -> u64| all().map(of).sum::<u64>() as f64;
     let share = |part: f64, of: f64| Some(part / of).filter(|share| share.is_finite());
     let came = || sum(|one| one.datagrams_came);
-    Carrying::Figure(match kind {
+    Carrying::Value(match kind {
         FlowMetric::CpuCost => {
             let bytes = records.iter().map(|record| record.tally.bytes).sum::<u64>() as f64;
             let seconds = all().map(|one| one.cpu_seconds).sum::<Option<f64>>();

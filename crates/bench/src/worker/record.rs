@@ -15,7 +15,7 @@ const GAP_DEVIATIONS: f64 = 6.0;
 /// Minimum chunks of a burst for a median.
 const CHUNKS_FOR_A_MEDIAN: usize = 4;
 /// A gap is isolated: the chunks before and after it take at most this times the median. A busy sibling slows many chunks.
-const NORMAL_NEIGHBOUR: f64 = 1.1;
+const NORMAL_NEXT: f64 = 1.1;
 /// A look below this share of the median clock was disturbed.
 const PLAUSIBLE_CLOCK: f64 = 0.9;
 
@@ -190,9 +190,8 @@ fn own_pauses(timer: &Timer, pauses: &[Pause]) -> Vec<Stretch> {
 fn gaps(lengths: &[f64], of_record: Usual) -> f64 {
     let of_burst = Usual::new(lengths);
     let Usual { median: usual, least } = if lengths.len() < CHUNKS_FOR_A_MEDIAN { of_record } else { of_burst };
-    let normal = |index: Option<usize>| {
-        index.and_then(|i| lengths.get(i)).is_none_or(|length| *length <= NORMAL_NEIGHBOUR * usual)
-    };
+    let normal =
+        |index: Option<usize>| index.and_then(|i| lengths.get(i)).is_none_or(|length| *length <= NORMAL_NEXT * usual);
     let lost = |(index, length): (usize, &f64)| {
         let excess = length - usual;
         let alone = normal(index.checked_sub(1)) && normal(Some(index + 1));

@@ -28,8 +28,7 @@ impl fmt::Display for Refused {
                  a newer kernel, or allow arch_prctl in the container's seccomp profile",
             ),
             Self::Missing => f.write_str(
-                "the kernel finds no tile state (this CPU has none, the hypervisor hides it, or the kernel's command \
-                 line switches it off); choose another CPU, or let the hypervisor pass amx_tile through",
+                "the kernel finds no tile state: the CPU, the hypervisor or the kernel's command line lacks it; choose another CPU, or let the hypervisor pass amx_tile through",
             ),
             Self::SignalStack => f.write_str(
                 "the operating system finds a signal stack of this process too small for them; start it without a \

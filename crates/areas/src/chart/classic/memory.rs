@@ -300,10 +300,9 @@ fn rate_notes(points: &[Line<'_, MemoryKey>], total: Option<f64>, working_set: O
         Note::highest(highest(points, |point| point.rate.efficiency), line_words),
         total.map(|total| Note::of_text(total_words(total))),
         Some(Note::new(
-            "RWS and RWR copy a block (bytes read and bytes written both count), WS and WR write \
-                 it, RS and RR read it; S in order, R at random, each block once a \
-                 pass. STREAM: its four loops, counted as it counts, and pmbw's \
-                 scans: reads and writes without blocks.",
+            "RWS and RWR copy a block (bytes read and written both count), WS and WR write it, RS and RR read it. S is \
+             sequential, R is random, each block once a pass. STREAM has its four loops, counted as it counts; pmbw has \
+             scans: reads and writes without blocks.",
         )),
         Some(Note::new(format!(
             "Measured: the median over one working set{set}; std dev: of the samples; theory: transfers/s x bus width x \

@@ -242,7 +242,7 @@ impl Drop for SwitchedOff {
 
 /// One process run of a second and a half on two CPUs, long enough to switch one off and on again meanwhile.
 const ONE_LAUNCH: &str = r#"
-name = "one launch"
+name = "one process run"
 [sampling.cpu]
 samples = 12
 per_launch = 12

@@ -35,7 +35,7 @@ fn check<'a>(diagnosis: &'a Value, code: &str) -> &'a Value {
 fn assert_found(diagnosis: &Value, code: &str, status: &str) {
     let check = check(diagnosis, code);
     assert_eq!(check["status"], status, "{check:#}");
-    assert!(check["figure"].as_f64().is_some_and(|figure| figure > 0.0), "{check:#}");
+    assert!(check["figure"].as_f64().is_some_and(|value| value > 0.0), "{check:#}");
     assert!(!text(check, "text").is_empty() && !text(check, "advice").is_empty(), "{check:#}");
 }
 

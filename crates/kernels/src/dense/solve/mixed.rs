@@ -72,8 +72,9 @@ impl Problem<f32> {
 }
 
 impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mixed<W, N> {
-    /// Sets a problem up in the buffers of the matrix and its workspace, in fp64 (of at least [`Problem::kept_len`] and
-    /// [`Problem::refinement_len`] elements) and in fp32 ([`Problem::matrix_len`] and [`Problem::workspace_len`]),
+    /// Sets a problem up in the buffers of the matrix and its workspace.
+    ///
+    /// They are in fp64 (of at least [`Problem::kept_len`] and [`Problem::refinement_len`] elements) and in fp32 ([`Problem::matrix_len`] and [`Problem::workspace_len`]),
     /// which are not written before [`fill`](Self::fill). `tile` is for products in fp64.
     pub fn new(
         problem: Problem<f32>,
