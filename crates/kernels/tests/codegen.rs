@@ -1,6 +1,4 @@
-//! The machine code of every loop, disassembled, against the work that its row declares. Nothing is executed, so
-//! kernels for instruction sets that this host lacks are checked as well. The table of arithmetic kernels is printed
-//! with `cargo test -p kernels --test codegen -- --nocapture`.
+//! The machine code of every loop, disassembled, against the work that its row declares.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 #[path = "support/function.rs"]

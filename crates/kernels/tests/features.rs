@@ -137,38 +137,6 @@ fn a_claim_beyond_this_machine_binds_nothing() {
 }
 
 #[test]
-fn ports_are_bound_at_renaming_on_known_large_cores_from_golden_to_redwood_cove() {
-    const INTEL: &[u8; 12] = b"GenuineIntel";
-    const LARGE: u32 = 0x4000_0001;
-    const SMALL: u32 = 0x2000_0001;
-    let binds = |vendor: &[u8; 12], leaf1_eax, leaf1a_eax| {
-        let facts = CpuFacts { vendor: *vendor, leaf1_eax, leaf1a_eax, ..EVERYTHING };
-        Features::from_facts(&facts).binds_at_renaming()
-    };
-    // Emerald, Sapphire and Granite Rapids are no hybrids and have no such leaf.
-    for signature in [EMERALD_RAPIDS, 0x8_06f8, 0xa_06d1] {
-        assert!(binds(INTEL, signature, 0), "{signature:#x}");
-        assert!(!binds(b"AuthenticAMD", signature, 0), "{signature:#x}");
-    }
-    // Alder Lake, Raptor Lake, Meteor Lake: only cores that report that they are large.
-    for signature in [0x9_0672, 0xb_0671, 0xa_06a4] {
-        let found = [LARGE, SMALL, 0].map(|kind| binds(INTEL, signature, kind));
-        assert_eq!(found, [true, false, false], "{signature:#x}");
-    }
-    // Ice Lake-SP, Skylake-SP, Lunar Lake, Sierra Forest; Zen 4; and the model of Emerald Rapids in another family.
-    for (vendor, signature) in [
-        (INTEL, 0x6_06a6),
-        (INTEL, 0x5_0657),
-        (INTEL, 0xb_06d1),
-        (INTEL, 0xa_06f3),
-        (b"AuthenticAMD", 0xa1_0f11),
-        (INTEL, 0x10c_0ff2),
-    ] {
-        assert!(!binds(vendor, signature, LARGE), "{signature:#x}");
-    }
-}
-
-#[test]
 fn a_core_binds_at_renaming_only_by_the_claim_and_this_cpu() {
     let here = Features::detect();
     for kernel in table::KERNELS {

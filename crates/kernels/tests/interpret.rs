@@ -1,6 +1,4 @@
-//! The machine code of every kernel, interpreted: also of kernels that no machine at hand can run. The register file
-//! must agree with the row's prediction to the last bit and for exactly that number of iterations, and with the CPU
-//! where it has the instruction set. The interpreter is compared with this CPU by its own tests.
+//! The machine code of every kernel, interpreted: also of kernels that no machine at hand can run.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 #[path = "support/function.rs"]

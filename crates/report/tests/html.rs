@@ -215,8 +215,7 @@ fn is_to(link: &Element, document: &Document, row: &Row) -> bool {
     place.is_some_and(|place| link.attribute("href") == Some(&place))
 }
 
-/// The page in outline: headings, the verdict, gauges, tables with their sizes, what can be unfolded. Charts and
-/// findings have tests of their own.
+/// The page in outline: headings, the verdict, gauges, tables with their sizes, what can be unfolded.
 fn outline(page: &str) -> String {
     fn walk(element: &Element, out: &mut String) {
         let line = match element.name.as_str() {

@@ -1,6 +1,4 @@
-//! Comparison with scipy and numpy, where the method is the same, to 1e-9 of every number. `tests/scipy_fixture.py`
-//! writes cases and results to `tests/scipy.json`. A line per method is printed, which `cargo lab trust statistics`
-//! keeps.
+//! Comparison with scipy and numpy, where the method is the same, to 1e-9 of every number.
 
 use std::collections::BTreeMap;
 

@@ -286,8 +286,10 @@ fn command(page: &mut String, attempt: &Attempt) {
     if !server.is_empty() {
         let _ = writeln!(page, "{} &", server.join(" "));
     }
-    let environment: String = attempt.environment().iter().map(|variable| format!("{variable} ")).collect();
-    let _ = writeln!(page, "{environment}{}", client.join(" "));
+    for variable in attempt.environment() {
+        let _ = write!(page, "{variable} ");
+    }
+    let _ = writeln!(page, "{}", client.join(" "));
 }
 
 #[cfg(test)]

@@ -163,7 +163,9 @@ fn earlier(page: &mut String, lines: &[Record], part: &str, what: &str) {
     let last = of.last().map_or("", |line| line.text("batch"));
     let before: Vec<&Record> = of.into_iter().filter(|line| line.text("batch") != last).collect();
     let mut total = Verdicts::default();
-    before.iter().for_each(|line| total.add(Verdicts::of_line(line)));
+    for line in &before {
+        total.add(Verdicts::of_line(line));
+    }
     if !before.is_empty() {
         let _ = writeln!(
             page,

@@ -30,11 +30,11 @@ pub struct Steady {
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskChoice {
-    /// Access patterns: sequential, random, backward, strided [default: sequential,random].
+    /// Access patterns: sequential, random, backward, strided.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_more")]
     pub pattern: Vec<DiskPattern>,
-    /// Operations: read, write, mixed, rewrite, reread [default: read,write,mixed].
+    /// Operations: read, write, mixed, rewrite, reread.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub op: Vec<DiskOp>,
     /// Request sizes [default: 1MiB sequential, 4KiB random].
@@ -56,14 +56,14 @@ pub struct DiskChoice {
     #[serde(default, deserialize_with = "one_or_more")]
     pub engine: Vec<DiskEngine>,
     /// Direct I/O: true, or false for --cache cold,warm [default: true].
-    #[arg(long, value_name = "LIST", num_args = 0..=1, default_missing_value = "true", value_delimiter = ',', conflicts_with = "cache")]
+    #[arg(long, hide_short_help = true, value_name = "LIST", num_args = 0..=1, default_missing_value = "true", value_delimiter = ',', conflicts_with = "cache")]
     #[serde(skip)]
     pub direct: Vec<bool>,
     /// Synchronous writes: none, dsync (data), sync (data and metadata) [default: none].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, hide_short_help = true, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "nothing_more")]
     pub sync: Vec<DiskSync>,
-    /// Page cache: bypassed (direct I/O), cold (dropped), warm (filled) [default: bypassed].
+    /// Page cache: bypassed (direct I/O), cold, warm [default: bypassed].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "bypassed")]
     pub cache: Vec<DiskCache>,
@@ -75,7 +75,7 @@ pub struct DiskChoice {
     /// Offered load as a percentage of the peak rate (Poisson arrivals), 1 to 100.
     ///
     /// Latency is measured from the time at which each request was due.
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, hide_short_help = true, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100))]
     #[serde(default)]
     pub load_percent: Vec<u32>,
     /// Thread counts.

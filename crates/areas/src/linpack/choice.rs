@@ -37,17 +37,17 @@ pub struct LinpackChoice {
     #[serde(default)]
     pub series: bool,
     /// Panel widths in columns [default: by cache size].
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, hide_short_help = true, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
     #[serde(default)]
     pub nb: Vec<u32>,
     /// Leading dimensions: elements, n (the order) or padded [default: padded].
     ///
     /// padded separates columns by an odd number of cache lines.
-    #[arg(long, value_name = "N", value_delimiter = ',')]
+    #[arg(long, hide_short_help = true, value_name = "N", value_delimiter = ',')]
     #[serde(default)]
     pub lda: Vec<Leading>,
     /// Alignments of the matrices: powers of two from 8B to 2MiB [default: 2MiB].
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_alignment)]
+    #[arg(long, hide_short_help = true, value_name = "SIZE", value_delimiter = ',', value_parser = parse_alignment)]
     #[serde(default, deserialize_with = "alignments")]
     pub align: Vec<u64>,
     /// Element types: fp64, fp32, bf16 [default: those of the operation].

@@ -53,7 +53,7 @@ pub struct MemoryChoice {
     #[serde(default, deserialize_with = "some_size")]
     pub sweep_from: Option<u64>,
     /// Independent chains of a chase per thread, 1 to 32.
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=32))]
+    #[arg(long, hide_short_help = true, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=32))]
     #[serde(default)]
     pub chains: Vec<u32>,
     /// Bytes of a group; a chase finishes one before the next.
@@ -69,7 +69,7 @@ pub struct MemoryChoice {
     #[serde(default)]
     pub pause_ns: Vec<u32>,
     /// Thread placement on groups of cores that share a cache: compact, scatter.
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, hide_short_help = true, value_name = "LIST", value_delimiter = ',')]
     #[serde(default)]
     pub placement: Vec<Placement>,
     /// Every pair of memory nodes: threads on one, memory on the other.
@@ -77,7 +77,7 @@ pub struct MemoryChoice {
     #[serde(default)]
     pub nodes: bool,
     /// Memory nodes of threads and their memory: 0-0,0-1 [default: all pairs].
-    #[arg(long = "nodes", value_name = "LIST", value_delimiter = ',')]
+    #[arg(long = "nodes", hide_short_help = true, value_name = "LIST", value_delimiter = ',')]
     #[serde(skip)]
     pub node_pairs: Vec<NodePair>,
     /// Thread counts.

@@ -28,23 +28,23 @@ pub struct NetChoice {
     #[serde(deserialize_with = "sizes")]
     pub block: Vec<u64>,
     /// Directions of streams: up (to the server), down, both [default: up].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, hide_short_help = true, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "up")]
     pub direction: Vec<Direction>,
     /// Zero-copy sends of TCP streams: true, false [default: false].
-    #[arg(long, value_name = "LIST", value_delimiter = ',', action = clap::ArgAction::Append)]
+    #[arg(long, hide_short_help = true, value_name = "LIST", value_delimiter = ',', action = clap::ArgAction::Append)]
     #[serde(default = "copied")]
     pub zero_copy: Vec<bool>,
     /// Segmentation offload of datagrams: off, gso (kernel or device) [default: off].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, hide_short_help = true, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "no_offload")]
     pub segmentation: Vec<Segmentation>,
     /// Waiting for round trips: blocking, spinning (busy polling) [default: blocking].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, hide_short_help = true, value_name = "LIST", value_delimiter = ',')]
     #[serde(default = "blocking")]
     pub wait: Vec<Wait>,
     /// Loss goals of the highest rate, in datagrams per million [default: 1000].
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..1_000_000))]
+    #[arg(long, hide_short_help = true, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..1_000_000))]
     #[serde(default = "loss_goal")]
     pub loss_goal: Vec<u32>,
     /// Thread counts: connections, each with a thread on both hosts; under load, streams in each direction.

@@ -5,12 +5,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use model::experiment::{DiskParams, Experiment, Params};
-use model::io::{Direction, DiskEngine, DiskOp, NetMode, Protocol};
+use model::io::{DiskEngine, DiskOp};
 use model::isa::{Isa, MemoryOp};
 use model::sample::MetricName;
 use model::wire::HeldFile;
-use serde_json::Value;
-use tools::examples::{chase, disk, linpack, memory, net};
+use tools::examples::{chase, disk, linpack, memory};
 use tools::{
     FILES, FOLDER, Invocation, NeededFile, NeededSetting, Otherwise, Output, OwnFiles, OwnFolder, Reading, Server,
     Target, ToolDescription, find,
@@ -313,38 +312,6 @@ fn the_other_real_memory_and_linpack_tools_run_with_our_settings() {
         let Some(reading) = live(tool, experiment, None, None) else { continue };
         assert_eq!(reading.metric, metric, "{tool}: {reading:?}");
         assert!(range.contains(&reading.details[detail].as_f64().unwrap()), "{tool}: {reading:?}");
-    }
-}
-
-#[test]
-fn the_real_network_tools_run_with_our_settings() {
-    let stream = net(Protocol::Tcp, NetMode::Stream, 64 << 10, 2);
-    let blast = net(Protocol::Udp, NetMode::Blast, 1472, 2);
-    for tool in ["iperf3", "iperf"] {
-        if let Some(reading) = live(tool, &stream, None, None) {
-            assert_eq!(reading.metric, MetricName::Throughput);
-            assert!(!reading.details.contains_key("loss"), "{reading:?}");
-        }
-        for direction in [Direction::Up, Direction::Down, Direction::Both] {
-            let mut blast = blast.clone();
-            if let Params::Net(params) = &mut blast.params {
-                (params.direction, params.threads) = (Some(direction), 1);
-            }
-            if find(tool).unwrap().supports(&blast).is_err() {
-                continue;
-            }
-            let Some(reading) = live(tool, &blast, None, None) else { break };
-            assert!((0.0..=1.0).contains(&reading.details["loss"].as_f64().unwrap()), "{reading:?}");
-        }
-    }
-    for protocol in [Protocol::Tcp, Protocol::Udp] {
-        if let Some(reading) = live("sockperf", &net(protocol, NetMode::Pingpong, 14, 1), None, None) {
-            assert_eq!((reading.metric, &reading.details["doubled"]), (MetricName::Latency, &Value::Bool(false)));
-            assert!(reading.details["p99"].as_f64().unwrap() >= reading.value);
-        }
-    }
-    if let Some(reading) = live("ping", &net(Protocol::Udp, NetMode::Pingpong, 16, 1), None, None) {
-        assert_eq!((reading.metric, &reading.details["answers"]), (MetricName::Latency, &reading.details["requests"]));
     }
 }
 

@@ -212,6 +212,8 @@ fn contradiction(command: &mut clap::Command, matches: &ArgMatches) -> Result<()
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     #[test]
@@ -255,14 +257,9 @@ mod tests {
     /// The help of a command, `-h` or `--help`.
     fn help(name: &str, is_long: bool) -> String {
         let mut command = command().term_width(100);
-        let found = match name
-            .split(' ')
-            .filter(|name| !name.is_empty())
-            .try_fold(&mut command, |command, name| command.find_subcommand_mut(name))
-        {
-            Some(found) => found,
-            None => panic!("no command {name}"),
-        };
+        let mut names = name.split(' ').filter(|name| !name.is_empty());
+        let found = names.try_fold(&mut command, |command, name| command.find_subcommand_mut(name));
+        let found = found.unwrap_or_else(|| panic!("no command {name}"));
         if is_long { found.render_long_help().to_string() } else { found.render_help().to_string() }
     }
 
@@ -343,7 +340,7 @@ mod tests {
             let title = format!("assay {name}");
             let help = help(name, true);
             let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
-            text += &format!("\n## {}\n\n```text\n{}\n```\n", title.trim_end(), lines.join("\n").trim_end());
+            let _ = write!(text, "\n## {}\n\n```text\n{}\n```\n", title.trim_end(), lines.join("\n").trim_end());
         }
         text
     }

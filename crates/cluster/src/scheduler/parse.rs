@@ -187,7 +187,7 @@ fn quality(line: &str) -> Option<(String, UserLimits)> {
 /// The tighter of a user's own and a group's limits: running and submitted jobs of each.
 fn limits(words: [&str; 4]) -> UserLimits {
     let [running, submitted, group_running, group_submitted] = words.map(|word| word.parse().ok());
-    UserLimits { running, submitted }.and(UserLimits { running: group_running, submitted: group_submitted })
+    UserLimits { submitted, running }.and(UserLimits { submitted: group_submitted, running: group_running })
 }
 
 /// How a job ended, from the output of `scontrol show job -o`.

@@ -31,8 +31,7 @@ pub(crate) fn flush(value: f32) -> f32 {
     if value.is_subnormal() { 0.0_f32.copysign(value) } else { value }
 }
 
-/// A sum and the products of two pairs, the second of which is added first (Intel SDM volume 2, VDPBF16PS). The product
-/// of two bf16 has at most 16 significant bits, so rounding it before the addition makes no difference.
+/// A sum and the products of two pairs, the second of which is added first (Intel SDM volume 2, VDPBF16PS).
 pub(crate) fn add_products(sum: f32, left: [u16; 2], right: [u16; 2]) -> f32 {
     [1, 0].into_iter().fold(sum, |sum, part| {
         let [left, right] = [left[part], right[part]].map(|bits| flush(f32::from_bits(u32::from(bits) << 16)));

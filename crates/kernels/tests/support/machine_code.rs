@@ -1,5 +1,4 @@
-//! Checks the disassembled machine code of an arithmetic kernel against its row. It executes nothing and knows no
-//! pointers of this process, so that it also serves for a program on disk and for kernels that the host lacks.
+//! Checks the disassembled machine code of an arithmetic kernel against its row.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -456,10 +455,8 @@ struct Product {
     since: usize,
 }
 
-/// Where products are formed ahead of the loop, every addition to an accumulator adds one that no other adds, formed by
-/// the instructions of one step and from other operands than the accumulator's last. They are added in the order in
-/// which they were begun, all the same number of steps later, at least as many as there are accumulators, apart from a
-/// [`group`] of additions.
+/// Where products are formed ahead of the loop, every addition to an accumulator adds one that no other adds, formed
+/// by the instructions of one step and from other operands than the accumulator's last.
 fn products(kernel: &Kernel, code: &Code) -> Result<(), String> {
     let computes = |instruction: &&Instruction| {
         let to = instruction.op0_register();

@@ -1,5 +1,4 @@
-//! Documents of clusters made by hand, one per situation that a rendering must cope with. The metrics are invented; the
-//! noise is an arithmetic one, the same in every run.
+//! Documents of clusters made by hand, one per situation that a rendering must cope with.
 
 use std::collections::BTreeMap;
 

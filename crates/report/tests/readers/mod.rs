@@ -1,5 +1,4 @@
-//! Readers of the forms that are written, made from their grammars and not from the writers. Each says what is wrong, and
-//! each is shown a fault that it must find.
+//! Readers of the forms that are written, made from their grammars and not from the writers.
 
 mod benchfmt;
 mod csv;

@@ -1,6 +1,5 @@
-//! The network between the nodes of a plan: workers that measure each other alone and together, and what happens when one
-//! is killed, never starts, or has another key. Each node is a worker on this machine, on loopback or in a network
-//! namespace of its own.
+//! The network between the nodes of a plan: workers that measure each other alone and together, and what happens when
+//! one is killed, never starts, or has another key.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,8 +10,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Scratch, assay, check, command, document, is_root, is_verified, list, program, rows, skip, text};
-use crate::system::process::{Running, has, signal, wait_for};
+use crate::common::{Scratch, assay, check, command, document, is_verified, list, program, rows, text};
+use crate::system::process::{Running, signal, wait_for};
 
 /// Longer than anything here.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -191,73 +190,4 @@ fn a_worker_that_is_asked_to_end_closes_its_door() {
     let refused = start(&scratch, &folder, "n1", "60s").end();
     assert_ne!(refused.status, Some(0));
     assert!(refused.stderr.contains("198.18.0.0/24") && refused.stderr.contains("n1"), "{refused:?}");
-}
-
-/// Network namespaces joined by a bridge, removed when this is dropped.
-struct Namespaces(Vec<String>, String);
-
-impl Namespaces {
-    fn make(count: usize) -> Option<Self> {
-        let ip = |line: &str| {
-            let run = Command::new("ip").args(line.split_whitespace()).stderr(Stdio::null()).status();
-            run.is_ok_and(|status| status.success())
-        };
-        let id = std::process::id();
-        let made = Self((1..=count).map(|n| format!("assay-e2e-{id}-{n}")).collect(), format!("asbr{id}"));
-        let bridge = &made.1;
-        let mut done = ip(&format!("link add {bridge} type bridge")) && ip(&format!("link set {bridge} up"));
-        for (number, name) in made.0.iter().enumerate() {
-            let (inside, outside) = (format!("as{id}i{number}"), format!("as{id}o{number}"));
-            done = done
-                && ip(&format!("netns add {name}"))
-                && ip(&format!("link add {outside} type veth peer name {inside} netns {name}"))
-                && ip(&format!("link set {outside} master {bridge} up"))
-                && ip(&format!("-n {name} addr add 198.18.212.{}/24 dev {inside}", number + 1))
-                && ip(&format!("-n {name} link set {inside} up"))
-                && ip(&format!("-n {name} link set lo up"));
-        }
-        done.then_some(made)
-    }
-}
-
-impl Drop for Namespaces {
-    fn drop(&mut self) {
-        for name in &self.0 {
-            let _ = Command::new("ip").args(["netns", "del", name]).stderr(Stdio::null()).status();
-        }
-        let _ = Command::new("ip").args(["link", "del", &self.1]).stderr(Stdio::null()).status();
-    }
-}
-
-#[test]
-fn nodes_with_a_network_of_their_own_reach_each_other_through_a_bridge() {
-    let what = "the network between nodes in namespaces";
-    if !is_root() || !has("ip") {
-        return skip(what, "it takes the superuser and ip (Debian: iproute2)");
-    }
-    let Some(namespaces) = Namespaces::make(2) else { return skip(what, "this kernel makes no bridge of namespaces") };
-    let scratch = Scratch::new();
-    let folder = plan(&scratch, "n1,n2", "198.18.212.0/24");
-    let workers: Vec<Running> = namespaces
-        .0
-        .iter()
-        .zip(["n1", "n2"])
-        .map(|(namespace, node)| {
-            let plain = agent(&scratch, &folder, node, "30s");
-            let mut inside = Command::new("ip");
-            inside.args(["netns", "exec", namespace]).arg(plain.get_program()).args(plain.get_args());
-            inside.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-            Running::start(&mut inside)
-        })
-        .collect();
-    assert!(door(&folder, "n2").starts_with("198.18.212.2:"));
-    for ran in workers.into_iter().map(Running::end) {
-        assert_eq!(ran.status, Some(0), "{ran:?}");
-    }
-    for node in ["n1", "n2"] {
-        let found = outcomes(&folder, node);
-        assert!(found.len() == 2 && found.iter().all(|(_, outcome)| text(outcome, "status") == "ok"), "{found:#?}");
-        let run = document(&folder.join("done").join(node).join(&found[0].0).join("run"));
-        assert!(text(&run["peer"], "address").starts_with("198.18.212."), "{:#}", run["peer"]);
-    }
 }

@@ -1,6 +1,4 @@
 //! Older processors under qemu-user: the program chooses kernels that they have, and these compute correctly.
-//!
-//! A worker started by an emulated runner is not emulated, so workers are started under the emulator by hand.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -11,7 +11,7 @@ use crate::system::process::{Running, samples_in_journal};
 /// Longer than any of these runs, shorter than a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The kernel may take this long to free what an ended process held: io_uring is torn down later.
+/// The kernel may take this long to free what an ended process held: `io_uring` is torn down later.
 pub(crate) const GIVEN_BACK: Duration = Duration::from_secs(2);
 
 pub(crate) const MIB: u64 = 1 << 20;

@@ -1,5 +1,4 @@
-//! Disturbances made on purpose, and the warning that each must leave on the row. Each is strong enough to show on a busy
-//! machine; `cargo lab trust` measures how weak ones are found.
+//! Disturbances made on purpose, and the warning that each must leave on the row.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

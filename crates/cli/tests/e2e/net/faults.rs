@@ -1,8 +1,5 @@
-//! Networks that are slow, lossy, late or reordering, or drop long packets: what is injected is what is measured, and what
-//! cannot be measured fails within seconds with a reason.
-//!
-//! Limits and losses are the kernel's (`tc tbf`, nftables), in a network namespace of the test's own. Delays, duplicates
-//! and swaps are made by a relay in this process, between `assay net --to` and `assay net serve`.
+//! Networks that are slow, lossy, late or reordering, or drop long packets: what is injected is what is measured, and
+//! what cannot be measured fails within seconds with a reason.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};

@@ -1,6 +1,5 @@
-//! Campaigns on a simulated Slurm: real folders, simulated time, nodes that are up, busy, down or never there, limits, other
-//! users, refusals, and jobs that end at any moment. Checked for each: never above the limit, no node in two jobs, no job
-//! left in the queue, always an end, and each task finished exactly once or still there.
+//! Campaigns on a simulated Slurm: real folders, simulated time, nodes that are up, busy, down or never there,
+//! limits, other users, refusals, and jobs that end at any moment.
 
 mod simulated;
 

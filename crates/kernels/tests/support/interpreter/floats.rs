@@ -200,8 +200,7 @@ fn double([a, b, c]: [f64; 3]) -> Rounded {
 /// Binary digits after the point of the smallest binary16 number.
 const HALF_FRACTION: u32 = 24;
 
-/// A binary16 number as a multiple of the smallest one, and whether it is negative. Infinity is one step beyond the
-/// largest number.
+/// A binary16 number as a multiple of the smallest one, and whether it is negative.
 fn half_units(bits: u64) -> (i128, bool) {
     let (negative, exponent, fraction) = (bits >> 15 & 1 == 1, bits >> 10 & 0x1f, bits & 0x3ff);
     let magnitude = if exponent == 0 { i128::from(fraction) } else { i128::from(fraction | 0x400) << (exponent - 1) };

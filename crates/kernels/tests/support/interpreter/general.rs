@@ -77,8 +77,7 @@ impl Machine {
         }
     }
 
-    /// Writes the first operand. A register's upper half becomes zero with its lower one, and stays when less is
-    /// written.
+    /// Writes the first operand.
     fn set_general(&mut self, instruction: &Instruction, value: u64) -> Result<(), String> {
         let size = Self::size(instruction);
         if instruction.op0_kind() == OpKind::Memory {

@@ -3,7 +3,6 @@
 use super::*;
 
 /// Makes this system call fail with `error` on the calling thread, with `second` only if that is its second argument.
-/// False if no filter can be set.
 fn refuse(call: libc::c_long, second: Option<u32>, error: i32) -> bool {
     let [load, equals, give] = [
         libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
