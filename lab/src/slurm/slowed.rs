@@ -55,7 +55,7 @@ fn ended() -> Result<(), String> {
 
 fn measured(rig: &Rig, trial: u64) -> Result<Value, String> {
     let plan = Plan::made(rig, &format!("slowed-{trial}"), &[ALL, &["--area", "cpu"]].concat())?;
-    let said = plan.run(&["--at-once", "1"]);
+    let said = plan.run(&["--max-concurrent", "1"]);
     if !said.well() {
         return Err(format!("assay cluster run: {}", said.tail()));
     }

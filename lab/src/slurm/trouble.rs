@@ -110,7 +110,7 @@ fn node_down(rig: &Rig) -> Result<(), String> {
         let state = daemons::must(daemons::command("sinfo").args(["-h", "-n", "n3", "-p", "all", "-o", "%T"]));
         state.is_ok_and(|state| state.starts_with("down"))
     })?;
-    let said = plan.run(&["--no-confirm", "--patience", "20s"]);
+    let said = plan.run(&["--no-confirm", "--unreachable-timeout", "20s"]);
     holds(said.status.is_some_and(|status| status != 0), "a node that was not measured is no success", &said)?;
     says(&said, &["n3", "is abandoned", "never became available"])?;
     let report = plan.report()?;
