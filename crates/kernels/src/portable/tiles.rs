@@ -97,7 +97,7 @@ pub(crate) fn bfloat(value: f32) -> u32 {
     }
 }
 
-/// See [`TileBody`](crate::dense::tile::TileBody).
+/// See [`TileBody`].
 unsafe extern "C" fn tile<T: Number>(
     depth: usize,
     a: *const T,
@@ -128,7 +128,7 @@ unsafe extern "C" fn tile<T: Number>(
     }
 }
 
-/// See [`ColumnsBody`](crate::dense::tile::ColumnsBody). Inlined into the function of each instruction set, whose
+/// See [`ColumnsBody`]. Inlined into the function of each instruction set, whose
 /// vectors the compiler then uses.
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
 #[inline(always)]

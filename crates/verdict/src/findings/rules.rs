@@ -72,7 +72,7 @@ pub enum Group {
     Trust,
     /// A classic table: one of each rule and table.
     Table,
-    /// Everything else: at most [`super::MOST`] for an area.
+    /// Everything else: at most `MOST` for an area.
     Result,
 }
 
