@@ -32,7 +32,7 @@ fn unknown_names_are_answered_with_the_known_ones() {
     // No x86-64 CPU has both of these.
     refused("cpu --op fma --isa neon", &["no kernel", "neon"]);
     refused("cpu --op plain --isa sse2", &["no kernel for plain with sse2"]);
-    refused("cpu --op fma --exact-workload", &["no exact workloads"]);
+    refused("cpu --op fma --exact-workload", &["states no totals"]);
     refused("report no-such-run", &["'no-such-run'"]);
     refused("runs no-such-run", &["'no-such-run'"]);
     refused("info --sysroot /no/such/folder", &["/no/such/folder"]);
