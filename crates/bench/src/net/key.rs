@@ -17,7 +17,7 @@ use super::preface::Token;
 const LEAST_KEY_BYTES: usize = 16;
 /// Maximum length: anything longer is the wrong file.
 const MOST_KEY_BYTES: usize = 4096;
-const ABOUT: &[u8] = b"assay net session";
+const ABOUT: &[u8] = b"assay net visit";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prover {
