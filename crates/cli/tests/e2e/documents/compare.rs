@@ -92,7 +92,7 @@ fn every_form_can_be_written_to_a_file() {
     let scratch = Scratch::new();
     put(&scratch, &made_up(1, 100.0, 0.002));
     put(&scratch, &made_up(2, 50.0, 0.002));
-    for (format, begins) in [("text", "2 of 2 rows"), ("json", "{\n"), ("markdown", "**2 of 2 rows")] {
+    for (format, begins) in [("text", "2 of 2 results"), ("json", "{\n"), ("markdown", "**2 of 2 results")] {
         let shown = assay(&scratch, &format!("compare day-1 day-2 --format {format}"));
         assert!(shown.status == Some(1) && shown.stdout.starts_with(begins), "{shown:?}");
         let path = scratch.join(format);
