@@ -18,8 +18,17 @@ use crate::test_runs::build;
 const FOLDER: &str = "tests/browser";
 
 /// The tests that write the pages of made-up runs and clusters, and where they do, in what cargo builds into.
-const WRITERS: [&str; 8] =
-    ["test", "--workspace", "--test=html", "--test=cluster", "--", "--exact", "pages_for_the_browser", "--ignored"];
+const WRITERS: [&str; 9] = [
+    "test",
+    "--workspace",
+    "--exclude=lab",
+    "--test=html",
+    "--test=cluster",
+    "--",
+    "--exact",
+    "pages_for_the_browser",
+    "--ignored",
+];
 const PAGES: &str = "tmp/pages";
 
 /// What the run of this machine may take.
