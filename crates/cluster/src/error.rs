@@ -15,7 +15,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message describes it")]
 pub enum Error {
-    #[error("cannot write '{0}': {1}{}", advice(.1))]
+    #[error("cannot write '{}': {}{}", .0.display(), .1, advice(.1))]
     Write(PathBuf, io::Error),
     /// The first field is in front of the path: empty, or such as "the plan ".
     #[error("cannot read {0}'{1}': {2}")]

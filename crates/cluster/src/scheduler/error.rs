@@ -21,7 +21,7 @@ pub enum SchedulerError {
     Unreadable(&'static str, String),
     #[error("cannot write the workers' output to '{0}': {1}")]
     Log(PathBuf, io::Error),
-    #[error("'{0}' matches no nodes{}", .1.as_ref().map_or_else(String::new, |error| format!(": {error}")))]
+    #[error("'{}' matches no nodes{}", .0, .1.as_ref().map_or_else(String::new, |error| format!(": {error}")))]
     NotNodes(String, Option<Box<SchedulerError>>),
     #[error("Slurm has no node '{0}'. List the nodes with sinfo -N")]
     UnknownNode(String),
