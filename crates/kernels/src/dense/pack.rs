@@ -41,7 +41,7 @@ pub(super) unsafe fn stripes<T: Number>(
     }
 }
 
-/// Packs stripes of a left factor like [`stripes`], but as pairs of bf16: two columns in the place of one.
+/// Packs stripes of a left factor like [`stripes`], but as pairs of bf16: two columns are packed as one.
 ///
 /// # Safety
 /// As for [`stripes`], with the tile's rows for the height and half as many columns, rounded up, in the target.
