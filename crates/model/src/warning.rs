@@ -426,7 +426,7 @@ pub struct Warning {
     #[serde(default, rename = "figure")]
     pub value: Option<f64>,
     /// The highest confidence that it allows.
-    #[serde(default = "high_confidence", alias = "confidence")]
+    #[serde(default = "high_confidence", alias = "grade")]
     pub confidence: Confidence,
 }
 
@@ -484,6 +484,17 @@ mod tests {
             assert_eq!(code.rule().cause, Cause::Others, "{code}");
             assert!(code.rule().value.starts_with("share of"), "{code}");
         }
+    }
+
+    #[test]
+    fn letters_of_the_first_schema_load_as_confidence() {
+        let run = crate::document::RunInfo { confidence: Some(Confidence::Low), ..Default::default() };
+        let warning = Warning { confidence: Confidence::Low, ..Warning::new(WarningCode::Steal, 0.0, "x") };
+        let earlier = |text: String| text.replace("confidence", "grade").replace("\"low\"", "\"C\"");
+        let earlier_run = earlier(serde_json::to_string(&run).unwrap());
+        assert_eq!(serde_json::from_str::<crate::document::RunInfo>(&earlier_run).unwrap(), run);
+        let earlier_warning = earlier(serde_json::to_string(&warning).unwrap());
+        assert_eq!(serde_json::from_str::<Warning>(&earlier_warning).unwrap(), warning);
     }
 
     #[test]

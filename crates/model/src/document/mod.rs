@@ -58,7 +58,7 @@ pub struct RunInfo {
     /// Whether every planned row was reached.
     pub complete: bool,
     /// The lowest confidence of the headline results; `null` while none is measured.
-    #[serde(alias = "confidence")]
+    #[serde(alias = "grade")]
     pub confidence: Option<Confidence>,
     /// Sessions that every row was measured in.
     #[serde(default = "one")]
@@ -130,7 +130,7 @@ pub struct Row {
     /// What was seen while it was measured.
     pub conditions: Conditions,
     /// How far it can be trusted; `null` unless `ok`.
-    #[serde(alias = "confidence")]
+    #[serde(alias = "grade")]
     pub confidence: Option<Confidence>,
     /// Its warnings.
     pub warnings: Vec<Warning>,
