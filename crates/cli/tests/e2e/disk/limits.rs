@@ -216,8 +216,9 @@ fn a_very_slow_disk_has_rows_within_the_time() {
         let ids: Vec<&str> = measured.iter().map(|row| text(row, "id")).collect();
         assert!(ids.iter().any(|id| id.starts_with(kind)), "{kind} is not among {ids:?}");
     }
-    let small = |row: &&Value| row["conditions"]["disk"]["file_bytes"].as_u64().is_some_and(|bytes| bytes < FILE_BYTES);
-    assert!(measured.iter().all(small), "{measured:#?}");
+    // A row whose first process run the end of the time cut short keeps its samples and knows nothing of the file.
+    let sizes: Vec<u64> = measured.iter().filter_map(|row| row["conditions"]["disk"]["file_bytes"].as_u64()).collect();
+    assert!(!sizes.is_empty() && sizes.iter().all(|bytes| *bytes < FILE_BYTES), "{sizes:?}");
     let skipped = rows(&document).iter().filter(|row| !is_verified(row));
     for row in skipped {
         let reason = text(row, "reason");
