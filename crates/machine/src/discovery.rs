@@ -32,13 +32,9 @@ pub fn discover(root: &Sysroot) -> Machine {
     let virtualization = system::virtualization(root, &mut ledger);
     let under_hypervisor = cpu.hypervisor_bit == Some(true) || virtualization.is_some();
     let bare_metal = cpu.hypervisor_bit == Some(false) && !under_hypervisor;
+    let host = system::file(root, "proc/sys/kernel/hostname");
     let mut machine = Machine {
-        host: ledger.need(
-            "host",
-            system::host(root),
-            "no /proc/sys/kernel/hostname",
-            "the machine has no name in the results",
-        ),
+        host: ledger.need("host", host, "no /proc/sys/kernel/hostname", "the machine has no name in the results"),
         os: system::os(root, &mut ledger),
         memory: memory::discover(root, limits, &cpu, bare_metal, &mut ledger),
         numa: memory::nodes(root, bare_metal, &mut ledger),

@@ -1,9 +1,5 @@
-//! The facts and the theoretical limits of a machine.
-//!
-//! [`discover`] reads a [`Sysroot`]: this host, or a folder recorded by [`capture`]. It never fails and never guesses:
-//! every fact has a source, and missing facts are listed. [`cpu_peaks`], [`memory_peaks()`], [`disk_peaks()`],
-//! [`net_peaks()`] and [`info_peaks`] compute theoretical peaks with formulas. Nothing here measures, prints, or opens
-//! a path outside the root.
+//! The facts and the theoretical limits of a machine. [`discover`] reads a [`Sysroot`]: this host, or a folder recorded
+//! by [`capture`]. It never fails and never guesses. Nothing here measures, prints, or opens a path outside the root.
 #![forbid(unsafe_code)]
 
 mod cpu;
@@ -11,6 +7,7 @@ mod declared;
 mod discovery;
 mod disk;
 #[cfg(test)]
+#[path = "tests/fixture.rs"]
 mod fixture;
 mod ledger;
 mod limits;
@@ -22,7 +19,7 @@ mod surroundings;
 mod sysroot;
 mod system;
 
-pub use cpu::dump::{Dump, Leaves, Registers};
+pub use cpu::dump::Dump;
 pub use cpu::latency::imul_cycles;
 pub use cpu::rates::{Resolved, resolve};
 pub use cpu::sets::{lacking, missing};
@@ -41,7 +38,7 @@ pub use memory::placement::{away_share, bytes_by_node, nodes_of};
 pub use net::addresses::{OwnAddress, own_addresses};
 pub use net::routes::interface_to;
 pub use recording::{capture, capture_from};
-pub use surroundings::activity::{Activity, activity, steal_seconds};
+pub use surroundings::activity::{activity, steal_seconds};
 pub use surroundings::counters::{DeviceIo, ProcessIo, device_io, process_io};
 pub use surroundings::settings::settings;
 pub use surroundings::{Watched, surroundings};

@@ -13,9 +13,7 @@ use crate::memory::{modules, smbios};
 use crate::sysroot::Sysroot;
 use crate::system::mounts;
 
-/// Discovers this host and saves everything it read under `folder`, for [`Sysroot::folder`].
-///
-/// The folder must be absent or empty: a stale file would become part of the machine.
+/// Discovers this host and saves what it read under `folder`, absent or empty: stale files would count.
 pub fn capture(folder: &Path) -> io::Result<Machine> {
     capture_from(Sysroot::host(), folder)
 }

@@ -1,7 +1,5 @@
-//! All access to the machine: files, folders and links by relative path, and CPUID leaves.
-//!
-//! A root is this host or a capture folder with the same relative paths. Unreadable means absent. In a capture no link
-//! leads outside the folder.
+//! All access to the machine: files, folders and links by relative path, and CPUID leaves, of this host or of a capture
+//! folder. Unreadable means absent. In a capture no link leads outside the folder.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -68,11 +66,6 @@ impl Sysroot {
         self
     }
 
-    /// Whether this is the machine that the program runs on.
-    pub fn is_host(&self) -> bool {
-        self.host
-    }
-
     /// The text of a file, without trailing white space; `None` if it cannot be read or is empty.
     pub fn text(&self, relative: &str) -> Option<String> {
         let text = String::from_utf8_lossy(&self.bytes(relative)?).trim_end().to_owned();
@@ -116,9 +109,7 @@ impl Sysroot {
         self.link(relative)?.file_name()?.to_str().map(str::to_owned)
     }
 
-    /// The target of a link, relative to the root; `None` if it is not a link or leads outside.
-    ///
-    /// Nothing may be read below the link's own name: a capture holds either a link or a folder.
+    /// A link's target below the root. Nothing may be read below the link's own name: a capture has one or the other.
     pub(crate) fn resolve(&self, relative: &str) -> Option<String> {
         let target = self.link(relative)?;
         let mut parts: Vec<&str> = Path::new(relative).parent()?.to_str()?.split('/').collect();

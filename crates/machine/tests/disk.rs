@@ -1,5 +1,4 @@
-//! Disks of machines put together by hand, and of one that was recorded: what discovery finds, and every peak with its
-//! arithmetic.
+//! Disks of made machines and of a recorded one: what discovery finds, and every peak with its arithmetic.
 #![allow(clippy::unwrap_used, reason = "a test whose set-up fails has failed")]
 
 use std::collections::BTreeMap;

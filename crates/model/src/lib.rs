@@ -1,6 +1,4 @@
-//! The words of Assay: plain data, units and the document's wire form.
-//!
-//! Nothing here touches the operating system, reads a clock or computes a statistic.
+//! The words of Assay: plain data, units and the document's wire form. No I/O, no clock, no statistics.
 #![forbid(unsafe_code)]
 
 pub mod benchmark;

@@ -1,14 +1,11 @@
-//! The plan: which benchmarks are measured, each with its CPUs, its sampling and its expected cost.
-//!
-//! A plain value: it is printed, stored in a run's journal and read again when the run is resumed.
+//! The plan: benchmarks with their CPUs, sampling and expected cost. It is printed, stored and read on resume.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::document::Row;
-use crate::experiment::{Area, DiskParams, Experiment, Params};
-use crate::io::DiskEngine;
+use crate::experiment::{Area, DiskParams, Experiment};
 use crate::warning::Warning;
 use crate::wire::TestFile;
 
@@ -28,8 +25,7 @@ pub struct Sampling {
     pub warm_up_seconds: [f64; 2],
     /// Relative half-width of the median's 95 % interval that the area aims at.
     pub target: f64,
-    /// Samples are rounds of one process run, until the last five are steady; `samples` is then their maximum.
-    /// Of rows that ask for it, never of an area.
+    /// Samples are rounds of one process run, at most `samples`, until the last five are steady.
     pub until_steady: bool,
 }
 
@@ -64,8 +60,7 @@ pub struct Planned {
     pub alone: bool,
     /// How it is sampled.
     pub sampling: Sampling,
-    /// Work that all threads together do in every sample, whatever time it takes; `None` where samples last for some
-    /// seconds long. The sampling's seconds are then what that is expected to take.
+    /// Work of all threads per sample, whatever time it takes; `None` where samples last a number of seconds.
     pub exact_work: Option<f64>,
     /// Expected seconds of untimed preparation per process run.
     pub setup_seconds: f64,
@@ -92,11 +87,9 @@ pub struct Plan {
     pub pause_seconds: f64,
     /// Share of the expected time for repeating disturbed process runs.
     pub repeat_share: f64,
-    /// How long the layout of a test file may take, in seconds; `None` where the whole file was asked for, or enough
-    /// time is there.
+    /// Longest layout of a test file in seconds; `None` where the whole file was asked for, or time is enough.
     pub layout_seconds: Option<u32>,
     /// Bytes that may be written to disks in all; `None` for as many as it takes.
-    #[serde(default)]
     pub write_budget: Option<u64>,
 }
 
@@ -118,23 +111,11 @@ impl From<PlanError> for String {
     }
 }
 
-/// Seconds that a run of a reference tool measures, where the tool leaves the choice: the shorter a pair, the less changes
-/// within it.
+/// Seconds that a reference tool measures, where it leaves the choice: short pairs change less within.
 pub const TOOL_RUN_SECONDS: f64 = 0.5;
 
 /// Seconds of a process run without set-up, warm-up and samples: starting, pinning, verifying.
 const LAUNCH_SECONDS: f64 = 0.02;
-
-/// Seconds of a reference tool's run without its measurement: its start and end, its files, the
-/// runs by which it looks for a rate. Means of a classic run on two Zen 4 cores; for `--list` and the time left.
-const fn tool_seconds(area: Area) -> f64 {
-    match area {
-        Area::Cpu | Area::Linpack => 1.2,
-        Area::Memory => 2.3,
-        Area::Disk => 3.3,
-        Area::Net => 2.2,
-    }
-}
 
 impl Planned {
     /// A benchmark that can be measured here, with sampling as given and nothing else known of it.
@@ -155,7 +136,14 @@ impl Planned {
 
     /// Expected seconds of a run of a reference tool, which is as long as a sample.
     pub fn tool_seconds(&self) -> f64 {
-        tool_seconds(self.experiment.area) + self.sampling.sample_seconds
+        // Without its measurement: means of a classic run on two Zen 4 cores.
+        let overhead = match self.experiment.area {
+            Area::Cpu | Area::Linpack => 1.2,
+            Area::Memory => 2.3,
+            Area::Disk => 3.3,
+            Area::Net => 2.2,
+        };
+        overhead + self.sampling.sample_seconds
     }
 
     /// Samples that are certainly taken.
@@ -211,7 +199,22 @@ impl Plan {
 
     /// What the rows write to a disk at most; `None` where none of them can be measured on one.
     pub fn writes(&self) -> Option<Writes> {
-        writes_of(self)
+        let mut files: Vec<TestFile> = Vec::new();
+        let budget = self.write_budget.filter(|bytes| *bytes < u64::MAX);
+        let mut writes = Writes { budget, ..Writes::default() };
+        for planned in self.rows.iter().filter(|row| row.obstacle.is_none()) {
+            let Some(params) = planned.experiment.disk().filter(|params| params.has_device()) else { continue };
+            for file in TestFile::of_benchmark(params) {
+                if !files.contains(&file) {
+                    files.push(file);
+                }
+            }
+            if params.op.writes() {
+                writes.add(planned, params, self.repeat);
+            }
+        }
+        writes.file_bytes += files.iter().map(|file| file.bytes).sum::<u64>();
+        (!files.is_empty()).then_some(writes)
     }
 
     /// The areas that occur, in the order of their first row.
@@ -245,34 +248,6 @@ pub struct Writes {
     pub budget: Option<u64>,
     /// Whether reference tools run with benchmarks that write: their writes are not counted.
     pub tools: bool,
-}
-
-/// What the rows that can be measured write; `None` where none has a file.
-fn writes_of(plan: &Plan) -> Option<Writes> {
-    let mut files: Vec<TestFile> = Vec::new();
-    let budget = plan.write_budget.filter(|bytes| *bytes < u64::MAX);
-    let mut writes = Writes { budget, ..Writes::default() };
-    for (planned, params) in plan.rows.iter().filter_map(on_a_disk) {
-        for file in TestFile::of_benchmark(params) {
-            if !files.contains(&file) {
-                files.push(file);
-            }
-        }
-        if params.op.writes() {
-            writes.add(planned, params, plan.repeat);
-        }
-    }
-    writes.file_bytes += files.iter().map(|file| file.bytes).sum::<u64>();
-    (!files.is_empty()).then_some(writes)
-}
-
-fn on_a_disk(planned: &Planned) -> Option<(&Planned, &DiskParams)> {
-    match &planned.experiment.params {
-        Params::Disk(params) if params.engine != DiskEngine::Null && planned.obstacle.is_none() => {
-            Some((planned, params))
-        }
-        _ => None,
-    }
 }
 
 impl Writes {

@@ -1,7 +1,4 @@
-//! The machine around a measurement: the kernel's counters at one moment, and what
-//! was added between two moments; and the settings.
-//!
-//! Plain data; `machine` reads it, `bench` judges it.
+//! The machine around a measurement: the kernel's counters, what two moments added, and the settings.
 
 use serde::{Deserialize, Serialize};
 
@@ -180,8 +177,7 @@ impl Settings {
         (allowed > 0 && online > 0).then(|| (1.0 - allowed as f64 / online as f64).max(0.0))
     }
 
-    /// CPUs that are switched off, ascending. Where second threads of cores are off by the kernel's switch, these are
-    /// nothing that one forgot to switch on.
+    /// CPUs that are offline, ascending; none where only second threads are off by the kernel's switch.
     pub fn offline_cpus(&self) -> Vec<u32> {
         let off: Vec<u32> = self.present_cpus.iter().filter(|cpu| !self.online_cpus.contains(cpu)).copied().collect();
         let siblings = self.smt_off && off.len() <= self.online_cpus.len();

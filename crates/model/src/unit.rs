@@ -1,7 +1,4 @@
-//! Units and the reading and writing of sizes and durations as people type them.
-//!
-//! Inside, every quantity is in a base unit; prefixes for people are chosen in `number` and nowhere else. The one
-//! exception is a size in an id or an option (`1KiB`), which is a name and must be exact.
+//! Units, and sizes and durations as people type them. Elsewhere in the program quantities have no prefix.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,9 +23,7 @@ crate::words::words! {
         /// A plain ratio or count.
         One => "1",
     }
-}
 
-crate::words::words! {
     /// Which direction of a metric is an improvement.
     Better, "direction", {
         /// More is better.
@@ -54,11 +49,7 @@ const SIZE_SUFFIXES: &[(&str, u64)] = &[
 /// The largest size that an option accepts: 2^50 bytes, beyond any machine's memory and far from overflow.
 const SIZE_LIMIT_BYTES: f64 = (1_u64 << 50) as f64;
 
-/// Reads a size: `4096`, `64KiB`, `1.5GB`. KB, MB, GB are powers of 1000; KiB, MiB, GiB of 1024; a bare number is
-/// bytes.
-///
-/// # Errors
-/// One sentence that names the text and the accepted form.
+/// Reads a size: `4096`, `64KiB`, `1.5GB`; a bare number is bytes. The error is one sentence.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let trimmed = text.trim();
     let (number, factor) = SIZE_SUFFIXES
@@ -84,8 +75,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     Ok(bytes.round() as u64)
 }
 
-/// Writes a size as ids have it: the largest suffix that leaves a whole number, binary before decimal (`1GiB`, `1MB`,
-/// `65507B`).
+/// Writes a size as ids have it, the largest suffix of a whole number: `1GiB`, `1MB`, `65507B`.
 pub fn format_size(bytes: u64) -> String {
     SIZE_SUFFIXES
         .iter()
@@ -93,10 +83,7 @@ pub fn format_size(bytes: u64) -> String {
         .map_or_else(|| format!("{bytes}B"), |(suffix, factor)| format!("{}{suffix}", bytes / factor))
 }
 
-/// Reads a duration in seconds: `90s`, `1.5m`, `500ms`, `2h`; a bare number is seconds.
-///
-/// # Errors
-/// One sentence that names the text and the accepted form.
+/// Reads a duration in seconds: `90s`, `1.5m`, `500ms`, `2h`; a bare number is seconds. The error is one sentence.
 pub fn parse_seconds(text: &str) -> Result<f64, String> {
     let trimmed = text.trim();
     let (number, factor) = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)]

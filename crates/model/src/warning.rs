@@ -15,171 +15,7 @@ crate::words::words! {
         /// Do not rely on it.
         Low => "low" | "C",
     }
-}
 
-crate::words::words! {
-    /// The kinds of warning.
-    WarningCode, "warning", {
-        /// The timed loop was paused.
-        TimeLost => "time_lost",
-        /// Operations per cycle fell below this machine's own best.
-        VcpuShared => "vcpu_shared",
-        /// The two clock chains disagree.
-        ClockChainsDisagree => "clock_chains_disagree",
-        /// The clock changed during the benchmark.
-        ClockMoved => "clock_moved",
-        /// Other processes used the threads' CPUs.
-        CpuShared => "cpu_shared",
-        /// A CPU quota throttled the threads.
-        CpuQuota => "cpu_quota",
-        /// The hypervisor ran another guest.
-        Steal => "steal",
-        /// More threads than CPUs.
-        Oversubscribed => "oversubscribed",
-        /// The rate had not settled after warm-up.
-        NotSteady => "not_steady",
-        /// The drive did not reach a steady state.
-        NoSteadyState => "no_steady_state",
-        /// The interval is wider than the area's target.
-        WideInterval => "wide_interval",
-        /// Too few samples.
-        FewSamples => "few_samples",
-        /// The samples have a trend.
-        Drifting => "drifting",
-        /// The samples fall into two groups.
-        Bimodal => "bimodal",
-        /// The first sample is slower than the rest.
-        SlowFirst => "slow_first",
-        /// The device became much slower during the benchmark.
-        CacheCliff => "cache_cliff",
-        /// The rate of a device changes from sample to sample.
-        Unsteady => "unsteady",
-        /// Some samples lie far from the rest.
-        Outliers => "outliers",
-        /// Process runs differ more than the samples within one.
-        LaunchesDiffer => "launches_differ",
-        /// Page faults happened in the timed part.
-        PageFaults => "page_faults",
-        /// The requested page size was not obtained.
-        PagesRefused => "pages_refused",
-        /// The working set may have been served from a cache.
-        PossiblyCached => "possibly_cached",
-        /// Measured above the peak: the peak is wrong.
-        AbovePeak => "above_peak",
-        /// A drive exceeds its data sheet slightly.
-        AboveDatasheet => "above_datasheet",
-        /// The device cannot be this fast.
-        Impossible => "impossible",
-        /// No peak is known.
-        PeakUnknown => "peak_unknown",
-        /// The clock source is a slow or unstable one.
-        Timer => "timer",
-        /// The program was built without optimisation.
-        DebugBuild => "debug_build",
-        /// The benchmark ended before its last sample.
-        CutShort => "cut_short",
-        /// Direct I/O was requested, but the page cache was used.
-        NotDirect => "not_direct",
-        /// The device moved less than was requested.
-        Cached => "cached",
-        /// Parts of the file were in the page cache.
-        NotCold => "not_cold",
-        /// Parts of the file were not in the page cache.
-        NotWarm => "not_warm",
-        /// The file system compresses the file.
-        Compressed => "compressed",
-        /// The device wrote more than was requested.
-        Amplified => "amplified",
-        /// Blocks are not whole physical sectors.
-        PartOfSector => "part_of_sector",
-        /// The file lies on a small part of a disk that spins.
-        ShortSpan => "short_span",
-        /// Parts of the file were never written.
-        NotWritten => "not_written",
-        /// The data is stored elsewhere (a host, a server, a file) and may be cached there.
-        HostCache => "host_cache",
-        /// The device's counters cannot be read.
-        Unaccounted => "unaccounted",
-        /// The queue depth was not reached.
-        DepthNotReached => "depth_not_reached",
-        /// Rate times latency differs from the queue depth.
-        LittlesLaw => "little",
-        /// The offered load was not kept.
-        LoadNotKept => "load_not_kept",
-        /// A slower engine or fewer features were used.
-        EngineSteppedDown => "engine_stepped_down",
-        /// The threads that issue requests used all of their CPU.
-        CpuBound => "cpu_bound",
-        /// Datagrams were lost.
-        DatagramsLost => "datagrams_lost",
-        /// More datagrams were lost than the goal allows.
-        LossAboveGoal => "loss_above_goal",
-        /// TCP retransmitted segments.
-        Retransmits => "retransmits",
-        /// Full-sized packets do not arrive.
-        MtuBlackHole => "mtu_black_hole",
-        /// The traffic did not use the interface to the peer.
-        OtherPath => "other_path",
-        /// Datagrams were fragmented.
-        Fragmented => "fragmented",
-        /// The kernel limits the receive buffer.
-        ReceiveBufferCapped => "receive_buffer_capped",
-        /// Zero-copy sends were copied.
-        CopyNotSpared => "copy_not_spared",
-        /// Segmentation offload was not available.
-        NoOffload => "no_offload",
-        /// Probes were sent late.
-        ProbesLate => "probes_late",
-        /// The receiver's window limited the stream.
-        ReceiverLimited => "receiver_limited",
-        /// The send buffer limited the stream.
-        BufferLimited => "buffer_limited",
-        /// Other programs ran on this machine.
-        OtherLoad => "other_load",
-        /// Threads were preempted often.
-        InvoluntarySwitches => "involuntary_switches",
-        /// A thread left the CPU that it was pinned to.
-        Migrated => "migrated",
-        /// The process may not use all CPUs.
-        Affinity => "affinity",
-        /// CPUs are offline.
-        CpusOffline => "cpus_offline",
-        /// The process has a low priority.
-        LowPriority => "low_priority",
-        /// A control group limits the memory.
-        MemoryLimit => "memory_limit",
-        /// A control group limits the disk.
-        CappedByCgroup => "capped_by_cgroup",
-        /// The result reached the declared limit of the volume.
-        CappedByProvider => "capped_by_provider",
-        /// The file system is nearly full.
-        NearlyFull => "nearly_full",
-        /// Memory was moved to or from swap.
-        Swapping => "swapping",
-        /// Memory of another NUMA node was used.
-        RemotePages => "remote_pages",
-        /// The processor was throttled by temperature.
-        ThermalLimit => "thermal_limit",
-        /// The processor was throttled by power.
-        PowerLimit => "power_limit",
-        /// The governor may keep the clock low.
-        Governor => "governor",
-        /// Turbo is off.
-        TurboOff => "turbo_off",
-        /// Other processes used the disk.
-        OtherDiskTraffic => "other_disk_traffic",
-        /// The device was throttled, or its link became slower.
-        DeviceThrottled => "throttled",
-        /// Other processes used the interface.
-        OtherNetTraffic => "other_net_traffic",
-        /// Some process runs were disturbed.
-        DisturbedBlocks => "disturbed_blocks",
-        /// Successive samples are correlated.
-        Autocorrelated => "autocorrelated",
-    }
-}
-
-crate::words::words! {
     /// The cause of a warning.
     Cause, "cause", {
         /// Other processes, or other VMs on the host: temporary, so a process run is worth repeating.
@@ -214,179 +50,186 @@ pub struct WarningRule {
     pub advice: &'static str,
 }
 
-const fn rule(
-    code: WarningCode,
-    cause: Cause,
-    value: &'static str,
-    (fair, low): (Option<f64>, Option<f64>),
-    consequence: &'static str,
-    advice: &'static str,
-) -> WarningRule {
-    WarningRule { code, cause, value, fair, low, consequence, advice }
-}
-
 const QUIET: &str = "Measure again on a quieter host, or pin other work to other CPUs.";
 
-/// Every warning code in the order in which they are shown: causes before symptoms.
-#[rustfmt::skip]
-pub const WARNINGS: &[WarningRule] = &[
-    rule(WarningCode::DebugBuild, Cause::Setting, "1", (None, Some(1.0)), "The program was built without optimisation.", "Build with cargo build --release."),
-    rule(WarningCode::CpuQuota, Cause::Setting, "share of the time throttled", (Some(0.005), Some(0.05)),
-        "The result is that of the CPU quota, not of the processor.", "Raise or remove the cgroup's CPU quota (cpu.max, cpu.cfs_quota_us)."),
-    rule(WarningCode::CpuShared, Cause::Others, "share of the CPU not ours", (Some(0.01), Some(0.10)),
-        "Another process used the same CPU, and the rate fell by its share.", QUIET),
-    rule(WarningCode::Steal, Cause::Others, "share of the time stolen", (Some(0.005), Some(0.03)),
-        "The hypervisor gave the CPU to another VM.", "Measure when the host is quieter, or use a dedicated host."),
-    rule(WarningCode::VcpuShared, Cause::Others, "share of the rate lost", (Some(0.02), Some(0.10)),
-        "Another VM used the core, most likely its second hardware thread.",
-        "Measure when the host is quieter, or use a dedicated host."),
-    rule(WarningCode::TimeLost, Cause::Others, "share of the time lost in gaps", (Some(0.02), Some(0.10)),
-        "The kernel recorded no reason for these pauses.", QUIET),
-    rule(WarningCode::ClockChainsDisagree, Cause::Others, "relative difference", (Some(0.03), Some(0.15)),
-        "A busy hardware thread of the core slowed one of the two clock measurements; the larger counts.",
-        "Measure when the host is quieter, or use a dedicated host."),
-    rule(WarningCode::ClockMoved, Cause::Others, "relative change", (Some(0.03), Some(0.15)),
-        "The rate changed with the clock.", "Let the machine settle, or fix its governor and turbo."),
-    rule(WarningCode::Migrated, Cause::Others, "share of the threads", (None, Some(1e-9)),
-        "They shared CPUs with other threads of the benchmark.", "Do not change CPUs or cpusets while measuring."),
-    rule(WarningCode::OtherLoad, Cause::Others, "share of the CPUs' time", (Some(0.02), Some(0.10)),
-        "Other processes used caches, memory and clock.", "Stop other programs (top lists them), or use --wait-quiet 60s."),
-    rule(WarningCode::InvoluntarySwitches, Cause::Others, "switches per second and thread", (Some(100.0), Some(1000.0)),
-        "Other processes ran on the same CPUs and left their data in the caches.", QUIET),
-    rule(WarningCode::Swapping, Cause::Others, "bytes per second", (Some(4096.0), Some(1e6)),
-        "Pages were read from or written to swap during the benchmark.", "Free memory, or choose a smaller --working-set."),
-    rule(WarningCode::RemotePages, Cause::Method, "share of the pages", (Some(0.05), Some(0.5)),
-        "Access to another NUMA node is slower.", "Free memory on the nodes of the CPUs in use."),
-    rule(WarningCode::ThermalLimit, Cause::Others, "times", (Some(1.0), None),
-        "The processor lowered its clock because of its temperature.", "Check the processor's cooling."),
-    rule(WarningCode::PowerLimit, Cause::Others, "times", (Some(1.0), None),
-        "The processor lowered its clock because of its power limit.", "Check the processor's power limits (BIOS, intel-rapl)."),
-    rule(WarningCode::OtherDiskTraffic, Cause::Others, "share of the device's bytes", (Some(0.01), Some(0.20)),
-        "The device also served other processes.", "Stop other programs (iotop lists them), or use --wait-quiet 60s."),
-    rule(WarningCode::DeviceThrottled, Cause::Others, "1", (Some(1.0), None),
-        "The device slowed itself down; it can be faster.", "Cool the device and check its link with lspci -vv."),
-    rule(WarningCode::OtherNetTraffic, Cause::Others, "share of the interface's bytes", (Some(0.05), Some(0.20)),
-        "The interface also carried other traffic.", "Stop other programs (ss or iftop list them), or use --wait-quiet 60s."),
-    rule(WarningCode::LowPriority, Cause::Setting, "nice value; 20 for an idle policy", (Some(1.0), Some(20.0)),
-        "Processes of higher priority run first.", "Start Assay without nice: renice -n 0, chrt --other 0."),
-    rule(WarningCode::Affinity, Cause::Setting, "share of the CPUs withheld", (Some(1e-9), None),
-        "Results with all threads describe the allowed CPUs, not the machine.", "Run Assay without taskset, or in a cpuset of all CPUs."),
-    rule(WarningCode::CpusOffline, Cause::Setting, "share of the CPUs offline", (Some(1e-9), None),
-        "Results with all threads describe the online CPUs, not the machine.", "Turn them on: echo 1 > /sys/devices/system/cpu/cpuN/online."),
-    rule(WarningCode::MemoryLimit, Cause::Setting, "share of the limit that the benchmark needs", (Some(0.5), Some(0.95)),
-        "The kernel may reclaim pages during the benchmark.", "Raise the limit (memory.max, memory.limit_in_bytes), or choose a smaller --working-set."),
-    rule(WarningCode::CappedByCgroup, Cause::Setting, "share of the limit", (Some(0.95), None),
-        "The result is that of the control group's limit, not of the device.", "Raise or remove the limit (io.max, blkio.throttle.*)."),
-    rule(WarningCode::CappedByProvider, Cause::Setting, "share of the declared value", (None, None),
-        "The result is that of the volume that was sold, not of the device.", "Choose a larger volume or machine for more."),
-    rule(WarningCode::NearlyFull, Cause::Setting, "share of the file system in use", (None, None),
-        "Solid-state drives and copy-on-write file systems write more slowly with few free blocks.",
-        "Free space and trim it (fstrim), or choose an emptier file system with --dir."),
-    rule(WarningCode::Governor, Cause::Setting, "1", (None, None),
-        "Short work may end before the clock has risen.", "Run cpupower frequency-set -g performance."),
-    rule(WarningCode::TurboOff, Cause::Setting, "1", (None, None),
-        "The clock stays at or below its base.", "Turn it on: echo 0 > /sys/devices/system/cpu/intel_pstate/no_turbo, or echo 1 > /sys/devices/system/cpu/cpufreq/boost."),
-    rule(WarningCode::DisturbedBlocks, Cause::Others, "share of the samples", (Some(0.20), None),
-        "They count; the median is robust while they are a minority.", QUIET),
-    rule(WarningCode::Oversubscribed, Cause::Method, "threads per CPU", (Some(1.01), None),
-        "Threads shared CPUs.", "Use fewer --threads."),
-    rule(WarningCode::Timer, Cause::Setting, "1", (Some(1.0), None),
-        "Short intervals are timed by a system call instead of the time-stamp counter.", "Check the kernel's clocksource."),
-    rule(WarningCode::PagesRefused, Cause::Method, "share of the buffer not in such pages", (Some(0.05), None),
-        "Address translation costs more than with the requested pages.",
-        "Allow transparent huge pages: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled."),
-    rule(WarningCode::PageFaults, Cause::Method, "page faults per second", (Some(100.0), Some(10_000.0)),
-        "Page faults lower the rate.", "Free memory, and measure again."),
-    rule(WarningCode::PossiblyCached, Cause::Method, "last-level caches per working set", (Some(0.26), Some(0.51)),
-        "Part of the working set may have come from a cache.", "Choose a larger --working-set."),
-    rule(WarningCode::NotWritten, Cause::Method, "share of the file", (Some(1e-9), Some(0.01)),
-        "Reads of such parts do not reach the device.", "Report it, with the file system and its mount options."),
-    rule(WarningCode::NotDirect, Cause::Method, "share that was cached", (Some(0.01), Some(0.05)),
-        "The page cache served part of the requests.",
-        "Choose a directory on another file system with --dir (ext4 and xfs support direct I/O)."),
-    rule(WarningCode::Cached, Cause::Method, "share of the bytes that no device moved", (Some(0.05), Some(0.20)),
-        "Memory served the requests instead of the device.", "Choose a larger --size, or a directory on another file system with --dir."),
-    rule(WarningCode::NotCold, Cause::Method, "share of the file in the page cache before a sample", (Some(0.05), Some(0.50)),
-        "Part of it was read from memory.", "Check which process keeps the file open, and measure again."),
-    rule(WarningCode::NotWarm, Cause::Method, "share of the file not in the page cache before a sample", (Some(0.05), Some(0.50)),
-        "Part of it was read from the device.", "Free memory, or choose a smaller --size."),
-    rule(WarningCode::Compressed, Cause::Method, "share of the file", (Some(0.01), Some(0.50)),
-        "The result includes the processor's work for compression.", "Turn compression off for the directory: chattr +m, or btrfs property set DIR compression none."),
-    rule(WarningCode::Amplified, Cause::Method, "bytes that the device wrote over bytes requested", (Some(1.1), None),
-        "The file system copies or journals writes, or other processes wrote: the device did more than the result says.", "Check with iotop for other writers; ext4 and xfs overwrite in place."),
-    rule(WarningCode::PartOfSector, Cause::Method, "physical sector over block", (None, None),
-        "The device reads the rest of each sector and writes all of it, unless its cache merges the writes.",
-        "Choose a --block of whole physical sectors."),
-    rule(WarningCode::ShortSpan, Cause::Method, "share of the disk outside the file", (None, None),
-        "The disk's arm moves less than over the whole disk, so random requests are faster than average.", "Choose a larger --size."),
-    rule(WarningCode::DepthNotReached, Cause::Method, "share of the depth missing", (Some(0.10), None),
-        "The result belongs to the lower queue depth.", QUIET),
-    rule(WarningCode::LittlesLaw, Cause::Method, "relative difference", (Some(0.05), None),
-        "The rate is that of the lower queue depth; where it exceeds the depth, bursts at the ends of samples were counted whole.", "Use more --threads, or longer samples in a suite file."),
-    rule(WarningCode::LoadNotKept, Cause::Method, "share late or missing", (Some(0.05), Some(0.50)),
-        "Latency includes the wait for a free slot, or the load was lower than requested.", "Choose a larger --depth, or a smaller --load-percent."),
-    rule(WarningCode::DatagramsLost, Cause::Method, "share of the datagrams", (Some(1e-6), Some(0.01)),
-        "Lost messages have no latency; percentiles are over the received ones.", "Check the receiver's buffers and the path."),
-    rule(WarningCode::LossAboveGoal, Cause::Method, "share of the datagrams beyond the goal", (Some(1e-9), Some(0.01)),
-        "The rate does not meet the loss goal.", "Measure again on a quieter host, or raise --loss-goal."),
-    rule(WarningCode::Retransmits, Cause::Method, "share of the segments", (Some(1e-3), Some(0.05)),
-        "Lost segments slow the sender: the result is the path's, not the link's.", "Check cables, duplex, queues and policers (ip -s link, nstat)."),
-    rule(WarningCode::MtuBlackHole, Cause::Method, "share of the samples", (None, Some(1e-9)),
-        "Packets of this size are dropped on the path without an ICMP message.", "Lower the interface's MTU to the path's (tracepath), or allow ICMP."),
-    rule(WarningCode::OtherPath, Cause::Method, "share of the bytes elsewhere", (None, Some(0.5)),
-        "They used another path, perhaps memory: the result is not this link's.", "Check the route (ip route get), and measure between two hosts or network namespaces."),
-    rule(WarningCode::Fragmented, Cause::Method, "packets per datagram", (None, None),
-        "One lost packet loses the whole datagram.", "Choose a --block that fits into one packet: 1472B on Ethernet."),
-    rule(WarningCode::ReceiveBufferCapped, Cause::Setting, "share of the buffer missing", (None, None),
-        "Bursts beyond the buffer are lost at lower rates.", "Run sysctl -w net.core.rmem_max=16777216."),
-    rule(WarningCode::CopyNotSpared, Cause::Method, "share of the sends", (Some(0.05), None),
-        "Loopback and veth always copy, so the result shows the overhead of zero-copy.", "Measure between two hosts, over an adapter with scatter-gather (ethtool -k)."),
-    rule(WarningCode::NoOffload, Cause::Method, "1", (Some(1.0), None),
-        "More system calls were made than with offload.", "Use Linux 4.18 or later, and an interface with checksum offload (ethtool -k)."),
-    rule(WarningCode::ProbesLate, Cause::Method, "share of the probes", (Some(0.05), Some(0.50)),
-        "Latency includes our own wait for a CPU.", "Use fewer --threads, so that a CPU stays free."),
-    rule(WarningCode::ReceiverLimited, Cause::Method, "share of the time with data in flight", (None, None),
-        "The receiver, not the path, limits the rate.", "Check the receiver's CPU, and raise net.ipv4.tcp_rmem for long paths."),
-    rule(WarningCode::BufferLimited, Cause::Method, "share of the time with data in flight", (None, None),
-        "The congestion window allows more data in flight than the send buffer holds.", "Raise net.ipv4.tcp_wmem."),
-    rule(WarningCode::CpuBound, Cause::Method, "share of a CPU, or of our own loop's rate", (None, None),
-        "The CPU, not the device or the link, limits the rate.", "Use more --threads if CPUs are free."),
-    rule(WarningCode::EngineSteppedDown, Cause::Method, "steps", (None, None),
-        "The device may be faster at high queue depths.", "Allow io_uring (kernel.io_uring_disabled, seccomp) and locked memory (ulimit -l)."),
-    rule(WarningCode::HostCache, Cause::Method, "1", (None, None),
-        "A host, a server or a lower page cache may serve requests from memory.", "Compare with a file much larger than that memory."),
-    rule(WarningCode::Unaccounted, Cause::Method, "1", (None, None),
-        "Caching and other traffic on the device cannot be detected.", "Enable its counters (echo 1 > /sys/block/DISK/queue/iostats), or choose a --dir whose device is known."),
-    rule(WarningCode::NotSteady, Cause::Method, "relative change", (Some(0.05), Some(0.5)),
-        "The first samples may be slower or faster than the settled rate.", "Measure again on a quieter host, or raise warm_up in a suite file."),
-    rule(WarningCode::NoSteadyState, Cause::Method, "range or drift of five rounds over its limit", (None, Some(1.0)),
-        "The result is that of a temporary state.", "Use more or longer rounds in a suite file."),
-    rule(WarningCode::CutShort, Cause::Method, "share of the samples missing", (Some(0.01), None),
-        "The result rests on fewer samples than planned.", "Raise --time-budget or --write-budget, or let the run finish."),
-    rule(WarningCode::FewSamples, Cause::Samples, "samples missing", (Some(1.0), None),
-        "No 95 % interval exists for this few samples.", "Use --repeat 9 or more, and a --time-budget that allows it."),
-    rule(WarningCode::WideInterval, Cause::Samples, "half-width over the target", (Some(2.0), Some(10.0)),
-        "The median is less precise than this area's target.", "Measure again on a quieter host, or raise --repeat."),
-    rule(WarningCode::CacheCliff, Cause::Samples, "share of the rate lost from some sample on", (Some(0.20), Some(0.50)),
-        "A cache in the device was full, or the device slowed down: the median mixes two rates.", "Raise --repeat, or measure the steady state: assay run steady."),
-    rule(WarningCode::Unsteady, Cause::Samples, "robust coefficient of variation", (Some(0.25), None),
-        "Another run may be a quarter faster or slower.", "Use --repeat 15 or more, and report the interval."),
-    rule(WarningCode::Drifting, Cause::Samples, "1", (Some(1.0), None), "The median depends on when the benchmark ran.", "Let the machine settle, and measure again."),
-    rule(WarningCode::Bimodal, Cause::Samples, "1", (Some(1.0), None), "The median is that of one of the two groups.", QUIET),
-    rule(WarningCode::Autocorrelated, Cause::Samples, "correlation of successive samples", (Some(0.5), None),
-        "Fewer samples are independent, so the interval is too narrow.", "Measure at another time, or in several sessions (assay run rigorous)."),
-    rule(WarningCode::LaunchesDiffer, Cause::Samples, "spread between process runs over spread within", (Some(3.0), None),
-        "The placement of pages and threads matters more than noise within a process run.", "Take more process runs with --repeat."),
-    rule(WarningCode::SlowFirst, Cause::Samples, "1", (None, None), "The median is not affected.", "No action is needed."),
-    rule(WarningCode::Outliers, Cause::Samples, "samples", (None, None), "No sample was removed.", QUIET),
-    rule(WarningCode::Impossible, Cause::Method, "measured over what is possible", (None, Some(1.0)),
-        "A cache here or on the path to the device served requests, so there is no efficiency.", "Choose a --size much larger than the caches of host, controller and drive."),
-    rule(WarningCode::AbovePeak, Cause::Knowledge, "measured over peak", (Some(1.0), None),
-        "The peak, or the clock in it, is wrong, so there is no efficiency.", "Measure again on a quieter host; if it persists, report it with the output of assay info --json."),
-    rule(WarningCode::AboveDatasheet, Cause::Knowledge, "measured over data sheet", (None, None),
-        "A data sheet is a promise, not a limit; the efficiency is against a limit where one is known.", "No action is needed."),
-    rule(WarningCode::PeakUnknown, Cause::Knowledge, "1", (None, None), "This machine does not show the limit.", "Declare it with --declare if you know it."),
-];
+macro_rules! warnings {
+    ($(
+        $code:ident => $name:literal, $cause:ident, $value:literal, ($fair:expr, $low:expr), $consequence:literal, $advice:expr;
+    )+) => {
+        crate::words::words! {
+            /// The kinds of warning, each with its rule in [`WARNINGS`].
+            #[expect(missing_docs, reason = "the rule says what each is")]
+            WarningCode, "warning", { $($code => $name,)+ }
+        }
+
+        /// The rule of every warning code, in the order in which they are shown: causes before symptoms.
+        pub const WARNINGS: &[WarningRule] = &[$(
+            WarningRule {
+                code: WarningCode::$code,
+                cause: Cause::$cause,
+                value: $value,
+                fair: $fair,
+                low: $low,
+                consequence: $consequence,
+                advice: $advice,
+            },
+        )+];
+    };
+}
+
+// Code and name, cause, value, the values from which on confidence is fair and low, effect, advice.
+warnings! {
+    DebugBuild => "debug_build", Setting, "1", (None, Some(1.0)), "The program was built without optimisation.", "Build with cargo build --release.";
+    CpuQuota => "cpu_quota", Setting, "share of the time throttled", (Some(0.005), Some(0.05)),
+        "The result is that of the CPU quota, not of the processor.", "Raise or remove the cgroup's CPU quota (cpu.max, cpu.cfs_quota_us).";
+    CpuShared => "cpu_shared", Others, "share of the CPU not ours", (Some(0.01), Some(0.10)),
+        "Another process used the same CPU, and the rate fell by its share.", QUIET;
+    Steal => "steal", Others, "share of the time stolen", (Some(0.005), Some(0.03)),
+        "The hypervisor gave the CPU to another VM.", "Measure when the host is quieter, or use a dedicated host.";
+    VcpuShared => "vcpu_shared", Others, "share of the rate lost", (Some(0.02), Some(0.10)),
+        "Another VM used the core, most likely its second hardware thread.", "Measure when the host is quieter, or use a dedicated host.";
+    TimeLost => "time_lost", Others, "share of the time lost in gaps", (Some(0.02), Some(0.10)),
+        "The kernel recorded no reason for these pauses.", QUIET;
+    ClockChainsDisagree => "clock_chains_disagree", Others, "relative difference", (Some(0.03), Some(0.15)),
+        "A busy hardware thread of the core slowed one of the two clock measurements; the larger counts.", "Measure when the host is quieter, or use a dedicated host.";
+    ClockMoved => "clock_moved", Others, "relative change", (Some(0.03), Some(0.15)),
+        "The rate changed with the clock.", "Let the machine settle, or fix its governor and turbo.";
+    Migrated => "migrated", Others, "share of the threads", (None, Some(1e-9)),
+        "They shared CPUs with other threads of the benchmark.", "Do not change CPUs or cpusets while measuring.";
+    OtherLoad => "other_load", Others, "share of the CPUs' time", (Some(0.02), Some(0.10)),
+        "Other processes used caches, memory and clock.", "Stop other programs (top lists them), or use --wait-quiet 60s.";
+    InvoluntarySwitches => "involuntary_switches", Others, "switches per second and thread", (Some(100.0), Some(1000.0)),
+        "Other processes ran on the same CPUs and left their data in the caches.", QUIET;
+    Swapping => "swapping", Others, "bytes per second", (Some(4096.0), Some(1e6)),
+        "Pages were read from or written to swap during the benchmark.", "Free memory, or choose a smaller --working-set.";
+    RemotePages => "remote_pages", Method, "share of the pages", (Some(0.05), Some(0.5)),
+        "Access to another NUMA node is slower.", "Free memory on the nodes of the CPUs in use.";
+    ThermalLimit => "thermal_limit", Others, "times", (Some(1.0), None),
+        "The processor lowered its clock because of its temperature.", "Check the processor's cooling.";
+    PowerLimit => "power_limit", Others, "times", (Some(1.0), None),
+        "The processor lowered its clock because of its power limit.", "Check the processor's power limits (BIOS, intel-rapl).";
+    OtherDiskTraffic => "other_disk_traffic", Others, "share of the device's bytes", (Some(0.01), Some(0.20)),
+        "The device also served other processes.", "Stop other programs (iotop lists them), or use --wait-quiet 60s.";
+    DeviceThrottled => "throttled", Others, "1", (Some(1.0), None),
+        "The device slowed itself down; it can be faster.", "Cool the device and check its link with lspci -vv.";
+    OtherNetTraffic => "other_net_traffic", Others, "share of the interface's bytes", (Some(0.05), Some(0.20)),
+        "The interface also carried other traffic.", "Stop other programs (ss or iftop list them), or use --wait-quiet 60s.";
+    LowPriority => "low_priority", Setting, "nice value; 20 for an idle policy", (Some(1.0), Some(20.0)),
+        "Processes of higher priority run first.", "Start Assay without nice: renice -n 0, chrt --other 0.";
+    Affinity => "affinity", Setting, "share of the CPUs withheld", (Some(1e-9), None),
+        "Results with all threads describe the allowed CPUs, not the machine.", "Run Assay without taskset, or in a cpuset of all CPUs.";
+    CpusOffline => "cpus_offline", Setting, "share of the CPUs offline", (Some(1e-9), None),
+        "Results with all threads describe the online CPUs, not the machine.", "Turn them on: echo 1 > /sys/devices/system/cpu/cpuN/online.";
+    MemoryLimit => "memory_limit", Setting, "share of the limit that the benchmark needs", (Some(0.5), Some(0.95)),
+        "The kernel may reclaim pages during the benchmark.", "Raise the limit (memory.max, memory.limit_in_bytes), or choose a smaller --working-set.";
+    CappedByCgroup => "capped_by_cgroup", Setting, "share of the limit", (Some(0.95), None),
+        "The result is that of the control group's limit, not of the device.", "Raise or remove the limit (io.max, blkio.throttle.*).";
+    CappedByProvider => "capped_by_provider", Setting, "share of the declared value", (None, None),
+        "The result is that of the volume that was sold, not of the device.", "Choose a larger volume or machine for more.";
+    NearlyFull => "nearly_full", Setting, "share of the file system in use", (None, None),
+        "Solid-state drives and copy-on-write file systems write more slowly with few free blocks.", "Free space and trim it (fstrim), or choose an emptier file system with --dir.";
+    Governor => "governor", Setting, "1", (None, None),
+        "Short work may end before the clock has risen.", "Run cpupower frequency-set -g performance.";
+    TurboOff => "turbo_off", Setting, "1", (None, None),
+        "The clock stays at or below its base.", "Turn it on: echo 0 > /sys/devices/system/cpu/intel_pstate/no_turbo, or echo 1 > /sys/devices/system/cpu/cpufreq/boost.";
+    DisturbedBlocks => "disturbed_blocks", Others, "share of the samples", (Some(0.20), None),
+        "They count; the median is robust while they are a minority.", QUIET;
+    Oversubscribed => "oversubscribed", Method, "threads per CPU", (Some(1.01), None),
+        "Threads shared CPUs.", "Use fewer --threads.";
+    Timer => "timer", Setting, "1", (Some(1.0), None),
+        "Short intervals are timed by a system call instead of the time-stamp counter.", "Check the kernel's clocksource.";
+    PagesRefused => "pages_refused", Method, "share of the buffer not in such pages", (Some(0.05), None),
+        "Address translation costs more than with the requested pages.", "Allow transparent huge pages: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled.";
+    PageFaults => "page_faults", Method, "page faults per second", (Some(100.0), Some(10_000.0)),
+        "Page faults lower the rate.", "Free memory, and measure again.";
+    PossiblyCached => "possibly_cached", Method, "last-level caches per working set", (Some(0.26), Some(0.51)),
+        "Part of the working set may have come from a cache.", "Choose a larger --working-set.";
+    NotWritten => "not_written", Method, "share of the file", (Some(1e-9), Some(0.01)),
+        "Reads of such parts do not reach the device.", "Report it, with the file system and its mount options.";
+    NotDirect => "not_direct", Method, "share that was cached", (Some(0.01), Some(0.05)),
+        "The page cache served part of the requests.", "Choose a directory on another file system with --dir (ext4 and xfs support direct I/O).";
+    Cached => "cached", Method, "share of the bytes that no device moved", (Some(0.05), Some(0.20)),
+        "Memory served the requests instead of the device.", "Choose a larger --size, or a directory on another file system with --dir.";
+    NotCold => "not_cold", Method, "share of the file in the page cache before a sample", (Some(0.05), Some(0.50)),
+        "Part of it was read from memory.", "Check which process keeps the file open, and measure again.";
+    NotWarm => "not_warm", Method, "share of the file not in the page cache before a sample", (Some(0.05), Some(0.50)),
+        "Part of it was read from the device.", "Free memory, or choose a smaller --size.";
+    Compressed => "compressed", Method, "share of the file", (Some(0.01), Some(0.50)),
+        "The result includes the processor's work for compression.", "Turn compression off for the directory: chattr +m, or btrfs property set DIR compression none.";
+    Amplified => "amplified", Method, "bytes that the device wrote over bytes requested", (Some(1.1), None),
+        "The file system copies or journals writes, or other processes wrote: the device did more than the result says.", "Check with iotop for other writers; ext4 and xfs overwrite in place.";
+    PartOfSector => "part_of_sector", Method, "physical sector over block", (None, None),
+        "The device reads the rest of each sector and writes all of it, unless its cache merges the writes.", "Choose a --block of whole physical sectors.";
+    ShortSpan => "short_span", Method, "share of the disk outside the file", (None, None),
+        "The disk's arm moves less than over the whole disk, so random requests are faster than average.", "Choose a larger --size.";
+    DepthNotReached => "depth_not_reached", Method, "share of the depth missing", (Some(0.10), None),
+        "The result belongs to the lower queue depth.", QUIET;
+    LittlesLaw => "little", Method, "relative difference", (Some(0.05), None),
+        "The rate is that of the lower queue depth; where it exceeds the depth, bursts at the ends of samples were counted whole.", "Use more --threads, or longer samples in a suite file.";
+    LoadNotKept => "load_not_kept", Method, "share late or missing", (Some(0.05), Some(0.50)),
+        "Latency includes the wait for a free slot, or the load was lower than requested.", "Choose a larger --depth, or a smaller --load-percent.";
+    DatagramsLost => "datagrams_lost", Method, "share of the datagrams", (Some(1e-6), Some(0.01)),
+        "Lost messages have no latency; percentiles are over the received ones.", "Check the receiver's buffers and the path.";
+    LossAboveGoal => "loss_above_goal", Method, "share of the datagrams beyond the goal", (Some(1e-9), Some(0.01)),
+        "The rate does not meet the loss goal.", "Measure again on a quieter host, or raise --loss-goal.";
+    Retransmits => "retransmits", Method, "share of the segments", (Some(1e-3), Some(0.05)),
+        "Lost segments slow the sender: the result is the path's, not the link's.", "Check cables, duplex, queues and policers (ip -s link, nstat).";
+    MtuBlackHole => "mtu_black_hole", Method, "share of the samples", (None, Some(1e-9)),
+        "Packets of this size are dropped on the path without an ICMP message.", "Lower the interface's MTU to the path's (tracepath), or allow ICMP.";
+    OtherPath => "other_path", Method, "share of the bytes elsewhere", (None, Some(0.5)),
+        "They used another path, perhaps memory: the result is not this link's.", "Check the route (ip route get), and measure between two hosts or network namespaces.";
+    Fragmented => "fragmented", Method, "packets per datagram", (None, None),
+        "One lost packet loses the whole datagram.", "Choose a --block that fits into one packet: 1472B on Ethernet.";
+    ReceiveBufferCapped => "receive_buffer_capped", Setting, "share of the buffer missing", (None, None),
+        "Bursts beyond the buffer are lost at lower rates.", "Run sysctl -w net.core.rmem_max=16777216.";
+    CopyNotSpared => "copy_not_spared", Method, "share of the sends", (Some(0.05), None),
+        "Loopback and veth always copy, so the result shows the overhead of zero-copy.", "Measure between two hosts, over an adapter with scatter-gather (ethtool -k).";
+    NoOffload => "no_offload", Method, "1", (Some(1.0), None),
+        "More system calls were made than with offload.", "Use Linux 4.18 or later, and an interface with checksum offload (ethtool -k).";
+    ProbesLate => "probes_late", Method, "share of the probes", (Some(0.05), Some(0.50)),
+        "Latency includes our own wait for a CPU.", "Use fewer --threads, so that a CPU stays free.";
+    ReceiverLimited => "receiver_limited", Method, "share of the time with data in flight", (None, None),
+        "The receiver, not the path, limits the rate.", "Check the receiver's CPU, and raise net.ipv4.tcp_rmem for long paths.";
+    BufferLimited => "buffer_limited", Method, "share of the time with data in flight", (None, None),
+        "The congestion window allows more data in flight than the send buffer holds.", "Raise net.ipv4.tcp_wmem.";
+    CpuBound => "cpu_bound", Method, "share of a CPU, or of our own loop's rate", (None, None),
+        "The CPU, not the device or the link, limits the rate.", "Use more --threads if CPUs are free.";
+    EngineSteppedDown => "engine_stepped_down", Method, "steps", (None, None),
+        "The device may be faster at high queue depths.", "Allow io_uring (kernel.io_uring_disabled, seccomp) and locked memory (ulimit -l).";
+    HostCache => "host_cache", Method, "1", (None, None),
+        "A host, a server or a lower page cache may serve requests from memory.", "Compare with a file much larger than that memory.";
+    Unaccounted => "unaccounted", Method, "1", (None, None),
+        "Caching and other traffic on the device cannot be detected.", "Enable its counters (echo 1 > /sys/block/DISK/queue/iostats), or choose a --dir whose device is known.";
+    NotSteady => "not_steady", Method, "relative change", (Some(0.05), Some(0.5)),
+        "The first samples may be slower or faster than the settled rate.", "Measure again on a quieter host, or raise warm_up in a suite file.";
+    NoSteadyState => "no_steady_state", Method, "range or drift of five rounds over its limit", (None, Some(1.0)),
+        "The result is that of a temporary state.", "Use more or longer rounds in a suite file.";
+    CutShort => "cut_short", Method, "share of the samples missing", (Some(0.01), None),
+        "The result rests on fewer samples than planned.", "Raise --time-budget or --write-budget, or let the run finish.";
+    FewSamples => "few_samples", Samples, "samples missing", (Some(1.0), None),
+        "No 95 % interval exists for this few samples.", "Use --repeat 9 or more, and a --time-budget that allows it.";
+    WideInterval => "wide_interval", Samples, "half-width over the target", (Some(2.0), Some(10.0)),
+        "The median is less precise than this area's target.", "Measure again on a quieter host, or raise --repeat.";
+    CacheCliff => "cache_cliff", Samples, "share of the rate lost from some sample on", (Some(0.20), Some(0.50)),
+        "A cache in the device was full, or the device slowed down: the median mixes two rates.", "Raise --repeat, or measure the steady state: assay run steady.";
+    Unsteady => "unsteady", Samples, "robust coefficient of variation", (Some(0.25), None),
+        "Another run may be a quarter faster or slower.", "Use --repeat 15 or more, and report the interval.";
+    Drifting => "drifting", Samples, "1", (Some(1.0), None), "The median depends on when the benchmark ran.", "Let the machine settle, and measure again.";
+    Bimodal => "bimodal", Samples, "1", (Some(1.0), None), "The median is that of one of the two groups.", QUIET;
+    Autocorrelated => "autocorrelated", Samples, "correlation of successive samples", (Some(0.5), None),
+        "Fewer samples are independent, so the interval is too narrow.", "Measure at another time, or in several sessions (assay run rigorous).";
+    LaunchesDiffer => "launches_differ", Samples, "spread between process runs over spread within", (Some(3.0), None),
+        "The placement of pages and threads matters more than noise within a process run.", "Take more process runs with --repeat.";
+    SlowFirst => "slow_first", Samples, "1", (None, None), "The median is not affected.", "No action is needed.";
+    Outliers => "outliers", Samples, "samples", (None, None), "No sample was removed.", QUIET;
+    Impossible => "impossible", Method, "measured over what is possible", (None, Some(1.0)),
+        "A cache here or on the path to the device served requests, so there is no efficiency.", "Choose a --size much larger than the caches of host, controller and drive.";
+    AbovePeak => "above_peak", Knowledge, "measured over peak", (Some(1.0), None),
+        "The peak, or the clock in it, is wrong, so there is no efficiency.", "Measure again on a quieter host; if it persists, report it with the output of assay info --json.";
+    AboveDatasheet => "above_datasheet", Knowledge, "measured over data sheet", (None, None),
+        "A data sheet is a promise, not a limit; the efficiency is against a limit where one is known.", "No action is needed.";
+    PeakUnknown => "peak_unknown", Knowledge, "1", (None, None), "This machine does not show the limit.", "Declare it with --declare if you know it.";
+}
 
 impl WarningCode {
     /// Whether its value is the share of rate, time or capacity that other processes or VMs took.
@@ -404,11 +247,8 @@ impl WarningCode {
     }
 
     /// Its rule in the table.
-    ///
-    /// # Panics
-    /// Never: a test walks over every code.
     pub fn rule(self) -> &'static WarningRule {
-        WARNINGS.iter().find(|rule| rule.code == self).unwrap_or(&WARNINGS[0])
+        &WARNINGS[self as usize]
     }
 }
 
@@ -466,23 +306,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_one_complete_rule() {
-        for code in WarningCode::ALL {
-            let rules: Vec<_> = WARNINGS.iter().filter(|rule| rule.code == *code).collect();
-            assert_eq!(rules.len(), 1, "{code}");
-            let rule = rules[0];
+    fn every_rule_is_complete() {
+        for (code, rule) in WarningCode::ALL.iter().zip(WARNINGS) {
+            assert_eq!(code.rule().code, *code);
             assert!(rule.consequence.ends_with('.') && !rule.advice.is_empty() && !rule.value.is_empty(), "{code}");
-            if let (Some(fair), Some(low)) = (rule.fair, rule.low) {
-                assert!(fair < low, "{code}: fair must come before low");
+            assert!(rule.fair.zip(rule.low).is_none_or(|(fair, low)| fair < low), "{code}: fair must come before low");
+            if code.is_share_of_the_rate() {
+                assert!(rule.cause == Cause::Others && rule.value.starts_with("share of"), "{code}");
             }
-        }
-    }
-
-    #[test]
-    fn interference_is_a_share() {
-        for code in WarningCode::ALL.iter().filter(|code| code.is_share_of_the_rate()) {
-            assert_eq!(code.rule().cause, Cause::Others, "{code}");
-            assert!(code.rule().value.starts_with("share of"), "{code}");
         }
     }
 
@@ -504,12 +335,7 @@ mod tests {
         assert_eq!(at(0.01), Confidence::Fair);
         assert_eq!(at(0.5), Confidence::Low);
         assert!(Warning::when(WarningCode::CpuShared, 0.001, || "x".into()).is_none());
-    }
-
-    #[test]
-    fn the_worst_warning_wins() {
-        let warnings = [Warning::new(WarningCode::CpuShared, 0.02, "x"), Warning::new(WarningCode::Steal, 0.5, "x")];
-        assert_eq!(confidence(&warnings), Confidence::Low);
-        assert_eq!(confidence(&[]), Confidence::High);
+        let warnings = [0.01, 0.5, 0.001].map(|value| Warning::new(WarningCode::CpuShared, value, "x"));
+        assert_eq!((confidence(&warnings), confidence(&[])), (Confidence::Low, Confidence::High));
     }
 }

@@ -1,6 +1,4 @@
-//! What the runner and its workers say to each other: one JSON object a line, the task down, messages up.
-//!
-//! The same words serve a local child process and, later, `srun` or ssh; nothing here depends on how they travel.
+//! What the runner and its workers say to each other: one JSON object per line, tasks down, messages up.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,10 +14,6 @@ use crate::unit::{Better, Unit};
 /// The clock's source where hardware counts the core's cycles.
 pub const CYCLE_COUNTER: &str = "counter";
 
-const fn one() -> u32 {
-    1
-}
-
 /// One process run of one benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
@@ -32,7 +26,7 @@ pub struct Task {
     /// Place in the interleaved order, counted from 1.
     pub block: u32,
     /// The session, counted from 1.
-    #[serde(default = "one")]
+    #[serde(default = "crate::words::one")]
     pub session: u32,
     /// Seed of data and permutations; differs between process runs.
     pub seed: u64,
@@ -40,9 +34,7 @@ pub struct Task {
     pub samples: u32,
     /// Length of one sample, in seconds.
     pub sample_seconds: f64,
-    /// Work that all threads together do in each sample, whatever time it takes, instead of working for
-    /// `sample_seconds`.
-    #[serde(default)]
+    /// Work of all threads in each sample, whatever time it takes, instead of `sample_seconds`.
     pub exact_work: Option<f64>,
     /// The least and the most warm-up, in seconds; it ends between them once the rate is steady.
     pub warm_up_seconds: [f64; 2],
@@ -55,18 +47,13 @@ pub struct Task {
     /// Whether it ends early: once the last five samples are steady (`stats::steadiness`).
     #[serde(default)]
     pub until_steady: bool,
-    /// Seconds that it may work after its preparation: samples taken by then count, and at
-    /// least one sample.
-    #[serde(default)]
+    /// Seconds that it may work after its preparation; it takes at least one sample.
     pub most_seconds: Option<f64>,
     /// When the time of the whole run ends, in seconds of `CLOCK_MONOTONIC_RAW`.
-    #[serde(default)]
     pub ends_at: Option<f64>,
     /// What only a disk benchmark is given.
-    #[serde(default)]
     pub disk: Option<DiskTask>,
     /// The two ends of a network experiment.
-    #[serde(default)]
     pub ends: Option<Ends>,
 }
 
@@ -79,7 +66,6 @@ pub struct DiskTask {
     #[serde(default)]
     pub precondition: bool,
     /// Bytes that its requests may write: once they are written no other window begins. It takes at least one sample.
-    #[serde(default)]
     pub most_written_bytes: Option<u64>,
 }
 
@@ -140,8 +126,7 @@ pub struct HeldFile {
     pub directory: String,
     /// Type of its file system.
     pub filesystem: String,
-    /// Whether it is overwritten in place; `false` where the file system copies on write and would not leave it for
-    /// this file. `null` where unknown.
+    /// Whether it is overwritten in place; `false` on a file system that copies on write; `null` where unknown.
     pub in_place: Option<bool>,
     /// Whether the device under it has queues whose completions can be polled for, and they are.
     pub polled: bool,
@@ -153,7 +138,6 @@ pub struct HeldFile {
     #[serde(default)]
     pub grain: Grain,
     /// How long its layout may take, in seconds: what is written by then is the file. `null`: as long as it takes.
-    #[serde(default)]
     pub layout_seconds: Option<u32>,
     /// The files of the other threads, the second one's first, where each thread has one of its own.
     #[serde(default)]
@@ -177,8 +161,7 @@ impl HeldFile {
 pub struct Ends {
     /// Which of the two this worker is.
     pub role: Role,
-    /// Address and port of the server. `null` for the server itself, and for a client whose server
-    /// the runner has yet to start.
+    /// The server's address and port; `null` for the server, and for a client whose server is yet to start.
     pub address: Option<String>,
     /// Token that the server accepts: 32 hexadecimal digits, from the server, or new in each process run.
     pub token: String,
@@ -217,8 +200,7 @@ pub struct Observations {
     pub setup_seconds: f64,
     /// Seconds of warm-up.
     pub warm_up_seconds: f64,
-    /// Relative change of the rate when the warm-up ended, the largest of the threads; `null` where there was nothing to
-    /// compare.
+    /// Relative change of the rate when the warm-up ended, the most of the threads; `null` without a comparison.
     pub warm_up_change: Option<f64>,
     /// Seconds inside samples, all threads.
     pub timed_seconds: f64,
@@ -230,8 +212,7 @@ pub struct Observations {
     pub least_cpu_share: Option<f64>,
     /// Threads that were not on the CPU they were pinned to when they ended.
     pub migrated_threads: u32,
-    /// Share of the buffers' pages on another NUMA node than the thread that uses them, the most of the threads; `null`
-    /// where there is one node, or the kernel does not say.
+    /// Share of the buffers' pages on another NUMA node than their thread, the most; `null` where unknown.
     pub remote_pages: Option<f64>,
     /// Involuntary context switches inside samples, all threads.
     pub involuntary_switches: u64,
@@ -251,18 +232,15 @@ pub struct Observations {
     pub clock_source: String,
     /// Share of the buffers in pages of the size asked for, the least of the threads.
     pub pages_obtained: Option<f64>,
-    /// Seconds to generate the position of one access, the maximum over the threads; `null` where no position is
-    /// generated.
+    /// Seconds to generate the position of one access, the most of the threads; `null` where none is.
     pub order_seconds: Option<f64>,
     /// The C library whose function was measured; `null` where none was.
     pub c_library: Option<String>,
-    /// Seconds between the first work of the thread that began first and that of the last one, the most of the samples;
-    /// `null` of a single thread.
+    /// Seconds from the first thread's first work to the last one's, the most of the samples; `null` of one thread.
     pub start_spread_seconds: Option<f64>,
     /// Whether time stamps come from the time-stamp counter.
     pub counter_timer: bool,
-    /// Whether the threads wait (for a device or a peer) and do not compute: their CPU share then does not
-    /// show other processes.
+    /// Whether the threads wait instead of computing: their CPU share then does not show other processes.
     pub waiting: bool,
     /// What is set on the machine and for the worker, as it was when it ended.
     pub settings: Settings,
@@ -296,8 +274,7 @@ pub enum Message {
     Sample {
         /// The metrics.
         metrics: Vec<MetricSample>,
-        /// How long each operation took, where operations are timed one by one: an `HdrHistogram` of nanoseconds (V2
-        /// compressed, in base64), and after a colon the longest of them.
+        /// Time of each operation: `HdrHistogram` of nanoseconds (V2 compressed, base64), a colon, the longest.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         histogram: Option<String>,
     },

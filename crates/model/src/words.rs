@@ -1,5 +1,4 @@
-//! Enums whose members have one name each in documents, ids and options; and such a name in a document, where it may be
-//! one of a later version.
+//! Enums whose members have one name each in documents, ids and options; and names of later versions.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,9 +6,11 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Builds an enum whose members have one wire name each (after `|` that of an earlier schema), with `ALL`, `name`, `Display` and `FromStr`.
+/// Builds enums whose members have one wire name each (after `|` that of an earlier schema), with `ALL` and `name`.
 macro_rules! words {
-    ($(#[$meta:meta])* $type:ident, $what:literal, { $($(#[$doc:meta])* $member:ident => $name:literal $(| $earlier:literal)?,)+ }) => {
+    ($($(#[$meta:meta])* $type:ident, $what:literal, {
+        $($(#[$doc:meta])* $member:ident => $name:literal $(| $earlier:literal)?,)+
+    })+) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         pub enum $type { $($(#[$doc])* #[serde(rename = $name $(, alias = $earlier)?)] $member,)+ }
@@ -48,9 +49,19 @@ macro_rules! words {
                 })
             }
         }
-    };
+    )+};
 }
 pub(crate) use words;
+
+/// The number of a field that earlier documents do not have.
+pub(crate) const fn one() -> u32 {
+    1
+}
+
+/// An id of the parts that there are.
+pub(crate) fn id<const N: usize>(parts: [Option<String>; N]) -> String {
+    parts.into_iter().flatten().collect::<Vec<_>>().join("/")
+}
 
 /// An enum made by the macro `words`.
 pub trait Word: Copy + Eq + 'static {

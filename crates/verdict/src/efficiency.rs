@@ -66,14 +66,14 @@ fn set_efficiency(metric: &mut Metric, limit: &LimitRules) -> Option<Warning> {
             return datasheet;
         }
     }
-    let ceiling = || tightest_of(|peak| peak.kind.stands_in()).filter(|_| limit.measured_ceiling);
+    let ceiling = || tightest_of(|peak| peak.kind == PeakKind::MeasuredCeiling).filter(|_| limit.measured_ceiling);
     let Some(peak) = tightest_of(|peak| peak.kind.carries_efficiency()).or_else(ceiling) else {
         return Some(Warning::new(WarningCode::PeakUnknown, 1.0, limit.unknown));
     };
     let value = if metric.better == Better::Higher { median / peak.value } else { peak.value / median };
     if value > 1.0 + peak.uncertainty.unwrap_or(MOST_UNCERTAINTY) {
         let kind = peak.kind.name().replace('_', " ");
-        let what = if peak.kind.stands_in() { kind } else { format!("{kind} peak") };
+        let what = if peak.kind == PeakKind::MeasuredCeiling { kind } else { format!("{kind} peak") };
         let seen = format!("Measured {} of the {what} ({}).", percent_tenths(value), peak.formula);
         let mut warning = Warning::new(WarningCode::AbovePeak, value, &seen);
         if peak.kind == PeakKind::Declared {

@@ -462,12 +462,7 @@ fn timer_facts(timer: &Timer) -> TimerFacts {
 
 fn machine_state(began: f64) -> MachineState {
     let seen = machine::activity(&machine::Sysroot::host());
-    MachineState {
-        load_average: seen.load_average,
-        memory_available_bytes: seen.memory_available_bytes,
-        steal_seconds: seen.steal_seconds,
-        at_seconds: Some(monotonic_raw_seconds() - began),
-    }
+    MachineState { at_seconds: Some(monotonic_raw_seconds() - began), ..seen }
 }
 
 /// Below this much finished work no forecast is made.

@@ -13,21 +13,16 @@ pub struct Dump {
 
 /// The leaves of one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Leaves {
+pub(crate) struct Leaves {
     leaves: BTreeMap<(u32, u32), Registers>,
 }
 
-/// What CPUID returned for one leaf and subleaf.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Registers {
-    /// EAX.
-    pub eax: u32,
-    /// EBX.
-    pub ebx: u32,
-    /// ECX.
-    pub ecx: u32,
-    /// EDX.
-    pub edx: u32,
+pub(crate) struct Registers {
+    pub(crate) eax: u32,
+    pub(crate) ebx: u32,
+    pub(crate) ecx: u32,
+    pub(crate) edx: u32,
 }
 
 impl Dump {
@@ -59,23 +54,21 @@ impl Dump {
         dump
     }
 
-    /// Whether nothing is known.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.cpus.is_empty()
     }
 
     /// Every CPU with its leaves, ascending by number.
-    pub fn cpus(&self) -> impl Iterator<Item = (u32, &Leaves)> {
+    pub(crate) fn cpus(&self) -> impl Iterator<Item = (u32, &Leaves)> {
         self.cpus.iter().map(|(cpu, leaves)| (*cpu, leaves))
     }
 
-    /// One CPU's leaves.
-    pub fn cpu(&self, cpu: u32) -> Option<&Leaves> {
+    pub(crate) fn cpu(&self, cpu: u32) -> Option<&Leaves> {
         self.cpus.get(&cpu)
     }
 
     /// The leaves of the lowest CPU known.
-    pub fn first(&self) -> Option<&Leaves> {
+    pub(crate) fn first(&self) -> Option<&Leaves> {
         self.cpus.values().next()
     }
 }
@@ -124,7 +117,7 @@ pub(crate) const fn bit(register: u32, bit: u32) -> bool {
 
 impl Leaves {
     /// One subleaf, if the CPU has it.
-    pub fn get(&self, leaf: u32, subleaf: u32) -> Option<Registers> {
+    pub(crate) fn get(&self, leaf: u32, subleaf: u32) -> Option<Registers> {
         self.leaves.get(&(leaf, subleaf)).copied()
     }
 

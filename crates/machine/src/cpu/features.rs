@@ -1,5 +1,4 @@
-//! Usable instruction sets: those that the CPU has (CPUID) and the operating system enables (XCR0: which registers it
-//! saves). Without CPUID the kernel's list of flags serves.
+//! Usable instruction sets: in CPUID and enabled by the operating system (XCR0), else the kernel's flags.
 
 use std::collections::BTreeSet;
 
@@ -7,95 +6,68 @@ use model::isa::Isa;
 
 use crate::cpu::dump::{Dump, Leaves, bit};
 
-/// Registers that the operating system must save for a feature, as bits of XCR0.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Base,
-    /// SSE and AVX (bits 1, 2).
-    Avx,
-    /// AVX and the three AVX-512 parts (bits 1, 2, 5, 6, 7).
-    Avx512,
-    /// Tile configuration and data (bits 17, 18).
-    Amx,
+/// Registers that the operating system must save for a feature.
+struct State {
+    /// Bits of XCR0.
+    mask: u64,
+    words: &'static str,
 }
 
-impl State {
-    const fn mask(self) -> u64 {
-        match self {
-            Self::Base => 0,
-            Self::Avx => 0b110,
-            Self::Avx512 => 0b1110_0110,
-            Self::Amx => 0b11 << 17,
-        }
-    }
-
-    const fn words(self) -> &'static str {
-        match self {
-            Self::Base => "general registers",
-            Self::Avx => "XMM and YMM registers",
-            Self::Avx512 => "mask and ZMM registers",
-            Self::Amx => "tile registers",
-        }
-    }
-}
+const BASE: &State = &State { mask: 0, words: "general registers" };
+const AVX: &State = &State { mask: 0b110, words: "XMM and YMM registers" };
+const AVX512: &State = &State { mask: 0b1110_0110, words: "mask and ZMM registers" };
+const AMX: &State = &State { mask: 0b11 << 17, words: "tile registers" };
 
 struct Bit {
     name: &'static str,
-    leaf: u32,
-    subleaf: u32,
-    /// 0 = EAX, 1 = EBX, 2 = ECX, 3 = EDX.
-    register: usize,
-    number: u32,
-    state: State,
+    /// Leaf, subleaf, register (0 = EAX, 1 = EBX, 2 = ECX, 3 = EDX), bit.
+    place: (u32, u32, usize, u32),
+    state: &'static State,
 }
 
-const fn flag(name: &'static str, place: (u32, u32, usize, u32), state: State) -> Bit {
-    let (leaf, subleaf, register, number) = place;
-    Bit { name, leaf, subleaf, register, number, state }
+const fn flag(name: &'static str, place: (u32, u32, usize, u32), state: &'static State) -> Bit {
+    Bit { name, place, state }
 }
 
 /// Positions: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E.
 const FEATURES: &[Bit] = &[
-    flag("sse2", (1, 0, 3, 26), State::Base),
-    flag("ssse3", (1, 0, 2, 9), State::Base),
-    flag("sse4_1", (1, 0, 2, 19), State::Base),
-    flag("sse4_2", (1, 0, 2, 20), State::Base),
-    flag("avx", (1, 0, 2, 28), State::Avx),
-    flag("fma", (1, 0, 2, 12), State::Avx),
-    flag("f16c", (1, 0, 2, 29), State::Avx),
-    flag("avx2", (7, 0, 1, 5), State::Avx),
-    flag("avx_vnni", (7, 1, 0, 4), State::Avx),
-    flag("avx_ifma", (7, 1, 0, 23), State::Avx),
-    flag("avx_vnni_int8", (7, 1, 3, 4), State::Avx),
-    flag("avx_vnni_int16", (7, 1, 3, 10), State::Avx),
-    flag("avx512f", (7, 0, 1, 16), State::Avx512),
-    flag("avx512dq", (7, 0, 1, 17), State::Avx512),
-    flag("avx512ifma", (7, 0, 1, 21), State::Avx512),
-    flag("avx512cd", (7, 0, 1, 28), State::Avx512),
-    flag("avx512bw", (7, 0, 1, 30), State::Avx512),
-    flag("avx512vl", (7, 0, 1, 31), State::Avx512),
-    flag("avx512_vbmi", (7, 0, 2, 1), State::Avx512),
-    flag("avx512_vnni", (7, 0, 2, 11), State::Avx512),
-    flag("avx512_fp16", (7, 0, 3, 23), State::Avx512),
-    flag("avx512_bf16", (7, 1, 0, 5), State::Avx512),
-    flag("amx_bf16", (7, 0, 3, 22), State::Amx),
-    flag("amx_tile", (7, 0, 3, 24), State::Amx),
-    flag("amx_int8", (7, 0, 3, 25), State::Amx),
-    flag("amx_fp16", (7, 1, 0, 21), State::Amx),
-    flag("erms", (7, 0, 1, 9), State::Base),
-    flag("fsrm", (7, 0, 3, 4), State::Base),
-    flag("clflushopt", (7, 0, 1, 23), State::Base),
-    flag("clwb", (7, 0, 1, 24), State::Base),
-    flag("aperfmperf", (6, 0, 2, 0), State::Base),
-    flag("rdtscp", (0x8000_0001, 0, 3, 27), State::Base),
-    flag("invariant_tsc", (0x8000_0007, 0, 3, 8), State::Base),
-    flag("rdpru", (0x8000_0008, 0, 1, 4), State::Base),
+    flag("sse2", (1, 0, 3, 26), BASE),
+    flag("ssse3", (1, 0, 2, 9), BASE),
+    flag("sse4_1", (1, 0, 2, 19), BASE),
+    flag("sse4_2", (1, 0, 2, 20), BASE),
+    flag("avx", (1, 0, 2, 28), AVX),
+    flag("fma", (1, 0, 2, 12), AVX),
+    flag("f16c", (1, 0, 2, 29), AVX),
+    flag("avx2", (7, 0, 1, 5), AVX),
+    flag("avx_vnni", (7, 1, 0, 4), AVX),
+    flag("avx_ifma", (7, 1, 0, 23), AVX),
+    flag("avx_vnni_int8", (7, 1, 3, 4), AVX),
+    flag("avx_vnni_int16", (7, 1, 3, 10), AVX),
+    flag("avx512f", (7, 0, 1, 16), AVX512),
+    flag("avx512dq", (7, 0, 1, 17), AVX512),
+    flag("avx512ifma", (7, 0, 1, 21), AVX512),
+    flag("avx512cd", (7, 0, 1, 28), AVX512),
+    flag("avx512bw", (7, 0, 1, 30), AVX512),
+    flag("avx512vl", (7, 0, 1, 31), AVX512),
+    flag("avx512_vbmi", (7, 0, 2, 1), AVX512),
+    flag("avx512_vnni", (7, 0, 2, 11), AVX512),
+    flag("avx512_fp16", (7, 0, 3, 23), AVX512),
+    flag("avx512_bf16", (7, 1, 0, 5), AVX512),
+    flag("amx_bf16", (7, 0, 3, 22), AMX),
+    flag("amx_tile", (7, 0, 3, 24), AMX),
+    flag("amx_int8", (7, 0, 3, 25), AMX),
+    flag("amx_fp16", (7, 1, 0, 21), AMX),
+    flag("erms", (7, 0, 1, 9), BASE),
+    flag("fsrm", (7, 0, 3, 4), BASE),
+    flag("clflushopt", (7, 0, 1, 23), BASE),
+    flag("clwb", (7, 0, 1, 24), BASE),
+    flag("aperfmperf", (6, 0, 2, 0), BASE),
+    flag("rdtscp", (0x8000_0001, 0, 3, 27), BASE),
+    flag("invariant_tsc", (0x8000_0007, 0, 3, 8), BASE),
+    flag("rdpru", (0x8000_0008, 0, 1, 4), BASE),
 ];
 
-/// The features of each instruction set.
-///
-/// `avx2` includes FMA3: the kernels use both, and every listed CPU has both or neither. AMX also needs a tile product,
-/// which [`sets`] checks.
+/// The features of each set. `avx2` includes FMA3, which the kernels use; AMX also needs a tile product ([`sets`]).
 const SETS: &[(Isa, &[&str])] = &[
     (Isa::Sse2, &["sse2"]),
     (Isa::Ssse3, &["sse2", "ssse3"]),
@@ -131,12 +103,12 @@ pub(crate) fn from_cpuid(dump: &Dump, cpus: Option<&[u32]>, xcr0: Option<u64>, l
     let chosen: Vec<&Leaves> = chosen.map(|(_, leaves)| leaves).collect();
     let (enabled, state_source) = enabled_states(chosen.first()?, xcr0);
     let present = || FEATURES.iter().filter(|feature| chosen.iter().all(|leaves| feature.in_cpu(leaves)));
-    let is_enabled = |feature: &&Bit| enabled & feature.state.mask() == feature.state.mask();
+    let is_enabled = |feature: &&Bit| enabled & feature.state.mask == feature.state.mask;
     let names: Vec<String> = present().filter(is_enabled).map(|feature| feature.name.to_owned()).collect();
     let in_cpuid = sets(&present().map(|feature| feature.name.to_owned()).collect::<Vec<_>>());
     let isa = sets(&names);
     let idle = in_cpuid.iter().copied().filter(|set| !isa.contains(set));
-    let why = |set: Isa| format!("CPUID has it, {state_source} lacks the {}", state_of(set).words());
+    let why = |set: Isa| format!("CPUID has it, {state_source} lacks the {}", state_of(set).words);
     // Leaf 0xD shows what the CPU could save, not what the operating system saves.
     let certain = state_source == XCR0 || state_source == NO_OSXSAVE;
     let not_enabled = idle.filter(|_| certain).map(|set| (set, why(set))).collect();
@@ -155,15 +127,15 @@ fn enabled_states(leaves: &Leaves, xcr0: Option<u64>) -> (u64, &'static str) {
         (false, _, _) => (0, NO_OSXSAVE),
         (true, Some(xcr0), _) => (xcr0, XCR0),
         (true, None, Some(supported)) => (supported, "XCR0 is unknown: leaf 0xD, what the CPU could save"),
-        (true, None, None) => (State::Avx.mask(), "no XCR0, no leaf 0xD: OSXSAVE taken to mean AVX"),
+        (true, None, None) => (AVX.mask, "no XCR0, no leaf 0xD: OSXSAVE taken to mean AVX"),
     }
 }
 
 /// The registers of an instruction set: those of its most demanding feature.
-fn state_of(set: Isa) -> State {
+fn state_of(set: Isa) -> &'static State {
     let needs = SETS.iter().filter(|(isa, _)| *isa == set).flat_map(|(_, needs)| needs.iter());
     let states = needs.filter_map(|need| FEATURES.iter().find(|feature| feature.name == *need));
-    states.map(|feature| feature.state).max_by_key(|state| state.mask()).unwrap_or(State::Base)
+    states.map(|feature| feature.state).max_by_key(|state| state.mask).unwrap_or(BASE)
 }
 
 /// The kernel removes flags that it does not enable.
@@ -181,8 +153,9 @@ pub(crate) fn from_flags(flags: &str, label: &str) -> Features {
 
 impl Bit {
     fn in_cpu(&self, leaves: &Leaves) -> bool {
-        let r = leaves.or_zero(self.leaf, self.subleaf);
-        bit([r.eax, r.ebx, r.ecx, r.edx][self.register], self.number)
+        let (leaf, subleaf, register, number) = self.place;
+        let r = leaves.or_zero(leaf, subleaf);
+        bit([r.eax, r.ebx, r.ecx, r.edx][register], number)
     }
 }
 

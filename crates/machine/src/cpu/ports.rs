@@ -1,10 +1,7 @@
-//! The execution ports of each core, and the throughput bound that they set to a sequence of instructions. No
-//! latencies, dependences or caches; of the front end only renaming. If sources differ the higher throughput is listed,
-//! since a bound must not be too low. Instructions without a source have no bound.
-//!
-//! Sources: LLVM's scheduling models (`llvm/lib/Target/X86/X86Sched*.td`, release 19; Zen 5 and Lunar Lake: main of
-//! 2026), throughputs of `InstLatx64` (087af2c). Renaming: throughput of `NOP` there, `IssueWidth` of the models for
-//! Zen 3 to 5, AMD's presentation for Zen.
+//! The execution ports of each core, and the throughput bound that they set to a sequence of instructions.
+//! The higher of differing values is listed, since a bound must not be too low.
+//! Sources: LLVM's `X86Sched*.td` (release 19; Zen 5 and Lunar Lake: main of 2026), `InstLatx64` (087af2c);
+//! renaming: `NOP` there, `IssueWidth` for Zen 3 to 5, AMD's presentation for Zen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,6 +35,11 @@ pub(crate) enum Class {
     Copy,
 }
 
+use Class::{
+    Add, Dot, DotSigned, FloatAdd, FloatMultiply, Fma, Load, Logic, Multiply, MultiplyDoubleword, MultiplyQuadword,
+    ScalarAdd, ScalarMultiply, Shift, Shuffle,
+};
+
 impl Class {
     /// The class of a mnemonic, with or without the `V` of VEX and EVEX.
     pub(crate) fn from_mnemonic(mnemonic: &str) -> Option<Self> {
@@ -67,7 +69,7 @@ impl Class {
 
 #[derive(Clone, Copy, Debug)]
 struct ClassPorts {
-    class: Class,
+    classes: &'static [Class],
     /// Micro-operations of one instruction, each one cycle on one of the ports.
     uops: u32,
     /// Separated by blanks.
@@ -76,12 +78,12 @@ struct ClassPorts {
     wide: Option<[&'static str; 2]>,
 }
 
-const fn row(class: Class, uops: u32, ports: &'static str) -> ClassPorts {
-    ClassPorts { class, uops, ports, wide: None }
+const fn row(classes: &'static [Class], uops: u32, ports: &'static str) -> ClassPorts {
+    ClassPorts { classes, uops, ports, wide: None }
 }
 
-const fn wide(class: Class, uops: u32, ports: &'static str, one: &'static str, two: &'static str) -> ClassPorts {
-    ClassPorts { class, uops, ports, wide: Some([one, two]) }
+const fn wide(classes: &'static [Class], uops: u32, ports: &'static str, wide: [&'static str; 2]) -> ClassPorts {
+    ClassPorts { classes, uops, ports, wide: Some(wide) }
 }
 
 /// How instructions execute that are wider than a port.
@@ -115,8 +117,7 @@ pub(crate) struct Bound {
 }
 
 impl Ports {
-    /// The bound of a sequence of `bits`-wide instructions on a core with `units` 512-bit units; `None` if the ports of
-    /// an instruction are unknown.
+    /// The bound of `bits`-wide instructions with `units` 512-bit units; `None` if an instruction's ports are unknown.
     pub(crate) fn bound(&self, instructions: &[&str], bits: u32, units: f64) -> Option<Bound> {
         let mut taken: BTreeMap<BTreeSet<&str>, u32> = BTreeMap::new();
         let mut renamed = 0;
@@ -140,7 +141,7 @@ impl Ports {
     }
 
     fn taken(&self, class: Class, bits: u32, units: f64) -> Option<(u32, &'static str)> {
-        let row = self.rows.iter().chain(self.inherited).find(|row| row.class == class)?;
+        let row = self.rows.iter().chain(self.inherited).find(|row| row.classes.contains(&class))?;
         let parts = |part: u32| bits.div_ceil(part);
         Some(match (self.path, bits) {
             (Path::Joined, 512) => (row.uops, row.wide?[usize::from(units > 1.0)]),
@@ -185,56 +186,49 @@ fn micro_operations(number: u32) -> String {
     format!("{number} micro-operation{}", if number == 1 { "" } else { "s" })
 }
 
-const PORTS: Option<[&str; 2]> = Some(["port", "ports"]);
-const PIPES: Option<[&str; 2]> = Some(["pipe", "pipes"]);
-
-const CORE: Ports = Ports { called: PORTS, renamed: 6, path: Path::Parts(256), rows: &[], inherited: &[], source: "" };
-
-/// Scalar instructions from Haswell to Rocket Lake.
-const INTEL_MULTIPLY: ClassPorts = row(Class::ScalarMultiply, 1, "1");
-const INTEL_ADD: ClassPorts = row(Class::ScalarAdd, 1, "0 1 5 6");
-const INTEL_LOAD: ClassPorts = row(Class::Load, 1, "2 3");
+const CORE: Ports = Ports {
+    called: Some(["port", "ports"]),
+    renamed: 6,
+    path: Path::Parts(256),
+    rows: &[],
+    inherited: &[],
+    source: "",
+};
 
 /// Broadwell is equal.
 pub(crate) static HASWELL: Ports = Ports {
     renamed: 4,
     rows: &[
-        INTEL_MULTIPLY,
-        INTEL_ADD,
-        INTEL_LOAD,
-        row(Class::FloatMultiply, 1, "0 1"),
-        row(Class::FloatAdd, 1, "1"),
-        row(Class::Fma, 1, "0 1"),
-        row(Class::Multiply, 1, "0"),
-        row(Class::MultiplyDoubleword, 2, "0"),
-        row(Class::Add, 1, "1 5"),
-        row(Class::Logic, 1, "0 1 5"),
-        row(Class::Shift, 1, "0"),
-        row(Class::Shuffle, 1, "5"),
+        row(&[ScalarMultiply, FloatAdd], 1, "1"),
+        row(&[ScalarAdd], 1, "0 1 5 6"),
+        row(&[Load], 1, "2 3"),
+        row(&[FloatMultiply, Fma], 1, "0 1"),
+        row(&[Multiply, Shift], 1, "0"),
+        row(&[MultiplyDoubleword], 2, "0"),
+        row(&[Add], 1, "1 5"),
+        row(&[Logic], 1, "0 1 5"),
+        row(&[Shuffle], 1, "5"),
     ],
     source: "LLVM X86SchedHaswell.td, X86SchedBroadwell.td; InstLatx64 HaswellEP, BroadwellH",
     ..CORE
 };
 
 /// Common values of Intel's big cores with 512-bit vectors.
-const SKYLAKE_LIKE: Ports = Ports { path: Path::Joined, inherited: SKYLAKE_ROWS, ..CORE };
-
-const SKYLAKE_ROWS: &[ClassPorts] = &[
-    INTEL_MULTIPLY,
-    INTEL_ADD,
-    INTEL_LOAD,
-    wide(Class::FloatMultiply, 1, "0 1", "0", "0 5"),
-    wide(Class::FloatAdd, 1, "0 1", "0", "0 5"),
-    wide(Class::Fma, 1, "0 1", "0", "0 5"),
-    wide(Class::Multiply, 1, "0 1", "0", "0 5"),
-    wide(Class::MultiplyDoubleword, 2, "0 1", "0", "0 5"),
-    wide(Class::MultiplyQuadword, 3, "0 1", "0", "0 5"),
-    wide(Class::Dot, 1, "0 1", "0", "0 5"),
-    wide(Class::Add, 1, "0 1 5", "0 5", "0 5"),
-    wide(Class::Logic, 1, "0 1 5", "0 5", "0 5"),
-    wide(Class::Shift, 1, "0 1", "0", "0"),
-    wide(Class::Shuffle, 1, "5", "5", "5"),
-];
+const SKYLAKE_LIKE: Ports = Ports {
+    path: Path::Joined,
+    inherited: &[
+        row(&[ScalarMultiply], 1, "1"),
+        row(&[ScalarAdd], 1, "0 1 5 6"),
+        row(&[Load], 1, "2 3"),
+        wide(&[FloatMultiply, FloatAdd, Fma, Multiply, Dot], 1, "0 1", ["0", "0 5"]),
+        wide(&[MultiplyDoubleword], 2, "0 1", ["0", "0 5"]),
+        wide(&[MultiplyQuadword], 3, "0 1", ["0", "0 5"]),
+        wide(&[Add, Logic], 1, "0 1 5", ["0 5", "0 5"]),
+        wide(&[Shift], 1, "0 1", ["0", "0"]),
+        wide(&[Shuffle], 1, "5", ["5", "5"]),
+    ],
+    ..CORE
+};
 
 pub(crate) static SKYLAKE: Ports = Ports {
     renamed: 4,
@@ -245,84 +239,67 @@ pub(crate) static SKYLAKE: Ports = Ports {
 /// Ice Lake, Tiger Lake, Rocket Lake; Ice Lake-SP has the second unit.
 pub(crate) static ICE_LAKE: Ports = Ports {
     renamed: 5,
-    rows: &[wide(Class::Shuffle, 1, "1 5", "5", "5")],
+    rows: &[wide(&[Shuffle], 1, "1 5", ["5", "5"])],
     source: "LLVM X86SchedIceLake.td; InstLatx64 TigerLake, RocketLake (1 unit)",
     ..SKYLAKE_LIKE
 };
 
-const GOLDEN_COVE_ROWS: &[ClassPorts] = &[
-    row(Class::ScalarAdd, 1, "0 1 5 6 10"),
-    row(Class::Load, 1, "2 3 11"),
-    wide(Class::FloatAdd, 1, "1 5", "0 5", "0 5"),
-    wide(Class::Shuffle, 1, "1 5", "5", "5"),
-];
-pub(crate) static GOLDEN_COVE: Ports = Ports {
-    rows: GOLDEN_COVE_ROWS,
-    source: "LLVM X86SchedAlderlakeP.td; InstLatx64 AlderLake BC_AVX512, RaptorLake BC",
+const GOLDEN_COVE_LIKE: Ports = Ports {
+    rows: &[
+        row(&[ScalarAdd], 1, "0 1 5 6 10"),
+        row(&[Load], 1, "2 3 11"),
+        wide(&[FloatAdd], 1, "1 5", ["0 5", "0 5"]),
+        wide(&[Shuffle], 1, "1 5", ["5", "5"]),
+    ],
     ..SKYLAKE_LIKE
 };
+pub(crate) static GOLDEN_COVE: Ports =
+    Ports { source: "LLVM X86SchedAlderlakeP.td; InstLatx64 AlderLake BC_AVX512, RaptorLake BC", ..GOLDEN_COVE_LIKE };
 pub(crate) static REDWOOD_COVE: Ports = Ports {
-    rows: GOLDEN_COVE_ROWS,
     source: "InstLatx64 MeteorLake BC: throughputs as of Raptor Lake; LLVM X86.td: model of Alder Lake",
-    ..SKYLAKE_LIKE
+    ..GOLDEN_COVE_LIKE
 };
 /// The server's core has a second 512-bit unit on port 5, which LLVM's model, derived from the client's, lacks.
 pub(crate) static SAPPHIRE_RAPIDS: Ports = Ports {
-    rows: GOLDEN_COVE_ROWS,
     source: "LLVM X86SchedSapphireRapids.td; 512-bit multiplication on port 5 too: measured on Emerald Rapids, 2026-11",
-    ..SKYLAKE_LIKE
+    ..GOLDEN_COVE_LIKE
 };
 pub(crate) static GRANITE_RAPIDS: Ports = Ports {
-    rows: GOLDEN_COVE_ROWS,
     source: "as Sapphire Rapids: LLVM X86.td gives both one model, InstLatx64 MeteorLake BC the same throughputs",
-    ..SKYLAKE_LIKE
+    ..GOLDEN_COVE_LIKE
 };
 
 /// Per cycle: four `PADD` or `PAND`, two multiplications, shifts, FMAs or floating-point additions.
 pub(crate) static LION_COVE: Ports = Ports {
     renamed: 8,
     rows: &[
-        row(Class::ScalarMultiply, 1, "1 3 5"),
-        row(Class::ScalarAdd, 1, "0 1 2 3 4 5"),
-        row(Class::Load, 1, "20 21 22"),
-        row(Class::FloatMultiply, 1, "V0 V1"),
-        row(Class::FloatAdd, 1, "V2 V3"),
-        row(Class::Fma, 1, "V0 V1"),
-        row(Class::Multiply, 1, "V0 V1"),
-        row(Class::MultiplyDoubleword, 2, "V0 V1"),
-        row(Class::Dot, 1, "V0 V1"),
-        row(Class::DotSigned, 1, "V0 V1"),
-        row(Class::Add, 1, "V0 V1 V2 V3"),
-        row(Class::Logic, 1, "V0 V1 V2 V3"),
-        row(Class::Shift, 1, "V0 V1"),
-        row(Class::Shuffle, 1, "V2 V3"),
+        row(&[ScalarMultiply], 1, "1 3 5"),
+        row(&[ScalarAdd], 1, "0 1 2 3 4 5"),
+        row(&[Load], 1, "20 21 22"),
+        row(&[FloatMultiply, Fma, Multiply, Dot, DotSigned, Shift], 1, "V0 V1"),
+        row(&[MultiplyDoubleword], 2, "V0 V1"),
+        row(&[FloatAdd, Shuffle], 1, "V2 V3"),
+        row(&[Add, Logic], 1, "V0 V1 V2 V3"),
     ],
     source: "LLVM X86SchedLunarlakeP.td; InstLatx64 ArrowLake BC",
     ..CORE
 };
 
-/// Small cores execute 128 bits at a time; only the number of ports is public. Floating-point multiplication and
-/// addition share their ports (`InstLatx64`: a pair takes as long as both).
+/// 128 bits at a time; only the number of ports is public. FP multiplication and addition share ports (`InstLatx64`).
 const SMALL: Ports = Ports { called: None, path: Path::Parts(128), ..CORE };
 const GRACEMONT_ROWS: &[ClassPorts] = &[
-    row(Class::ScalarMultiply, 1, "A0 A1"),
-    row(Class::ScalarAdd, 1, "A0 A1 A2 A3"),
-    row(Class::Load, 1, "L0 L1"),
-    row(Class::FloatMultiply, 1, "V0 V1"),
-    row(Class::FloatAdd, 1, "V0 V1"),
-    row(Class::Fma, 1, "V0 V1"),
-    row(Class::Multiply, 1, "V0"),
-    row(Class::MultiplyDoubleword, 2, "V0"),
-    row(Class::Dot, 1, "V0"),
-    row(Class::Add, 1, "V0 V1 V2"),
-    row(Class::Logic, 1, "V0 V1 V2"),
-    row(Class::Shift, 1, "V0 V1 V2"),
-    row(Class::Shuffle, 1, "V0 V1 V2"),
+    row(&[ScalarMultiply], 1, "A0 A1"),
+    row(&[ScalarAdd], 1, "A0 A1 A2 A3"),
+    row(&[Load], 1, "L0 L1"),
+    row(&[FloatMultiply, FloatAdd, Fma], 1, "V0 V1"),
+    row(&[Multiply, Dot], 1, "V0"),
+    row(&[MultiplyDoubleword], 2, "V0"),
+    row(&[Add, Logic, Shift, Shuffle], 1, "V0 V1 V2"),
 ];
 pub(crate) static GRACEMONT: Ports =
     Ports { renamed: 5, rows: GRACEMONT_ROWS, source: "InstLatx64 RaptorLake LC", ..SMALL };
 pub(crate) static CRESTMONT: Ports = Ports {
-    rows: &[row(Class::Multiply, 1, "V0 V1"), row(Class::MultiplyDoubleword, 2, "V0 V1"), row(Class::Dot, 1, "V0 V1")],
+    rows: &[row(&[Multiply, Dot], 1, "V0 V1"), row(&[MultiplyDoubleword], 2, "V0 V1")],
     inherited: GRACEMONT_ROWS,
     source: "InstLatx64 MeteorLake LC",
     ..SMALL
@@ -331,42 +308,31 @@ pub(crate) static CRESTMONT: Ports = Ports {
 pub(crate) static SKYMONT: Ports = Ports {
     renamed: 8,
     rows: &[
-        row(Class::ScalarAdd, 1, "A0 A1 A2 A3 A4 A5 A6 A7"),
-        row(Class::Load, 1, "L0 L1 L2"),
-        row(Class::FloatMultiply, 1, "V0 V1 V2 V3"),
-        row(Class::FloatAdd, 1, "V0 V1 V2 V3"),
-        row(Class::Fma, 1, "V0 V1 V2 V3"),
-        row(Class::Multiply, 1, "V0 V1 V2 V3"),
-        row(Class::MultiplyDoubleword, 2, "V0 V1 V2 V3"),
-        row(Class::Dot, 1, "V0 V1 V2 V3"),
-        row(Class::DotSigned, 1, "V0 V1 V2 V3"),
-        row(Class::Add, 1, "V0 V1 V2 V3"),
-        row(Class::Logic, 1, "V0 V1 V2 V3"),
-        row(Class::Shift, 1, "V0 V1 V2 V3"),
-        row(Class::Shuffle, 1, "V0 V1 V2 V3"),
+        row(&[ScalarAdd], 1, "A0 A1 A2 A3 A4 A5 A6 A7"),
+        row(&[Load], 1, "L0 L1 L2"),
+        row(&[FloatMultiply, FloatAdd, Fma, Multiply, Dot, DotSigned], 1, "V0 V1 V2 V3"),
+        row(&[MultiplyDoubleword], 2, "V0 V1 V2 V3"),
+        row(&[Add, Logic, Shift, Shuffle], 1, "V0 V1 V2 V3"),
     ],
     source: "InstLatx64 ArrowLake LC",
     ..SMALL
 };
 
-const ZEN_MULTIPLY: ClassPorts = row(Class::ScalarMultiply, 1, "ALU1");
-const ZEN_ADD: ClassPorts = row(Class::ScalarAdd, 1, "ALU0 ALU1 ALU2 ALU3");
-
 /// Without FMA: next to FMA, additions have fewer pipes than alone (likwid #743), and no source has the number.
 const ZEN2_ROWS: &[ClassPorts] = &[
-    ZEN_MULTIPLY,
-    ZEN_ADD,
-    row(Class::Load, 1, "AGU0 AGU1"),
-    row(Class::FloatMultiply, 1, "FP0 FP1"),
-    row(Class::FloatAdd, 1, "FP2 FP3"),
-    row(Class::Multiply, 1, "FP0"),
-    row(Class::MultiplyDoubleword, 2, "FP0"),
-    row(Class::Add, 1, "FP0 FP1 FP3"),
-    row(Class::Logic, 1, "FP0 FP1 FP2 FP3"),
-    row(Class::Shift, 1, "FP2"),
-    row(Class::Shuffle, 1, "FP1 FP2"),
+    row(&[ScalarMultiply], 1, "ALU1"),
+    row(&[ScalarAdd], 1, "ALU0 ALU1 ALU2 ALU3"),
+    row(&[Load], 1, "AGU0 AGU1"),
+    row(&[FloatMultiply], 1, "FP0 FP1"),
+    row(&[FloatAdd], 1, "FP2 FP3"),
+    row(&[Multiply], 1, "FP0"),
+    row(&[MultiplyDoubleword], 2, "FP0"),
+    row(&[Add], 1, "FP0 FP1 FP3"),
+    row(&[Logic], 1, "FP0 FP1 FP2 FP3"),
+    row(&[Shift], 1, "FP2"),
+    row(&[Shuffle], 1, "FP1 FP2"),
 ];
-const ZEN: Ports = Ports { called: PIPES, ..CORE };
+const ZEN: Ports = Ports { called: Some(["pipe", "pipes"]), ..CORE };
 pub(crate) static ZEN1: Ports = Ports {
     path: Path::Parts(128),
     rows: ZEN2_ROWS,
@@ -379,24 +345,20 @@ pub(crate) static ZEN2: Ports = Ports {
     ..ZEN
 };
 const ZEN3_ROWS: &[ClassPorts] = &[
-    ZEN_MULTIPLY,
-    ZEN_ADD,
-    row(Class::Load, 1, "AGU0 AGU1 AGU2"),
-    row(Class::FloatMultiply, 1, "FP0 FP1"),
-    row(Class::FloatAdd, 1, "FP2 FP3"),
-    row(Class::Fma, 1, "FP0 FP1"),
-    row(Class::Multiply, 1, "FP0 FP3"),
-    row(Class::MultiplyDoubleword, 1, "FP0 FP3"),
-    row(Class::Add, 1, "FP0 FP1 FP2 FP3"),
-    row(Class::Logic, 1, "FP0 FP1 FP2 FP3"),
-    row(Class::Shift, 1, "FP1 FP2"),
-    row(Class::Shuffle, 1, "FP1 FP2"),
+    row(&[ScalarMultiply], 1, "ALU1"),
+    row(&[ScalarAdd], 1, "ALU0 ALU1 ALU2 ALU3"),
+    row(&[Load], 1, "AGU0 AGU1 AGU2"),
+    row(&[FloatMultiply, Fma], 1, "FP0 FP1"),
+    row(&[FloatAdd], 1, "FP2 FP3"),
+    row(&[Multiply, MultiplyDoubleword], 1, "FP0 FP3"),
+    row(&[Add, Logic], 1, "FP0 FP1 FP2 FP3"),
+    row(&[Shift, Shuffle], 1, "FP1 FP2"),
 ];
 pub(crate) static ZEN3: Ports =
     Ports { rows: ZEN3_ROWS, source: "LLVM X86ScheduleZnver3.td; InstLatx64 Vermeer", ..ZEN };
 /// 512 bits are two halves in one pipe, one after the other.
 pub(crate) static ZEN4: Ports = Ports {
-    rows: &[row(Class::MultiplyQuadword, 1, "FP0 FP3"), row(Class::Dot, 1, "FP0 FP1")],
+    rows: &[row(&[MultiplyQuadword], 1, "FP0 FP3"), row(&[Dot], 1, "FP0 FP1")],
     inherited: ZEN3_ROWS,
     source: "LLVM X86ScheduleZnver4.td; InstLatx64 Genoa",
     ..ZEN
@@ -406,20 +368,13 @@ pub(crate) static ZEN5: Ports = Ports {
     renamed: 8,
     path: Path::ByUnits,
     rows: &[
-        row(Class::ScalarMultiply, 1, "ALU0 ALU1 ALU2"),
-        row(Class::ScalarAdd, 1, "ALU0 ALU1 ALU2 ALU3 ALU4 ALU5"),
-        row(Class::Load, 1, "AGU0 AGU1 AGU2 AGU3"),
-        row(Class::FloatMultiply, 1, "FP0 FP1"),
-        row(Class::FloatAdd, 1, "FP2 FP3"),
-        row(Class::Fma, 1, "FP0 FP1"),
-        row(Class::Multiply, 1, "FP0 FP1"),
-        row(Class::MultiplyDoubleword, 1, "FP0 FP1"),
-        row(Class::MultiplyQuadword, 1, "FP0 FP1"),
-        row(Class::Dot, 1, "FP0 FP1"),
-        row(Class::Add, 1, "FP0 FP1 FP2 FP3"),
-        row(Class::Logic, 1, "FP0 FP1 FP2 FP3"),
-        row(Class::Shift, 1, "FP1 FP2"),
-        row(Class::Shuffle, 1, "FP0 FP1 FP2 FP3"),
+        row(&[ScalarMultiply], 1, "ALU0 ALU1 ALU2"),
+        row(&[ScalarAdd], 1, "ALU0 ALU1 ALU2 ALU3 ALU4 ALU5"),
+        row(&[Load], 1, "AGU0 AGU1 AGU2 AGU3"),
+        row(&[FloatMultiply, Fma, Multiply, MultiplyDoubleword, MultiplyQuadword, Dot], 1, "FP0 FP1"),
+        row(&[FloatAdd], 1, "FP2 FP3"),
+        row(&[Add, Logic, Shuffle], 1, "FP0 FP1 FP2 FP3"),
+        row(&[Shift], 1, "FP1 FP2"),
     ],
     source: "LLVM X86ScheduleZnver5.td, after AMD 58455; InstLatx64 GraniteRidge, 512-bit and 256-bit dumps",
     ..ZEN

@@ -201,8 +201,7 @@ fn name_microarchitecture(cpu: &mut Cpu, ledger: &mut Ledger) {
     );
 }
 
-/// The table's row for a kind of core. If the cores of a hybrid model are not identified, they count as fast only on a
-/// bare machine.
+/// The table's row for a kind of core. Unidentified cores of a hybrid count as fast, on a bare machine only.
 fn look_up(cpu: &Cpu, kind: CoreKind, leaves: Option<&Leaves>) -> Option<&'static Uarch> {
     let listed = || Some((cpu.family?, cpu.model?, cpu.stepping?));
     let (family, model, stepping) = leaves.and_then(Leaves::signature).or_else(listed)?;

@@ -1,7 +1,5 @@
 //! Operations per cycle of each kernel on a core: the listed count of a step, else the bound of the core's ports, times
-//! the operations of a step. A multiply-add counts as two.
-//!
-//! If the number of 512-bit units is unknown, both rates are candidates, and a measurement decides ([`resolve`]).
+//! its operations (a multiply-add is two). With an unknown number of 512-bit units a measurement decides ([`resolve`]).
 
 use model::isa::Isa;
 use model::machine::OpsPerCycle;
@@ -133,11 +131,8 @@ pub struct Resolved {
     pub inferred: bool,
 }
 
-/// Decides a rate with a measurement on one core, if available.
-///
-/// `measured` is the 90th percentile of operations per cycle over bursts. The smallest possible candidate wins, then a
-/// known rate. Otherwise the measurement is rounded up to a pace that ports can have: whole steps per cycle, or a step
-/// in whole, half or third cycles.
+/// Decides a rate with `measured`, the 90th percentile of operations per cycle over bursts on one core: the smallest
+/// possible candidate, else a known rate, else the measurement rounded up to a pace that ports can have.
 pub fn resolve(kernel: CpuKernel, table: &OpsPerCycle, measured: Option<f64>) -> Option<Resolved> {
     let measured = measured.filter(|ops| ops.is_finite() && *ops > 0.0);
     let step = kernel.step();
@@ -163,15 +158,13 @@ pub fn resolve(kernel: CpuKernel, table: &OpsPerCycle, measured: Option<f64>) ->
 /// A measurement rules out a candidate that it exceeds by more than this share.
 const CLOCK_ERROR: f64 = 0.02;
 
-/// The smallest candidate that the measurement does not exceed, since interference only slows a core; otherwise the
-/// largest.
+/// The smallest candidate that the measurement does not exceed, as interference only slows a core, or the largest.
 fn least_that_allows(candidates: &[f64], measured: f64) -> Option<f64> {
     let possible = candidates.iter().copied().filter(|candidate| measured <= candidate * (1.0 + CLOCK_ERROR));
     possible.min_by(f64::total_cmp).or_else(|| candidates.iter().copied().max_by(f64::total_cmp))
 }
 
-/// The first pace equal to the measurement within its error: whole steps per cycle, whole, half or third cycles per
-/// step; otherwise the slowest possible one.
+/// The first pace equal to the measurement within its error; otherwise the slowest possible one.
 fn whole_cycles(measured: f64) -> f64 {
     let least = measured * (1.0 + CLOCK_ERROR);
     let steps_per_cycle = 1.0 / (1.0 / least).ceil();
@@ -186,7 +179,7 @@ mod tests {
     use model::isa::{CpuOp, Element};
 
     use super::*;
-    use crate::cpu::uarch::every_core;
+    use crate::cpu::uarch::tests::every_core;
 
     const DP: CpuKernel = CpuKernel { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx512 };
 

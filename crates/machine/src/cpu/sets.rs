@@ -1,5 +1,4 @@
-//! Why an instruction set cannot be used: the CPU lacks it, the operating system does not enable it, or a hypervisor
-//! hides it (known only for listed microarchitectures).
+//! Why an instruction set cannot be used: the CPU lacks it, or the system or a hypervisor withholds it.
 
 use model::isa::Isa;
 use model::machine::{CoreKind, Cpu, Machine, Withheld, WithheldBy};
@@ -15,10 +14,7 @@ pub(crate) fn hidden(uarch: &Uarch, found: &Features) -> Vec<Withheld> {
     unseen.map(|isa| Withheld { isa: *isa, by: WithheldBy::Hypervisor, why: why() }).collect()
 }
 
-/// Why an instruction set is not usable on every CPU, as a clause: `the hypervisor hides AMX from this guest (Emerald
-/// Rapids has it)`.
-///
-/// For a usable set the clause states that, since then a kernel lacks something else ([`lacking`]).
+/// Why a set is not usable on every CPU, as a clause: `the hypervisor hides AMX from this guest (… has it)`.
 pub fn missing(machine: &Machine, isa: Isa) -> String {
     let (cpu, set) = (&machine.cpu, isa.title());
     if cpu.isa.contains(&isa) {
@@ -42,8 +38,7 @@ pub fn missing(machine: &Machine, isa: Isa) -> String {
     format!("of this CPU's cores only the {} have {set}", kinds.join(" and "))
 }
 
-/// The features beyond its instruction set that a kernel lacks, as a clause: `this CPU (Sapphire Rapids) has AMX
-/// without amx_fp16`; `None` if only the set itself may be missing ([`missing`]).
+/// The features beyond its set that a kernel lacks, as a clause: `this CPU (…) has AMX without amx_fp16`.
 pub fn lacking(machine: &Machine, kernel: CpuKernel) -> Option<String> {
     let cpu = &machine.cpu;
     let lacks = kernel.lacks(&cpu.features);

@@ -1,5 +1,4 @@
-//! The kernels with a peak, and the step that each repeats: one instruction, or the shortest known sequence. A test
-//! compares the kernels' real instructions with this table ([`steps`]).
+//! The kernels with a peak, and the step that each repeats: one instruction, or the shortest known sequence.
 
 use model::isa::{CpuOp, Element, Isa};
 
@@ -227,8 +226,7 @@ pub fn kernels(isa: &[Isa], features: &[String]) -> impl Iterator<Item = CpuKern
     usable(isa, features).into_iter().map(|step| step.kernel)
 }
 
-/// The mnemonics of one step of each kernel, as the peaks assume them; several rows if FMA3 makes a difference. A
-/// kernel that executes others must not be compared with its peak.
+/// The mnemonics of one step of each kernel: one that executes others must not be compared with its peak.
 pub fn steps() -> impl Iterator<Item = (CpuKernel, &'static [&'static str])> {
     STEPS.iter().map(|step| (step.kernel, step.instructions))
 }

@@ -1,7 +1,5 @@
-//! Which logical CPUs share a core, a package and a kind of core.
-//!
-//! Sources in order: the kernel's topology files, APIC numbers in CPUID, `/proc/cpuinfo`. Kinds of core: CPUID leaf
-//! 0x1A (Intel) or 0x80000026 (AMD), else the kernel's lists.
+//! Which logical CPUs share a core, a package and a kind of core: by the kernel's topology files, else APIC numbers in
+//! CPUID, else `/proc/cpuinfo`. Kinds: CPUID leaf 0x1A (Intel) or 0x80000026 (AMD), else the kernel's lists.
 
 use std::collections::BTreeMap;
 
@@ -113,8 +111,7 @@ impl Apic {
             .or_else(|| Self::from_legacy(leaves))
     }
 
-    /// Extended topology: one subleaf per level with the bits below the next level. Level type 1 (thread in 0xB and
-    /// 0x1F, core in 0x80000026) separates the threads of a core.
+    /// Extended topology: a subleaf per level with its bits; type 1 separates the threads of a core.
     fn from_levels(leaves: &Leaves, leaf: u32) -> Option<Self> {
         let levels: Vec<_> = leaves.each(leaf, |level| bits(level.ecx, 15, 8) != 0).collect();
         let smt = levels.iter().find(|level| bits(level.ecx, 15, 8) == 1)?;
@@ -196,8 +193,7 @@ pub(crate) fn core_kinds(root: &Sysroot) -> (BTreeMap<u32, CoreKind>, String) {
     (listed.collect(), label("sys/devices/cpu_*/cpus"))
 }
 
-/// On a bare Strix Point, CPUID may not identify Zen 5 and Zen 5c; Zen 5 shares the larger third-level cache. Other
-/// models have equal cores with different caches.
+/// On a bare Strix Point, CPUID may not identify Zen 5 and 5c; Zen 5 shares the larger third-level cache.
 fn strix_point(dump: &Dump) -> BTreeMap<u32, CoreKind> {
     const FAMILY: u32 = 0x1a;
     let is_one = |leaves: &Leaves| {

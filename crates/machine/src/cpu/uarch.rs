@@ -1,8 +1,5 @@
-//! The table of microarchitectures: family, model, and instructions per cycle and core.
-//!
-//! `rates` computes operations, and uses the ports (`ports`) if no count is listed. Counts without a source are `None`.
-//! Sources: `InstLatx64` dumps, OSACA models, cpufp result files, LLVM's scheduling models and lists of features
-//! (commit of June 2026), likwid issues.
+//! The table of microarchitectures: family, model, and instructions per cycle and core; ports where no count is listed.
+//! Sources: `InstLatx64`, OSACA models, cpufp results, LLVM's models (June 2026), likwid issues; without one `None`.
 
 use std::ops::RangeInclusive;
 
@@ -112,13 +109,10 @@ const ARL_BIG: &str = "InstLatx64 ArrowLake BC; cpufp 255H";
 const ARL_LITTLE: &str = "InstLatx64 ArrowLake LC; cpufp 255H";
 const ZEN5: &str = "InstLatx64 GraniteRidge; cpufp 9700X";
 
-const HASWELL_FMA: Option<Count> = count(2.0, "InstLatx64 Haswell: FMA T 0.5, ports 0 and 1");
-/// Both multiplies of the byte sequence need port 0: one sequence in two cycles.
-const HASWELL_BYTES: Option<Count> = count(0.5, "LLVM X86SchedHaswell.td: vector multiply on port 0 alone");
 const HASWELL: Uarch = Uarch {
-    fma: [HASWELL_FMA; 2],
+    fma: [count(2.0, "InstLatx64 Haswell: FMA T 0.5, ports 0 and 1"); 2],
     pairs: count(1.0, "LLVM X86SchedHaswell.td: multiply on ports 0 and 1, add on port 1 alone"),
-    maddubs: HASWELL_BYTES,
+    maddubs: count(0.5, "LLVM X86SchedHaswell.td: vector multiply on port 0 alone"),
     imul: count(1.0, LLVM_HSW),
     ports: Some(&ports::HASWELL),
     sets: OF_HASWELL,
@@ -127,13 +121,10 @@ const HASWELL: Uarch = Uarch {
 };
 const BROADWELL: Uarch = Uarch { name: "Broadwell", sets_source: "broadwell", ..HASWELL };
 
-const SKYLAKE_PAIRS: Option<Count> = count(1.0, "LLVM X86SchedSkylakeServer.td: multiply and add share ports 0 and 1");
-const SKYLAKE_BYTES: Option<Count> =
-    count(1.0, "LLVM X86SchedSkylakeServer.td: vector multiply on ports 0 and 1, add on port 5");
 const SKYLAKE: Uarch = Uarch {
     fma: [count(2.0, "peakperf README: 2 FPUs of latency 4"); 2],
-    pairs: SKYLAKE_PAIRS,
-    maddubs: SKYLAKE_BYTES,
+    pairs: count(1.0, "LLVM X86SchedSkylakeServer.td: multiply and add share ports 0 and 1"),
+    maddubs: count(1.0, "LLVM X86SchedSkylakeServer.td: vector multiply on ports 0 and 1, add on port 5"),
     imul: count(1.0, LLVM_SKX),
     ports: Some(&ports::SKYLAKE),
     sets: OF_HASWELL,
@@ -157,13 +148,10 @@ const CASCADE_LAKE: Uarch =
     Uarch { name: "Cascade Lake", sets: OF_CASCADE_LAKE, sets_source: "cascadelake", ..SKYLAKE_SP };
 const COOPER_LAKE: Uarch = Uarch { name: "Cooper Lake", sets: OF_COOPER_LAKE, sets_source: "cooperlake", ..SKYLAKE_SP };
 
-const ICE_LAKE_PAIRS: Option<Count> = count(1.0, "LLVM X86SchedIceLake.td: multiply and add share ports 0 and 1");
-const ICE_LAKE_BYTES: Option<Count> =
-    count(1.0, "LLVM X86SchedIceLake.td: vector multiply on ports 0 and 1, add on port 5");
 const ICE_LAKE_SP: Uarch = Uarch {
     name: "Ice Lake-SP",
-    pairs: ICE_LAKE_PAIRS,
-    maddubs: ICE_LAKE_BYTES,
+    pairs: count(1.0, "LLVM X86SchedIceLake.td: multiply and add share ports 0 and 1"),
+    maddubs: count(1.0, "LLVM X86SchedIceLake.td: vector multiply on ports 0 and 1, add on port 5"),
     fma: [count(2.0, ICX); 2],
     wide: Wide::Units(2.0),
     wide_source: "OSACA icx.yml: 512-bit FMA on ports 0 and 5; VNNI by analogy with Sapphire Rapids",
@@ -184,8 +172,6 @@ const ICE_LAKE_CLIENT: Uarch = Uarch {
 const TIGER_LAKE: Uarch = Uarch { name: "Tiger Lake", sets_source: "tigerlake", ..ICE_LAKE_CLIENT };
 const ROCKET_LAKE: Uarch = Uarch { name: "Rocket Lake", sets_source: "rocketlake", ..ICE_LAKE_CLIENT };
 
-const GOLDEN_COVE_BYTES: Option<Count> =
-    count(1.0, "LLVM X86SchedAlderlakeP.td: vector multiply on ports 0 and 1, add on port 5");
 const GOLDEN_COVE: Uarch = Uarch {
     fma: [count(2.0, RPL_BIG); 2],
     pairs: count(1.5, "LLVM X86SchedAlderlakeP.td: multiply on ports 0 and 1, add on ports 1 and 5"),
@@ -193,7 +179,7 @@ const GOLDEN_COVE: Uarch = Uarch {
     wide_source: "InstLatx64 AlderLake BC_AVX512",
     bf16_per_unit: count(0.5, "InstLatx64 AlderLake BC_AVX512"),
     vnni_256: count(2.0, RPL_BIG),
-    maddubs: GOLDEN_COVE_BYTES,
+    maddubs: count(1.0, "LLVM X86SchedAlderlakeP.td: vector multiply on ports 0 and 1, add on port 5"),
     imul: count(1.0, LLVM_ADLP),
     ports: Some(&ports::GOLDEN_COVE),
     sets: OF_ALDER_LAKE,
@@ -276,13 +262,12 @@ const SKYMONT: Uarch = Uarch {
     ..named("Skymont")
 };
 
-const ZEN_PAIRS: Option<Count> = count(2.0, "LLVM X86ScheduleZnver2.td: multiply on pipes 0 and 1, add on 2 and 3");
 const ZEN1: Uarch = Uarch {
     fma: [
         count(2.0, "InstLatx64 Summit Ridge: 128-bit FMA T 0.48"),
         count(1.0, "InstLatx64 Summit Ridge: 256 bits as two halves"),
     ],
-    pairs: ZEN_PAIRS,
+    pairs: count(2.0, "LLVM X86ScheduleZnver2.td: multiply on pipes 0 and 1, add on 2 and 3"),
     imul: count(1.0, LLVM_ZN2),
     ports: Some(&ports::ZEN1),
     sets: OF_HASWELL,
@@ -290,22 +275,19 @@ const ZEN1: Uarch = Uarch {
     ..named("Zen")
 };
 const ZEN1_PLUS: Uarch = Uarch { name: "Zen+", ..ZEN1 };
-const ZEN2_BYTES: Option<Count> = count(0.5, "LLVM X86ScheduleZnver2.td: vector multiply on pipe 0 alone");
 const ZEN2: Uarch = Uarch {
     name: "Zen 2",
     fma: [count(2.0, "InstLatx64 Rome; likwid #743"); 2],
-    maddubs: ZEN2_BYTES,
+    maddubs: count(0.5, "LLVM X86ScheduleZnver2.td: vector multiply on pipe 0 alone"),
     ports: Some(&ports::ZEN2),
     sets_source: "znver2",
     ..ZEN1
 };
-const ZEN3_BYTES: Option<Count> = count(1.0, "LLVM X86ScheduleZnver3.td: vector multiply on 2 of 4 pipes, add on all");
-const ZEN4_BYTES: Option<Count> = count(1.0, "LLVM X86ScheduleZnver4.td: vector multiply on 2 of 4 pipes, add on all");
 const ZEN3: Uarch = Uarch {
     name: "Zen 3",
     fma: [count(2.0, "InstLatx64 Vermeer"); 2],
     pairs: count(2.0, "likwid #743: 2 multiply and 2 add pipes"),
-    maddubs: ZEN3_BYTES,
+    maddubs: count(1.0, "LLVM X86ScheduleZnver3.td: vector multiply on 2 of 4 pipes, add on all"),
     imul: None,
     ports: Some(&ports::ZEN3),
     sets_source: "znver3",
@@ -318,7 +300,7 @@ const ZEN4: Uarch = Uarch {
     wide: Wide::Units(1.0),
     wide_source: "InstLatx64 Genoa: 512 bits as two halves of 256; cpufp 8845HS",
     bf16_per_unit: count(1.0, "InstLatx64 Genoa; cpufp 8845HS"),
-    maddubs: ZEN4_BYTES,
+    maddubs: count(1.0, "LLVM X86ScheduleZnver4.td: vector multiply on 2 of 4 pipes, add on all"),
     maddubs_512: [count(0.5, "LLVM X86ScheduleZnver4.td: two multiplies of two cycles on 2 pipes"), None],
     ports: Some(&ports::ZEN4),
     sets: OF_COOPER_LAKE,
@@ -481,18 +463,17 @@ pub(crate) fn look_up(core: Identity<'_>) -> Option<&'static Uarch> {
 }
 
 #[cfg(test)]
-pub(crate) fn every_core() -> Vec<&'static Uarch> {
-    let lines = [INTEL_6, AMD_17, AMD_19, AMD_1A].into_iter().flatten();
-    let cores = lines.flat_map(|line| match &line.cores {
-        Cores::Alike(uarch) => vec![*uarch],
-        Cores::Hybrid(fast, small, low) => [Some(*fast), Some(*small), *low].into_iter().flatten().collect(),
-    });
-    cores.collect()
-}
-
-#[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    pub(crate) fn every_core() -> Vec<&'static Uarch> {
+        let lines = [INTEL_6, AMD_17, AMD_19, AMD_1A].into_iter().flatten();
+        let cores = lines.flat_map(|line| match &line.cores {
+            Cores::Alike(uarch) => vec![*uarch],
+            Cores::Hybrid(fast, small, low) => [Some(*fast), Some(*small), *low].into_iter().flatten().collect(),
+        });
+        cores.collect()
+    }
 
     fn name(vendor: &str, family: u32, model: u32, stepping: u32, kind: CoreKind) -> Option<&'static str> {
         look_up(Identity { vendor, family, model, stepping, kind }).map(|uarch| uarch.name)

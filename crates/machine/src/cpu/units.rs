@@ -1,7 +1,4 @@
-//! One 512-bit unit or two, where family and model do not decide.
-//!
-//! Skylake-SP, Cascade Lake and Cooper Lake: by the part's name only. Zen 5: data path of 512 or 256 bits, by model
-//! and, on a bare machine, by a CPUID bit.
+//! One 512-bit unit or two: by the part's name (Skylake-SP, Cascade and Cooper Lake), by model and CPUID (Zen 5).
 
 use crate::cpu::uarch::{Uarch, Wide};
 

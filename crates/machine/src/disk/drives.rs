@@ -1,11 +1,6 @@
-//! Drives and their data sheets: a static table by name and capacity.
-//!
-//! Each row names the document that its values were compared with; unchecked rows are shown and make no peak. A sheet's
-//! rates hold for large sequential requests, its requests per second for random 4 KiB at its best queue depth.
-//!
-//! Left out, because drives exceed them: random writes stated for a drive that was filled repeatedly (a fresh file is
-//! written several times as fast); writes at queue depth 1 (970 EVO Plus: sheet 60,000, kitguru.net measured 163,140);
-//! typical latencies (P4800X: sheet below 10 us, `AnandTech` measured 8.9 us).
+//! Drives and their data sheets: a static table by name and capacity. Rows without a document make no peak.
+//! Left out, because drives exceed them: random writes stated for a drive that was filled repeatedly; writes at
+//! depth 1 (970 EVO Plus: 60,000, kitguru.net measured 163,140); typical latencies (P4800X: 10 us, measured 8.9 us).
 
 use model::machine::{Disk, DriveSheet};
 

@@ -20,8 +20,7 @@ pub struct FilesystemKind {
     pub name: &'static str,
     /// Where the data is.
     pub class: FilesystemClass,
-    /// Whether changed blocks are written to new places: direct I/O may be buffered silently, and a rewrite is not in
-    /// place.
+    /// Whether changed blocks go to new places: direct I/O may be buffered, and a rewrite is not in place.
     pub copy_on_write: bool,
     /// The number in `statfs.f_type`.
     pub magic: u32,
@@ -93,9 +92,7 @@ const KINDS: &[FilesystemKind] = &[
     kind("ecryptfs", Overlay, 0xf15f),
 ];
 
-/// The kind of file system with this `statfs.f_type`, if the table has it.
-///
-/// Only the lower 32 bits count: a narrow signed field is sign-extended.
+/// The kind with this `statfs.f_type`, if listed; only 32 bits count, as narrow fields are sign-extended.
 pub fn filesystem_kind(magic: u64) -> Option<FilesystemKind> {
     KINDS.iter().find(|kind| u64::from(kind.magic) == magic & u64::from(u32::MAX)).copied()
 }

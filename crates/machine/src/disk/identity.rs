@@ -1,8 +1,5 @@
-//! A drive's own full name and rotation speed.
-//!
-//! SATA: IDENTIFY DEVICE (ATA8-ACS, section 7.12), from the kernel for its own ports (`ata_device/*/id`), else from a
-//! page of vital product data (SAT-3, page 89h). SCSI: rotation in page B1h (SBC-3). SCSI's own name has only 16
-//! characters.
+//! A drive's own full name and rotation speed: IDENTIFY DEVICE (ATA8-ACS 7.12) of the kernel's ports or page 89h
+//! (SAT-3), for SCSI page B1h (SBC-3).
 
 use crate::sysroot::Sysroot;
 

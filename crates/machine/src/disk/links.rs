@@ -1,5 +1,4 @@
-//! The links between a disk and the processor: every PCI Express link, the SATA, SAS, USB or card link, or for a remote
-//! disk the network interface. A link says what can pass, not what the drive can do.
+//! The links between a disk and the processor. A link says what can pass, not what the drive can do.
 
 use std::net::IpAddr;
 
@@ -19,12 +18,10 @@ pub(crate) struct Attachment {
     pub(crate) link: Option<DiskLink>,
 }
 
-/// A link on the way to a disk, with the place that identifies it: PCI function at its lower end, SATA or SAS port, USB
-/// device, network interface.
+/// A link on the way to a disk with its place: PCI function, SATA or SAS port, USB device, network interface.
 pub(crate) type Passed = (String, DiskLink);
 
-/// Every link to the disk with this device number that other disks could share; empty if there are several paths. A
-/// card's bus and the USB controller's own port are not shared.
+/// Every link to a disk, by its device number, that other disks could share; empty if there are several paths.
 pub(crate) fn passed(root: &Sysroot, number: &str) -> Vec<Passed> {
     let Some(path) = root.resolve(&format!("sys/dev/block/{number}")) else { return Vec::new() };
     let paths = controllers(root, &path);
@@ -56,26 +53,13 @@ pub(crate) fn attachment(root: &Sysroot, number: &str) -> Attachment {
 impl Attachment {
     /// Whether the disk is emulated, if known. `says` is vendor and model.
     pub(crate) fn is_virtual(&self, says: &str, under_hypervisor: bool) -> Option<bool> {
-        const MADE_UP: &[&str] = &[
-            "QEMU",
-            "VBOX",
-            "VMware",
-            "Virtual",
-            "Msft",
-            "MSFT",
-            "Microsoft",
-            "Amazon",
-            "Google",
-            "nvme_card",
-            "Alibaba",
-            "ORCL-VBOX",
-            "BlockVolume",
-        ];
+        const MADE_UP: &str =
+            "QEMU VBOX VMware Virtual Msft MSFT Microsoft Amazon Google nvme_card Alibaba BlockVolume";
         let transport = self.transport.as_deref().unwrap_or_default();
         let kernels_own = self.path.as_deref().is_some_and(|path| path.starts_with("sys/devices/virtual/block/"));
         if kernels_own
             || matches!(transport, "virtio" | "xen" | "vmbus")
-            || MADE_UP.iter().any(|name| says.contains(name))
+            || MADE_UP.split(' ').any(|name| says.contains(name))
         {
             return Some(true);
         }
@@ -145,33 +129,26 @@ fn sata_port(path: &str) -> Option<&str> {
 
 /// 8b/10b: a tenth of the bits are bytes.
 fn sata_link(root: &Sysroot, path: &str) -> Option<DiskLink> {
+    /// As written, Gbit/s as shown, and data in B/s.
+    const RATES: &[(&str, &str, u64)] =
+        &[("1.5 ", "1.5", 150_000_000), ("3.0 ", "3", 300_000_000), ("6.0 ", "6", 600_000_000)];
     let port = sata_port(path)?;
     let folder = format!("sys/class/ata_link/link{port}");
     let rate = |file: &str| {
         let text = root.text(&format!("{folder}/{file}"))?;
-        let tenths: u64 = match text.split_once(' ')?.0 {
-            "1.5" => 15,
-            "3.0" => 30,
-            "6.0" => 60,
-            _ => return None,
-        };
-        Some(tenths)
+        RATES.iter().find(|rate| text.starts_with(rate.0))
     };
     let now = rate("sata_spd")?;
     // The kernel lowers the second after errors.
     let (most, allowed) = (rate("hw_sata_spd_limit"), rate("sata_spd_limit"));
-    let below = most.map(|most| now < most).or_else(|| allowed.map(|_| true));
+    let below = most.map(|most| now.2 < most.2).or_else(|| allowed.map(|_| true));
     Some(DiskLink {
         kind: "sata".into(),
-        bytes_per_second: now * 10_000_000,
-        detail: format!("SATA {} Gbit/s", tenths(now)),
+        bytes_per_second: now.2,
+        detail: format!("SATA {} Gbit/s", now.1),
         below_maximum: below,
         source: format!("{}/sata_spd, less 8b/10b", label(&folder)),
     })
-}
-
-fn tenths(rate: u64) -> String {
-    if rate.is_multiple_of(10) { (rate / 10).to_string() } else { format!("{}.{}", rate / 10, rate % 10) }
 }
 
 fn sas_link(root: &Sysroot, path: &str) -> Option<DiskLink> {
@@ -215,8 +192,7 @@ fn usb_hops(path: &str) -> impl Iterator<Item = &str> {
 }
 
 fn usb_hop(root: &Sysroot, folder: &str) -> Option<DiskLink> {
-    /// As written (10^6 bit/s), as shown, and data in B/s: no line code up to 480, then 8b/10b, from 10 Gbit/s on
-    /// 128b/132b (USB 3.2, chapter 6).
+    /// 10^6 bit/s, as shown, data in B/s: up to 480 no line code, then 8b/10b, from 10 Gbit/s 128b/132b (USB 3.2).
     const RATES: &[(&str, &str, u64)] = &[
         ("1.5", "1.5 Mbit/s", 187_500),
         ("12", "12 Mbit/s", 1_500_000),
@@ -250,8 +226,7 @@ fn card_link(root: &Sysroot, path: &str) -> Option<DiskLink> {
     known.then_some(DiskLink { kind: "mmc".into(), bytes_per_second, detail, below_maximum: None, source })
 }
 
-/// The interface to the disk's host and that host's address (`NVMe` over TCP or RDMA, iSCSI); the first of several
-/// connections.
+/// Interface and address of the disk's host (`NVMe` over fabrics, iSCSI), of the first connection.
 fn network_way(root: &Sysroot, path: &str) -> Option<(String, IpAddr)> {
     let address = fabric_address(root, path).or_else(|| session_address(root, path))?;
     Some((interface_to(root, address)?, address))

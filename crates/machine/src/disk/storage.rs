@@ -44,7 +44,7 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
         rotations_per_minute: own.rotations_per_minute,
         logical_block_bytes: root.number(&file("queue/logical_block_size")),
         physical_block_bytes: root.number(&file("queue/physical_block_size")),
-        scheduler: root.text(&file("queue/scheduler")).map(|text| scheduler(&text)),
+        scheduler: root.text(&file("queue/scheduler")).map(|text| bracketed(&text).unwrap_or(text.trim()).to_owned()),
         queue_requests: root.number(&file("queue/nr_requests")),
         write_cache: root.text(&file("queue/write_cache")),
         firmware: trimmed("device/firmware_rev").or_else(|| trimmed("device/rev")).filter(|text| !text.is_empty()),
@@ -87,26 +87,17 @@ fn queue(root: &Sysroot, name: &str, path: Option<&str>) -> DiskQueue {
     }
 }
 
-/// The sum of an `NVMe` controller's submission queues. `sqsize` counts from 0, and one entry of a ring stays empty, so
-/// it equals the usable entries (Linux, `drivers/nvme/host/pci.c`, `core.c`: `nvme_alloc_io_tag_set`).
+/// The sum of an `NVMe` controller's submission queues: `sqsize` counts from 0, and one entry stays empty.
 fn nvme_requests(root: &Sysroot, path: &str, queues: u32) -> Option<u32> {
     let one: u32 = root.number(&format!("{}/sqsize", links::nvme_controller(path)?)).filter(|one| *one > 0)?;
     one.checked_mul(queues)
-}
-
-/// The scheduler in brackets, or the only one.
-fn scheduler(text: &str) -> String {
-    bracketed(text).unwrap_or(text.trim()).to_owned()
 }
 
 fn last_name(path: &Path) -> Option<String> {
     path.file_name()?.to_str().map(str::to_owned)
 }
 
-/// The devices behind a directory, given as a resolved absolute path.
-///
-/// The chain is empty if the kernel shows no block device: tmpfs, network, host folders, ZFS, and overlays whose upper
-/// folder is invisible from here.
+/// The devices behind a resolved absolute directory; empty for memory, network, ZFS and a container's root.
 pub fn storage(root: &Sysroot, directory: &Path) -> Storage {
     let found = mounts::read(root);
     let mut storage = Storage { directory: directory.display().to_string(), ..Storage::default() };
@@ -121,8 +112,7 @@ pub fn storage(root: &Sysroot, directory: &Path) -> Storage {
     storage
 }
 
-/// The devices that every request passes, from the top, down to the first layer with several devices or to a loop
-/// device, below which the page cache is.
+/// The devices that every request passes, down to several alongside or to a loop device (page cache below).
 pub(crate) fn common_way(chain: &[StorageDevice]) -> impl Iterator<Item = &StorageDevice> {
     let alone = |device: &&StorageDevice| chain.iter().filter(|other| other.depth == device.depth).count() == 1;
     let end = chain.iter().position(|device| device.kind == "loop").map_or(chain.len(), |index| index + 1);
@@ -171,9 +161,7 @@ impl Descent<'_> {
         self.memory.get_or_insert_with(|| self.way.join(" on "));
     }
 
-    /// Continues in the upper folder of an overlay, which receives its writes.
-    ///
-    /// A container's root is mounted from outside, so its folder name is meaningless here.
+    /// Continues in an overlay's upper folder, which receives its writes; a container's root has none that is visible.
     fn upper(&mut self, overlay: &Mount, depth: u32) {
         let upper = overlay.super_options.iter().find_map(|option| option.strip_prefix("upperdir="));
         let outside = overlay.point.parent().is_none();

@@ -1,7 +1,5 @@
-//! Limits of the control groups on a disk: bytes and requests per second.
-//!
-//! Version 2 (`io.max`) applies through every group up to the root; version 1 (`blkio.throttle.*`) only in the
-//! process's own group (kernel documentation, `admin-guide/cgroup-v1/blkio-controller.rst`; checked on Linux 6.18).
+//! Limits of control groups on a disk. Version 2 (`io.max`) applies through every group up to the root, version 1
+//! (`blkio.throttle.*`) only in the process's own group (`admin-guide/cgroup-v1/blkio-controller.rst`; Linux 6.18).
 
 use model::disk_target::{IoLimit, IoLimits};
 use model::machine::Storage;

@@ -5,8 +5,7 @@ use model::machine::{Disk, SharedLink};
 use crate::disk::links::passed;
 use crate::sysroot::Sysroot;
 
-/// The links with more than one of these disks behind them, those with the fewest disks first. Link speeds under a
-/// hypervisor are invented and ignored.
+/// The links with more than one of these disks behind them, those with the fewest disks first.
 pub(crate) fn shared(root: &Sysroot, disks: &[Disk]) -> Vec<SharedLink> {
     let mut found: Vec<SharedLink> = Vec::new();
     for disk in disks.iter().filter(|disk| disk.is_virtual == Some(false)) {

@@ -1,5 +1,4 @@
-//! Theoretical peaks of main memory: channels x transfers per second x width, for the NUMA nodes that a benchmark uses.
-//! Declared values replace discovered ones; without either, firmware's rating (HMAT) or the platform's maximum serves.
+//! Theoretical peaks of memory: channels x transfers per second x width, for the NUMA nodes that a benchmark uses.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +13,7 @@ use crate::limits::{input, peak, source};
 use crate::memory::modules::CHANNEL_BITS;
 use crate::sysroot::label;
 
-/// The peaks for threads on `cpus`, B/s as the benchmark counts bytes; empty for latencies and counts of words. The
-/// caller judges whether caches may hold the working set.
+/// The peaks for threads on `cpus`, B/s as the benchmark counts bytes; empty for latencies and counts of words.
 pub fn memory_peaks(machine: &Machine, declared: &Declared, params: &MemoryParams, cpus: &[u32]) -> Vec<Peak> {
     if !MemoryOp::STREAMS.contains(&params.op) {
         return Vec::new();

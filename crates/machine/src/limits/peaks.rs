@@ -1,7 +1,5 @@
-//! Theoretical peaks, each with its formula and the source of every value in it.
-//!
-//! A core's operations per cycle x its clock, summed over the physical cores in use. SMT siblings add nothing. An
-//! unknown value means no peak. For a plain scalar loop the vector maximum is listed too.
+//! Theoretical peaks: a core's operations per cycle x its clock, summed over the physical cores in use. SMT siblings
+//! add nothing. An unknown value means no peak. For a plain scalar loop the vector maximum is listed too.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,11 +21,8 @@ use crate::limits::memory::read_peaks;
 use crate::limits::net::{NetEnd, NetPath, net_peaks};
 use crate::limits::source;
 
-/// The peaks of a CPU kernel on the logical CPUs in `placement`.
-///
-/// `clocks` are measured during the work, Hz, one per entry of `placement`; without them there is no limit at the
-/// measured clock. `measured` is the 90th percentile of operations per cycle and core, and settles what the table
-/// leaves open.
+/// The peaks of a CPU kernel on the logical CPUs in `placement`. `clocks`, Hz, one per entry, are measured during the
+/// work; `measured`, the 90th percentile of operations per cycle and core, settles what the table leaves open.
 pub fn cpu_peaks(
     machine: &Machine,
     kernel: CpuKernel,
@@ -102,8 +97,7 @@ impl Cores<'_> {
         self.core_type.ops_per_cycle.iter().find(|ops| ops.what == kernel.what())
     }
 
-    /// The fastest vector kernel for this type: dot products for narrow integers, FMA for floating-point numbers,
-    /// multiply-add for other integers. If the number of 512-bit units is open, two are assumed.
+    /// The fastest vector kernel for this type. If the number of 512-bit units is open, two are assumed.
     fn fastest_vector(&self, element: Element) -> Option<Rate> {
         let ops: &[CpuOp] = match element {
             Element::Int8 | Element::Int16 => &[CpuOp::Matrix, CpuOp::Dot],
@@ -176,10 +170,8 @@ fn sum(machine: &Machine, kind: PeakKind, unit: &str, cores: &[Cores<'_>], rates
     (!peak.inputs.is_empty()).then_some(peak)
 }
 
-/// Every peak known without measuring work: each kernel on one core and on all, memory, disk and network.
-///
-/// `clocks` holds a measured clock, Hz, by CPU; without them limits at the measured clock are absent. `behind` are the
-/// devices behind a directory and their limits ([`crate::storage()`], [`crate::io_limits`]).
+/// Every peak known without measuring work: each kernel on one core and on all, memory, disk and network. `clocks` are
+/// measured clocks, Hz, by CPU; `behind` are the devices behind a directory and their limits.
 pub fn info_peaks(
     machine: &Machine,
     declared: &Declared,
@@ -218,8 +210,7 @@ fn memory_info(machine: &Machine, declared: &Declared, cores: &[u32]) -> Vec<Inf
     placements.iter().flat_map(of).collect()
 }
 
-/// The usual disk benchmarks: large sequential and small random requests, reads and writes; and one small read at a
-/// time.
+/// The usual disk benchmarks: large sequential and small random requests; and one small read at a time.
 fn disk_info(machine: &Machine, declared: &Declared, behind: Option<(&Storage, &IoLimits)>) -> Vec<InfoPeak> {
     let (nowhere, unlimited) = (Storage::default(), IoLimits::default());
     let (storage, limits) = behind.unwrap_or((&nowhere, &unlimited));

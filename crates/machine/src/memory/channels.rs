@@ -1,15 +1,12 @@
-//! The number of populated channels of a bare machine.
-//!
-//! Two sources count modules by channel: firmware's slot names ([`crate::memory::locators`]) and the kernel's error
-//! detection drivers (EDAC). Memory controller counters, CPUID's mask of active controllers, the number of modules and
-//! the table of platforms are upper bounds. If sources disagree the smaller count is used and the difference reported.
+//! The number of populated channels of a bare machine. Slot names ([`crate::memory::locators`]) and EDAC drivers count
+//! them; controllers' counters, CPUID, modules and the table of platforms bound them. The smallest count is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::machine::{Cpu, Dimm};
 
 use crate::list;
-use crate::memory::locators::{self, Board, Reading};
+use crate::memory::locators::{self, Board};
 use crate::memory::platforms::Limits;
 use crate::sysroot::{Sysroot, label};
 
@@ -43,11 +40,16 @@ pub(crate) fn count(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, slots: &[
     let read = locators::read(slots, Board { maker: maker.as_deref(), packages: cpu.packages, channels: most });
     let modules = slots.iter().filter(|slot| slot.bytes.is_some()).count();
     let modules = u32::try_from(modules).ok().filter(|modules| *modules > 0);
-    let named = read.as_ref().ok().map(|reading| named(reading, file));
+    let named = read.as_ref().ok().map(|reading| Witness {
+        channels: reading.count(),
+        says: format!("names of the slots, such as '{}', in {}", reading.example, label(file)),
+        by_package: reading.by_package.clone(),
+    });
     let errors = error_detection(root, cpu.packages);
     let bounds = bounds(root, cpu, limits, modules);
     // On clients the driver counts halves of channels as channels: there another source must agree.
-    let driver_suffices = limits.is_some() || modules.is_some_and(|modules| Some(modules) == count_of(errors.as_ref()));
+    let driver_suffices = limits.is_some()
+        || modules.is_some_and(|modules| errors.as_ref().is_some_and(|errors| errors.channels == modules));
     let counted = [named, errors.filter(|_| driver_suffices)].into_iter().flatten().collect::<Vec<_>>();
     let agreed = || one_each(modules?, &bounds, limits);
     let witnesses = if counted.is_empty() { agreed().into_iter().collect() } else { counted };
@@ -62,18 +64,6 @@ pub(crate) fn count(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, slots: &[
     Channels { of_modules, ..least(&witnesses, &bounds) }
 }
 
-fn count_of(witness: Option<&Witness>) -> Option<u32> {
-    witness.map(|witness| witness.channels)
-}
-
-fn named(reading: &Reading, file: &str) -> Witness {
-    Witness {
-        channels: reading.count(),
-        says: format!("names of the slots, such as '{}', in {}", reading.example, label(file)),
-        by_package: reading.by_package.clone(),
-    }
-}
-
 /// One module per channel if the names do not decide: only if the number of channels in use equals that of the modules.
 fn one_each(modules: u32, bounds: &[Witness], limits: Option<Limits>) -> Option<Witness> {
     limits?;
@@ -85,7 +75,8 @@ fn one_each(modules: u32, bounds: &[Witness], limits: Option<Limits>) -> Option<
 
 /// The smallest count, the sources that agree, and those that do not.
 fn least(witnesses: &[Witness], bounds: &[Witness]) -> Channels {
-    let all = || witnesses.iter().chain(bounds.iter().filter(|bound| bound.channels < most_of(witnesses)));
+    let most = witnesses.iter().map(|witness| witness.channels).max().unwrap_or(0);
+    let all = || witnesses.iter().chain(bounds.iter().filter(|bound| bound.channels < most));
     let Some(least) = all().min_by_key(|witness| witness.channels) else { return Channels::default() };
     let shown = |witness: &Witness| format!("{}: {}", witness.says, witness.channels);
     let differ = all().any(|witness| witness.channels != least.channels);
@@ -102,12 +93,7 @@ fn least(witnesses: &[Witness], bounds: &[Witness]) -> Channels {
     }
 }
 
-fn most_of(witnesses: &[Witness]) -> u32 {
-    witnesses.iter().map(|witness| witness.channels).max().unwrap_or(0)
-}
-
-/// By the EDAC drivers (kernel documentation, `ABI/testing/sysfs-devices-edac`): `dimm*`, or `rank*` for chip selects,
-/// as AMD's driver has.
+/// By EDAC (`ABI/testing/sysfs-devices-edac`): `dimm*`, or AMD's `rank*` for chip selects.
 fn error_detection(root: &Sysroot, packages: Option<u32>) -> Option<Witness> {
     let mut by_controller: BTreeMap<String, (Option<u32>, BTreeSet<String>)> = BTreeMap::new();
     for controller in root.names(EDAC).into_iter().filter(|name| name.starts_with("mc")) {
@@ -192,8 +178,7 @@ fn units(root: &Sysroot, prefix: &str) -> Option<u32> {
     u32::try_from(root.names(COUNTERS).iter().filter(is_one).count()).ok().filter(|count| *count > 0)
 }
 
-/// Active memory controllers of all packages, one channel each: ECX of leaf 0x80000022 (AMD64 Architecture Programmer's
-/// Manual, volume 3; Zen 4 and later), read on one CPU per package.
+/// Active memory controllers, one channel each: ECX of leaf 0x80000022 (AMD APM volume 3), one CPU per package.
 fn active_controllers(root: &Sysroot, cpu: &Cpu) -> Option<u32> {
     let dump = &root.cpuid().dump;
     let mut seen = BTreeSet::new();

@@ -1,6 +1,4 @@
-//! The channel of a memory module by firmware's name of its slot.
-//!
-//! [`STYLES`] lists the vendors' names that contain a channel, or numbers from which it follows. Other names give no
+//! The channel of a memory module by firmware's name of its slot, in the vendors' [`STYLES`]. Other names give no
 //! channel: `DIMM 3` may be on any.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,8 +24,7 @@ enum Field {
 
 #[derive(Debug)]
 struct Style {
-    /// In braces: `S` socket, `N` node or controller, `C` channel, `D` slot; a number, with `a` one letter, with `1`
-    /// one digit. Case does not count; blanks, hyphens and underscores are equal.
+    /// `{S}` socket, `{N}` node, `{C}` channel, `{D}` slot: a number, with `a` one letter, with `1` one digit.
     pattern: &'static str,
     field: Field,
     numbering: Numbering,
@@ -39,9 +36,7 @@ const fn named(pattern: &'static str, field: Field) -> Style {
     Style { pattern, field, numbering: Numbering::Named, maker: "" }
 }
 
-/// Specific styles first. Slot names go before bank names, which are wrong on some Supermicro boards. Sources: tables
-/// published by administrators, `dmidecode` outputs, checked with the formats of `PerfSpect`
-/// (`internal/extract/dimm.go`).
+/// Specific styles first, slots before banks. From published tables, `dmidecode` outputs, `PerfSpect`'s `dimm.go`.
 const STYLES: &[Style] = &[
     // Supermicro.
     named("P{S}-DIMM{Ca}{D}", Field::Locator),

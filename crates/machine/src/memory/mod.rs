@@ -1,5 +1,4 @@
-//! Main memory: size, nodes, huge pages, channels. Channels and speed come from firmware tables
-//! ([`crate::memory::modules`]), and are unknown under a hypervisor, which invents these tables.
+//! Main memory: size, nodes, huge pages, channels. A hypervisor invents firmware's tables of modules.
 
 pub(crate) mod channels;
 pub(crate) mod locators;
@@ -86,8 +85,7 @@ pub(crate) fn nodes(root: &Sysroot, bare_metal: bool, ledger: &mut Ledger) -> Ve
     nodes
 }
 
-/// Firmware's rating for the nearest CPUs (kernel documentation, `mm/numaperf.rst`: MiB/s and nanoseconds; 0 is
-/// unknown).
+/// Firmware's rating for the nearest CPUs (`mm/numaperf.rst`: MiB/s and nanoseconds; 0 is unknown).
 fn rated(root: &Sysroot, node: &str) -> Option<NodeRating> {
     const BYTES: f64 = 1_048_576.0;
     let rating = |name: &str, unit: f64| {

@@ -1,8 +1,5 @@
-//! The memory modules of a bare machine: number, speed and width.
-//!
-//! Sources: udev's copy of firmware's table, readable by everybody, and SMBIOS, readable by root. The configured speed
-//! counts, not the rated one, and the width without ECC. A DDR module, also DDR5 with its two halves, is on one 64-bit
-//! channel; the widths of soldered LPDDR and stacked HBM chips add up.
+//! The memory modules of a bare machine, from udev's copy of firmware's table or, for root, SMBIOS. The configured
+//! speed counts, and the width without ECC: 64 bit per DDR channel, for LPDDR and HBM the sum of the chips.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,17 +14,8 @@ use crate::sysroot::{Sysroot, label};
 /// udev's copy of firmware's memory table, readable without privileges (systemd 248 and later).
 pub(crate) const UDEV_DMI: &str = "run/udev/data/+dmi:id";
 
-const NO_PEAK: &str = "no memory peak; `--declare memory.channels=… memory.mts=…` gives one";
-
 /// Data width of a DDR3, DDR4 or DDR5 channel, bit (JEDEC): one 64-bit bus, or DDR5's two of 32.
 pub(crate) const CHANNEL_BITS: u32 = 64;
-
-#[derive(Debug, Default)]
-struct Missing {
-    channels: Option<String>,
-    mts: Option<String>,
-    bus_bits: Option<String>,
-}
 
 pub(crate) fn discover(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, memory: &mut Memory, ledger: &mut Ledger) {
     let (slots, file) = slots(root);
@@ -43,13 +31,9 @@ pub(crate) fn discover(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, memory
     if !memory.dimms.is_empty() {
         ledger.source("memory.dimms", label(file));
     }
-    let mut missing = Missing::default();
-    match agreed(&memory.dimms) {
-        Ok(mts) => memory.mts = ledger.take("memory.mts", Some((mts, label(file)))),
-        Err(why) => missing.mts = Some(why),
-    }
+    let (speed, no_speed) = either(agreed(&memory.dimms));
+    memory.mts = ledger.take("memory.mts", speed.map(|mts| (mts, label(file))));
     memory.channels = ledger.take("memory.channels", found.count);
-    missing.channels = found.unknown;
     if memory.channels.is_some() && !found.by_package.is_empty() {
         memory.channels_by_package = found.by_package;
         ledger.same("memory.channels", &["memory.channels_by_package"]);
@@ -59,30 +43,29 @@ pub(crate) fn discover(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, memory
         let consequence = "the smallest count is used; `--declare memory.channels=…` settles it";
         ledger.missing("memory.channels.agreement", why, consequence);
     }
-    match width(&memory.dimms, memory.channels) {
-        Ok((bits, source)) => memory.bus_bits = ledger.take("memory.bus_bits", Some((bits, source))),
-        Err(why) => missing.bus_bits = why,
-    }
-    note_missing(memory, missing, ledger);
-}
-
-/// Notes missing facts. Channels are not needed if the width is known.
-fn note_missing(memory: &Memory, missing: Missing, ledger: &mut Ledger) {
-    let channels = missing.channels.filter(|_| memory.bus_bits.is_none());
-    let width = "no memory peak; `--declare memory.channels=… memory.width=…` gives one";
-    for (fact, why, consequence) in [
-        ("memory.channels", channels, NO_PEAK),
-        ("memory.mts", missing.mts, NO_PEAK),
-        ("memory.bus_bits", missing.bus_bits, width),
+    let (bits, no_width) = either(width(&memory.dimms, memory.channels));
+    memory.bus_bits = ledger.take("memory.bus_bits", bits);
+    // Channels are not needed if the width is known.
+    let no_channels = found.unknown.filter(|_| memory.bus_bits.is_none());
+    for (fact, why, declare) in [
+        ("memory.channels", no_channels, "memory.channels=… memory.mts=…"),
+        ("memory.mts", no_speed, "memory.channels=… memory.mts=…"),
+        ("memory.bus_bits", no_width.flatten(), "memory.channels=… memory.width=…"),
     ] {
         if let Some(why) = why {
-            ledger.missing(fact, why, consequence);
+            ledger.missing(fact, why, format!("no memory peak; `--declare {declare}` gives one"));
         }
     }
 }
 
-/// The slots from udev, else from firmware's table, with the file. Firmware's table goes first if only it has a speed,
-/// since udev's copy has no extended speeds.
+fn either<T, E>(result: Result<T, E>) -> (Option<T>, Option<E>) {
+    match result {
+        Ok(value) => (Some(value), None),
+        Err(error) => (None, Some(error)),
+    }
+}
+
+/// The slots from udev, else from firmware's table, with the file; that table first if only it has a speed.
 fn slots(root: &Sysroot) -> (Vec<Dimm>, &'static str) {
     let fitted = |slots: &Vec<Dimm>| slots.iter().any(|slot| slot.bytes.is_some());
     let udev = root.text(UDEV_DMI).map(|text| udev_slots(&text)).filter(fitted);
@@ -129,8 +112,7 @@ fn is_piece(dimm: &Dimm) -> Option<bool> {
     }
 }
 
-/// Data width of all channels, bit, with its source. The error is the reason, or `None` if only the channels are
-/// unknown.
+/// Data width of all channels, bit, with its source. An error of `None`: only the channels are unknown.
 fn width(dimms: &[Dimm], channels: Option<u32>) -> Result<(u32, String), Option<String>> {
     let pieces: BTreeSet<Option<bool>> = dimms.iter().map(is_piece).collect();
     if pieces.len() > 1 {
@@ -158,8 +140,7 @@ fn width(dimms: &[Dimm], channels: Option<u32>) -> Result<(u32, String), Option<
     Ok((bits, format!("channels x {CHANNEL_BITS} data bits, without ECC")))
 }
 
-/// All slots in udev's database, such as `E:MEMORY_DEVICE_0_SIZE=17179869184`; empty ones have no size. Persistent
-/// memory and firmware ROMs are left out.
+/// All slots in udev's database, `E:MEMORY_DEVICE_0_SIZE=17179869184`, without persistent memory and ROMs.
 fn udev_slots(text: &str) -> Vec<Dimm> {
     let mut slots: BTreeMap<u16, BTreeMap<&str, &str>> = BTreeMap::new();
     for line in text.lines() {

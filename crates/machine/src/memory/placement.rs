@@ -23,8 +23,7 @@ pub fn bytes_by_node(root: &Sysroot) -> Option<BTreeMap<u32, u64>> {
     root.text("proc/self/numa_maps").map(|text| by_node(&text))
 }
 
-/// The minimum share of bytes on other nodes than intended; `homes` are the nodes of equal shares, usually those of the
-/// threads. Exact if all homes are one node. `None` without bytes or homes.
+/// The least share of bytes on other nodes than `homes`, the nodes of equal shares; `None` without bytes or homes.
 pub fn away_share(bytes: &BTreeMap<u32, u64>, homes: &[u32]) -> Option<f64> {
     let all: u64 = bytes.values().sum();
     if all == 0 || homes.is_empty() {
@@ -37,8 +36,7 @@ pub fn away_share(bytes: &BTreeMap<u32, u64>, homes: &[u32]) -> Option<f64> {
     Some(bytes.iter().map(too_many).sum())
 }
 
-/// Lines such as `7f… default anon=512 dirty=512 N0=256 N1=256 kernelpagesize_kB=4` (kernel documentation,
-/// `filesystems/proc.rst`).
+/// Lines such as `7f… default anon=512 dirty=512 N0=256 N1=256 kernelpagesize_kB=4` (`filesystems/proc.rst`).
 fn by_node(text: &str) -> BTreeMap<u32, u64> {
     let mut sum = BTreeMap::new();
     for line in text.lines() {

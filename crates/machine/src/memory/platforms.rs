@@ -1,5 +1,4 @@
-//! The maximum memory of a processor family, and the links of its dies. The first matching row counts. A family whose
-//! parts differ without a readable difference has no row.
+//! The maximum memory of a processor family, and the links of its dies. The first matching row counts.
 
 use std::ops::RangeInclusive;
 
@@ -45,8 +44,7 @@ const fn amd(
     Platform { vendor: "AuthenticAMD", family, models, steppings: ANY, brand, limits }
 }
 
-/// Makers' data sheets were not available: each source is a board or server maker, or else the press (`PerfSpect` is
-/// Intel's tool, its table `internal/cpus/cpus.go`).
+/// Sources are board and server makers or the press; `PerfSpect` is Intel's tool (`internal/cpus/cpus.go`).
 const PLATFORMS: &[Platform] = &[
     intel(&[0x3f], "E5-", 4, 2133.0, "channels: PerfSpect cpus.go; speed: HotHardware on Xeon E5 v4 and v3"),
     intel(&[0x4f], "E5-", 4, 2400.0, "Intel Server Board S2600CW specification, table 4, for Xeon E5 v4"),
@@ -91,51 +89,29 @@ pub(crate) fn limits(cpu: &Cpu) -> Option<Limits> {
     PLATFORMS.iter().find(fits).map(|row| row.limits)
 }
 
-#[derive(Debug)]
-struct DieLink {
-    family: u32,
-    models: &'static [u32],
-    /// Up to this number of dies per package each may have two links.
-    two_links_up_to: u32,
-    source: &'static str,
-}
-
-/// Bytes per cycle of the fabric over one link, commonly reported for Zen 2 to Zen 5. Not compared with a source, like
-/// the number of links.
+/// Bytes per fabric cycle over one link, commonly reported for Zen 2 to 5; not compared with a source.
 const LINK_READ_BYTES: u32 = 32;
 
-const fn link(family: u32, models: &'static [u32], two_links_up_to: u32, source: &'static str) -> DieLink {
-    DieLink { family, models, two_links_up_to, source }
-}
-
-const ZEN4: &str = "unchecked: Zen 4: 32 B/cycle per link, two links per die with up to 4 dies";
-const ZEN5: &str = "unchecked: Zen 5: 32 B/cycle per link, two links per die with up to 8 dies";
-const DIE_LINKS: &[DieLink] = &[
-    link(0x17, &[0x31, 0x71], 0, "unchecked: Zen 2: 32 B/cycle"),
-    link(0x19, &[0x01, 0x08, 0x21], 0, "unchecked: Zen 3: 32 B/cycle"),
-    link(0x19, &[0x61], 0, "unchecked: Zen 4: 32 B/cycle"),
-    link(0x19, &[0x11, 0x18, 0xa0], 4, ZEN4),
-    link(0x1a, &[0x44], 0, "unchecked: Zen 5: 32 B/cycle"),
-    link(0x1a, &[0x02, 0x08, 0x11], 8, ZEN5),
+/// Family, models, the dies per package up to which each may have two links, source.
+const DIE_LINKS: &[(u32, &[u32], u32, &str)] = &[
+    (0x17, &[0x31, 0x71], 0, "unchecked: Zen 2: 32 B/cycle"),
+    (0x19, &[0x01, 0x08, 0x21], 0, "unchecked: Zen 3: 32 B/cycle"),
+    (0x19, &[0x61], 0, "unchecked: Zen 4: 32 B/cycle"),
+    (0x19, &[0x11, 0x18, 0xa0], 4, "unchecked: Zen 4: 32 B/cycle per link, two links per die with up to 4 dies"),
+    (0x1a, &[0x44], 0, "unchecked: Zen 5: 32 B/cycle"),
+    (0x1a, &[0x02, 0x08, 0x11], 8, "unchecked: Zen 5: 32 B/cycle per link, two links per die with up to 8 dies"),
 ];
 
-/// Maximum read rate of a die of cores, bytes per cycle of the fabric, with the source; `None` if the cores are not on
-/// separate dies, or unknown.
-///
-/// A die counts as one group of CPUs with a common last-level cache. If a die has two groups, the result is too high,
-/// which keeps it an upper bound.
+/// Upper bound of a die's reads, bytes per fabric cycle, with the source. A die is a last-level cache group.
 pub(crate) fn die_read_bytes(machine: &Machine) -> Option<(u32, &'static str)> {
     let cpu = &machine.cpu;
-    let is_ours = |link: &&DieLink| {
-        cpu.vendor.as_deref() == Some("AuthenticAMD")
-            && cpu.family == Some(link.family)
-            && cpu.model.is_some_and(|model| link.models.contains(&model))
-    };
-    let link = DIE_LINKS.iter().find(is_ours)?;
+    let (family, model) = cpu.family.zip(cpu.model).filter(|_| cpu.vendor.as_deref() == Some("AuthenticAMD"))?;
+    let is_ours = |link: &&(u32, &[u32], u32, &str)| link.0 == family && link.1.contains(&model);
+    let (_, _, two_links_up_to, source) = *DIE_LINKS.iter().find(is_ours)?;
     let groups = cpu.topology.iter().map(|place| place.llc).collect::<Option<std::collections::BTreeSet<u32>>>()?;
     let per_package = u32::try_from(groups.len()).ok()? / cpu.packages.filter(|packages| *packages > 0)?;
-    let links = if per_package <= link.two_links_up_to { 2 } else { 1 };
-    Some((links * LINK_READ_BYTES, link.source))
+    let links = if per_package <= two_links_up_to { 2 } else { 1 };
+    Some((links * LINK_READ_BYTES, source))
 }
 
 #[cfg(test)]

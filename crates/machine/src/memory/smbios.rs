@@ -1,5 +1,4 @@
-//! Memory modules in firmware's table `/sys/firmware/dmi/tables/DMI`, readable by root: type 17 (SMBIOS specification,
-//! DSP0134, section 7.18). Not to be used under a hypervisor, which invents the table.
+//! Memory modules in firmware's table, readable by root: type 17 (SMBIOS specification, DSP0134, section 7.18).
 
 use model::machine::Dimm;
 
@@ -21,8 +20,7 @@ pub(crate) fn slots(table: &[u8]) -> Vec<Dimm> {
     structures(table).filter(|structure| structure.kind == MEMORY_DEVICE).filter_map(|device| device.slot()).collect()
 }
 
-/// Only the modules, with all strings except their places overwritten, since the rest of a table identifies the
-/// machine.
+/// Only the modules, with all strings but their places overwritten: the rest identifies the machine.
 pub(crate) fn without_serials(table: &[u8]) -> Vec<u8> {
     let mut kept = Vec::new();
     for device in structures(table).filter(|structure| structure.kind == MEMORY_DEVICE) {

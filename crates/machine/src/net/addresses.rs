@@ -15,8 +15,7 @@ pub struct OwnAddress {
     pub interface: Option<String>,
 }
 
-/// The addresses of this machine: fastest link first, version 4 before version 6, loopback last. Link-local addresses
-/// are left out, because another machine cannot know the link.
+/// The machine's addresses without link-local ones: fastest link first, IPv4 before IPv6, loopback last.
 #[must_use]
 pub fn own_addresses(root: &Sysroot) -> Vec<OwnAddress> {
     let mut found: Vec<OwnAddress> = version_4(root).into_iter().chain(version_6(root)).collect();
@@ -37,8 +36,7 @@ fn version_4(root: &Sysroot) -> Vec<OwnAddress> {
     own_version_4(root).into_iter().filter(|address| !address.is_link_local()).map(own).collect()
 }
 
-/// `fd00…01 02 40 00 80 eth0`: address, interface number, prefix length, scope, flags, interface. Tentative
-/// (`IFA_F_TENTATIVE`, 0x40) and duplicate addresses (`IFA_F_DADFAILED`, 0x08) are left out.
+/// `fd00…01 02 40 00 80 eth0`. Tentative (flag 0x40) and duplicate addresses (0x08) are left out.
 fn version_6(root: &Sysroot) -> Vec<OwnAddress> {
     let text = root.text("proc/net/if_inet6").unwrap_or_default();
     let own = |line: &str| {

@@ -14,10 +14,7 @@ pub(crate) struct Generation {
     pub(crate) latency_seconds: Option<f64>,
 }
 
-/// Lane rates: the kernel's (`ib_port_attr_to_speed_info`, `drivers/infiniband/core/sysfs.c`) up to the fourth and from
-/// HDR on; signalling rates of the InfiniBand Trade Association for FDR10, FDR and EDR, with 8b/10b up to QDR and
-/// 64b/66b up to EDR. From HDR on the rate is data. Latencies: table "InfiniBand unidirectional data rates" of the
-/// English Wikipedia, without NDR and XDR.
+/// Lanes by `ib_port_attr_to_speed_info` and the trade association, HDR on net of coding; latencies by Wikipedia.
 const GENERATIONS: &[Generation] = &[
     Generation { name: "SDR", megabaud: 2500.0, coding: 8.0 / 10.0, latency_seconds: Some(5e-6) },
     Generation { name: "DDR", megabaud: 5000.0, coding: 8.0 / 10.0, latency_seconds: Some(2.5e-6) },

@@ -8,8 +8,7 @@ use crate::system::pcie::narrowest_above;
 
 const INTERFACES: &str = "sys/class/net";
 
-/// Drivers of virtual interfaces, whose speed is invented: `vmxnet3` sets 10 Gbit/s, `ibmveth` 1 Gbit/s, `virtio_net`
-/// what the host configured.
+/// Drivers that invent a speed: `vmxnet3` 10 Gbit/s, `ibmveth` 1 Gbit/s, `virtio_net` what the host configured.
 const VIRTUAL_DRIVERS: &[&str] =
     &["virtio_net", "vif", "xen-netfront", "vmxnet3", "hv_netvsc", "ibmveth", "ena", "gve", "mana"];
 
@@ -93,8 +92,7 @@ fn layers(root: &Sysroot, name: &str) -> (Option<String>, Vec<String>) {
     (Some(layer.to_owned()), lower)
 }
 
-/// Whether a speed is a real link's. Interfaces without a device (veth, tun, bridges) set their own: veth 10 Gbit/s,
-/// tun 10 Mbit/s.
+/// Whether a speed is a real link's. Interfaces without a device invent one: veth 10 Gbit/s, tun 10 Mbit/s.
 fn is_trusted(driver: Option<&str>, under_hypervisor: bool) -> bool {
     let made_up = |driver: &str| {
         [VIRTUAL_DRIVERS, CLAIMING_DRIVERS].iter().any(|drivers| drivers.contains(&driver))

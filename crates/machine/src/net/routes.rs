@@ -1,5 +1,4 @@
-//! The interface that leads to an address, by the kernel's main routing tables (`/proc/net/route`, `ipv6_route`).
-//! Policy rules and other tables are ignored; the interfaces' counters show if the answer is wrong.
+//! The interface that leads to an address, by the kernel's main routing tables; policy rules are ignored.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -60,8 +59,7 @@ pub(crate) fn on_link(root: &Sysroot, address: Ipv4Addr) -> Option<String> {
     best(text.lines().filter_map(|line| version_4(line, address)).filter(|route| route.length > 0))
 }
 
-/// `eth0 000200C0 00000000 0001 0 0 0 00FFFFFF 0 0 0`: interface, destination, gateway, flags, two counters, metric,
-/// mask. Addresses are native integers of the bytes on the wire.
+/// `eth0 000200C0 00000000 0001 0 0 0 00FFFFFF 0 0 0`: addresses are native integers of the bytes on the wire.
 fn version_4(line: &str, address: Ipv4Addr) -> Option<Route> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let [interface, destination, _, flags, _, _, metric, mask, ..] = fields.as_slice() else { return None };
@@ -76,8 +74,7 @@ fn version_4(line: &str, address: Ipv4Addr) -> Option<Route> {
     })
 }
 
-/// `fe80… 40 000… 00 000… 00000100 00000001 00000000 00000001 eth0`: destination, length, source, length, next hop,
-/// metric, two counters, flags, interface.
+/// `fe80… 40 000… 00 000… 00000100 00000001 00000000 00000001 eth0`, as in `proc/net/ipv6_route`.
 fn version_6(line: &str, address: Ipv6Addr) -> Option<Route> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let [destination, length, _, _, _, metric, _, _, flags, interface] = fields.as_slice() else { return None };

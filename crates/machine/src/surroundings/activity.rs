@@ -1,5 +1,6 @@
-//! The present load of the machine: load average, free memory, stolen time. Read before, during and after a
-//! measurement.
+//! The present load of the machine: load average, free memory, stolen time.
+
+use model::document::MachineState;
 
 use crate::memory::kilobytes;
 use crate::sysroot::Sysroot;
@@ -7,23 +8,13 @@ use crate::sysroot::Sysroot;
 /// `USER_HZ`: 100 on every architecture that Linux supports except Alpha and Itanium.
 pub(crate) const TICKS_PER_SECOND: f64 = 100.0;
 
-/// The load of a machine at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Activity {
-    /// Load averages over 1, 5 and 15 minutes.
-    pub load_average: Option<[f64; 3]>,
-    /// Memory available to new processes, B.
-    pub memory_available_bytes: Option<u64>,
-    /// Time stolen by the hypervisor since boot, all CPUs together, s.
-    pub steal_seconds: Option<f64>,
-}
-
 /// Reads the load.
-pub fn activity(root: &Sysroot) -> Activity {
-    Activity {
+pub fn activity(root: &Sysroot) -> MachineState {
+    MachineState {
         load_average: root.text("proc/loadavg").and_then(|text| load_average(&text)),
         memory_available_bytes: root.text("proc/meminfo").and_then(|text| kilobytes(&text, "MemAvailable")),
         steal_seconds: steal_seconds(root, None),
+        at_seconds: None,
     }
 }
 

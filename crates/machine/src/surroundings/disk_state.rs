@@ -1,5 +1,4 @@
-//! Traffic, temperature and link rates of the disks under a directory at one moment. Read around every process run, so
-//! it reads few files.
+//! Traffic, temperature and link rates of the disks under a directory. Read around every process run: few files.
 
 use model::surroundings::DiskHeat;
 
@@ -46,9 +45,8 @@ impl<'c> Disk<'c> {
     }
 }
 
-/// Traffic of the disks, each byte once: of the only lowest disk, so that requests by other paths count too; with
-/// several lowest disks (mirrors, stripes) of the top devices, since a mirror writes each byte more than once. `None`
-/// if one of them does not count.
+/// Traffic of the disks, each byte once: of the only lowest disk, with several (mirrors, stripes) of the top devices.
+/// `None` if one of them does not count.
 fn io(root: &Sysroot, disks: &[Disk]) -> Option<DeviceIo> {
     let lowest: Vec<&Disk> = disks.iter().filter(|disk| disk.slaves.is_empty()).collect();
     let counted: Vec<&Disk> = if lowest.len() > 1 {
@@ -63,10 +61,7 @@ fn io(root: &Sysroot, disks: &[Disk]) -> Option<DeviceIo> {
     } else {
         lowest
     };
-    // With `iostats` 0 the counts do not change (kernel documentation, `ABI/stable/sysfs-block`).
-    let counts = |disk: &Disk| root.number::<u32>(&format!("sys/block/{}/queue/iostats", disk.name)) != Some(0);
-    let all: Option<Vec<DeviceIo>> =
-        counted.iter().map(|disk| device_io(root, disk.name).filter(|_| counts(disk))).collect();
+    let all: Option<Vec<DeviceIo>> = counted.iter().map(|disk| device_io(root, disk.name)).collect();
     all?.into_iter().reduce(|sum, one| DeviceIo {
         reads: sum.reads.saturating_add(one.reads),
         read_bytes: sum.read_bytes.saturating_add(one.read_bytes),
@@ -75,8 +70,7 @@ fn io(root: &Sysroot, disks: &[Disk]) -> Option<DeviceIo> {
     })
 }
 
-/// A disk's temperature and limit, by its first sensor: of the controller (`hwmon/nvme` in the kernel's documentation)
-/// or of the drive (`hwmon/drivetemp`). The sensor's folder differs by kernel and driver.
+/// A disk's temperature and limit, by its first sensor (`hwmon/nvme`, `hwmon/drivetemp`).
 fn heat(root: &Sysroot, disk: &str) -> Option<DiskHeat> {
     let device = format!("sys/block/{disk}/device");
     let places =

@@ -1,6 +1,5 @@
-//! Activity of the whole machine around a measurement: kernel counters, read before and after. This process's own part
-//! is read too, so that the rest is interference. It is read around every process run, so it must take less than a
-//! millisecond.
+//! Activity of the whole machine around a measurement: kernel counters with this process's own part, so that the rest
+//! is interference. Read around every process run, so it must take less than a millisecond.
 
 pub(crate) mod activity;
 pub(crate) mod counters;
@@ -93,16 +92,14 @@ fn swapped_bytes(vmstat: &str) -> Option<u64> {
     count("pswpin")?.checked_add(count("pswpout")?)?.checked_mul(PAGE_BYTES)
 }
 
-/// From `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345` (kernel documentation, `accounting/psi.rst`:
-/// microseconds).
+/// From `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345` (`accounting/psi.rst`: microseconds).
 fn some_seconds(pressure: &str) -> Option<f64> {
     let line = pressure.lines().find_map(|line| line.strip_prefix("some "))?;
     let total: u64 = line.split_ascii_whitespace().find_map(|field| field.strip_prefix("total="))?.parse().ok()?;
     Some(total as f64 * 1e-6)
 }
 
-/// Thermal and power throttling events (kernel, `arch/x86/kernel/cpu/.../therm_throt.c`); unknown under most
-/// hypervisors.
+/// Thermal and power throttling events (`therm_throt.c`); unknown under most hypervisors.
 fn throttling_events(root: &Sysroot) -> (Option<u64>, Option<u64>) {
     let online = root.text(&format!("{CPUS}/online")).map(|text| parse_list(&text)).unwrap_or_default();
     let count = |cpu: u32, name: &str| root.number::<u64>(&format!("{CPUS}/cpu{cpu}/thermal_throttle/{name}"));

@@ -1,5 +1,4 @@
-//! Settings of the machine and of this process that a user can change during a run: CPUs, governors, turbo, priority,
-//! memory limit. Read with every process run.
+//! Settings that a user can change during a run: CPUs, governors, turbo, priority, memory limit.
 
 use model::surroundings::{IDLE_NICE, Settings};
 
@@ -36,8 +35,7 @@ pub fn settings(root: &Sysroot) -> Settings {
     }
 }
 
-/// The nice value in /proc/PID/stat, or [`IDLE_NICE`] for an idle policy (proc(5): fields 19 and 41). The second field,
-/// the name in parentheses, may contain anything.
+/// The nice value in /proc/PID/stat, or [`IDLE_NICE`] for an idle policy (proc(5): fields 19 and 41).
 fn nice(stat: &str) -> Option<i32> {
     let (_, after) = stat.rsplit_once(')')?;
     let mut fields = after.split_ascii_whitespace();

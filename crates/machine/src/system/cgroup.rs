@@ -1,6 +1,4 @@
-//! Control group limits of this process, version 1 and 2: CPU quota, CPU set, memory. The tightest limit of the
-//! process's group and of all groups above binds (kernel documentation, `admin-guide/cgroup-v1` and
-//! `admin-guide/cgroup-v2.rst`).
+//! Control group limits of this process, version 1 and 2: the tightest of its own group and all above binds.
 
 use std::path::{Component, Path, PathBuf};
 

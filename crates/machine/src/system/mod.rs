@@ -14,10 +14,6 @@ use crate::sysroot::{Sysroot, label};
 
 pub(crate) const STATUS: &str = "proc/self/status";
 
-pub(crate) fn host(root: &Sysroot) -> Found<String> {
-    file(root, "proc/sys/kernel/hostname")
-}
-
 pub(crate) fn os(root: &Sysroot, ledger: &mut Ledger) -> Os {
     Os {
         name: ledger.take("os.name", distribution(root)),
@@ -120,6 +116,6 @@ fn distribution(root: &Sysroot) -> Found<String> {
     })
 }
 
-fn file(root: &Sysroot, relative: &str) -> Found<String> {
+pub(crate) fn file(root: &Sysroot, relative: &str) -> Found<String> {
     root.text(relative).map(|text| (text, label(relative)))
 }

@@ -32,8 +32,7 @@ struct Speed {
     megabits: u64,
 }
 
-/// The kernel's values (`PCIE_SPEED2MBS_ENC`, `drivers/pci/pci.h`): 8b/10b, from the third generation on 128b/130b, no
-/// line code in the sixth.
+/// `PCIE_SPEED2MBS_ENC` (`drivers/pci/pci.h`): 8b/10b, from 3.0 128b/130b, in 6.0 no line code.
 const SPEEDS: &[Speed] = &[
     Speed { generation: "1.0", transfers: "2.5", megabits: 2500 * 8 / 10 },
     Speed { generation: "2.0", transfers: "5", megabits: 5000 * 8 / 10 },

@@ -1,7 +1,4 @@
-//! What is measured: an experiment, its parameters per area, and the id that names it everywhere.
-//!
-//! An experiment is a plain value. How it is carried out is `bench`'s business; what came of it is a
-//! [`crate::document::Row`].
+//! What is measured: a benchmark, its parameters per area, and the id that names it everywhere.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +9,7 @@ use crate::benchmark::io::{
 use crate::benchmark::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages, Placement};
 use crate::benchmark::linpack::LinpackParams;
 use crate::unit::format_size;
+use crate::words::id;
 
 crate::words::words! {
     /// The areas of a machine.
@@ -60,22 +58,17 @@ pub struct MemoryParams {
     pub isa: Isa,
     /// Independent dependent-load chains per thread, for a chase.
     pub chains: Option<u32>,
-    /// Bytes in which a chase stays until it has loaded all lines; `null` where it goes through the whole
-    /// buffer at random.
-    #[serde(default)]
+    /// Bytes in which a chase stays until it has loaded all lines; `null`: at random through the whole buffer.
     pub group: Option<u64>,
     /// What the other threads do while the first one chases.
-    #[serde(default)]
     pub background: Option<Background>,
     /// Which cores the threads were put on, where that was chosen.
-    #[serde(default)]
     pub placement: Option<Placement>,
     /// Threads that work at the same time.
     pub threads: u32,
     /// Cache level or DRAM (`l1`, `l2`, `l3`, `dram`), as found from the data.
     pub level: Option<String>,
-    /// NUMA nodes of threads and of memory, where they are chosen: `0-1` is threads on node 0, memory on node 1. Of a
-    /// handoff the two CPUs: `cpu0-cpu1`.
+    /// NUMA nodes of threads and of memory, where chosen (`0-1`); of a handoff the two CPUs (`cpu0-cpu1`).
     pub nodes: Option<String>,
 }
 
@@ -101,9 +94,7 @@ pub struct DiskParams {
     pub size: u64,
     /// Requests in flight per thread; with a load, at most.
     pub depth: u32,
-    /// Offered load in percent of the benchmark's own peak rate (Poisson arrivals); each request
-    /// is timed from the moment it was due. `null`: closed loop.
-    #[serde(default)]
+    /// Offered load in percent of its own peak rate, timed from when a request was due; `null`: closed loop.
     pub load_percent: Option<u32>,
     /// How requests reach the kernel; what was used in the end, not what was hoped for.
     pub engine: DiskEngine,
@@ -161,15 +152,12 @@ pub struct NetParams {
     /// Who cuts large sends into segments, for UDP.
     pub segmentation: Option<Segmentation>,
     /// The loss that the highest rate may have, in datagrams of a million, where that rate is looked for.
-    #[serde(default)]
     pub loss_goal_per_million: Option<u32>,
     /// How an answer is waited for, where one is.
-    #[serde(default)]
     pub wait: Option<Wait>,
 }
 
-/// Parameters by area. A document of a later version may hold areas that this one does not know: they are kept as they
-/// are.
+/// Parameters by area. Those of an area that only a later version knows are kept as they are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Params {
@@ -194,20 +182,37 @@ pub trait AreaParams: Into<Params> {
 }
 
 macro_rules! area_params {
-    ($($area:ident: $params:ty,)+) => {$(
-        impl From<$params> for Params {
-            fn from(params: $params) -> Self {
-                Self::$area(params)
+    ($($area:ident, $name:ident: $params:ty,)+) => {
+        $(
+            impl From<$params> for Params {
+                fn from(params: $params) -> Self {
+                    Self::$area(params)
+                }
             }
-        }
 
-        impl AreaParams for $params {
-            const AREA: Area = Area::$area;
+            impl AreaParams for $params {
+                const AREA: Area = Area::$area;
+            }
+        )+
+
+        impl Experiment {
+            $(
+                #[doc = concat!("The parameters of a ", stringify!($name), " benchmark; `None` in every other area.")]
+                pub const fn $name(&self) -> Option<&$params> {
+                    if let Params::$area(params) = &self.params { Some(params) } else { None }
+                }
+            )+
         }
-    )+};
+    };
 }
 
-area_params! { Cpu: CpuParams, Linpack: LinpackParams, Memory: MemoryParams, Disk: DiskParams, Net: NetParams, }
+area_params! {
+    Cpu, cpu: CpuParams,
+    Linpack, linpack: LinpackParams,
+    Memory, memory: MemoryParams,
+    Disk, disk: DiskParams,
+    Net, net: NetParams,
+}
 
 impl Params {
     /// Threads of the experiment, 1 where unknown.
@@ -270,7 +275,6 @@ pub struct Experiment {
     /// Its place in the classic tables.
     pub classic: Option<Classic>,
     /// The loop of a cpu experiment; `null` elsewhere, and where no such loop can run.
-    #[serde(default)]
     pub kernel: Option<Loop>,
 }
 
@@ -279,35 +283,9 @@ impl Experiment {
     pub fn new<P: AreaParams>(id: String, params: P, method: &str) -> Self {
         Self { id, area: P::AREA, params: params.into(), method: method.to_owned(), classic: None, kernel: None }
     }
-
-    /// The parameters of a cpu benchmark; `None` in every other area.
-    pub const fn cpu(&self) -> Option<&CpuParams> {
-        if let Params::Cpu(params) = &self.params { Some(params) } else { None }
-    }
-
-    /// The parameters of a linpack benchmark; `None` in every other area.
-    pub const fn linpack(&self) -> Option<&LinpackParams> {
-        if let Params::Linpack(params) = &self.params { Some(params) } else { None }
-    }
-
-    /// The parameters of a memory benchmark; `None` in every other area.
-    pub const fn memory(&self) -> Option<&MemoryParams> {
-        if let Params::Memory(params) = &self.params { Some(params) } else { None }
-    }
-
-    /// The parameters of a disk benchmark; `None` in every other area.
-    pub const fn disk(&self) -> Option<&DiskParams> {
-        if let Params::Disk(params) = &self.params { Some(params) } else { None }
-    }
-
-    /// The parameters of a net benchmark; `None` in every other area.
-    pub const fn net(&self) -> Option<&NetParams> {
-        if let Params::Net(params) = &self.params { Some(params) } else { None }
-    }
 }
 
-/// The parameters of a memory experiment that an id shows only when the user chose them: where they follow from the
-/// machine, the id must not, or the same experiment would have other names on other machines.
+/// The parameters of a memory benchmark that an id shows only when chosen: ids are equal on all machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryChoices {
     /// The working set was chosen.
@@ -336,44 +314,23 @@ pub fn cpu_id(params: &CpuParams) -> String {
 
 /// The id of a memory experiment: `memory/sequential-read/t2`, `memory/chase-load/2MiB/t1`.
 pub fn memory_id(params: &MemoryParams, chosen: MemoryChoices) -> String {
-    let mut id = format!("memory/{}-{}", params.pattern, params.op);
-    let mut add = |part: String| {
-        id.push('/');
-        id.push_str(&part);
-    };
-    if let Some(block) = params.block {
-        add(format_size(block));
-    }
-    if chosen.working_set {
-        add(format_size(params.working_set));
-    }
-    if chosen.pages || params.pattern == MemoryPattern::Chase {
-        add(params.pages.to_string());
-    }
-    if chosen.isa {
-        add(params.isa.to_string());
-    }
-    if let Some(chains) = params.chains.filter(|chains| *chains > 1) {
-        add(format!("c{chains}"));
-    }
-    if let Some(group) = params.group {
-        add(format!("g{}", format_size(group)));
-    }
-    if let Some(Background { op, pause_ns }) = params.background {
-        add(format!("with-{op}-p{pause_ns}"));
-    }
-    if let Some(placement) = params.placement {
-        add(placement.to_string());
-    }
-    add(format!("t{}", params.threads));
-    if let Some(nodes) = &params.nodes {
-        add(if params.pattern == MemoryPattern::Pair { nodes.clone() } else { format!("n{nodes}") });
-    }
-    id
+    let nodes = params.nodes.as_ref();
+    id([
+        Some(format!("memory/{}-{}", params.pattern, params.op)),
+        params.block.map(format_size),
+        chosen.working_set.then(|| format_size(params.working_set)),
+        (chosen.pages || params.pattern == MemoryPattern::Chase).then(|| params.pages.to_string()),
+        chosen.isa.then(|| params.isa.to_string()),
+        params.chains.filter(|chains| *chains > 1).map(|chains| format!("c{chains}")),
+        params.group.map(|group| format!("g{}", format_size(group))),
+        params.background.map(|Background { op, pause_ns }| format!("with-{op}-p{pause_ns}")),
+        params.placement.map(|placement| placement.to_string()),
+        Some(format!("t{}", params.threads)),
+        nodes.map(|nodes| if params.pattern == MemoryPattern::Pair { nodes.clone() } else { format!("n{nodes}") }),
+    ])
 }
 
-/// Whether the id of a memory experiment names its working set: then it is a point of a curve, or was asked for by its
-/// size, and does not stand for the machine's memory.
+/// Whether an id names its working set: then it is a point of a curve and does not stand for the machine's memory.
 pub fn memory_id_names_working_set(id: &str, params: &MemoryParams) -> bool {
     let choices = [(false, false), (false, true), (true, false), (true, true)];
     choices
@@ -394,55 +351,32 @@ pub struct DiskChoices {
 
 /// The id of a disk experiment: `disk/random-read/4KiB/d32/t1`.
 pub fn disk_id(params: &DiskParams, chosen: DiskChoices) -> String {
-    let mut id = format!("disk/{}-{}/{}", params.pattern, params.op, format_size(params.block));
-    if chosen.size {
-        id = format!("{id}/{}", format_size(params.size));
-    }
-    id = format!("{id}/d{}", params.depth);
-    if let Some(percent) = params.load_percent {
-        id = format!("{id}/load{percent}");
-    }
-    if chosen.steady {
-        id = format!("{id}/steady");
-    }
-    if chosen.engine {
-        id = format!("{id}/{}", params.engine);
-    }
-    if params.sync != DiskSync::None {
-        id = format!("{id}/{}", params.sync);
-    }
-    if params.cache != DiskCache::Bypassed {
-        id = format!("{id}/{}", params.cache);
-    }
-    if params.layout != DiskLayout::Shared {
-        id = format!("{id}/{}", params.layout);
-    }
-    format!("{id}/t{}", params.threads)
+    id([
+        Some(format!("disk/{}-{}/{}", params.pattern, params.op, format_size(params.block))),
+        chosen.size.then(|| format_size(params.size)),
+        Some(format!("d{}", params.depth)),
+        params.load_percent.map(|percent| format!("load{percent}")),
+        chosen.steady.then(|| "steady".to_owned()),
+        chosen.engine.then(|| params.engine.to_string()),
+        (params.sync != DiskSync::None).then(|| params.sync.to_string()),
+        (params.cache != DiskCache::Bypassed).then(|| params.cache.to_string()),
+        (params.layout != DiskLayout::Shared).then(|| params.layout.to_string()),
+        Some(format!("t{}", params.threads)),
+    ])
 }
 
 /// The id of a network experiment: `net/tcp-stream/128KiB/t2`.
 pub fn net_id(params: &NetParams) -> String {
-    let mut id = format!("net/{}-{}/{}", params.protocol, params.mode, format_size(params.block));
-    let mut add = |part: &dyn std::fmt::Display| id = format!("{id}/{part}");
-    if params.path != LOOPBACK {
-        add(&"peer");
-    }
-    if let Some(direction) = params.direction.filter(|direction| *direction != Direction::Up) {
-        add(&direction);
-    }
-    if let Some(goal) = params.loss_goal_per_million {
-        add(&format_args!("loss{goal}ppm"));
-    }
-    if params.segmentation == Some(Segmentation::Gso) {
-        add(&Segmentation::Gso);
-    }
-    if params.zero_copy == Some(true) {
-        add(&"zero_copy");
-    }
-    if params.wait == Some(Wait::Spinning) {
-        add(&Wait::Spinning);
-    }
-    format!("{id}/t{}", params.threads)
+    id([
+        Some(format!("net/{}-{}/{}", params.protocol, params.mode, format_size(params.block))),
+        (params.path != LOOPBACK).then(|| "peer".to_owned()),
+        params.direction.filter(|direction| *direction != Direction::Up).map(|direction| direction.to_string()),
+        params.loss_goal_per_million.map(|goal| format!("loss{goal}ppm")),
+        params.segmentation.filter(|kind| *kind == Segmentation::Gso).map(|kind| kind.to_string()),
+        (params.zero_copy == Some(true)).then(|| "zero_copy".to_owned()),
+        params.wait.filter(|wait| *wait == Wait::Spinning).map(|wait| wait.to_string()),
+        Some(format!("t{}", params.threads)),
+    ])
 }
 
 #[cfg(test)]

@@ -1,6 +1,4 @@
 //! The words for what disks and networks are asked to do.
-//!
-//! Names only. How they are carried out is `bench`'s business.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,13 +14,10 @@ words! {
         Random => "random",
         /// Descending offsets.
         Backward => "backward",
-        /// Ascending offsets with gaps: every seventeenth block, then from the second on every seventeenth, until all
-        /// have been accessed.
+        /// Every seventeenth block, then from the second on every seventeenth, until all have been accessed.
         Strided => "strided",
     }
-}
 
-words! {
     /// What a disk experiment does to each block.
     DiskOp, "disk operation", {
         /// Reads.
@@ -36,21 +31,7 @@ words! {
         /// Reads a stretch of the file again and again that was read just before.
         Reread => "reread",
     }
-}
 
-impl DiskOp {
-    /// Whether it writes at all.
-    pub const fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::Mixed | Self::Rewrite)
-    }
-
-    /// Whether it reads at all.
-    pub const fn reads(self) -> bool {
-        matches!(self, Self::Read | Self::Mixed | Self::Reread)
-    }
-}
-
-words! {
     /// How requests reach the kernel.
     DiskEngine, "disk engine", {
         /// Through `io_uring`: many requests in flight from one thread.
@@ -62,9 +43,7 @@ words! {
         /// No device at all: the rate of our own loop.
         Null => "null",
     }
-}
 
-words! {
     /// What a write waits for.
     DiskSync, "kind of synchronous write", {
         /// The device has taken the data, perhaps into a volatile cache.
@@ -74,9 +53,7 @@ words! {
         /// Data and all metadata are on stable storage (`O_SYNC`).
         Sync => "sync",
     }
-}
 
-words! {
     /// What the page cache is allowed to do.
     DiskCache, "state of the page cache", {
         /// Not used: direct I/O.
@@ -86,9 +63,7 @@ words! {
         /// Used, and filled before.
         Warm => "warm",
     }
-}
 
-words! {
     /// How threads share files.
     DiskLayout, "layout", {
         /// All threads work on one file.
@@ -96,9 +71,7 @@ words! {
         /// Each thread has a file of its own.
         PerThread => "per_thread",
     }
-}
 
-words! {
     /// The transport under a network experiment.
     Protocol, "protocol", {
         /// A byte stream.
@@ -106,9 +79,7 @@ words! {
         /// Datagrams.
         Udp => "udp",
     }
-}
 
-words! {
     /// What a network experiment does.
     NetMode, "network mode", {
         /// As many bytes as will go through.
@@ -126,9 +97,7 @@ words! {
         /// Latency while streams run.
         Load => "load",
     }
-}
 
-words! {
     /// How a thread waits for the answer to its message.
     Wait, "way of waiting", {
         /// The kernel puts it to sleep until the answer is there, as ordinary programs have it.
@@ -136,9 +105,7 @@ words! {
         /// It asks again and again, and keeps its CPU busy with that.
         Spinning => "spinning",
     }
-}
 
-words! {
     /// Which way the bytes of a stream go.
     Direction, "direction", {
         /// From the client to the server.
@@ -148,14 +115,24 @@ words! {
         /// Both at once.
         Both => "both",
     }
-}
 
-words! {
     /// Whether the kernel or the device cuts large sends into segments.
     Segmentation, "segmentation", {
         /// One system call per datagram.
         Off => "off",
         /// Generic segmentation offload.
         Gso => "gso",
+    }
+}
+
+impl DiskOp {
+    /// Whether it writes at all.
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::Mixed | Self::Rewrite)
+    }
+
+    /// Whether it reads at all.
+    pub const fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::Mixed | Self::Reread)
     }
 }

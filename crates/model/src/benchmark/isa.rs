@@ -1,6 +1,4 @@
 //! The words for what a processor computes with: instruction sets and element types.
-//!
-//! Names only. Which machine has what is `machine`'s business; which loop uses what is `kernels`'.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,8 +18,7 @@ words! {
         Sse41 => "sse4_1",
         /// 256-bit vectors, with FMA3 where the kernel is a fused multiply-add.
         Avx2 => "avx2",
-        /// 512-bit vectors (AVX512F; with BW where the kernel works on bytes or words, with DQ where it multiplies 64-bit
-        /// integers).
+        /// 512-bit vectors (AVX512F; for bytes and words with BW, for products of 64-bit integers with DQ).
         Avx512 => "avx512",
         /// 256-bit vectors in AVX-512's encoding (AVX512VL).
         Avx512Vl => "avx512vl",
@@ -42,32 +39,7 @@ words! {
         /// Scalable vectors of aarch64.
         Sve => "sve",
     }
-}
 
-impl Isa {
-    /// The name as its vendor writes it: `AVX-512 VNNI`.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Scalar => "scalar",
-            Self::Sse2 => "SSE2",
-            Self::Ssse3 => "SSSE3",
-            Self::Sse41 => "SSE4.1",
-            Self::Avx2 => "AVX2",
-            Self::Avx512 => "AVX-512",
-            Self::Avx512Vl => "AVX-512VL",
-            Self::AvxVnni => "AVX-VNNI",
-            Self::AvxVnniInt8 => "AVX-VNNI-INT8",
-            Self::Avx512Vnni => "AVX-512 VNNI",
-            Self::Avx512Bf16 => "AVX-512 BF16",
-            Self::Avx512Fp16 => "AVX-512 FP16",
-            Self::Amx => "AMX",
-            Self::Neon => "NEON",
-            Self::Sve => "SVE",
-        }
-    }
-}
-
-words! {
     /// The type of one element of an operand.
     Element, "element type", {
         /// 64-bit IEEE floating point (DP).
@@ -87,9 +59,7 @@ words! {
         /// 64-bit integer (DP).
         Int64 => "int64",
     }
-}
 
-words! {
     /// What a CPU experiment computes.
     CpuOp, "cpu operation", {
         /// Fused multiply-add (multiply, then add, where the CPU has no FMA).
@@ -107,9 +77,7 @@ words! {
         /// FMA and addition pipes kept busy together: a bound, never a peak.
         AllPipes => "all_pipes",
     }
-}
 
-words! {
     /// What a memory experiment does to each block.
     MemoryOp, "memory operation", {
         /// Loads only.
@@ -155,36 +123,7 @@ words! {
         /// A line handed from one core to another and back.
         Handoff => "handoff",
     }
-}
 
-impl MemoryOp {
-    /// The operations that go through a working set in order.
-    pub const STREAMS: &'static [Self] = &[
-        Self::Read,
-        Self::Write,
-        Self::WriteNt,
-        Self::Copy,
-        Self::CopyNt,
-        Self::Update,
-        Self::Scale,
-        Self::ScaleNt,
-        Self::Add,
-        Self::AddNt,
-        Self::Triad,
-        Self::TriadNt,
-        Self::Mix31,
-        Self::Mix21,
-        Self::Mix11,
-        Self::RepMovsb,
-        Self::Memcpy,
-        Self::ByteLoop,
-    ];
-
-    /// The operations on blocks, sequential or random.
-    pub const OF_BLOCKS: &'static [Self] = &[Self::Read, Self::Write, Self::Copy];
-}
-
-words! {
     /// Order in which a memory benchmark accesses its working set.
     MemoryPattern, "memory pattern", {
         /// Ascending addresses.
@@ -196,9 +135,7 @@ words! {
         /// Two cores and a line between them.
         Pair => "pair",
     }
-}
 
-words! {
     /// Which cores are filled first.
     Placement, "placement", {
         /// Those that share a last-level cache, then the next such group.
@@ -206,9 +143,7 @@ words! {
         /// One of each group in turn, the groups of different memory nodes first.
         Scatter => "scatter",
     }
-}
 
-words! {
     /// The size of the pages behind a buffer.
     Pages, "page size", {
         /// The base page.
@@ -216,6 +151,40 @@ words! {
         /// Transparent or reserved huge pages.
         Huge2M => "2MiB",
     }
+}
+
+impl Isa {
+    /// The name as its vendor writes it: `AVX-512 VNNI`.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Scalar => "scalar",
+            Self::Sse2 => "SSE2",
+            Self::Ssse3 => "SSSE3",
+            Self::Sse41 => "SSE4.1",
+            Self::Avx2 => "AVX2",
+            Self::Avx512 => "AVX-512",
+            Self::Avx512Vl => "AVX-512VL",
+            Self::AvxVnni => "AVX-VNNI",
+            Self::AvxVnniInt8 => "AVX-VNNI-INT8",
+            Self::Avx512Vnni => "AVX-512 VNNI",
+            Self::Avx512Bf16 => "AVX-512 BF16",
+            Self::Avx512Fp16 => "AVX-512 FP16",
+            Self::Amx => "AMX",
+            Self::Neon => "NEON",
+            Self::Sve => "SVE",
+        }
+    }
+}
+
+impl MemoryOp {
+    /// The operations that go through a working set in order.
+    pub const STREAMS: &'static [Self] = match Self::ALL {
+        [streams @ .., Self::Increment, Self::Load, Self::Handoff] => streams,
+        _ => panic!("those that are not sequential come last"),
+    };
+
+    /// The operations on blocks, sequential or random.
+    pub const OF_BLOCKS: &'static [Self] = &[Self::Read, Self::Write, Self::Copy];
 }
 
 #[cfg(test)]

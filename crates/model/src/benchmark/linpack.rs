@@ -1,13 +1,11 @@
-//! What LINPACK experiments are asked to do: words, parameters and ids.
-//!
-//! Names and plain data only. How they are carried out is `bench`'s business.
+//! What LINPACK benchmarks are asked to do: words, parameters and ids.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::benchmark::isa::{CpuOp, Element, Isa};
 use crate::unit::format_size;
-use crate::words::words;
+use crate::words::{id, words};
 
 words! {
     /// What a LINPACK experiment computes.
@@ -18,6 +16,24 @@ words! {
         LuMixed => "lu_mixed",
         /// Multiplies two square matrices, `C = A B`: what an LU cannot be faster than.
         Gemm => "gemm",
+    }
+
+    /// Whose solver does it.
+    LinpackEngine, "LINPACK engine", {
+        /// The one inside this program.
+        Own => "own",
+        /// The Rust library faer.
+        Faer => "faer",
+        /// The system's BLAS and LAPACK, loaded at run time.
+        System => "system",
+    }
+
+    /// The matrix of a system that a LINPACK experiment solves.
+    LinpackMatrix, "matrix of a LINPACK system", {
+        /// HPL's: all entries uniform in [-0.5, 0.5).
+        Uniform => "uniform",
+        /// HPL-MxP's: these off the diagonal, and on it what makes each row strictly diagonally dominant.
+        DiagonallyDominant => "diagonally_dominant",
     }
 }
 
@@ -30,36 +46,13 @@ impl LinpackOp {
         }
     }
 
-    /// Floating-point operations that it counts for on a system, or on square matrices, of order `n`. A solution counts
-    /// for 2/3 n^3 + 3/2 n^2, whatever the solver does, as in HPL 2.3 (`HPL_pdtest.c`); a product for 2 n^3.
+    /// Operations at order `n`: a solution counts 2/3 n^3 + 3/2 n^2 (HPL 2.3, `HPL_pdtest.c`), a product 2 n^3.
     pub fn operations(self, n: u64) -> f64 {
         let n = n as f64;
         match self {
             Self::Lu | Self::LuMixed => (2.0 / 3.0 * n + 1.5) * n * n,
             Self::Gemm => 2.0 * n * n * n,
         }
-    }
-}
-
-words! {
-    /// Whose solver does it.
-    LinpackEngine, "LINPACK engine", {
-        /// The one inside this program.
-        Own => "own",
-        /// The Rust library faer.
-        Faer => "faer",
-        /// The system's BLAS and LAPACK, loaded at run time.
-        System => "system",
-    }
-}
-
-words! {
-    /// The matrix of a system that a LINPACK experiment solves.
-    LinpackMatrix, "matrix of a LINPACK system", {
-        /// HPL's: all entries uniform in [-0.5, 0.5).
-        Uniform => "uniform",
-        /// HPL-MxP's: these off the diagonal, and on it what makes each row strictly diagonally dominant.
-        DiagonallyDominant => "diagonally_dominant",
     }
 }
 
@@ -80,11 +73,10 @@ pub struct LinpackParams {
     pub align: u64,
     /// Threads that compute at the same time.
     pub threads: u32,
-    /// Type of the matrix's elements; of `lu_mixed`, of the factors (`bf16`: what their products are of, with sums in fp32).
+    /// Type of the matrix's elements; of `lu_mixed`, of the factors (`bf16`: products with sums in fp32).
     #[serde(rename = "type")]
     pub element: Element,
     /// Instruction set of the solver's kernel; `null` where it chooses.
-    #[serde(default)]
     pub isa: Option<Isa>,
 }
 
@@ -104,8 +96,7 @@ impl LinpackParams {
     }
 }
 
-/// The parameters of a LINPACK experiment that an id shows only when they were chosen, by the user or by a suite: where
-/// they follow from the machine, the id must not, or the same experiment would have other names on other machines.
+/// The parameters of a LINPACK benchmark that an id shows only when chosen: ids are equal on all machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each says of one parameter whether it was chosen")]
 pub struct LinpackChoices {
@@ -121,37 +112,19 @@ pub struct LinpackChoices {
     pub isa: bool,
 }
 
-/// The id of a LINPACK experiment: `linpack/lu/n10000/t2`, `linpack/gemm/n5000/t2/fp32`. The engine is shown where it is
-/// not our own, the element type where it is not the usual one.
+/// The id of a LINPACK benchmark: `linpack/lu/n10000/t2`, `linpack/gemm/n5000/t2/fp32`. Usual values are left out.
 pub fn linpack_id(params: &LinpackParams, chosen: LinpackChoices) -> String {
-    let mut id = format!("linpack/{}", params.op);
-    let mut add = |part: &dyn std::fmt::Display| {
-        id.push('/');
-        id.push_str(&part.to_string());
-    };
-    if params.engine != LinpackEngine::Own {
-        add(&params.engine);
-    }
-    if chosen.n {
-        add(&format_args!("n{}", params.n));
-    }
-    if let Some(nb) = params.nb.filter(|_| chosen.nb) {
-        add(&format_args!("nb{nb}"));
-    }
-    if chosen.lda {
-        add(&format_args!("lda{}", params.lda));
-    }
-    if chosen.align {
-        add(&format_args!("align{}", format_size(params.align)));
-    }
-    if let Some(isa) = params.isa.filter(|_| chosen.isa) {
-        add(&isa);
-    }
-    add(&format_args!("t{}", params.threads));
-    if params.element != params.op.usual_element() {
-        add(&params.element);
-    }
-    id
+    id([
+        Some(format!("linpack/{}", params.op)),
+        (params.engine != LinpackEngine::Own).then(|| params.engine.to_string()),
+        chosen.n.then(|| format!("n{}", params.n)),
+        params.nb.filter(|_| chosen.nb).map(|nb| format!("nb{nb}")),
+        chosen.lda.then(|| format!("lda{}", params.lda)),
+        chosen.align.then(|| format!("align{}", format_size(params.align))),
+        params.isa.filter(|_| chosen.isa).map(|isa| isa.to_string()),
+        Some(format!("t{}", params.threads)),
+        (params.element != params.op.usual_element()).then(|| params.element.to_string()),
+    ])
 }
 
 /// What was seen of the solver and of the processor under its load while a LINPACK row was measured.
@@ -168,26 +141,21 @@ pub struct LinpackConditions {
     pub lda: Option<u64>,
     /// Bytes mapped for the matrix and all work space.
     pub mapped_bytes: Option<u64>,
-    /// Bytes of the matrix alone, or of the matrices of a product: n^2 elements each; of `lu_mixed` of the matrix in
-    /// fp64 and its factors.
+    /// Bytes of the matrix, or of all of a product; of `lu_mixed` the matrix in fp64 and its factors.
     pub matrix_bytes: Option<u64>,
     /// Seconds to generate the matrix before a sample (median); not timed.
     pub fill_seconds: Option<f64>,
     /// Seconds in which a sample's result was checked, which are not timed (median).
     pub check_seconds: Option<f64>,
-    /// What fused multiply-adds in registers alone reached on the same threads just before the samples, in flop/s
-    /// (median); `null` where the threads had no time in common.
+    /// Rate of multiply-adds in registers on these threads just before, flop/s; `null` without a common window.
     pub fma_flop_per_second: Option<f64>,
     /// The clock that the cores had under them, in Hz (median).
     pub fma_clock_hz: Option<f64>,
-    /// Share of that rate lost because the clock was lower while the row was measured than under the multiply-adds;
-    /// negative where it was higher.
+    /// Share of that rate lost to a lower clock during the benchmark; negative where the clock was higher.
     pub lost_to_clock: Option<f64>,
-    /// Share of what the cores can do at the row's own clock that the algorithm did not reach: 1 less the efficiency
-    /// against the limit at the measured clock.
+    /// Share lost to the algorithm: 1 less the efficiency against the limit at the measured clock.
     pub lost_to_algorithm: Option<f64>,
-    /// Rounds of refinement that brought a solution by factors of lower precision to the accuracy of fp64 (median of
-    /// the process runs).
+    /// Rounds of refinement from lower precision to the accuracy of fp64 (median of the process runs).
     pub refinements: Option<f64>,
 }
 

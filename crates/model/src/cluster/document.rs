@@ -1,7 +1,4 @@
-//! The results of a plan (schema `assay.cluster/1`): nodes in groups of equal hardware, how each value is distributed
-//! over them, which are slow and why, the network between them.
-//!
-//! Every statement about a node can be followed back: the values are here, the runs are in the plan's folder.
+//! The results of a plan (schema `assay.cluster/1`): nodes by hardware, distributions, slow nodes, the network.
 
 use std::collections::BTreeMap;
 
@@ -82,9 +79,7 @@ crate::words::words! {
         /// Every task has ended, none with a result.
         Failed => "failed",
     }
-}
 
-crate::words::words! {
     /// What is thought of a node among its equals.
     Standing, "standing", {
         /// Nothing stands out.
@@ -280,7 +275,6 @@ pub struct ClusterHpl {
     /// Sum of the nodes' peaks in fp64, flop/s, where all are known.
     pub peak: Option<f64>,
     /// Sum of what the nodes' own LINPACK reached in fp64 at most, flop/s, where it was measured on all.
-    #[serde(default)]
     pub linpack: Option<f64>,
     /// Why there is no rate.
     pub reason: Option<String>,
@@ -289,8 +283,7 @@ pub struct ClusterHpl {
 /// What went wrong, or prevents a judgement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// A fixed word, such as `task_failed`, `mixed_versions`, `never_came_up`, `clock_skew`, `shared_machine`,
-    /// `small_group`.
+    /// A fixed word: `task_failed`, `mixed_versions`, `never_came_up`, `clock_skew`, `shared_machine` …
     pub code: String,
     /// The sentence.
     pub text: String,

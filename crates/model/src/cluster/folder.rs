@@ -55,12 +55,9 @@ pub struct Plan {
     pub nodes: Vec<PlanNode>,
     /// How pairs of nodes are chosen for the network; `None` where the network between nodes is not measured.
     pub pairing: Option<Pairing>,
-    /// Which of a node's addresses the network is measured between: an interface's name (`ib0`) or a subnet
-    /// (`10.1.0.0/16`); `None` takes the first that the other node reaches.
-    #[serde(default)]
+    /// An interface (`ib0`) or subnet (`10.1.0.0/16`) to measure between; `None`: the first that is reached.
     pub network: Option<String>,
     /// How HPL is run across nodes, where the plan has a task of it.
-    #[serde(default)]
     pub hpl: Option<HplPlan>,
     /// Expected seconds of the tasks of one node, their mean over the nodes.
     pub seconds_per_node: f64,
@@ -89,13 +86,10 @@ pub struct PlanNode {
 pub struct HplPlan {
     /// Path of `xhpl`, the same on every node.
     pub program: String,
-    /// What starts its processes, word by word, such as `srun --mpi=pmix`; empty takes `srun` where a job has it, otherwise
-    /// `mpirun`.
+    /// What starts its processes, word by word; empty takes `srun` where a job has it, otherwise `mpirun`.
     #[serde(default)]
     pub launcher: Vec<String>,
-    /// The order of the matrix is chosen so that it takes no longer than this, in seconds, and no more than 80 % of the
-    /// memory; `None` for as much as the memory holds.
-    #[serde(default)]
+    /// The most seconds that it may take; `None` for as much as 80 % of the memory holds.
     pub most_seconds: Option<f64>,
 }
 
@@ -104,8 +98,7 @@ crate::words::words! {
     Pairing, "pairing", {
         /// Every ordered pair, in n - 1 rounds.
         All => "all",
-        /// Rings of shifts 1, 2, 4 … and as many random matchings: every node at most once as sender and once as
-        /// receiver in each round.
+        /// Rings of shifts 1, 2, 4 … and as many random matchings; each round has a node once on each side.
         Ring => "ring",
         /// Random matchings alone, both directions.
         Random => "random",
@@ -168,8 +161,7 @@ pub struct HplTask {
     pub nodes: Vec<String>,
 }
 
-/// Who has claimed a task. All of it is for people but `boot` and `pid_start`, by which a worker on the same host finds
-/// out that the claimer is gone before its lease has run out.
+/// Who has claimed a task. By `boot` and `pid_start` workers on the same host see that the claimer is gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// The claim's own name: part of the file's name, never used twice.
@@ -293,7 +285,6 @@ pub struct SubmittedJob {
     /// The command that submitted it, word by word.
     pub command: Vec<String>,
     /// Name of the probe file that each of its nodes answers before its worker begins.
-    #[serde(default)]
     pub probe: Option<String>,
     /// When, UTC, ISO 8601.
     pub when: String,

@@ -1,7 +1,4 @@
-//! A comparison: what two runs, or two things measured in turn, say of each other (schema `assay.compare/1`).
-//!
-//! Plain data. Statistics are computed by `stats`; what is compared with what, and why a value changed, is
-//! `bench`'s business.
+//! A comparison of two runs, or of two things measured in turn (schema `assay.compare/1`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,9 +18,7 @@ crate::words::words! {
         /// Neither: more samples, or quieter ones, are needed.
         Inconclusive => "inconclusive",
     }
-}
 
-crate::words::words! {
     /// The direction of a change.
     Direction, "direction", {
         /// For the better.
@@ -45,7 +40,6 @@ pub struct Side {
     /// Version and commit of the program that measured.
     pub program: String,
     /// The command that switches to this side, where one was given.
-    #[serde(default)]
     pub switch: Option<String>,
 }
 
@@ -66,7 +60,6 @@ pub struct Compared {
     /// The experiment on the base side.
     pub id: String,
     /// The experiment on the new side, where it is another one (two option strings measured in turn).
-    #[serde(default)]
     pub id_new: Option<String>,
     /// The metric.
     pub metric: String,
@@ -86,20 +79,16 @@ pub struct Compared {
     pub ratio: f64,
     /// Its 95 % interval; `null` where there are too few samples.
     pub ratio_ci95: Option<[f64; 2]>,
-    /// The probability of a difference as clear as this by chance, corrected for the number of rows (Holm); `null`
-    /// where there are too few samples.
+    /// Probability of such a difference by chance, Holm-corrected; `null` where there are too few samples.
     pub p: Option<f64>,
     /// The least relative change that counts: the larger of 2 % and twice the machine's own noise between runs.
     pub threshold: f64,
-    /// What disturbances seen in the runs may account for, on top of the threshold, as a relative change in the direction
-    /// of the ratio. It keeps a row from being called changed, and makes none the same.
+    /// Relative change that disturbances may explain, on top of the threshold; only a verdict of changed needs it.
     #[serde(default)]
     pub allowance: f64,
     /// The machine's own noise between runs, as a relative standard deviation.
-    #[serde(default)]
     pub noise: Option<f64>,
     /// What the noise is known from.
-    #[serde(default)]
     pub noise_source: Option<String>,
     /// How many units of the base side were compared.
     pub n_base: u32,
@@ -108,11 +97,9 @@ pub struct Compared {
     /// The unit of variance: samples, process runs, sessions or pairs.
     #[serde(default)]
     pub units: String,
-    /// About how many more units of each side are needed for a verdict; `null` where there is one, or where no number of
-    /// them would help.
+    /// About how many more units per side a verdict needs; `null` where it has one, or more would not help.
     pub needed: Option<u32>,
     /// Operations per cycle, where both sides know their clock.
-    #[serde(default)]
     pub per_cycle: Option<PerCycle>,
     /// Why, by stated rules; `null` where nothing is known.
     pub explanation: Option<String>,

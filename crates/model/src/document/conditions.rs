@@ -44,7 +44,6 @@ pub struct MachineStates {
     #[serde(default)]
     pub timer: TimerFacts,
     /// Seconds spent waiting for a quiet machine; `null` where nobody asked for it.
-    #[serde(default)]
     pub waited_seconds: Option<f64>,
     /// Before the first row.
     pub before: MachineState,
@@ -60,8 +59,7 @@ pub struct Conditions {
     pub cpus: Vec<u32>,
     /// Median core clock at the samples, in Hz.
     pub clock_hz: Option<f64>,
-    /// How the clock was measured: by `chains` of dependent instructions around the work, by one inside a loop that it
-    /// `paced`, or by the hardware's `counter`.
+    /// How the clock was measured: `chains` around the work, a `paced` one in it, or the hardware's `counter`.
     pub clock_source: Option<String>,
     /// Clock at the first sample, in Hz.
     pub clock_start_hz: Option<f64>,
@@ -105,8 +103,7 @@ pub struct Conditions {
     pub page_faults: Option<u64>,
     /// Operations per cycle and core over whole bursts, median.
     pub ops_per_cycle: Option<f64>,
-    /// Operations per cycle and core, 90th percentile of bursts of at least 1 ms: what the pipes can do when nobody
-    /// interferes.
+    /// Operations per cycle and core, 90th percentile of bursts of at least 1 ms: the undisturbed rate.
     pub ops_per_cycle_p90: Option<f64>,
     /// Share of the rate lost to interference: gaps and shared cores together.
     pub lost_share: Option<f64>,
@@ -114,16 +111,13 @@ pub struct Conditions {
     pub lost_in_gaps: Option<f64>,
     /// Share of the buffer that is in pages of the size asked for.
     pub pages_obtained: Option<f64>,
-    /// Seconds to generate the position of one access, included in its time; `null` where
-    /// no place is generated.
+    /// Seconds to generate the position of one access, included in its time; `null` where none is.
     pub order_seconds: Option<f64>,
     /// The C library whose function was measured: `glibc 2.36`, or `musl`, which says no version; `null` where none was.
     pub c_library: Option<String>,
-    /// Seconds between the first work of the thread that began first and that of the last one, the most of the samples;
-    /// only the time in which all of them work counts. `null` of a single thread, and for rows that wait.
+    /// Seconds from the first thread's first work to the last one's, the most of the samples; `null` of one thread.
     pub start_spread_seconds: Option<f64>,
-    /// Rate of the slowest thread over that of the fastest, the median over the samples; `null` of a single thread, for
-    /// rows that wait, and for latencies.
+    /// Rate of the slowest thread over the fastest's (median); `null` of one thread and for latencies.
     pub slowest_over_fastest: Option<f64>,
     /// Seconds of untimed preparation, summed over the process runs.
     pub setup_seconds: Option<f64>,
@@ -157,11 +151,9 @@ pub struct DiskConditions {
     pub stepped_down: Vec<String>,
     /// Type of file system.
     pub filesystem: Option<String>,
-    /// The disks at the end of the way from the file down to hardware, by their names among the machine's disks; empty
-    /// where none is known.
+    /// The disks at the lower end, by their names among the machine's disks; empty where none is known.
     pub devices: Vec<String>,
-    /// The devices between the file system and those disks that all of its data passes through, from the top: `loop0`,
-    /// `dm-1`, `md0`; can be empty.
+    /// The devices above those disks that all data passes through, from the top: `loop0`, `dm-1`, `md0`.
     pub layers: Vec<String>,
     /// Alignment that direct I/O needs of memory, in bytes; `null` where the file system does not say.
     pub memory_align_bytes: Option<u32>,
@@ -169,11 +161,9 @@ pub struct DiskConditions {
     pub offset_align_bytes: Option<u32>,
     /// Size of the file, in bytes: less than planned where laying out all of it would have taken too long.
     pub file_bytes: Option<u64>,
-    /// Bytes of test files written before the first sample; later benchmarks
-    /// use the same files.
+    /// Bytes of test files written before the first sample; later benchmarks use the same files.
     pub laid_out_bytes: Option<u64>,
-    /// Bytes that its requests wrote in all process runs: also in warm-ups and outside windows
-    /// are among them.
+    /// Bytes that its requests wrote in all process runs, also in warm-ups and outside windows.
     pub written_bytes: Option<u64>,
     /// Extents of the file.
     pub extents: Option<u32>,
@@ -185,18 +175,15 @@ pub struct DiskConditions {
     pub compressed: Option<bool>,
     /// Requests in flight, as a mean over the timed part (Little: rate x mean latency), per thread.
     pub depth_achieved: Option<f64>,
-    /// Whether the file is overwritten in place. `false`: every write is copied elsewhere and given a checksum, for which
-    /// the file system may buffer it; `null` where unknown.
+    /// Whether the file is overwritten in place. `false`: copy on write, perhaps buffered; `null` where unknown.
     pub in_place: Option<bool>,
-    /// Whether the file was laid out through the page cache, flushed and dropped from it, since the file system has no
-    /// direct I/O.
+    /// Whether the file was laid out through the page cache, since the file system has no direct I/O.
     pub laid_out_through_cache: Option<bool>,
     /// Share of the file that was in the page cache after the samples.
     pub cached_share: Option<f64>,
     /// Share of it that was there before a sample (the largest of them for a cold cache, the least for a warm one).
     pub cached_share_before: Option<f64>,
-    /// Of a cold cache: whether all clean pages of the system had to be dropped, since more than a twentieth of our file
-    /// stayed; root alone may.
+    /// Of a cold cache: whether all clean pages of the system had to be dropped, which only root may.
     pub dropped_system_wide: Option<bool>,
     /// Bytes per second of writes with the flush after each sample counted in (median).
     pub flushed_bytes_per_second: Option<f64>,
@@ -206,8 +193,7 @@ pub struct DiskConditions {
     pub read_latency_seconds: Option<f64>,
     /// Where both are made: median latency of the writes, in seconds.
     pub write_latency_seconds: Option<f64>,
-    /// Open loop: requests per second that the same process run reached without pauses, of which the
-    /// load is a share.
+    /// Open loop: requests per second that the same process run reached without pauses, the base of the load.
     pub full_iops: Option<f64>,
     /// Open loop: share of requests that started late because all slots were in use.
     pub late_share: Option<f64>,
@@ -215,11 +201,9 @@ pub struct DiskConditions {
     pub due_iops: Option<f64>,
     /// Bytes that the kernel says reached storage for this process, over the bytes asked for; around 1 for direct I/O.
     pub storage_share: Option<f64>,
-    /// Bytes that the device under the file moved in the row's direction (reads, or writes), over those that this program
-    /// moved, as the kernel counts both; `null` where the page cache stands between, and where the device does not count.
+    /// Bytes that the device moved over those that this program moved; `null` where uncounted or cached.
     pub device_share: Option<f64>,
-    /// How hot the device was at the end, in degrees Celsius; the highest of all process runs, of the device nearest
-    /// to its limit.
+    /// The highest temperature at the end of a process run, of the device nearest to its limit, in degrees Celsius.
     pub device_celsius: Option<f64>,
     /// The temperature from which on it slows itself down, in degrees Celsius.
     pub device_limit_celsius: Option<f64>,
@@ -231,8 +215,7 @@ pub struct DiskConditions {
     pub other_share: Option<f64>,
     /// Seconds of the flush after a sample of writes (median); not part of the result.
     pub flush_seconds: Option<f64>,
-    /// Steady state: rounds until it was reached, the five steady ones included; `null` where it
-    /// never were.
+    /// Steady state: rounds until it was reached, the five steady ones included; `null` where it never was.
     pub steady_rounds: Option<u32>,
     /// Requests per second in the steady state, as a mean over its five rounds.
     pub steady_iops: Option<f64>,
@@ -240,14 +223,11 @@ pub struct DiskConditions {
     pub steady_range: Option<f64>,
     /// Slope of the least-squares line over the five rounds, over their mean.
     pub steady_drift: Option<f64>,
-    /// CPU seconds of a working thread (and of those that make its blocking calls) per second of the timed part: of the
-    /// busiest thread, or of all together per CPU where that is more.
+    /// CPU seconds per second of the busiest working thread, or of all per CPU where that is more.
     pub cpu_busy: Option<f64>,
-    /// User and system seconds of a thread (and of those that make its blocking calls) per request, our checks of the data
-    /// included; the mean over the threads.
+    /// CPU seconds of a thread per request, checks of the data included; the mean over the threads.
     pub cpu_seconds_per_request: Option<f64>,
-    /// Requests per second that a thread makes with this depth when they are for nothing: the same loop, time stamps,
-    /// histogram and checks, and with `io_uring` the kernel's no-op, but no device. Measured in the same process run.
+    /// Requests per second of the same loop without a device (with `io_uring` the no-op), in the same process run.
     pub loop_iops: Option<f64>,
 }
 
@@ -278,47 +258,32 @@ pub struct NetConditions {
     /// CPU seconds of the measuring end's threads per second of the timed part.
     pub cpu_busy: Option<f64>,
     /// `IPv4` or `IPv6`.
-    #[serde(default)]
     pub address_family: Option<String>,
     /// TCP's smoothed round trip to the server before measuring, in seconds.
-    #[serde(default)]
     pub round_trip_seconds: Option<f64>,
     /// What TCP said of the senders' connections.
-    #[serde(default)]
     pub tcp: Option<TcpConditions>,
     /// CPU seconds of the sending threads inside samples, all process runs.
-    #[serde(default)]
     pub sending_cpu_seconds: Option<f64>,
     /// CPU seconds of the receiving threads inside samples, all process runs.
-    #[serde(default)]
     pub receiving_cpu_seconds: Option<f64>,
     /// How datagrams were sent and received: `gso`, `gro`, `sendmmsg`, `recvmmsg`.
-    #[serde(default)]
     pub batching: Vec<String>,
     /// Share of the sends with `MSG_ZEROCOPY` whose copy was really spared.
-    #[serde(default)]
     pub zero_copied_share: Option<f64>,
     /// Bytes of data that were offered per second, where the sender keeps to a rate.
-    #[serde(default)]
     pub offered_bytes_per_second: Option<f64>,
-    /// Of a thread that spins: for how many microseconds each of its receives polls the device's queue (`SO_BUSY_POLL`);
-    /// 0 where the kernel refused.
-    #[serde(default)]
+    /// Microseconds for which a spinning receive polls the device (`SO_BUSY_POLL`); 0 where refused.
     pub busy_poll_microseconds: Option<u32>,
     /// Of a latency under load: the median round trip before the load began, in seconds.
-    #[serde(default)]
     pub idle_latency_seconds: Option<f64>,
     /// Of a latency under load: the load's bytes per second.
-    #[serde(default)]
     pub load_bytes_per_second: Option<f64>,
     /// Of a latency under load: probes that could not leave when they were due, as a share.
-    #[serde(default)]
     pub late_share: Option<f64>,
     /// The longest packet, in bytes, that the path takes as far as the measuring end's kernel knows.
-    #[serde(default)]
     pub path_mtu: Option<u32>,
     /// How that is found out (`IP_MTU_DISCOVER`): `off`, `want`, `do`, `probe`, `interface`, `omit`.
-    #[serde(default)]
     pub mtu_discovery: Option<String>,
 }
 

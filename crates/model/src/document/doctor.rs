@@ -44,7 +44,6 @@ pub struct FoundTool {
     /// Its version; `null` where it was not found, cannot be used, or does not say.
     pub version: Option<String>,
     /// Why what was found cannot be used; `null` where it can.
-    #[serde(default)]
     pub reason: Option<String>,
 }
 

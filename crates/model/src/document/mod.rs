@@ -1,6 +1,4 @@
-//! The document: one run with its machine, its conditions and every row, as `run.json` holds it (schema `assay.run/2`).
-//!
-//! Fields are only ever added, each with a default, so that old documents always load.
+//! The document: one run with its machine and every result, as `run.json` holds it (schema `assay.run/2`).
 
 pub mod comparison;
 mod conditions;
@@ -61,7 +59,7 @@ pub struct RunInfo {
     #[serde(alias = "grade")]
     pub confidence: Option<Confidence>,
     /// Sessions that every row was measured in.
-    #[serde(default = "one")]
+    #[serde(default = "crate::words::one")]
     pub sessions: u32,
     /// Limits the user declared, by key.
     #[serde(default)]
@@ -76,17 +74,12 @@ pub struct RunInfo {
 pub struct Resumed {
     /// When, UTC, ISO 8601.
     pub at: String,
-    /// Where in the run, in its seconds: samples that start later were taken after it. The time in between, in which
-    /// nothing was measured, is not counted.
+    /// Where in the run, in its seconds, without the time in between.
     pub at_seconds: f64,
     /// Version of Assay that continued.
     pub version: String,
     /// Commit it was built from, `null` outside a checkout.
     pub git: Option<String>,
-}
-
-const fn one() -> u32 {
-    1
 }
 
 /// How a rate grows with its threads, against the row of the same experiment with the fewest.
@@ -116,10 +109,8 @@ pub struct Row {
     /// Its place in the classic tables.
     pub classic: Option<Classic>,
     /// The loop of a cpu experiment.
-    #[serde(default)]
     pub kernel: Option<Loop>,
     /// How its rate grows with its threads; `null` for the row with the fewest, and where there is no other.
-    #[serde(default)]
     pub scaling: Option<Scaling>,
     /// What became of it.
     pub status: Status,

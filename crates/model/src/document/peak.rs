@@ -1,6 +1,4 @@
 //! What a machine could do at best: a value, the formula behind it and where each input came from.
-//!
-//! Plain data; the arithmetic is `machine`'s business. A peak without inputs and sources does not exist.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,20 +32,9 @@ words! {
 }
 
 impl PeakKind {
-    /// The kinds that carry an efficiency, tried against each other; the tightest wins.
-    ///
-    /// `base`, `boost` and `platform_maximum` are shown and never carry one; `measured_ceiling` only where nothing
-    /// physical is there.
+    /// The kinds that carry an efficiency: the tightest wins. The others are only shown.
     pub const fn carries_efficiency(self) -> bool {
         matches!(self, Self::Sustained | Self::Inferred | Self::Declared | Self::Datasheet | Self::Limit | Self::Link)
-    }
-
-    /// The kind that carries an efficiency where none of [`PeakKind::carries_efficiency`] is there: `measured_ceiling`.
-    ///
-    /// What another measurement reached is no limit of the hardware. It is the best that can be said where there is no
-    /// hardware: on the loopback interface.
-    pub const fn stands_in(self) -> bool {
-        matches!(self, Self::MeasuredCeiling)
     }
 }
 
@@ -63,7 +50,6 @@ pub struct Peak {
     /// Each input of the formula, in base units, with its source.
     pub inputs: Vec<PeakInput>,
     /// Relative uncertainty (0.01 is 1 %), from the clock's interval; `None` where it is not known.
-    #[serde(default)]
     pub uncertainty: Option<f64>,
 }
 
@@ -116,12 +102,5 @@ mod tests {
     fn shown_only_kinds_carry_no_efficiency() {
         let shown: Vec<_> = PeakKind::ALL.iter().filter(|kind| !kind.carries_efficiency()).map(|k| k.name()).collect();
         assert_eq!(shown, ["boost", "base", "platform_maximum", "measured_ceiling"]);
-    }
-
-    #[test]
-    fn only_a_measured_ceiling_stands_in_for_a_physical_peak() {
-        let standing: Vec<_> = PeakKind::ALL.iter().filter(|kind| kind.stands_in()).copied().collect();
-        assert_eq!(standing, [PeakKind::MeasuredCeiling]);
-        assert!(standing.iter().all(|kind| !kind.carries_efficiency()));
     }
 }

@@ -1,6 +1,4 @@
 //! A reference tool's results: its values, how it was called, and the ratio of ours to its.
-//!
-//! Plain data. Ratio, interval and verdict are worked out by `stats`; how tools are run is `bench`'s business.
 
 use std::collections::BTreeMap;
 
@@ -109,13 +107,10 @@ pub struct Reference {
     /// The ratio's 95 % interval over pairs; `null` below 6 pairs.
     pub ratio_ci95: Option<[f64; 2]>,
     /// Half of the interval over the ratio.
-    #[serde(default)]
     pub half_width: Option<f64>,
     /// Spread of its values, and of ours in the same pairs: 1.4826 MAD / median each.
-    #[serde(default)]
     pub spread: Option<Spread>,
     /// What the ratio says.
-    #[serde(default)]
     pub verdict: Option<Verdict>,
     /// Pairs that were planned, fixed before the first was measured.
     #[serde(default)]

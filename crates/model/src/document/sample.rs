@@ -1,6 +1,4 @@
 //! A sample, its metric and their summary: the record behind every number of a document.
-//!
-//! Samples are the truth and are stored; a summary is derived from them by `stats` and only carried here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,8 +35,7 @@ crate::words::words! {
         Retransmits => "retransmits",
         /// CPU seconds of both ends' threads per byte.
         CpuCost => "cpu_cost",
-        /// HPL's scaled residual of a solution, below 16 where it is right; of a product, its error as a share of the
-        /// most that rounding explains.
+        /// HPL's scaled residual, below 16 where right; of a product, its error over what rounding explains.
         Residual => "residual",
         /// The largest entry of `A x - b` of a solution.
         ResidualRaw => "residual_raw",
@@ -53,12 +50,7 @@ pub struct ThreadShare {
     /// Seconds it took for them.
     pub seconds: f64,
     /// The core's clock at the sample, in Hz.
-    #[serde(default)]
     pub clock_hz: Option<f64>,
-}
-
-const fn one() -> u32 {
-    1
 }
 
 /// One repetition.
@@ -77,7 +69,7 @@ pub struct Sample {
     /// Its place in the interleaved order, counted from 1.
     pub block: u32,
     /// The session that it was taken in, counted from 1: a pass over all rows, some time after the one before.
-    #[serde(default = "one")]
+    #[serde(default = "crate::words::one")]
     pub session: u32,
     /// Core clock at the sample, in Hz; `null` where it was not measured.
     pub clock_hz: Option<f64>,
@@ -85,8 +77,7 @@ pub struct Sample {
     pub stolen_seconds: Option<f64>,
     /// Each thread's part.
     pub per_thread: Vec<ThreadShare>,
-    /// Marks on this sample: `outlier`; `disturbed` where its process run was disturbed, `repeat` where it was made
-    /// because of such a one; `before_steady` where its drive had not settled yet. Nothing marked is left out of a summary.
+    /// Marks: `outlier`, `disturbed`, `repeat` of a disturbed process run, `before_steady`. None is left out.
     pub flags: Vec<String>,
 }
 
@@ -100,7 +91,6 @@ pub struct Summary {
     /// Order-statistic interval of the median that holds at least 95 %; `null` below n = 6, where none exists.
     pub ci95: Option<[f64; 2]>,
     /// The confidence that `ci95` really has (0.961 for n = 9).
-    #[serde(default)]
     pub ci_confidence: Option<f64>,
     /// Least value.
     pub min: f64,
@@ -115,14 +105,10 @@ pub struct Summary {
     /// 1.4826 MAD / median.
     pub cv_robust: Option<f64>,
     /// The best value in the metric's direction.
-    #[serde(default)]
     pub best: Option<f64>,
-    /// Percentiles over all operations of all repetitions, from the full histogram; `null` where operations are not
-    /// timed one by one.
-    #[serde(default)]
+    /// Percentiles over all operations, from the full histogram; `null` where operations are not timed singly.
     pub percentiles: Option<Percentiles>,
     /// The value in the time slices without interference; `null` where the benchmark has no such slices.
-    #[serde(default)]
     pub undisturbed: Option<Undisturbed>,
 }
 
@@ -201,7 +187,6 @@ pub struct Metric {
     #[serde(default)]
     pub expectations: Vec<Expectation>,
     /// `as_expected`, `below` or `above` the first of them; `null` without one, or where confidence is too low.
-    #[serde(default)]
     pub verdict: Option<String>,
     /// What reference tools measured.
     pub references: Vec<Reference>,

@@ -15,9 +15,7 @@ words! {
         /// Not measured; the reason says why.
         Skipped => "skipped",
     }
-}
 
-words! {
     /// What ended the sampling of a row.
     Stop, "stop", {
         /// The number of repetitions was fixed beforehand.

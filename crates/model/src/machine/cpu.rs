@@ -145,8 +145,7 @@ pub struct OpsPerCycle {
     pub source: String,
 }
 
-/// Where one logical CPU sits. Numbers other than `cpu`, `node` and `siblings` are our own, dense from 0 over the
-/// machine.
+/// Where one logical CPU sits. Package, core and cache group have our own numbers, dense from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LogicalCpu {
@@ -185,9 +184,7 @@ pub struct Cache {
 }
 
 impl Cpu {
-    /// One logical CPU for each distinct physical core among `cpus`, in the order of `cpus`.
-    ///
-    /// A CPU that the topology does not list counts as a core of its own.
+    /// One logical CPU per physical core among `cpus`, in their order; an unlisted CPU counts as a core.
     pub fn one_per_core(&self, cpus: &[u32]) -> Vec<u32> {
         let mut seen = BTreeSet::new();
         let core = |cpu: u32| self.place(cpu).map_or((u32::MAX, cpu), |place| (place.core, 0));
@@ -204,8 +201,7 @@ impl Cpu {
         self.core_types.iter().find(|core_type| core_type.cpus.contains(&cpu))
     }
 
-    /// The available CPUs in the order in which threads should take them: one per physical core first, fast core types
-    /// before slow ones, then the SMT siblings.
+    /// The available CPUs in the order of threads: one per core, fast core types first, then SMT siblings.
     pub fn placement_order(&self) -> Vec<u32> {
         let mut available = self.available_cpus.clone();
         available.sort_by_cached_key(|&cpu| (self.place(cpu).map_or(0, |place| place.core_type), cpu));

@@ -49,8 +49,7 @@ pub struct Disk {
     pub raid_members: Option<u32>,
     /// Bytes in a row that a software RAID writes to one member before the next; `None` without a stripe.
     pub raid_chunk_bytes: Option<u64>,
-    /// What the table of drives says of it; `None` for one that is not in the table under this name and capacity, or that
-    /// a hypervisor makes up.
+    /// What the table of drives says of it; `None` for one that is not in it, or that a hypervisor makes up.
     pub data_sheet: Option<DriveSheet>,
 }
 
@@ -68,22 +67,19 @@ pub struct DriveSheet {
     pub writes_per_second: Option<f64>,
     /// Rotations per minute of one that turns.
     pub rotations_per_minute: Option<u32>,
-    /// Whether these values were compared with a document. Those that were not are shown and make no peak: no
-    /// efficiency and no verdict rests on them.
+    /// Whether these values were compared with a document: no peak rests on the others.
     pub checked: bool,
     /// Where they come from.
     pub source: String,
 }
 
-/// How the kernel handles a disk's requests (`queue/` of the device, kernel documentation `ABI/stable/sysfs-block`): each is
-/// `None` where it does not say.
+/// How the kernel handles a disk's requests (`queue/`, kernel documentation `ABI/stable/sysfs-block`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DiskQueue {
     /// Queues of the device itself.
     pub hardware_queues: Option<u32>,
-    /// Requests that the device takes at once, over all its queues: what NCQ or SCSI is set to (`device/queue_depth`), or
-    /// what the submission queues of an NVM Express controller hold (`sqsize` in each).
+    /// Requests that the device takes at once, over all queues: `device/queue_depth`, or NVMe's `sqsize`.
     pub device_requests: Option<u32>,
     /// Whether a write can wait for the medium (FUA) without a flush of the whole cache.
     pub force_unit_access: Option<bool>,
@@ -99,7 +95,7 @@ pub struct DiskQueue {
     pub counted: Option<bool>,
 }
 
-/// The narrowest link between a disk, or a network adapter, and the processor: what can pass at most, not what the device can do.
+/// The narrowest link between a disk or network adapter and the processor: what can pass at most.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DiskLink {
@@ -109,22 +105,19 @@ pub struct DiskLink {
     pub bytes_per_second: u64,
     /// For a reader: `PCIe 4.0 x4, 16 GT/s`.
     pub detail: String,
-    /// Whether the disk's own link could carry more than this: trained down, or in a slot that is too small. `None`
-    /// where its maximum is not known.
+    /// Whether the disk's own link could carry more: trained down, or a small slot. `None` where unknown.
     pub below_maximum: Option<bool>,
     /// The source of the values.
     pub source: String,
 }
 
-/// A link on the way to several disks, which together get no more than it carries. Where the same disks share several
-/// links in a row, it is the narrowest of them.
+/// A link that several disks share; of several in a row with the same disks the narrowest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SharedLink {
     /// `pcie`, `sata`, `sas`, `usb`, or `network` for disks of another machine.
     pub kind: String,
-    /// Which one: the PCI function at one of its ends (`0000:3d:00.0`), the SATA port (`ata3`), the SAS port (`port-0:0`),
-    /// the USB device (`2-1`) or the network interface.
+    /// Which one: a PCI function, SATA port (`ata3`), SAS port (`port-0:0`), USB device or network interface.
     pub place: String,
     /// Bytes that pass in one direction, B/s, less the line code; packet headers are not taken off.
     pub bytes_per_second: u64,
@@ -168,8 +161,7 @@ impl Storage {
         disks
     }
 
-    /// The devices between the file system and those disks that all of its data passes through, from the top: a
-    /// partition is no step of its own.
+    /// The devices above those disks that all data passes through, from the top, without partitions.
     pub fn layers(&self) -> Vec<String> {
         let alone =
             |device: &&StorageDevice| self.chain.iter().filter(|other| other.depth == device.depth).count() == 1;

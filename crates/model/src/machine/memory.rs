@@ -29,8 +29,7 @@ pub struct Memory {
     pub platform_channels: Option<u32>,
     /// Fastest transfers that this processor family supports, MT/s: not what is fitted.
     pub platform_mts: Option<f64>,
-    /// Bytes that a die of cores can read at most in one cycle of the fabric between the dies; `None` where cores and
-    /// memory controllers share a die, or the table does not know.
+    /// Bytes that a die of cores can read per cycle of the fabric; `None` where dies are not separate, or unknown.
     pub die_read_bytes_per_cycle: Option<u32>,
     /// Slots for memory modules, populated or not.
     pub slots: Option<u32>,

@@ -1,7 +1,4 @@
-//! What a machine is: facts, each with its source, and the facts that could not be found.
-//!
-//! Plain data in base units (B, Hz, bit/s). An absent fact is `None`, never 0 and never a guess; how facts are found is
-//! `machine`'s business. Every field has a default, so documents written before a field existed still load.
+//! What a machine is: facts in base units, each with its source. An absent fact is `None`, never 0 or a guess.
 
 mod cpu;
 mod disk;
@@ -99,12 +96,6 @@ impl Machine {
         let serving = |cache: &&Cache| cache.level == level && cpus.iter().any(|cpu| cache.cpus.contains(cpu));
         let bytes: u64 = self.caches.iter().filter(serving).filter_map(|cache| cache.bytes).sum();
         (bytes > 0).then_some(bytes)
-    }
-
-    /// The largest group of CPUs' last-level cache, B.
-    pub fn last_level_cache_bytes(&self) -> Option<u64> {
-        let level = self.caches.iter().filter(|cache| cache.kind != "instruction").map(|cache| cache.level).max()?;
-        self.caches.iter().filter(|cache| cache.level == level).filter_map(|cache| cache.bytes).max()
     }
 }
 

@@ -13,8 +13,7 @@ pub struct Nic {
     pub name: String,
     /// Negotiated link speed, bit/s; virtual interfaces have none, or a made-up one.
     pub speed_bps: Option<f64>,
-    /// Whether that speed is a link's as reported by hardware, not a constant of a driver. `None` without a
-    /// speed.
+    /// Whether hardware reports that speed as a link's, not a constant of a driver. `None` without a speed.
     pub speed_trusted: Option<bool>,
     /// What kind of link it is: `ethernet`, `infiniband`, `loopback`; `None` for others.
     pub kind: Option<String>,
@@ -32,8 +31,7 @@ pub struct Nic {
     pub transmit_queues: Option<u32>,
     /// `full` or `half`, as it was negotiated.
     pub duplex: Option<String>,
-    /// What it is where other interfaces carry its packets: `bond`, `team`, `bridge`, `vlan`, or `stacked` for others
-    /// (macvlan, ipvlan).
+    /// Its kind where others carry its packets: `bond`, `team`, `bridge`, `vlan`, or `stacked` (macvlan, ipvlan).
     pub layer: Option<String>,
     /// How a bond spreads packets: `balance-rr`, `active-backup`, `802.3ad` …
     pub bond_mode: Option<String>,

@@ -1,10 +1,11 @@
 //! Values with three significant digits, as sentences of findings have them.
 
 use super::digits::three;
-use super::percent::percent_brief;
 use super::scale::{Step, at, step};
 use crate::benchmark::experiment::Area;
 use crate::unit::Unit;
+
+pub use super::percent::percent_brief as percent;
 
 /// A number with three digits takes the next prefix from here on.
 const THREE_DIGITS: f64 = 0.9995;
@@ -57,24 +58,14 @@ pub fn quantity(value: f64, unit: Unit, area: Area) -> String {
         Unit::Second => time(value),
         Unit::PerSecond => requests(value),
         Unit::Hertz => hertz(value),
-        Unit::SecondPerByte => format!("{} CPU seconds per GB", per_gigabyte(value)),
+        Unit::SecondPerByte => format!("{} CPU seconds per GB", three(1e9 * value)),
         Unit::One => three(value),
     }
-}
-
-/// `0.31`: CPU seconds for each GB.
-pub fn per_gigabyte(seconds_per_byte: f64) -> String {
-    three(1e9 * seconds_per_byte)
 }
 
 /// `1.96x`.
 pub fn times(factor: f64) -> String {
     format!("{}x", three(factor))
-}
-
-/// `9.1 %`, `12 %`.
-pub fn percent(share: f64) -> String {
-    percent_brief(share)
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! Digits without a unit.
 
-/// The value from which on one decimal fewer is printed, and the decimals below it. The bounds are the least values
-/// whose printed form would have a digit more (9.9995 would print as 10.000), so no number ever has five significant
-/// digits.
+/// Decimals below each bound, the least value that would print a fifth digit (9.9995 would print as 10.000).
 pub(super) const DECIMALS: &[(f64, usize)] =
     &[(0.009_999_5, 5), (0.099_995, 4), (9.9995, 3), (99.995, 2), (999.95, 1), (9999.5, 0)];
 

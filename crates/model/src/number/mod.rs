@@ -1,7 +1,4 @@
-//! Numbers for people: digits, prefixes of units, percentages, times and sizes.
-//!
-//! The only place where a base unit becomes G, ns or KiB, for findings, warnings and formulas as well as for reports.
-//! Nothing here is parsed back; `run.json` and CSV have plain numbers.
+//! Numbers for people: the only place where a base unit becomes G, ns or KiB. Nothing here is parsed back.
 
 mod amount;
 pub mod brief;

@@ -57,8 +57,7 @@ pub fn change(ratio: f64) -> String {
 /// The widest half-width of an interval that is printed, in percent of the median.
 const MOST_SPREAD: f64 = 999.0;
 
-/// How far the median can be trusted, `plus_minus` being the sign to use: half the width of its 95 % interval relative
-/// to it (`±0.3 %`), or the number of samples where there is no such interval (`n=3`).
+/// Half the width of the median's 95 % interval relative to it (`±0.3 %`), or the number of samples (`n=3`).
 pub fn spread(summary: &Summary, plus_minus: &str) -> String {
     match summary.ci95 {
         Some([low, high]) if summary.median != 0.0 => {
@@ -75,8 +74,7 @@ pub fn spread(summary: &Summary, plus_minus: &str) -> String {
     }
 }
 
-/// From which part of the median on a standard deviation is one: samples that are equal differ by the rounding of their
-/// quotients, some 1e-16 each, and no measurement is as exact as a millionth.
+/// Deviations below this share of the median are rounding: no measurement is as exact as a millionth.
 const LEAST_DEVIATION: f64 = 1e-6;
 
 /// The samples' standard deviation for a reader: 0 where it is nothing but rounding; `None` of one sample.

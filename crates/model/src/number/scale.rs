@@ -15,8 +15,7 @@ pub(super) const fn at(factor: f64, unit: &'static str) -> Step {
     Step { factor, unit }
 }
 
-/// The largest step that a value reaches with this share of it, else the smallest. A share a little below 1 makes
-/// 999.96 MB/s 1.000 GB/s.
+/// The largest step that a value reaches with this share of it, else the smallest.
 pub(super) fn step(value: f64, steps: &[Step], share: f64) -> Step {
     let reached = steps.iter().rev().find(|step| value.abs() >= share * step.factor);
     *reached.unwrap_or(&steps[0])

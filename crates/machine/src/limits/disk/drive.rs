@@ -25,8 +25,7 @@ pub(crate) fn link(disk: &Disk) -> Option<Ceiling> {
     Some(Ceiling { value, formula: exact_byte_rate(value), about, inputs, both_ways })
 }
 
-/// The link as text, with the share that is data where packets have headers. The real packet size is readable only by
-/// root, so this share lowers no limit.
+/// The link as text, with the share that is data. Packet sizes are readable only by root: no limit uses it.
 pub(crate) fn in_practice(kind: &str, link: String) -> String {
     if kind != "pcie" {
         return link;
@@ -52,10 +51,7 @@ fn in_direction(ways: Ways, way: Direction) -> f64 {
     }
 }
 
-/// The limit by the drive's data sheet.
-///
-/// None for random requests to a rotating drive ([`heads`] has those at queue depth 1) nor for a range that the drive's
-/// memory holds.
+/// The data sheet's limit; none for random requests to a rotating drive nor for what the drive's memory holds.
 pub(crate) fn sheet(disk: &Disk, request: Request) -> Option<Ceiling> {
     let (drive, model) = Drive::checked(disk)?;
     if drive.spindle.is_some() && (request.again() || request.random) {
@@ -127,8 +123,7 @@ fn turning(disk: &Disk, known: Option<(&Drive, &str)>, way: Direction) -> Option
     Some(Turning { rotations_per_minute: (f64::from(spindle.rotations_per_minute), source), seek_seconds })
 }
 
-/// The spindle with the source of its speed. A controller that shows arrays as disks reports a member's speed, so the
-/// transport must be a drive's own.
+/// The spindle with its source. An array's controller reports a member's speed: only own transports count.
 fn spindle(disk: &Disk, known: Option<(&Drive, &str)>) -> Option<(Spindle, String)> {
     let own =
         matches!(disk.transport.as_deref(), Some("sata" | "ata" | "sas" | "usb")) && disk.is_virtual == Some(false);
@@ -140,10 +135,7 @@ fn spindle(disk: &Disk, known: Option<(&Drive, &str)>) -> Option<(Spindle, Strin
     reported.or(listed)
 }
 
-/// Random requests at queue depth 1 on a rotating drive: seek, half a rotation, transfer of the block.
-///
-/// On a share of the tracks at least that share of the mean seek time is needed, since long seeks take less time per
-/// track.
+/// One random request on a rotating drive: seek (at least the tracks' share), half a rotation, transfer.
 fn heads(disk: &Disk, request: Request, turning: &Turning, disks: usize) -> Option<Ceiling> {
     // A write without sync is finished when it is in the drive's memory.
     let in_memory = disk.write_cache.as_deref() != Some("write through");

@@ -1,9 +1,7 @@
-//! The limits of drives and their links, combined through partitions, arrays and mappings.
-//!
-//! Unknown if the distribution of requests over several devices is unknown: other mappings and file systems over
-//! several devices, anything below a loop device.
+//! The limits of drives and their links, combined through partitions, arrays and mappings; unknown where requests
+//! spread over several devices in an unknown way, and below a loop device.
 
-use model::machine::{Disk, Machine, StorageDevice};
+use model::machine::{Disk, Machine, Storage};
 use model::peak::PeakInput;
 
 use crate::limits::disk::drive::{Heads, declared_heads, link, one_by_one, sheet};
@@ -24,7 +22,7 @@ pub(crate) enum Asked {
 pub(crate) struct Layers<'l> {
     pub(crate) machine: &'l Machine,
     /// Each device is listed before those it is built on.
-    pub(crate) chain: &'l [StorageDevice],
+    pub(crate) storage: &'l Storage,
     pub(crate) request: Request,
     pub(crate) asked: Asked,
 }
@@ -32,30 +30,21 @@ pub(crate) struct Layers<'l> {
 impl Layers<'_> {
     pub(crate) fn all(&self) -> Option<Ceiling> {
         // The page cache may answer below a loop device.
-        if self.chain.iter().any(|device| device.kind == "loop") {
+        if self.storage.chain.iter().any(|device| device.kind == "loop") {
             return None;
         }
-        match (self.leaves().as_slice(), self.below(None).as_slice()) {
+        match (self.storage.disks().as_slice(), self.below(None).as_slice()) {
             ([one], _) => self.disk_ceiling(one),
             (_, [top]) => self.device_ceiling(*top),
             _ => None,
         }
     }
 
-    fn leaves(&self) -> Vec<&str> {
-        let depth = |index: usize| self.chain.get(index).map(|device| device.depth);
-        let ends = self.chain.iter().enumerate().filter(|(index, device)| depth(index + 1) <= Some(device.depth));
-        let mut disks: Vec<&str> = ends.filter_map(|(_, leaf)| leaf.disk.as_deref()).collect();
-        disks.sort_unstable();
-        disks.dedup();
-        disks
-    }
-
     /// The positions of the devices directly below one, or of the top devices for `None`.
     pub(crate) fn below(&self, index: Option<usize>) -> Vec<usize> {
-        let (from, depth) = index.map_or((0, 0), |index| (index + 1, self.chain[index].depth + 1));
-        let inside = (from..self.chain.len()).take_while(|other| self.chain[*other].depth >= depth);
-        inside.filter(|other| self.chain[*other].depth == depth).collect()
+        let (from, depth) = index.map_or((0, 0), |index| (index + 1, self.storage.chain[index].depth + 1));
+        let inside = (from..self.storage.chain.len()).take_while(|other| self.storage.chain[*other].depth >= depth);
+        inside.filter(|other| self.storage.chain[*other].depth == depth).collect()
     }
 
     pub(crate) fn disk(&self, name: &str) -> Option<&Disk> {
@@ -67,13 +56,13 @@ impl Layers<'_> {
         match self.asked {
             Asked::Link => link(disk),
             Asked::Sheet => sheet(disk, self.request),
-            Asked::OneByOne => one_by_one(disk, self.request, self.leaves().len()),
-            Asked::DeclaredHeads(heads) => declared_heads(disk, self.request, heads, self.leaves().len()),
+            Asked::OneByOne => one_by_one(disk, self.request, self.storage.disks().len()),
+            Asked::DeclaredHeads(heads) => declared_heads(disk, self.request, heads, self.storage.disks().len()),
         }
     }
 
     pub(crate) fn device_ceiling(&self, index: usize) -> Option<Ceiling> {
-        let device = &self.chain[index];
+        let device = &self.storage.chain[index];
         match (self.below(Some(index)).as_slice(), device.kind.as_str()) {
             ([], _) => self.disk_ceiling(device.disk.as_deref()?),
             (parts, "raid") => {
@@ -88,7 +77,7 @@ impl Layers<'_> {
 
     /// The level of an array with all its members and no spare: with spares the members in use are unknown.
     pub(crate) fn level(&self, index: usize) -> Option<&str> {
-        let device = self.chain.get(index).filter(|device| device.kind == "raid")?;
+        let device = self.storage.chain.get(index).filter(|device| device.kind == "raid")?;
         let raid = self.disk(&device.name)?;
         let members = raid.raid_members.and_then(|count| usize::try_from(count).ok());
         raid.raid_level.as_deref().filter(|_| members == Some(self.below(Some(index)).len()))
@@ -107,10 +96,8 @@ impl Layers<'_> {
         }
     }
 
-    /// Members together, by RAID level (md(4)); `whole` means that one member holds a request.
-    ///
-    /// Sequential writes are assumed to fill whole stripes. A random write writes its block and its parity, and a drive
-    /// reads first what the parity is computed from; on links these reads go in the other direction and do not count.
+    /// Members together, by RAID level (md(4)); `whole`: one member holds a request. Sequential writes fill whole stripes.
+    /// A random write writes block and parity and reads first what the parity is computed from, which links do not count.
     fn raid_ceiling(&self, level: &str, whole: bool, parts: &[usize]) -> Option<Ceiling> {
         let (reads, parity) = (self.request.way == Direction::Read, parity(level)?);
         if matches!(self.asked, Asked::OneByOne | Asked::DeclaredHeads(_)) {
@@ -139,8 +126,7 @@ impl Layers<'_> {
         })
     }
 
-    /// Random writes with parity, 1/s. Within one chunk either block and parity or the other members' chunks are read
-    /// first, whichever are fewer; for larger blocks the reads are unknown and not counted.
+    /// Random writes with parity, 1/s: in one chunk the fewer of block and parity or the others is read first.
     fn with_parity(&self, level: &str, whole: bool, parts: &[usize], parity: f64) -> Option<Ceiling> {
         let count = u32::try_from(parts.len()).map(f64::from).ok()?;
         let writes = 1.0 + parity;
@@ -212,7 +198,7 @@ fn sum(level: &str, members: &[Ceiling], share: f64) -> Ceiling {
 #[expect(clippy::float_cmp, reason = "values that are exact or rounded the same way")]
 mod tests {
     use model::io::{DiskOp, DiskSync};
-    use model::machine::DiskLink;
+    use model::machine::{DiskLink, StorageDevice};
 
     use super::*;
     use crate::limits::disk::drive::DECLARED;
@@ -258,9 +244,9 @@ mod tests {
             disk: Some((*name).into()),
             ..StorageDevice::default()
         };
-        let chain: Vec<StorageDevice> = chain.iter().map(device).collect();
+        let storage = Storage { chain: chain.iter().map(device).collect(), ..Storage::default() };
         let machine = Machine { disks: disks.to_vec(), ..Machine::default() };
-        Layers { machine: &machine, chain: &chain, request, asked }.all()
+        Layers { machine: &machine, storage: &storage, request, asked }.all()
     }
 
     fn of_one(disk: &Disk, request: Request, asked: Asked) -> Option<Ceiling> {

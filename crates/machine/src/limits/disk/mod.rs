@@ -1,11 +1,6 @@
-//! The limits of a disk benchmark: declared, by data sheet, by control groups, by the drives' links; 1/s for random
-//! requests, B/s otherwise.
-//!
-//! Benchmarks through the page cache have a limit only if the device must be asked: sequential reads from a cold cache,
-//! and durable writes.
-//!
-//! Half reads and half writes: the harmonic mean of both rates on a drive; twice the smaller on a duplex link and for
-//! control groups, which limit each direction separately. With an offered load there is no limit.
+//! The limits of a disk benchmark, 1/s for random requests, B/s otherwise. Through the page cache only sequential reads
+//! from a cold cache and durable writes have one. Half reads and half writes: the harmonic mean on a drive; twice the
+//! smaller on a duplex link and for control groups. With an offered load there is no limit.
 
 pub(crate) mod drive;
 pub(crate) mod layers;
@@ -93,7 +88,7 @@ impl Known<'_> {
     }
 
     fn layers(self, request: Request, asked: Asked) -> Option<Ceiling> {
-        Layers { machine: self.machine, chain: &self.storage.chain, request, asked }.all()
+        Layers { machine: self.machine, storage: self.storage, request, asked }.all()
     }
 
     fn declared(self, request: Request) -> Option<Ceiling> {

@@ -1,7 +1,5 @@
-//! The limits of links that several devices share.
-//!
-//! The distribution of requests over members is not assumed to be even. So a link binds only what must pass it: a byte
-//! may avoid it, or pass it twice if a mirror has two members behind it.
+//! The limits of links that several devices share. Requests need not spread evenly over members, so a link binds only
+//! what must pass it: a byte may avoid it, or pass it twice if a mirror has two members behind it.
 
 use model::machine::SharedLink;
 use model::number::{exact_byte_rate, trimmed};
@@ -34,7 +32,7 @@ impl Layers<'_> {
         let parts = self.below(Some(index));
         let each = || parts.iter().flat_map(|part| self.summands(*part)).collect();
         let reads = self.request.way == Direction::Read;
-        match (parts.as_slice(), self.chain[index].kind.as_str(), self.level(index)) {
+        match (parts.as_slice(), self.storage.chain[index].kind.as_str(), self.level(index)) {
             ([_], kind, _) if kind != "raid" => each(),
             (_, "multipath", _) | (_, "raid", Some("raid0")) => each(),
             (_, "raid", Some("raid1" | "raid4" | "raid5" | "raid6" | "raid10")) if reads => each(),
@@ -79,7 +77,7 @@ impl Layers<'_> {
 
     /// How often a byte of a device passes a link at least; 0 if it may avoid the link.
     fn least_over(&self, link: &SharedLink, index: usize) -> f64 {
-        let (device, parts) = (&self.chain[index], self.below(Some(index)));
+        let (device, parts) = (&self.storage.chain[index], self.below(Some(index)));
         if parts.is_empty() {
             let passes = device.disk.as_ref().is_some_and(|disk| link.disks.contains(disk));
             return if passes { 1.0 } else { 0.0 };
@@ -114,7 +112,7 @@ fn carried(link: &SharedLink, times: f64) -> Ceiling {
 #[expect(clippy::float_cmp, reason = "values that are exact or rounded the same way")]
 mod tests {
     use model::io::{DiskOp, DiskSync};
-    use model::machine::{Disk, DiskLink, Machine, StorageDevice};
+    use model::machine::{Disk, DiskLink, Machine, Storage, StorageDevice};
 
     use super::*;
     use crate::limits::disk::request::Request;
@@ -167,8 +165,8 @@ mod tests {
             disk: Some((*name).into()),
             ..StorageDevice::default()
         };
-        let chain: Vec<StorageDevice> = chain.iter().map(device).collect();
-        Layers { machine, chain: &chain, request, asked }.all()
+        let storage = Storage { chain: chain.iter().map(device).collect(), ..Storage::default() };
+        Layers { machine, storage: &storage, request, asked }.all()
     }
 
     const FOUR: [(u32, &str); 5] = [(0, "md0"), (1, "sda"), (1, "sdb"), (1, "sdc"), (1, "sdd")];

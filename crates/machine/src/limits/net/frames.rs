@@ -11,8 +11,7 @@ const LEAST_FRAME_BYTES: f64 = 84.0;
 const TAG_BYTES: f64 = 4.0;
 /// What an adapter transfers per Ethernet frame in addition to the packet: the header.
 const FETCHED_BYTES: f64 = 14.0;
-/// Around each packet of IP over InfiniBand datagrams: local route header 8, base transport header 12, datagram header
-/// 8, `IPoIB` header 4, check sequences 4 and 2 (InfiniBand architecture, RFC 4391).
+/// IP over InfiniBand datagrams: headers 8 + 12 + 8 + 4, check sequences 4 + 2 (InfiniBand architecture, RFC 4391).
 const DATAGRAM_BYTES: f64 = 38.0;
 /// Around each packet of an InfiniBand connection: no datagram header, and the `IPoIB` header only in the first.
 const CONNECTION_BYTES: f64 = 26.0;

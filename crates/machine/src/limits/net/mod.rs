@@ -1,5 +1,4 @@
-//! The limits of a network benchmark: by the link and its packets, by the adapters' round trip; on loopback by the cost
-//! of two copies of each byte. In B/s of user data, s for round trips, 1/s for connections.
+//! The limits of a network benchmark: B/s of user data, s for round trips, 1/s for connections.
 
 pub(crate) mod frames;
 pub(crate) mod path;

@@ -64,8 +64,7 @@ fn below<'a>(machine: &'a Machine, top: &'a Nic, depth: u32) -> Option<Ports<'a>
     }
 }
 
-/// How a bond's mode spreads packets (kernel documentation, `networking/bonding.rst`); an unknown mode is assumed to
-/// stripe.
+/// How a bond's mode spreads packets (`networking/bonding.rst`); an unknown mode is assumed to stripe.
 fn spread(bond: &Nic) -> Spread {
     match bond.bond_mode.as_deref() {
         Some("active-backup" | "balance-xor" | "802.3ad" | "balance-tlb" | "balance-alb") => Spread::PerFlow,
