@@ -6,6 +6,7 @@
     reason = "this is a program for developers: it reads argv, prints, and times its steps"
 )]
 
+mod held;
 mod peers;
 mod record;
 mod simulate;

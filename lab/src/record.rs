@@ -56,12 +56,6 @@ impl Record {
     }
 }
 
-impl AsRef<Self> for Record {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
 /// The confidence of a result or a warning; older documents and lines have A, B or C. Empty if it has neither.
 pub(crate) fn confidence(value: &Value) -> &'static str {
     match value["confidence"].as_str().or(value["grade"].as_str()) {
@@ -111,6 +105,24 @@ pub(crate) fn fresh_folder(parent: &Path) -> PathBuf {
     folders.into_iter().find(|path| !path.exists()).unwrap_or_else(|| parent.to_owned())
 }
 
+/// The processes of this machine.
+pub(crate) fn processes() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The words of a process's `cmdline` or `environ`.
+pub(crate) fn words_of(process: u32, file: &str) -> Vec<String> {
+    let bytes = std::fs::read(format!("/proc/{process}/{file}")).unwrap_or_default();
+    bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// What follows the name in a process's `stat`: state, parent …
+pub(crate) fn stat(process: u32) -> Option<Vec<String>> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    Some(text.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect())
+}
+
 /// Builds the program as users do; its path.
 pub(crate) fn build(shell: &Shell) -> Result<PathBuf, String> {
     if !succeeds(&mut shell.cargo(&["build", "--release", "--quiet", "--package", "assay"])) {
@@ -140,5 +152,12 @@ mod tests {
             "memory": {"total_bytes": 4_294_967_296_u64}, "virtualization": {"hypervisor": "KVM"}});
         assert_eq!(machine_line(&machine), "Some CPU (Zen 5), 2 cores, 4 GiB, KVM guest");
         assert_eq!(machine_line(&json!({})), "unknown processor");
+    }
+
+    #[test]
+    fn a_process_has_its_parent_and_its_words() {
+        let own = std::process::id();
+        assert!(processes().any(|process| process == own) && !words_of(own, "cmdline")[0].is_empty());
+        assert_eq!(stat(own).unwrap()[1], std::os::unix::process::parent_id().to_string());
     }
 }

@@ -1,7 +1,5 @@
 //! One comparison of one run: a tool and a metric, as a line of `lab/data/peers.jsonl`.
 
-use std::ops::Deref;
-
 use serde_json::{Value, json};
 use stats::SpreadRatio;
 
@@ -13,24 +11,6 @@ pub(super) const ATTEMPTS: &str = "lab/data/peers.jsonl";
 pub(super) const DISK: &str = "disk";
 /// The network benchmarks between two namespaces, as word of the command and as path of a benchmark.
 pub(super) const VETH: &str = "veth";
-
-/// A compared benchmark, a metric and a tool; the file keeps every attempt.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Attempt(pub(super) Record);
-
-impl Deref for Attempt {
-    type Target = Record;
-
-    fn deref(&self) -> &Record {
-        &self.0
-    }
-}
-
-impl AsRef<Record> for Attempt {
-    fn as_ref(&self) -> &Record {
-        self
-    }
-}
 
 /// Under which circumstances a comparison was made; each is a field of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +35,7 @@ impl Mark {
 }
 
 /// Every comparison in a document, also those that failed, without the tools that are not installed.
-pub(crate) fn read(document: &Value) -> Vec<Attempt> {
+pub(super) fn read(document: &Value) -> Vec<Record> {
     let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
     let is_missing =
         |reference: &Value| reference["reason"].as_str().is_some_and(|reason| reason.contains(" is not installed"));
@@ -69,7 +49,7 @@ pub(crate) fn read(document: &Value) -> Vec<Attempt> {
     attempts
 }
 
-fn attempt(document: &Value, row: &Value, metric: &Value, reference: &Value) -> Attempt {
+fn attempt(document: &Value, row: &Value, metric: &Value, reference: &Value) -> Record {
     let pair = |sample: &Value| json!([sample["ours"], sample["value"]]);
     let pairs: Vec<Value> = reference["samples"].as_array().into_iter().flatten().map(pair).collect();
     let mut line = json!({
@@ -93,33 +73,20 @@ fn attempt(document: &Value, row: &Value, metric: &Value, reference: &Value) -> 
         "theirs": reference["median"],
         "loop_iops": row["conditions"]["disk"]["loop_iops"],
     });
-    for key in [
-        "tool",
-        "version",
-        "argv",
-        "env",
-        "server_argv",
-        "status",
-        "reason",
-        "pairs",
-        "ratio",
-        "ratio_ci95",
-        "half_width",
-        "verdict",
-        "bytes_factor",
-        "explanation",
-        "also",
-    ] {
+    let copied = "tool version argv env server_argv status reason pairs ratio ratio_ci95 half_width verdict bytes_factor \
+                  explanation also";
+    for key in copied.split(' ') {
         line[key] = reference[key].clone();
     }
-    Attempt(Record::new(&line))
+    Record::new(&line)
 }
 
-impl Attempt {
+/// A record of a comparison: a benchmark, a metric and a tool.
+impl Record {
     pub(super) fn marked(mut self, mark: Mark) -> Self {
         let (field, suffix) = mark.field();
         let id = format!("{}{suffix}", self.text("id"));
-        self.0.0.extend([("id".to_owned(), json!(id)), (field.to_owned(), json!(true))]);
+        self.0.extend([("id".to_owned(), json!(id)), (field.to_owned(), json!(true))]);
         self
     }
 
@@ -128,8 +95,8 @@ impl Attempt {
     }
 
     /// The tool's own environment as it is written before a command, without its locale and its folder.
-    pub(crate) fn environment(&self) -> Vec<String> {
-        let all = self.0.0.get("env").and_then(Value::as_object).into_iter().flatten();
+    pub(super) fn environment(&self) -> Vec<String> {
+        let all = self.0.get("env").and_then(Value::as_object).into_iter().flatten();
         let own = all.filter(|(name, value)| *name != "LC_ALL" && *value != tools::FOLDER);
         own.filter_map(|(name, value)| Some(format!("{name}='{}'", value.as_str()?))).collect()
     }
@@ -142,22 +109,22 @@ impl Attempt {
     }
 
     /// The spread of our values over that of theirs; `None` without pairs, or if theirs do not vary.
-    pub(crate) fn spread_ratio(&self) -> Option<SpreadRatio> {
+    pub(super) fn spread_ratio(&self) -> Option<SpreadRatio> {
         stats::spread_ratio(&self.pairs()).ok()
     }
 
-    pub(crate) fn area(&self) -> &str {
+    pub(super) fn area(&self) -> &str {
         self.text("id").split('/').next().unwrap_or_default()
     }
 
     /// The interval of the ratio.
-    pub(crate) fn interval(&self) -> Option<(f64, f64)> {
+    pub(super) fn interval(&self) -> Option<(f64, f64)> {
         let ends = self.list("ratio_ci95");
         Some((ends.first()?.as_f64()?, ends.get(1)?.as_f64()?))
     }
 
     /// Another value that both sides report: ours, theirs, the ratio and its interval.
-    pub(crate) fn also(&self, name: &str) -> Option<[f64; 5]> {
+    pub(super) fn also(&self, name: &str) -> Option<[f64; 5]> {
         let one = self.list("also").iter().find(|one| one["name"] == name)?;
         let ends = &one["ratio_ci95"];
         let numbers = [&one["ours"], &one["theirs"], &one["ratio"], &ends[0], &ends[1]].map(Value::as_f64);
@@ -166,12 +133,12 @@ impl Attempt {
     }
 
     /// Machine, benchmark, metric and tool: attempts that agree in these repeat each other.
-    pub(crate) fn comparison(&self) -> [&str; 4] {
+    pub(super) fn comparison(&self) -> [&str; 4] {
         ["machine", "id", "metric", "tool"].map(|key| self.text(key))
     }
 
     /// Whether both compare the same metric of the same benchmark on the same machine, with any tool.
-    pub(crate) fn same_metric(&self, other: &Self) -> bool {
+    pub(super) fn same_metric(&self, other: &Self) -> bool {
         self.comparison()[..3] == other.comparison()[..3]
     }
 }

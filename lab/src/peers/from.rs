@@ -6,67 +6,42 @@ use std::path::PathBuf;
 use model::document::SCHEMA;
 use serde_json::Value;
 
-use super::attempt::{self, ATTEMPTS, Attempt, DISK, Mark};
+use super::attempt::{self, ATTEMPTS, Mark};
+use crate::record::Record;
 
-/// The comparisons of the run that the words after `from` name, unless `kept` has them already.
-pub(super) fn attempts(words: &[String], kept: &[Attempt]) -> Result<Vec<Attempt>, String> {
-    let (run, on_loop) = arguments(words)?;
+/// The comparisons of a run, given as its folder or its `run.json`, unless `kept` has them already.
+pub(super) fn attempts(run: &str, kept: &[Record]) -> Result<Vec<Record>, String> {
+    let run = PathBuf::from(run);
     let path = if run.is_dir() { run.join("run.json") } else { run };
     let text = std::fs::read_to_string(&path).map_err(|error| format!("cannot read '{}': {error}", path.display()))?;
-    read(&text, on_loop, kept).map_err(|reason| format!("'{}' {reason}", path.display()))
-}
-
-/// The run, and whether its benchmarks ran on a loop device.
-fn arguments(words: &[String]) -> Result<(PathBuf, bool), String> {
-    let (options, runs): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| word.starts_with('-'));
-    if let Some(unknown) = options.iter().find(|option| **option != "--loop") {
-        return Err(format!("unknown option '{unknown}' of from: use --loop"));
-    }
-    match runs[..] {
-        [run] => Ok((run.into(), !options.is_empty())),
-        _ => Err("from needs one run: its folder or the run.json in it".to_owned()),
-    }
+    read(&text, kept).map_err(|reason| format!("'{}' {reason}", path.display()))
 }
 
 /// The comparisons of a document, or the rest of a sentence that begins with its path.
-fn read(text: &str, on_loop: bool, kept: &[Attempt]) -> Result<Vec<Attempt>, String> {
+fn read(text: &str, kept: &[Record]) -> Result<Vec<Record>, String> {
     let document: Value = serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;
     let schema = &document["schema"];
     if schema != SCHEMA {
         return Err(format!("is not a run: its schema is {schema}, not \"{SCHEMA}\""));
     }
-    let mut found = attempt::read(&document);
+    // Failed benchmarks have no device.
+    let rows = document["experiments"].as_array().into_iter().flatten();
+    let mut layers = rows.filter_map(|row| row["conditions"]["disk"]["layers"].as_array()).flatten();
+    let on_loop = layers.any(|layer| layer.as_str().is_some_and(|name| name.starts_with("loop")));
+    let found = attempt::read(&document).into_iter().map(|attempt| attempt.marked(Mark::Elsewhere));
+    let found: Vec<Record> =
+        found.map(|attempt| if on_loop { attempt.marked(Mark::OnLoop) } else { attempt }).collect();
     if found.is_empty() {
         return Err("has no comparison: run 'assay run' with --references".to_owned());
     }
-    check_device(&document, &found, on_loop)?;
-    found = found.into_iter().map(|attempt| attempt.marked(Mark::Elsewhere)).collect();
-    if on_loop {
-        found = found.into_iter().map(|attempt| attempt.marked(Mark::OnLoop)).collect();
-    }
     // A line kept twice would count as two attempts.
-    let is_kept = |new: &Attempt| {
+    let is_kept = |new: &Record| {
         kept.iter().any(|old| old.comparison() == new.comparison() && old.text("when") == new.text("when"))
     };
     if found.iter().any(is_kept) {
         return Err(format!("is not new: its comparisons are in {ATTEMPTS}"));
     }
     Ok(found)
-}
-
-/// Whether `--loop` agrees with the devices of the benchmarks. Failed benchmarks have no device.
-fn check_device(document: &Value, found: &[Attempt], on_loop: bool) -> Result<(), String> {
-    let rows = document["experiments"].as_array().into_iter().flatten();
-    let layers = rows.filter_map(|row| row["conditions"]["disk"]["layers"].as_array());
-    let is_loop = |layer: &Value| layer.as_str().is_some_and(|name| name.starts_with("loop"));
-    let loops: Vec<bool> = layers.map(|layers| layers.iter().any(is_loop)).collect();
-    if !on_loop && loops.contains(&true) {
-        return Err("has benchmarks on a loop device: add --loop".to_owned());
-    }
-    if on_loop && (loops.contains(&false) || found.iter().any(|attempt| attempt.area() != DISK)) {
-        return Err("has benchmarks that are not on a loop device: remove --loop".to_owned());
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -85,43 +60,29 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_its_folder_or_the_document_in_it() {
+    fn a_run_is_its_folder_or_the_document_in_it_and_its_device_is_kept() {
         let folder = std::env::temp_dir().join(format!("peers-from-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("run.json");
         std::fs::write(&file, document("disk/a", &["loop0"]).to_string()).unwrap();
-        let of = |words: &[&str]| attempts(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>(), &[]);
         let [folder_name, file_name] = [&folder, &file].map(|path| path.to_str().unwrap());
-        assert_eq!(of(&["--loop", folder_name]).unwrap(), of(&[file_name, "--loop"]).unwrap());
-        std::fs::remove_dir_all(&folder).unwrap();
-        assert!(of(&[file_name]).unwrap_err().starts_with("cannot read '"));
-        for bad in [&[][..], &["--loop"], &["/a", "/b"], &["/a", "--awake"]] {
-            assert!(of(bad).unwrap_err().contains("from"), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn the_device_is_kept_with_each_comparison_and_must_agree_with_loop() {
-        let (disk, on_loop) = (document("disk/a", &[]).to_string(), document("disk/a", &["loop0"]).to_string());
-        let lines = read(&disk, false, &[]).unwrap();
-        assert!(lines[0].has(Mark::Elsewhere) && !lines[0].has(Mark::OnLoop));
-        let lines = read(&on_loop, true, &[]).unwrap();
+        let lines = attempts(folder_name, &[]).unwrap();
+        assert_eq!(lines, attempts(file_name, &[]).unwrap());
         assert!(lines[0].has(Mark::Elsewhere) && lines[0].has(Mark::OnLoop));
         assert_eq!(lines[0].text("id"), "disk/a on a loop device");
-        assert!(read(&on_loop, false, &[]).unwrap_err().contains("add --loop"));
-        for other in [disk, document("net/a", &["loop0"]).to_string()] {
-            assert!(read(&other, true, &[]).unwrap_err().contains("remove --loop"));
-        }
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(attempts(file_name, &[]).unwrap_err().starts_with("cannot read '"));
+        assert!(!read(&document("disk/a", &[]).to_string(), &[]).unwrap()[0].has(Mark::OnLoop));
     }
 
     #[test]
     fn a_run_is_taken_once() {
         let once = document("disk/a", &[]);
-        let kept = read(&once.to_string(), false, &[]).unwrap();
-        assert!(read(&once.to_string(), false, &kept).unwrap_err().contains("is not new"));
+        let kept = read(&once.to_string(), &[]).unwrap();
+        assert!(read(&once.to_string(), &kept).unwrap_err().contains("is not new"));
         let mut later = once;
         later["run"]["started"] = json!("2026-11-27T02:30:14Z");
-        assert_eq!(read(&later.to_string(), false, &kept).unwrap().len(), 1);
+        assert_eq!(read(&later.to_string(), &kept).unwrap().len(), 1);
     }
 
     #[test]
@@ -137,7 +98,7 @@ mod tests {
             (&odd.to_string(), "has no comparison"),
             (&alone.to_string(), "has no comparison"),
         ] {
-            let refusal = read(text, false, &[]).unwrap_err();
+            let refusal = read(text, &[]).unwrap_err();
             assert!(refusal.contains(reason) && !refusal.contains('\n'), "{text}: {refusal}");
         }
     }

@@ -4,10 +4,8 @@
 //! `lab/data/peers.jsonl`, and writes docs/evidence/performance.md from that file.
 
 mod attempt;
-mod attended;
 mod from;
 mod limits;
-mod loop_disk;
 mod page;
 mod texts;
 mod veth;
@@ -15,14 +13,14 @@ mod veth;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use bench::host;
 use bench::references::detect::Places;
+use xtask::process::{announce, is_there};
 use xtask::set_up;
 use xtask::shell::Shell;
 
+use crate::held::Held;
 use crate::record::{Record, build, fresh_folder, records, write};
-use attempt::{ATTEMPTS, Attempt, DISK, Mark, VETH};
-use loop_disk::LoopDisk;
+use attempt::{ATTEMPTS, DISK, Mark, VETH};
 use veth::SUITE;
 
 /// Every measurement of the kernels' limits, one benchmark a line.
@@ -36,8 +34,16 @@ const EVIDENCE: &str = "docs/evidence";
 const AREAS: &[&str] = &["cpu", "linpack", "memory", DISK, "net"];
 /// Pairs of each of them, as in the suite.
 const VETH_PAIRS: u32 = 20;
+/// A file system on a loop device: `$1` is its image, `$2` where it is mounted. On a virtual disk the exit to the hypervisor
+/// dominates the CPU time of a request at queue depth 1, equally for every program. On a loop device a kernel thread does that
+/// work, which leaves the program's own overhead. 4 GiB: the test file of 1 GiB, and the space that `assay` leaves free.
+const LOOP_DISK: [&str; 2] = [
+    "mkdir -p \"$2\"; fallocate --length 4G \"$1\"; mkfs.ext4 -q \"$1\"; \
+     loop=$(losetup --find --show --direct-io=on \"$1\"); mount \"$loop\" \"$2\"",
+    "umount \"$2\" || umount -l \"$2\" || :; losetup --detach \"$loop\" || :; rm -f \"$1\"; rmdir \"$2\"",
+];
 
-pub(crate) const USAGE: &str = "peers [page | limits | from RUN.JSON [--loop] | AREA | veth] [--filter GLOB] \
+pub(crate) const USAGE: &str = "peers [page | limits | from RUN.JSON | AREA | veth] [--filter GLOB] \
      [--tool NAME=PATH] [--pairs N] [--awake | --loop]";
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -113,8 +119,8 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     let done = match arguments {
         [word] if word == "page" => write_pages(root),
         [word] if word == "limits" => measure_limits(shell).and_then(|new| keep(root, LIMITS, &new)),
-        [word, rest @ ..] if word == "from" => {
-            from::attempts(rest, &attempts(root)).and_then(|new| keep(root, ATTEMPTS, &new))
+        [word, run] if word == "from" => {
+            from::attempts(run, &records(root, ATTEMPTS)).and_then(|new| keep(root, ATTEMPTS, &new))
         }
         _ => Request::read(arguments)
             .and_then(|request| compare(shell, &request))
@@ -122,10 +128,6 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(_) if let Some(signal) = host::stop_signal() => {
-            println!("peers: stopped by signal {signal}; nothing is kept");
-            ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
-        }
         Err(reason) => {
             println!("peers: {reason}\nUsage: cargo lab {USAGE}");
             ExitCode::from(2)
@@ -141,12 +143,12 @@ fn measure_limits(shell: &Shell) -> Result<Vec<Record>, String> {
             let run = run.display().to_string();
             ALL_KERNELS.iter().copied().chain(["--out", &run]).map(str::to_owned).collect()
         };
-        lines.extend(limits::read(&measure(shell, &[], &program, arguments)?));
+        lines.extend(limits::read(&measure(shell, &program, arguments)?));
     }
     Ok(lines)
 }
 
-fn compare(shell: &Shell, request: &Request) -> Result<Vec<Attempt>, String> {
+fn compare(shell: &Shell, request: &Request) -> Result<Vec<Record>, String> {
     set_up::run(shell);
     let program = build(shell)?;
     if request.area.as_deref() == Some(VETH) {
@@ -158,41 +160,54 @@ fn compare(shell: &Shell, request: &Request) -> Result<Vec<Attempt>, String> {
         };
         return veth::compare(shell, &wanted);
     }
-    // From here on a signal must not end this process: it has to remove what it makes.
-    host::note_stop_signals();
-    let awake = request.awake.then(|| attended::Awake::start(shell)).transpose()?;
-    let disk = request.on_loop.then(|| LoopDisk::make(shell, &shell.target().join("peers"))).transpose()?;
-    let dir = disk.as_ref().map(LoopDisk::root);
-    let prefix: &[&str] = if disk.is_some() { loop_disk::TIED_TO_US } else { &[] };
-    let document = measure(shell, prefix, &program, |run| request.arguments(run, dir.as_deref()))?;
+    let awake = request.awake.then(|| keep_awake(shell)).transpose()?;
+    let below = shell.root().join(shell.target()).join("peers");
+    let [image, mounted] = ["loop.image", "loop"].map(|name| below.join(name).display().to_string());
+    let disk = request.on_loop.then(|| {
+        let made = Held::new(LOOP_DISK[0], LOOP_DISK[1], &[&image, &mounted]);
+        made.map_err(|reason| format!("--loop needs root, losetup, mount and mkfs.ext4: {reason}"))
+    });
+    let disk = disk.transpose()?;
+    let dir = disk.as_ref().map(|_| Path::new(&mounted));
+    let document = measure(shell, &program, |run| request.arguments(run, dir))?;
     let mark = awake.map(|_| Mark::Awake).or(disk.map(|_| Mark::OnLoop));
     let attempts = attempt::read(&document).into_iter();
     Ok(attempts.map(|attempt| if let Some(mark) = mark { attempt.marked(mark) } else { attempt }).collect())
 }
 
-/// The document of a run of the program, whose folder `arguments` gets; `prefix` is the command that starts the program.
+/// A loop of the idle class (`SCHED_IDLE`) on each CPU: no CPU sleeps, and any other program runs at once. At queue depth 1
+/// the CPU sleeps between requests, and in a virtual machine its wake-up costs as much as the request.
+fn keep_awake(shell: &Shell) -> Result<Vec<Held>, String> {
+    if !["chrt", "taskset"].iter().all(|program| is_there(&mut shell.command(program, &["--version"]))) {
+        return Err("--awake needs chrt and taskset (as root on Debian: apt-get install util-linux)".to_owned());
+    }
+    let cpus = std::thread::available_parallelism().map_err(|error| format!("the CPUs: {error}"))?;
+    (0..cpus.get()).map(|cpu| Held::busy(":", &format!("chrt --idle 0 taskset -c {cpu}"), &[])).collect()
+}
+
+/// The document of a run of the program, whose folder `arguments` gets.
 fn measure(
     shell: &Shell,
-    prefix: &[&str],
     program: &Path,
     arguments: impl Fn(&Path) -> Vec<String>,
 ) -> Result<serde_json::Value, String> {
     let run = fresh_folder(&shell.target().join("peers"));
-    let mut words: Vec<String> = prefix.iter().copied().map(str::to_owned).collect();
-    words.push(program.display().to_string());
-    words.extend(arguments(&run));
+    // It ends when this process is killed, so that what it uses can be removed.
+    let words = ["--pdeathsig", "TERM", &program.display().to_string()].map(str::to_owned);
+    let mut command = shell.command("setpriv", &[&words[..], &arguments(&run)].concat());
+    announce(&command);
     // The exit status does not matter: a failed benchmark is an attempt too.
-    attended::attend(&mut shell.command(&words[0], &words[1..]), host::stop_signal)?;
+    command.status().map_err(|error| format!("cannot start setpriv: {error}"))?;
     let document = run.join("run.json");
     let text = std::fs::read_to_string(&document).map_err(|error| format!("{}: {error}", document.display()))?;
     serde_json::from_str(&text).map_err(|error| format!("the document is not JSON: {error}"))
 }
 
 /// Appends lines to a file and writes the pages again.
-fn keep<T: AsRef<Record>>(root: &Path, file: &str, new: &[T]) -> Result<(), String> {
+fn keep(root: &Path, file: &str, new: &[Record]) -> Result<(), String> {
     let mut text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
     for record in new {
-        text.push_str(&record.as_ref().to_line());
+        text.push_str(&record.to_line());
         text.push('\n');
     }
     write(&root.join(file), &text)?;
@@ -212,13 +227,9 @@ fn write_pages(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn attempts(root: &Path) -> Vec<Attempt> {
-    records(root, ATTEMPTS).into_iter().map(Attempt).collect()
-}
-
 /// The pages and their text.
 fn pages(root: &Path) -> Vec<(String, String)> {
-    let attempts = attempts(root);
+    let attempts = records(root, ATTEMPTS);
     let front = [
         ("performance.md".to_owned(), page::render(&attempts)),
         ("performance-limits.md".to_owned(), page::render_limits(&records(root, LIMITS))),

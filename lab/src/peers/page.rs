@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use stats::SpreadVerdict;
 
-use super::attempt::{Attempt, Mark, VETH};
+use super::attempt::{Mark, VETH};
 use super::texts::{
     AWAKE, BETWEEN, COMMANDS_HEAD, COMMANDS_OF_LAST, COSTS, FOLDER, FROM_ELSEWHERE, HEAD, LIMITS_HEAD, ON_A_LOOP,
     OTHERS, TAILS, or_dash, quantity,
@@ -12,7 +12,7 @@ use super::texts::{
 use crate::record::{Record, distinct};
 
 /// The page of our own kernels against their limits.
-pub(crate) fn render_limits(limits: &[Record]) -> String {
+pub(super) fn render_limits(limits: &[Record]) -> String {
     let mut page = LIMITS_HEAD.to_owned();
     for machine in distinct(limits.iter().map(|record| record.text("machine"))) {
         let _ = writeln!(page, "\n## {machine}\n");
@@ -23,7 +23,7 @@ pub(crate) fn render_limits(limits: &[Record]) -> String {
 }
 
 /// The front page: the machine measured last, and links to the other machines.
-pub(crate) fn render(attempts: &[Attempt]) -> String {
+pub(super) fn render(attempts: &[Record]) -> String {
     let mut page = HEAD.to_owned();
     let machines = machines(attempts);
     let Some((last, others)) = machines.split_first() else { return page };
@@ -46,7 +46,7 @@ pub(crate) fn render(attempts: &[Attempt]) -> String {
 }
 
 /// Two pages for each other machine, with their paths: its comparisons, and the commands of the tools.
-pub(crate) fn render_others(attempts: &[Attempt]) -> Vec<(String, String)> {
+pub(super) fn render_others(attempts: &[Record]) -> Vec<(String, String)> {
     let page = |machine: &&str| {
         let slug = slug(machine);
         let mut comparisons = format!(
@@ -65,12 +65,12 @@ pub(crate) fn render_others(attempts: &[Attempt]) -> Vec<(String, String)> {
 
 /// The machines, the one measured last first. Machines known only from documents come last: such a document may cover one area,
 /// which is too little for the front page.
-fn machines(attempts: &[Attempt]) -> Vec<&str> {
+fn machines(attempts: &[Record]) -> Vec<&str> {
     let measured = attempts.iter().rev().filter(|attempt| !attempt.has(Mark::Elsewhere));
     distinct(measured.chain(attempts.iter().rev()).map(|attempt| attempt.text("machine")))
 }
 
-fn of_machine<'a>(attempts: &'a [Attempt], machine: &str) -> Vec<&'a Attempt> {
+fn of_machine<'a>(attempts: &'a [Record], machine: &str) -> Vec<&'a Record> {
     attempts.iter().filter(|attempt| attempt.text("machine") == machine).collect()
 }
 
@@ -81,15 +81,15 @@ fn slug(machine: &str) -> String {
 }
 
 /// The comparisons on one machine, and a link to the page of its commands.
-fn compared(page: &mut String, here: &[&Attempt], commands: &str) {
-    let part_of = |attempt: &Attempt| match attempt {
+fn compared(page: &mut String, here: &[&Record], commands: &str) {
+    let part_of = |attempt: &Record| match attempt {
         veth if veth.text("path") == VETH => BETWEEN,
         awake if awake.has(Mark::Awake) => AWAKE,
         on_loop if on_loop.has(Mark::OnLoop) => ON_A_LOOP,
         _ => "",
     };
     for head in ["", AWAKE, ON_A_LOOP, BETWEEN] {
-        let part: Vec<&Attempt> = here.iter().copied().filter(|attempt| part_of(attempt) == head).collect();
+        let part: Vec<&Record> = here.iter().copied().filter(|attempt| part_of(attempt) == head).collect();
         if !part.is_empty() {
             page.push_str(head);
             section(page, &part);
@@ -101,7 +101,7 @@ fn compared(page: &mut String, here: &[&Attempt], commands: &str) {
     let _ = writeln!(page, "The last command of each tool: [{commands}]({commands}).");
 }
 
-fn section(page: &mut String, here: &[&Attempt]) {
+fn section(page: &mut String, here: &[&Record]) {
     let latest = latest_of(here);
     page.push_str(
         "| benchmark | tool | ours | theirs | ratio (95 %) | pairs | verdict | spread (95 %) | attempts |\n\
@@ -124,14 +124,14 @@ fn section(page: &mut String, here: &[&Attempt]) {
 }
 
 /// The latest attempt of each comparison, in the order in which they were first made.
-fn latest_of<'a>(here: &[&'a Attempt]) -> Vec<&'a Attempt> {
+fn latest_of<'a>(here: &[&'a Record]) -> Vec<&'a Record> {
     let comparisons = distinct(here.iter().map(|attempt| attempt.comparison()));
     let latest = |comparison| here.iter().copied().rfind(|attempt| attempt.comparison() == comparison);
     comparisons.into_iter().filter_map(latest).collect()
 }
 
 /// The commands of the machine on the front page.
-pub(crate) fn render_commands(attempts: &[Attempt]) -> String {
+pub(super) fn render_commands(attempts: &[Record]) -> String {
     let mut page = COMMANDS_HEAD.to_owned();
     if let Some(last) = machines(attempts).first() {
         commands_of(&mut page, last, &of_machine(attempts, last));
@@ -139,7 +139,7 @@ pub(crate) fn render_commands(attempts: &[Attempt]) -> String {
     page
 }
 
-fn commands_of(page: &mut String, machine: &str, here: &[&Attempt]) {
+fn commands_of(page: &mut String, machine: &str, here: &[&Record]) {
     let _ = writeln!(page, "\n## {machine}\n\n```text");
     for attempt in latest_of(here) {
         command(page, attempt);
@@ -148,12 +148,12 @@ fn commands_of(page: &mut String, machine: &str, here: &[&Attempt]) {
 }
 
 /// The cells of one more value of both sides, in seconds.
-fn also_cells(attempt: &Attempt, name: &str) -> Option<String> {
+fn also_cells(attempt: &Record, name: &str) -> Option<String> {
     let [ours, theirs, ratio, low, high] = attempt.also(name)?;
     Some(format!("{} | {} | {ratio:.3} ({low:.3} … {high:.3})", quantity(ours, "s"), quantity(theirs, "s")))
 }
 
-fn costs(page: &mut String, latest: &[&Attempt]) {
+fn costs(page: &mut String, latest: &[&Record]) {
     let mut head = COSTS;
     for attempt in latest {
         let Some(cpu) = also_cells(attempt, "cpu_seconds_per_request") else { continue };
@@ -171,13 +171,13 @@ fn costs(page: &mut String, latest: &[&Attempt]) {
 }
 
 /// The ratio of CPU time per request if our own loop took none.
-fn without_loop(attempt: &Attempt) -> Option<f64> {
+fn without_loop(attempt: &Record) -> Option<f64> {
     let [ours, _, ratio, ..] = attempt.also("cpu_seconds_per_request")?;
     let own = attempt.number("loop_iops").filter(|rate| *rate > 0.0)?.recip();
     Some(ratio * (1.0 - own / ours).max(0.0))
 }
 
-fn tails(page: &mut String, latest: &[&Attempt]) {
+fn tails(page: &mut String, latest: &[&Record]) {
     let mut head = TAILS;
     for attempt in latest {
         let Some(cells) = also_cells(attempt, "latency_p99") else { continue };
@@ -187,7 +187,7 @@ fn tails(page: &mut String, latest: &[&Attempt]) {
 }
 
 /// The measured tools for the benchmark of an attempt, and whether none has a better value than its tool.
-fn standing(latest: &[&Attempt], attempt: &Attempt) -> (usize, bool) {
+fn standing(latest: &[&Record], attempt: &Record) -> (usize, bool) {
     let values = latest.iter().filter(|other| other.same_metric(attempt)).filter_map(|other| other.number("theirs"));
     let values: Vec<f64> = values.collect();
     let is_lower_better = attempt.text("better") == "lower";
@@ -198,7 +198,7 @@ fn standing(latest: &[&Attempt], attempt: &Attempt) -> (usize, bool) {
 }
 
 /// The benchmarks, and how many are at least as good as their best tool, behind it, and inconclusive.
-fn counts(latest: &[&Attempt]) -> [usize; 4] {
+fn counts(latest: &[&Record]) -> [usize; 4] {
     let best = latest.iter().filter(|attempt| standing(latest, attempt).1);
     let verdicts: Vec<&str> = best.map(|attempt| attempt.text("verdict")).collect();
     let count = |wanted: &str| verdicts.iter().filter(|verdict| **verdict == wanted).count();
@@ -206,7 +206,7 @@ fn counts(latest: &[&Attempt]) -> [usize; 4] {
 }
 
 /// How many comparisons of each area have a larger spread than the tool.
-fn spreads(page: &mut String, latest: &[&Attempt]) {
+fn spreads(page: &mut String, latest: &[&Record]) {
     let known: Vec<(&str, SpreadVerdict)> =
         latest.iter().filter_map(|attempt| Some((attempt.area(), attempt.spread_ratio()?.verdict()))).collect();
     let in_area = |area: &str| {
@@ -222,7 +222,7 @@ fn spreads(page: &mut String, latest: &[&Attempt]) {
     }
 }
 
-fn spread(attempt: &Attempt) -> Option<String> {
+fn spread(attempt: &Record) -> Option<String> {
     let spread = attempt.spread_ratio()?;
     let end = |value: f64| if value.is_finite() { format!("{value:.2}") } else { "∞".to_owned() };
     let interval = spread.interval.map_or_else(String::new, |[low, high]| format!(" ({} … {})", end(low), end(high)));
@@ -235,7 +235,7 @@ fn spread(attempt: &Attempt) -> Option<String> {
 }
 
 /// The row of an attempt, where `all` are the attempts of its comparison.
-fn table_row(attempt: &Attempt, all: &[&Attempt], latest: &[&Attempt]) -> String {
+fn table_row(attempt: &Record, all: &[&Record], latest: &[&Record]) -> String {
     let side = |value, cv| {
         let value = or_dash(attempt.number(value).map(|value| quantity(value, attempt.text("unit"))));
         let cv = attempt.number(cv).map_or_else(String::new, |cv| format!(" (cv {:.1} %)", 100.0 * cv));
@@ -265,7 +265,7 @@ fn table_row(attempt: &Attempt, all: &[&Attempt], latest: &[&Attempt]) -> String
     )
 }
 
-fn verdict(attempt: &Attempt) -> String {
+fn verdict(attempt: &Record) -> String {
     let half_width = attempt.number("half_width").map_or_else(String::new, |half| format!(" (±{:.1} %)", 100.0 * half));
     match attempt.text("verdict") {
         "at_least" => format!("at least as good{half_width}"),
@@ -275,7 +275,7 @@ fn verdict(attempt: &Attempt) -> String {
     }
 }
 
-fn command(page: &mut String, attempt: &Attempt) {
+fn command(page: &mut String, attempt: &Record) {
     let (server, client) = (attempt.words("server_argv"), attempt.words("argv"));
     if client.is_empty() {
         return;
@@ -299,14 +299,14 @@ mod tests {
     use super::*;
 
     /// A comparison on the machine M with `fields` added or replaced.
-    fn attempt(fields: &Value) -> Attempt {
+    fn attempt(fields: &Value) -> Record {
         let mut record = Record::new(&json!({
             "machine": "M", "id": "a", "metric": "throughput", "unit": "B/s", "tool": "t", "version": "1", "ours": 4.2e9,
             "theirs": 4e9, "ratio": 1.0, "ratio_ci95": [0.9, 1.2], "half_width": 0.15, "pairs": 20, "verdict": "below",
             "status": "ok", "argv": ["/usr/bin/t", "-x"], "when": "now", "kernel": "6",
         }));
         record.0.extend(Record::new(fields).0);
-        Attempt(record)
+        record
     }
 
     #[test]
@@ -408,7 +408,7 @@ mod tests {
     }
 
     /// An attempt whose values vary by `ours` on our side and by 0.01 on theirs.
-    fn scattering(id: &str, ours: f64) -> Attempt {
+    fn scattering(id: &str, ours: f64) -> Record {
         let wave = |i: usize| [0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1.5, -1.5, 0.1, -0.1][i % 11];
         let pair = |i: usize| [4.0 * (1.0 + ours * wave(i)), 4.0 * (1.0 + 0.01 * wave(5 * i + 3))];
         attempt(&json!({"id": id, "values": (0..24).map(pair).collect::<Vec<_>>()}))

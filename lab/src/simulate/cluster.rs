@@ -8,20 +8,8 @@ use super::noise::Recorded;
 
 const CONTROLS: usize = 2;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fault {
-    Area(&'static str),
-    All,
-}
-
-impl Fault {
-    fn meets(self, area: &str) -> bool {
-        match self {
-            Self::Area(slow) => slow == area,
-            Self::All => true,
-        }
-    }
-}
+/// The area in which a node is slow; `None`: in all.
+pub(super) type Fault = Option<&'static str>;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Made {
@@ -29,19 +17,39 @@ pub(super) struct Made {
     pub(super) slow: usize,
     pub(super) fault: Fault,
     pub(super) speed: f64,
+    pub(super) level: Level,
+}
+
+/// How much healthy nodes differ: lastingly, and in each pass; and the recorded noise times this.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Level {
+    pub(super) name: &'static str,
     pub(super) apart: f64,
     pub(super) pass_spread: f64,
     pub(super) noise: f64,
 }
 
+/// Counts over clusters, and over their nodes: all of them, those suspected after one pass, and those named after two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) slow: u64,
-    pub(super) suspected: u64,
-    pub(super) named: u64,
-    pub(super) healthy: u64,
-    pub(super) healthy_suspected: u64,
-    pub(super) healthy_named: u64,
+pub(super) struct Count {
+    pub(super) clusters: u64,
+    pub(super) with_false: u64,
+    pub(super) all_named: u64,
+    pub(super) slow: [u64; 3],
+    pub(super) healthy: [u64; 3],
+}
+
+impl Count {
+    pub(super) fn with(self, other: &Self) -> Self {
+        let sum = |one: [u64; 3], other: [u64; 3]| std::array::from_fn(|i| one[i] + other[i]);
+        Self {
+            clusters: self.clusters + other.clusters,
+            with_false: self.with_false + other.with_false,
+            all_named: self.all_named + other.all_named,
+            slow: sum(self.slow, other.slow),
+            healthy: sum(self.healthy, other.healthy),
+        }
+    }
 }
 
 struct Cluster<'a> {
@@ -52,10 +60,10 @@ struct Cluster<'a> {
     is_slow: Vec<bool>,
 }
 
-pub(super) fn simulate(made: Made, recorded: &[Recorded], random: &mut Random) -> Found {
+pub(super) fn simulate(made: Made, recorded: &[Recorded], random: &mut Random) -> Count {
     let mut areas: Vec<&str> = recorded.iter().map(|metric| metric.area.as_str()).collect();
     areas.dedup();
-    let apart = areas.iter().map(|_| (0..made.nodes).map(|_| made.apart * random.normal()).collect()).collect();
+    let apart = areas.iter().map(|_| (0..made.nodes).map(|_| made.level.apart * random.normal()).collect()).collect();
     let mut is_slow: Vec<bool> = (0..made.nodes).map(|node| node < made.slow).collect();
     random.shuffle(&mut is_slow);
     let cluster = Cluster { made, recorded, areas, apart, is_slow };
@@ -75,7 +83,7 @@ impl Cluster<'_> {
         let pass_offsets: Vec<Vec<f64>> = self
             .areas
             .iter()
-            .map(|_| nodes.iter().map(|_| self.made.pass_spread * random.normal()).collect())
+            .map(|_| nodes.iter().map(|_| self.made.level.pass_spread * random.normal()).collect())
             .collect();
         let mut scratch = Vec::new();
         let metric = |metric: &Recorded| {
@@ -84,8 +92,8 @@ impl Cluster<'_> {
                 return Vec::new();
             }
             let mut value = |(place, node): (usize, &usize)| {
-                let noise = self.made.noise * metric.draw(random, &mut scratch);
-                let slow = self.is_slow[*node] && self.made.fault.meets(&metric.area);
+                let noise = self.made.level.noise * metric.draw(random, &mut scratch);
+                let slow = self.is_slow[*node] && self.made.fault.is_none_or(|slow| slow == metric.area);
                 let speed =
                     if slow { self.made.speed.ln() } else { 0.0 } + self.apart[area][*node] + pass_offsets[area][place];
                 // The noise belongs to the value itself, in both directions.
@@ -129,23 +137,17 @@ impl Cluster<'_> {
         }
     }
 
-    fn count(&self, once: &FleetVerdict, twice: &FleetVerdict) -> Found {
-        let mut named = Found::default();
-        let named_in =
-            |verdict: &FleetVerdict, node: usize, standing| u64::from(verdict.nodes[node].standing == standing);
+    fn count(&self, once: &FleetVerdict, twice: &FleetVerdict) -> Count {
+        let mut count = Count { clusters: 1, ..Count::default() };
         for (node, is_slow) in self.is_slow.iter().enumerate() {
-            let suspected = named_in(once, node, NodeStanding::Suspect);
-            let found = named_in(twice, node, NodeStanding::Slow);
-            let (all, once, twice) = if *is_slow {
-                (&mut named.slow, &mut named.suspected, &mut named.named)
-            } else {
-                (&mut named.healthy, &mut named.healthy_suspected, &mut named.healthy_named)
-            };
-            *all += 1;
-            *once += suspected;
-            *twice += found;
+            let nodes = if *is_slow { &mut count.slow } else { &mut count.healthy };
+            nodes[0] += 1;
+            nodes[1] += u64::from(once.nodes[node].standing == NodeStanding::Suspect);
+            nodes[2] += u64::from(twice.nodes[node].standing == NodeStanding::Slow);
         }
-        named
+        count.with_false = u64::from(count.healthy[2] > 0);
+        count.all_named = u64::from(count.slow[2] == count.slow[0]);
+        count
     }
 }
 
@@ -155,7 +157,8 @@ mod tests {
     use super::*;
 
     fn made(slow: usize, speed: f64) -> Made {
-        Made { nodes: 12, slow, fault: Fault::All, speed, apart: 0.005, pass_spread: 0.005, noise: 0.3 }
+        let level = Level { name: "", apart: 0.005, pass_spread: 0.005, noise: 0.3 };
+        Made { nodes: 12, slow, fault: None, speed, level }
     }
 
     #[test]
@@ -163,10 +166,10 @@ mod tests {
         let recorded = recorded().unwrap();
         let mut random = Random::new(1);
         let gross = simulate(made(2, 0.5), &recorded, &mut random);
-        assert_eq!((gross.slow, gross.named, gross.healthy, gross.healthy_named), (2, 2, 10, 0));
+        assert_eq!((gross.slow[0], gross.slow[2], gross.healthy[0], gross.healthy[2]), (2, 2, 10, 0));
         let none = simulate(made(0, 0.5), &recorded, &mut random);
-        assert_eq!((none.slow, none.healthy, none.healthy_named), (0, 12, 0));
+        assert_eq!((none.slow[0], none.healthy[0], none.healthy[2]), (0, 12, 0));
         // A fault that is none is not found: the simulation could fail.
-        assert_eq!(simulate(made(2, 1.0), &recorded, &mut random).named, 0);
+        assert_eq!(simulate(made(2, 1.0), &recorded, &mut random).slow[2], 0);
     }
 }

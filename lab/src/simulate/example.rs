@@ -1,23 +1,18 @@
 //! `cargo lab simulate example`: the HTML report of a simulated cluster for the documentation. Of its sixteen nodes, one lacks two
 //! memory modules and one has a slow inbound link.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use cluster::evaluate::{evaluate, second_pass};
 use cluster::folder::Folder;
-use cluster::plan::request::{Request, make};
-use cluster::plan::write::write;
 use cluster::tasks::add;
-use model::cluster::{ClusterDocument, Pairing, PlanNode, Standing};
+use model::cluster::{ClusterDocument, Pairing, Standing};
 use model::document::Program;
-use model::experiment::Area;
 use serde_json::{Value, json};
 use stats::Better;
 use stats::random::Random;
 
-use super::made::{AREAS, Cluster, Usual, program, results};
+use super::made::{Cluster, Usual, plan, program, results};
 use super::noise::Recorded;
 use xtask::shell::Shell;
 
@@ -114,23 +109,8 @@ pub(super) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
 
 fn document(folder: &Folder) -> Result<ClusterDocument, String> {
     let argv = ["assay", "cluster", "plan", "--partition", "batch", "--pairs", "all", "made-up-rack"];
-    let request = Request {
-        name: "made-up-rack".to_owned(),
-        created: "2026-11-22T12:00:00Z".to_owned(),
-        program: Program { argv: argv.map(str::to_owned).into(), ..program() },
-        program_path: Some("/nowhere/assay".to_owned()),
-        suite: "quick".to_owned(),
-        areas: AREAS.to_vec(),
-        nodes: (1..=NODES).map(|node| PlanNode { name: name(node), partition: None }).collect(),
-        pairing: Some(Pairing::All),
-        lease_seconds: 60.0,
-        attempts: 3,
-        seed: 1,
-        ..Request::default()
-    };
-    let expected: BTreeMap<Area, f64> = AREAS.map(|area| (area, 20.0)).into();
-    let (plan, tasks) = make(&request, &expected)?;
-    write(folder, &plan, &tasks, Path::new("/nowhere/assay"))?;
+    let maker = Program { argv: argv.map(str::to_owned).into(), ..program() };
+    let tasks = plan(folder, maker, (1..=NODES).map(name), Some(Pairing::All))?;
     let mut random = Random::new(1);
     results(folder, &tasks, &Rack, &mut random)?;
     let again = second_pass(folder, &evaluate(folder, program())?);

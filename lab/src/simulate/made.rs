@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use cluster::folder::{Folder, State};
-use model::cluster::{Claim, NodeFacts, Outcome, OutcomeStatus, PairTask, Task, Work};
+use cluster::plan::request::{Request, make};
+use cluster::plan::write::write;
+use model::cluster::{Claim, NodeFacts, Outcome, OutcomeStatus, PairTask, Pairing, PlanNode, Task, Work};
 use model::document::Program;
 use model::experiment::Area;
 use model::machine::Machine;
@@ -40,7 +42,33 @@ pub(super) fn program() -> Program {
     Program { version: env!("CARGO_PKG_VERSION").to_owned(), profile: "made up".to_owned(), ..Program::default() }
 }
 
-pub(super) fn number(name: &str) -> usize {
+/// Writes a plan of the quick suite for these nodes into a folder; its tasks.
+pub(super) fn plan(
+    folder: &Folder,
+    program: Program,
+    nodes: impl Iterator<Item = String>,
+    pairing: Option<Pairing>,
+) -> Result<Vec<Task>, String> {
+    let request = Request {
+        name: "made-up-rack".to_owned(),
+        created: "2026-11-22T12:00:00Z".to_owned(),
+        program,
+        program_path: Some("/nowhere/assay".to_owned()),
+        suite: "quick".to_owned(),
+        areas: AREAS.to_vec(),
+        nodes: nodes.map(|name| PlanNode { name, partition: None }).collect(),
+        pairing,
+        lease_seconds: 60.0,
+        attempts: 3,
+        seed: 1,
+        ..Request::default()
+    };
+    let (plan, tasks) = make(&request, &AREAS.map(|area| (area, 20.0)).into())?;
+    write(folder, &plan, &tasks, Path::new("/nowhere/assay"))?;
+    Ok(tasks)
+}
+
+fn number(name: &str) -> usize {
     name.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse().unwrap_or(0)
 }
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::cases::{Count, LEVELS, Line, SIZES};
-use super::cluster::Fault;
+use super::cluster::Count;
+use super::{FAULTS, LEVELS, Line, SIZES};
 
 pub(super) const PATH: &str = "docs/evidence/cluster-simulation.md";
 
@@ -61,9 +61,13 @@ pub(super) fn page(lines: &[Line], clusters: u64, seed: u64) -> String {
             let of_size = of_level.iter().filter(|line| line.nodes == nodes);
             row(&mut text, &nodes.to_string(), &sum(of_size.map(|line| &line.count)));
         }
-        for fault in super::FAULTS {
+        for fault in FAULTS {
             let of_fault = of_level.iter().filter(|line| line.fault == fault);
-            row(&mut text, name(fault), &sum(of_fault.map(|line| &line.count)));
+            row(
+                &mut text,
+                &format!("slow in {}", fault.unwrap_or("all areas")),
+                &sum(of_fault.map(|line| &line.count)),
+            );
         }
         row(&mut text, "all", &sum(of_level.iter().map(|line| &line.count)));
     }
@@ -75,26 +79,15 @@ fn sum<'a>(counts: impl Iterator<Item = &'a Count>) -> Count {
     counts.fold(Count::default(), Count::with)
 }
 
-const fn name(fault: Fault) -> &'static str {
-    match fault {
-        Fault::All => "slow in all areas",
-        Fault::Area(area) => match area.as_bytes() {
-            b"cpu" => "slow in cpu",
-            b"memory" => "slow in memory",
-            _ => "slow in another area",
-        },
-    }
-}
-
 fn row(text: &mut String, name: &str, count: &Count) {
-    let nodes = &count.nodes;
+    let ([slow, slow_suspected, slow_named], [healthy, healthy_suspected, healthy_named]) = (count.slow, count.healthy);
     let shares = [
-        share(nodes.named, nodes.slow),
+        share(slow_named, slow),
         share(count.all_named, count.clusters),
-        share(nodes.suspected, nodes.slow),
+        share(slow_suspected, slow),
         share(count.with_false, count.clusters),
-        share(nodes.healthy_named, nodes.healthy),
-        share(nodes.healthy_suspected, nodes.healthy),
+        share(healthy_named, healthy),
+        share(healthy_suspected, healthy),
     ];
     let _ = writeln!(text, "| {name} | {} | {} |", count.clusters, shares.join(" | "));
 }

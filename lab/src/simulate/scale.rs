@@ -1,25 +1,20 @@
 //! `cargo lab simulate scale`: what plan, claims and report of many nodes cost with simulated results, compared with the limits.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 use std::time::Instant;
 
 use bench::store::write_pieces;
 use cluster::claims::claim::{claim, claimer};
 use cluster::evaluate::evaluate;
 use cluster::folder::{Folder, State};
-use cluster::plan::request::{Request, make};
-use cluster::plan::write::write;
-use model::cluster::{ClusterDocument, PlanNode, Task};
-use model::experiment::Area;
+use model::cluster::ClusterDocument;
 use report::cluster::FORMS;
 use serde_json::{Value, json};
 use stats::Better;
 use stats::random::Random;
 
-use super::made::{AREAS, Cluster, Usual, program, results};
+use super::made::{AREAS, Cluster, Usual, plan, program, results};
 use super::noise::Recorded;
 use xtask::shell::Shell;
 
@@ -53,14 +48,11 @@ struct Costs {
 }
 
 pub(super) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
-    let number = |text: &String| {
-        text.parse().ok().filter(|number| *number > 0).ok_or_else(|| format!("'{text}' is no number above 0"))
-    };
-    let sizes = match arguments {
-        [] => SIZES.to_vec(),
-        [nodes] => vec![Size { nodes: number(nodes)?, ..SIZES[0] }],
-        [nodes, experiments] => vec![Size { nodes: number(nodes)?, experiments: number(experiments)? }],
-        _ => return Err("a number of nodes and one of experiments at most".to_owned()),
+    let number = |text: &String| text.parse().ok().filter(|number| *number > 0);
+    let sizes = match arguments.iter().map(number).collect::<Option<Vec<usize>>>().as_deref() {
+        Some([]) => SIZES.to_vec(),
+        Some([nodes, experiments]) => vec![Size { nodes: *nodes, experiments: *experiments }],
+        _ => return Err("needs a number of nodes and one of experiments, or nothing".to_owned()),
     };
     let place = shell.root().join(shell.target()).join("cluster-scale");
     let mut costs = Vec::new();
@@ -79,26 +71,24 @@ pub(super) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
     if defects.is_empty() { Ok(()) } else { Err(defects.join("; ")) }
 }
 
+/// What some work gave, and its seconds.
+fn timed<T>(what: &str, work: impl FnOnce() -> Result<T, String>) -> Result<(T, f64), String> {
+    let start = Instant::now();
+    let done = work()?;
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{what} in {seconds:.1} s");
+    Ok((done, seconds))
+}
+
 fn all(folder: &Folder, size: Size) -> Result<Costs, String> {
-    let start = Instant::now();
-    let tasks = plan(folder, size.nodes)?;
-    let plan_seconds = start.elapsed().as_secs_f64();
-    println!("plan: {} tasks of {} nodes in {plan_seconds:.1} s", tasks.len(), size.nodes);
-    let start = Instant::now();
-    let (claims, most_names) = claims(folder, size.nodes)?;
-    let claims_seconds = start.elapsed().as_secs_f64();
-    println!("claims: {claims} in {claims_seconds:.1} s; a worker looks through {most_names} names at most");
-    let start = Instant::now();
-    let documents_bytes = results(folder, &tasks, &size, &mut Random::new(1))?;
-    println!("results made up: {} MB in {:.1} s", documents_bytes / 1_000_000, start.elapsed().as_secs_f64());
+    let nodes = || (0..size.nodes).map(name);
+    let (tasks, plan_seconds) = timed("planned", || plan(folder, program(), nodes(), None))?;
+    let ((claims, most_names), claims_seconds) = timed("claimed", || claims(folder, size.nodes))?;
+    let (documents_bytes, _) = timed("results made up", || results(folder, &tasks, &size, &mut Random::new(1)))?;
     forget_most_memory();
-    let start = Instant::now();
-    let document = evaluate(folder, program())?;
-    let evaluate_seconds = start.elapsed().as_secs_f64();
-    println!("evaluated in {evaluate_seconds:.1} s");
+    let (document, evaluate_seconds) = timed("evaluated", || Ok(evaluate(folder, program())?))?;
     let forms = forms(folder, &document)?;
     let most_memory_bytes = most_memory();
-    println!("at most {} MiB of memory", most_memory_bytes.map_or(0, |bytes| bytes >> 20));
     let values: usize = document.distributions.iter().map(|one| one.values.len()).sum();
     let wanted = size.nodes * (size.experiments / AREAS.len() * AREAS.len());
     if values != wanted || !document.problems.is_empty() {
@@ -124,17 +114,18 @@ fn all(folder: &Folder, size: Size) -> Result<Costs, String> {
     })
 }
 
+/// The name, seconds and bytes of each file of the report.
 fn forms(folder: &Folder, document: &ClusterDocument) -> Result<Vec<(&'static str, f64, u64)>, String> {
     let target = folder.report();
     fs::create_dir_all(&target).map_err(|error| format!("cannot make '{}': {error}", target.display()))?;
     let mut costs = Vec::new();
     for (form, file) in FORMS.iter().filter_map(|form| Some((form, form.file?))) {
-        let (start, path) = (Instant::now(), target.join(file));
-        let pieces = (form.render)(document).map_err(|error| format!("{}: {error}", form.name))?;
-        let written = write_pieces(&path, pieces).and_then(|()| fs::metadata(&path));
-        let bytes = written.map_err(|error| format!("cannot write '{}': {error}", path.display()))?.len();
-        let seconds = start.elapsed().as_secs_f64();
-        println!("{}: {} kB in {seconds:.1} s", form.name, bytes / 1000);
+        let path = target.join(file);
+        let (bytes, seconds) = timed(form.name, || {
+            let pieces = (form.render)(document).map_err(|error| format!("{}: {error}", form.name))?;
+            let written = write_pieces(&path, pieces).and_then(|()| fs::metadata(&path));
+            Ok(written.map_err(|error| format!("cannot write '{}': {error}", path.display()))?.len())
+        })?;
         costs.push((form.name, seconds, bytes));
     }
     Ok(costs)
@@ -265,26 +256,6 @@ impl Cluster for Size {
     fn noise(&self) -> f64 {
         1.0
     }
-}
-
-fn plan(folder: &Folder, nodes: usize) -> Result<Vec<Task>, String> {
-    let request = Request {
-        name: "scale".to_owned(),
-        created: "2026-11-22T12:00:00Z".to_owned(),
-        program: program(),
-        program_path: Some("/nowhere/assay".to_owned()),
-        suite: "quick".to_owned(),
-        areas: AREAS.to_vec(),
-        nodes: (0..nodes).map(|node| PlanNode { name: name(node), partition: None }).collect(),
-        lease_seconds: 60.0,
-        attempts: 3,
-        seed: 1,
-        ..Request::default()
-    };
-    let expected: BTreeMap<Area, f64> = AREAS.map(|area| (area, 20.0)).into();
-    let (plan, tasks) = make(&request, &expected)?;
-    write(folder, &plan, &tasks, Path::new("/nowhere/assay"))?;
-    Ok(tasks)
 }
 
 fn claims(folder: &Folder, nodes: usize) -> Result<(usize, usize), String> {

@@ -7,15 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::config::{MAX_SUBMIT_JOBS, NODES};
-use super::once::{Found, Name, faults, waiting};
 use super::plan::{PATIENCE, Plan, Running, Said};
-use super::queue::{Watch, jobs};
-use super::rig::{Rig, as_user};
+use super::queue::Watch;
+use super::rig::{as_user, fresh, program};
 use xtask::set_up::has;
 use xtask::shell::Shell;
 use xtask::tally::Tally;
-
-pub(super) const ALL: &[&str] = &["--nodes", "n1,n2,n3,n4"];
 
 pub(super) fn check(name: &str, result: Result<(), String>) -> Tally {
     match result {
@@ -38,14 +35,14 @@ pub(super) fn holds(condition: bool, what: &str, said: &Said) -> Result<(), Stri
     if condition { Ok(()) } else { Err(format!("{what}: {}", said.tail())) }
 }
 
-pub(super) fn rig(_: &Shell, rig: &Rig) -> Tally {
-    let mut tally = check("every node runs a step of the limited user", four_steps(rig));
-    tally.add(check("Slurm refuses what is beyond the limit, and the queue shows how many", refused(rig)));
+pub(super) fn rig(_: &Shell) -> Tally {
+    let mut tally = check("every node runs a step of the limited user", four_steps());
+    tally.add(check("Slurm refuses what is beyond the limit, and the queue shows how many", refused()));
     tally
 }
 
-fn four_steps(rig: &Rig) -> Result<(), String> {
-    let folder = rig.fresh("steps")?;
+fn four_steps() -> Result<(), String> {
+    let folder = fresh("steps")?;
     let mut srun = as_user("srun");
     srun.args(["-N4", "--time=1", "sh", "-c", "echo $SLURMD_NODENAME $(id -u)"]);
     let said = Running::start(&mut srun, folder.join("said.txt"))?.wait(PATIENCE);
@@ -54,8 +51,8 @@ fn four_steps(rig: &Rig) -> Result<(), String> {
     holds(lines == expected, "not every node ran it as the limited user", &said)
 }
 
-fn refused(rig: &Rig) -> Result<(), String> {
-    let folder = rig.fresh("refused")?;
+fn refused() -> Result<(), String> {
+    let folder = fresh("refused")?;
     let watch = Watch::begin();
     let mut last = Said { status: None, text: String::new() };
     for index in 0..=MAX_SUBMIT_JOBS {
@@ -72,12 +69,11 @@ fn refused(rig: &Rig) -> Result<(), String> {
     holds(last.text.contains("AssocMaxSubmitJobLimit"), "refused for another reason", &last)
 }
 
-pub(super) fn run(shell: &Shell, rig: &Rig) -> Tally {
-    let made = match Plan::made(rig, "accept", ALL) {
+pub(super) fn run(shell: &Shell) -> Tally {
+    let made = match Plan::made("accept", &[]) {
         Ok(plan) => plan,
         Err(why) => return Tally::failure(why),
     };
-    let expected = waiting(&made.folder);
     let watch = Watch::begin();
     let said = made.run(&["--no-confirm"]);
     let seen = watch.end();
@@ -85,26 +81,12 @@ pub(super) fn run(shell: &Shell, rig: &Rig) -> Tally {
     let within = seen.looks > 5 && !seen.jobs.is_empty() && seen.most <= MAX_SUBMIT_JOBS;
     let within = if within { Ok(()) } else { Err(format!("seen of the queue: {seen:?}")) };
     tally.add(check("the queue never held more than the limit", within));
-    tally.add(check("every task once, one report", whole(&made, &expected)));
+    tally.add(check("every task once, one report", made.whole()));
     tally.add(documents(shell, &made.folder));
     let again = made.run(&["--no-confirm"]);
-    let nothing = holds(again.well(), "the second call", &again).and_then(|()| whole(&made, &expected));
+    let nothing = holds(again.well(), "the second call", &again).and_then(|()| made.whole());
     tally.add(check("run again when all is done: nothing more is done", nothing));
     tally
-}
-
-pub(super) fn whole(plan: &Plan, expected: &BTreeSet<Name>) -> Result<(), String> {
-    if expected.is_empty() {
-        return Err("the plan had no tasks".to_owned());
-    }
-    let report = plan.report()?;
-    none(&faults(expected, &Found::of(&plan.folder), &report))?;
-    let missing: Vec<String> = ["index.html", "cluster.json", "values.csv", "junit.xml", "drain.txt"]
-        .iter()
-        .filter(|file| !plan.folder.join("report").join(file).is_file())
-        .map(|file| format!("the report has no {file}"))
-        .collect();
-    none(&missing)
 }
 
 fn documents(shell: &Shell, plan: &Path) -> Tally {
@@ -133,47 +115,45 @@ fn runs(plan: &Path) -> Vec<PathBuf> {
     tasks.map(|task| task.join("run/run.json")).filter(|run| run.is_file()).collect()
 }
 
-pub(super) fn allocation(_: &Shell, rig: &Rig) -> Tally {
-    let mut tally = check("inside an allocation the workers are steps of it", inside(rig));
-    tally.add(check("the network between four nodes, every ordered pair", pairs(rig)));
-    tally.add(match find_program("xhpl") {
-        Some(xhpl) => check("HPL on four nodes by srun, against the sum of their peaks", hpl(rig, &xhpl)),
+pub(super) fn allocation(_: &Shell) -> Tally {
+    let mut tally = check("inside an allocation the workers are steps of it", inside());
+    tally.add(check("the network between four nodes, every ordered pair", pairs()));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let xhpl = std::env::split_paths(&path).map(|folder| folder.join("xhpl")).find(|program| program.is_file());
+    tally.add(match xhpl {
+        Some(xhpl) => check("HPL on four nodes by srun, against the sum of their peaks", hpl(&xhpl)),
         None => Tally::skip("HPL on four nodes by srun: no xhpl in the search path"),
     });
     tally
 }
 
-fn find_program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
-}
-
-fn inside(rig: &Rig) -> Result<(), String> {
-    let plan = Plan::made(rig, "inside", ALL)?;
-    let expected = waiting(&plan.folder);
+fn inside() -> Result<(), String> {
+    let plan = Plan::made("inside", &[])?;
     let mut salloc = as_user("salloc");
-    salloc.args(["--nodes=4", "--exclusive", "--mem=0", "--time=10"]).arg(rig.program());
+    salloc.args(["--nodes=4", "--exclusive", "--mem=0", "--time=10"]).arg(program());
     salloc.args(["cluster", "run", "--no-confirm", "--poll", "1s"]).arg(&plan.folder);
     let watch = Watch::begin();
     let said = plan.finish(&mut salloc, "salloc.txt");
     let seen = watch.end();
     holds(said.well(), "assay cluster run inside salloc", &said)?;
     holds(seen.jobs.len() == 1, &format!("jobs outside the allocation: {:?}", seen.jobs), &said)?;
-    whole(&plan, &expected)
+    plan.whole()
 }
 
-fn pairs(rig: &Rig) -> Result<(), String> {
-    let plan = Plan::made(rig, "pairs", &[ALL, &["--pairs", "all"]].concat())?;
-    let expected = waiting(&plan.folder);
+fn pairs() -> Result<(), String> {
+    let plan = Plan::made("pairs", &["--pairs", "all"])?;
     let ordered = NODES.len() * (NODES.len() - 1);
     // Each alone, and each together with its round.
-    let of_pairs = expected.iter().filter(|(_, task)| task.starts_with("to-")).count();
+    let of_pairs = plan.expected.iter().filter(|(_, task)| task.starts_with("to-")).count();
     if of_pairs != 2 * ordered {
-        return Err(format!("the plan has {of_pairs} tasks of {ordered} ordered pairs, each twice: {expected:?}"));
+        return Err(format!(
+            "the plan has {of_pairs} tasks of {ordered} ordered pairs, each twice: {:?}",
+            plan.expected
+        ));
     }
     let said = plan.run(&["--no-confirm"]);
     holds(said.well(), "assay cluster run", &said)?;
-    whole(&plan, &expected)?;
+    plan.whole()?;
     let report = plan.report()?;
     let matrices = report["pairs"].as_array().cloned().unwrap_or_default();
     let mut wrong = Vec::new();
@@ -208,20 +188,20 @@ sample = "300ms"
 threads = ["all"]
 "#;
 
-fn hpl(rig: &Rig, xhpl: &Path) -> Result<(), String> {
+fn hpl(xhpl: &Path) -> Result<(), String> {
     let text = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     // Into a folder where the limited user can run it.
-    let program = rig.program().with_file_name("xhpl");
-    fs::copy(xhpl, &program).map_err(|error| text(xhpl, error))?;
-    fs::set_permissions(&program, Permissions::from_mode(0o755)).map_err(|error| text(&program, error))?;
-    let plan = Plan::new(rig, "hpl")?;
+    let installed = program().with_file_name("xhpl");
+    fs::copy(xhpl, &installed).map_err(|error| text(xhpl, error))?;
+    fs::set_permissions(&installed, Permissions::from_mode(0o755)).map_err(|error| text(&installed, error))?;
+    let plan = Plan::new("hpl")?;
     // Only what all of a node's cores can do adds up to a sum of peaks.
     let suite = plan.file("tiny.toml");
     let tiny = fs::read_to_string(&suite).map_err(|error| text(&suite, error))?;
     let whole = tiny.replace("threads = [\"1\"]", "threads = [\"all\"]") + LINPACK;
     fs::write(&suite, whole).map_err(|error| text(&suite, error))?;
-    let option = format!("--hpl={}", program.display());
-    let said = plan.plan(&[ALL, &["--area", "cpu,linpack", "--hpl-time", "5s", &option]].concat());
+    let option = format!("--hpl={}", installed.display());
+    let said = plan.plan(&["--nodes", "n1,n2,n3,n4", "--area", "cpu,linpack", "--hpl-time", "5s", &option]);
     holds(said.well(), "assay cluster plan", &said)?;
     let said = plan.run(&["--no-confirm"]);
     holds(said.well(), "assay cluster run", &said)?;
@@ -230,8 +210,4 @@ fn hpl(rig: &Rig, xhpl: &Path) -> Result<(), String> {
     let whole = ["rate", "residual", "peak", "linpack"].iter().all(|name| known(name))
         && report["hpl"][0]["nodes"].as_array().map_or(0, Vec::len) == NODES.len();
     if whole { Ok(()) } else { Err(format!("the report has HPL as {}", report["hpl"])) }
-}
-
-pub(super) fn queue_is_empty() -> bool {
-    jobs().is_empty()
 }

@@ -17,35 +17,12 @@ const FIRST_NODE_PORT: u16 = 17_611;
 
 pub(super) const SLURMD_TIMEOUT: u32 = 10;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Host {
-    pub(super) name: String,
-    pub(super) cpus: usize,
-    pub(super) memory: u64,
-}
-
-impl Host {
-    pub(super) fn this() -> Result<Self, String> {
-        let name =
-            std::fs::read_to_string("/proc/sys/kernel/hostname").map_err(|error| format!("hostname: {error}"))?;
-        let name = name.trim().split('.').next().unwrap_or_default().to_owned();
-        let memory = std::fs::read_to_string("/proc/meminfo").map_err(|error| format!("/proc/meminfo: {error}"))?;
-        let memory = memory_mib(&memory).ok_or("/proc/meminfo has no MemTotal")?;
-        Ok(Self { name, cpus: std::thread::available_parallelism().map_or(1, usize::from), memory })
-    }
-}
-
-fn memory_mib(meminfo: &str) -> Option<u64> {
-    let kib: u64 = meminfo.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse().ok()?;
-    Some(kib / 1024)
-}
-
 pub(super) fn path(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name)
 }
 
-pub(super) fn slurm_conf(host: &Host) -> String {
-    let Host { name, cpus, memory } = host;
+/// The configuration for a host of this name, with so many CPUs and MiB of memory.
+pub(super) fn slurm_conf(name: &str, cpus: usize, memory: u64) -> String {
     let mut text = format!(
         "ClusterName=assay
 SlurmctldHost={name}(127.0.0.1)
@@ -127,7 +104,7 @@ mod tests {
 
     #[test]
     fn every_node_has_a_port_of_its_own_on_this_host() {
-        let text = slurm_conf(&Host { name: "vm".into(), cpus: 2, memory: 24_105 });
+        let text = slurm_conf("vm", 2, 24_105);
         let nodes: Vec<&str> = text.lines().filter(|line| line.starts_with("NodeName=")).collect();
         assert_eq!(nodes.len(), NODES.len());
         assert_eq!(
@@ -137,11 +114,5 @@ mod tests {
         let foreign = text.lines().filter(|line| line.contains("=/") && !line.contains(FOLDER));
         assert_eq!(foreign.collect::<Vec<_>>(), ["MailProg=/bin/true"], "every file is in the cluster's own folder");
         assert!(slurmdbd_conf().lines().filter(|line| line.contains("=/")).all(|line| line.contains(FOLDER)));
-    }
-
-    #[test]
-    fn memory_is_read() {
-        assert_eq!(memory_mib("MemTotal:       24683520 kB\nMemFree: 1 kB\n"), Some(24_105));
-        assert_eq!(memory_mib("MemFree: 1 kB\n"), None);
     }
 }

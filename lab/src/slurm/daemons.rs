@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::config::{CONTROLLER_PORT, DATABASE_PORT, FOLDER, NODES, path};
-use super::user::user_name;
+use super::config::{CONTROLLER_PORT, DATABASE_PORT, FOLDER, NODES, USER, path};
+use crate::record::{processes, stat, words_of};
 
-const MARK: &str = "ASSAY_CLUSTER_DAEMON=1";
+const MARK: (&str, &str) = ("ASSAY_CLUSTER_DAEMON", "1");
 
 const THERE: Duration = Duration::from_secs(90);
 
@@ -25,18 +25,14 @@ pub(super) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
 
 fn daemon(program: &str) -> Command {
     let mut command = command(program);
-    let (name, value) = MARK.split_once('=').unwrap_or((MARK, ""));
-    command.env(name, value).env("MYSQL_UNIX_PORT", path("sql/mysql.socket"));
+    command.env(MARK.0, MARK.1).env("MYSQL_UNIX_PORT", path("sql/mysql.socket"));
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
 pub(super) fn must(command: &mut Command) -> Result<String, String> {
-    let line = || {
-        let words = std::iter::once(command.get_program()).chain(command.get_args());
-        words.map(|word| word.display().to_string()).collect::<Vec<_>>().join(" ")
-    };
-    let line = line();
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let line = words.map(|word| word.display().to_string()).collect::<Vec<_>>().join(" ");
     let output = command.output().map_err(|error| format!("cannot start {line}: {error}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
@@ -124,18 +120,18 @@ pub(super) fn signal(name: &str, processes: &[u32]) {
 }
 
 pub(super) fn lives(process: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+    stat(process).is_some_and(|fields| !matches!(fields[0].as_str(), "Z" | "X"))
 }
 
 fn marked() -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let has = |id: &u32| {
-        let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|word| word == MARK.as_bytes())
-    };
-    ids.filter(|id| has(id) && lives(*id)).collect()
+    let mark = format!("{}={}", MARK.0, MARK.1);
+    processes().filter(|id| words_of(*id, "environ").contains(&mark) && lives(*id)).collect()
+}
+
+/// The name of the limited user.
+pub(super) fn user_name() -> String {
+    let name = must(Command::new("id").args(["-nu", &USER.to_string()]));
+    name.map_or_else(|_| "nobody".to_owned(), |name| name.trim().to_owned())
 }
 
 pub(super) fn kill(file: &str) -> Result<(), String> {

@@ -9,13 +9,10 @@ mod daemons;
 mod once;
 mod plan;
 mod queue;
-mod quota;
-mod random;
 mod rig;
 mod slowed;
 mod trials;
 mod trouble;
-mod user;
 
 use std::process::ExitCode;
 
@@ -41,7 +38,7 @@ const TOOLS: &[Tool] = &[
 struct Part {
     name: &'static str,
     about: &'static str,
-    run: fn(&Shell, &Rig) -> Tally,
+    run: fn(&Shell) -> Tally,
 }
 
 const PARTS: &[Part] = &[
@@ -79,8 +76,8 @@ fn up(shell: &Shell) -> Result<(), String> {
     if !missing.skipped.is_empty() {
         return Err(missing.to_string());
     }
-    let rig = Rig::up(shell)?;
-    rig.keep();
+    // It stays until `down`.
+    std::mem::forget(Rig::up(shell)?);
     println!("{}", rig::how_to_use());
     Ok(())
 }
@@ -104,16 +101,15 @@ fn tried(shell: &Shell, names: &[String]) -> Tally {
     if !set_up::is_root() {
         return Tally::skip("cargo lab cluster test: only root can start a slurmd that serves other users");
     }
-    let rig = match Rig::up(shell) {
+    let _rig = match Rig::up(shell) {
         Ok(rig) => rig,
         Err(why) => return Tally::failure(why),
     };
     for part in PARTS.iter().filter(|part| names.is_empty() || names.iter().any(|name| name == part.name)) {
         println!("\n=== {}: {}", part.name, part.about);
-        let of_part = rig.ready().map_or_else(Tally::failure, |()| (part.run)(shell, &rig));
+        let of_part = rig::ready().map_or_else(Tally::failure, |()| (part.run)(shell));
         print!("{}: {of_part}", part.name);
         tally.add(of_part);
     }
-    drop(rig);
     tally
 }

@@ -1,5 +1,6 @@
 //! A plan that the limited user makes and runs, and its folder.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
@@ -8,8 +9,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::accept::none;
 use super::daemons;
-use super::rig::{Rig, as_user};
+use super::once::{Found, Name, faults, waiting};
+use super::rig::{as_user, fresh, program};
+use crate::record::{processes, words_of};
 
 const SUITE: &str = include_str!("tiny.toml");
 
@@ -75,33 +79,51 @@ impl Running {
 
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    program: PathBuf,
     around: PathBuf,
     pub(super) folder: PathBuf,
+    /// The tasks of the plan as it was made.
+    pub(super) expected: BTreeSet<Name>,
 }
 
 impl Plan {
-    pub(super) fn new(rig: &Rig, name: &str) -> Result<Self, String> {
-        let around = rig.fresh(name)?;
+    pub(super) fn new(name: &str) -> Result<Self, String> {
+        let around = fresh(name)?;
         fs::write(around.join("tiny.toml"), SUITE).map_err(|error| format!("{}: {error}", around.display()))?;
-        Ok(Self { program: rig.program(), folder: around.join("plan"), around })
+        Ok(Self { folder: around.join("plan"), around, expected: BTreeSet::new() })
     }
 
     pub(super) fn plan(&self, nodes: &[&str]) -> Said {
         let mut command = self.assay(&["cluster", "plan", "--suite"]);
-        command.arg(self.around.join("tiny.toml")).arg("--program").arg(&self.program).args(["--lease", LEASE]);
+        command.arg(self.around.join("tiny.toml")).arg("--program").arg(program()).args(["--lease", LEASE]);
         command.args(nodes).arg(&self.folder);
         self.finish(&mut command, "plan.txt")
     }
 
-    pub(super) fn made(rig: &Rig, name: &str, nodes: &[&str]) -> Result<Self, String> {
-        let plan = Self::new(rig, name)?;
-        let said = plan.plan(nodes);
-        if said.well() { Ok(plan) } else { Err(format!("{name}: assay cluster plan: {}", said.tail())) }
+    /// A plan of all nodes, with further options.
+    pub(super) fn made(name: &str, options: &[&str]) -> Result<Self, String> {
+        let mut plan = Self::new(name)?;
+        let said = plan.plan(&[&["--nodes", "n1,n2,n3,n4"], options].concat());
+        if !said.well() {
+            return Err(format!("{name}: assay cluster plan: {}", said.tail()));
+        }
+        plan.expected = waiting(&plan.folder)?;
+        Ok(plan)
+    }
+
+    /// Whether every task was done exactly once and the report has everything.
+    pub(super) fn whole(&self) -> Result<(), String> {
+        if self.expected.is_empty() {
+            return Err("the plan had no tasks".to_owned());
+        }
+        let mut faults = faults(&self.expected, &Found::of(&self.folder)?, &self.report()?);
+        let files = ["index.html", "cluster.json", "values.csv", "junit.xml", "drain.txt"].into_iter();
+        let missing = files.filter(|file| !self.folder.join("report").join(file).is_file());
+        faults.extend(missing.map(|file| format!("the report has no {file}")));
+        none(&faults)
     }
 
     pub(super) fn assay(&self, arguments: &[&str]) -> Command {
-        let mut command = as_user(&self.program);
+        let mut command = as_user(program());
         command.args(arguments).env("ASSAY_STORE", self.around.join("store")).current_dir(&self.around);
         command
     }
@@ -144,19 +166,13 @@ impl Plan {
 
     pub(super) fn workers(&self, node: Option<&str>) -> Vec<u32> {
         let folder = self.folder.display().to_string();
-        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let words = |id: u32, file: &str| -> Vec<String> {
-            let bytes = fs::read(Path::new("/proc").join(id.to_string()).join(file)).unwrap_or_default();
-            bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
-        };
         let is = |id: &u32| {
-            let line = words(*id, "cmdline");
-            let agent = line.first().is_some_and(|program| Path::new(program) == self.program)
+            let line = words_of(*id, "cmdline");
+            let agent = line.first().is_some_and(|word| Path::new(word) == program())
                 && line.get(1).is_some_and(|word| word == "agent")
                 && line.contains(&folder);
-            agent && node.is_none_or(|node| words(*id, "environ").contains(&format!("SLURMD_NODENAME={node}")))
+            agent && node.is_none_or(|node| words_of(*id, "environ").contains(&format!("SLURMD_NODENAME={node}")))
         };
-        ids.filter(is).collect()
+        processes().filter(is).collect()
     }
 }

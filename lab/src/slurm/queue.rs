@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::daemons::{command, must};
-use super::user::user_name;
+use super::daemons::{command, must, user_name};
 
 const PAUSE: Duration = Duration::from_millis(250);
 

@@ -4,23 +4,18 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::config::{self, FOLDER, Host, MAX_SUBMIT_JOBS, NODES, USER, path};
-use super::daemons::{self, must, until};
-use super::quota;
-use super::user::user_name;
+use super::config::{self, FOLDER, MAX_SUBMIT_JOBS, NODES, USER, path};
+use super::daemons::{self, must, until, user_name};
 use xtask::process::succeeds;
 use xtask::shell::Shell;
 
 const IDLE: Duration = Duration::from_mins(2);
 
+/// The running cluster, which ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Rig {
-    folder: PathBuf,
-    keep: AtomicBool,
-}
+pub(super) struct Rig(());
 
 impl Rig {
     pub(super) fn up(shell: &Shell) -> Result<Self, String> {
@@ -32,24 +27,17 @@ impl Rig {
                 "{FOLDER} is there already: `cargo lab cluster down` ends that cluster and removes it"
             ));
         }
-        let host = Host::this()?;
-        let rig = Self { folder: FOLDER.into(), keep: AtomicBool::new(false) };
+        let rig = Self(());
         println!("starting Slurm with the nodes {} in {FOLDER}", NODES.join(", "));
-        folders().and_then(|()| files(&host))?;
+        folders().and_then(|()| files())?;
         daemons::munge()?;
         daemons::database()?;
         daemons::accounts(&user_name(), MAX_SUBMIT_JOBS)?;
         daemons::controller()?;
-        for node in NODES {
-            daemons::node(node, None)?;
-        }
-        rig.idle()?;
-        program(shell)?;
+        NODES.iter().try_for_each(|node| daemons::node(node, None))?;
+        idle()?;
+        install(shell)?;
         Ok(rig)
-    }
-
-    pub(super) fn keep(&self) {
-        self.keep.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn down() -> Result<(), String> {
@@ -58,60 +46,59 @@ impl Rig {
             return Ok(());
         }
         daemons::end_all()?;
-        quota::remove();
         fs::remove_dir_all(FOLDER).map_err(|error| format!("cannot remove {FOLDER}: {error}"))?;
         println!("the cluster is gone, and {FOLDER} with it");
         Ok(())
-    }
-
-    pub(super) fn ready(&self) -> Result<(), String> {
-        if !self.folder.is_dir() {
-            return Err(format!("{} is gone: the cluster was ended meanwhile", self.folder.display()));
-        }
-        if !daemons::process("run/slurmctld.pid").is_some_and(daemons::lives) {
-            daemons::controller()?;
-        }
-        let _ = must(daemons::command("scancel").args(["--full", "--user", &user_name()]));
-        for node in NODES {
-            if !daemons::process(&format!("run/slurmd.{node}.pid")).is_some_and(daemons::lives) {
-                daemons::node(node, None)?;
-            }
-            // A node that Slurm drained stays so until it is resumed; other nodes refuse this.
-            let node = format!("NodeName={node}");
-            let _ = must(daemons::command("scontrol").args(["update", &node, "State=RESUME"]));
-        }
-        self.idle()
-    }
-
-    pub(super) fn idle(&self) -> Result<(), String> {
-        let all = format!("idle {}", NODES.len());
-        until(&format!("four idle nodes in {}", self.folder.display()), IDLE, || {
-            let states = must(daemons::command("sinfo").args(["-h", "-p", "all", "-o", "%T %D"]));
-            states.is_ok_and(|states| states.trim() == all)
-        })
-    }
-
-    pub(super) fn program(&self) -> PathBuf {
-        self.folder.join("bin/assay")
-    }
-
-    pub(super) fn fresh(&self, name: &str) -> Result<PathBuf, String> {
-        let folder = self.folder.join("plans").join(name);
-        let text = |error: std::io::Error| format!("cannot make {}: {error}", folder.display());
-        fs::create_dir(&folder).map_err(text)?;
-        chown(&folder, Some(USER), Some(USER)).map_err(text)?;
-        Ok(folder)
     }
 }
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        if !self.keep.load(Ordering::Relaxed)
-            && let Err(why) = Self::down()
-        {
+        if let Err(why) = Self::down() {
             println!("left behind: {why}");
         }
     }
+}
+
+/// Restores the cluster: every daemon runs, and no job of the limited user.
+pub(super) fn ready() -> Result<(), String> {
+    if !Path::new(FOLDER).is_dir() {
+        return Err(format!("{FOLDER} is gone: the cluster was ended meanwhile"));
+    }
+    if !daemons::process("run/slurmctld.pid").is_some_and(daemons::lives) {
+        daemons::controller()?;
+    }
+    let _ = must(daemons::command("scancel").args(["--full", "--user", &user_name()]));
+    for node in NODES {
+        if !daemons::process(&format!("run/slurmd.{node}.pid")).is_some_and(daemons::lives) {
+            daemons::node(node, None)?;
+        }
+        // A node that Slurm drained stays so until it is resumed; other nodes refuse this.
+        let node = format!("NodeName={node}");
+        let _ = must(daemons::command("scontrol").args(["update", &node, "State=RESUME"]));
+    }
+    idle()
+}
+
+pub(super) fn idle() -> Result<(), String> {
+    let all = format!("idle {}", NODES.len());
+    until(&format!("four idle nodes in {FOLDER}"), IDLE, || {
+        let states = must(daemons::command("sinfo").args(["-h", "-p", "all", "-o", "%T %D"]));
+        states.is_ok_and(|states| states.trim() == all)
+    })
+}
+
+pub(super) fn program() -> PathBuf {
+    path("bin/assay")
+}
+
+/// A new folder of the limited user.
+pub(super) fn fresh(name: &str) -> Result<PathBuf, String> {
+    let folder = path("plans").join(name);
+    let text = |error: std::io::Error| format!("cannot make {}: {error}", folder.display());
+    fs::create_dir(&folder).map_err(text)?;
+    chown(&folder, Some(USER), Some(USER)).map_err(text)?;
+    Ok(folder)
 }
 
 pub(super) fn as_user(program: impl AsRef<std::ffi::OsStr>) -> Command {
@@ -150,7 +137,12 @@ fn folders() -> Result<(), String> {
     must(Command::new("chown").arg("mysql").args([path("mysql"), path("sql")])).map(drop)
 }
 
-fn files(host: &Host) -> Result<(), String> {
+fn files() -> Result<(), String> {
+    let host = bench::host::name().ok_or("the host's name is unknown")?;
+    let host = host.split('.').next().unwrap_or_default();
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let memory =
+        machine::discover(&machine::Sysroot::host()).memory.total_bytes.ok_or("the memory's size is unknown")?;
     let mut key = vec![0; 1024];
     let urandom = fs::File::open("/dev/urandom").and_then(|mut file| std::io::Read::read_exact(&mut file, &mut key));
     urandom.map_err(|error| format!("/dev/urandom: {error}"))?;
@@ -160,16 +152,16 @@ fn files(host: &Host) -> Result<(), String> {
         done.map_err(|error| format!("cannot write {FOLDER}/{name}: {error}"))
     };
     write("munge.key", &key, 0o600)?;
-    write("slurm.conf", config::slurm_conf(host).as_bytes(), 0o644)?;
+    write("slurm.conf", config::slurm_conf(host, cpus, memory >> 20).as_bytes(), 0o644)?;
     // slurmdbd refuses to start where others can read it.
     write("slurmdbd.conf", config::slurmdbd_conf().as_bytes(), 0o600)
 }
 
-fn program(shell: &Shell) -> Result<(), String> {
+fn install(shell: &Shell) -> Result<(), String> {
     if !succeeds(&mut shell.cargo(&["build", "--quiet", "--package", "assay"])) {
         return Err("the program does not compile".to_owned());
     }
-    let to = path("bin/assay");
+    let to = program();
     fs::copy(shell.target().join("debug/assay"), &to)
         .map_err(|error| format!("cannot write {}: {error}", to.display()))?;
     fs::set_permissions(&to, Permissions::from_mode(0o755)).map_err(|error| format!("{}: {error}", to.display()))

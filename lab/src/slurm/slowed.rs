@@ -2,59 +2,59 @@
 
 use serde_json::Value;
 
-use super::accept::{ALL, check};
+use super::accept::check;
 use super::config::NODES;
 use super::daemons;
 use super::plan::Plan;
-use super::quota::{self, Groups};
-use super::rig::Rig;
+use super::rig::ready;
+use crate::held::{Group, shell};
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
 const SLOWED: [&str; 3] = [NODES[2], NODES[0], NODES[3]];
 
-const PERCENT: u64 = 25;
+const PERCENT: u32 = 25;
 
 const CAUSE: &str = "cpu_quota";
 
-pub(super) fn run(_: &Shell, rig: &Rig) -> Tally {
-    let groups = match quota::make(PERCENT) {
+pub(super) fn run(_: &Shell) -> Tally {
+    let [free, limited] = match groups() {
         Ok(groups) => groups,
         Err(why) => return Tally::skip(format!("a node with a CPU quota is named: {why}")),
     };
     let mut tally = Tally::default();
     for (trial, slowed) in (1..).zip(SLOWED) {
-        let named = with_one_slowed(rig, slowed, &groups)
-            .and_then(|()| measured(rig, trial))
-            .and_then(|report| judged(&report, slowed));
-        tally.add(check(
-            &format!("trial {trial}: {slowed}, which gets {PERCENT} % of a CPU, is named with its cause"),
-            named,
-        ));
+        let restarted = ready().and_then(|()| ended()).and_then(|()| {
+            NODES.iter().try_for_each(|node| {
+                daemons::node(node, Some(if *node == slowed { &limited.path } else { &free.path }))
+            })
+        });
+        let measured = restarted.and_then(|()| ready()).and_then(|()| measured(trial));
+        let name = format!("trial {trial}: {slowed}, which gets {PERCENT} % of a CPU, is named with its cause");
+        tally.add(check(&name, measured.and_then(|report| judged(&report, slowed))));
     }
     // Out of the groups, whatever came of it.
-    if let Err(why) = ended().and_then(|()| rig.ready()) {
+    if let Err(why) = ended().and_then(|()| ready()) {
         tally.add(Tally::failure(why));
     }
-    quota::remove();
     tally
 }
 
-fn with_one_slowed(rig: &Rig, slowed: &str, groups: &Groups) -> Result<(), String> {
-    rig.ready()?;
-    ended()?;
-    for node in NODES {
-        daemons::node(node, Some(if node == slowed { &groups.slowed } else { &groups.free }))?;
+/// A group without and one with a quota.
+fn groups() -> Result<[Group; 2], String> {
+    let [free, limited] = [Group::make("cpu", "cluster")?, Group::make("cpu", "cluster-slowed")?];
+    for command in [free.priority_command(), limited.priority_command(), limited.quota_commands(PERCENT)[0].clone()] {
+        shell(&command)?;
     }
-    rig.ready()
+    Ok([free, limited])
 }
 
 fn ended() -> Result<(), String> {
     NODES.iter().try_for_each(|node| daemons::kill(&format!("run/slurmd.{node}.pid")))
 }
 
-fn measured(rig: &Rig, trial: u64) -> Result<Value, String> {
-    let plan = Plan::made(rig, &format!("slowed-{trial}"), &[ALL, &["--area", "cpu"]].concat())?;
+fn measured(trial: u64) -> Result<Value, String> {
+    let plan = Plan::made(&format!("slowed-{trial}"), &["--area", "cpu"])?;
     let said = plan.run(&["--max-concurrent", "1"]);
     if !said.well() {
         return Err(format!("assay cluster run: {}", said.tail()));

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use super::accept::{ALL, check, whole};
+use super::accept::check;
 use super::config::NODES;
 use super::daemons;
-use super::once::waiting;
 use super::plan::Plan;
 use super::queue::jobs;
-use super::random::Random;
-use super::rig::Rig;
+use super::rig;
+use stats::random::Random;
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
@@ -36,14 +35,14 @@ fn of_trial(trial: usize, random: &mut Random) -> (Disturbance, Duration) {
     (DISTURBANCES[trial % DISTURBANCES.len()], Duration::from_millis(500 + random.below(MOMENTS)))
 }
 
-pub(super) fn run(_: &Shell, rig: &Rig) -> Tally {
+pub(super) fn run(_: &Shell) -> Tally {
     let mut random = Random::new(SEED);
     let mut tally = Tally::default();
     let mut hit = 0_usize;
     for trial in 0..TRIALS {
         let (disturbance, moment) = of_trial(trial, &mut random);
         let name = format!("trial {}: {disturbance:?} after {} ms", trial + 1, moment.as_millis());
-        let result = rig.ready().and_then(|()| once(rig, trial, disturbance, moment, &mut random));
+        let result = rig::ready().and_then(|()| once(trial, disturbance, moment, &mut random));
         hit += usize::from(matches!(result, Ok(true)));
         tally.add(check(&name, result.map(drop)));
     }
@@ -53,21 +52,19 @@ pub(super) fn run(_: &Shell, rig: &Rig) -> Tally {
     tally
 }
 
-fn once(
-    rig: &Rig,
-    trial: usize,
-    disturbance: Disturbance,
-    moment: Duration,
-    random: &mut Random,
-) -> Result<bool, String> {
-    let plan = Plan::made(rig, &format!("trial-{}", trial + 1), ALL)?;
-    let expected = waiting(&plan.folder);
+/// One of these; `None` if there is none.
+fn pick<T: Copy>(random: &mut Random, of: &[T]) -> Option<T> {
+    of.get(usize::try_from(random.below(of.len() as u64)).ok()?).copied()
+}
+
+fn once(trial: usize, disturbance: Disturbance, moment: Duration, random: &mut Random) -> Result<bool, String> {
+    let plan = Plan::made(&format!("trial-{}", trial + 1), &[])?;
     let mut first = plan.begin(&["--no-confirm"], "first.txt")?;
     std::thread::sleep(moment);
     let met = match disturbance {
         Disturbance::Node => crash(&plan, random)?,
         Disturbance::Worker => {
-            let victim = random.pick(&plan.workers(None)).copied();
+            let victim = pick(random, &plan.workers(None));
             daemons::signal("KILL", victim.as_slice());
             victim.is_some()
         }
@@ -76,7 +73,7 @@ fn once(
             first.signal("KILL");
             met
         }
-        Disturbance::Job => match random.pick(&jobs()) {
+        Disturbance::Job => match pick(random, &jobs().iter().collect::<Vec<_>>()) {
             Some(job) => daemons::must(daemons::command("scancel").arg(job)).map(|_| true)?,
             None => false,
         },
@@ -87,11 +84,11 @@ fn once(
     if !again.well() {
         return Err(format!("run again: {}", again.tail()));
     }
-    whole(&plan, &expected).map(|()| met)
+    plan.whole().map(|()| met)
 }
 
 fn crash(plan: &Plan, random: &mut Random) -> Result<bool, String> {
-    let node = *random.pick(&NODES).ok_or("there are no nodes")?;
+    let node = pick(random, &NODES).ok_or("there are no nodes")?;
     daemons::kill(&format!("run/slurmd.{node}.pid"))?;
     let workers = plan.workers(Some(node));
     daemons::signal("KILL", &workers);

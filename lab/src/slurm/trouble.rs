@@ -4,40 +4,33 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, SystemTime};
 
-use super::accept::{ALL, check, holds, queue_is_empty, whole};
+use super::accept::{check, holds};
 use super::config::{FOLDER, MAX_SUBMIT_JOBS, NODES, path};
 use super::daemons::{self, until};
-use super::once::waiting;
 use super::plan::{PATIENCE, Plan, Running, Said};
 use super::queue::{Watch, jobs};
-use super::rig::{Rig, as_user};
+use super::rig::{as_user, idle, ready};
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
-struct Trouble {
-    name: &'static str,
-    run: fn(&Rig) -> Result<(), String>,
-}
-
-const TROUBLES: &[Trouble] = &[
-    Trouble { name: "no Slurm", run: no_slurm },
-    Trouble { name: "a node that Slurm does not have", run: unknown_node },
-    Trouble { name: "a partition that Slurm does not have", run: unknown_partition },
-    Trouble { name: "Slurm down in the middle", run: controller_away },
-    Trouble { name: "a node that never comes up", run: node_down },
-    Trouble { name: "a time limit that is too short", run: too_short },
-    Trouble { name: "the user's own jobs fill the limit", run: filled },
-    Trouble { name: "two people run the same plan", run: two },
-    Trouble { name: "a job that is requeued", run: requeued },
-    Trouble { name: "a job that another one preempts", run: preempted },
-    Trouble { name: "a node that does not see the plan's folder", run: not_shared },
+const TROUBLES: &[(&str, fn() -> Result<(), String>)] = &[
+    ("no Slurm", no_slurm),
+    ("a node that Slurm does not have", unknown_node),
+    ("a partition that Slurm does not have", unknown_partition),
+    ("Slurm down in the middle", controller_away),
+    ("a node that never comes up", node_down),
+    ("a time limit that is too short", too_short),
+    ("the user's own jobs fill the limit", filled),
+    ("two people run the same plan", two),
+    ("a job that is requeued", requeued),
+    ("a job that another one preempts", preempted),
+    ("a node that does not see the plan's folder", not_shared),
 ];
 
-pub(super) fn run(_: &Shell, rig: &Rig) -> Tally {
+pub(super) fn run(_: &Shell) -> Tally {
     let mut tally = Tally::default();
-    for trouble in TROUBLES {
-        let name = format!("trouble: {}", trouble.name);
-        tally.add(check(&name, rig.ready().and_then(|()| (trouble.run)(rig))));
+    for (name, run) in TROUBLES {
+        tally.add(check(&format!("trouble: {name}"), ready().and_then(|()| run())));
     }
     tally
 }
@@ -50,8 +43,8 @@ fn says(said: &Said, words: &[&str]) -> Result<(), String> {
     }
 }
 
-fn no_slurm(rig: &Rig) -> Result<(), String> {
-    let plan = Plan::made(rig, "no-slurm", ALL)?;
+fn no_slurm() -> Result<(), String> {
+    let plan = Plan::made("no-slurm", &[])?;
     let folder = plan.file("bin");
     let text = |error: std::io::Error| format!("{}: {error}", folder.display());
     fs::create_dir(&folder).map_err(text)?;
@@ -65,15 +58,15 @@ fn no_slurm(rig: &Rig) -> Result<(), String> {
     says(&said, &["sbatch", "--launcher ssh"])
 }
 
-fn unknown_node(rig: &Rig) -> Result<(), String> {
-    let plan = Plan::new(rig, "unknown-node")?;
+fn unknown_node() -> Result<(), String> {
+    let plan = Plan::new("unknown-node")?;
     let said = plan.plan(&["--nodes", "n[1,9]"]);
     holds(!said.well(), "it should have failed", &said)?;
     says(&said, &["n9"])
 }
 
-fn unknown_partition(rig: &Rig) -> Result<(), String> {
-    let plan = Plan::new(rig, "unknown-partition")?;
+fn unknown_partition() -> Result<(), String> {
+    let plan = Plan::new("unknown-partition")?;
     let said = plan.plan(&["--partition", "nope"]);
     holds(!said.well(), "it should have failed", &said)?;
     says(&said, &["nope", "all", "short"])
@@ -88,11 +81,14 @@ fn saved(since: SystemTime) {
     let _ = until("the state of slurmctld", Duration::from_secs(6), is_newer);
 }
 
-fn controller_away(rig: &Rig) -> Result<(), String> {
-    let plan = Plan::made(rig, "controller-away", ALL)?;
-    let expected = waiting(&plan.folder);
+fn first_worker(plan: &Plan) -> Result<(), String> {
+    until("the first worker", Duration::from_mins(1), || !plan.workers(None).is_empty())
+}
+
+fn controller_away() -> Result<(), String> {
+    let plan = Plan::made("controller-away", &[])?;
     let run = plan.begin(&["--no-confirm"], "run.txt")?;
-    until("the first worker", Duration::from_mins(1), || !plan.workers(None).is_empty())?;
+    first_worker(&plan)?;
     saved(SystemTime::now());
     daemons::kill("run/slurmctld.pid")?;
     std::thread::sleep(Duration::from_secs(15));
@@ -100,11 +96,11 @@ fn controller_away(rig: &Rig) -> Result<(), String> {
     let said = run.wait(PATIENCE);
     holds(said.well(), "it should have gone on", &said)?;
     says(&said, &["does not answer", "answers again"])?;
-    whole(&plan, &expected)
+    plan.whole()
 }
 
-fn node_down(rig: &Rig) -> Result<(), String> {
-    let plan = Plan::made(rig, "node-down", ALL)?;
+fn node_down() -> Result<(), String> {
+    let plan = Plan::made("node-down", &[])?;
     daemons::kill("run/slurmd.n3.pid")?;
     until("Slurm missing n3", Duration::from_secs(90), || {
         let state = daemons::must(daemons::command("sinfo").args(["-h", "-n", "n3", "-p", "all", "-o", "%T"]));
@@ -120,15 +116,15 @@ fn node_down(rig: &Rig) -> Result<(), String> {
     holds(state(2) != "done", "n3 cannot be done", &said)
 }
 
-fn not_shared(rig: &Rig) -> Result<(), String> {
+fn not_shared() -> Result<(), String> {
     // In the middle, and the first, on which the scripts of jobs run.
     for (place, node) in [(2, "n3"), (0, "n1")] {
-        rig.ready()?;
-        let plan = Plan::made(rig, &format!("not-shared-{node}"), ALL)?;
+        ready()?;
+        let plan = Plan::made(&format!("not-shared-{node}"), &[])?;
         let file = format!("run/slurmd.{node}.pid");
         daemons::kill(&file)?;
         daemons::node_without(node, &path("plans"))?;
-        let said = rig.idle().map(|()| plan.run(&["--no-confirm"]));
+        let said = idle().map(|()| plan.run(&["--no-confirm"]));
         daemons::kill(&file)?;
         let said = said?;
         holds(said.status == Some(1), "a node that was not measured is no success", &said)?;
@@ -143,17 +139,16 @@ fn not_shared(rig: &Rig) -> Result<(), String> {
     Ok(())
 }
 
-fn too_short(rig: &Rig) -> Result<(), String> {
+fn too_short() -> Result<(), String> {
     // Far more than a minute's work in each task.
-    let plan = Plan::made(rig, "too-short", &[ALL, &["--repeat", "5000"]].concat())?;
+    let plan = Plan::made("too-short", &["--repeat", "5000"])?;
     let said = plan.run(&["--no-confirm", "--time", "1m"]);
     holds(!said.well() && said.status.is_some(), "it should have ended with an error", &said)?;
     says(&said, &["the remaining time is too short"])
 }
 
-fn filled(rig: &Rig) -> Result<(), String> {
-    let plan = Plan::made(rig, "filled", ALL)?;
-    let expected = waiting(&plan.folder);
+fn filled() -> Result<(), String> {
+    let plan = Plan::made("filled", &[])?;
     for index in 0..MAX_SUBMIT_JOBS {
         let mut sbatch = as_user("sbatch");
         sbatch.args(["--time=1", "--output=/dev/null", "--wrap=sleep 12"]);
@@ -166,12 +161,11 @@ fn filled(rig: &Rig) -> Result<(), String> {
     holds(said.well(), "it should have waited", &said)?;
     holds(seen.most == MAX_SUBMIT_JOBS, &format!("seen of the queue: {seen:?}"), &said)?;
     says(&said, &["other jobs of this user"])?;
-    whole(&plan, &expected)
+    plan.whole()
 }
 
-fn two(rig: &Rig) -> Result<(), String> {
-    let plan = Plan::made(rig, "two", ALL)?;
-    let expected = waiting(&plan.folder);
+fn two() -> Result<(), String> {
+    let plan = Plan::made("two", &[])?;
     let watch = Watch::begin();
     let other = plan.begin(&["--no-confirm"], "other.txt")?;
     let said = plan.run(&["--no-confirm"]);
@@ -180,38 +174,36 @@ fn two(rig: &Rig) -> Result<(), String> {
     holds(said.well(), "the one", &said)?;
     holds(other.well(), "the other", &other)?;
     holds(seen.most <= MAX_SUBMIT_JOBS, &format!("seen of the queue: {seen:?}"), &said)?;
-    whole(&plan, &expected)
+    plan.whole()
 }
 
-fn requeued(rig: &Rig) -> Result<(), String> {
-    let plan = Plan::made(rig, "requeued", ALL)?;
-    let expected = waiting(&plan.folder);
+fn requeued() -> Result<(), String> {
+    let plan = Plan::made("requeued", &[])?;
     // Our jobs say that they are not to be requeued; a site may still do it, and an operator.
     let run = plan.begin(&["--no-confirm", "--sbatch=--requeue"], "run.txt")?;
-    until("the first worker", Duration::from_mins(1), || !plan.workers(None).is_empty())?;
+    first_worker(&plan)?;
     let job = jobs().into_iter().next().ok_or("a worker without a job")?;
     daemons::must(daemons::command("scontrol").args(["requeue", &job]))?;
     let said = run.wait(PATIENCE);
     if !said.well() {
         // It is allowed to end with an error, as after a crash: then it is run again.
         println!("  first call: {}", said.tail());
-        until("an empty queue", PATIENCE, queue_is_empty)?;
+        until("an empty queue", PATIENCE, || jobs().is_empty())?;
         let again = plan.run(&["--no-confirm"]);
         holds(again.well(), "run again", &again)?;
     }
-    whole(&plan, &expected).map_err(|why| format!("{why} (logs are in {FOLDER} until `down`)"))
+    plan.whole().map_err(|why| format!("{why} (logs are in {FOLDER} until `down`)"))
 }
 
-fn preempted(rig: &Rig) -> Result<(), String> {
-    let plan = Plan::made(rig, "preempted", &[ALL, &["--repeat", "200"]].concat())?;
-    let expected = waiting(&plan.folder);
+fn preempted() -> Result<(), String> {
+    let plan = Plan::made("preempted", &["--repeat", "200"])?;
     let run = plan.begin(&["--no-confirm"], "run.txt")?;
-    until("the first worker", Duration::from_mins(1), || !plan.workers(None).is_empty())?;
+    first_worker(&plan)?;
     let mut urgent = daemons::command("sbatch");
     urgent.args(["--parsable", "--partition=urgent", "--nodes=4", "--exclusive", "--time=1", "--output=/dev/null"]);
     daemons::must(urgent.arg("--wrap=sleep 5"))?;
     let said = run.wait(PATIENCE);
     holds(said.well(), "it should have gone on", &said)?;
     says(&said, &["ended without finishing a task", "the scheduler reports PREEMPTED"])?;
-    whole(&plan, &expected)
+    plan.whole()
 }

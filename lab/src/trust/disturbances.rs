@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::held::{Group, Held, shell};
 use super::program::{Keeper, Program, create_folder, output};
-use crate::record::{confidence, write};
-use machine::parse_list;
+use crate::held::{Group, Held, shell};
+use crate::record::{confidence, processes, stat, words_of, write};
+use machine::{Sysroot, discover};
 
 pub(super) const TRIALS: u32 = 20;
 pub(super) const NOTHING: &str = "nothing";
@@ -58,12 +58,12 @@ pub(super) struct Disturbance {
 #[rustfmt::skip]
 pub(super) const DISTURBANCES: &[Disturbance] = &[
     Disturbance { name: "busy loop on the same CPU", how: "a shell's endless loop by taskset -c, the program on the same CPU", row: CPU, codes: &["cpu_shared"],
-        trial: |ground, row| { let _loop = Held::busy(":", Some(ground.first), &[])?; ground.through(&pinned(ground.first), row) } },
+        trial: |ground, row| { let _loop = Held::busy(":", &pinned(ground.first).join(" "), &[])?; ground.through(&pinned(ground.first), row) } },
     Disturbance { name: "busy loop on another CPU", how: "a shell's endless loop by taskset -c", row: CPU, codes: &["other_load"],
-        trial: |ground, row| { let _loop = Held::busy(":", Some(ground.last), &[])?; ground.call(row) } },
+        trial: |ground, row| { let _loop = Held::busy(":", &pinned(ground.last).join(" "), &[])?; ground.call(row) } },
     Disturbance { name: "quota", how: "control group with half a CPU", row: CPU, codes: &["cpu_quota"], trial: quota },
     Disturbance { name: "memory hog", how: "dd if=/dev/zero of=/dev/null bs=512M on another CPU", row: MEMORY, codes: &["other_load"],
-        trial: |ground, row| { let _hog = Held::busy("dd if=/dev/zero of=/dev/null bs=512M", Some(ground.last), &[])?; ground.call(row) } },
+        trial: |ground, row| { let _hog = Held::busy("dd if=/dev/zero of=/dev/null bs=512M", &pinned(ground.last).join(" "), &[])?; ground.call(row) } },
     Disturbance { name: "cache-sized working set", how: "--working-set 1MiB", row: CACHED, codes: &["possibly_cached"],
         trial: |ground, row| ground.call(row) },
     Disturbance { name: "file system that buffers direct I/O", how: "btrfs on a loop device, a compressed folder", row: WRITES, codes: &["not_direct"], trial: btrfs },
@@ -97,9 +97,8 @@ struct Ground<'a> {
 
 pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
     let program = Program::build(keeper)?;
-    let allowed =
-        std::fs::read_to_string("/proc/self/status").map_err(|error| format!("/proc/self/status: {error}"))?;
-    let (first, last) = cpus(&allowed).ok_or("cannot read which CPUs may be used")?;
+    let cpus = discover(&Sysroot::host()).cpu.available_cpus;
+    let (Some(&first), Some(&last)) = (cpus.first(), cpus.last()) else { return Err("no CPU is known".to_owned()) };
     let folder = program.store.join("ground");
     create_folder(&folder)?;
     let suite = folder.join("one-process.toml");
@@ -171,12 +170,6 @@ fn result_of(document: &Value, expected: &[&str]) -> Value {
     })
 }
 
-/// The first and the last CPU of `Cpus_allowed_list` in a process's status.
-fn cpus(status: &str) -> Option<(u32, u32)> {
-    let list = parse_list(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim());
-    Some((*list.first()?, *list.last()?))
-}
-
 fn pinned(cpu: u32) -> Vec<String> {
     vec!["taskset".to_owned(), "-c".to_owned(), cpu.to_string()]
 }
@@ -226,27 +219,22 @@ fn worker_in_its_samples(child: &mut Child, journal: &Path) -> Result<u32, Strin
 }
 
 fn worker_of(parent: u32) -> Option<u32> {
-    let processes = std::fs::read_dir("/proc").ok()?.flatten();
-    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    numbers.into_iter().find(|process| {
-        let read = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}")).unwrap_or_default();
-        read("cmdline").ends_with("\0worker\0") && parent_in(&read("stat")) == Some(parent)
+    let parent = parent.to_string();
+    processes().find(|process| {
+        words_of(*process, "cmdline").iter().any(|word| word == "worker")
+            && stat(*process).is_some_and(|fields| fields.get(1) == Some(&parent))
     })
 }
 
-fn parent_in(stat: &str) -> Option<u32> {
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
-}
-
 fn quota(ground: &Ground, row: &str) -> Result<Value, String> {
-    let group = Group::make("cpu")?;
+    let group = Group::make("cpu", "trust")?;
     let [set, _] = group.quota_commands(50);
     shell(&set)?;
     ground.through(&group.words(), row)
 }
 
 fn memory_limit(ground: &Ground, row: &str) -> Result<Value, String> {
-    let group = Group::make("memory")?;
+    let group = Group::make("memory", "trust")?;
     shell(&group.memory_command(400 << 20))?;
     ground.through(&group.words(), row)
 }
@@ -263,7 +251,7 @@ fn btrfs(ground: &Ground, row: &str) -> Result<Value, String> {
 
 fn disk_traffic(ground: &Ground, row: &str) -> Result<Value, String> {
     let filler = ground.folder.join("filler").display().to_string();
-    let traffic = Held::busy("dd if=/dev/zero of=\"$1\" bs=1M count=64 conv=fdatasync", None, &[&filler])?;
+    let traffic = Held::busy("dd if=/dev/zero of=\"$1\" bs=1M count=64 conv=fdatasync", "", &[&filler])?;
     let document = ground.call(&format!("{row} --dir {}", ground.folder.display()));
     drop(traffic);
     let _ = std::fs::remove_file(&filler);
@@ -321,14 +309,5 @@ mod tests {
         let failed = document(json!({"status": "failed", "reason": "no CPU 1", "warnings": []}));
         assert_eq!(result_of(&failed, &["migrated"])["failed"], "no CPU 1");
         assert_eq!(result_of(&json!({}), &[])["failed"], "nothing was measured");
-    }
-
-    #[test]
-    fn cpus_and_parents_are_read() {
-        assert_eq!(cpus("Name:\tx\nCpus_allowed_list:\t0-3,8-11\n"), Some((0, 11)));
-        assert_eq!(cpus("Cpus_allowed_list:\t2\n"), Some((2, 2)));
-        assert_eq!(cpus("Name: x"), None);
-        assert_eq!(parent_in("12 (a) b) S 7 12 12 0"), Some(7));
-        assert_eq!(parent_in("garbage"), None);
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::held::Group;
 use super::program::{Keeper, Output, Program, output};
 use super::verdicts::{Verdicts, by_area};
+use crate::held::Group;
 
 /// The number of verdicts of the same against itself to collect.
 const VERDICTS: u64 = 200;
@@ -38,12 +38,6 @@ pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
     let mut results: Vec<_> = SLOWDOWNS.iter().map(|slowdown| slow_down(keeper, &program, slowdown)).collect();
     results.push(compare_same(keeper, &program));
     results.into_iter().collect()
-}
-
-/// Only the same against itself.
-pub(super) fn run_same(keeper: &mut Keeper) -> Result<(), String> {
-    let program = Program::build(keeper)?;
-    compare_same(keeper, &program)
 }
 
 /// The arguments of a live comparison.
@@ -82,7 +76,7 @@ fn side_of(round: u32) -> &'static str {
 }
 
 fn slow_down(keeper: &mut Keeper, program: &Program, slowdown: &Slowdown) -> Result<(), String> {
-    let group = Group::make("cpu")?;
+    let group = Group::make("cpu", "trust")?;
     let [set, lift] = group.quota_commands(slowdown.percent);
     for trial in 1..=TRIALS {
         let seed = trial.to_string();

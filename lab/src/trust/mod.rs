@@ -3,7 +3,6 @@
 //! Every result is a line of `lab/data/trust.jsonl`; docs/evidence/trust.md is written from all lines.
 
 mod disturbances;
-mod held;
 mod live;
 mod page;
 mod program;
@@ -21,7 +20,7 @@ use crate::record::{records, write};
 
 const PAGE: &str = "docs/evidence/trust.md";
 
-pub(crate) const USAGE: &str = "trust [statistics|live|same|sessions|disturbances|page]";
+pub(crate) const USAGE: &str = "trust [statistics|live|sessions|disturbances|page]";
 
 struct Part {
     name: &'static str,
@@ -33,8 +32,6 @@ struct Part {
 const PARTS: &[Part] = &[
     Part { name: "statistics", quiet: false, run: statistics::run },
     Part { name: "live", quiet: true, run: live::run },
-    // A half of the part above.
-    Part { name: "same", quiet: true, run: live::run_same },
     Part { name: "sessions", quiet: true, run: sessions::run },
     Part { name: "disturbances", quiet: true, run: disturbances::run },
     // Every part writes the page; this one does nothing else.
@@ -53,7 +50,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
 
 fn chosen(arguments: &[String]) -> Result<Vec<&'static Part>, String> {
     match arguments {
-        [] => Ok(PARTS.iter().filter(|part| part.name != "same").collect()),
+        [] => Ok(PARTS.iter().collect()),
         [name] => PARTS
             .iter()
             .find(|part| part.name == name)
@@ -93,7 +90,7 @@ mod tests {
             let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
             chosen(&words).map(|parts| parts.iter().map(|part| part.name).collect::<Vec<_>>())
         };
-        assert_eq!(names(&[]).unwrap().len(), PARTS.len() - 1, "the same against itself is a part of live");
+        assert_eq!(names(&[]).unwrap().len(), PARTS.len());
         assert_eq!(names(&["live"]).unwrap(), ["live"]);
         assert!(names(&["gpu"]).is_err() && names(&["live", "page"]).is_err());
         assert!(PARTS.iter().all(|part| USAGE.contains(part.name)));

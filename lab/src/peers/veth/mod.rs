@@ -1,30 +1,50 @@
 //! The network benchmarks of `suites/peers.toml` over a veth pair: `assay net --to` with `assay net serve`, and the tools' clients
 //! with their servers, alternating on the same CPUs.
 
-mod namespaces;
 mod rows;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bench::references::detect::{Found, Places, detect};
-use machine::parse_list;
+use machine::{Sysroot, discover};
+use model::experiment::{NetParams, net_id};
 use serde_json::{Value, json};
-use stats::Better;
 use tools::rate_search::{MOST_RUNS, RateSearch, sent_too_fast};
 use tools::{FOLDER, Invocation, ListensFor, Output, PORT, Reading, ReferenceTool, Server, TOOLS, Target};
 
-use super::attempt::{self, Attempt, VETH};
-use namespaces::{CLIENT, Namespaces, SERVER, SERVER_ADDRESS};
-use rows::Row;
+use super::attempt::{self, VETH};
+use crate::held::Held;
+use crate::record::Record;
+use rows::{better, experiment};
 use xtask::process::output;
 use xtask::shell::Shell;
 
 /// The suite whose network benchmarks are compared.
 pub(super) const SUITE: &str = "suites/peers.toml";
+const CLIENT: &str = "assay-peers-client";
+const SERVER: &str = "assay-peers-server";
+/// An address of the benchmark network (RFC 2544, section C.2.2); the client's ends in 1.
+const SERVER_ADDRESS: &str = "198.18.211.2";
+/// Two namespaces joined by a veth pair. With `tcp_no_metrics_save` 0 TCP would keep round trips and losses of a path for later
+/// connections: each run would depend on those before it.
+const NAMESPACES: [&str; 2] = [
+    "for name in $1 $2; do ip netns del $name 2>/dev/null || :; ip netns add $name; ip -n $name link set lo up; \
+     ip netns exec $name sh -c 'echo 1 > /proc/sys/net/ipv4/tcp_no_metrics_save'; done; \
+     ip -n $1 link add client0 type veth peer name server0 netns $2; \
+     ip -n $1 addr add 198.18.211.1/30 dev client0; ip -n $2 addr add 198.18.211.2/30 dev server0; \
+     ip -n $1 link set client0 up; ip -n $2 link set server0 up",
+    "ip netns del $1 || :; ip netns del $2 || :",
+];
+/// An empty folder for the tools, and a key that only this user can read.
+const FILES: [&str; 2] = [
+    "rm -rf \"$1\"; mkdir -p \"$1/tools\"; umask 077; od -An -v -N 32 -tx1 /dev/urandom | tr -d ' \\n' > \"$1/key\"; \
+     echo >> \"$1/key\"",
+    "rm -rf \"$1\"",
+];
 /// Ports of the tools' servers, a new one for each: connections of the server before may linger at its port.
 const TOOL_PORTS: std::ops::Range<u16> = 5301..6301;
 /// The default port of `assay net serve`.
@@ -41,57 +61,29 @@ pub(super) struct Wanted<'a> {
     pub(super) places: &'a Places,
 }
 
-pub(super) fn compare(shell: &Shell, wanted: &Wanted<'_>) -> Result<Vec<Attempt>, String> {
-    let suite = std::fs::read_to_string(shell.root().join(SUITE)).map_err(|error| error.to_string())?;
-    let rows = rows::of_suite(&suite)?;
-    let _namespaces = match Namespaces::make(shell) {
+pub(super) fn compare(shell: &Shell, wanted: &Wanted<'_>) -> Result<Vec<Record>, String> {
+    let machine = discover(&Sysroot::host());
+    let rows = rows::of_suite(&shell.root().join(SUITE), &machine)?;
+    let _namespaces = match Held::new(NAMESPACES[0], NAMESPACES[1], &[CLIENT, SERVER]) {
         Ok(made) => made,
         Err(reason) => {
-            println!("SKIPPED: peers veth: {reason}");
+            println!("SKIPPED: peers veth needs root and ip (Debian: apt-get install iproute2): {reason}");
             return Ok(Vec::new());
         }
     };
-    let key = shell.target().join("peers").join("veth.key");
-    write_key(&key)?;
-    let folder = empty_folder(&shell.target().join("peers").join("veth-tools"))?;
-    let (all, ports) = (allowed_cpus(), Cell::new(TOOL_PORTS.start));
+    let folder = shell.root().join(shell.target()).join("peers/veth");
+    let _files = Held::new(FILES[0], FILES[1], &[&folder.display().to_string()])?;
+    let (key, folder) = (folder.join("key"), folder.join("tools"));
+    let ports = Cell::new(TOOL_PORTS.start);
     let mut attempts = Vec::new();
-    for row in rows.iter().filter(|row| row.id().contains(wanted.part_of_id)) {
-        let cpus = rows::cpus(row.threads(), &all);
+    for row in rows.iter().filter(|row| net_id(row).contains(wanted.part_of_id)) {
+        let cpus = rows::cpus(row.threads, &machine.cpu.available_cpus);
         let ends = Ends { shell, key: &key, cpus, program: wanted.program, folder: &folder, ports: &ports };
-        for tool in TOOLS.iter().copied().filter(|tool| tool.supports(&row.experiment()).is_ok()) {
+        for tool in TOOLS.iter().copied().filter(|tool| tool.supports(&experiment(row)).is_ok()) {
             attempts.extend(ends.compare(row, tool, wanted));
         }
     }
-    let _ = std::fs::remove_file(&key);
-    let _ = std::fs::remove_dir_all(&folder);
     Ok(attempts)
-}
-
-fn empty_folder(path: &Path) -> Result<PathBuf, String> {
-    let _ = std::fs::remove_dir_all(path);
-    std::fs::create_dir_all(path).map_err(|error| format!("cannot create {}: {error}", path.display()))?;
-    Ok(path.to_owned())
-}
-
-fn allowed_cpus() -> Vec<u32> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("0");
-    parse_list(list.trim())
-}
-
-/// Writes a random key that only this user can read.
-fn write_key(path: &Path) -> Result<(), String> {
-    use std::io::{Read, Write as _};
-    use std::os::unix::fs::OpenOptionsExt;
-    let wrong = |error: std::io::Error| format!("{}: {error}", path.display());
-    let mut random = [0_u8; 32];
-    std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random)).map_err(wrong)?;
-    std::fs::create_dir_all(path.parent().unwrap_or(path)).map_err(wrong)?;
-    let _ = std::fs::remove_file(path);
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(wrong)?;
-    let digits: Vec<String> = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    writeln!(file, "{}", digits.concat()).map_err(wrong)
 }
 
 /// What both sides of a comparison run with.
@@ -152,8 +144,8 @@ struct Comparison {
 }
 
 impl Ends<'_> {
-    fn compare(&self, row: &Row, tool: &'static dyn ReferenceTool, wanted: &Wanted<'_>) -> Vec<Attempt> {
-        println!("{} and {} over veth, {} pairs", row.id(), tool.description().id, wanted.pairs);
+    fn compare(&self, row: &NetParams, tool: &'static dyn ReferenceTool, wanted: &Wanted<'_>) -> Vec<Record> {
+        println!("{} and {} over veth, {} pairs", net_id(row), tool.description().id, wanted.pairs);
         let mut comparison = Comparison::default();
         let found = detect(tool.description(), wanted.places).map_err(|missing| missing.reason().to_owned());
         comparison.version = found.as_ref().ok().and_then(|found| found.version.clone());
@@ -164,7 +156,7 @@ impl Ends<'_> {
 
     fn measure(
         &self,
-        row: &Row,
+        row: &NetParams,
         tool: &'static dyn ReferenceTool,
         found: &Found,
         pairs: u32,
@@ -192,14 +184,16 @@ impl Ends<'_> {
     }
 
     fn in_namespace(&self, namespace: &str, argv: &[String]) -> Command {
-        let cpus = &self.cpus[usize::from(namespace == SERVER)];
-        Namespaces::command(self.shell, namespace, cpus, argv)
+        let cpus: Vec<String> = self.cpus[usize::from(namespace == SERVER)].iter().map(u32::to_string).collect();
+        // `ip` and `taskset` exec it, so the child is the program itself.
+        let before = ["netns", "exec", namespace, "taskset", "-c", &cpus.join(",")].map(str::to_owned);
+        self.shell.command("ip", &[&before[..], argv].concat())
     }
 
-    fn ours(&self, row: &Row, comparison: &mut Comparison) -> Result<(f64, Option<f64>), String> {
+    fn ours(&self, row: &NetParams, comparison: &mut Comparison) -> Result<(f64, Option<f64>), String> {
         let mut argv = limited(OUR_TIMEOUT);
         argv.push(self.program.display().to_string());
-        argv.extend(row.arguments(SERVER_ADDRESS, &self.key.display().to_string()));
+        argv.extend(rows::arguments(row, SERVER_ADDRESS, &self.key.display().to_string()));
         let text = output(&mut self.in_namespace(CLIENT, &argv)).ok_or("our own run failed; its output is above")?;
         let document: Value =
             serde_json::from_str(&text).map_err(|error| format!("our document is not JSON: {error}"))?;
@@ -214,12 +208,12 @@ impl Ends<'_> {
 
     fn theirs(
         &self,
-        row: &Row,
+        row: &NetParams,
         tool: &'static dyn ReferenceTool,
         found: &Found,
         comparison: &mut Comparison,
     ) -> Result<Reading, String> {
-        let experiment = row.experiment();
+        let experiment = experiment(row);
         for _ in 0..MOST_RUNS {
             let target = Target {
                 experiment: &experiment,
@@ -269,9 +263,13 @@ impl Ends<'_> {
     }
 
     /// The comparison as a document of the program, from which attempts are read.
-    fn as_document(&self, row: &Row, tool: &'static dyn ReferenceTool, pairs: u32, comparison: Comparison) -> Value {
-        let latency = row.is_latency();
-        let better = if latency { Better::Lower } else { Better::Higher };
+    fn as_document(
+        &self,
+        row: &NetParams,
+        tool: &'static dyn ReferenceTool,
+        pairs: u32,
+        comparison: Comparison,
+    ) -> Value {
         let mut reference = json!({
             "tool": tool.description().id, "version": comparison.version, "pairs": pairs, "argv": comparison.called[0],
             "server_argv": comparison.called[1], "env": {"LC_ALL": "C"}, "bytes_factor": 1.0,
@@ -279,7 +277,7 @@ impl Ends<'_> {
         });
         let mut document = comparison.document.unwrap_or_else(|| rows::without_value(row));
         if reference["status"] == "ok" {
-            rows::put_ratio(&mut reference, &comparison.pairs, better);
+            rows::put_ratio(&mut reference, &comparison.pairs, better(row));
             rows::put_tail(&mut reference, &comparison.tails);
             let sample = |pair: &(f64, f64)| json!({"ours": pair.0, "value": pair.1});
             reference["samples"] = json!(comparison.pairs.iter().map(sample).collect::<Vec<_>>());

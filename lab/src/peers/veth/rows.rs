@@ -1,98 +1,50 @@
 //! Which benchmarks are compared over veth, on which CPUs, and how their pairs become a ratio. Pure.
 
-use model::experiment::{Experiment, LOOPBACK, NetParams, net_id};
-use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
-use model::unit::{format_size, parse_size};
+use std::path::Path;
+
+use areas::Request;
+use bench::host;
+use model::experiment::{Area, Experiment, NetParams, Params, net_id};
+use model::io::NetMode;
+use model::machine::Machine;
+use model::unit::format_size;
 use serde_json::{Value, json};
 use stats::{Better, RatioVerdict, ratio, summarise};
 
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Row(NetParams);
-
-pub(super) fn of_suite(text: &str) -> Result<Vec<Row>, String> {
-    let suite: toml::Table = text.parse().map_err(|error| format!("the suite: {error}"))?;
-    let stanzas = suite.get("net").and_then(toml::Value::as_array).ok_or("the suite has no [[net]]")?;
-    let mut rows = Vec::new();
-    for stanza in stanzas {
-        let words = |key: &str, otherwise: &'static str| -> Vec<&str> {
-            let list = stanza.get(key).and_then(toml::Value::as_array);
-            list.map_or_else(
-                || vec![otherwise],
-                |list| list.iter().map(|word| word.as_str().unwrap_or_default()).collect(),
-            )
-        };
-        let mode = stanza.get("mode").and_then(toml::Value::as_str).unwrap_or_default();
-        for protocol in words("protocol", "") {
-            for block in words("block", "") {
-                for segmentation in words("segmentation", "off") {
-                    for threads in words("threads", "1") {
-                        rows.push(Row::read(protocol, mode, block, segmentation, threads)?);
-                    }
-                }
-            }
-        }
-    }
-    Ok(rows)
+/// The network benchmarks of a suite's file.
+pub(super) fn of_suite(path: &Path, machine: &Machine) -> Result<Vec<NetParams>, String> {
+    let suite = host::suite(&path.display().to_string()).map_err(|error| error.to_string())?;
+    let request = Request { areas: vec![Area::Net], ..host::request(suite, machine) };
+    let plan = areas::plan(&request, machine).map_err(|error| error.to_string())?;
+    let net = |params| if let Params::Net(params) = params { Some(params) } else { None };
+    Ok(plan.rows.into_iter().filter_map(|row| net(row.experiment.params)).collect())
 }
 
-impl Row {
-    fn read(protocol: &str, mode: &str, block: &str, segmentation: &str, threads: &str) -> Result<Self, String> {
-        let not = |what: &str| format!("cannot read '{what}' in the suite");
-        let protocol: Protocol = protocol.parse().map_err(|_| not(protocol))?;
-        let mode: NetMode = mode.parse().map_err(|_| not(mode))?;
-        let stream = matches!(mode, NetMode::Stream | NetMode::NoDrop | NetMode::Blast);
-        let segmentation: Segmentation = segmentation.parse().map_err(|_| not(segmentation))?;
-        Ok(Self(NetParams {
-            protocol,
-            mode,
-            block: parse_size(block).map_err(|_| not(block))?,
-            direction: stream.then_some(Direction::Up),
-            threads: threads.parse().map_err(|_| not(threads))?,
-            path: LOOPBACK.to_owned(),
-            zero_copy: None,
-            segmentation: (stream && protocol == Protocol::Udp).then_some(segmentation),
-            loss_goal_per_million: (mode == NetMode::NoDrop).then_some(1000),
-            wait: (mode == NetMode::Pingpong).then_some(Wait::Blocking),
-        }))
-    }
+pub(super) fn better(row: &NetParams) -> Better {
+    if row.mode == NetMode::Pingpong { Better::Lower } else { Better::Higher }
+}
 
-    pub(super) fn id(&self) -> String {
-        net_id(&self.0)
-    }
+pub(super) fn experiment(row: &NetParams) -> Experiment {
+    Experiment::new(net_id(row), row.clone(), "")
+}
 
-    pub(super) fn threads(&self) -> u32 {
-        self.0.threads
-    }
-
-    pub(super) fn is_latency(&self) -> bool {
-        self.0.mode == NetMode::Pingpong
-    }
-
-    pub(super) fn experiment(&self) -> Experiment {
-        Experiment::new(self.id(), self.0.clone(), "")
-    }
-
-    pub(super) fn arguments(&self, address: &str, key: &str) -> Vec<String> {
-        let NetParams { protocol, mode, block, threads, .. } = &self.0;
-        let mut line: Vec<String> = ["net", "--to", address, "--key-file", key].map(str::to_owned).into();
-        let mut option = |name: &str, value: String| line.extend([format!("--{name}"), value]);
-        option("protocol", protocol.to_string());
-        option("mode", mode.to_string());
-        option("block", format_size(*block));
-        option("threads", threads.to_string());
-        if let Some(segmentation) = self.0.segmentation {
-            option("segmentation", segmentation.to_string());
-        }
-        if let Some(goal) = self.0.loss_goal_per_million {
-            option("loss-goal", goal.to_string());
-        }
-        if let Some(wait) = self.0.wait {
-            option("wait", wait.to_string());
-        }
-        option("repeat", "1".to_owned());
-        option("json", "-".to_owned());
-        line
-    }
+/// Our arguments that select exactly this benchmark.
+pub(super) fn arguments(row: &NetParams, address: &str, key: &str) -> Vec<String> {
+    let options = [
+        ("to", Some(address.to_owned())),
+        ("key-file", Some(key.to_owned())),
+        ("protocol", Some(row.protocol.to_string())),
+        ("mode", Some(row.mode.to_string())),
+        ("block", Some(format_size(row.block))),
+        ("threads", Some(row.threads.to_string())),
+        ("segmentation", row.segmentation.map(|segmentation| segmentation.to_string())),
+        ("loss-goal", row.loss_goal_per_million.map(|goal| goal.to_string())),
+        ("wait", row.wait.map(|wait| wait.to_string())),
+        ("repeat", Some("1".to_owned())),
+        ("json", Some("-".to_owned())),
+    ];
+    let options = options.into_iter().filter_map(|(name, value)| Some([format!("--{name}"), value?]));
+    std::iter::once("net".to_owned()).chain(options.flatten()).collect()
 }
 
 /// The CPUs of client and server: one per thread each, and not shared if there are enough.
@@ -113,10 +65,12 @@ pub(super) fn has_port(table: &str, port: u16) -> bool {
     })
 }
 
-pub(super) fn without_value(row: &Row) -> Value {
-    let (name, unit, better) =
-        if row.is_latency() { ("latency", "s", "lower") } else { ("throughput", "B/s", "higher") };
-    json!({"experiments": [{"id": row.id(), "metrics": [{"name": name, "unit": unit, "better": better}]}]})
+pub(super) fn without_value(row: &NetParams) -> Value {
+    let (name, unit, better) = match better(row) {
+        Better::Lower => ("latency", "s", "lower"),
+        Better::Higher => ("throughput", "B/s", "higher"),
+    };
+    json!({"experiments": [{"id": net_id(row), "metrics": [{"name": name, "unit": unit, "better": better}]}]})
 }
 
 /// Adds the ratio of these pairs to a reference, or the reason why it has none.
@@ -151,38 +105,23 @@ pub(super) fn put_tail(reference: &mut Value, tails: &[(f64, f64)]) {
 mod tests {
     use super::*;
 
-    const SUITE: &str = include_str!("../../../../suites/peers.toml");
-
     #[test]
-    fn every_network_row_of_the_suite_is_read() {
-        let ids: Vec<String> = of_suite(SUITE).unwrap().iter().map(Row::id).collect();
-        for id in [
-            "net/tcp-stream/128KiB/t1",
-            "net/tcp-stream/1KiB/t8",
-            "net/udp-no_drop/1472B/loss1000ppm/gso/t1",
-            "net/udp-no_drop/1472B/loss1000ppm/t1",
-            "net/tcp-pingpong/14B/t1",
-            "net/udp-pingpong/14B/t1",
-        ] {
-            assert_eq!(ids.iter().filter(|found| *found == id).count(), 1, "{id} in {ids:?}");
-        }
-        assert_eq!(ids.len(), 12);
-        for bad in ["", "net = 3", "[[net]]\nprotocol = [\"sctp\"]\nmode = \"stream\"\nblock = [\"1KiB\"]"] {
-            assert!(of_suite(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn the_arguments_select_exactly_the_row() {
-        let row = Row::read("udp", "no_drop", "1472B", "gso", "2").unwrap();
+    fn the_arguments_select_exactly_each_row_of_the_suite() {
+        let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suites/peers.toml");
+        let rows = of_suite(&suite, &Machine::default()).unwrap();
+        assert_eq!(rows.len(), 12);
+        let line = |id: &str| {
+            let row = rows.iter().find(|row| net_id(row) == id).unwrap_or_else(|| panic!("no {id}"));
+            arguments(row, "h", "k").join(" ")
+        };
         assert_eq!(
-            row.arguments("198.18.211.2", "/key").join(" "),
-            "net --to 198.18.211.2 --key-file /key --protocol udp --mode no_drop --block 1472B --threads 2 \
-             --segmentation gso --loss-goal 1000 --repeat 1 --json -"
+            line("net/udp-no_drop/1472B/loss1000ppm/gso/t1"),
+            "net --to h --key-file k --protocol udp --mode no_drop --block 1472B --threads 1 --segmentation gso \
+             --loss-goal 1000 --repeat 1 --json -"
         );
-        let row = Row::read("tcp", "pingpong", "14B", "off", "1").unwrap();
-        let line = row.arguments("h", "k").join(" ");
-        assert!(line.contains("--wait blocking") && !line.contains("segmentation"), "{line}");
+        let pingpong = line("net/tcp-pingpong/14B/t1");
+        assert!(pingpong.contains("--wait blocking") && !pingpong.contains("segmentation"), "{pingpong}");
+        assert!(line("net/tcp-stream/1KiB/t8").contains("--threads 8"));
     }
 
     #[test]

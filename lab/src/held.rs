@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 #[derive(Debug)]
-pub(super) struct Held(Child);
+pub(crate) struct Held(Child);
 
 impl Held {
     /// Runs the shell command `make`, and `undo` at the end, with `$1`, `$2` … as arguments. If `make` fails, it is undone at once.
-    pub(super) fn new(make: &str, undo: &str, arguments: &[&str]) -> Result<Self, String> {
+    pub(crate) fn new(make: &str, undo: &str, arguments: &[&str]) -> Result<Self, String> {
         let script = script(make, undo);
         let mut command = Command::new("sh");
         command.args(["-c", &script, "sh"]).args(arguments).process_group(0);
@@ -33,14 +33,14 @@ impl Held {
         Err(format!("'{make}' failed: {}", error_text.trim()))
     }
 
-    pub(super) fn busy(body: &str, cpu: Option<u32>, arguments: &[&str]) -> Result<Self, String> {
-        let pinned = cpu.map_or_else(String::new, |cpu| format!("taskset -c {cpu} "));
+    /// A loop of `body`, started by `launcher`, such as `taskset -c 1`.
+    pub(crate) fn busy(body: &str, launcher: &str, arguments: &[&str]) -> Result<Self, String> {
         // A process group of its own: the children of the loop end with it.
-        let make = format!("setsid {pinned}sh -c 'while :; do {body}; done' sh \"$@\" >/dev/null 2>&1 & loop=$!");
+        let make = format!("setsid {launcher} sh -c 'while :; do {body}; done' sh \"$@\" >/dev/null 2>&1 & loop=$!");
         Self::new(&make, "kill -s KILL -- \"-$loop\" 2>/dev/null", arguments)
     }
 
-    pub(super) fn offline(cpu: u32) -> Result<Self, String> {
+    pub(crate) fn offline(cpu: u32) -> Result<Self, String> {
         let switch = format!("/sys/devices/system/cpu/cpu{cpu}/online");
         Self::new("echo 0 > \"$1\"", "echo 1 > \"$1\"", &[&switch])
     }
@@ -61,21 +61,22 @@ impl Drop for Held {
     }
 }
 
+/// A control group, in its own hierarchy or in the unified one.
 #[derive(Debug)]
-pub(super) struct Group {
-    path: PathBuf,
+pub(crate) struct Group {
+    pub(crate) path: PathBuf,
     unified: bool,
     _held: Held,
 }
 
 impl Group {
-    pub(super) fn make(controller: &str) -> Result<Self, String> {
+    pub(crate) fn make(controller: &str, name: &str) -> Result<Self, String> {
         let root = Path::new("/sys/fs/cgroup");
         let separate = root.join(controller);
         let unified = !separate.is_dir();
-        let path = if unified { root } else { &separate }.join(format!("assay-trust-{}", std::process::id()));
+        let path = if unified { root } else { &separate }.join(format!("assay-{name}-{}", std::process::id()));
         let allow = if unified {
-            format!("echo +{controller} > /sys/fs/cgroup/cgroup.subtree_control; ")
+            format!("echo +{controller} > {}/cgroup.subtree_control; ", root.display())
         } else {
             String::new()
         };
@@ -85,32 +86,40 @@ impl Group {
         Ok(Self { path, unified, _held: held })
     }
 
-    pub(super) fn quota_commands(&self, percent: u32) -> [String; 2] {
+    /// The command that writes a file of the group, in the unified hierarchy or in one of its own.
+    fn write(&self, unified: (&str, String), separate: (&str, String)) -> String {
+        let (file, value) = if self.unified { unified } else { separate };
+        format!("echo {value} > {}/{file}", self.path.display())
+    }
+
+    /// The commands that set a quota of CPU time and lift it.
+    pub(crate) fn quota_commands(&self, percent: u32) -> [String; 2] {
         // Short periods, so that the quota limits every sample.
         const PERIOD: u32 = 20_000;
-        let (path, quota) = (self.path.display(), PERIOD / 100 * percent);
-        if self.unified {
-            [format!("echo '{quota} {PERIOD}' > {path}/cpu.max"), format!("echo 'max {PERIOD}' > {path}/cpu.max")]
-        } else {
-            [
-                format!("echo {PERIOD} > {path}/cpu.cfs_period_us && echo {quota} > {path}/cpu.cfs_quota_us"),
-                format!("echo -1 > {path}/cpu.cfs_quota_us"),
-            ]
-        }
+        let quota = PERIOD / 100 * percent;
+        let period = self.write(("cpu.max", format!("max {PERIOD}")), ("cpu.cfs_period_us", PERIOD.to_string()));
+        let set = self.write(("cpu.max", format!("{quota} {PERIOD}")), ("cpu.cfs_quota_us", quota.to_string()));
+        let lift = self.write(("cpu.max", format!("max {PERIOD}")), ("cpu.cfs_quota_us", "-1".to_owned()));
+        [format!("{period} && {set}"), lift]
     }
 
-    pub(super) fn memory_command(&self, bytes: u64) -> String {
-        let file = if self.unified { "memory.max" } else { "memory.limit_in_bytes" };
-        format!("echo {bytes} > {}/{file}", self.path.display())
+    /// The command that gives the group's processes nearly all of the CPU time that others want too.
+    pub(crate) fn priority_command(&self) -> String {
+        self.write(("cpu.weight", "10000".to_owned()), ("cpu.shares", "262144".to_owned()))
     }
 
-    pub(super) fn words(&self) -> Vec<String> {
+    pub(crate) fn memory_command(&self, bytes: u64) -> String {
+        self.write(("memory.max", bytes.to_string()), ("memory.limit_in_bytes", bytes.to_string()))
+    }
+
+    /// The command that starts another one in the group.
+    pub(crate) fn words(&self) -> Vec<String> {
         let enter = self.path.join("cgroup.procs").display().to_string();
         vec!["sh".to_owned(), "-c".to_owned(), "echo $$ > \"$0\" && exec \"$@\"".to_owned(), enter]
     }
 }
 
-pub(super) fn shell(line: &str) -> Result<(), String> {
+pub(crate) fn shell(line: &str) -> Result<(), String> {
     let output = Command::new("sh").args(["-c", line]).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("cannot start a shell: {error}"))?;
     let error_text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
@@ -159,7 +168,7 @@ mod tests {
     #[test]
     fn a_busy_loop_ends_with_its_value() {
         let file = scratch("busy");
-        let held = Held::busy("echo x >> \"$1\"; sleep 0.01", None, &[&file]).unwrap();
+        let held = Held::busy("echo x >> \"$1\"; sleep 0.01", "", &[&file]).unwrap();
         let start = std::time::Instant::now();
         while !Path::new(&file).exists() && start.elapsed().as_secs() < 20 {
             std::thread::sleep(std::time::Duration::from_millis(5));
@@ -174,12 +183,9 @@ mod tests {
 
     #[test]
     fn quotas_are_shell_commands() {
-        let held = || Held::new(":", ":", &[]).unwrap();
-        let group = |unified| Group { path: PathBuf::from("/g"), unified, _held: held() };
-        assert_eq!(
-            group(true).quota_commands(95),
-            ["echo '19000 20000' > /g/cpu.max", "echo 'max 20000' > /g/cpu.max"]
-        );
+        let group = |unified| Group { path: "/g".into(), unified, _held: Held::new(":", ":", &[]).unwrap() };
+        let [set, lift] = group(true).quota_commands(95);
+        assert!(set.ends_with("&& echo 19000 20000 > /g/cpu.max") && lift == "echo max 20000 > /g/cpu.max", "{set}");
         assert!(group(false).quota_commands(50)[0].ends_with("echo 10000 > /g/cpu.cfs_quota_us"));
         assert_eq!(group(true).memory_command(5), "echo 5 > /g/memory.max");
         assert_eq!(group(true).words().last().unwrap(), "/g/cgroup.procs");
