@@ -8,6 +8,7 @@ mod histogram;
 mod inputs;
 pub mod journal;
 pub mod live;
+mod locks;
 pub mod net;
 pub mod references;
 pub mod runner;

@@ -6,16 +6,17 @@ mod linpack;
 mod memory;
 mod moments;
 pub(crate) mod net;
-#[cfg(test)]
-pub(crate) mod null;
 pub(crate) mod resources;
 mod seam;
 mod tally;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use model::document::{DiskConditions, NetConditions};
 use model::experiment::Area;
 use model::wire::Observations;
 
+use crate::net::frames::SILENCE;
 #[cfg(test)]
 pub(crate) use linpack::tests as linpack_tests;
 use resources::{ResourceContext, RunResources};
@@ -26,8 +27,13 @@ pub(crate) use seam::{
 pub(crate) use tally::{Carried, Tally, Window, share_of_work};
 
 /// Every engine; a new area is one folder and one line here.
-pub(crate) static ENGINES: &[&dyn Engine] =
-    &[&cpu::CpuEngine, &linpack::LinpackEngine, &memory::MemoryEngine, &disk::DiskEngine, &net::NetEngine];
+pub(crate) static ENGINES: &[&dyn Engine] = &[
+    &cpu::CpuEngine,
+    &linpack::LinpackEngine,
+    &memory::MemoryEngine,
+    &disk::DiskEngine,
+    &net::NetEngine { silence: SILENCE },
+];
 
 /// What the benchmarks of an area keep as long as a run lasts, if anything.
 pub(crate) fn run_resources<'a>(area: Area, context: ResourceContext<'a>) -> Option<Box<dyn RunResources + 'a>> {

@@ -2,6 +2,7 @@
 //!
 //! Fields may be added, unknown ones are ignored; an unknown message is an error.
 
+use model::document::TcpConditions;
 use model::experiment::NetParams;
 use serde::{Deserialize, Serialize};
 
@@ -100,16 +101,8 @@ pub(crate) struct Counted {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct TcpSent {
-    pub(crate) retransmits: Option<u64>,
-    pub(crate) round_trip_seconds: Option<f64>,
-    pub(crate) least_round_trip_seconds: Option<f64>,
-    pub(crate) congestion_window_bytes: Option<u64>,
-    /// With data in flight.
-    pub(crate) busy_seconds: Option<f64>,
-    /// With a full receive window.
-    pub(crate) receiver_limited_seconds: Option<f64>,
-    /// With a full send buffer.
-    pub(crate) buffer_limited_seconds: Option<f64>,
+    #[serde(flatten)]
+    pub(crate) tcp: TcpConditions,
     /// Completed zero-copy sends; `null` if none were requested.
     pub(crate) zero_copy_sends: Option<u64>,
     /// Zero-copy sends that the kernel copied.

@@ -376,7 +376,7 @@ impl Steadiness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engines::null::NullTrial;
+    use crate::engines::tests::NullTrial;
 
     fn pacer(trial: &NullTrial, seconds: f64) -> Pacer {
         let timer = Timer::system();

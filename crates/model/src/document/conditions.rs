@@ -288,7 +288,7 @@ pub struct NetConditions {
 }
 
 /// What TCP says of connections (`struct tcp_info`), over the senders of all threads.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpConditions {
     /// Segments that were sent again.
     pub retransmits: Option<u64>,

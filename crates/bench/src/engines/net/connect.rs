@@ -1,27 +1,23 @@
-//! Setting up connections: each operation connects to the server, sends one message, receives it back and closes.
-//!
-//! The client closes with a reset (`SO_LINGER` of 0). Otherwise each connection would keep its port for a minute
-//! (`TIME_WAIT`, `TCP_TIMEWAIT_LEN` in `net/tcp.h`), and the 28 232 ports that Linux has for it (`ip_local_port_range`)
-//! would be used up within seconds. At the server the threads of the process run accept at the listener themselves.
+//! Setting up connections: each operation connects to the server, sends one message, receives it back and closes with a
+//! reset (`SO_LINGER` of 0). Otherwise each connection would keep its port for a minute (`TIME_WAIT`, `TCP_TIMEWAIT_LEN` in
+//! `net/tcp.h`), and the 28 232 ports that Linux has for it (`ip_local_port_range`) would be used up within seconds.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::time::Duration;
 
-use model::document::NetConditions;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::link::content::Content;
 use super::link::windows::Windows;
 use super::part::{Moment, Part};
 use super::pingpong::{Message, goes_on};
-use super::session::{SILENCE, Session, gone, trouble};
-use crate::engines::{FlowMetric, Tally};
+use super::session::{Failure, Session, gone};
+use crate::engines::Tally;
+use crate::net::frames::SILENCE;
 use crate::net::listener::Listener;
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
 
-const METRICS: &[FlowMetric] = &[FlowMetric::RoundTrips, FlowMetric::Latency];
 /// The server sends this on a thread's data connection once it accepts connections.
 const WELCOME: u8 = b'+';
 
@@ -30,12 +26,13 @@ pub(super) struct Connector {
     /// The preface, followed by the message.
     first: Box<[u8]>,
     message: Message,
+    silence: Duration,
 }
 
 impl Connector {
     /// Connects to the peer of this data connection, once the server is ready for it.
-    pub(super) fn new(mut data: TcpStream, content: &Content, session: &Arc<Session>) -> io::Result<Self> {
-        data.set_read_timeout(Some(SILENCE))?;
+    pub(super) fn new(mut data: TcpStream, content: &Content, session: &Session) -> io::Result<Self> {
+        data.set_read_timeout(Some(session.silence))?;
         let mut welcome = [0];
         data.read_exact(&mut welcome)?;
         if welcome != [WELCOME] {
@@ -44,30 +41,30 @@ impl Connector {
         let preface = Preface { purpose: Purpose::Operation, number: 0, token: session.token };
         let message = Message::new(content);
         let first = [&preface.bytes()[..], &message.out].concat().into();
-        Ok(Self { to: session.address, first, message })
+        Ok(Self { to: session.address, first, message, silence: session.silence })
     }
 
-    fn operate(&mut self) -> Result<(), String> {
+    fn operate(&mut self) -> Result<(), Failure> {
         self.first[PREFACE_BYTES..].copy_from_slice(&self.message.out);
-        let mut stream = connected(self.to).map_err(|error| refusal(self.to, &error))?;
+        let mut stream = connected(self.to, self.silence).map_err(|error| refusal(self.to, &error, self.silence))?;
         // In one segment, so that the server has the message when it has the preface.
-        stream.write_all(&self.first).map_err(|error| trouble(&error))?;
-        stream.read_exact(&mut self.message.back).map_err(|error| trouble(&error))
+        stream.write_all(&self.first)?;
+        Ok(stream.read_exact(&mut self.message.back)?)
     }
 }
 
-/// A connection that closes with a reset, and whose waits end after [`SILENCE`].
-fn connected(to: SocketAddr) -> io::Result<TcpStream> {
+/// A connection that closes with a reset, and whose waits end after `silence`.
+fn connected(to: SocketAddr, silence: Duration) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_linger(Some(Duration::ZERO))?;
-    socket.set_read_timeout(Some(SILENCE))?;
+    socket.set_read_timeout(Some(silence))?;
     // Also the timeout of connecting (`socket(7)`).
-    socket.set_write_timeout(Some(SILENCE))?;
+    socket.set_write_timeout(Some(silence))?;
     socket.connect(&to.into())?;
     Ok(socket.into())
 }
 
-fn refusal(to: SocketAddr, error: &io::Error) -> String {
+fn refusal(to: SocketAddr, error: &io::Error, silence: Duration) -> String {
     /// `EINPROGRESS` (`errno.h`): not connected within the write timeout.
     const IN_PROGRESS: i32 = 115;
     match error.kind() {
@@ -80,18 +77,14 @@ fn refusal(to: SocketAddr, error: &io::Error) -> String {
         }
         _ if error.raw_os_error() == Some(IN_PROGRESS) => format!(
             "a connection to {to} was not set up within {} s. Look for a firewall that limits new connections",
-            SILENCE.as_secs()
+            silence.as_secs_f64()
         ),
         _ => gone(&format!("no connection to {to}: {error}")),
     }
 }
 
 impl Part for Connector {
-    fn metrics(&self) -> &'static [FlowMetric] {
-        METRICS
-    }
-
-    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
+    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), Failure> {
         let mut ended = 0;
         while goes_on(moment, ended, tally) {
             self.message.next(true);
@@ -103,9 +96,6 @@ impl Part for Connector {
         }
         Ok(())
     }
-
-    /// The closed connections leave no counters.
-    fn describe(&self, _: &mut NetConditions) {}
 }
 
 /// The server: serves such connections, also those of other process runs, until the one with this token ends.
@@ -163,12 +153,13 @@ mod tests {
     use super::*;
 
     /// The error of a connector that gets these bytes back for its message of eight, and then nothing if `silent`.
-    fn said_of(answer: &'static [u8], silent: bool) -> String {
+    fn failure_of(answer: &'static [u8], silent: bool) -> Failure {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let to = listener.local_addr().unwrap();
         let message = Message::new(&Content::new(1, 0, 8));
         let first = vec![0; PREFACE_BYTES + 8].into();
-        let mut connector = Connector { to, first, message };
+        let silence = if silent { Duration::from_millis(100) } else { SILENCE };
+        let mut connector = Connector { to, first, message, silence };
         thread::scope(|scope| {
             scope.spawn(move || {
                 let mut stream = listener.accept().unwrap().0;
@@ -179,16 +170,20 @@ mod tests {
                 }
             });
             connector.message.next(true);
-            connector.operate().and_then(|()| connector.message.check(true)).unwrap_err()
+            connector.operate().and_then(|()| Ok(connector.message.check(true)?)).unwrap_err()
         })
     }
 
     #[test]
-    fn an_end_that_closes_answers_wrongly_or_never_has_its_sentence() {
-        assert!(said_of(b"", false).contains("the server is gone"));
-        assert!(said_of(b"half", false).contains("the server is gone"));
-        assert!(said_of(b"wrong!!!", false).contains("the echo differs from what was sent"));
-        assert!(said_of(b"half", true).contains("has not answered for 5 s"));
+    fn an_end_that_closes_answers_wrongly_or_never_is_a_failure() {
+        let kind = |answer, silent| match failure_of(answer, silent) {
+            Failure::Connection(error) => error.kind(),
+            Failure::Reason(reason) => panic!("{reason}"),
+        };
+        assert_eq!([kind(b"", false), kind(b"half", false)], [io::ErrorKind::UnexpectedEof; 2]);
+        assert_eq!(kind(b"half", true), io::ErrorKind::WouldBlock);
+        let wrong = failure_of(b"wrong!!!", false);
+        assert!(matches!(wrong, Failure::Reason(reason) if reason.contains("the echo differs from what was sent")));
     }
 
     #[test]
@@ -196,8 +191,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let to = listener.local_addr().unwrap();
         drop(listener);
-        let of = |number| refusal(to, &io::Error::from_raw_os_error(number));
-        assert!(refusal(to, &connected(to).unwrap_err()).contains("refuses connections"));
+        let of = |number| refusal(to, &io::Error::from_raw_os_error(number), SILENCE);
+        assert!(refusal(to, &connected(to, SILENCE).unwrap_err(), SILENCE).contains("refuses connections"));
         // EADDRNOTAVAIL, EINPROGRESS and EHOSTUNREACH.
         assert!(of(99).contains("no local port is free") && of(99).contains("ip_local_port_range"));
         assert!(of(115).contains("was not set up within 5 s"));
@@ -213,7 +208,7 @@ mod tests {
     fn a_closed_connection_keeps_no_port() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let closed = || {
-            let near = connected(listener.local_addr().unwrap()).unwrap();
+            let near = connected(listener.local_addr().unwrap(), SILENCE).unwrap();
             let port = near.local_addr().unwrap();
             let mut far = listener.accept().unwrap().0;
             drop(near);
@@ -245,7 +240,7 @@ mod tests {
             let operate = |token: Token, pieces: [usize; 2]| -> io::Result<[u8; 8]> {
                 let preface = Preface { purpose: Purpose::Operation, number: 0, token };
                 let all = [&preface.bytes()[..], b"message!"].concat();
-                let (mut stream, mut back) = (connected(listener.address())?, [0; 8]);
+                let (mut stream, mut back) = (connected(listener.address(), SILENCE)?, [0; 8]);
                 let mut rest = &all[..];
                 for piece in pieces {
                     stream.write_all(&rest[..piece])?;

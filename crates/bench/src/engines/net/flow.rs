@@ -15,25 +15,39 @@ use super::flows::{DataEnd, Way, ways};
 use super::link::content::Content;
 use super::link::sizes::{UDP_HEADER_BYTES, block_bytes, flow_block_bytes};
 use super::link::{ceiling, sent};
-use super::load::{Loading, Probe};
+use super::load::Probe;
 use super::part::{Moment, Part};
-use super::pingpong::{TcpPinger, UdpPinger};
-use super::session::Session;
+use super::pingpong::Pinger;
+use super::session::{Failure, Session};
 use super::stream::{Receiver, Sender};
 use super::transfer::Exchanger;
-use crate::engines::{Flow, FlowProfile, NextWindow, Tally, Verified, Window, share_of_work};
+use crate::engines::{Flow, FlowMetric, FlowProfile, NextWindow, Tally, Verified, Window, share_of_work};
 use crate::net::handshake;
+
+/// Before a window: full buffers drain, and sender and receiver find their pace.
+const LEAD_MICROSECONDS: u32 = 20_000;
+/// Before a window of messages: dozens of round trips, compared in full.
+const MESSAGES_LEAD_MICROSECONDS: u32 = 5_000;
 
 pub(super) struct NetFlow {
     part: Box<dyn Part>,
+    at: At,
+}
+
+/// Where a thread is in its process run.
+struct At {
     session: Arc<Session>,
     thread: usize,
+    way: Way,
     task: Task,
     params: NetParams,
-    last: (u32, Window),
+    number: u32,
+    window: Window,
     timer: Timer,
     /// This thread's share of a task's work that is done in full.
     share_of_work: Option<u64>,
+    /// Bytes and seconds of the samples so far.
+    carried: (u64, f64),
 }
 
 fn part_of(
@@ -41,51 +55,82 @@ fn part_of(
     way: Way,
     end: DataEnd,
     content: Content,
-    session: &Arc<Session>,
+    session: &Session,
 ) -> io::Result<Box<dyn Part>> {
-    let both = params.direction == Some(Direction::Both);
-    let wait = params.wait.unwrap_or(Wait::Blocking);
+    let (wait, silence) = (params.wait.unwrap_or(Wait::Blocking), session.silence);
     Ok(match (end, params.mode, way) {
-        (DataEnd::Tcp(connection), NetMode::Stream, Way::Up) => {
-            Box::new(Sender::new(connection, &content, both, params.zero_copy == Some(true))?)
+        (end, NetMode::Load, Way::Back) => Box::new(Probe::new(end, content, session)?),
+        (DataEnd::Tcp(connection), NetMode::Stream | NetMode::Load, Way::Up) => {
+            Box::new(Sender::new(connection, &content, params.zero_copy == Some(true), silence)?)
         }
-        (DataEnd::Tcp(connection), NetMode::Stream, _) => Box::new(Receiver::new(connection, content, both)?),
-        (DataEnd::Tcp(connection), NetMode::Transfer, _) => Box::new(Exchanger::new(connection, content)?),
-        (end, NetMode::Load, Way::Back) => Box::new(Probe::new(end, content, params, session)?),
-        (DataEnd::Tcp(connection), NetMode::Load, Way::Up) => {
-            Box::new(Loading::new(Box::new(Sender::new(connection, &content, both, false)?)))
+        (DataEnd::Tcp(connection), NetMode::Stream | NetMode::Load, _) => {
+            Box::new(Receiver::new(connection, content, silence)?)
         }
-        (DataEnd::Tcp(connection), NetMode::Load, Way::Down) => {
-            Box::new(Loading::new(Box::new(Receiver::new(connection, content, both)?)))
-        }
+        (DataEnd::Tcp(connection), NetMode::Transfer, _) => Box::new(Exchanger::new(connection, content, silence)?),
         (DataEnd::Tcp(connection), NetMode::Connect, _) => Box::new(Connector::new(connection, &content, session)?),
-        (DataEnd::Tcp(connection), ..) => Box::new(TcpPinger::new(connection, &content, wait)?),
         (DataEnd::Udp(socket), NetMode::Blast | NetMode::NoDrop, way) => {
-            Box::new(Stream::new(params, way, socket, Form::new(content), Arc::clone(session))?)
+            Box::new(Stream::new(params, way, socket, Form::new(&content))?)
         }
-        (DataEnd::Udp(socket), NetMode::Transfer, _) => {
-            Box::new(datagrams::Exchanger::new(params, socket, content, Arc::clone(session))?)
-        }
-        (DataEnd::Udp(socket), ..) => Box::new(UdpPinger::new(socket, &content, Arc::clone(session), wait)?),
+        (DataEnd::Udp(socket), NetMode::Transfer, _) => Box::new(datagrams::Exchanger::new(params, socket, &content)?),
+        (end, ..) => Box::new(Pinger::new(end, &content, wait, silence)?),
     })
+}
+
+/// What the threads of a flow in this direction report.
+fn metrics(params: &NetParams, way: Way) -> &'static [FlowMetric] {
+    use FlowMetric::{Bytes, CpuCost, Down, Duplicates, Jitter, Latency, Loss, Reordered, Retransmits, RoundTrips, Up};
+    let both = params.direction == Some(Direction::Both);
+    match (params.mode, params.protocol) {
+        (NetMode::Pingpong, Protocol::Tcp) => &[Latency, RoundTrips],
+        (NetMode::Pingpong, Protocol::Udp) => &[Latency, RoundTrips, Loss],
+        (NetMode::Connect, _) => &[RoundTrips, Latency],
+        (NetMode::Transfer, Protocol::Tcp) => &[Bytes, Latency, CpuCost, Retransmits],
+        (NetMode::Transfer, Protocol::Udp) => &[Bytes, Latency, Loss, CpuCost],
+        (NetMode::Load, Protocol::Tcp) if way == Way::Back && both => &[Latency, Bytes, Up, Down],
+        (NetMode::Load, Protocol::Tcp) if way == Way::Back => &[Latency, Bytes],
+        (NetMode::Load, Protocol::Udp) if way == Way::Back && both => &[Latency, Bytes, Up, Down, Loss],
+        (NetMode::Load, Protocol::Udp) if way == Way::Back => &[Latency, Bytes, Loss],
+        (NetMode::Stream | NetMode::Load, _) if both => &[Bytes, Up, Down, CpuCost, Retransmits],
+        (NetMode::Stream | NetMode::Load, _) => &[Bytes, CpuCost, Retransmits],
+        (NetMode::Blast | NetMode::NoDrop, _) if both => {
+            &[Bytes, Up, Down, Loss, Duplicates, Reordered, Jitter, CpuCost]
+        }
+        (NetMode::Blast | NetMode::NoDrop, _) => &[Bytes, Loss, Duplicates, Reordered, Jitter, CpuCost],
+    }
 }
 
 impl NetFlow {
     pub(super) fn new(
         task: &Task,
         params: &NetParams,
-        session: Arc<Session>,
-        end: DataEnd,
+        opened: (Arc<Session>, DataEnd),
         thread: usize,
     ) -> io::Result<Self> {
+        let (session, end) = opened;
         let ways = ways(params);
         let way = ways.get(thread).copied().unwrap_or(Way::Back);
         let content = Content::new(session.token.seed(), thread, flow_block_bytes(params, way));
-        let share_of_work = task.exact_work.map(|work| share_of_work(work, thread, ways.len()));
         let part = part_of(params, way, end, content, &session)?;
-        let (task, params) = (task.clone(), params.clone());
-        let last = (0, Window { begin: 0, end: 0 });
-        Ok(Self { part, session, thread, task, params, last, timer: Timer::system(), share_of_work })
+        let at = At {
+            session,
+            thread,
+            way,
+            task: task.clone(),
+            params: params.clone(),
+            number: 0,
+            window: Window { begin: 0, end: 0 },
+            timer: Timer::system(),
+            share_of_work: task.exact_work.map(|work| share_of_work(work, thread, ways.len())),
+            carried: (0, 0.0),
+        };
+        Ok(Self { part, at })
+    }
+}
+
+impl At {
+    fn moment(&self) -> Moment<'_> {
+        let Self { session, thread, number, window, timer, share_of_work, .. } = self;
+        Moment { session, thread: *thread, number: *number, timer, window: *window, work: *share_of_work }
     }
 
     /// The rate of two copies between the CPUs of each pair of threads, for a stream over loopback. The other threads have
@@ -106,12 +151,13 @@ impl NetFlow {
         complete.then(|| ceiling::two_copies(&pairs, block_bytes(&self.params), &self.timer)).flatten()
     }
 
-    /// Bytes of the longest packet that carries data: a stream fills packets, a message may be shorter.
-    fn longest_packet(&self) -> u32 {
+    /// The failure in words, given the longest packet that carries data: a stream fills packets, a message may be shorter.
+    fn explain(&self, failure: &Failure) -> String {
         let mtu = self.session.path_mtu().0.unwrap_or(u32::MAX);
         let fills = matches!(self.params.mode, NetMode::Stream | NetMode::Transfer | NetMode::Load);
         let datagram = u32::try_from(self.params.block.saturating_add(UDP_HEADER_BYTES)).unwrap_or(u32::MAX);
-        if fills && self.params.protocol == Protocol::Tcp { mtu } else { datagram.min(mtu) }
+        let longest = if fills && self.params.protocol == Protocol::Tcp { mtu } else { datagram.min(mtu) };
+        self.session.explain(failure, longest)
     }
 
     fn path(&self) -> NetConditions {
@@ -127,8 +173,8 @@ impl NetFlow {
             offloads: end.offloads,
             address_family: Some(handshake::family(address).to_owned()),
             round_trip_seconds: self.session.round_trip_seconds,
-            tcp: sent.as_ref().map(sent::conditions),
             zero_copied_share: sent.as_ref().and_then(sent::zero_copied_share),
+            tcp: sent.map(|sent| sent.tcp),
             congestion_control: opened.congestion_control.clone().filter(|_| tcp),
             peer_cpus: opened.cpus.clone(),
             two_copy_bytes_per_second: self.ceiling(),
@@ -155,41 +201,49 @@ pub(crate) fn of_two_threads(first: Option<NetConditions>, next: Option<NetCondi
 impl Drop for NetFlow {
     /// After the last sample or an error: the other threads do not wait for this one.
     fn drop(&mut self) {
-        self.session.leave();
+        self.at.session.leave();
     }
 }
 
 impl Flow for NetFlow {
     fn profile(&self) -> FlowProfile {
-        let (metrics, lead_microseconds) = (self.part.metrics(), self.part.lead_microseconds());
-        FlowProfile { metrics, lead_microseconds, drains: false }
+        let At { params, way, .. } = &self.at;
+        let messages =
+            params.mode == NetMode::Pingpong || (params.mode, params.protocol) == (NetMode::Transfer, Protocol::Tcp);
+        let lead_microseconds = if messages { MESSAGES_LEAD_MICROSECONDS } else { LEAD_MICROSECONDS };
+        FlowProfile { metrics: metrics(params, *way), lead_microseconds, drains: false }
     }
 
     fn prepare(&mut self, next: NextWindow) -> Result<(), String> {
         if next == NextWindow::FirstSample {
+            self.at.carried = (0, 0.0);
             self.part.warmed_up();
         }
         Ok(())
     }
 
     fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
-        self.timer = *timer;
-        self.last = (self.last.0 + 1, window);
-        let (session, thread, number, work) = (&*self.session, self.thread, self.last.0, self.share_of_work);
-        let ran = self.part.run(&Moment { session, thread, number, timer, window, work }, tally);
-        ran.map_err(|failure| session.explain(failure, self.longest_packet()))
+        let Self { part, at } = self;
+        (at.timer, at.window, at.number) = (*timer, window, at.number + 1);
+        part.run(&at.moment(), tally).map_err(|failure| at.explain(&failure))?;
+        at.carried.0 += tally.bytes;
+        at.carried.1 += timer.seconds(window.begin, window.end);
+        Ok(())
     }
 
     fn verify(&mut self) -> Result<Verified, String> {
-        let (number, window) = self.last;
-        let (session, thread, timer, work) = (&*self.session, self.thread, &self.timer, self.share_of_work);
-        let verified = self.part.verify(&Moment { session, thread, number, timer, window, work });
-        verified.map(|()| Verified::GoesOn).map_err(|failure| session.explain(failure, self.longest_packet()))
+        let Self { part, at } = self;
+        part.verify(&at.moment()).map(|()| Verified::GoesOn).map_err(|failure| at.explain(&failure))
     }
 
     fn conclude(&mut self, seen: &mut Observations) {
-        let mut conditions = if self.thread == 0 { self.path() } else { NetConditions::default() };
-        self.part.describe(&mut conditions);
+        let at = &self.at;
+        let mut conditions = if at.thread == 0 { at.path() } else { NetConditions::default() };
+        self.part.describe(&at.session, &mut conditions);
+        if at.params.mode == NetMode::Load {
+            let (bytes, seconds) = at.carried;
+            conditions.load_bytes_per_second = (seconds > 0.0).then(|| bytes as f64 / seconds);
+        }
         seen.net = Some(conditions);
     }
 }

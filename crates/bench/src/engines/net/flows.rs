@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use model::experiment::NetParams;
@@ -10,8 +11,7 @@ use model::io::{Direction, NetMode, Protocol};
 use socket2::SockRef;
 use sys::clock::monotonic_raw_seconds;
 
-use crate::net::listener::Incoming;
-use crate::net::listener::{Listener, datagrams_at};
+use crate::net::listener::{Incoming, Listener, datagrams_at};
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
 
 /// Timeout until all connections are there.
@@ -67,47 +67,66 @@ impl DataEnd {
         }
     }
 
+    pub(super) fn is_datagrams(&self) -> bool {
+        matches!(self, Self::Udp(_))
+    }
+
+    /// Makes each message leave at once, and waits end after `silence`, or after `lost_after` where datagrams are lost.
+    pub(super) fn carry_messages(&self, silence: Duration, lost_after: Duration) -> io::Result<()> {
+        match self {
+            Self::Udp(socket) => socket.set_read_timeout(Some(lost_after)),
+            Self::Tcp(stream) => {
+                // Otherwise the kernel holds a message back while an earlier one is unacknowledged (Nagle).
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(silence))?;
+                stream.set_write_timeout(Some(silence))
+            }
+        }
+    }
+
     /// Ends every wait on it: reads end, writes fail.
     pub(super) fn shut(&self) {
-        let _ = match self {
-            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
-            Self::Udp(socket) => SockRef::from(socket).shutdown(Shutdown::Both),
-        };
+        let _ = SockRef::from(self).shutdown(Shutdown::Both);
+    }
+}
+
+impl AsFd for DataEnd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Udp(socket) => socket.as_fd(),
+        }
     }
 }
 
 /// The client: opens the flows of the process run with this token.
-pub(super) fn open(
-    to: SocketAddr,
-    protocols: &[Protocol],
-    token: Token,
-    patience: Duration,
-) -> io::Result<Vec<DataEnd>> {
-    let preface =
-        |number: usize| Preface { purpose: Purpose::Data, number: u32::try_from(number).unwrap_or(u32::MAX), token };
-    let one = |(number, protocol): (usize, &Protocol)| match protocol {
-        Protocol::Tcp => connected(to, &preface(number), patience).map(DataEnd::Tcp),
-        Protocol::Udp => joined(to, &preface(number), patience).map(DataEnd::Udp),
+pub(super) fn open(to: SocketAddr, protocols: &[Protocol], token: Token) -> io::Result<Vec<DataEnd>> {
+    let one = |(number, protocol): (u32, &Protocol)| {
+        let preface = Preface { purpose: Purpose::Data, number, token };
+        match protocol {
+            Protocol::Tcp => connected(to, &preface).map(DataEnd::Tcp),
+            Protocol::Udp => joined(to, &preface).map(DataEnd::Udp),
+        }
     };
-    protocols.iter().enumerate().map(one).collect()
+    (0..).zip(protocols).map(one).collect()
 }
 
 /// A connection on which the preface was sent.
-pub(super) fn connected(to: SocketAddr, preface: &Preface, patience: Duration) -> io::Result<TcpStream> {
+pub(super) fn connected(to: SocketAddr, preface: &Preface) -> io::Result<TcpStream> {
     use std::io::Write;
-    let mut stream = TcpStream::connect_timeout(&to, patience)?;
+    let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
     stream.write_all(&preface.bytes())?;
     Ok(stream)
 }
 
 /// A socket that the server knows: it sent the preface and got it back from the socket that is its peer from now on.
-fn joined(to: SocketAddr, preface: &Preface, patience: Duration) -> io::Result<UdpSocket> {
+fn joined(to: SocketAddr, preface: &Preface) -> io::Result<UdpSocket> {
     let any: SocketAddr = if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
     let socket = UdpSocket::bind(any)?;
     socket.connect(to)?;
     socket.set_read_timeout(Some(ASK_AGAIN))?;
     let bytes = preface.bytes();
-    let until = monotonic_raw_seconds() + patience.as_secs_f64();
+    let until = monotonic_raw_seconds() + PATIENCE.as_secs_f64();
     while monotonic_raw_seconds() < until {
         socket.send(&bytes)?;
         let mut back = [0; PREFACE_BYTES + 1];
@@ -118,14 +137,17 @@ fn joined(to: SocketAddr, preface: &Preface, patience: Duration) -> io::Result<U
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::new(
-        io::ErrorKind::TimedOut,
-        "no datagram came back. Look for a firewall that drops UDP on this port",
-    ))
+    let text = "no datagram came back. Look for a firewall that drops UDP on this port";
+    Err(io::Error::new(io::ErrorKind::TimedOut, text))
+}
+
+/// Whether a wait on a socket has ended without anything.
+pub(super) fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 fn is_no_answer(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+    is_late(error) || error.kind() == io::ErrorKind::Interrupted
 }
 
 fn emptied(socket: UdpSocket) -> io::Result<UdpSocket> {
@@ -145,19 +167,15 @@ pub(super) fn gather(
     patience: Duration,
 ) -> io::Result<Vec<DataEnd>> {
     let mut ends: Vec<Option<DataEnd>> = protocols.iter().map(|_| None).collect();
-    let lacks = |ends: &[Option<DataEnd>], wanted: Protocol| {
-        ends.iter().zip(protocols).any(|(end, protocol)| end.is_none() && *protocol == wanted)
-    };
     let until = monotonic_raw_seconds() + patience.as_secs_f64();
     while ends.iter().any(Option::is_none) {
         let left = Duration::try_from_secs_f64(until - monotonic_raw_seconds()).unwrap_or_default();
         if left.is_zero() {
-            let come = ends.iter().flatten().count();
-            let all = protocols.len();
+            let (come, all) = (ends.iter().flatten().count(), protocols.len());
             let text = format!("{come} of {all} data connections were opened within {:.0} s", patience.as_secs_f64());
             return Err(io::Error::new(io::ErrorKind::TimedOut, text));
         }
-        if lacks(&ends, Protocol::Udp) {
+        if ends.iter().zip(protocols).any(|(end, protocol)| end.is_none() && *protocol == Protocol::Udp) {
             // TCP connections are queued meanwhile.
             admit(listener, (own, peer, token), protocols, &mut ends, left.min(ASK_AGAIN))?;
         } else if let Ok((preface, stream)) = arrivals.come.recv_timeout(left)

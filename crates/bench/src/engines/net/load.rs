@@ -10,18 +10,17 @@ use std::time::Duration;
 use areas::net::expand::IDLE_SECONDS;
 use model::document::NetConditions;
 use model::experiment::NetParams;
-use model::io::Direction;
 use sys::clock::Timer;
 use sys::pages::Pages;
 
-use super::flows::DataEnd;
+use super::flows::{DataEnd, is_late};
 use super::link::content::{Content, number};
-use super::link::sizes::{block_bytes, tcp_link_bytes, udp_header_bytes};
+use super::link::sizes::{block_bytes, link_bytes};
 use super::link::windows::Windows;
 use super::part::{Moment, Part};
-use super::session::{SILENCE, Session, gone, silent, trouble};
+use super::session::{Failure, Session, silent};
 use crate::engines::moments::Moments;
-use crate::engines::{FlowMetric, Tally, Window};
+use crate::engines::{Tally, Window};
 
 /// Bytes of a probe's number, which distinguish the answers: the shortest probe.
 const NUMBER_BYTES: usize = 8;
@@ -40,12 +39,6 @@ const MOST_UNANSWERED_BYTES: usize = 64 << 10;
 /// Probes of the idle path are numbered from 1, those of the load from here, so that late answers are recognised.
 const LOAD_NUMBERS: u64 = 1 << 32;
 
-const METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::Bytes];
-const DATAGRAM_METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::Bytes, FlowMetric::Loss];
-const BOTH_METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::Bytes, FlowMetric::Up, FlowMetric::Down];
-const BOTH_DATAGRAM_METRICS: &[FlowMetric] =
-    &[FlowMetric::Latency, FlowMetric::Bytes, FlowMetric::Up, FlowMetric::Down, FlowMetric::Loss];
-
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     due: u64,
@@ -61,18 +54,17 @@ struct Due {
 
 pub(super) struct Probe {
     end: DataEnd,
-    content: Content,
     out: Pages,
     back: Pages,
     filled: usize,
     /// In the order of their numbers, the last of which is `next - 1`.
     flights: VecDeque<Flight>,
     next: u64,
-    moments: Option<Moments>,
-    seed: u64,
+    moments: Moments,
     due: Due,
-    both: bool,
+    /// When the last answer arrived, in ticks, and how long the server may be silent.
     heard: u64,
+    silence: Duration,
     idle_seconds: Option<f64>,
     /// Datagrams that did not come back, and all that were sent and received.
     lost: u64,
@@ -80,42 +72,29 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    pub(super) fn new(end: DataEnd, content: Content, params: &NetParams, session: &Session) -> io::Result<Self> {
-        let probe = Self::numbered(end, content, params, session.token.seed(), LOAD_NUMBERS)?;
+    pub(super) fn new(end: DataEnd, content: Content, session: &Session) -> io::Result<Self> {
+        let probe = Self::numbered(end, &content, session.token.seed(), LOAD_NUMBERS, session.silence)?;
         Ok(Self { idle_seconds: session.idle_seconds.get().copied(), ..probe })
     }
 
-    fn numbered(end: DataEnd, content: Content, params: &NetParams, seed: u64, next: u64) -> io::Result<Self> {
-        match &end {
-            DataEnd::Tcp(connection) => {
-                connection.set_nodelay(true)?;
-                connection.set_read_timeout(Some(SILENCE))?;
-                connection.set_write_timeout(Some(SILENCE))?;
-            }
-            // A datagram with a bad checksum wakes the thread and is dropped then: no reason to wait for the next one.
-            DataEnd::Udp(socket) => socket.set_read_timeout(Some(Duration::from_millis(1)))?,
-        }
+    fn numbered(end: DataEnd, content: &Content, seed: u64, next: u64, silence: Duration) -> io::Result<Self> {
+        // A datagram with a bad checksum wakes the thread and is dropped then: no reason to wait for the next one.
+        end.carry_messages(silence, Duration::from_millis(1))?;
         Ok(Self {
             end,
             out: content.block(),
             back: content.block(),
-            content,
             filled: 0,
             flights: VecDeque::with_capacity(MOST_UNANSWERED),
             next,
-            moments: None,
-            seed: seed ^ next,
+            moments: Moments::new(Timer::system().ticks_per_second() / PROBES_PER_SECOND, seed ^ next),
             due: Due::default(),
-            both: params.direction == Some(Direction::Both),
             heard: 0,
+            silence,
             idle_seconds: None,
             lost: 0,
             datagrams: 0,
         })
-    }
-
-    fn is_datagrams(&self) -> bool {
-        matches!(self.end, DataEnd::Udp(_))
     }
 
     /// Sends probes as they fall due until the window has passed, and waits for all answers; `check` fails if the server is
@@ -126,18 +105,14 @@ impl Probe {
         timer: &Timer,
         window: Window,
         tally: &mut Tally,
-    ) -> Result<(), String> {
-        let mut moments = self
-            .moments
-            .take()
-            .unwrap_or_else(|| Moments::new(timer.ticks_per_second() / PROBES_PER_SECOND, self.seed));
+    ) -> Result<(), Failure> {
         // A probe counts if it was due in the window, however late its answer.
         tally.count_by_beginning();
-        moments.restart(timer.now());
+        self.moments.restart(timer.now());
         self.heard = timer.now();
         loop {
-            self.send_due(&mut moments, timer, window, tally)?;
-            let next = Some(moments.due()).filter(|due| *due < window.end);
+            self.send_due(timer, window, tally)?;
+            let next = Some(self.moments.due()).filter(|due| *due < window.end);
             let has_room = self.has_room();
             if next.is_none() && self.flights.is_empty() {
                 break;
@@ -147,7 +122,6 @@ impl Probe {
                 self.receive(timer, window, tally)?;
             }
         }
-        self.moments = Some(moments);
         let now = timer.now();
         std::thread::sleep(Duration::from_secs_f64(timer.seconds(now.min(window.end), window.end)));
         Ok(())
@@ -157,42 +131,39 @@ impl Probe {
         self.flights.len() < (MOST_UNANSWERED_BYTES / self.out.len()).clamp(1, MOST_UNANSWERED)
     }
 
-    fn send_due(
-        &mut self,
-        moments: &mut Moments,
-        timer: &Timer,
-        window: Window,
-        tally: &mut Tally,
-    ) -> Result<(), String> {
+    fn send_due(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), Failure> {
         let mut now = timer.now();
-        while moments.due() <= now && moments.due() < window.end && self.has_room() {
-            let due = moments.due();
-            moments.advance();
+        while self.moments.due() <= now && self.moments.due() < window.end && self.has_room() {
+            let due = self.moments.due();
+            self.moments.advance();
             number(&mut self.out, self.next);
             match &self.end {
                 DataEnd::Tcp(connection) => (&*connection).write_all(&self.out),
                 DataEnd::Udp(socket) => socket.send(&self.out).map(|_| self.datagrams += 1),
-            }
-            .map_err(|error| trouble(&error))?;
+            }?;
             self.next += 1;
             self.flights.push_back(Flight { due, sent: now, answered: false });
             if window.holds(due) {
                 self.due.all += 1;
                 self.due.late += u64::from(timer.seconds(due, now) > LATE_SECONDS);
-                tally.carried.datagrams_sent += u64::from(self.is_datagrams());
+                tally.carried.datagrams_sent += u64::from(self.end.is_datagrams());
             }
             now = timer.now();
         }
         Ok(())
     }
 
-    /// Gives up datagrams that are lost. On a connection a missing answer is silence.
-    fn give_up_old(&mut self, check: &dyn Fn() -> Result<(), String>, timer: &Timer) -> Result<(), String> {
+    /// How long an answer is waited for. On a connection a missing one is silence.
+    fn limit(&self) -> Duration {
+        if self.end.is_datagrams() { LOST_AFTER.min(self.silence) } else { self.silence }
+    }
+
+    /// Gives up datagrams that are lost.
+    fn give_up_old(&mut self, check: &dyn Fn() -> Result<(), String>, timer: &Timer) -> Result<(), Failure> {
         let now = timer.now();
         let longer = |since: u64, limit: Duration| timer.seconds(since.min(now), now) >= limit.as_secs_f64();
-        let limit = if self.is_datagrams() { LOST_AFTER } else { SILENCE };
-        while self.flights.front().is_some_and(|oldest| longer(oldest.sent, limit)) {
-            if !self.is_datagrams() || longer(self.heard, SILENCE) {
+        while self.flights.front().is_some_and(|oldest| longer(oldest.sent, self.limit())) {
+            if !self.end.is_datagrams() || longer(self.heard, self.silence) {
                 return Err(silent());
             }
             check()?;
@@ -210,21 +181,15 @@ impl Probe {
     }
 
     /// Waits until something has arrived or the next probe is due, perhaps not as long; whether something has.
-    fn wait(&self, next: Option<u64>, timer: &Timer) -> Result<bool, String> {
-        let limit = if self.is_datagrams() { LOST_AFTER } else { SILENCE };
-        let oldest = self.flights.front().map(|flight| flight.sent + timer.ticks(limit.as_secs_f64()));
+    fn wait(&self, next: Option<u64>, timer: &Timer) -> io::Result<bool> {
+        let oldest = self.flights.front().map(|flight| flight.sent + timer.ticks(self.limit().as_secs_f64()));
         let until = next.into_iter().chain(oldest).min().unwrap_or(0);
         let now = timer.now();
         let asleep = timer.seconds(now.min(until), until) - AWAKE_SECONDS;
-        let asleep = Duration::try_from_secs_f64(asleep).unwrap_or(Duration::ZERO);
-        let ready = match &self.end {
-            DataEnd::Tcp(connection) => sys::net::wait::wait_readable(connection, asleep),
-            DataEnd::Udp(socket) => sys::net::wait::wait_readable(socket, asleep),
-        };
-        ready.map_err(|error| gone(&error.to_string()))
+        sys::net::wait::wait_readable(&self.end, Duration::try_from_secs_f64(asleep).unwrap_or(Duration::ZERO))
     }
 
-    fn receive(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
+    fn receive(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), Failure> {
         let received = match &self.end {
             DataEnd::Tcp(connection) => (&*connection).read(&mut self.back[self.filled..]),
             DataEnd::Udp(socket) => socket.recv(&mut self.back),
@@ -232,22 +197,22 @@ impl Probe {
         let now = timer.now();
         let whole = self.back.len();
         match received {
-            Ok(count) if self.is_datagrams() => {
+            Ok(count) if self.end.is_datagrams() => {
                 self.datagrams += 1;
                 if count == whole { self.answered(now, window, tally) } else { Err(self.wrong()) }
             }
-            Ok(0) => Err(gone("it closed its connections")),
+            Ok(0) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
             Ok(count) => {
                 self.filled = (self.filled + count) % whole;
                 if self.filled == 0 { self.answered(now, window, tally) } else { Ok(()) }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            Err(error) if self.is_datagrams() && error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-            Err(error) => Err(trouble(&error)),
+            Err(error) if self.end.is_datagrams() && is_late(&error) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 
-    fn answered(&mut self, now: u64, window: Window, tally: &mut Tally) -> Result<(), String> {
+    fn answered(&mut self, now: u64, window: Window, tally: &mut Tally) -> Result<(), Failure> {
         let (stamp, rest) = self.back.split_at(NUMBER_BYTES.min(self.back.len()));
         let number = stamp.try_into().map_or(0, u64::from_le_bytes);
         if rest != &self.out[stamp.len()..] || number >= self.next {
@@ -256,7 +221,7 @@ impl Probe {
         self.heard = now;
         let first = self.next - self.flights.len() as u64;
         let place = number.checked_sub(first).and_then(|place| usize::try_from(place).ok());
-        let datagrams = self.is_datagrams();
+        let datagrams = self.end.is_datagrams();
         match place.and_then(|place| self.flights.get_mut(place)).filter(|flight| !flight.answered) {
             Some(flight) => {
                 flight.answered = true;
@@ -271,8 +236,8 @@ impl Probe {
         }
     }
 
-    fn wrong(&self) -> String {
-        format!("the echo differs from what was sent: a probe of {} bytes", self.content.block_bytes())
+    fn wrong(&self) -> Failure {
+        format!("the echo differs from what was sent: a probe of {} bytes", self.out.len()).into()
     }
 }
 
@@ -289,90 +254,39 @@ pub(super) fn idle_seconds(
         let failed = |error: io::Error| format!("cannot probe the idle path: {error}");
         let content = Content::new(session.token.seed(), 0, block_bytes(params));
         let end = end.try_clone().map_err(failed)?;
-        let mut probe = Probe::numbered(end, content, params, session.token.seed(), 1).map_err(failed)?;
+        let mut probe = Probe::numbered(end, &content, session.token.seed(), 1, session.silence).map_err(failed)?;
         let begin = timer.now();
         let window = Window { begin, end: begin + timer.ticks(IDLE_SECONDS) };
         let mut tally = Tally::new(&timer);
         tally.begin(window);
-        probe.probe(&|| session.other_end_is_there(), &timer, window, &mut tally)?;
+        let probed = probe.probe(&|| session.other_end_is_there(), &timer, window, &mut tally);
+        probed.map_err(|failure| session.words(&failure))?;
         Ok(tally.durations.quantile(0.5))
     })?;
     Ok(medians.into_iter().flatten().next())
 }
 
 impl Part for Probe {
-    fn metrics(&self) -> &'static [FlowMetric] {
-        match (self.both, self.is_datagrams()) {
-            (false, false) => METRICS,
-            (false, true) => DATAGRAM_METRICS,
-            (true, false) => BOTH_METRICS,
-            (true, true) => BOTH_DATAGRAM_METRICS,
-        }
-    }
-
     fn warmed_up(&mut self) {
         self.due = Due::default();
     }
 
-    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
-        moment.announce()?;
+    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), Failure> {
+        moment.announce(None)?;
         self.probe(&|| moment.session.other_end_is_there(), moment.timer, moment.window, tally)?;
-        moment.counted(0).map(drop)
+        self.verify(moment)
     }
 
-    fn verify(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        moment.counted(0).map(drop)
-    }
-
-    fn describe(&self, seen: &mut NetConditions) {
-        seen.link_bytes = match &self.end {
-            DataEnd::Tcp(connection) => tcp_link_bytes(connection),
-            DataEnd::Udp(socket) => Some(self.datagrams * (self.out.len() as u64 + udp_header_bytes(socket))),
-        };
-        seen.lost = self.is_datagrams().then_some(self.lost);
-        seen.idle_latency_seconds = self.idle_seconds;
-        seen.late_share = (self.due.all > 0).then(|| self.due.late as f64 / self.due.all as f64);
-        seen.load_bytes_per_second = Some(0.0);
-    }
-}
-
-/// A stream that is part of the load, and its rate.
-pub(super) struct Loading {
-    stream: Box<dyn Part>,
-    bytes: u64,
-    seconds: f64,
-}
-
-impl Loading {
-    pub(super) fn new(stream: Box<dyn Part>) -> Self {
-        Self { stream, bytes: 0, seconds: 0.0 }
-    }
-}
-
-impl Part for Loading {
-    fn metrics(&self) -> &'static [FlowMetric] {
-        self.stream.metrics()
-    }
-
-    fn warmed_up(&mut self) {
-        (self.bytes, self.seconds) = (0, 0.0);
-        self.stream.warmed_up();
-    }
-
-    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
-        self.stream.run(moment, tally)?;
-        self.bytes += tally.bytes;
-        self.seconds += moment.timer.seconds(moment.window.begin, moment.window.end);
+    fn verify(&mut self, moment: &Moment<'_>) -> Result<(), Failure> {
+        moment.counted(0)?;
         Ok(())
     }
 
-    fn verify(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        self.stream.verify(moment)
-    }
-
-    fn describe(&self, seen: &mut NetConditions) {
-        self.stream.describe(seen);
-        seen.load_bytes_per_second = (self.seconds > 0.0).then(|| self.bytes as f64 / self.seconds);
+    fn describe(&self, _: &Session, seen: &mut NetConditions) {
+        seen.link_bytes = link_bytes(&self.end, self.datagrams, self.out.len() as u64);
+        seen.lost = self.end.is_datagrams().then_some(self.lost);
+        seen.idle_latency_seconds = self.idle_seconds;
+        seen.late_share = (self.due.all > 0).then(|| self.due.late as f64 / self.due.all as f64);
     }
 }
 

@@ -29,6 +29,7 @@ use sys::clock::Calibration;
 
 use super::resources::{Provided, ResourceContext, RunResources, Scheduling, User, WillMake};
 use super::{Engine, Opened, Preparing, Trouble};
+use crate::locks::lock;
 use crate::net::ServerSession;
 use crate::net::handshake::Limits;
 use crate::net::listener::{DataConnections, Listener};
@@ -38,7 +39,10 @@ pub(crate) use connect::serve_late;
 use flow::NetFlow;
 pub(super) use flow::of_two_threads;
 
-pub(super) struct NetEngine;
+pub(super) struct NetEngine {
+    /// How long a client waits for an answer of the server.
+    pub(super) silence: Duration,
+}
 
 const LISTEN: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 /// Shortest time over which a server calibrates its timer.
@@ -55,7 +59,7 @@ impl Engine for NetEngine {
         let (params, ends) = checked(task)?;
         let address = ends.address.as_deref().unwrap_or_default();
         let opening = Opening { params: params.clone(), most_seconds: most_seconds(task) };
-        let (session, data) = session::meet(address, &ends.token, opening, flows::PATIENCE).map_err(Trouble::Failed)?;
+        let (session, data) = session::meet(address, &ends.token, opening, self.silence).map_err(Trouble::Failed)?;
         if let (NetMode::Load, Some(probe), Some(cpu)) = (params.mode, data.first(), task.cpus.first()) {
             let idle = load::idle_seconds(&session, probe, params, *cpu).map_err(Trouble::Failed)?;
             if let Some(seconds) = idle {
@@ -68,10 +72,10 @@ impl Engine for NetEngine {
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
         let (params, ends) = checked(task)?;
-        let (session, end) = session::take(&ends.token, thread).ok_or_else(|| {
+        let opened = session::take(&ends.token, thread).ok_or_else(|| {
             Trouble::Failed(format!("thread {thread} of '{}' has no connection to the server", task.experiment.id))
         })?;
-        let flow = NetFlow::new(task, params, session, end, thread)
+        let flow = NetFlow::new(task, params, opened, thread)
             .map_err(|error| Trouble::Failed(format!("cannot set up a connection: {error}")))?;
         Ok(Opened::Flow(Box::new(flow)))
     }
@@ -106,10 +110,6 @@ fn serve_at(address: SocketAddr, task: &Task, preparing: &mut dyn Preparing) -> 
     });
     received.map_err(|error| Trouble::Failed(format!("cannot take connections: {error}")))?;
     std::mem::replace(&mut *lock(&outcome), Ok(())).map_err(Trouble::Failed)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn most_seconds(task: &Task) -> f64 {

@@ -12,8 +12,7 @@ use sys::clock::{Timer, monotonic_raw_seconds};
 use sys::team;
 
 use super::datagrams::{self, Form};
-use super::flows::PATIENCE;
-use super::flows::{self, DataEnd, Way, protocols, ways};
+use super::flows::{self, DataEnd, PATIENCE, Way, protocols, ways};
 use super::link::bounds;
 use super::link::content::Content;
 use super::link::sizes::flow_block_bytes;
@@ -220,26 +219,22 @@ impl ServedRun<'_> {
             (DataEnd::Tcp(connection), NetMode::Stream | NetMode::Load, Way::Up) => {
                 stream::receive_all(connection, content, &self.windows, thread)
             }
-            (DataEnd::Tcp(connection), NetMode::Stream, _) => {
+            (DataEnd::Tcp(connection), NetMode::Stream, _) | (DataEnd::Tcp(connection), NetMode::Load, Way::Down) => {
+                if self.params.mode == NetMode::Load {
+                    load::await_the_first(&self.windows);
+                }
                 let zero_copy = self.params.zero_copy == Some(true);
                 stream::send_all(connection, &content, zero_copy, &self.windows, thread)
             }
             (DataEnd::Tcp(connection), NetMode::Transfer, _) => transfer::give_back(connection, content),
-            (DataEnd::Tcp(connection), NetMode::Load, Way::Down) => {
-                load::await_the_first(&self.windows);
-                stream::send_all(connection, &content, false, &self.windows, thread)
-            }
             (DataEnd::Tcp(connection), NetMode::Connect, _) => {
                 connect::serve(connection, self.listener, self.token, content.block_bytes(), &self.windows)
             }
-            (DataEnd::Tcp(connection), ..) => {
-                pingpong::echo_stream(connection, content.block_bytes(), wait, &self.windows)
-            }
             (DataEnd::Udp(socket), NetMode::Transfer, _) => {
-                datagrams::give_back(socket, content, offload, (&self.windows, thread), self.ways.len())
+                datagrams::give_back(socket, &content, offload, (&self.windows, thread), self.ways.len())
             }
             (DataEnd::Udp(socket), NetMode::Blast | NetMode::NoDrop, way) => {
-                let (form, place) = (Form::new(content), (&self.windows, thread));
+                let (form, place) = (Form::new(&content), (&self.windows, thread));
                 if *way == Way::Up {
                     datagrams::receive_all(socket, form, offload, place)
                 } else {
@@ -247,7 +242,7 @@ impl ServedRun<'_> {
                     datagrams::send_all(socket, form, offload, place, senders)
                 }
             }
-            (DataEnd::Udp(socket), ..) => pingpong::echo_datagrams(socket, wait, &self.windows),
+            (end, ..) => pingpong::serve(end, content.block_bytes(), wait, &self.windows),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -15,15 +15,14 @@ use sys::net::path::{mtu_discovery, path_mtu};
 use sys::net::tcp::tcp_state;
 
 use super::datagrams::pool::Pool;
-use super::flows::{self, DataEnd, protocols};
+use super::flows::{self, DataEnd, PATIENCE, is_late, protocols};
 use super::link::sent;
 use crate::engines::Window;
+use crate::locks::lock;
 use crate::net::frames::{self, NoFrame, watch_over};
 use crate::net::messages::{Announced, Asked, Counted, Counts, Opened, Opening, RunReply, RunRequest, TcpSent};
 use crate::net::preface::{Preface, Purpose, Token};
 
-/// Timeout of an answer. Waiting with a timeout changed a round trip of 17 us by -0.4, +0.5 and +1.2 % in three probes.
-pub(super) const SILENCE: Duration = frames::SILENCE;
 /// A server that has closed a data connection has this long to say why.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// A server that runs answers a question within this time: it waits up to 3 s for datagrams in flight.
@@ -38,6 +37,8 @@ pub(super) struct Session {
     /// The seed of both ends' data.
     pub(super) token: Token,
     pub(super) address: SocketAddr,
+    /// Timeout of an answer. Waiting with it changed a round trip of 17 us by -0.4, +0.5 and +1.2 % in three probes.
+    pub(super) silence: Duration,
     lost: AtomicU64,
     /// Median round trip of the idle path, in seconds, where it was measured.
     pub(super) idle_seconds: OnceLock<f64>,
@@ -64,27 +65,23 @@ pub(super) fn meet(
     address: &str,
     admission: &str,
     opening: Opening,
-    patience: Duration,
+    silence: Duration,
 ) -> Result<(Session, Vec<DataEnd>), String> {
     let to: SocketAddr =
         address.parse().map_err(|error| format!("the address of the server, '{address}', is invalid: {error}"))?;
     let admission = Token::parse(admission).ok_or("the process run was started without a token")?;
-    let cannot = |error: io::Error| {
-        format!(
-            "cannot connect to the server at {address}: {error}. Check whether it still runs, and look for a firewall"
-        )
-    };
+    let look = "Check whether it still runs, and look for a firewall";
+    let cannot = |error: io::Error| format!("cannot connect to the server at {address}: {error}. {look}");
     let preface = Preface { purpose: Purpose::ProcessRun, number: 0, token: admission };
-    let control = flows::connected(to, &preface, patience).map_err(cannot)?;
+    let control = flows::connected(to, &preface).map_err(cannot)?;
     watch_over(&control).map_err(cannot)?;
     let params = opening.params.clone();
     let together = Duration::try_from_secs_f64(opening.most_seconds).unwrap_or(Duration::MAX);
     frames::write(&control, &RunRequest::Open(Box::new(opening))).map_err(cannot)?;
-    let RunReply::Opened(opened) = hear(&control, patience)? else { return Err(odd()) };
+    let RunReply::Opened(opened) = hear(&control, PATIENCE)? else { return Err(odd()) };
     let token = Token::parse(&opened.token).ok_or_else(odd)?;
-    let protocols = protocols(&params);
-    let ends = flows::open(to, &protocols, token, patience).map_err(cannot)?;
-    let RunReply::Complete = hear(&control, patience)? else { return Err(odd()) };
+    let ends = flows::open(to, &protocols(&params), token).map_err(cannot)?;
+    let RunReply::Complete = hear(&control, PATIENCE)? else { return Err(odd()) };
     let control = Control { stream: control, announced: 0, threads: ends.len(), failure: None };
     let session = Session {
         round_trip_seconds: tcp_state(&control.stream).and_then(|state| state.round_trip_seconds),
@@ -93,12 +90,32 @@ pub(super) fn meet(
         opened: *opened,
         token,
         address: to,
+        silence,
         lost: AtomicU64::new(0),
         idle_seconds: OnceLock::new(),
         pool: Pool::new(together),
         counts: Pool::new(together),
     };
     Ok((session, ends))
+}
+
+/// Why a thread cannot go on: its connection failed, or the reason in words. [`Session::explain`] makes a sentence of it.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Connection(io::Error),
+    Reason(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Connection(error)
+    }
+}
+
+impl From<String> for Failure {
+    fn from(reason: String) -> Self {
+        Self::Reason(reason)
+    }
 }
 
 enum Unheard {
@@ -118,8 +135,8 @@ fn hear(control: &TcpStream, within: Duration) -> Result<RunReply, Unheard> {
     match frames::read(control, within) {
         Ok(RunReply::Refused { reason }) => Err(Unheard::Refused(format!("the server: {reason}"))),
         Ok(message) => Ok(message),
-        Err(NoFrame::Ended) => Err(Unheard::Gone(gone("it closed its connections"))),
-        Err(NoFrame::Late) => Err(Unheard::Gone(silent())),
+        Err(NoFrame::Ended) => Err(Unheard::Gone(gone(CLOSED))),
+        Err(NoFrame::Late) => Err(Unheard::Gone(no_answer(within))),
         Err(error) => Err(Unheard::Gone(gone(&error.to_string()))),
     }
 }
@@ -130,7 +147,7 @@ fn odd() -> String {
 
 impl Session {
     fn control(&self) -> MutexGuard<'_, Control> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.control)
     }
 
     /// Announces a window, unless another thread has done so. `bytes` is what the server is to send in it, where it keeps
@@ -154,7 +171,7 @@ impl Session {
             seconds: (window.end != Window::NO_END).then(|| timer.seconds(window.begin, window.end)),
             bytes,
         };
-        let within = SILENCE + Duration::from_secs_f64(announced.begins_in_seconds);
+        let within = self.silence + Duration::from_secs_f64(announced.begins_in_seconds);
         frames::write(&control.stream, &RunRequest::Window(announced)).map_err(|error| gone(&error.to_string()))?;
         if window.end != Window::NO_END {
             return Ok(());
@@ -175,7 +192,7 @@ impl Session {
         };
         let ask = |sent| {
             let mut control = self.control();
-            let answer = ask(&control, number, sent);
+            let answer = ask(&control, number, sent, self.silence);
             control.failure = answer.as_ref().err().cloned();
             answer
         };
@@ -191,15 +208,17 @@ impl Session {
     /// The reason for a failure of the client, the same for every thread: the server's own, or `failure` if it reports none.
     /// The server closes its data connections before it reports. `longest` is the longest packet with data, in bytes: if the
     /// server answers here but not on its data connections, the path drops such packets.
-    pub(super) fn explain(&self, failure: String, longest: u32) -> String {
+    pub(super) fn explain(&self, failure: &Failure, longest: u32) -> String {
         let mut control = self.control();
         if let Some(said) = &control.failure {
             return said.clone();
         }
         let said = match hear(&control.stream, LAST_WORDS) {
             Err(Unheard::Refused(reason)) => reason,
-            _ if failure == silent() && answers(&control) => vanished(&control.stream, longest),
-            _ => failure,
+            _ => match failure {
+                Failure::Connection(error) if is_late(error) && answers(&control) => vanished(&control.stream, longest),
+                failure => self.words(failure),
+            },
         };
         control.failure = Some(said.clone());
         drop(control);
@@ -208,14 +227,14 @@ impl Session {
     }
 
     pub(super) fn note_sent(&self, thread: usize, sent: Option<TcpSent>) {
-        if let Some(place) = self.senders.lock().unwrap_or_else(PoisonError::into_inner).get_mut(thread) {
+        if let Some(place) = lock(&self.senders).get_mut(thread) {
             *place = sent;
         }
     }
 
     /// What TCP did for all senders in the samples, where the kernel reports it.
     pub(super) fn sent(&self) -> Option<TcpSent> {
-        sent::of_all(&self.senders.lock().unwrap_or_else(PoisonError::into_inner))
+        sent::of_all(&lock(&self.senders))
     }
 
     pub(super) fn lose(&self, count: u64) {
@@ -240,11 +259,26 @@ impl Session {
     /// Fails if the server has closed the control connection.
     pub(super) fn other_end_is_there(&self) -> Result<(), String> {
         match SockRef::from(&self.control().stream).recv_with_flags(&mut [MaybeUninit::uninit()], PEEK_NOW) {
-            Ok(0) => Err(gone("it closed its connections")),
+            Ok(0) => Err(gone(CLOSED)),
             Err(error) if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 Err(gone(&error.to_string()))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// The failure of a connection on which the server had to answer in time, or the reason, in words.
+    pub(super) fn words(&self, failure: &Failure) -> String {
+        let error = match failure {
+            Failure::Connection(error) => error,
+            Failure::Reason(reason) => return reason.clone(),
+        };
+        match error.kind() {
+            _ if is_late(error) => no_answer(self.silence),
+            io::ErrorKind::UnexpectedEof => gone(CLOSED),
+            // Not the server's doing, or what is wrong with its data.
+            io::ErrorKind::OutOfMemory | io::ErrorKind::InvalidData => error.to_string(),
+            _ => forbidden(error).unwrap_or_else(|| gone(&error.to_string())),
         }
     }
 }
@@ -257,13 +291,12 @@ static PREPARED: Mutex<BTreeMap<String, Prepared>> = Mutex::new(BTreeMap::new())
 
 pub(super) fn keep(token: &str, session: Session, ends: Vec<DataEnd>) {
     let ends = ends.into_iter().map(Some).collect();
-    let mut prepared = PREPARED.lock().unwrap_or_else(PoisonError::into_inner);
-    prepared.insert(token.to_owned(), (Arc::new(session), ends));
+    lock(&PREPARED).insert(token.to_owned(), (Arc::new(session), ends));
 }
 
 /// A thread's connection; `None` if it was not prepared, or has been taken.
 pub(super) fn take(token: &str, thread: usize) -> Option<(Arc<Session>, DataEnd)> {
-    let mut prepared = PREPARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut prepared = lock(&PREPARED);
     let (session, ends) = prepared.get_mut(token)?;
     let (session, end) = (Arc::clone(session), ends.get_mut(thread)?.take()?);
     if ends.iter().all(Option::is_none) {
@@ -272,11 +305,11 @@ pub(super) fn take(token: &str, thread: usize) -> Option<(Arc<Session>, DataEnd)
     Some((session, end))
 }
 
-fn ask(control: &Control, number: u32, sent_bytes: Vec<u64>) -> Result<Vec<Counted>, String> {
+fn ask(control: &Control, number: u32, sent_bytes: Vec<u64>, silence: Duration) -> Result<Vec<Counted>, String> {
     frames::write(&control.stream, &RunRequest::Count(Asked { number, sent_bytes }))
         .map_err(|error| gone(&error.to_string()))?;
     loop {
-        match hear(&control.stream, SILENCE)? {
+        match hear(&control.stream, silence)? {
             RunReply::Counted(Counts { number: of, threads }) if of == number => return Ok(threads),
             // While bytes arrive the server is alive.
             RunReply::Arriving => {}
@@ -308,23 +341,19 @@ fn vanished(control: &TcpStream, longest: u32) -> String {
 /// `MSG_PEEK | MSG_DONTWAIT` (`bits/socket.h`): flags of `recv(2)`.
 pub(super) const PEEK_NOW: i32 = 0x02 | 0x40;
 
+const CLOSED: &str = "it closed its connections";
+
 pub(super) fn gone(why: &str) -> String {
     format!("the server is gone: {why}. Look for a killed process or a lack of memory")
 }
 
-pub(super) fn silent() -> String {
-    format!("the server has not answered for {} s. Check whether it is stopped", SILENCE.as_secs())
+fn no_answer(within: Duration) -> String {
+    format!("the server has not answered for {} s. Check whether it is stopped", within.as_secs_f64())
 }
 
-/// The error for a connection on which the server had to answer within [`SILENCE`].
-pub(super) fn trouble(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => silent(),
-        io::ErrorKind::UnexpectedEof => gone("it closed its connections"),
-        // Not the server's doing.
-        io::ErrorKind::OutOfMemory => error.to_string(),
-        _ => forbidden(error).unwrap_or_else(|| gone(&error.to_string())),
-    }
+/// The failure of a thread to which the server has not answered in time.
+pub(super) fn silent() -> Failure {
+    io::Error::from(io::ErrorKind::TimedOut).into()
 }
 
 /// The error for a message that a firewall (`EPERM`) or a routing rule (`EACCES`) of this host did not let out.
@@ -345,10 +374,9 @@ mod tests {
     fn what_is_not_let_out_is_not_blamed_on_the_other_end() {
         // EPERM and EACCES (`errno.h`).
         for code in [1, 13] {
-            let sentence = trouble(&io::Error::from_raw_os_error(code));
+            let sentence = forbidden(&io::Error::from_raw_os_error(code)).unwrap();
             assert!(sentence.contains("firewall") && !sentence.contains("server"), "{sentence}");
         }
-        assert!(trouble(&io::ErrorKind::ConnectionReset.into()).starts_with("the server is gone"));
-        assert_eq!(trouble(&io::ErrorKind::WouldBlock.into()), silent());
+        assert_eq!(forbidden(&io::ErrorKind::ConnectionReset.into()), None);
     }
 }

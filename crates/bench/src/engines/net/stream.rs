@@ -7,6 +7,7 @@
 
 use std::io;
 use std::net::TcpStream;
+use std::time::Duration;
 
 use model::document::NetConditions;
 use sys::clock::thread_cpu_seconds;
@@ -19,14 +20,10 @@ use super::link::sent::{self, InSamples};
 use super::link::sizes::{receive_buffer_bytes, tcp_link_bytes};
 use super::link::windows::Windows;
 use super::part::{Moment, Part};
-use super::session::{SILENCE, gone, trouble};
-use crate::engines::{FlowMetric, Tally, Window};
+use super::session::{Failure, Session};
+use crate::engines::{Tally, Window};
+use crate::net::frames::SILENCE;
 use crate::net::messages::TcpSent;
-
-const METRICS: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::CpuCost, FlowMetric::Retransmits];
-
-const BOTH_METRICS: &[FlowMetric] =
-    &[FlowMetric::Bytes, FlowMetric::Up, FlowMetric::Down, FlowMetric::CpuCost, FlowMetric::Retransmits];
 
 /// What is in flight before a window without an end is received within this time.
 const SETTLING_SECONDS: f64 = 0.02;
@@ -74,7 +71,7 @@ impl Ledger {
         sent: Option<TcpSent>,
         tally: &mut Tally,
     ) {
-        tally.carried.retransmits = sent.and_then(|sent| sent.retransmits);
+        tally.carried.retransmits = sent.and_then(|sent| sent.tcp.retransmits);
         self.cost.add(sending, receiving, tally);
         moment.session.note_sent(moment.thread, self.sent.add(sent));
     }
@@ -90,20 +87,17 @@ impl Ledger {
 pub(super) struct Receiver {
     stream: TcpStream,
     inbox: Inbox,
-    metrics: &'static [FlowMetric],
     ledger: Ledger,
 }
 
 impl Receiver {
-    /// `both` says that other flows send at the same time.
-    pub(super) fn new(stream: TcpStream, content: Content, both: bool) -> io::Result<Self> {
-        stream.set_read_timeout(Some(SILENCE))?;
-        let metrics = if both { BOTH_METRICS } else { METRICS };
-        Ok(Self { stream, inbox: Inbox::new(content), metrics, ledger: Ledger::new() })
+    pub(super) fn new(stream: TcpStream, content: Content, silence: Duration) -> io::Result<Self> {
+        stream.set_read_timeout(Some(silence))?;
+        Ok(Self { stream, inbox: Inbox::new(content), ledger: Ledger::new() })
     }
 
     /// Receives until the window has passed. Returns the CPU seconds inside the window.
-    fn receive_until(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<f64, String> {
+    fn receive_until(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> io::Result<f64> {
         let Moment { timer, window, .. } = *moment;
         // The receive in which the window begins counts, the one in which it ends does not.
         let (mut now, mut before) = (0, None);
@@ -111,7 +105,7 @@ impl Receiver {
             if now >= window.begin && before.is_none() {
                 before = Some(thread_cpu_seconds());
             }
-            let count = self.receive_checked()?;
+            let count = self.inbox.take(&self.stream, false)?;
             now = timer.now_unordered();
             tally.came(now, count as u64);
         }
@@ -119,18 +113,18 @@ impl Receiver {
     }
 
     /// Receives this many bytes, after those that were in flight before. Returns the CPU seconds.
-    fn receive_in_full(&mut self, moment: &Moment<'_>, bytes: u64, tally: &mut Tally) -> Result<f64, String> {
+    fn receive_in_full(&mut self, moment: &Moment<'_>, bytes: u64, tally: &mut Tally) -> io::Result<f64> {
         let timer = moment.timer;
         let settled = timer.now() + timer.ticks(SETTLING_SECONDS);
         while timer.now() < settled {
-            self.receive_checked()?;
+            self.inbox.take(&self.stream, false)?;
         }
         let before = thread_cpu_seconds();
         let mut now = timer.now();
         tally.begin(Window { begin: now, end: Window::NO_END });
         let mut left = bytes.max(1);
         while left > 0 {
-            let count = left.min(self.receive_checked()? as u64);
+            let count = left.min(self.inbox.take(&self.stream, false)? as u64);
             now = timer.now_unordered();
             tally.came(now, count);
             left -= count;
@@ -138,35 +132,15 @@ impl Receiver {
         tally.over(now);
         Ok(thread_cpu_seconds() - before)
     }
-
-    #[inline]
-    fn receive_checked(&mut self) -> Result<usize, String> {
-        let count = self.receive()?;
-        self.inbox.check_ends(count)?;
-        Ok(count)
-    }
-
-    #[inline]
-    fn receive(&mut self) -> Result<usize, String> {
-        match self.inbox.receive(&self.stream) {
-            Ok(0) => Err(gone("it closed its connections")),
-            Ok(count) => Ok(count),
-            Err(error) => Err(trouble(&error)),
-        }
-    }
 }
 
 impl Part for Receiver {
-    fn metrics(&self) -> &'static [FlowMetric] {
-        self.metrics
-    }
-
     fn warmed_up(&mut self) {
         self.ledger = Ledger::new();
     }
 
-    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
-        moment.announce()?;
+    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), Failure> {
+        moment.announce(None)?;
         let used = match moment.in_full() {
             Some(bytes) => self.receive_in_full(moment, bytes, tally)?,
             None => self.receive_until(moment, tally)?,
@@ -176,21 +150,20 @@ impl Part for Receiver {
         Ok(())
     }
 
-    fn verify(&mut self, moment: &Moment<'_>) -> Result<(), String> {
+    fn verify(&mut self, moment: &Moment<'_>) -> Result<(), Failure> {
         let mut verified = 0;
         for _ in 0..VERIFYING_RECEIVES {
-            let count = self.receive()?;
-            self.inbox.check_all(count)?;
-            verified += count;
+            verified += self.inbox.take(&self.stream, true)?;
             if verified >= VERIFIED_BYTES {
                 break;
             }
         }
         // Every thread has to ask: those that send do.
-        moment.counted(0).map(drop)
+        moment.counted(0)?;
+        Ok(())
     }
 
-    fn describe(&self, seen: &mut NetConditions) {
+    fn describe(&self, _: &Session, seen: &mut NetConditions) {
         self.ledger.describe(&self.stream, seen);
     }
 }
@@ -200,22 +173,20 @@ pub(super) struct Sender {
     // Before the connection, on which the kernel reports the copies that were still open.
     outbox: Outbox,
     stream: TcpStream,
-    metrics: &'static [FlowMetric],
     ledger: Ledger,
 }
 
 impl Sender {
-    /// `both` says that other flows receive at the same time, `zero_copy` that the kernel is to spare the copy.
-    pub(super) fn new(stream: TcpStream, content: &Content, both: bool, zero_copy: bool) -> io::Result<Self> {
-        stream.set_write_timeout(Some(SILENCE))?;
-        let outbox = Outbox::new(content, zero_copy.then_some(&stream))?;
-        let metrics = if both { BOTH_METRICS } else { METRICS };
-        Ok(Self { outbox, stream, metrics, ledger: Ledger::new() })
+    /// `zero_copy`: the kernel is to spare the copy.
+    pub(super) fn new(stream: TcpStream, content: &Content, zero_copy: bool, silence: Duration) -> io::Result<Self> {
+        stream.set_write_timeout(Some(silence))?;
+        let outbox = Outbox::new(content, zero_copy.then_some((&stream, silence)))?;
+        Ok(Self { outbox, stream, ledger: Ledger::new() })
     }
 
     #[inline]
-    fn send(&mut self) -> Result<(), String> {
-        self.outbox.send(&self.stream).map_err(|error| trouble(&error))
+    fn send(&mut self) -> io::Result<()> {
+        self.outbox.send(&self.stream)
     }
 
     /// What TCP did since a look, and what became of spared copies since this report.
@@ -226,18 +197,14 @@ impl Sender {
 }
 
 impl Part for Sender {
-    fn metrics(&self) -> &'static [FlowMetric] {
-        self.metrics
-    }
-
     fn warmed_up(&mut self) {
         self.ledger = Ledger::new();
     }
 
-    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
+    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), Failure> {
         let Moment { timer, window, .. } = *moment;
-        moment.announce()?;
-        let blocks = moment.in_full().map(|bytes| bytes.div_ceil(self.outbox.block_bytes()).max(1));
+        moment.announce(None)?;
+        let blocks = moment.in_full().map(|bytes| bytes.div_ceil(self.outbox.block_bytes).max(1));
         while blocks.is_none() && timer.now_unordered() < window.begin {
             self.send()?;
         }
@@ -253,9 +220,9 @@ impl Part for Sender {
         let mut sent = self.sent_since(look.as_ref(), reported);
         let there = moment.counted(self.outbox.sent_bytes())?;
         if let Some(blocks) = blocks {
-            let bytes = blocks * self.outbox.block_bytes();
+            let bytes = blocks * self.outbox.block_bytes;
             if there.bytes != bytes {
-                return Err(format!("of {bytes} bytes that were sent {} arrived at the server", there.bytes));
+                return Err(format!("of {bytes} bytes that were sent {} arrived at the server", there.bytes).into());
             }
             tally.over(window.begin + timer.ticks(there.seconds));
             // Until the last byte was received.
@@ -268,13 +235,14 @@ impl Part for Sender {
     }
 
     /// Sends another part, which the server compares byte by byte: it answers only if that was right.
-    fn verify(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        let blocks = (VERIFIED_BYTES as u64).div_ceil(self.outbox.block_bytes()).min(VERIFYING_RECEIVES as u64);
+    fn verify(&mut self, moment: &Moment<'_>) -> Result<(), Failure> {
+        let blocks = (VERIFIED_BYTES as u64).div_ceil(self.outbox.block_bytes).min(VERIFYING_RECEIVES as u64);
         (0..blocks).try_for_each(|_| self.send())?;
-        moment.counted(self.outbox.sent_bytes()).map(drop)
+        moment.counted(self.outbox.sent_bytes())?;
+        Ok(())
     }
 
-    fn describe(&self, seen: &mut NetConditions) {
+    fn describe(&self, _: &Session, seen: &mut NetConditions) {
         self.ledger.describe(&self.stream, seen);
     }
 }
@@ -286,18 +254,13 @@ pub(super) fn receive_all(stream: &TcpStream, content: Content, windows: &Window
     let (mut last, mut unverified) = (0, 0_usize);
     loop {
         let count = inbox.receive(stream)?;
-        if count == 0 {
-            return Ok(());
-        }
         let now = windows.timer().now_unordered();
-        if unverified > 0 && !windows.lasts(now) {
-            inbox.check_all(count).map_err(invalid)?;
+        let in_full = unverified > 0 && !windows.lasts(now);
+        inbox.check(count, in_full)?;
+        if in_full {
             unverified = unverified.saturating_sub(count);
-        } else {
-            inbox.check_ends(count).map_err(invalid)?;
-            if windows.number() != last {
-                (last, unverified) = (windows.number(), VERIFIED_BYTES);
-            }
+        } else if windows.number() != last {
+            (last, unverified) = (windows.number(), VERIFIED_BYTES);
         }
         // Only checked bytes count.
         windows.note(thread, now, 1, count as u64);
@@ -312,7 +275,7 @@ pub(super) fn send_all(
     windows: &Windows,
     thread: usize,
 ) -> io::Result<()> {
-    let mut outbox = Outbox::new(content, zero_copy.then_some(stream))?;
+    let mut outbox = Outbox::new(content, zero_copy.then_some((stream, SILENCE)))?;
     let mut last = None;
     loop {
         // Noted before the first block too: a window in which the kernel reports nothing has spared no copy.
@@ -322,11 +285,6 @@ pub(super) fn send_all(
         }
         last = reported;
         outbox.send(stream)?;
-        windows.note(thread, windows.timer().now_unordered(), 1, outbox.block_bytes());
+        windows.note(thread, windows.timer().now_unordered(), 1, outbox.block_bytes);
     }
-}
-
-/// The error of a server's thread that received wrong data.
-pub(super) fn invalid(wrong: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, wrong)
 }

@@ -1,5 +1,6 @@
 //! Client and server in one test process: the engine's own, and servers that misbehave. No test looks at a speed.
 
+use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::sync::mpsc;
@@ -15,16 +16,28 @@ use sys::clock::Timer;
 use super::datagrams::pool::{Pool, Share};
 use super::flows::{DataEnd, PATIENCE};
 use super::link::content;
-use super::session::Session;
+use super::session::{Failure, Session};
 use super::*;
-use crate::engines::{Flow, FlowMetric, Tally, Window};
-use crate::net::frames;
+use crate::engines::{Flow, FlowMetric, NextWindow, Tally, Window};
+use crate::net::frames::{self, SILENCE};
 use crate::net::messages::{Opened as OpenedThere, RunReply, RunRequest};
 use crate::net::preface::Preface;
 
 mod datagrams;
 mod latency;
 mod streams;
+
+const ENGINE: NetEngine = NetEngine { silence: SILENCE };
+
+thread_local! {
+    /// How long clients that this thread prepares wait for a silent server.
+    static WAIT: Cell<Duration> = const { Cell::new(SILENCE) };
+}
+
+/// From now on clients of this thread give a silent server up soon.
+fn wait_briefly() {
+    WAIT.set(Duration::from_millis(500));
+}
 
 type Kind = (Protocol, NetMode, Direction);
 const MESSAGE: Kind = (Protocol::Tcp, NetMode::Pingpong, Direction::Up);
@@ -130,7 +143,7 @@ impl std::ops::DerefMut for Driven<'_> {
 }
 
 fn opened(task: &Task, thread: usize) -> Box<dyn Flow> {
-    match NetEngine.open(task, thread) {
+    match ENGINE.open(task, thread) {
         Ok(Opened::Flow(flow)) => flow,
         Ok(_) => panic!("a network benchmark waits"),
         Err(trouble) => panic!("thread {thread}: {trouble:?}"),
@@ -138,12 +151,12 @@ fn opened(task: &Task, thread: usize) -> Box<dyn Flow> {
 }
 
 fn prepared(task: &Task) {
-    NetEngine.prepare(task, &mut unheard()).unwrap_or_else(|trouble| {
+    NetEngine { silence: WAIT.get() }.prepare(task, &mut unheard()).unwrap_or_else(|trouble| {
         let ends = task.ends.as_ref().unwrap();
         let (purpose, token) = (Purpose::ProcessRun, Token::parse(&ends.token).unwrap());
         // A server to which nobody connects would wait for ever.
         let address = ends.address.as_ref().unwrap().parse().unwrap();
-        drop(flows::connected(address, &Preface { purpose, number: 0, token }, PATIENCE));
+        drop(flows::connected(address, &Preface { purpose, number: 0, token }));
         panic!("{trouble:?}");
     });
 }
@@ -204,9 +217,9 @@ fn in_session<T>(params: &NetParams, act: impl FnOnce(&Session, Vec<DataEnd>) ->
     let (announce, announced) = mpsc::channel();
     thread::scope(|scope| {
         let theirs = task(params, Role::Peer, token.as_str());
-        let server = scope.spawn(move || NetEngine.peer(&theirs, &mut Announcing(announce)));
+        let server = scope.spawn(move || ENGINE.peer(&theirs, &mut Announcing(announce)));
         let opening = Opening { params: params.clone(), most_seconds: 120.0 };
-        let (session, ends) = session::meet(&announced.recv().unwrap(), token.as_str(), opening, PATIENCE).unwrap();
+        let (session, ends) = session::meet(&announced.recv().unwrap(), token.as_str(), opening, SILENCE).unwrap();
         let found = act(&session, ends);
         drop(session);
         (found, server.join().unwrap())
@@ -214,7 +227,7 @@ fn in_session<T>(params: &NetParams, act: impl FnOnce(&Session, Vec<DataEnd>) ->
 }
 
 fn our_own(task: &Task, announcing: &mut Announcing) {
-    NetEngine.peer(task, announcing).unwrap();
+    ENGINE.peer(task, announcing).unwrap();
 }
 
 /// A server that does this with its TCP data connection, and ignores its control connection.
@@ -293,7 +306,7 @@ fn conversing(task: &Task, announcing: &mut Announcing, act: impl FnOnce(&TcpStr
 /// Runs a flow through a window after a lead of 10 ms, the same for all threads.
 fn pass(flow: &mut Driven<'_>, seconds: Option<f64>) -> Result<Tally, String> {
     let timer = Timer::system();
-    flow.prepare(crate::engines::NextWindow::Any)?;
+    flow.prepare(NextWindow::Any)?;
     let begin = flow.meet(0).1 + timer.ticks(0.01);
     let window = Window { begin, end: seconds.map_or(Window::NO_END, |seconds| begin + timer.ticks(seconds)) };
     let mut tally = Tally::new(&timer);
@@ -347,13 +360,13 @@ fn every_thread_has_a_connection_of_its_own() {
         while_served(&params(kind, 1000, 3), our_own, |ours| {
             assert_eq!(ours.cpus.len(), if kind == BOTH { 6 } else { 3 });
             let ups = in_threads(&ours, |thread, flow| {
-                assert!(NetEngine.open(&ours, thread).is_err(), "a connection is taken once");
+                assert!(ENGINE.open(&ours, thread).is_err(), "a connection is taken once");
                 busy_window(flow, 60).carried.up_bytes > 0
             });
             for (thread, up) in ups.into_iter().enumerate() {
                 assert_eq!(up, kind == UP || kind == BOTH && thread >= 3, "{kind:?}, thread {thread}");
             }
-            assert!(NetEngine.open(&ours, 0).is_err(), "all have been taken");
+            assert!(ENGINE.open(&ours, 0).is_err(), "all have been taken");
         });
     }
 }
@@ -413,8 +426,9 @@ fn a_server_that_says_nothing_is_an_error_and_no_hang() {
     let kinds = [UP, DOWN, DATAGRAM].map(|kind| params(kind, 14, 1));
     let spinning = Protocol::ALL.iter().map(|protocol| latency::spinning(*protocol, 14, 1));
     crate::tests::in_parallel(kinds.into_iter().chain(spinning), |params| {
+        wait_briefly();
         let errors = against(&params, None, mute, |_, flow| window(flow, 60_000).unwrap_err());
-        assert!(errors[0].contains("has not answered for 5 s"), "{params:?}: {errors:?}");
+        assert!(errors[0].contains("has not answered for 0.5 s"), "{params:?}: {errors:?}");
     });
 }
 
@@ -470,7 +484,7 @@ fn strangers_are_refused_and_disturb_nobody() {
         // Closed at once: the end of the stream, or a reset for the bytes that were not read.
         assert!(babbling.read(&mut [0]).is_ok_and(|count| count == 0) || babbling.take_error().is_ok());
         let wrong = task(&params, Role::Measure, Token::new().as_str());
-        let refusal = NetEngine.prepare(&addressed(wrong, address), &mut unheard());
+        let refusal = ENGINE.prepare(&addressed(wrong, address), &mut unheard());
         assert!(refusal.unwrap_err().reason().contains("the server"));
         assert!(in_threads(&ours, |_, flow| busy_window(flow, 20).operations)[0] > 0);
     });
@@ -480,7 +494,7 @@ fn strangers_are_refused_and_disturb_nobody() {
 fn a_server_that_is_not_there_is_an_error() {
     let prepare = |address: &str| {
         let task = task(&params(MESSAGE, 14, 1), Role::Measure, Token::new().as_str());
-        let trouble = NetEngine.prepare(&addressed(task, address.into()), &mut unheard());
+        let trouble = ENGINE.prepare(&addressed(task, address.into()), &mut unheard());
         trouble.unwrap_err().reason().to_owned()
     };
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -524,8 +538,8 @@ fn missing_flows_are_an_error_and_foreign_datagrams_open_none() {
 #[test]
 fn a_task_without_a_token_is_refused() {
     let mut ours = task(&params(MESSAGE, 14, 1), Role::Measure, "too short");
-    assert!(NetEngine.open(&ours, 0).is_err() && NetEngine.peer(&ours, &mut unheard()).is_err());
+    assert!(ENGINE.open(&ours, 0).is_err() && ENGINE.peer(&ours, &mut unheard()).is_err());
     ours.ends = None;
-    assert!(NetEngine.peer(&ours, &mut unheard()).is_err());
-    assert!(NetEngine.open(&crate::tests::task(), 0).is_err(), "no network benchmark");
+    assert!(ENGINE.peer(&ours, &mut unheard()).is_err());
+    assert!(ENGINE.open(&crate::tests::task(), 0).is_err(), "no network benchmark");
 }

@@ -4,22 +4,21 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use model::document::NetConditions;
 use sys::clock::thread_cpu_seconds;
 use sys::net::tcp::{tcp_carried, tcp_state};
 
-use super::link::blocks::{Inbox, Outbox};
+use super::flows::is_late;
+use super::link::blocks::{Inbox, Outbox, invalid};
 use super::link::content::Content;
 use super::link::sent::{self, InSamples};
 use super::link::sizes::{receive_buffer_bytes, tcp_link_bytes};
 use super::part::{Moment, Part};
-use super::pingpong::LEAD_MICROSECONDS;
-use super::session::{SILENCE, gone, trouble};
-use super::stream::invalid;
-use crate::engines::{FlowMetric, Tally, Window};
+use super::session::{Failure, Session};
+use crate::engines::{Tally, Window};
 
-const METRICS: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::Latency, FlowMetric::CpuCost, FlowMetric::Retransmits];
 /// Bytes each way of the exchanges that warm up, and of the one that is compared in full.
 const SMALL_BYTES: u64 = 1 << 20;
 /// At most this many blocks of them, because tiny blocks take a system call each.
@@ -60,6 +59,31 @@ fn send(outbox: &mut Outbox, stream: &TcpStream, blocks: u64) -> io::Result<()> 
     stream.set_nodelay(false)
 }
 
+/// Receives the blocks of an exchange. On a slow path the first byte takes long: the wait continues while the other end
+/// acknowledges bytes.
+fn receive(inbox: &mut Inbox, stream: &TcpStream, exchange: Exchange, block_bytes: u64) -> io::Result<()> {
+    let odd = || invalid("an invalid exchange was announced");
+    let mut left = exchange.blocks.checked_mul(block_bytes).ok_or_else(odd)?;
+    let mut before = None;
+    while left > 0 {
+        match inbox.take(stream, exchange.in_full) {
+            Ok(count) => {
+                left = left.checked_sub(count as u64).ok_or_else(|| invalid("more came than was announced"))?;
+                before = None;
+            }
+            Err(error) if is_late(&error) => {
+                let now = tcp_carried(stream).map(|carried| carried.acknowledged_bytes);
+                if now.is_none() || now == before {
+                    return Err(error);
+                }
+                before = now;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 pub(super) struct Exchanger {
     outbox: Outbox,
     inbox: Inbox,
@@ -68,50 +92,22 @@ pub(super) struct Exchanger {
 }
 
 impl Exchanger {
-    pub(super) fn new(stream: TcpStream, content: Content) -> io::Result<Self> {
-        stream.set_read_timeout(Some(SILENCE))?;
-        stream.set_write_timeout(Some(SILENCE))?;
+    pub(super) fn new(stream: TcpStream, content: Content, silence: Duration) -> io::Result<Self> {
+        stream.set_read_timeout(Some(silence))?;
+        stream.set_write_timeout(Some(silence))?;
         let outbox = Outbox::new(&content, None)?;
         Ok(Self { outbox, inbox: Inbox::new(content), stream, sent: InSamples::default() })
     }
 
-    fn exchange(&mut self, exchange: Exchange) -> Result<(), String> {
-        (&self.stream)
-            .write_all(&exchange.bytes())
-            .and_then(|()| send(&mut self.outbox, &self.stream, exchange.blocks))
-            .map_err(|error| trouble(&error))?;
-        let mut left = exchange.blocks.saturating_mul(self.outbox.block_bytes());
-        while left > 0 {
-            let count = self.receive()?;
-            if exchange.in_full { self.inbox.check_all(count) } else { self.inbox.check_ends(count) }?;
-            left = left.checked_sub(count as u64).ok_or("more came back than was sent")?;
-        }
-        Ok(())
-    }
-
-    /// Receives. On a slow path the first byte takes long: the wait continues while the server acknowledges bytes.
-    fn receive(&mut self) -> Result<usize, String> {
-        let acknowledged = |stream| tcp_carried(stream).map(|carried| carried.acknowledged_bytes);
-        let mut before = None;
-        loop {
-            match self.inbox.receive(&self.stream) {
-                Ok(0) => return Err(gone("it closed its connections")),
-                Ok(count) => return Ok(count),
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    let now = acknowledged(&self.stream);
-                    if now.is_none() || now == before {
-                        return Err(trouble(&error));
-                    }
-                    before = now;
-                }
-                Err(error) => return Err(trouble(&error)),
-            }
-        }
+    fn exchange(&mut self, exchange: Exchange) -> io::Result<()> {
+        (&self.stream).write_all(&exchange.bytes())?;
+        send(&mut self.outbox, &self.stream, exchange.blocks)?;
+        receive(&mut self.inbox, &self.stream, exchange, self.outbox.block_bytes)
     }
 
     /// One exchange of this many bytes, both ways together, in whole blocks. Returns the CPU seconds.
-    fn once(&mut self, moment: &Moment<'_>, bytes: u64, tally: &mut Tally) -> Result<f64, String> {
-        let blocks = (bytes / 2).div_ceil(self.outbox.block_bytes()).max(1);
+    fn once(&mut self, moment: &Moment<'_>, bytes: u64, tally: &mut Tally) -> io::Result<f64> {
+        let blocks = (bytes / 2).div_ceil(self.outbox.block_bytes).max(1);
         let (before, began) = (thread_cpu_seconds(), moment.timer.now());
         tally.begin(Window { begin: began, end: Window::NO_END });
         self.exchange(Exchange { blocks, in_full: false })?;
@@ -121,9 +117,9 @@ impl Exchanger {
         Ok(thread_cpu_seconds() - before)
     }
 
-    fn until(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<f64, String> {
+    fn until(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> io::Result<f64> {
         let Moment { timer, window, .. } = *moment;
-        let small = Exchange::small(self.outbox.block_bytes(), false);
+        let small = Exchange::small(self.outbox.block_bytes, false);
         let mut ended = timer.now();
         while ended < window.begin {
             self.exchange(small)?;
@@ -141,26 +137,18 @@ impl Exchanger {
 
     fn note(&self, blocks: u64, (began, ended): (u64, u64), tally: &mut Tally) {
         let before = tally.bytes;
-        tally.note(began, ended, 2 * blocks * self.outbox.block_bytes());
+        tally.note(began, ended, 2 * blocks * self.outbox.block_bytes);
         tally.carried.up_bytes += (tally.bytes - before) / 2;
     }
 }
 
 impl Part for Exchanger {
-    fn metrics(&self) -> &'static [FlowMetric] {
-        METRICS
-    }
-
-    fn lead_microseconds(&self) -> u32 {
-        LEAD_MICROSECONDS
-    }
-
     fn warmed_up(&mut self) {
         self.sent = InSamples::default();
     }
 
-    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
-        moment.announce()?;
+    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), Failure> {
+        moment.announce(None)?;
         let look = tcp_state(&self.stream);
         let used = match moment.in_full() {
             Some(bytes) => self.once(moment, bytes, tally)?,
@@ -169,47 +157,33 @@ impl Part for Exchanger {
         let here = sent::since(look.as_ref(), &self.stream);
         let there = moment.counted(0)?;
         let sent = here.zip(there.tcp).and_then(|(here, there)| sent::of_all(&[Some(here), Some(there)]));
-        tally.carried.retransmits = sent.and_then(|sent| sent.retransmits);
+        tally.carried.retransmits = sent.and_then(|sent| sent.tcp.retransmits);
         tally.carried.cpu_seconds = there.cpu_seconds.map(|there| used + there);
         moment.session.note_sent(moment.thread, self.sent.add(sent));
         Ok(())
     }
 
-    fn verify(&mut self, _: &Moment<'_>) -> Result<(), String> {
-        self.exchange(Exchange::small(self.outbox.block_bytes(), true))
+    fn verify(&mut self, _: &Moment<'_>) -> Result<(), Failure> {
+        Ok(self.exchange(Exchange::small(self.outbox.block_bytes, true))?)
     }
 
-    fn describe(&self, seen: &mut NetConditions) {
+    fn describe(&self, _: &Session, seen: &mut NetConditions) {
         seen.link_bytes = tcp_link_bytes(&self.stream);
         seen.receive_buffer_bytes = receive_buffer_bytes(&self.stream);
     }
 }
 
 /// The server: receives as many blocks as announced, then sends as many back, until the connection ends.
-pub(super) fn give_back(stream: &TcpStream, content: Content) -> io::Result<()> {
+pub(super) fn give_back(mut stream: &TcpStream, content: Content) -> io::Result<()> {
     let mut outbox = Outbox::new(&content, None)?;
     let mut inbox = Inbox::new(content);
-    loop {
-        let blocks = take(stream, &mut inbox, outbox.block_bytes())?;
-        send(&mut outbox, stream, blocks)?;
-    }
-}
-
-fn take(mut stream: &TcpStream, inbox: &mut Inbox, block_bytes: u64) -> io::Result<u64> {
-    let odd = || invalid("an invalid exchange was announced".to_owned());
     let mut header = [0; HEADER_BYTES];
-    stream.read_exact(&mut header)?;
-    let exchange = Exchange::read(&header).ok_or_else(odd)?;
-    let mut left = exchange.blocks.checked_mul(block_bytes).ok_or_else(odd)?;
-    while left > 0 {
-        let count = inbox.receive(stream)?;
-        if count == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        if exchange.in_full { inbox.check_all(count) } else { inbox.check_ends(count) }.map_err(invalid)?;
-        left = left.checked_sub(count as u64).ok_or_else(odd)?;
+    loop {
+        stream.read_exact(&mut header)?;
+        let exchange = Exchange::read(&header).ok_or_else(|| invalid("an invalid exchange was announced"))?;
+        receive(&mut inbox, stream, exchange, outbox.block_bytes)?;
+        send(&mut outbox, stream, exchange.blocks)?;
     }
-    Ok(exchange.blocks)
 }
 
 #[cfg(test)]

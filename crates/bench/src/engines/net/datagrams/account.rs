@@ -18,14 +18,15 @@ pub(super) struct Arrived {
 }
 
 pub(super) struct Account {
-    /// The latest window of which a datagram has arrived.
-    window: u32,
-    came: Arrived,
-    /// One more than the greatest sequence number that arrived.
-    next: u64,
+    /// The latest window of which a datagram has arrived, and what did.
+    pub(super) window: u32,
+    pub(super) came: Arrived,
+    /// One more than the greatest sequence number that arrived: datagrams sent, as far as the receiver knows.
+    pub(super) next: u64,
     /// Whether each of the last [`SPAN`] datagrams has arrived, by its number's remainder.
     seen: Box<[u64]>,
-    jitter: Jitter,
+    /// Of the latest window.
+    pub(super) jitter: Jitter,
     pub(super) strays: u64,
 }
 
@@ -41,22 +42,8 @@ impl Account {
         }
     }
 
-    pub(super) fn came(&self) -> (u32, Arrived) {
-        (self.window, self.came)
-    }
-
-    /// Interarrival jitter of the latest window, unless too few datagrams have a time.
-    pub(super) fn jitter_seconds(&self) -> Option<f64> {
-        self.jitter.seconds()
-    }
-
-    /// Datagrams that the sender has sent, as far as the receiver knows.
-    pub(super) fn sent_so_far(&self) -> u64 {
-        self.next
-    }
-
-    /// Notes a datagram that arrived at this time, in nanoseconds of the receiver's clock, where that is known; whether it is
-    /// new.
+    /// Notes a datagram that arrived at this time, in nanoseconds of the receiver's clock, where that is known. Returns whether
+    /// it is new.
     #[inline]
     pub(super) fn take(&mut self, header: Header, came_at: Option<u64>) -> bool {
         let Header { sequence, window, .. } = header;
@@ -115,8 +102,8 @@ fn place(sequence: u64) -> (usize, u64) {
 ///
 /// Datagrams that are sent together have the time of the first, so only datagrams that begin a batch count. Of
 /// those that the kernel coalesces, only the first has a time of arrival. After a gap it starts again.
-#[derive(Debug, Default)]
-struct Jitter {
+#[derive(Default)]
+pub(super) struct Jitter {
     last: Option<Header>,
     /// The last datagram that began a batch, and when it arrived, where that is known.
     previous: Option<(Header, u64)>,
@@ -146,7 +133,8 @@ impl Jitter {
         self.previous = now;
     }
 
-    fn seconds(&self) -> Option<f64> {
+    /// `None` if too few datagrams have a time.
+    pub(super) fn seconds(&self) -> Option<f64> {
         (self.pairs >= LEAST_PAIRS).then_some(self.nanoseconds * 1e-9)
     }
 }
@@ -190,7 +178,7 @@ mod tests {
                 expected.reordered += u64::from(new && latest.is_some_and(|latest| latest > sequence));
                 assert_eq!(account.take(of(sequence, 1), None), new);
             }
-            assert_eq!(account.came(), (1, expected), "seed {seed}");
+            assert_eq!((account.window, account.came), (1, expected), "seed {seed}");
             assert!(expected.duplicates > 0 && expected.reordered > 0 && expected.once < 5000);
         }
     }
@@ -202,10 +190,9 @@ mod tests {
         for (sequence, window) in (0..).zip(marks) {
             assert!(account.take(of(sequence, window), None), "new, counted or not");
         }
-        assert_eq!(account.came(), (2, Arrived { once: 2, ..Arrived::default() }));
         assert!(!account.take(of(4, 1), None), "one of a window that has ended");
-        assert_eq!(account.came(), (2, Arrived { once: 2, ..Arrived::default() }));
-        assert_eq!(account.sent_so_far(), 8);
+        assert_eq!((account.window, account.came), (2, Arrived { once: 2, ..Arrived::default() }));
+        assert_eq!(account.next, 8);
     }
 
     #[test]
@@ -227,24 +214,24 @@ mod tests {
     }
 
     /// A flow sent every millisecond that came with these delays, in nanoseconds.
-    fn jitter_of(delays: &[u64]) -> Account {
+    fn jitter_of(delays: &[u64]) -> Option<f64> {
         let mut account = Account::new();
         for (sequence, delay) in (0..).zip(delays) {
             let sent = sequence * 1_000_000;
             account.take(Header { sequence, window: 1, nanoseconds: sent }, Some(5_000_000_000 + sent + delay));
         }
-        account
+        account.jitter.seconds()
     }
 
     #[test]
     fn jitter_is_that_of_rfc_3550() {
         // Whatever the distance of the two clocks.
-        assert_eq!(jitter_of(&[70_000; 100]).jitter_seconds(), Some(0.0));
+        assert_eq!(jitter_of(&[70_000; 100]), Some(0.0));
         // Delays in turn: the difference of adjacent datagrams is always the same, and the mean approaches it.
         let delays: Vec<u64> = (0..1000).map(|number| 10_000 + 8_000 * (number % 2)).collect();
-        let found = jitter_of(&delays).jitter_seconds().unwrap();
+        let found = jitter_of(&delays).unwrap();
         assert!((found - 8e-6).abs() < 1e-9, "{found}");
-        assert_eq!(jitter_of(&delays[..16]).jitter_seconds(), None, "too few to say");
+        assert_eq!(jitter_of(&delays[..16]), None, "too few to say");
     }
 
     #[test]
@@ -258,7 +245,7 @@ mod tests {
                 let came = nanoseconds + 8_000 * (of_batch % 2) + place * 700;
                 account.take(Header { sequence, window: 1, nanoseconds }, Some(came));
             }
-            let found = account.jitter_seconds().unwrap();
+            let found = account.jitter.seconds().unwrap();
             assert!((found - 8e-6).abs() < 0.1e-6, "{found} in batches of {batch}");
         }
     }
@@ -272,12 +259,12 @@ mod tests {
             let sent = sequence * 1_000_000;
             account.take(Header { sequence, window: 1, nanoseconds: sent }, Some(sent + delay));
         }
-        assert_eq!(account.jitter_seconds(), Some(0.0));
+        assert_eq!(account.jitter.seconds(), Some(0.0));
         let (mut timeless, mut sent_together) = (Account::new(), Account::new());
         for sequence in 0..1000 {
             timeless.take(Header { sequence, window: 1, nanoseconds: sequence * 1000 }, None);
             sent_together.take(Header { sequence, window: 1, nanoseconds: 5 }, Some(sequence * 700));
         }
-        assert_eq!((timeless.jitter_seconds(), sent_together.jitter_seconds()), (None, None));
+        assert_eq!((timeless.jitter.seconds(), sent_together.jitter.seconds()), (None, None));
     }
 }

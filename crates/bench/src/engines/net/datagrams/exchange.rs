@@ -1,12 +1,9 @@
-//! A transfer of datagrams: a fixed amount to the server, then the same amount back, and the time of both together.
-//!
-//! Each way is a window without an end, odd numbers there and even ones back. Datagrams are neither acknowledged nor sent
-//! again, so the client ends each way: it asks what arrived, which the server answers once nothing more arrives, and then
-//! says how much is to come back, for which a datagram wakes the server. The turn costs a few milliseconds.
+//! A transfer of datagrams: a fixed amount to the server, then the same amount back, and the time of both together. Each way is
+//! a window without an end, odd numbers there and even ones back. Datagrams are not acknowledged, so the client ends each way:
+//! it asks what arrived, which the server answers once nothing more arrives, and then says how much is to come back.
 
 use std::io;
 use std::net::UdpSocket;
-use std::sync::Arc;
 use std::time::Duration;
 
 use model::document::NetConditions;
@@ -17,19 +14,17 @@ use sys::clock::{Timer, thread_cpu_seconds};
 use super::super::flows::ways;
 use super::super::link::content::Content;
 use super::super::link::sizes::receive_buffer_bytes;
-use super::super::link::windows::Windows;
 use super::super::part::{Moment, Part};
-use super::super::session::Session;
+use super::super::session::{Failure, Session};
 use super::header::Form;
 use super::pool::Share;
 use super::receiving::{RECEIVING, Receiving};
 use super::sending::{SENDING, Sending};
-use super::server::{DEAD_MAN_SECONDS, Work, receive_once};
-use super::stream::{Plan, QUIET, Seen, batching, carried_there, link_bytes, receive, send};
-use crate::engines::{FlowMetric, Tally, Window};
+use super::server::{DEAD_MAN_SECONDS, Place, Work, receive_once};
+use super::stream::{QUIET, Seen, batching, carried_there, link_bytes, receive, send};
+use crate::engines::{Tally, Window};
 use crate::net::messages::Datagrams;
 
-const METRICS: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::Latency, FlowMetric::Loss, FlowMetric::CpuCost];
 /// Bytes each way of the exchanges that warm up.
 const SMALL_BYTES: u64 = 1 << 20;
 /// At most this many datagrams of them, because tiny ones take a system call each where nothing carries several.
@@ -41,7 +36,6 @@ const LOOK_FOR_TURN: Duration = Duration::from_millis(10);
 
 pub(crate) struct Exchanger {
     socket: UdpSocket,
-    session: Arc<Session>,
     sending: Sending,
     receiving: Receiving,
     flows: usize,
@@ -60,62 +54,51 @@ struct Exchanged {
 }
 
 impl Exchanger {
-    pub(crate) fn new(
-        params: &NetParams,
-        socket: UdpSocket,
-        content: Content,
-        session: Arc<Session>,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(params: &NetParams, socket: UdpSocket, content: &Content) -> io::Result<Self> {
         let (timer, offload) = (Timer::system(), params.segmentation == Some(Segmentation::Gso));
-        let sending = Sending::new(&socket, Form::new(content.clone()), offload, &timer);
+        let sending = Sending::new(&socket, Form::new(content), offload, &timer);
         let receiving = Receiving::new(&socket, Form::new(content).back(), offload, QUIET, &timer)?;
         let (flows, there) = (ways(params).len(), [Datagrams::default(); 2]);
-        Ok(Self { socket, session, sending, receiving, flows, number: 0, there, sampling: false })
+        Ok(Self { socket, sending, receiving, flows, number: 0, there, sampling: false })
     }
 
     /// Waits for all threads; the mean of the datagrams that they propose for each way, and when the last thread came.
     fn agree(&self, moment: &Moment<'_>, datagrams: u64) -> Result<(u64, u64), String> {
         let share = Share { sent: datagrams, came: 0 };
-        let (all, at) = self.session.pool.meet(self.flows, share, moment.timer)?;
+        let (all, at) = moment.session.pool.meet(self.flows, share, moment.timer)?;
         Ok((all.sent.div_ceil(self.flows as u64), at))
     }
 
     /// One exchange of this many datagrams each way, which began at this time stamp.
-    fn exchange(&mut self, moment: &Moment<'_>, datagrams: u64, began: u64) -> Result<Exchanged, String> {
-        let Moment { session, thread, timer, .. } = *moment;
+    fn exchange(&mut self, moment: &Moment<'_>, datagrams: u64, began: u64) -> Result<Exchanged, Failure> {
+        let Moment { session, timer, .. } = *moment;
         let endless = || Window { begin: timer.now(), end: Window::NO_END };
-        let plan = |number, window| {
-            let (rate, quota) = (f64::INFINITY, Some(datagrams));
-            Plan { session, thread, timer, number, window, rate, quota }
-        };
-        let there = endless();
-        session.announce(self.number + 1, there, None, timer)?;
-        let (up, receiver) = send(&mut self.sending, &self.socket, &plan(self.number + 1, there))?;
+        let there = Moment { number: self.number + 1, window: endless(), work: Some(datagrams), ..*moment };
+        there.announce(None)?;
+        let (up, receiver) = send(&mut self.sending, &self.socket, &there, f64::INFINITY)?;
         self.number += 2;
-        let back = endless();
-        let bytes = datagrams as f64 * self.sending.datagram_bytes() as f64 * self.flows as f64;
-        session.announce(self.number, back, Some(bytes), timer)?;
+        let back = Moment { number: self.number, window: endless(), ..there };
+        back.announce(Some(datagrams as f64 * self.sending.form.bytes() as f64 * self.flows as f64))?;
         // Where it is lost, the server checks by itself.
         let _ = self.socket.send(&WAKE);
-        let received = receive(&mut self.receiving, &self.socket, &plan(self.number, back));
-        let (down, sender) = received.map_err(|reason| self.receiving.strangers().unwrap_or(reason))?;
+        let received = receive(&mut self.receiving, &self.socket, &back);
+        let (down, sender) = received.map_err(|failure| self.receiving.strangers().map_or(failure, Failure::Reason))?;
         if down.sent < datagrams {
-            return Err(format!(
-                "of {datagrams} datagrams the server sent {} back and then paused. Check whether it is stopped",
-                down.sent
-            ));
+            let sent = down.sent;
+            let look = "Check whether it is stopped";
+            return Err(format!("of {datagrams} datagrams the server sent {sent} back and then paused. {look}").into());
         }
         self.there = [receiver.datagrams.unwrap_or_default(), sender.datagrams.unwrap_or_default()];
         if self.sampling {
             session.lose((up.sent + down.sent).saturating_sub(up.came.came + down.came.came));
         }
-        let ended = back.begin + timer.ticks(down.seconds.unwrap_or(0.0));
+        let ended = back.window.begin + timer.ticks(down.seconds.unwrap_or(0.0));
         Ok(Exchanged { up, down, began, ended })
     }
 
     fn note(&self, exchanged: &Exchanged, tally: &mut Tally) {
         let Exchanged { up, down, began, ended } = exchanged;
-        let bytes = self.sending.datagram_bytes() as u64;
+        let bytes = self.sending.form.bytes() as u64;
         let before = tally.operations;
         tally.note(*began, *ended, (up.came.came + down.came.came) * bytes);
         if tally.operations == before {
@@ -130,8 +113,8 @@ impl Exchanger {
     }
 
     /// One exchange of this many bytes, both ways together, in whole datagrams.
-    fn once(&mut self, moment: &Moment<'_>, bytes: u64, tally: &mut Tally) -> Result<(), String> {
-        let wanted = (bytes / 2).div_ceil(self.sending.datagram_bytes() as u64).max(1);
+    fn once(&mut self, moment: &Moment<'_>, bytes: u64, tally: &mut Tally) -> Result<(), Failure> {
+        let wanted = (bytes / 2).div_ceil(self.sending.form.bytes() as u64).max(1);
         let (datagrams, began) = self.agree(moment, wanted)?;
         let before = thread_cpu_seconds();
         tally.begin(Window { begin: began, end: Window::NO_END });
@@ -145,8 +128,8 @@ impl Exchanger {
         Ok(())
     }
 
-    fn until(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
-        let small = (SMALL_BYTES / self.sending.datagram_bytes() as u64).clamp(1, MOST_SMALL_DATAGRAMS);
+    fn until(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), Failure> {
+        let small = (SMALL_BYTES / self.sending.form.bytes() as u64).clamp(1, MOST_SMALL_DATAGRAMS);
         loop {
             // The same moment for all threads, which so make as many exchanges.
             let (datagrams, began) = self.agree(moment, small)?;
@@ -162,46 +145,42 @@ impl Exchanger {
 }
 
 impl Part for Exchanger {
-    fn metrics(&self) -> &'static [FlowMetric] {
-        METRICS
-    }
-
     fn warmed_up(&mut self) {
         self.sampling = true;
     }
 
-    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
+    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), Failure> {
         match moment.in_full() {
             Some(bytes) => self.once(moment, bytes, tally),
             None => self.until(moment, tally),
         }
     }
 
-    fn describe(&self, seen: &mut NetConditions) {
-        let (bytes, segments) = (self.sending.datagram_bytes(), self.sending.sender.segments() as u64);
-        let (sent, came) = (self.sending.sequence, self.receiving.account.sent_so_far());
+    fn describe(&self, session: &Session, seen: &mut NetConditions) {
+        let (bytes, segments) = (self.sending.form.bytes(), self.sending.sender.segments() as u64);
+        let (sent, came) = (self.sending.sequence, self.receiving.account.next);
         seen.link_bytes = Some(link_bytes(sent, bytes, segments) + link_bytes(came, bytes, segments));
         let [receiver, sender] = &self.there;
         let near = self.sending.sender.in_use().chain(self.receiving.receiver.in_use());
         let far = carried_there(RECEIVING, receiver).chain(carried_there(SENDING, sender));
         seen.batching = batching(near.chain(far));
         seen.receive_buffer_bytes = receive_buffer_bytes(&self.socket);
-        seen.lost = Some(self.session.lost());
+        seen.lost = Some(session.lost());
     }
 }
 
 /// The server: counts in windows of odd numbers, and sends its share, one of `senders`, in those of even numbers.
 pub(crate) fn give_back(
     socket: &UdpSocket,
-    content: Content,
+    content: &Content,
     offload: bool,
-    (windows, thread): (&Windows, usize),
+    (windows, thread): Place<'_>,
     senders: usize,
 ) -> io::Result<()> {
     let timer = windows.timer();
-    let mut receiving = Receiving::new(socket, Form::new(content.clone()), offload, LOOK_FOR_TURN, timer)?;
+    let mut receiving = Receiving::new(socket, Form::new(content), offload, LOOK_FOR_TURN, timer)?;
     let mut sending = Sending::new(socket, Form::new(content).back(), offload, timer);
-    let bytes = sending.datagram_bytes() as u64;
+    let bytes = sending.form.bytes() as u64;
     let mut work = Work::none();
     while !windows.are_over() {
         let number = windows.number();
@@ -221,7 +200,7 @@ fn send_back(
     socket: &UdpSocket,
     sending: &mut Sending,
     work: &mut Work,
-    (windows, thread): (&Windows, usize),
+    (windows, thread): Place<'_>,
 ) -> io::Result<()> {
     loop {
         let now = windows.timer().now();

@@ -8,12 +8,11 @@ use sys::pages::Pages;
 
 use super::super::link::content::Content;
 
-pub(super) const HEADER_BYTES: usize = 24;
+const HEADER_BYTES: usize = 24;
 /// Bits of the time: 2^40 ns are 18 minutes, and only differences of adjacent datagrams matter.
 const TIME_BITS: u32 = 40;
 
 const MOST_WINDOW: u64 = (1 << (64 - TIME_BITS)) - 1;
-
 const CHECKED_BYTES: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,16 +27,16 @@ pub(super) struct Header {
 /// The datagrams of one flow, as both ends know them.
 pub(crate) struct Form {
     key: u64,
-    content: Content,
-    template: Pages,
+    /// A datagram without its header.
+    pub(super) template: Pages,
 }
 
 impl Form {
     /// The content's block is at least as long as a header.
-    pub(crate) fn new(content: Content) -> Self {
+    pub(crate) fn new(content: &Content) -> Self {
         let template = content.block();
         let key = template.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-        Self { key, content, template }
+        Self { key, template }
     }
 
     /// The datagrams that the same socket sends the other way: a reflected datagram is none of them.
@@ -46,11 +45,7 @@ impl Form {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.content.block_bytes()
-    }
-
-    pub(super) fn template(&self) -> &[u8] {
-        &self.template
+        self.template.len()
     }
 
     /// A window above the greatest number counts as none.
@@ -117,7 +112,7 @@ mod tests {
     use super::*;
 
     fn form(bytes: usize, thread: usize) -> Form {
-        Form::new(Content::new(7, thread, bytes))
+        Form::new(&Content::new(7, thread, bytes))
     }
 
     #[test]
@@ -127,7 +122,7 @@ mod tests {
         for _ in 0..500 {
             let window = u32::try_from(random.below(MOST_WINDOW + 1)).unwrap();
             let header = Header { sequence: random.next_u64(), window, nanoseconds: random.below(1 << TIME_BITS) };
-            let mut datagram = form.template().to_vec();
+            let mut datagram = form.template.to_vec();
             form.write(&mut datagram, header);
             assert_eq!(form.read(&datagram), Some(header));
             assert!(form.holds(&datagram, true) && form.holds(&datagram, false));
@@ -146,7 +141,7 @@ mod tests {
             let garbage: Vec<u8> = (0..length).map(|_| random.next_u64().to_le_bytes()[0]).collect();
             assert_eq!(ours.read(&garbage), None);
         }
-        let mut datagram = other.template().to_vec();
+        let mut datagram = other.template.to_vec();
         other.write(&mut datagram, Header { sequence: 1, window: 1, nanoseconds: 1 });
         assert_eq!(ours.read(&datagram), None, "another flow's");
         assert_eq!(form(100, 1).back().read(&datagram), None, "thrown back");
@@ -158,7 +153,7 @@ mod tests {
     fn a_body_that_was_changed_or_cut_is_found() {
         for bytes in [64, 100, 1472] {
             let form = form(bytes, 0);
-            let mut datagram = form.template().to_vec();
+            let mut datagram = form.template.to_vec();
             form.write(&mut datagram, Header { sequence: 5, window: 0, nanoseconds: 0 });
             assert!(!form.holds(&datagram[..bytes - 1], false) && !form.holds(&[&datagram[..], &[0]].concat(), false));
             for at in [HEADER_BYTES, HEADER_BYTES + 30, bytes / 2, bytes - 1] {
@@ -181,7 +176,7 @@ mod tests {
     #[test]
     fn a_window_past_the_greatest_is_none() {
         let form = form(64, 0);
-        let mut datagram = form.template().to_vec();
+        let mut datagram = form.template.to_vec();
         form.write(&mut datagram, Header { sequence: 1, window: u32::MAX, nanoseconds: 3 });
         assert_eq!(form.read(&datagram), Some(Header { sequence: 1, window: 0, nanoseconds: 3 }));
     }

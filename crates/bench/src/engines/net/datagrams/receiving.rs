@@ -8,6 +8,8 @@ use socket2::SockRef;
 use sys::clock::Timer;
 use sys::net::datagrams::Receiver;
 
+use super::super::flows::is_late;
+use super::super::link::blocks::invalid;
 use super::super::session::PEEK_NOW;
 use super::account::Account;
 use super::header::Form;
@@ -23,7 +25,7 @@ const VERIFIED_BATCHES: u32 = 16;
 pub(super) const RECEIVING: [&str; 2] = ["gro", "recvmmsg"];
 
 pub(super) struct Receiving {
-    form: Form,
+    pub(super) form: Form,
     pub(super) receiver: Receiver,
     pub(super) account: Account,
     /// When the time of datagrams begins, in ticks.
@@ -58,21 +60,17 @@ impl Receiving {
         })
     }
 
-    pub(super) fn datagram_bytes(&self) -> usize {
-        self.form.bytes()
-    }
-
     /// Waits for datagrams; `None` after the timeout.
     pub(super) fn receive(&mut self, socket: &UdpSocket) -> io::Result<Option<usize>> {
         match self.receiver.receive(socket) {
             Ok(messages) => Ok(Some(messages)),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(None),
+            Err(error) if is_late(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// Checks and counts the datagrams that arrived at this time in `messages`; how many of them are new.
-    pub(super) fn take(&mut self, (timer, now): (&Timer, u64), messages: usize) -> Result<u64, String> {
+    pub(super) fn take(&mut self, (timer, now): (&Timer, u64), messages: usize) -> io::Result<u64> {
         let Self { form, receiver, account, .. } = self;
         let mut look_at_the_time =
             (!receiver.is_stamped() && messages == 1).then(|| nanoseconds(timer, self.origin, now));
@@ -90,14 +88,14 @@ impl Receiving {
             let whole = std::mem::take(&mut look) || self.unverified > 0;
             if !form.holds(datagram, whole) {
                 let (number, bytes) = (header.sequence, datagram.len());
-                return Err(format!("the received data differ from the sent data: datagram {number}, {bytes} bytes"));
+                let wrong = format!("the received data differ from the sent data: datagram {number}, {bytes} bytes");
+                return Err(invalid(wrong));
             }
             self.unverified = self.unverified.saturating_sub(datagram.len());
             new += u64::from(account.take(header, came_at));
         }
-        let (window, _) = account.came();
-        if window != self.window {
-            (self.window, self.unverified) = (window, VERIFIED_BYTES);
+        if account.window != self.window {
+            (self.window, self.unverified) = (account.window, VERIFIED_BYTES);
         }
         Ok(new)
     }
@@ -105,19 +103,19 @@ impl Receiving {
     /// What arrived of the window of this number.
     pub(super) fn datagrams(&self, number: u32) -> Datagrams {
         let [offloaded, batched] = RECEIVING.map(|word| self.receiver.in_use().any(|other| other == word));
-        let (window, came) = self.account.came();
+        let Account { window, came, jitter, .. } = &self.account;
         let nothing = Datagrams { offloaded, batched, ..Datagrams::default() };
-        if window != number {
+        if *window != number {
             return nothing;
         }
-        let jitter_seconds = self.account.jitter_seconds();
+        let jitter_seconds = jitter.seconds();
         Datagrams { came: came.once, duplicates: came.duplicates, reordered: came.reordered, jitter_seconds, ..nothing }
     }
 
     /// The error if only foreign datagrams have arrived.
     pub(super) fn strangers(&self) -> Option<String> {
         let strays = self.account.strays;
-        (strays > 0 && self.account.sent_so_far() == 0).then(|| {
+        (strays > 0 && self.account.next == 0).then(|| {
             format!(
                 "none of {strays} datagrams that arrived belongs to this process run. Look for a device on the path that \
                  changes them"

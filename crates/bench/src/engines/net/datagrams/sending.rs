@@ -7,6 +7,7 @@ use std::time::Duration;
 use sys::clock::Timer;
 use sys::net::datagrams::Sender;
 
+use super::super::flows::is_late;
 use super::header::{Form, Header};
 use super::pace::{Due, Pace};
 
@@ -19,7 +20,7 @@ const NO_BUFFERS: i32 = 105;
 pub(super) const SENDING: [&str; 2] = ["gso", "sendmmsg"];
 
 pub(super) struct Sending {
-    form: Form,
+    pub(super) form: Form,
     pub(super) sender: Sender,
     pub(super) sequence: u64,
     /// When the time of datagrams begins, in ticks.
@@ -30,12 +31,8 @@ impl Sending {
     /// `offload` requests segmentation offload.
     pub(super) fn new(socket: &UdpSocket, form: Form, offload: bool, timer: &Timer) -> Self {
         let mut sender = Sender::new(socket, form.bytes(), offload);
-        sender.datagrams().for_each(|datagram| datagram.copy_from_slice(form.template()));
+        sender.datagrams().for_each(|datagram| datagram.copy_from_slice(&form.template));
         Self { form, sender, sequence: 0, origin: timer.now() }
-    }
-
-    pub(super) fn datagram_bytes(&self) -> usize {
-        self.form.bytes()
     }
 
     pub(super) fn pace(&self, bytes_per_second: f64) -> Pace {
@@ -63,7 +60,7 @@ impl Sending {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     sent += self.sender.segments().min(count - sent);
                 }
-                Err(error) if is_no_room(&error) => {
+                Err(error) if is_late(&error) || error.raw_os_error() == Some(NO_BUFFERS) => {
                     std::thread::yield_now();
                     break;
                 }
@@ -75,16 +72,10 @@ impl Sending {
     }
 }
 
-fn is_no_room(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
-        || error.raw_os_error() == Some(NO_BUFFERS)
-}
-
 #[inline]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and below some days")]
 pub(super) fn nanoseconds(timer: &Timer, from: u64, to: u64) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and below some days")]
-    let nanoseconds = (timer.seconds(from.min(to), to) * 1e9) as u64;
-    nanoseconds
+    (timer.seconds(from.min(to), to) * 1e9) as u64
 }
 
 /// Waits until something is due, or for a part of a long wait.

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use super::super::flows::DataEnd;
 use super::super::link::windows::Windows;
-use super::super::stream::invalid;
 use super::header::Form;
 use super::pace::Due;
 use super::receiving::{Receiving, holds_some};
@@ -25,7 +24,7 @@ const QUIET: Duration = Duration::from_millis(5);
 /// Datagrams that arrive later than this do not count; the client waits for the answer for 5 s.
 const MOST_SETTLING_SECONDS: f64 = 3.0;
 
-type Place<'a> = (&'a Windows, usize);
+pub(super) type Place<'a> = (&'a Windows, usize);
 
 /// Receives all the time, and counts what arrives inside windows, until the process run ends.
 pub(crate) fn receive_all(
@@ -50,12 +49,12 @@ pub(super) fn receive_once(
 ) -> io::Result<()> {
     let Some(messages) = receiving.receive(socket)? else { return Ok(()) };
     let now = windows.timer().now();
-    let new = receiving.take((windows.timer(), now), messages).map_err(invalid)?;
+    let new = receiving.take((windows.timer(), now), messages)?;
     let number = windows.number();
     if is_noted(number) {
         windows.note_datagrams(thread, receiving.datagrams(number));
     }
-    windows.note(thread, now, new, new * receiving.datagram_bytes() as u64);
+    windows.note(thread, now, new, new * receiving.form.bytes() as u64);
     Ok(())
 }
 
@@ -66,12 +65,12 @@ pub(crate) fn send_all(
     socket: &UdpSocket,
     form: Form,
     offload: bool,
-    (windows, thread): (&Windows, usize),
+    (windows, thread): Place<'_>,
     senders: usize,
 ) -> io::Result<()> {
     let timer = windows.timer();
     let mut sending = Sending::new(socket, form, offload, timer);
-    let bytes = sending.datagram_bytes() as u64;
+    let bytes = sending.form.bytes() as u64;
     let mut work = Work::none();
     let (mut pace, mut began) = (sending.pace(0.0), 0);
     while !windows.are_over() {
@@ -148,7 +147,7 @@ impl Work {
             self.sent += sent as u64;
             self.note(windows, thread, sending, 0);
         }
-        windows.note(thread, now, sent as u64, (sent * sending.datagram_bytes()) as u64);
+        windows.note(thread, now, sent as u64, (sent * sending.form.bytes()) as u64);
         Ok(sent)
     }
 

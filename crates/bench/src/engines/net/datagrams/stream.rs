@@ -3,18 +3,17 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::net::UdpSocket;
-use std::sync::Arc;
 use std::time::Duration;
 
 use model::document::NetConditions;
 use model::experiment::NetParams;
-use model::io::{Direction, NetMode, Segmentation};
+use model::io::{NetMode, Segmentation};
 use sys::clock::{Timer, thread_cpu_seconds};
 
 use super::super::flows::{Way, ways};
 use super::super::link::sizes::{UDP_HEADER_BYTES, receive_buffer_bytes};
 use super::super::part::{Moment, Part};
-use super::super::session::{SILENCE, Session, silent, trouble};
+use super::super::session::{Failure, Session, silent};
 use super::super::stream::Cost;
 use super::header::Form;
 use super::pace::Due;
@@ -22,18 +21,11 @@ use super::pool::Share;
 use super::receiving::{RECEIVING, Receiving};
 use super::search::{LEAST_DATAGRAMS, Next, Outcome, Search, lowered};
 use super::sending::{SENDING, Sending, wait};
-use crate::engines::FlowMetric::{self, Bytes, CpuCost, Down, Duplicates, Jitter, Loss, Reordered, Up};
 use crate::engines::{Tally, Window};
 use crate::net::messages::{Counted, Datagrams};
 
-const METRICS: &[FlowMetric] = &[Bytes, Loss, Duplicates, Reordered, Jitter, CpuCost];
-
-/// The same where both directions are measured at once.
-const BOTH_METRICS: &[FlowMetric] = &[Bytes, Up, Down, Loss, Duplicates, Reordered, Jitter, CpuCost];
-
 /// Before the first window at a rate that was found: buffers fill, and both ends find their pace.
 const LEAD_SECONDS: f64 = 0.02;
-
 const TRIAL_LEAD_SECONDS: f64 = 0.01;
 /// At 1 Gb/s of 1472 B some 4000 datagrams, and longer than a scheduler delays a thread.
 const TRIAL_SECONDS: f64 = 0.05;
@@ -53,9 +45,10 @@ enum Side {
 
 pub(crate) struct Stream {
     socket: UdpSocket,
-    session: Arc<Session>,
     side: Side,
-    flows: Flows,
+    /// All flows of the process run, and those from the server.
+    flows: usize,
+    flows_down: usize,
     number: u32,
     /// Whether any datagram has arrived since the process run began.
     some_came: bool,
@@ -68,31 +61,12 @@ pub(crate) struct Stream {
     offered: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Flows {
-    all: usize,
-    down: usize,
-    both: bool,
-}
-
 enum Rate {
     Free,
     /// The highest that loses at most this many of a million, still to be found.
     Wanted(u32),
     /// Found for that goal; infinite where nothing is lost at full speed.
     Found(u32, f64),
-}
-
-#[derive(Clone, Copy)]
-pub(super) struct Plan<'a> {
-    pub(super) session: &'a Session,
-    pub(super) thread: usize,
-    pub(super) timer: &'a Timer,
-    pub(super) number: u32,
-    pub(super) window: Window,
-    pub(super) rate: f64,
-    /// Datagrams of this flow, where they are all of its work.
-    pub(super) quota: Option<u64>,
 }
 
 /// What both ends saw of one window.
@@ -109,13 +83,7 @@ pub(super) struct Seen {
 }
 
 impl Stream {
-    pub(crate) fn new(
-        params: &NetParams,
-        way: Way,
-        socket: UdpSocket,
-        form: Form,
-        session: Arc<Session>,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(params: &NetParams, way: Way, socket: UdpSocket, form: Form) -> io::Result<Self> {
         let (timer, offload) = (Timer::system(), params.segmentation == Some(Segmentation::Gso));
         let side = if way == Way::Up {
             Side::Sending(Sending::new(&socket, form, offload, &timer))
@@ -123,16 +91,15 @@ impl Stream {
             Side::Receiving(Receiving::new(&socket, form, offload, QUIET, &timer)?)
         };
         let ways = ways(params);
-        let down = ways.iter().filter(|way| **way == Way::Down).count();
         let rate = match params.mode {
             NetMode::NoDrop => Rate::Wanted(params.loss_goal_per_million.unwrap_or(0)),
             _ => Rate::Free,
         };
         Ok(Self {
             socket,
-            session,
             side,
-            flows: Flows { all: ways.len(), down, both: params.direction == Some(Direction::Both) },
+            flows: ways.len(),
+            flows_down: ways.iter().filter(|way| **way == Way::Down).count(),
             number: 0,
             some_came: false,
             rate,
@@ -145,29 +112,28 @@ impl Stream {
 
     fn datagram_bytes(&self) -> usize {
         match &self.side {
-            Side::Sending(sending) => sending.datagram_bytes(),
-            Side::Receiving(receiving) => receiving.datagram_bytes(),
+            Side::Sending(sending) => sending.form.bytes(),
+            Side::Receiving(receiving) => receiving.form.bytes(),
         }
     }
 
     /// Announces one window at this rate over all flows, works through it, and asks what arrived.
-    fn pass(&mut self, moment: &Moment<'_>, window: Window, rate: f64) -> Result<Seen, String> {
+    fn pass(&mut self, moment: &Moment<'_>, window: Window, rate: f64) -> Result<Seen, Failure> {
         self.number += 1;
-        let Moment { session, thread, timer, .. } = *moment;
         let bytes = self.datagram_bytes() as u64;
-        let endless = window.end == Window::NO_END;
-        let quota = moment.work.filter(|_| endless).map(|work| work.div_ceil(bytes));
-        let of_far = self.flows.down as f64 / self.flows.all as f64;
-        let announced = match moment.work.filter(|_| endless) {
-            Some(work) => Some(work as f64 * self.flows.down as f64),
-            None => Some(rate * of_far).filter(|bytes| bytes.is_finite()),
+        let (all, down) = (self.flows as f64, self.flows_down as f64);
+        let work = moment.work.filter(|_| window.end == Window::NO_END);
+        let announced = match work {
+            Some(work) => Some(work as f64 * down),
+            None => Some(rate * (down / all)).filter(|bytes| bytes.is_finite()),
         };
-        session.announce(self.number, window, announced, timer)?;
-        let plan =
-            Plan { session, thread, timer, number: self.number, window, rate: rate / self.flows.all as f64, quota };
+        // Of this flow's work, the datagrams.
+        let work = work.map(|work| work.div_ceil(bytes));
+        let moment = &Moment { number: self.number, window, work, ..*moment };
+        moment.announce(announced)?;
         let (seen, there) = match &mut self.side {
-            Side::Sending(sending) => send(sending, &self.socket, &plan)?,
-            Side::Receiving(receiving) => receive(receiving, &self.socket, &plan)?,
+            Side::Sending(sending) => send(sending, &self.socket, moment, rate / all)?,
+            Side::Receiving(receiving) => receive(receiving, &self.socket, moment)?,
         };
         self.there = there.datagrams.unwrap_or(self.there);
         self.some_came |= seen.came.came > 0;
@@ -177,13 +143,13 @@ impl Stream {
     /// Adds up what all flows gave in a window of this length, and when that was.
     fn together(&self, moment: &Moment<'_>, seen: &Seen, seconds: f64) -> Result<(Outcome, u64), String> {
         let share = Share { sent: seen.sent, came: seen.came.came };
-        let (Share { sent, came }, at) = moment.session.pool.meet(self.flows.all, share, moment.timer)?;
+        let (Share { sent, came }, at) = moment.session.pool.meet(self.flows, share, moment.timer)?;
         let offered = (sent * self.datagram_bytes() as u64) as f64 / seconds;
         Ok((Outcome { sent, came, offered }, at))
     }
 
     /// Finds the rate in trials of its own; returns when the window may begin.
-    fn look_for_rate(&mut self, moment: &Moment<'_>, goal: u32) -> Result<u64, String> {
+    fn look_for_rate(&mut self, moment: &Moment<'_>, goal: u32) -> Result<u64, Failure> {
         let timer = moment.timer;
         let least_rate = (LEAST_DATAGRAMS * self.datagram_bytes() as u64) as f64 / TRIAL_SECONDS;
         let mut search = Search::new(goal, least_rate);
@@ -203,7 +169,7 @@ impl Stream {
                     self.rate = Rate::Found(goal, rate);
                     return Ok(at + timer.ticks(LEAD_SECONDS));
                 }
-                Next::Hopeless(reason) => return Err(reason),
+                Next::Hopeless(reason) => return Err(reason.into()),
             }
         }
     }
@@ -225,12 +191,9 @@ impl Stream {
     /// The error if not one datagram has arrived by the end of a sample. A slice of warm-up may have none yet.
     fn swallowed(&self, seen: &Seen) -> Option<String> {
         (self.sampling && seen.sent > 0 && !self.some_came).then(|| {
-            format!(
-                "none of the {} datagrams of {} B arrived. Look for a firewall, or for a part of the path that \
-                 lets no datagrams of this length through",
-                seen.sent,
-                self.datagram_bytes()
-            )
+            let (sent, bytes) = (seen.sent, self.datagram_bytes());
+            let look = "Look for a firewall, or for a part of the path that lets no datagrams of this length through";
+            format!("none of the {sent} datagrams of {bytes} B arrived. {look}")
         })
     }
 
@@ -243,15 +206,11 @@ impl Stream {
 }
 
 impl Part for Stream {
-    fn metrics(&self) -> &'static [FlowMetric] {
-        if self.flows.both { BOTH_METRICS } else { METRICS }
-    }
-
     fn warmed_up(&mut self) {
         (self.cost, self.sampling) = (Cost::new(), true);
     }
 
-    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
+    fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), Failure> {
         let (timer, mut window) = (moment.timer, moment.window);
         if let Rate::Wanted(goal) = self.rate {
             let begin = self.look_for_rate(moment, goal)?;
@@ -264,7 +223,7 @@ impl Part for Stream {
         if seen.datagrams == 0
             && let Some(reason) = self.strangers().or_else(|| self.swallowed(&seen))
         {
-            return Err(reason);
+            return Err(reason.into());
         }
         self.note(&seen, moment.window, timer, tally);
         if self.sampling {
@@ -282,22 +241,21 @@ impl Part for Stream {
         Ok(())
     }
 
-    fn describe(&self, seen: &mut NetConditions) {
+    fn describe(&self, session: &Session, seen: &mut NetConditions) {
         match &self.side {
             Side::Sending(sending) => {
                 let segments = sending.sender.segments() as u64;
-                seen.link_bytes = Some(link_bytes(sending.sequence, sending.datagram_bytes(), segments));
+                seen.link_bytes = Some(link_bytes(sending.sequence, sending.form.bytes(), segments));
                 seen.batching = batching(sending.sender.in_use().chain(carried_there(RECEIVING, &self.there)));
             }
             Side::Receiving(receiving) => {
                 // Most segments that arrive together were one message, and the difference is few headers.
-                let came = receiving.account.sent_so_far();
-                seen.link_bytes = Some(link_bytes(came, receiving.datagram_bytes(), 1));
+                seen.link_bytes = Some(link_bytes(receiving.account.next, receiving.form.bytes(), 1));
                 seen.batching = batching(receiving.receiver.in_use().chain(carried_there(SENDING, &self.there)));
             }
         }
         seen.receive_buffer_bytes = receive_buffer_bytes(&self.socket);
-        seen.lost = Some(self.session.lost());
+        seen.lost = Some(session.lost());
         seen.offered_bytes_per_second = self.offered;
         self.cost.describe(seen);
     }
@@ -345,8 +303,14 @@ impl Used {
     }
 }
 
-pub(super) fn send(sending: &mut Sending, socket: &UdpSocket, plan: &Plan<'_>) -> Result<(Seen, Counted), String> {
-    let Plan { session, thread, timer, number, window, rate, quota } = *plan;
+/// Sends through a window at this rate, or all datagrams of the work, and asks what arrived.
+pub(super) fn send(
+    sending: &mut Sending,
+    socket: &UdpSocket,
+    moment: &Moment<'_>,
+    rate: f64,
+) -> Result<(Seen, Counted), Failure> {
+    let Moment { session, timer, number, window, work: quota, .. } = *moment;
     let mut used = Used::default();
     let mut pace = sending.pace(rate);
     let (mut began, mut sent) = (timer.now(), 0);
@@ -373,7 +337,7 @@ pub(super) fn send(sending: &mut Sending, socket: &UdpSocket, plan: &Plan<'_>) -
                 let count = count.min(usize::try_from(left).unwrap_or(usize::MAX));
                 let inside = window.holds(now);
                 let of_window = if inside { number } else { 0 };
-                let left = sending.send(socket, (timer, now), of_window, count).map_err(|error| trouble(&error))?;
+                let left = sending.send(socket, (timer, now), of_window, count)?;
                 pace.sent(left);
                 sent += if inside { left as u64 } else { 0 };
             }
@@ -381,7 +345,7 @@ pub(super) fn send(sending: &mut Sending, socket: &UdpSocket, plan: &Plan<'_>) -
         }
     }
     let sending_cpu = Some(used.seconds());
-    let there = session.counted(number, thread, 0)?;
+    let there = moment.counted(0)?;
     let came = there.datagrams.unwrap_or_default();
     let seen = Seen {
         // Datagrams that were sent before the window and arrive late are no part of the work.
@@ -399,9 +363,9 @@ pub(super) fn send(sending: &mut Sending, socket: &UdpSocket, plan: &Plan<'_>) -
 pub(super) fn receive(
     receiving: &mut Receiving,
     socket: &UdpSocket,
-    plan: &Plan<'_>,
-) -> Result<(Seen, Counted), String> {
-    let Plan { session, thread, timer, number, window, quota, .. } = *plan;
+    moment: &Moment<'_>,
+) -> Result<(Seen, Counted), Failure> {
+    let Moment { session, timer, number, window, work: quota, .. } = *moment;
     let (quiet, done) = (timer.ticks(QUIET.as_secs_f64()), timer.ticks(DONE.as_secs_f64()));
     let (mut used, mut datagrams) = (Used::default(), 0);
     let (mut last, mut next_look) = (timer.now(), 0);
@@ -409,7 +373,7 @@ pub(super) fn receive(
     // When the thread first saw that the window had ended: on a busy machine that may be late, with more to receive.
     let mut ended = u64::MAX;
     loop {
-        let messages = receiving.receive(socket).map_err(|error| trouble(&error))?;
+        let messages = receiving.receive(socket)?;
         let now = timer.now();
         used.look(now, window);
         if let Some(messages) = messages {
@@ -433,7 +397,7 @@ pub(super) fn receive(
         if over {
             break;
         }
-        if timer.seconds(window.begin.max(last).min(now), now) > SILENCE.as_secs_f64() {
+        if timer.seconds(window.begin.max(last).min(now), now) > session.silence.as_secs_f64() {
             return Err(silent());
         }
         if now >= next_look {
@@ -442,7 +406,7 @@ pub(super) fn receive(
         }
     }
     let receiving_cpu = Some(used.seconds());
-    let there = session.counted(number, thread, 0)?;
+    let there = moment.counted(0)?;
     let came = receiving.datagrams(number);
     let seen = Seen {
         datagrams: if quota.is_some() { came.came } else { datagrams },

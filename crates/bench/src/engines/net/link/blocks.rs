@@ -2,11 +2,11 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use sys::net::zero_copy::{Reported, ZeroCopySender};
 use sys::pages::Pages;
 
-use super::super::session::SILENCE;
 use super::content::{Content, Position, number};
 
 /// Bytes that may wait for the kernel where it spares the copy: half again a send buffer (`net.ipv4.tcp_wmem`, 4 MiB).
@@ -27,44 +27,50 @@ impl Inbox {
         Self { content, place: Position::default(), buffer }
     }
 
-    /// Receives up to a block; 0 at the end. Waiting for more (`MSG_WAITALL`, `SO_RCVLOWAT` of half a block) was within
-    /// 4 % of this, on a spread of 15 %.
+    /// Receives up to a block. Waiting for more (`MSG_WAITALL`, `SO_RCVLOWAT` of half a block) was within 4 % of this, on a
+    /// spread of 15 %.
     #[inline]
     pub(crate) fn receive(&mut self, mut stream: &TcpStream) -> io::Result<usize> {
         loop {
             match stream.read(&mut self.buffer) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 other => return other,
             }
         }
     }
 
-    /// Compares the first and the last bytes of what was received last.
+    /// Compares what was received last: all of it, or the first and the last bytes.
     #[inline]
-    pub(crate) fn check_ends(&mut self, count: usize) -> Result<(), String> {
-        let right = self.content.ends_hold(self.place, &self.buffer[..count]);
-        self.go_on(right, count)
-    }
-
-    pub(crate) fn check_all(&mut self, count: usize) -> Result<(), String> {
-        let right = self.content.holds(self.place, &self.buffer[..count]);
-        self.go_on(right, count)
-    }
-
-    #[inline]
-    fn go_on(&mut self, right: bool, count: usize) -> Result<(), String> {
+    pub(crate) fn check(&mut self, count: usize, in_full: bool) -> io::Result<()> {
+        let bytes = &self.buffer[..count];
+        let right =
+            if in_full { self.content.holds(self.place, bytes) } else { self.content.ends_hold(self.place, bytes) };
         if !right {
             let Position { block, within } = self.place;
-            return Err(format!("the received data differ from the sent data, near byte {within} of block {block}"));
+            let wrong = format!("the received data differ from the sent data, near byte {within} of block {block}");
+            return Err(invalid(wrong));
         }
         self.place = self.place.after(count, self.content.block_bytes());
         Ok(())
     }
+
+    /// Receives up to a block, and checks it.
+    #[inline]
+    pub(crate) fn take(&mut self, stream: &TcpStream, in_full: bool) -> io::Result<usize> {
+        let count = self.receive(stream)?;
+        self.check(count, in_full).map(|()| count)
+    }
+}
+
+/// The error of wrong data.
+pub(crate) fn invalid(wrong: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, wrong.into())
 }
 
 pub(crate) struct Outbox {
     source: Source,
-    block_bytes: u64,
+    pub(crate) block_bytes: u64,
     blocks: u64,
 }
 
@@ -75,15 +81,15 @@ enum Source {
 }
 
 impl Outbox {
-    /// Spares copies on `stream`, if there is one.
-    pub(crate) fn new(content: &Content, stream: Option<&TcpStream>) -> io::Result<Self> {
+    /// Spares copies on a stream, if there is one, and waits this long for its receiver.
+    pub(crate) fn new(content: &Content, spared: Option<(&TcpStream, Duration)>) -> io::Result<Self> {
         let block = content.block();
         let block_bytes = block.len() as u64;
-        let source = match stream {
+        let source = match spared {
             None => Source::Copied(block),
-            Some(stream) => {
+            Some((stream, silence)) => {
                 let blocks = (SPARED_BYTES / block.len()).clamp(2, MOST_SPARED_BLOCKS);
-                Source::Spared(ZeroCopySender::new(stream, &block, blocks, SILENCE)?)
+                Source::Spared(ZeroCopySender::new(stream, &block, blocks, silence)?)
             }
         };
         Ok(Self { source, block_bytes, blocks: 0 })
@@ -101,10 +107,6 @@ impl Outbox {
         }
         self.blocks += 1;
         Ok(())
-    }
-
-    pub(crate) fn block_bytes(&self) -> u64 {
-        self.block_bytes
     }
 
     pub(crate) fn sent_bytes(&self) -> u64 {

@@ -2,8 +2,9 @@
 
 use std::net::TcpStream;
 
-use model::document::TcpConditions;
 use std::ops::Add;
+
+use model::document::TcpConditions;
 use sys::net::tcp::{TcpState, tcp_state};
 use sys::net::zero_copy::Reported;
 
@@ -12,7 +13,7 @@ use crate::net::messages::TcpSent;
 pub(crate) fn between(before: &TcpState, after: &TcpState) -> TcpSent {
     let more = |of: fn(&TcpState) -> Option<f64>| of(before).zip(of(after)).map(|(from, to)| (to - from).max(0.0));
     let retransmits = before.retransmits.zip(after.retransmits).map(|(from, to)| to.saturating_sub(from));
-    TcpSent {
+    let tcp = TcpConditions {
         retransmits,
         round_trip_seconds: after.round_trip_seconds,
         least_round_trip_seconds: after.least_round_trip_seconds,
@@ -20,9 +21,8 @@ pub(crate) fn between(before: &TcpState, after: &TcpState) -> TcpSent {
         busy_seconds: more(|state| state.busy_seconds),
         receiver_limited_seconds: more(|state| state.receiver_limited_seconds),
         buffer_limited_seconds: more(|state| state.buffer_limited_seconds),
-        zero_copy_sends: None,
-        copied_sends: None,
-    }
+    };
+    TcpSent { tcp, ..TcpSent::default() }
 }
 
 /// The same with the kernel's reports of spared copies at either look.
@@ -51,17 +51,18 @@ fn of_either<T>(one: Option<T>, other: Option<T>, better: fn(T, T) -> T) -> Opti
 
 /// Counts and times of two windows or senders add up; the longest round trip and the smallest window are kept.
 fn together(one: &TcpSent, other: &TcpSent) -> TcpSent {
-    TcpSent {
-        retransmits: plus(one.retransmits, other.retransmits),
-        round_trip_seconds: of_either(one.round_trip_seconds, other.round_trip_seconds, f64::max),
-        least_round_trip_seconds: of_either(one.least_round_trip_seconds, other.least_round_trip_seconds, f64::min),
-        congestion_window_bytes: of_either(one.congestion_window_bytes, other.congestion_window_bytes, u64::min),
-        busy_seconds: plus(one.busy_seconds, other.busy_seconds),
-        receiver_limited_seconds: plus(one.receiver_limited_seconds, other.receiver_limited_seconds),
-        buffer_limited_seconds: plus(one.buffer_limited_seconds, other.buffer_limited_seconds),
-        zero_copy_sends: plus(one.zero_copy_sends, other.zero_copy_sends),
-        copied_sends: plus(one.copied_sends, other.copied_sends),
-    }
+    let (a, b) = (&one.tcp, &other.tcp);
+    let tcp = TcpConditions {
+        retransmits: plus(a.retransmits, b.retransmits),
+        round_trip_seconds: of_either(a.round_trip_seconds, b.round_trip_seconds, f64::max),
+        least_round_trip_seconds: of_either(a.least_round_trip_seconds, b.least_round_trip_seconds, f64::min),
+        congestion_window_bytes: of_either(a.congestion_window_bytes, b.congestion_window_bytes, u64::min),
+        busy_seconds: plus(a.busy_seconds, b.busy_seconds),
+        receiver_limited_seconds: plus(a.receiver_limited_seconds, b.receiver_limited_seconds),
+        buffer_limited_seconds: plus(a.buffer_limited_seconds, b.buffer_limited_seconds),
+    };
+    let zero_copy_sends = plus(one.zero_copy_sends, other.zero_copy_sends);
+    TcpSent { tcp, zero_copy_sends, copied_sends: plus(one.copied_sends, other.copied_sends) }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,8 +73,9 @@ impl InSamples {
     pub(crate) fn add(&mut self, window: Option<TcpSent>) -> Option<TcpSent> {
         if let Some(window) = window {
             let sum = self.0.map_or(window, |sum| together(&sum, &window));
-            let TcpSent { round_trip_seconds, congestion_window_bytes, .. } = window;
-            self.0 = Some(TcpSent { round_trip_seconds, congestion_window_bytes, ..sum });
+            let TcpConditions { round_trip_seconds, congestion_window_bytes, .. } = window.tcp;
+            let tcp = TcpConditions { round_trip_seconds, congestion_window_bytes, ..sum.tcp };
+            self.0 = Some(TcpSent { tcp, ..sum });
         }
         self.0
     }
@@ -82,18 +84,6 @@ impl InSamples {
 /// What TCP did for all senders of a process run.
 pub(crate) fn of_all(senders: &[Option<TcpSent>]) -> Option<TcpSent> {
     senders.iter().flatten().copied().reduce(|one, other| together(&one, &other))
-}
-
-pub(crate) fn conditions(all: &TcpSent) -> TcpConditions {
-    TcpConditions {
-        retransmits: all.retransmits,
-        round_trip_seconds: all.round_trip_seconds,
-        least_round_trip_seconds: all.least_round_trip_seconds,
-        congestion_window_bytes: all.congestion_window_bytes,
-        busy_seconds: all.busy_seconds,
-        receiver_limited_seconds: all.receiver_limited_seconds,
-        buffer_limited_seconds: all.buffer_limited_seconds,
-    }
 }
 
 /// Share of the sends with `MSG_ZEROCOPY` whose copy was spared, if there were any.
@@ -120,11 +110,11 @@ mod tests {
 
     #[test]
     fn a_windows_counts_are_the_difference_and_its_round_trip_the_last() {
-        let sent = between(&state(5, 1.0, 0.1), &state(12, 3.0, 0.4));
+        let sent = between(&state(5, 1.0, 0.1), &state(12, 3.0, 0.4)).tcp;
         assert_eq!((sent.retransmits, sent.busy_seconds, sent.round_trip_seconds), (Some(7), Some(2.0), Some(0.4)));
         assert_eq!((sent.receiver_limited_seconds, sent.buffer_limited_seconds), (Some(1.0), None));
-        assert_eq!(between(&state(5, 3.0, 0.1), &state(4, 2.0, 0.1)).retransmits, Some(0), "never less than none");
-        let unknown = between(&TcpState::default(), &state(12, 3.0, 0.4));
+        assert_eq!(between(&state(5, 3.0, 0.1), &state(4, 2.0, 0.1)).tcp.retransmits, Some(0), "never less than none");
+        let unknown = between(&TcpState::default(), &state(12, 3.0, 0.4)).tcp;
         assert_eq!((unknown.retransmits, unknown.busy_seconds), (None, None));
     }
 
@@ -136,15 +126,15 @@ mod tests {
         let second = between(&state(3, 1.0, 0.9), &state(4, 2.0, 0.2));
         assert_eq!(samples.add(Some(first)), Some(first));
         let sum = samples.add(Some(second)).unwrap();
-        assert_eq!((sum.retransmits, sum.busy_seconds, sum.round_trip_seconds), (Some(4), Some(2.0), Some(0.2)));
-        assert_eq!(sum.least_round_trip_seconds, Some(0.1), "of both windows");
-        let all = of_all(&[None, Some(sum), Some(first)]).unwrap();
+        let tcp = sum.tcp;
+        assert_eq!((tcp.retransmits, tcp.busy_seconds, tcp.round_trip_seconds), (Some(4), Some(2.0), Some(0.2)));
+        assert_eq!(tcp.least_round_trip_seconds, Some(0.1), "of both windows");
+        let all = of_all(&[None, Some(sum), Some(first)]).unwrap().tcp;
         assert_eq!((all.retransmits, all.round_trip_seconds, all.busy_seconds), (Some(7), Some(0.9), Some(3.0)));
-        let seen = conditions(&all);
-        assert_eq!((seen.retransmits, seen.congestion_window_bytes), (Some(7), Some(14_480)));
+        assert_eq!(all.congestion_window_bytes, Some(14_480));
         assert_eq!(of_all(&[None, None]), None);
-        let unknown = TcpSent { retransmits: None, ..sum };
-        assert_eq!(of_all(&[Some(unknown), Some(sum)]).unwrap().retransmits, None, "one that is not known is no 0");
+        let unknown = TcpSent { tcp: TcpConditions { retransmits: None, ..tcp }, ..sum };
+        assert_eq!(of_all(&[Some(unknown), Some(sum)]).unwrap().tcp.retransmits, None, "one that is not known is no 0");
     }
 
     #[test]

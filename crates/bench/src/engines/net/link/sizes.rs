@@ -1,6 +1,6 @@
 //! Bytes of blocks, of headers on the link, and of receive buffers.
 
-use std::net::{TcpStream, UdpSocket};
+use std::net::TcpStream;
 use std::os::fd::AsFd;
 
 use areas::net::modes::MOST_BLOCK_BYTES;
@@ -8,7 +8,7 @@ use model::experiment::NetParams;
 use model::io::NetMode;
 use socket2::SockRef;
 
-use super::super::flows::Way;
+use super::super::flows::{DataEnd, Way};
 
 /// IPv4 and UDP headers: 1000 datagrams of 64 B added 92 000 B to the counter of loopback.
 pub(crate) const UDP_HEADER_BYTES: u64 = 20 + 8;
@@ -41,9 +41,14 @@ pub(crate) fn tcp_link_bytes(connection: &TcpStream) -> Option<u64> {
     Some(carried.sent_bytes + carried.received_bytes + header * segments)
 }
 
-pub(crate) fn udp_header_bytes(socket: &UdpSocket) -> u64 {
+/// The same of a connection, or of this many datagrams of so many bytes.
+pub(crate) fn link_bytes(end: &DataEnd, datagrams: u64, bytes: u64) -> Option<u64> {
+    let socket = match end {
+        DataEnd::Tcp(connection) => return tcp_link_bytes(connection),
+        DataEnd::Udp(socket) => socket,
+    };
     let v6 = socket.peer_addr().is_ok_and(|peer| peer.is_ipv6());
-    UDP_HEADER_BYTES + if v6 { MORE_OF_IPV6_BYTES } else { 0 }
+    Some(datagrams * (bytes + UDP_HEADER_BYTES + if v6 { MORE_OF_IPV6_BYTES } else { 0 }))
 }
 
 pub(crate) fn receive_buffer_bytes(socket: &impl AsFd) -> Option<u64> {

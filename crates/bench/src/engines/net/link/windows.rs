@@ -5,7 +5,7 @@
 use std::io;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use sys::clock::Timer;
@@ -14,6 +14,7 @@ use sys::net::zero_copy::Reported;
 use sys::usage::CpuClock;
 
 use super::sent;
+use crate::locks::lock;
 use crate::net::messages::{Announced, Counted, Datagrams};
 
 /// The end of a window that lasts until it is counted.
@@ -268,10 +269,6 @@ impl Slot {
         }
         [&self.bytes, &self.messages, &self.last].map(|count| count.load(Ordering::Acquire))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

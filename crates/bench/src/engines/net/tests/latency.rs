@@ -201,7 +201,7 @@ fn round_trips_and_the_streams_of_the_load_are_counted_apart() {
         assert_eq!(ways.len(), if direction == Direction::Both { 5 } else { 3 });
         let seen = against(&params, None, our_own, |thread, flow| {
             window(flow, 50).unwrap();
-            flow.prepare(crate::engines::NextWindow::FirstSample).unwrap();
+            flow.prepare(NextWindow::FirstSample).unwrap();
             let tallies = windows_until(flow, 100, |tally| tally.operations > 0);
             (thread, tallies, flow.profile(), conditions(flow))
         });

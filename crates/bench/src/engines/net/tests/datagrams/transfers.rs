@@ -35,7 +35,7 @@ fn a_transfer_of_datagrams_goes_there_and_back_and_counts_what_came() {
             assert_eq!(metrics, [FlowMetric::Bytes, FlowMetric::Latency, FlowMetric::Loss, FlowMetric::CpuCost]);
             let warm_up = window(flow, 40).unwrap();
             assert!(warm_up.carried.datagrams_came <= warm_up.carried.datagrams_sent);
-            flow.prepare(crate::engines::NextWindow::FirstSample).unwrap();
+            flow.prepare(NextWindow::FirstSample).unwrap();
             let tallies: Vec<Tally> = (0..4).map(|_| in_full(flow).unwrap()).collect();
             (tallies, conditions(flow))
         });
@@ -73,7 +73,7 @@ fn a_transfer_shows_what_the_path_did_both_ways() {
     // Few enough for the relay's buffers, and each way is whole rounds of what it does.
     let (each_way, mistreated) = (50, 2 * 50 / 10);
     let tallies = through(&params, Some(mistreat_data), Some(2.0 * 50.0 * 1000.0), |flow| {
-        flow.prepare(crate::engines::NextWindow::FirstSample).unwrap();
+        flow.prepare(NextWindow::FirstSample).unwrap();
         let exact = |tally: &Tally| {
             let carried = &tally.carried;
             let lost = carried.datagrams_sent - carried.datagrams_came;

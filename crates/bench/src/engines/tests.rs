@@ -36,13 +36,8 @@ impl NullTrial {
 
 impl Trial for NullTrial {
     fn profile(&self) -> Profile {
-        Profile {
-            measure: Measure::Rate(Unit::OpPerSecond),
-            work_per_iteration: 1.0,
-            most_iterations: 1 << 20,
-            clock_between_bursts: true,
-            paced_cycles: None,
-        }
+        let unpaced = Profile::unpaced(Measure::Rate(Unit::OpPerSecond), 1.0);
+        Profile { most_iterations: 1 << 20, clock_between_bursts: true, ..unpaced }
     }
 
     fn run(&mut self, iterations: u64) {
