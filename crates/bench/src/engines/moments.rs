@@ -22,10 +22,9 @@ impl Moments {
         self.advance();
     }
 
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time stamp, and never negative")]
     pub(crate) fn due(&self) -> u64 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time stamp, and never negative")]
-        let due = self.next as u64;
-        due
+        self.next as u64
     }
 
     pub(crate) fn advance(&mut self) {

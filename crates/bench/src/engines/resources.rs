@@ -1,5 +1,4 @@
-//! What an engine keeps between its workers, as long as a run lasts: test files, the observed rate of a disk, the session
-//! with a server. The runner uses this trait and does not know which area it runs.
+//! What an engine keeps between its workers, as long as a run lasts. The runner does not know which area it runs.
 
 use std::io;
 use std::path::Path;
@@ -46,7 +45,6 @@ pub(crate) struct NextRun<'a> {
     pub(crate) samples_next: u32,
 }
 
-/// What is expected of the next process run of a benchmark.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Forecast {
     /// Wait for the device beyond what was planned.
@@ -98,7 +96,6 @@ pub(crate) trait RunResources {
         Forecast::default()
     }
 
-    /// Learns from the last sample of a benchmark.
     fn learn(&mut self, _planned: &Planned, _last: &Repetition) {}
 
     /// What the next process run needs; a missing file is noted in the journal before it is created.

@@ -1,5 +1,4 @@
-//! The seam between the worker and the engines: what an engine opens, how that is timed, and what it reports. The clock,
-//! warm-up, repetition, interleaving and the stop rule belong to the worker and the runner.
+//! The seam between the worker and the engines. Clock, warm-up, repetition, interleaving and the stop rule are not theirs.
 
 use model::experiment::Area;
 use model::sample::MetricName;
@@ -31,7 +30,6 @@ pub(crate) trait Engine: Sync {
     }
 }
 
-/// The intended placement of a process run's threads and buffers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
     /// Whether the kernel keeps its tick on the CPUs of the threads, which sleep for each operation.
@@ -60,8 +58,6 @@ pub(crate) enum Opened {
 }
 
 /// One thread's part of a piece of work that all threads do together: once for each sample, from beginning to end.
-///
-/// Just before it the threads run the loop that bounds it, for some milliseconds; its rate and clock are kept with the sample.
 pub(crate) trait Job {
     fn profile(&self) -> JobProfile;
 
@@ -95,7 +91,6 @@ pub(crate) struct Residuals {
     pub(crate) raw: Option<f64>,
 }
 
-/// Measurements around one sample of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct BackgroundJob {
     /// Rate of the bounding loop on all threads just before, in the unit of the job's rate.
@@ -132,7 +127,6 @@ pub(crate) enum NextWindow {
     FirstSample,
 }
 
-/// Whether a flow continues after a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verified {
     GoesOn,
@@ -208,7 +202,6 @@ pub(crate) trait Trial {
     fn run_paced(&mut self, _iterations: u64) {}
 }
 
-/// What a trial is run with, as far as it applies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Means {
     /// Share of its buffers in pages of the requested size.
@@ -260,7 +253,6 @@ impl Measure {
     }
 }
 
-/// Why a benchmark could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// This machine cannot do it; the benchmark is skipped.

@@ -28,7 +28,7 @@ pub(crate) struct Tally {
     /// With [`FRACTION_BITS`]: integers take half the time where operations come by the million.
     nanoseconds_per_tick: u64,
     /// Whether an operation belongs to the window in which it began, not to that in which it ended.
-    by_beginning: bool,
+    pub(crate) by_beginning: bool,
     pub(crate) operations: u64,
     pub(crate) bytes: u64,
     pub(crate) durations: Histogram,
@@ -68,7 +68,6 @@ impl Tally {
         }
     }
 
-    /// Clears everything, for this window.
     pub(crate) fn begin(&mut self, window: Window) {
         (self.window, self.operations, self.bytes, self.carried) = (window, 0, 0, Carried::default());
         self.durations.clear();
@@ -99,20 +98,10 @@ impl Tally {
         }
     }
 
-    /// From now on an operation belongs to the window in which it began.
-    pub(crate) fn count_by_beginning(&mut self) {
-        self.by_beginning = true;
-    }
-
     #[inline]
     fn time(&mut self, began: u64, ended: u64) {
         let scaled = u128::from(ended.saturating_sub(began)) * u128::from(self.nanoseconds_per_tick);
         self.durations.record(u64::try_from(scaled >> FRACTION_BITS).unwrap_or(u64::MAX));
-    }
-
-    /// An empty tally for the same window, for a helper thread.
-    pub(crate) fn fork(&self) -> Self {
-        Self { operations: 0, bytes: 0, durations: Histogram::new(), carried: Carried::default(), ..*self }
     }
 
     pub(crate) fn counted_there(&mut self, operations: u64, bytes: u64) {

@@ -2,8 +2,8 @@
 //! and detects a lost server.
 
 use std::io;
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use super::handshake::{Admitted, Cause, ClientMessage, Hello, ServerMessage, VER
 use super::key::{Challenge, Key, Prover};
 use super::preface::{Preface, Purpose, Token};
 use super::target::Target;
+use crate::locks::lock;
 
 /// Timeout of a connection and of an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -39,10 +40,11 @@ pub enum NoSession {
 /// A session with a server, until it is dropped.
 #[derive(Debug)]
 pub struct ServerSession {
-    address: SocketAddr,
-    token: Token,
+    pub(crate) address: SocketAddr,
+    pub(crate) token: Token,
     modes: Vec<String>,
-    peer: Peer,
+    /// The server's host, for the document.
+    pub peer: Peer,
     shared: Arc<Shared>,
     keeping: Option<JoinHandle<()>>,
 }
@@ -87,34 +89,16 @@ impl ServerSession {
         Ok(Self { address, token, modes: welcome.capabilities, peer, shared, keeping: Some(keeping) })
     }
 
-    /// The server's host, for the document.
-    pub fn peer(&self) -> &Peer {
-        &self.peer
-    }
-
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    pub(crate) fn token(&self) -> Token {
-        self.token
-    }
-
     pub(crate) fn interface(&self) -> Option<String> {
-        let to: IpAddr = self.address.ip();
-        machine::interface_to(&machine::Sysroot::host(), to.to_canonical())
+        machine::interface_to(&machine::Sysroot::host(), self.address.ip().to_canonical())
     }
 
     /// Why this mode cannot be measured: the session is lost, or the server does not support it.
     pub(crate) fn obstacle(&self, mode: NetMode) -> Option<String> {
-        self.shared.lost().clone().or_else(|| {
+        lock(&self.shared.lost).clone().or_else(|| {
             let serves = self.modes.iter().any(|known| known == mode.name());
-            let version = &self.peer.version;
-            (!serves).then(|| {
-                format!(
-                    "the server is assay {version}, which does not support {mode}; use the same version on both hosts"
-                )
-            })
+            let (version, same) = (&self.peer.version, "use the same version on both hosts");
+            (!serves).then(|| format!("the server is assay {version}, which does not support {mode}; {same}"))
         })
     }
 }
@@ -129,25 +113,20 @@ impl Drop for ServerSession {
 }
 
 impl Shared {
-    fn lost(&self) -> MutexGuard<'_, Option<String>> {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn keep_alive(&self, name: &str) {
         let mut line = Heartbeats::new(&self.stream);
         let over = loop {
             match line.next(Duration::from_secs_f64(ALIVE_SECONDS / 2.0)) {
                 Ok(None | Some(ServerMessage::Alive)) => {}
                 Ok(Some(ServerMessage::Over { reason } | ServerMessage::Refused { reason, .. })) => {
-                    let (reason, look) =
-                        (tame(&reason), "check whether this run was stopped or the network path failed");
-                    break format!("the server at {name} ended the session: {reason}; {look}");
+                    let look = "check whether this run was stopped or the network path failed";
+                    break format!("the server at {name} ended the session: {}; {look}", tame(&reason));
                 }
                 Ok(Some(_)) => break format!("the server at {name} sent an unexpected message"),
                 Err(why) => break gone(name, &why),
             }
         };
-        *self.lost() = Some(over);
+        *lock(&self.lost) = Some(over);
     }
 }
 
@@ -176,7 +155,7 @@ impl<'a> Heartbeats<'a> {
             // Even if that fails, a last message may be readable.
             let _ = frames::write(self.stream, &ClientMessage::Alive);
         }
-        if !frames::comes(self.stream, within).map_err(text)? {
+        if !sys::net::wait::wait_readable(self.stream, within).map_err(text)? {
             let silent = monotonic_raw_seconds() - self.received > SILENCE_SECONDS;
             return if silent { Err(format!("it sent nothing for {SILENCE_SECONDS:.0} s")) } else { Ok(None) };
         }
@@ -236,9 +215,8 @@ fn prove(stream: &TcpStream, target: &Target, key: Option<&Key>, version: &str) 
             return Err(NoSession::Named(format!("the server at {target} requires a key; use --key-file")));
         }
         (Some(_), false) => {
-            return Err(NoSession::Named(format!(
-                "the server at {target} has no key, so it cannot be authenticated; omit --key-file"
-            )));
+            let why = "has no key, so it cannot be authenticated; omit --key-file";
+            return Err(NoSession::Named(format!("the server at {target} {why}")));
         }
         _ => {}
     }

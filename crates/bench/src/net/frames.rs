@@ -32,9 +32,7 @@ impl fmt::Display for NoFrame {
             Self::Ended => f.write_str("it closed the connection"),
             Self::Half => f.write_str("it closed the connection in the middle of a message"),
             Self::Late => f.write_str("it did not answer in time"),
-            Self::TooLong(bytes) => {
-                write!(f, "it announced a message of {bytes} bytes, which is too long")
-            }
+            Self::TooLong(bytes) => write!(f, "it announced a message of {bytes} bytes, which is too long"),
             Self::Garbage(why) => write!(f, "it sent an invalid message: {why}"),
             Self::Failed(error) => error.fmt(f),
         }
@@ -67,18 +65,6 @@ pub(crate) fn read_at_most<T: DeserializeOwned>(
     let mut body = vec![0; bytes.ok_or(NoFrame::TooLong(length))?];
     fill(stream, &mut body, deadline, false)?;
     parse(&body)
-}
-
-/// Whether data or the end of the connection arrives in this time; nothing is consumed.
-pub(crate) fn comes(stream: &TcpStream, within: Duration) -> io::Result<bool> {
-    stream.set_read_timeout(Some(within.max(Duration::from_millis(1))))?;
-    match stream.peek(&mut [0]) {
-        Ok(_) => Ok(true),
-        Err(error) => match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => Ok(false),
-            _ => Err(error),
-        },
-    }
 }
 
 /// Parses a message. Its text may be printed and stored, so control characters become spaces.

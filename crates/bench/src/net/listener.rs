@@ -1,15 +1,13 @@
-//! Listens on one address for TCP and UDP, reads each connection's preface and dispatches it; connections without one in time
-//! are closed.
-//!
-//! An unidentified connection costs a thread, and their number is bounded. Where connections themselves are measured, threads
-//! of the benchmark accept connections, too ([`Listener::help`]), and hand back what is not theirs.
+//! Listens on one address for TCP and UDP, reads each connection's preface and dispatches it. An unidentified connection costs
+//! a thread, and their number is bounded. Where connections themselves are measured, threads of the benchmark accept
+//! connections, too ([`Listener::help`]), and hand back what is not theirs.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +15,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use sys::clock::monotonic_raw_seconds;
 
 use super::preface::{PREFACE_BYTES, Preface, Purpose, Token};
+use crate::locks::lock;
 
 const PREFACE_SECONDS: f64 = 2.0;
 const MOST_UNIDENTIFIED: usize = 256;
@@ -25,14 +24,14 @@ const BACKLOG: i32 = 1024;
 const LOOK: Duration = Duration::from_millis(20);
 /// Timeout for [`Listener::receive`] to step back.
 const STEPPING_BACK: Duration = Duration::from_secs(1);
-/// Attempts to find a port that is free for both TCP and UDP.
-const TRIES: u32 = 16;
+/// Further attempts to find a port that is free for both TCP and UDP.
+const MORE_TRIES: u32 = 15;
 
 #[derive(Debug)]
 pub(crate) struct Listener {
     tcp: TcpListener,
-    datagrams: UdpSocket,
-    address: SocketAddr,
+    pub(crate) datagrams: UdpSocket,
+    pub(crate) address: SocketAddr,
     open: AtomicBool,
     strangers: AtomicUsize,
     helping: Mutex<Helping>,
@@ -54,15 +53,8 @@ pub(crate) type Greet<'a> = dyn Fn(Preface, TcpStream) + Sync + 'a;
 
 impl Listener {
     pub(crate) fn open(at: SocketAddr) -> io::Result<Self> {
-        let tries = if at.port() == 0 { TRIES } else { 1 };
-        let mut last = None;
-        for _ in 0..tries {
-            match Self::bind(at) {
-                Ok(listener) => return Ok(listener),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.unwrap_or_else(|| io::ErrorKind::AddrInUse.into()))
+        let more = if at.port() == 0 { MORE_TRIES } else { 0 };
+        (0..more).fold(Self::bind(at), |bound, _| bound.or_else(|_| Self::bind(at)))
     }
 
     fn bind(at: SocketAddr) -> io::Result<Self> {
@@ -83,14 +75,6 @@ impl Listener {
             helping: Mutex::default(),
             changed: Condvar::new(),
         })
-    }
-
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    pub(crate) fn datagrams(&self) -> &UdpSocket {
-        &self.datagrams
     }
 
     /// Accepts and serves connections, each on its own thread, until the listener is closed and all have ended.
@@ -124,13 +108,9 @@ impl Listener {
         })
     }
 
-    fn helping(&self) -> MutexGuard<'_, Helping> {
-        self.helping.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits while there are helpers and takes what they hand back; `None` without both.
     fn step_back(&self) -> Option<Vec<(TcpStream, PartialPreface)>> {
-        let mut helping = self.helping();
+        let mut helping = lock(&self.helping);
         if helping.helpers == 0 && helping.handed_back.is_empty() {
             return None;
         }
@@ -149,14 +129,14 @@ impl Listener {
         if preface.purpose != Purpose::Operation {
             return None;
         }
-        let helping = self.helping();
+        let helping = lock(&self.helping);
         helping.operations.iter().find(|(token, _)| *token == preface.token).map(|(_, bytes)| *bytes)
     }
 
     /// Lets the owner accept connections, too, for operations with this token and message length. [`Listener::receive`]
     /// pauses meanwhile.
     pub(crate) fn help(&self, token: Token, message_bytes: usize) -> io::Result<Helper<'_>> {
-        let mut helping = self.helping();
+        let mut helping = lock(&self.helping);
         if helping.helpers == 0 {
             // Bounds accept, and connections inherit it.
             SockRef::from(&self.tcp).set_read_timeout(Some(LOOK))?;
@@ -175,7 +155,7 @@ impl Listener {
 
     pub(crate) fn close(&self) {
         // Under the lock: no thread checks just before and waits just after.
-        let helping = self.helping();
+        let helping = lock(&self.helping);
         self.open.store(false, Ordering::Release);
         self.changed.notify_all();
         drop(helping);
@@ -222,7 +202,7 @@ impl Helper<'_> {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => return Ok(None),
         }
-        let mut helping = listener.helping();
+        let mut helping = lock(&listener.helping);
         // Beyond this many the regular path closes connections, too.
         if helping.handed_back.len() < MOST_UNIDENTIFIED {
             helping.handed_back.push((stream, begun));
@@ -239,7 +219,7 @@ impl Helper<'_> {
 
 impl Drop for Helper<'_> {
     fn drop(&mut self) {
-        let mut helping = self.listener.helping();
+        let mut helping = lock(&self.listener.helping);
         helping.helpers -= 1;
         if let Some(place) = helping.operations.iter().position(|(token, _)| *token == self.token) {
             helping.operations.swap_remove(place);
@@ -348,19 +328,15 @@ pub(crate) struct Incoming<'a> {
 }
 
 impl DataConnections {
-    fn expected(&self) -> MutexGuard<'_, BTreeMap<Token, Sender<(Preface, TcpStream)>>> {
-        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn expect(&self, token: Token) -> Incoming<'_> {
         let (bring, come) = channel();
-        self.expected().insert(token, bring);
+        lock(&self.expected).insert(token, bring);
         Incoming { connections: self, token, come }
     }
 
     /// Hands a connection to its process run; unexpected ones are closed.
     pub(crate) fn bring(&self, preface: Preface, stream: TcpStream) {
-        let bring = self.expected().get(&preface.token).cloned();
+        let bring = lock(&self.expected).get(&preface.token).cloned();
         if let Some(bring) = bring {
             let _ = bring.send((preface, stream));
         }
@@ -369,7 +345,7 @@ impl DataConnections {
 
 impl Drop for Incoming<'_> {
     fn drop(&mut self) {
-        self.connections.expected().remove(&self.token);
+        lock(&self.connections.expected).remove(&self.token);
     }
 }
 
@@ -392,7 +368,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| listener.receive(&|preface, stream| connections.bring(preface, stream)).unwrap());
             let say = |bytes: &[u8]| {
-                let mut stream = TcpStream::connect(listener.address()).unwrap();
+                let mut stream = TcpStream::connect(listener.address).unwrap();
                 stream.write_all(bytes).unwrap();
                 stream
             };
@@ -413,7 +389,7 @@ mod tests {
             known.write_all(b"more").unwrap();
             listener.close();
         });
-        assert!(TcpStream::connect(listener.address()).is_err(), "a closed listener lets nobody in");
+        assert!(TcpStream::connect(listener.address).is_err(), "a closed listener lets nobody in");
     }
 
     #[test]
@@ -424,7 +400,7 @@ mod tests {
         let arrivals = connections.expect(other);
         let of = |purpose, token| Preface { purpose, number: 0, token };
         let say = |bytes: &[u8]| {
-            let mut stream = TcpStream::connect(listener.address()).unwrap();
+            let mut stream = TcpStream::connect(listener.address).unwrap();
             stream.write_all(bytes).unwrap();
             stream
         };
@@ -433,8 +409,8 @@ mod tests {
             for _ in 0..2 {
                 let helper = listener.help(token, 1).unwrap();
                 let second = listener.help(another, 7).unwrap();
-                assert!(listener.helping().stepped_back, "nobody else takes connections");
-                let _silent = TcpStream::connect(listener.address()).unwrap();
+                assert!(lock(&listener.helping).stepped_back, "nobody else takes connections");
+                let _silent = TcpStream::connect(listener.address).unwrap();
                 let mut half = say(&of(Purpose::Data, other).bytes()[..20]);
                 let _theirs = say(&of(Purpose::Data, other).bytes());
                 let _ours = say(&[&of(Purpose::Operation, token).bytes()[..], b"x"].concat());
@@ -465,7 +441,7 @@ mod tests {
     #[test]
     fn a_port_is_taken_once_and_is_udps_too() {
         let listener = Listener::open(at_home()).unwrap();
-        assert_eq!(listener.datagrams().local_addr().unwrap(), listener.address());
-        assert_eq!(Listener::open(listener.address()).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(listener.datagrams.local_addr().unwrap(), listener.address);
+        assert_eq!(Listener::open(listener.address).unwrap_err().kind(), io::ErrorKind::AddrInUse);
     }
 }

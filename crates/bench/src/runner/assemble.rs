@@ -16,7 +16,6 @@ use super::setting::Setting;
 use crate::evidence::Repetition;
 use crate::histogram::Histogram;
 use crate::journal::Journalled;
-use crate::net::ServerSession;
 use model::plan::Planned;
 
 /// The result so far; `best` is the highest operations per cycle of the same kernel on this machine.
@@ -61,7 +60,7 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
     }
     put_references(&mut row, planned, progress, setting);
     let Setting { machine, declared, .. } = setting;
-    let server = setting.server.map(ServerSession::peer);
+    let server = setting.server.map(|server| &server.peer);
     let server = server.map(|peer| NetEnd { machine: &peer.machine, interface: peer.interface.as_deref() });
     let known = Known { machine, declared, disk: setting.disk.as_ref(), server };
     let peaks = limits::peaks(planned, &row, best, &known);

@@ -420,7 +420,7 @@ fn asked(plan: &Plan, setting: &Setting<'_>, tools: &Detected) -> Asked {
         plan: plan.clone(),
         verify_only: setting.verify_only,
         disk: setting.disk.as_ref().map(|target| (target.directory.display().to_string(), target.named)),
-        server: setting.server.map(|server| server.address().to_string()),
+        server: setting.server.map(|server| server.address.to_string()),
         tools: tools.clone(),
     }
 }
@@ -442,7 +442,7 @@ fn empty_document(plan: &Plan, setting: &Setting<'_>) -> Document {
             resumed: Vec::new(),
         },
         machine: setting.machine.clone(),
-        peer: setting.server.map(|server| Box::new(server.peer().clone())),
+        peer: setting.server.map(|server| Box::new(server.peer.clone())),
         conditions: MachineStates { before: machine_state(setting.began), ..MachineStates::default() },
         experiments: Vec::new(),
         answers: Vec::new(),

@@ -103,7 +103,7 @@ impl fmt::Display for Notice {
 /// Serves clients until a stop signal, or with `once` until the first has left.
 pub fn serve(serving: ServerOptions, notify: impl Fn(&Notice) + Send + Sync + 'static) -> Result<(), String> {
     let server = Arc::new(Server::open(serving, Box::new(notify), net_server::serve)?);
-    (server.notify)(&Notice::Listening(server.listener.address()));
+    (server.notify)(&Notice::Listening(server.listener.address));
     server.until(&|| process::stop_signal().is_some())
 }
 
@@ -389,7 +389,7 @@ fn farewell(mut stream: &TcpStream, word: &ServerMessage) {
     let said = frames::write(stream, word).and_then(|()| stream.shutdown(Shutdown::Write));
     let until = monotonic_raw_seconds() + GOOD_BYE.as_secs_f64() / 2.0;
     while said.is_ok() && monotonic_raw_seconds() < until {
-        match frames::comes(stream, LOOK_AROUND) {
+        match sys::net::wait::wait_readable(stream, LOOK_AROUND) {
             Ok(true) if !matches!(stream.read(&mut [0; 64]), Ok(0) | Err(_)) => {}
             Ok(false) => {}
             _ => return,
@@ -410,7 +410,7 @@ impl<'a> Client<'a> {
     /// Whether a heartbeat arrived within this time.
     fn listen(&mut self, within: Duration) -> Result<bool, Option<String>> {
         let gone = |error: &dyn fmt::Display| Some(format!("lost the connection: {error}"));
-        if !frames::comes(self.stream, within).map_err(|error| gone(&error))? {
+        if !sys::net::wait::wait_readable(self.stream, within).map_err(|error| gone(&error))? {
             let silent = monotonic_raw_seconds() - self.heard;
             return if silent > SILENCE_SECONDS {
                 Err(Some(format!("it sent nothing for {SILENCE_SECONDS:.0} s")))

@@ -49,11 +49,11 @@ fn with_server(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| server.until(&|| stop.load(Ordering::Acquire)).unwrap());
-        let acted = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| act(server.listener.address())));
+        let acted = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| act(server.listener.address)));
         stop.store(true, Ordering::Release);
         acted.unwrap();
     });
-    assert!(TcpStream::connect(server.listener.address()).is_err(), "the port is closed");
+    assert!(TcpStream::connect(server.listener.address).is_err(), "the port is closed");
     let notices = notices.lock().unwrap();
     notices.clone()
 }
@@ -80,9 +80,9 @@ fn who_knows_the_key_is_let_in_and_learns_of_the_other_host() {
     let key = key("a key that both know");
     let notices = with_server(serving(Some(key.clone())), net_server::serve, |address| {
         let session = session(address, Some(&key)).unwrap();
-        assert_eq!((session.peer().name.as_str(), session.peer().version.as_str()), ("127.0.0.1", "0.0.1"));
-        assert_eq!(session.peer().interface.as_deref(), Some("lo"));
-        assert!(!session.peer().machine.cpu.placement_order().is_empty());
+        assert_eq!((session.peer.name.as_str(), session.peer.version.as_str()), ("127.0.0.1", "0.0.1"));
+        assert_eq!(session.peer.interface.as_deref(), Some("lo"));
+        assert!(!session.peer.machine.cpu.placement_order().is_empty());
         assert_eq!(session.obstacle(NetMode::Stream), None);
     });
     let Some(Notice::SessionEnded { version, because: None, runs: 0, .. }) = notices.last() else {
@@ -233,7 +233,7 @@ fn a_launch_that_panics_ends_alone() {
     let panics = |_: &TcpStream, _: &Home<'_>| panic!("on purpose");
     let notices = with_server(serving(None), panics, |address| {
         let first = session(address, None).unwrap();
-        let control = stranger(address, Purpose::ProcessRun, first.token());
+        let control = stranger(address, Purpose::ProcessRun, first.token);
         let RunReply::Refused { reason } = frames::read(&control, PATIENCE).unwrap() else { panic!("refused") };
         assert!(reason.contains("panicked"), "{reason}");
         drop(first);
@@ -294,7 +294,7 @@ fn what_is_no_server_has_its_sentence() {
 fn a_server_for_one_ends_after_one() {
     let once = ServerOptions { once: true, ..serving(None) };
     let server = Arc::new(Server::open(once, Box::new(|_| {}), net_server::serve).unwrap());
-    let address = server.listener.address();
+    let address = server.listener.address;
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.until(&|| false));
         drop(session(address, None).unwrap());

@@ -27,23 +27,22 @@ impl Engine for CpuEngine {
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
         let CpuParams { op, element, isa, .. } = *params(&task.experiment)?;
-        let cpu =
-            || task.cpus.get(thread).map_or_else(String::new, |cpu| format!("CPU {cpu}, or the operating system, "));
-        let spaced = is_spaced(&task.experiment);
+        let unavailable = |why: String| {
+            let cpu = task.cpus.get(thread).map(|cpu| format!("CPU {cpu}, or the operating system, "));
+            Trouble::Unavailable(cpu.unwrap_or_default() + &why)
+        };
+        let kernel = task.experiment.kernel.as_ref();
+        let spaced = kernel.is_some_and(|kernel| kernel.instructions.iter().any(|name| name == areas::cpu::NOP));
         let features = Features::detect();
         let features = features.on_binding_core(features.binds_at_renaming() && spaced);
         let bound = table::find(op, element, isa, &features)
-            .ok_or_else(|| Trouble::Unavailable(format!("{}lacks {isa} for {op} of {element}", cpu())))?;
+            .ok_or_else(|| unavailable(format!("lacks {isa} for {op} of {element}")))?;
         if bound.is_spaced() != spaced {
             let why = "is another kind of core than this benchmark was planned for: its loop has NOPs";
-            return Err(Trouble::Unavailable(format!("{}{why}", cpu())));
+            return Err(unavailable(why.to_owned()));
         }
         Ok(Opened::Paced(seeded(bound, task.seed ^ thread as u64)))
     }
-}
-
-fn is_spaced(experiment: &Experiment) -> bool {
-    experiment.kernel.as_ref().is_some_and(|kernel| kernel.instructions.iter().any(|name| name == areas::cpu::NOP))
 }
 
 fn params(experiment: &Experiment) -> Result<&CpuParams, Trouble> {
@@ -53,25 +52,22 @@ fn params(experiment: &Experiment) -> Result<&CpuParams, Trouble> {
     }
 }
 
-pub(crate) fn unit_of(element: Element) -> Unit {
+fn unit_of(element: Element) -> Unit {
     match element {
         Element::Fp64 | Element::Fp32 | Element::Fp16 | Element::Bf16 => Unit::FlopPerSecond,
         Element::Int8 | Element::Int16 | Element::Int32 | Element::Int64 => Unit::OpPerSecond,
     }
 }
 
-/// The kernel of this operation, element and instruction set, if this machine can run it.
-pub(super) fn trial(op: CpuOp, element: Element, isa: Isa, seed: u64) -> Option<Box<dyn Trial>> {
-    table::find(op, element, isa, &Features::detect()).map(|bound| seeded(bound, seed))
+/// The kernel of this operation, element and instruction set, or else the widest one, if this machine can run it.
+pub(super) fn trial(op: CpuOp, element: Element, isa: Option<Isa>, seed: u64) -> Option<Box<dyn Trial>> {
+    let features = Features::detect();
+    let widest = || table::widest(op, element, &features).map(|widest| widest.kernel().isa);
+    table::find(op, element, isa.or_else(widest)?, &features).map(|bound| seeded(bound, seed))
 }
 
 fn seeded(bound: Bound, seed: u64) -> Box<dyn Trial> {
     Box::new(CpuTrial { bound, state: bound.seeded(seed) })
-}
-
-pub(super) fn widest_trial(op: CpuOp, element: Element, seed: u64) -> Option<Box<dyn Trial>> {
-    let widest = table::widest(op, element, &Features::detect())?;
-    trial(op, element, widest.kernel().isa, seed)
 }
 
 struct CpuTrial {

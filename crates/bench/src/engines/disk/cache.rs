@@ -17,7 +17,6 @@ use crate::engines::{Preparing, Trouble};
 
 /// A larger share of a file in the cache is dropped once more: the kernel keeps pages that are in use.
 const LEFT_OVER: f64 = 0.05;
-
 const FILL_BYTES: usize = 1 << 20;
 
 /// Requests that the lanes of a thread may still begin in a window.
@@ -29,12 +28,6 @@ const UNLIMITED: u64 = u64::MAX;
 impl Default for Allowance {
     fn default() -> Self {
         Self(AtomicU64::new(UNLIMITED))
-    }
-}
-
-impl Clone for Allowance {
-    fn clone(&self) -> Self {
-        Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
     }
 }
 
@@ -118,24 +111,22 @@ fn drop_from_cache(held: &HeldFile, file: &File) -> Result<(), String> {
     })
 }
 
-#[derive(Debug)]
 pub(super) struct Keeper {
     cache: DiskCache,
     files: Vec<(HeldFile, File)>,
-    share_before: Option<f64>,
+    /// Share of the files in the cache before a window: the largest where it was to be cold, else the smallest.
+    pub(super) share_before: Option<f64>,
     dropped_all: bool,
 }
 
 impl Keeper {
-    /// For all files of a process run; keeps nothing without a device or past the cache.
-    pub(super) fn new(params: &DiskParams, held: &HeldFile) -> Result<Self, Trouble> {
+    /// For these files of a process run; keeps nothing without a device or past the cache.
+    pub(super) fn new(params: &DiskParams, held: Option<&HeldFile>) -> Result<Self, Trouble> {
         let keeps = params.cache != DiskCache::Bypassed && params.engine != DiskEngine::Null;
-        let files = held.all().filter(|_| keeps).map(|held| Ok((held.clone(), layout::open_to_look(held)?)));
-        Ok(Self { files: files.collect::<Result<_, Trouble>>()?, ..Self::of_nothing(params) })
-    }
-
-    pub(super) fn of_nothing(params: &DiskParams) -> Self {
-        Self { cache: params.cache, files: Vec::new(), share_before: None, dropped_all: false }
+        let files = held.filter(|_| keeps).into_iter().flat_map(HeldFile::all);
+        let files =
+            files.map(|held| Ok((held.clone(), layout::open_to_look(held)?))).collect::<Result<_, Trouble>>()?;
+        Ok(Self { cache: params.cache, files, share_before: None, dropped_all: false })
     }
 
     pub(super) fn before_a_window(&mut self) -> Result<(), String> {
@@ -152,11 +143,6 @@ impl Keeper {
         let worse = if self.cache == DiskCache::Cold { f64::max } else { f64::min };
         self.share_before = self.share_before.into_iter().chain(self.cached_share()).reduce(worse);
         Ok(())
-    }
-
-    /// Share of the files in the cache before a window: the largest where it was to be cold, else the smallest.
-    pub(super) fn share_before(&self) -> Option<f64> {
-        self.share_before
     }
 
     /// Whether the cache of the whole system had to be dropped, if the cache was to be cold.
@@ -191,10 +177,8 @@ mod tests {
         let allowance = Allowance::default();
         assert!((0..1000).all(|_| allowance.take()) && !allowance.is_limited() && !allowance.is_spent());
         allowance.set(Some(3));
-        let copy = allowance.clone();
         assert_eq!([(); 5].map(|()| allowance.take()), [true, true, true, false, false]);
         assert!(allowance.is_limited() && allowance.is_spent());
-        assert!(copy.take() && !copy.is_spent(), "a copy has an account of its own");
         allowance.set(None);
         assert!(allowance.take() && !allowance.is_limited());
         allowance.set(Some(10_000));

@@ -1,10 +1,7 @@
-//! The contents of the test file: random data that cannot be compressed or merged, of which every page identifies itself.
-//!
-//! The unit is the sector of 512 bytes. Every sector has a number in a pool and holds random words that follow from the
-//! file's seed and that number; its first word contains the number. The first sector of a page (or every sector, where
-//! blocks are smaller than pages) also has a stamp: its offset in the file, and the process run, lane and count of the write.
-//! Blocks that are no whole sectors are words of 8 bytes in a file of their own, and blocks that are no whole words are bytes
-//! in a third file: each follows from the seed, its offset and the process run that wrote it.
+//! The contents of the test file: random data that cannot be compressed or merged, of which every page identifies itself. Each
+//! sector of 512 bytes has a number in a pool and random words that follow from the file's seed and that number. The first one
+//! of a page (or each, where blocks are smaller) has a stamp: offset, process run, lane and count of the write. Blocks that are
+//! no whole sectors have a file of words, or of bytes, which follow from the seed, the offset and the process run.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,9 +11,8 @@ use stats::random::Random;
 
 /// What a stamp covers where blocks are whole pages: compression and deduplication work on this much or more.
 pub(super) const PAGE_BYTES: usize = 4096;
-/// The smallest block of any disk, and the unit of the pool.
+/// The smallest block of any disk.
 pub(super) const SECTOR_BYTES: usize = 512;
-
 pub(super) const WORD_BYTES: usize = 8;
 const SECTOR_WORDS: usize = SECTOR_BYTES / WORD_BYTES;
 const STAMP_WORDS: usize = 4;
@@ -35,25 +31,6 @@ const MARK_BITS: u32 = 4;
 /// Offsets are counted in sectors with 48 bits: 128 PiB.
 const PLACE_BITS: u32 = 48;
 const COUNT_BITS: u32 = 40;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    Page,
-    Sector,
-}
-
-impl Unit {
-    pub(super) fn of_blocks(bytes: u64) -> Self {
-        if bytes.is_multiple_of(PAGE_BYTES as u64) { Self::Page } else { Self::Sector }
-    }
-
-    fn bytes(self) -> usize {
-        match self {
-            Self::Page => PAGE_BYTES,
-            Self::Sector => SECTOR_BYTES,
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Origin {
@@ -105,13 +82,20 @@ impl fmt::Display for Wrong {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SectorKind {
+pub(super) enum SectorKind {
     /// Belongs to the page that begins before it.
     Plain = 0,
     /// Stamped for its whole page.
     Page = 1,
     /// Stamped for itself.
     Sector = 2,
+}
+
+impl SectorKind {
+    /// The kind of the first sector of blocks of this size.
+    pub(super) fn of_blocks(bytes: u64) -> Self {
+        if bytes.is_multiple_of(PAGE_BYTES as u64) { Self::Page } else { Self::Sector }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -154,10 +138,8 @@ impl Contents {
     }
 
     /// Stamps a block, which begins with the pool's sector `first`, for its offset in the file.
-    ///
-    /// All words and bytes are written, because they have no stamps. Only writes: a pool is larger than the caches, and
-    /// reads would wait for each stamp's line.
-    pub(super) fn stamp(&self, block: &mut [u8], first: u32, offset: u64, unit: Unit, origin: Origin) {
+    /// Only writes: a pool is larger than the caches, and reads would wait for each stamp's line.
+    pub(super) fn stamp(&self, block: &mut [u8], first: u32, offset: u64, kind: SectorKind, origin: Origin) {
         match self.grain {
             Grain::Sectors => {}
             Grain::Words => {
@@ -168,9 +150,9 @@ impl Contents {
             }
             Grain::Bytes => return self.write_bytes(block, offset, mark(origin.run)),
         }
-        let kind = if unit == Unit::Page { SectorKind::Page } else { SectorKind::Sector };
-        let places = (offset..).step_by(unit.bytes()).zip((first..).step_by(unit.bytes() / SECTOR_BYTES));
-        for (piece, (at, number)) in block.chunks_mut(unit.bytes()).zip(places) {
+        let bytes = if kind == SectorKind::Page { PAGE_BYTES } else { SECTOR_BYTES };
+        let places = (offset..).step_by(bytes).zip((first..).step_by(bytes / SECTOR_BYTES));
+        for (piece, (at, number)) in block.chunks_mut(bytes).zip(places) {
             let Some(sector) = sectors_mut(piece).next() else { continue };
             let stamp = self.stamp_words(Head { kind, number }, at, origin);
             for (word, value) in sector.iter_mut().zip(stamp) {

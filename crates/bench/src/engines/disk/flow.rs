@@ -12,9 +12,9 @@ use model::wire::{HeldFile, Observations, Task};
 use sys::clock::{Timer, monotonic_raw_seconds};
 use sys::queue::{Engine, Options, Queue, Request};
 
-use super::cache::{Allowance, Keeper};
+use super::cache::Keeper;
 use super::contents::{Contents, PAGE_BYTES, SECTOR_BYTES};
-use super::engines::{self, cannot_open};
+use super::engines::{self, Opening, cannot_open};
 use super::helpers::Helpers;
 use super::lane::{Access, Due, Job, Lane};
 use super::{layout, observed, traffic, trouble};
@@ -71,7 +71,7 @@ impl DiskFlow {
             return Err(Trouble::Unavailable(reason.to_owned()));
         }
         // One thread manages the cache of all files, so that every window begins when all of them are ready.
-        let keeper = if thread == 0 { Keeper::new(params, held)? } else { Keeper::of_nothing(params) };
+        let keeper = Keeper::new(params, Some(held).filter(|_| thread == 0))?;
         let held = &layout::as_laid_out(held.of_thread(thread));
         let file = layout::open_to_look(held)?;
         let no_device = params.engine == DiskEngine::Null;
@@ -93,9 +93,9 @@ impl DiskFlow {
             run: task.launch,
             shared_stream: params.pattern != DiskPattern::Random,
             no_device,
-            allowance: Allowance::default(),
+            allowance: Arc::default(),
         });
-        let (lanes, stepped_down) = engines::open_lanes(&job, params, task.seed, thread)?;
+        let (lanes, stepped_down) = Opening { job: &job, params, seed: task.seed, thread }.lanes()?;
         let reader = (job.op.writes() && !no_device).then(|| open_reader(&job)).transpose()?;
         Ok(Self {
             params: params.clone(),
@@ -221,7 +221,7 @@ impl Flow for DiskFlow {
             depth_achieved: (self.window_seconds > 0.0).then(|| in_flight_seconds / self.window_seconds),
             flush_seconds,
             flushed_bytes_per_second,
-            cached_share_before: self.keeper.share_before(),
+            cached_share_before: self.keeper.share_before,
             dropped_system_wide: self.keeper.dropped_all(),
             cpu_busy: (self.run_seconds > 0.0).then(|| cpu_seconds / self.run_seconds),
             cpu_seconds_per_request: (requests > 0).then(|| cpu_seconds / requests as f64),

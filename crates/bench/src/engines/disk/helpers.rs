@@ -66,7 +66,7 @@ impl Helpers {
     ) -> Result<(), String> {
         while self.each.len() + 1 < lanes.len() {
             self.each.push(Helper::start()?);
-            self.tallies.push(tally.fork());
+            self.tallies.push(Tally::new(timer));
         }
         let others = lanes.drain(1.min(lanes.len())..).zip(self.tallies.drain(..));
         let mut given = 0;

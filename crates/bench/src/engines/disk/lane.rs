@@ -16,7 +16,7 @@ use sys::team::spin_until;
 
 use super::cache::Allowance;
 use super::claims::Claims;
-use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
+use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, SectorKind};
 use super::observed::Apart;
 use super::order::BlockOrder;
 use super::{layout, traffic, trouble};
@@ -25,7 +25,6 @@ use crate::engines::{Tally, Window};
 
 /// One page of every N blocks is compared in full inside the window: two nanoseconds a block on average.
 const COMPARED_INSIDE: u64 = 256;
-
 const REMEMBERED: usize = 8;
 /// Tries, in addition to one for each request in flight, to find a block that is not in flight. Parts are at least twice the
 /// depth, so this many misses in a row do not happen at random, and none in order.
@@ -48,7 +47,7 @@ impl Access {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Job {
     pub(super) held: HeldFile,
     pub(super) contents: Contents,
@@ -60,7 +59,7 @@ pub(super) struct Job {
     pub(super) shared_stream: bool,
     /// Whether requests go to no device, with the same work for us.
     pub(super) no_device: bool,
-    pub(super) allowance: Allowance,
+    pub(super) allowance: Arc<Allowance>,
 }
 
 impl Job {
@@ -104,7 +103,6 @@ pub(super) struct Due {
     pub(super) late: u64,
 }
 
-#[derive(Debug)]
 pub(super) struct Lane {
     job: Arc<Job>,
     pub(super) queue: Queue,
@@ -317,7 +315,7 @@ impl Lane {
             if let Some(part) = self.queue.arena_part(buffer..buffer + bytes) {
                 let origin = Origin { run: self.job.run, lane: self.number, count: self.written };
                 let first = self.pool_begins + u32::try_from(buffer / SECTOR_BYTES).unwrap_or(0);
-                self.job.contents.stamp(part, first, offset, Unit::of_blocks(self.job.block.into()), origin);
+                self.job.contents.stamp(part, first, offset, SectorKind::of_blocks(self.job.block.into()), origin);
                 self.written += 1;
                 return Ok(buffer);
             }
@@ -415,7 +413,8 @@ fn stamp_places(job: &Job, arena: &mut [u8], pool_begins: u32) {
     for (place, part) in arena.chunks_exact_mut(job.stride()).enumerate() {
         let first = pool_begins + u32::try_from(place * job.stride() / SECTOR_BYTES).unwrap_or(0);
         let offset = place as u64 * u64::from(job.block);
-        job.contents.stamp(&mut part[..block], first, offset, Unit::of_blocks(job.block.into()), Origin::default());
+        let kind = SectorKind::of_blocks(job.block.into());
+        job.contents.stamp(&mut part[..block], first, offset, kind, Origin::default());
     }
 }
 

@@ -15,7 +15,7 @@ use model::wire::HeldFile;
 use sys::clock::monotonic_raw_seconds;
 use sys::queue::{Engine, Options, Queue, Request};
 
-use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
+use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, SectorKind};
 use super::{traffic, trouble};
 use crate::engines::{Preparing, Trouble};
 use crate::target::no_direct;
@@ -264,7 +264,7 @@ pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> i
             };
             let first = u32::try_from(buffer / SECTOR_BYTES).unwrap_or(0);
             let origin = Origin { count: offset / CHUNK_BYTES, ..Origin::default() };
-            contents.stamp(part, first, offset, Unit::Page, origin);
+            contents.stamp(part, first, offset, SectorKind::Page, origin);
             let bytes = u32::try_from(length).unwrap_or(u32::MAX);
             queue.push(Request { token, write: true, offset, buffer, bytes })?;
             lengths[token as usize] = bytes;

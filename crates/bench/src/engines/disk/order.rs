@@ -76,7 +76,6 @@ impl Order {
     }
 }
 
-#[derive(Debug)]
 pub(super) struct Stream {
     order: Order,
     span: Span,
@@ -110,7 +109,6 @@ impl Stream {
     }
 }
 
-#[derive(Debug)]
 pub(super) enum BlockOrder {
     /// Drawn at random from `count` blocks, from `first` on and `step` apart.
     Random {
@@ -126,10 +124,6 @@ pub(super) enum BlockOrder {
 }
 
 impl BlockOrder {
-    pub(super) fn anywhere(span: Span, seed: u64) -> Self {
-        Self::every(1, 0, span, seed)
-    }
-
     /// Every `step`th block of the span from its block `first` on, at random: the lanes range over all of it and never meet.
     pub(super) fn every(step: u64, first: u64, span: Span, seed: u64) -> Self {
         let count = span.count.saturating_sub(first).div_ceil(step.max(1));
@@ -283,7 +277,7 @@ mod tests {
                 other.release();
             }
         }
-        assert!(BlockOrder::anywhere(whole(10), 1).share(1).is_none());
+        assert!(BlockOrder::every(1, 0, whole(10), 1).share(1).is_none());
     }
 
     #[test]
@@ -327,7 +321,7 @@ mod tests {
     #[test]
     fn random_blocks_are_even_and_follow_the_seed() {
         let draw = |seed| {
-            let mut order = BlockOrder::anywhere(whole(16), seed);
+            let mut order = BlockOrder::every(1, 0, whole(16), seed);
             (0..16_000).map(|_| order.next()).collect::<Vec<u64>>()
         };
         assert_eq!(draw(1), draw(1));

@@ -8,7 +8,7 @@ use model::experiment::DiskParams;
 use model::io::{DiskLayout, DiskOp, DiskSync};
 use sys::queue::{Engine, Options, Queue, Request};
 
-use super::contents::{Origin, SECTOR_BYTES, Unit};
+use super::contents::{Origin, SECTOR_BYTES, SectorKind};
 use super::lane::{Access, Job};
 use super::order::Span;
 use super::{layout, traffic, trouble};
@@ -42,7 +42,7 @@ pub(super) fn first_pass(job: &Job, stretch: Span) -> Result<(), String> {
         let buffer = slot * CHUNK_BYTES;
         if let Some(part) = queue.arena_part(buffer..buffer + length).filter(|_| job.op.writes()) {
             let first = u32::try_from(buffer / SECTOR_BYTES).unwrap_or(0);
-            job.contents.stamp(part, first, offset, Unit::of_blocks(block), Origin::default());
+            job.contents.stamp(part, first, offset, SectorKind::of_blocks(block), Origin::default());
         }
         let bytes = u32::try_from(length).unwrap_or(u32::MAX);
         let request = Request { token: 0, write: job.op.writes(), offset, buffer, bytes };

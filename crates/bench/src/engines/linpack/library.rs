@@ -1,13 +1,14 @@
 //! A problem that a library solves with threads of its own: one thread of the process run calls it, and the others
 //! sleep until it is done, so that the library has their CPUs.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use model::linpack::LinpackConditions;
 use model::wire::Task;
 
 use super::parts::Team;
 use super::{Residuals, Trouble};
+use crate::locks::lock;
 
 const CALLER: usize = 0;
 
@@ -40,10 +41,6 @@ pub(super) fn team<D: Data>(
 ) -> Arc<dyn Team> {
     let turns = Mutex::new(Turns { finished: 0, waited: vec![0; threads], abandoned: false });
     Arc::new(Around { problem: Mutex::new((data, solve)), turns, done: Condvar::new() })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<D, S> Around<D, S> {

@@ -1,7 +1,7 @@
 //! The LINPACK engine: solutions of dense systems and products of matrices, each checked. A problem is set up before
 //! there are threads, and each thread takes its part.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use model::experiment::{Area, Params};
 use model::linpack::{LinpackConditions, LinpackEngine as Whose, LinpackOp, LinpackParams};
@@ -10,6 +10,7 @@ use model::wire::{Observations, Task};
 
 use super::cpu;
 use super::{BackgroundJob, Engine, Job, JobProfile, Opened, Preparing, Residuals, Trouble};
+use crate::locks::lock;
 
 #[cfg(feature = "faer")]
 mod faer;
@@ -44,7 +45,7 @@ impl Engine for LinpackEngine {
             }
         };
         let open = Open { id: task.experiment.id.clone(), run: task.launch, left: task.cpus.len(), team };
-        prepared().push(open);
+        lock(&PREPARED).push(open);
         Ok(())
     }
 
@@ -52,7 +53,7 @@ impl Engine for LinpackEngine {
         let params = params(task)?;
         let team = take(task)
             .ok_or_else(|| Trouble::Failed(format!("'{}' was not prepared before its threads", task.experiment.id)))?;
-        let bound = bound(params, task.seed ^ thread as u64)
+        let bound = cpu::trial(params.bound(), params.element, params.isa, task.seed ^ thread as u64)
             .ok_or_else(|| Trouble::Unavailable(format!("this CPU has no multiply-add for {}", params.element)))?;
         let job = TeamJob { team, thread, params: params.clone() };
         Ok(Opened::Job { job: Box::new(job), bound })
@@ -63,14 +64,6 @@ fn params(task: &Task) -> Result<&LinpackParams, Trouble> {
     match &task.experiment.params {
         Params::Linpack(params) => Ok(params),
         _ => Err(Trouble::Failed(format!("'{}' is not a LINPACK benchmark", task.experiment.id))),
-    }
-}
-
-/// The multiply-adds that bound a benchmark: of the solver's instruction set, or of the widest where the solver chooses.
-fn bound(params: &LinpackParams, seed: u64) -> Option<Box<dyn super::Trial>> {
-    match params.isa {
-        Some(isa) => cpu::trial(params.bound(), params.element, isa, seed),
-        None => cpu::widest_trial(params.bound(), params.element, seed),
     }
 }
 
@@ -85,12 +78,8 @@ struct Open {
 /// Kept here, because the engine is one static value.
 static PREPARED: Mutex<Vec<Open>> = Mutex::new(Vec::new());
 
-fn prepared() -> std::sync::MutexGuard<'static, Vec<Open>> {
-    PREPARED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn take(task: &Task) -> Option<Arc<dyn Team>> {
-    let mut all = prepared();
+    let mut all = lock(&PREPARED);
     let index = all.iter().position(|open| (&open.id, open.run) == (&task.experiment.id, task.launch))?;
     let open = &mut all[index];
     open.left = open.left.saturating_sub(1);

@@ -11,7 +11,8 @@ use model::wire::Task;
 
 use super::library::{self, Data};
 use super::parts::{Team, judged};
-use super::{Open, Residuals, prepared};
+use super::{Open, PREPARED, Residuals};
+use crate::locks::lock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -71,7 +72,7 @@ pub(crate) fn plant(task: &Task, fault: Fault) {
     let (matrix, workspace) = (vec![0.0; problem.matrix_len().unwrap()], vec![0.0; problem.workspace_len(1)]);
     let solver = Solver::new(problem, Crew::new(1, std::thread::yield_now), matrix, workspace).unwrap();
     let team = Arc::new(Planted { solver: Mutex::new(solver), fault });
-    prepared().push(Open { id: task.experiment.id.clone(), run: task.launch, left: 1, team });
+    lock(&PREPARED).push(Open { id: task.experiment.id.clone(), run: task.launch, left: 1, team });
 }
 
 /// CPU seconds that each thread of the library takes for a call.
@@ -88,7 +89,7 @@ pub(crate) fn plant_library(task: &Task) {
         }
         Ok(())
     });
-    prepared().push(Open { id: task.experiment.id.clone(), run: task.launch, left: threads, team });
+    lock(&PREPARED).push(Open { id: task.experiment.id.clone(), run: task.launch, left: threads, team });
 }
 
 pub(crate) struct NoData;

@@ -240,7 +240,7 @@ mod tests {
             let operate = |token: Token, pieces: [usize; 2]| -> io::Result<[u8; 8]> {
                 let preface = Preface { purpose: Purpose::Operation, number: 0, token };
                 let all = [&preface.bytes()[..], b"message!"].concat();
-                let (mut stream, mut back) = (connected(listener.address(), SILENCE)?, [0; 8]);
+                let (mut stream, mut back) = (connected(listener.address, SILENCE)?, [0; 8]);
                 let mut rest = &all[..];
                 for piece in pieces {
                     stream.write_all(&rest[..piece])?;

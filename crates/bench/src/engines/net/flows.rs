@@ -208,10 +208,10 @@ fn admit(
     ends: &mut [Option<DataEnd>],
     within: Duration,
 ) -> io::Result<()> {
-    listener.datagrams().set_read_timeout(Some(within))?;
+    listener.datagrams.set_read_timeout(Some(within))?;
     // One byte more than a preface: a longer datagram is none.
     let mut bytes = [0; PREFACE_BYTES + 1];
-    let (count, from) = match listener.datagrams().recv_from(&mut bytes) {
+    let (count, from) = match listener.datagrams.recv_from(&mut bytes) {
         Ok(came) => came,
         // The answer to a client that is gone comes back as an error of this socket.
         Err(error) if is_no_answer(&error) || error.kind() == io::ErrorKind::ConnectionRefused => return Ok(()),

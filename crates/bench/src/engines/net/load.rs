@@ -107,7 +107,7 @@ impl Probe {
         tally: &mut Tally,
     ) -> Result<(), Failure> {
         // A probe counts if it was due in the window, however late its answer.
-        tally.count_by_beginning();
+        tally.by_beginning = true;
         self.moments.restart(timer.now());
         self.heard = timer.now();
         loop {

@@ -90,7 +90,7 @@ fn serve_at(address: SocketAddr, task: &Task, preparing: &mut dyn Preparing) -> 
     let calibration = Calibration::begin();
     let listener = Listener::open(address)
         .map_err(|error| Trouble::Failed(format!("cannot listen on {}: {error}", address.ip())))?;
-    preparing.listening(&listener.address().to_string());
+    preparing.listening(&listener.address.to_string());
     let timer = calibration.finish(CALIBRATION);
     let (connections, cpus) = (DataConnections::default(), |_| task.cpus.clone());
     let home =
@@ -145,8 +145,8 @@ impl<'a> NetResources<'a> {
         }
         Ok(Ends {
             role: Role::Measure,
-            address: Some(server.address().to_string()),
-            token: server.token().as_str().to_owned(),
+            address: Some(server.address.to_string()),
+            token: server.token.as_str().to_owned(),
             other_cpus: Vec::new(),
         })
     }

@@ -274,7 +274,7 @@ fn mute(task: &Task, announcing: &mut Announcing) {
 fn conversing(task: &Task, announcing: &mut Announcing, act: impl FnOnce(&TcpStream, &DataEnd, Token) + Send) {
     let (params, _) = checked(task).unwrap();
     let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
-    announcing.listening(&listener.address().to_string());
+    announcing.listening(&listener.address.to_string());
     let (connections, act) = (DataConnections::default(), Mutex::new(Some(act)));
     listener
         .receive(&|preface, control| {
@@ -510,7 +510,7 @@ fn missing_flows_are_an_error_and_foreign_datagrams_open_none() {
     let (connections, token) = (DataConnections::default(), Token::new());
     let arrivals = connections.expect(token);
     let gather = |protocols: &[Protocol], peer: &str| {
-        let peer = (listener.address(), peer.parse().unwrap(), token);
+        let peer = (listener.address, peer.parse().unwrap(), token);
         flows::gather(&listener, &arrivals, protocols, peer, Duration::from_millis(200)).map(|ends| ends.len())
     };
     let home = "127.0.0.1:1";
@@ -519,7 +519,7 @@ fn missing_flows_are_an_error_and_foreign_datagrams_open_none() {
         assert!(error.to_string().contains("0 of 2 data connections were opened"), "{error}");
     }
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.connect(listener.address()).unwrap();
+    socket.connect(listener.address).unwrap();
     let preface = |token| Preface { purpose: Purpose::Data, number: 0, token }.bytes();
     socket.send(&preface(Token::new())).unwrap();
     socket.send(&[&preface(token)[..], b"more"].concat()).unwrap();

@@ -9,7 +9,7 @@ const ANY: fn(Origin) -> bool = |_| true;
 fn laid_out(contents: &Contents, offset: u64, pages: usize) -> Vec<u8> {
     let mut bytes = vec![0; pages * PAGE_BYTES];
     contents.fill(&mut bytes, 0);
-    contents.stamp(&mut bytes, 0, offset, Unit::Page, Origin::default());
+    contents.stamp(&mut bytes, 0, offset, SectorKind::Page, Origin::default());
     bytes
 }
 
@@ -24,7 +24,7 @@ fn what_was_written_checks_in_pages_and_in_sectors() {
     let origin = Origin { run: 3, lane: 1023, count: 1 << 39 };
     let mut small = vec![0; 1536];
     contents.fill(&mut small, 99);
-    contents.stamp(&mut small, 99, 1536, Unit::Sector, origin);
+    contents.stamp(&mut small, 99, 1536, SectorKind::Sector, origin);
     contents.check(&small, 1536, |found| found == origin).unwrap();
     assert!(contents.check(&small, 1536, |found| found != origin).is_err(), "a stale block was taken");
 }
@@ -36,7 +36,7 @@ fn a_page_of_which_single_sectors_were_rewritten_checks() {
         let mut page = laid_out(&contents, 8192, 1);
         let mut pool = vec![0; 512];
         contents.fill(&mut pool, 5000);
-        contents.stamp(&mut pool, 5000, 8192 + 512 * rewritten as u64, Unit::Sector, Origin::default());
+        contents.stamp(&mut pool, 5000, 8192 + 512 * rewritten as u64, SectorKind::Sector, Origin::default());
         page[512 * rewritten..][..512].copy_from_slice(&pool);
         contents.check(&page, 8192, ANY).unwrap();
     }
@@ -70,7 +70,7 @@ fn words_check_one_by_one_and_say_which_launch_wrote_them() {
     let last = Origin { run: (1 << 24) - 1, lane: 9, count: 7 };
     for (run, at) in [(3, 80), (last.run, 88)] {
         let word = &mut bytes[at..at + 8];
-        contents.stamp(word, 0, (1 << 20) + at as u64, Unit::Sector, Origin { run, ..last });
+        contents.stamp(word, 0, (1 << 20) + at as u64, SectorKind::Sector, Origin { run, ..last });
         contents.check(word, (1 << 20) + at as u64, |origin| origin.run == run).unwrap();
     }
     contents.check(&bytes, 1 << 20, ANY).unwrap();
@@ -100,7 +100,7 @@ fn in_blocks(contents: &Contents, block: usize, bytes: usize, run: u32) -> Vec<u
     let mut written = vec![0; bytes / block * block];
     for (index, part) in written.chunks_mut(block).enumerate() {
         let origin = Origin { run, ..Origin::default() };
-        contents.stamp(part, 0, (index * block) as u64, Unit::Sector, origin);
+        contents.stamp(part, 0, (index * block) as u64, SectorKind::Sector, origin);
     }
     written
 }
@@ -171,7 +171,7 @@ fn no_two_pages_of_a_file_are_equal_although_the_pool_comes_round() {
         let start = usize::try_from(offset).unwrap() % pool.len();
         let page = &mut pool[start..start + PAGE_BYTES];
         let number = u32::try_from(start / SECTOR_BYTES).unwrap();
-        contents.stamp(page, number, offset, Unit::Page, Origin { run: 1, lane: 0, count: write });
+        contents.stamp(page, number, offset, SectorKind::Page, Origin { run: 1, lane: 0, count: write });
         assert!(seen.insert(page.to_vec()), "write {write} of the page at {offset} was there before");
     }
 }

@@ -158,7 +158,7 @@ impl Lane {
         window: Window,
         tally: &mut Tally,
     ) -> Result<(), String> {
-        tally.count_by_beginning();
+        tally.by_beginning = true;
         let free = (0..self.places.len()).rev().collect();
         let seen = run(&mut AtWork { lane: self, timer, tally, window, free }, moments, window)?;
         self.due = Due { all: self.due.all + seen.all, late: self.due.late + seen.late };

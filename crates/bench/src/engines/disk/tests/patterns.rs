@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
-use crate::engines::disk::cache::Allowance;
 use crate::engines::disk::contents::Origin;
 use crate::engines::disk::lane::{Access, Job};
 use crate::engines::disk::order::Span;
@@ -110,7 +109,7 @@ fn stretch_of(params: &DiskParams, held: &Held, run: u32) -> (Job, Span) {
         run,
         shared_stream: false,
         no_device: false,
-        allowance: Allowance::default(),
+        allowance: Arc::default(),
     };
     let span = stretch::of_thread(&job, params, 0, run.into()).unwrap();
     (job, span)

@@ -155,7 +155,7 @@ fn process_runs_that_connect_to_one_listener_do_not_disturb_each_other() {
     let both = Threads::of(2);
     let near = || {
         let token = Token::new();
-        let ours = addressed(task(&params, Role::Measure, token.as_str()), listener.address().to_string());
+        let ours = addressed(task(&params, Role::Measure, token.as_str()), listener.address.to_string());
         in_threads(&ours, |thread, flow| {
             for _ in 0..3 {
                 if thread == 0 {
