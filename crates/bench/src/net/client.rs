@@ -134,7 +134,6 @@ fn gone(name: &str, why: &str) -> String {
     format!("lost the connection to the server at {name}: {why}; check whether 'assay net serve' still runs there")
 }
 
-/// The connection of a session with heartbeats in both directions.
 struct Heartbeats<'a> {
     stream: &'a TcpStream,
     sent: f64,

@@ -1,5 +1,4 @@
 //! Messages of a session between client and server: versions, authentication, queue, heartbeats.
-//!
 //! Fields may be added; unknown ones are ignored. Every version reads `Refused`.
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -17,11 +16,11 @@ pub(crate) const MOST_BYTES_BEFORE: usize = 4096;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum ClientMessage {
-    /// First message.
     Hello(Hello),
     /// Second message; `null` where no key is needed.
-    Proof { proof: Option<String> },
-    /// Heartbeat.
+    Proof {
+        proof: Option<String>,
+    },
     Alive,
 }
 
@@ -41,17 +40,23 @@ pub(crate) enum ServerMessage {
     /// Answers a hello.
     Welcome(Welcome),
     /// The server's own proof; `null` where no key is needed.
-    Known { proof: Option<String> },
+    Known {
+        proof: Option<String>,
+    },
     /// The number of clients before this one, including those measuring.
-    Queued { ahead: u32 },
-    /// It is this client's turn.
+    Queued {
+        ahead: u32,
+    },
     Admitted(Box<Admitted>),
-    /// Heartbeat.
     Alive,
-    /// The client is rejected.
-    Refused { cause: Cause, reason: String },
+    Refused {
+        cause: Cause,
+        reason: String,
+    },
     /// The session ended before the client ended it.
-    Over { reason: String },
+    Over {
+        reason: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,4 @@
 //! The shared key of a session, and the proof of knowing it.
-//!
 //! A proof is an HMAC-SHA256 over the prover, the agreed version and a nonce of each side: it cannot be replayed or reflected.
 //! Later traffic is not encrypted.
 

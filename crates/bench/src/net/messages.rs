@@ -1,5 +1,4 @@
 //! Messages of a process run on its control connection: the client asks, the server answers.
-//!
 //! Fields may be added, unknown ones are ignored; an unknown message is an error.
 
 use model::document::TcpConditions;
@@ -48,18 +47,20 @@ pub(crate) struct Asked {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum RunReply {
-    /// Accepts data connections.
     Opened(Box<Opened>),
     /// All data connections have arrived.
     Complete,
-    /// The counts of a window.
     Counted(Counts),
     /// Bytes are still arriving; the answer takes longer.
     Arriving,
     /// The last announced window without a length has begun.
-    Begun { number: u32 },
+    Begun {
+        number: u32,
+    },
     /// The process run has ended.
-    Refused { reason: String },
+    Refused {
+        reason: String,
+    },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

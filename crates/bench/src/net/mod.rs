@@ -1,5 +1,4 @@
 //! The network protocol between a client, where the run is, and a server.
-//!
 //! One TCP port carries everything; UDP uses the same number. Every connection begins with a `preface`, which the `listener`
 //! reads. Control connections carry bounded JSON `frames`: the `handshake` of a session, in which both sides prove that they
 //! know the `key`, and the `messages` of a process run. Data connections belong to the engine (`engines::net`).

@@ -145,7 +145,6 @@ impl Keeper {
         Ok(())
     }
 
-    /// Whether the cache of the whole system had to be dropped, if the cache was to be cold.
     pub(super) fn dropped_all(&self) -> Option<bool> {
         (self.cache == DiskCache::Cold && !self.files.is_empty()).then_some(self.dropped_all)
     }

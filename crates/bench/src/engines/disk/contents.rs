@@ -92,7 +92,6 @@ pub(super) enum SectorKind {
 }
 
 impl SectorKind {
-    /// The kind of the first sector of blocks of this size.
     pub(super) fn of_blocks(bytes: u64) -> Self {
         if bytes.is_multiple_of(PAGE_BYTES as u64) { Self::Page } else { Self::Sector }
     }
@@ -125,7 +124,6 @@ impl Contents {
     /// Fills a pool with sectors from number `first` on, without stamps.
     pub(super) fn fill(&self, pool: &mut [u8], first: u32) {
         if self.grain != Grain::Sectors {
-            // Words and bytes are written when their offset is known.
             return;
         }
         for (sector, number) in sectors_mut(pool).zip(first..) {
@@ -242,7 +240,6 @@ impl Contents {
         Ok(())
     }
 
-    /// Whether a found origin is of this process run, as far as it shows.
     pub(super) fn is_of_run(&self, found: Origin, run: u32) -> bool {
         let bits = if self.grain == Grain::Bytes { MARK_BITS } else { LAUNCH_BITS };
         u64::from(found.run ^ run) & ones(bits) == 0
@@ -334,7 +331,6 @@ impl Contents {
 
     /// A checksum of a stamp's words. Each step is a bijection of its word, so that a single flipped bit is always found.
     fn seal(&self, words: [u64; STAMP_WORDS - 1]) -> u64 {
-        // The multiplier of PCG (O'Neill, 2014); any odd number that mixes well will do.
         let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x5851_f42d_4c95_7f2d).rotate_left(29);
         words.into_iter().fold(self.key, mix)
     }

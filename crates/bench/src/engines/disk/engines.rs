@@ -23,7 +23,6 @@ const MOST_LOOP_WINDOWS: u32 = 30;
 /// Length of each: thousands of requests even at a microsecond each.
 const LOOP_SECONDS: f64 = 0.004;
 
-/// What a thread opens its lanes with.
 pub(super) struct Opening<'a> {
     pub(super) job: &'a Arc<Job>,
     pub(super) params: &'a DiskParams,

@@ -397,7 +397,6 @@ impl Lane {
         std::mem::replace(&mut self.remembered, Vec::with_capacity(REMEMBERED))
     }
 
-    /// Whether the contents of one of its blocks can be from the last window.
     pub(super) fn wrote(&self, origin: Origin) -> bool {
         let run = self.job.contents.is_of_run(origin, self.job.run);
         let own = || {

@@ -132,7 +132,6 @@ fn lay_out(held: &HeldFile, written: &AtomicU64) -> Result<(), Trouble> {
         bytes => bytes,
     };
     let bytes = bytes.map_err(|error| {
-        // Gives the space back.
         let _ = if trouble::is_for_want_of_room(&error) { file.set_len(0) } else { Ok(()) };
         trouble("laying out", &error)
     })?;

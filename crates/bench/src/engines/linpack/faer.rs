@@ -20,7 +20,6 @@ use super::library;
 use super::operands::{Equations, Operands};
 use super::parts::{Team, index};
 
-/// Name and version in a result; the version is that of this package's manifest.
 const LABEL: &str = "faer 0.24";
 
 pub(super) fn team(task: &Task, params: &LinpackParams) -> Result<Arc<dyn Team>, Trouble> {

@@ -15,7 +15,6 @@ const CALLER: usize = 0;
 pub(super) trait Data: Send + 'static {
     fn fill(&mut self);
 
-    /// Checks the result against the data drawn again.
     fn check(&self) -> Result<Residuals, String>;
 
     fn describe(&self) -> (Option<f64>, LinpackConditions);
@@ -96,7 +95,6 @@ impl<D: Data, S: FnMut(&mut D) -> Result<(), String> + Send> Team for Around<D, 
     }
 }
 
-/// Does something that starts threads, which may then run on the benchmark's CPUs and nowhere else.
 pub(super) fn on_the_rows_cpus<T>(task: &Task, start: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
     let chosen = |error: std::io::Error| Trouble::Failed(format!("the CPUs of a library cannot be chosen: {error}"));
     let before = sys::affinity::allowed_cpus().map_err(chosen)?;

@@ -67,7 +67,6 @@ fn params(task: &Task) -> Result<&LinpackParams, Trouble> {
     }
 }
 
-/// A problem that is set up, and of which `left` threads have yet to take their part.
 struct Open {
     id: String,
     run: u32,
@@ -75,7 +74,6 @@ struct Open {
     team: Arc<dyn Team>,
 }
 
-/// Kept here, because the engine is one static value.
 static PREPARED: Mutex<Vec<Open>> = Mutex::new(Vec::new());
 
 fn take(task: &Task) -> Option<Arc<dyn Team>> {

@@ -75,7 +75,6 @@ impl<T: Real + Number> Operands<T> {
         Ok(Self { n, lda, seed: task.seed, label, a: matrix(params)?, b: matrix(params)?, c: matrix(params)? })
     }
 
-    /// Where the entries of A and B come from: two sequences of which neither is part of the other.
     fn sources(&self) -> [Uniform; 2] {
         [Uniform::new(self.seed, self.n), Uniform::new(!self.seed, self.n)]
     }
@@ -119,7 +118,6 @@ impl<T: Real + Number> Data for Operands<T> {
             if most.is_nan() || error.is_nan() { f64::NAN } else { most.max(error.abs()) }
         });
         let scaled = worst / self.expected_error();
-        // False for NaN too.
         if scaled < 1.0 {
             return Ok(Residuals { scaled, raw: None });
         }

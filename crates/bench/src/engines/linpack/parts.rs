@@ -18,18 +18,15 @@ pub(super) const WORKSPACE_ALIGN: usize = 2 << 20;
 pub(super) trait Team: Send + Sync {
     fn fill(&self, thread: usize) -> Result<(), String>;
 
-    /// Solves it; calls `look` between pieces of the work.
     fn work(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), String>;
 
     /// Checks the result; the error says what is wrong with it.
     fn check(&self, thread: usize) -> Result<Residuals, String>;
 
-    /// Whether the threads of a library do the work while those of the process run wait.
     fn works_elsewhere(&self) -> bool {
         false
     }
 
-    /// Releases the threads that wait for one that has left.
     fn abandon(&self);
 
     /// Share of the matrices in huge pages; kernel and sizes, known once the problem was solved.

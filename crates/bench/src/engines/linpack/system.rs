@@ -64,7 +64,6 @@ fn with_threads(blas: Blas, threads: u32) -> Result<Blas, Trouble> {
     }
 }
 
-/// `OpenBLAS 0.3.21 SkylakeX`.
 fn label(blas: &Blas) -> String {
     let words = [Some(blas.library.name), blas.version.as_deref(), blas.core.as_deref()];
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")

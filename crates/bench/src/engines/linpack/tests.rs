@@ -1,5 +1,3 @@
-//! Systems that are solved wrong on purpose, and a library that solves none.
-
 use std::sync::{Arc, Mutex};
 
 use kernels::dense::{Blocking, Caches, Crew, Diagonal, Problem, Solver, widest};

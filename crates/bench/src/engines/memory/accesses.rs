@@ -186,7 +186,6 @@ impl AccessTrial {
         [0, last].into_iter().chain(between.collect::<Vec<_>>()).map(|first| first..first + PIECE_WORDS).collect()
     }
 
-    /// Spoilt blocks hold the right data if they were accessed, and only then.
     fn check_writes(&self) -> Result<(), String> {
         for &access in &self.spoilt {
             let block = self.target_block(access);
@@ -208,7 +207,6 @@ impl AccessTrial {
         Ok(())
     }
 
-    /// Single words have been increased as often as they were accessed.
     fn check_increments(&mut self) -> Result<(), String> {
         let blocks = self.blocks as u64;
         let near = self.accesses.saturating_sub(DENSE)..self.accesses + DENSE;

@@ -21,7 +21,6 @@ pub(super) fn obtained(region: &Region, pages: Pages) -> Option<f64> {
     Some(if pages == Pages::Huge2M { huge } else { 1.0 - huge })
 }
 
-/// Below this share of a region in huge pages the kernel is asked once more for them.
 const ENOUGH_HUGE: f64 = 0.9;
 
 /// Asks once more for huge pages where a filled region lacks the requested ones; [`obtained`] reports the outcome.

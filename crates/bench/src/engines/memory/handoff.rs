@@ -17,7 +17,6 @@ const TOGETHER: u32 = 256;
 const LINES: usize = 2 * LINES_OF_EACH;
 /// How long after the end of a window the other side may be silent: longer than a busy machine delays a thread.
 const PATIENCE_SECONDS: f64 = 5.0;
-/// Dozens of batches before the window.
 const LEAD_MICROSECONDS: u32 = 2_000;
 
 const METRICS: &[FlowMetric] = &[FlowMetric::LatencyOf(TOGETHER)];
@@ -51,7 +50,6 @@ impl Lines {
         })
     }
 
-    /// Adds those of the calling thread, which touches them first.
     fn bring(&self, thread: usize) {
         self.brought[thread % 2].get_or_init(|| (0..LINES_OF_EACH).map(|_| HandoffLine::default()).collect());
     }
@@ -130,7 +128,6 @@ impl Side {
         move || lines.over.load(Ordering::Acquire) || timer.now() > until
     }
 
-    /// The error, after the other side was released.
     #[cold]
     fn lost(&self, lost: Lost) -> String {
         self.lines.over.store(true, Ordering::Release);
@@ -139,7 +136,6 @@ impl Side {
 }
 
 impl Drop for Side {
-    /// Also where the thread panics: the other side must not wait for it.
     fn drop(&mut self) {
         self.lines.over.store(true, Ordering::Release);
     }

@@ -9,7 +9,6 @@ use super::super::{Measure, Trial, Trouble};
 use super::chase::ChaseTrial;
 use super::stream::{PIECE_BYTES, StreamTrial};
 
-/// The chase, for thread 0; a load for the others.
 pub(super) fn open(params: &MemoryParams, seed: u64, thread: usize) -> Result<Box<dyn Trial>, Trouble> {
     let Some(background) = params.background else {
         return Err(Trouble::Failed("a chase under load has no load".to_owned()));

@@ -1,5 +1,3 @@
-//! Memory on a node that the benchmark names.
-
 use model::experiment::MemoryParams;
 use model::isa::MemoryPattern;
 

@@ -23,7 +23,6 @@ const WELCOME: u8 = b'+';
 
 pub(super) struct Connector {
     to: SocketAddr,
-    /// The preface, followed by the message.
     first: Box<[u8]>,
     message: Message,
     silence: Duration,

@@ -16,7 +16,6 @@ use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
 
 /// Timeout until all connections are there.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
-/// How often the first datagram of a flow is sent until it is answered.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +42,6 @@ pub(super) fn ways(params: &NetParams) -> Vec<Way> {
     }
 }
 
-/// The protocol of each flow. The streams of a load always use TCP.
 pub(super) fn protocols(params: &NetParams) -> Vec<Protocol> {
     let of = |way: &Way| match (params.mode, way) {
         (NetMode::Load, Way::Up | Way::Down) => Protocol::Tcp,
@@ -99,7 +97,6 @@ impl AsFd for DataEnd {
     }
 }
 
-/// The client: opens the flows of the process run with this token.
 pub(super) fn open(to: SocketAddr, protocols: &[Protocol], token: Token) -> io::Result<Vec<DataEnd>> {
     let one = |(number, protocol): (u32, &Protocol)| {
         let preface = Preface { purpose: Purpose::Data, number, token };

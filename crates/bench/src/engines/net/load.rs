@@ -22,7 +22,6 @@ use super::session::{Failure, Session, silent};
 use crate::engines::moments::Moments;
 use crate::engines::{Tally, Window};
 
-/// Bytes of a probe's number, which distinguish the answers: the shortest probe.
 const NUMBER_BYTES: usize = 8;
 /// Probes per second: enough for a p99 within seconds, and with 64 B and headers less than 0.1 % of 1 Gbit/s.
 const PROBES_PER_SECOND: f64 = 400.0;

@@ -109,7 +109,6 @@ impl Pinger {
         Ok(Self { end, message: Message::new(content), wait, silence, polling, unanswered: 0 })
     }
 
-    /// Sends the message and waits for its echo; `false` if it is lost.
     #[inline]
     fn exchange(&mut self, moment: &Moment<'_>, began: u64) -> Result<bool, Failure> {
         let Message { out, back, .. } = &mut self.message;

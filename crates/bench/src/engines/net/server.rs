@@ -37,7 +37,6 @@ pub(crate) struct Home<'a> {
     pub(crate) limits: &'a Limits,
 }
 
-/// Serves the process run of this control connection until it ends. An error was sent to the client too.
 pub(crate) fn serve(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     conversation(control, home).inspect_err(|reason| {
         let _ = frames::write(control, &RunReply::Refused { reason: reason.clone() });
@@ -129,7 +128,6 @@ impl ServedRun<'_> {
         })
     }
 
-    /// Registers the clock of a thread, and its TCP connection where it sends.
     fn enter(&self, thread: usize) -> io::Result<()> {
         self.windows.enter(thread);
         match (self.ends.get(thread), self.params.mode, self.ways.get(thread)) {
@@ -196,7 +194,6 @@ impl ServedRun<'_> {
         Ok(())
     }
 
-    /// Whether datagrams are counted, some of which never arrive.
     fn is_of_datagrams(&self) -> bool {
         let transfer = (self.params.protocol, self.params.mode) == (Protocol::Udp, NetMode::Transfer);
         transfer || matches!(self.params.mode, NetMode::Blast | NetMode::NoDrop)
@@ -247,7 +244,6 @@ impl ServedRun<'_> {
     }
 }
 
-/// Whether this is how a connection or a flow of datagrams ends.
 fn is_end(error: &io::Error) -> bool {
     use io::ErrorKind::{
         BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected, UnexpectedEof, WriteZero,

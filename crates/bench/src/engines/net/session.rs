@@ -34,7 +34,6 @@ const SHORT_PACKET_BYTES: u32 = 576;
 pub(super) struct Session {
     control: Mutex<Control>,
     pub(super) opened: Opened,
-    /// The seed of both ends' data.
     pub(super) token: Token,
     pub(super) address: SocketAddr,
     /// Timeout of an answer. Waiting with it changed a round trip of 17 us by -0.4, +0.5 and +1.2 % in three probes.
@@ -42,7 +41,6 @@ pub(super) struct Session {
     lost: AtomicU64,
     /// Median round trip of the idle path, in seconds, where it was measured.
     pub(super) idle_seconds: OnceLock<f64>,
-    /// Where the threads add up what their flows gave.
     pub(super) pool: Pool,
     /// Where the threads say what they sent, and the last one asks what arrived.
     counts: Pool<Vec<u64>, Vec<Counted>>,
@@ -60,7 +58,6 @@ struct Control {
     failure: Option<String>,
 }
 
-/// Asks the server at this address to open, and connects all data flows.
 pub(super) fn meet(
     address: &str,
     admission: &str,
@@ -199,7 +196,6 @@ impl Session {
         self.counts.round(threads, add, ask)?.get(thread).cloned().ok_or_else(odd)
     }
 
-    /// A thread will not ask again: no thread waits for it.
     pub(super) fn leave(&self) {
         self.counts.leave();
         self.pool.leave();
@@ -232,7 +228,6 @@ impl Session {
         }
     }
 
-    /// What TCP did for all senders in the samples, where the kernel reports it.
     pub(super) fn sent(&self) -> Option<TcpSent> {
         sent::of_all(&lock(&self.senders))
     }
@@ -256,7 +251,6 @@ impl Session {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Fails if the server has closed the control connection.
     pub(super) fn other_end_is_there(&self) -> Result<(), String> {
         match SockRef::from(&self.control().stream).recv_with_flags(&mut [MaybeUninit::uninit()], PEEK_NOW) {
             Ok(0) => Err(gone(CLOSED)),
@@ -294,7 +288,6 @@ pub(super) fn keep(token: &str, session: Session, ends: Vec<DataEnd>) {
     lock(&PREPARED).insert(token.to_owned(), (Arc::new(session), ends));
 }
 
-/// A thread's connection; `None` if it was not prepared, or has been taken.
 pub(super) fn take(token: &str, thread: usize) -> Option<(Arc<Session>, DataEnd)> {
     let mut prepared = lock(&PREPARED);
     let (session, ends) = prepared.get_mut(token)?;

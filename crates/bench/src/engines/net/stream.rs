@@ -47,7 +47,6 @@ impl Cost {
         self.0 = self.0.zip(now).map(|((one, other), (more, too))| (one + more, other + too));
     }
 
-    /// Notes the sums; a flow without a sample has none.
     pub(super) fn describe(self, seen: &mut NetConditions) {
         let used = self.0.filter(|(sending, receiving)| sending + receiving > 0.0);
         (seen.sending_cpu_seconds, seen.receiving_cpu_seconds) = used.unzip();
@@ -83,7 +82,6 @@ impl Ledger {
     }
 }
 
-/// The client of a stream to it, which receives and counts.
 pub(super) struct Receiver {
     stream: TcpStream,
     inbox: Inbox,
@@ -168,7 +166,6 @@ impl Part for Receiver {
     }
 }
 
-/// The client of a stream from it, which only sends.
 pub(super) struct Sender {
     // Before the connection, on which the kernel reports the copies that were still open.
     outbox: Outbox,

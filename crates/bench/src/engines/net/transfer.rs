@@ -51,7 +51,6 @@ impl Exchange {
     }
 }
 
-/// Sends this many blocks and flushes: Nagle's algorithm would hold the last one back until the others are acknowledged.
 fn send(outbox: &mut Outbox, stream: &TcpStream, blocks: u64) -> io::Result<()> {
     (0..blocks).try_for_each(|_| outbox.send(stream))?;
     // Setting the option sends what is held back.

@@ -1,5 +1,3 @@
-//! Tests of what a test file holds.
-
 use std::collections::HashSet;
 
 use super::*;

@@ -133,7 +133,6 @@ impl AtWork<'_> {
                 std::thread::sleep(asleep);
                 Ok(())
             }
-            // Less than nothing.
             Err(_) if busy => queue.wait(0, done),
             Err(_) => {
                 std::hint::spin_loop();

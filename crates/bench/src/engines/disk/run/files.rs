@@ -101,7 +101,6 @@ fn describe(holding: &Holding, params: &DiskParams, layout: Layout, filesystem: 
         in_place: holding.in_place,
         polled: params.direct && sys::file::has_polled_queues(&holding.file, Path::new("/sys")),
         bytes: holding.cut_bytes().filter(|_| layout.seconds.is_some()).unwrap_or(bytes),
-        // No two files have a page in common.
         seed: layout.seed.wrapping_add(u64::from(thread) << u32::BITS),
         grain,
         layout_seconds: layout.seconds,

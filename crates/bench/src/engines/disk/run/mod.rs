@@ -33,7 +33,6 @@ pub(crate) struct DiskResources<'a> {
 impl<'a> DiskResources<'a> {
     /// Reads this program into memory, so that a slow disk is not asked for it later.
     pub(crate) fn new(context: ResourceContext<'a>) -> Self {
-        // Without that each page is read when it is needed.
         let _ = read_in();
         let layout = Layout {
             seed: context.plan.seed,

@@ -41,7 +41,6 @@ fn next_run_bytes(next: NextRun<'_>, params: &DiskParams) -> Option<u64> {
     next.runs.last().and_then(|launch| launch.seen.disk.as_ref()?.written_bytes)
 }
 
-/// Bytes that a benchmark has written: the counts of its process runs, or of their samples where they were interrupted.
 fn written(next: NextRun<'_>, params: &DiskParams) -> u64 {
     let seen = next.runs.iter().filter_map(|launch| Some((launch.number, launch.seen.disk.as_ref()?)));
     let (mut counted, mut bytes) = (BTreeSet::new(), 0_u64);

@@ -1,5 +1,3 @@
-//! Loads: a percentage of the full rate, with every engine.
-
 use super::*;
 
 /// A flow at half its rate, whose full rate has been found.

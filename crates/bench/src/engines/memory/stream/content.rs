@@ -15,7 +15,6 @@ pub(super) enum Content {
     },
 }
 
-/// Between the first numbers of two arrays: more than the words of any array.
 const NUMBERS_APART: u64 = 1 << 44;
 const NUMBERS_DRAWN: u64 = 1 << 32;
 

@@ -77,7 +77,6 @@ pub(super) struct StreamTrial {
     sum: u64,
     random: Random,
     pages: Pages,
-    /// Ticks of the pause after each granule.
     pause: Option<(Timer, u64)>,
 }
 
@@ -205,7 +204,6 @@ impl StreamTrial {
         Err(format!("the loop went through {} blocks instead of {expected}", self.blocks))
     }
 
-    /// The data read are the data in memory, for each time they were read.
     fn check_sum(&self) -> Result<(), String> {
         let (Worker::Loop(BoundMemory::Read(read)), Some(source)) = (&self.worker, self.sources.first()) else {
             return Ok(());

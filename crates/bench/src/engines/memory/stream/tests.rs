@@ -1,5 +1,3 @@
-//! Every stream verifies what it did, and finds what it did not do.
-
 use model::isa::{Isa, MemoryPattern};
 
 use super::*;

@@ -69,7 +69,6 @@ impl Exchanger {
         Ok((all.sent.div_ceil(self.flows as u64), at))
     }
 
-    /// One exchange of this many datagrams each way, which began at this time stamp.
     fn exchange(&mut self, moment: &Moment<'_>, datagrams: u64, began: u64) -> Result<Exchanged, Failure> {
         let Moment { session, timer, .. } = *moment;
         let endless = || Window { begin: timer.now(), end: Window::NO_END };
@@ -112,7 +111,6 @@ impl Exchanger {
         carried.reordered += up.came.reordered + down.came.reordered;
     }
 
-    /// One exchange of this many bytes, both ways together, in whole datagrams.
     fn once(&mut self, moment: &Moment<'_>, bytes: u64, tally: &mut Tally) -> Result<(), Failure> {
         let wanted = (bytes / 2).div_ceil(self.sending.form.bytes() as u64).max(1);
         let (datagrams, began) = self.agree(moment, wanted)?;

@@ -24,7 +24,6 @@ pub(super) struct Header {
     pub(super) nanoseconds: u64,
 }
 
-/// The datagrams of one flow, as both ends know them.
 pub(crate) struct Form {
     key: u64,
     /// A datagram without its header.

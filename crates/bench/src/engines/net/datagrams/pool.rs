@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use sys::clock::Timer;
 
-/// Datagrams of one flow or of all flows in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share {
     pub(crate) sent: u64,
@@ -89,7 +88,6 @@ impl<S: Default, R: Clone + Default> Pool<S, R> {
         Err(did_not_come(self.patience))
     }
 
-    /// A thread will not come again: no thread waits for it.
     pub(crate) fn leave(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).left = true;
         self.met.notify_all();

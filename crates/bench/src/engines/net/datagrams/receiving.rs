@@ -60,7 +60,6 @@ impl Receiving {
         })
     }
 
-    /// Waits for datagrams; `None` after the timeout.
     pub(super) fn receive(&mut self, socket: &UdpSocket) -> io::Result<Option<usize>> {
         match self.receiver.receive(socket) {
             Ok(messages) => Ok(Some(messages)),
@@ -100,7 +99,6 @@ impl Receiving {
         Ok(new)
     }
 
-    /// What arrived of the window of this number.
     pub(super) fn datagrams(&self, number: u32) -> Datagrams {
         let [offloaded, batched] = RECEIVING.map(|word| self.receiver.in_use().any(|other| other == word));
         let Account { window, came, jitter, .. } = &self.account;

@@ -21,7 +21,6 @@ const MUTE_TRIALS: u32 = 6;
 /// Trials until the search ends in any case: ten to halve a thousandth, ten to come close, each twice.
 const MOST_TRIALS: u32 = 40;
 
-/// What one trial gave, over all flows; `offered` is in bytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     pub(super) sent: u64,
@@ -30,7 +29,6 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Whether at most this many of a million were lost.
     pub(super) fn keeps_to(&self, goal_per_million: u32) -> bool {
         let lost = self.sent.saturating_sub(self.came);
         self.sent > 0 && u128::from(lost) * 1_000_000 <= u128::from(self.sent) * u128::from(goal_per_million)
@@ -92,7 +90,6 @@ impl Search {
         Next::Trial(self.rate)
     }
 
-    /// The factor on the usual length of the next trial.
     pub(super) fn stretch(&self) -> f64 {
         f64::from(1_u32 << self.mute.min(MUTE_TRIALS))
     }

@@ -28,7 +28,6 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    /// `offload` requests segmentation offload.
     pub(super) fn new(socket: &UdpSocket, form: Form, offload: bool, timer: &Timer) -> Self {
         let mut sender = Sender::new(socket, form.bytes(), offload);
         sender.datagrams().for_each(|datagram| datagram.copy_from_slice(&form.template));
@@ -78,7 +77,6 @@ pub(super) fn nanoseconds(timer: &Timer, from: u64, to: u64) -> u64 {
     (timer.seconds(from.min(to), to) * 1e9) as u64
 }
 
-/// Waits until something is due, or for a part of a long wait.
 pub(super) fn wait(due: Due) {
     let Due::In(seconds) = due else { return };
     if seconds > 2.0 * AWAKE_SECONDS {

@@ -15,7 +15,6 @@ use crate::net::messages::Datagrams;
 
 /// How often a receiver checks whether the process run has ended.
 const LOOK: Duration = Duration::from_millis(50);
-/// How often an idle sender checks for a window.
 const LOOK_FOR_WINDOW: Duration = Duration::from_micros(200);
 /// A sender stops after this long without a message from the client, because nothing acknowledges its datagrams.
 pub(super) const DEAD_MAN_SECONDS: f64 = 0.5;
@@ -40,7 +39,6 @@ pub(crate) fn receive_all(
     Ok(())
 }
 
-/// Receives and counts what has arrived. The account is noted in windows of which `is_noted` is true.
 pub(super) fn receive_once(
     receiving: &mut Receiving,
     socket: &UdpSocket,
@@ -121,7 +119,6 @@ impl Work {
         }
     }
 
-    /// Datagrams that may leave now, inside the window or before it.
     pub(super) fn left(&self, inside: bool) -> u64 {
         match self.quota {
             None => u64::MAX,

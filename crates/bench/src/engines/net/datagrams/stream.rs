@@ -69,7 +69,6 @@ enum Rate {
     Found(u32, f64),
 }
 
-/// What both ends saw of one window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     /// Datagrams inside the receiver's window; of work that is done in full, those that are part of it.
@@ -140,7 +139,6 @@ impl Stream {
         Ok(seen)
     }
 
-    /// Adds up what all flows gave in a window of this length, and when that was.
     fn together(&self, moment: &Moment<'_>, seen: &Seen, seconds: f64) -> Result<(Outcome, u64), String> {
         let share = Share { sent: seen.sent, came: seen.came.came };
         let (Share { sent, came }, at) = moment.session.pool.meet(self.flows, share, moment.timer)?;
@@ -266,7 +264,6 @@ pub(super) fn carried_there(words: [&'static str; 2], there: &Datagrams) -> impl
     words.into_iter().zip([there.offloaded, there.batched]).filter(|word| word.1).map(|word| word.0)
 }
 
-/// What carried a flow, each word once.
 pub(super) fn batching(words: impl Iterator<Item = &'static str>) -> Vec<String> {
     let words: BTreeSet<&str> = words.collect();
     words.into_iter().map(str::to_owned).collect()
@@ -285,7 +282,6 @@ struct Used {
 }
 
 impl Used {
-    /// Called often, with the time.
     #[inline]
     fn look(&mut self, now: u64, window: Window) {
         if now >= window.begin && self.before.is_none() {

@@ -22,7 +22,6 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     pub(crate) fn new(content: Content) -> Self {
-        // Its pages are touched, and not zero.
         let buffer = content.block();
         Self { content, place: Position::default(), buffer }
     }
@@ -55,7 +54,6 @@ impl Inbox {
         Ok(())
     }
 
-    /// Receives up to a block, and checks it.
     #[inline]
     pub(crate) fn take(&mut self, stream: &TcpStream, in_full: bool) -> io::Result<usize> {
         let count = self.receive(stream)?;

@@ -27,7 +27,6 @@ pub(crate) fn check(params: &NetParams, flows: usize, limits: &Limits) -> Result
     Ok(())
 }
 
-/// Checks a window, and limits it to the server's rate of datagrams.
 pub(crate) fn window(mut announced: Announced, params: &NetParams, limits: &Limits) -> Result<Announced, String> {
     let seconds = announced.seconds.unwrap_or(0.0);
     let bytes = announced.bytes.unwrap_or(0.0);

@@ -78,7 +78,6 @@ type Block = Box<[u8]>;
 /// The value of all bytes: neither fresh memory's nor a common pattern.
 const FILL: u8 = 0xa5;
 
-/// Copies its own block into empty ones until the window has passed.
 fn produce(bytes: usize, full: &SyncSender<Block>, emptied: &Receiver<Block>, window: Window, timer: &Timer) {
     let source = vec![FILL; bytes];
     while timer.now() < window.end {
@@ -110,7 +109,6 @@ fn consume(
         // Fails at the end, when the producer is gone.
         let _ = empty.try_send(block);
     }
-    // On a busy machine no block may have arrived.
     (blocks == 0 || sink.iter().all(|byte| *byte == FILL)).then_some(came)
 }
 

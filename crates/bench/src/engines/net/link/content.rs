@@ -34,7 +34,6 @@ impl Content {
         self.template.len()
     }
 
-    /// A block without its number.
     pub(crate) fn block(&self) -> Pages {
         Pages::of(&self.template)
     }
@@ -69,7 +68,6 @@ impl Content {
         }
     }
 
-    /// Whether all bytes belong to this position.
     pub(crate) fn holds(&self, mut place: Position, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             let stamp = &place.block.to_le_bytes()[..STAMP_BYTES.min(self.template.len())];

@@ -81,7 +81,6 @@ impl InSamples {
     }
 }
 
-/// What TCP did for all senders of a process run.
 pub(crate) fn of_all(senders: &[Option<TcpSent>]) -> Option<TcpSent> {
     senders.iter().flatten().copied().reduce(|one, other| together(&one, &other))
 }

@@ -13,7 +13,6 @@ const SPINS: u32 = 256;
 /// For how long a receive polls the device's queue (`Documentation/admin-guide/sysctl/net.rst`, `busy_read`).
 const POLL_MICROSECONDS: u32 = 50;
 
-/// Makes the kernel poll the device for a socket whose thread spins; for how long.
 pub(crate) fn poll_device(socket: &impl AsFd, wait: Wait) -> Option<u32> {
     (wait == Wait::Spinning).then(|| sys::net::wait::busy_poll(socket, POLL_MICROSECONDS)).flatten()
 }

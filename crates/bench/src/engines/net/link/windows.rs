@@ -87,7 +87,6 @@ impl Windows {
         &self.timer
     }
 
-    /// Registers the CPU clock of the calling thread.
     pub(crate) fn enter(&self, thread: usize) {
         if let (Some(slot), Some(clock)) = (self.slots.get(thread), CpuClock::of_this_thread()) {
             let _ = slot.clock.set(clock);
@@ -133,7 +132,6 @@ impl Windows {
         std::thread::sleep(Duration::from_secs_f64(left));
     }
 
-    /// The number of the last window; 0 before the first.
     pub(crate) fn number(&self) -> u32 {
         self.number.load(Ordering::Acquire)
     }
@@ -163,7 +161,6 @@ impl Windows {
         self.heard.store(self.timer.now(), Ordering::Relaxed);
     }
 
-    /// How long the client has been silent.
     #[inline]
     pub(crate) fn silent_seconds(&self, now: u64) -> f64 {
         let heard = self.heard.load(Ordering::Relaxed);

@@ -1,5 +1,3 @@
-//! Tests of latency under load.
-
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;

@@ -1,5 +1,3 @@
-//! Round trips of every kind.
-
 use model::io::Wait;
 
 use super::*;

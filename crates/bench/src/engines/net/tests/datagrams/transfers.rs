@@ -1,5 +1,3 @@
-//! Transfers of datagrams in both directions.
-
 use super::*;
 
 fn transfer(block: u64, segmentation: Segmentation) -> NetParams {
