@@ -39,7 +39,7 @@ pub(crate) static ENGINES: &[&dyn Engine] = &[
 pub(crate) fn run_resources<'a>(area: Area, context: ResourceContext<'a>) -> Option<Box<dyn RunResources + 'a>> {
     match area {
         Area::Disk => Some(Box::new(disk::run::DiskResources::new(context))),
-        Area::Net => Some(Box::new(net::NetResources::new(context))),
+        Area::Net => Some(Box::new(net::NetResources { server: context.server })),
         Area::Cpu | Area::Linpack | Area::Memory => None,
     }
 }

@@ -13,7 +13,7 @@ use model::wire::HeldFile;
 use sys::clock::monotonic_raw_seconds;
 
 use super::{layout, trouble};
-use crate::engines::{Preparing, Trouble};
+use crate::engines::Trouble;
 
 /// A larger share of a file in the cache is dropped once more: the kernel keeps pages that are in use.
 const LEFT_OVER: f64 = 0.05;
@@ -52,26 +52,15 @@ impl Allowance {
     }
 }
 
-/// Prepares the cache before the first window of a process run: warm, within `most_seconds`, or empty for direct requests.
-pub(super) fn before_a_run(
-    params: &DiskParams,
-    (held, most_seconds): (&HeldFile, Option<f64>),
-    preparing: &mut dyn Preparing,
-) -> Result<(), Trouble> {
-    match params.cache {
-        DiskCache::Cold => Ok(()),
-        DiskCache::Bypassed => {
-            held.all().try_for_each(|held| empty(held, &layout::open_to_look(held)?).map_err(Trouble::Failed))
-        }
-        DiskCache::Warm => layout::at_the_files(held, preparing, &|held, filled| fill(held, most_seconds, filled)),
-    }
+/// Leaves nothing of a file in the cache.
+pub(super) fn empty(held: &HeldFile) -> Result<(), Trouble> {
+    let file = layout::open_to_look(held)?;
+    let is_empty = sys::file::cached_bytes(&file).is_ok_and(|bytes| bytes == 0);
+    if is_empty { Ok(()) } else { drop_from_cache(held, &file).map_err(Trouble::Failed) }
 }
 
-fn empty(held: &HeldFile, file: &File) -> Result<(), String> {
-    if sys::file::cached_bytes(file).is_ok_and(|bytes| bytes == 0) { Ok(()) } else { drop_from_cache(held, file) }
-}
-
-fn fill(held: &HeldFile, most_seconds: Option<f64>, filled: &AtomicU64) -> Result<(), Trouble> {
+/// Reads a file into the cache, within this time.
+pub(super) fn fill(held: &HeldFile, most_seconds: Option<f64>, filled: &AtomicU64) -> Result<(), Trouble> {
     let began = monotonic_raw_seconds();
     let file = layout::open_to_look(held)?;
     let bytes = file.metadata().map_or(held.bytes, |metadata| metadata.len());

@@ -168,25 +168,20 @@ impl Contents {
         self.check_stamp(sector, offset).map(drop)
     }
 
-    /// Checks every byte of whole sectors (or words, or bytes) that were read from this offset; `accepted` judges each
+    /// Checks every byte of whole sectors (or words, or bytes) that were read from this offset; `accept` judges each
     /// origin. Of words only the process run is known, and of bytes the low bits of its number.
-    pub(super) fn check(
-        &self,
-        bytes: &[u8],
-        offset: u64,
-        mut accepted: impl FnMut(Origin) -> bool,
-    ) -> Result<(), Wrong> {
+    pub(super) fn check(&self, bytes: &[u8], offset: u64, mut accept: impl FnMut(Origin) -> bool) -> Result<(), Wrong> {
         match self.grain {
             Grain::Sectors => {}
-            Grain::Words => return self.check_words(bytes, offset, accepted),
-            Grain::Bytes => return self.check_bytes(bytes, offset, accepted),
+            Grain::Words => return self.check_words(bytes, offset, accept),
+            Grain::Bytes => return self.check_bytes(bytes, offset, accept),
         }
         // Number of the page's first sector, where it was stamped for the page.
         let mut page = None;
         for (sector, at) in sectors(bytes).zip((offset..).step_by(SECTOR_BYTES)) {
             let wrong = |what| Wrong { at, what };
             let (head, origin) = self.check_stamp(sector, at)?;
-            if let Some(origin) = origin.filter(|origin| !accepted(*origin)) {
+            if let Some(origin) = origin.filter(|origin| !accept(*origin)) {
                 return Err(wrong(What::Stale { origin }));
             }
             let inside = at / SECTOR_BYTES as u64 % SECTORS_PER_PAGE;

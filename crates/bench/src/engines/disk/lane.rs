@@ -199,12 +199,10 @@ impl Lane {
         let cpu_began = thread_cpu_seconds();
         (self.finished, self.finished_writes, self.written_before) = (0, 0, self.written);
         self.remembered.clear();
-        match self.moments.take() {
-            None => self.run_without_pause(timer, window, tally)?,
-            Some(mut moments) => {
-                self.run_paced(&mut moments, timer, window, tally)?;
-                self.moments = Some(moments);
-            }
+        if self.moments.is_some() {
+            self.run_paced(timer, window, tally)?;
+        } else {
+            self.run_without_pause(timer, window, tally)?;
         }
         if !self.job.no_device {
             let block = u64::from(self.job.block);

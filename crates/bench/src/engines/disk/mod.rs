@@ -20,6 +20,7 @@ mod traffic;
 mod trouble;
 
 use model::experiment::{Area, DiskParams, Params};
+use model::io::{self, DiskCache};
 use model::wire::{DiskTask, Task};
 
 use super::{Engine, Opened, Placement, Preparing, Trouble};
@@ -35,7 +36,7 @@ impl Engine for DiskEngine {
         let (params, given) = parts(task)?;
         let held = &given.file;
         // Without a device the file is neither read nor written.
-        if params.engine == model::io::DiskEngine::Null {
+        if params.engine == io::DiskEngine::Null {
             return Ok(());
         }
         flow::check_alignment(params, held)?;
@@ -43,12 +44,18 @@ impl Engine for DiskEngine {
         if given.precondition {
             layout::write_over(held, preparing)?;
         }
-        cache::before_a_run(params, (held, task.most_seconds), preparing)
+        match params.cache {
+            DiskCache::Cold => Ok(()),
+            DiskCache::Bypassed => held.all().try_for_each(cache::empty),
+            DiskCache::Warm => {
+                layout::at_the_files(held, preparing, &|held, filled| cache::fill(held, task.most_seconds, filled))
+            }
+        }
     }
 
     fn placement(&self, task: &Task, homes: Vec<u32>) -> Placement {
         // Without a device no thread sleeps.
-        let keeps_ticks = parts(task).is_ok_and(|(params, _)| params.engine != model::io::DiskEngine::Null);
+        let keeps_ticks = parts(task).is_ok_and(|(params, _)| params.engine != io::DiskEngine::Null);
         Placement { keeps_ticks, homes }
     }
 

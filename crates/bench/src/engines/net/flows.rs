@@ -163,37 +163,33 @@ pub(super) fn gather(
     (own, peer, token): (SocketAddr, SocketAddr, Token),
     patience: Duration,
 ) -> io::Result<Vec<DataEnd>> {
-    let mut ends: Vec<Option<DataEnd>> = protocols.iter().map(|_| None).collect();
+    let mut ends: Vec<Place> = protocols.iter().map(|protocol| Err(*protocol)).collect();
     let until = monotonic_raw_seconds() + patience.as_secs_f64();
-    while ends.iter().any(Option::is_none) {
+    while ends.iter().any(Result::is_err) {
         let left = Duration::try_from_secs_f64(until - monotonic_raw_seconds()).unwrap_or_default();
         if left.is_zero() {
             let (come, all) = (ends.iter().flatten().count(), protocols.len());
             let text = format!("{come} of {all} data connections were opened within {:.0} s", patience.as_secs_f64());
             return Err(io::Error::new(io::ErrorKind::TimedOut, text));
         }
-        if ends.iter().zip(protocols).any(|(end, protocol)| end.is_none() && *protocol == Protocol::Udp) {
+        if ends.iter().any(|end| matches!(end, Err(Protocol::Udp))) {
             // TCP connections are queued meanwhile.
-            admit(listener, (own, peer, token), protocols, &mut ends, left.min(ASK_AGAIN))?;
+            admit(listener, (own, peer, token), &mut ends, left.min(ASK_AGAIN))?;
         } else if let Ok((preface, stream)) = arrivals.come.recv_timeout(left)
             && preface.purpose == Purpose::Data
-            && let Some(place) = place_of(&mut ends, protocols, &preface, Protocol::Tcp)
+            && let Some(place) = place_of(&mut ends, &preface, Protocol::Tcp)
         {
-            *place = Some(DataEnd::Tcp(stream));
+            *place = Ok(DataEnd::Tcp(stream));
         }
     }
     Ok(ends.into_iter().flatten().collect())
 }
 
-fn place_of<'a>(
-    ends: &'a mut [Option<DataEnd>],
-    protocols: &[Protocol],
-    preface: &Preface,
-    protocol: Protocol,
-) -> Option<&'a mut Option<DataEnd>> {
-    let number = preface.number as usize;
-    protocols.get(number).filter(|wanted| **wanted == protocol)?;
-    ends.get_mut(number).filter(|end| end.is_none())
+/// A flow, or the protocol of one that has yet to come.
+type Place = Result<DataEnd, Protocol>;
+
+fn place_of<'a>(ends: &'a mut [Place], preface: &Preface, protocol: Protocol) -> Option<&'a mut Place> {
+    ends.get_mut(preface.number as usize).filter(|end| matches!(end, Err(wanted) if *wanted == protocol))
 }
 
 /// Takes one datagram that belongs to no flow, and makes a flow of it if it is from the address of the control connection
@@ -201,8 +197,7 @@ fn place_of<'a>(
 fn admit(
     listener: &Listener,
     (own, peer, token): (SocketAddr, SocketAddr, Token),
-    protocols: &[Protocol],
-    ends: &mut [Option<DataEnd>],
+    ends: &mut [Place],
     within: Duration,
 ) -> io::Result<()> {
     listener.datagrams.set_read_timeout(Some(within))?;
@@ -217,14 +212,14 @@ fn admit(
     let Ok(bytes) = <&[u8; PREFACE_BYTES]>::try_from(&bytes[..count]) else { return Ok(()) };
     let ours = |preface: &Preface| preface.purpose == Purpose::Data && preface.token == token;
     let Some(preface) = Preface::read(bytes).filter(ours).filter(|_| from.ip() == peer.ip()) else { return Ok(()) };
-    if let Some(place) = place_of(ends, protocols, &preface, Protocol::Udp) {
+    if let Some(place) = place_of(ends, &preface, Protocol::Udp) {
         // Not the listener's address, which may be any: the answer comes from the address that was asked.
         let socket = datagrams_at(own)?;
         socket.connect(from)?;
         // Anything may have arrived between the two calls.
         let socket = emptied(socket)?;
         socket.send(bytes)?;
-        *place = Some(DataEnd::Udp(socket));
+        *place = Ok(DataEnd::Udp(socket));
     }
     Ok(())
 }

@@ -51,6 +51,9 @@ struct Due {
     late: u64,
 }
 
+/// Fails if the server is gone.
+type Check<'a> = &'a dyn Fn() -> Result<(), String>;
+
 pub(super) struct Probe {
     end: DataEnd,
     out: Pages,
@@ -96,15 +99,8 @@ impl Probe {
         })
     }
 
-    /// Sends probes as they fall due until the window has passed, and waits for all answers; `check` fails if the server is
-    /// gone.
-    fn probe(
-        &mut self,
-        check: &dyn Fn() -> Result<(), String>,
-        timer: &Timer,
-        window: Window,
-        tally: &mut Tally,
-    ) -> Result<(), Failure> {
+    /// Sends probes as they fall due until the window has passed, and waits for all answers.
+    fn probe(&mut self, check: Check<'_>, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), Failure> {
         // A probe counts if it was due in the window, however late its answer.
         tally.by_beginning = true;
         self.moments.restart(timer.now());
@@ -158,7 +154,7 @@ impl Probe {
     }
 
     /// Gives up datagrams that are lost.
-    fn give_up_old(&mut self, check: &dyn Fn() -> Result<(), String>, timer: &Timer) -> Result<(), Failure> {
+    fn give_up_old(&mut self, check: Check<'_>, timer: &Timer) -> Result<(), Failure> {
         let now = timer.now();
         let longer = |since: u64, limit: Duration| timer.seconds(since.min(now), now) >= limit.as_secs_f64();
         while self.flights.front().is_some_and(|oldest| longer(oldest.sent, self.limit())) {

@@ -27,7 +27,7 @@ use model::plan::Planned;
 use model::wire::{Ends, Role, Task};
 use sys::clock::Calibration;
 
-use super::resources::{Provided, ResourceContext, RunResources, Scheduling, User, WillMake};
+use super::resources::{Provided, RunResources, Scheduling, User, WillMake};
 use super::{Engine, Opened, Preparing, Trouble};
 use crate::locks::lock;
 use crate::net::ServerSession;
@@ -130,14 +130,10 @@ fn checked(task: &Task) -> Result<(&NetParams, &Ends), Trouble> {
 const LOOPBACK_INTERFACE: &str = "lo";
 
 pub(crate) struct NetResources<'a> {
-    server: Option<&'a ServerSession>,
+    pub(super) server: Option<&'a ServerSession>,
 }
 
-impl<'a> NetResources<'a> {
-    pub(crate) fn new(context: ResourceContext<'a>) -> Self {
-        Self { server: context.server }
-    }
-
+impl NetResources<'_> {
     fn remote_ends(&self, params: &NetParams) -> Result<Ends, String> {
         let server = self.server.ok_or_else(|| "there is no session with a server. Use --to to name one".to_owned())?;
         if let Some(obstacle) = server.obstacle(params.mode) {

@@ -211,7 +211,6 @@ impl ServedRun<'_> {
         let (Some(end), Some(way)) = (self.ends.get(thread), self.ways.get(thread)) else { return Ok(()) };
         let content = Content::new(self.token.seed(), thread, flow_block_bytes(&self.params, *way));
         let wait = self.params.wait.unwrap_or(Wait::Blocking);
-        let offload = self.params.segmentation == Some(Segmentation::Gso);
         match (end, self.params.mode, way) {
             (DataEnd::Tcp(connection), NetMode::Stream | NetMode::Load, Way::Up) => {
                 stream::receive_all(connection, content, &self.windows, thread)
@@ -227,16 +226,14 @@ impl ServedRun<'_> {
             (DataEnd::Tcp(connection), NetMode::Connect, _) => {
                 connect::serve(connection, self.listener, self.token, content.block_bytes(), &self.windows)
             }
-            (DataEnd::Udp(socket), NetMode::Transfer, _) => {
-                datagrams::give_back(socket, &content, offload, (&self.windows, thread), self.ways.len())
-            }
-            (DataEnd::Udp(socket), NetMode::Blast | NetMode::NoDrop, way) => {
-                let (form, place) = (Form::new(&content), (&self.windows, thread));
-                if *way == Way::Up {
-                    datagrams::receive_all(socket, form, offload, place)
-                } else {
-                    let senders = self.ways.iter().filter(|way| **way == Way::Down).count();
-                    datagrams::send_all(socket, form, offload, place, senders)
+            (DataEnd::Udp(socket), NetMode::Transfer | NetMode::Blast | NetMode::NoDrop, way) => {
+                let offload = self.params.segmentation == Some(Segmentation::Gso);
+                let senders = self.ways.iter().filter(|way| **way != Way::Up).count();
+                let server = datagrams::Server { socket, offload, windows: &self.windows, thread, senders };
+                match way {
+                    Way::Up => server.receive_all(Form::new(&content)),
+                    Way::Down => server.send_all(Form::new(&content)),
+                    Way::Back => server.give_back(&content),
                 }
             }
             (end, ..) => pingpong::serve(end, content.block_bytes(), wait, &self.windows),

@@ -75,16 +75,22 @@ pub(super) fn meet(
     let params = opening.params.clone();
     let together = Duration::try_from_secs_f64(opening.most_seconds).unwrap_or(Duration::MAX);
     frames::write(&control, &RunRequest::Open(Box::new(opening))).map_err(cannot)?;
-    let RunReply::Opened(opened) = hear(&control, PATIENCE)? else { return Err(odd()) };
-    let token = Token::parse(&opened.token).ok_or_else(odd)?;
+    let opened = match hear(&control, PATIENCE)? {
+        RunReply::Opened(opened) => *opened,
+        reply => return Err(odd(reply)),
+    };
+    let token = Token::parse(&opened.token).ok_or("the server sent an invalid token")?;
     let ends = flows::open(to, &protocols(&params), token).map_err(cannot)?;
-    let RunReply::Complete = hear(&control, PATIENCE)? else { return Err(odd()) };
+    match hear(&control, PATIENCE)? {
+        RunReply::Complete => {}
+        reply => return Err(odd(reply)),
+    }
     let control = Control { stream: control, announced: 0, threads: ends.len(), failure: None };
     let session = Session {
         round_trip_seconds: tcp_state(&control.stream).and_then(|state| state.round_trip_seconds),
         senders: Mutex::new(vec![None; ends.len()]),
         control: Mutex::new(control),
-        opened: *opened,
+        opened,
         token,
         address: to,
         silence,
@@ -115,31 +121,20 @@ impl From<String> for Failure {
     }
 }
 
-enum Unheard {
-    Refused(String),
-    Gone(String),
+fn hear(control: &TcpStream, within: Duration) -> Result<RunReply, String> {
+    frames::read(control, within).map_err(|error| match error {
+        NoFrame::Ended => gone(CLOSED),
+        NoFrame::Late => no_answer(within),
+        error => gone(&error.to_string()),
+    })
 }
 
-impl From<Unheard> for String {
-    fn from(unheard: Unheard) -> Self {
-        match unheard {
-            Unheard::Refused(reason) | Unheard::Gone(reason) => reason,
-        }
+/// The error of a message that was not expected, or that says why there is no other.
+fn odd(reply: RunReply) -> String {
+    match reply {
+        RunReply::Refused { reason } => format!("the server: {reason}"),
+        _ => "the server sent an unexpected message. Check that both hosts run the same version".to_owned(),
     }
-}
-
-fn hear(control: &TcpStream, within: Duration) -> Result<RunReply, Unheard> {
-    match frames::read(control, within) {
-        Ok(RunReply::Refused { reason }) => Err(Unheard::Refused(format!("the server: {reason}"))),
-        Ok(message) => Ok(message),
-        Err(NoFrame::Ended) => Err(Unheard::Gone(gone(CLOSED))),
-        Err(NoFrame::Late) => Err(Unheard::Gone(no_answer(within))),
-        Err(error) => Err(Unheard::Gone(gone(&error.to_string()))),
-    }
-}
-
-fn odd() -> String {
-    "the server sent an unexpected message. Check that both hosts run the same version".to_owned()
 }
 
 impl Session {
@@ -175,7 +170,7 @@ impl Session {
         }
         match hear(&control.stream, within)? {
             RunReply::Begun { number: of } if of == number => Ok(()),
-            _ => Err(odd()),
+            reply => Err(odd(reply)),
         }
     }
 
@@ -193,7 +188,11 @@ impl Session {
             control.failure = answer.as_ref().err().cloned();
             answer
         };
-        self.counts.round(threads, add, ask)?.get(thread).cloned().ok_or_else(odd)
+        self.counts
+            .round(threads, add, ask)?
+            .get(thread)
+            .cloned()
+            .ok_or_else(|| "the server counted for fewer threads".to_owned())
     }
 
     pub(super) fn leave(&self) {
@@ -210,7 +209,7 @@ impl Session {
             return said.clone();
         }
         let said = match hear(&control.stream, LAST_WORDS) {
-            Err(Unheard::Refused(reason)) => reason,
+            Ok(reply @ RunReply::Refused { .. }) => odd(reply),
             _ => match failure {
                 Failure::Connection(error) if is_late(error) && answers(&control) => vanished(&control.stream, longest),
                 failure => self.words(failure),
@@ -306,7 +305,7 @@ fn ask(control: &Control, number: u32, sent_bytes: Vec<u64>, silence: Duration) 
             RunReply::Counted(Counts { number: of, threads }) if of == number => return Ok(threads),
             // While bytes arrive the server is alive.
             RunReply::Arriving => {}
-            _ => return Err(odd()),
+            reply => return Err(odd(reply)),
         }
     }
 }

@@ -41,7 +41,7 @@ impl Cost {
     }
 
     /// Adds what both ends used in a window, and notes it with the window's bytes.
-    pub(super) fn add(&mut self, sending: Option<f64>, receiving: Option<f64>, tally: &mut Tally) {
+    pub(super) fn add(&mut self, [sending, receiving]: [Option<f64>; 2], tally: &mut Tally) {
         let now = sending.zip(receiving);
         tally.carried.cpu_seconds = now.map(|(one, other)| one + other);
         self.0 = self.0.zip(now).map(|((one, other), (more, too))| (one + more, other + too));
@@ -63,15 +63,9 @@ impl Ledger {
         Self { cost: Cost::new(), sent: InSamples::default() }
     }
 
-    fn note(
-        &mut self,
-        moment: &Moment<'_>,
-        (sending, receiving): (Option<f64>, Option<f64>),
-        sent: Option<TcpSent>,
-        tally: &mut Tally,
-    ) {
+    fn note(&mut self, moment: &Moment<'_>, cpu: [Option<f64>; 2], sent: Option<TcpSent>, tally: &mut Tally) {
         tally.carried.retransmits = sent.and_then(|sent| sent.tcp.retransmits);
-        self.cost.add(sending, receiving, tally);
+        self.cost.add(cpu, tally);
         moment.session.note_sent(moment.thread, self.sent.add(sent));
     }
 
@@ -144,7 +138,7 @@ impl Part for Receiver {
             None => self.receive_until(moment, tally)?,
         };
         let there = moment.counted(0)?;
-        self.ledger.note(moment, (there.cpu_seconds, Some(used)), there.tcp, tally);
+        self.ledger.note(moment, [there.cpu_seconds, Some(used)], there.tcp, tally);
         Ok(())
     }
 
@@ -227,7 +221,7 @@ impl Part for Sender {
         }
         tally.counted_there(there.messages, there.bytes);
         tally.carried.up_bytes = there.bytes;
-        self.ledger.note(moment, (Some(used), there.cpu_seconds), sent, tally);
+        self.ledger.note(moment, [Some(used), there.cpu_seconds], sent, tally);
         Ok(())
     }
 

@@ -150,16 +150,12 @@ impl Lane {
         self.apart = self.apart.take().map(|_| Box::new(Apart::new()));
     }
 
-    pub(super) fn run_paced(
-        &mut self,
-        moments: &mut Moments,
-        timer: &Timer,
-        window: Window,
-        tally: &mut Tally,
-    ) -> Result<(), String> {
+    pub(super) fn run_paced(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
+        let Some(mut moments) = self.moments.take() else { return Ok(()) };
         tally.by_beginning = true;
         let free = (0..self.places.len()).rev().collect();
-        let seen = run(&mut AtWork { lane: self, timer, tally, window, free }, moments, window)?;
+        let seen = run(&mut AtWork { lane: self, timer, tally, window, free }, &mut moments, window)?;
+        self.moments = Some(moments);
         self.due = Due { all: self.due.all + seen.all, late: self.due.late + seen.late };
         Ok(())
     }

@@ -20,7 +20,7 @@ use super::header::Form;
 use super::pool::Share;
 use super::receiving::{RECEIVING, Receiving};
 use super::sending::{SENDING, Sending};
-use super::server::{DEAD_MAN_SECONDS, Place, Work, receive_once};
+use super::server::{DEAD_MAN_SECONDS, Server, Work};
 use super::stream::{QUIET, Seen, batching, carried_there, link_bytes, receive, send};
 use crate::engines::{Tally, Window};
 use crate::net::messages::Datagrams;
@@ -167,47 +167,39 @@ impl Part for Exchanger {
     }
 }
 
-/// The server: counts in windows of odd numbers, and sends its share, one of `senders`, in those of even numbers.
-pub(crate) fn give_back(
-    socket: &UdpSocket,
-    content: &Content,
-    offload: bool,
-    (windows, thread): Place<'_>,
-    senders: usize,
-) -> io::Result<()> {
-    let timer = windows.timer();
-    let mut receiving = Receiving::new(socket, Form::new(content), offload, LOOK_FOR_TURN, timer)?;
-    let mut sending = Sending::new(socket, Form::new(content).back(), offload, timer);
-    let bytes = sending.form.bytes() as u64;
-    let mut work = Work::none();
-    while !windows.are_over() {
-        let number = windows.number();
-        if number.is_multiple_of(2) && number != work.number && windows.lasts(timer.now()) {
-            work.begin(windows, senders, bytes);
-            send_back(socket, &mut sending, &mut work, (windows, thread))?;
-        } else {
-            // Late datagrams must not replace the account of what was sent.
-            receive_once(&mut receiving, socket, (windows, thread), |number| !number.is_multiple_of(2))?;
+impl Server<'_> {
+    /// Counts in windows of odd numbers, and sends its share in those of even numbers.
+    pub(crate) fn give_back(self, content: &Content) -> io::Result<()> {
+        let Self { socket, offload, windows, .. } = self;
+        let timer = windows.timer();
+        let mut receiving = Receiving::new(socket, Form::new(content), offload, LOOK_FOR_TURN, timer)?;
+        let mut sending = Sending::new(socket, Form::new(content).back(), offload, timer);
+        let mut work = Work::none();
+        while !windows.are_over() {
+            let number = windows.number();
+            if number.is_multiple_of(2) && number != work.number && windows.lasts(timer.now()) {
+                work.begin(self, &sending);
+                self.send_back(&mut sending, &mut work)?;
+            } else {
+                // Late datagrams must not replace the account of what was sent.
+                self.receive_once(&mut receiving, |number| !number.is_multiple_of(2))?;
+            }
         }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Sends the work of a window as fast as possible, as long as the window lasts and the client is heard.
-fn send_back(
-    socket: &UdpSocket,
-    sending: &mut Sending,
-    work: &mut Work,
-    (windows, thread): Place<'_>,
-) -> io::Result<()> {
-    loop {
-        let now = windows.timer().now();
-        let left = work.left(true);
-        let heard = windows.silent_seconds(now) <= DEAD_MAN_SECONDS;
-        if left == 0 || !heard || !windows.lasts(now) || windows.number() != work.number || windows.are_over() {
-            return Ok(());
+    /// Sends the work of a window as fast as possible, as long as the window lasts and the client is heard.
+    fn send_back(self, sending: &mut Sending, work: &mut Work) -> io::Result<()> {
+        let windows = self.windows;
+        loop {
+            let now = windows.timer().now();
+            let left = work.left(true);
+            let heard = windows.silent_seconds(now) <= DEAD_MAN_SECONDS;
+            if left == 0 || !heard || !windows.lasts(now) || windows.number() != work.number || windows.are_over() {
+                return Ok(());
+            }
+            let count = sending.sender.capacity().min(usize::try_from(left).unwrap_or(usize::MAX));
+            work.send(self, sending, (now, true), count)?;
         }
-        let count = sending.sender.capacity().min(usize::try_from(left).unwrap_or(usize::MAX));
-        work.send(sending, socket, (windows, thread), (now, true), count)?;
     }
 }

@@ -13,7 +13,7 @@ mod sending;
 mod server;
 mod stream;
 
-pub(super) use exchange::{Exchanger, give_back};
+pub(super) use exchange::Exchanger;
 pub(super) use header::Form;
-pub(super) use server::{receive_all, send_all, settle};
+pub(super) use server::{Server, settle};
 pub(super) use stream::Stream;

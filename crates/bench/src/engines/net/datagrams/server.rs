@@ -23,75 +23,70 @@ const QUIET: Duration = Duration::from_millis(5);
 /// Datagrams that arrive later than this do not count; the client waits for the answer for 5 s.
 const MOST_SETTLING_SECONDS: f64 = 3.0;
 
-pub(super) type Place<'a> = (&'a Windows, usize);
-
-/// Receives all the time, and counts what arrives inside windows, until the process run ends.
-pub(crate) fn receive_all(
-    socket: &UdpSocket,
-    form: Form,
-    offload: bool,
-    (windows, thread): Place<'_>,
-) -> io::Result<()> {
-    let mut receiving = Receiving::new(socket, form, offload, LOOK, windows.timer())?;
-    while !windows.are_over() {
-        receive_once(&mut receiving, socket, (windows, thread), |_| true)?;
-    }
-    Ok(())
+/// A server's thread of a flow of datagrams.
+#[derive(Clone, Copy)]
+pub(crate) struct Server<'a> {
+    pub(crate) socket: &'a UdpSocket,
+    pub(crate) offload: bool,
+    pub(crate) windows: &'a Windows,
+    pub(crate) thread: usize,
+    /// Threads that send to the client.
+    pub(crate) senders: usize,
 }
 
-pub(super) fn receive_once(
-    receiving: &mut Receiving,
-    socket: &UdpSocket,
-    (windows, thread): Place<'_>,
-    is_noted: impl Fn(u32) -> bool,
-) -> io::Result<()> {
-    let Some(messages) = receiving.receive(socket)? else { return Ok(()) };
-    let now = windows.timer().now();
-    let new = receiving.take((windows.timer(), now), messages)?;
-    let number = windows.number();
-    if is_noted(number) {
-        windows.note_datagrams(thread, receiving.datagrams(number));
+impl Server<'_> {
+    /// Receives all the time, and counts what arrives inside windows, until the process run ends.
+    pub(crate) fn receive_all(self, form: Form) -> io::Result<()> {
+        let mut receiving = Receiving::new(self.socket, form, self.offload, LOOK, self.windows.timer())?;
+        while !self.windows.are_over() {
+            self.receive_once(&mut receiving, |_| true)?;
+        }
+        Ok(())
     }
-    windows.note(thread, now, new, new * receiving.form.bytes() as u64);
-    Ok(())
-}
 
-/// Sends inside windows, from when they are announced, until the process run ends: as much as possible or at the rate of the
-/// window, of which it has the share of one of `senders`. In a window without an end it sends its share of the window's
-/// bytes, at the rate of the window before.
-pub(crate) fn send_all(
-    socket: &UdpSocket,
-    form: Form,
-    offload: bool,
-    (windows, thread): Place<'_>,
-    senders: usize,
-) -> io::Result<()> {
-    let timer = windows.timer();
-    let mut sending = Sending::new(socket, form, offload, timer);
-    let bytes = sending.form.bytes() as u64;
-    let mut work = Work::none();
-    let (mut pace, mut began) = (sending.pace(0.0), 0);
-    while !windows.are_over() {
-        let now = timer.now();
-        if !windows.lasts(now) || windows.silent_seconds(now) > DEAD_MAN_SECONDS {
-            thread::sleep(LOOK_FOR_WINDOW);
-            continue;
+    pub(super) fn receive_once(self, receiving: &mut Receiving, is_noted: impl Fn(u32) -> bool) -> io::Result<()> {
+        let Self { socket, windows, thread, .. } = self;
+        let Some(messages) = receiving.receive(socket)? else { return Ok(()) };
+        let now = windows.timer().now();
+        let new = receiving.take((windows.timer(), now), messages)?;
+        let number = windows.number();
+        if is_noted(number) {
+            windows.note_datagrams(thread, receiving.datagrams(number));
         }
-        if windows.number() != work.number {
-            work.begin(windows, senders, bytes);
-            (pace, began) = (sending.pace(work.rate), now);
-        }
-        let inside = windows.holds(now);
-        match (pace.due(timer.seconds(began, now)), work.left(inside)) {
-            (Due::Now(count), left @ 1..) => {
-                let count = count.min(usize::try_from(left).unwrap_or(usize::MAX));
-                pace.sent(work.send(&mut sending, socket, (windows, thread), (now, inside), count)?);
+        windows.note(thread, now, new, new * receiving.form.bytes() as u64);
+        Ok(())
+    }
+
+    /// Sends inside windows, from when they are announced, until the process run ends: as much as possible or its share of the
+    /// window's rate. In a window without an end it sends its share of the bytes, at the rate of the window before.
+    pub(crate) fn send_all(self, form: Form) -> io::Result<()> {
+        let Self { socket, offload, windows, .. } = self;
+        let timer = windows.timer();
+        let mut sending = Sending::new(socket, form, offload, timer);
+        let mut work = Work::none();
+        let (mut pace, mut began) = (sending.pace(0.0), 0);
+        while !windows.are_over() {
+            let now = timer.now();
+            if !windows.lasts(now) || windows.silent_seconds(now) > DEAD_MAN_SECONDS {
+                thread::sleep(LOOK_FOR_WINDOW);
+                continue;
             }
-            (Due::Now(_), 0) => thread::sleep(LOOK_FOR_WINDOW),
-            (later @ Due::In(_), _) => wait(later),
+            if windows.number() != work.number {
+                work.begin(self, &sending);
+                (pace, began) = (sending.pace(work.rate), now);
+            }
+            let inside = windows.holds(now);
+            match (pace.due(timer.seconds(began, now)), work.left(inside)) {
+                (Due::Now(count), left @ 1..) => {
+                    let count = count.min(usize::try_from(left).unwrap_or(usize::MAX));
+                    pace.sent(work.send(self, &mut sending, (now, inside), count)?);
+                }
+                (Due::Now(_), 0) => thread::sleep(LOOK_FOR_WINDOW),
+                (later @ Due::In(_), _) => wait(later),
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 pub(super) struct Work {
@@ -107,13 +102,13 @@ impl Work {
         Self { number: 0, rate: f64::INFINITY, quota: None, sent: 0 }
     }
 
-    pub(super) fn begin(&mut self, windows: &Windows, senders: usize, datagram_bytes: u64) {
+    pub(super) fn begin(&mut self, Server { windows, senders, .. }: Server<'_>, sending: &Sending) {
         let share = windows.bytes() / senders.max(1) as f64;
         (self.number, self.sent, self.quota) = (windows.number(), 0, None);
         if windows.is_endless() {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a task")]
             let bytes = share as u64;
-            self.quota = Some(bytes.div_ceil(datagram_bytes));
+            self.quota = Some(bytes.div_ceil(sending.form.bytes() as u64));
         } else {
             self.rate = share;
         }
@@ -130,29 +125,28 @@ impl Work {
     /// Sends datagrams at this time, inside the window or before it; how many.
     pub(super) fn send(
         &mut self,
+        at: Server<'_>,
         sending: &mut Sending,
-        socket: &UdpSocket,
-        (windows, thread): Place<'_>,
         (now, inside): (u64, bool),
         count: usize,
     ) -> io::Result<usize> {
         let (window, planned) = if inside { (self.number, count as u64) } else { (0, 0) };
         // Noted before it is sent: no datagram arrives that was not sent.
-        self.note(windows, thread, sending, planned);
-        let sent = sending.send(socket, (windows.timer(), now), window, count)?;
+        self.note(at, sending, planned);
+        let sent = sending.send(at.socket, (at.windows.timer(), now), window, count)?;
         if inside {
             self.sent += sent as u64;
-            self.note(windows, thread, sending, 0);
+            self.note(at, sending, 0);
         }
-        windows.note(thread, now, sent as u64, (sent * sending.form.bytes()) as u64);
+        at.windows.note(at.thread, now, sent as u64, (sent * sending.form.bytes()) as u64);
         Ok(sent)
     }
 
     /// Notes what was sent, with datagrams that are about to be.
-    fn note(&self, windows: &Windows, thread: usize, sending: &Sending, more: u64) {
+    fn note(&self, at: Server<'_>, sending: &Sending, more: u64) {
         let [offloaded, batched] = SENDING.map(|word| sending.sender.in_use().any(|other| other == word));
         let sent = self.sent + more;
-        windows.note_datagrams(thread, Datagrams { sent, offloaded, batched, ..Datagrams::default() });
+        at.windows.note_datagrams(at.thread, Datagrams { sent, offloaded, batched, ..Datagrams::default() });
     }
 }
 

@@ -175,7 +175,7 @@ impl Stream {
     fn note(&mut self, seen: &Seen, window: Window, timer: &Timer, tally: &mut Tally) {
         let bytes = seen.datagrams * self.datagram_bytes() as u64;
         tally.counted_there(seen.datagrams, bytes);
-        self.cost.add(seen.sending_cpu, seen.receiving_cpu, tally);
+        self.cost.add([seen.sending_cpu, seen.receiving_cpu], tally);
         if let Some(seconds) = seen.seconds {
             tally.over(window.begin + timer.ticks(seconds));
         }
